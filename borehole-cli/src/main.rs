@@ -1,0 +1,3 @@
+//! The `borehole` command.
+
+fn main() {}

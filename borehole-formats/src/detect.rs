@@ -1,0 +1,1 @@
+//! What format an input is in, told by its first bytes.

@@ -1,0 +1,63 @@
+//! What all exporters have in common.
+
+use borehole_model::ProfileSink;
+
+/// A sink that writes a file format.
+///
+/// Nothing is complete before [`ProfileSink::finish`].
+pub trait Export: ProfileSink {
+    /// What the samples held and the format cannot: for a message to the user, once, after `finish`.
+    fn losses(&self) -> Losses;
+}
+
+/// What a target format could not hold, with counts.
+///
+/// # Examples
+///
+/// ```
+/// use borehole_formats::Losses;
+///
+/// let mut losses = Losses::default();
+/// losses.add("timestamps", 7);
+/// losses.add("annotations", 0);
+/// losses.add("timestamps", 5);
+/// assert_eq!(losses.to_string(), "timestamps dropped: 12");
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Losses {
+    counts: Vec<(&'static str, u64)>,
+}
+
+impl Losses {
+    /// Counts `count` more of `what`, a plural such as "annotations". Nothing is recorded for 0.
+    pub fn add(&mut self, what: &'static str, count: u64) {
+        if count == 0 {
+            return;
+        }
+        match self.counts.iter_mut().find(|(name, _)| *name == what) {
+            Some((_, sum)) => *sum = sum.saturating_add(count),
+            None => self.counts.push((what, count)),
+        }
+    }
+
+    /// Whether nothing was lost.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.counts.is_empty()
+    }
+
+    /// What was lost and how many, in the order of first loss.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        self.counts.iter().copied()
+    }
+}
+
+impl std::fmt::Display for Losses {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for (index, (what, count)) in self.iter().enumerate() {
+            let separator = if index == 0 { "" } else { ", " };
+            write!(f, "{separator}{what} dropped: {count}")?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,41 @@
+//! Profile file formats, each in a module and a Cargo feature of its own.
+//!
+//! Inside a format the files are `layout` (the numbers of the wire), `read`, `write`, `import`, `export`
+//! and `recover`, as far as the format has them. `layout`, `read` and `write` know bytes only; `import` and
+//! `export` connect them with [`borehole_model`]. No format knows another: what goes from one to the other
+//! goes through [`ProfileSink`](borehole_model::ProfileSink).
+//!
+//! An importer is a function `import(input, options, tables, sink)` that answers with a
+//! [`Recovery`](borehole_model::Recovery); an exporter is a type that implements [`Export`].
+//!
+//! Any byte string is a permissible input: no reader panics, and memory is bounded by [`Limits`] and by what
+//! is distinct in the input.
+
+#[cfg(feature = "callgrind")]
+pub mod callgrind;
+pub mod detect;
+mod error;
+mod export;
+#[cfg(feature = "flamegraph")]
+pub mod flamegraph;
+#[cfg(feature = "folded")]
+pub mod folded;
+#[cfg(feature = "gzip")]
+pub mod gzip;
+#[cfg(feature = "jsonl")]
+pub mod jsonl;
+mod options;
+#[cfg(feature = "phpspy")]
+pub mod phpspy;
+#[cfg(feature = "pprof")]
+pub mod pprof;
+#[cfg(feature = "rbt")]
+pub mod rbt;
+#[cfg(feature = "speedscope")]
+pub mod speedscope;
+#[cfg(any(feature = "phpspy", feature = "folded", feature = "jsonl"))]
+mod text;
+
+pub use error::{Error, ErrorKind, Position, ReadError};
+pub use export::{Export, Losses};
+pub use options::{Limits, OnDamage, ReadOptions};

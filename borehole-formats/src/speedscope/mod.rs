@@ -1,0 +1,1 @@
+//! The `speedscope` format.

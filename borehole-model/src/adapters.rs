@@ -1,0 +1,155 @@
+//! Sinks that stand between a reader and another sink.
+
+use std::io;
+use std::ops::ControlFlow;
+
+use crate::ids::StringId;
+use crate::sample::Sample;
+use crate::sink::{Context, ProfileSink, Warning};
+use crate::tables::Tables;
+
+/// Two sinks that both see everything. Reading stops when both have had enough.
+#[derive(Clone, Debug, Default)]
+pub struct Tee<A, B> {
+    first: A,
+    second: B,
+    first_done: bool,
+    second_done: bool,
+}
+
+impl<A: ProfileSink, B: ProfileSink> Tee<A, B> {
+    /// Both sinks as one.
+    pub const fn new(first: A, second: B) -> Self {
+        Self { first, second, first_done: false, second_done: false }
+    }
+
+    /// The two sinks.
+    pub fn into_parts(self) -> (A, B) {
+        (self.first, self.second)
+    }
+}
+
+impl<A: ProfileSink, B: ProfileSink> ProfileSink for Tee<A, B> {
+    fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
+        if !self.first_done {
+            self.first_done = self.first.sample(at, sample)?.is_break();
+        }
+        if !self.second_done {
+            self.second_done = self.second.sample(at, sample)?.is_break();
+        }
+        Ok(if self.first_done && self.second_done {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        })
+    }
+
+    fn segment(&mut self, at: Context<'_>) -> io::Result<()> {
+        self.first.segment(at)?;
+        self.second.segment(at)
+    }
+
+    fn metadata(&mut self, at: Context<'_>, key: StringId, value: StringId) -> io::Result<()> {
+        self.first.metadata(at, key, value)?;
+        self.second.metadata(at, key, value)
+    }
+
+    fn thread(&mut self, at: Context<'_>, thread: u64, name: StringId) -> io::Result<()> {
+        self.first.thread(at, thread, name)?;
+        self.second.thread(at, thread, name)
+    }
+
+    fn warning(&mut self, warning: &Warning) -> io::Result<()> {
+        self.first.warning(warning)?;
+        self.second.warning(warning)
+    }
+
+    fn finish(&mut self, tables: &Tables) -> io::Result<()> {
+        self.first.finish(tables)?;
+        self.second.finish(tables)
+    }
+}
+
+/// Passes on the samples that a predicate keeps, and everything that is not a sample.
+#[derive(Clone, Debug)]
+pub struct Filter<S, P> {
+    sink: S,
+    keep: P,
+}
+
+impl<S, P> Filter<S, P>
+where
+    S: ProfileSink,
+    P: FnMut(Context<'_>, &Sample<'_>) -> bool,
+{
+    /// `sink` behind `keep`.
+    pub const fn new(sink: S, keep: P) -> Self {
+        Self { sink, keep }
+    }
+
+    /// The sink.
+    pub fn into_inner(self) -> S {
+        self.sink
+    }
+}
+
+impl<S, P> ProfileSink for Filter<S, P>
+where
+    S: ProfileSink,
+    P: FnMut(Context<'_>, &Sample<'_>) -> bool,
+{
+    fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
+        if (self.keep)(at, sample) { self.sink.sample(at, sample) } else { Ok(ControlFlow::Continue(())) }
+    }
+
+    fn segment(&mut self, at: Context<'_>) -> io::Result<()> {
+        self.sink.segment(at)
+    }
+
+    fn metadata(&mut self, at: Context<'_>, key: StringId, value: StringId) -> io::Result<()> {
+        self.sink.metadata(at, key, value)
+    }
+
+    fn thread(&mut self, at: Context<'_>, thread: u64, name: StringId) -> io::Result<()> {
+        self.sink.thread(at, thread, name)
+    }
+
+    fn warning(&mut self, warning: &Warning) -> io::Result<()> {
+        self.sink.warning(warning)
+    }
+
+    fn finish(&mut self, tables: &Tables) -> io::Result<()> {
+        self.sink.finish(tables)
+    }
+}
+
+/// Counts what passes and keeps nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Count {
+    /// Samples, runs counted in full.
+    pub samples: u64,
+    /// Calls of [`ProfileSink::sample`]: runs counted once.
+    pub runs: u64,
+    /// Segments.
+    pub segments: u64,
+    /// Warnings.
+    pub warnings: u64,
+}
+
+impl ProfileSink for Count {
+    fn sample(&mut self, _at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
+        self.samples = self.samples.saturating_add(sample.count);
+        self.runs += 1;
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn segment(&mut self, _at: Context<'_>) -> io::Result<()> {
+        self.segments += 1;
+        Ok(())
+    }
+
+    fn warning(&mut self, _warning: &Warning) -> io::Result<()> {
+        self.warnings += 1;
+        Ok(())
+    }
+}

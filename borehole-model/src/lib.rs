@@ -1,0 +1,33 @@
+//! What a profile is, whichever program wrote it.
+//!
+//! * [`Tables`] hold what repeats, once: strings, frames, stacks and label sets. Everything else refers to
+//!   them by small ids. Stacks are parent pointers, parents before children, so a whole stack is one
+//!   integer and shared callers are stored once.
+//! * A [`Sample`] is one observation (or a run of equal ones); a [`Segment`] says what a stretch of samples
+//!   has in common: its period, its process, its clock.
+//! * A [`ProfileSink`] takes samples as they are read. Importers push into one, exporters and views are
+//!   one, and [`Tee`], [`Filter`] and [`Count`] stand in between.
+//!
+//! Memory grows with what is distinct, never with how many samples pass. Nothing here does I/O or knows a
+//! file format.
+
+mod adapters;
+mod frames;
+mod ids;
+mod labels;
+mod sample;
+mod segment;
+mod sink;
+mod stacks;
+mod strings;
+mod tables;
+
+pub use adapters::{Count, Filter, Tee};
+pub use frames::{Frame, NameParts, NativeFrame};
+pub use ids::{FrameId, LabelsId, StackId, StringId};
+pub use labels::{Label, LabelValue};
+pub use sample::{Sample, Status};
+pub use segment::{Segment, ValueType};
+pub use sink::{Context, ProfileSink, Recovery, Warning};
+pub use stacks::FramesLeafFirst;
+pub use tables::{TableFull, Tables};

@@ -1,0 +1,48 @@
+//! Samples and thread states.
+
+use crate::ids::{LabelsId, StackId};
+
+/// One observation of a stack, or a run of equal ones.
+///
+/// Absent: `None` is unknown, never 0; `stack: None` is the empty stack.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sample<'a> {
+    /// What was executing; `None` where nothing was.
+    pub stack: Option<StackId>,
+    /// How many equal observations this is.
+    pub count: u64,
+    /// When, in nanoseconds on the segment's clock (see [`Segment`](crate::Segment)).
+    pub time_ns: Option<i64>,
+    /// Microseconds since the previous sample as the file stores them, for formats that store differences.
+    /// A run of `count` samples stores one difference for all of them.
+    pub delta_us: Option<i64>,
+    /// The process, where the sample itself names it; otherwise the segment may.
+    pub process: Option<i64>,
+    /// The thread, as the operating system numbers it.
+    pub thread: Option<u64>,
+    /// The interpreter within the process.
+    pub interpreter: Option<u64>,
+    /// What the thread was doing.
+    pub status: Option<Status>,
+    /// What else was true: the query, the URL. An empty set is not the same as none.
+    pub labels: Option<LabelsId>,
+    /// Measured values, one for each of the segment's value types. Empty where a sample only counts.
+    pub values: &'a [i64],
+}
+
+/// The state of a thread at a sample: a set of flags.
+///
+/// Source: CPython 3.15, `_remote_debugging`, thread status bits of the binary profile.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Status(pub u8);
+
+impl Status {
+    /// The names of the flags, from bit 0 upwards.
+    pub const NAMES: [&'static str; 6] =
+        ["has_gil", "on_cpu", "unknown", "gil_requested", "has_exception", "main_thread"];
+
+    /// The names of the flags that are set, from bit 0 upwards.
+    pub fn names(self) -> impl Iterator<Item = &'static str> {
+        (0..).zip(Self::NAMES).filter_map(move |(bit, name)| (self.0 >> bit & 1 == 1).then_some(name))
+    }
+}

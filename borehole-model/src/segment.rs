@@ -1,0 +1,38 @@
+//! What a stretch of samples has in common.
+
+use crate::ids::StringId;
+
+/// A self-contained stretch of a trace: an `rbt` segment, a `trc` batch, or a whole file of another format.
+///
+/// The clock: [`Sample::time_ns`](crate::Sample::time_ns) counts from an origin that all segments of one
+/// input share. Where the origin's wall time is known, `start_unix_ns` gives it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Segment {
+    /// The format it was read from, by its short name: `rbt`, `pprof`.
+    pub format: &'static str,
+    /// Which segment of its input this is, 0-based.
+    pub index: u64,
+    /// Where it starts in its input, in bytes after decompression; `None` for formats without segments.
+    pub offset: Option<u64>,
+    /// The sampling period in nanoseconds.
+    pub period_ns: Option<u64>,
+    /// Whether the source records when samples were taken.
+    pub has_times: bool,
+    /// The wall time of the clock's origin, in nanoseconds since 1970 (UTC).
+    pub start_unix_ns: Option<i64>,
+    /// The process that all samples are of, unless a sample names another.
+    pub process: Option<i64>,
+    /// Keys and values that stood before the first sample, in order.
+    pub metadata: Vec<(StringId, StringId)>,
+    /// What [`Sample::values`](crate::Sample::values) are. Empty where samples only count.
+    pub value_types: Vec<ValueType>,
+}
+
+/// What a value measures.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct ValueType {
+    /// What is measured: `wall`, `cpu`, `alloc_space`.
+    pub kind: String,
+    /// In which unit: `nanoseconds`, `bytes`, `count`.
+    pub unit: String,
+}

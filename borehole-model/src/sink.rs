@@ -1,0 +1,166 @@
+//! Where samples flow to.
+
+use std::io;
+use std::ops::ControlFlow;
+
+use crate::ids::StringId;
+use crate::sample::Sample;
+use crate::segment::Segment;
+use crate::tables::Tables;
+
+/// What a sample's ids refer to, and the segment that it stands in.
+#[derive(Clone, Copy, Debug)]
+pub struct Context<'a> {
+    /// The tables of all ids so far. They only grow: a column indexed by an id stays right.
+    pub tables: &'a Tables,
+    /// The segment.
+    pub segment: &'a Segment,
+}
+
+impl Context<'_> {
+    /// The process of a sample: its own, or else its segment's.
+    #[must_use]
+    pub fn process(&self, sample: &Sample<'_>) -> Option<i64> {
+        sample.process.or(self.segment.process)
+    }
+}
+
+/// Takes a profile as it is read: an exporter, a view, or something in between.
+///
+/// Order of calls: for each input its segments, each followed by its samples; `finish` once, after the last
+/// input. Only [`ProfileSink::sample`] has to be written.
+///
+/// An error ends the run. It is the sink's own (a full disk), never the input's.
+pub trait ProfileSink {
+    /// Takes a sample. On [`ControlFlow::Break`] the reader stops in good order.
+    ///
+    /// # Errors
+    /// When the sink cannot take it.
+    fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>>;
+
+    /// Begins `at.segment`. Ignored unless overridden.
+    ///
+    /// # Errors
+    /// When the sink cannot take it.
+    fn segment(&mut self, _at: Context<'_>) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// Takes metadata that stands after the segment's first sample. Ignored unless overridden.
+    ///
+    /// # Errors
+    /// When the sink cannot take it.
+    fn metadata(&mut self, _at: Context<'_>, _key: StringId, _value: StringId) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// Takes the name of a thread. Ignored unless overridden.
+    ///
+    /// # Errors
+    /// When the sink cannot take it.
+    fn thread(&mut self, _at: Context<'_>, _thread: u64, _name: StringId) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// Takes what the reader found odd or lost. Ignored unless overridden.
+    ///
+    /// # Errors
+    /// When the sink cannot take it.
+    fn warning(&mut self, _warning: &Warning) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// Writes what was held back. Nothing is called after it.
+    ///
+    /// # Errors
+    /// When the sink cannot write.
+    fn finish(&mut self, _tables: &Tables) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl<S: ProfileSink + ?Sized> ProfileSink for &mut S {
+    fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
+        (**self).sample(at, sample)
+    }
+
+    fn segment(&mut self, at: Context<'_>) -> io::Result<()> {
+        (**self).segment(at)
+    }
+
+    fn metadata(&mut self, at: Context<'_>, key: StringId, value: StringId) -> io::Result<()> {
+        (**self).metadata(at, key, value)
+    }
+
+    fn thread(&mut self, at: Context<'_>, thread: u64, name: StringId) -> io::Result<()> {
+        (**self).thread(at, thread, name)
+    }
+
+    fn warning(&mut self, warning: &Warning) -> io::Result<()> {
+        (**self).warning(warning)
+    }
+
+    fn finish(&mut self, tables: &Tables) -> io::Result<()> {
+        (**self).finish(tables)
+    }
+}
+
+/// Something in an input that is odd, or lost.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Warning {
+    /// Where, in bytes of the input after decompression (lines for text formats say so in the message).
+    pub offset: Option<u64>,
+    /// What was expected and what was found.
+    pub message: String,
+    /// How many bytes could not be used.
+    pub lost_bytes: u64,
+}
+
+/// What came out of an input. Partial success is a value, not an error that hides what was read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Recovery {
+    /// Samples that were delivered, runs counted in full.
+    pub samples: u64,
+    /// Segments that were delivered.
+    pub segments: u64,
+    /// Bytes of the input that could not be used.
+    pub lost_bytes: u64,
+    /// What was odd or lost, in the order of the input, up to [`Recovery::MAX_WARNINGS`].
+    pub warnings: Vec<Warning>,
+    /// Warnings beyond those that are kept.
+    pub more_warnings: u64,
+    /// Whether the sink asked to stop before the end of the input.
+    pub stopped: bool,
+}
+
+impl Recovery {
+    /// How many warnings are kept in full: enough to read, bounded for a file that is nothing but damage.
+    pub const MAX_WARNINGS: usize = 1000;
+
+    /// Keeps `warning`, or counts it when there are too many.
+    pub fn warn(&mut self, warning: Warning) {
+        self.lost_bytes = self.lost_bytes.saturating_add(warning.lost_bytes);
+        if self.warnings.len() < Self::MAX_WARNINGS {
+            self.warnings.push(warning);
+        } else {
+            self.more_warnings += 1;
+        }
+    }
+
+    /// Whether anything at all was odd or lost.
+    #[must_use]
+    pub const fn is_clean(&self) -> bool {
+        self.warnings.is_empty() && self.lost_bytes == 0
+    }
+
+    /// Adds what came out of a further input.
+    pub fn merge(&mut self, other: Self) {
+        self.samples = self.samples.saturating_add(other.samples);
+        self.segments += other.segments;
+        self.stopped |= other.stopped;
+        self.more_warnings += other.more_warnings;
+        for warning in other.warnings {
+            self.warn(warning);
+        }
+    }
+}

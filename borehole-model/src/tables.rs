@@ -1,0 +1,181 @@
+//! The tables of a profile in one place, and the one way in which they can fail.
+
+use std::{fmt, io};
+
+use crate::frames::{Frame, FrameTable};
+use crate::ids::{FrameId, LabelsId, StackId, StringId};
+use crate::labels::{Label, LabelTable};
+use crate::stacks::{FramesLeafFirst, StackTable};
+use crate::strings::StringTable;
+
+/// Strings, frames, stacks and label sets, each distinct one stored once.
+///
+/// Ids are only meaningful in the tables that gave them out.
+///
+/// # Examples
+///
+/// ```
+/// use borehole_model::{Frame, Tables};
+///
+/// let mut tables = Tables::default();
+/// let [main, query] = [b"<main>".as_slice(), b"App\\Db::query"].map(|name| {
+///     let function = tables.intern_string(name).unwrap();
+///     tables.intern_frame(&Frame::named(function)).unwrap()
+/// });
+/// let root = tables.intern_stack(None, main)?;
+/// let leaf = tables.intern_stack(Some(root), query)?;
+/// assert_eq!(tables.intern_stack_leaf_first(&[query, main])?, Some(leaf));
+/// assert_eq!(tables.frames_leaf_first(Some(leaf)).collect::<Vec<_>>(), [query, main]);
+/// # Ok::<(), borehole_model::TableFull>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Tables {
+    strings: StringTable,
+    frames: FrameTable,
+    stacks: StackTable,
+    labels: LabelTable,
+}
+
+impl Tables {
+    /// The id of `string`, stored if it is new.
+    ///
+    /// # Errors
+    /// When the table is full.
+    pub fn intern_string(&mut self, string: &[u8]) -> Result<StringId, TableFull> {
+        self.strings.intern(string).ok_or(TableFull { table: "strings" })
+    }
+
+    /// The id of `frame`, stored if it is new.
+    ///
+    /// # Errors
+    /// When the table is full.
+    pub fn intern_frame(&mut self, frame: &Frame) -> Result<FrameId, TableFull> {
+        self.frames.intern(frame).ok_or(TableFull { table: "frames" })
+    }
+
+    /// The id of the stack in which `frame` was called from `parent` (`None`: `frame` is the root).
+    ///
+    /// # Errors
+    /// When the table is full.
+    pub fn intern_stack(&mut self, parent: Option<StackId>, frame: FrameId) -> Result<StackId, TableFull> {
+        self.stacks.intern(parent, frame).ok_or(TableFull { table: "stacks" })
+    }
+
+    /// The id of a whole stack, its leaf first; `None` for no frames.
+    ///
+    /// # Errors
+    /// When the table is full.
+    pub fn intern_stack_leaf_first(&mut self, frames: &[FrameId]) -> Result<Option<StackId>, TableFull> {
+        let mut stack = None;
+        for &frame in frames.iter().rev() {
+            stack = Some(self.intern_stack(stack, frame)?);
+        }
+        Ok(stack)
+    }
+
+    /// The id of an ordered label set, stored if it is new.
+    ///
+    /// # Errors
+    /// When the table is full.
+    pub fn intern_labels(&mut self, labels: &[Label]) -> Result<LabelsId, TableFull> {
+        self.labels.intern(labels).ok_or(TableFull { table: "label sets" })
+    }
+
+    /// The id of `string` if it is stored.
+    #[must_use]
+    pub fn find_string(&self, string: &[u8]) -> Option<StringId> {
+        self.strings.find(string)
+    }
+
+    /// The bytes of a string: mostly, but not surely, UTF-8.
+    #[inline]
+    #[must_use]
+    pub fn string(&self, id: StringId) -> &[u8] {
+        self.strings.get(id)
+    }
+
+    /// A frame.
+    #[inline]
+    #[must_use]
+    pub fn frame(&self, id: FrameId) -> &Frame {
+        self.frames.get(id)
+    }
+
+    /// The leaf frame of a stack.
+    #[inline]
+    #[must_use]
+    pub fn leaf(&self, stack: StackId) -> FrameId {
+        self.stacks.frame(stack)
+    }
+
+    /// The stack of the caller; `None` at the root.
+    #[inline]
+    #[must_use]
+    pub fn parent(&self, stack: StackId) -> Option<StackId> {
+        self.stacks.parent(stack)
+    }
+
+    /// How many frames a stack has.
+    #[inline]
+    #[must_use]
+    pub fn depth(&self, stack: StackId) -> u32 {
+        self.stacks.depth(stack)
+    }
+
+    /// The frames of a stack from the leaf to the root; none for the empty stack.
+    #[must_use]
+    pub const fn frames_leaf_first(&self, stack: Option<StackId>) -> FramesLeafFirst<'_> {
+        self.stacks.frames_leaf_first(stack)
+    }
+
+    /// The labels of a set, in order.
+    #[inline]
+    #[must_use]
+    pub fn labels(&self, id: LabelsId) -> &[Label] {
+        self.labels.get(id)
+    }
+
+    /// How many distinct strings there are; their ids are `1..=string_count()`.
+    #[must_use]
+    pub const fn string_count(&self) -> usize {
+        self.strings.len()
+    }
+
+    /// How many distinct frames there are.
+    #[must_use]
+    pub const fn frame_count(&self) -> usize {
+        self.frames.len()
+    }
+
+    /// How many stacks there are, every caller of a sampled stack included.
+    #[must_use]
+    pub const fn stack_count(&self) -> usize {
+        self.stacks.len()
+    }
+
+    /// How many distinct label sets there are.
+    #[must_use]
+    pub const fn labels_count(&self) -> usize {
+        self.labels.len()
+    }
+}
+
+/// A table has no ids left: it holds 2³² − 1 distinct rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TableFull {
+    table: &'static str,
+}
+
+impl fmt::Display for TableFull {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "too many distinct {}: expected at most {}", self.table, u32::MAX)
+    }
+}
+
+impl std::error::Error for TableFull {}
+
+impl From<TableFull> for io::Error {
+    fn from(full: TableFull) -> Self {
+        Self::other(full)
+    }
+}

@@ -1,0 +1,1 @@
+//! The corpus and the reference programs, for tests.
