@@ -20,6 +20,8 @@ mod export;
 pub mod flamegraph;
 #[cfg(feature = "folded")]
 pub mod folded;
+#[cfg(any(feature = "rbt", feature = "jsonl"))]
+mod function_name;
 #[cfg(feature = "gzip")]
 pub mod gzip;
 #[cfg(feature = "jsonl")]
@@ -36,6 +38,8 @@ pub mod speedscope;
 #[cfg(any(feature = "phpspy", feature = "folded", feature = "jsonl"))]
 mod text;
 
+// What comes out of damaged input is this crate's business; sinks hear of it too, so the model owns the types.
+pub use borehole_model::{Recovery, Warning};
 pub use error::{Error, ErrorKind, Position, ReadError};
 pub use export::{Export, Losses};
 pub use options::{Limits, OnDamage, ReadOptions};

@@ -1,1 +1,56 @@
-//! The `rbt` format.
+//! `rbt`, the binary trace format of reli: samples of PHP call stacks.
+//!
+//! * [`Reader`] pulls segments, metadata and samples out of raw or gzipped input, strictly or, with
+//!   [`ReadOptions::lenient`](crate::ReadOptions::lenient), past any damage.
+//! * [`Events`] pulls the undecoded events, for tools that show a file as it is.
+//! * [`Writer`] writes one segment after another to a stream, [`SegmentedWriter`] rotates by time.
+//! * [`import`] and [`Exporter`] connect the format with the model.
+//!
+//! # Examples
+//!
+//! ```
+//! use borehole_formats::rbt::{FrameDef, Header, Reader, Record, Writer};
+//!
+//! let mut writer = Writer::new(Vec::new(), Header { has_timestamps: false, period_us: 10_000 })?;
+//! let frames = [FrameDef::php("App\\Db::query", "/app/Db.php", 42), FrameDef::php("<main>", "/app/index.php", 3)];
+//! for _ in 0..5 {
+//!     writer.write_trace(&frames)?;
+//! }
+//! let bytes = writer.finish()?;
+//!
+//! let mut reader = Reader::new(bytes.as_slice());
+//! while let Some(record) = reader.next_record()? {
+//!     if let Record::Sample(sample) = record {
+//!         assert_eq!(sample.count, 5);
+//!         assert_eq!(sample.definitions.frames_leaf_first(sample.stack).len(), 2);
+//!     }
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod definitions;
+mod event;
+mod events;
+mod export;
+mod import;
+mod intern;
+pub mod layout;
+mod read;
+mod recover;
+mod segmented;
+mod window;
+mod write;
+
+pub use crate::function_name::FunctionName;
+pub use definitions::{Definitions, Frame, FrameRef, StackRef, StringRef};
+pub use event::{Event, FrameFields, RawEvent, Varints};
+pub use events::{Events, RawRecord};
+pub use export::{ExportOptions, Exporter, Timestamps};
+pub use import::{import, import_reader};
+pub use layout::Header;
+pub use read::{Reader, Record, Sample, SegmentStart};
+pub use segmented::{Compression, SegmentedWriter};
+pub use write::{FrameDef, FrameId, SampleDef, StackId, Writer};
+
+/// The short name of the format.
+pub const FORMAT: &str = "rbt";

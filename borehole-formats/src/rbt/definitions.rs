@@ -1,0 +1,337 @@
+//! What the definitions of one segment have defined so far.
+//!
+//! Ids of the file may be anything (sparse, huge, negative, redefined); a reader of samples wants small
+//! numbers that stay what they are. So every definition gets a *reference*, a dense row number that is never
+//! reused within the segment, and ids only lead to the reference that is current.
+//!
+//! A stack is resolved when it is first sampled, as in the reference reader: its frames may be defined after
+//! it, and redefining a frame changes the stacks that name it, but not samples already delivered.
+
+use std::ops::Range;
+
+use hashbrown::HashMap;
+
+use super::event::{FrameFields, Varints};
+
+/// A string of the current segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct StringRef(u32);
+
+/// A frame of the current segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct FrameRef(u32);
+
+/// A stack of the current segment. Equal references are equal stacks; the reverse need not hold.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct StackRef(u32);
+
+impl StringRef {
+    /// Dense from 0 within the segment.
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl FrameRef {
+    /// Dense from 0 within the segment.
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl StackRef {
+    /// Dense from 0 within the segment.
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// A frame with its strings found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Frame {
+    /// A PHP frame.
+    Php {
+        /// The namespace; empty for none.
+        namespace: StringRef,
+        /// The class; empty for none.
+        class: StringRef,
+        /// The method or function.
+        method: StringRef,
+        /// The file.
+        file: StringRef,
+        /// The line; -1 is unknown.
+        line: i64,
+        /// The opcode.
+        opcode: Option<StringRef>,
+    },
+    /// A frame of machine code.
+    Native {
+        /// The symbol.
+        symbol: StringRef,
+        /// The executable or library.
+        module: StringRef,
+        /// Bytes from the start of the symbol.
+        offset: i64,
+    },
+}
+
+/// Something refers to what has not been defined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Undefined {
+    pub(super) what: &'static str,
+    pub(super) id: i64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Stack {
+    start: usize,
+    end: usize,
+    resolved: Option<StackRef>,
+    generation: u64,
+}
+
+/// The tables of one segment.
+#[derive(Debug, Default)]
+pub struct Definitions {
+    bytes: Vec<u8>,
+    string_ends: Vec<usize>,
+    strings: IdMap<StringRef>,
+    frame_rows: Vec<Frame>,
+    frames: IdMap<FrameRef>,
+    stack_ids: Vec<i64>,
+    stacks: IdMap<Stack>,
+    resolved_frames: Vec<FrameRef>,
+    resolved_ends: Vec<usize>,
+    /// Grows when a frame is redefined: stacks resolved before have to be resolved anew.
+    generation: u64,
+    next_ids: NextIds,
+}
+
+/// The ids that a writer would give out next: one more than the largest so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct NextIds {
+    pub(super) string: i64,
+    pub(super) frame: i64,
+    pub(super) stack: i64,
+}
+
+impl Definitions {
+    /// The bytes of a string.
+    #[must_use]
+    pub fn string(&self, string: StringRef) -> &[u8] {
+        &self.bytes[range(&self.string_ends, string.index())]
+    }
+
+    /// A frame.
+    #[must_use]
+    pub fn frame(&self, frame: FrameRef) -> &Frame {
+        &self.frame_rows[frame.index()]
+    }
+
+    /// The frames of a stack, from the leaf to the root.
+    #[must_use]
+    pub fn frames_leaf_first(&self, stack: StackRef) -> &[FrameRef] {
+        &self.resolved_frames[range(&self.resolved_ends, stack.index())]
+    }
+
+    /// How many strings, frames and sampled stacks there are.
+    #[must_use]
+    pub const fn counts(&self) -> [usize; 3] {
+        [self.string_ends.len(), self.frame_rows.len(), self.resolved_ends.len()]
+    }
+
+    pub(super) const fn next_ids(&self) -> NextIds {
+        self.next_ids
+    }
+
+    /// Roughly how much memory the definitions take.
+    const fn size_bytes(&self) -> usize {
+        let strings = self.bytes.len() + self.string_ends.len() * 24;
+        let frames = self.frame_rows.len() * (size_of::<Frame>() + 16);
+        let stacks = self.stack_ids.len() * 8 + self.resolved_ends.len() * 64;
+        strings + frames + stacks + self.resolved_frames.len() * 4
+    }
+
+    /// Forgets everything: a new segment begins. Memory is kept for it.
+    pub(super) fn clear(&mut self) {
+        self.bytes.clear();
+        self.string_ends.clear();
+        self.strings.clear();
+        self.frame_rows.clear();
+        self.frames.clear();
+        self.stack_ids.clear();
+        self.stacks.clear();
+        self.resolved_frames.clear();
+        self.resolved_ends.clear();
+        self.generation = 0;
+        self.next_ids = NextIds::default();
+    }
+
+    /// Whether the definitions take more memory than they may.
+    pub(super) const fn exceed(&self, limit_bytes: usize) -> bool {
+        self.size_bytes() > limit_bytes
+    }
+
+    fn push_string(&mut self, string: &[u8]) -> StringRef {
+        let reference = StringRef(row(self.string_ends.len()));
+        self.bytes.extend_from_slice(string);
+        self.string_ends.push(self.bytes.len());
+        reference
+    }
+
+    pub(super) fn define_string(&mut self, id: i64, string: &[u8]) {
+        let reference = self.push_string(string);
+        self.strings.insert(id, reference);
+        self.next_ids.string = self.next_ids.string.max(id.saturating_add(1));
+    }
+
+    pub(super) fn define_frame(&mut self, id: i64, fields: FrameFields) -> Result<(), Undefined> {
+        let frame = match fields {
+            FrameFields::Php { namespace, class, method, file, line, opcode } => Frame::Php {
+                namespace: self.string_ref(namespace)?,
+                class: self.string_ref(class)?,
+                method: self.string_ref(method)?,
+                file: self.string_ref(file)?,
+                line,
+                opcode: opcode.map(|opcode| self.string_ref(opcode)).transpose()?,
+            },
+            FrameFields::Native { symbol, module, offset } => {
+                Frame::Native { symbol: self.string_ref(symbol)?, module: self.string_ref(module)?, offset }
+            }
+        };
+        let reference = FrameRef(row(self.frame_rows.len()));
+        self.frame_rows.push(frame);
+        if self.frames.insert(id, reference).is_some() {
+            self.generation += 1;
+        }
+        self.next_ids.frame = self.next_ids.frame.max(id.saturating_add(1));
+        Ok(())
+    }
+
+    pub(super) fn define_stack(&mut self, id: i64, frames_leaf_first: Varints<'_>) {
+        let start = self.stack_ids.len();
+        self.stack_ids.extend(frames_leaf_first);
+        let end = self.stack_ids.len();
+        self.stacks.insert(id, Stack { start, end, resolved: None, generation: 0 });
+        self.next_ids.stack = self.next_ids.stack.max(id.saturating_add(1));
+    }
+
+    pub(super) fn string_ref(&self, id: i64) -> Result<StringRef, Undefined> {
+        self.strings.get(id).copied().ok_or(Undefined { what: "string", id })
+    }
+
+    /// The stack that `id` means now.
+    #[inline]
+    pub(super) fn stack_ref(&mut self, id: i64) -> Result<StackRef, Undefined> {
+        let stack = self.stacks.get(id).ok_or(Undefined { what: "stack", id })?;
+        match stack.resolved {
+            // A stand-in is of every generation.
+            Some(resolved) if stack.generation == self.generation || stack.generation == u64::MAX => {
+                Ok(resolved)
+            }
+            _ => self.resolve(id, *stack),
+        }
+    }
+
+    #[cold]
+    fn resolve(&mut self, id: i64, stack: Stack) -> Result<StackRef, Undefined> {
+        let reference = StackRef(row(self.resolved_ends.len()));
+        let resolved = self.resolved_frames.len();
+        for &frame in &self.stack_ids[stack.start..stack.end] {
+            let Some(&frame) = self.frames.get(frame) else {
+                self.resolved_frames.truncate(resolved);
+                return Err(Undefined { what: "frame", id: frame });
+            };
+            self.resolved_frames.push(frame);
+        }
+        self.resolved_ends.push(self.resolved_frames.len());
+        let entry = Stack { resolved: Some(reference), generation: self.generation, ..stack };
+        self.stacks.insert(id, entry);
+        Ok(reference)
+    }
+
+    /// Defines `<lost WHAT ID>` in the place of a definition that was lost.
+    pub(super) fn define_stand_in(&mut self, what: &str, id: i64) {
+        let name = self.push_string(format!("<lost {what} {id}>").as_bytes());
+        if what == "string" {
+            self.strings.insert(id, name);
+            self.next_ids.string = self.next_ids.string.max(id.saturating_add(1));
+            return;
+        }
+        let empty = self.push_string(b"");
+        let (namespace, class, file) = (empty, empty, empty);
+        let frame = FrameRef(row(self.frame_rows.len()));
+        self.frame_rows.push(Frame::Php { namespace, class, method: name, file, line: -1, opcode: None });
+        if what == "frame" {
+            self.frames.insert(id, frame);
+            self.next_ids.frame = self.next_ids.frame.max(id.saturating_add(1));
+            return;
+        }
+        let reference = StackRef(row(self.resolved_ends.len()));
+        self.resolved_frames.push(frame);
+        self.resolved_ends.push(self.resolved_frames.len());
+        let (resolved, generation) = (Some(reference), u64::MAX);
+        self.stacks.insert(id, Stack { start: 0, end: 0, resolved, generation });
+        self.next_ids.stack = self.next_ids.stack.max(id.saturating_add(1));
+    }
+}
+
+/// The number of the next row. The limit on definitions ends a segment long before rows run out.
+fn row(len: usize) -> u32 {
+    u32::try_from(len).unwrap_or(u32::MAX)
+}
+
+fn range(ends: &[usize], index: usize) -> Range<usize> {
+    let start = if index == 0 { 0 } else { ends[index - 1] };
+    start..ends[index]
+}
+
+/// A map from ids, which are 0, 1, 2, … in files of real writers and may be anything in others.
+#[derive(Debug)]
+struct IdMap<T> {
+    dense: Vec<Option<T>>,
+    sparse: HashMap<i64, T>,
+}
+
+impl<T> Default for IdMap<T> {
+    fn default() -> Self {
+        Self { dense: Vec::new(), sparse: HashMap::default() }
+    }
+}
+
+impl<T> IdMap<T> {
+    /// How far an id may run ahead of the dense part and still extend it.
+    const MAX_GAP: usize = 1024;
+
+    #[inline]
+    fn get(&self, id: i64) -> Option<&T> {
+        let dense = usize::try_from(id).ok().and_then(|index| self.dense.get(index));
+        match dense {
+            Some(Some(value)) => Some(value),
+            _ if self.sparse.is_empty() => None,
+            _ => self.sparse.get(&id),
+        }
+    }
+
+    /// Stores `value` and answers what it replaces.
+    fn insert(&mut self, id: i64, value: T) -> Option<T> {
+        match usize::try_from(id) {
+            Ok(index) if index < self.dense.len() + Self::MAX_GAP => {
+                while self.dense.len() <= index {
+                    self.dense.push(None);
+                }
+                let replaced = self.dense[index].replace(value);
+                replaced.or_else(|| self.sparse.remove(&id))
+            }
+            _ => self.sparse.insert(id, value),
+        }
+    }
+
+    fn clear(&mut self) {
+        self.dense.clear();
+        self.sparse.clear();
+    }
+}

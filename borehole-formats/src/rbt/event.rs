@@ -1,0 +1,332 @@
+//! One event: its frame on the wire, and what its payload says.
+//!
+//! The only decoder of events. It borrows from the bytes it is given and allocates nothing.
+
+use borehole_wire::{Cursor, Error, ErrorKind};
+
+use super::layout::{EventType, FRAME_HAS_OPCODE, FRAME_NATIVE};
+
+/// An event as it stands in the file, its payload not yet looked into.
+#[derive(Clone, Copy, Debug)]
+pub struct RawEvent<'a> {
+    /// The type byte.
+    pub type_byte: u8,
+    /// Where the type byte stands, in bytes after decompression.
+    pub offset: u64,
+    /// The payload; empty for the two types that have none.
+    pub payload: Cursor<'a>,
+    /// What the two types without payload hold: a stack id or a count.
+    pub value: i64,
+}
+
+/// The outline of an event at the front of some bytes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Framed {
+    pub(crate) type_byte: u8,
+    pub(crate) value: i64,
+    /// Where the payload starts, from the type byte.
+    pub(crate) payload: usize,
+    /// Where the event ends, from the type byte.
+    pub(crate) end: usize,
+}
+
+/// Why no event could be taken from the front of some bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unframed {
+    /// The bytes end first: at least `missing` more are needed.
+    Short { missing: usize },
+    /// The payload is longer than the limit.
+    TooLong { length: u64 },
+}
+
+impl Framed {
+    /// The event at the front of `bytes`.
+    ///
+    /// A length whose sign bit is set counts as 0, as in the reference reader.
+    #[inline]
+    pub(crate) fn of(bytes: &[u8], max_payload: usize) -> Result<Self, Unframed> {
+        let mut cursor = Cursor::new(bytes, 0);
+        let type_byte = cursor.u8().map_err(short)?;
+        let number = cursor.varint_wrapping().map_err(short)?;
+        let payload = bytes.len() - cursor.rest().len();
+        if type_byte == EventType::CompactSample as u8 || type_byte == EventType::RepeatSample as u8 {
+            return Ok(Self { type_byte, value: number.cast_signed(), payload, end: payload });
+        }
+        let length = usize::try_from(number.cast_signed().max(0)).unwrap_or(usize::MAX);
+        if length > max_payload {
+            return Err(Unframed::TooLong { length: number });
+        }
+        cursor.bytes(length).map_err(short)?;
+        Ok(Self { type_byte, value: 0, payload, end: payload + length })
+    }
+
+    /// The event at the front of `bytes`, whatever its length says: its end may lie beyond them.
+    pub(crate) fn head_of(bytes: &[u8]) -> Option<Self> {
+        let mut cursor = Cursor::new(bytes, 0);
+        let type_byte = cursor.u8().ok()?;
+        let length = cursor.varint_wrapping().ok()?;
+        let payload = bytes.len() - cursor.rest().len();
+        let length = usize::try_from(length).unwrap_or(usize::MAX);
+        Some(Self { type_byte, value: 0, payload, end: payload.saturating_add(length) })
+    }
+}
+
+#[cold]
+fn short(error: Error) -> Unframed {
+    match error.kind() {
+        ErrorKind::Truncated { missing } => Unframed::Short { missing },
+        _ => Unframed::Short { missing: 1 },
+    }
+}
+
+impl<'a> RawEvent<'a> {
+    /// The event that `framed` outlines at the front of `bytes`, which stand at `offset`.
+    #[inline]
+    pub(crate) fn new(bytes: &'a [u8], offset: u64, framed: Framed) -> Self {
+        let Framed { type_byte, value, payload, end } = framed;
+        let payload = Cursor::new(&bytes[payload..end], offset + payload as u64);
+        Self { type_byte, offset, payload, value }
+    }
+
+    /// The type, if it is a known one.
+    #[inline]
+    #[must_use]
+    pub const fn event_type(&self) -> Option<EventType> {
+        EventType::from_byte(self.type_byte)
+    }
+}
+
+/// What an event says.
+///
+/// Ids are signed 64-bit numbers here, because files may hold any: the reference reader keeps them in maps.
+#[derive(Clone, Copy, Debug)]
+pub enum Event<'a> {
+    /// A string gets an id.
+    StringDef {
+        /// The id.
+        id: i64,
+        /// The string: mostly, but not surely, UTF-8.
+        string: &'a [u8],
+    },
+    /// A frame gets an id.
+    FrameDef {
+        /// The id.
+        id: i64,
+        /// The frame.
+        frame: FrameFields,
+    },
+    /// A stack gets an id.
+    StackDef {
+        /// The id.
+        id: i64,
+        /// The ids of its frames.
+        frames_leaf_first: Varints<'a>,
+    },
+    /// A sample of any of the three types.
+    Sample {
+        /// The stack.
+        stack: i64,
+        /// The process, for a `PID_SAMPLE`.
+        pid: Option<i64>,
+        /// Microseconds since the previous sample; `None` where the segment or the event has none.
+        delta_us: Option<i64>,
+    },
+    /// More of the last completed sample.
+    Repeat {
+        /// How many more; 0 and negative numbers mean none.
+        count: i64,
+    },
+    /// Keys and values of the preceding sample.
+    Annotation {
+        /// String ids: key, value, key, value, …
+        pairs: Varints<'a>,
+    },
+    /// Counts of what the writer had defined and written so far in this segment.
+    Checkpoint {
+        /// Frames, stacks and samples; `None` where the payload is not three numbers.
+        counts: Option<[i64; 3]>,
+    },
+    /// The clean end of a segment.
+    SegmentEnd,
+    /// A fact about the segment.
+    Metadata {
+        /// The key.
+        key: &'a [u8],
+        /// The value, cut where its length exceeds the payload, as in the reference reader.
+        value: &'a [u8],
+    },
+    /// An event of a type that this version does not know.
+    Unknown {
+        /// The type byte.
+        type_byte: u8,
+    },
+}
+
+/// A frame's definition, its strings still as ids.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FrameFields {
+    /// A PHP frame.
+    Php {
+        /// The namespace.
+        namespace: i64,
+        /// The class.
+        class: i64,
+        /// The method or function.
+        method: i64,
+        /// The file.
+        file: i64,
+        /// The line; -1 is unknown.
+        line: i64,
+        /// The opcode, if the frame has one.
+        opcode: Option<i64>,
+    },
+    /// A frame of machine code.
+    Native {
+        /// The symbol.
+        symbol: i64,
+        /// The executable or library.
+        module: i64,
+        /// Bytes from the start of the symbol.
+        offset: i64,
+    },
+}
+
+impl<'a> Event<'a> {
+    /// What `raw` says. Payload bytes behind what the type needs are ignored.
+    ///
+    /// # Errors
+    /// When the payload ends too early.
+    #[inline]
+    pub fn decode(raw: &RawEvent<'a>, has_timestamps: bool) -> Result<Self, Error> {
+        let mut payload = raw.payload;
+        Self::decode_payload(raw, &mut payload, has_timestamps)
+    }
+
+    #[inline]
+    pub(crate) fn decode_payload(
+        raw: &RawEvent<'a>,
+        payload: &mut Cursor<'a>,
+        has_timestamps: bool,
+    ) -> Result<Self, Error> {
+        Ok(match raw.event_type() {
+            Some(EventType::CompactSample) => Self::Sample { stack: raw.value, pid: None, delta_us: None },
+            Some(EventType::RepeatSample) => Self::Repeat { count: raw.value },
+            Some(EventType::Sample) => {
+                let stack = signed(payload)?;
+                Self::Sample { stack, pid: None, delta_us: delta(payload, has_timestamps)? }
+            }
+            Some(EventType::PidSample) => {
+                let (stack, pid) = (signed(payload)?, Some(signed(payload)?));
+                Self::Sample { stack, pid, delta_us: delta(payload, has_timestamps)? }
+            }
+            Some(EventType::StringDef) => {
+                let id = signed(payload)?;
+                let string = payload.rest();
+                *payload = Cursor::new(&[], payload.offset());
+                Self::StringDef { id, string }
+            }
+            Some(EventType::FrameDef) => Self::FrameDef { id: signed(payload)?, frame: frame(payload)? },
+            Some(EventType::StackDef) => {
+                let (id, depth) = (signed(payload)?, signed(payload)?);
+                Self::StackDef { id, frames_leaf_first: Varints::take(payload, depth)? }
+            }
+            Some(EventType::SampleAnnotation) => {
+                let count = signed(payload)?;
+                Self::Annotation { pairs: Varints::take(payload, count.saturating_mul(2))? }
+            }
+            Some(EventType::Checkpoint) => Self::Checkpoint { counts: checkpoint(payload) },
+            Some(EventType::SegmentEnd) => Self::SegmentEnd,
+            Some(EventType::Metadata) => metadata(payload)?,
+            None => Self::Unknown { type_byte: raw.type_byte },
+        })
+    }
+}
+
+#[inline]
+fn signed(payload: &mut Cursor<'_>) -> Result<i64, Error> {
+    payload.varint_wrapping().map(u64::cast_signed)
+}
+
+/// The time since the previous sample. A sample of a segment with timestamps may still lack it.
+#[inline]
+fn delta(payload: &mut Cursor<'_>, has_timestamps: bool) -> Result<Option<i64>, Error> {
+    if has_timestamps && !payload.is_empty() { signed(payload).map(Some) } else { Ok(None) }
+}
+
+fn frame(payload: &mut Cursor<'_>) -> Result<FrameFields, Error> {
+    let flags = payload.varint_wrapping()?;
+    if flags & FRAME_NATIVE != 0 {
+        let (symbol, module, offset) = (signed(payload)?, signed(payload)?, signed(payload)?);
+        return Ok(FrameFields::Native { symbol, module, offset });
+    }
+    let (namespace, class, method) = (signed(payload)?, signed(payload)?, signed(payload)?);
+    let (file, line) = (signed(payload)?, signed(payload)?);
+    // The flag may be set without an id behind it: then there is no opcode.
+    let has_opcode = flags & FRAME_HAS_OPCODE != 0 && !payload.is_empty();
+    let opcode = if has_opcode { Some(signed(payload)?) } else { None };
+    Ok(FrameFields::Php { namespace, class, method, file, line, opcode })
+}
+
+fn checkpoint(payload: &mut Cursor<'_>) -> Option<[i64; 3]> {
+    let counts = [signed(payload).ok()?, signed(payload).ok()?, signed(payload).ok()?];
+    Some(counts)
+}
+
+fn metadata<'a>(payload: &mut Cursor<'a>) -> Result<Event<'a>, Error> {
+    let key = sized(payload)?;
+    let length = usize::try_from(signed(payload)?.max(0)).unwrap_or(usize::MAX);
+    let value = payload.bytes(length.min(payload.rest().len()))?;
+    Ok(Event::Metadata { key, value })
+}
+
+fn sized<'a>(payload: &mut Cursor<'a>) -> Result<&'a [u8], Error> {
+    let length = usize::try_from(signed(payload)?.max(0)).unwrap_or(usize::MAX);
+    payload.bytes(length)
+}
+
+/// A list of varints that is known to be whole.
+#[derive(Clone, Copy, Debug)]
+pub struct Varints<'a> {
+    cursor: Cursor<'a>,
+    left: usize,
+}
+
+impl<'a> Varints<'a> {
+    /// `count` varints from the front of `payload`; none for a negative count.
+    fn take(payload: &mut Cursor<'a>, count: i64) -> Result<Self, Error> {
+        let left = usize::try_from(count.max(0)).unwrap_or(usize::MAX);
+        let list = Self { cursor: *payload, left };
+        for _ in 0..left {
+            payload.varint_wrapping()?;
+        }
+        Ok(list)
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.left
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.left == 0
+    }
+}
+
+impl Iterator for Varints<'_> {
+    type Item = i64;
+
+    #[inline]
+    fn next(&mut self) -> Option<i64> {
+        self.left = self.left.checked_sub(1)?;
+        signed(&mut self.cursor).ok()
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.left, Some(self.left))
+    }
+}
+
+impl ExactSizeIterator for Varints<'_> {}

@@ -1,0 +1,319 @@
+//! The events of a file one after the other, and where segments begin and end.
+
+use std::io::Read;
+
+use super::FORMAT;
+use super::event::{Framed, RawEvent, Unframed};
+use super::layout::{EventType, HEADER_BYTES, Header, MAGIC, RESERVED_EVENT, RawHeader, VERSION};
+use super::recover::find_header;
+use super::window::Window;
+use crate::gzip::{Envelope, MEMBER_MAGIC};
+use crate::{Error, ErrorKind, Position, ReadOptions, Warning};
+
+/// Pulls the headers and events of a file, without looking into payloads.
+///
+/// A cut-off end is the end of the data; [`Events::take_warnings`] tells of it.
+pub struct Events<R> {
+    pub(super) window: Window<R>,
+    pub(super) place: Place,
+    pub(super) header: Header,
+    /// The length of the record given out last, which is still at the front of the window.
+    pub(super) taken: usize,
+    /// Where the next header may be taken for one although it is damaged.
+    trusted_header: Option<u64>,
+    /// The outline of the event given out last.
+    last: Option<Framed>,
+    /// The event at the front of the window, whose length was mended, still to be given out.
+    mended: Option<Framed>,
+    options: ReadOptions,
+    warnings: Vec<Warning>,
+    failed: bool,
+}
+
+/// What has to come next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// The first header, or nothing.
+    Start,
+    /// An event, a header, or nothing.
+    InSegment,
+    /// After a clean end: a header, or nothing.
+    AfterEnd,
+}
+
+/// A header or an event.
+#[derive(Clone, Copy, Debug)]
+pub enum RawRecord<'a> {
+    /// A segment begins.
+    Header {
+        /// What its header says.
+        header: Header,
+        /// Where the header stands, in bytes after decompression.
+        offset: u64,
+    },
+    /// An event.
+    Event(RawEvent<'a>),
+}
+
+/// A record without its borrow.
+#[derive(Clone, Copy)]
+enum Step {
+    Header(Header),
+    Event(Framed),
+}
+
+impl<R: Read> Events<R> {
+    /// The events of `input`: raw, gzipped, or segments of both sorts one after the other.
+    pub fn new(input: R, options: ReadOptions) -> Self {
+        Self {
+            window: Window::new(Envelope::new(input)),
+            place: Place::Start,
+            header: Header { has_timestamps: false, period_us: 0 },
+            taken: 0,
+            trusted_header: None,
+            last: None,
+            mended: None,
+            options,
+            warnings: Vec::new(),
+            failed: false,
+        }
+    }
+
+    /// The next header or event; `None` at the end, and after an error.
+    ///
+    /// # Errors
+    /// When the input cannot be read, a header is missing where one has to be, its version is unsupported,
+    /// an event is of the reserved type, or a payload is longer than the limit.
+    pub fn next_record(&mut self) -> Result<Option<RawRecord<'_>>, Error> {
+        self.window.consume(std::mem::take(&mut self.taken));
+        self.last = None;
+        if self.failed {
+            return Ok(None);
+        }
+        let step = self.step().inspect_err(|_| self.failed = true)?;
+        let offset = self.window.offset();
+        Ok(match step {
+            None => None,
+            Some(Step::Header(header)) => Some(RawRecord::Header { header, offset }),
+            Some(Step::Event(framed)) => {
+                self.taken = framed.end;
+                self.last = Some(framed);
+                Some(RawRecord::Event(RawEvent::new(self.window.available(), offset, framed)))
+            }
+        })
+    }
+
+    /// What was odd since the last call.
+    pub fn take_warnings(&mut self) -> Vec<Warning> {
+        std::mem::take(&mut self.warnings)
+    }
+
+    /// Where the record given out last stands, or where the next one will.
+    pub const fn offset(&self) -> u64 {
+        self.window.offset()
+    }
+
+    /// The event given out last, which is still at the front of the window.
+    pub(super) fn last_event(&self) -> Option<RawEvent<'_>> {
+        let framed = self.last?;
+        Some(RawEvent::new(self.window.available(), self.window.offset(), framed))
+    }
+
+    /// Ends the reading.
+    pub(super) const fn stop(&mut self) {
+        self.failed = true;
+    }
+
+    /// Reads on after an error, from wherever the window now stands.
+    pub(super) const fn resume(&mut self, place: Place) {
+        self.failed = false;
+        self.place = place;
+    }
+
+    /// Takes what stands at the front of the window for a header, whatever its fixed bytes say.
+    pub(super) const fn trust_header(&mut self) {
+        self.trusted_header = Some(self.window.offset());
+        self.resume(Place::Start);
+    }
+
+    /// The outline of the front of the window as an event, its end beyond the window if need be.
+    pub(super) fn front(&self) -> Option<Framed> {
+        self.last.or_else(|| Framed::head_of(self.window.available()))
+    }
+
+    /// Gives the event at the front of the window another end.
+    pub(super) const fn retake(&mut self, framed: Framed) {
+        self.taken = framed.end;
+        self.last = Some(framed);
+    }
+
+    /// Gives the event at the front of the window out once more.
+    pub(super) const fn give_again(&mut self) {
+        self.mended = self.last;
+        self.taken = 0;
+    }
+
+    pub(super) const fn max_payload(&self) -> usize {
+        self.options.limits.payload_bytes
+    }
+
+    #[inline]
+    fn step(&mut self) -> Result<Option<Step>, Error> {
+        loop {
+            if self.place != Place::InSegment {
+                return self.header_step();
+            }
+            let framed = match self.window.available().first().copied() {
+                None if self.window.has_ended() => return self.end(),
+                None => Err(Unframed::Short { missing: 1 }),
+                Some(RESERVED_EVENT) => return self.header_step(),
+                Some(byte) if byte == MEMBER_MAGIC[0] && self.enter_member()? => continue,
+                Some(_) => match self.mended.take() {
+                    None => Framed::of(self.window.available(), self.max_payload()),
+                    Some(mended) => Ok(mended),
+                },
+            };
+            match framed {
+                Ok(framed) => {
+                    if framed.type_byte == EventType::SegmentEnd as u8 {
+                        self.place = Place::AfterEnd;
+                    }
+                    return Ok(Some(Step::Event(framed)));
+                }
+                Err(Unframed::Short { .. }) if !self.window.has_ended() => self.fill()?,
+                Err(Unframed::Short { missing }) => return self.cut_event(missing),
+                Err(Unframed::TooLong { length }) => return Err(self.too_long(length)),
+            }
+        }
+    }
+
+    fn fill(&mut self) -> Result<(), Error> {
+        let offset = self.window.offset();
+        self.window.fill().map_err(|error| Error::io(FORMAT, Position::Byte(offset), error))
+    }
+
+    pub(super) fn ensure(&mut self, count: usize) -> Result<&[u8], Error> {
+        let offset = self.window.offset();
+        self.window.ensure(count).map_err(|error| Error::io(FORMAT, Position::Byte(offset), error))
+    }
+
+    /// Whether a gzip member begins here; if so, what comes next is what it holds.
+    fn enter_member(&mut self) -> Result<bool, Error> {
+        self.ensure(MEMBER_MAGIC.len())?;
+        let entered = self.window.at_member();
+        if entered {
+            self.window.enter_member();
+            self.place = if self.place == Place::Start { Place::Start } else { Place::AfterEnd };
+        }
+        Ok(entered)
+    }
+
+    /// A header, where one has to be or an event starts with its first byte.
+    fn header_step(&mut self) -> Result<Option<Step>, Error> {
+        while self.enter_member()? {}
+        let offset = self.window.offset();
+        let place = self.place;
+        let trusted = self.trusted_header == Some(offset);
+        let bytes = self.ensure(HEADER_BYTES)?;
+        let partial_magic = MAGIC.starts_with(&bytes[..bytes.len().min(MAGIC.len())]);
+        match RawHeader::at(bytes) {
+            _ if bytes.is_empty() => self.end(),
+            _ if !trusted && !partial_magic && (bytes.len() >= MAGIC.len() || place == Place::InSegment) => {
+                Err(no_magic(bytes, place, offset))
+            }
+            None => self.cut_header(),
+            Some(raw) if !trusted && raw.version() != VERSION => Err(bad_version(raw.version(), offset)),
+            Some(raw) => {
+                self.header = raw.header();
+                self.place = Place::InSegment;
+                self.taken = HEADER_BYTES;
+                Ok(Some(Step::Header(self.header)))
+            }
+        }
+    }
+
+    /// The end of the data; an error if a gzip member is damaged in a way that cutting does not explain.
+    fn end(&mut self) -> Result<Option<Step>, Error> {
+        let offset = self.window.offset();
+        if let Some(damage) = self.window.take_damage() {
+            if !damage.truncated {
+                return Err(Error::malformed(FORMAT, Position::Byte(offset), damage.to_string()));
+            }
+            self.warn(offset, 0, damage.to_string());
+        }
+        let zeros = self.window.envelope().skipped_zeros();
+        if zeros > 0 {
+            self.warn(offset, 0, format!("{zeros} zero bytes after a gzip member"));
+        }
+        self.failed = true;
+        Ok(None)
+    }
+
+    fn cut_header(&mut self) -> Result<Option<Step>, Error> {
+        let left = self.window.available().len();
+        let message = format!("truncated segment header: expected {HEADER_BYTES} bytes, found {left}");
+        self.cut(left, message)
+    }
+
+    /// An event that the input ends in. If a segment starts inside, its length is wrong rather than its end.
+    fn cut_event(&mut self, missing: usize) -> Result<Option<Step>, Error> {
+        let bytes = self.window.available();
+        let offset = self.window.offset();
+        let name = type_name(bytes.first().copied().unwrap_or_default());
+        if let Some(at) = find_header(bytes) {
+            let segment = offset + at as u64;
+            let message = format!("invalid length of {name}: a segment starts inside, at byte {segment:#x}");
+            return Err(Error::malformed(FORMAT, Position::Byte(offset), message));
+        }
+        let message = format!("truncated {name}: {missing} bytes missing at the end");
+        if self.options.is_lenient() {
+            return Err(Error::truncated(FORMAT, Position::Byte(offset), message));
+        }
+        self.cut(bytes.len(), message)
+    }
+
+    fn cut(&mut self, left: usize, message: String) -> Result<Option<Step>, Error> {
+        self.warn(self.window.offset(), left as u64, message);
+        self.window.consume(left);
+        self.end()
+    }
+
+    fn warn(&mut self, offset: u64, lost_bytes: u64, message: String) {
+        self.warnings.push(Warning { offset: Some(offset), message, lost_bytes });
+    }
+
+    #[cold]
+    fn too_long(&self, length: u64) -> Error {
+        let limit = self.max_payload();
+        let message = format!("payload too large: expected at most {limit} bytes, found {length}");
+        Error::new(ErrorKind::Limit, FORMAT, Position::Byte(self.window.offset()), message)
+    }
+}
+
+pub(super) fn type_name(type_byte: u8) -> String {
+    match EventType::from_byte(type_byte) {
+        Some(known) => known.name().to_owned(),
+        None => format!("event of unknown type {type_byte:#04x}"),
+    }
+}
+
+#[cold]
+fn no_magic(bytes: &[u8], place: Place, offset: u64) -> Error {
+    let found = bytes[..bytes.len().min(MAGIC.len())].escape_ascii();
+    let message = match place {
+        Place::InSegment => {
+            format!("invalid event type 0x52: expected \"RELI\" where it stands, found \"{found}\"")
+        }
+        Place::Start => format!("invalid magic: expected \"RELI\", found \"{found}\""),
+        Place::AfterEnd => {
+            format!("invalid magic after a segment's end: expected \"RELI\", found \"{found}\"")
+        }
+    };
+    Error::malformed(FORMAT, Position::Byte(offset), message)
+}
+
+#[cold]
+fn bad_version(version: u8, offset: u64) -> Error {
+    let message = format!("unsupported version: expected {VERSION}, found {version}");
+    Error::new(ErrorKind::Unsupported, FORMAT, Position::Byte(offset), message)
+}

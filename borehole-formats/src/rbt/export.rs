@@ -1,0 +1,301 @@
+//! From the model into `rbt`.
+
+use std::borrow::Cow;
+use std::io::{self, Write};
+use std::ops::ControlFlow;
+
+use borehole_model::{
+    Context, FrameId, LabelValue, LabelsId, ProfileSink, Sample, Segment, StackId, StringId, Tables,
+};
+
+use super::layout::Header;
+use super::write::{self, FrameDef, SampleDef, Writer};
+use crate::function_name::FunctionName;
+use crate::{Export, Losses};
+
+/// How samples become `rbt`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ExportOptions {
+    /// Whether samples carry timestamps.
+    pub timestamps: Timestamps,
+    /// The sampling period in microseconds, for segments that do not know theirs. Default: 10,000, as reli.
+    pub period_us: Option<u32>,
+}
+
+/// Whether samples carry timestamps.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Timestamps {
+    /// Each segment as its source.
+    #[default]
+    AsSource,
+    /// Never: the smallest files.
+    Never,
+    /// Always; 0 where the time is unknown.
+    Always,
+}
+
+/// The period that reli assumes when none is given.
+///
+/// Source: reli 0.12, `converter:rbt`, default of `--sampling-period`.
+const DEFAULT_PERIOD_US: u32 = 10_000;
+
+/// Writes samples as `rbt`: a segment for each of the source's, with its own period and metadata.
+pub struct Exporter<W: Write> {
+    /// The output before the first segment, the writer after it.
+    state: State<W>,
+    options: ExportOptions,
+    columns: Columns,
+    has_timestamps: bool,
+    last_time_us: Option<i64>,
+    losses: Losses,
+}
+
+enum State<W> {
+    Unopened(W),
+    Open(Box<Writer<W>>),
+    Finished,
+}
+
+/// What the writer calls the frames and stacks of the tables, in the current segment.
+#[derive(Default)]
+struct Columns {
+    frames: Vec<Option<write::FrameId>>,
+    stacks: Vec<Option<write::StackId>>,
+    empty_stack: Option<write::StackId>,
+    scratch: Vec<write::FrameId>,
+}
+
+impl<W: Write> Exporter<W> {
+    /// Writes to `output`.
+    pub fn new(output: W, options: ExportOptions) -> Self {
+        Self {
+            state: State::Unopened(output),
+            options,
+            columns: Columns::default(),
+            has_timestamps: false,
+            last_time_us: None,
+            losses: Losses::default(),
+        }
+    }
+
+    fn header(&self, segment: &Segment) -> Header {
+        let has_timestamps = match self.options.timestamps {
+            Timestamps::AsSource => segment.has_times,
+            Timestamps::Never => false,
+            Timestamps::Always => true,
+        };
+        let source_us = segment.period_ns.map(|ns| u32::try_from(ns.div_ceil(1000)).unwrap_or(u32::MAX));
+        let period_us = source_us.or(self.options.period_us).unwrap_or(DEFAULT_PERIOD_US);
+        Header { has_timestamps, period_us }
+    }
+
+    fn open(&mut self, header: Header) -> io::Result<&mut Writer<W>> {
+        self.columns.forget();
+        self.state = match std::mem::replace(&mut self.state, State::Finished) {
+            State::Unopened(output) => State::Open(Box::new(Writer::new(output, header)?)),
+            State::Open(mut writer) => {
+                writer.start_segment(header)?;
+                State::Open(writer)
+            }
+            State::Finished => State::Finished,
+        };
+        self.writer()
+    }
+
+    fn writer(&mut self) -> io::Result<&mut Writer<W>> {
+        match &mut self.state {
+            State::Open(writer) => Ok(writer),
+            _ => Err(no_segment()),
+        }
+    }
+
+    /// Microseconds since the previous sample: as its source stored them, or else by the clock.
+    fn delta_us(&mut self, sample: &Sample<'_>) -> Option<i64> {
+        let time_us = sample.time_ns.map(|ns| ns.div_euclid(1000));
+        let since_last = time_us.zip(self.last_time_us).and_then(|(now, last)| now.checked_sub(last));
+        self.last_time_us = time_us.or(self.last_time_us);
+        let delta = since_last.or(sample.delta_us);
+        match self.options.timestamps {
+            Timestamps::AsSource if sample.time_ns.is_none() => sample.delta_us,
+            _ => Some(delta.unwrap_or(0)),
+        }
+    }
+
+    fn count_losses(&mut self, sample: &Sample<'_>) {
+        let count = |lost: bool| if lost { sample.count } else { 0 };
+        self.losses.add("timestamps", count(!self.has_timestamps && sample.time_ns.is_some()));
+        self.losses.add("thread ids", count(sample.thread.is_some()));
+        self.losses.add("interpreter ids", count(sample.interpreter.is_some()));
+        self.losses.add("thread states", count(sample.status.is_some()));
+        self.losses.add("values", count(!sample.values.is_empty()));
+    }
+}
+
+impl<W: Write> ProfileSink for Exporter<W> {
+    fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
+        let delta_us = if self.has_timestamps { self.delta_us(sample) } else { None };
+        self.count_losses(sample);
+        let State::Open(writer) = &mut self.state else { return Err(no_segment()) };
+        let stack = self.columns.stack(sample.stack, at.tables, writer)?;
+        let def = SampleDef { stack, count: sample.count, delta_us, pid: sample.process, annotations: None };
+        match sample.labels {
+            None => writer.write_sample(&def)?,
+            Some(labels) => write_annotated(writer, &def, labels, at.tables)?,
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn segment(&mut self, at: Context<'_>) -> io::Result<()> {
+        let header = self.header(at.segment);
+        self.has_timestamps = header.has_timestamps;
+        if at.segment.index == 0 {
+            self.last_time_us = None;
+        }
+        let writer = self.open(header)?;
+        for &(key, value) in &at.segment.metadata {
+            writer.write_metadata(at.tables.string(key), at.tables.string(value))?;
+        }
+        let says_pid = at.segment.metadata.iter().any(|&(key, _)| at.tables.string(key) == b"pid");
+        match at.segment.process {
+            Some(pid) if !says_pid => writer.write_metadata(b"pid", pid.to_string().as_bytes()),
+            _ => Ok(()),
+        }
+    }
+
+    fn metadata(&mut self, at: Context<'_>, key: StringId, value: StringId) -> io::Result<()> {
+        self.writer()?.write_metadata(at.tables.string(key), at.tables.string(value))
+    }
+
+    fn finish(&mut self, _tables: &Tables) -> io::Result<()> {
+        if matches!(self.state, State::Unopened(_)) {
+            self.open(self.header(&Segment::default()))?;
+        }
+        match std::mem::replace(&mut self.state, State::Finished) {
+            State::Open(writer) => writer.finish().map(drop),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl<W: Write> Export for Exporter<W> {
+    fn losses(&self) -> Losses {
+        self.losses.clone()
+    }
+}
+
+impl Columns {
+    /// A new segment defines everything anew.
+    fn forget(&mut self) {
+        self.frames.clear();
+        self.stacks.clear();
+        self.empty_stack = None;
+    }
+
+    #[inline]
+    fn stack<W: Write>(
+        &mut self,
+        stack: Option<StackId>,
+        tables: &Tables,
+        writer: &mut Writer<W>,
+    ) -> io::Result<write::StackId> {
+        let known = match stack {
+            None => self.empty_stack,
+            Some(stack) => self.stacks.get(stack.index()).copied().flatten(),
+        };
+        known.map_or_else(|| self.new_stack(stack, tables, writer), Ok)
+    }
+
+    #[cold]
+    fn new_stack<W: Write>(
+        &mut self,
+        stack: Option<StackId>,
+        tables: &Tables,
+        writer: &mut Writer<W>,
+    ) -> io::Result<write::StackId> {
+        let mut frames = std::mem::take(&mut self.scratch);
+        frames.clear();
+        for frame in tables.frames_leaf_first(stack) {
+            frames.push(self.frame(frame, tables, writer)?);
+        }
+        let id = writer.define_stack(&frames)?;
+        self.scratch = frames;
+        match stack {
+            None => self.empty_stack = Some(id),
+            Some(stack) => put(&mut self.stacks, stack.index(), id),
+        }
+        Ok(id)
+    }
+
+    fn frame<W: Write>(
+        &mut self,
+        frame: FrameId,
+        tables: &Tables,
+        writer: &mut Writer<W>,
+    ) -> io::Result<write::FrameId> {
+        if let Some(Some(known)) = self.frames.get(frame.index()) {
+            return Ok(*known);
+        }
+        let id = writer.define_frame(&frame_def(frame, tables))?;
+        put(&mut self.frames, frame.index(), id);
+        Ok(id)
+    }
+}
+
+fn frame_def(frame: FrameId, tables: &Tables) -> FrameDef<'_> {
+    let frame = tables.frame(frame);
+    let function = tables.string(frame.function);
+    if let Some(native) = frame.native {
+        return FrameDef::Native {
+            symbol: function,
+            module: tables.string(native.module),
+            offset: native.offset,
+        };
+    }
+    let name = match frame.parts {
+        None => FunctionName::split(function),
+        Some(parts) => FunctionName {
+            namespace: tables.string(parts.namespace),
+            class: tables.string(parts.class),
+            method: tables.string(parts.method),
+        },
+    };
+    FrameDef::Php {
+        name,
+        file: frame.file.map_or(b"", |file| tables.string(file)),
+        line: frame.line.unwrap_or(-1),
+        opcode: frame.opcode.map(|opcode| tables.string(opcode)),
+    }
+}
+
+fn write_annotated<W: Write>(
+    writer: &mut Writer<W>,
+    sample: &SampleDef<'_>,
+    labels: LabelsId,
+    tables: &Tables,
+) -> io::Result<()> {
+    let labels = tables.labels(labels);
+    let values: Vec<_> = labels.iter().map(|label| value_text(label.value, tables)).collect();
+    let pairs: Vec<_> =
+        labels.iter().zip(&values).map(|(label, value)| (tables.string(label.key), &**value)).collect();
+    writer.write_sample(&SampleDef { annotations: Some(&pairs), ..*sample })
+}
+
+#[cold]
+fn no_segment() -> io::Error {
+    io::Error::other("expected a segment before its samples")
+}
+
+/// A label's value as the string that an annotation's is: a number is printed.
+fn value_text(value: LabelValue, tables: &Tables) -> Cow<'_, [u8]> {
+    match value {
+        LabelValue::Text(text) => Cow::Borrowed(tables.string(text)),
+        LabelValue::Number { value, .. } => Cow::Owned(value.to_string().into_bytes()),
+    }
+}
+
+fn put<T: Clone>(column: &mut Vec<Option<T>>, index: usize, value: T) {
+    if column.len() <= index {
+        column.resize(index + 1, None);
+    }
+    column[index] = Some(value);
+}

@@ -1,0 +1,299 @@
+//! From `rbt` into the model.
+
+use std::io::{self, Read};
+use std::ops::ControlFlow;
+
+use borehole_model::{
+    Context, Frame, FrameId, Label, LabelValue, LabelsId, NameParts, NativeFrame, ProfileSink, Recovery,
+    Sample, Segment, StackId, StringId, TableFull, Tables,
+};
+
+use super::FORMAT;
+use super::definitions::{Definitions, Frame as RbtFrame, FrameRef, StackRef, StringRef};
+use super::read::{self, Reader, Record, SegmentStart};
+use crate::function_name::FunctionName;
+use crate::{ReadError, ReadOptions};
+
+/// Streams `input`, raw or gzipped, into `sink`.
+///
+/// Time runs on over the segments of an input, as reli's segmented writer counts it: the origin is the start
+/// of the first segment. A segment's process is its metadata `pid`.
+///
+/// # Errors
+/// When the input is damaged (strictly read) or cannot be read, or the sink fails.
+pub fn import(
+    input: impl Read,
+    options: &ReadOptions,
+    tables: &mut Tables,
+    sink: &mut dyn ProfileSink,
+) -> Result<Recovery, ReadError> {
+    import_reader(Reader::with_options(input, *options), tables, sink)
+}
+
+/// Streams what `reader` reads into `sink`.
+///
+/// # Errors
+/// As [`import`].
+pub fn import_reader(
+    mut reader: Reader<impl Read>,
+    tables: &mut Tables,
+    sink: &mut dyn ProfileSink,
+) -> Result<Recovery, ReadError> {
+    let mut importer = Importer::new(tables, sink);
+    let outcome = importer.run(&mut reader);
+    for warning in &reader.recovery().warnings {
+        importer.sink.warning(warning)?;
+    }
+    let stopped = outcome?.is_break();
+    Ok(Recovery { stopped, ..reader.into_recovery() })
+}
+
+struct Importer<'a> {
+    tables: &'a mut Tables,
+    sink: &'a mut dyn ProfileSink,
+    columns: Columns,
+    segment: Segment,
+    /// Whether the sink has been told of the segment: metadata before the first sample belongs to it.
+    announced: bool,
+    /// The time of the segment's start, in microseconds since the first one's.
+    segment_start_us: i64,
+    last_time_us: i64,
+}
+
+impl<'a> Importer<'a> {
+    fn new(tables: &'a mut Tables, sink: &'a mut dyn ProfileSink) -> Self {
+        Self {
+            tables,
+            sink,
+            columns: Columns::default(),
+            segment: Segment::default(),
+            announced: true,
+            segment_start_us: 0,
+            last_time_us: 0,
+        }
+    }
+
+    fn run(&mut self, reader: &mut Reader<impl Read>) -> Result<ControlFlow<()>, ReadError> {
+        while let Some(record) = reader.next_record()? {
+            match record {
+                Record::Segment(start) => self.segment(start)?,
+                Record::Metadata { key, value } => self.metadata(key, value)?,
+                Record::Sample(sample) => {
+                    if self.sample(&sample)?.is_break() {
+                        return Ok(ControlFlow::Break(()));
+                    }
+                }
+            }
+        }
+        self.announce()?;
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn segment(&mut self, start: SegmentStart) -> Result<(), ReadError> {
+        self.announce()?;
+        self.columns.clear();
+        self.segment_start_us = self.last_time_us;
+        let period_ns = u64::from(start.header.period_us) * 1000;
+        self.segment = Segment {
+            format: FORMAT,
+            index: start.index,
+            offset: Some(start.offset),
+            period_ns: (period_ns > 0).then_some(period_ns),
+            has_times: start.header.has_timestamps,
+            ..Segment::default()
+        };
+        self.announced = false;
+        Ok(())
+    }
+
+    fn announce(&mut self) -> io::Result<()> {
+        if !std::mem::replace(&mut self.announced, true) {
+            self.sink.segment(Context { tables: self.tables, segment: &self.segment })?;
+        }
+        Ok(())
+    }
+
+    fn metadata(&mut self, key: &[u8], value: &[u8]) -> Result<(), ReadError> {
+        let pair = (self.tables.intern_string(key)?, self.tables.intern_string(value)?);
+        if key == b"pid" {
+            self.segment.process = std::str::from_utf8(value).ok().and_then(|pid| pid.parse().ok());
+        }
+        if self.announced {
+            let at = Context { tables: self.tables, segment: &self.segment };
+            self.sink.metadata(at, pair.0, pair.1)?;
+        } else {
+            self.segment.metadata.push(pair);
+        }
+        Ok(())
+    }
+
+    fn sample(&mut self, sample: &read::Sample<'_>) -> Result<ControlFlow<()>, ReadError> {
+        self.announce()?;
+        let definitions = sample.definitions;
+        let stack = self.columns.stack(sample.stack, definitions, self.tables)?;
+        let labels = match sample.annotations {
+            None => None,
+            Some(pairs) => Some(self.columns.labels(pairs, definitions, self.tables)?),
+        };
+        let sample = Sample {
+            stack,
+            count: sample.count,
+            time_ns: sample.accumulated_us.and_then(|us| self.time_ns(us)),
+            delta_us: sample.delta_us,
+            process: sample.pid,
+            labels,
+            ..Sample::default()
+        };
+        Ok(self.sink.sample(Context { tables: self.tables, segment: &self.segment }, &sample)?)
+    }
+
+    fn time_ns(&mut self, accumulated_us: i64) -> Option<i64> {
+        let time_us = self.segment_start_us.checked_add(accumulated_us)?;
+        self.last_time_us = time_us;
+        time_us.checked_mul(1000)
+    }
+}
+
+/// What the references of the current segment are in the tables.
+#[derive(Default)]
+struct Columns {
+    strings: Vec<Option<StringId>>,
+    frames: Vec<Option<FrameId>>,
+    stacks: Vec<Option<Option<StackId>>>,
+    /// The label set looked up last: runs of samples share theirs.
+    last_labels: Option<(Vec<(StringRef, StringRef)>, LabelsId)>,
+    name: Vec<u8>,
+}
+
+impl Columns {
+    fn clear(&mut self) {
+        self.strings.clear();
+        self.frames.clear();
+        self.stacks.clear();
+        self.last_labels = None;
+    }
+
+    #[inline]
+    fn stack(
+        &mut self,
+        stack: StackRef,
+        definitions: &Definitions,
+        tables: &mut Tables,
+    ) -> Result<Option<StackId>, TableFull> {
+        match self.stacks.get(stack.index()) {
+            Some(Some(known)) => Ok(*known),
+            _ => self.new_stack(stack, definitions, tables),
+        }
+    }
+
+    #[cold]
+    fn new_stack(
+        &mut self,
+        stack: StackRef,
+        definitions: &Definitions,
+        tables: &mut Tables,
+    ) -> Result<Option<StackId>, TableFull> {
+        let mut id = None;
+        for &frame in definitions.frames_leaf_first(stack).iter().rev() {
+            let frame = self.frame(frame, definitions, tables)?;
+            id = Some(tables.intern_stack(id, frame)?);
+        }
+        put(&mut self.stacks, stack.index(), id);
+        Ok(id)
+    }
+
+    fn frame(
+        &mut self,
+        frame: FrameRef,
+        definitions: &Definitions,
+        tables: &mut Tables,
+    ) -> Result<FrameId, TableFull> {
+        if let Some(Some(known)) = self.frames.get(frame.index()) {
+            return Ok(*known);
+        }
+        let row = match *definitions.frame(frame) {
+            RbtFrame::Native { symbol, module, offset } => {
+                let function = self.string(symbol, definitions, tables)?;
+                let module = self.string(module, definitions, tables)?;
+                Frame { native: Some(NativeFrame { module, offset }), ..Frame::named(function) }
+            }
+            RbtFrame::Php { namespace, class, method, file, line, opcode } => {
+                let parts = [namespace, class, method];
+                let (function, parts) = self.function(parts, definitions, tables)?;
+                Frame {
+                    parts: Some(parts),
+                    file: Some(self.string(file, definitions, tables)?),
+                    line: (line != -1).then_some(line),
+                    opcode: opcode.map(|opcode| self.string(opcode, definitions, tables)).transpose()?,
+                    ..Frame::named(function)
+                }
+            }
+        };
+        let id = tables.intern_frame(&row)?;
+        put(&mut self.frames, frame.index(), id);
+        Ok(id)
+    }
+
+    fn function(
+        &mut self,
+        parts: [StringRef; 3],
+        definitions: &Definitions,
+        tables: &mut Tables,
+    ) -> Result<(StringId, NameParts), TableFull> {
+        let [namespace, class, method] = parts.map(|part| definitions.string(part));
+        self.name.clear();
+        FunctionName { namespace, class, method }.join_into(&mut self.name);
+        let function = tables.intern_string(&self.name)?;
+        let [namespace, class, method] = parts;
+        let parts = NameParts {
+            namespace: self.string(namespace, definitions, tables)?,
+            class: self.string(class, definitions, tables)?,
+            method: self.string(method, definitions, tables)?,
+        };
+        Ok((function, parts))
+    }
+
+    fn string(
+        &mut self,
+        string: StringRef,
+        definitions: &Definitions,
+        tables: &mut Tables,
+    ) -> Result<StringId, TableFull> {
+        if let Some(Some(known)) = self.strings.get(string.index()) {
+            return Ok(*known);
+        }
+        let id = tables.intern_string(definitions.string(string))?;
+        put(&mut self.strings, string.index(), id);
+        Ok(id)
+    }
+
+    fn labels(
+        &mut self,
+        pairs: &[(StringRef, StringRef)],
+        definitions: &Definitions,
+        tables: &mut Tables,
+    ) -> Result<LabelsId, TableFull> {
+        if let Some((last, id)) = &self.last_labels
+            && last == pairs
+        {
+            return Ok(*id);
+        }
+        let mut labels = Vec::with_capacity(pairs.len());
+        for &(key, value) in pairs {
+            let key = self.string(key, definitions, tables)?;
+            let value = LabelValue::Text(self.string(value, definitions, tables)?);
+            labels.push(Label { key, value });
+        }
+        let id = tables.intern_labels(&labels)?;
+        self.last_labels = Some((pairs.to_vec(), id));
+        Ok(id)
+    }
+}
+
+/// Sets a cell of a column that grows as needed.
+fn put<T: Clone>(column: &mut Vec<Option<T>>, index: usize, value: T) {
+    if column.len() <= index {
+        column.resize(index + 1, None);
+    }
+    column[index] = Some(value);
+}

@@ -1,0 +1,547 @@
+//! Segments, metadata and samples, pulled one after the other.
+
+use std::collections::VecDeque;
+use std::io::Read;
+
+use hashbrown::HashMap;
+use hashbrown::hash_map::Entry;
+
+use super::FORMAT;
+use super::definitions::{Definitions, StackRef, StringRef, Undefined};
+use super::event::{Event, RawEvent, Varints};
+use super::events::{Events, RawRecord, type_name};
+use super::layout::Header;
+use crate::{Error, ErrorKind, Position, ReadOptions, Recovery, Warning};
+
+/// Reads segments, metadata and samples.
+///
+/// Whatever reli's strict reader accepts is accepted, sample for sample. Beyond it, a cut-off end loses
+/// nothing that was whole: it is the end of the data, and a warning in [`Reader::recovery`].
+///
+/// Memory is bounded by one event and by what one segment defines. Nothing is allocated per sample.
+pub struct Reader<R> {
+    pub(super) events: Events<R>,
+    pub(super) definitions: Definitions,
+    pub(super) options: ReadOptions,
+    pub(super) recovery: Recovery,
+    /// The sample that may still get annotations and repeats: it is given out when something else begins.
+    pending: Option<Core>,
+    pending_annotations: Annotations,
+    current: Core,
+    current_annotations: Annotations,
+    /// Metadata that stood behind the pending sample or, the first `metadata_ready` of it, before it.
+    metadata: VecDeque<(Vec<u8>, Vec<u8>)>,
+    metadata_ready: usize,
+    metadata_out: (Vec<u8>, Vec<u8>),
+    held: Held,
+    segment: SegmentStart,
+    segment_samples: u64,
+    accumulated_us: Option<i64>,
+    /// Whether this segment has lost something: then what it refers to may be what was lost.
+    pub(super) segment_damaged: bool,
+}
+
+type Annotations = Vec<(StringRef, StringRef)>;
+
+/// What a file says next.
+#[derive(Clone, Copy, Debug)]
+pub enum Record<'a> {
+    /// A segment begins. Tables, metadata and time start anew.
+    Segment(SegmentStart),
+    /// A fact about the segment.
+    Metadata {
+        /// The key.
+        key: &'a [u8],
+        /// The value.
+        value: &'a [u8],
+    },
+    /// A sample, or a run of equal ones.
+    Sample(Sample<'a>),
+}
+
+/// The beginning of a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SegmentStart {
+    /// What the header says.
+    pub header: Header,
+    /// Which segment this is, 0-based.
+    pub index: u64,
+    /// Where its header stands, in bytes after decompression.
+    pub offset: u64,
+}
+
+/// A sample, or a run of equal ones, as the file stores it.
+#[derive(Clone, Copy, Debug)]
+pub struct Sample<'a> {
+    /// The stack.
+    pub stack: StackRef,
+    /// How many equal samples this is: 1, and what `REPEAT_SAMPLE` adds.
+    pub count: u64,
+    /// Microseconds since the previous sample, as stored; `None` where there is no timestamp.
+    pub delta_us: Option<i64>,
+    /// Microseconds since the segment's start, which is the sum of all differences so far; `None` where
+    /// there is no timestamp or the sum overflows.
+    pub accumulated_us: Option<i64>,
+    /// The process, for a sample that names it.
+    pub pid: Option<i64>,
+    /// Keys and values. `None`: no annotation event; empty: an annotation event without pairs.
+    pub annotations: Option<&'a [(StringRef, StringRef)]>,
+    /// What the references refer to.
+    pub definitions: &'a Definitions,
+    /// Where the sample stands, in bytes after decompression.
+    pub offset: u64,
+}
+
+/// A sample without its borrows.
+#[derive(Clone, Copy, Debug)]
+struct Core {
+    stack: StackRef,
+    count: u64,
+    delta_us: Option<i64>,
+    accumulated_us: Option<i64>,
+    pid: Option<i64>,
+    offset: u64,
+    annotated: bool,
+    repeated: bool,
+}
+
+/// What was met already but has to wait until the pending sample has been given out.
+enum Held {
+    Nothing,
+    Segment(SegmentStart),
+    Failure(Error),
+}
+
+/// A record without its borrows.
+enum Turn {
+    Segment,
+    Metadata,
+    Sample,
+}
+
+/// What an event does beyond defining something.
+pub(super) enum Effect {
+    Nothing,
+    Sample { stack: StackRef, pid: Option<i64>, delta_us: Option<i64>, offset: u64 },
+    Repeat(i64),
+    Annotated,
+    Metadata(Vec<u8>, Vec<u8>),
+    Checkpoint { counts: Option<[i64; 3]>, offset: u64 },
+}
+
+/// Why an event cannot be used.
+#[derive(Clone, Copy)]
+pub(super) enum Fault {
+    Payload(borehole_wire::Error),
+    Undefined(Undefined),
+    NoSample,
+    AfterRepeat,
+    TooManyDefinitions,
+}
+
+impl<R: Read> Reader<R> {
+    /// Reads `input` strictly: raw, gzipped, or segments of both sorts one after the other.
+    pub fn new(input: R) -> Self {
+        Self::with_options(input, ReadOptions::default())
+    }
+
+    /// Reads `input` as `options` say.
+    pub fn with_options(input: R, options: ReadOptions) -> Self {
+        let nothing = Core {
+            stack: StackRef::default(),
+            count: 0,
+            delta_us: None,
+            accumulated_us: None,
+            pid: None,
+            offset: 0,
+            annotated: false,
+            repeated: false,
+        };
+        let header = Header { has_timestamps: false, period_us: 0 };
+        Self {
+            events: Events::new(input, options),
+            definitions: Definitions::default(),
+            options,
+            recovery: Recovery::default(),
+            pending: None,
+            pending_annotations: Vec::new(),
+            current: nothing,
+            current_annotations: Vec::new(),
+            metadata: VecDeque::new(),
+            metadata_ready: 0,
+            metadata_out: Default::default(),
+            held: Held::Nothing,
+            segment: SegmentStart { header, index: 0, offset: 0 },
+            segment_samples: 0,
+            accumulated_us: Some(0),
+            segment_damaged: false,
+        }
+    }
+
+    /// The next record; `None` at the end, and after an error.
+    ///
+    /// # Errors
+    /// When the input cannot be read or contradicts the format. All samples before that place have been
+    /// given out. With lenient options only the former is an error.
+    #[inline]
+    pub fn next_record(&mut self) -> Result<Option<Record<'_>>, Error> {
+        Ok(match self.turn()? {
+            None => None,
+            Some(Turn::Sample) => Some(Record::Sample(self.sample())),
+            Some(Turn::Segment) => Some(Record::Segment(self.segment)),
+            Some(Turn::Metadata) => {
+                Some(Record::Metadata { key: &self.metadata_out.0, value: &self.metadata_out.1 })
+            }
+        })
+    }
+
+    /// What has come out so far, and what was odd or lost.
+    pub const fn recovery(&self) -> &Recovery {
+        &self.recovery
+    }
+
+    /// What has come out, and what was odd or lost.
+    pub fn into_recovery(self) -> Recovery {
+        self.recovery
+    }
+
+    #[inline]
+    fn sample(&self) -> Sample<'_> {
+        let Core { stack, count, delta_us, accumulated_us, pid, offset, annotated, .. } = self.current;
+        let annotations = annotated.then_some(self.current_annotations.as_slice());
+        let definitions = &self.definitions;
+        Sample { stack, count, delta_us, accumulated_us, pid, annotations, definitions, offset }
+    }
+
+    #[inline]
+    fn turn(&mut self) -> Result<Option<Turn>, Error> {
+        if let Some(turn) = self.waiting()? {
+            return Ok(Some(turn));
+        }
+        loop {
+            let effect = match self.events.next_record() {
+                Ok(Some(RawRecord::Event(raw))) if !self.options.is_lenient() => {
+                    let Self { segment, definitions, pending_annotations, options, .. } = self;
+                    let limit = options.limits.definition_bytes;
+                    apply(&raw, segment.header.has_timestamps, definitions, pending_annotations, limit)
+                        .map_err(|fault| fault.at(&raw))
+                }
+                Ok(Some(RawRecord::Event(_))) => self.apply_carefully(),
+                Ok(Some(RawRecord::Header { header, offset })) => match self.header(header, offset) {
+                    Some(turn) => return Ok(Some(turn)),
+                    None => continue,
+                },
+                Ok(None) => match self.go_on_after_damage()? {
+                    true => continue,
+                    false => return Ok(self.end()),
+                },
+                Err(error) => Err(error),
+            };
+            match effect.and_then(|effect| self.take_effect(effect)) {
+                Ok(None) => {}
+                Ok(turn) => return Ok(turn),
+                Err(error) => {
+                    if let Some(turn) = self.failed(error)? {
+                        return Ok(Some(turn));
+                    }
+                }
+            }
+        }
+    }
+
+    /// What had to wait for the sample that was given out last.
+    #[inline]
+    fn waiting(&mut self) -> Result<Option<Turn>, Error> {
+        if self.metadata_ready > 0
+            && let Some(metadata) = self.metadata.pop_front()
+        {
+            self.metadata_ready -= 1;
+            self.metadata_out = metadata;
+            return Ok(Some(Turn::Metadata));
+        }
+        match std::mem::replace(&mut self.held, Held::Nothing) {
+            Held::Nothing => Ok(None),
+            Held::Segment(start) => Ok(Some(self.begin(start))),
+            Held::Failure(error) => Err(error),
+        }
+    }
+
+    /// Gives out the pending sample, and puts `next` in its place.
+    #[inline]
+    fn release(&mut self, next: Option<Core>) -> Option<Turn> {
+        let released = std::mem::replace(&mut self.pending, next)?;
+        self.current = released;
+        if released.annotated {
+            std::mem::swap(&mut self.current_annotations, &mut self.pending_annotations);
+        }
+        self.metadata_ready = self.metadata.len();
+        self.recovery.samples = self.recovery.samples.saturating_add(released.count);
+        self.segment_samples = self.segment_samples.saturating_add(released.count);
+        Some(Turn::Sample)
+    }
+
+    fn header(&mut self, header: Header, offset: u64) -> Option<Turn> {
+        let start = SegmentStart { header, index: self.recovery.segments, offset };
+        self.recovery.segments += 1;
+        match self.release(None) {
+            None => Some(self.begin(start)),
+            turn => {
+                self.held = Held::Segment(start);
+                turn
+            }
+        }
+    }
+
+    fn begin(&mut self, start: SegmentStart) -> Turn {
+        self.segment = start;
+        self.segment_samples = 0;
+        self.segment_damaged = false;
+        self.accumulated_us = Some(0);
+        self.definitions.clear();
+        Turn::Segment
+    }
+
+    fn end(&mut self) -> Option<Turn> {
+        self.keep_warnings();
+        self.release(None)
+    }
+
+    pub(super) fn keep_warnings(&mut self) {
+        for warning in self.events.take_warnings() {
+            self.recovery.warn(warning);
+        }
+    }
+
+    /// Ends the reading with `error`, or, when lenient, finds the place to go on.
+    #[cold]
+    fn failed(&mut self, error: Error) -> Result<Option<Turn>, Error> {
+        if self.options.is_lenient() && !error.is_io() {
+            self.resynchronise(&error)?;
+            return Ok(None);
+        }
+        self.keep_warnings();
+        self.events.stop();
+        match self.release(None) {
+            None => Err(error),
+            turn => {
+                self.held = Held::Failure(error);
+                Ok(turn)
+            }
+        }
+    }
+
+    #[inline]
+    fn take_effect(&mut self, effect: Effect) -> Result<Option<Turn>, Error> {
+        match effect {
+            Effect::Nothing => Ok(None),
+            Effect::Sample { stack, pid, delta_us, offset } => {
+                let accumulated_us = delta_us.and_then(|delta| self.accumulate(delta, offset));
+                let (annotated, repeated) = (false, false);
+                let core =
+                    Core { stack, count: 1, delta_us, accumulated_us, pid, offset, annotated, repeated };
+                Ok(self.release(Some(core)))
+            }
+            Effect::Repeat(count) => self.repeat(count).map(|()| None),
+            Effect::Annotated => self.annotate().map(|()| None),
+            Effect::Metadata(key, value) => Ok(self.metadata(key, value)),
+            Effect::Checkpoint { counts, offset } => {
+                self.verify(counts, offset);
+                Ok(None)
+            }
+        }
+    }
+
+    #[inline]
+    fn accumulate(&mut self, delta_us: i64, offset: u64) -> Option<i64> {
+        let before = self.accumulated_us?;
+        self.accumulated_us = before.checked_add(delta_us);
+        if self.accumulated_us.is_none() {
+            self.warn(offset, format!("time overflows: {before} us and {delta_us} us; unknown from here on"));
+        }
+        self.accumulated_us
+    }
+
+    fn repeat(&mut self, count: i64) -> Result<(), Error> {
+        let offset = self.events.offset();
+        let Some(pending) = &mut self.pending else {
+            return Err(Fault::NoSample.error("REPEAT_SAMPLE", offset));
+        };
+        pending.count = pending.count.saturating_add(u64::try_from(count).unwrap_or(0));
+        pending.repeated = true;
+        Ok(())
+    }
+
+    fn annotate(&mut self) -> Result<(), Error> {
+        let offset = self.events.offset();
+        let fault = match &mut self.pending {
+            None => Fault::NoSample,
+            Some(pending) if pending.repeated => Fault::AfterRepeat,
+            Some(pending) => {
+                pending.annotated = true;
+                return Ok(());
+            }
+        };
+        Err(fault.error("SAMPLE_ANNOTATION", offset))
+    }
+
+    fn metadata(&mut self, key: Vec<u8>, value: Vec<u8>) -> Option<Turn> {
+        if self.pending.is_some() {
+            self.metadata.push_back((key, value));
+            return None;
+        }
+        self.metadata_out = (key, value);
+        Some(Turn::Metadata)
+    }
+
+    /// Compares a checkpoint with what was read. Real writers store counts; the specification says largest
+    /// ids, one less, and is believed as well.
+    fn verify(&mut self, counts: Option<[i64; 3]>, offset: u64) {
+        let Some([frames, stacks, samples]) = counts else {
+            return self.warn(offset, "invalid CHECKPOINT: expected three numbers".to_owned());
+        };
+        let next = self.definitions.next_ids();
+        let read = self.segment_samples.saturating_add(self.pending.map_or(0, |pending| pending.count));
+        for (what, said, found) in [("frames", frames, next.frame), ("stacks", stacks, next.stack)] {
+            if said != found && said != found.saturating_sub(1) {
+                self.warn(offset, format!("CHECKPOINT differs: expected {said} {what}, found {found}"));
+            }
+        }
+        if u64::try_from(samples) != Ok(read) {
+            self.warn(offset, format!("CHECKPOINT differs: expected {samples} samples, found {read}"));
+        }
+    }
+
+    fn warn(&mut self, offset: u64, message: String) {
+        self.recovery.warn(Warning { offset: Some(offset), message, lost_bytes: 0 });
+    }
+
+    /// Applies the event that was taken last once more.
+    pub(super) fn apply_again(&mut self) -> Result<Effect, (Fault, Error)> {
+        let Some(raw) = self.events.last_event() else { return Ok(Effect::Nothing) };
+        let Self { segment, definitions, pending_annotations, options, .. } = self;
+        let limit = options.limits.definition_bytes;
+        apply(&raw, segment.header.has_timestamps, definitions, pending_annotations, limit)
+            .map_err(|fault| (fault, fault.at(&raw)))
+    }
+
+    pub(super) const fn has_pending(&self) -> bool {
+        self.pending.is_some()
+    }
+}
+
+/// Carries out the definitions of `raw` and says what else it does.
+#[inline]
+fn apply(
+    raw: &RawEvent<'_>,
+    has_timestamps: bool,
+    definitions: &mut Definitions,
+    annotations: &mut Annotations,
+    limit_bytes: usize,
+) -> Result<Effect, Fault> {
+    let offset = raw.offset;
+    match Event::decode(raw, has_timestamps).map_err(Fault::Payload)? {
+        Event::Sample { stack, pid, delta_us } => {
+            let stack = definitions.stack_ref(stack).map_err(Fault::Undefined)?;
+            Ok(Effect::Sample { stack, pid, delta_us, offset })
+        }
+        Event::Repeat { count } => Ok(Effect::Repeat(count)),
+        Event::Annotation { pairs } => annotation(pairs, definitions, annotations),
+        Event::Metadata { key, value } => Ok(Effect::Metadata(key.to_vec(), value.to_vec())),
+        Event::Checkpoint { counts } => Ok(Effect::Checkpoint { counts, offset }),
+        Event::SegmentEnd | Event::Unknown { .. } => Ok(Effect::Nothing),
+        _ if definitions.exceed(limit_bytes) => Err(Fault::TooManyDefinitions),
+        definition => define(&definition, definitions),
+    }
+}
+
+fn define(definition: &Event<'_>, definitions: &mut Definitions) -> Result<Effect, Fault> {
+    match *definition {
+        Event::StringDef { id, string } => definitions.define_string(id, string),
+        Event::FrameDef { id, frame } => definitions.define_frame(id, frame).map_err(Fault::Undefined)?,
+        Event::StackDef { id, frames_leaf_first } => definitions.define_stack(id, frames_leaf_first),
+        _ => {}
+    }
+    Ok(Effect::Nothing)
+}
+
+/// Replaces `annotations`. Of two equal keys the later value counts, at the place of the first.
+fn annotation(
+    mut pairs: Varints<'_>,
+    definitions: &Definitions,
+    annotations: &mut Annotations,
+) -> Result<Effect, Fault> {
+    annotations.clear();
+    let mut places = KeyPlaces::default();
+    while let (Some(key), Some(value)) = (pairs.next(), pairs.next()) {
+        let key = definitions.string_ref(key).map_err(Fault::Undefined)?;
+        let value = definitions.string_ref(value).map_err(Fault::Undefined)?;
+        match places.find(definitions.string(key), annotations, definitions) {
+            Some(place) => annotations[place] = (key, value),
+            None => annotations.push((key, value)),
+        }
+    }
+    Ok(Effect::Annotated)
+}
+
+/// Where the keys of an annotation are: few are searched in line, many through a map.
+#[derive(Default)]
+struct KeyPlaces<'a>(HashMap<&'a [u8], usize>);
+
+impl<'a> KeyPlaces<'a> {
+    const FEW: usize = 32;
+
+    /// The place of `key` among `annotations`; if there is none, it is about to be pushed.
+    fn find(
+        &mut self,
+        key: &'a [u8],
+        annotations: &Annotations,
+        definitions: &'a Definitions,
+    ) -> Option<usize> {
+        if annotations.len() < Self::FEW {
+            return annotations.iter().position(|(other, _)| definitions.string(*other) == key);
+        }
+        if self.0.is_empty() {
+            let keys = annotations.iter().map(|(other, _)| definitions.string(*other));
+            self.0.extend(keys.zip(0..));
+        }
+        match self.0.entry(key) {
+            Entry::Occupied(place) => Some(*place.get()),
+            Entry::Vacant(place) => {
+                place.insert(annotations.len());
+                None
+            }
+        }
+    }
+}
+
+impl Fault {
+    #[cold]
+    pub(super) fn at(self, raw: &RawEvent<'_>) -> Error {
+        self.error(&type_name(raw.type_byte), raw.offset)
+    }
+
+    #[cold]
+    fn error(self, event: &str, offset: u64) -> Error {
+        let message = match self {
+            Self::Payload(error) => {
+                return Error::malformed(
+                    FORMAT,
+                    Position::Byte(offset),
+                    format!("invalid {event}: payload {error}"),
+                );
+            }
+            Self::Undefined(Undefined { what, id }) => {
+                format!("invalid {event}: expected a defined {what}, found {what} {id}")
+            }
+            Self::NoSample => {
+                format!("invalid {event}: expected a sample before it, found none in this segment")
+            }
+            Self::AfterRepeat => format!("invalid {event}: expected it before REPEAT_SAMPLE, found it after"),
+            Self::TooManyDefinitions => {
+                let message = format!("too many definitions in one segment, at this {event}");
+                return Error::new(ErrorKind::Limit, FORMAT, Position::Byte(offset), message);
+            }
+        };
+        Error::malformed(FORMAT, Position::Byte(offset), message)
+    }
+}

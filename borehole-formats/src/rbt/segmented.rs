@@ -1,0 +1,228 @@
+//! Continuous profiling: a new segment every so often, on one stream or on a new one each time.
+
+use std::io::{self, Write};
+
+use flate2::Compression as GzipLevel;
+use flate2::write::GzEncoder;
+
+use super::layout::{CHECKPOINT_INTERVAL, Header};
+use super::write::{FrameDef, SampleDef, StackId, Writer};
+
+/// Writes samples with timestamps, and begins a new segment when one has lasted long enough.
+///
+/// Every segment can be decoded alone. A new segment defines what it uses when it uses it, so its
+/// definitions are bounded by its own samples; reli repeats every stack seen since the start, which grows
+/// without bound.
+///
+/// Streams stay the caller's: the writer takes one, writes, flushes, and hands it back, through
+/// [`SegmentedWriter::finish`] or the function given to [`SegmentedWriter::rotating`].
+///
+/// # Examples
+///
+/// One file a segment:
+///
+/// ```
+/// use borehole_formats::rbt::{Compression, FrameDef, SegmentedWriter};
+///
+/// let mut files: Vec<Vec<u8>> = Vec::new();
+/// let open = |_index| Ok(Vec::new());
+/// let close = |file| Ok(files.push(file));
+/// let mut writer = SegmentedWriter::rotating(open, close, 10_000, 1_000_000, Compression::None)?;
+/// for time_us in [0, 400_000, 1_100_000] {
+///     writer.write_trace(&[FrameDef::php("main", "/app/index.php", 1)], time_us)?;
+/// }
+/// writer.finish()?;
+/// assert_eq!(files.len(), 2);
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub struct SegmentedWriter<'a, W: Write> {
+    target: Target<'a, W>,
+    writer: Option<Writer<Output<W>>>,
+    header: Header,
+    segment_us: u64,
+    compression: Compression,
+    index: u64,
+    segment_start_us: u64,
+    last_us: Option<u64>,
+}
+
+/// Whether segments are compressed, each as one gzip member.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Compression {
+    /// Raw: best for live capture, tailing and recovery.
+    #[default]
+    None,
+    /// Gzip at the default level: best for archives and transfer.
+    Gzip,
+}
+
+type Open<'a, W> = Box<dyn FnMut(u64) -> io::Result<W> + 'a>;
+type Close<'a, W> = Box<dyn FnMut(W) -> io::Result<()> + 'a>;
+
+enum Target<'a, W> {
+    /// One stream; it is here between segments.
+    Single(Option<W>),
+    Rotating {
+        open: Open<'a, W>,
+        close: Close<'a, W>,
+    },
+}
+
+impl<'a, W: Write> SegmentedWriter<'a, W> {
+    /// Writes all segments to `output`, one after the other.
+    ///
+    /// # Errors
+    /// When the output cannot be written.
+    pub fn single(output: W, period_us: u32, segment_us: u64, compression: Compression) -> io::Result<Self> {
+        Self::new(Target::Single(Some(output)), period_us, segment_us, compression)
+    }
+
+    /// Writes each segment to a stream of its own: `open` gives it, told the segment's number from 0, and
+    /// `close` gets it back when the segment is complete.
+    ///
+    /// # Errors
+    /// When a stream cannot be opened or written.
+    pub fn rotating(
+        open: impl FnMut(u64) -> io::Result<W> + 'a,
+        close: impl FnMut(W) -> io::Result<()> + 'a,
+        period_us: u32,
+        segment_us: u64,
+        compression: Compression,
+    ) -> io::Result<Self> {
+        let target = Target::Rotating { open: Box::new(open), close: Box::new(close) };
+        Self::new(target, period_us, segment_us, compression)
+    }
+
+    fn new(
+        target: Target<'a, W>,
+        period_us: u32,
+        segment_us: u64,
+        compression: Compression,
+    ) -> io::Result<Self> {
+        let mut writer = Self {
+            target,
+            writer: None,
+            header: Header { has_timestamps: true, period_us },
+            segment_us,
+            compression,
+            index: 0,
+            segment_start_us: 0,
+            last_us: None,
+        };
+        writer.begin()?;
+        Ok(writer)
+    }
+
+    /// Writes a sample taken at `time_us`, on any clock that runs forward.
+    ///
+    /// # Errors
+    /// When a stream cannot be opened, written or closed.
+    pub fn write_trace(&mut self, frames_leaf_first: &[FrameDef<'_>], time_us: u64) -> io::Result<()> {
+        let delta_us = self.advance(time_us)?;
+        let writer = self.writer()?;
+        let stack = writer.define_trace(frames_leaf_first)?;
+        writer.write_sample(&SampleDef { delta_us: Some(delta_us), ..SampleDef::of(stack) })
+    }
+
+    /// As [`SegmentedWriter::write_trace`], with process and annotations.
+    ///
+    /// # Errors
+    /// As [`SegmentedWriter::write_trace`].
+    pub fn write_annotated(
+        &mut self,
+        frames_leaf_first: &[FrameDef<'_>],
+        time_us: u64,
+        pid: Option<i64>,
+        annotations: &[(&[u8], &[u8])],
+    ) -> io::Result<()> {
+        let delta_us = Some(self.advance(time_us)?);
+        let writer = self.writer()?;
+        let stack: StackId = writer.define_trace(frames_leaf_first)?;
+        writer.write_sample(&SampleDef { stack, count: 1, delta_us, pid, annotations: Some(annotations) })
+    }
+
+    /// Ends the last segment. Answers the stream when there is only one.
+    ///
+    /// # Errors
+    /// When a stream cannot be written or closed.
+    pub fn finish(mut self) -> io::Result<Option<W>> {
+        self.complete()?;
+        Ok(match self.target {
+            Target::Single(output) => output,
+            Target::Rotating { .. } => None,
+        })
+    }
+
+    /// Rotates if it is time, and answers the microseconds since the previous sample: 0 for the first, and
+    /// when the clock steps back. The difference carries over the boundary of segments.
+    fn advance(&mut self, time_us: u64) -> io::Result<i64> {
+        let last_us = self.last_us.unwrap_or_else(|| {
+            self.segment_start_us = time_us;
+            time_us
+        });
+        if time_us.saturating_sub(self.segment_start_us) >= self.segment_us {
+            self.complete()?;
+            self.index += 1;
+            self.begin()?;
+            self.segment_start_us = time_us;
+        }
+        self.last_us = Some(time_us);
+        Ok(i64::try_from(time_us.saturating_sub(last_us)).unwrap_or(i64::MAX))
+    }
+
+    fn writer(&mut self) -> io::Result<&mut Writer<Output<W>>> {
+        self.writer
+            .as_mut()
+            .ok_or_else(|| io::Error::other("expected an open segment, found one that failed"))
+    }
+
+    fn begin(&mut self) -> io::Result<()> {
+        let output = match &mut self.target {
+            Target::Single(output) => output.take().ok_or_else(|| io::Error::other("expected an output"))?,
+            Target::Rotating { open, .. } => open(self.index)?,
+        };
+        let output = match self.compression {
+            Compression::None => Output::Plain(output),
+            Compression::Gzip => Output::Gzip(Box::new(GzEncoder::new(output, GzipLevel::default()))),
+        };
+        let writer = Writer::new(output, self.header)?;
+        self.writer = Some(writer.checkpoint_every(CHECKPOINT_INTERVAL));
+        Ok(())
+    }
+
+    fn complete(&mut self) -> io::Result<()> {
+        let Some(writer) = self.writer.take() else { return Ok(()) };
+        let output = match writer.finish()? {
+            Output::Plain(output) => output,
+            Output::Gzip(encoder) => encoder.finish()?,
+        };
+        match &mut self.target {
+            Target::Single(place) => {
+                *place = Some(output);
+                Ok(())
+            }
+            Target::Rotating { close, .. } => close(output),
+        }
+    }
+}
+
+enum Output<W: Write> {
+    Plain(W),
+    Gzip(Box<GzEncoder<W>>),
+}
+
+impl<W: Write> Write for Output<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Plain(output) => output.write(bytes),
+            Self::Gzip(encoder) => encoder.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Self::Plain(output) => output.flush(),
+            Self::Gzip(encoder) => encoder.flush(),
+        }
+    }
+}

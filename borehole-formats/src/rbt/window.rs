@@ -1,0 +1,137 @@
+//! A sliding view of the decompressed input.
+//!
+//! It holds one event, or one chunk of input, whichever is larger, and grows only by bytes that really
+//! arrived.
+
+use std::io::{self, Read};
+
+use crate::gzip::{Damage, Envelope, MEMBER_MAGIC};
+use crate::rbt::layout::MAGIC;
+
+const CHUNK_BYTES: usize = 64 << 10;
+
+pub(super) struct Window<R> {
+    input: Envelope<R>,
+    bytes: Vec<u8>,
+    start: usize,
+    end: usize,
+    offset: u64,
+    ended: bool,
+    damage: Option<Damage>,
+    /// Whether the damage has been reported, and may be passed over.
+    damaged: bool,
+}
+
+impl<R: Read> Window<R> {
+    pub(super) fn new(input: Envelope<R>) -> Self {
+        Self {
+            input,
+            bytes: vec![0; CHUNK_BYTES],
+            start: 0,
+            end: 0,
+            offset: 0,
+            ended: false,
+            damage: None,
+            damaged: false,
+        }
+    }
+
+    /// The bytes at hand.
+    #[inline]
+    pub(super) fn available(&self) -> &[u8] {
+        &self.bytes[self.start..self.end]
+    }
+
+    /// The offset of the first byte at hand, after decompression.
+    #[inline]
+    pub(super) const fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// Whether nothing more comes.
+    pub(super) const fn has_ended(&self) -> bool {
+        self.ended
+    }
+
+    #[inline]
+    pub(super) fn consume(&mut self, count: usize) {
+        let count = count.min(self.end - self.start);
+        self.start += count;
+        self.offset += count as u64;
+    }
+
+    /// Reads on until `count` bytes are at hand or the input ends.
+    #[inline]
+    pub(super) fn ensure(&mut self, count: usize) -> io::Result<&[u8]> {
+        while self.end - self.start < count && !self.ended {
+            self.fill()?;
+        }
+        Ok(self.available())
+    }
+
+    /// Reads one more chunk. A damaged gzip member ends the input here, with the damage on record.
+    pub(super) fn fill(&mut self) -> io::Result<()> {
+        self.make_room();
+        match self.input.read(&mut self.bytes[self.end..]) {
+            Ok(0) => self.ended = true,
+            Ok(count) => self.end += count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => match error.get_ref().and_then(|inner| inner.downcast_ref::<Damage>()) {
+                Some(&damage) => {
+                    self.damage = Some(damage);
+                    self.ended = true;
+                }
+                None => return Err(error),
+            },
+        }
+        Ok(())
+    }
+
+    /// Makes room for a chunk. What is at hand moves to the front only when half of the room is used up, so
+    /// that each byte moves a bounded number of times.
+    fn make_room(&mut self) {
+        if self.start == self.end {
+            (self.start, self.end) = (0, 0);
+        } else if self.start >= self.bytes.len() / 2 {
+            self.bytes.copy_within(self.start..self.end, 0);
+            self.end -= self.start;
+            self.start = 0;
+        }
+        if self.bytes.len() - self.end < CHUNK_BYTES / 2 {
+            self.bytes.resize(self.bytes.len() * 2, 0);
+        }
+    }
+
+    /// The damage that ended the input, once.
+    pub(super) const fn take_damage(&mut self) -> Option<Damage> {
+        let damage = self.damage.take();
+        self.damaged |= damage.is_some();
+        damage
+    }
+
+    /// Passes over the damage that ended the input, if it was that: reading goes on at the next member or
+    /// segment. Answers how many bytes of the input were passed over.
+    pub(super) fn past_damage(&mut self) -> Option<io::Result<u64>> {
+        let damaged = std::mem::take(&mut self.damaged);
+        damaged.then(|| {
+            self.ended = false;
+            self.input.skip_damage(&MAGIC)
+        })
+    }
+
+    /// Whether a gzip member may begin here, in the middle of plain data.
+    pub(super) fn at_member(&self) -> bool {
+        self.available().starts_with(&MEMBER_MAGIC) && !self.input.is_compressed()
+    }
+
+    /// Goes on by decompressing what is at hand and what follows.
+    pub(super) fn enter_member(&mut self) {
+        self.input.unread_member(&self.bytes[self.start..self.end]);
+        self.end = self.start;
+        self.ended = false;
+    }
+
+    pub(super) const fn envelope(&self) -> &Envelope<R> {
+        &self.input
+    }
+}

@@ -1,0 +1,478 @@
+//! Writing segments.
+//!
+//! Given the same samples, the bytes are those of reli's writer: definitions on first use, ids from 0 in that
+//! order, runs coded as reli codes them. Where reli's writer is at fault ours is right: a pending run is
+//! written before a sample with a process, so that samples keep their order.
+//!
+//! Source: reli 0.12, `BinaryTraceWriter`; every writer-made file of the corpus comes out byte for byte.
+
+use std::io::{self, Write};
+
+use borehole_wire::{put_varint, put_varint_signed, varint_len};
+
+use super::intern::{AnnotationList, FrameRow, Frames, Stacks, Strings};
+use super::layout::{EventType, FRAME_HAS_OPCODE, FRAME_NATIVE, Header};
+use crate::function_name::FunctionName;
+
+/// Writes segments of samples.
+///
+/// Nothing reaches the output until a buffer is full, [`Writer::flush`] or [`Writer::finish`].
+pub struct Writer<W> {
+    output: W,
+    buffer: Vec<u8>,
+    header: Header,
+    strings: Strings,
+    frames: Frames,
+    stacks: Stacks,
+    /// The frames of the trace written last: most traces share most of their callers with it.
+    last_trace: Vec<FrameId>,
+    trace: Vec<FrameId>,
+    run: Option<Run>,
+    run_annotations: AnnotationList,
+    annotation_ids: Vec<u32>,
+    samples: u64,
+    checkpoint_interval: Option<u64>,
+    since_checkpoint: u64,
+    payload: Vec<u8>,
+}
+
+/// A frame to be defined, with borrowed strings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FrameDef<'a> {
+    /// A PHP frame.
+    Php {
+        /// Namespace, class and method.
+        name: FunctionName<'a>,
+        /// The file.
+        file: &'a [u8],
+        /// The line; -1 is unknown.
+        line: i64,
+        /// The opcode. Empty and absent are the same frame; what the first one has is written.
+        opcode: Option<&'a [u8]>,
+    },
+    /// A frame of machine code.
+    Native {
+        /// The symbol.
+        symbol: &'a [u8],
+        /// The executable or library.
+        module: &'a [u8],
+        /// Bytes from the start of the symbol.
+        offset: i64,
+    },
+}
+
+impl<'a> FrameDef<'a> {
+    /// A PHP frame without opcode.
+    #[must_use]
+    pub fn php(function: &'a str, file: &'a str, line: i64) -> Self {
+        let name = FunctionName::split(function.as_bytes());
+        Self::Php { name, file: file.as_bytes(), line, opcode: None }
+    }
+
+    /// Namespace, class, method, file and opcode; or symbol and module. The empty string where there is none.
+    pub(super) fn strings(&self) -> [&'a [u8]; 5] {
+        match *self {
+            Self::Php { name, file, opcode, .. } => {
+                [name.namespace, name.class, name.method, file, opcode.unwrap_or_default()]
+            }
+            Self::Native { symbol, module, .. } => [symbol, module, b"", b"", b""],
+        }
+    }
+
+    /// The strings that its definition refers to, in the order in which they are defined.
+    fn defined_strings(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
+        let count = match self {
+            Self::Php { opcode: Some(_), .. } => 5,
+            Self::Php { opcode: None, .. } => 4,
+            Self::Native { .. } => 2,
+        };
+        self.strings().into_iter().take(count)
+    }
+
+    /// The line or offset, and whether the frame is native.
+    pub(super) const fn number(&self) -> (i64, bool) {
+        match *self {
+            Self::Php { line, .. } => (line, false),
+            Self::Native { offset, .. } => (offset, true),
+        }
+    }
+}
+
+/// A frame that the current segment defines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct FrameId(pub(super) u32);
+
+/// A stack that the current segment defines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct StackId(pub(super) u32);
+
+/// A sample to be written.
+#[derive(Clone, Copy, Debug)]
+pub struct SampleDef<'a> {
+    /// The stack.
+    pub stack: StackId,
+    /// How many equal samples.
+    pub count: u64,
+    /// Microseconds since the previous sample. Written in segments with timestamps only.
+    pub delta_us: Option<i64>,
+    /// The process, where the sample has to name it.
+    pub pid: Option<i64>,
+    /// Keys and values. `None` and empty write the same, but do not share a run.
+    pub annotations: Option<&'a [(&'a [u8], &'a [u8])]>,
+}
+
+impl SampleDef<'_> {
+    /// One sample of `stack`, nothing else known.
+    #[must_use]
+    pub const fn of(stack: StackId) -> Self {
+        Self { stack, count: 1, delta_us: None, pid: None, annotations: None }
+    }
+}
+
+const BUFFER_BYTES: usize = 64 << 10;
+
+impl<W: Write> Writer<W> {
+    /// Begins a segment on `output`.
+    ///
+    /// # Errors
+    /// When the output cannot be written.
+    pub fn new(output: W, header: Header) -> io::Result<Self> {
+        let mut writer = Self {
+            output,
+            buffer: Vec::with_capacity(BUFFER_BYTES + 4096),
+            header,
+            strings: Strings::default(),
+            frames: Frames::default(),
+            stacks: Stacks::default(),
+            last_trace: Vec::new(),
+            trace: Vec::new(),
+            run: None,
+            run_annotations: AnnotationList::default(),
+            annotation_ids: Vec::new(),
+            samples: 0,
+            checkpoint_interval: None,
+            since_checkpoint: 0,
+            payload: Vec::new(),
+        };
+        writer.buffer.extend_from_slice(&header.encode());
+        writer.drain()?;
+        Ok(writer)
+    }
+
+    /// Writes a checkpoint whenever `interval` samples have been written since the last, as a live capture
+    /// does every [`CHECKPOINT_INTERVAL`](super::layout::CHECKPOINT_INTERVAL). Without it there is one at the
+    /// end of each segment.
+    #[must_use]
+    pub const fn checkpoint_every(mut self, interval: u64) -> Self {
+        self.checkpoint_interval = Some(interval);
+        self
+    }
+
+    /// The id of a frame in this segment, defined on first use.
+    ///
+    /// # Errors
+    /// When the output cannot be written, or the segment has 2³² frames.
+    pub fn define_frame(&mut self, frame: &FrameDef<'_>) -> io::Result<FrameId> {
+        let hash = self.frames.hash(frame);
+        if let Some(id) = self.frames.find(hash, frame, &self.strings) {
+            return Ok(id);
+        }
+        let mut strings = [None; 5];
+        for (id, string) in strings.iter_mut().zip(frame.defined_strings()) {
+            *id = Some(self.define_string(string)?);
+        }
+        let (number, native) = frame.number();
+        let row = FrameRow { strings, number, native };
+        let id = self.frames.insert(hash, row)?;
+        self.put_frame_def(id, &row);
+        self.drain()?;
+        Ok(id)
+    }
+
+    /// The id of a stack in this segment, defined on first use. An empty stack is a stack.
+    ///
+    /// # Errors
+    /// When the output cannot be written, or the segment has 2³² stacks.
+    pub fn define_stack(&mut self, frames_leaf_first: &[FrameId]) -> io::Result<StackId> {
+        let hash = self.stacks.hash(frames_leaf_first);
+        if let Some(id) = self.stacks.find(hash, frames_leaf_first) {
+            return Ok(id);
+        }
+        let id = self.stacks.insert(hash, frames_leaf_first)?;
+        self.payload.clear();
+        put_varint(&mut self.payload, u64::from(id.0));
+        put_varint(&mut self.payload, frames_leaf_first.len() as u64);
+        for frame in frames_leaf_first {
+            put_varint(&mut self.payload, u64::from(frame.0));
+        }
+        self.put_event(EventType::StackDef);
+        self.drain()?;
+        Ok(id)
+    }
+
+    /// Writes one sample of a trace given by its frames, without timestamp.
+    ///
+    /// # Errors
+    /// As [`Writer::define_frame`] and [`Writer::write_sample`].
+    pub fn write_trace(&mut self, frames_leaf_first: &[FrameDef<'_>]) -> io::Result<()> {
+        let stack = self.define_trace(frames_leaf_first)?;
+        self.write_sample(&SampleDef::of(stack))
+    }
+
+    /// The id of the stack of these frames, all defined on first use.
+    ///
+    /// # Errors
+    /// As [`Writer::define_frame`].
+    pub fn define_trace(&mut self, frames_leaf_first: &[FrameDef<'_>]) -> io::Result<StackId> {
+        let shared = self.shared_callers(frames_leaf_first);
+        let mut trace = std::mem::take(&mut self.trace);
+        trace.clear();
+        for frame in &frames_leaf_first[..frames_leaf_first.len() - shared] {
+            trace.push(self.define_frame(frame)?);
+        }
+        trace.extend_from_slice(&self.last_trace[self.last_trace.len() - shared..]);
+        let stack = self.define_stack(&trace)?;
+        self.trace = std::mem::replace(&mut self.last_trace, trace);
+        Ok(stack)
+    }
+
+    /// How many callers, from the root, `trace` shares with the one written last.
+    fn shared_callers(&self, trace: &[FrameDef<'_>]) -> usize {
+        let pairs = self.last_trace.iter().rev().zip(trace.iter().rev());
+        pairs.take_while(|(id, frame)| self.frames.is(**id, frame, &self.strings)).count()
+    }
+
+    /// Writes a sample, or a run of equal ones. In a segment without timestamps equal neighbours become one
+    /// run.
+    ///
+    /// # Errors
+    /// When the output cannot be written.
+    #[inline]
+    pub fn write_sample(&mut self, sample: &SampleDef<'_>) -> io::Result<()> {
+        if sample.count == 0 {
+            return Ok(());
+        }
+        if let Some(run) = &mut self.run
+            && run.stack == sample.stack
+            && sample.pid.is_none()
+            && self.run_annotations.equal(sample.annotations)
+        {
+            run.count = run.count.saturating_add(sample.count);
+        } else {
+            self.begin_run(sample)?;
+        }
+        self.samples = self.samples.saturating_add(sample.count);
+        self.since_checkpoint = self.since_checkpoint.saturating_add(sample.count);
+        match self.checkpoint_interval {
+            Some(interval) if self.since_checkpoint >= interval => self.write_checkpoint(),
+            _ => Ok(()),
+        }
+    }
+
+    /// Writes a fact about the segment.
+    ///
+    /// # Errors
+    /// When the output cannot be written.
+    pub fn write_metadata(&mut self, key: &[u8], value: &[u8]) -> io::Result<()> {
+        self.end_run()?;
+        self.payload.clear();
+        for part in [key, value] {
+            put_varint(&mut self.payload, part.len() as u64);
+            self.payload.extend_from_slice(part);
+        }
+        self.put_event(EventType::Metadata);
+        self.drain()
+    }
+
+    /// Writes the counts of frames, stacks and samples so far, for verification.
+    ///
+    /// # Errors
+    /// When the output cannot be written.
+    pub fn write_checkpoint(&mut self) -> io::Result<()> {
+        self.end_run()?;
+        self.since_checkpoint = 0;
+        self.payload.clear();
+        put_varint(&mut self.payload, self.frames.len() as u64);
+        put_varint(&mut self.payload, self.stacks.len() as u64);
+        put_varint(&mut self.payload, self.samples);
+        self.put_event(EventType::Checkpoint);
+        self.drain()
+    }
+
+    /// Ends the segment and begins another on the same output, which defines what it uses anew.
+    ///
+    /// # Errors
+    /// When the output cannot be written.
+    pub fn start_segment(&mut self, header: Header) -> io::Result<()> {
+        self.end_segment()?;
+        self.forget();
+        self.header = header;
+        self.buffer.extend_from_slice(&header.encode());
+        self.drain()
+    }
+
+    /// Ends the segment and hands the output back, flushed.
+    ///
+    /// # Errors
+    /// When the output cannot be written.
+    pub fn finish(mut self) -> io::Result<W> {
+        self.end_segment()?;
+        self.flush()?;
+        Ok(self.output)
+    }
+
+    /// Writes everything out, the pending run included: what is in the output now can be read.
+    ///
+    /// # Errors
+    /// When the output cannot be written.
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.end_run()?;
+        self.output.write_all(&self.buffer)?;
+        self.buffer.clear();
+        self.output.flush()
+    }
+
+    fn end_segment(&mut self) -> io::Result<()> {
+        self.write_checkpoint()?;
+        self.payload.clear();
+        self.put_event(EventType::SegmentEnd);
+        Ok(())
+    }
+
+    fn forget(&mut self) {
+        self.strings = Strings::default();
+        self.frames = Frames::default();
+        self.stacks = Stacks::default();
+        self.last_trace.clear();
+        self.samples = 0;
+        self.since_checkpoint = 0;
+    }
+
+    fn begin_run(&mut self, sample: &SampleDef<'_>) -> io::Result<()> {
+        self.end_run()?;
+        if self.header.has_timestamps || sample.pid.is_some() {
+            self.put_timed(sample)?;
+        } else {
+            self.run = Some(Run { stack: sample.stack, count: sample.count });
+            self.run_annotations.set(sample.annotations);
+        }
+        self.drain()
+    }
+
+    /// Writes a sample that is no part of a run.
+    fn put_timed(&mut self, sample: &SampleDef<'_>) -> io::Result<()> {
+        self.run_annotations.set(sample.annotations);
+        self.payload.clear();
+        put_varint(&mut self.payload, u64::from(sample.stack.0));
+        if let Some(pid) = sample.pid {
+            put_varint_signed(&mut self.payload, pid);
+        }
+        if let (true, Some(delta_us)) = (self.header.has_timestamps, sample.delta_us) {
+            put_varint_signed(&mut self.payload, delta_us);
+        }
+        self.put_event(if sample.pid.is_some() { EventType::PidSample } else { EventType::Sample });
+        self.put_annotations()?;
+        if sample.count > 1 {
+            self.put_number(EventType::RepeatSample, sample.count - 1);
+        }
+        Ok(())
+    }
+
+    /// Writes the pending run, as reli does: one sample, two samples, or a sample and a repeat.
+    #[inline]
+    fn end_run(&mut self) -> io::Result<()> {
+        let Some(Run { stack, count }) = self.run.take() else { return Ok(()) };
+        let stack = u64::from(stack.0);
+        for _ in 0..if count == 2 { 2 } else { 1 } {
+            self.put_number(EventType::CompactSample, stack);
+            self.put_annotations()?;
+        }
+        if count > 2 {
+            self.put_number(EventType::RepeatSample, count - 1);
+        }
+        Ok(())
+    }
+
+    /// Writes the annotations of the run. Their strings are defined here, behind the sample, where reli
+    /// defines them.
+    fn put_annotations(&mut self) -> io::Result<()> {
+        if self.run_annotations.is_empty() {
+            return Ok(());
+        }
+        let list = std::mem::take(&mut self.run_annotations);
+        let mut ids = std::mem::take(&mut self.annotation_ids);
+        ids.clear();
+        for string in list.strings() {
+            ids.push(self.define_string(string)?);
+        }
+        self.payload.clear();
+        put_varint(&mut self.payload, ids.len() as u64 / 2);
+        for id in &ids {
+            put_varint(&mut self.payload, u64::from(*id));
+        }
+        self.put_event(EventType::SampleAnnotation);
+        self.annotation_ids = ids;
+        self.run_annotations = list;
+        Ok(())
+    }
+
+    /// The id of a string, defined on first use.
+    fn define_string(&mut self, string: &[u8]) -> io::Result<u32> {
+        let (id, new) = self.strings.intern(string)?;
+        if new {
+            let length = varint_len(u64::from(id)) + string.len();
+            self.buffer.push(EventType::StringDef as u8);
+            put_varint(&mut self.buffer, length as u64);
+            put_varint(&mut self.buffer, u64::from(id));
+            self.buffer.extend_from_slice(string);
+        }
+        Ok(id)
+    }
+
+    fn put_frame_def(&mut self, id: FrameId, row: &FrameRow) {
+        let has_opcode = !row.native && row.strings[4].is_some();
+        let flags = u64::from(row.native) * FRAME_NATIVE + u64::from(has_opcode) * FRAME_HAS_OPCODE;
+        self.payload.clear();
+        put_varint(&mut self.payload, u64::from(id.0));
+        put_varint(&mut self.payload, flags);
+        let [strings @ .., opcode] = row.strings;
+        for string in strings.into_iter().flatten() {
+            put_varint(&mut self.payload, u64::from(string));
+        }
+        put_varint_signed(&mut self.payload, row.number);
+        if let Some(opcode) = opcode {
+            put_varint(&mut self.payload, u64::from(opcode));
+        }
+        self.put_event(EventType::FrameDef);
+    }
+
+    /// Writes the payload at hand as an event.
+    fn put_event(&mut self, event_type: EventType) {
+        self.buffer.push(event_type as u8);
+        put_varint(&mut self.buffer, self.payload.len() as u64);
+        self.buffer.extend_from_slice(&self.payload);
+    }
+
+    /// Writes one of the two events that are a number without a length.
+    #[inline]
+    fn put_number(&mut self, event_type: EventType, number: u64) {
+        self.buffer.push(event_type as u8);
+        put_varint(&mut self.buffer, number);
+    }
+
+    /// Hands the buffer to the output when it is full.
+    #[inline]
+    fn drain(&mut self) -> io::Result<()> {
+        if self.buffer.len() >= BUFFER_BYTES {
+            self.output.write_all(&self.buffer)?;
+            self.buffer.clear();
+        }
+        Ok(())
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    stack: StackId,
+    count: u64,
+}
