@@ -62,7 +62,6 @@ fn member_starts_with(json: &[u8], key: &[u8], value: &[u8]) -> bool {
 pub(super) fn is_callgrind(prefix: &[u8]) -> bool {
     let header = |line: &[u8]| line.starts_with(b"events:") || line.starts_with(b"# callgrind format");
     lines(prefix).take(MAX_LINES).any(header)
-        && lines(prefix).take(MAX_LINES).all(|line| frame_depth(line).is_none())
 }
 
 /// Protobuf fields with the numbers and wire types of a profile, all the way through, one of them a value type
@@ -165,30 +164,30 @@ enum Line {
 
 /// What a line could be; nothing for blank lines and comments.
 fn line_of(line: &[u8]) -> Option<Line> {
-    let line = line.trim_ascii();
+    let line = line.trim_ascii_end();
     if line.is_empty() || line.starts_with(b"#") {
         return None;
     }
     let (rest, last) = split_last_word(line);
-    let is_stack = !rest.is_empty() && is_number(last);
-    Some(if is_stack {
+    Some(if !rest.is_empty() && is_number(last) {
         Line::Stack
-    } else if frame_depth(line).is_some() || (!rest.is_empty() && ends_in_line_number(last)) {
+    } else if starts_with_depth(line) || (!rest.is_empty() && ends_in_line_number(last)) {
         Line::Frame
     } else {
         Line::Other
     })
 }
 
-/// The number that a frame's line starts with.
-fn frame_depth(line: &[u8]) -> Option<&[u8]> {
-    let word = line.trim_ascii().split(u8::is_ascii_whitespace).next()?;
-    (!word.is_empty() && word.iter().all(u8::is_ascii_digit)).then_some(word)
+/// Whether the first word is a number, as in a frame's line.
+fn starts_with_depth(line: &[u8]) -> bool {
+    let word = line.trim_ascii_start().split(u8::is_ascii_whitespace).next().unwrap_or_default();
+    !word.is_empty() && word.iter().all(u8::is_ascii_digit)
 }
 
+/// A line at its last white space, which stays with what is before it: an empty stack is nothing else.
 fn split_last_word(line: &[u8]) -> (&[u8], &[u8]) {
     let start = line.iter().rposition(u8::is_ascii_whitespace).map_or(0, |at| at + 1);
-    (line[..start].trim_ascii(), &line[start..])
+    line.split_at(start)
 }
 
 /// Digits, with a fraction perhaps, which some writers of folded stacks have.

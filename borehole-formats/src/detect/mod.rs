@@ -140,7 +140,7 @@ static TABLE: [Facts; Format::ALL.len()] = [
 
 /// All formats with what is true of them, for a listing.
 #[must_use]
-pub fn formats_table() -> &'static [Facts] {
+pub const fn formats_table() -> &'static [Facts] {
     &TABLE
 }
 
@@ -180,37 +180,37 @@ impl Format {
 
     /// What is true of it.
     #[must_use]
-    pub fn facts(self) -> &'static Facts {
-        TABLE.iter().find(|facts| facts.format == self).expect("the table has a row for each format")
+    pub const fn facts(self) -> &'static Facts {
+        &TABLE[self as usize]
     }
 
     /// Its short name.
     #[must_use]
-    pub fn name(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         self.facts().name
     }
 
     /// How the names of its files end, without the first full stop; the usual ending first.
     #[must_use]
-    pub fn extensions(self) -> &'static [&'static str] {
+    pub const fn extensions(self) -> &'static [&'static str] {
         self.facts().extensions
     }
 
     /// What it is, in a few words.
     #[must_use]
-    pub fn describe(self) -> &'static str {
+    pub const fn describe(self) -> &'static str {
         self.facts().description
     }
 
     /// Whether this build reads it.
     #[must_use]
-    pub fn readable(self) -> bool {
+    pub const fn readable(self) -> bool {
         self.facts().readable
     }
 
     /// Whether this build writes it.
     #[must_use]
-    pub fn writable(self) -> bool {
+    pub const fn writable(self) -> bool {
         self.facts().writable
     }
 

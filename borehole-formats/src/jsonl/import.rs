@@ -80,14 +80,15 @@ impl Failure {
     fn malformed(message: impl Into<String>) -> Self {
         Self::Line(BadLine { kind: ErrorKind::Malformed, message: message.into(), is_cut: false })
     }
-}
 
-impl From<serde_json::Error> for Failure {
-    fn from(error: serde_json::Error) -> Self {
+    /// What the parser found wrong with `line`, without the line number 1 that it gives to every line.
+    fn parse(error: &serde_json::Error, line: &[u8]) -> Self {
         let text = error.to_string();
         let what = text.split(" at line 1 ").next().unwrap_or_default();
         let message = format!("invalid line: {what} at column {}", error.column());
-        Self::Line(BadLine { kind: ErrorKind::Malformed, message, is_cut: error.is_eof() })
+        // The parser takes a sign at the end for a bad number, not for a number that is cut off.
+        let is_cut = error.is_eof() || line.ends_with(b"-");
+        Self::Line(BadLine { kind: ErrorKind::Malformed, message, is_cut })
     }
 }
 
@@ -158,7 +159,7 @@ impl<'a> Importer<'a> {
         if line.iter().all(u8::is_ascii_whitespace) {
             return Ok(ControlFlow::Continue(()));
         }
-        match parse_line(line)? {
+        match parse_line(line).map_err(|error| Failure::parse(&error, line))? {
             Line::Sample(line) => return self.sample(&line),
             Line::Stack(line) => self.stack(&line)?,
             Line::Segment(line) => self.segment(&line)?,
