@@ -142,8 +142,7 @@ impl<W: Write> ProfileSink for Exporter<W> {
             write_frames(&mut self.lines, at, sample.stack);
         } else {
             let id = self.stack_id(at, sample.stack)?;
-            begin(&mut self.lines, "sample");
-            self.lines.key("stack");
+            self.lines.raw(r#"{"type":"sample","stack":"#);
             self.lines.unsigned(id.into());
         }
         write_observation(&mut self.lines, at.tables, sample);
@@ -340,13 +339,13 @@ fn write_parts(line: &mut LineWriter, at: Context<'_>, frame: &Frame) {
 /// What a sample says beside its stack.
 #[inline]
 fn write_observation(line: &mut LineWriter, tables: &Tables, sample: &Sample<'_>) {
-    line.key("count");
+    line.raw(r#","count":"#);
     line.unsigned(sample.count);
-    integer_if_known(line, "delta_us", sample.delta_us);
-    integer_if_known(line, "time_ns", sample.time_ns);
-    integer_if_known(line, "pid", sample.process);
-    unsigned_if_known(line, "tid", sample.thread);
-    unsigned_if_known(line, "interpreter", sample.interpreter);
+    raw_integer(line, r#","delta_us":"#, sample.delta_us);
+    raw_integer(line, r#","time_ns":"#, sample.time_ns);
+    raw_integer(line, r#","pid":"#, sample.process);
+    raw_unsigned(line, r#","tid":"#, sample.thread);
+    raw_unsigned(line, r#","interpreter":"#, sample.interpreter);
     if let Some(status) = sample.status {
         write_status(line, status);
     }
@@ -355,6 +354,23 @@ fn write_observation(line: &mut LineWriter, tables: &Tables, sample: &Sample<'_>
     }
     if !sample.values.is_empty() {
         write_values(line, sample.values);
+    }
+}
+
+/// A number behind a comma and a key that stand ready as one piece: quicker than putting them together.
+#[inline]
+fn raw_integer(line: &mut LineWriter, key: &str, value: Option<i64>) {
+    if let Some(value) = value {
+        line.raw(key);
+        line.integer(value);
+    }
+}
+
+#[inline]
+fn raw_unsigned(line: &mut LineWriter, key: &str, value: Option<u64>) {
+    if let Some(value) = value {
+        line.raw(key);
+        line.unsigned(value);
     }
 }
 
