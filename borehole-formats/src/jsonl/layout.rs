@@ -28,12 +28,12 @@ pub(super) fn parts_unsaid<'a>(format: &str, native: bool, function: &'a [u8]) -
 /// Source: reli 0.12, how its trace writer takes function names apart.
 pub(super) fn split_name(function: &[u8]) -> Parts<'_> {
     match memchr::memmem::rfind(function, b"::") {
-        Some(at) => {
+        Some(at) if at > 0 => {
             let (namespace, class) = split_namespace(&function[..at]);
             [namespace, class, &function[at + 2..]]
         }
-        None => {
-            let (namespace, method) = split_namespace(function);
+        found => {
+            let (namespace, method) = split_namespace(found.map_or(function, |at| &function[at + 2..]));
             [namespace, b"", method]
         }
     }
@@ -52,12 +52,13 @@ mod tests {
 
     #[test]
     fn names_are_cut_at_the_last_colons_then_at_the_last_backslash() {
-        let cases: [(&str, [&str; 3]); 8] = [
+        let cases: [(&str, [&str; 3]); 9] = [
             ("App\\Db\\Pool::query", ["App\\Db", "Pool", "query"]),
             ("App\\run", ["App", "", "run"]),
             ("<main>", ["", "", "<main>"]),
             ("Db::query", ["", "Db", "query"]),
             ("::b", ["", "", "b"]),
+            ("::N\\b", ["N", "", "b"]),
             ("A\\::b", ["A", "", "b"]),
             ("A::{closure:N\\B::c():12}", ["A::{closure:N", "B", "c():12}"]),
             ("", ["", "", ""]),

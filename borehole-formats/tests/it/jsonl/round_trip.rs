@@ -62,6 +62,7 @@ prop_compose! {
 fn split_name(name: &[u8]) -> [Bytes; 3] {
     let colons = (1..name.len()).rev().find(|&at| &name[at - 1..=at] == b"::");
     let (class, method) = match colons {
+        Some(1) => (None, &name[2..]),
         Some(at) => (Some(&name[..at - 1]), &name[at + 1..]),
         None => (None, name),
     };
