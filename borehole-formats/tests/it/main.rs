@@ -1,5 +1,7 @@
-//! The formats against the corpus and against programs that we did not write.
+//! The formats, held against files, programs and parsers that are not ours.
 
-#![allow(clippy::unwrap_used, reason = "clippy's own exception for tests does not cover their helpers")]
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails, in what it calls as well")]
 
+mod detect;
+mod jsonl;
 mod rbt;

@@ -1,1 +1,0 @@
-//! What format an input is in, told by its first bytes.

@@ -1,0 +1,220 @@
+//! One test of content a format.
+//!
+//! Each looks at a bounded number of bytes, allocates nothing, and takes any bytes.
+
+use borehole_wire::Cursor;
+
+use super::DETECT_BYTES;
+
+/// The magic of an `rbt` segment.
+const RBT_MAGIC: &[u8] = b"RELI";
+
+/// A segment's header is this long: magic, version, flags, reserved, period, reserved.
+const RBT_HEADER_BYTES: usize = 16;
+
+/// The magic and a byte that no text has there; a beginning of the magic and nothing else, which is what a
+/// crash may leave; or, in a file with damage at its start, a whole plausible header further on.
+pub(super) fn is_rbt(prefix: &[u8]) -> bool {
+    match prefix.strip_prefix(RBT_MAGIC) {
+        Some([]) => true,
+        Some([version, ..]) if *version < b'\t' => true,
+        _ if prefix.len() < RBT_MAGIC.len() => !prefix.is_empty() && RBT_MAGIC.starts_with(prefix),
+        _ => memchr::memmem::find_iter(prefix, RBT_MAGIC).any(|at| is_rbt_header(&prefix[at..])),
+    }
+}
+
+fn is_rbt_header(bytes: &[u8]) -> bool {
+    let Some(header) = bytes.get(..RBT_HEADER_BYTES) else { return false };
+    header[4] == 1 && header[5] <= 1 && header[6..8] == [0; 2] && header[12..] == [0; 4]
+}
+
+pub(super) fn is_svg(prefix: &[u8]) -> bool {
+    trim_start(prefix).starts_with(b"<") && contains(prefix, b"<svg")
+}
+
+/// A JSON object in the first line, whose type is `file`.
+pub(super) fn is_jsonl(prefix: &[u8]) -> bool {
+    let first = trim_start(prefix).split(|&byte| byte == b'\n').next().unwrap_or_default();
+    first.starts_with(b"{") && member_starts_with(first, b"\"type\"", b"\"file\"")
+}
+
+/// A JSON object that names its schema, or has both members that no other profile has.
+pub(super) fn is_speedscope(prefix: &[u8]) -> bool {
+    let schema = || {
+        memchr::memmem::find_iter(prefix, b"\"$schema\"").any(|at| {
+            let line = prefix[at..].split(|&byte| byte == b'\n' || byte == b',').next();
+            contains(line.unwrap_or_default(), b"speedscope")
+        })
+    };
+    let members = || contains(prefix, b"\"shared\"") && contains(prefix, b"\"profiles\"");
+    trim_start(prefix).starts_with(b"{") && (schema() || members())
+}
+
+/// Whether a JSON text has `key`, and behind it a value that starts with `value`.
+fn member_starts_with(json: &[u8], key: &[u8], value: &[u8]) -> bool {
+    memchr::memmem::find_iter(json, key).any(|at| {
+        let rest = trim_start(&json[at + key.len()..]);
+        rest.strip_prefix(b":").is_some_and(|rest| trim_start(rest).starts_with(value))
+    })
+}
+
+/// The signature line, or the header line that names the events.
+pub(super) fn is_callgrind(prefix: &[u8]) -> bool {
+    let header = |line: &[u8]| line.starts_with(b"events:") || line.starts_with(b"# callgrind format");
+    lines(prefix).take(MAX_LINES).any(header)
+}
+
+/// Protobuf fields with the numbers and wire types of a profile, all the way through, one of them a value type
+/// or a string.
+pub(super) fn is_pprof(prefix: &[u8]) -> bool {
+    let mut cursor = Cursor::new(prefix, 0);
+    let mut telling = false;
+    while !cursor.is_empty() {
+        match profile_field(&mut cursor) {
+            Some(Field::Telling) => telling = true,
+            Some(Field::Other) => {}
+            Some(Field::Cut) => break,
+            None => return false,
+        }
+    }
+    telling
+}
+
+enum Field {
+    /// A value type or a string.
+    Telling,
+    /// Another field of a profile.
+    Other,
+    /// A field that goes on behind the prefix.
+    Cut,
+}
+
+/// One field of a profile message.
+///
+/// Source: `profile.proto` of pprof: fields 1 to 6 and 11 are messages or strings, 7 to 10, 12, 14 and 15
+/// are integers, 13 is a list of integers, packed or not.
+fn profile_field(cursor: &mut Cursor<'_>) -> Option<Field> {
+    let Ok(tag) = cursor.varint() else { return Some(Field::Cut) };
+    match (tag >> 3, tag & 7) {
+        (7..=10 | 12..=15, 0) => Some(cursor.varint().map_or(Field::Cut, |_| Field::Other)),
+        (number @ (1..=6 | 11 | 13), 2) => {
+            let Ok(length) = cursor.varint() else { return Some(Field::Cut) };
+            let length = usize::try_from(length).ok().filter(|&length| length <= MAX_FIELD_BYTES)?;
+            let Ok(payload) = cursor.bytes(length) else { return Some(Field::Cut) };
+            match number {
+                1 | 11 => is_value_type(payload).then_some(Field::Telling),
+                6 => Some(Field::Telling),
+                _ => Some(Field::Other),
+            }
+        }
+        _ => None,
+    }
+}
+
+/// A longer field is none of a profile's.
+const MAX_FIELD_BYTES: usize = 1 << 28;
+
+/// Two integers, fields 1 and 2, either of which may be absent.
+fn is_value_type(payload: &[u8]) -> bool {
+    let mut cursor = Cursor::new(payload, 0);
+    while !cursor.is_empty() {
+        match (cursor.varint(), cursor.varint()) {
+            (Ok(0x08 | 0x10), Ok(_)) => {}
+            _ => return false,
+        }
+    }
+    true
+}
+
+/// How many lines are looked at.
+const MAX_LINES: usize = 64;
+
+/// Most lines that say anything are frames: a depth, a name, a file and line.
+pub(super) fn is_phpspy(prefix: &[u8]) -> bool {
+    most_lines(prefix, |line| matches!(line, Line::Frame))
+}
+
+/// Most lines that say anything end in a number. One that is too long to see its end has semicolons.
+pub(super) fn is_folded(prefix: &[u8]) -> bool {
+    let cut = prefix.len() == DETECT_BYTES && memchr::memchr(b'\n', prefix).is_none();
+    if cut {
+        return contains(prefix, b";") && !contains(prefix, b"{");
+    }
+    most_lines(prefix, |line| matches!(line, Line::Stack))
+}
+
+fn most_lines(prefix: &[u8], wanted: impl Fn(Line) -> bool) -> bool {
+    let (mut said, mut fitting) = (0, 0);
+    for line in lines(prefix).filter_map(line_of).take(MAX_LINES) {
+        said += 1;
+        fitting += usize::from(wanted(line));
+    }
+    fitting > 0 && fitting * 2 >= said
+}
+
+/// What a line of text could be.
+enum Line {
+    /// A frame of phpspy.
+    Frame,
+    /// A folded stack.
+    Stack,
+    /// Something else.
+    Other,
+}
+
+/// What a line could be; nothing for blank lines and comments.
+fn line_of(line: &[u8]) -> Option<Line> {
+    let line = line.trim_ascii_end();
+    if line.is_empty() || line.starts_with(b"#") {
+        return None;
+    }
+    let (rest, last) = split_last_word(line);
+    Some(if !rest.is_empty() && is_number(last) {
+        Line::Stack
+    } else if starts_with_depth(line) || (!rest.is_empty() && ends_in_line_number(last)) {
+        Line::Frame
+    } else {
+        Line::Other
+    })
+}
+
+/// Whether the first word is a number, as in a frame's line.
+fn starts_with_depth(line: &[u8]) -> bool {
+    let word = line.trim_ascii_start().split(u8::is_ascii_whitespace).next().unwrap_or_default();
+    !word.is_empty() && word.iter().all(u8::is_ascii_digit)
+}
+
+/// A line at its last white space, which stays with what is before it: an empty stack is nothing else.
+fn split_last_word(line: &[u8]) -> (&[u8], &[u8]) {
+    let start = line.iter().rposition(u8::is_ascii_whitespace).map_or(0, |at| at + 1);
+    line.split_at(start)
+}
+
+/// Digits, with a fraction perhaps, which some writers of folded stacks have.
+fn is_number(word: &[u8]) -> bool {
+    word.first().is_some_and(u8::is_ascii_digit)
+        && word.last().is_some_and(u8::is_ascii_digit)
+        && word.iter().all(|&byte| byte.is_ascii_digit() || byte == b'.')
+}
+
+fn ends_in_line_number(word: &[u8]) -> bool {
+    let number = word.rsplit(|&byte| byte == b':').next().filter(|number| number.len() < word.len());
+    number.is_some_and(|number| is_number(number.strip_prefix(b"-").unwrap_or(number)))
+}
+
+/// The lines of a text; the last one is left out if the prefix may end in the middle of it.
+fn lines(prefix: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let whole = match memchr::memrchr(b'\n', prefix) {
+        Some(at) if prefix.len() == DETECT_BYTES => &prefix[..at],
+        _ => prefix,
+    };
+    whole.split(|&byte| byte == b'\n')
+}
+
+fn trim_start(bytes: &[u8]) -> &[u8] {
+    bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes).trim_ascii_start()
+}
+
+fn contains(bytes: &[u8], needle: &[u8]) -> bool {
+    memchr::memmem::find(bytes, needle).is_some()
+}

@@ -1,0 +1,319 @@
+//! What format an input is in, told by its first bytes, or by its name.
+//!
+//! Whatever is said of a format as such stands in one table, [`formats_table`]. Detection knows all formats,
+//! whichever of them this build reads.
+
+mod content;
+
+/// How many bytes from the start of an input, after decompression, [`detect`] can make use of.
+pub const DETECT_BYTES: usize = 64 << 10;
+
+/// A profile format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Format {
+    /// Reli binary traces.
+    Rbt,
+    /// The text of phpspy.
+    Phpspy,
+    /// Folded stacks.
+    Folded,
+    /// The protobuf profiles of pprof.
+    Pprof,
+    /// The JSON documents of speedscope.
+    Speedscope,
+    /// The text of Callgrind.
+    Callgrind,
+    /// JSON Lines, as `borehole dump` prints them.
+    Jsonl,
+    /// Flame graphs as SVG.
+    FlameGraph,
+}
+
+/// What is true of a format.
+#[derive(Debug)]
+pub struct Facts {
+    /// The format.
+    pub format: Format,
+    /// Its short name, which options and messages use.
+    pub name: &'static str,
+    /// Other names that options take.
+    pub aliases: &'static [&'static str],
+    /// How the names of its files end, without the first full stop; the usual ending first.
+    pub extensions: &'static [&'static str],
+    /// What it is, in a few words.
+    pub description: &'static str,
+    /// Whether this build reads it.
+    pub readable: bool,
+    /// Whether this build writes it.
+    pub writable: bool,
+    /// Whether an input that begins with these bytes is in this format.
+    looks_like: fn(&[u8]) -> bool,
+}
+
+/// One row a format, in the order of the variants.
+///
+/// Detection asks in this order too, except that [`Format::Phpspy`] and [`Format::Folded`], whose lines could
+/// be anybody's, come after all others.
+static TABLE: [Facts; Format::ALL.len()] = [
+    Facts {
+        format: Format::Rbt,
+        name: "rbt",
+        aliases: &["reli", "rbt-bundled"],
+        extensions: &["rbt"],
+        description: "reli binary trace: call-stack samples of PHP",
+        readable: cfg!(feature = "rbt"),
+        writable: cfg!(feature = "rbt"),
+        looks_like: content::is_rbt,
+    },
+    Facts {
+        format: Format::Phpspy,
+        name: "phpspy",
+        aliases: &["phpspy-text"],
+        extensions: &["phpspy", "phpspy.txt"],
+        description: "phpspy text: a line a frame, a blank line between samples",
+        readable: cfg!(feature = "phpspy"),
+        writable: cfg!(feature = "phpspy"),
+        looks_like: content::is_phpspy,
+    },
+    Facts {
+        format: Format::Folded,
+        name: "folded",
+        aliases: &["collapsed"],
+        extensions: &["folded", "collapsed", "folded.txt", "collapsed.txt"],
+        description: "folded stacks: a line a stack, frames joined by semicolons, and a count",
+        readable: cfg!(feature = "folded"),
+        writable: cfg!(feature = "folded"),
+        looks_like: content::is_folded,
+    },
+    Facts {
+        format: Format::Pprof,
+        name: "pprof",
+        aliases: &["pb"],
+        extensions: &["pprof", "pb"],
+        description: "pprof profile: protobuf, mostly gzip-compressed",
+        readable: cfg!(feature = "pprof"),
+        writable: cfg!(feature = "pprof"),
+        looks_like: content::is_pprof,
+    },
+    Facts {
+        format: Format::Speedscope,
+        name: "speedscope",
+        aliases: &[],
+        extensions: &["speedscope.json", "speedscope"],
+        description: "speedscope document: JSON for the viewer of that name",
+        readable: cfg!(feature = "speedscope"),
+        writable: cfg!(feature = "speedscope"),
+        looks_like: content::is_speedscope,
+    },
+    Facts {
+        format: Format::Callgrind,
+        name: "callgrind",
+        aliases: &["cachegrind"],
+        extensions: &["callgrind", "callgrind.out"],
+        description: "Callgrind text: for KCachegrind, QCachegrind and callgrind_annotate",
+        readable: false,
+        writable: cfg!(feature = "callgrind"),
+        looks_like: content::is_callgrind,
+    },
+    Facts {
+        format: Format::Jsonl,
+        name: "jsonl",
+        aliases: &["ndjson", "json-lines"],
+        extensions: &["jsonl", "ndjson"],
+        description: "JSON Lines, one object a sample: what dump prints, without loss",
+        readable: cfg!(feature = "jsonl"),
+        writable: cfg!(feature = "jsonl"),
+        looks_like: content::is_jsonl,
+    },
+    Facts {
+        format: Format::FlameGraph,
+        name: "flamegraph",
+        aliases: &["svg", "flame"],
+        extensions: &["svg"],
+        description: "flame graph as SVG, for a browser",
+        readable: false,
+        writable: cfg!(feature = "flamegraph"),
+        looks_like: content::is_svg,
+    },
+];
+
+/// All formats with what is true of them, for a listing.
+#[must_use]
+pub const fn formats_table() -> &'static [Facts] {
+    &TABLE
+}
+
+/// The format of an input that begins with `prefix`, as far as its content tells. `prefix` is the whole
+/// input, or its first [`DETECT_BYTES`], after decompression.
+///
+/// # Examples
+///
+/// ```
+/// use borehole_formats::detect::{Format, detect};
+///
+/// assert_eq!(detect(b"main;run;query 12\n"), Some(Format::Folded));
+/// assert_eq!(detect(b"0 query /app/db.php:12\n1 <main> /app/index.php:3\n\n"), Some(Format::Phpspy));
+/// assert_eq!(detect(b"no profile at all"), None);
+/// ```
+#[must_use]
+pub fn detect(prefix: &[u8]) -> Option<Format> {
+    let prefix = &prefix[..prefix.len().min(DETECT_BYTES)];
+    let (lines, signed): (Vec<&Facts>, Vec<&Facts>) =
+        TABLE.iter().partition(|facts| matches!(facts.format, Format::Phpspy | Format::Folded));
+    let mut candidates = signed.into_iter().chain(lines);
+    candidates.find(|facts| (facts.looks_like)(prefix)).map(|facts| facts.format)
+}
+
+impl Format {
+    /// All formats.
+    pub const ALL: [Self; 8] = [
+        Self::Rbt,
+        Self::Phpspy,
+        Self::Folded,
+        Self::Pprof,
+        Self::Speedscope,
+        Self::Callgrind,
+        Self::Jsonl,
+        Self::FlameGraph,
+    ];
+
+    /// What is true of it.
+    #[must_use]
+    pub const fn facts(self) -> &'static Facts {
+        &TABLE[self as usize]
+    }
+
+    /// Its short name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        self.facts().name
+    }
+
+    /// How the names of its files end, without the first full stop; the usual ending first.
+    #[must_use]
+    pub const fn extensions(self) -> &'static [&'static str] {
+        self.facts().extensions
+    }
+
+    /// What it is, in a few words.
+    #[must_use]
+    pub const fn describe(self) -> &'static str {
+        self.facts().description
+    }
+
+    /// Whether this build reads it.
+    #[must_use]
+    pub const fn readable(self) -> bool {
+        self.facts().readable
+    }
+
+    /// Whether this build writes it.
+    #[must_use]
+    pub const fn writable(self) -> bool {
+        self.facts().writable
+    }
+
+    /// The format that a user calls `name`: its own name or another one, in any case.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        let named = |facts: &&Facts| {
+            let mut names = facts.aliases.iter().chain([&facts.name]);
+            names.any(|known| known.eq_ignore_ascii_case(name))
+        };
+        TABLE.iter().find(named).map(|facts| facts.format)
+    }
+
+    /// The format that a path's ending names, in any case, and whether `.gz` stands behind it.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use borehole_formats::detect::Format;
+    ///
+    /// assert_eq!(Format::from_path("run/worker.RBT.gz"), Some((Format::Rbt, true)));
+    /// assert_eq!(Format::from_path("callgrind.out.4711"), Some((Format::Callgrind, false)));
+    /// assert_eq!(Format::from_path("notes.txt"), None);
+    /// ```
+    #[must_use]
+    pub fn from_path(path: &str) -> Option<(Self, bool)> {
+        let name = path.rsplit(['/', '\\']).next().unwrap_or(path).to_ascii_lowercase();
+        let (name, compressed) = match name.strip_suffix(".gz") {
+            Some(stem) => (stem, true),
+            None => (name.as_str(), false),
+        };
+        let name = without_process_number(name);
+        let ends_so =
+            |facts: &&Facts| facts.extensions.iter().any(|extension| has_extension(name, extension));
+        TABLE.iter().find(ends_so).map(|facts| (facts.format, compressed))
+    }
+}
+
+/// Whether a name ends in `.extension`, or is `extension`, as `callgrind.out` is.
+fn has_extension(name: &str, extension: &str) -> bool {
+    name.strip_suffix(extension).is_some_and(|stem| stem.is_empty() || stem.ends_with('.'))
+}
+
+/// `callgrind.out.4711` without the number, which Valgrind puts behind its files.
+fn without_process_number(name: &str) -> &str {
+    match name.rsplit_once('.') {
+        Some((stem, end)) if stem.ends_with(".out") && end.bytes().all(|byte| byte.is_ascii_digit()) => stem,
+        _ => name,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_has_one_row_a_format_in_order_and_no_name_twice() {
+        assert_eq!(TABLE.each_ref().map(|facts| facts.format), Format::ALL);
+        let mut names: Vec<_> =
+            TABLE.iter().flat_map(|facts| facts.aliases.iter().chain([&facts.name])).collect();
+        let mut extensions: Vec<_> = TABLE.iter().flat_map(|facts| facts.extensions).collect();
+        for list in [&mut names, &mut extensions] {
+            let count = list.len();
+            list.sort();
+            list.dedup();
+            assert_eq!(list.len(), count);
+        }
+    }
+
+    #[test]
+    fn every_name_and_alias_is_understood_in_any_case() {
+        for facts in formats_table() {
+            for name in facts.aliases.iter().chain([&facts.name]) {
+                assert_eq!(Format::from_name(&name.to_uppercase()), Some(facts.format));
+            }
+            assert_eq!(facts.format.name(), facts.name);
+            assert!(facts.readable || facts.writable || cfg!(not(feature = "rbt")));
+        }
+        assert_eq!(Format::from_name("xml"), None);
+        assert_eq!(Format::from_name(""), None);
+    }
+
+    #[test]
+    fn every_extension_is_understood_in_any_case_and_compressed() {
+        for facts in formats_table() {
+            for extension in facts.extensions {
+                let path = format!("/a.b/C.{extension}");
+                assert_eq!(Format::from_path(&path), Some((facts.format, false)), "{path}");
+                let path = format!("x.{}.GZ", extension.to_uppercase());
+                assert_eq!(Format::from_path(&path), Some((facts.format, true)), "{path}");
+            }
+        }
+        for path in ["", "rbtx", "x.txt", "x.json", "x.gz", "a.rbt/x", "profile.out.1", "xrbt", "."] {
+            assert_eq!(Format::from_path(path), None, "{path}");
+        }
+    }
+
+    #[test]
+    fn nothing_and_noise_are_no_format() {
+        for bytes in
+            [b"".as_slice(), b"\0\0\0\0", b"\xff\xfe", b"\n\n\n", b"{}", b"{\"type\":\"other\"}", b"hello"]
+        {
+            assert_eq!(detect(bytes), None, "{bytes:?}");
+        }
+    }
+}

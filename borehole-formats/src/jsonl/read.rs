@@ -1,0 +1,265 @@
+//! One line as a value, borrowed from the line where it can be.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserializer, Error, MapAccess, Visitor};
+
+/// A line, by its type. What this reader does not know is `Other`.
+pub(super) enum Line<'a> {
+    File(FileLine<'a>),
+    Segment(SegmentLine<'a>),
+    Metadata(MetadataLine<'a>),
+    Thread(ThreadLine<'a>),
+    Stack(StackLine<'a>),
+    Sample(SampleLine<'a>),
+    End(EndLine<'a>),
+    Other,
+}
+
+/// Parses one line.
+///
+/// The line is gone over twice, once for its type and once for its keys: a tagged enum would copy every
+/// line into a tree of values first.
+pub(super) fn parse_line(line: &[u8]) -> Result<Line<'_>, serde_json::Error> {
+    let tag: Tag<'_> = serde_json::from_slice(line)?;
+    Ok(match &*tag.name {
+        "file" => Line::File(serde_json::from_slice(line)?),
+        "segment" => Line::Segment(serde_json::from_slice(line)?),
+        "metadata" => Line::Metadata(serde_json::from_slice(line)?),
+        "thread" => Line::Thread(serde_json::from_slice(line)?),
+        "stack" => Line::Stack(serde_json::from_slice(line)?),
+        "sample" => Line::Sample(serde_json::from_slice(line)?),
+        "end" => Line::End(serde_json::from_slice(line)?),
+        _ => Line::Other,
+    })
+}
+
+#[derive(Deserialize)]
+struct Tag<'a> {
+    #[serde(rename = "type", borrow)]
+    name: Cow<'a, str>,
+}
+
+/// A line of type `file`. Its other keys repeat those of the first segment.
+#[derive(Deserialize)]
+pub(super) struct FileLine<'a> {
+    pub(super) schema_version: u64,
+    #[serde(borrow)]
+    pub(super) format: Option<Cow<'a, str>>,
+}
+
+#[derive(Default, Deserialize)]
+pub(super) struct SegmentLine<'a> {
+    #[serde(default)]
+    pub(super) index: u64,
+    pub(super) offset: Option<u64>,
+    #[serde(borrow)]
+    pub(super) format: Option<Cow<'a, str>>,
+    pub(super) period_us: Option<u64>,
+    pub(super) period_ns: Option<u64>,
+    #[serde(default)]
+    pub(super) has_times: bool,
+    pub(super) pid: Option<i64>,
+    pub(super) start_unix_ns: Option<i64>,
+    #[serde(borrow, default)]
+    pub(super) metadata: Vec<(Text<'a>, Text<'a>)>,
+    #[serde(default)]
+    pub(super) value_types: Vec<(String, String)>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct MetadataLine<'a> {
+    #[serde(borrow)]
+    pub(super) key: Text<'a>,
+    #[serde(borrow)]
+    pub(super) value: Text<'a>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct ThreadLine<'a> {
+    pub(super) tid: u64,
+    #[serde(borrow)]
+    pub(super) name: Text<'a>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct StackLine<'a> {
+    pub(super) id: u64,
+    #[serde(borrow)]
+    pub(super) frames: Vec<FrameObject<'a>>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct FrameObject<'a> {
+    #[serde(borrow)]
+    pub(super) function: Text<'a>,
+    pub(super) parts: Option<bool>,
+    #[serde(borrow)]
+    pub(super) namespace: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) class: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) method: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) file: Option<Text<'a>>,
+    pub(super) line: Option<i64>,
+    pub(super) end_line: Option<i64>,
+    pub(super) column: Option<u32>,
+    pub(super) end_column: Option<u32>,
+    #[serde(borrow)]
+    pub(super) opcode: Option<Text<'a>>,
+    #[serde(default)]
+    pub(super) native: bool,
+    #[serde(borrow)]
+    pub(super) module: Option<Text<'a>>,
+    pub(super) offset: Option<i64>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct SampleLine<'a> {
+    pub(super) stack: Option<u64>,
+    #[serde(borrow)]
+    pub(super) frames: Option<Vec<FrameObject<'a>>>,
+    #[serde(default = "one")]
+    pub(super) count: u64,
+    pub(super) delta_us: Option<i64>,
+    pub(super) time_ns: Option<i64>,
+    pub(super) pid: Option<i64>,
+    pub(super) tid: Option<u64>,
+    pub(super) interpreter: Option<u64>,
+    #[serde(borrow)]
+    pub(super) status: Option<Vec<Text<'a>>>,
+    #[serde(borrow)]
+    pub(super) labels: Option<Vec<(Text<'a>, LabelObject<'a>)>>,
+    #[serde(default)]
+    pub(super) values: Vec<i64>,
+}
+
+const fn one() -> u64 {
+    1
+}
+
+#[derive(Deserialize)]
+pub(super) struct EndLine<'a> {
+    pub(super) samples: Option<u64>,
+    #[serde(default)]
+    pub(super) lost_bytes: u64,
+    #[serde(borrow, default)]
+    pub(super) warnings: Vec<WarningObject<'a>>,
+    #[serde(default)]
+    pub(super) more_warnings: u64,
+}
+
+#[derive(Deserialize)]
+pub(super) struct WarningObject<'a> {
+    pub(super) offset: Option<u64>,
+    #[serde(borrow)]
+    pub(super) message: Cow<'a, str>,
+    #[serde(default)]
+    pub(super) lost_bytes: u64,
+}
+
+/// A string of the profile: JSON text, or `{"hex":"…"}`.
+pub(super) struct Text<'a>(pub(super) Cow<'a, [u8]>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(TextVisitor)
+    }
+}
+
+struct TextVisitor;
+
+#[derive(Deserialize)]
+struct HexObject<'a> {
+    #[serde(borrow)]
+    hex: Cow<'a, str>,
+}
+
+impl<'de> Visitor<'de> for TextVisitor {
+    type Value = Text<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a string or {\"hex\":\"…\"}")
+    }
+
+    fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Self::Value, E> {
+        Ok(Text(Cow::Borrowed(text.as_bytes())))
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
+        Ok(Text(Cow::Owned(text.as_bytes().to_vec())))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+        let object = HexObject::deserialize(MapAccessDeserializer::new(map))?;
+        decode_hex(&object.hex).map(|bytes| Text(Cow::Owned(bytes)))
+    }
+}
+
+/// The value of a label.
+pub(super) enum LabelObject<'a> {
+    Text(Text<'a>),
+    Number { value: i64, unit: Option<Text<'a>> },
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for LabelObject<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(LabelVisitor)
+    }
+}
+
+struct LabelVisitor;
+
+#[derive(Deserialize)]
+struct HexOrNumber<'a> {
+    #[serde(borrow)]
+    hex: Option<Cow<'a, str>>,
+    number: Option<i64>,
+    #[serde(borrow)]
+    unit: Option<Text<'a>>,
+}
+
+impl<'de> Visitor<'de> for LabelVisitor {
+    type Value = LabelObject<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a string, {\"hex\":\"…\"} or {\"number\":…}")
+    }
+
+    fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Self::Value, E> {
+        TextVisitor.visit_borrowed_str(text).map(LabelObject::Text)
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
+        TextVisitor.visit_str(text).map(LabelObject::Text)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+        let object = HexOrNumber::deserialize(MapAccessDeserializer::new(map))?;
+        match (object.hex, object.number) {
+            (Some(hex), None) => decode_hex(&hex).map(|bytes| LabelObject::Text(Text(Cow::Owned(bytes)))),
+            (None, Some(value)) => Ok(LabelObject::Number { value, unit: object.unit }),
+            _ => Err(A::Error::custom("expected one of the keys hex and number")),
+        }
+    }
+}
+
+fn decode_hex<E: Error>(digits: &str) -> Result<Vec<u8>, E> {
+    let (pairs, rest) = digits.as_bytes().as_chunks::<2>();
+    let bytes: Option<Vec<u8>> =
+        pairs.iter().map(|&[high, low]| Some(digit(high)? << 4 | digit(low)?)).collect();
+    bytes.filter(|_| rest.is_empty()).ok_or_else(|| E::custom("expected pairs of hexadecimal digits"))
+}
+
+const fn digit(byte: u8) -> Option<u8> {
+    match byte {
+        b'0'..=b'9' => Some(byte - b'0'),
+        b'a'..=b'f' => Some(byte - b'a' + 10),
+        b'A'..=b'F' => Some(byte - b'A' + 10),
+        _ => None,
+    }
+}
