@@ -83,9 +83,11 @@ pub(crate) struct Location<'a> {
 pub(crate) fn parse(text: &[u8]) -> Option<Location<'_>> {
     let colon = memchr::memrchr(b':', text)?;
     let line = canonical_decimal(&text[colon + 1..])?;
-    let (function, file) = split_function(&text[..colon])?;
-    // rbspy writes `name - file:line`: the dash belongs to neither.
-    let is_dashed = function.ends_with(b" -") || file.starts_with(b"- ");
+    let place = &text[..colon];
+    let (function, file) = split_function(place)?;
+    // rbspy writes `name - file:line`, with spaces in the name as well: no shape of ours.
+    let is_dashed =
+        function.ends_with(b" -") || (!file.starts_with(b"/") && memmem::find(place, b" - ").is_some());
     (!is_dashed).then_some(Location { function, file, line })
 }
 
@@ -203,6 +205,8 @@ mod tests {
     #[cfg(feature = "folded")]
     fn the_dash_of_rbspy_is_no_part_of_a_path() {
         assert_eq!(parse(b"run - app.rb:3"), None);
+        assert_eq!(parse(b"block in run - app.rb:3"), None);
         assert_eq!(parse(b"block in run - /app.rb:3"), None);
+        assert!(parse(b"f /my - dir/f.php:3").is_some());
     }
 }

@@ -72,13 +72,14 @@ impl Importer<'_> {
             match parse(line) {
                 Ok(None) => {}
                 Ok(Some(line)) => {
-                    if let Some(oddity) = line.oddity {
-                        self.odd(oddity)?;
-                    }
+                    let oddity = line.oddity;
                     let stack = self.path.stack(self.tables, line.stack)?;
                     if self.deliver(stack, line.count)?.is_break() {
                         self.recovery.stopped = true;
                         return Ok(());
+                    }
+                    if let Some(oddity) = oddity {
+                        self.odd(oddity, &lines)?;
                     }
                 }
                 Err(message) => self.bad_line(message, length, &lines)?,
@@ -111,7 +112,7 @@ impl Importer<'_> {
 
     /// Warns of an oddity, the first time.
     #[cold]
-    fn odd(&mut self, oddity: Oddity) -> Result<(), ReadError> {
+    fn odd(&mut self, oddity: Oddity, lines: &Lines<impl BufRead>) -> Result<(), ReadError> {
         let (reported, message) = match oddity {
             Oddity::Fraction => (&mut self.reported[0], "counts with fractions were rounded"),
             Oddity::Differential => (&mut self.reported[1], "of two counts on a line the second was taken"),
@@ -119,7 +120,8 @@ impl Importer<'_> {
         if std::mem::replace(reported, true) {
             return Ok(());
         }
-        self.warn(Warning { offset: None, message: message.to_owned(), lost_bytes: 0 })
+        let message = format!("{message} (first at line {})", lines.number());
+        self.warn(Warning { offset: Some(lines.offset()), message, lost_bytes: 0 })
     }
 
     #[cold]
