@@ -1,18 +1,10 @@
 //! Counts what samples hold beside their stack, for formats that hold only some of it.
 
-use borehole_model::{Context, Sample, Segment};
+#[cfg(any(feature = "folded", feature = "callgrind", feature = "flamegraph"))]
+use borehole_model::Context;
+use borehole_model::{Sample, Segment};
 
 use crate::Losses;
-
-/// What a format holds beside stacks and counts.
-#[derive(Clone, Copy)]
-pub(crate) enum Holds {
-    /// Nothing.
-    StacksOnly,
-    /// Labels, and the process.
-    #[cfg(feature = "phpspy")]
-    LabelsAndProcess,
-}
 
 /// What has been left out so far, in samples; runs count in full.
 #[derive(Default)]
@@ -36,12 +28,18 @@ impl SampleLosses {
         self.metadata += 1;
     }
 
+    /// Counts all that a sample holds beside its stack and its count.
+    #[cfg(any(feature = "folded", feature = "callgrind", feature = "flamegraph"))]
     #[inline]
-    pub(crate) fn sample(&mut self, holds: Holds, at: Context<'_>, sample: &Sample<'_>) {
-        if matches!(holds, Holds::StacksOnly) {
-            add(&mut self.labels, sample.labels.is_some(), sample.count);
-            add(&mut self.processes, at.process(sample).is_some(), sample.count);
-        }
+    pub(crate) fn all_but_stack(&mut self, at: Context<'_>, sample: &Sample<'_>) {
+        add(&mut self.labels, sample.labels.is_some(), sample.count);
+        add(&mut self.processes, at.process(sample).is_some(), sample.count);
+        self.all_but_labels(sample);
+    }
+
+    /// Counts what a sample holds beside its stack, its count, its labels and its process.
+    #[inline]
+    pub(crate) fn all_but_labels(&mut self, sample: &Sample<'_>) {
         add(&mut self.times, sample.time_ns.is_some() || sample.delta_us.is_some(), sample.count);
         add(&mut self.threads, sample.thread.is_some(), sample.count);
         add(&mut self.interpreters, sample.interpreter.is_some(), sample.count);
@@ -70,7 +68,7 @@ fn add(sum: &mut u64, is_lost: bool, count: u64) {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, any(feature = "folded", feature = "callgrind", feature = "flamegraph")))]
 mod tests {
     use borehole_model::{Status, Tables};
 
@@ -83,7 +81,7 @@ mod tests {
         let at = Context { tables: &tables, segment: &segment };
         let sample = Sample { count: 3, thread: Some(1), status: Some(Status(1)), ..Sample::default() };
         let mut losses = SampleLosses::default();
-        losses.sample(Holds::StacksOnly, at, &sample);
+        losses.all_but_stack(at, &sample);
         let report = "process ids dropped: 3, thread ids dropped: 3, thread states dropped: 3";
         assert_eq!(losses.report().to_string(), report);
     }

@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use borehole_model::{Context, Frame, FrameId, ProfileSink, Sample, StackId, StringId, TableFull, Tables};
 
 use super::write::{Cost, Events, Name, UNKNOWN, Writer};
-use crate::sample_losses::{Holds, SampleLosses};
+use crate::sample_losses::SampleLosses;
 use crate::stack_counts::{EMPTY_STACK, StackCounts};
 use crate::{Export, Losses};
 
@@ -56,7 +56,7 @@ impl<W: Write> Exporter<W> {
 
 impl<W: Write> ProfileSink for Exporter<W> {
     fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
-        self.losses.sample(Holds::StacksOnly, at, sample);
+        self.losses.all_but_stack(at, sample);
         self.samples.add(sample.stack, sample.count);
         match at.segment.period_ns {
             Some(period) => self.wall_ns.add(sample.stack, sample.count.saturating_mul(period)),

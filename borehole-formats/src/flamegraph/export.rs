@@ -9,7 +9,7 @@ use inferno::flamegraph;
 
 use super::Names;
 use crate::folded_lines::FoldedLines;
-use crate::sample_losses::{Holds, SampleLosses};
+use crate::sample_losses::SampleLosses;
 use crate::stack_counts::{EMPTY_STACK, StackCounts};
 use crate::{Export, Losses};
 
@@ -134,7 +134,7 @@ fn drawable(c: char) -> char {
 
 impl<W: Write> ProfileSink for Exporter<W> {
     fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
-        self.losses.sample(Holds::StacksOnly, at, sample);
+        self.losses.all_but_stack(at, sample);
         self.counts.add(sample.stack, sample.count);
         Ok(ControlFlow::Continue(()))
     }

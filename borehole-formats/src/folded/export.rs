@@ -7,7 +7,7 @@ use borehole_model::{Context, ProfileSink, Sample, StringId, Tables};
 
 use super::Names;
 use crate::folded_lines::FoldedLines;
-use crate::sample_losses::{Holds, SampleLosses};
+use crate::sample_losses::SampleLosses;
 use crate::stack_counts::StackCounts;
 use crate::{Export, Losses};
 
@@ -61,7 +61,7 @@ impl<W: Write> Exporter<W> {
 
 impl<W: Write> ProfileSink for Exporter<W> {
     fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
-        self.losses.sample(Holds::StacksOnly, at, sample);
+        self.losses.all_but_stack(at, sample);
         self.counts.add(sample.stack, sample.count);
         Ok(ControlFlow::Continue(()))
     }

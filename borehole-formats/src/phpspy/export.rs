@@ -10,7 +10,7 @@ use memchr::memmem;
 
 use super::read::is_opcode;
 use super::{NATIVE, VM};
-use crate::sample_losses::{Holds, SampleLosses};
+use crate::sample_losses::SampleLosses;
 use crate::{Export, Losses};
 
 /// The longest run of equal samples that is written: one that is longer would fill the disk, since the
@@ -127,7 +127,7 @@ impl<W: Write> ProfileSink for Exporter<W> {
         if sample.count > LONGEST_RUN {
             return Err(too_long_a_run(sample.count));
         }
-        self.losses.sample(Holds::LabelsAndProcess, at, sample);
+        self.losses.all_but_labels(sample);
         self.empty_stacks += if sample.stack.is_none() { sample.count } else { 0 };
         self.render_frames(at.tables, sample.stack);
         for label in sample.labels.map_or(&[][..], |labels| at.tables.labels(labels)) {

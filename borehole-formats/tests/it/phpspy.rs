@@ -253,7 +253,7 @@ fn an_opcode_before_the_leaf_is_the_leafs() {
         read(text.as_bytes()).0[0].frames_leaf_first.iter().map(opcode).collect::<Vec<_>>()
     };
     let add = Some("ZEND_ADD".to_owned());
-    assert_eq!(opcodes("0 <VM>::ZEND_ADD <VM>:-1\n1 f /f.php:3\n"), [add.clone()]);
+    assert_eq!(opcodes("0 <VM>::ZEND_ADD <VM>:-1\n1 f /f.php:3\n"), vec![add.clone()]);
     assert_eq!(opcodes("0 <VM>::ZEND_ADD <VM>:-1\n1 f /f.php:3:ZEND_ADD\n"), [add]);
     // These two are not of one instruction; neither is thrown away.
     let both = [None, Some("ZEND_SUB".to_owned())];
