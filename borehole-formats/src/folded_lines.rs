@@ -163,6 +163,7 @@ fn replace_separators(text: &mut [u8]) -> u64 {
     replaced
 }
 
+/// Keeps the two ends of a line, to which a space and the count are added, from being misread.
 fn guard_ends(line: &mut [u8]) -> u64 {
     let mut replaced = 0;
     let space = line.iter().rposition(u8::is_ascii_whitespace);
@@ -172,7 +173,7 @@ fn guard_ends(line: &mut [u8]) -> u64 {
         line[space] = b'_';
         replaced += 1;
     }
-    if line.starts_with(b"# ") {
+    if line.starts_with(b"# ") || line == b"#" {
         line[0] = b'_';
         replaced += 1;
     }
@@ -238,6 +239,7 @@ mod tests {
             ("a;b ", "a;b_"),
             ("a;b\t", "a;b_"),
             ("# a", "_ a"),
+            ("#", "_"),
             ("#a", "#a"),
             ("f /a.php:3", "f /a.php:3"),
             ("12", "12"),
