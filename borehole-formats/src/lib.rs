@@ -22,10 +22,16 @@ pub mod flamegraph;
 pub mod folded;
 #[cfg(any(feature = "rbt", feature = "jsonl"))]
 mod function_name;
+#[cfg(any(feature = "folded", feature = "flamegraph"))]
+mod folded_lines;
+#[cfg(any(feature = "phpspy", feature = "folded"))]
+mod frame_memo;
 #[cfg(feature = "gzip")]
 pub mod gzip;
 #[cfg(feature = "jsonl")]
 pub mod jsonl;
+#[cfg(any(feature = "phpspy", feature = "folded"))]
+mod location;
 mod options;
 #[cfg(feature = "phpspy")]
 pub mod phpspy;
@@ -33,8 +39,12 @@ pub mod phpspy;
 pub mod pprof;
 #[cfg(feature = "rbt")]
 pub mod rbt;
+#[cfg(any(feature = "phpspy", feature = "folded", feature = "callgrind", feature = "flamegraph"))]
+mod sample_losses;
 #[cfg(feature = "speedscope")]
 pub mod speedscope;
+#[cfg(any(feature = "folded", feature = "callgrind", feature = "flamegraph"))]
+mod stack_counts;
 #[cfg(any(feature = "phpspy", feature = "folded", feature = "jsonl"))]
 mod text;
 

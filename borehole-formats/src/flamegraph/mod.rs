@@ -1,1 +1,8 @@
-//! The `flamegraph` format.
+//! Flame graphs as SVG, as Brendan Gregg's scripts draw them, in one file that a browser shows.
+//!
+//! Drawing needs the whole graph: the folded stacks are in memory while it is drawn, the samples never are.
+
+mod export;
+
+pub use crate::folded_lines::Names;
+pub use export::{Direction, Exporter, Options};

@@ -1,1 +1,18 @@
-//! The `folded` format.
+//! Folded stacks: `main /index.php:5;query /db.php:7 12`, one line a stack, its count last.
+//!
+//! The common language of flame graphs. [`import`] reads what the many programs write that speak it, and
+//! tells function, file and line apart where a frame has the shape `FUNCTION FILE:LINE`; [`Exporter`] adds
+//! samples up by stack and writes them in order of first appearance.
+//!
+//! A folded file holds stacks and counts and nothing else: times, processes, threads and labels are lost,
+//! and counted.
+
+mod export;
+mod import;
+mod read;
+
+pub use crate::folded_lines::Names;
+pub use export::{Exporter, Options};
+pub use import::import;
+
+const FORMAT: &str = "folded";

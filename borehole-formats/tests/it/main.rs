@@ -2,6 +2,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails, in what it calls as well")]
 
+mod callgrind;
 mod detect;
+mod flamegraph;
+mod flat;
+mod folded;
 mod jsonl;
+mod phpspy;
 mod rbt;

@@ -1,0 +1,236 @@
+//! The model into a callgrind profile.
+
+use std::collections::{BTreeMap, HashMap};
+use std::io::{self, BufWriter, Write};
+use std::ops::ControlFlow;
+
+use borehole_model::{Context, Frame, FrameId, ProfileSink, Sample, StackId, StringId, TableFull, Tables};
+
+use super::write::{Cost, Events, Name, UNKNOWN, Writer};
+use crate::sample_losses::SampleLosses;
+use crate::stack_counts::{EMPTY_STACK, StackCounts};
+use crate::{Export, Losses};
+
+/// Adds samples up by function, line and call, and writes the profile when it is finished.
+///
+/// There are two costs: `Samples`, and `Wall_ns` if every sample's period is known. Samples without a stack
+/// are a function `[empty stack]`. The file of a native frame is its module.
+///
+/// # Examples
+///
+/// ```
+/// use borehole_formats::{ReadOptions, callgrind, folded};
+/// use borehole_model::{ProfileSink as _, Tables};
+///
+/// let (mut tables, mut text) = (Tables::default(), Vec::new());
+/// let mut exporter = callgrind::Exporter::new(&mut text);
+/// let input = b"main /index.php:5;query /db.php:7 12\n";
+/// folded::import(&input[..], &ReadOptions::default(), &mut tables, &mut exporter)?;
+/// exporter.finish(&tables)?;
+/// drop(exporter);
+/// assert!(String::from_utf8(text)?.contains("cfn=(2)\ncalls=1 0\n5 12\n"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Exporter<W: Write> {
+    output: BufWriter<W>,
+    samples: StackCounts,
+    wall_ns: StackCounts,
+    events: Events,
+    losses: SampleLosses,
+    replaced: u64,
+}
+
+impl<W: Write> Exporter<W> {
+    /// An exporter that writes to `output` when it is finished.
+    pub fn new(output: W) -> Self {
+        Self {
+            output: BufWriter::with_capacity(1 << 16, output),
+            samples: StackCounts::default(),
+            wall_ns: StackCounts::default(),
+            events: Events::SamplesAndWallTime,
+            losses: SampleLosses::default(),
+            replaced: 0,
+        }
+    }
+}
+
+impl<W: Write> ProfileSink for Exporter<W> {
+    fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
+        self.losses.all_but_stack(at, sample);
+        self.samples.add(sample.stack, sample.count);
+        match at.segment.period_ns {
+            Some(period) => self.wall_ns.add(sample.stack, sample.count.saturating_mul(period)),
+            None => self.events = Events::Samples,
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn segment(&mut self, at: Context<'_>) -> io::Result<()> {
+        self.losses.segment(at.segment);
+        Ok(())
+    }
+
+    fn metadata(&mut self, _at: Context<'_>, _key: StringId, _value: StringId) -> io::Result<()> {
+        self.losses.metadata();
+        Ok(())
+    }
+
+    fn finish(&mut self, tables: &Tables) -> io::Result<()> {
+        let mut costs = Costs::new(tables);
+        for (stack, samples) in self.samples.iter() {
+            let cost = Cost { samples, wall_ns: self.wall_ns.count(stack) };
+            costs.add(stack, cost)?;
+        }
+        self.replaced = costs.functions.replaced;
+        costs.write(Writer::new(&mut self.output, self.events))
+    }
+}
+
+impl<W: Write> Export for Exporter<W> {
+    fn losses(&self) -> Losses {
+        let mut losses = self.losses.report();
+        losses.add("special characters in names", self.replaced);
+        losses
+    }
+}
+
+/// The number of a function, in order of first appearance.
+type FunctionNumber = usize;
+
+struct Costs<'a> {
+    tables: &'a Tables,
+    functions: Functions,
+    lines: BTreeMap<(FunctionNumber, u64), Cost>,
+    /// By caller, its line, and callee.
+    calls: BTreeMap<(FunctionNumber, u64, FunctionNumber), Cost>,
+    total: Cost,
+    /// For each function the last stack on which it was seen, so that only its innermost place counts.
+    seen: Vec<u64>,
+    stacks: u64,
+}
+
+impl<'a> Costs<'a> {
+    fn new(tables: &'a Tables) -> Self {
+        Self {
+            tables,
+            functions: Functions::default(),
+            lines: BTreeMap::new(),
+            calls: BTreeMap::new(),
+            total: Cost::default(),
+            seen: Vec::new(),
+            stacks: 0,
+        }
+    }
+
+    fn add(&mut self, stack: Option<StackId>, cost: Cost) -> Result<(), TableFull> {
+        self.total.add(cost);
+        self.stacks += 1;
+        if stack.is_none() {
+            let function = self.functions.empty_stack()?;
+            self.lines.entry((function, 0)).or_default().add(cost);
+        }
+        let mut callee = None;
+        for frame in self.tables.frames_leaf_first(stack) {
+            let function = self.functions.of_frame(self.tables, frame)?;
+            let line = line_of(self.tables.frame(frame));
+            if self.is_innermost(function) {
+                match callee {
+                    None => self.lines.entry((function, line)).or_default().add(cost),
+                    Some(callee) => self.calls.entry((function, line, callee)).or_default().add(cost),
+                }
+            }
+            callee = Some(function);
+        }
+        Ok(())
+    }
+
+    fn is_innermost(&mut self, function: FunctionNumber) -> bool {
+        if self.seen.len() <= function {
+            self.seen.resize(function + 1, 0);
+        }
+        std::mem::replace(&mut self.seen[function], self.stacks) != self.stacks
+    }
+
+    fn write(&self, mut writer: Writer<impl Write>) -> io::Result<()> {
+        writer.header(self.total)?;
+        for function in 0..self.functions.keys.len() {
+            let (file, name) = self.functions.names(function);
+            writer.function(file, name)?;
+            for (&(_, line), &cost) in self.lines.range((function, 0)..=(function, u64::MAX)) {
+                writer.line(line, cost)?;
+            }
+            for (&(_, line, callee), &cost) in self.calls.range((function, 0, 0)..(function + 1, 0, 0)) {
+                let (file, name) = self.functions.names(callee);
+                writer.call(file, name, line, cost)?;
+            }
+        }
+        writer.end(self.total)
+    }
+}
+
+/// The line as the format has it: it knows no negative ones, and 0 is unknown.
+fn line_of(frame: &Frame) -> u64 {
+    frame.line.and_then(|line| u64::try_from(line).ok()).unwrap_or(0)
+}
+
+/// Functions, told apart by name and file.
+#[derive(Default)]
+struct Functions {
+    /// Names and files as they are written.
+    strings: Tables,
+    keys: Vec<(StringId, StringId)>,
+    index: HashMap<(StringId, StringId), FunctionNumber>,
+    /// For each frame of the profile its function, once it was needed.
+    of_frames: Vec<Option<FunctionNumber>>,
+    text: Vec<u8>,
+    replaced: u64,
+}
+
+impl Functions {
+    fn of_frame(&mut self, tables: &Tables, id: FrameId) -> Result<FunctionNumber, TableFull> {
+        self.of_frames.resize(tables.frame_count(), None);
+        if let Some(function) = self.of_frames[id.index()] {
+            return Ok(function);
+        }
+        let frame = tables.frame(id);
+        let file = frame.file.or(frame.native.map(|native| native.module));
+        let name = tables.string(frame.function);
+        let function = self.intern(file.map_or(b"", |file| tables.string(file)), name)?;
+        self.of_frames[id.index()] = Some(function);
+        Ok(function)
+    }
+
+    fn empty_stack(&mut self) -> Result<FunctionNumber, TableFull> {
+        self.intern(b"", EMPTY_STACK.as_bytes())
+    }
+
+    fn intern(&mut self, file: &[u8], name: &[u8]) -> Result<FunctionNumber, TableFull> {
+        let key = (self.string(file)?, self.string(name)?);
+        let next = self.keys.len();
+        let function = *self.index.entry(key).or_insert(next);
+        if function == next {
+            self.keys.push(key);
+        }
+        Ok(function)
+    }
+
+    fn string(&mut self, text: &[u8]) -> Result<StringId, TableFull> {
+        self.text.clear();
+        self.text.extend_from_slice(if text.trim_ascii().is_empty() { UNKNOWN } else { text });
+        for byte in self.text.iter_mut().filter(|byte| matches!(**byte, b'\n' | b'\r')) {
+            *byte = b' ';
+            self.replaced += 1;
+        }
+        self.strings.intern_string(&self.text)
+    }
+
+    /// File and name of a function.
+    fn names(&self, function: FunctionNumber) -> (Name<'_>, Name<'_>) {
+        let (file, name) = self.keys[function];
+        (self.name(file), self.name(name))
+    }
+
+    fn name(&self, string: StringId) -> Name<'_> {
+        Name { number: string.get(), text: self.strings.string(string) }
+    }
+}

@@ -1,0 +1,167 @@
+//! The model into a flame graph.
+
+use std::fmt::Write as _;
+use std::io::{self, BufWriter, Write};
+use std::ops::ControlFlow;
+
+use borehole_model::{Context, ProfileSink, Sample, StringId, Tables};
+use inferno::flamegraph;
+
+use super::Names;
+use crate::folded_lines::FoldedLines;
+use crate::sample_losses::SampleLosses;
+use crate::stack_counts::{EMPTY_STACK, StackCounts};
+use crate::{Export, Losses};
+
+/// How a flame graph is drawn.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// The title above the graph.
+    pub title: String,
+    /// What is counted, a plural such as `samples`.
+    pub count_name: String,
+    /// Which way it grows.
+    pub direction: Direction,
+    /// What a frame is called.
+    pub names: Names,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            title: "Flame Graph".to_owned(),
+            count_name: "samples".to_owned(),
+            direction: Direction::default(),
+            names: Names::default(),
+        }
+    }
+}
+
+/// Which way a flame graph grows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Direction {
+    /// Upwards, with the root at the bottom.
+    #[default]
+    Flames,
+    /// Downwards, with the root at the top.
+    Icicles,
+}
+
+/// Adds samples up by stack and draws them.
+///
+/// Samples without a stack are a frame `[empty stack]`. A profile without samples is a picture that says
+/// so.
+///
+/// # Examples
+///
+/// ```
+/// use borehole_formats::{ReadOptions, flamegraph, folded};
+/// use borehole_model::{ProfileSink as _, Tables};
+///
+/// let (mut tables, mut svg) = (Tables::default(), Vec::new());
+/// let mut exporter = flamegraph::Exporter::new(&mut svg, flamegraph::Options::default());
+/// folded::import(&b"main;query 12\nmain 3\n"[..], &ReadOptions::default(), &mut tables, &mut exporter)?;
+/// exporter.finish(&tables)?;
+/// drop(exporter);
+/// assert!(String::from_utf8(svg)?.contains("query (12 samples, 80.00%)"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Exporter<W: Write> {
+    output: BufWriter<W>,
+    options: Options,
+    counts: StackCounts,
+    losses: SampleLosses,
+}
+
+impl<W: Write> Exporter<W> {
+    /// An exporter that draws to `output` when it is finished.
+    pub fn new(output: W, options: Options) -> Self {
+        Self {
+            output: BufWriter::with_capacity(1 << 16, output),
+            options,
+            counts: StackCounts::default(),
+            losses: SampleLosses::default(),
+        }
+    }
+
+    /// The stacks as the drawing library takes them.
+    fn lines(&self, tables: &Tables) -> io::Result<String> {
+        let mut text = String::new();
+        let mut total = 0u64;
+        FoldedLines::new(tables, &self.counts, self.options.names)?.each(|stack, count| {
+            total = total.checked_add(count).ok_or_else(too_many_samples)?;
+            push_drawable(&mut text, stack);
+            writeln!(text, " {count}").map_err(io::Error::other)
+        })?;
+        Ok(text)
+    }
+
+    fn drawing(&self) -> flamegraph::Options<'static> {
+        let mut drawing = flamegraph::Options::default();
+        drawing.title = self.options.title.chars().map(drawable).collect();
+        drawing.count_name = self.options.count_name.chars().map(drawable).collect();
+        drawing.direction = match self.options.direction {
+            Direction::Flames => flamegraph::Direction::Straight,
+            Direction::Icicles => flamegraph::Direction::Inverted,
+        };
+        // Colours that follow from the names: the same profile is the same file.
+        drawing.deterministic = true;
+        drawing
+    }
+}
+
+#[cold]
+fn too_many_samples() -> io::Error {
+    let message = format!("too many samples for a flame graph: expected at most {}", u64::MAX);
+    io::Error::new(io::ErrorKind::InvalidInput, message)
+}
+
+/// Adds the frames of a stack, with what XML cannot hold replaced.
+fn push_drawable(text: &mut String, stack: &[u8]) {
+    if stack.is_empty() {
+        text.push_str(EMPTY_STACK);
+    }
+    text.extend(String::from_utf8_lossy(stack).chars().map(drawable));
+}
+
+fn drawable(c: char) -> char {
+    match c {
+        '\u{fffe}' | '\u{ffff}' => char::REPLACEMENT_CHARACTER,
+        c if c.is_control() => char::REPLACEMENT_CHARACTER,
+        c => c,
+    }
+}
+
+impl<W: Write> ProfileSink for Exporter<W> {
+    fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
+        self.losses.all_but_stack(at, sample);
+        self.counts.add(sample.stack, sample.count);
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn segment(&mut self, at: Context<'_>) -> io::Result<()> {
+        self.losses.segment(at.segment);
+        Ok(())
+    }
+
+    fn metadata(&mut self, _at: Context<'_>, _key: StringId, _value: StringId) -> io::Result<()> {
+        self.losses.metadata();
+        Ok(())
+    }
+
+    fn finish(&mut self, tables: &Tables) -> io::Result<()> {
+        let lines = self.lines(tables)?;
+        let drawn = flamegraph::from_lines(&mut self.drawing(), lines.lines(), &mut self.output);
+        if !lines.is_empty() {
+            drawn?;
+        }
+        // Without samples the library writes a picture that says so, and an error: the picture will do.
+        self.output.flush()
+    }
+}
+
+impl<W: Write> Export for Exporter<W> {
+    fn losses(&self) -> Losses {
+        self.losses.report()
+    }
+}

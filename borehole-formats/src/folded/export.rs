@@ -1,0 +1,97 @@
+//! The model into folded stacks.
+
+use std::io::{self, BufWriter, Write};
+use std::ops::ControlFlow;
+
+use borehole_model::{Context, ProfileSink, Sample, StringId, Tables};
+
+use super::Names;
+use crate::folded_lines::FoldedLines;
+use crate::sample_losses::SampleLosses;
+use crate::stack_counts::StackCounts;
+use crate::{Export, Losses};
+
+/// How folded stacks are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// What a frame is called.
+    pub names: Names,
+}
+
+/// Adds samples up by stack and writes one line for each stack, in order of first appearance.
+///
+/// The empty stack is a line of a space and its count.
+///
+/// # Examples
+///
+/// ```
+/// use borehole_formats::{ReadOptions, folded};
+/// use borehole_model::{ProfileSink as _, Tables};
+///
+/// let text = b"main /index.php:5;f /f.php:7 1\nmain /index.php:5;f /f.php:8 2\n";
+/// let options = folded::Options { names: folded::Names::Function };
+/// let (mut tables, mut output) = (Tables::default(), Vec::new());
+/// let mut exporter = folded::Exporter::new(&mut output, options);
+/// folded::import(&text[..], &ReadOptions::default(), &mut tables, &mut exporter)?;
+/// exporter.finish(&tables)?;
+/// drop(exporter);
+/// assert_eq!(output, b"main;f 3\n");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Exporter<W: Write> {
+    output: BufWriter<W>,
+    options: Options,
+    counts: StackCounts,
+    losses: SampleLosses,
+    replaced: u64,
+}
+
+impl<W: Write> Exporter<W> {
+    /// An exporter that writes to `output` when it is finished.
+    pub fn new(output: W, options: Options) -> Self {
+        Self {
+            output: BufWriter::with_capacity(1 << 16, output),
+            options,
+            counts: StackCounts::default(),
+            losses: SampleLosses::default(),
+            replaced: 0,
+        }
+    }
+}
+
+impl<W: Write> ProfileSink for Exporter<W> {
+    fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
+        self.losses.all_but_stack(at, sample);
+        self.counts.add(sample.stack, sample.count);
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn segment(&mut self, at: Context<'_>) -> io::Result<()> {
+        self.losses.segment(at.segment);
+        Ok(())
+    }
+
+    fn metadata(&mut self, _at: Context<'_>, _key: StringId, _value: StringId) -> io::Result<()> {
+        self.losses.metadata();
+        Ok(())
+    }
+
+    fn finish(&mut self, tables: &Tables) -> io::Result<()> {
+        let mut lines = FoldedLines::new(tables, &self.counts, self.options.names)?;
+        let output = &mut self.output;
+        lines.each(|stack, count| {
+            output.write_all(stack)?;
+            writeln!(output, " {count}")
+        })?;
+        self.replaced = lines.replaced();
+        self.output.flush()
+    }
+}
+
+impl<W: Write> Export for Exporter<W> {
+    fn losses(&self) -> Losses {
+        let mut losses = self.losses.report();
+        losses.add("special characters in names", self.replaced);
+        losses
+    }
+}

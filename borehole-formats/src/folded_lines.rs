@@ -1,0 +1,253 @@
+//! Folded stacks: one line a stack, frames from the root to the leaf with semicolons between them, and a
+//! count. The folded format is made of them, and flame graphs are drawn from them.
+//!
+//! What would break a line is replaced: a semicolon in a name by a colon (as `stackcollapse-perf.pl` does),
+//! a line break by a space. At the ends of a line, where readers trim and guess, an underscore takes the
+//! place of what they would misread: white space at the end, the space before a last word that is a number
+//! (it would be a second count), `#` before a space at the beginning (a comment).
+
+use borehole_model::{Frame, FrameId, StackId, TableFull, Tables};
+
+use crate::stack_counts::StackCounts;
+
+/// What a frame is called in a folded stack.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Names {
+    /// `FUNCTION FILE:LINE`, with -1 for an unknown line; only the function where the file and the line are
+    /// both unknown. The file of a native frame is its module.
+    #[default]
+    FunctionFileLine,
+    /// The function alone, so that stacks which differ in lines only become one.
+    Function,
+}
+
+/// Stacks of named frames: stacks that look alike as text are one stack here.
+pub(crate) struct FoldedLines {
+    /// Interned texts; the frames here have a function and nothing else.
+    names: Tables,
+    counts: StackCounts,
+    path: Vec<FrameId>,
+    replaced: u64,
+}
+
+impl FoldedLines {
+    /// Names and adds up the stacks of `counts`.
+    ///
+    /// # Errors
+    /// When a table is full.
+    pub(crate) fn new(tables: &Tables, counts: &StackCounts, style: Names) -> Result<Self, TableFull> {
+        let mut naming = Naming::new(tables, style);
+        let mut named = StackCounts::default();
+        for (stack, count) in counts.iter() {
+            named.add(stack.map(|stack| naming.stack(stack)).transpose()?, count);
+        }
+        Ok(Self { names: naming.names, counts: named, path: Vec::new(), replaced: naming.replaced })
+    }
+
+    /// Gives each line to `write`: the frames of the stack, and the count.
+    pub(crate) fn each<E>(&mut self, mut write: impl FnMut(&[u8], u64) -> Result<(), E>) -> Result<(), E> {
+        let Self { names, counts, path, replaced } = self;
+        let mut line = Vec::new();
+        for (stack, count) in counts.iter() {
+            join(names, stack, path, &mut line);
+            *replaced += guard_ends(&mut line);
+            write(&line, count)?;
+        }
+        Ok(())
+    }
+
+    /// How many characters have been replaced so far, each distinct name counted once.
+    #[cfg(feature = "folded")]
+    pub(crate) const fn replaced(&self) -> u64 {
+        self.replaced
+    }
+}
+
+fn join(names: &Tables, stack: Option<StackId>, path: &mut Vec<FrameId>, line: &mut Vec<u8>) {
+    path.clear();
+    path.extend(names.frames_leaf_first(stack));
+    line.clear();
+    for (depth, &frame) in path.iter().rev().enumerate() {
+        if depth > 0 {
+            line.push(b';');
+        }
+        line.extend_from_slice(names.string(names.frame(frame).function));
+    }
+}
+
+/// Maps stacks to stacks of names, every stack and every frame once.
+struct Naming<'a> {
+    tables: &'a Tables,
+    style: Names,
+    names: Tables,
+    frames: Vec<Option<FrameId>>,
+    stacks: Vec<Option<StackId>>,
+    pending: Vec<StackId>,
+    text: Vec<u8>,
+    replaced: u64,
+}
+
+impl<'a> Naming<'a> {
+    fn new(tables: &'a Tables, style: Names) -> Self {
+        Self {
+            tables,
+            style,
+            names: Tables::default(),
+            frames: vec![None; tables.frame_count()],
+            stacks: vec![None; tables.stack_count()],
+            pending: Vec::new(),
+            text: Vec::new(),
+            replaced: 0,
+        }
+    }
+
+    fn stack(&mut self, stack: StackId) -> Result<StackId, TableFull> {
+        self.pending.clear();
+        let mut named = None;
+        let mut next = Some(stack);
+        while let Some(id) = next {
+            named = self.stacks[id.index()];
+            if named.is_some() {
+                break;
+            }
+            self.pending.push(id);
+            next = self.tables.parent(id);
+        }
+        while let Some(id) = self.pending.pop() {
+            let frame = self.frame(self.tables.leaf(id))?;
+            named = Some(self.names.intern_stack(named, frame)?);
+            self.stacks[id.index()] = named;
+        }
+        Ok(named.expect("a stack has at least one frame"))
+    }
+
+    fn frame(&mut self, frame: FrameId) -> Result<FrameId, TableFull> {
+        if let Some(named) = self.frames[frame.index()] {
+            return Ok(named);
+        }
+        self.text.clear();
+        write_name(self.tables, self.tables.frame(frame), self.style, &mut self.text);
+        self.replaced += replace_separators(&mut self.text);
+        let function = self.names.intern_string(&self.text)?;
+        let named = self.names.intern_frame(&Frame::named(function))?;
+        self.frames[frame.index()] = Some(named);
+        Ok(named)
+    }
+}
+
+fn write_name(tables: &Tables, frame: &Frame, style: Names, text: &mut Vec<u8>) {
+    text.extend_from_slice(tables.string(frame.function));
+    let module = frame.native.map(|native| native.module);
+    let file = frame.file.or(module);
+    if style == Names::Function || (file.is_none() && frame.line.is_none()) {
+        return;
+    }
+    text.push(b' ');
+    text.extend_from_slice(file.map_or(b"", |file| tables.string(file)));
+    let unknown = if frame.file.is_none() && module.is_some() { 0 } else { -1 };
+    text.push(b':');
+    text.extend_from_slice(frame.line.unwrap_or(unknown).to_string().as_bytes());
+}
+
+fn replace_separators(text: &mut [u8]) -> u64 {
+    let mut replaced = 0;
+    for byte in text {
+        let harmless = match *byte {
+            b';' => b':',
+            b'\n' | b'\r' => b' ',
+            _ => continue,
+        };
+        *byte = harmless;
+        replaced += 1;
+    }
+    replaced
+}
+
+/// Keeps the two ends of a line, to which a space and the count are added, from being misread.
+fn guard_ends(line: &mut [u8]) -> u64 {
+    let mut replaced = 0;
+    let space = line.iter().rposition(u8::is_ascii_whitespace);
+    if let Some(space) = space
+        && line[space + 1..].iter().all(|byte| byte.is_ascii_digit() || *byte == b'.')
+    {
+        line[space] = b'_';
+        replaced += 1;
+    }
+    if line.starts_with(b"# ") || line == b"#" {
+        line[0] = b'_';
+        replaced += 1;
+    }
+    replaced
+}
+
+#[cfg(test)]
+mod tests {
+    use borehole_model::NativeFrame;
+
+    use super::*;
+
+    fn named(style: Names, make: impl Fn(&mut Tables) -> Frame) -> String {
+        let mut tables = Tables::default();
+        let frame = make(&mut tables);
+        let mut text = Vec::new();
+        write_name(&tables, &frame, style, &mut text);
+        String::from_utf8(text).unwrap()
+    }
+
+    fn frame(tables: &mut Tables, file: Option<&str>, line: Option<i64>) -> Frame {
+        let function = tables.intern_string(b"f").unwrap();
+        let file = file.map(|file| tables.intern_string(file.as_bytes()).unwrap());
+        Frame { file, line, ..Frame::named(function) }
+    }
+
+    #[test]
+    fn a_frame_is_function_file_and_line() {
+        let name = |file, line| named(Names::FunctionFileLine, |tables| frame(tables, file, line));
+        assert_eq!(name(Some("/a.php"), Some(3)), "f /a.php:3");
+        assert_eq!(name(Some("<internal>"), None), "f <internal>:-1");
+        assert_eq!(name(Some(""), Some(0)), "f :0");
+        assert_eq!(name(None, Some(7)), "f :7");
+        assert_eq!(name(None, None), "f");
+    }
+
+    #[test]
+    fn a_frame_can_be_its_function_only() {
+        assert_eq!(named(Names::Function, |tables| frame(tables, Some("/a.php"), Some(3))), "f");
+    }
+
+    #[test]
+    fn the_file_of_a_native_frame_is_its_module() {
+        let name = named(Names::FunctionFileLine, |tables| {
+            let module = tables.intern_string(b"libphp.so").unwrap();
+            Frame { native: Some(NativeFrame { module, offset: 66 }), ..frame(tables, None, None) }
+        });
+        assert_eq!(name, "f libphp.so:0");
+    }
+
+    #[test]
+    fn separators_in_names_are_replaced() {
+        let mut text = b"a;b\nc\rd".to_vec();
+        assert_eq!(replace_separators(&mut text), 3);
+        assert_eq!(text, b"a:b c d");
+    }
+
+    #[test]
+    fn the_ends_of_a_line_are_guarded() {
+        for (line, guarded) in [
+            ("a;b 12", "a;b_12"),
+            ("a;b 1.5", "a;b_1.5"),
+            ("a;b ", "a;b_"),
+            ("a;b\t", "a;b_"),
+            ("# a", "_ a"),
+            ("#", "_"),
+            ("#a", "#a"),
+            ("f /a.php:3", "f /a.php:3"),
+            ("12", "12"),
+            ("", ""),
+        ] {
+            let mut bytes = line.as_bytes().to_vec();
+            let replaced = guard_ends(&mut bytes);
+            assert_eq!((bytes.as_slice(), replaced), (guarded.as_bytes(), u64::from(line != guarded)));
+        }
+    }
+}

@@ -1,0 +1,322 @@
+//! The model into traces.
+
+use std::io::{self, BufWriter, Write};
+use std::ops::{ControlFlow, Range};
+
+use borehole_model::{
+    Context, Frame, FrameId, Label, LabelValue, ProfileSink, Sample, StackId, StringId, Tables,
+};
+use memchr::memmem;
+
+use super::read::is_opcode;
+use super::{NATIVE, VM};
+use crate::sample_losses::SampleLosses;
+use crate::{Export, Losses};
+
+/// The longest run of equal samples that is written: one that is longer would fill the disk, since the
+/// text has no counts. It is far above what a profiler takes in a day.
+pub const LONGEST_RUN: u64 = 10_000_000;
+
+/// How traces are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// Whether opcodes are written.
+    pub opcodes: Opcodes,
+}
+
+/// Whether opcodes are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Opcodes {
+    /// They are left out: every reader of the format takes the text.
+    #[default]
+    Omit,
+    /// They follow the line (`f /f.php:3:ZEND_DO_FCALL`), and the leaf's stands before it as a frame of the
+    /// virtual machine, as `reli`'s template `phpspy_with_opcode` has it.
+    Write,
+}
+
+/// Writes samples as they come, a trace each.
+///
+/// Labels are lines `# key = value` after the frames, and the process, where it is known, a line
+/// `# pid = N` after them. Native frames are `module::symbol+0x1f [native]:0`. A sample without a stack is
+/// a bare blank line, which readers take for nothing: it is counted as lost.
+///
+/// Line breaks in names and values become spaces, and so does what a reader would take for the structure
+/// of the text; each is counted.
+///
+/// # Examples
+///
+/// ```
+/// use borehole_formats::{ReadOptions, folded, phpspy};
+/// use borehole_model::{ProfileSink as _, Tables};
+///
+/// let (mut tables, mut text) = (Tables::default(), Vec::new());
+/// let mut exporter = phpspy::Exporter::new(&mut text, phpspy::Options::default());
+/// let input = b"main /index.php:5;query /db.php:7 1\n";
+/// folded::import(&input[..], &ReadOptions::default(), &mut tables, &mut exporter)?;
+/// exporter.finish(&tables)?;
+/// drop(exporter);
+/// assert_eq!(text, b"0 query /db.php:7\n1 main /index.php:5\n\n");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Exporter<W: Write> {
+    output: BufWriter<W>,
+    frames: FrameTexts,
+    trace: Vec<u8>,
+    /// The stack whose frames `trace` begins with, and how long they are.
+    rendered: Option<(StackId, usize)>,
+    losses: SampleLosses,
+    empty_stacks: u64,
+    replaced: u64,
+    number_units: u64,
+}
+
+impl<W: Write> Exporter<W> {
+    /// An exporter that writes to `output`.
+    pub fn new(output: W, options: Options) -> Self {
+        Self {
+            output: BufWriter::with_capacity(1 << 16, output),
+            frames: FrameTexts { options, ..FrameTexts::default() },
+            trace: Vec::new(),
+            rendered: None,
+            losses: SampleLosses::default(),
+            empty_stacks: 0,
+            replaced: 0,
+            number_units: 0,
+        }
+    }
+
+    fn render_frames(&mut self, tables: &Tables, stack: Option<StackId>) {
+        match (stack, self.rendered) {
+            (Some(stack), Some((rendered, length))) if stack == rendered => self.trace.truncate(length),
+            _ => {
+                self.trace.clear();
+                self.frames.write_stack(tables, stack, &mut self.trace);
+                self.rendered = stack.map(|stack| (stack, self.trace.len()));
+            }
+        }
+    }
+
+    fn write_label(&mut self, tables: &Tables, label: &Label) {
+        self.trace.extend_from_slice(b"# ");
+        let start = self.trace.len();
+        self.trace.extend_from_slice(tables.string(label.key));
+        self.replaced += replace_breaks(&mut self.trace[start..]) + replace_equals(&mut self.trace[start..]);
+        self.trace.extend_from_slice(b" = ");
+        let start = self.trace.len();
+        match label.value {
+            LabelValue::Text(text) => self.trace.extend_from_slice(tables.string(text)),
+            LabelValue::Number { value, unit } => {
+                push_decimal(&mut self.trace, value);
+                self.number_units += u64::from(unit.is_some());
+            }
+        }
+        self.replaced += replace_breaks(&mut self.trace[start..]);
+        self.trace.push(b'\n');
+    }
+
+    fn write_process(&mut self, process: i64) {
+        self.trace.extend_from_slice(b"# pid = ");
+        push_decimal(&mut self.trace, process);
+        self.trace.push(b'\n');
+    }
+}
+
+impl<W: Write> ProfileSink for Exporter<W> {
+    fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
+        if sample.count > LONGEST_RUN {
+            return Err(too_long_a_run(sample.count));
+        }
+        self.losses.all_but_labels(sample);
+        self.empty_stacks += if sample.stack.is_none() { sample.count } else { 0 };
+        self.render_frames(at.tables, sample.stack);
+        for label in sample.labels.map_or(&[][..], |labels| at.tables.labels(labels)) {
+            self.write_label(at.tables, label);
+        }
+        if let Some(process) = at.process(sample) {
+            self.write_process(process);
+        }
+        self.trace.push(b'\n');
+        for _ in 0..sample.count {
+            self.output.write_all(&self.trace)?;
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn segment(&mut self, at: Context<'_>) -> io::Result<()> {
+        self.losses.segment(at.segment);
+        Ok(())
+    }
+
+    fn metadata(&mut self, _at: Context<'_>, _key: StringId, _value: StringId) -> io::Result<()> {
+        self.losses.metadata();
+        Ok(())
+    }
+
+    fn finish(&mut self, _tables: &Tables) -> io::Result<()> {
+        self.output.flush()
+    }
+}
+
+impl<W: Write> Export for Exporter<W> {
+    fn losses(&self) -> Losses {
+        let mut losses = self.losses.report();
+        losses.add("empty stacks", self.empty_stacks);
+        losses.add("opcodes", self.frames.opcodes_omitted);
+        losses.add("columns", self.frames.columns);
+        losses.add("units of numbers", self.number_units);
+        losses.add("special characters in names", self.replaced + self.frames.replaced);
+        losses
+    }
+}
+
+#[cold]
+fn too_long_a_run(count: u64) -> io::Error {
+    let message = format!(
+        "too many equal samples for phpspy text, which has no counts: expected at most {LONGEST_RUN}, found {count}; \
+         write rbt or folded instead"
+    );
+    io::Error::new(io::ErrorKind::InvalidInput, message)
+}
+
+/// What follows the depth on a frame's line, line feed included, written once for each frame.
+#[derive(Default)]
+struct FrameTexts {
+    options: Options,
+    bytes: Vec<u8>,
+    texts: Vec<Option<Range<usize>>>,
+    replaced: u64,
+    /// Frames whose opcode is not in the text.
+    opcodes_omitted: u64,
+    /// Frames whose columns or last line are not in the text.
+    columns: u64,
+}
+
+impl FrameTexts {
+    fn write_stack(&mut self, tables: &Tables, stack: Option<StackId>, to: &mut Vec<u8>) {
+        let mut depth = 0;
+        if let Some(opcode) = stack.and_then(|leaf| self.opcode(tables, tables.frame(tables.leaf(leaf)))) {
+            to.extend_from_slice(b"0 ");
+            write_vm_frame(opcode, to);
+            depth = 1;
+        }
+        for frame in tables.frames_leaf_first(stack) {
+            push_decimal(to, depth);
+            to.push(b' ');
+            to.extend_from_slice(self.text(tables, frame));
+            depth += 1;
+        }
+    }
+
+    fn text(&mut self, tables: &Tables, id: FrameId) -> &[u8] {
+        if self.texts.len() <= id.index() {
+            self.texts.resize(tables.frame_count(), None);
+        }
+        let range = match self.texts[id.index()].clone() {
+            Some(range) => range,
+            None => self.write(tables, id),
+        };
+        &self.bytes[range]
+    }
+
+    fn write(&mut self, tables: &Tables, id: FrameId) -> Range<usize> {
+        let frame = tables.frame(id);
+        let start = self.bytes.len();
+        if write_place(tables, frame, &mut self.bytes) == Place::Function {
+            push_decimal(&mut self.bytes, frame.line.unwrap_or(-1));
+        }
+        self.replaced += replace_breaks(&mut self.bytes[start..]) + replace_tabs(&mut self.bytes[start..]);
+        let opcode = self.opcode(tables, frame);
+        self.opcodes_omitted += u64::from(frame.opcode.is_some() && opcode.is_none());
+        self.columns += u64::from(frame.column.or(frame.end_column).is_some() || frame.end_line.is_some());
+        if let Some(opcode) = opcode {
+            self.bytes.push(b':');
+            self.bytes.extend_from_slice(opcode);
+        }
+        self.bytes.push(b'\n');
+        let range = start..self.bytes.len();
+        self.texts[id.index()] = Some(range.clone());
+        range
+    }
+
+    /// The opcode of a frame, if it is to be written and a reader would know it for one.
+    fn opcode<'t>(&self, tables: &'t Tables, frame: &Frame) -> Option<&'t [u8]> {
+        let opcode = frame.opcode.filter(|_| self.options.opcodes == Opcodes::Write)?;
+        Some(tables.string(opcode)).filter(|opcode| is_opcode(opcode))
+    }
+}
+
+#[derive(PartialEq, Eq)]
+enum Place {
+    Function,
+    Native,
+}
+
+/// Writes `FUNCTION FILE:`, or all of a native frame, whose line is always 0.
+fn write_place(tables: &Tables, frame: &Frame, to: &mut Vec<u8>) -> Place {
+    let function = tables.string(frame.function);
+    if let (Some(native), None) = (frame.native, frame.file) {
+        to.extend_from_slice(tables.string(native.module));
+        to.extend_from_slice(b"::");
+        to.extend_from_slice(function);
+        // Negative offsets in two's complement, as PHP's sprintf has it.
+        to.extend_from_slice(format!("+{:#x} ", native.offset).as_bytes());
+        to.extend_from_slice(NATIVE);
+        to.extend_from_slice(b":0");
+        return Place::Native;
+    }
+    to.extend_from_slice(function);
+    to.push(b' ');
+    to.extend_from_slice(frame.file.map_or(b"", |file| tables.string(file)));
+    to.push(b':');
+    Place::Function
+}
+
+fn write_vm_frame(opcode: &[u8], to: &mut Vec<u8>) {
+    for part in [VM, b"::", opcode, b" ", VM, b":-1\n"] {
+        to.extend_from_slice(part);
+    }
+}
+
+fn push_decimal(to: &mut Vec<u8>, number: i64) {
+    write!(to, "{number}").expect("a vector takes all bytes");
+}
+
+fn replace_breaks(text: &mut [u8]) -> u64 {
+    let mut replaced = 0;
+    for byte in text.iter_mut().filter(|byte| matches!(**byte, b'\n' | b'\r')) {
+        *byte = b' ';
+        replaced += 1;
+    }
+    replaced
+}
+
+/// A tab before a depth or a comment would make the first frame of a block a one-line trace.
+fn replace_tabs(text: &mut [u8]) -> u64 {
+    let mut replaced = 0;
+    for at in 1..text.len() {
+        let (before, after) = text.split_at_mut(at);
+        if before[at - 1] == b'\t' && (after.starts_with(b"#") || after.starts_with(b"1 ")) {
+            before[at - 1] = b' ';
+            replaced += 1;
+        }
+    }
+    replaced
+}
+
+/// An equals sign between spaces would end the key of a label early; at its end it would do so together
+/// with the separator.
+fn replace_equals(key: &mut [u8]) -> u64 {
+    let mut replaced = 0;
+    while let Some(at) = memmem::find(key, b" = ") {
+        key[at + 1] = b':';
+        replaced += 1;
+    }
+    if let Some(before) = key.len().checked_sub(2)
+        && key.ends_with(b" =")
+    {
+        key[before + 1] = b':';
+        replaced += 1;
+    }
+    replaced
+}

@@ -1,0 +1,280 @@
+//! Traces into the model.
+
+use std::io::BufRead;
+use std::mem;
+use std::ops::ControlFlow;
+
+use borehole_model::{
+    Context, Frame, FrameId, Label, LabelValue, NativeFrame, ProfileSink, Recovery, Sample, Segment,
+    StringId, TableFull, Tables, Warning,
+};
+
+use super::read::{self, Comment, FrameText, Item};
+use super::{FORMAT, VM};
+use crate::frame_memo::FrameMemo;
+use crate::text::Lines;
+use crate::{Error, Position, ReadError, ReadOptions};
+
+/// Reads traces: one sample for each block of lines, or for each line of the one-line form.
+///
+/// A line of -1 is unknown. Comments `# key = value` are labels, in order; `# pid = N` is the process;
+/// `# mem SIZE PEAK` is a label `mem`; other comments are skipped. A block without frames is no sample. The
+/// opcode that a frame of the virtual machine before the leaf names is the leaf's opcode. Native frames
+/// keep module and offset.
+///
+/// The last trace counts whether a blank line follows it or not. A last line without a line feed that
+/// cannot be read is a cut-off end: a warning. Under [`OnDamage::ReadOn`](crate::OnDamage::ReadOn) any bad
+/// line is one, and its trace keeps its other frames.
+///
+/// # Errors
+/// When a line is neither a frame nor a comment and damage is not read over, when a limit is met, when the
+/// input cannot be read, or when the sink fails.
+///
+/// # Examples
+///
+/// ```
+/// use borehole_formats::{ReadOptions, phpspy};
+/// use borehole_model::{Count, Tables};
+///
+/// let text = b"0 query /db.php:7\n1 <main> /index.php:5\n# pid = 4711\n\n0 <main> /index.php:6\n";
+/// let mut tables = Tables::default();
+/// let mut count = Count::default();
+/// let recovery = phpspy::import(&text[..], &ReadOptions::default(), &mut tables, &mut count)?;
+/// assert_eq!(recovery.samples, 2);
+/// # Ok::<(), borehole_formats::ReadError>(())
+/// ```
+pub fn import(
+    input: impl BufRead,
+    options: &ReadOptions,
+    tables: &mut Tables,
+    sink: &mut dyn ProfileSink,
+) -> Result<Recovery, ReadError> {
+    let segment = Segment { format: FORMAT, ..Segment::default() };
+    sink.segment(Context { tables, segment: &segment })?;
+    let recovery = Recovery { segments: 1, ..Recovery::default() };
+    let trace = Trace::new(tables);
+    let mut importer = Importer { options, sink, segment, recovery, trace, is_ended: false };
+    importer.run(Lines::new(input, FORMAT, &options.limits))?;
+    Ok(importer.recovery)
+}
+
+struct Importer<'a> {
+    options: &'a ReadOptions,
+    sink: &'a mut dyn ProfileSink,
+    segment: Segment,
+    recovery: Recovery,
+    trace: Trace<'a>,
+    /// Whether the trace ended with its line, and has only to be delivered.
+    is_ended: bool,
+}
+
+/// Why a line was not taken.
+enum LineError {
+    Bad(String),
+    Read(ReadError),
+}
+
+impl<E: Into<ReadError>> From<E> for LineError {
+    fn from(error: E) -> Self {
+        Self::Read(error.into())
+    }
+}
+
+impl Importer<'_> {
+    fn run(&mut self, mut lines: Lines<impl BufRead>) -> Result<(), ReadError> {
+        while let Some(line) = lines.next_line()? {
+            let length = line.len() as u64;
+            match self.line(line) {
+                Ok(ControlFlow::Continue(())) => {}
+                Ok(ControlFlow::Break(())) => {
+                    self.recovery.stopped = true;
+                    return Ok(());
+                }
+                Err(LineError::Bad(message)) => self.bad_line(&message, length, &lines)?,
+                Err(LineError::Read(error)) => return Err(error),
+            }
+            if mem::take(&mut self.trace.is_rounded) {
+                self.warn("line numbers with fractions were cut off", 0, &lines)?;
+            }
+        }
+        self.recovery.stopped = self.deliver()?.is_break();
+        Ok(())
+    }
+
+    fn line(&mut self, line: &[u8]) -> Result<ControlFlow<()>, LineError> {
+        if mem::take(&mut self.is_ended) && self.deliver()?.is_break() {
+            return Ok(ControlFlow::Break(()));
+        }
+        if let Some(pieces) = read::one_line(line) {
+            return self.one_line(pieces);
+        }
+        match read::item(line) {
+            Some(Item::Blank) => Ok(self.deliver()?),
+            item => self.trace.take(item, line).map(ControlFlow::Continue),
+        }
+    }
+
+    fn one_line(&mut self, pieces: read::OneLine<'_>) -> Result<ControlFlow<()>, LineError> {
+        let flow = self.deliver()?;
+        if flow.is_break() {
+            return Ok(flow);
+        }
+        self.is_ended = true;
+        let mut bad = None;
+        for piece in pieces {
+            match self.trace.take(read::item(piece), piece) {
+                Err(LineError::Bad(message)) => bad = bad.or(Some(message)),
+                taken => taken?,
+            }
+        }
+        bad.map_or(Ok(flow), |message| Err(LineError::Bad(message)))
+    }
+
+    fn deliver(&mut self) -> Result<ControlFlow<()>, ReadError> {
+        let Some(sample) = self.trace.end()? else { return Ok(ControlFlow::Continue(())) };
+        self.recovery.samples += 1;
+        let at = Context { tables: self.trace.tables, segment: &self.segment };
+        Ok(self.sink.sample(at, &sample)?)
+    }
+
+    #[cold]
+    fn bad_line(
+        &mut self,
+        message: &str,
+        lost_bytes: u64,
+        lines: &Lines<impl BufRead>,
+    ) -> Result<(), ReadError> {
+        if lines.is_terminated() && !self.options.is_lenient() {
+            return Err(Error::malformed(FORMAT, Position::Line(lines.number()), message).into());
+        }
+        self.warn(message, lost_bytes, lines)
+    }
+
+    #[cold]
+    fn warn(&mut self, message: &str, lost_bytes: u64, lines: &Lines<impl BufRead>) -> Result<(), ReadError> {
+        let message = format!("{message} (line {})", lines.number());
+        let warning = Warning { offset: Some(lines.offset()), message, lost_bytes };
+        self.sink.warning(&warning)?;
+        self.recovery.warn(warning);
+        Ok(())
+    }
+}
+
+/// The trace that is being read.
+struct Trace<'a> {
+    tables: &'a mut Tables,
+    memo: FrameMemo,
+    /// The file of the virtual machine's frames, once there was one.
+    vm: Option<StringId>,
+    frames_leaf_first: Vec<FrameId>,
+    labels: Vec<Label>,
+    process: Option<i64>,
+    /// Whether a line number with a fraction was met.
+    is_rounded: bool,
+}
+
+impl<'a> Trace<'a> {
+    fn new(tables: &'a mut Tables) -> Self {
+        Self {
+            tables,
+            memo: FrameMemo::default(),
+            vm: None,
+            frames_leaf_first: Vec::new(),
+            labels: Vec::new(),
+            process: None,
+            is_rounded: false,
+        }
+    }
+
+    fn take(&mut self, item: Option<Item<'_>>, line: &[u8]) -> Result<(), LineError> {
+        match item {
+            Some(Item::Frame(text)) => self.frame(text),
+            Some(Item::Comment(text)) => Ok(self.comment(text)?),
+            Some(Item::Blank) => Ok(()),
+            None => Err(LineError::Bad(read::bad_item(line))),
+        }
+    }
+
+    fn frame(&mut self, text: &[u8]) -> Result<(), LineError> {
+        let Self { tables, memo, vm, is_rounded, .. } = self;
+        let frame = memo.frame(text, || {
+            let frame = read::frame(text).map_err(LineError::Bad)?;
+            *is_rounded |= frame.is_rounded;
+            let id = intern(tables, &frame)?;
+            if read::vm_opcode(frame.function, frame.file).is_some() {
+                *vm = tables.frame(id).file;
+            }
+            Ok::<_, LineError>(id)
+        })?;
+        self.frames_leaf_first.push(frame);
+        Ok(())
+    }
+
+    fn comment(&mut self, text: &[u8]) -> Result<(), TableFull> {
+        match read::comment(text) {
+            Comment::Process(process) => self.process = Some(process),
+            Comment::Label(key, value) => {
+                let key = self.tables.intern_string(key)?;
+                let value = LabelValue::Text(self.tables.intern_string(value)?);
+                self.labels.push(Label { key, value });
+            }
+            Comment::Remark => {}
+        }
+        Ok(())
+    }
+
+    /// Ends the trace: its sample, unless it has no frames.
+    fn end(&mut self) -> Result<Option<Sample<'static>>, TableFull> {
+        let process = self.process.take();
+        if self.frames_leaf_first.is_empty() {
+            self.labels.clear();
+            return Ok(None);
+        }
+        self.fold_opcode()?;
+        let stack = self.tables.intern_stack_leaf_first(&self.frames_leaf_first)?;
+        self.frames_leaf_first.clear();
+        let labels = match &self.labels[..] {
+            [] => None,
+            labels => Some(self.tables.intern_labels(labels)?),
+        };
+        self.labels.clear();
+        Ok(Some(Sample { stack, count: 1, process, labels, ..Sample::default() }))
+    }
+
+    /// Gives the opcode that the virtual machine's frame names to the frame after it, which is the leaf.
+    /// Where that has another one, the two do not belong together, and both stay.
+    fn fold_opcode(&mut self) -> Result<(), TableFull> {
+        let [vm, leaf, ..] = self.frames_leaf_first[..] else { return Ok(()) };
+        let vm = *self.tables.frame(vm);
+        let leaf = *self.tables.frame(leaf);
+        if vm.file.is_none() || vm.file != self.vm {
+            return Ok(());
+        }
+        let Some(name) = read::vm_opcode(self.tables.string(vm.function), VM).map(<[u8]>::to_vec) else {
+            return Ok(());
+        };
+        let opcode = Some(self.tables.intern_string(&name)?);
+        if leaf.opcode.is_none() || leaf.opcode == opcode {
+            self.frames_leaf_first.remove(0);
+            self.frames_leaf_first[0] = self.tables.intern_frame(&Frame { opcode, ..leaf })?;
+        }
+        Ok(())
+    }
+}
+
+fn intern(tables: &mut Tables, text: &FrameText<'_>) -> Result<FrameId, TableFull> {
+    if let Some((module, symbol, offset)) = read::native(text.function, text.file) {
+        let module = tables.intern_string(module)?;
+        let function = tables.intern_string(symbol)?;
+        let native = Some(NativeFrame { module, offset });
+        return tables.intern_frame(&Frame { native, ..Frame::named(function) });
+    }
+    let function = tables.intern_string(text.function)?;
+    let file = match text.file {
+        b"" => None,
+        file => Some(tables.intern_string(file)?),
+    };
+    let opcode = text.opcode.map(|opcode| tables.intern_string(opcode)).transpose()?;
+    let line = (text.line != -1).then_some(text.line);
+    tables.intern_frame(&Frame { file, line, opcode, ..Frame::named(function) })
+}

@@ -1,0 +1,88 @@
+//! Counts what samples hold beside their stack, for formats that hold only some of it.
+
+#[cfg(any(feature = "folded", feature = "callgrind", feature = "flamegraph"))]
+use borehole_model::Context;
+use borehole_model::{Sample, Segment};
+
+use crate::Losses;
+
+/// What has been left out so far, in samples; runs count in full.
+#[derive(Default)]
+pub(crate) struct SampleLosses {
+    times: u64,
+    labels: u64,
+    processes: u64,
+    threads: u64,
+    interpreters: u64,
+    states: u64,
+    values: u64,
+    metadata: u64,
+}
+
+impl SampleLosses {
+    pub(crate) fn segment(&mut self, segment: &Segment) {
+        self.metadata += segment.metadata.len() as u64;
+    }
+
+    pub(crate) const fn metadata(&mut self) {
+        self.metadata += 1;
+    }
+
+    /// Counts all that a sample holds beside its stack and its count.
+    #[cfg(any(feature = "folded", feature = "callgrind", feature = "flamegraph"))]
+    #[inline]
+    pub(crate) fn all_but_stack(&mut self, at: Context<'_>, sample: &Sample<'_>) {
+        add(&mut self.labels, sample.labels.is_some(), sample.count);
+        add(&mut self.processes, at.process(sample).is_some(), sample.count);
+        self.all_but_labels(sample);
+    }
+
+    /// Counts what a sample holds beside its stack, its count, its labels and its process.
+    #[inline]
+    pub(crate) fn all_but_labels(&mut self, sample: &Sample<'_>) {
+        add(&mut self.times, sample.time_ns.is_some() || sample.delta_us.is_some(), sample.count);
+        add(&mut self.threads, sample.thread.is_some(), sample.count);
+        add(&mut self.interpreters, sample.interpreter.is_some(), sample.count);
+        add(&mut self.states, sample.status.is_some(), sample.count);
+        add(&mut self.values, !sample.values.is_empty(), sample.count);
+    }
+
+    pub(crate) fn report(&self) -> Losses {
+        let mut losses = Losses::default();
+        losses.add("timestamps", self.times);
+        losses.add("annotations", self.labels);
+        losses.add("process ids", self.processes);
+        losses.add("thread ids", self.threads);
+        losses.add("interpreter ids", self.interpreters);
+        losses.add("thread states", self.states);
+        losses.add("measured values", self.values);
+        losses.add("metadata entries", self.metadata);
+        losses
+    }
+}
+
+#[inline]
+fn add(sum: &mut u64, is_lost: bool, count: u64) {
+    if is_lost {
+        *sum = sum.saturating_add(count);
+    }
+}
+
+#[cfg(all(test, any(feature = "folded", feature = "callgrind", feature = "flamegraph")))]
+mod tests {
+    use borehole_model::{Status, Tables};
+
+    use super::*;
+
+    #[test]
+    fn runs_count_in_full_and_a_process_of_the_segment_counts_too() {
+        let tables = Tables::default();
+        let segment = Segment { process: Some(7), ..Segment::default() };
+        let at = Context { tables: &tables, segment: &segment };
+        let sample = Sample { count: 3, thread: Some(1), status: Some(Status(1)), ..Sample::default() };
+        let mut losses = SampleLosses::default();
+        losses.all_but_stack(at, &sample);
+        let report = "process ids dropped: 3, thread ids dropped: 3, thread states dropped: 3";
+        assert_eq!(losses.report().to_string(), report);
+    }
+}

@@ -1,0 +1,113 @@
+//! Flame graphs, read back by an XML parser that is not ours.
+
+use std::collections::BTreeMap;
+
+use borehole_formats::flamegraph::{Direction, Exporter, Names, Options};
+use borehole_model::Segment;
+use roxmltree::Document;
+
+use crate::flat::{FlatFrame, FlatSample, play, reference_samples};
+
+fn draw(samples: &[FlatSample], options: Options) -> String {
+    let mut svg = Vec::new();
+    let mut exporter = Exporter::new(&mut svg, options);
+    play(samples, &Segment::default(), &mut exporter).unwrap();
+    drop(exporter);
+    String::from_utf8(svg).unwrap()
+}
+
+/// The tooltips of the frames with their count: `name (12 samples, 80.00%)`.
+fn frames(svg: &str) -> Vec<(String, u64)> {
+    let options = roxmltree::ParsingOptions { allow_dtd: true, ..Default::default() };
+    let document = Document::parse_with_options(svg, options).expect("well-formed XML");
+    let titles =
+        document.descendants().filter(|node| node.has_tag_name(("http://www.w3.org/2000/svg", "title")));
+    titles.map(|title| tooltip(title.text().expect("a tooltip"))).collect()
+}
+
+fn tooltip(text: &str) -> (String, u64) {
+    let (name, rest) = text.rsplit_once(" (").expect("a count");
+    let count = rest.split(' ').next().unwrap().replace(',', "");
+    (name.to_owned(), count.parse().unwrap())
+}
+
+fn sample(names_root_first: &str, count: u64) -> FlatSample {
+    let frame = |name: &str| FlatFrame { function: name.into(), ..FlatFrame::default() };
+    let frames_leaf_first = names_root_first.split(';').rev().map(frame).collect();
+    FlatSample { frames_leaf_first, count, ..FlatSample::default() }
+}
+
+#[test]
+fn frames_cover_the_samples() {
+    let samples = [sample("main;a;b", 60), sample("main;a", 30), sample("main", 10), sample("main;c", 100)];
+    let frames: BTreeMap<_, _> = frames(&draw(&samples, Options::default())).into_iter().collect();
+    let expected = [("a", 90), ("all", 200), ("b", 60), ("c", 100), ("main", 200)];
+    assert_eq!(frames, expected.map(|(name, count)| (name.to_owned(), count)).into());
+}
+
+#[test]
+fn samples_of_real_files_are_all_there() {
+    for name in ["native.rbt", "multi_segment.rbt", "pid_samples.rbt", "zero_depth.rbt", "unicode.rbt"] {
+        let samples = reference_samples(name);
+        let total = samples.iter().map(|sample| sample.count).sum::<u64>();
+        let frames = frames(&draw(&samples, Options::default()));
+        assert!(frames.contains(&("all".to_owned(), total)), "{name}: {frames:?}");
+        let roots: u64 =
+            samples.iter().filter(|sample| sample.frames_leaf_first.is_empty()).map(|s| s.count).sum();
+        let empty = frames.iter().find(|(name, _)| name == "[empty stack]").map_or(0, |(_, count)| *count);
+        assert_eq!(empty, roots, "{name}");
+    }
+}
+
+#[test]
+fn names_that_xml_cannot_hold_do_not_break_it() {
+    let mut odd = sample("main;class@anonymous\0/a.php:3$0;<a href=\"x\">&]]>\x1b[0m\u{ffff}", 3);
+    odd.frames_leaf_first[0].file = Some(b"/bad\xff\xfe.php".to_vec());
+    odd.frames_leaf_first[0].line = Some(7);
+    let frames = frames(&draw(&[odd], Options::default()));
+    let has = |name: &str| frames.iter().any(|(frame, count)| frame == name && *count == 3);
+    assert!(has("class@anonymous\u{fffd}/a.php:3$0"), "{frames:?}");
+    assert!(has("<a href=\"x\">&]]>\u{fffd}[0m\u{fffd} /bad\u{fffd}\u{fffd}.php:7"), "{frames:?}");
+}
+
+#[test]
+fn the_same_profile_is_the_same_picture() {
+    let samples = reference_samples("multi_segment.rbt");
+    assert_eq!(draw(&samples, Options::default()), draw(&samples, Options::default()));
+}
+
+#[test]
+fn options_are_obeyed() {
+    let options = Options {
+        title: "Nights & <days>".to_owned(),
+        count_name: "ticks".to_owned(),
+        direction: Direction::Icicles,
+        names: Names::Function,
+    };
+    let samples = reference_samples("run_of_3.rbt");
+    let svg = draw(&samples, options);
+    let document = Document::parse_with_options(
+        &svg,
+        roxmltree::ParsingOptions { allow_dtd: true, ..Default::default() },
+    )
+    .unwrap();
+    assert!(document.descendants().any(|node| node.text() == Some("Nights & <days>")));
+    assert!(svg.contains(" ticks, "));
+    assert!(frames(&svg).iter().all(|(name, _)| !name.contains(".php:")));
+    assert_ne!(svg, draw(&samples, Options { direction: Direction::Icicles, ..Options::default() }));
+}
+
+#[test]
+fn no_samples_are_a_picture_that_says_so() {
+    let svg = draw(&[], Options::default());
+    assert_eq!(frames(&svg), []);
+    assert!(svg.contains("No valid input"), "{svg}");
+}
+
+#[test]
+fn more_samples_than_can_be_counted_are_an_error() {
+    let samples = [sample("a", u64::MAX), sample("b", 1)];
+    let mut exporter = Exporter::new(std::io::sink(), Options::default());
+    let error = play(&samples, &Segment::default(), &mut exporter).unwrap_err();
+    assert!(error.to_string().starts_with("too many samples for a flame graph"), "{error}");
+}

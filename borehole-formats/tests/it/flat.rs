@@ -1,0 +1,231 @@
+//! Samples without tables, to compare and to make up.
+
+use std::io::{self, BufRead as _};
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+
+use borehole_formats::{ReadError, ReadOptions};
+use borehole_model::{
+    Context, Frame, FrameId, Label, LabelValue, NativeFrame, ProfileSink, Recovery, Sample, Segment, Tables,
+};
+use proptest::prelude::*;
+use serde_json::Value;
+
+pub(crate) fn corpus_path(name: &str) -> PathBuf {
+    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../corpus")).join(name)
+}
+
+pub(crate) fn corpus(name: &str) -> Vec<u8> {
+    let path = corpus_path(name);
+    std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// The names in a folder of the corpus that end with `suffix`, without it, sorted.
+pub(crate) fn corpus_names(folder: &str, suffix: &str) -> Vec<String> {
+    let entries = std::fs::read_dir(corpus_path(folder)).expect("the corpus");
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<_> = names.filter_map(|name| Some(name.strip_suffix(suffix)?.to_owned())).collect();
+    names.sort();
+    assert!(!names.is_empty(), "no {suffix} in {folder}");
+    names
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct FlatFrame {
+    pub(crate) function: Vec<u8>,
+    pub(crate) file: Option<Vec<u8>>,
+    pub(crate) line: Option<i64>,
+    pub(crate) opcode: Option<Vec<u8>>,
+    /// Module and offset.
+    pub(crate) native: Option<(Vec<u8>, i64)>,
+}
+
+impl FlatFrame {
+    pub(crate) fn php(function: &str, file: &str, line: i64) -> Self {
+        let file = Some(file.into());
+        Self { function: function.into(), file, line: (line != -1).then_some(line), ..Self::default() }
+    }
+
+    fn intern(&self, tables: &mut Tables) -> FrameId {
+        let mut string = |text: &Vec<u8>| tables.intern_string(text).unwrap();
+        let frame = Frame {
+            file: self.file.as_ref().map(&mut string),
+            line: self.line,
+            opcode: self.opcode.as_ref().map(&mut string),
+            native: self
+                .native
+                .as_ref()
+                .map(|(module, offset)| NativeFrame { module: string(module), offset: *offset }),
+            ..Frame::named(string(&self.function))
+        };
+        tables.intern_frame(&frame).unwrap()
+    }
+
+    fn of(tables: &Tables, frame: &Frame) -> Self {
+        let string = |id| tables.string(id).to_vec();
+        Self {
+            function: string(frame.function),
+            file: frame.file.map(string),
+            line: frame.line,
+            opcode: frame.opcode.map(string),
+            native: frame.native.map(|native| (string(native.module), native.offset)),
+        }
+    }
+
+    fn of_json(frame: &Value) -> Self {
+        let line = frame["line"].as_i64().unwrap();
+        let (file, line, native) = if frame["native"] == Value::Bool(true) {
+            (None, None, Some((bytes(&frame["module"]), frame["off"].as_i64().unwrap())))
+        } else {
+            (Some(bytes(&frame["file"])), (line != -1).then_some(line), None)
+        };
+        Self { function: bytes(&frame["fn"]), file, line, opcode: None, native }
+    }
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct FlatSample {
+    pub(crate) frames_leaf_first: Vec<FlatFrame>,
+    pub(crate) count: u64,
+    pub(crate) process: Option<i64>,
+    pub(crate) labels: Vec<(Vec<u8>, Vec<u8>)>,
+}
+
+/// Keeps samples, flat.
+#[derive(Default)]
+pub(crate) struct Collect(pub(crate) Vec<FlatSample>);
+
+impl ProfileSink for Collect {
+    fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
+        let tables = at.tables;
+        let labels = sample.labels.map_or(&[][..], |labels| tables.labels(labels));
+        let text = |label: &Label| match label.value {
+            LabelValue::Text(text) => (tables.string(label.key).to_vec(), tables.string(text).to_vec()),
+            LabelValue::Number { .. } => panic!("no text format has numbers"),
+        };
+        self.0.push(FlatSample {
+            frames_leaf_first: tables
+                .frames_leaf_first(sample.stack)
+                .map(|frame| FlatFrame::of(tables, tables.frame(frame)))
+                .collect(),
+            count: sample.count,
+            process: sample.process,
+            labels: labels.iter().map(text).collect(),
+        });
+        Ok(ControlFlow::Continue(()))
+    }
+}
+
+type Import<'a> = &'a dyn Fn(
+    &mut dyn io::BufRead,
+    &ReadOptions,
+    &mut Tables,
+    &mut dyn ProfileSink,
+) -> Result<Recovery, ReadError>;
+
+pub(crate) fn read(
+    import: Import<'_>,
+    text: &[u8],
+    options: &ReadOptions,
+) -> Result<(Vec<FlatSample>, Recovery), ReadError> {
+    let mut collect = Collect::default();
+    let recovery = import(&mut &text[..], options, &mut Tables::default(), &mut collect)?;
+    Ok((collect.0, recovery))
+}
+
+/// Gives samples to a sink, and finishes it.
+pub(crate) fn play(samples: &[FlatSample], segment: &Segment, sink: &mut dyn ProfileSink) -> io::Result<()> {
+    let mut tables = Tables::default();
+    sink.segment(Context { tables: &tables, segment })?;
+    for sample in samples {
+        let frames: Vec<_> = sample.frames_leaf_first.iter().map(|frame| frame.intern(&mut tables)).collect();
+        let stack = tables.intern_stack_leaf_first(&frames).unwrap();
+        let mut label = |(key, value): &(Vec<u8>, Vec<u8>)| Label {
+            key: tables.intern_string(key).unwrap(),
+            value: LabelValue::Text(tables.intern_string(value).unwrap()),
+        };
+        let labels: Vec<_> = sample.labels.iter().map(&mut label).collect();
+        let labels = (!labels.is_empty()).then(|| tables.intern_labels(&labels).unwrap());
+        let FlatSample { count, process, .. } = *sample;
+        let sample = Sample { stack, count, process, labels, ..Sample::default() };
+        let _ = sink.sample(Context { tables: &tables, segment }, &sample)?;
+    }
+    sink.finish(&tables)
+}
+
+/// What the reference decoder read out of an `rbt` file.
+pub(crate) fn reference_samples(name: &str) -> Vec<FlatSample> {
+    let text = corpus(&format!("rbt/expected/{name}.strict.jsonl"));
+    let mut stacks = Vec::new();
+    let mut samples = Vec::new();
+    for line in text.lines() {
+        let line: Value = serde_json::from_str(&line.unwrap()).unwrap();
+        if let Some(frames) = line["frames"].as_array() {
+            assert_eq!(line["def"].as_u64(), Some(stacks.len() as u64));
+            stacks.push(frames.iter().map(FlatFrame::of_json).collect::<Vec<_>>());
+        } else if let Some(stack) = line["s"].as_u64() {
+            samples.push(FlatSample {
+                frames_leaf_first: stacks[usize::try_from(stack).unwrap()].clone(),
+                count: line["n"].as_u64().unwrap_or(1),
+                process: line["pid"].as_i64(),
+                labels: labels_of_json(&line["ann"]),
+            });
+        }
+    }
+    samples
+}
+
+fn labels_of_json(labels: &Value) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let labels = labels.as_array().map_or(&[][..], Vec::as_slice);
+    labels.iter().map(|label| (bytes(&label[0]), bytes(&label[1]))).collect()
+}
+
+/// A string, or the digits of one that is not UTF-8.
+fn bytes(value: &Value) -> Vec<u8> {
+    if let Some(text) = value.as_str() {
+        return text.into();
+    }
+    let digits = value["hex"].as_str().expect("a string or hexadecimal digits").as_bytes();
+    let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap();
+    digits.chunks(2).map(byte).collect()
+}
+
+/// Names as programs have them, without spaces.
+pub(crate) fn name() -> impl Strategy<Value = Vec<u8>> {
+    prop_oneof![
+        "[a-zA-Z_\\\\:{}<>$@.()é;-]{1,12}".prop_map(String::into_bytes),
+        prop::collection::vec(prop_oneof![0x21..=0x7fu8, 0x80..=0xffu8], 1..12),
+        Just(b"{closure:/a b/c.php:12}".to_vec()),
+        Just(b"class@anonymous\0/a b/c.php:3$0::run".to_vec()),
+    ]
+}
+
+/// Paths, some with spaces.
+pub(crate) fn path() -> impl Strategy<Value = Vec<u8>> {
+    prop_oneof![
+        "/[a-z .:()'é-]{0,16}[a-z.]".prop_map(String::into_bytes),
+        Just(b"<internal>".to_vec()),
+        Just(b"Command line code".to_vec()),
+        Just(b"C:\\dir\\f.php".to_vec()),
+    ]
+}
+
+/// Lines, all but the one that means "unknown".
+pub(crate) fn line() -> impl Strategy<Value = Option<i64>> {
+    prop_oneof![Just(None), (1..10_000i64).prop_map(Some), any::<i64>().prop_map(|n| (n != -1).then_some(n))]
+}
+
+/// Every prefix of `text`, and `text` with every byte changed in a few ways.
+pub(crate) fn damaged(text: &[u8], mut check: impl FnMut(&[u8])) {
+    for end in 0..text.len() {
+        check(&text[..end]);
+    }
+    let mut copy = text.to_vec();
+    for at in 0..text.len() {
+        for byte in [0, b' ', b'\n', b'\t', b':', b'#', b';', b'0', 0xff, text[at] ^ 1] {
+            copy[at] = byte;
+            check(&copy);
+        }
+        copy[at] = text[at];
+    }
+}

@@ -1,0 +1,250 @@
+//! Folded stacks: real files, what reli writes, and what other programs write.
+
+use borehole_formats::folded::{self, Exporter, Names, Options};
+use borehole_formats::{Error, Export as _, Position, ReadError, ReadOptions};
+use borehole_model::{Recovery, Segment};
+use proptest::prelude::*;
+
+use crate::flat::{self, FlatFrame, FlatSample, corpus, corpus_names, damaged, play, reference_samples};
+
+fn read_with(text: &[u8], options: &ReadOptions) -> Result<(Vec<FlatSample>, Recovery), ReadError> {
+    flat::read(&|input, options, tables, sink| folded::import(input, options, tables, sink), text, options)
+}
+
+fn read(text: &[u8]) -> (Vec<FlatSample>, Recovery) {
+    read_with(text, &ReadOptions::default()).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn read_error(text: &[u8]) -> Error {
+    match read_with(text, &ReadOptions::default()) {
+        Err(ReadError::Input(error)) => error,
+        other => panic!("expected an error, found {other:?}"),
+    }
+}
+
+fn write_as(names: Names, samples: &[FlatSample]) -> (Vec<u8>, String) {
+    let mut text = Vec::new();
+    let mut exporter = Exporter::new(&mut text, Options { names });
+    play(samples, &Segment::default(), &mut exporter).unwrap();
+    let losses = exporter.losses().to_string();
+    drop(exporter);
+    (text, losses)
+}
+
+fn write(samples: &[FlatSample]) -> (Vec<u8>, String) {
+    write_as(Names::FunctionFileLine, samples)
+}
+
+fn show(text: &[u8]) -> String {
+    String::from_utf8_lossy(text).into_owned()
+}
+
+/// Where our text differs from reli's, how, and why.
+const DIFFERENCES: [(&str, [&str; 2], &str); 2] = [
+    ("all_zeros.rbt", [" 1\n", ""], "4096 zero bytes are no sample"),
+    (
+        "unicode.rbt",
+        [
+            "semi;colon a;b:3:5;tab\tname /sp ace.php:4;nul\0byte /line\nbreak",
+            "semi:colon a:b:3:5;tab\tname /sp ace.php:4;nul\0byte /line break",
+        ],
+        "a semicolon or a line break in a name would make two frames or lines of it",
+    ),
+];
+
+#[test]
+fn samples_of_rbt_files_are_written_as_reli_writes_them() {
+    let decoded = corpus_names("rbt/expected", ".strict.jsonl");
+    let mut compared = 0;
+    for name in corpus_names("rbt/expected/conv", ".folded") {
+        if !decoded.contains(&name) {
+            continue;
+        }
+        let reli = corpus(&format!("rbt/expected/conv/{name}.folded"));
+        let ours = write(&reference_samples(&name)).0;
+        match DIFFERENCES.iter().find(|(differing, ..)| *differing == name) {
+            None => assert_eq!(show(&ours), show(&reli), "{name}"),
+            Some((_, [from, to], why)) => {
+                assert_eq!(show(&ours), show(&reli).replace(from, to), "{name}: {why}");
+                assert_ne!(ours, reli, "{name} does not differ");
+            }
+        }
+        compared += 1;
+    }
+    assert!(compared >= 50, "only {compared} files were compared");
+}
+
+#[test]
+fn what_reli_writes_is_read_and_written_back() {
+    for name in corpus_names("rbt/expected/conv", ".folded") {
+        let text = corpus(&format!("rbt/expected/conv/{name}.folded"));
+        if name == "unicode.rbt" {
+            // A line break in a path: two lines, of which the first has no count.
+            assert_eq!(read_error(&text).position(), Position::Line(3));
+            continue;
+        }
+        let (samples, recovery) = read(&text);
+        assert!(recovery.is_clean(), "{name}: {:?}", recovery.warnings);
+        assert_eq!(show(&write(&samples).0), show(&text), "{name}");
+    }
+}
+
+#[test]
+fn a_frame_with_file_and_line_keeps_them() {
+    let (samples, recovery) = read(b"<main> /index.php:5;usort <internal>:-1;a;_start :0 12\n");
+    let other = |function: &str| FlatFrame { function: function.into(), ..FlatFrame::default() };
+    let expected = [
+        FlatFrame::php("_start", "", 0),
+        other("a"),
+        FlatFrame::php("usort", "<internal>", -1),
+        FlatFrame::php("<main>", "/index.php", 5),
+    ];
+    assert_eq!(samples[0].frames_leaf_first, expected);
+    assert_eq!((samples[0].count, recovery.samples), (12, 12));
+}
+
+#[test]
+fn frames_of_other_programs_are_names() {
+    let names = "main (app.py:12);block in run - app.rb:3;App::f();java/lang/Thread.run:745_[j];[unknown];a.out`f+0x1";
+    let (samples, _) = read(format!("{names} 1\n").as_bytes());
+    let frames = samples[0].frames_leaf_first.iter().rev();
+    let read: Vec<_> = frames.map(|frame| (show(&frame.function), frame.file.is_none())).collect();
+    let expected: Vec<_> = names.split(';').map(|name| (name.to_owned(), true)).collect();
+    assert_eq!(read, expected);
+}
+
+#[test]
+fn lines_that_begin_alike_share_their_callers() {
+    let text = b"a;b;c 1\na;b 2\na;b;cc 3\na;bb;c 4\na;b;c 5\n 6\na;b;c;d 7\na 8\nab 9\n;a 10\na; 11\n";
+    let (samples, _) = read(text);
+    let expected = b"a;b;c 6\na;b 2\na;b;cc 3\na;bb;c 4\n 6\na;b;c;d 7\na 8\nab 9\n;a 10\na; 11\n";
+    assert_eq!(show(&write(&samples).0), show(expected));
+}
+
+#[test]
+fn oddities_are_warned_of_once() {
+    let (samples, recovery) = read(b"a 1.5\nb 2.5\nc 1 7\nd 2 8\n");
+    let counts: Vec<_> = samples.iter().map(|sample| sample.count).collect();
+    assert_eq!(counts, [2, 3, 7, 8]);
+    let messages: Vec<_> = recovery.warnings.iter().map(|warning| &*warning.message).collect();
+    let fraction = "counts with fractions were rounded (first at line 1)";
+    let second = "of two counts on a line the second was taken (first at line 3)";
+    assert_eq!(messages, [fraction, second]);
+}
+
+#[test]
+fn a_missing_count_is_an_error_or_read_over() {
+    let text = b"a 1\nb\nc 2\n";
+    let error = read_error(text);
+    assert_eq!(error.to_string(), "expected a stack and a count, found \"b\" (folded, at line 2)");
+    let (samples, recovery) = read_with(text, &ReadOptions::lenient()).unwrap();
+    assert_eq!(samples.len(), 2);
+    assert_eq!((recovery.warnings[0].offset, recovery.lost_bytes), (Some(4), 1));
+}
+
+#[test]
+fn a_cut_off_last_line_is_a_warning() {
+    let (samples, recovery) = read(b"a 1\nb;c");
+    assert_eq!((samples.len(), recovery.warnings.len()), (1, 1));
+}
+
+#[test]
+fn a_count_of_nothing_is_no_sample() {
+    assert_eq!(read(b"a 0\n").0, []);
+}
+
+#[test]
+fn stacks_that_look_alike_are_one_line() {
+    let frame =
+        |line| FlatFrame { opcode: Some(b"ZEND_ADD".to_vec()), ..FlatFrame::php("f", "/f.php", line) };
+    let native = |offset| FlatFrame {
+        function: b"s".to_vec(),
+        native: Some((b"m.so".to_vec(), offset)),
+        ..FlatFrame::default()
+    };
+    let sample = |leaf, line| FlatSample {
+        frames_leaf_first: vec![leaf, frame(line)],
+        count: 2,
+        process: Some(7),
+        labels: vec![(b"k".to_vec(), b"v".to_vec())],
+    };
+    let samples = [sample(native(1), 3), sample(native(2), 3), sample(native(1), 4)];
+    let lost = "annotations dropped: 6, process ids dropped: 6".to_owned();
+    let lines = b"f /f.php:3;s m.so:0 4\nf /f.php:4;s m.so:0 2\n".to_vec();
+    assert_eq!(write(&samples), (lines, lost.clone()));
+    assert_eq!(write_as(Names::Function, &samples), (b"f;s 6\n".to_vec(), lost));
+}
+
+#[test]
+fn names_that_would_break_a_line_do_not() {
+    let frame = |function: &str| FlatFrame { function: function.into(), ..FlatFrame::default() };
+    let sample = |root, leaf| FlatSample {
+        frames_leaf_first: vec![frame(leaf), frame(root)],
+        count: 5,
+        ..FlatSample::default()
+    };
+    let (text, losses) = write(&[sample("# a", "b 12"), sample("a;b", "c\nd "), sample("a", "e 1 2")]);
+    assert_eq!(show(&text), "_ a;b_12 5\na:b;c d_ 5\na;e 1_2 5\n");
+    assert_eq!(losses, "special characters in names dropped: 6");
+    assert_eq!(read(&text).0.len(), 3);
+}
+
+#[test]
+fn counts_beyond_all_measure_stay_at_the_largest() {
+    let (samples, recovery) = read(b"a 18446744073709551615\na 2\n");
+    assert_eq!(recovery.samples, u64::MAX);
+    assert_eq!(show(&write(&samples).0), "a 18446744073709551615\n");
+}
+
+#[test]
+fn damage_never_panics() {
+    for name in ["native.rbt", "lineno_negative.rbt", "zero_depth.rbt", "unicode.rbt"] {
+        let text = corpus(&format!("rbt/expected/conv/{name}.folded"));
+        damaged(&text[..text.len().min(1000)], |text| {
+            let strict = read_with(text, &ReadOptions::default());
+            let (samples, _) = read_with(text, &ReadOptions::lenient()).unwrap();
+            if let Ok((strict, _)) = strict {
+                assert_eq!(strict, samples);
+            }
+        });
+    }
+}
+
+fn frame() -> impl Strategy<Value = FlatFrame> {
+    let is_plain = |name: &Vec<u8>| !name.contains(&b';') && !name.starts_with(b"#");
+    let named = (flat::name().prop_filter("separators", is_plain), flat::path(), flat::line());
+    named.prop_map(|(function, file, line)| FlatFrame {
+        function,
+        file: Some(file),
+        line,
+        ..FlatFrame::default()
+    })
+}
+
+proptest! {
+    #[test]
+    fn stacks_survive_a_round_trip(stacks in prop::collection::vec((prop::collection::vec(frame(), 0..6), 1..1000u64), 0..8)) {
+        let mut samples: Vec<FlatSample> = Vec::new();
+        for (frames_leaf_first, count) in stacks {
+            match samples.iter_mut().find(|sample| sample.frames_leaf_first == frames_leaf_first) {
+                Some(sample) => sample.count += count,
+                None => samples.push(FlatSample { frames_leaf_first, count, ..FlatSample::default() }),
+            }
+        }
+        let (text, losses) = write(&samples);
+        prop_assert_eq!(losses, "");
+        prop_assert_eq!(read(&text).0, samples);
+    }
+
+    #[test]
+    fn any_bytes_are_read_and_what_is_read_survives(bytes in "([a-c]|;| |\t|\r|\n|[0-9]{1,3}|\\.|#|/|:|\u{e9}|\0){0,60}") {
+        let (samples, _) = read_with(bytes.as_bytes(), &ReadOptions::lenient()).unwrap();
+        let (text, losses) = write(&samples);
+        let (again, _) = read(&text);
+        let total = |samples: &[FlatSample]| samples.iter().map(|sample| sample.count).sum::<u64>();
+        prop_assert_eq!(total(&again), total(&samples));
+        if losses.is_empty() {
+            prop_assert_eq!(write(&again).0, text);
+        }
+    }
+}
