@@ -1,1 +1,80 @@
-//! Profiles of many formats.
+//! Profiles of many formats: open, convert, recover, write.
+//!
+//! This crate is what a Rust program depends on. It opens any readable file by its content ([`Input`]),
+//! streams its samples into any [`ProfileSink`], writes any writable format ([`Target`]), and saves what a
+//! damaged file still holds. A program that records itself uses the writers of [`rbt`] directly.
+//!
+//! Every format is a Cargo feature; all are on by default.
+//!
+//! # Examples
+//!
+//! Convert a file, whatever it is, and keep what is left of it if it is damaged:
+//!
+//! ```
+//! # #[cfg(all(feature = "rbt", feature = "folded"))] {
+//! use borehole::{Format, Input, InputOptions, Source, Target, convert};
+//!
+//! let trace = concat!(env!("CARGO_MANIFEST_DIR"), "/../corpus/rbt/daemon_worker.rbt");
+//! let input = Input::open(Source::path(trace)?, &InputOptions::default())?;
+//! let mut folded = Vec::new();
+//! let outcome = convert([input], &Target::new(Format::Folded), &mut folded)?;
+//! assert_eq!(outcome.recovery.samples, 30);
+//! assert!(folded.ends_with(b"\n"));
+//! # }
+//! # Ok::<(), borehole::Error>(())
+//! ```
+//!
+//! Look at samples one by one, without a file format in between:
+//!
+//! ```
+//! # #[cfg(feature = "rbt")] {
+//! use std::ops::ControlFlow;
+//! use borehole::model::{Context, ProfileSink, Sample, Tables};
+//! use borehole::{Input, InputOptions, Source};
+//!
+//! /// Counts the samples of which some frame is in a namespace.
+//! struct InNamespace(&'static [u8], u64);
+//!
+//! impl ProfileSink for InNamespace {
+//!     fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> std::io::Result<ControlFlow<()>> {
+//!         let tables = at.tables;
+//!         let mut names = tables.frames_leaf_first(sample.stack).map(|id| tables.string(tables.frame(id).function));
+//!         if names.any(|name| name.starts_with(self.0)) {
+//!             self.1 += sample.count;
+//!         }
+//!         Ok(ControlFlow::Continue(()))
+//!     }
+//! }
+//!
+//! let trace = concat!(env!("CARGO_MANIFEST_DIR"), "/../corpus/rbt/daemon_worker.rbt");
+//! let input = Input::open(Source::path(trace)?, &InputOptions::default())?;
+//! let mut app = InNamespace(b"App\\", 0);
+//! input.read_into(&mut Tables::default(), &mut app)?;
+//! assert!(app.1 > 0);
+//! # }
+//! # Ok::<(), borehole::Error>(())
+//! ```
+
+mod convert;
+mod error;
+mod input;
+mod output;
+mod source;
+mod target;
+
+pub use borehole_formats::detect::{Facts, Format, formats_table};
+pub use borehole_formats::{Export, Limits, Losses, OnDamage, ReadError, ReadOptions};
+pub use borehole_model as model;
+pub use borehole_model::{ProfileSink, Recovery, Warning};
+pub use convert::{Outcome, convert, import_all};
+pub use error::Error;
+pub use input::{Input, InputOptions};
+pub use output::{Existing, Output};
+pub use source::Source;
+pub use target::{Compression, Target};
+
+#[cfg(feature = "rbt")]
+pub use borehole_formats::rbt;
+
+#[cfg(feature = "jsonl")]
+pub use borehole_formats::jsonl;

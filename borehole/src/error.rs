@@ -1,0 +1,110 @@
+//! What can go wrong between a file and another file.
+
+use std::{error, fmt, io};
+
+use borehole_formats::ReadError;
+use borehole_formats::detect::Format;
+
+/// Why an input could not be read or an output could not be written. It names the file.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Error {
+    /// An input could not be opened.
+    Open {
+        /// The input, as the user named it.
+        name: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// The format of an input could not be told.
+    Unrecognised {
+        /// The input, as the user named it.
+        name: String,
+        /// How it begins, for the message.
+        begins: Vec<u8>,
+    },
+    /// A format cannot be read, or not by this build.
+    NotReadable {
+        /// The input, as the user named it.
+        name: String,
+        /// The format.
+        format: Format,
+    },
+    /// A format cannot be written, or not by this build.
+    NotWritable {
+        /// The format.
+        format: Format,
+    },
+    /// An input is damaged.
+    Read {
+        /// The input, as the user named it.
+        name: String,
+        /// Where and how.
+        source: borehole_formats::Error,
+    },
+    /// An output could not be written.
+    Write {
+        /// The output, as the user named it; empty where the caller owns it.
+        name: String,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+impl Error {
+    /// What an importer said, with the name of its input.
+    pub(crate) fn reading(name: &str, error: ReadError) -> Self {
+        match error {
+            ReadError::Input(source) => Self::Read { name: name.to_owned(), source },
+            ReadError::Sink(source) => Self::Write { name: String::new(), source },
+        }
+    }
+
+    /// Whether whoever reads the output has closed it: for a command in a pipe that is no failure.
+    #[must_use]
+    pub fn is_closed_pipe(&self) -> bool {
+        matches!(self, Self::Write { source, .. } if source.kind() == io::ErrorKind::BrokenPipe)
+    }
+
+    /// What the user may try next.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Read { name, source } if source.is_malformed() || source.is_truncated() => {
+                Some(format!("borehole recover {name} -o recovered.{}", "rbt"))
+            }
+            Self::Unrecognised { .. } => Some("name the format with --from; borehole formats lists them".to_owned()),
+            Self::NotReadable { .. } | Self::NotWritable { .. } => Some("borehole formats".to_owned()),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Open { name, source } => write!(f, "{name}: {source}"),
+            Self::Unrecognised { name, begins } => {
+                write!(f, "{name}: unsupported format: expected one that is known, ")?;
+                write!(f, "found a file that begins \"{}\"", begins.escape_ascii())
+            }
+            Self::NotReadable { name, format } => {
+                write!(f, "{name}: unsupported input: {} can be written, not read", format.name())
+            }
+            Self::NotWritable { format } => write!(f, "unsupported output: {} cannot be written", format.name()),
+            Self::Read { name, source } => write!(f, "{name}: {source}"),
+            Self::Write { name, source } if name.is_empty() => write!(f, "output: {source}"),
+            Self::Write { name, source } => write!(f, "{name}: {source}"),
+        }
+    }
+}
+
+impl error::Error for Error {
+    fn source(&self) -> Option<&(dyn error::Error + 'static)> {
+        match self {
+            Self::Open { source, .. } | Self::Write { source, .. } => Some(source),
+            Self::Read { source, .. } => Some(source),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! An input whose format is known.
+
+use std::io::{self, BufReader, Cursor, Read};
+
+use borehole_formats::detect::{DETECT_BYTES, Format, detect};
+use borehole_formats::gzip::Envelope;
+use borehole_formats::{ReadError, ReadOptions};
+use borehole_model::{ProfileSink, Recovery, Tables};
+
+use crate::{Error, Source};
+
+/// A profile that is ready to be read.
+pub struct Input {
+    name: String,
+    format: Format,
+    read: ReadOptions,
+    bytes: Bytes,
+}
+
+/// What has been looked at already, and the rest.
+type Bytes = io::Chain<Cursor<Vec<u8>>, Box<dyn Read>>;
+
+/// How an input is to be opened and read.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct InputOptions {
+    /// The format; `None` to tell it by content, and by name where that does not decide.
+    pub format: Option<Format>,
+    /// How to read it.
+    pub read: ReadOptions,
+}
+
+impl Input {
+    /// Opens `source`, which may be gzip-compressed.
+    ///
+    /// An empty input is an `rbt` trace without samples: that is what a live capture of nothing leaves.
+    ///
+    /// # Errors
+    /// When the source cannot be read, or its format cannot be told or read.
+    pub fn open(source: Source, options: &InputOptions) -> Result<Self, Error> {
+        let (name, mut reader) = source.into_parts();
+        let mut prefix = Vec::new();
+        if let Err(source) = reader.by_ref().take(DETECT_BYTES as u64).read_to_end(&mut prefix) {
+            return Err(Error::Open { name, source });
+        }
+        let Some(format) = options.format.or_else(|| tell(&prefix, &name)) else {
+            prefix.truncate(16);
+            return Err(Error::Unrecognised { name, begins: prefix });
+        };
+        if !format.readable() {
+            return Err(Error::NotReadable { name, format });
+        }
+        let bytes = Cursor::new(prefix).chain(reader);
+        Ok(Self { name, format, read: options.read, bytes })
+    }
+
+    /// The format.
+    #[must_use]
+    pub const fn format(&self) -> Format {
+        self.format
+    }
+
+    /// The name for messages.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The bytes as they are in the file, compressed or not.
+    #[must_use]
+    pub fn into_bytes(self) -> impl Read {
+        self.bytes
+    }
+
+    /// Streams everything into `sink`, without finishing it: further inputs may follow, with the same
+    /// tables.
+    ///
+    /// # Errors
+    /// When the input is damaged and strictly read, or the sink fails.
+    pub fn read_into(self, tables: &mut Tables, sink: &mut dyn ProfileSink) -> Result<Recovery, Error> {
+        let name = self.name;
+        import(self.format, self.bytes, &self.read, tables, sink).map_err(|error| Error::reading(&name, error))
+    }
+}
+
+/// The format of an input that begins with `prefix`: by content, then by name.
+fn tell(prefix: &[u8], name: &str) -> Option<Format> {
+    if prefix.is_empty() {
+        return Some(Format::Rbt);
+    }
+    let mut content = Vec::new();
+    // A damaged or cut member still shows how it begins.
+    let _ = Envelope::new(prefix).take(DETECT_BYTES as u64).read_to_end(&mut content);
+    detect(&content).or_else(|| Format::from_path(name).map(|(format, _)| format))
+}
+
+fn import(
+    format: Format,
+    bytes: Bytes,
+    options: &ReadOptions,
+    tables: &mut Tables,
+    sink: &mut dyn ProfileSink,
+) -> Result<Recovery, ReadError> {
+    let plain = |bytes| BufReader::with_capacity(64 << 10, Envelope::new(bytes));
+    match format {
+        #[cfg(feature = "rbt")]
+        Format::Rbt => borehole_formats::rbt::import(bytes, options, tables, sink),
+        #[cfg(feature = "phpspy")]
+        Format::Phpspy => borehole_formats::phpspy::import(plain(bytes), options, tables, sink),
+        #[cfg(feature = "folded")]
+        Format::Folded => borehole_formats::folded::import(plain(bytes), options, tables, sink),
+        #[cfg(feature = "pprof")]
+        Format::Pprof => borehole_formats::pprof::import(plain(bytes), options, tables, sink),
+        #[cfg(feature = "speedscope")]
+        Format::Speedscope => borehole_formats::speedscope::import(plain(bytes), options, tables, sink),
+        #[cfg(feature = "jsonl")]
+        Format::Jsonl => borehole_formats::jsonl::import(plain(bytes), options, tables, sink),
+        // `Input::open` refuses what this build cannot read.
+        _ => Err(ReadError::Sink(io::Error::other(format!("{} cannot be read", format.name())))),
+    }
+}

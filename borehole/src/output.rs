@@ -1,0 +1,165 @@
+//! Files that appear whole or not at all.
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use flate2::Compression as GzipLevel;
+use flate2::write::GzEncoder;
+use tempfile::NamedTempFile;
+
+use crate::{Compression, Error};
+
+/// An output that is written beside its place and moved there when it is complete.
+///
+/// Devices and named pipes are written directly. Dropping an output that was not completed leaves nothing
+/// behind.
+pub struct Output {
+    name: String,
+    stream: Stream,
+}
+
+enum Stream {
+    Plain(Place),
+    Gzip(Box<GzEncoder<Place>>),
+}
+
+enum Place {
+    File { file: BufWriter<NamedTempFile>, path: PathBuf, existing: Existing },
+    Direct(Box<dyn Write>),
+}
+
+/// What becomes of a file that is already there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Existing {
+    /// It stays, and the output is refused.
+    #[default]
+    Keep,
+    /// It is replaced when the output is complete.
+    Replace,
+}
+
+const BUFFER_BYTES: usize = 64 << 10;
+
+impl Output {
+    /// An output at `path`.
+    ///
+    /// # Errors
+    /// When the file exists and is to be kept, or nothing can be created beside it.
+    pub fn create(path: impl AsRef<Path>, existing: Existing, compression: Compression) -> Result<Self, Error> {
+        let path = path.as_ref();
+        let name = path.display().to_string();
+        match Place::create(path, existing) {
+            Ok(place) => Ok(Self::over(name, place, compression)),
+            Err(source) => Err(Error::Write { name, source }),
+        }
+    }
+
+    /// An output to anything that can be written, such as standard output.
+    pub fn direct(name: impl Into<String>, writer: impl Write + 'static, compression: Compression) -> Self {
+        Self::over(name.into(), Place::Direct(Box::new(writer)), compression)
+    }
+
+    fn over(name: String, place: Place, compression: Compression) -> Self {
+        let stream = match compression {
+            Compression::None => Stream::Plain(place),
+            Compression::Gzip => Stream::Gzip(Box::new(GzEncoder::new(place, GzipLevel::default()))),
+        };
+        Self { name, stream }
+    }
+
+    /// The name for messages.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Completes the output: the file is now in its place.
+    ///
+    /// # Errors
+    /// When the rest cannot be written, or the file cannot be moved.
+    pub fn complete(self) -> Result<(), Error> {
+        let Self { name, stream } = self;
+        let place = match stream {
+            Stream::Plain(place) => Ok(place),
+            Stream::Gzip(encoder) => encoder.finish(),
+        };
+        place.and_then(Place::complete).map_err(|source| Error::Write { name, source })
+    }
+}
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match &mut self.stream {
+            Stream::Plain(place) => place.write(bytes),
+            Stream::Gzip(encoder) => encoder.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match &mut self.stream {
+            Stream::Plain(place) => place.flush(),
+            Stream::Gzip(encoder) => encoder.flush(),
+        }
+    }
+}
+
+impl Place {
+    fn create(path: &Path, existing: Existing) -> io::Result<Self> {
+        match fs::metadata(path) {
+            Ok(found) if found.is_dir() => {
+                Err(io::Error::new(io::ErrorKind::IsADirectory, "expected a file, found a directory"))
+            }
+            Ok(found) if !found.is_file() => Ok(Self::Direct(Box::new(File::options().write(true).open(path)?))),
+            Ok(_) if existing == Existing::Keep => Err(exists()),
+            _ => Self::beside(path, existing),
+        }
+    }
+
+    /// A temporary file in the folder of `path`, with the permissions of an ordinary new file.
+    fn beside(path: &Path, existing: Existing) -> io::Result<Self> {
+        // A link stays a link: what it leads to is replaced.
+        let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let file = tempfile::Builder::new()
+            .prefix(".borehole-")
+            .permissions(fs::Permissions::from_mode(0o666))
+            .tempfile_in(folder)?;
+        Ok(Self::File { file: BufWriter::with_capacity(BUFFER_BYTES, file), path, existing })
+    }
+
+    fn complete(self) -> io::Result<()> {
+        match self {
+            Self::Direct(mut writer) => writer.flush(),
+            Self::File { file, path, existing } => {
+                let file = file.into_inner().map_err(io::IntoInnerError::into_error)?;
+                let persisted = match existing {
+                    Existing::Replace => file.persist(path),
+                    Existing::Keep => file.persist_noclobber(path),
+                };
+                persisted.map(drop).map_err(|failure| failure.error)
+            }
+        }
+    }
+}
+
+fn exists() -> io::Error {
+    io::Error::new(io::ErrorKind::AlreadyExists, "file exists; --force replaces it")
+}
+
+impl Write for Place {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::File { file, .. } => file.write(bytes),
+            Self::Direct(writer) => writer.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Self::File { file, .. } => file.flush(),
+            Self::Direct(writer) => writer.flush(),
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! Where bytes come from: a path, standard input, or anything that can be read.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+use crate::Error;
+
+/// A stream of bytes with a name for messages.
+pub struct Source {
+    name: String,
+    size_bytes: Option<u64>,
+    reader: Box<dyn Read>,
+}
+
+impl Source {
+    /// The file at `path`: a file, a named pipe or a device.
+    ///
+    /// # Errors
+    /// When it cannot be opened, or is a directory.
+    pub fn path(path: impl AsRef<Path>) -> Result<Self, Error> {
+        let path = path.as_ref();
+        let name = path.display().to_string();
+        let open = || -> io::Result<(File, Option<u64>)> {
+            let file = File::open(path)?;
+            let metadata = file.metadata()?;
+            if metadata.is_dir() {
+                return Err(io::Error::new(io::ErrorKind::IsADirectory, "expected a file, found a directory"));
+            }
+            Ok((file, metadata.is_file().then(|| metadata.len())))
+        };
+        match open() {
+            Ok((file, size_bytes)) => Ok(Self { name, size_bytes, reader: Box::new(file) }),
+            Err(source) => Err(Error::Open { name, source }),
+        }
+    }
+
+    /// Standard input.
+    #[must_use]
+    pub fn stdin() -> Self {
+        Self::reader("standard input", io::stdin())
+    }
+
+    /// Anything that can be read.
+    pub fn reader(name: impl Into<String>, reader: impl Read + 'static) -> Self {
+        Self { name: name.into(), size_bytes: None, reader: Box::new(reader) }
+    }
+
+    /// The name for messages.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// How many bytes there are, if that is known before reading.
+    #[must_use]
+    pub const fn size_bytes(&self) -> Option<u64> {
+        self.size_bytes
+    }
+
+    /// The same source with its bytes passing through `wrap`, for example to show progress.
+    #[must_use]
+    pub fn map(self, wrap: impl FnOnce(Box<dyn Read>) -> Box<dyn Read>) -> Self {
+        Self { reader: wrap(self.reader), ..self }
+    }
+
+    pub(crate) fn into_parts(self) -> (String, Box<dyn Read>) {
+        (self.name, self.reader)
+    }
+}
