@@ -2,11 +2,17 @@
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program that talks to its user")]
 
+mod ci;
+mod command;
+mod peers;
+mod testing;
 mod tidy;
 
+use std::env;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use anyhow::Result;
 use clap::{Parser, Subcommand};
 
 /// The chores of the project.
@@ -19,15 +25,32 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Task {
+    /// Set up the peers and run every test.
+    Test(Without),
+    /// Run what has to pass before a change goes in.
+    Ci {
+        /// Run this check alone (repeatable).
+        #[arg(long, value_name = "CHECK")]
+        only: Vec<String>,
+        #[command(flatten)]
+        without: Without,
+    },
+    /// Set up the reference programs that tests compare with.
+    Peers(Without),
     /// Check the rules on imports, sizes and names.
     Tidy,
 }
 
+/// The peers to leave out.
+#[derive(clap::Args)]
+struct Without {
+    /// Leave this peer out, and the tests that need it (repeatable).
+    #[arg(long = "without", value_name = "PEER")]
+    names: Vec<String>,
+}
+
 fn main() -> ExitCode {
-    let result = match Arguments::parse().task {
-        Task::Tidy => tidy::run(&root()),
-    };
-    match result {
+    match run(Arguments::parse().task, &root()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error:#}");
@@ -36,8 +59,18 @@ fn main() -> ExitCode {
     }
 }
 
-/// The root of the project.
+fn run(task: Task, root: &Path) -> Result<()> {
+    match task {
+        Task::Test(without) => testing::run(root, &without.names),
+        Task::Ci { only, without } => ci::run(root, &only, &without.names),
+        Task::Peers(without) => peers::run(&without.names),
+        Task::Tidy => tidy::run(root),
+    }
+}
+
+/// The root of the project: cargo says where it runs from; built in is only where it was built.
 fn root() -> PathBuf {
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    here.parent().unwrap_or(here).to_owned()
+    let built_in = || env!("CARGO_MANIFEST_DIR").into();
+    let here = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(built_in));
+    here.parent().unwrap_or(&here).to_owned()
 }
