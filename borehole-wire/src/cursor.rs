@@ -215,7 +215,7 @@ impl fmt::Display for Error {
         match self.kind {
             ErrorKind::Truncated { missing } => write!(f, "truncated: {missing} bytes missing")?,
             ErrorKind::VarintTooLarge => {
-                f.write_str("invalid varint: expected at most 64 bits, found more")?
+                f.write_str("invalid varint: expected at most 64 bits, found more")?;
             }
         }
         write!(f, " at byte {:#x}", self.offset)

@@ -4,6 +4,7 @@
 
 mod ci;
 mod command;
+mod fuzz;
 mod peers;
 mod testing;
 mod tidy;
@@ -37,6 +38,8 @@ enum Task {
     },
     /// Set up the reference programs that tests compare with.
     Peers(Without),
+    /// Run the fuzz targets on mutated seeds.
+    Fuzz(fuzz::Options),
     /// Check the rules on imports, sizes and names.
     Tidy,
 }
@@ -64,6 +67,7 @@ fn run(task: Task, root: &Path) -> Result<()> {
         Task::Test(without) => testing::run(root, &without.names),
         Task::Ci { only, without } => ci::run(root, &only, &without.names),
         Task::Peers(without) => peers::run(&without.names),
+        Task::Fuzz(options) => fuzz::run(root, &options),
         Task::Tidy => tidy::run(root),
     }
 }
