@@ -2,8 +2,10 @@
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program that talks to its user")]
 
+mod bench;
 mod ci;
 mod command;
+mod demo;
 mod fuzz;
 mod peers;
 mod testing;
@@ -26,6 +28,8 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Task {
+    /// Show where the time of a recorded trace goes, and draw its flame graph.
+    Demo,
     /// Set up the peers and run every test.
     Test(Without),
     /// Run what has to pass before a change goes in.
@@ -38,6 +42,17 @@ enum Task {
     },
     /// Set up the reference programs that tests compare with.
     Peers(Without),
+    /// Measure every claim on speed and memory, and keep the table in BENCHMARKS.md.
+    Bench(bench::Options),
+    /// Run one command and print the CPU time and memory that it took.
+    #[command(hide = true)]
+    Measure(bench::Single),
+    /// Run a program that claims are compared with on standard input.
+    #[command(hide = true)]
+    Reference {
+        #[arg(value_enum)]
+        program: bench::Program,
+    },
     /// Run the fuzz targets on mutated seeds.
     Fuzz(fuzz::Options),
     /// Check the rules on imports, sizes and names.
@@ -64,9 +79,13 @@ fn main() -> ExitCode {
 
 fn run(task: Task, root: &Path) -> Result<()> {
     match task {
+        Task::Demo => demo::run(root),
         Task::Test(without) => testing::run(root, &without.names),
         Task::Ci { only, without } => ci::run(root, &only, &without.names),
         Task::Peers(without) => peers::run(&without.names),
+        Task::Bench(options) => bench::run(root, &options),
+        Task::Measure(options) => bench::single(&options),
+        Task::Reference { program } => bench::reference(program),
         Task::Fuzz(options) => fuzz::run(root, &options),
         Task::Tidy => tidy::run(root),
     }

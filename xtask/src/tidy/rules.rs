@@ -67,8 +67,7 @@ pub(crate) const CRATES: &[Crate] = &[
 const CLI_OUTSIDE: &[&str] =
     &["anyhow", "clap", "clap_complete", "clap_mangen", "indicatif", "serde", "serde_json"];
 const TESTKIT_OUTSIDE: &[&str] = &["allocation-counter", "serde", "serde_json", "sha2", "tempfile"];
-const XTASK_OUTSIDE: &[&str] =
-    &["anyhow", "clap", "proc-macro2", "rustix", "serde", "serde_json", "tempfile"];
+const XTASK_OUTSIDE: &[&str] = &["anyhow", "clap", "inferno", "nix", "proc-macro2", "serde", "serde_json"];
 
 /// The crate whose modules are formats.
 pub(crate) const FORMATS_CRATE: &str = "borehole-formats";
