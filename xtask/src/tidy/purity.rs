@@ -1,26 +1,32 @@
 //! What sources may name: formats, the machine, the terminal, `unsafe`.
 
+use std::collections::BTreeSet;
+
 use super::Violation;
 use super::rules::{self, Freedom};
 use super::scan::{Form, Mention};
 use super::tree::{Source, Tree};
 
-/// No format names another, and the files that know bytes only do not name the model.
+/// No format names another, nor does what serves all of them; the files that know bytes only do not name the
+/// model.
 pub(crate) fn formats(tree: &Tree) -> Vec<Violation> {
-    let sources = tree.sources.iter().filter(|source| source.package() == rules::FORMATS_CRATE);
-    sources.flat_map(format_source).collect()
+    let sources = || {
+        let own = tree.sources.iter().filter(|source| source.package() == rules::FORMATS_CRATE);
+        own.filter_map(|source| Some((source, source.below_src()?)))
+    };
+    let folders = sources().filter_map(|(_, below)| Some(below.split_once('/')?.0));
+    let formats: BTreeSet<&str> = folders.collect();
+    let checked = sources().filter(|(_, below)| !rules::FORMAT_LISTS.contains(below));
+    checked.flat_map(|(source, below)| format_source(source, below, &formats)).collect()
 }
 
-fn format_source(source: &Source) -> Vec<Violation> {
-    let Some(below) = source.below_src() else { return Vec::new() };
+fn format_source(source: &Source, below: &str, formats: &BTreeSet<&str>) -> Vec<Violation> {
     let mut parts = below.split('/').map(|part| part.trim_end_matches(".rs"));
-    let Some(format) = parts.next().filter(|name| !rules::NOT_FORMATS.contains(name)) else {
-        return Vec::new();
-    };
+    let own = parts.next().unwrap_or_default();
     let bytes_only = parts.next().is_some_and(|name| rules::WIRE_FILES.contains(&name));
     let wrong = |mention: &Mention| {
-        if names_other_format(mention, format) {
-            Some(format!("{format} must not name another format: {}", mention.path.join("::")))
+        if named_format(mention, formats).is_some_and(|format| format != own) {
+            Some(format!("{own} must not name a format: {}", mention.path.join("::")))
         } else if bytes_only && mention.starts_with(&[rules::MODEL_CRATE]) {
             Some(format!("this file knows bytes only, and must not name {}", rules::MODEL_CRATE))
         } else {
@@ -30,13 +36,11 @@ fn format_source(source: &Source) -> Vec<Violation> {
     product(source, "formats", wrong)
 }
 
-fn names_other_format(mention: &Mention, format: &str) -> bool {
-    let own_crate = |name: &str| name == "crate" || name == "borehole_formats";
-    let [first, second, ..] = mention.path.as_slice() else { return false };
-    let is_module = second.chars().all(|letter| letter.is_ascii_lowercase() || letter == '_');
-    let is_known = second == format || rules::NOT_FORMATS.contains(&second.as_str());
-    // A function at the root of the crate is not a format: there is none, its root only re-exports types.
-    mention.form == Form::Path && own_crate(first) && is_module && !is_known
+/// The format that a path of the crate leads into.
+fn named_format<'a>(mention: &Mention, formats: &BTreeSet<&'a str>) -> Option<&'a str> {
+    let [first, second, ..] = mention.path.as_slice() else { return None };
+    let is_own_crate = first == "crate" || first == "borehole_formats";
+    formats.get(second.as_str()).copied().filter(|_| is_own_crate)
 }
 
 /// Pure crates see no file, environment, clock, terminal or network.

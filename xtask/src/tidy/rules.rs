@@ -64,16 +64,25 @@ pub(crate) const CRATES: &[Crate] = &[
     Crate { name: "xtask", level: 7, outside: XTASK_OUTSIDE, freedom: Freedom::Program },
 ];
 
-const CLI_OUTSIDE: &[&str] =
-    &["anyhow", "clap", "clap_complete", "clap_mangen", "indicatif", "serde", "serde_json"];
+const CLI_OUTSIDE: &[&str] = &[
+    "anyhow",
+    "clap",
+    "clap_complete",
+    "clap_mangen",
+    "indicatif",
+    "serde",
+    "serde_json",
+    "terminal_size",
+    "unicode-width",
+];
 const TESTKIT_OUTSIDE: &[&str] = &["allocation-counter", "serde", "serde_json", "sha2", "tempfile"];
 const XTASK_OUTSIDE: &[&str] = &["anyhow", "clap", "inferno", "nix", "proc-macro2", "serde", "serde_json"];
 
-/// The crate whose modules are formats.
+/// The crate whose folders are formats. Its other files serve all of them.
 pub(crate) const FORMATS_CRATE: &str = "borehole-formats";
 
-/// The modules of the formats crate that are not formats, and that every format may name.
-pub(crate) const NOT_FORMATS: &[&str] = &["lib", "detect", "error", "export", "gzip", "options", "text"];
+/// The files of that crate, outside the folders, that know which formats there are.
+pub(crate) const FORMAT_LISTS: &[&str] = &["lib.rs", "detect.rs"];
 
 /// The files of a format that know bytes only.
 pub(crate) const WIRE_FILES: &[&str] = &["layout", "read", "write"];

@@ -16,6 +16,7 @@ fn good() -> Tree {
     document(&mut tree, "Cargo.toml", GOOD_MANIFEST);
     document(&mut tree, "borehole-wire/Cargo.toml", "[dependencies]\nmemchr.workspace = true\n");
     source(&mut tree, "borehole-formats/src/lib.rs", "pub mod rbt;\npub use rbt::Reader;\n");
+    source(&mut tree, "borehole-formats/src/folded/mod.rs", "");
     source(&mut tree, "borehole-formats/src/rbt/import.rs", GOOD_IMPORT);
     source(&mut tree, "borehole-formats/src/rbt/read.rs", GOOD_READ);
     source(
@@ -132,15 +133,25 @@ fn dependencies_of_tests_are_free() {
 #[test]
 fn formats_do_not_name_each_other() {
     let path = "borehole-formats/src/rbt/export.rs";
-    assert_source(
-        "rbt must not name another format: crate::folded::Writer",
-        path,
-        "use crate::folded::Writer;",
-    );
-    assert_source("another format: crate::pprof", path, "use crate::{Error, pprof};");
-    assert_source("another format: crate::phpspy::A", path, "use super::super::phpspy::A;");
-    assert_source("another format", path, "fn f() { write!(out, \"{}\", crate::folded::g()); }");
-    assert_source("folded must not", "borehole-formats/src/folded.rs", "use super::rbt::Reader;");
+    for (text, wanted) in [
+        ("use crate::folded::Writer;", "rbt must not name a format: crate::folded::Writer"),
+        ("use crate::{Error, folded};", "a format: crate::folded"),
+        ("use super::super::folded::A;", "a format: crate::folded::A"),
+        ("fn f() { write!(out, \"{}\", crate::folded::g()); }", "a format: crate::folded::g"),
+    ] {
+        assert_source(wanted, path, text);
+    }
+    assert_source("folded must not", "borehole-formats/src/folded/read.rs", "use crate::rbt::Reader;");
+}
+
+#[test]
+fn what_serves_all_formats_names_none() {
+    assert_source("lines must not name a format", "borehole-formats/src/lines.rs", "use crate::rbt::Reader;");
+    let mut tree = good();
+    source(&mut tree, "borehole-formats/src/lines.rs", "use crate::{Error, gzip::Reader};");
+    source(&mut tree, "borehole-formats/src/detect.rs", "use crate::rbt::MAGIC;");
+    source(&mut tree, "borehole-formats/src/rbt/write.rs", "use crate::lines::Lines;");
+    assert_eq!(complaints(&tree), Vec::<String>::new());
 }
 
 #[test]
