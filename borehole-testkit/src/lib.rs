@@ -1,1 +1,22 @@
 //! The corpus and the reference programs, for tests.
+//!
+//! * [`corpus`] finds the files that other programs wrote, [`manifest`] what those programs read in them.
+//! * [`assert_golden`] compares with a file that is kept, [`Scratch`] is a folder that vanishes.
+//! * [`peers`] runs the reference programs.
+//! * [`fuzzing`] lists the functions that take any bytes whatever, and makes bytes for them.
+//! * `allocations` (feature of that name) counts what a piece of code allocates.
+//!
+//! Everything here panics when something is missing: a test that cannot run is a test that fails.
+
+#[cfg(feature = "allocations")]
+pub mod allocations;
+mod corpus;
+pub mod fuzzing;
+mod golden;
+pub mod manifest;
+pub mod peers;
+mod scratch;
+
+pub use corpus::{corpus, corpus_files, project_file, read_corpus, sha256_hex};
+pub use golden::assert_golden;
+pub use scratch::Scratch;

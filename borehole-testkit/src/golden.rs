@@ -1,0 +1,73 @@
+//! Outputs that are kept, and compared with.
+
+use std::path::Path;
+use std::{env, fs};
+
+/// Asserts that `found` is what the file at `path` holds.
+///
+/// With `UPDATE_GOLDEN=1` in the environment it writes the file instead.
+///
+/// # Panics
+/// When it differs, with the first line that does, or when the file is not there.
+#[track_caller]
+pub fn assert_golden(path: impl AsRef<Path>, found: &[u8]) {
+    let path = path.as_ref();
+    if env::var_os("UPDATE_GOLDEN").is_some_and(|value| value == "1") {
+        write(path, found);
+        return;
+    }
+    if let Err(message) = compare(path, found) {
+        panic!("{message}\nrun the test with UPDATE_GOLDEN=1 if this is as it should be");
+    }
+}
+
+fn write(path: &Path, found: &[u8]) {
+    let folder = path.parent().expect("a golden file stands in a folder");
+    let written = fs::create_dir_all(folder).and_then(|()| fs::write(path, found));
+    written.unwrap_or_else(|error| panic!("golden file {}: {error}", path.display()));
+}
+
+fn compare(path: &Path, found: &[u8]) -> Result<(), String> {
+    let wanted = fs::read(path).map_err(|error| format!("golden file {}: {error}", path.display()))?;
+    if wanted == found { Ok(()) } else { Err(first_difference(path, &wanted, found)) }
+}
+
+fn first_difference(path: &Path, wanted: &[u8], found: &[u8]) -> String {
+    let mut wanted = wanted.split_inclusive(|&byte| byte == b'\n');
+    let mut found = found.split_inclusive(|&byte| byte == b'\n');
+    let mut line = 1;
+    loop {
+        let pair = (wanted.next(), found.next());
+        if pair.0 != pair.1 {
+            let show = |text: Option<&[u8]>| {
+                text.map_or("its end".into(), |text| format!("{:?}", text.escape_ascii().to_string()))
+            };
+            return format!(
+                "{}, line {line}: expected {}, found {}",
+                path.display(),
+                show(pair.0),
+                show(pair.1)
+            );
+        }
+        line += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Scratch;
+
+    #[test]
+    fn a_missing_or_different_golden_fails_and_says_where() {
+        let scratch = Scratch::new();
+        let path = scratch.path("a/b.txt");
+        assert!(compare(&path, b"x").is_err());
+        write(&path, b"one\ntwo\nthree\n");
+        assert_eq!(compare(&path, b"one\ntwo\nthree\n"), Ok(()));
+        let message = compare(&path, b"one\n\xff\nthree\n").unwrap_err();
+        assert!(message.ends_with(r#"line 2: expected "two\\n", found "\\xff\\n""#), "{message}");
+        let message = compare(&path, b"one\ntwo\n").unwrap_err();
+        assert!(message.ends_with(r#"line 3: expected "three\\n", found its end"#), "{message}");
+    }
+}

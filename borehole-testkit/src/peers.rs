@@ -1,0 +1,171 @@
+//! The reference programs that judge what we write.
+//!
+//! `cargo xtask peers` sets them up and describes them in a file; `BOREHOLE_PEERS` names its folder where it
+//! is not the usual one. `BOREHOLE_WITHOUT=NAME,…` leaves peers out, and says so.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::{env, fs};
+
+use serde::Deserialize;
+
+/// A reference program that can be run.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Peer {
+    command: Vec<String>,
+    version: String,
+}
+
+/// The peer called `name`; `None`, said on stderr, if it is left out.
+///
+/// # Panics
+/// When it is not set up.
+#[must_use]
+#[track_caller]
+#[expect(clippy::print_stderr, reason = "a check that is left out must not go unnoticed")]
+pub fn peer(name: &str) -> Option<Peer> {
+    let without = env::var("BOREHOLE_WITHOUT").unwrap_or_default();
+    if without.split(',').any(|left_out| left_out == name) {
+        eprintln!("WITHOUT {name}: this test shows nothing");
+        return None;
+    }
+    match find(&folder(), name) {
+        Ok(peer) => Some(peer),
+        Err(message) => {
+            panic!("{message}\nrun `cargo xtask peers`, or leave it out with BOREHOLE_WITHOUT={name}")
+        }
+    }
+}
+
+/// The cache of `cargo xtask peers`.
+fn folder() -> PathBuf {
+    let named = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let cache = || named("XDG_CACHE_HOME").or_else(|| Some(named("HOME")?.join(".cache")));
+    named("BOREHOLE_PEERS").or_else(|| Some(cache()?.join("borehole/peers"))).unwrap_or_default()
+}
+
+fn find(folder: &Path, name: &str) -> Result<Peer, String> {
+    let list = folder.join("peers.json");
+    let text =
+        fs::read(&list).map_err(|error| format!("missing peer {name}: {}: {error}", list.display()))?;
+    let peers: BTreeMap<String, Peer> =
+        serde_json::from_slice(&text).map_err(|error| format!("{}: {error}", list.display()))?;
+    peers.get(name).cloned().ok_or_else(|| format!("missing peer {name}: not in {}", list.display()))
+}
+
+impl Peer {
+    /// The program, to be given its arguments.
+    ///
+    /// # Panics
+    /// When `peers.json` names no program.
+    #[must_use]
+    pub fn command(&self) -> Command {
+        let (program, arguments) = self.command.split_first().expect("a peer has a program");
+        let mut command = Command::new(program);
+        command.args(arguments);
+        command
+    }
+
+    /// Its version.
+    #[must_use]
+    pub fn version(&self) -> &str {
+        &self.version
+    }
+
+    /// Runs it with `arguments` and nothing to read.
+    ///
+    /// # Panics
+    /// When it cannot be started.
+    #[must_use]
+    pub fn run(&self, arguments: &[&str]) -> Output {
+        let mut command = self.command();
+        let output = command.args(arguments).stdin(std::process::Stdio::null()).output();
+        output.unwrap_or_else(|error| panic!("peer {command:?}: {error}"))
+    }
+
+    /// Runs it with `arguments` and gives what it writes to stdout.
+    ///
+    /// # Panics
+    /// When it does not succeed, with what it wrote.
+    #[must_use]
+    #[track_caller]
+    pub fn stdout(&self, arguments: &[&str]) -> String {
+        let output = self.run(arguments);
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{arguments:?}: {}\n{text}\n{errors}", output.status);
+        text
+    }
+}
+
+/// What speedscope's importer makes of a file.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct SpeedscopeImport {
+    /// Its name.
+    pub name: String,
+    /// Its profiles: a file may hold several, one a thread.
+    pub profiles: Vec<SpeedscopeProfile>,
+}
+
+/// A profile that speedscope's importer found.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct SpeedscopeProfile {
+    /// Its name.
+    pub name: String,
+    /// The unit of its weights.
+    pub unit: String,
+    /// The sum of its weights.
+    pub total_weight: f64,
+    /// How many distinct frames it has.
+    pub frames: u64,
+}
+
+/// What speedscope's importer makes of `file`; `None` if speedscope is left out.
+///
+/// # Errors
+/// What the importer says when it rejects the file.
+///
+/// # Panics
+/// When speedscope is not set up.
+#[track_caller]
+pub fn speedscope_import(file: &Path) -> Option<Result<SpeedscopeImport, String>> {
+    let output = peer("speedscope")?.run(&["import", &file.to_string_lossy()]);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    Some(serde_json::from_str(&text).map_err(|_| text))
+}
+
+/// How `file` breaks speedscope's JSON schema, no lines if it does not; `None` if speedscope is left out.
+///
+/// # Panics
+/// When speedscope is not set up, or the file is not JSON.
+#[must_use]
+#[track_caller]
+pub fn speedscope_schema_errors(file: &Path) -> Option<Vec<String>> {
+    #[derive(Deserialize)]
+    struct Answer {
+        valid: bool,
+        errors: Vec<String>,
+    }
+    let text = peer("speedscope")?.stdout(&["validate", &file.to_string_lossy()]);
+    let answer: Answer = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"));
+    assert_eq!(answer.valid, answer.errors.is_empty(), "{text}");
+    Some(answer.errors)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Scratch;
+
+    #[test]
+    fn a_peer_that_is_not_set_up_says_so() {
+        let scratch = Scratch::new();
+        let message = find(scratch.folder(), "perl").unwrap_err();
+        assert!(message.starts_with("missing peer perl: "), "{message}");
+        let list = r#"{"perl": {"command": ["/usr/bin/perl", "-w"], "version": "5"}}"#;
+        drop(scratch.write("peers.json", list.as_bytes()));
+        assert_eq!(find(scratch.folder(), "perl").map(|peer| peer.version), Ok("5".to_owned()));
+        assert!(find(scratch.folder(), "pprof").unwrap_err().starts_with("missing peer pprof: not in "));
+    }
+}

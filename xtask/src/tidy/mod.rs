@@ -1,0 +1,80 @@
+//! The import rules, sizes and names that the project keeps, checked on its real metadata and sources.
+//!
+//! Each rule is a function from a [`Tree`] to [`Violation`]s, so a test hands it a tree of a few lines.
+
+mod levels;
+mod load;
+mod manifests;
+mod purity;
+mod rules;
+mod scan;
+mod sizes;
+mod texts;
+mod tree;
+
+use std::fmt;
+use std::path::Path;
+
+use anyhow::{Result, bail};
+
+use tree::Tree;
+
+/// A place that breaks a rule.
+#[derive(Debug)]
+pub(crate) struct Violation {
+    rule: &'static str,
+    path: String,
+    /// 1-based; `None` for a file or a package as a whole.
+    line: Option<usize>,
+    message: String,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.path)?;
+        if let Some(line) = self.line {
+            write!(f, ":{line}")?;
+        }
+        write!(f, ": [{}] {}", self.rule, self.message)
+    }
+}
+
+/// A rule: what it looks at and what it finds wrong.
+type Rule = fn(&Tree) -> Vec<Violation>;
+
+/// Every rule.
+const RULES: &[Rule] = &[
+    levels::check,
+    manifests::check,
+    purity::formats,
+    purity::system,
+    purity::output,
+    purity::unsafe_code,
+    sizes::files,
+    sizes::functions,
+    sizes::names,
+    sizes::documents,
+    texts::unfinished,
+    texts::unwraps,
+    texts::addresses,
+];
+
+/// Checks the project at `root`.
+///
+/// # Errors
+/// When a rule is broken, or the project cannot be read.
+pub(crate) fn run(root: &Path) -> Result<()> {
+    let tree = load::tree(root)?;
+    let violations: Vec<Violation> = RULES.iter().flat_map(|rule| rule(&tree)).collect();
+    for violation in &violations {
+        println!("{violation}");
+    }
+    println!("tidy: {}", sizes::summary(&tree));
+    if violations.is_empty() {
+        return Ok(());
+    }
+    bail!("{} places break a rule", violations.len())
+}
+
+#[cfg(test)]
+mod tests;

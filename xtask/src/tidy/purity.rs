@@ -1,0 +1,121 @@
+//! What sources may name: formats, the machine, the terminal, `unsafe`.
+
+use std::collections::BTreeSet;
+
+use super::Violation;
+use super::rules::{self, Freedom};
+use super::scan::{Form, Mention};
+use super::tree::{Source, Tree};
+
+/// No format names another, nor does what serves all of them; the files that know bytes only do not name the
+/// model.
+pub(crate) fn formats(tree: &Tree) -> Vec<Violation> {
+    let sources = || {
+        let own = tree.sources.iter().filter(|source| source.package() == rules::FORMATS_CRATE);
+        own.filter_map(|source| Some((source, source.below_src()?)))
+    };
+    let folders = sources().filter_map(|(_, below)| Some(below.split_once('/')?.0));
+    let formats: BTreeSet<&str> = folders.collect();
+    let checked = sources().filter(|(_, below)| !rules::FORMAT_LISTS.contains(below));
+    checked.flat_map(|(source, below)| format_source(source, below, &formats)).collect()
+}
+
+fn format_source(source: &Source, below: &str, formats: &BTreeSet<&str>) -> Vec<Violation> {
+    let mut parts = below.split('/').map(|part| part.trim_end_matches(".rs"));
+    let own = parts.next().unwrap_or_default();
+    let bytes_only = parts.next().is_some_and(|name| rules::WIRE_FILES.contains(&name));
+    let wrong = |mention: &Mention| {
+        if named_format(mention, formats).is_some_and(|format| format != own) {
+            Some(format!("{own} must not name a format: {}", mention.path.join("::")))
+        } else if bytes_only && mention.starts_with(&[rules::MODEL_CRATE]) {
+            Some(format!("this file knows bytes only, and must not name {}", rules::MODEL_CRATE))
+        } else {
+            None
+        }
+    };
+    product(source, "formats", wrong)
+}
+
+/// The format that a path of the crate leads into.
+fn named_format<'a>(mention: &Mention, formats: &BTreeSet<&'a str>) -> Option<&'a str> {
+    let [first, second, ..] = mention.path.as_slice() else { return None };
+    let is_own_crate = first == "crate" || first == "borehole_formats";
+    formats.get(second.as_str()).copied().filter(|_| is_own_crate)
+}
+
+/// Pure crates see no file, environment, clock, terminal or network.
+pub(crate) fn system(tree: &Tree) -> Vec<Violation> {
+    let wrong = |mention: &Mention| {
+        let found = rules::SYSTEM_PATHS.iter().any(|path| mention.starts_with(path))
+            || rules::CLOCKS.iter().any(|path| mention.ends_with(path));
+        found.then(|| format!("{} is out of bounds for a pure crate", mention.path.join("::")))
+    };
+    let pure = tree.sources.iter().filter(|source| freedom(source) == Freedom::Pure);
+    pure.flat_map(|source| product(source, "purity", wrong)).collect()
+}
+
+/// Only programs print and exit; what helps tests may say that it leaves one out.
+pub(crate) fn output(tree: &Tree) -> Vec<Violation> {
+    let check = |source: &Source| {
+        let freedom = freedom(source);
+        let wrong = |mention: &Mention| {
+            let is_allowed = freedom == Freedom::Tests && mention.path == ["eprintln"];
+            (prints(mention) && !is_allowed)
+                .then(|| format!("{} belongs into the command", mention.path.join("::")))
+        };
+        if freedom == Freedom::Program { Vec::new() } else { product(source, "output", wrong) }
+    };
+    tree.sources.iter().flat_map(check).collect()
+}
+
+fn prints(mention: &Mention) -> bool {
+    let is_printing = |name: &String| rules::PRINTING.contains(&name.as_str());
+    let is_macro = mention.form == Form::Macro && mention.path.last().is_some_and(is_printing);
+    is_macro || mention.ends_with(&["process", "exit"])
+}
+
+/// `unsafe` stands in one crate, and once, for a mapped file, in the facade.
+pub(crate) fn unsafe_code(tree: &Tree) -> Vec<Violation> {
+    let outside = tree.sources.iter().filter(|source| source.package() != rules::UNSAFE_CRATE);
+    let found = outside.flat_map(|source| {
+        let uses = source.facts.mentions.iter().filter(|mention| mention.path[0] == "unsafe");
+        uses.map(move |mention| (source, mention.line))
+    });
+    let mut mapped_files = 0;
+    let mut violations = Vec::new();
+    for (source, line) in found {
+        let maps = |mention: &Mention| mention.path[0] == rules::MMAP_CRATE;
+        if source.package() == rules::MMAP_HOME && source.facts.mentions.iter().any(maps) {
+            mapped_files += 1;
+            if mapped_files == 1 {
+                continue;
+            }
+        }
+        violations.push(violation(source, "unsafe", line, "unsafe code is not allowed here".to_owned()));
+    }
+    violations
+}
+
+/// What `wrong` says about the mentions of `source` outside tests.
+fn product(
+    source: &Source,
+    rule: &'static str,
+    wrong: impl Fn(&Mention) -> Option<String>,
+) -> Vec<Violation> {
+    let mentions = source.facts.mentions.iter().filter(|mention| !mention.in_test);
+    let found = mentions.filter_map(|mention| wrong(mention).map(|message| (mention.line, message)));
+    found.map(|(line, message)| violation(source, rule, line, message)).collect()
+}
+
+fn violation(source: &Source, rule: &'static str, line: usize, message: String) -> Violation {
+    Violation { rule, path: source.path.clone(), line: Some(line), message }
+}
+
+/// What the crate of `source` may do; nothing, if nobody has said. Only `fuzz` stands outside the workspace.
+fn freedom(source: &Source) -> Freedom {
+    match rules::of(source.package()) {
+        Some(rule) => rule.freedom,
+        None if source.package() == "fuzz" => Freedom::System,
+        None => Freedom::Pure,
+    }
+}

@@ -1,0 +1,309 @@
+//! One small bad tree per rule, and a good one.
+
+use super::tree::{Dependency, Document, Package, Purpose, Source, Tree};
+use super::{RULES, rules};
+
+/// A tree that every rule accepts.
+fn good() -> Tree {
+    let mut tree = Tree { machine_paths: vec!["/somebody/checkout".to_owned()], ..Tree::default() };
+    tree.packages = vec![
+        package("borehole-wire", &[]),
+        package("borehole-formats", &[("borehole-wire", Purpose::Product), ("flate2", Purpose::Product)]),
+        package("borehole-cli", &[("clap", Purpose::Product), ("anything", Purpose::Tests)]),
+    ];
+    document(&mut tree, "README.md", "# Borehole\n");
+    document(&mut tree, "ARCHITECTURE.md", "# Architecture\n");
+    document(&mut tree, "Cargo.toml", GOOD_MANIFEST);
+    document(&mut tree, "borehole-wire/Cargo.toml", "[dependencies]\nmemchr.workspace = true\n");
+    source(&mut tree, "borehole-formats/src/lib.rs", "pub mod rbt;\npub use rbt::Reader;\n");
+    source(&mut tree, "borehole-formats/src/folded/mod.rs", "");
+    source(&mut tree, "borehole-formats/src/rbt/import.rs", GOOD_IMPORT);
+    source(&mut tree, "borehole-formats/src/rbt/read.rs", GOOD_READ);
+    source(
+        &mut tree,
+        "borehole-formats/tests/it/main.rs",
+        "fn f() { println!(\"{:?}\", std::env::var(\"A\").unwrap()); }",
+    );
+    source(&mut tree, "borehole/src/mapped.rs", "use memmap2::Mmap;\nfn f() { unsafe { Mmap::map() } }");
+    source(&mut tree, "borehole-process/src/memory.rs", "fn f() { unsafe { g() } }");
+    source(&mut tree, "borehole-cli/src/main.rs", "fn main() { println!(\"{}\", 1); std::process::exit(2) }");
+    tree
+}
+
+const GOOD_MANIFEST: &str = "[workspace.dependencies]
+borehole-wire = { path = \"borehole-wire\" }
+
+# JSON.
+serde = { version = \"1\", default-features = false }
+serde_json = { version = \"1\", default-features = false }
+
+[profile.release]
+debug = 1
+";
+
+const GOOD_IMPORT: &str = "use borehole_model::{Sample, Tables};
+use crate::rbt::read::Reader;
+use crate::{Error, error::Position};
+use super::layout;
+fn import() -> Result<u8, Error> { reader.expect(\"says why\") }
+#[cfg(test)]
+mod tests {
+    use crate::folded;
+    #[test]
+    fn reads() { let text = std::fs::read(\"x\").unwrap(); println!(\"{text}\"); }
+}
+";
+
+const GOOD_READ: &str = "//! Not std::fs, and `x.unwrap()` only in a comment.
+use borehole_wire::Cursor;
+fn read() { let text = \"std::time::Instant::now()\"; }
+";
+
+fn package(name: &str, dependencies: &[(&str, Purpose)]) -> Package {
+    let dependencies =
+        dependencies.iter().map(|&(name, purpose)| Dependency { name: name.to_owned(), purpose }).collect();
+    Package { name: name.to_owned(), dependencies }
+}
+
+fn source(tree: &mut Tree, path: &str, text: &str) {
+    tree.sources.retain(|source| source.path != path);
+    tree.sources.push(Source::new(path, text.to_owned()).unwrap());
+}
+
+fn document(tree: &mut Tree, path: &str, text: &str) {
+    tree.documents.retain(|document| document.path != path);
+    tree.documents.push(Document { path: path.to_owned(), text: text.to_owned() });
+}
+
+fn complaints(tree: &Tree) -> Vec<String> {
+    RULES.iter().flat_map(|rule| rule(tree)).map(|violation| violation.to_string()).collect()
+}
+
+/// Asserts that a good tree with one change draws exactly one complaint, which contains `wanted`.
+fn assert_complaint(wanted: &str, spoil: impl Fn(&mut Tree)) {
+    let mut tree = good();
+    spoil(&mut tree);
+    let found = complaints(&tree);
+    assert!(found.len() == 1 && found[0].contains(wanted), "expected one {wanted:?}, found {found:#?}");
+}
+
+fn assert_source(wanted: &str, path: &str, text: &str) {
+    assert_complaint(wanted, |tree| source(tree, path, text));
+}
+
+fn assert_document(wanted: &str, path: &str, text: &str) {
+    assert_complaint(wanted, |tree| document(tree, path, text));
+}
+
+#[test]
+fn a_good_tree_draws_no_complaint() {
+    assert_eq!(complaints(&good()), Vec::<String>::new());
+}
+
+#[test]
+fn every_crate_has_a_level() {
+    assert_complaint("[levels] no level", |tree| tree.packages.push(package("borehole-new", &[])));
+}
+
+#[test]
+fn dependencies_point_down_only() {
+    assert_complaint("level 0 must not depend on borehole-formats", |tree| {
+        tree.packages[0] = package("borehole-wire", &[("borehole-formats", Purpose::Product)]);
+    });
+    assert_complaint("of level 0", |tree| {
+        tree.packages[0] = package("borehole-wire", &[("borehole-model", Purpose::Product)]);
+    });
+}
+
+#[test]
+fn dependencies_from_outside_are_declared() {
+    assert_complaint("clap is not among", |tree| {
+        tree.packages[0] = package("borehole-wire", &[("clap", Purpose::Product)]);
+    });
+}
+
+#[test]
+fn dependencies_of_tests_are_free() {
+    let mut tree = good();
+    let tests_only = [("borehole", Purpose::Tests), ("clap", Purpose::Tests)];
+    tree.packages[0] = package("borehole-wire", &tests_only);
+    assert_eq!(complaints(&tree), Vec::<String>::new());
+}
+
+#[test]
+fn formats_do_not_name_each_other() {
+    let path = "borehole-formats/src/rbt/export.rs";
+    for (text, wanted) in [
+        ("use crate::folded::Writer;", "rbt must not name a format: crate::folded::Writer"),
+        ("use crate::{Error, folded};", "a format: crate::folded"),
+        ("use super::super::folded::A;", "a format: crate::folded::A"),
+        ("fn f() { write!(out, \"{}\", crate::folded::g()); }", "a format: crate::folded::g"),
+    ] {
+        assert_source(wanted, path, text);
+    }
+    assert_source("folded must not", "borehole-formats/src/folded/read.rs", "use crate::rbt::Reader;");
+}
+
+#[test]
+fn what_serves_all_formats_names_none() {
+    assert_source("lines must not name a format", "borehole-formats/src/lines.rs", "use crate::rbt::Reader;");
+    let mut tree = good();
+    source(&mut tree, "borehole-formats/src/lines.rs", "use crate::{Error, gzip::Reader};");
+    source(&mut tree, "borehole-formats/src/detect.rs", "use crate::rbt::MAGIC;");
+    source(&mut tree, "borehole-formats/src/rbt/write.rs", "use crate::lines::Lines;");
+    assert_eq!(complaints(&tree), Vec::<String>::new());
+}
+
+#[test]
+fn files_that_know_bytes_only_do_not_name_the_model() {
+    for file in ["layout.rs", "read.rs", "write.rs", "read/segment.rs"] {
+        let path = format!("borehole-formats/src/rbt/{file}");
+        assert_source("knows bytes only", &path, "use borehole_model::Tables;");
+    }
+}
+
+#[test]
+fn pure_crates_do_not_see_the_machine() {
+    let path = "borehole-analysis/src/top.rs";
+    for (text, wanted) in [
+        ("use std::fs::File;", "std::fs::File"),
+        ("use std::{env, fmt};", "std::env"),
+        ("use std::net::TcpStream;", "std::net"),
+        ("use std::io::{self, stdin};", "std::io::stdin"),
+        ("fn f() -> Instant { Instant::now() }", "Instant::now"),
+        ("fn f() { assert!(std::time::SystemTime::now() > x); }", "std::time::SystemTime::now"),
+    ] {
+        assert_source(&format!("[purity] {wanted}"), path, text);
+    }
+}
+
+#[test]
+fn only_programs_print_and_exit() {
+    for text in [
+        "print!(\"\")",
+        "println!()",
+        "eprint!(\"\")",
+        "std::eprintln!()",
+        "std::dbg!(1)",
+        "std::process::exit(1)",
+    ] {
+        let text = format!("fn f() {{ {text}; }}");
+        assert_source("belongs into the command", "borehole/src/open.rs", &text);
+    }
+    assert_source(
+        "println",
+        "borehole-testkit/src/lib.rs",
+        "fn f() { eprintln!(\"left out\"); println!(); }",
+    );
+}
+
+#[test]
+fn unsafe_code_stays_where_it_is() {
+    assert_source("[unsafe]", "borehole-wire/src/cursor.rs", "fn f() { unsafe { g() } }");
+    assert_source("[unsafe]", "borehole/src/open.rs", "fn f() { unsafe { g() } }");
+    assert_source("[unsafe]", "borehole/src/again.rs", "use memmap2::Mmap; fn f() { unsafe { g() } }");
+    assert_source(
+        "[unsafe]",
+        "borehole-model/src/a.rs",
+        "#[cfg(test)] mod tests { fn f() { unsafe { g() } } }",
+    );
+}
+
+#[test]
+fn files_are_short_and_flat() {
+    let long = "const A: u8 = 1;\n".repeat(rules::FILE_LINES + 1);
+    assert_source("601 lines before the tests", "borehole-model/src/a.rs", &long);
+    assert_source("4 folders", "borehole-model/src/a/b/c/d/e.rs", "");
+    let items: String = (0..=rules::PUBLIC_ITEMS).map(|n| format!("pub struct A{n};\n")).collect();
+    assert_source("21 public items", "borehole-model/src/a.rs", &items);
+    let tests = format!("fn f() {{}}\n#[cfg(test)]\nmod tests {{\n{long}}}");
+    let mut tree = good();
+    source(&mut tree, "borehole-model/src/a.rs", &tests);
+    assert_eq!(complaints(&tree), Vec::<String>::new());
+}
+
+#[test]
+fn functions_are_short() {
+    let long = format!("fn long() {{\n{}}}\n", "g();\n".repeat(rules::FUNCTION_LINES - 1));
+    assert_source("61 lines in long", "borehole-cli/src/a.rs", &long);
+    let mut tree = good();
+    source(&mut tree, "borehole-cli/src/a.rs", &format!("#[cfg(test)]\nmod tests {{\n#[test]\n{long}}}"));
+    assert_eq!(complaints(&tree), Vec::<String>::new());
+}
+
+#[test]
+fn most_functions_are_very_short() {
+    let functions =
+        |count: usize, lines: usize| format!("fn f() {{\n{}}}\n", "g();\n".repeat(lines - 2)).repeat(count);
+    let path = "borehole-model/src/a.rs";
+    assert_source("9 lines at percentile 50", path, &functions(60, 9));
+    assert_source("31 lines at percentile 90", path, &(functions(10, 3) + &functions(5, 31)));
+}
+
+#[test]
+fn module_names_say_something() {
+    assert_source("utils says nothing", "borehole-model/src/utils.rs", "");
+    assert_source("helpers says nothing", "borehole-model/src/helpers/a.rs", "");
+    assert_source("common says nothing", "borehole-model/src/a.rs", "mod common { }");
+}
+
+#[test]
+fn work_is_finished() {
+    assert_source("todo is not finished", "borehole-cli/src/a.rs", "fn f() { todo!() }");
+    assert_source("unimplemented", "borehole-cli/src/a.rs", "fn f() { std::unimplemented!(\"x\") }");
+    assert_source(
+        "ignore is not finished",
+        "borehole-cli/tests/a.rs",
+        "#[test]\n#[ignore = \"slow\"]\nfn f() {}",
+    );
+}
+
+#[test]
+fn unwraps_stand_in_tests_only() {
+    assert_source("unwrap does not say why", "borehole-model/src/a.rs", "fn f() { g().unwrap(); }");
+    assert_source("Option::unwrap", "borehole-model/src/a.rs", "fn f() { g().map(Option::unwrap) }");
+    assert_source("unwrap", "borehole-model/src/a.rs", "#[cfg(test)] mod tests {}\nfn f() { g().unwrap(); }");
+}
+
+#[test]
+fn no_file_names_a_registry_or_a_machine() {
+    let host = rules::REGISTRY_HOSTS[0];
+    assert_document("is a registry's host", "docs/a.md", &format!("see https://static.{host}/x"));
+    assert_source("is a registry's host", "xtask/src/a.rs", &format!("// from {host}\n"));
+    assert_document("folder of somebody's machine", "docs/a.md", "see /somebody/checkout/x");
+    let machine = rules::MACHINE_PATHS[0];
+    assert_document("folder of somebody's machine", ".ci/run", &format!("cd {machine}/main"));
+    let mut tree = good();
+    document(&mut tree, "docs/a.md", &format!("see target{machine}/x and /somebody/checkouts/"));
+    assert_eq!(complaints(&tree), Vec::<String>::new());
+}
+
+#[test]
+fn documents_are_there_and_short() {
+    assert_document("151 lines", "README.md", &"line\n".repeat(151));
+    assert_document("301 lines", "ARCHITECTURE.md", &"line\n".repeat(301));
+    assert_complaint("README.md: [sizes] missing", |tree| {
+        tree.documents.retain(|document| document.path != "README.md");
+    });
+}
+
+#[test]
+fn dependencies_have_reasons_and_no_default_features() {
+    let root = |lines: &str| format!("[workspace.dependencies]\n{lines}\n[x]\n");
+    let bare = root("a = { version = \"1\", default-features = false }");
+    assert_document("a has no reason", "Cargo.toml", &bare);
+    let after_blank = root("# Why.\n\na = { version = \"1\", default-features = false }");
+    assert_document("a has no reason", "Cargo.toml", &after_blank);
+    assert_document("a has its default features on", "Cargo.toml", &root("# Why.\na = \"1\""));
+    let own_version = "[dev-dependencies]\nmemchr = \"2\"\n";
+    assert_document("expected a workspace dependency", "borehole-wire/Cargo.toml", own_version);
+}
+
+#[test]
+fn the_project_itself_can_be_read() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let tree = super::load::tree(root).unwrap();
+    assert!(tree.packages.iter().any(|package| package.name == "xtask"));
+    assert!(tree.sources.iter().any(|source| source.path == "xtask/src/tidy/tests.rs"));
+    assert!(tree.documents.iter().any(|document| document.path == "Cargo.toml"));
+}

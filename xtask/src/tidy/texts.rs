@@ -1,0 +1,88 @@
+//! What must not stand in a public project: unfinished code, unguarded unwraps, addresses of machines.
+
+use super::Violation;
+use super::rules;
+use super::scan::{Form, Mention};
+use super::tree::{Source, Tree};
+
+/// Nothing is left for later, and no test is left out.
+pub(crate) fn unfinished(tree: &Tree) -> Vec<Violation> {
+    let is_unfinished = |mention: &&Mention| match mention.form {
+        Form::Macro => mention.ends_with(&["todo"]) || mention.ends_with(&["unimplemented"]),
+        Form::Attribute => mention.path == ["ignore"],
+        Form::Path | Form::Method => false,
+    };
+    let check = |source: &Source| -> Vec<Violation> {
+        let found = source.facts.mentions.iter().filter(is_unfinished);
+        found.map(|mention| violation(source, mention, "is not finished work")).collect()
+    };
+    tree.sources.iter().flat_map(check).collect()
+}
+
+/// Outside tests, what cannot fail says why.
+pub(crate) fn unwraps(tree: &Tree) -> Vec<Violation> {
+    let is_unwrap = |mention: &&Mention| {
+        let is_call = mention.form == Form::Method || mention.path.len() > 1;
+        !mention.in_test && is_call && mention.ends_with(&["unwrap"])
+    };
+    let check = |source: &Source| -> Vec<Violation> {
+        let found = source.facts.mentions.iter().filter(is_unwrap);
+        found.map(|mention| violation(source, mention, "does not say why it cannot fail")).collect()
+    };
+    tree.sources.iter().flat_map(check).collect()
+}
+
+fn violation(source: &Source, mention: &Mention, what: &str) -> Violation {
+    let message = format!("{} {what}", mention.path.join("::"));
+    Violation { rule: "texts", path: source.path.clone(), line: Some(mention.line), message }
+}
+
+/// No file names a registry's host or a folder of somebody's machine.
+pub(crate) fn addresses(tree: &Tree) -> Vec<Violation> {
+    let sources = tree.sources.iter().map(|source| (&source.path, &source.text));
+    let documents = tree.documents.iter().map(|document| (&document.path, &document.text));
+    let lines = sources
+        .chain(documents)
+        .flat_map(|(path, text)| text.lines().enumerate().map(move |(index, line)| (path, index + 1, line)));
+    lines
+        .filter_map(|(path, number, line)| {
+            let message = address(line, &tree.machine_paths)?;
+            Some(Violation { rule: "texts", path: path.clone(), line: Some(number), message })
+        })
+        .collect()
+}
+
+/// The address that stands in `line`.
+fn address(line: &str, machine_paths: &[String]) -> Option<String> {
+    if let Some(host) = rules::REGISTRY_HOSTS.iter().find(|host| has_host(line, host)) {
+        return Some(format!("{host} is a registry's host"));
+    }
+    let here = machine_paths.iter().map(String::as_str);
+    let path = rules::MACHINE_PATHS.iter().copied().chain(here).find(|path| has_folder(line, path))?;
+    Some(format!("{path} is a folder of somebody's machine"))
+}
+
+/// Whether `host`, or a host below it, stands in `line` and is not the beginning of a longer name.
+fn has_host(line: &str, host: &str) -> bool {
+    occurrences(line, host).any(|(before, after)| {
+        !before.is_some_and(|letter| letter.is_alphanumeric() || letter == '-')
+            && !after.is_some_and(char::is_alphanumeric)
+    })
+}
+
+/// Whether `folder` stands in `line` as the beginning of an absolute path.
+fn has_folder(line: &str, folder: &str) -> bool {
+    occurrences(line, folder).any(|(before, after)| {
+        after == Some('/')
+            && !before.is_some_and(|letter| letter.is_alphanumeric() || "_./-".contains(letter))
+    })
+}
+
+/// The letters before and after each place where `wanted` stands in `line`.
+fn occurrences<'a>(
+    line: &'a str,
+    wanted: &'a str,
+) -> impl Iterator<Item = (Option<char>, Option<char>)> + 'a {
+    line.match_indices(wanted)
+        .map(move |(at, found)| (line[..at].chars().next_back(), line[at + found.len()..].chars().next()))
+}

@@ -1,0 +1,93 @@
+//! The project as the rules see it: packages, sources and documents, wherever they come from.
+
+use anyhow::{Context, Result};
+
+use super::scan::{self, Facts};
+
+/// Everything that the rules look at.
+#[derive(Debug, Default)]
+pub(crate) struct Tree {
+    /// The workspace's packages.
+    pub(crate) packages: Vec<Package>,
+    /// Rust sources.
+    pub(crate) sources: Vec<Source>,
+    /// Every other text file, manifests and documents included.
+    pub(crate) documents: Vec<Document>,
+    /// Folders of this machine that no file may name.
+    pub(crate) machine_paths: Vec<String>,
+}
+
+/// A package of the workspace.
+#[derive(Debug)]
+pub(crate) struct Package {
+    pub(crate) name: String,
+    pub(crate) dependencies: Vec<Dependency>,
+}
+
+/// A line of a package's dependencies.
+#[derive(Debug)]
+pub(crate) struct Dependency {
+    pub(crate) name: String,
+    pub(crate) purpose: Purpose,
+}
+
+/// What a dependency is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// The program itself or its build script.
+    Product,
+    /// Tests, examples and benches.
+    Tests,
+}
+
+/// A Rust file.
+#[derive(Debug)]
+pub(crate) struct Source {
+    /// From the root of the project, with `/`.
+    pub(crate) path: String,
+    pub(crate) text: String,
+    pub(crate) facts: Facts,
+}
+
+/// A text file that is not Rust.
+#[derive(Debug)]
+pub(crate) struct Document {
+    /// From the root of the project, with `/`.
+    pub(crate) path: String,
+    pub(crate) text: String,
+}
+
+impl Source {
+    /// Reads `text` as the file at `path`.
+    ///
+    /// # Errors
+    /// When it is not Rust.
+    pub(crate) fn new(path: &str, text: String) -> Result<Self> {
+        let facts = scan::facts(&text, &modules_of(path), is_test_path(path))
+            .with_context(|| format!("{path} is not Rust"))?;
+        Ok(Self { path: path.to_owned(), text, facts })
+    }
+
+    /// The folder of the package, which is its name.
+    pub(crate) fn package(&self) -> &str {
+        self.path.split('/').next().unwrap_or_default()
+    }
+
+    /// The path below `src`, or `None` for tests, examples and build scripts.
+    pub(crate) fn below_src(&self) -> Option<&str> {
+        self.path.split_once("/src/").map(|(_, below)| below)
+    }
+}
+
+/// The module path of a file inside its crate: `src/rbt/read.rs` is `rbt`, `read`.
+fn modules_of(path: &str) -> Vec<String> {
+    let below = path.split_once("/src/").map_or("", |(_, below)| below);
+    let below = below.strip_suffix(".rs").unwrap_or(below);
+    let is_root = |name: &str| matches!(name, "lib" | "main" | "mod" | "");
+    below.split('/').filter(|name| !is_root(name)).map(str::to_owned).collect()
+}
+
+/// Whether the whole file is test code.
+fn is_test_path(path: &str) -> bool {
+    path.split('/').any(|part| matches!(part, "tests" | "benches" | "tests.rs"))
+}
