@@ -81,7 +81,7 @@ pub(super) struct Output<W: Write> {
 #[derive(Debug)]
 enum Stream<W: Write> {
     Bare(W),
-    Gzip(GzEncoder<W>),
+    Gzip(Box<GzEncoder<W>>),
 }
 
 impl<W: Write> Output<W> {
@@ -91,7 +91,9 @@ impl<W: Write> Output<W> {
     pub(super) fn new(stream: W, compression: Compression) -> Self {
         let stream = match compression {
             Compression::None => Stream::Bare(stream),
-            Compression::Gzip => Stream::Gzip(GzEncoder::new(stream, flate2::Compression::default())),
+            Compression::Gzip => {
+                Stream::Gzip(Box::new(GzEncoder::new(stream, flate2::Compression::default())))
+            }
         };
         Self { buffer: Vec::new(), stream }
     }

@@ -1,5 +1,7 @@
 //! Programs of others that read what we write.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
 use std::path::Path;
 use std::process::Command;
 

@@ -1,5 +1,7 @@
 //! Profiles as plain data: played into a sink, collected from one, made up at random.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
 use std::io;
 use std::ops::ControlFlow;
 

@@ -1,5 +1,7 @@
 //! `pprof` against files of other writers, against `go tool pprof`, and against itself.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
 use std::io::Read as _;
 
 use borehole_formats::pprof::{Compression, Exporter, import};
