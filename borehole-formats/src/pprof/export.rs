@@ -31,6 +31,7 @@ use crate::{Export, Losses};
 /// exporter.segment(at)?;
 /// let _ = exporter.sample(at, &Sample { count: 3, ..Sample::default() })?;
 /// exporter.finish(&tables)?;
+/// drop(exporter);
 /// assert_eq!(file[..2], [0x1f, 0x8b]);
 /// # Ok::<(), std::io::Error>(())
 /// ```

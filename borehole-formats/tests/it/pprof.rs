@@ -477,3 +477,24 @@ fn a_profile_of_gos_own_holds_what_the_tool_counts() {
     // Which functions were inlined is not kept.
     assert_eq!(table(&top), table(&before.replace(" (inline)", "")));
 }
+
+#[test]
+fn a_heap_profile_of_gos_own_keeps_its_types_and_default() {
+    let zipped = std::fs::read(format!("{OWN}/go-heap.pb.gz")).unwrap();
+    let collect = read(&gunzip(&zipped));
+    let kinds: Vec<_> = collect.segments[0].value_types.iter().map(|(kind, _)| &**kind).collect();
+    assert_eq!(kinds, ["alloc_objects", "alloc_space", "inuse_objects", "inuse_space"]);
+    assert_eq!(collect.segments[0].period_ns, None);
+    let again = write(&collect.segments);
+    for kind in kinds {
+        let arguments = ["-top", &format!("-sample_index={kind}")];
+        let table = |text: String| {
+            let lines = text.lines().skip_while(|line| !line.contains("flat%")).map(str::to_owned);
+            lines.map(|line| line.replace(" (inline)", "")).collect::<Vec<_>>()
+        };
+        let before = output(peer("go-pprof").args(arguments).arg(format!("{OWN}/go-heap.pb.gz")));
+        let after = go(&format!("heap-{kind}.pb"), &again, &arguments);
+        assert!(table(before.clone()).len() > 1, "{before}");
+        assert_eq!(table(after), table(before));
+    }
+}
