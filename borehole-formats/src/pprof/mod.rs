@@ -1,1 +1,23 @@
-//! The `pprof` format.
+//! pprof's `profile.proto`: what `go tool pprof` and most profile stores read.
+//!
+//! One protobuf message holds the whole profile. Samples are aggregated, there is no time axis. The wire is
+//! read and written by hand: the message has eight types and no extensions, and an importer can then say at
+//! which byte a file is wrong.
+//!
+//! Mapping to the model: `docs/formats/pprof.md`.
+
+mod encode;
+mod export;
+mod import;
+mod layout;
+mod read;
+mod rows;
+mod symbols;
+mod write;
+
+pub use export::Exporter;
+pub use import::import;
+pub use write::Compression;
+
+/// The format's short name.
+pub const NAME: &str = "pprof";

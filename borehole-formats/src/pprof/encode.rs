@@ -1,0 +1,198 @@
+//! What a document says beside its definitions: its types, its samples with their labels, its facts.
+
+use std::io::{self, Write};
+
+use borehole_model::{Label, LabelValue, Status, StringId, ValueType};
+use hashbrown::HashMap;
+
+use super::layout::{key, label, profile, sample, value_type};
+use super::rows::{Rows, Scope};
+use super::symbols::Symbols;
+use super::write::{Message, Output};
+
+/// Numbers about the profile as a whole; 0 is unknown.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Facts {
+    pub(super) time_ns: i64,
+    pub(super) duration_ns: i64,
+    pub(super) period_ns: i64,
+}
+
+/// Everything that is neither a definition nor a sample, with its strings numbered.
+#[derive(Debug)]
+pub(super) struct Header {
+    types: Vec<(i64, i64)>,
+    period_type: (i64, i64),
+    default_type: i64,
+    comments: Vec<i64>,
+    facts: Facts,
+}
+
+impl Header {
+    pub(super) fn new(
+        symbols: &mut Symbols<'_>,
+        types: &[ValueType],
+        period_type: &ValueType,
+        default_type: Option<&str>,
+        comments: &[String],
+        facts: Facts,
+    ) -> Self {
+        let mut number = |row: &ValueType| (symbols.text(&row.kind), symbols.text(&row.unit));
+        Self {
+            types: types.iter().map(&mut number).collect(),
+            period_type: number(period_type),
+            default_type: default_type.map_or(0, |name| symbols.text(name)),
+            comments: comments.iter().map(|comment| symbols.text(comment)).collect(),
+            facts,
+        }
+    }
+
+    pub(super) fn write_types<W: Write>(&self, output: &mut Output<W>) -> io::Result<()> {
+        self.types.iter().try_for_each(|&row| output.message(profile::SAMPLE_TYPE, &type_message(row)))
+    }
+
+    pub(super) fn write_facts<W: Write>(&self, output: &mut Output<W>) -> io::Result<()> {
+        let facts = &self.facts;
+        output.signed(profile::TIME_NANOS, facts.time_ns)?;
+        output.signed(profile::DURATION_NANOS, facts.duration_ns)?;
+        if facts.period_ns != 0 {
+            output.message(profile::PERIOD_TYPE, &type_message(self.period_type))?;
+            output.signed(profile::PERIOD, facts.period_ns)?;
+        }
+        self.comments.iter().try_for_each(|&index| output.signed(profile::COMMENT, index))?;
+        output.signed(profile::DEFAULT_SAMPLE_TYPE, self.default_type)
+    }
+}
+
+fn type_message((kind, unit): (i64, i64)) -> Message {
+    let mut message = Message::default();
+    message.signed(value_type::TYPE, kind).signed(value_type::UNIT, unit);
+    message
+}
+
+/// Writes what is said of a sample beside its stack, as labels.
+#[derive(Debug)]
+pub(super) struct ScopeLabels<'n> {
+    process: i64,
+    thread: i64,
+    thread_name: i64,
+    interpreter: i64,
+    status: i64,
+    flags: Vec<i64>,
+    thread_names: &'n HashMap<u64, StringId>,
+}
+
+impl<'n> ScopeLabels<'n> {
+    /// Numbers the keys that `scopes` need.
+    pub(super) fn new(
+        symbols: &mut Symbols<'_>,
+        scopes: &[Scope],
+        thread_names: &'n HashMap<u64, StringId>,
+    ) -> Self {
+        let mut number = |name: &str, needs: &dyn Fn(&Scope) -> bool| {
+            if scopes.iter().any(needs) { symbols.text(name) } else { 0 }
+        };
+        let is_named = |scope: &Scope| scope.thread.is_some_and(|thread| thread_names.contains_key(&thread));
+        let has_flag =
+            |scope: &Scope, bit: usize| scope.status.is_some_and(|status| status.0 >> bit & 1 == 1);
+        Self {
+            process: number(key::PROCESS, &|scope| scope.process.is_some()),
+            thread: number(key::THREAD, &|scope| scope.thread.is_some()),
+            thread_name: number(key::THREAD_NAME, &is_named),
+            interpreter: number(key::INTERPRETER, &|scope| scope.interpreter.is_some()),
+            status: number(key::STATUS, &|scope| scope.status.is_some()),
+            flags: (0..)
+                .zip(Status::NAMES)
+                .map(|(bit, flag)| number(flag, &|scope| has_flag(scope, bit)))
+                .collect(),
+            thread_names,
+        }
+    }
+
+    /// Numbers the strings of a scope.
+    pub(super) fn number(&self, scope: &Scope, symbols: &mut Symbols<'_>) {
+        self.each(scope, symbols, &mut |_| {});
+    }
+
+    /// Calls `take` with the message of each label.
+    fn each(&self, scope: &Scope, symbols: &mut Symbols<'_>, take: &mut dyn FnMut(&Message)) {
+        let mut message = Message::default();
+        let numbers = [
+            (self.process, scope.process),
+            (self.thread, scope.thread.map(u64::cast_signed)),
+            (self.interpreter, scope.interpreter.map(u64::cast_signed)),
+        ];
+        for (key, value) in numbers {
+            if let Some(value) = value {
+                take(number_label(&mut message, key, value, 0));
+            }
+        }
+        if let Some(&name) = scope.thread.and_then(|thread| self.thread_names.get(&thread)) {
+            take(text_label(&mut message, self.thread_name, symbols.string(name)));
+        }
+        if let Some(status) = scope.status {
+            self.each_flag(status, &mut message, take);
+        }
+        let tables = symbols.tables();
+        for label in scope.labels.map_or(&[] as &[Label], |labels| tables.labels(labels)) {
+            let key = symbols.string(label.key);
+            take(match label.value {
+                LabelValue::Text(text) => text_label(&mut message, key, symbols.string(text)),
+                LabelValue::Number { value, unit } => {
+                    let unit = unit.map_or(0, |unit| symbols.string(unit));
+                    number_label(&mut message, key, value, unit)
+                }
+            });
+        }
+    }
+
+    /// One label for each flag, so that a viewer can pick samples by one; an empty text for no flags at all.
+    fn each_flag(&self, status: Status, message: &mut Message, take: &mut dyn FnMut(&Message)) {
+        let mut any = false;
+        for (bit, &flag) in self.flags.iter().enumerate() {
+            if status.0 >> bit & 1 == 1 {
+                any = true;
+                take(text_label(message, self.status, flag));
+            }
+        }
+        if !any {
+            take(text_label(message, self.status, 0));
+        }
+    }
+}
+
+/// A text label. The text is written also when it is empty: that tells it from the number 0.
+fn text_label(message: &mut Message, key: i64, text: i64) -> &Message {
+    message.clear().signed(label::KEY, key).explicit(label::STR, text.cast_unsigned())
+}
+
+fn number_label(message: &mut Message, key: i64, value: i64, unit: i64) -> &Message {
+    message.clear().signed(label::KEY, key).explicit(label::NUM, value.cast_unsigned());
+    message.signed(label::NUM_UNIT, unit)
+}
+
+/// Writes the samples, one for each row.
+pub(super) fn write_samples<W: Write>(
+    output: &mut Output<W>,
+    rows: &Rows,
+    symbols: &mut Symbols<'_>,
+    labels: &ScopeLabels<'_>,
+    has_wall: bool,
+) -> io::Result<()> {
+    let mut message = Message::default();
+    for (row, own) in rows.iter() {
+        message.clear();
+        if row.stack.is_some() {
+            message.packed_signed(sample::LOCATION_ID, symbols.locations(row.stack));
+        }
+        let wall = has_wall.then_some(row.wall_ns);
+        let values = std::iter::once(row.count).chain(wall).chain(own.iter().copied());
+        message.packed_signed(sample::VALUE, values);
+        let scope = &rows.scopes()[row.scope];
+        labels.each(scope, symbols, &mut |label| {
+            message.bytes(sample::LABEL, label.as_bytes());
+        });
+        output.message(profile::SAMPLE, &message)?;
+    }
+    Ok(())
+}

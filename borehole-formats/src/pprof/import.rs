@@ -1,0 +1,486 @@
+//! A document into the model.
+
+use std::io::{BufRead, Read as _};
+
+use borehole_model::{
+    Context, Frame, FrameId, Label as ModelLabel, LabelValue, NativeFrame, ProfileSink, Recovery,
+    Sample as ModelSample, Segment, StackId, Status, StringId, Tables, ValueType as ModelValueType, Warning,
+};
+use hashbrown::HashMap;
+
+use super::NAME;
+use super::layout::{key, metadata, nanoseconds_per};
+use super::read::{Document, Function, Label, Line, Mapping, Sample, malformed};
+use crate::{Error, ErrorKind, Position, ReadError, ReadOptions};
+
+/// Reads a decompressed `profile.proto`.
+///
+/// Of the sample types, `samples/count` becomes the count and the others become values, but for a
+/// `wall/nanoseconds` that is the count times the period in every sample: that one is derived again by
+/// whoever needs it. A file that is cut off is an error, since samples refer to what stands elsewhere; a
+/// lenient reading delivers the samples that are whole.
+///
+/// # Errors
+/// When the input is not a profile, is larger than the limit, or the sink fails.
+pub fn import(
+    input: impl BufRead,
+    options: &ReadOptions,
+    tables: &mut Tables,
+    sink: &mut dyn ProfileSink,
+) -> Result<Recovery, ReadError> {
+    let bytes = read_whole(input, options.limits.document_bytes)?;
+    let mut damage = Damage { lenient: options.is_lenient(), recovery: Recovery::default() };
+    let document = Document::read(&bytes, &mut |error, lost_bytes| damage.meet(error, lost_bytes))?;
+    let columns = Columns::choose(&document)?;
+    let segment = segment(&document, &columns, tables)?;
+    if document.drops_frames {
+        damage.recovery.warn(Warning {
+            offset: None,
+            message: "drop_frames and keep_frames are not applied".to_owned(),
+            lost_bytes: 0,
+        });
+    }
+    sink.segment(Context { tables, segment: &segment })?;
+    damage.recovery.segments = 1;
+    deliver(&document, &columns, &segment, &mut Resolver::new(&document, tables), sink, &mut damage)?;
+    for warning in &damage.recovery.warnings {
+        sink.warning(warning)?;
+    }
+    Ok(damage.recovery)
+}
+
+/// The whole input, up to the limit.
+fn read_whole(input: impl BufRead, limit: usize) -> Result<Vec<u8>, Error> {
+    let mut bytes = Vec::new();
+    let read = input.take((limit as u64).saturating_add(1)).read_to_end(&mut bytes);
+    read.map_err(|error| Error::io(NAME, Position::Byte(bytes.len() as u64), error))?;
+    if bytes.len() > limit {
+        let message = format!("document too large: expected at most {limit} bytes");
+        return Err(Error::new(ErrorKind::Limit, NAME, Position::Byte(limit as u64), message));
+    }
+    if bytes.is_empty() {
+        return Err(Error::truncated(NAME, Position::Byte(0), "expected a profile, found an empty input"));
+    }
+    Ok(bytes)
+}
+
+/// Decides whether damage ends the reading.
+struct Damage {
+    lenient: bool,
+    recovery: Recovery,
+}
+
+impl Damage {
+    fn meet(&mut self, error: Error, lost_bytes: u64) -> Result<(), Error> {
+        if !self.lenient || error.is_limit() {
+            return Err(error);
+        }
+        let message = error.message().to_owned();
+        self.recovery.warn(Warning { offset: error.offset(), message, lost_bytes });
+        Ok(())
+    }
+}
+
+/// What the sample types become.
+struct Columns {
+    /// The one that counts samples.
+    count: Option<usize>,
+    /// Those that are kept as values.
+    own: Vec<usize>,
+    period_ns: Option<u64>,
+}
+
+impl Columns {
+    fn choose(document: &Document<'_>) -> Result<Self, Error> {
+        let period_ns = period_ns(document)?;
+        let mut names = Vec::new();
+        for row in &document.sample_types {
+            names.push((document.string(row.kind, 0)?, document.string(row.unit, 0)?));
+        }
+        let is_count =
+            |&(kind, unit): &(&[u8], &[u8])| matches!(kind, b"samples" | b"sample") && unit == b"count";
+        let mut count = names.iter().position(is_count);
+        let mut wall = names.iter().position(|name| *name == (b"wall".as_slice(), b"nanoseconds".as_slice()));
+        let mut sample = Sample::default();
+        let mut samples = document.samples();
+        // A malformed sample is met again, and told of, when it is delivered.
+        while samples.next_sample(&mut sample).unwrap_or(true) {
+            let value = |column: Option<usize>| column.and_then(|index| sample.values.get(index).copied());
+            // A difference of two profiles has negative counts, which the model keeps as values.
+            if value(count).is_some_and(i64::is_negative) {
+                count = None;
+            }
+            let derived = value(count).zip(period_ns).map(|(count, period)| wall_ns(count, period));
+            if value(wall).is_some() && value(wall) != derived {
+                wall = None;
+            }
+        }
+        let own = (0..names.len()).filter(|&index| Some(index) != count && Some(index) != wall);
+        Ok(Self { count, own: own.collect(), period_ns })
+    }
+}
+
+/// `count` samples as time, clamped as the exporter clamps it.
+fn wall_ns(count: i64, period_ns: u64) -> i64 {
+    let product = i128::from(count) * i128::from(period_ns);
+    i64::try_from(product).unwrap_or(i64::MAX)
+}
+
+fn period_ns(document: &Document<'_>) -> Result<Option<u64>, Error> {
+    let unit = document.string(document.period_type.unit, 0)?;
+    let factor = std::str::from_utf8(unit).ok().and_then(nanoseconds_per);
+    let period = u64::try_from(document.period).ok().filter(|&period| period > 0);
+    Ok(period.zip(factor).and_then(|(period, factor)| period.checked_mul(factor)))
+}
+
+fn segment(document: &Document<'_>, columns: &Columns, tables: &mut Tables) -> Result<Segment, ReadError> {
+    let mut value_types = Vec::new();
+    for &index in &columns.own {
+        let row = &document.sample_types[index];
+        let text = |index| document.string(index, 0).map(|text| String::from_utf8_lossy(text).into_owned());
+        value_types.push(ModelValueType { kind: text(row.kind)?, unit: text(row.unit)? });
+    }
+    Ok(Segment {
+        format: NAME,
+        period_ns: columns.period_ns,
+        start_unix_ns: Some(document.time_ns).filter(|&time| time != 0),
+        metadata: file_metadata(document, tables)?,
+        value_types,
+        ..Segment::default()
+    })
+}
+
+/// Comments as keys and values, and the fields that the model has no place for.
+fn file_metadata(
+    document: &Document<'_>,
+    tables: &mut Tables,
+) -> Result<Vec<(StringId, StringId)>, ReadError> {
+    let mut pairs = Vec::new();
+    let mut put = |key: &[u8], value: &[u8]| -> Result<(), ReadError> {
+        pairs.push((tables.intern_string(key)?, tables.intern_string(value)?));
+        Ok(())
+    };
+    for &index in &document.comments {
+        let comment = document.string(index, 0)?;
+        match memchr::memchr(b'=', comment) {
+            Some(at) if at > 0 => put(&comment[..at], &comment[at + 1..])?,
+            _ => put(metadata::COMMENT.as_bytes(), comment)?,
+        }
+    }
+    if document.duration_ns > 0 {
+        put(metadata::DURATION.as_bytes(), document.duration_ns.to_string().as_bytes())?;
+    }
+    for (key, index) in
+        [(metadata::DEFAULT_SAMPLE_TYPE, document.default_sample_type), (metadata::DOC_URL, document.doc_url)]
+    {
+        if index != 0 {
+            put(key.as_bytes(), document.string(index, 0)?)?;
+        }
+    }
+    Ok(pairs)
+}
+
+fn deliver(
+    document: &Document<'_>,
+    columns: &Columns,
+    segment: &Segment,
+    resolver: &mut Resolver<'_>,
+    sink: &mut dyn ProfileSink,
+    damage: &mut Damage,
+) -> Result<(), ReadError> {
+    let mut record = Sample::default();
+    let mut values = Vec::new();
+    let mut samples = document.samples();
+    loop {
+        let resolved = match samples.next_sample(&mut record) {
+            Ok(false) => return Ok(()),
+            Err(error) => Err(error.into()),
+            Ok(true) => resolver.resolve(&record, document.sample_types.len()),
+        };
+        let resolved = match resolved {
+            Ok(resolved) => resolved,
+            Err(ReadError::Input(error)) => {
+                damage.meet(error, 0)?;
+                continue;
+            }
+            Err(error) => return Err(error),
+        };
+        let at = Context { tables: &*resolver.tables, segment };
+        if let Some((thread, name)) = resolved.new_thread_name {
+            sink.thread(at, thread, name)?;
+        }
+        values.clear();
+        values.extend(columns.own.iter().map(|&index| record.values[index]));
+        // Without a column of counts each record is one observation.
+        let count = columns.count.map_or(1, |index| record.values[index].unsigned_abs());
+        let sample = ModelSample { count, values: &values, ..resolved.sample };
+        damage.recovery.samples = damage.recovery.samples.saturating_add(count);
+        if sink.sample(at, &sample)?.is_break() {
+            damage.recovery.stopped = true;
+            return Ok(());
+        }
+    }
+}
+
+/// Looks up what samples refer to, each location once.
+struct Resolver<'d> {
+    document: &'d Document<'d>,
+    tables: &'d mut Tables,
+    /// Where in `frames` the frames of a location are.
+    locations: HashMap<u64, (usize, usize)>,
+    frames: Vec<FrameId>,
+    stack: Vec<FrameId>,
+    labels: Vec<ModelLabel>,
+    thread_names: HashMap<u64, StringId>,
+    frames_left: u64,
+}
+
+/// A sample without its numbers.
+struct Resolved {
+    sample: ModelSample<'static>,
+    new_thread_name: Option<(u64, StringId)>,
+}
+
+impl<'d> Resolver<'d> {
+    /// Frames that any document may have, and frames per byte beyond that.
+    ///
+    /// A location stands for all functions that were inlined at it, so two bytes in a sample can name
+    /// thousands of frames. Real profiles stay below one frame a byte; this bounds time and memory by the
+    /// size of the document.
+    const FRAMES_FREE: u64 = 1 << 20;
+    const FRAMES_PER_BYTE: u64 = 16;
+
+    fn new(document: &'d Document<'d>, tables: &'d mut Tables) -> Self {
+        let frames_left =
+            Self::FRAMES_PER_BYTE.saturating_mul(document.len()).saturating_add(Self::FRAMES_FREE);
+        Self {
+            document,
+            tables,
+            locations: HashMap::new(),
+            frames: Vec::new(),
+            stack: Vec::new(),
+            labels: Vec::new(),
+            thread_names: HashMap::new(),
+            frames_left,
+        }
+    }
+
+    fn resolve(&mut self, record: &Sample, value_count: usize) -> Result<Resolved, ReadError> {
+        if record.values.len() != value_count {
+            let found = record.values.len();
+            let message = format!("expected {value_count} values in a sample, found {found}");
+            return Err(malformed(record.offset, message).into());
+        }
+        let stack = self.stack(record)?;
+        let mut resolved = Resolved {
+            sample: ModelSample { stack, thread: self.thread(record)?, ..ModelSample::default() },
+            new_thread_name: None,
+        };
+        self.labels.clear();
+        for label in &record.labels {
+            if !self.take_property(label, record.offset, &mut resolved)? {
+                let label = self.label(label, record.offset)?;
+                self.labels.push(label);
+            }
+        }
+        if !self.labels.is_empty() {
+            resolved.sample.labels = Some(self.tables.intern_labels(&self.labels)?);
+        }
+        Ok(resolved)
+    }
+
+    fn stack(&mut self, record: &Sample) -> Result<Option<StackId>, ReadError> {
+        self.stack.clear();
+        for &id in &record.locations {
+            let (start, end) = match self.locations.get(&id) {
+                Some(&range) => range,
+                None => self.location(id, record.offset)?,
+            };
+            let left = self.frames_left.checked_sub((end - start) as u64);
+            self.frames_left = left.ok_or_else(|| too_many_frames(record.offset))?;
+            self.stack.extend_from_slice(&self.frames[start..end]);
+        }
+        Ok(self.tables.intern_stack_leaf_first(&self.stack)?)
+    }
+
+    /// Interns the frames of a location, innermost first.
+    fn location(&mut self, id: u64, sample_offset: u64) -> Result<(usize, usize), ReadError> {
+        let document = self.document;
+        let location = document
+            .locations
+            .get(&id)
+            .ok_or_else(|| malformed(sample_offset, format!("expected the id of a location, found {id}")))?;
+        let mapping = match location.mapping {
+            0 => None,
+            id => Some(document.mappings.get(&id).ok_or_else(|| {
+                malformed(location.offset, format!("expected the id of a mapping, found {id}"))
+            })?),
+        };
+        let start = self.frames.len();
+        for line in location.lines() {
+            let frame = match line.function {
+                0 => self.nameless_frame(location.address, mapping, location.offset)?,
+                id => {
+                    let function = document.functions.get(&id).ok_or_else(|| {
+                        malformed(location.offset, format!("expected the id of a function, found {id}"))
+                    })?;
+                    self.frame(function, &line, mapping, location.address, location.offset)?
+                }
+            };
+            self.frames.push(self.tables.intern_frame(&frame)?);
+        }
+        if self.frames.len() == start {
+            let frame = self.nameless_frame(location.address, mapping, location.offset)?;
+            self.frames.push(self.tables.intern_frame(&frame)?);
+        }
+        let range = (start, self.frames.len());
+        self.locations.insert(id, range);
+        Ok(range)
+    }
+
+    fn frame(
+        &mut self,
+        function: &Function,
+        line: &Line,
+        mapping: Option<&Mapping>,
+        address: u64,
+        offset: u64,
+    ) -> Result<Frame, ReadError> {
+        let name = match function.name {
+            0 => function.system_name,
+            name => name,
+        };
+        let function_name = self.intern(name, offset)?;
+        let file = function.file.map(|file| self.intern(file, offset)).transpose()?;
+        let native = mapping.filter(|mapping| is_native(mapping, function));
+        let native = native.map(|mapping| self.native(mapping, address, offset)).transpose()?;
+        Ok(Frame {
+            file,
+            // -1 is how reli writes that it does not know.
+            line: line.line.filter(|&line| line != -1),
+            column: line.column.checked_sub(1).and_then(|column| u32::try_from(column).ok()),
+            native,
+            ..Frame::named(function_name)
+        })
+    }
+
+    /// A frame of which only the address is known: that is its name.
+    fn nameless_frame(
+        &mut self,
+        address: u64,
+        mapping: Option<&Mapping>,
+        offset: u64,
+    ) -> Result<Frame, ReadError> {
+        let function = self.tables.intern_string(format!("{address:#x}").as_bytes())?;
+        let native = match mapping {
+            Some(mapping) => {
+                let module = self.intern(mapping.file, offset)?;
+                Some(NativeFrame { module, offset: 0 })
+            }
+            None => None,
+        };
+        Ok(Frame { native, ..Frame::named(function) })
+    }
+
+    fn native(&mut self, mapping: &Mapping, address: u64, offset: u64) -> Result<NativeFrame, ReadError> {
+        let module = self.intern(mapping.file, offset)?;
+        // In a mapping that has a range the address is one of the process; how far that is from the start of
+        // the function is not in the file.
+        let offset = if has_range(mapping) { 0 } else { address.cast_signed() };
+        Ok(NativeFrame { module, offset })
+    }
+
+    fn intern(&mut self, index: i64, offset: u64) -> Result<StringId, ReadError> {
+        Ok(self.tables.intern_string(self.document.string(index, offset)?)?)
+    }
+
+    /// The thread that a sample's labels name.
+    fn thread(&self, record: &Sample) -> Result<Option<u64>, Error> {
+        for label in &record.labels {
+            let key = self.document.string(label.key, record.offset)?;
+            if (key == key::THREAD.as_bytes() || key == key::THREAD_OF_PERF.as_bytes())
+                && let Some(number) = plain_number(label)
+            {
+                return Ok(Some(number.cast_unsigned()));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Takes a label that stands for a property of the sample; false if it is a label like any other.
+    fn take_property(
+        &mut self,
+        label: &Label,
+        offset: u64,
+        resolved: &mut Resolved,
+    ) -> Result<bool, ReadError> {
+        let key = self.document.string(label.key, offset)?;
+        let Ok(key) = std::str::from_utf8(key) else { return Ok(false) };
+        let sample = &mut resolved.sample;
+        match (key, plain_number(label), label.text) {
+            (key::PROCESS, Some(number), _) if sample.process.is_none() => sample.process = Some(number),
+            (key::THREAD | key::THREAD_OF_PERF, Some(number), _) => {
+                return Ok(sample.thread == Some(number.cast_unsigned()));
+            }
+            (key::INTERPRETER, Some(number), _) if sample.interpreter.is_none() => {
+                sample.interpreter = Some(number.cast_unsigned());
+            }
+            (key::STATUS, _, Some(text)) => {
+                let Some(flag) = status_flag(self.document.string(text, offset)?) else { return Ok(false) };
+                sample.status = Some(Status(sample.status.unwrap_or_default().0 | flag));
+            }
+            (key::THREAD_NAME, _, Some(text)) => {
+                let Some(thread) = sample.thread else { return Ok(false) };
+                let name = self.intern(text, offset)?;
+                let known = self.thread_names.insert(thread, name);
+                resolved.new_thread_name = (known != Some(name)).then_some((thread, name));
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    fn label(&mut self, label: &Label, offset: u64) -> Result<ModelLabel, ReadError> {
+        let key = self.intern(label.key, offset)?;
+        let value = match label.text {
+            Some(text) if text != 0 || label.number.is_none() => LabelValue::Text(self.intern(text, offset)?),
+            _ => {
+                let unit = (label.unit != 0).then(|| self.intern(label.unit, offset)).transpose()?;
+                LabelValue::Number { value: label.number.unwrap_or(0), unit }
+            }
+        };
+        Ok(ModelLabel { key, value })
+    }
+}
+
+#[cold]
+fn too_many_frames(offset: u64) -> Error {
+    let message = "too many frames: expected at most 16 for each byte of the document";
+    Error::new(ErrorKind::Limit, NAME, Position::Byte(offset), message)
+}
+
+/// Whether frames of `function` in `mapping` are machine code.
+///
+/// Programs that profile themselves (Go) put source functions into mappings, too; those have a file.
+fn is_native(mapping: &Mapping, function: &Function) -> bool {
+    function.file.unwrap_or(0) == 0 || (!has_range(mapping) && mapping.file != 0)
+}
+
+/// Whether a mapping says which addresses it covers. The exporter's do not: it knows offsets in functions.
+const fn has_range(mapping: &Mapping) -> bool {
+    mapping.limit > mapping.start
+}
+
+/// The number of a label that is a number without a unit.
+fn plain_number(label: &Label) -> Option<i64> {
+    label.number.filter(|_| label.unit == 0 && label.text.unwrap_or(0) == 0)
+}
+
+/// The bit of a status flag; the empty text is a status without flags.
+fn status_flag(name: &[u8]) -> Option<u8> {
+    if name.is_empty() {
+        return Some(0);
+    }
+    let mut flags = Status::NAMES.iter().enumerate();
+    flags.find(|(_, flag)| flag.as_bytes() == name).map(|(bit, _)| 1 << bit)
+}

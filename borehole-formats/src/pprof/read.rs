@@ -1,0 +1,484 @@
+//! The messages as they stand in the bytes.
+//!
+//! Memory is proportional to the document: ids, indexes and cursors are kept, nothing is copied and nothing
+//! is sized by a number in the file. What a message refers to is looked up later, by the importer.
+
+use borehole_wire::{Cursor, ErrorKind as WireErrorKind};
+use hashbrown::HashMap;
+use hashbrown::hash_map::Entry;
+
+use super::NAME;
+use super::layout::{function, label, line, location, mapping, profile, sample, value_type, wire};
+use crate::{Error, Position};
+
+/// Told of damage and of how many bytes it costs; answers with an error to stop, or with `Ok` to read on.
+pub(super) type OnDamage<'f> = &'f mut dyn FnMut(Error, u64) -> Result<(), Error>;
+
+/// The fields of one message, one after the other.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Fields<'a> {
+    cursor: Cursor<'a>,
+    /// A message within another cannot be cut off: its length was already found to fit.
+    nested: bool,
+}
+
+/// One field.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Field<'a> {
+    pub(super) number: u32,
+    pub(super) offset: u64,
+    value: Value<'a>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Value<'a> {
+    Varint(u64),
+    Bytes(Cursor<'a>),
+    Fixed,
+}
+
+impl<'a> Fields<'a> {
+    pub(super) const fn of_document(bytes: &'a [u8]) -> Self {
+        Self { cursor: Cursor::new(bytes, 0), nested: false }
+    }
+
+    pub(super) const fn offset(&self) -> u64 {
+        self.cursor.offset()
+    }
+
+    /// The next field; the cursor stays where it is when that fails.
+    pub(super) fn next_field(&mut self) -> Result<Option<Field<'a>>, Error> {
+        if self.cursor.is_empty() {
+            return Ok(None);
+        }
+        let mut cursor = self.cursor;
+        let field = self.read_field(&mut cursor)?;
+        self.cursor = cursor;
+        Ok(Some(field))
+    }
+
+    fn read_field(&self, cursor: &mut Cursor<'a>) -> Result<Field<'a>, Error> {
+        let offset = cursor.offset();
+        let tag = cursor.varint().map_err(|error| self.wire_error(error))?;
+        let number = u32::try_from(tag >> 3).ok().filter(|&number| number != 0);
+        let number = number
+            .ok_or_else(|| malformed(offset, format!("expected a field number, found {}", tag >> 3)))?;
+        let value = match tag & 7 {
+            wire::VARINT => cursor.varint().map(Value::Varint),
+            wire::BYTES => cursor.varint().and_then(|length| {
+                let start = cursor.offset();
+                let bytes = cursor.bytes(usize::try_from(length).unwrap_or(usize::MAX))?;
+                Ok(Value::Bytes(Cursor::new(bytes, start)))
+            }),
+            wire::FIXED64 => cursor.bytes(8).map(|_| Value::Fixed),
+            wire::FIXED32 => cursor.bytes(4).map(|_| Value::Fixed),
+            other => {
+                return Err(malformed(offset, format!("expected wire type 0, 1, 2 or 5, found {other}")));
+            }
+        };
+        Ok(Field { number, offset, value: value.map_err(|error| self.wire_error(error))? })
+    }
+
+    fn wire_error(&self, error: borehole_wire::Error) -> Error {
+        let position = Position::Byte(error.offset());
+        match error.kind() {
+            WireErrorKind::Truncated { missing } if self.nested => {
+                Error::malformed(NAME, position, format!("expected {missing} more bytes in the message"))
+            }
+            WireErrorKind::Truncated { missing } => {
+                Error::truncated(NAME, position, format!("truncated: {missing} bytes missing"))
+            }
+            _ => Error::malformed(NAME, position, "expected a varint of at most 64 bits, found more"),
+        }
+    }
+}
+
+impl<'a> Field<'a> {
+    fn number(&self) -> Result<u64, Error> {
+        match self.value {
+            Value::Varint(value) => Ok(value),
+            _ => Err(self.unexpected("a number")),
+        }
+    }
+
+    fn signed(&self) -> Result<i64, Error> {
+        self.number().map(u64::cast_signed)
+    }
+
+    fn cursor(&self, expected: &str) -> Result<Cursor<'a>, Error> {
+        match self.value {
+            Value::Bytes(cursor) => Ok(cursor),
+            _ => Err(self.unexpected(expected)),
+        }
+    }
+
+    fn message(&self) -> Result<Fields<'a>, Error> {
+        Ok(Fields { cursor: self.cursor("a message")?, nested: true })
+    }
+
+    /// A repeated number: a packed block of them, or one.
+    fn numbers(&self, mut take: impl FnMut(u64)) -> Result<(), Error> {
+        let Value::Bytes(mut cursor) = self.value else {
+            take(self.number()?);
+            return Ok(());
+        };
+        let block = Fields { cursor, nested: true };
+        while !cursor.is_empty() {
+            take(cursor.varint().map_err(|error| block.wire_error(error))?);
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn unexpected(&self, expected: &str) -> Error {
+        let found = match self.value {
+            Value::Varint(_) => "a number",
+            Value::Bytes(_) => "bytes",
+            Value::Fixed => "a fixed-width number",
+        };
+        malformed(self.offset, format!("expected {expected} in field {}, found {found}", self.number))
+    }
+}
+
+/// What is measured and in which unit, as string indexes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct ValueType {
+    pub(super) kind: i64,
+    pub(super) unit: i64,
+}
+
+/// One label, with string indexes. `None` is a field that is absent, which `0` need not be.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Label {
+    pub(super) key: i64,
+    pub(super) text: Option<i64>,
+    pub(super) number: Option<i64>,
+    pub(super) unit: i64,
+}
+
+/// A loaded file.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Mapping {
+    pub(super) start: u64,
+    pub(super) limit: u64,
+    pub(super) file: i64,
+}
+
+/// An address with its lines, which are read when they are asked for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Location<'a> {
+    pub(super) mapping: u64,
+    pub(super) address: u64,
+    pub(super) offset: u64,
+    fields: Fields<'a>,
+}
+
+/// A place in a function. `None` is a field that is absent.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Line {
+    pub(super) function: u64,
+    pub(super) line: Option<i64>,
+    pub(super) column: i64,
+}
+
+/// A function, with string indexes. `None` is a field that is absent.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Function {
+    pub(super) name: i64,
+    pub(super) system_name: i64,
+    pub(super) file: Option<i64>,
+}
+
+/// One sample, in buffers that the next one uses again.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Sample {
+    pub(super) offset: u64,
+    pub(super) locations: Vec<u64>,
+    pub(super) values: Vec<i64>,
+    pub(super) labels: Vec<Label>,
+}
+
+/// A whole profile but for its samples, which are read one by one.
+#[derive(Debug)]
+pub(super) struct Document<'a> {
+    bytes: &'a [u8],
+    pub(super) strings: Vec<&'a [u8]>,
+    pub(super) sample_types: Vec<ValueType>,
+    pub(super) mappings: HashMap<u64, Mapping>,
+    pub(super) locations: HashMap<u64, Location<'a>>,
+    pub(super) functions: HashMap<u64, Function>,
+    pub(super) comments: Vec<i64>,
+    pub(super) drops_frames: bool,
+    pub(super) time_ns: i64,
+    pub(super) duration_ns: i64,
+    pub(super) period_type: ValueType,
+    pub(super) period: i64,
+    pub(super) default_sample_type: i64,
+    pub(super) doc_url: i64,
+}
+
+impl<'a> Document<'a> {
+    /// Reads all messages that samples refer to.
+    ///
+    /// # Errors
+    /// What `on_damage` answers.
+    pub(super) fn read(bytes: &'a [u8], on_damage: OnDamage<'_>) -> Result<Self, Error> {
+        let mut document = Self::empty(bytes);
+        let mut fields = Fields::of_document(bytes);
+        loop {
+            let before = fields.offset();
+            match fields.next_field() {
+                Ok(None) => break,
+                Ok(Some(field)) => {
+                    if let Err(error) = document.take(&field) {
+                        on_damage(error, fields.offset() - before)?;
+                    }
+                }
+                // Without a readable length there is no telling where the next field starts.
+                Err(error) => {
+                    let end = usize::try_from(before).unwrap_or(bytes.len());
+                    on_damage(error, bytes.len().saturating_sub(end) as u64)?;
+                    document.bytes = bytes.get(..end).unwrap_or(bytes);
+                    break;
+                }
+            }
+        }
+        Ok(document)
+    }
+
+    fn empty(bytes: &'a [u8]) -> Self {
+        Self {
+            bytes,
+            strings: Vec::new(),
+            sample_types: Vec::new(),
+            mappings: HashMap::new(),
+            locations: HashMap::new(),
+            functions: HashMap::new(),
+            comments: Vec::new(),
+            drops_frames: false,
+            time_ns: 0,
+            duration_ns: 0,
+            period_type: ValueType::default(),
+            period: 0,
+            default_sample_type: 0,
+            doc_url: 0,
+        }
+    }
+
+    fn take(&mut self, field: &Field<'a>) -> Result<(), Error> {
+        match field.number {
+            profile::SAMPLE_TYPE => self.sample_types.push(ValueType::read(field.message()?)?),
+            profile::SAMPLE => drop(field.message()?),
+            profile::MAPPING => self.take_mapping(field)?,
+            profile::LOCATION => self.take_location(field)?,
+            profile::FUNCTION => self.take_function(field)?,
+            profile::STRING_TABLE => self.take_string(field)?,
+            profile::DROP_FRAMES | profile::KEEP_FRAMES => self.drops_frames |= field.signed()? != 0,
+            profile::TIME_NANOS => self.time_ns = field.signed()?,
+            profile::DURATION_NANOS => self.duration_ns = field.signed()?,
+            profile::PERIOD_TYPE => self.period_type = ValueType::read(field.message()?)?,
+            profile::PERIOD => self.period = field.signed()?,
+            profile::COMMENT => field.numbers(|index| self.comments.push(index.cast_signed()))?,
+            profile::DEFAULT_SAMPLE_TYPE => self.default_sample_type = field.signed()?,
+            profile::DOC_URL => self.doc_url = field.signed()?,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn take_string(&mut self, field: &Field<'a>) -> Result<(), Error> {
+        let string = field.cursor("a string")?.rest();
+        if self.strings.is_empty() && !string.is_empty() {
+            return Err(malformed(field.offset, "expected the empty string as the first, found another"));
+        }
+        self.strings.push(string);
+        Ok(())
+    }
+
+    fn take_mapping(&mut self, field: &Field<'a>) -> Result<(), Error> {
+        let (mut id, mut row) = (0, Mapping::default());
+        let mut fields = field.message()?;
+        while let Some(field) = fields.next_field()? {
+            match field.number {
+                mapping::ID => id = field.number()?,
+                mapping::MEMORY_START => row.start = field.number()?,
+                mapping::MEMORY_LIMIT => row.limit = field.number()?,
+                mapping::FILENAME => row.file = field.signed()?,
+                _ => {}
+            }
+        }
+        insert(&mut self.mappings, "mapping", id, row, field.offset)
+    }
+
+    fn take_location(&mut self, field: &Field<'a>) -> Result<(), Error> {
+        let message = field.message()?;
+        let mut row = Location { mapping: 0, address: 0, offset: field.offset, fields: message };
+        let (mut id, mut fields) = (0, message);
+        while let Some(field) = fields.next_field()? {
+            match field.number {
+                location::ID => id = field.number()?,
+                location::MAPPING_ID => row.mapping = field.number()?,
+                location::ADDRESS => row.address = field.number()?,
+                location::LINE => drop(Line::read(field.message()?)?),
+                _ => {}
+            }
+        }
+        insert(&mut self.locations, "location", id, row, field.offset)
+    }
+
+    fn take_function(&mut self, field: &Field<'a>) -> Result<(), Error> {
+        let (mut id, mut row) = (0, Function::default());
+        let mut fields = field.message()?;
+        while let Some(field) = fields.next_field()? {
+            match field.number {
+                function::ID => id = field.number()?,
+                function::NAME => row.name = field.signed()?,
+                function::SYSTEM_NAME => row.system_name = field.signed()?,
+                function::FILENAME => row.file = Some(field.signed()?),
+                _ => {}
+            }
+        }
+        insert(&mut self.functions, "function", id, row, field.offset)
+    }
+
+    /// A string.
+    ///
+    /// # Errors
+    /// When there is none at `index`; `offset` is where the index stands.
+    pub(super) fn string(&self, index: i64, offset: u64) -> Result<&'a [u8], Error> {
+        // Index 0 is the empty string by definition, also in a document that has no strings.
+        if index == 0 {
+            return Ok(b"");
+        }
+        usize::try_from(index).ok().and_then(|index| self.strings.get(index)).copied().ok_or_else(|| {
+            let count = self.strings.len();
+            malformed(offset, format!("expected a string index below {count}, found {index}"))
+        })
+    }
+
+    /// The size of the document in bytes.
+    pub(super) const fn len(&self) -> u64 {
+        self.bytes.len() as u64
+    }
+
+    /// The samples, in the order of the file.
+    pub(super) const fn samples(&self) -> Samples<'a> {
+        Samples { fields: Fields::of_document(self.bytes) }
+    }
+}
+
+fn insert<T>(rows: &mut HashMap<u64, T>, what: &str, id: u64, row: T, offset: u64) -> Result<(), Error> {
+    if id == 0 {
+        return Err(malformed(offset, format!("expected a {what} id above 0, found 0")));
+    }
+    match rows.entry(id) {
+        Entry::Vacant(entry) => {
+            entry.insert(row);
+            Ok(())
+        }
+        Entry::Occupied(_) => Err(malformed(offset, format!("expected a new {what} id, found {id} again"))),
+    }
+}
+
+impl ValueType {
+    fn read(mut fields: Fields<'_>) -> Result<Self, Error> {
+        let mut row = Self::default();
+        while let Some(field) = fields.next_field()? {
+            match field.number {
+                value_type::TYPE => row.kind = field.signed()?,
+                value_type::UNIT => row.unit = field.signed()?,
+                _ => {}
+            }
+        }
+        Ok(row)
+    }
+}
+
+impl Line {
+    fn read(mut fields: Fields<'_>) -> Result<Self, Error> {
+        let mut row = Self::default();
+        while let Some(field) = fields.next_field()? {
+            match field.number {
+                line::FUNCTION_ID => row.function = field.number()?,
+                line::LINE => row.line = Some(field.signed()?),
+                line::COLUMN => row.column = field.signed()?,
+                _ => {}
+            }
+        }
+        Ok(row)
+    }
+}
+
+impl Label {
+    fn read(mut fields: Fields<'_>) -> Result<Self, Error> {
+        let mut row = Self::default();
+        while let Some(field) = fields.next_field()? {
+            match field.number {
+                label::KEY => row.key = field.signed()?,
+                label::STR => row.text = Some(field.signed()?),
+                label::NUM => row.number = Some(field.signed()?),
+                label::NUM_UNIT => row.unit = field.signed()?,
+                _ => {}
+            }
+        }
+        Ok(row)
+    }
+}
+
+impl<'a> Location<'a> {
+    /// The lines, innermost first. They were read once before: a bad one is an error of the document.
+    pub(super) fn lines(&self) -> impl Iterator<Item = Line> + use<'a> {
+        let mut fields = self.fields;
+        std::iter::from_fn(move || fields.next_field().ok().flatten())
+            .filter(|field| field.number == location::LINE)
+            .filter_map(|field| field.message().and_then(Line::read).ok())
+    }
+}
+
+/// Reads the samples of a document.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Samples<'a> {
+    fields: Fields<'a>,
+}
+
+impl Samples<'_> {
+    /// Reads the next sample into `into`; false at the end. After an error the one behind it can be read.
+    ///
+    /// # Errors
+    /// When the sample is malformed.
+    pub(super) fn next_sample(&mut self, into: &mut Sample) -> Result<bool, Error> {
+        while let Some(field) = self.fields.next_field()? {
+            // A sample that is not a message was found when the document was read.
+            if field.number == profile::SAMPLE
+                && let Ok(message) = field.message()
+            {
+                into.read(field.offset, message)?;
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+impl Sample {
+    fn read(&mut self, offset: u64, mut fields: Fields<'_>) -> Result<(), Error> {
+        self.offset = offset;
+        self.locations.clear();
+        self.values.clear();
+        self.labels.clear();
+        while let Some(field) = fields.next_field()? {
+            match field.number {
+                sample::LOCATION_ID => field.numbers(|id| self.locations.push(id))?,
+                sample::VALUE => field.numbers(|value| self.values.push(value.cast_signed()))?,
+                sample::LABEL => self.labels.push(Label::read(field.message()?)?),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cold]
+pub(super) fn malformed(offset: u64, message: impl Into<String>) -> Error {
+    Error::malformed(NAME, Position::Byte(offset), message)
+}

@@ -1,0 +1,183 @@
+//! Samples added up: one row for each stack with all that is said of its samples.
+//!
+//! Constraints: the common case is a long run of samples that differ in their stack only, so a row is found
+//! by comparing the properties with the last ones and looking into a column of the stacks; the hash index is
+//! asked only when that misses. Rows keep the order of first appearance, so the output is deterministic.
+
+use std::hash::BuildHasher as _;
+
+use borehole_model::{LabelsId, StackId, Status};
+use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
+
+/// What is said of samples beside their stack.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Scope {
+    pub(super) process: Option<i64>,
+    pub(super) thread: Option<u64>,
+    pub(super) interpreter: Option<u64>,
+    pub(super) status: Option<Status>,
+    pub(super) labels: Option<LabelsId>,
+}
+
+/// The sums of one stack in one scope.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Row {
+    pub(super) stack: Option<StackId>,
+    pub(super) scope: usize,
+    pub(super) count: i64,
+    pub(super) wall_ns: i64,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Rows {
+    rows: Vec<Row>,
+    /// The samples' own values, `width` for each row.
+    values: Vec<i64>,
+    width: usize,
+    scopes: Vec<Scope>,
+    scope_index: HashMap<Scope, usize>,
+    current: usize,
+    /// By stack: the row that was used last, plus one; 0 where there is none. The empty stack is at 0.
+    latest: Vec<u32>,
+    index: HashTable<u32>,
+    hasher: DefaultHashBuilder,
+}
+
+impl Rows {
+    /// The number of the row of `stack` in `scope`; `None` when there are too many rows.
+    #[inline]
+    pub(super) fn row(&mut self, stack: Option<StackId>, scope: &Scope) -> Option<usize> {
+        if self.scopes.get(self.current) != Some(scope) {
+            self.enter(scope);
+        }
+        let slot = stack.map_or(0, |stack| stack.index() + 1);
+        if let Some(&latest) = self.latest.get(slot)
+            && let Some(row) = (latest as usize).checked_sub(1)
+            && self.rows[row].scope == self.current
+        {
+            return Some(row);
+        }
+        self.find_or_add(stack, slot)
+    }
+
+    #[inline]
+    pub(super) fn add(&mut self, row: usize, count: i64, wall_ns: i64) {
+        let row = &mut self.rows[row];
+        row.count = row.count.saturating_add(count);
+        row.wall_ns = row.wall_ns.saturating_add(wall_ns);
+    }
+
+    pub(super) fn add_value(&mut self, row: usize, column: usize, value: i64) {
+        let sum = &mut self.values[row * self.width + column];
+        *sum = sum.saturating_add(value);
+    }
+
+    /// Makes room for `width` values in each row.
+    pub(super) fn widen(&mut self, width: usize) {
+        if width <= self.width {
+            return;
+        }
+        let mut values = vec![0; self.rows.len() * width];
+        if self.width > 0 {
+            for (old, new) in self.values.chunks(self.width).zip(values.chunks_mut(width)) {
+                new[..old.len()].copy_from_slice(old);
+            }
+        }
+        self.values = values;
+        self.width = width;
+    }
+
+    pub(super) fn scopes(&self) -> &[Scope] {
+        &self.scopes
+    }
+
+    /// The rows with their values, in the order of first appearance.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&Row, &[i64])> {
+        let values = |row: usize| &self.values[row * self.width..(row + 1) * self.width];
+        self.rows.iter().enumerate().map(move |(index, row)| (row, values(index)))
+    }
+
+    #[cold]
+    fn enter(&mut self, scope: &Scope) {
+        let Self { scopes, scope_index, .. } = self;
+        self.current = *scope_index.entry(*scope).or_insert_with(|| {
+            scopes.push(*scope);
+            scopes.len() - 1
+        });
+    }
+
+    #[cold]
+    fn find_or_add(&mut self, stack: Option<StackId>, slot: usize) -> Option<usize> {
+        let key = (stack, self.current);
+        let hash = self.hasher.hash_one(key);
+        let Self { rows, index, hasher, .. } = self;
+        let key_of = |row: u32| (rows[row as usize].stack, rows[row as usize].scope);
+        let row = match index.find(hash, |&row| key_of(row) == key) {
+            Some(&row) => row,
+            None => {
+                let row = u32::try_from(rows.len()).ok().filter(|&row| row < u32::MAX)?;
+                index.insert_unique(hash, row, |&row| hasher.hash_one(key_of(row)));
+                rows.push(Row { stack, scope: key.1, count: 0, wall_ns: 0 });
+                self.values.resize(self.rows.len() * self.width, 0);
+                row
+            }
+        };
+        if self.latest.len() <= slot {
+            self.latest.resize(slot + 1, 0);
+        }
+        self.latest[slot] = row + 1;
+        Some(row as usize)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use borehole_model::{Frame, Tables};
+
+    fn stacks(count: usize) -> Vec<StackId> {
+        let mut tables = Tables::default();
+        let names = (0..count).map(|index| tables.intern_string(index.to_string().as_bytes()).unwrap());
+        let names: Vec<_> = names.collect();
+        let frames = names.into_iter().map(|name| tables.intern_frame(&Frame::named(name)).unwrap());
+        let frames: Vec<_> = frames.collect();
+        frames.into_iter().map(|frame| tables.intern_stack(None, frame).unwrap()).collect()
+    }
+
+    #[test]
+    fn rows_are_told_apart_by_stack_and_scope_in_whatever_order_they_come() {
+        let stacks = stacks(3);
+        let scopes = [1, 2].map(|process| Scope { process: Some(process), ..Scope::default() });
+        let mut rows = Rows::default();
+        for round in 0..4 {
+            for scope in &scopes {
+                for stack in stacks.iter().copied().map(Some).chain([None]) {
+                    let row = rows.row(stack, scope).unwrap();
+                    rows.add(row, round, 10);
+                }
+            }
+        }
+        let sums: Vec<_> =
+            rows.iter().map(|(row, _)| (row.scope, row.stack, row.count, row.wall_ns)).collect();
+        assert_eq!(sums.len(), 8);
+        assert!(sums.iter().all(|&(_, _, count, wall)| (count, wall) == (6, 40)));
+        assert_eq!(sums[3], (0, None, 6, 40));
+        assert_eq!(sums[4], (1, Some(stacks[0]), 6, 40));
+    }
+
+    #[test]
+    fn widening_keeps_the_values_of_every_row() {
+        let stacks = stacks(2);
+        let mut rows = Rows::default();
+        rows.widen(1);
+        for (value, &stack) in (5..).zip(&stacks) {
+            let row = rows.row(Some(stack), &Scope::default()).unwrap();
+            rows.add_value(row, 0, value);
+        }
+        rows.widen(3);
+        let row = rows.row(Some(stacks[1]), &Scope::default()).unwrap();
+        rows.add_value(row, 2, 9);
+        let values: Vec<_> = rows.iter().map(|(_, values)| values.to_vec()).collect();
+        assert_eq!(values, [[5, 0, 0], [6, 0, 9]]);
+    }
+}

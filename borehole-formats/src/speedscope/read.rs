@@ -1,0 +1,402 @@
+//! The document as its JSON says, read as it streams.
+//!
+//! Stacks are shared as they are read: a sample is the number of a node in a tree of frames. Memory is
+//! proportional to the document, and to much less of it where stacks repeat.
+
+use std::fmt;
+
+use hashbrown::HashMap;
+use serde::Deserialize;
+use serde::de::{DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+
+use super::layout::{Unit, Weights};
+
+/// A frame.
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct Frame {
+    pub(super) name: String,
+    pub(super) file: Option<String>,
+    pub(super) line: Option<Number>,
+    pub(super) col: Option<Number>,
+}
+
+/// A number, whole if it is written so: times since 1970 in nanoseconds do not fit a float.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Number {
+    Whole(i64),
+    Float(f64),
+}
+
+/// What our own exporter adds to a profile.
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct OwnFacts {
+    pub(super) weights: Weights,
+    pub(super) process: Option<i64>,
+    pub(super) thread: Option<u64>,
+    pub(super) period_ns: Option<u64>,
+    pub(super) start_unix_ns: Option<i64>,
+    pub(super) value_type: Option<(String, String)>,
+    pub(super) counts: Option<Vec<u64>>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Kind {
+    #[default]
+    Sampled,
+    Evented,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+enum EventKind {
+    O,
+    C,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+struct Event {
+    #[serde(rename = "type")]
+    kind: EventKind,
+    frame: u32,
+    at: Number,
+}
+
+/// A profile. Events are already turned into entries: one for each stretch between two of them.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Profile {
+    pub(super) kind: Kind,
+    pub(super) name: String,
+    pub(super) unit: Unit,
+    pub(super) start: Option<Number>,
+    pub(super) end: Option<Number>,
+    /// Where the events begin and end.
+    pub(super) first_event: Option<Number>,
+    pub(super) last_event: Option<Number>,
+    /// The node of each entry.
+    pub(super) samples: Vec<u32>,
+    pub(super) weights: Vec<Number>,
+    pub(super) own: Option<OwnFacts>,
+}
+
+/// What has been read of a document. It can be used after an error: it ends where the error is.
+#[derive(Debug, Default)]
+pub(super) struct Document {
+    pub(super) frames: Option<Vec<Frame>>,
+    pub(super) profiles: Vec<Profile>,
+    pub(super) nodes: Nodes,
+}
+
+/// A tree of frame numbers. Node 0 is the empty stack; a parent comes before its children.
+#[derive(Debug, Default)]
+pub(super) struct Nodes {
+    /// Parent and frame of each node but the first.
+    rows: Vec<(u32, u32)>,
+    index: HashMap<(u32, u32), u32>,
+}
+
+impl Nodes {
+    /// Parent and frame of each node, node 1 first.
+    pub(super) fn rows(&self) -> &[(u32, u32)] {
+        &self.rows
+    }
+
+    fn child<E: Error>(&mut self, parent: u32, frame: u32) -> Result<u32, E> {
+        if let Some(&node) = self.index.get(&(parent, frame)) {
+            return Ok(node);
+        }
+        self.rows.push((parent, frame));
+        let node = u32::try_from(self.rows.len())
+            .map_err(|_| E::custom(format_args!("too many stacks: expected at most {}", u32::MAX)))?;
+        self.index.insert((parent, frame), node);
+        Ok(node)
+    }
+}
+
+impl<'de> Deserialize<'de> for Number {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct NumberVisitor;
+        impl Visitor<'_> for NumberVisitor {
+            type Value = Number;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a number")
+            }
+
+            fn visit_i64<E>(self, value: i64) -> Result<Number, E> {
+                Ok(Number::Whole(value))
+            }
+
+            fn visit_u64<E>(self, value: u64) -> Result<Number, E> {
+                // Only sums get that large, and those are not computed with.
+                #[expect(clippy::cast_precision_loss, reason = "the nearest float will do")]
+                Ok(i64::try_from(value).map_or(Number::Float(value as f64), Number::Whole))
+            }
+
+            fn visit_f64<E>(self, value: f64) -> Result<Number, E> {
+                Ok(Number::Float(value))
+            }
+        }
+        deserializer.deserialize_any(NumberVisitor)
+    }
+}
+
+impl Number {
+    #[expect(clippy::cast_precision_loss, reason = "a float is what the caller asks for")]
+    pub(super) const fn float(self) -> f64 {
+        match self {
+            Self::Whole(value) => value as f64,
+            Self::Float(value) => value,
+        }
+    }
+
+    /// The number times `factor`, rounded.
+    #[expect(clippy::cast_possible_truncation, reason = "a float that is too large saturates")]
+    pub(super) fn scaled(self, factor: i64) -> i64 {
+        match self {
+            Self::Whole(value) => value.saturating_mul(factor),
+            Self::Float(_) => (self.float() * Self::Whole(factor).float()).round() as i64,
+        }
+    }
+
+    /// `self` − `earlier`.
+    pub(super) fn since(self, earlier: Self) -> Self {
+        match (self, earlier) {
+            (Self::Whole(later), Self::Whole(earlier)) => Self::Whole(later.saturating_sub(earlier)),
+            _ => Self::Float(self.float() - earlier.float()),
+        }
+    }
+}
+
+/// Reads a document into what has been read so far.
+pub(super) struct DocumentSeed<'a>(pub(super) &'a mut Document);
+
+impl<'de> DeserializeSeed<'de> for DocumentSeed<'_> {
+    type Value = ();
+
+    fn deserialize<D: serde::Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for DocumentSeed<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a speedscope document")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        #[derive(Deserialize)]
+        struct Shared {
+            frames: Vec<Frame>,
+        }
+        let Self(document) = self;
+        let mut has_profiles = false;
+        while let Some(key) = map.next_key::<String>()? {
+            match &*key {
+                "shared" => document.frames = Some(map.next_value::<Shared>()?.frames),
+                "profiles" => {
+                    has_profiles = true;
+                    map.next_value_seed(Each(Profiles(document)))?;
+                }
+                _ => drop(map.next_value::<IgnoredAny>()?),
+            }
+        }
+        if has_profiles { Ok(()) } else { Err(A::Error::missing_field("profiles")) }
+    }
+}
+
+/// What is done with the elements of an array, one by one.
+trait Elements {
+    /// Reads the next element; false at the end.
+    fn element<'de, A: SeqAccess<'de>>(&mut self, array: &mut A) -> Result<bool, A::Error>;
+}
+
+/// An array that is not kept as one.
+struct Each<T>(T);
+
+impl<'de, T: Elements> DeserializeSeed<'de> for Each<T> {
+    type Value = T;
+
+    fn deserialize<D: serde::Deserializer<'de>>(self, deserializer: D) -> Result<T, D::Error> {
+        deserializer.deserialize_seq(self)
+    }
+}
+
+impl<'de, T: Elements> Visitor<'de> for Each<T> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an array")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut array: A) -> Result<T, A::Error> {
+        while self.0.element(&mut array)? {}
+        Ok(self.0)
+    }
+}
+
+struct Profiles<'a>(&'a mut Document);
+
+impl Elements for Profiles<'_> {
+    fn element<'de, A: SeqAccess<'de>>(&mut self, array: &mut A) -> Result<bool, A::Error> {
+        Ok(array.next_element_seed(ProfileSeed(self.0))?.is_some())
+    }
+}
+
+struct ProfileSeed<'a>(&'a mut Document);
+
+impl<'de> DeserializeSeed<'de> for ProfileSeed<'_> {
+    type Value = ();
+
+    fn deserialize<D: serde::Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for ProfileSeed<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a profile")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        let Document { frames, profiles, nodes } = self.0;
+        let frame_count = frames.as_ref().map(Vec::len);
+        // In its place from the start: what is read before an error stays.
+        profiles.push(Profile::default());
+        let profile = profiles.last_mut().expect("one was just pushed");
+        let mut tree = Tree { nodes, frame_count };
+        while let Some(key) = map.next_key::<String>()? {
+            match &*key {
+                "type" => profile.kind = map.next_value()?,
+                "name" => profile.name = map.next_value()?,
+                "unit" => profile.unit = map.next_value()?,
+                "startValue" => profile.start = Some(map.next_value()?),
+                "endValue" => profile.end = Some(map.next_value()?),
+                "borehole" => profile.own = Some(map.next_value()?),
+                "weights" => {
+                    map.next_value_seed(Each(Numbers(&mut profile.weights)))?;
+                }
+                "samples" => {
+                    let samples = Samples { tree: &mut tree, into: &mut profile.samples };
+                    map.next_value_seed(Each(samples))?;
+                }
+                "events" => drop(map.next_value_seed(Each(Events::new(&mut tree, profile)))?),
+                _ => drop(map.next_value::<IgnoredAny>()?),
+            }
+        }
+        Ok(())
+    }
+}
+
+struct Numbers<'a>(&'a mut Vec<Number>);
+
+impl Elements for Numbers<'_> {
+    fn element<'de, A: SeqAccess<'de>>(&mut self, array: &mut A) -> Result<bool, A::Error> {
+        let number: Option<Number> = array.next_element()?;
+        self.0.extend(number);
+        Ok(number.is_some())
+    }
+}
+
+/// The nodes, and how many frames there are if that is known already.
+struct Tree<'a> {
+    nodes: &'a mut Nodes,
+    frame_count: Option<usize>,
+}
+
+impl Tree<'_> {
+    fn child<E: Error>(&mut self, parent: u32, frame: u32) -> Result<u32, E> {
+        match self.frame_count {
+            Some(count) if frame as usize >= count => Err(no_frame(frame, count)),
+            _ => self.nodes.child(parent, frame),
+        }
+    }
+}
+
+fn no_frame<E: Error>(frame: u32, count: usize) -> E {
+    E::custom(format_args!("expected a frame below {count}, found {frame}"))
+}
+
+struct Samples<'a, 't> {
+    tree: &'a mut Tree<'t>,
+    into: &'a mut Vec<u32>,
+}
+
+impl Elements for Samples<'_, '_> {
+    fn element<'de, A: SeqAccess<'de>>(&mut self, array: &mut A) -> Result<bool, A::Error> {
+        let stack = array.next_element_seed(Each(StackElements { tree: &mut *self.tree, node: 0 }))?;
+        self.into.extend(stack.as_ref().map(|stack| stack.node));
+        Ok(stack.is_some())
+    }
+}
+
+/// The frames of a sample, root first.
+struct StackElements<'a, 't> {
+    tree: &'a mut Tree<'t>,
+    node: u32,
+}
+
+impl Elements for StackElements<'_, '_> {
+    fn element<'de, A: SeqAccess<'de>>(&mut self, array: &mut A) -> Result<bool, A::Error> {
+        let Some(frame) = array.next_element()? else { return Ok(false) };
+        self.node = self.tree.child(self.node, frame)?;
+        Ok(true)
+    }
+}
+
+/// Opening and closing events, replayed into stretches of one stack each.
+struct Events<'a, 't> {
+    tree: &'a mut Tree<'t>,
+    profile: &'a mut Profile,
+    /// The frames that are open, root first, each with the node below it.
+    open: Vec<(u32, u32)>,
+    node: u32,
+}
+
+impl<'a, 't> Events<'a, 't> {
+    const fn new(tree: &'a mut Tree<'t>, profile: &'a mut Profile) -> Self {
+        Self { tree, profile, open: Vec::new(), node: 0 }
+    }
+
+    fn take<E: Error>(&mut self, event: Event) -> Result<(), E> {
+        let last = self.profile.last_event.unwrap_or(event.at);
+        let passed = event.at.since(last);
+        if passed.float() < 0.0 {
+            let (last, at) = (last.float(), event.at.float());
+            return Err(E::custom(format_args!("expected an event not before {last}, found one at {at}")));
+        }
+        if passed.float() > 0.0 {
+            self.profile.samples.push(self.node);
+            self.profile.weights.push(passed);
+        }
+        self.profile.first_event.get_or_insert(event.at);
+        self.profile.last_event = Some(event.at);
+        match (event.kind, self.open.last()) {
+            (EventKind::O, _) => {
+                self.open.push((event.frame, self.node));
+                self.node = self.tree.child(self.node, event.frame)?;
+            }
+            (EventKind::C, Some(&(frame, below))) if frame == event.frame => {
+                self.open.pop();
+                self.node = below;
+            }
+            (EventKind::C, open) => {
+                let open = open.map_or_else(|| "none".to_owned(), |(frame, _)| format!("frame {frame}"));
+                let found = event.frame;
+                return Err(E::custom(format_args!("expected {open} to close, found frame {found}")));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Elements for Events<'_, '_> {
+    fn element<'de, A: SeqAccess<'de>>(&mut self, array: &mut A) -> Result<bool, A::Error> {
+        let Some(event) = array.next_element()? else { return Ok(false) };
+        self.take(event)?;
+        Ok(true)
+    }
+}

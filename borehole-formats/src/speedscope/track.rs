@@ -1,0 +1,159 @@
+//! One profile of a document while its samples come in.
+
+use std::io::{self, Read, Seek, Write};
+
+use super::layout::{Unit, Weights};
+use super::spool::{Chain, Entry, Spool};
+
+/// What tells profiles apart. All samples of one are weighed alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Key {
+    pub(super) process: Option<i64>,
+    pub(super) thread: Option<u64>,
+    pub(super) weights: Weights,
+    /// Which value, for [`Weights::Values`].
+    pub(super) value: usize,
+}
+
+/// A sample as a track takes it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Taken {
+    /// 0 is the empty stack, otherwise its id.
+    pub(super) stack: u32,
+    pub(super) count: u64,
+    /// Unused by [`Weights::Times`].
+    pub(super) weight: u64,
+    pub(super) time_ns: i64,
+    pub(super) period_ns: Option<u64>,
+}
+
+#[derive(Debug)]
+pub(super) struct Track {
+    pub(super) key: Key,
+    pub(super) unit: Unit,
+    pub(super) start_ns: i64,
+    pub(super) start_unix_ns: Option<i64>,
+    /// The period of all samples; `None` also where they differ.
+    pub(super) period_ns: Option<u64>,
+    pub(super) total: u128,
+    pub(super) samples: u64,
+    /// Whether counts can be told from weights and period.
+    pub(super) counts_follow: bool,
+    /// Samples that are older than the one before them.
+    pub(super) disordered: u64,
+    pub(super) chain: Chain,
+    pending: Option<Pending>,
+}
+
+/// The run of equal stacks that is not complete yet.
+#[derive(Clone, Copy, Debug)]
+struct Pending {
+    entry: Entry,
+    /// Of the last sample of the run.
+    time_ns: i64,
+    /// What the last sample lasts if none follows.
+    tail_ns: u64,
+}
+
+impl Track {
+    pub(super) fn new(key: Key, unit: Unit, first: &Taken, start_unix_ns: Option<i64>) -> Self {
+        let start_ns = if key.weights == Weights::Times { first.time_ns } else { 0 };
+        Self {
+            key,
+            unit,
+            start_ns,
+            start_unix_ns,
+            period_ns: first.period_ns,
+            total: 0,
+            samples: 0,
+            counts_follow: true,
+            disordered: 0,
+            chain: Chain::default(),
+            pending: None,
+        }
+    }
+
+    #[inline]
+    pub(super) fn take<S: Read + Write + Seek, F: FnMut() -> io::Result<S>>(
+        &mut self,
+        sample: &Taken,
+        spool: &mut Spool<S, F>,
+    ) -> io::Result<()> {
+        self.samples = self.samples.saturating_add(sample.count);
+        if self.period_ns != sample.period_ns {
+            self.period_ns = None;
+            self.counts_follow &= self.key.weights != Weights::Periods;
+        }
+        if self.key.weights == Weights::Times {
+            self.pass_time(sample);
+        }
+        match &mut self.pending {
+            Some(pending) if pending.entry.stack == sample.stack => {
+                pending.entry.count = pending.entry.count.saturating_add(sample.count);
+                pending.entry.weight = pending.entry.weight.saturating_add(sample.weight);
+                pending.time_ns = sample.time_ns;
+                pending.tail_ns = sample.period_ns.unwrap_or(pending.tail_ns);
+                Ok(())
+            }
+            _ => self.begin_run(sample, spool),
+        }
+    }
+
+    /// Lets the sample before this one last until now.
+    fn pass_time(&mut self, sample: &Taken) {
+        let Some(pending) = &mut self.pending else { return };
+        match u64::try_from(i128::from(sample.time_ns) - i128::from(pending.time_ns)) {
+            Ok(gap) => {
+                pending.entry.weight = pending.entry.weight.saturating_add(gap);
+                pending.tail_ns = sample.period_ns.unwrap_or(gap);
+            }
+            Err(_) => self.disordered += 1,
+        }
+    }
+
+    fn begin_run<S: Read + Write + Seek, F: FnMut() -> io::Result<S>>(
+        &mut self,
+        sample: &Taken,
+        spool: &mut Spool<S, F>,
+    ) -> io::Result<()> {
+        let Taken { stack, count, time_ns, period_ns, .. } = *sample;
+        let weight = if self.key.weights == Weights::Times { 0 } else { sample.weight };
+        let before = self.pending.replace(Pending {
+            entry: Entry { stack, count, weight },
+            time_ns,
+            // A lone sample of unknown period still has to be seen.
+            tail_ns: period_ns.or(self.pending.map(|pending| pending.tail_ns)).unwrap_or(1),
+        });
+        before.map_or(Ok(()), |before| self.push(&before.entry, spool))
+    }
+
+    fn push<S: Read + Write + Seek, F: FnMut() -> io::Result<S>>(
+        &mut self,
+        entry: &Entry,
+        spool: &mut Spool<S, F>,
+    ) -> io::Result<()> {
+        // Other readers of JSON have signed numbers.
+        let entry = &Entry { weight: entry.weight.min(i64::MAX.unsigned_abs()), ..*entry };
+        self.total += u128::from(entry.weight);
+        self.counts_follow &= match self.key.weights {
+            Weights::Counts => true,
+            Weights::Periods => self.period_ns.is_some_and(|period| {
+                u128::from(entry.count) * u128::from(period) == u128::from(entry.weight)
+            }),
+            Weights::Times | Weights::Values => entry.count == 1,
+        };
+        spool.push(&mut self.chain, entry)
+    }
+
+    /// Ends the last run: at the end, or where an input ends and the next one may have another clock.
+    pub(super) fn close<S: Read + Write + Seek, F: FnMut() -> io::Result<S>>(
+        &mut self,
+        spool: &mut Spool<S, F>,
+    ) -> io::Result<()> {
+        let Some(mut pending) = self.pending.take() else { return Ok(()) };
+        if self.key.weights == Weights::Times {
+            pending.entry.weight = pending.entry.weight.saturating_add(pending.tail_ns);
+        }
+        self.push(&pending.entry, spool)
+    }
+}

@@ -1,0 +1,500 @@
+//! `pprof` against files of other writers, against `go tool pprof`, and against itself.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use std::io::Read as _;
+
+use borehole_formats::pprof::{Compression, Exporter, import};
+use borehole_formats::{Error, Export as _, Limits, OnDamage, ReadError, ReadOptions};
+use borehole_model::{Count, Recovery, Tables};
+use proptest::prelude::*;
+
+use crate::peer::{output, peer, scratch};
+use crate::play::{Collect, PlainFrame, PlainLabel, PlainSample, PlainSegment, any_samples, named, play};
+
+const CONVERTED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../corpus/rbt/expected/conv");
+const OWN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../corpus/pprof");
+
+fn read_with(bytes: &[u8], options: &ReadOptions) -> Result<(Collect, Recovery), Error> {
+    let (mut tables, mut collect) = (Tables::default(), Collect::default());
+    match import(bytes, options, &mut tables, &mut collect) {
+        Ok(recovery) => Ok((collect, recovery)),
+        Err(ReadError::Input(error)) => Err(error),
+        Err(ReadError::Sink(error)) => panic!("{error}"),
+    }
+}
+
+fn read(bytes: &[u8]) -> Collect {
+    read_with(bytes, &ReadOptions::default()).unwrap().0
+}
+
+fn write(segments: &[PlainSegment]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    play(segments, &mut Exporter::new(&mut bytes, Compression::None));
+    bytes
+}
+
+fn gunzip(bytes: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    flate2::read::MultiGzDecoder::new(bytes).read_to_end(&mut out).unwrap();
+    out
+}
+
+fn sample(names_leaf_first: &[&str], count: u64) -> PlainSample {
+    let frames_leaf_first = names_leaf_first.iter().map(|name| named(name)).collect();
+    PlainSample { frames_leaf_first, count, ..PlainSample::default() }
+}
+
+fn segment(period_ns: Option<u64>, samples: Vec<PlainSample>) -> PlainSegment {
+    PlainSegment { period_ns, samples, ..PlainSegment::default() }
+}
+
+/// Counts by everything else, in the order of first appearance.
+fn totals(samples: &[PlainSample]) -> Vec<PlainSample> {
+    let mut totals: Vec<PlainSample> = Vec::new();
+    for sample in samples {
+        let same =
+            |total: &&mut PlainSample| PlainSample { count: sample.count, ..(**total).clone() } == *sample;
+        match totals.iter_mut().find(same) {
+            Some(total) => total.count = total.count.saturating_add(sample.count),
+            None => totals.push(sample.clone()),
+        }
+    }
+    totals
+}
+
+#[test]
+fn every_file_of_reli_holds_as_many_samples_as_reli_read() {
+    let manifest = std::fs::read(format!("{CONVERTED}/../../MANIFEST.json")).unwrap();
+    let manifest: serde_json::Value = serde_json::from_slice(&manifest).unwrap();
+    let mut files = 0;
+    for entry in manifest["files"].as_array().unwrap() {
+        let Some(file) = entry["converters"]["pprof-raw"]["file"].as_str() else { continue };
+        let bytes = std::fs::read(format!("{CONVERTED}/../../{file}")).unwrap();
+        let collect = read(&bytes);
+        // Where its reader of rbt gave up, reli's converters went on to read the file as text.
+        let expected = match &entry["strict"]["error"] {
+            serde_json::Value::Null => entry["strict"]["samples"].as_u64().unwrap(),
+            _ => folded_count(&file.replace(".pprof", ".folded")),
+        };
+        assert_eq!(collect.count(), expected, "{file}");
+        assert_eq!(collect.segments[0].value_types, [], "{file}");
+        let period_us = entry["strict"]["period_us"].as_u64().filter(|&period| period > 0).unwrap_or(10_000);
+        assert_eq!(collect.segments[0].period_ns, Some(period_us * 1000), "{file}");
+        files += 1;
+    }
+    assert!(files > 60, "{files} files");
+}
+
+/// The samples of the folded file that reli made of the same input.
+fn folded_count(file: &str) -> u64 {
+    let lines = std::fs::read(format!("{CONVERTED}/../../{file}")).unwrap();
+    let counts =
+        lines.split(|&byte| byte == b'\n').filter_map(|line| line.rsplit(|&byte| byte == b' ').next());
+    counts.filter_map(|count| std::str::from_utf8(count).ok()?.parse::<u64>().ok()).sum()
+}
+
+#[test]
+fn a_file_of_reli_holds_the_frames_that_its_writer_put_in() {
+    let collect = read(&std::fs::read(format!("{CONVERTED}/native.rbt.pprof")).unwrap());
+    let frames = &collect.segments[0].samples[0].frames_leaf_first;
+    let places: Vec<_> =
+        frames.iter().map(|frame| (&*frame.function, frame.file.as_deref(), frame.line)).collect();
+    assert_eq!(
+        places,
+        [
+            ("__poll", Some("libc.so.6"), Some(0)),
+            ("php_poll", Some("libphp.so"), Some(0)),
+            ("zend_execute", Some("libphp.so"), Some(0)),
+            ("Foo\\bar", Some("/f.php"), Some(3)),
+            ("main", Some("php"), Some(0)),
+            ("_start", Some(""), Some(0)),
+        ]
+    );
+    let unknown = read(&std::fs::read(format!("{CONVERTED}/lineno_negative.rbt.pprof")).unwrap());
+    let lines: Vec<_> = unknown.samples().map(|sample| sample.frames_leaf_first[0].line).collect();
+    assert_eq!(lines, [None, Some(-2), Some(i64::MIN), Some(0), Some(i64::MAX), Some(2_147_483_648)]);
+}
+
+#[test]
+fn mixed_periods_weigh_each_sample_by_its_own() {
+    let segments = [segment(Some(10), vec![sample(&["a"], 3)]), segment(Some(7), vec![sample(&["a"], 2)])];
+    let collect = read(&write(&segments));
+    let read = &collect.segments[0];
+    assert_eq!(read.value_types, [("wall".to_owned(), "nanoseconds".to_owned())]);
+    assert_eq!((read.samples[0].count, &*read.samples[0].values), (5, &[44][..]));
+    assert!(read.metadata.contains(&("sampling_periods_ns".to_owned(), "10,7".to_owned())));
+}
+
+#[test]
+fn without_a_period_no_time_is_claimed() {
+    let collect = read(&write(&[segment(None, vec![sample(&["a"], 3)])]));
+    assert_eq!(collect.segments[0].value_types, []);
+    assert_eq!(collect.segments[0].period_ns, None);
+    assert_eq!(collect.count(), 3);
+}
+
+#[test]
+fn values_of_the_samples_are_kept_and_no_wall_time_is_added_to_a_measured_time() {
+    let cpu = PlainSegment {
+        value_types: vec![("cpu".into(), "nanoseconds".into()), ("alloc".into(), "bytes".into())],
+        samples: vec![
+            PlainSample { values: vec![5, -7], ..sample(&["a"], 2) },
+            PlainSample { values: vec![6, 3], ..sample(&["a"], 1) },
+        ],
+        ..segment(Some(1000), vec![])
+    };
+    let collect = read(&write(std::slice::from_ref(&cpu)));
+    assert_eq!(collect.segments[0].value_types, cpu.value_types);
+    assert_eq!(collect.segments[0].samples, [PlainSample { values: vec![11, -4], ..sample(&["a"], 3) }]);
+}
+
+#[test]
+fn durations_are_spans_with_times_and_the_longest_timeline_without() {
+    let duration = |segments: &[PlainSegment]| {
+        let collect = read(&write(segments));
+        let mut pairs = collect.segments[0].metadata.clone().into_iter();
+        pairs.find(|(key, _)| key == "duration_ns").map(|(_, value)| value.parse::<u64>().unwrap())
+    };
+    let of = |process, count| PlainSample { process: Some(process), ..sample(&["a"], count) };
+    let untimed = segment(Some(10), vec![of(1, 3), of(2, 5), of(1, 1)]);
+    assert_eq!(duration(&[untimed]), Some(50));
+    let at = |time_ns| PlainSample { time_ns: Some(time_ns), ..sample(&["a"], 1) };
+    let timed = PlainSegment { has_times: true, ..segment(Some(10), vec![at(100), at(70), at(400)]) };
+    assert_eq!(duration(&[timed]), Some(340));
+    assert_eq!(duration(&[segment(None, vec![of(1, 3)])]), None);
+}
+
+#[test]
+fn losses_are_counted() {
+    let timed = PlainSample { time_ns: Some(4), ..sample(&["a"], 6) };
+    let mut bytes = Vec::new();
+    let mut exporter = Exporter::new(&mut bytes, Compression::Gzip);
+    play(&[segment(None, vec![timed])], &mut exporter);
+    assert_eq!(exporter.losses().to_string(), "timestamps dropped: 6");
+}
+
+#[test]
+fn gzip_holds_the_same_document_and_no_time() {
+    let segments = [segment(Some(10), vec![sample(&["a", "b"], 3)])];
+    let mut zipped = Vec::new();
+    play(&segments, &mut Exporter::new(&mut zipped, Compression::Gzip));
+    assert_eq!(zipped[..8], [0x1f, 0x8b, 8, 0, 0, 0, 0, 0]);
+    assert_eq!(gunzip(&zipped), write(&segments));
+}
+
+/// A document of two samples, put together by hand: tag and length before each message.
+fn small_document() -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for string in ["", "samples", "count", "f", "file"] {
+        bytes.extend([0x32, u8::try_from(string.len()).unwrap()]);
+        bytes.extend(string.bytes());
+    }
+    bytes.extend([0x0a, 4, 0x08, 1, 0x10, 2]); // sample type
+    bytes.extend([0x2a, 6, 0x08, 1, 0x10, 3, 0x20, 4]); // function 1
+    bytes.extend([0x22, 8, 0x08, 1, 0x22, 4, 0x08, 1, 0x10, 9]); // location 1
+    bytes.extend([0x12, 4, 0x08, 1, 0x10, 5]); // unpacked sample
+    bytes.extend([0x12, 7, 0x0a, 2, 1, 1, 0x12, 1, 6]); // packed sample
+    bytes
+}
+
+#[test]
+fn packed_and_unpacked_numbers_and_unknown_fields_are_read() {
+    let mut bytes = small_document();
+    bytes.extend([0xa2, 0x06, 2, 1, 2]); // field 100, bytes
+    bytes.extend([0xa9, 0x06, 0, 0, 0, 0, 0, 0, 0, 0]); // field 101, 64 bits
+    bytes.extend([0xb5, 0x06, 0, 0, 0, 0]); // field 102, 32 bits
+    let frame = PlainFrame { file: Some("file".into()), line: Some(9), ..named("f") };
+    let sample = |depth, count| PlainSample {
+        frames_leaf_first: vec![frame.clone(); depth],
+        count,
+        ..PlainSample::default()
+    };
+    assert_eq!(read(&bytes).segments[0].samples, [sample(1, 5), sample(2, 6)]);
+}
+
+#[test]
+fn bad_documents_are_told_by_kind_and_offset() {
+    let end = small_document().len() as u64;
+    let with = |tail: &[u8]| {
+        let bytes = [&small_document(), tail].concat();
+        let error = read_with(&bytes, &ReadOptions::default()).unwrap_err();
+        (error.offset().unwrap() - end, error.message().to_owned())
+    };
+    let cases: [(&[u8], u64, &str); 10] = [
+        (&[0x13], 0, "expected wire type 0, 1, 2 or 5, found 3"),
+        (&[0x00, 0x00], 0, "expected a field number, found 0"),
+        (&[0x10, 0x01], 0, "expected a message in field 2, found a number"),
+        (&[0x12, 2, 0x0d, 0], 3, "expected 3 more bytes in the message"),
+        (&[0x12, 4, 0x08, 7, 0x10, 1], 0, "expected the id of a location, found 7"),
+        (&[0x12, 2, 0x08, 1], 0, "expected 1 values in a sample, found 0"),
+        (&[0x22, 2, 0x08, 1], 0, "expected a new location id, found 1 again"),
+        (&[0x22, 0], 0, "expected a location id above 0, found 0"),
+        (
+            &[0x48, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f],
+            1,
+            "expected a varint of at most 64 bits, found more",
+        ),
+        (&[0x12, 9, 0x08], 2, "truncated: 8 bytes missing"),
+    ];
+    for (tail, offset, message) in cases {
+        let found = with(tail);
+        assert_eq!(found, (offset, message.to_owned()), "{tail:x?}");
+    }
+}
+
+#[test]
+fn a_document_above_the_limit_is_refused() {
+    let bytes = small_document();
+    let limits = Limits { document_bytes: bytes.len() - 1, ..Limits::default() };
+    let error = read_with(&bytes, &ReadOptions { limits, on_damage: OnDamage::ReadOn }).unwrap_err();
+    assert!(error.is_limit(), "{error}");
+}
+
+#[test]
+fn inlined_frames_cannot_multiply_beyond_the_size_of_the_document() {
+    let mut bytes = small_document();
+    let lines = [0x22, 2, 0x08, 1].repeat(20_000);
+    let location = [&[0x08, 2][..], &lines].concat();
+    bytes.push(0x22);
+    borehole_wire::put_varint(&mut bytes, location.len() as u64);
+    bytes.extend(location);
+    for _ in 0..20_000 {
+        bytes.extend([0x12, 4, 0x08, 2, 0x10, 1]);
+    }
+    let (mut tables, mut count) = (Tables::default(), Count::default());
+    let error = import(&*bytes, &ReadOptions::lenient(), &mut tables, &mut count).unwrap_err();
+    assert!(matches!(&error, ReadError::Input(error) if error.is_limit()), "{error}");
+}
+
+#[test]
+fn inlined_functions_come_before_the_one_that_holds_them() {
+    let mut bytes = small_document();
+    bytes.extend([0x32, 1, b'g']); // string 5
+    bytes.extend([0x2a, 4, 0x08, 2, 0x10, 5]); // function 2: g
+    bytes.extend([0x22, 10, 0x08, 2, 0x22, 2, 0x08, 2, 0x22, 2, 0x08, 1]); // location 2: g inlined in f
+    bytes.extend([0x22, 5, 0x08, 3, 0x18, 0xab, 0x01]); // location 3: an address
+    bytes.extend([0x12, 7, 0x0a, 2, 2, 3, 0x12, 1, 1]);
+    let collect = read(&bytes);
+    let names: Vec<_> =
+        collect.segments[0].samples[2].frames_leaf_first.iter().map(|frame| &*frame.function).collect();
+    assert_eq!(names, ["g", "f", "0xab"]);
+}
+
+#[test]
+fn every_prefix_and_every_changed_byte_is_survived() {
+    let native = std::fs::read(format!("{CONVERTED}/native.rbt.pprof")).unwrap();
+    let labelled = PlainSample {
+        process: Some(7),
+        thread: Some(9),
+        status: Some(3),
+        labels: vec![PlainLabel::Text("q".into(), "x".into()), PlainLabel::Number("n".into(), 3, None)],
+        ..sample(&["a", "b"], 3)
+    };
+    let ours = write(&[segment(Some(10), vec![labelled, sample(&["c"], 1)])]);
+    for bytes in [&native, &ours, &small_document()] {
+        let whole = read(bytes).count();
+        for end in 0..bytes.len() {
+            let _ = read_with(&bytes[..end], &ReadOptions::default());
+            if let Ok((collect, recovery)) = read_with(&bytes[..end], &ReadOptions::lenient()) {
+                assert!(collect.count() <= whole);
+                assert_eq!(collect.count(), recovery.samples);
+            }
+        }
+        let mut changed = bytes.clone();
+        for at in 0..bytes.len() {
+            for bit in 0..8 {
+                changed[at] = bytes[at] ^ (1 << bit);
+                let _ = read_with(&changed, &ReadOptions::default());
+                let _ = read_with(&changed, &ReadOptions::lenient());
+            }
+            changed[at] = bytes[at];
+        }
+    }
+}
+
+#[test]
+fn a_cut_off_document_yields_the_samples_that_are_whole() {
+    let of = |process| PlainSample { process: Some(process), ..sample(&["leaf", "root"], 2) };
+    let samples = (0..50).map(of).collect();
+    let bytes = write(&[segment(None, samples)]);
+    let cut = &bytes[..bytes.len() * 3 / 4];
+    assert!(read_with(cut, &ReadOptions::default()).unwrap_err().is_truncated());
+    let (collect, recovery) = read_with(cut, &ReadOptions::lenient()).unwrap();
+    assert!(collect.samples().count() > 20, "{}", collect.samples().count());
+    assert_eq!((recovery.warnings.len(), collect.warnings), (1, 1));
+    assert!(recovery.lost_bytes > 0);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn a_profile_comes_back_as_it_was(samples in any_samples(), period in proptest::option::of(1..1_000_u64)) {
+        let written = segment(period.map(|period| period * 1000), samples);
+        let collect = read(&write(std::slice::from_ref(&written)));
+        let read = &collect.segments[0];
+        prop_assert_eq!(&read.samples, &totals(&written.samples));
+        if !written.samples.is_empty() {
+            prop_assert_eq!(read.period_ns, written.period_ns);
+        }
+        prop_assert!(read.value_types.is_empty());
+        // What was read once is written to the same bytes.
+        let again = write(&collect.segments);
+        let second = read_with(&again, &ReadOptions::default()).unwrap().0;
+        prop_assert_eq!(&second.segments[0].samples, &read.samples);
+    }
+
+    #[test]
+    fn any_bytes_are_survived(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+        let _ = read_with(&bytes, &ReadOptions::default());
+        let _ = read_with(&bytes, &ReadOptions::lenient());
+    }
+}
+
+/// What `go tool pprof` makes of a file.
+fn go(name: &str, bytes: &[u8], arguments: &[&str]) -> String {
+    let path = scratch(name, bytes);
+    output(peer("go-pprof").args(arguments).arg(path))
+}
+
+fn peer_profile() -> Vec<PlainSegment> {
+    let place = |function: &str, file: &str, line| PlainFrame {
+        file: Some(file.to_owned()),
+        line,
+        ..named(function)
+    };
+    let native = |function: &str, module: &str, offset| PlainFrame {
+        native: Some((module.to_owned(), offset)),
+        ..named(function)
+    };
+    let main = place("<main>", "/app/index.php", Some(3));
+    let query = place("App\\Db::query", "/app/Db.php", Some(42));
+    let unknown = place("strlen", "<internal>", None);
+    let poll = native("__poll", "libc.so.6", 17);
+    let nowhere = native("mystery", "", 5);
+    let of = |process, frames_leaf_first: Vec<PlainFrame>, count| PlainSample {
+        frames_leaf_first,
+        count,
+        process: Some(process),
+        ..PlainSample::default()
+    };
+    let annotated = PlainSample {
+        thread: Some(9),
+        labels: vec![PlainLabel::Text("query".into(), "SELECT 1".into())],
+        ..of(7, vec![poll, query.clone(), main.clone()], 20)
+    };
+    let first = segment(
+        Some(10_000_000),
+        vec![
+            annotated,
+            of(7, vec![query.clone(), main.clone()], 30),
+            of(8, vec![unknown, query.clone(), query, main.clone()], 5),
+        ],
+    );
+    let second = segment(Some(1_000_000), vec![of(8, vec![nowhere, main], 1000)]);
+    vec![first, second]
+}
+
+#[test]
+fn go_pprof_agrees_on_totals_and_top_functions() {
+    let mut bytes = Vec::new();
+    play(&peer_profile(), &mut Exporter::new(&mut bytes, Compression::Gzip));
+    let top = go("top.pb.gz", &bytes, &["-top", "-sample_index=samples"]);
+    assert!(top.contains("Type: samples"), "{top}");
+    assert!(top.contains("of 1055 total"), "{top}");
+    for line in [
+        "1000 94.79% 94.79%       1000 94.79%  mystery",
+        "30  2.84% 97.63%         55  5.21%  App\\Db::query",
+        "0     0%   100%       1055   100%  <main>",
+    ] {
+        assert!(top.contains(line), "{line}\n{top}");
+    }
+    // 55 samples of 10 ms and 1000 of 1 ms, in the order that the default sample type asks for.
+    let wall = go("wall.pb.gz", &bytes, &["-top"]);
+    assert!(wall.contains("Type: wall"), "{wall}");
+    assert!(wall.contains("Duration: 1.05s, Total samples = 1550ms"), "{wall}");
+    assert!(wall.contains("1000ms 64.52% 64.52%     1000ms 64.52%  mystery"), "{wall}");
+}
+
+#[test]
+fn go_pprof_reads_locations_mappings_and_labels() {
+    let raw = go("raw.pb", &write(&peer_profile()), &["-raw"]);
+    for line in [
+        "PeriodType: wall nanoseconds",
+        "Period: 10000000",
+        "samples/count wall/nanoseconds[dflt]",
+        "20  200000000: 1 2 3",
+        "query:[SELECT 1]",
+        "pid:[7]",
+        "thread:[9]",
+        "1: 0x11 M=1 __poll :0:0 s=0",
+        "2: 0x0 App\\Db::query /app/Db.php:42:0 s=0",
+        "3: 0x0 <main> /app/index.php:3:0 s=0",
+        "4: 0x0 strlen <internal>:0:0 s=0",
+        "5: 0x5 M=2 mystery :0:0 s=0",
+        "libc.so.6  [FN]",
+        "sampling_periods_ns=10000000,1000000",
+    ] {
+        assert!(raw.contains(line), "{line}\n{raw}");
+    }
+    let traces = go("traces.pb", &write(&peer_profile()), &["-traces", "-sample_index=samples"]);
+    assert!(traces.contains("App\\Db::query"), "{traces}");
+    let tagged =
+        go("tags.pb", &write(&peer_profile()), &["-top", "-tagfocus=pid=8", "-sample_index=samples"]);
+    assert!(tagged.contains("1005, 95.26% of 1055 total"), "{tagged}");
+}
+
+/// Go's own profiler writes this one; the tool's sums are compared with ours.
+#[test]
+fn a_profile_of_gos_own_holds_what_the_tool_counts() {
+    let zipped = std::fs::read(format!("{OWN}/go-cpu.pb.gz")).unwrap();
+    let collect = read(&gunzip(&zipped));
+    let segment = &collect.segments[0];
+    assert_eq!(segment.value_types, [("cpu".to_owned(), "nanoseconds".to_owned())]);
+    let raw = output(peer("go-pprof").arg("-raw").arg(format!("{OWN}/go-cpu.pb.gz")));
+    let rows = raw.lines().skip_while(|line| !line.starts_with("samples/count")).skip(1);
+    let rows = rows.take_while(|line| !line.starts_with("Locations")).filter(|line| line.contains(": "));
+    let mut sums = (0, 0, 0);
+    for row in rows {
+        let mut numbers = row.split_whitespace().map(|number| number.trim_end_matches(':').parse::<i64>());
+        let (Some(Ok(count)), Some(Ok(cpu))) = (numbers.next(), numbers.next()) else { continue };
+        sums = (sums.0 + 1, sums.1 + count, sums.2 + cpu);
+    }
+    let ours = (
+        i64::try_from(segment.samples.len()).unwrap(),
+        i64::try_from(collect.count()).unwrap(),
+        segment.samples.iter().map(|sample| sample.values[0]).sum::<i64>(),
+    );
+    assert_eq!(ours, sums);
+    assert!(sums.1 > 0);
+    // Written again, the tool still shows cpu time, and the same.
+    let top = go("go-again.pb", &write(&collect.segments), &["-top"]);
+    let before = output(peer("go-pprof").arg("-top").arg(format!("{OWN}/go-cpu.pb.gz")));
+    let table = |text: &str| {
+        text.lines().skip_while(|line| !line.contains("flat%")).map(str::to_owned).collect::<Vec<_>>()
+    };
+    // Which functions were inlined is not kept.
+    assert_eq!(table(&top), table(&before.replace(" (inline)", "")));
+}
+
+#[test]
+fn a_heap_profile_of_gos_own_keeps_its_types_and_default() {
+    let zipped = std::fs::read(format!("{OWN}/go-heap.pb.gz")).unwrap();
+    let collect = read(&gunzip(&zipped));
+    let kinds: Vec<_> = collect.segments[0].value_types.iter().map(|(kind, _)| &**kind).collect();
+    assert_eq!(kinds, ["alloc_objects", "alloc_space", "inuse_objects", "inuse_space"]);
+    assert_eq!(collect.segments[0].period_ns, None);
+    let again = write(&collect.segments);
+    for kind in kinds {
+        let arguments = ["-top", &format!("-sample_index={kind}")];
+        let table = |text: String| {
+            let lines = text.lines().skip_while(|line| !line.contains("flat%")).map(str::to_owned);
+            lines.map(|line| line.replace(" (inline)", "")).collect::<Vec<_>>()
+        };
+        let before = output(peer("go-pprof").args(arguments).arg(format!("{OWN}/go-heap.pb.gz")));
+        let after = go(&format!("heap-{kind}.pb"), &again, &arguments);
+        assert!(table(before.clone()).len() > 1, "{before}");
+        assert_eq!(table(after), table(before));
+    }
+}
