@@ -39,16 +39,17 @@ impl Recent {
             time_ns: sample.time_ns,
             labels: sample.labels,
         };
-        self.held = self.held.saturating_add(run.count);
+        self.shrink_to(self.wanted - run.count);
+        self.held += run.count;
         self.runs.push_back(run);
-        self.drop_surplus();
     }
 
-    fn drop_surplus(&mut self) {
+    /// Drops the oldest samples until at most `most` are held.
+    fn shrink_to(&mut self, most: u64) {
         while let Some(oldest) = self.runs.front_mut()
-            && self.held > self.wanted
+            && self.held > most
         {
-            let surplus = oldest.count.min(self.held - self.wanted);
+            let surplus = oldest.count.min(self.held - most);
             oldest.count -= surplus;
             self.held -= surplus;
             if oldest.count == 0 {
