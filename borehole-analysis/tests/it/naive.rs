@@ -36,7 +36,7 @@ impl<K: Clone + Eq + Hash> Counter<K> {
             (key, count, wall)
         };
         let mut rows: Vec<_> = self.met.into_iter().map(row).collect();
-        rows.sort_by(|left, right| right.1.cmp(&left.1));
+        rows.sort_by_key(|row| std::cmp::Reverse(row.1));
         Counts(rows)
     }
 }
