@@ -45,22 +45,34 @@ pub(crate) enum Neighbour {
     Frame(GroupId),
 }
 
+/// Whether samples of a stack count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Verdict {
+    #[default]
+    Unknown,
+    Counts,
+    Skipped,
+}
+
 /// The stacks that were looked at, under a query.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CallTree {
     nodes: Vec<Option<Node>>,
+    /// What is asked for each sample stands in a column of its own, a byte a stack, which stays in the cache.
+    verdicts: Vec<Verdict>,
     order: Vec<StackId>,
     groups: FrameGroups,
     path: Vec<StackId>,
 }
 
 impl CallTree {
-    /// The node of a stack; those of its callers are derived before it.
+    /// Whether samples of a stack count. The first time it and its callers are placed.
     #[inline]
-    pub(crate) fn place(&mut self, stack: StackId, tables: &Tables, query: &Query) -> Node {
-        match self.nodes.get(stack.index()) {
-            Some(&Some(node)) => node,
-            _ => self.derive_path(stack, tables, query),
+    pub(crate) fn place(&mut self, stack: StackId, tables: &Tables, query: &Query) -> bool {
+        match self.verdicts.get(stack.index()) {
+            Some(Verdict::Counts) => true,
+            Some(Verdict::Skipped) => false,
+            Some(Verdict::Unknown) | None => self.derive_path(stack, tables, query),
         }
     }
 
@@ -88,7 +100,7 @@ impl CallTree {
     }
 
     #[cold]
-    fn derive_path(&mut self, stack: StackId, tables: &Tables, query: &Query) -> Node {
+    fn derive_path(&mut self, stack: StackId, tables: &Tables, query: &Query) -> bool {
         let mut path = std::mem::take(&mut self.path);
         let mut next = Some(stack);
         while let Some(missing) = next.filter(|&stack| self.find(stack).is_none()) {
@@ -99,7 +111,7 @@ impl CallTree {
             self.derive(stack, tables, query);
         }
         self.path = path;
-        *self.node(stack)
+        self.node(stack).path.counts
     }
 
     fn find(&self, stack: StackId) -> Option<&Node> {
@@ -113,7 +125,9 @@ impl CallTree {
         let path = if shown { self.below(above, stack, group) } else { above };
         if stack.index() >= self.nodes.len() {
             self.nodes.resize(stack.index() + 1, None);
+            self.verdicts.resize(stack.index() + 1, Verdict::Unknown);
         }
+        self.verdicts[stack.index()] = if path.counts { Verdict::Counts } else { Verdict::Skipped };
         self.nodes[stack.index()] = Some(Node { group, shown, path });
         self.order.push(stack);
     }

@@ -1,4 +1,4 @@
-//! Samples added up per stack: the one thing that happens for each sample.
+//! Samples added up per stack: what happens for each sample.
 
 use std::ops::AddAssign;
 
@@ -27,28 +27,46 @@ impl AddAssign for Tally {
     }
 }
 
-/// A column of tallies beside the table of stacks, and the order in which stacks were first sampled.
+/// Samples per stack, and the order in which stacks were first sampled.
+///
+/// A sample is one addition in a column of eight bytes a stack. Time is worked out when the period changes,
+/// for the stacks that were sampled since it last did: at most once a sample, mostly once a profile.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StackCounts {
+    pending: Vec<u64>,
+    touched: Vec<StackId>,
     tallies: Vec<Tally>,
     first_seen: Vec<StackId>,
 }
 
 impl StackCounts {
-    /// Adds a tally, whose count is not 0.
+    /// Adds `count` samples, which are not 0, of the period that the next [`StackCounts::settle`] names.
     #[inline]
-    pub(crate) fn add(&mut self, stack: StackId, tally: Tally) {
+    pub(crate) fn add(&mut self, stack: StackId, count: u64) {
         let row = stack.index();
-        if row >= self.tallies.len() {
-            self.tallies.resize(row + 1, Tally::default());
+        if row >= self.pending.len() {
+            self.pending.resize(row + 1, 0);
         }
-        if self.tallies[row].count == 0 {
-            self.first_seen.push(stack);
+        let sum = &mut self.pending[row];
+        if *sum == 0 {
+            self.touched.push(stack);
         }
-        self.tallies[row] += tally;
+        *sum = sum.saturating_add(count);
     }
 
-    /// The stacks that were sampled with their tallies, in order of first appearance.
+    /// All samples since the last call are of one period.
+    pub(crate) fn settle(&mut self, period_ns: u64) {
+        self.tallies.resize(self.pending.len(), Tally::default());
+        for stack in self.touched.drain(..) {
+            let tally = &mut self.tallies[stack.index()];
+            if tally.count == 0 {
+                self.first_seen.push(stack);
+            }
+            *tally += Tally::of(std::mem::take(&mut self.pending[stack.index()]), period_ns);
+        }
+    }
+
+    /// The stacks that were sampled with their tallies, in order of first appearance, once all is settled.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (StackId, Tally)> {
         self.first_seen.iter().map(|&stack| (stack, self.tallies[stack.index()]))
     }

@@ -8,10 +8,12 @@ use borehole_model::{Context, Sample, Warning};
 use crate::counts::Tally;
 use crate::view::{PeriodSamples, Summary};
 
-/// Counts what passes, stack by stack or not.
+/// Counts what passes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Facts {
     samples: u64,
+    /// Samples since the period last changed.
+    pending: u64,
     empty: u64,
     without_period: u64,
     wall_ns: u128,
@@ -19,60 +21,45 @@ pub(crate) struct Facts {
     warnings: u64,
     lost_bytes: u64,
     periods: Vec<PeriodSamples>,
-    /// The row of the last sample's period.
-    current: usize,
     processes: Distinct<i64>,
     threads: Distinct<(Option<i64>, u64)>,
     span: Span,
 }
 
 impl Facts {
-    /// Counts a sample, and says what it adds to the tally of its stack.
+    /// Counts a sample of the period that the next [`Facts::settle`] names.
     #[inline]
-    pub(crate) fn count(&mut self, at: Context<'_>, sample: &Sample<'_>) -> Tally {
-        let tally = Tally::of(sample.count, at.segment.period_ns.unwrap_or(0));
-        self.samples = self.samples.saturating_add(sample.count);
-        self.wall_ns = self.wall_ns.saturating_add(tally.wall_ns);
+    pub(crate) fn count(&mut self, at: Context<'_>, sample: &Sample<'_>) {
+        self.pending = self.pending.saturating_add(sample.count);
         if sample.stack.is_none() {
             self.empty = self.empty.saturating_add(sample.count);
         }
-        self.count_period(at.segment.period_ns, sample.count);
-        if let Some(process) = at.process(sample) {
+        let process = at.process(sample);
+        if let Some(process) = process {
             self.processes.note(process);
         }
         if let Some(thread) = sample.thread {
-            self.threads.note((at.process(sample), thread));
+            self.threads.note((process, thread));
         }
         if let Some(time_ns) = sample.time_ns {
             self.span.extend(time_ns);
         }
-        tally
     }
 
-    #[inline]
-    fn count_period(&mut self, period_ns: Option<u64>, count: u64) {
-        let Some(period_ns) = period_ns else {
+    /// All samples since the last call are of one period.
+    pub(crate) fn settle(&mut self, period_ns: Option<u64>) {
+        let count = std::mem::take(&mut self.pending);
+        self.samples = self.samples.saturating_add(count);
+        let Some(period_ns) = period_ns.filter(|_| count > 0) else {
             self.without_period = self.without_period.saturating_add(count);
             return;
         };
-        match self.periods.get_mut(self.current) {
-            Some(row) if row.period_ns == period_ns => row.samples = row.samples.saturating_add(count),
-            _ => self.change_period(period_ns, count),
+        self.wall_ns = self.wall_ns.saturating_add(Tally::of(count, period_ns).wall_ns);
+        if let Some(row) = self.periods.iter_mut().find(|row| row.period_ns == period_ns) {
+            row.samples = row.samples.saturating_add(count);
+        } else if self.periods.len() < Summary::MAX_PERIODS {
+            self.periods.push(PeriodSamples { period_ns, samples: count });
         }
-    }
-
-    #[cold]
-    fn change_period(&mut self, period_ns: u64, count: u64) {
-        match self.periods.iter().position(|row| row.period_ns == period_ns) {
-            Some(row) => self.current = row,
-            None if self.periods.len() < Summary::MAX_PERIODS => {
-                self.current = self.periods.len();
-                self.periods.push(PeriodSamples { period_ns, samples: 0 });
-            }
-            None => return,
-        }
-        let row = &mut self.periods[self.current];
-        row.samples = row.samples.saturating_add(count);
     }
 
     /// Begins a segment. The first of an input begins a clock of its own.

@@ -42,6 +42,8 @@ use crate::view::ReportView;
 #[derive(Clone, Debug)]
 pub struct ReportSink {
     query: Query,
+    /// The period of the samples that are not settled.
+    period_ns: Option<u64>,
     facts: Facts,
     counts: StackCounts,
     tree: CallTree,
@@ -55,6 +57,7 @@ impl ReportSink {
     #[must_use]
     pub fn new(query: Query) -> Self {
         Self {
+            period_ns: None,
             facts: Facts::default(),
             counts: StackCounts::default(),
             tree: CallTree::default(),
@@ -71,16 +74,24 @@ impl ReportSink {
         self.view
     }
 
+    /// Works out the time of the samples so far; the next ones are of another period.
+    #[cold]
+    fn settle(&mut self, next_period_ns: Option<u64>) {
+        self.counts.settle(self.period_ns.unwrap_or(0));
+        self.facts.settle(self.period_ns);
+        self.period_ns = next_period_ns;
+    }
+
     /// What cannot be worked out per stack afterwards.
-    fn add_in_order(&mut self, at: Context<'_>, stack: StackId, sample: &Sample<'_>, tally: Tally) {
-        if !self.tree.place(stack, at.tables, &self.query).path.counts {
+    fn add_in_order(&mut self, at: Context<'_>, stack: StackId, sample: &Sample<'_>) {
+        if !self.tree.place(stack, at.tables, &self.query) {
             return;
         }
         if let Some(recent) = &mut self.recent {
             recent.push(at, stack, sample);
         }
         if let Some(groups) = &mut self.groups {
-            groups.add(at, sample, tally);
+            groups.add(at, sample, Tally::of(sample.count, self.period_ns.unwrap_or(0)));
         }
     }
 }
@@ -90,11 +101,14 @@ impl ProfileSink for ReportSink {
         if sample.count == 0 {
             return Ok(ControlFlow::Continue(()));
         }
-        let tally = self.facts.count(at, sample);
+        if at.segment.period_ns != self.period_ns {
+            self.settle(at.segment.period_ns);
+        }
+        self.facts.count(at, sample);
         if let Some(stack) = sample.stack {
-            self.counts.add(stack, tally);
+            self.counts.add(stack, sample.count);
             if self.recent.is_some() || self.groups.is_some() {
-                self.add_in_order(at, stack, sample, tally);
+                self.add_in_order(at, stack, sample);
             }
         }
         Ok(ControlFlow::Continue(()))
@@ -118,6 +132,7 @@ impl ProfileSink for ReportSink {
     }
 
     fn finish(&mut self, tables: &Tables) -> io::Result<()> {
+        self.settle(None);
         for (stack, _) in self.counts.iter() {
             self.tree.place(stack, tables, &self.query);
         }
