@@ -1,1 +1,35 @@
-//! Views of profiles.
+//! Views of profiles as plain data: what a report, a terminal or a web page shows.
+//!
+//! A [`Query`] says what is asked; [`ReportSink`] is the [`ProfileSink`](borehole_model::ProfileSink) that
+//! answers it with a [`ReportView`] once the profile is finished.
+//!
+//! * A sample costs an addition in a column indexed by its stack. Names, patterns and tables are worked out
+//!   afterwards, once per distinct frame and stack: a hundred million samples of a thousand stacks are a
+//!   thousand stacks' work.
+//! * Time and memory are linear in the distinct stacks, whatever their depth: every property of a stack is
+//!   derived from its caller's, and inclusive counts come from one walk over the tree of calls.
+//! * Nothing here prints, reads or writes, and views name neither tables nor ids.
+
+mod answer;
+mod call_tree;
+mod counts;
+mod facts;
+mod frame_name;
+mod groups;
+mod pattern;
+mod query;
+mod ranking;
+mod recent;
+mod report;
+mod sample_groups;
+mod totals;
+mod view;
+
+pub use frame_name::{FrameName, Paths};
+pub use pattern::{Pattern, PatternError};
+pub use query::{By, Lines, Opcodes, Query};
+pub use report::ReportSink;
+pub use view::{
+    Breakdown, FrameGroup, GroupValue, LabelText, PeriodSamples, RecentRun, ReportView, Row, SampleGroup,
+    Share, Summary, Table,
+};

@@ -1,0 +1,182 @@
+//! The tables of a query, once all samples are counted.
+
+use std::cmp::Reverse;
+
+use borehole_model::{StackId, Tables};
+
+use crate::call_tree::{CallTree, Neighbour, PathFacts};
+use crate::counts::{StackCounts, Tally};
+use crate::frame_name::{FrameName, class_of, file_of};
+use crate::groups::{GroupId, PartGroups};
+use crate::query::{By, Query};
+use crate::ranking::{Ranking, rank_totals};
+use crate::recent::Recent;
+use crate::sample_groups::SampleGroups;
+use crate::totals::totals;
+use crate::view::{Breakdown, FrameGroup, ReportView, Row, SampleGroup, Share, Summary, Table};
+
+/// The groups of the rows that stand for no frame.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Edges {
+    root: GroupId,
+    leaf: GroupId,
+}
+
+impl Edges {
+    pub(crate) fn of(tree: &mut CallTree, query: &Query) -> Self {
+        let mut named = |name: &str| {
+            let name = FrameName { function: name.into(), ..FrameName::default() };
+            tree.groups_mut().named(name, query)
+        };
+        Self { root: named("<root>"), leaf: named("<leaf>") }
+    }
+}
+
+/// The views of a profile whose stacks are all placed.
+#[derive(Clone, Copy)]
+pub(crate) struct Answer<'a> {
+    pub(crate) query: &'a Query,
+    pub(crate) counts: &'a StackCounts,
+    pub(crate) tree: &'a CallTree,
+    pub(crate) tables: &'a Tables,
+    pub(crate) edges: Edges,
+}
+
+/// What percentages are of, and whether times are known.
+#[derive(Clone, Copy)]
+struct Whole {
+    matched: u64,
+    has_wall: bool,
+}
+
+impl Whole {
+    // A percentage has no use for the digits that a double lacks.
+    #[expect(clippy::cast_precision_loss)]
+    fn share(self, tally: Tally) -> Share {
+        Share {
+            count: tally.count,
+            percent: tally.count as f64 * 100.0 / self.matched.max(1) as f64,
+            wall_ns: self.has_wall.then_some(tally.wall_ns),
+        }
+    }
+}
+
+impl Answer<'_> {
+    pub(crate) fn view(
+        &self,
+        mut summary: Summary,
+        recent: Option<&Recent>,
+        groups: Option<&SampleGroups>,
+    ) -> ReportView {
+        let Self { query, tree, tables, edges, .. } = *self;
+        summary.matched = self.matched().fold(0, |sum, (_, tally)| sum.saturating_add(tally.count));
+        summary.stacks = self.counts.iter().count();
+        let whole = Whole { matched: summary.matched, has_wall: summary.wall_ns.is_some() };
+        let total = self.total();
+        summary.frames = total.len();
+        let beside = |end, pick: fn(&PathFacts) -> Neighbour| self.table(self.neighbours(end, pick), whole);
+        ReportView {
+            summary,
+            self_time: self.table(self.self_time(), whole),
+            total_time: self.table(total, whole),
+            callers: query.callers.as_ref().map(|_| beside(edges.root, |path| path.caller)),
+            callees: query.callees.as_ref().map(|_| beside(edges.leaf, |path| path.callee)),
+            last: recent.map(|recent| recent.view(tree, tables, query.last_depth)),
+            breakdown: self.breakdown(groups, whole),
+        }
+    }
+
+    /// The stacks that count, in order of first appearance.
+    fn matched(&self) -> impl Iterator<Item = (StackId, Tally)> {
+        self.counts.iter().filter(|&(stack, _)| self.tree.node(stack).path.counts)
+    }
+
+    /// The leaf of a stack that counts: the shown frame nearest to its end.
+    fn leaf(&self, stack: StackId) -> StackId {
+        self.tree.node(stack).path.leaf.expect("a stack counts only if a frame of it is shown")
+    }
+
+    fn self_time(&self) -> Ranking {
+        let mut ranking = Ranking::default();
+        for (stack, tally) in self.matched() {
+            ranking.add(self.tree.node(self.leaf(stack)).group, tally);
+        }
+        ranking
+    }
+
+    fn total(&self) -> Ranking {
+        let tree = self.tree;
+        let group_of = |stack| Some(tree.node(stack)).filter(|node| node.shown).map(|node| node.group);
+        let totals = totals(tree, self.tables, self.matched(), tree.groups().len(), group_of);
+        rank_totals(tree, self.tables, self.matched().map(|(stack, _)| stack), &totals, group_of)
+    }
+
+    fn neighbours(&self, end: GroupId, pick: fn(&PathFacts) -> Neighbour) -> Ranking {
+        let mut ranking = Ranking::default();
+        for (stack, tally) in self.matched() {
+            match pick(&self.tree.node(stack).path) {
+                Neighbour::NoMatch => {}
+                Neighbour::Outside => ranking.add(end, tally),
+                Neighbour::Frame(group) => ranking.add(group, tally),
+            }
+        }
+        ranking
+    }
+
+    fn limit(&self) -> usize {
+        self.query.limit.unwrap_or(usize::MAX)
+    }
+
+    fn table(&self, ranking: Ranking, whole: Whole) -> Table {
+        let distinct = ranking.len();
+        let rows = ranking.sorted().into_iter().take(self.limit()).map(|(group, tally)| Row {
+            frame: self.tree.groups().name(group).clone(),
+            share: whole.share(tally),
+        });
+        Table { rows: rows.collect(), distinct }
+    }
+
+    fn breakdown(&self, groups: Option<&SampleGroups>, whole: Whole) -> Option<Breakdown> {
+        match self.query.by.as_ref()? {
+            By::File => Some(self.by_part(PartGroups::new(file_of), whole)),
+            By::Class => Some(self.by_part(PartGroups::new(class_of), whole)),
+            By::Label(_) | By::Process | By::Thread => groups.map(|groups| self.by_sample(groups, whole)),
+        }
+    }
+
+    fn by_sample(&self, groups: &SampleGroups, whole: Whole) -> Breakdown {
+        let sorted = groups.sorted();
+        let distinct = sorted.len();
+        let rows = sorted.into_iter().take(self.limit()).map(|(group, tally)| SampleGroup {
+            value: groups.value(group, self.tables),
+            share: whole.share(tally),
+        });
+        Breakdown::Samples { rows: rows.collect(), distinct }
+    }
+
+    fn by_part(&self, mut parts: PartGroups, whole: Whole) -> Breakdown {
+        let Self { tree, tables, .. } = *self;
+        for &stack in tree.callers_first() {
+            parts.of(tables.leaf(stack), tables);
+        }
+        let part = |stack: StackId| parts.get(tables.leaf(stack));
+        let group_of = |stack| if tree.node(stack).shown { part(stack) } else { None };
+        let totals = totals(tree, tables, self.matched(), parts.len(), group_of);
+        let met = rank_totals(tree, tables, self.matched().map(|(stack, _)| stack), &totals, group_of);
+        let mut own = vec![Tally::default(); parts.len()];
+        for (stack, tally) in self.matched() {
+            if let Some(group) = part(self.leaf(stack)) {
+                own[group] += tally;
+            }
+        }
+        let mut sorted = met.sorted();
+        sorted.sort_by_key(|&(group, _)| Reverse(own[group].count));
+        let distinct = sorted.len();
+        let rows = sorted.into_iter().take(self.limit()).map(|(group, total)| FrameGroup {
+            name: parts.name(group).clone(),
+            self_time: whole.share(own[group]),
+            total_time: whole.share(total),
+        });
+        Breakdown::Frames { rows: rows.collect(), distinct }
+    }
+}

@@ -1,0 +1,73 @@
+//! Samples added up per stack: what happens for each sample.
+
+use std::ops::AddAssign;
+
+use borehole_model::StackId;
+
+/// How often, and for how long.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Tally {
+    pub(crate) count: u64,
+    pub(crate) wall_ns: u128,
+}
+
+impl Tally {
+    /// `count` samples that stand for `period_ns` each. The product of two 64-bit numbers fits.
+    #[inline]
+    pub(crate) fn of(count: u64, period_ns: u64) -> Self {
+        Self { count, wall_ns: u128::from(count) * u128::from(period_ns) }
+    }
+}
+
+impl AddAssign for Tally {
+    #[inline]
+    fn add_assign(&mut self, other: Self) {
+        self.count = self.count.saturating_add(other.count);
+        self.wall_ns = self.wall_ns.saturating_add(other.wall_ns);
+    }
+}
+
+/// Samples per stack, and the order in which stacks were first sampled.
+///
+/// A sample is one addition in a column of eight bytes a stack. Time is worked out when the period changes,
+/// for the stacks that were sampled since it last did: at most once a sample, mostly once a profile.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct StackCounts {
+    pending: Vec<u64>,
+    touched: Vec<StackId>,
+    tallies: Vec<Tally>,
+    first_seen: Vec<StackId>,
+}
+
+impl StackCounts {
+    /// Adds `count` samples, which are not 0, of the period that the next [`StackCounts::settle`] names.
+    #[inline]
+    pub(crate) fn add(&mut self, stack: StackId, count: u64) {
+        let row = stack.index();
+        if row >= self.pending.len() {
+            self.pending.resize(row + 1, 0);
+        }
+        let sum = &mut self.pending[row];
+        if *sum == 0 {
+            self.touched.push(stack);
+        }
+        *sum = sum.saturating_add(count);
+    }
+
+    /// All samples since the last call are of one period.
+    pub(crate) fn settle(&mut self, period_ns: u64) {
+        self.tallies.resize(self.pending.len(), Tally::default());
+        for stack in self.touched.drain(..) {
+            let tally = &mut self.tallies[stack.index()];
+            if tally.count == 0 {
+                self.first_seen.push(stack);
+            }
+            *tally += Tally::of(std::mem::take(&mut self.pending[stack.index()]), period_ns);
+        }
+    }
+
+    /// The stacks that were sampled with their tallies, in order of first appearance, once all is settled.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (StackId, Tally)> {
+        self.first_seen.iter().map(|&stack| (stack, self.tallies[stack.index()]))
+    }
+}

@@ -1,0 +1,145 @@
+//! What a report says about the profile as a whole.
+
+use std::collections::HashSet;
+use std::hash::Hash;
+
+use borehole_model::{Context, Sample, Warning};
+
+use crate::counts::Tally;
+use crate::view::{PeriodSamples, Summary};
+
+/// Counts what passes.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Facts {
+    samples: u64,
+    /// Samples since the period last changed.
+    pending: u64,
+    empty: u64,
+    without_period: u64,
+    wall_ns: u128,
+    segments: u64,
+    warnings: u64,
+    lost_bytes: u64,
+    periods: Vec<PeriodSamples>,
+    processes: Distinct<i64>,
+    threads: Distinct<(Option<i64>, u64)>,
+    span: Span,
+}
+
+impl Facts {
+    /// Counts a sample of the period that the next [`Facts::settle`] names.
+    #[inline]
+    pub(crate) fn count(&mut self, at: Context<'_>, sample: &Sample<'_>) {
+        self.pending = self.pending.saturating_add(sample.count);
+        if sample.stack.is_none() {
+            self.empty = self.empty.saturating_add(sample.count);
+        }
+        let process = at.process(sample);
+        if let Some(process) = process {
+            self.processes.note(process);
+        }
+        if let Some(thread) = sample.thread {
+            self.threads.note((process, thread));
+        }
+        if let Some(time_ns) = sample.time_ns {
+            self.span.extend(time_ns);
+        }
+    }
+
+    /// All samples since the last call are of one period.
+    pub(crate) fn settle(&mut self, period_ns: Option<u64>) {
+        let count = std::mem::take(&mut self.pending);
+        self.samples = self.samples.saturating_add(count);
+        let Some(period_ns) = period_ns.filter(|_| count > 0) else {
+            self.without_period = self.without_period.saturating_add(count);
+            return;
+        };
+        self.wall_ns = self.wall_ns.saturating_add(Tally::of(count, period_ns).wall_ns);
+        if let Some(row) = self.periods.iter_mut().find(|row| row.period_ns == period_ns) {
+            row.samples = row.samples.saturating_add(count);
+        } else if self.periods.len() < Summary::MAX_PERIODS {
+            self.periods.push(PeriodSamples { period_ns, samples: count });
+        }
+    }
+
+    /// Begins a segment. The first of an input begins a clock of its own.
+    pub(crate) fn segment(&mut self, at: Context<'_>) {
+        self.segments += 1;
+        if at.segment.index == 0 {
+            self.span.restart();
+        }
+    }
+
+    pub(crate) fn warning(&mut self, warning: &Warning) {
+        self.warnings += 1;
+        self.lost_bytes = self.lost_bytes.saturating_add(warning.lost_bytes);
+    }
+
+    /// Whether any sample has a time that it stands for.
+    pub(crate) const fn has_wall(&self) -> bool {
+        self.without_period < self.samples
+    }
+
+    pub(crate) fn summary(&mut self) -> Summary {
+        self.span.restart();
+        Summary {
+            samples: self.samples,
+            empty: self.empty,
+            wall_ns: self.has_wall().then_some(self.wall_ns),
+            periods: std::mem::take(&mut self.periods),
+            without_period: self.without_period,
+            segments: self.segments,
+            processes: self.processes.seen.len(),
+            threads: self.threads.seen.len(),
+            span_ns: self.span.closed_ns,
+            warnings: self.warnings,
+            lost_bytes: self.lost_bytes,
+            ..Summary::default()
+        }
+    }
+}
+
+/// A set whose last member is looked up without hashing: samples of one process follow each other.
+#[derive(Clone, Debug)]
+struct Distinct<T> {
+    seen: HashSet<T>,
+    last: Option<T>,
+}
+
+impl<T> Default for Distinct<T> {
+    fn default() -> Self {
+        Self { seen: HashSet::new(), last: None }
+    }
+}
+
+impl<T: Copy + Eq + Hash> Distinct<T> {
+    #[inline]
+    fn note(&mut self, value: T) {
+        if self.last != Some(value) {
+            self.last = Some(value);
+            self.seen.insert(value);
+        }
+    }
+}
+
+/// The time from the first to the last sample, over several clocks.
+#[derive(Clone, Debug, Default)]
+struct Span {
+    open: Option<(i64, i64)>,
+    closed_ns: Option<u64>,
+}
+
+impl Span {
+    #[inline]
+    fn extend(&mut self, time_ns: i64) {
+        let (first, last) = self.open.unwrap_or((time_ns, time_ns));
+        self.open = Some((first.min(time_ns), last.max(time_ns)));
+    }
+
+    fn restart(&mut self) {
+        if let Some((first, last)) = self.open.take() {
+            let sum = self.closed_ns.unwrap_or(0).saturating_add(last.abs_diff(first));
+            self.closed_ns = Some(sum);
+        }
+    }
+}

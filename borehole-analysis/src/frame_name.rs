@@ -1,0 +1,181 @@
+//! The text by which frames are told apart.
+
+use borehole_model::{Frame, Tables};
+
+use crate::query::{Lines, Opcodes, Query};
+
+/// A frame as a row of a table names it.
+///
+/// Its text is `function file:line [OPCODE]`, with as much of it as the query keeps apart. Frames with equal
+/// texts are one row.
+///
+/// Source: reli 0.12, `rbt:analyze`: an unknown line is `-1`, one of machine code `0`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct FrameName {
+    /// The function, by its whole name.
+    pub function: Vec<u8>,
+    /// The source file.
+    pub file: Option<Vec<u8>>,
+    /// The line that was executing, 1-based.
+    pub line: Option<i64>,
+    /// The executable or library, on frames of machine code.
+    pub module: Option<Vec<u8>>,
+    /// The instruction of the virtual machine.
+    pub opcode: Option<Vec<u8>>,
+}
+
+/// How much of a path is shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Paths {
+    /// All of it.
+    #[default]
+    Full,
+    /// The part after the last slash.
+    Short,
+}
+
+impl FrameName {
+    /// The text of the frame. Its bytes need not be UTF-8.
+    #[must_use]
+    pub fn text(&self, paths: Paths) -> Vec<u8> {
+        let mut text = self.function.clone();
+        self.push_place(paths, &mut text);
+        if let Some(opcode) = &self.opcode {
+            text.extend_from_slice(b" [");
+            text.extend_from_slice(opcode);
+            text.push(b']');
+        }
+        text
+    }
+
+    fn push_place(&self, paths: Paths, text: &mut Vec<u8>) {
+        let path = self.file.as_deref().or(self.module.as_deref());
+        if path.is_none() && self.line.is_none() {
+            return;
+        }
+        text.push(b' ');
+        text.extend_from_slice(match (path.unwrap_or_default(), paths) {
+            (path, Paths::Full) => path,
+            (path, Paths::Short) => base_name(path),
+        });
+        let unknown = if self.module.is_some() { 0 } else { -1 };
+        text.extend_from_slice(format!(":{}", self.line.unwrap_or(unknown)).as_bytes());
+    }
+
+    pub(crate) fn of(frame: &Frame, tables: &Tables, query: &Query) -> Self {
+        let string = |id| tables.string(id).to_vec();
+        let mut name = Self { function: string(frame.function), ..Self::default() };
+        if query.opcodes == Opcodes::Apart {
+            name.opcode = frame.opcode.map(string);
+        }
+        if query.lines == Lines::Apart {
+            name.file = frame.file.map(string);
+            name.line = frame.line;
+            name.module = frame.native.map(|native| string(native.module));
+        }
+        name
+    }
+}
+
+/// The last component of a path, or all of it where there is none.
+fn base_name(path: &[u8]) -> &[u8] {
+    let last = path.split(|&byte| byte == b'/').rfind(|component| !component.is_empty());
+    last.unwrap_or(path)
+}
+
+/// The source file of a frame, or the library of machine code.
+pub(crate) fn file_of(frame: &Frame, tables: &Tables) -> Option<Vec<u8>> {
+    let file = frame.file.or(frame.native.map(|native| native.module))?;
+    Some(tables.string(file).to_vec()).filter(|file| !file.is_empty())
+}
+
+/// The class of a frame with its namespace: as the source tells it, or else what stands before the last `::`.
+pub(crate) fn class_of(frame: &Frame, tables: &Tables) -> Option<Vec<u8>> {
+    let Some(parts) = frame.parts else {
+        let function = tables.string(frame.function);
+        let end = function.windows(2).rposition(|pair| pair == b"::")?;
+        return Some(function[..end].to_vec()).filter(|class| !class.is_empty());
+    };
+    let [namespace, class] = [parts.namespace, parts.class].map(|id| tables.string(id));
+    match (namespace, class) {
+        (_, b"") => None,
+        (b"", class) => Some(class.to_vec()),
+        (namespace, class) => Some([namespace, b"\\", class].concat()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use borehole_model::{NameParts, NativeFrame};
+
+    use super::*;
+
+    fn name(file: Option<&str>, line: Option<i64>) -> FrameName {
+        FrameName { function: b"f".to_vec(), file: file.map(Into::into), line, ..FrameName::default() }
+    }
+
+    fn text(name: &FrameName, paths: Paths) -> String {
+        String::from_utf8(name.text(paths)).unwrap()
+    }
+
+    #[test]
+    fn a_text_has_as_much_as_is_known() {
+        assert_eq!(text(&name(Some("/a.php"), Some(3)), Paths::Full), "f /a.php:3");
+        assert_eq!(text(&name(Some("<internal>"), None), Paths::Full), "f <internal>:-1");
+        assert_eq!(text(&name(None, None), Paths::Full), "f");
+        assert_eq!(text(&name(None, Some(3)), Paths::Full), "f :3");
+        let opcode = FrameName { opcode: Some(b"ASSIGN".to_vec()), ..name(None, None) };
+        assert_eq!(text(&opcode, Paths::Full), "f [ASSIGN]");
+        let native = FrameName { module: Some(b"/lib/libc.so".to_vec()), ..name(None, None) };
+        assert_eq!(text(&native, Paths::Short), "f libc.so:0");
+    }
+
+    #[test]
+    fn a_short_path_is_its_last_component() {
+        for (path, short) in [
+            ("/var/www/a.php", "a.php"),
+            ("/my dir/a b.php", "a b.php"),
+            ("a.php", "a.php"),
+            ("<internal>", "<internal>"),
+            ("/dir/", "dir"),
+            ("/", "/"),
+            ("", ""),
+        ] {
+            assert_eq!(text(&name(Some(path), Some(1)), Paths::Short), format!("f {short}:1"));
+        }
+    }
+
+    #[test]
+    fn classes_come_from_the_parts_or_the_name() {
+        let mut tables = Tables::default();
+        let mut class = |function: &str, parts: Option<[&str; 2]>| {
+            let function = tables.intern_string(function.as_bytes()).unwrap();
+            let mut frame = Frame::named(function);
+            frame.parts = parts.map(|parts| {
+                let [namespace, class] = parts.map(|part| tables.intern_string(part.as_bytes()).unwrap());
+                NameParts { namespace, class, method: function }
+            });
+            class_of(&frame, &tables).map(|class| String::from_utf8(class).unwrap())
+        };
+        assert_eq!(class(r"A\B::c", None).as_deref(), Some(r"A\B"));
+        assert_eq!(class("A::{closure:B::c():1}", None).as_deref(), Some("A::{closure:B"));
+        assert_eq!(class("main", None), None);
+        assert_eq!(class("::b", None), None);
+        assert_eq!(class(r"N\C::m", Some(["N", "C"])).as_deref(), Some(r"N\C"));
+        assert_eq!(class("C::m", Some(["", "C"])).as_deref(), Some("C"));
+        assert_eq!(class(r"N\f", Some(["N", ""])), None);
+    }
+
+    #[test]
+    fn the_file_of_machine_code_is_its_module() {
+        let mut tables = Tables::default();
+        let [function, module, empty] =
+            [b"f".as_slice(), b"libc.so", b""].map(|text| tables.intern_string(text).unwrap());
+        let mut frame = Frame::named(function);
+        assert_eq!(file_of(&frame, &tables), None);
+        frame.native = Some(NativeFrame { module, offset: 1 });
+        assert_eq!(file_of(&frame, &tables).as_deref(), Some(b"libc.so".as_slice()));
+        frame.file = Some(empty);
+        assert_eq!(file_of(&frame, &tables), None);
+    }
+}

@@ -1,0 +1,141 @@
+//! Frames grouped by a text: each distinct text is one group, numbered in order of first use.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use borehole_model::{Frame, FrameId, Tables};
+
+use crate::frame_name::{FrameName, Paths};
+use crate::pattern::Pattern;
+use crate::query::Query;
+
+/// The number of a group: what columns beside the groups are indexed by.
+pub(crate) type GroupId = usize;
+
+/// Which group each frame is in.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct FrameColumn(Vec<Option<GroupId>>);
+
+impl FrameColumn {
+    pub(crate) fn get(&self, frame: FrameId) -> Option<GroupId> {
+        self.0.get(frame.index()).copied().flatten()
+    }
+
+    pub(crate) fn set(&mut self, frame: FrameId, group: GroupId) {
+        if frame.index() >= self.0.len() {
+            self.0.resize(frame.index() + 1, None);
+        }
+        self.0[frame.index()] = Some(group);
+    }
+}
+
+/// What the patterns of a query say about a frame.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Traits {
+    pub(crate) hidden: bool,
+    pub(crate) kept: bool,
+    pub(crate) callers: bool,
+    pub(crate) callees: bool,
+}
+
+impl Traits {
+    fn of(text: &[u8], query: &Query) -> Self {
+        let found = |pattern: &Option<Pattern>| pattern.as_ref().is_some_and(|found| found.is_match(text));
+        Self {
+            hidden: found(&query.hide),
+            kept: query.keep.is_none() || found(&query.keep),
+            callers: found(&query.callers),
+            callees: found(&query.callees),
+        }
+    }
+}
+
+/// Frames grouped by the text that a report prints, with what the patterns say about each.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct FrameGroups {
+    of_frame: FrameColumn,
+    names: Vec<Arc<FrameName>>,
+    traits: Vec<Traits>,
+    index: HashMap<Vec<u8>, GroupId>,
+}
+
+impl FrameGroups {
+    /// The group of a frame. Its text is built, and matched, the first time only.
+    pub(crate) fn of(&mut self, frame: FrameId, tables: &Tables, query: &Query) -> GroupId {
+        if let Some(group) = self.of_frame.get(frame) {
+            return group;
+        }
+        let group = self.named(FrameName::of(tables.frame(frame), tables, query), query);
+        self.of_frame.set(frame, group);
+        group
+    }
+
+    /// The group of all frames with the text of `name`.
+    pub(crate) fn named(&mut self, name: FrameName, query: &Query) -> GroupId {
+        let text = name.text(Paths::Full);
+        if let Some(&group) = self.index.get(&text) {
+            return group;
+        }
+        let group = self.names.len();
+        self.names.push(Arc::new(name));
+        self.traits.push(Traits::of(&text, query));
+        self.index.insert(text, group);
+        group
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.names.len()
+    }
+
+    pub(crate) fn name(&self, group: GroupId) -> &Arc<FrameName> {
+        &self.names[group]
+    }
+
+    pub(crate) fn traits(&self, group: GroupId) -> Traits {
+        self.traits[group]
+    }
+}
+
+/// The part of a frame that is its group's name; `None` where it has none.
+type PartOf = fn(&Frame, &Tables) -> Option<Vec<u8>>;
+
+/// Frames grouped by a part of them: their file, their class.
+#[derive(Clone, Debug)]
+pub(crate) struct PartGroups {
+    part: PartOf,
+    of_frame: FrameColumn,
+    names: Vec<Option<Vec<u8>>>,
+    index: HashMap<Option<Vec<u8>>, GroupId>,
+}
+
+impl PartGroups {
+    pub(crate) fn new(part: PartOf) -> Self {
+        Self { part, of_frame: FrameColumn::default(), names: Vec::new(), index: HashMap::new() }
+    }
+
+    pub(crate) fn of(&mut self, frame: FrameId, tables: &Tables) -> GroupId {
+        if let Some(group) = self.of_frame.get(frame) {
+            return group;
+        }
+        let part = (self.part)(tables.frame(frame), tables);
+        let group = *self.index.entry(part).or_insert_with_key(|part| {
+            self.names.push(part.clone());
+            self.names.len() - 1
+        });
+        self.of_frame.set(frame, group);
+        group
+    }
+
+    /// The group of a frame that was asked for before.
+    pub(crate) fn get(&self, frame: FrameId) -> Option<GroupId> {
+        self.of_frame.get(frame)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.names.len()
+    }
+
+    pub(crate) fn name(&self, group: GroupId) -> &Option<Vec<u8>> {
+        &self.names[group]
+    }
+}

@@ -1,0 +1,67 @@
+//! What is asked of a profile.
+
+use crate::pattern::Pattern;
+
+/// What a report is to show.
+///
+/// Patterns look at the text of a frame as the report prints it (see
+/// [`FrameName`](crate::FrameName)), paths in full.
+#[derive(Clone, Debug, Default)]
+pub struct Query {
+    /// Whether the lines of a function are rows of their own.
+    pub lines: Lines,
+    /// Whether the instructions on a line are rows of their own.
+    pub opcodes: Opcodes,
+    /// Frames that are taken out of every stack before anything is counted. A stack of which nothing is
+    /// left is not counted.
+    pub hide: Option<Pattern>,
+    /// Only stacks with such a frame are counted.
+    pub keep: Option<Pattern>,
+    /// The frames whose callers are asked for.
+    pub callers: Option<Pattern>,
+    /// The frames whose callees are asked for.
+    pub callees: Option<Pattern>,
+    /// How many of the last samples are asked for.
+    pub last: u64,
+    /// How many frames of each of those, from the leaf; `None` for all.
+    pub last_depth: Option<usize>,
+    /// What samples are broken down by.
+    pub by: Option<By>,
+    /// The most rows of a table; `None` for all.
+    pub limit: Option<usize>,
+}
+
+/// Whether frames of one function that differ in file or line are told apart.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Lines {
+    /// Each is a row.
+    #[default]
+    Apart,
+    /// They are one row.
+    Together,
+}
+
+/// Whether frames that differ in their instruction are told apart.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Opcodes {
+    /// Each is a row.
+    Apart,
+    /// They are one row.
+    #[default]
+    Together,
+}
+
+/// What samples are broken down by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum By {
+    /// The value of the label with this key; the last one where a sample has several.
+    Label(Vec<u8>),
+    /// The process.
+    Process,
+    /// The thread, within its process.
+    Thread,
+    /// The source file of the frames.
+    File,
+    /// The class of the frames, with its namespace.
+    Class,
+}

@@ -1,0 +1,146 @@
+//! The sink that answers a query.
+
+use std::io;
+use std::ops::ControlFlow;
+
+use borehole_model::{Context, ProfileSink, Sample, StackId, StringId, Tables, Warning};
+
+use crate::answer::{Answer, Edges};
+use crate::call_tree::CallTree;
+use crate::counts::{StackCounts, Tally};
+use crate::facts::Facts;
+use crate::query::Query;
+use crate::recent::Recent;
+use crate::sample_groups::SampleGroups;
+use crate::view::ReportView;
+
+/// Reads a profile and answers a [`Query`] about it.
+///
+/// # Examples
+///
+/// ```
+/// use borehole_analysis::{Paths, Query, ReportSink};
+/// use borehole_model::{Context, Frame, ProfileSink, Sample, Segment, Tables};
+///
+/// let mut tables = Tables::default();
+/// let main = tables.intern_string(b"main")?;
+/// let main = tables.intern_frame(&Frame::named(main))?;
+/// let stack = tables.intern_stack_leaf_first(&[main])?;
+///
+/// let mut sink = ReportSink::new(Query::default());
+/// let segment = Segment { period_ns: Some(10_000_000), ..Segment::default() };
+/// let at = Context { tables: &tables, segment: &segment };
+/// sink.segment(at)?;
+/// let _ = sink.sample(at, &Sample { stack, count: 300, ..Sample::default() })?;
+/// sink.finish(&tables)?;
+///
+/// let view = sink.into_view();
+/// assert_eq!(view.summary.wall_ns, Some(3_000_000_000));
+/// assert_eq!(view.self_time.rows[0].frame.text(Paths::Full), b"main");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct ReportSink {
+    query: Query,
+    /// The period of the samples that are not settled.
+    period_ns: Option<u64>,
+    facts: Facts,
+    counts: StackCounts,
+    tree: CallTree,
+    recent: Option<Recent>,
+    groups: Option<SampleGroups>,
+    view: ReportView,
+}
+
+impl ReportSink {
+    /// A sink for `query`.
+    #[must_use]
+    pub fn new(query: Query) -> Self {
+        Self {
+            period_ns: None,
+            facts: Facts::default(),
+            counts: StackCounts::default(),
+            tree: CallTree::default(),
+            recent: (query.last > 0).then(|| Recent::new(query.last)),
+            groups: query.by.as_ref().and_then(SampleGroups::new),
+            view: ReportView::default(),
+            query,
+        }
+    }
+
+    /// The answer: empty before [`ProfileSink::finish`].
+    #[must_use]
+    pub fn into_view(self) -> ReportView {
+        self.view
+    }
+
+    /// Works out the time of the samples so far; the next ones are of another period.
+    #[cold]
+    fn settle(&mut self, next_period_ns: Option<u64>) {
+        self.counts.settle(self.period_ns.unwrap_or(0));
+        self.facts.settle(self.period_ns);
+        self.period_ns = next_period_ns;
+    }
+
+    /// What cannot be worked out per stack afterwards.
+    fn add_in_order(&mut self, at: Context<'_>, stack: StackId, sample: &Sample<'_>) {
+        if !self.tree.place(stack, at.tables, &self.query) {
+            return;
+        }
+        if let Some(recent) = &mut self.recent {
+            recent.push(at, stack, sample);
+        }
+        if let Some(groups) = &mut self.groups {
+            groups.add(at, sample, Tally::of(sample.count, self.period_ns.unwrap_or(0)));
+        }
+    }
+}
+
+impl ProfileSink for ReportSink {
+    fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
+        if sample.count == 0 {
+            return Ok(ControlFlow::Continue(()));
+        }
+        if at.segment.period_ns != self.period_ns {
+            self.settle(at.segment.period_ns);
+        }
+        self.facts.count(at, sample);
+        if let Some(stack) = sample.stack {
+            self.counts.add(stack, sample.count);
+            if self.recent.is_some() || self.groups.is_some() {
+                self.add_in_order(at, stack, sample);
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn segment(&mut self, at: Context<'_>) -> io::Result<()> {
+        self.facts.segment(at);
+        Ok(())
+    }
+
+    fn thread(&mut self, _at: Context<'_>, thread: u64, name: StringId) -> io::Result<()> {
+        if let Some(groups) = &mut self.groups {
+            groups.name_thread(thread, name);
+        }
+        Ok(())
+    }
+
+    fn warning(&mut self, warning: &Warning) -> io::Result<()> {
+        self.facts.warning(warning);
+        Ok(())
+    }
+
+    fn finish(&mut self, tables: &Tables) -> io::Result<()> {
+        self.settle(None);
+        for (stack, _) in self.counts.iter() {
+            self.tree.place(stack, tables, &self.query);
+        }
+        let summary = self.facts.summary();
+        let Self { query, counts, recent, groups, .. } = self;
+        let edges = Edges::of(&mut self.tree, query);
+        let answer = Answer { query, counts, tree: &self.tree, tables, edges };
+        self.view = answer.view(summary, recent.as_ref(), groups.as_ref());
+        Ok(())
+    }
+}

@@ -1,0 +1,192 @@
+//! The answers: plain data, ready to be drawn or written as JSON.
+
+use std::sync::Arc;
+
+use crate::frame_name::FrameName;
+
+/// What a [`Query`](crate::Query) found.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ReportView {
+    /// The profile as a whole.
+    pub summary: Summary,
+    /// Where samples were taken: the leaf of each.
+    pub self_time: Table,
+    /// What was executing, directly or through what it called: each frame of a sample once.
+    pub total_time: Table,
+    /// Who called the frames of the query's pattern; `<root>` where nobody did.
+    pub callers: Option<Table>,
+    /// Whom the frames of the query's pattern called; `<leaf>` where they were executing themselves.
+    pub callees: Option<Table>,
+    /// The last samples that count, oldest first.
+    pub last: Option<Vec<RecentRun>>,
+    /// Samples by something else than frames.
+    pub breakdown: Option<Breakdown>,
+}
+
+/// A profile as a whole.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// Samples that were read.
+    pub samples: u64,
+    /// Samples that count under the patterns of the query: what percentages are of.
+    pub matched: u64,
+    /// Samples with an empty stack.
+    pub empty: u64,
+    /// How long the samples were, each as long as the period of its own segment; `None` where no segment
+    /// has one.
+    pub wall_ns: Option<u128>,
+    /// The periods, in order of first use, with how many samples each. Periods beyond the first
+    /// [`Summary::MAX_PERIODS`] are not listed.
+    pub periods: Vec<PeriodSamples>,
+    /// Samples of segments without a period: they add nothing to any time.
+    pub without_period: u64,
+    /// Segments.
+    pub segments: u64,
+    /// Distinct stacks that were sampled.
+    pub stacks: usize,
+    /// Distinct frames that count, as the query tells them apart.
+    pub frames: usize,
+    /// Distinct processes that are named.
+    pub processes: usize,
+    /// Distinct threads that are named.
+    pub threads: usize,
+    /// From the first to the last sample, where the source says when they were taken; summed over inputs.
+    pub span_ns: Option<u64>,
+    /// What the reader found odd or lost.
+    pub warnings: u64,
+    /// Bytes of the input that could not be used.
+    pub lost_bytes: u64,
+}
+
+impl Summary {
+    /// How many distinct periods are listed: more than any honest profile has, few enough for a file that
+    /// is made of segments alone.
+    pub const MAX_PERIODS: usize = 64;
+}
+
+/// How many samples were taken with one period.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PeriodSamples {
+    /// The period.
+    pub period_ns: u64,
+    /// The samples.
+    pub samples: u64,
+}
+
+/// Frames by count, the largest first; equal ones in order of first appearance.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Table {
+    /// The rows, at most as many as the query allows.
+    pub rows: Vec<Row>,
+    /// How many rows there are without that limit.
+    pub distinct: usize,
+}
+
+/// A frame and its share.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    /// The frame.
+    pub frame: Arc<FrameName>,
+    /// Its share of the samples that count.
+    pub share: Share,
+}
+
+/// A part of the samples that count.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Share {
+    /// How many samples.
+    pub count: u64,
+    /// Of all that count, 0 to 100.
+    pub percent: f64,
+    /// How long they were; `None` where the profile does not say.
+    pub wall_ns: Option<u128>,
+}
+
+/// A run of equal samples at the end of a profile.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecentRun {
+    /// How many samples.
+    pub count: u64,
+    /// How many samples are later than the last of the run: 0 is "now".
+    pub age: u64,
+    /// The frames that are not hidden, leaf first, at most as many as the query allows.
+    pub frames_leaf_first: Vec<Arc<FrameName>>,
+    /// How many frames there are without that limit.
+    pub depth: usize,
+    /// The labels, in order.
+    pub labels: Vec<(Vec<u8>, LabelText)>,
+    /// The process, if known.
+    pub process: Option<i64>,
+    /// The thread, if known.
+    pub thread: Option<u64>,
+    /// When, on the profile's clock, if known.
+    pub time_ns: Option<i64>,
+}
+
+/// The value of a label.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LabelText {
+    /// A text.
+    Text(Vec<u8>),
+    /// A number, with its unit where one is known.
+    Number(i64, Option<Vec<u8>>),
+}
+
+/// Samples by something else than frames, the largest count first.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Breakdown {
+    /// By what a whole sample has: a label, a process, a thread.
+    Samples {
+        /// The rows, at most as many as the query allows.
+        rows: Vec<SampleGroup>,
+        /// How many rows there are without that limit.
+        distinct: usize,
+    },
+    /// By what each of its frames has: a file, a class.
+    Frames {
+        /// The rows, by self time and then by total time, at most as many as the query allows.
+        rows: Vec<FrameGroup>,
+        /// How many rows there are without that limit.
+        distinct: usize,
+    },
+}
+
+/// The samples with one value.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SampleGroup {
+    /// The value.
+    pub value: GroupValue,
+    /// Its share.
+    pub share: Share,
+}
+
+/// What a group of samples has in common.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum GroupValue {
+    /// They have no such label, or their process or thread is unknown.
+    Absent,
+    /// The value of a label.
+    Label(LabelText),
+    /// A process.
+    Process(i64),
+    /// A thread.
+    Thread {
+        /// Its process, if known.
+        process: Option<i64>,
+        /// The thread.
+        thread: u64,
+        /// Its name, if known.
+        name: Option<Vec<u8>>,
+    },
+}
+
+/// The samples in frames of one file or class.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FrameGroup {
+    /// The file or class; `None` for frames that have none.
+    pub name: Option<Vec<u8>>,
+    /// Samples whose leaf it is.
+    pub self_time: Share,
+    /// Samples in which it occurs.
+    pub total_time: Share,
+}

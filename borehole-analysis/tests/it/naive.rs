@@ -1,0 +1,152 @@
+//! The same questions answered sample by sample, from lists of names, without a table in sight.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+
+use borehole_analysis::{By, Lines, Opcodes, Pattern, Query};
+
+use crate::profile::{F, S};
+
+/// Counts and nanoseconds by key, the largest count first, equal ones in order of first appearance.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Counts<K>(pub(crate) Vec<(K, u64, u128)>);
+
+struct Counter<K> {
+    met: Vec<K>,
+    sums: HashMap<K, (u64, u128)>,
+}
+
+impl<K: Clone + Eq + Hash> Counter<K> {
+    fn new() -> Self {
+        Self { met: Vec::new(), sums: HashMap::new() }
+    }
+
+    fn add(&mut self, key: K, sample: &S) {
+        let wall = u128::from(sample.count) * u128::from(sample.period_ns.unwrap_or(0));
+        let sum = self.sums.entry(key.clone()).or_insert_with(|| {
+            self.met.push(key);
+            (0, 0)
+        });
+        *sum = (sum.0 + sample.count, sum.1 + wall);
+    }
+
+    fn counts(self) -> Counts<K> {
+        let row = |key: K| {
+            let (count, wall) = self.sums[&key];
+            (key, count, wall)
+        };
+        let mut rows: Vec<_> = self.met.into_iter().map(row).collect();
+        rows.sort_by_key(|row| std::cmp::Reverse(row.1));
+        Counts(rows)
+    }
+}
+
+type Text = Vec<u8>;
+
+/// Everything the naive reading finds.
+pub(crate) struct Answers {
+    pub(crate) samples: u64,
+    pub(crate) matched: u64,
+    pub(crate) own: Counts<Text>,
+    pub(crate) total: Counts<Text>,
+    pub(crate) callers: Counts<Text>,
+    pub(crate) callees: Counts<Text>,
+    pub(crate) part_own: Counts<Option<Text>>,
+    pub(crate) part_total: Counts<Option<Text>>,
+    pub(crate) groups: Counts<Option<(Option<i64>, Text)>>,
+    /// Frames of the last samples, one entry a sample, oldest first.
+    pub(crate) last: Vec<Vec<Text>>,
+}
+
+fn key(frame: &F, query: &Query) -> Text {
+    let mut key = frame.function.clone();
+    let path = frame.file.as_ref().or(frame.module.as_ref());
+    if query.lines == Lines::Apart && (path.is_some() || frame.line.is_some()) {
+        let unknown = if frame.module.is_some() { 0 } else { -1 };
+        key.push(b' ');
+        key.extend(path.into_iter().flatten());
+        key.extend(format!(":{}", frame.line.unwrap_or(unknown)).bytes());
+    }
+    if let (Opcodes::Apart, Some(opcode)) = (query.opcodes, &frame.opcode) {
+        key.extend([b" [", opcode.as_slice(), b"]"].concat());
+    }
+    key
+}
+
+fn part(frame: &F, by: &By) -> Option<Text> {
+    match by {
+        By::File => frame.file.clone().or(frame.module.clone()).filter(|file| !file.is_empty()),
+        _ => {
+            let name = String::from_utf8_lossy(&frame.function).into_owned();
+            name.rsplit_once("::").map(|(class, _)| class.as_bytes().to_vec()).filter(|name| !name.is_empty())
+        }
+    }
+}
+
+fn group(sample: &S, by: &By) -> Option<(Option<i64>, Text)> {
+    match by {
+        By::Process => sample.process.map(|process| (Some(process), Vec::new())),
+        By::Thread => sample.thread.map(|thread| (sample.process, thread.to_string().into_bytes())),
+        By::Label(key) => {
+            let labels = sample.labels.as_ref()?;
+            let found = labels.iter().rev().find(|label| label.0 == *key)?;
+            Some((None, found.1.clone()))
+        }
+        By::File | By::Class => None,
+    }
+}
+
+fn distinct<T: PartialEq>(items: impl Iterator<Item = T>) -> Vec<T> {
+    items.fold(Vec::new(), |mut seen, item| {
+        if !seen.contains(&item) {
+            seen.push(item);
+        }
+        seen
+    })
+}
+
+pub(crate) fn answers(samples: &[S], query: &Query) -> Answers {
+    let found = |pattern: &Option<Pattern>, key: &Text| pattern.as_ref().is_some_and(|p| p.is_match(key));
+    let by = query.by.clone().unwrap_or(By::File);
+    let [mut own, mut total, mut callers, mut callees] = std::array::from_fn(|_| Counter::new());
+    let [mut part_own, mut part_total] = std::array::from_fn(|_| Counter::new());
+    let (mut groups, mut last, mut all, mut matched) = (Counter::new(), Vec::new(), 0, 0);
+    for sample in samples.iter().filter(|sample| sample.count > 0) {
+        all += sample.count;
+        let keyed = sample.frames.iter().map(|frame| (key(frame, query), frame));
+        let (keys, frames): (Vec<Text>, Vec<&F>) = keyed.filter(|(key, _)| !found(&query.hide, key)).unzip();
+        let kept = query.keep.is_none() || keys.iter().any(|key| found(&query.keep, key));
+        if keys.is_empty() || !kept {
+            continue;
+        }
+        matched += sample.count;
+        own.add(keys[0].clone(), sample);
+        distinct(keys.iter()).into_iter().for_each(|key| total.add(key.clone(), sample));
+        if let Some(at) = keys.iter().position(|key| found(&query.callers, key)) {
+            callers.add(keys.get(at + 1).cloned().unwrap_or(b"<root>".to_vec()), sample);
+        }
+        if let Some(at) = keys.iter().rposition(|key| found(&query.callees, key)) {
+            let callee = at.checked_sub(1).map_or(b"<leaf>".to_vec(), |at| keys[at].clone());
+            callees.add(callee, sample);
+        }
+        part_own.add(part(frames[0], &by), sample);
+        distinct(frames.iter().map(|frame| part(frame, &by)))
+            .into_iter()
+            .for_each(|part| part_total.add(part, sample));
+        groups.add(group(sample, &by), sample);
+        last.extend(std::iter::repeat_n(keys, usize::try_from(sample.count).unwrap()));
+    }
+    last.drain(..last.len().saturating_sub(usize::try_from(query.last).unwrap()));
+    Answers {
+        samples: all,
+        matched,
+        own: own.counts(),
+        total: total.counts(),
+        callers: callers.counts(),
+        callees: callees.counts(),
+        part_own: part_own.counts(),
+        part_total: part_total.counts(),
+        groups: groups.counts(),
+        last,
+    }
+}

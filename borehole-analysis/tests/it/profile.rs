@@ -1,0 +1,83 @@
+//! Small profiles, spelled out.
+
+use std::ops::ControlFlow;
+
+use borehole_analysis::{Query, ReportSink, ReportView};
+use borehole_model::{
+    Context, Frame, Label, LabelValue, NativeFrame, ProfileSink, Sample, Segment, StackId, Tables,
+};
+
+/// A frame, as the tests spell it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct F {
+    pub(crate) function: Vec<u8>,
+    pub(crate) file: Option<Vec<u8>>,
+    pub(crate) line: Option<i64>,
+    pub(crate) module: Option<Vec<u8>>,
+    pub(crate) opcode: Option<Vec<u8>>,
+}
+
+/// A sample, as the tests spell it. `frames` has the leaf first.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct S {
+    pub(crate) frames: Vec<F>,
+    pub(crate) count: u64,
+    pub(crate) period_ns: Option<u64>,
+    pub(crate) process: Option<i64>,
+    pub(crate) thread: Option<u64>,
+    pub(crate) labels: Option<Vec<(Vec<u8>, Vec<u8>)>>,
+}
+
+/// Functions of which only the names are known, leaf first.
+pub(crate) fn named(functions: &[&str]) -> Vec<F> {
+    functions.iter().map(|name| F { function: name.as_bytes().to_vec(), ..F::default() }).collect()
+}
+
+/// `count` samples of functions.
+pub(crate) fn sample(functions: &[&str], count: u64) -> S {
+    S { frames: named(functions), count, ..S::default() }
+}
+
+fn intern_stack(tables: &mut Tables, frames: &[F]) -> Option<StackId> {
+    let ids = frames.iter().map(|frame| {
+        let mut string = |text: &Vec<u8>| tables.intern_string(text).unwrap();
+        let interned = Frame {
+            file: frame.file.as_ref().map(&mut string),
+            line: frame.line,
+            opcode: frame.opcode.as_ref().map(&mut string),
+            native: frame.module.as_ref().map(|module| NativeFrame { module: string(module), offset: 1 }),
+            ..Frame::named(string(&frame.function))
+        };
+        tables.intern_frame(&interned).unwrap()
+    });
+    let ids: Vec<_> = ids.collect();
+    tables.intern_stack_leaf_first(&ids).unwrap()
+}
+
+/// What a query finds in samples; a segment begins whenever the period changes.
+pub(crate) fn view(samples: &[S], query: Query) -> ReportView {
+    let mut tables = Tables::default();
+    let mut sink = ReportSink::new(query);
+    let mut segment = Segment::default();
+    for (index, sample) in samples.iter().enumerate() {
+        let stack = intern_stack(&mut tables, &sample.frames);
+        let labels = sample.labels.as_ref().map(|labels| {
+            let mut label = |(key, value): &(Vec<u8>, Vec<u8>)| Label {
+                key: tables.intern_string(key).unwrap(),
+                value: LabelValue::Text(tables.intern_string(value).unwrap()),
+            };
+            let labels: Vec<_> = labels.iter().map(&mut label).collect();
+            tables.intern_labels(&labels).unwrap()
+        });
+        if index == 0 || segment.period_ns != sample.period_ns {
+            segment = Segment { index: index as u64, period_ns: sample.period_ns, ..Segment::default() };
+            sink.segment(Context { tables: &tables, segment: &segment }).unwrap();
+        }
+        let S { count, process, thread, .. } = *sample;
+        let sample = Sample { stack, count, process, thread, labels, ..Sample::default() };
+        let flow = sink.sample(Context { tables: &tables, segment: &segment }, &sample).unwrap();
+        assert_eq!(flow, ControlFlow::Continue(()));
+    }
+    sink.finish(&tables).unwrap();
+    sink.into_view()
+}

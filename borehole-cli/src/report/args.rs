@@ -1,0 +1,178 @@
+//! The options of `borehole report`, spelled as reli's `rbt:analyze` spells them.
+
+use anyhow::Context as _;
+use borehole_analysis::{By, Lines, Opcodes, Paths, Pattern, Query};
+use clap::{Args, ValueEnum};
+
+use super::cell::Anchor;
+use super::layout::Layout;
+use super::render::{Crop, Rendering};
+
+/// How many rows the tables of callers and callees have when `--top=0` hides the others.
+///
+/// Source: reli 0.12, `rbt:analyze`.
+const DEFAULT_ROWS: usize = 20;
+
+/// What to report, and how.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct ReportArgs {
+    /// Rows of each table; 0 leaves out the self and total tables
+    #[arg(long, visible_alias = "limit", value_name = "N", default_value_t = DEFAULT_ROWS)]
+    pub(crate) top: usize,
+
+    /// All rows of each table
+    #[arg(long, conflicts_with = "top")]
+    pub(crate) all: bool,
+
+    /// Print the stacks of the last N samples (1 if no N is given), oldest first
+    #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "1")]
+    pub(crate) last: Option<u64>,
+
+    /// Print at most N frames of each of the last stacks, from the leaf; 0 for all
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) last_depth: usize,
+
+    /// Show who calls the frames that match
+    #[arg(long, value_name = "PATTERN")]
+    pub(crate) callers: Option<String>,
+
+    /// Show what the frames that match call
+    #[arg(long, value_name = "PATTERN")]
+    pub(crate) callees: Option<String>,
+
+    /// Count only samples with a frame that matches
+    #[arg(long = "match", value_name = "PATTERN")]
+    pub(crate) matching: Option<String>,
+
+    /// Drop the frames that match before counting
+    #[arg(long, value_name = "PATTERN")]
+    pub(crate) hide: Option<String>,
+
+    /// Count functions, whatever their file and line
+    #[arg(long)]
+    pub(crate) no_line: bool,
+
+    /// Count the instructions of a line apart
+    #[arg(long)]
+    pub(crate) with_opcode: bool,
+
+    /// Print whole paths, or file names only; frames are told apart by the whole path either way
+    #[arg(long, value_name = "MODE", value_enum, default_value_t = PathMode::Full)]
+    pub(crate) path: PathMode,
+
+    /// Cut lines at N columns, or at the width of the terminal (COLUMNS, or 80, where there is none);
+    /// 0 does not cut
+    #[arg(long, value_name = "N|auto", value_parser = parse_crop, default_value = "0")]
+    pub(crate) crop: Crop,
+
+    /// Which end of a frame stays when it is cut
+    #[arg(long, value_name = "END", value_enum, default_value_t = Anchor::Left)]
+    pub(crate) crop_anchor: Anchor,
+
+    /// What to print, from by, self, total, callers, callees, tail: `,` puts below, `+` beside
+    #[arg(long, value_name = "SPEC", value_parser = Layout::parse, default_value = Layout::DEFAULT)]
+    pub(crate) sections: Layout,
+
+    /// Break samples down by pid, thread, file, class or the values of a label (`label:pid` for a label of
+    /// one of these names)
+    #[arg(long, value_name = "LABEL|pid|thread|file|class", value_parser = parse_by)]
+    pub(crate) by: Option<By>,
+
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Whose output to print
+    #[arg(skip)]
+    pub(crate) dialect: Dialect,
+}
+
+/// Whose output to print.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Dialect {
+    /// Our own: lists that are cut say so.
+    #[default]
+    Native,
+    /// That of `rbt:analyze`, and nothing beside.
+    #[cfg_attr(not(test), expect(dead_code, reason = "for the alias of reli's command"))]
+    Reli,
+}
+
+/// How much of a path is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PathMode {
+    /// All of it
+    Full,
+    /// The file name
+    Short,
+}
+
+impl ReportArgs {
+    /// What is asked of the profile.
+    pub(crate) fn query(&self) -> anyhow::Result<Query> {
+        Ok(Query {
+            lines: if self.no_line { Lines::Together } else { Lines::Apart },
+            opcodes: if self.with_opcode { Opcodes::Apart } else { Opcodes::Together },
+            hide: pattern("--hide", self.hide.as_deref())?,
+            keep: pattern("--match", self.matching.as_deref())?,
+            callers: pattern("--callers", self.callers.as_deref())?,
+            callees: pattern("--callees", self.callees.as_deref())?,
+            last: self.last.map_or(0, |last| last.max(1)),
+            last_depth: Some(self.last_depth).filter(|&depth| depth > 0),
+            by: self.by.clone(),
+            limit: self.limit(),
+        })
+    }
+
+    fn limit(&self) -> Option<usize> {
+        match self.top {
+            _ if self.all => None,
+            0 => Some(DEFAULT_ROWS),
+            rows => Some(rows),
+        }
+    }
+
+    /// Whether the self and total tables are wanted.
+    pub(crate) const fn wants_top(&self) -> bool {
+        self.all || self.top > 0
+    }
+
+    /// How the view is drawn on a terminal of `columns`.
+    pub(crate) fn rendering(&self, columns: usize) -> Rendering<'_> {
+        Rendering {
+            args: self,
+            columns,
+            paths: match self.path {
+                PathMode::Full => Paths::Full,
+                PathMode::Short => Paths::Short,
+            },
+        }
+    }
+}
+
+/// Compiles a pattern; an empty one is none.
+fn pattern(option: &'static str, source: Option<&str>) -> anyhow::Result<Option<Pattern>> {
+    let source = source.filter(|source| !source.is_empty());
+    source.map(Pattern::new).transpose().with_context(|| format!("cannot use {option}"))
+}
+
+fn parse_crop(text: &str) -> Result<Crop, String> {
+    if text.eq_ignore_ascii_case("auto") {
+        return Ok(Crop::Auto);
+    }
+    let columns =
+        text.parse().map_err(|_| format!("expected a number of columns or auto, found '{text}'"))?;
+    Ok(Crop::Columns(columns))
+}
+
+// The signature that clap asks of a parser.
+#[expect(clippy::unnecessary_wraps)]
+fn parse_by(text: &str) -> Result<By, String> {
+    Ok(match text {
+        "pid" => By::Process,
+        "thread" => By::Thread,
+        "file" => By::File,
+        "class" => By::Class,
+        label => By::Label(label.strip_prefix("label:").unwrap_or(label).as_bytes().to_vec()),
+    })
+}

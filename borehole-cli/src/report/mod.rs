@@ -1,0 +1,50 @@
+//! `borehole report`: hot frames, callers, callees, last stacks, as text or JSON.
+//!
+//! The tables are those of reli's `rbt:analyze`, option for option and line for line; what is beyond it
+//! (`--by`, `--json`, what a table leaves out) says so where it is.
+
+mod args;
+mod cell;
+mod json;
+mod layout;
+mod render;
+mod summary;
+mod table;
+
+use std::io::Write;
+
+use borehole_analysis::ReportSink;
+use borehole_model::ProfileSink;
+
+#[cfg_attr(not(test), expect(unused_imports, reason = "for the command line and its aliases"))]
+pub(crate) use args::{Dialect, ReportArgs};
+
+/// Reads a profile and reports on it: data to `out`, the summary line to `err`.
+///
+/// `profile` pushes all inputs into the sink and calls its `finish` once; what it answers is passed on.
+/// Nothing is written when it fails.
+///
+/// # Errors
+/// When a pattern is invalid, the profile cannot be read, or `out` cannot be written. A message that `err`
+/// does not take is dropped.
+pub(crate) fn run<T>(
+    args: &ReportArgs,
+    profile: impl FnOnce(&mut dyn ProfileSink) -> anyhow::Result<T>,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> anyhow::Result<T> {
+    let mut sink = ReportSink::new(args.query()?);
+    let outcome = profile(&mut sink)?;
+    let view = sink.into_view();
+    if args.json {
+        json::write(&view, args, out)?;
+    } else {
+        let _ = err.write_all(summary::text(&view.summary, args.dialect).as_bytes());
+        render::render(&view, &args.rendering(cell::terminal_width()), out)?;
+    }
+    out.flush()?;
+    Ok(outcome)
+}
+
+#[cfg(test)]
+mod tests;

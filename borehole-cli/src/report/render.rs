@@ -1,0 +1,252 @@
+//! Views as text.
+
+use std::io::{self, Write};
+
+use borehole_analysis::{
+    Breakdown, By, FrameGroup, GroupValue, LabelText, Paths, RecentRun, ReportView, SampleGroup, Share, Table,
+};
+
+use super::args::{Dialect, ReportArgs};
+use super::cell::{Anchor, crop, printable};
+use super::layout::{Section, share_of};
+use super::summary::grouped;
+use super::table::{self, border_columns, widths};
+
+/// What stands where there is no value.
+const ABSENT: &str = "<none>";
+
+/// Columns of `  [ 0] ` before a frame of the tail.
+const TAIL_INDENT: usize = 7;
+
+/// Where lines are cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Crop {
+    /// At this many columns a section; nowhere if 0.
+    Columns(usize),
+    /// At the section's share of the terminal.
+    Auto,
+}
+
+/// How a view is drawn.
+pub(crate) struct Rendering<'a> {
+    pub(crate) args: &'a ReportArgs,
+    pub(crate) columns: usize,
+    pub(crate) paths: Paths,
+}
+
+/// Writes `view` as text.
+///
+/// # Errors
+/// When `out` cannot be written.
+pub(crate) fn render(view: &ReportView, rendering: &Rendering<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let args = rendering.args;
+    let layout = args.sections.clone();
+    let layout = if args.by.is_some() { layout.with(Section::By) } else { layout };
+    let lines = layout.lines(|section, sections| {
+        let columns = match args.crop {
+            Crop::Columns(columns) => columns,
+            Crop::Auto => share_of(rendering.columns, sections),
+        };
+        Drawing { rendering, columns }.section(view, section)
+    });
+    for line in lines {
+        writeln!(out, "{line}")?;
+    }
+    Ok(())
+}
+
+/// Draws sections of one width.
+struct Drawing<'a> {
+    rendering: &'a Rendering<'a>,
+    columns: usize,
+}
+
+impl Drawing<'_> {
+    fn section(&self, view: &ReportView, section: Section) -> Vec<String> {
+        let args = self.rendering.args;
+        let neighbours = |table: &Option<Table>, what: &str, pattern: &Option<String>| {
+            let title = || format!("{what} of frames matching /{}/", pattern.as_deref().unwrap_or_default());
+            table.as_ref().map(|table| self.frames(&title(), table)).unwrap_or_default()
+        };
+        match section {
+            Section::SelfTime if args.wants_top() => self.frames("self-time top", &view.self_time),
+            Section::TotalTime if args.wants_top() => {
+                self.frames("total-time top (inclusive)", &view.total_time)
+            }
+            Section::SelfTime | Section::TotalTime => Vec::new(),
+            Section::Callers => neighbours(&view.callers, "callers", &args.callers),
+            Section::Callees => neighbours(&view.callees, "callees", &args.callees),
+            Section::Tail => view.last.as_deref().map(|last| self.tail(last)).unwrap_or_default(),
+            Section::By => match (&args.by, &view.breakdown) {
+                (Some(by), Some(breakdown)) => self.breakdown(&name_of(by), breakdown),
+                _ => Vec::new(),
+            },
+        }
+    }
+
+    fn frames(&self, title: &str, table: &Table) -> Vec<String> {
+        let rows = table.rows.iter().map(|row| {
+            let frame = printable(&row.frame.text(self.rendering.paths));
+            [row.share.count.to_string(), percent(row.share), frame]
+        });
+        self.table(title, ["count", "pct", "frame"], rows.collect(), table.distinct)
+    }
+
+    fn breakdown(&self, name: &str, breakdown: &Breakdown) -> Vec<String> {
+        let name = &printable(name.as_bytes());
+        match breakdown {
+            Breakdown::Samples { rows, distinct } => {
+                let has_wall = rows.iter().any(|row| row.share.wall_ns.is_some());
+                let title = format!("samples by {name}");
+                if has_wall {
+                    let rows = rows.iter().map(timed_row).collect();
+                    self.table(&title, ["count", "pct", "wall", name], rows, *distinct)
+                } else {
+                    let rows = rows.iter().map(untimed_row).collect();
+                    self.table(&title, ["count", "pct", name], rows, *distinct)
+                }
+            }
+            Breakdown::Frames { rows, distinct } => {
+                let rows = rows.iter().map(part_row).collect();
+                let title = format!("self and total time by {name}");
+                self.table(&title, ["self", "pct", "total", "pct", name], rows, *distinct)
+            }
+        }
+    }
+
+    /// A title and a table, whose last column is cut so that all of it fits.
+    fn table<const N: usize>(
+        &self,
+        title: &str,
+        headers: [&str; N],
+        mut rows: Vec<[String; N]>,
+        distinct: usize,
+    ) -> Vec<String> {
+        let mut lines = vec![self.cut(&format!("# {}", printable(title.as_bytes())))];
+        if rows.is_empty() {
+            lines.push(self.cut("  (no matches)"));
+            return lines;
+        }
+        if self.columns > 0 {
+            let beside: usize = widths(headers, &rows)[..N - 1].iter().sum();
+            let room = self.columns.saturating_sub(beside + border_columns(N)).max(1);
+            for row in &mut rows {
+                row[N - 1] = crop(&row[N - 1], room, self.rendering.args.crop_anchor);
+            }
+        }
+        lines.extend(table::lines(headers, &rows));
+        if rows.len() < distinct && self.is_native() {
+            let [shown, distinct] = [rows.len(), distinct].map(|rows| grouped(rows as u64));
+            lines.push(self.cut(&format!("  ({shown} of {distinct} shown; --all for all)")));
+        }
+        lines
+    }
+
+    fn tail(&self, runs: &[RecentRun]) -> Vec<String> {
+        let samples: u64 = runs.iter().map(|run| run.count).sum();
+        let mut lines = vec![self.cut(&format!("# last {samples} sample(s)"))];
+        if runs.is_empty() {
+            lines.push(self.cut("  (no samples)"));
+        }
+        for run in runs {
+            let stack = self.stack(run);
+            for later in (0..run.count).rev() {
+                let when = match run.age + later {
+                    0 => "now".to_owned(),
+                    age => format!("{age} ago"),
+                };
+                lines.push(self.cut(&format!("  ── sample ({when}) ──")));
+                lines.extend_from_slice(&stack);
+            }
+        }
+        lines
+    }
+
+    /// The frames and labels of a sample.
+    fn stack(&self, run: &RecentRun) -> Vec<String> {
+        let room = if self.columns > 0 { self.columns.saturating_sub(TAIL_INDENT).max(1) } else { 0 };
+        let mut lines = Vec::with_capacity(run.frames_leaf_first.len());
+        for (depth, frame) in run.frames_leaf_first.iter().enumerate() {
+            let frame = printable(&frame.text(self.rendering.paths));
+            let frame = crop(&frame, room, self.rendering.args.crop_anchor);
+            lines.push(self.cut(&format!("  [{depth:2}] {frame}")));
+        }
+        let more = run.depth.saturating_sub(run.frames_leaf_first.len());
+        if more > 0 && self.is_native() {
+            lines.push(self.cut(&format!("  ({} more; --last-depth=0 for all)", grouped(more as u64))));
+        }
+        for (key, value) in &run.labels {
+            lines.push(self.cut(&format!("  # {} = {}", printable(key), label(value))));
+        }
+        lines
+    }
+
+    fn is_native(&self) -> bool {
+        self.rendering.args.dialect == Dialect::Native
+    }
+
+    fn cut(&self, line: &str) -> String {
+        crop(line, self.columns, Anchor::Left)
+    }
+}
+
+fn percent(share: Share) -> String {
+    format!("{:5.1}%", share.percent)
+}
+
+// Hundredths of a second have no use for the digits that a double lacks.
+#[expect(clippy::cast_precision_loss)]
+pub(crate) fn seconds(wall_ns: u128) -> f64 {
+    wall_ns as f64 / 1e9
+}
+
+fn timed_row(row: &SampleGroup) -> [String; 4] {
+    let wall = row.share.wall_ns.map(|wall_ns| format!("{:.2} s", seconds(wall_ns))).unwrap_or_default();
+    let [count, percent, value] = untimed_row(row);
+    [count, percent, wall, value]
+}
+
+fn untimed_row(row: &SampleGroup) -> [String; 3] {
+    [row.share.count.to_string(), percent(row.share), group(&row.value)]
+}
+
+fn part_row(row: &FrameGroup) -> [String; 5] {
+    let name = row.name.as_deref().map_or_else(|| ABSENT.to_owned(), printable);
+    let FrameGroup { self_time, total_time, .. } = row;
+    let counts = [self_time, total_time].map(|share| share.count.to_string());
+    let [own, total] = counts;
+    [own, percent(*self_time), total, percent(*total_time), name]
+}
+
+/// What samples have in common, as a person reads it.
+fn group(value: &GroupValue) -> String {
+    match value {
+        GroupValue::Absent => ABSENT.to_owned(),
+        GroupValue::Label(value) => label(value),
+        GroupValue::Process(process) => process.to_string(),
+        GroupValue::Thread { process, thread, name } => {
+            let process = process.map(|process| format!("{process}/")).unwrap_or_default();
+            let name = name.as_deref().map(|name| format!(" ({})", printable(name))).unwrap_or_default();
+            format!("{process}{thread}{name}")
+        }
+    }
+}
+
+fn label(value: &LabelText) -> String {
+    match value {
+        LabelText::Text(text) => printable(text),
+        LabelText::Number(number, None) => number.to_string(),
+        LabelText::Number(number, Some(unit)) => format!("{number} {}", printable(unit)),
+    }
+}
+
+/// What `--by` was given.
+pub(crate) fn name_of(by: &By) -> String {
+    match by {
+        By::Process => "pid".to_owned(),
+        By::Thread => "thread".to_owned(),
+        By::File => "file".to_owned(),
+        By::Class => "class".to_owned(),
+        By::Label(key) => String::from_utf8_lossy(key).into_owned(),
+    }
+}

@@ -1,0 +1,157 @@
+//! The lines about the profile as a whole, for standard error.
+
+use std::fmt::Write as _;
+
+use borehole_analysis::Summary;
+
+use super::args::Dialect;
+use super::render::seconds;
+
+/// How many periods are named before the rest is only counted.
+const NAMED_PERIODS: usize = 4;
+
+/// reli's summary line; natively followed by one about the quality of the samples, if there is anything to
+/// say.
+///
+/// Where segments differ in their period, reli names the last one and multiplies all samples by it; here all
+/// are named, and each sample is as long as its own.
+pub(crate) fn text(summary: &Summary, dialect: Dialect) -> String {
+    let mut text = format!(
+        "trace: {} samples, {} matched, {}, ~{:.2} s sampled wall\n",
+        summary.samples,
+        summary.matched,
+        periods(summary),
+        seconds(summary.wall_ns.unwrap_or(0)),
+    );
+    let quality = quality(summary);
+    if dialect == Dialect::Native && !quality.is_empty() {
+        let _ = writeln!(text, "quality: {}", quality.join(", "));
+    }
+    text
+}
+
+fn periods(summary: &Summary) -> String {
+    let named = summary.periods.iter().take(NAMED_PERIODS).map(|row| microseconds(row.period_ns));
+    let named = named.collect::<Vec<_>>().join(", ");
+    match summary.periods.len() {
+        0 => "sampling period 0 us".to_owned(),
+        1 => format!("sampling period {named} us"),
+        2..=NAMED_PERIODS => format!("sampling periods {named} us"),
+        _ => format!("sampling periods {named}, ... us"),
+    }
+}
+
+/// Nanoseconds as microseconds, with as many digits as there are.
+fn microseconds(period_ns: u64) -> String {
+    match (period_ns / 1000, period_ns % 1000) {
+        (whole, 0) => whole.to_string(),
+        (whole, rest) => format!("{whole}.{rest:03}").trim_end_matches('0').to_owned(),
+    }
+}
+
+/// What there is to say about how well the program was sampled.
+fn quality(summary: &Summary) -> Vec<String> {
+    let mut facts = Vec::new();
+    if let (Some(got), Some(span_ns)) = (samples_per_second(summary), summary.span_ns) {
+        let asked = match summary.periods[..] {
+            [ref only] if only.period_ns > 0 => format!("asked for {:.1}, ", per_second(1, only.period_ns)),
+            _ => String::new(),
+        };
+        let whom = if summary.processes > 1 {
+            format!(" from {} processes", grouped(summary.processes as u64))
+        } else {
+            String::new()
+        };
+        facts.push(format!("{asked}got {got:.1} samples/s over {:.2} s{whom}", seconds(span_ns.into())));
+    }
+    for (count, what) in
+        [(summary.empty, "samples with an empty stack"), (summary.without_period, "samples without a period")]
+    {
+        // Samples without a period are worth a word only beside samples with one.
+        if count > 0 && count < summary.samples {
+            facts.push(format!("{} {what}", grouped(count)));
+        }
+    }
+    facts
+}
+
+/// The samples a second that were taken, where the profile says when.
+pub(crate) fn samples_per_second(summary: &Summary) -> Option<f64> {
+    summary.span_ns.filter(|&span_ns| span_ns > 0).map(|span_ns| per_second(summary.samples, span_ns))
+}
+
+// Tenths have no use for the digits that a double lacks.
+#[expect(clippy::cast_precision_loss)]
+fn per_second(count: u64, span_ns: u64) -> f64 {
+    count as f64 * 1e9 / span_ns as f64
+}
+
+/// A number with a comma between thousands.
+pub(crate) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.char_indices() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use borehole_analysis::PeriodSamples;
+
+    use super::*;
+
+    fn with_periods(periods_ns: &[u64]) -> Summary {
+        let row = |&period_ns| PeriodSamples { period_ns, samples: 1 };
+        Summary { periods: periods_ns.iter().map(row).collect(), ..Summary::default() }
+    }
+
+    #[test]
+    fn the_first_line_is_that_of_reli() {
+        let summary = Summary {
+            samples: 18432,
+            matched: 18000,
+            wall_ns: Some(184_320_000_000),
+            ..with_periods(&[10_000_000])
+        };
+        let expected =
+            "trace: 18432 samples, 18000 matched, sampling period 10000 us, ~184.32 s sampled wall\n";
+        assert_eq!(text(&summary, Dialect::Reli), expected);
+        assert_eq!(text(&summary, Dialect::Native), expected);
+        let nothing = "trace: 0 samples, 0 matched, sampling period 0 us, ~0.00 s sampled wall\n";
+        assert_eq!(text(&Summary::default(), Dialect::Reli), nothing);
+    }
+
+    #[test]
+    fn several_periods_are_all_named() {
+        assert_eq!(periods(&with_periods(&[10_000_000, 1_500])), "sampling periods 10000, 1.5 us");
+        let many = with_periods(&[1000, 2000, 3000, 4000, 5000]);
+        assert_eq!(periods(&many), "sampling periods 1, 2, 3, 4, ... us");
+    }
+
+    #[test]
+    fn the_second_line_speaks_of_quality() {
+        let summary = Summary {
+            samples: 2000,
+            empty: 3,
+            without_period: 0,
+            processes: 2,
+            span_ns: Some(10_000_000_000),
+            ..with_periods(&[10_000_000])
+        };
+        let expected = "quality: asked for 100.0, got 200.0 samples/s over 10.00 s from 2 processes, \
+                        3 samples with an empty stack";
+        assert_eq!(text(&summary, Dialect::Native).lines().nth(1), Some(expected));
+        assert_eq!(text(&summary, Dialect::Reli).lines().count(), 1);
+    }
+
+    #[test]
+    fn thousands_are_told_apart() {
+        let numbers = [0, 999, 1000, 3412, 1_234_567];
+        assert_eq!(numbers.map(grouped), ["0", "999", "1,000", "3,412", "1,234,567"]);
+    }
+}

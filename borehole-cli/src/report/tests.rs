@@ -1,0 +1,449 @@
+//! Reports in full, as text and as JSON, from the command line's options on.
+
+use anyhow::anyhow;
+use borehole_model::{Context, Frame, Label, LabelValue, NameParts, ProfileSink, Sample, Segment, Tables};
+use clap::Parser;
+
+use super::{Dialect, ReportArgs, run};
+
+#[derive(Parser)]
+struct Command {
+    #[command(flatten)]
+    report: ReportArgs,
+}
+
+fn args(options: &[&str]) -> ReportArgs {
+    Command::try_parse_from([&["report"], options].concat()).unwrap_or_else(|error| panic!("{error}")).report
+}
+
+fn rejected(options: &[&str]) -> String {
+    match Command::try_parse_from([&["report"], options].concat()) {
+        Ok(_) => panic!("expected {options:?} to be refused"),
+        Err(error) => error.to_string(),
+    }
+}
+
+/// What stands in the tables under construction: stacks leaf first, as `function|file|line|opcode`.
+struct Profile {
+    tables: Tables,
+    samples: Vec<Sample<'static>>,
+}
+
+impl Profile {
+    fn new() -> Self {
+        Self { tables: Tables::default(), samples: Vec::new() }
+    }
+
+    fn string(&mut self, text: &str) -> borehole_model::StringId {
+        // `?` stands for a byte that is not UTF-8.
+        let bytes: Vec<_> = text.bytes().map(|byte| if byte == b'?' { 0xff } else { byte }).collect();
+        self.tables.intern_string(&bytes).unwrap()
+    }
+
+    fn frame(&mut self, text: &str) -> borehole_model::FrameId {
+        let fields: Vec<_> = text.split('|').collect();
+        let mut frame = Frame::named(self.string(fields[0]));
+        if let Some((namespace, (class, method))) =
+            fields[0].rsplit_once('\\').and_then(|(ns, rest)| Some((ns, rest.split_once("::")?)))
+        {
+            let [namespace, class, method] = [namespace, class, method].map(|part| self.string(part));
+            frame.parts = Some(NameParts { namespace, class, method });
+        }
+        frame.file = fields.get(1).map(|file| self.string(file));
+        frame.line = fields.get(2).map(|line| line.parse().unwrap()).filter(|&line: &i64| line != -1);
+        frame.opcode = fields.get(3).map(|opcode| self.string(opcode));
+        self.tables.intern_frame(&frame).unwrap()
+    }
+
+    fn add(
+        mut self,
+        count: u64,
+        frames: &[&str],
+        change: impl FnOnce(&mut Self, &mut Sample<'static>),
+    ) -> Self {
+        let frames: Vec<_> = frames.iter().map(|frame| self.frame(frame)).collect();
+        let stack = self.tables.intern_stack_leaf_first(&frames).unwrap();
+        let mut sample = Sample { stack, count, ..Sample::default() };
+        change(&mut self, &mut sample);
+        self.samples.push(sample);
+        self
+    }
+
+    fn labelled(&mut self, key: &str, value: &str) -> Option<borehole_model::LabelsId> {
+        let key = self.string(key);
+        let value = LabelValue::Text(self.string(value));
+        Some(self.tables.intern_labels(&[Label { key, value }]).unwrap())
+    }
+
+    fn feed(&self, sink: &mut dyn ProfileSink) -> anyhow::Result<()> {
+        for (index, sample) in self.samples.iter().enumerate() {
+            let index = index as u64;
+            let segment = Segment { index, period_ns: Some(10_000_000), ..Segment::default() };
+            let at = Context { tables: &self.tables, segment: &segment };
+            sink.segment(at)?;
+            let _ = sink.sample(at, sample)?;
+        }
+        Ok(sink.finish(&self.tables)?)
+    }
+
+    /// Standard output and standard error.
+    fn report(&self, dialect: Dialect, options: &[&str]) -> (String, String) {
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        let args = ReportArgs { dialect, ..args(options) };
+        run(&args, |sink| self.feed(sink), &mut out, &mut err).unwrap();
+        (String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap())
+    }
+
+    fn out(&self, options: &[&str]) -> String {
+        self.report(Dialect::Native, options).0
+    }
+}
+
+const MAIN: &str = "<main>|/var/www/public/index.php|3";
+const LOOP: &str = r"App\Worker::loop|/var/www/src/Worker.php|42|ZEND_DO_FCALL";
+const QUERY: &str = r"PDO::query|/var/www/src/Db.php|142|ZEND_DO_ICALL";
+const SLEEP: &str = "sleep|<internal>|-1";
+
+fn web() -> Profile {
+    Profile::new()
+        .add(5, &[QUERY, LOOP, MAIN], |_, sample| (sample.process, sample.thread) = (Some(7), Some(9)))
+        .add(2, &[SLEEP, LOOP, MAIN], |profile, sample| {
+            sample.process = Some(8);
+            sample.labels = profile.labelled("http.url", "/checkout\u{1b}[2J");
+        })
+        .add(1, &[LOOP, MAIN], |_, _| {})
+}
+
+#[test]
+fn the_default_report_is_two_tables() {
+    let (out, err) = web().report(Dialect::Native, &[]);
+    assert_eq!(err, "trace: 8 samples, 8 matched, sampling period 10000 us, ~0.08 s sampled wall\n");
+    assert_eq!(
+        out,
+        r"# self-time top
++-------+--------+---------------------------------------------+
+| count | pct    | frame                                       |
++-------+--------+---------------------------------------------+
+| 5     |  62.5% | PDO::query /var/www/src/Db.php:142          |
+| 2     |  25.0% | sleep <internal>:-1                         |
+| 1     |  12.5% | App\Worker::loop /var/www/src/Worker.php:42 |
++-------+--------+---------------------------------------------+
+
+# total-time top (inclusive)
++-------+--------+---------------------------------------------+
+| count | pct    | frame                                       |
++-------+--------+---------------------------------------------+
+| 8     | 100.0% | App\Worker::loop /var/www/src/Worker.php:42 |
+| 8     | 100.0% | <main> /var/www/public/index.php:3          |
+| 5     |  62.5% | PDO::query /var/www/src/Db.php:142          |
+| 2     |  25.0% | sleep <internal>:-1                         |
++-------+--------+---------------------------------------------+
+"
+    );
+}
+
+#[test]
+fn short_paths_and_opcodes() {
+    let out = web().out(&["--path=short", "--with-opcode", "--sections=self", "--crop=40"]);
+    assert_eq!(
+        out,
+        "\
+# self-time top
++-------+--------+---------------------+
+| count | pct    | frame               |
++-------+--------+---------------------+
+| 5     |  62.5% | PDO::query Db.php:… |
+| 2     |  25.0% | sleep <internal>:-1 |
+| 1     |  12.5% | App\\Worker::loop W… |
++-------+--------+---------------------+
+"
+    );
+}
+
+#[test]
+fn a_crop_may_keep_the_right_end() {
+    let out = web().out(&["--no-line", "--sections=self", "--crop=32", "--crop-anchor=right"]);
+    assert_eq!(
+        out,
+        "\
+# self-time top
++-------+--------+-------------+
+| count | pct    | frame       |
++-------+--------+-------------+
+| 5     |  62.5% | PDO::query  |
+| 2     |  25.0% | sleep       |
+| 1     |  12.5% | …rker::loop |
++-------+--------+-------------+
+"
+    );
+}
+
+#[test]
+fn neighbours_show_without_the_top_tables() {
+    let web = web();
+    let out = web.out(&["--top=0", "--no-line", "--callers=::loop$", "--callees=::loop$"]);
+    assert_eq!(
+        out,
+        "\
+# callers of frames matching /::loop$/
++-------+--------+--------+
+| count | pct    | frame  |
++-------+--------+--------+
+| 8     | 100.0% | <main> |
++-------+--------+--------+
+
+# callees of frames matching /::loop$/
++-------+--------+------------+
+| count | pct    | frame      |
++-------+--------+------------+
+| 5     |  62.5% | PDO::query |
+| 2     |  25.0% | sleep      |
+| 1     |  12.5% | <leaf>     |
++-------+--------+------------+
+"
+    );
+    assert_eq!(
+        web.out(&["--top=0", "--callers=nobody"]),
+        "# callers of frames matching /nobody/\n  (no matches)\n"
+    );
+    assert_eq!(web.out(&["--top=0"]), "");
+    assert_eq!(web.out(&["--top=0", "--callers="]), "");
+}
+
+#[test]
+fn the_tail_shows_labels_and_ages() {
+    let out = web().out(&["--top=0", "--last=3", "--path=short"]);
+    assert_eq!(
+        out,
+        r"# last 3 sample(s)
+  ── sample (2 ago) ──
+  [ 0] sleep <internal>:-1
+  [ 1] App\Worker::loop Worker.php:42
+  [ 2] <main> index.php:3
+  # http.url = /checkout\x1b[2J
+  ── sample (1 ago) ──
+  [ 0] sleep <internal>:-1
+  [ 1] App\Worker::loop Worker.php:42
+  [ 2] <main> index.php:3
+  # http.url = /checkout\x1b[2J
+  ── sample (now) ──
+  [ 0] App\Worker::loop Worker.php:42
+  [ 1] <main> index.php:3
+"
+    );
+}
+
+#[test]
+fn the_tail_can_be_cut() {
+    let web = web();
+    let one = "# last 1 sample(s)\n  ── sample (now) ──\n  [ 0] App\\Worker::…\n";
+    let options = ["--top=0", "--last", "--last-depth=1", "--crop=20"];
+    assert_eq!(web.report(Dialect::Reli, &options).0, one);
+    assert_eq!(web.out(&options), format!("{one}  (1 more; --last-d…\n"));
+    let none = Profile::new().out(&["--top=0", "--last"]);
+    assert_eq!(none, "# last 0 sample(s)\n  (no samples)\n");
+}
+
+#[test]
+fn sections_stand_beside_each_other() {
+    let options = ["--no-line", "--last", "--sections=self+tail,callers", "--match=sleep"];
+    let (out, err) = web().report(Dialect::Native, &options);
+    assert_eq!(err, "trace: 8 samples, 2 matched, sampling period 10000 us, ~0.08 s sampled wall\n");
+    assert_eq!(
+        out,
+        r"# self-time top             # last 1 sample(s)
++-------+--------+-------+    ── sample (now) ──
+| count | pct    | frame |    [ 0] sleep
++-------+--------+-------+    [ 1] App\Worker::loop
+| 2     | 100.0% | sleep |    [ 2] <main>
++-------+--------+-------+    # http.url = /checkout\x1b[2J
+"
+    );
+}
+
+#[test]
+fn auto_crop_shares_the_terminal() {
+    let args = args(&["--sections=self+total", "--crop=auto"]);
+    let mut sink = borehole_analysis::ReportSink::new(args.query().unwrap());
+    web().feed(&mut sink).unwrap();
+    let mut out = Vec::new();
+    super::render::render(&sink.into_view(), &args.rendering(62), &mut out).unwrap();
+    assert_eq!(
+        String::from_utf8(out).unwrap(),
+        "\
+# self-time top                 # total-time top (inclusive)
++-------+--------+-----------+  +-------+--------+-----------+
+| count | pct    | frame     |  | count | pct    | frame     |
++-------+--------+-----------+  +-------+--------+-----------+
+| 5     |  62.5% | PDO::que… |  | 8     | 100.0% | App\\Work… |
+| 2     |  25.0% | sleep <i… |  | 8     | 100.0% | <main> /… |
+| 1     |  12.5% | App\\Work… |  | 5     |  62.5% | PDO::que… |
++-------+--------+-----------+  | 2     |  25.0% | sleep <i… |
+                                +-------+--------+-----------+
+"
+    );
+}
+
+#[test]
+fn a_cut_table_says_so_except_to_those_who_know_reli() {
+    let options = ["--limit=1", "--no-line", "--sections=self"];
+    let reli = "\
+# self-time top
++-------+--------+------------+
+| count | pct    | frame      |
++-------+--------+------------+
+| 5     |  62.5% | PDO::query |
++-------+--------+------------+
+";
+    assert_eq!(web().report(Dialect::Reli, &options).0, reli);
+    assert_eq!(web().out(&options), format!("{reli}  (1 of 3 shown; --all for all)\n"));
+    assert!(!web().out(&["--all", "--sections=self"]).contains("shown"));
+}
+
+#[test]
+fn hidden_frames_are_dropped_and_empty_stacks_skipped() {
+    let options = ["--no-line", "--hide=^(PDO|App|<main>)", "--sections=total"];
+    let (out, err) = web().report(Dialect::Native, &options);
+    assert_eq!(err, "trace: 8 samples, 2 matched, sampling period 10000 us, ~0.08 s sampled wall\n");
+    assert!(out.contains("| 2     | 100.0% | sleep |"), "{out}");
+}
+
+#[test]
+fn samples_by_what_they_have() {
+    let table = |by: &str| web().out(&["--top=0", "--by", by]);
+    assert_eq!(
+        table("pid"),
+        "\
+# samples by pid
++-------+--------+--------+--------+
+| count | pct    | wall   | pid    |
++-------+--------+--------+--------+
+| 5     |  62.5% | 0.05 s | 7      |
+| 2     |  25.0% | 0.02 s | 8      |
+| 1     |  12.5% | 0.01 s | <none> |
++-------+--------+--------+--------+
+"
+    );
+    assert!(table("thread").contains("| 5     |  62.5% | 0.05 s | 7/9    |"));
+    assert!(table("http.url").contains(r"| 2     |  25.0% | 0.02 s | /checkout\x1b[2J |"));
+    assert!(table("label:pid").contains("| 8     | 100.0% | 0.08 s | <none> |"));
+}
+
+#[test]
+fn frames_by_what_they_have() {
+    let table = |by: &str| web().out(&["--top=0", "--by", by]);
+    assert_eq!(
+        table("class"),
+        r"# self and total time by class
++------+--------+-------+--------+------------+
+| self | pct    | total | pct    | class      |
++------+--------+-------+--------+------------+
+| 5    |  62.5% | 5     |  62.5% | PDO        |
+| 2    |  25.0% | 8     | 100.0% | <none>     |
+| 1    |  12.5% | 8     | 100.0% | App\Worker |
++------+--------+-------+--------+------------+
+"
+    );
+    assert!(table("file").contains("| 0    |   0.0% | 8     | 100.0% | /var/www/public/index.php |"));
+}
+
+#[test]
+fn by_comes_first_unless_it_has_a_place() {
+    let order = |sections: &str| {
+        let out = web().out(&["--by=pid", sections]);
+        let titles = out.lines().filter_map(|line| line.strip_prefix("# "));
+        titles.map(|title| title.split_whitespace().next().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(order("--sections=self"), ["samples", "self-time"]);
+    assert_eq!(order("--sections=self,by"), ["self-time", "samples"]);
+}
+
+#[test]
+fn names_that_are_not_utf8_are_spelled_out() {
+    let profile = Profile::new().add(1, &["caf?|/tmp/?.php|1"], |_, _| {});
+    assert!(profile.out(&["--path=short"]).contains(r"| caf\xff \xff.php:1 |"));
+    let json: serde_json::Value = serde_json::from_str(&profile.out(&["--json"])).unwrap();
+    assert_eq!(json["self"]["rows"][0]["function"], "caf\u{fffd}");
+}
+
+#[test]
+fn json_says_what_the_text_says() {
+    let options = ["--json", "--top=1", "--by=pid", "--last=2", "--callers=sleep", "--callees=sleep"];
+    let (out, err) = web().report(Dialect::Native, &options);
+    assert_eq!((err.as_str(), out.lines().count()), ("", 1));
+    assert!(out.starts_with(r#"{"schema_version":1,"summary":{"samples":8,"matched":8,"#));
+    let json: serde_json::Value = serde_json::from_str(&out).unwrap();
+    let expected = serde_json::json!({
+        "distinct": 3,
+        "rows": [{
+            "frame": "PDO::query /var/www/src/Db.php:142", "function": "PDO::query",
+            "file": "/var/www/src/Db.php", "line": 142,
+            "count": 5, "percent": 62.5, "wall_ns": 50_000_000,
+        }],
+    });
+    assert_eq!(json["self"], expected);
+    assert_eq!(json["callers"]["pattern"], "sleep");
+    assert_eq!(json["callees"]["rows"][0]["frame"], "<leaf>");
+    assert_eq!(json["summary"]["periods"], serde_json::json!([{"period_ns": 10_000_000, "samples": 8}]));
+    let by = serde_json::json!({
+        "by": "pid", "distinct": 3,
+        "rows": [{"pid": 7, "count": 5, "percent": 62.5, "wall_ns": 50_000_000}],
+    });
+    assert_eq!(json["by"], by);
+    assert_eq!(json["last"][0]["labels"], serde_json::json!([["http.url", "/checkout\u{1b}[2J"]]));
+    assert_eq!((&json["last"][0]["count"], &json["last"][0]["age"]), (&1.into(), &1.into()));
+    assert_eq!(json["last"][1]["frames"][0]["line"], 42);
+}
+
+#[test]
+fn json_leaves_out_what_is_unknown_or_not_asked_for() {
+    let json: serde_json::Value = serde_json::from_str(&web().out(&["--json", "--top=0"])).unwrap();
+    let keys: Vec<_> = json.as_object().unwrap().keys().collect();
+    assert_eq!(keys, ["schema_version", "summary"]);
+    let json: serde_json::Value =
+        serde_json::from_str(&web().out(&["--json", "--no-line", "--by=class"])).unwrap();
+    assert_eq!(json["self"]["rows"][0].get("file"), None);
+    let class = serde_json::json!({"count": 8, "percent": 100.0, "wall_ns": 80_000_000});
+    assert_eq!(json["by"]["rows"][1].get("name"), None);
+    assert_eq!(json["by"]["rows"][1]["total"], class);
+}
+
+#[test]
+fn an_enormous_run_is_no_trouble() {
+    let profile = Profile::new().add(1_000_000_000_000, &["f", "main"], |_, _| {});
+    let (out, err) = profile.report(Dialect::Native, &["--sections=self,tail", "--last=2"]);
+    assert_eq!(
+        err,
+        "trace: 1000000000000 samples, 1000000000000 matched, sampling period 10000 us, \
+         ~10000000000.00 s sampled wall\n"
+    );
+    assert!(out.contains("| 1000000000000 | 100.0% | f     |"), "{out}");
+    assert_eq!(out.matches("── sample").count(), 2);
+}
+
+#[test]
+fn a_bad_pattern_is_named_with_its_option_and_nothing_is_written() {
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    let read = |_: &mut dyn ProfileSink| -> anyhow::Result<()> { panic!("read before the pattern was seen") };
+    let error = run(&args(&["--hide=a("]), read, &mut out, &mut err).unwrap_err();
+    assert_eq!(format!("{error:#}"), "cannot use --hide: invalid pattern 'a(': unclosed group");
+    assert!(out.is_empty() && err.is_empty());
+}
+
+#[test]
+fn a_profile_that_cannot_be_read_writes_nothing() {
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    let read = |_: &mut dyn ProfileSink| -> anyhow::Result<()> { Err(anyhow!("bad file")) };
+    let error = run(&args(&[]), read, &mut out, &mut err).unwrap_err();
+    assert_eq!(error.to_string(), "bad file");
+    assert!(out.is_empty() && err.is_empty());
+}
+
+#[test]
+fn options_are_checked_before_anything_is_read() {
+    assert!(rejected(&["--crop=wide"]).contains("expected a number of columns or auto, found 'wide'"));
+    assert!(rejected(&["--sections=self+nothing"]).contains("unknown section 'nothing'"));
+    assert!(rejected(&["--path=middle"]).contains("full, short"));
+    assert!(rejected(&["--crop-anchor=top"]).contains("left, right"));
+    assert!(rejected(&["--top=3", "--all"]).contains("--all"));
+}
