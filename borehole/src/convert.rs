@@ -26,7 +26,7 @@ pub fn convert(
     output: impl Write,
 ) -> Result<Outcome, Error> {
     let mut exporter = target.exporter(output)?;
-    let recovery = import_all(inputs, &mut exporter)?;
+    let recovery = import_all(inputs, &mut *exporter)?;
     Ok(Outcome { recovery, losses: exporter.losses() })
 }
 
