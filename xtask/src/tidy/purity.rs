@@ -14,9 +14,10 @@ pub(crate) fn formats(tree: &Tree) -> Vec<Violation> {
         let own = tree.sources.iter().filter(|source| source.package() == rules::FORMATS_CRATE);
         own.filter_map(|source| Some((source, source.below_src()?)))
     };
+    let lists_formats = |module: &str| rules::FORMAT_LISTS.contains(&module.trim_end_matches(".rs"));
     let folders = sources().filter_map(|(_, below)| Some(below.split_once('/')?.0));
-    let formats: BTreeSet<&str> = folders.collect();
-    let checked = sources().filter(|(_, below)| !rules::FORMAT_LISTS.contains(below));
+    let formats: BTreeSet<&str> = folders.filter(|folder| !lists_formats(folder)).collect();
+    let checked = sources().filter(|(_, below)| !below.split('/').next().is_some_and(lists_formats));
     checked.flat_map(|(source, below)| format_source(source, below, &formats)).collect()
 }
 

@@ -81,8 +81,8 @@ const XTASK_OUTSIDE: &[&str] = &["anyhow", "clap", "inferno", "nix", "proc-macro
 /// The crate whose folders are formats. Its other files serve all of them.
 pub(crate) const FORMATS_CRATE: &str = "borehole-formats";
 
-/// The files of that crate, outside the folders, that know which formats there are.
-pub(crate) const FORMAT_LISTS: &[&str] = &["lib.rs", "detect.rs"];
+/// The modules of that crate that are no formats, file or folder, and know which formats there are.
+pub(crate) const FORMAT_LISTS: &[&str] = &["lib", "detect"];
 
 /// The files of a format that know bytes only.
 pub(crate) const WIRE_FILES: &[&str] = &["layout", "read", "write"];

@@ -149,8 +149,8 @@ fn what_serves_all_formats_names_none() {
     assert_source("lines must not name a format", "borehole-formats/src/lines.rs", "use crate::rbt::Reader;");
     let mut tree = good();
     source(&mut tree, "borehole-formats/src/lines.rs", "use crate::{Error, gzip::Reader};");
-    source(&mut tree, "borehole-formats/src/detect.rs", "use crate::rbt::MAGIC;");
-    source(&mut tree, "borehole-formats/src/rbt/write.rs", "use crate::lines::Lines;");
+    source(&mut tree, "borehole-formats/src/detect/mod.rs", "use crate::rbt::MAGIC;");
+    source(&mut tree, "borehole-formats/src/rbt/write.rs", "use crate::{detect::Format, lines::Lines};");
     assert_eq!(complaints(&tree), Vec::<String>::new());
 }
 
