@@ -75,12 +75,12 @@ impl Target {
             }
             #[cfg(feature = "phpspy")]
             Format::Phpspy => {
-                let options = borehole_formats::phpspy::Options { opcodes: self.opcodes };
+                let options = borehole_formats::phpspy::ExportOptions { opcodes: self.opcodes };
                 Box::new(borehole_formats::phpspy::Exporter::new(output, options))
             }
             #[cfg(feature = "folded")]
             Format::Folded => {
-                Box::new(borehole_formats::folded::Exporter::new(output, borehole_formats::folded::Options::default()))
+                Box::new(borehole_formats::folded::Exporter::new(output, borehole_formats::folded::ExportOptions::default()))
             }
             #[cfg(feature = "pprof")]
             Format::Pprof => {
@@ -100,7 +100,7 @@ impl Target {
             }
             #[cfg(feature = "flamegraph")]
             Format::FlameGraph => {
-                let mut options = borehole_formats::flamegraph::Options::default();
+                let mut options = borehole_formats::flamegraph::ExportOptions::default();
                 options.title = self.title.clone().unwrap_or(options.title);
                 Box::new(borehole_formats::flamegraph::Exporter::new(output, options))
             }

@@ -53,7 +53,7 @@ fn totals(shown: &str) -> Totals {
 /// Self and total samples of each function, from the folded text: no code in common with the exporter.
 fn expected(samples: &[FlatSample]) -> (Totals, Totals) {
     let mut text = Vec::new();
-    let mut exporter = folded::Exporter::new(&mut text, folded::Options::default());
+    let mut exporter = folded::Exporter::new(&mut text, folded::ExportOptions::default());
     play(samples, &Segment::default(), &mut exporter).unwrap();
     drop(exporter);
     let (mut own, mut total) = (Totals::new(), Totals::new());

@@ -1,6 +1,6 @@
 //! Folded stacks: real files, what reli writes, and what other programs write.
 
-use borehole_formats::folded::{self, Exporter, Names, Options};
+use borehole_formats::folded::{self, ExportOptions, Exporter, Names};
 use borehole_formats::{Error, Export as _, Position, ReadError, ReadOptions};
 use borehole_model::{Recovery, Segment};
 use proptest::prelude::*;
@@ -24,7 +24,7 @@ fn read_error(text: &[u8]) -> Error {
 
 fn write_as(names: Names, samples: &[FlatSample]) -> (Vec<u8>, String) {
     let mut text = Vec::new();
-    let mut exporter = Exporter::new(&mut text, Options { names });
+    let mut exporter = Exporter::new(&mut text, ExportOptions { names });
     play(samples, &Segment::default(), &mut exporter).unwrap();
     let losses = exporter.losses().to_string();
     drop(exporter);

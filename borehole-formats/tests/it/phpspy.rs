@@ -1,6 +1,6 @@
 //! phpspy text: real traces, hand-made quirks, and what reli makes of both.
 
-use borehole_formats::phpspy::{self, Exporter, LONGEST_RUN, Opcodes, Options};
+use borehole_formats::phpspy::{self, ExportOptions, Exporter, LONGEST_RUN, Opcodes};
 use borehole_formats::{Error, Export as _, Position, ReadError, ReadOptions};
 use borehole_model::{Recovery, Segment};
 use proptest::prelude::*;
@@ -22,7 +22,7 @@ fn read_error(text: &[u8]) -> Error {
     }
 }
 
-fn write_with(samples: &[FlatSample], options: Options) -> (Vec<u8>, String) {
+fn write_with(samples: &[FlatSample], options: ExportOptions) -> (Vec<u8>, String) {
     let mut text = Vec::new();
     let mut exporter = Exporter::new(&mut text, options);
     play(samples, &Segment::default(), &mut exporter).unwrap();
@@ -32,10 +32,10 @@ fn write_with(samples: &[FlatSample], options: Options) -> (Vec<u8>, String) {
 }
 
 fn write(samples: &[FlatSample]) -> (Vec<u8>, String) {
-    write_with(samples, Options::default())
+    write_with(samples, ExportOptions::default())
 }
 
-const WITH_OPCODES: Options = Options { opcodes: Opcodes::Write };
+const WITH_OPCODES: ExportOptions = ExportOptions { opcodes: Opcodes::Write };
 
 fn show(text: &[u8]) -> String {
     String::from_utf8_lossy(text).into_owned()
@@ -290,7 +290,7 @@ fn a_run_is_written_out_up_to_a_limit() {
     let frame = FlatFrame::php("f", "/f.php", 3);
     let run = |count| FlatSample { frames_leaf_first: vec![frame.clone()], count, ..FlatSample::default() };
     assert_eq!(read(&write(&[run(1000)]).0).0.len(), 1000);
-    let mut exporter = Exporter::new(std::io::sink(), Options::default());
+    let mut exporter = Exporter::new(std::io::sink(), ExportOptions::default());
     let error = play(&[run(LONGEST_RUN + 1)], &Segment::default(), &mut exporter).unwrap_err().to_string();
     assert!(error.contains("found 10000001; write rbt or folded instead"), "{error}");
 }
@@ -300,7 +300,7 @@ fn the_process_of_a_segment_is_written() {
     let frame = FlatFrame::php("f", "/f.php", 3);
     let sample = FlatSample { frames_leaf_first: vec![frame], count: 1, ..FlatSample::default() };
     let mut text = Vec::new();
-    let mut exporter = Exporter::new(&mut text, Options::default());
+    let mut exporter = Exporter::new(&mut text, ExportOptions::default());
     play(&[sample], &Segment { process: Some(7), ..Segment::default() }, &mut exporter).unwrap();
     drop(exporter);
     assert_eq!(show(&text), "0 f /f.php:3\n# pid = 7\n\n");
