@@ -1,9 +1,12 @@
 //! Flame graphs, read back by an XML parser that is not ours.
 
 use std::collections::BTreeMap;
+use std::io::Read as _;
 
 use borehole_formats::flamegraph::{Direction, ExportOptions, Exporter, Names};
 use borehole_model::Segment;
+use borehole_testkit::Scratch;
+use borehole_testkit::peers::{Peer, peer};
 use roxmltree::Document;
 
 use crate::flat::{FlatFrame, FlatSample, play, reference_samples};
@@ -113,4 +116,57 @@ fn more_samples_than_can_be_counted_are_an_error() {
     let mut exporter = Exporter::new(std::io::sink(), ExportOptions::default());
     let error = play(&samples, &Segment::default(), &mut exporter).unwrap_err();
     assert!(error.to_string().starts_with("too many samples for a flame graph"), "{error}");
+}
+
+/// Draws a page in a real browser and gives the picture as a PNG of `width` by `height` points.
+fn screenshot(chromium: &Peer, page: &[u8], width: u32, height: u32) -> Vec<u8> {
+    let scratch = Scratch::new();
+    let page = scratch.write("page.svg", page);
+    let picture = scratch.path("picture.png");
+    let output = chromium.run(&[
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-quic",
+        "--no-first-run",
+        "--disable-background-networking",
+        "--disable-component-update",
+        "--disable-sync",
+        &format!("--user-data-dir={}", scratch.path("profile").display()),
+        &format!("--window-size={width},{height}"),
+        &format!("--screenshot={}", picture.display()),
+        &format!("file://{}", page.display()),
+    ]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    std::fs::read(picture).unwrap()
+}
+
+/// Width and height of a PNG, and the share of its bytes that differ from those to their left or above: what
+/// is left when its rows are decompressed but not added up.
+fn picture(png: &[u8]) -> (u32, u32, f64) {
+    let number = |at: usize| u32::from_be_bytes(png[at..at + 4].try_into().unwrap());
+    let (width, height) = (number(16), number(20));
+    let (mut at, mut compressed) = (8, Vec::new());
+    while at < png.len() {
+        let length = usize::try_from(number(at)).unwrap();
+        if &png[at + 4..at + 8] == b"IDAT" {
+            compressed.extend_from_slice(&png[at + 8..at + 8 + length]);
+        }
+        at += length + 12;
+    }
+    let mut rows = Vec::new();
+    flate2::read::ZlibDecoder::new(&*compressed).read_to_end(&mut rows).unwrap();
+    let changes = u32::try_from(rows.iter().filter(|&&byte| byte != 0).count()).unwrap();
+    (width, height, f64::from(changes) / f64::from(u32::try_from(rows.len()).unwrap()))
+}
+
+#[test]
+fn a_browser_shows_a_picture() {
+    let Some(chromium) = peer("chromium") else { return };
+    let svg = draw(&reference_samples("multi_segment.rbt"), ExportOptions::default());
+    let (width, height, changes) = picture(&screenshot(&chromium, svg.as_bytes(), 1200, 800));
+    let empty = b"<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"1200\" height=\"800\"/>";
+    let (.., blank) = picture(&screenshot(&chromium, empty, 1200, 800));
+    assert_eq!((width, height), (1200, 800));
+    assert!(changes > 10.0 * blank && changes > 0.01, "{changes}, and {blank} of a blank page");
 }
