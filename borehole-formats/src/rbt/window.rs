@@ -17,6 +17,8 @@ pub(super) struct Window<R> {
     end: usize,
     offset: u64,
     ended: bool,
+    /// Up to which offset the bytes came out of a gzip member.
+    compressed_until: u64,
     damage: Option<Damage>,
     /// Whether the damage has been reported, and may be passed over.
     damaged: bool,
@@ -31,6 +33,7 @@ impl<R: Read> Window<R> {
             end: 0,
             offset: 0,
             ended: false,
+            compressed_until: 0,
             damage: None,
             damaged: false,
         }
@@ -74,7 +77,12 @@ impl<R: Read> Window<R> {
         self.make_room();
         match self.input.read(&mut self.bytes[self.end..]) {
             Ok(0) => self.ended = true,
-            Ok(count) => self.end += count,
+            Ok(count) => {
+                self.end += count;
+                if self.input.is_compressed() {
+                    self.compressed_until = self.offset + (self.end - self.start) as u64;
+                }
+            }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => match error.get_ref().and_then(|inner| inner.downcast_ref::<Damage>()) {
                 Some(&damage) => {
@@ -121,7 +129,14 @@ impl<R: Read> Window<R> {
 
     /// Whether a gzip member may begin here, in the middle of plain data.
     pub(super) fn at_member(&self) -> bool {
-        self.available().starts_with(&MEMBER_MAGIC) && !self.input.is_compressed()
+        self.member_at(0).is_some()
+    }
+
+    /// The bytes from `at` bytes on, if a gzip member may begin there, in the middle of plain data.
+    pub(super) fn member_at(&self, at: usize) -> Option<&[u8]> {
+        let bytes = self.available().get(at..)?;
+        let plain = self.offset + at as u64 >= self.compressed_until;
+        (plain && bytes.starts_with(&MEMBER_MAGIC)).then_some(bytes)
     }
 
     /// Goes on by decompressing what is at hand and what follows.
