@@ -73,7 +73,9 @@ impl Error {
             Self::Read { name, source } if source.is_malformed() || source.is_truncated() => {
                 Some(format!("borehole recover {name} -o recovered.{}", "rbt"))
             }
-            Self::Unrecognised { .. } => Some("name the format with --from; borehole formats lists them".to_owned()),
+            Self::Unrecognised { .. } => {
+                Some("name the format with --from; borehole formats lists them".to_owned())
+            }
             Self::NotReadable { .. } | Self::NotWritable { .. } => Some("borehole formats".to_owned()),
             _ => None,
         }
@@ -91,7 +93,9 @@ impl fmt::Display for Error {
             Self::NotReadable { name, format } => {
                 write!(f, "{name}: unsupported input: {} can be written, not read", format.name())
             }
-            Self::NotWritable { format } => write!(f, "unsupported output: {} cannot be written", format.name()),
+            Self::NotWritable { format } => {
+                write!(f, "unsupported output: {} cannot be written", format.name())
+            }
             Self::Read { name, source } => write!(f, "{name}: {source}"),
             Self::Write { name, source } if name.is_empty() => write!(f, "output: {source}"),
             Self::Write { name, source } => write!(f, "{name}: {source}"),

@@ -78,7 +78,8 @@ impl Input {
     /// When the input is damaged and strictly read, or the sink fails.
     pub fn read_into(self, tables: &mut Tables, sink: &mut dyn ProfileSink) -> Result<Recovery, Error> {
         let name = self.name;
-        import(self.format, self.bytes, &self.read, tables, sink).map_err(|error| Error::reading(&name, error))
+        import(self.format, self.bytes, &self.read, tables, sink)
+            .map_err(|error| Error::reading(&name, error))
     }
 }
 

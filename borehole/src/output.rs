@@ -47,7 +47,11 @@ impl Output {
     ///
     /// # Errors
     /// When the file exists and is to be kept, or nothing can be created beside it.
-    pub fn create(path: impl AsRef<Path>, existing: Existing, compression: Compression) -> Result<Self, Error> {
+    pub fn create(
+        path: impl AsRef<Path>,
+        existing: Existing,
+        compression: Compression,
+    ) -> Result<Self, Error> {
         let path = path.as_ref();
         let name = path.display().to_string();
         match Place::create(path, existing) {
@@ -111,7 +115,9 @@ impl Place {
             Ok(found) if found.is_dir() => {
                 Err(io::Error::new(io::ErrorKind::IsADirectory, "expected a file, found a directory"))
             }
-            Ok(found) if !found.is_file() => Ok(Self::Direct(Box::new(File::options().write(true).open(path)?))),
+            Ok(found) if !found.is_file() => {
+                Ok(Self::Direct(Box::new(File::options().write(true).open(path)?)))
+            }
             Ok(_) if existing == Existing::Keep => Err(exists()),
             _ => Self::beside(path, existing),
         }

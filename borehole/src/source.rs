@@ -25,7 +25,10 @@ impl Source {
             let file = File::open(path)?;
             let metadata = file.metadata()?;
             if metadata.is_dir() {
-                return Err(io::Error::new(io::ErrorKind::IsADirectory, "expected a file, found a directory"));
+                return Err(io::Error::new(
+                    io::ErrorKind::IsADirectory,
+                    "expected a file, found a directory",
+                ));
             }
             Ok((file, metadata.is_file().then(|| metadata.len())))
         };
@@ -62,6 +65,12 @@ impl Source {
     #[must_use]
     pub fn map(self, wrap: impl FnOnce(Box<dyn Read>) -> Box<dyn Read>) -> Self {
         Self { reader: wrap(self.reader), ..self }
+    }
+
+    /// The bytes.
+    #[must_use]
+    pub fn into_reader(self) -> Box<dyn Read> {
+        self.reader
     }
 
     pub(crate) fn into_parts(self) -> (String, Box<dyn Read>) {

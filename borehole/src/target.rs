@@ -69,8 +69,10 @@ impl Target {
         Ok(match self.format {
             #[cfg(feature = "rbt")]
             Format::Rbt => {
-                let options =
-                    borehole_formats::rbt::ExportOptions { timestamps: self.timestamps, period_us: self.period_us };
+                let options = borehole_formats::rbt::ExportOptions {
+                    timestamps: self.timestamps,
+                    period_us: self.period_us,
+                };
                 Box::new(borehole_formats::rbt::Exporter::new(output, options))
             }
             #[cfg(feature = "phpspy")]
@@ -79,13 +81,15 @@ impl Target {
                 Box::new(borehole_formats::phpspy::Exporter::new(output, options))
             }
             #[cfg(feature = "folded")]
-            Format::Folded => {
-                Box::new(borehole_formats::folded::Exporter::new(output, borehole_formats::folded::Options::default()))
-            }
+            Format::Folded => Box::new(borehole_formats::folded::Exporter::new(
+                output,
+                borehole_formats::folded::Options::default(),
+            )),
             #[cfg(feature = "pprof")]
-            Format::Pprof => {
-                Box::new(borehole_formats::pprof::Exporter::new(output, borehole_formats::pprof::Compression::Gzip))
-            }
+            Format::Pprof => Box::new(borehole_formats::pprof::Exporter::new(
+                output,
+                borehole_formats::pprof::Compression::Gzip,
+            )),
             #[cfg(feature = "speedscope")]
             Format::Speedscope => {
                 let spool = || Ok(tempfile::spooled_tempfile(SPOOL_BYTES));

@@ -94,7 +94,6 @@ pub(crate) enum Dialect {
     #[default]
     Native,
     /// That of `rbt:analyze`, and nothing beside.
-    #[cfg_attr(not(test), expect(dead_code, reason = "for the alias of reli's command"))]
     Reli,
 }
 

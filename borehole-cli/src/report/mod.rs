@@ -16,7 +16,6 @@ use std::io::Write;
 use borehole_analysis::ReportSink;
 use borehole_model::ProfileSink;
 
-#[cfg_attr(not(test), expect(unused_imports, reason = "for the command line and its aliases"))]
 pub(crate) use args::{Dialect, ReportArgs};
 
 /// Reads a profile and reports on it: data to `out`, the summary line to `err`.
