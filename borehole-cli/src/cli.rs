@@ -27,8 +27,11 @@ pub(crate) struct Cli {
 const EXIT_CODES: &str = "\
 Inputs are told by their content, raw or gzip-compressed; `-` is standard input or output.
 
-Exit codes: 0 done; 2 an error, nothing written; 3 the input was damaged, what could be saved was written;
-130 interrupted, what was written is valid.
+Exit codes:
+    0  done
+    2  an error; nothing was written
+    3  the input was damaged; what could be saved was written
+  130  interrupted; what was written is valid
 
 The command lines of reli for files (converter:*, rbt:analyze, rbt:recover) work as well.";
 

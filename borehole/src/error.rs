@@ -71,7 +71,7 @@ impl Error {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Read { name, source } if source.is_malformed() || source.is_truncated() => {
-                Some(format!("borehole recover {name} -o recovered.{}", "rbt"))
+                Some(recover(name))
             }
             Self::Unrecognised { .. } => {
                 Some("name the format with --from; borehole formats lists them".to_owned())
@@ -80,6 +80,15 @@ impl Error {
             _ => None,
         }
     }
+}
+
+/// The command that saves what a damaged input still holds.
+fn recover(name: &str) -> String {
+    let extension =
+        name.rsplit('/').next().unwrap_or(name).split_once('.').map_or("rbt", |(_, extension)| extension);
+    let plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"./_-+=,:@".contains(&byte));
+    let quoted = if plain { name.to_owned() } else { format!("'{}'", name.replace('\'', "'\\''")) };
+    format!("borehole recover {quoted} -o recovered.{extension}")
 }
 
 impl fmt::Display for Error {
@@ -104,10 +113,11 @@ impl fmt::Display for Error {
 }
 
 impl error::Error for Error {
+    /// What lies behind the cause; the cause itself is part of this error's text.
     fn source(&self) -> Option<&(dyn error::Error + 'static)> {
         match self {
-            Self::Open { source, .. } | Self::Write { source, .. } => Some(source),
-            Self::Read { source, .. } => Some(source),
+            Self::Open { source, .. } | Self::Write { source, .. } => source.source(),
+            Self::Read { source, .. } => source.source(),
             _ => None,
         }
     }
