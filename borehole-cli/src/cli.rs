@@ -101,7 +101,7 @@ pub(crate) struct ReportCommand {
 }
 
 pub(crate) fn report(args: &ReportCommand) -> anyhow::Result<Exit> {
-    let read = |sink: &mut dyn ProfileSink| args.inputs.read_into(sink);
+    let read = |sink: &mut dyn ProfileSink| args.inputs.read_into(sink, "standard output");
     let recovery = report::run(&args.report, read, &mut io::stdout().lock(), &mut io::stderr())?;
     messages::warnings(&recovery);
     Ok(Exit::after(&recovery))

@@ -88,8 +88,9 @@ pub(crate) fn run(args: &ConvertArgs) -> anyhow::Result<Exit> {
     let mut target = args.output.target(None)?;
     args.details.apply(&mut target);
     let mut output = args.output.create(&target)?;
+    let output_name = output.name().to_owned();
     let mut exporter = target.exporter(&mut output)?;
-    let recovery = args.inputs.read_into(&mut *exporter)?;
+    let recovery = args.inputs.read_into(&mut *exporter, &output_name)?;
     let losses = exporter.losses();
     drop(exporter);
     output.complete()?;

@@ -71,20 +71,25 @@ impl Reading {
 
 impl Inputs {
     /// Streams all inputs into `sink`, each opened when the one before it has been read, and finishes it.
-    /// Ctrl-C completes what has been read.
-    pub(crate) fn read_into(&self, sink: &mut dyn ProfileSink) -> anyhow::Result<Recovery> {
+    /// Ctrl-C completes what has been read. `output` names what the sink writes, for messages.
+    pub(crate) fn read_into(&self, sink: &mut dyn ProfileSink, output: &str) -> anyhow::Result<Recovery> {
         interrupt::heed();
         self.missing()?;
         let mut sink = Interruptible(sink);
         let mut tables = Tables::default();
         let mut recovery = Recovery::default();
         for path in self.names() {
-            recovery.merge(self.reading.open(path)?.read_into(&mut tables, &mut sink)?);
+            recovery.merge(
+                self.reading
+                    .open(path)?
+                    .read_into(&mut tables, &mut sink)
+                    .map_err(|error| error.with_output(output))?,
+            );
             if recovery.stopped {
                 break;
             }
         }
-        sink.finish(&tables).context("output")?;
+        sink.finish(&tables).with_context(|| output.to_owned())?;
         Ok(recovery)
     }
 

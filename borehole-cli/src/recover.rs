@@ -1,6 +1,5 @@
 //! `borehole recover`.
 
-use anyhow::Context as _;
 use borehole::import_all;
 use clap::Args;
 
@@ -30,8 +29,10 @@ pub(crate) fn run(args: &RecoverArgs) -> anyhow::Result<Exit> {
     let input = reading.open(&args.input)?;
     let target = args.output.target(Some(input.format()))?;
     let mut output = args.output.create(&target)?;
+    let output_name = output.name().to_owned();
     let mut exporter = target.exporter(&mut output)?;
-    let recovery = import_all([input], &mut Interruptible(&mut *exporter)).context("nothing recovered")?;
+    let recovery = import_all([input], &mut Interruptible(&mut *exporter))
+        .map_err(|error| error.with_output(&output_name))?;
     let losses = exporter.losses();
     drop(exporter);
     output.complete()?;

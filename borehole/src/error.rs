@@ -60,6 +60,17 @@ impl Error {
         }
     }
 
+    /// The same error, with the name of the output where it has none.
+    #[must_use]
+    pub fn with_output(self, output: &str) -> Self {
+        match self {
+            Self::Write { name, source } if name.is_empty() => {
+                Self::Write { name: output.to_owned(), source }
+            }
+            other => other,
+        }
+    }
+
     /// Whether whoever reads the output has closed it: for a command in a pipe that is no failure.
     #[must_use]
     pub fn is_closed_pipe(&self) -> bool {
