@@ -94,7 +94,7 @@ pub(crate) fn run(args: &ConvertArgs) -> anyhow::Result<Exit> {
     let losses = exporter.losses();
     drop(exporter);
     output.complete()?;
-    messages::warnings(&recovery);
     messages::losses(&losses, target.format.name());
+    messages::interrupted(recovery.samples);
     Ok(Exit::after(&recovery))
 }

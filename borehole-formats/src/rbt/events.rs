@@ -108,6 +108,13 @@ impl<R: Read> Events<R> {
         std::mem::take(&mut self.warnings)
     }
 
+    /// The padding behind gzip members, which is harmless; complete once the end has been reached.
+    pub fn padding(&self) -> Option<Warning> {
+        let zeros = self.window.envelope().skipped_zeros();
+        let message = format!("{zeros} zero bytes after a gzip member");
+        (zeros > 0).then(|| Warning { offset: Some(self.window.offset()), message, lost_bytes: 0 })
+    }
+
     /// Where the record given out last stands, or where the next one will.
     pub const fn offset(&self) -> u64 {
         self.window.offset()
@@ -240,10 +247,6 @@ impl<R: Read> Events<R> {
                 return Err(Error::malformed(FORMAT, Position::Byte(offset), damage.to_string()));
             }
             self.warn(offset, 0, damage.to_string());
-        }
-        let zeros = self.window.envelope().skipped_zeros();
-        if zeros > 0 {
-            self.warn(offset, 0, format!("{zeros} zero bytes after a gzip member"));
         }
         self.failed = true;
         Ok(None)

@@ -202,7 +202,9 @@ impl<R: Read> Reader<R> {
 
     /// What has come out, and what was odd or lost.
     pub fn into_recovery(self) -> Recovery {
-        self.recovery
+        let mut recovery = self.recovery;
+        self.events.padding().into_iter().for_each(|note| recovery.note(note));
+        recovery
     }
 
     #[inline]
