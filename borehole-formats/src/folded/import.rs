@@ -7,7 +7,7 @@ use borehole_model::{
     Context, Frame, FrameId, ProfileSink, Recovery, Sample, Segment, StackId, TableFull, Tables, Warning,
 };
 
-use super::FORMAT;
+use super::NAME;
 use super::read::{Oddity, parse};
 use crate::frame_memo::FrameMemo;
 use crate::location;
@@ -45,12 +45,12 @@ pub fn import(
     tables: &mut Tables,
     sink: &mut dyn ProfileSink,
 ) -> Result<Recovery, ReadError> {
-    let segment = Segment { format: FORMAT, ..Segment::default() };
+    let segment = Segment { format: NAME, ..Segment::default() };
     sink.segment(Context { tables, segment: &segment })?;
     let recovery = Recovery { segments: 1, ..Recovery::default() };
     let mut importer =
         Importer { options, tables, sink, segment, recovery, path: Path::default(), reported: [false; 2] };
-    importer.run(Lines::new(input, FORMAT, &options.limits))?;
+    importer.run(Lines::new(input, NAME, &options.limits))?;
     Ok(importer.recovery)
 }
 
@@ -104,7 +104,7 @@ impl Importer<'_> {
         lines: &Lines<impl BufRead>,
     ) -> Result<(), ReadError> {
         if lines.is_terminated() && !self.options.is_lenient() {
-            return Err(Error::malformed(FORMAT, Position::Line(lines.number()), message).into());
+            return Err(Error::malformed(NAME, Position::Line(lines.number()), message).into());
         }
         let message = format!("{message} (line {})", lines.number());
         self.warn(Warning { offset: Some(lines.offset()), message, lost_bytes })

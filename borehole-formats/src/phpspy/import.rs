@@ -10,7 +10,7 @@ use borehole_model::{
 };
 
 use super::read::{self, Comment, FrameText, Item};
-use super::{FORMAT, VM};
+use super::{NAME, VM};
 use crate::frame_memo::FrameMemo;
 use crate::text::Lines;
 use crate::{Error, Position, ReadError, ReadOptions};
@@ -49,12 +49,12 @@ pub fn import(
     tables: &mut Tables,
     sink: &mut dyn ProfileSink,
 ) -> Result<Recovery, ReadError> {
-    let segment = Segment { format: FORMAT, ..Segment::default() };
+    let segment = Segment { format: NAME, ..Segment::default() };
     sink.segment(Context { tables, segment: &segment })?;
     let recovery = Recovery { segments: 1, ..Recovery::default() };
     let trace = Trace::new(tables);
     let mut importer = Importer { options, sink, segment, recovery, trace, is_ended: false };
-    importer.run(Lines::new(input, FORMAT, &options.limits))?;
+    importer.run(Lines::new(input, NAME, &options.limits))?;
     Ok(importer.recovery)
 }
 
@@ -146,7 +146,7 @@ impl Importer<'_> {
         lines: &Lines<impl BufRead>,
     ) -> Result<(), ReadError> {
         if lines.is_terminated() && !self.options.is_lenient() {
-            return Err(Error::malformed(FORMAT, Position::Line(lines.number()), message).into());
+            return Err(Error::malformed(NAME, Position::Line(lines.number()), message).into());
         }
         self.warn(message, lost_bytes, lines)
     }

@@ -2,7 +2,7 @@
 
 use std::io::Read;
 
-use super::FORMAT;
+use super::NAME;
 use super::event::{Framed, RawEvent, Unframed};
 use super::layout::{EventType, HEADER_BYTES, Header, MAGIC, RESERVED_EVENT, RawHeader, VERSION};
 use super::recover::find_header;
@@ -196,12 +196,12 @@ impl<R: Read> Events<R> {
 
     fn fill(&mut self) -> Result<(), Error> {
         let offset = self.window.offset();
-        self.window.fill().map_err(|error| Error::io(FORMAT, Position::Byte(offset), error))
+        self.window.fill().map_err(|error| Error::io(NAME, Position::Byte(offset), error))
     }
 
     pub(super) fn ensure(&mut self, count: usize) -> Result<&[u8], Error> {
         let offset = self.window.offset();
-        self.window.ensure(count).map_err(|error| Error::io(FORMAT, Position::Byte(offset), error))
+        self.window.ensure(count).map_err(|error| Error::io(NAME, Position::Byte(offset), error))
     }
 
     /// Whether a gzip member begins here; if so, what comes next is what it holds.
@@ -244,7 +244,7 @@ impl<R: Read> Events<R> {
         let offset = self.window.offset();
         if let Some(damage) = self.window.take_damage() {
             if !damage.truncated {
-                return Err(Error::malformed(FORMAT, Position::Byte(offset), damage.to_string()));
+                return Err(Error::malformed(NAME, Position::Byte(offset), damage.to_string()));
             }
             self.warn(offset, 0, damage.to_string());
         }
@@ -266,11 +266,11 @@ impl<R: Read> Events<R> {
         if let Some(at) = find_header(bytes) {
             let segment = offset + at as u64;
             let message = format!("invalid length of {name}: a segment starts inside, at byte {segment:#x}");
-            return Err(Error::malformed(FORMAT, Position::Byte(offset), message));
+            return Err(Error::malformed(NAME, Position::Byte(offset), message));
         }
         let message = format!("truncated {name}: {missing} bytes missing at the end");
         if self.options.is_lenient() {
-            return Err(Error::truncated(FORMAT, Position::Byte(offset), message));
+            return Err(Error::truncated(NAME, Position::Byte(offset), message));
         }
         self.cut(bytes.len(), message)
     }
@@ -289,7 +289,7 @@ impl<R: Read> Events<R> {
     fn too_long(&self, length: u64) -> Error {
         let limit = self.max_payload();
         let message = format!("payload too large: expected at most {limit} bytes, found {length}");
-        Error::new(ErrorKind::Limit, FORMAT, Position::Byte(self.window.offset()), message)
+        Error::new(ErrorKind::Limit, NAME, Position::Byte(self.window.offset()), message)
     }
 }
 
@@ -312,11 +312,11 @@ fn no_magic(bytes: &[u8], place: Place, offset: u64) -> Error {
             format!("invalid magic after a segment's end: expected \"RELI\", found \"{found}\"")
         }
     };
-    Error::malformed(FORMAT, Position::Byte(offset), message)
+    Error::malformed(NAME, Position::Byte(offset), message)
 }
 
 #[cold]
 fn bad_version(version: u8, offset: u64) -> Error {
     let message = format!("unsupported version: expected {VERSION}, found {version}");
-    Error::new(ErrorKind::Unsupported, FORMAT, Position::Byte(offset), message)
+    Error::new(ErrorKind::Unsupported, NAME, Position::Byte(offset), message)
 }

@@ -6,7 +6,7 @@ use std::io::Read;
 use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
 
-use super::FORMAT;
+use super::NAME;
 use super::definitions::{Definitions, StackRef, StringRef, Undefined};
 use super::event::{Event, RawEvent, Varints};
 use super::events::{Events, RawRecord, type_name};
@@ -527,7 +527,7 @@ impl Fault {
         let message = match self {
             Self::Payload(error) => {
                 return Error::malformed(
-                    FORMAT,
+                    NAME,
                     Position::Byte(offset),
                     format!("invalid {event}: payload {error}"),
                 );
@@ -541,9 +541,9 @@ impl Fault {
             Self::AfterRepeat => format!("invalid {event}: expected it before REPEAT_SAMPLE, found it after"),
             Self::TooManyDefinitions => {
                 let message = format!("too many definitions in one segment, at this {event}");
-                return Error::new(ErrorKind::Limit, FORMAT, Position::Byte(offset), message);
+                return Error::new(ErrorKind::Limit, NAME, Position::Byte(offset), message);
             }
         };
-        Error::malformed(FORMAT, Position::Byte(offset), message)
+        Error::malformed(NAME, Position::Byte(offset), message)
     }
 }
