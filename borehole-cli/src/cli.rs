@@ -11,6 +11,7 @@ use crate::exit::Exit;
 use crate::formats::FormatsArgs;
 use crate::info::InfoArgs;
 use crate::inputs::Inputs;
+use crate::interrupt;
 use crate::messages;
 use crate::outputs::STDOUT;
 use crate::pages::{CompletionsArgs, ManArgs};
@@ -102,6 +103,7 @@ pub(crate) struct ReportCommand {
 }
 
 pub(crate) fn report(args: &ReportCommand) -> anyhow::Result<Exit> {
+    interrupt::heed();
     let read = |sink: &mut dyn ProfileSink| args.inputs.read_into(sink, STDOUT);
     let mut out = io::stdout().lock();
     let report = args.report.clone().fitting(out.is_terminal());

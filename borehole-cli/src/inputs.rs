@@ -9,7 +9,7 @@ use borehole::model::Tables;
 use borehole::{Error, Format, Input, InputOptions, OnDamage, ProfileSink, ReadOptions, Recovery, Source};
 use clap::Args;
 
-use crate::interrupt::{self, Interruptible, InterruptibleRead};
+use crate::interrupt::{Interruptible, InterruptibleRead};
 use crate::{messages, progress};
 
 /// Several inputs.
@@ -45,8 +45,8 @@ pub(crate) struct Reading {
 
 impl Reading {
     pub(crate) fn options(&self) -> InputOptions {
-        let mut read = ReadOptions::default();
-        read.on_damage = if self.lenient { OnDamage::ReadOn } else { OnDamage::Fail };
+        let on_damage = if self.lenient { OnDamage::ReadOn } else { OnDamage::Fail };
+        let mut read = ReadOptions { on_damage, ..ReadOptions::default() };
         let limits = &mut read.limits;
         for (limit, mib) in [
             (&mut limits.definition_bytes, self.max_definitions),
@@ -87,7 +87,6 @@ impl Inputs {
     /// Says what was odd in each. Ctrl-C completes what has been read. `output` names what the sink writes,
     /// for messages.
     pub(crate) fn read_into(&self, sink: &mut dyn ProfileSink, output: &str) -> anyhow::Result<Recovery> {
-        interrupt::heed();
         self.missing()?;
         let mut sink = Interruptible(sink);
         let mut tables = Tables::default();

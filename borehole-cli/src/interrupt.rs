@@ -43,6 +43,7 @@ pub(crate) fn unfinished(path: Option<&Path>) {
     }
 }
 
+#[expect(clippy::exit, reason = "the user will not wait for the work to unwind")]
 fn leave() -> ! {
     if let Some(path) = UNFINISHED.lock().ok().and_then(|mut path| path.take()) {
         let _ = fs::remove_file(path);
@@ -75,7 +76,9 @@ pub(crate) struct Interruptible<'a>(pub(crate) &'a mut dyn ProfileSink);
 
 impl ProfileSink for Interruptible<'_> {
     fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
-        if requested() { Ok(ControlFlow::Break(())) } else { self.0.sample(at, sample) }
+        // The sample is counted already: it is delivered, and then no more are.
+        let flow = self.0.sample(at, sample)?;
+        Ok(if requested() { ControlFlow::Break(()) } else { flow })
     }
 
     fn segment(&mut self, at: Context<'_>) -> io::Result<()> {

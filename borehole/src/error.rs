@@ -32,6 +32,13 @@ pub enum Error {
         /// The format.
         format: Format,
     },
+    /// A format is not made of records that could be printed one by one.
+    NoRecords {
+        /// The input, as the user named it.
+        name: String,
+        /// The format.
+        format: Format,
+    },
     /// A format cannot be written, or not by this build.
     NotWritable {
         /// The format.
@@ -117,6 +124,13 @@ impl fmt::Display for Error {
             }
             Self::NotReadable { name, format } => {
                 write!(f, "{name}: unsupported input: {} can be written, not read", format.name())
+            }
+            Self::NoRecords { name, format } => {
+                write!(
+                    f,
+                    "{name}: unsupported input: expected rbt, whose records can be printed as they are, "
+                )?;
+                write!(f, "found {}", format.name())
             }
             Self::NotWritable { format } => {
                 write!(f, "unsupported output: {} cannot be written", format.name())

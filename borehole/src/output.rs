@@ -4,8 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use flate2::Compression as GzipLevel;
-use flate2::write::GzEncoder;
+use borehole_formats::gzip::GzipWriter;
 use tempfile::NamedTempFile;
 
 use crate::{Compression, Error};
@@ -21,7 +20,7 @@ pub struct Output {
 
 enum Stream {
     Plain(Place),
-    Gzip(Box<GzEncoder<Place>>),
+    Gzip(Box<GzipWriter<Place>>),
 }
 
 enum Place {
@@ -70,7 +69,7 @@ impl Output {
     fn over(name: String, place: Place, compression: Compression) -> Self {
         let stream = match compression {
             Compression::None => Stream::Plain(place),
-            Compression::Gzip => Stream::Gzip(Box::new(GzEncoder::new(place, GzipLevel::default()))),
+            Compression::Gzip => Stream::Gzip(Box::new(GzipWriter::new(place))),
         };
         Self { name, stream }
     }
@@ -87,10 +86,10 @@ impl Output {
     #[must_use]
     pub fn unfinished(&self) -> Option<&Path> {
         let place = match &self.stream {
-            Stream::Plain(place) => place,
-            Stream::Gzip(encoder) => encoder.get_ref(),
+            Stream::Plain(place) => Some(place),
+            Stream::Gzip(member) => member.stream(),
         };
-        match place {
+        match place? {
             Place::File { file, .. } => Some(file.get_ref().path()),
             Place::Direct(_) => None,
         }
@@ -104,7 +103,7 @@ impl Output {
         let Self { name, stream } = self;
         let place = match stream {
             Stream::Plain(place) => Ok(place),
-            Stream::Gzip(encoder) => encoder.finish(),
+            Stream::Gzip(mut member) => member.complete(),
         };
         place.and_then(Place::complete).map_err(|source| Error::Write { name, source })
     }
@@ -114,14 +113,14 @@ impl Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match &mut self.stream {
             Stream::Plain(place) => place.write(bytes),
-            Stream::Gzip(encoder) => encoder.write(bytes),
+            Stream::Gzip(member) => member.write(bytes),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
         match &mut self.stream {
             Stream::Plain(place) => place.flush(),
-            Stream::Gzip(encoder) => encoder.flush(),
+            Stream::Gzip(member) => member.flush(),
         }
     }
 }

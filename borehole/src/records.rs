@@ -19,7 +19,7 @@ use crate::{Error, Format, Input};
 pub fn dump_records(input: Input, output: impl Write) -> Result<Recovery, Error> {
     let (name, format) = (input.name().to_owned(), input.format());
     if format != Format::Rbt {
-        return Err(Error::NotReadable { name, format });
+        return Err(Error::NoRecords { name, format });
     }
     rbt(input.into_bytes(), output).map_err(|error| Error::reading(&name, error))
 }
