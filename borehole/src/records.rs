@@ -14,6 +14,19 @@ use crate::{Error, Format, Input};
 ///
 /// Answers what was odd or lost; samples are not counted. Only `rbt` has such records.
 ///
+/// # Examples
+///
+/// ```
+/// use borehole::{Input, InputOptions, Source, dump_records};
+///
+/// let trace = concat!(env!("CARGO_MANIFEST_DIR"), "/../corpus/rbt/native.rbt");
+/// let mut lines = Vec::new();
+/// dump_records(Input::open(Source::path(trace)?, &InputOptions::default())?, &mut lines)?;
+/// let header = br#"{"type":"HEADER","offset":0,"has_timestamps":false,"period_us":10000}"#;
+/// assert!(lines.starts_with(header));
+/// # Ok::<(), borehole::Error>(())
+/// ```
+///
 /// # Errors
 /// When the format has no records, the input is damaged, or the output cannot be written.
 pub fn dump_records(input: Input, output: impl Write) -> Result<Recovery, Error> {
@@ -161,6 +174,17 @@ fn payload(line: &mut LineWriter, raw: &RawEvent<'_>) {
 }
 
 /// How many records of each type an `rbt` input holds, by name, up to the first that is damaged.
+///
+/// # Examples
+///
+/// ```
+/// use borehole::{Source, count_records};
+///
+/// let trace = concat!(env!("CARGO_MANIFEST_DIR"), "/../corpus/rbt/daemon_worker.rbt");
+/// let counts = count_records(Source::path(trace)?.into_reader());
+/// assert_eq!((counts["HEADER"], counts["COMPACT_SAMPLE"], counts["REPEAT_SAMPLE"]), (3, 6, 6));
+/// # Ok::<(), borehole::Error>(())
+/// ```
 #[must_use]
 pub fn count_records(input: impl Read) -> BTreeMap<&'static str, u64> {
     let mut counts = BTreeMap::new();
