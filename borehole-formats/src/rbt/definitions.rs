@@ -102,7 +102,7 @@ pub struct Definitions {
     frames: IdMap<FrameRef>,
     stack_ids: Vec<i64>,
     stacks: IdMap<Stack>,
-    /// What the ids of stacks mean now, of those that were sampled. Forgotten when a frame is redefined.
+    /// What ids of stacks mean now, of those that were sampled. Forgotten when a frame is redefined.
     sampled: IdMap<StackRef>,
     /// Stacks that were lost, and what takes their place.
     stand_ins: IdMap<StackRef>,
@@ -207,7 +207,8 @@ impl Definitions {
         let reference = FrameRef(row(self.frame_rows.len()));
         self.frame_rows.push(frame);
         if self.frames.insert(id, reference).is_some() {
-            self.sampled.clear();
+            // Not cleared: that takes time for all that was ever in it, for each of any number of frames.
+            self.sampled = IdMap::default();
         }
         self.next_ids.frame = self.next_ids.frame.max(id.saturating_add(1));
         Ok(())

@@ -71,6 +71,7 @@ impl<'a> RawEvent<'a> {
     /// The event at the front of `bytes`.
     ///
     /// A length whose sign bit is set counts as 0, as in the reference reader.
+    // Always in line: answered through memory, an event takes half as long again as all else a sample needs.
     #[inline(always)]
     pub(crate) fn read(bytes: &mut Cursor<'a>, max_payload: usize) -> Result<Self, Unframed> {
         let offset = bytes.offset();
@@ -250,7 +251,8 @@ impl<'a> Event<'a> {
     ) -> Result<Self, Error> {
         Ok(match raw.event_type() {
             Some(EventType::CompactSample | EventType::Sample | EventType::PidSample) => {
-                let SampleFields { stack, pid, delta_us } = SampleFields::decode(raw, payload, has_timestamps)?;
+                let SampleFields { stack, pid, delta_us } =
+                    SampleFields::decode(raw, payload, has_timestamps)?;
                 Self::Sample { stack, pid, delta_us }
             }
             Some(EventType::RepeatSample) => Self::Repeat { count: raw.value },

@@ -78,12 +78,93 @@ impl Ahead<'_> {
     /// Whether the next sample begins here. If its event may turn out to be damaged, all of it has to be good.
     #[inline]
     fn is_superseded(self) -> bool {
-        self.bytes.peek().is_some_and(EventType::is_sample)
-            && (!self.options.is_lenient() || self.is_plain())
+        self.bytes.peek().is_some_and(EventType::is_sample) && (!self.options.is_lenient() || self.is_plain())
     }
 
     #[inline(never)]
     fn is_plain(mut self) -> bool {
         self.plain_sample().is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::{Path, PathBuf};
+
+    use super::super::Record;
+    use super::*;
+
+    /// Gives out one byte at a time, so that nothing ever stands in the window ahead.
+    struct Trickle<'a>(&'a [u8]);
+
+    impl Read for Trickle<'_> {
+        fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
+            let count = out.len().min(1);
+            self.0.read(&mut out[..count])
+        }
+    }
+
+    /// Everything that comes out of a reader, and how often it came out at sight.
+    fn read(mut reader: Reader<impl Read>) -> (Vec<String>, usize) {
+        let (mut lines, mut at_sight) = (Vec::new(), 0);
+        loop {
+            let was_in_flow = reader.in_flow;
+            match reader.next_record() {
+                Ok(Some(Record::Sample(sample))) => {
+                    let frames = sample.definitions.frames_leaf_first(sample.stack);
+                    let times = (sample.count, sample.delta_us, sample.accumulated_us);
+                    let facts = (sample.pid, sample.annotations, sample.offset);
+                    lines.push(format!("{:?} {frames:?} {times:?} {facts:?}", sample.stack));
+                    at_sight += usize::from(was_in_flow && reader.in_flow);
+                }
+                Ok(Some(record)) => lines.push(format!("{record:?}")),
+                Ok(None) => break,
+                Err(error) => lines.push(error.to_string()),
+            }
+        }
+        lines.push(format!("{:?}", reader.into_recovery()));
+        (lines, at_sight)
+    }
+
+    /// Compares what is read at sight with what is read byte by byte. Answers how many samples more were.
+    fn compare(bytes: &[u8], name: &str) -> usize {
+        let mut at_sight = 0;
+        for options in [ReadOptions::default(), ReadOptions::lenient()] {
+            let whole = read(Reader::with_options(bytes, options));
+            let trickled = read(Reader::with_options(Trickle(bytes), options));
+            assert_eq!(whole.0, trickled.0, "{name} {options:?}");
+            at_sight += whole.1 - trickled.1;
+        }
+        at_sight
+    }
+
+    #[test]
+    fn samples_read_at_sight_are_those_of_the_general_way() {
+        let corpus = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../corpus/rbt"));
+        let files = std::fs::read_dir(corpus).unwrap().map(|entry| entry.unwrap().path());
+        // Traces of a million samples show nothing more, byte by byte and in two modes.
+        let is_wanted = |path: &PathBuf| {
+            path.extension().is_some_and(|extension| extension == "rbt")
+                && path.metadata().unwrap().len() < 500_000
+        };
+        let mut at_sight = 0;
+        for path in files.filter(is_wanted) {
+            at_sight += compare(&std::fs::read(&path).unwrap(), &path.display().to_string());
+        }
+        assert!(at_sight > 10_000, "{at_sight}");
+    }
+
+    #[test]
+    fn damage_is_met_alike_at_sight_and_in_the_general_way() {
+        let base =
+            std::fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/../corpus/rbt/sweeps/base.rbt")).unwrap();
+        for at in 0..base.len() {
+            // The types of a sample, of a repeat and of an annotation, and a continued varint.
+            for byte in [0x03, 0x08, 0x09, 0x0b, 0x85] {
+                let mut damaged = base.clone();
+                damaged[at] = byte;
+                compare(&damaged, &format!("byte {at} is {byte:#x}"));
+            }
+        }
     }
 }

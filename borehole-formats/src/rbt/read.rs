@@ -39,7 +39,7 @@ pub struct Reader<R> {
     samples_before: u64,
     accumulated_us: Option<i64>,
     /// Whether nothing stands between here and the next sample: nothing pending, nothing waiting.
-    in_flow: bool,
+    pub(super) in_flow: bool,
     /// Whether this segment has lost something: then what it refers to may be what was lost.
     pub(super) segment_damaged: bool,
 }
