@@ -211,7 +211,7 @@ pub(super) struct SampleFields {
 
 impl SampleFields {
     /// The fields of `raw`, if it is a sample and nothing stands behind them.
-    #[inline]
+    #[inline(always)]
     pub(super) fn of(raw: &RawEvent<'_>, has_timestamps: bool) -> Option<Self> {
         let mut payload = raw.payload;
         if !EventType::is_sample(raw.type_byte) {

@@ -12,7 +12,6 @@ use super::definitions::Definitions;
 use super::event::{RawEvent, SampleFields};
 use super::layout::EventType;
 use super::read::{Core, PlainSample, Reader};
-use crate::ReadOptions;
 
 impl<R: Read> Reader<R> {
     /// Takes the sample at the front of the window, if it is plain, complete, and all of it is there.
@@ -21,10 +20,13 @@ impl<R: Read> Reader<R> {
         let mut ahead = self.ahead();
         let sample = ahead.plain_sample()?;
         let more = ahead.repeats()?;
-        if !ahead.is_superseded() {
+        if !ahead.is_at_sample() {
             return None;
         }
         let left = ahead.bytes.rest().len();
+        if self.options.is_lenient() && !self.is_plain_at(left) {
+            return None;
+        }
         self.events.pass_to(left);
         Some(self.give_out(sample, more))
     }
@@ -32,7 +34,19 @@ impl<R: Read> Reader<R> {
     /// Whether what follows the record taken last can neither annotate nor repeat the pending sample.
     pub(super) fn is_superseded(&mut self) -> bool {
         self.events.leave();
-        self.events.is_flowing() && self.ahead().is_superseded()
+        let ahead = self.ahead();
+        self.events.is_flowing()
+            && ahead.is_at_sample()
+            && (!self.options.is_lenient() || self.is_plain_at(ahead.bytes.rest().len()))
+    }
+
+    /// Whether a sample follows that is no damaged event of another type, `left` bytes before the end of the
+    /// window.
+    #[inline(never)]
+    fn is_plain_at(&self, left: usize) -> bool {
+        let mut ahead = self.ahead();
+        let passed = ahead.bytes.rest().len() - left;
+        ahead.bytes.bytes(passed).is_ok() && ahead.plain_sample().is_some()
     }
 
     #[inline]
@@ -41,7 +55,7 @@ impl<R: Read> Reader<R> {
             bytes: self.events.ahead(),
             has_timestamps: self.segment.header.has_timestamps,
             definitions: &self.definitions,
-            options: &self.options,
+            max_payload: self.options.limits.payload_bytes,
         }
     }
 }
@@ -52,14 +66,14 @@ struct Ahead<'a> {
     bytes: Cursor<'a>,
     has_timestamps: bool,
     definitions: &'a Definitions,
-    options: &'a ReadOptions,
+    max_payload: usize,
 }
 
 impl Ahead<'_> {
     /// Takes a sample, if nothing about it needs care.
     #[inline(always)]
     fn plain_sample(&mut self) -> Option<PlainSample> {
-        let raw = RawEvent::read(&mut self.bytes, self.options.limits.payload_bytes).ok()?;
+        let raw = RawEvent::read(&mut self.bytes, self.max_payload).ok()?;
         let SampleFields { stack, pid, delta_us } = SampleFields::of(&raw, self.has_timestamps)?;
         let stack = self.definitions.sampled(stack)?;
         Some(PlainSample { stack, pid, delta_us, offset: raw.offset })
@@ -75,15 +89,10 @@ impl Ahead<'_> {
         Some(u64::try_from(raw.value).unwrap_or(0))
     }
 
-    /// Whether the next sample begins here. If its event may turn out to be damaged, all of it has to be good.
+    /// Whether the next sample begins here.
     #[inline]
-    fn is_superseded(self) -> bool {
-        self.bytes.peek().is_some_and(EventType::is_sample) && (!self.options.is_lenient() || self.is_plain())
-    }
-
-    #[inline(never)]
-    fn is_plain(mut self) -> bool {
-        self.plain_sample().is_some()
+    fn is_at_sample(&self) -> bool {
+        self.bytes.peek().is_some_and(EventType::is_sample)
     }
 }
 
@@ -93,6 +102,7 @@ mod tests {
 
     use super::super::Record;
     use super::*;
+    use crate::ReadOptions;
 
     /// Gives out one byte at a time, so that nothing ever stands in the window ahead.
     struct Trickle<'a>(&'a [u8]);
