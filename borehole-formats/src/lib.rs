@@ -20,12 +20,12 @@ mod export;
 pub mod flamegraph;
 #[cfg(feature = "folded")]
 pub mod folded;
-#[cfg(any(feature = "rbt", feature = "jsonl"))]
-mod function_name;
 #[cfg(any(feature = "folded", feature = "flamegraph"))]
 mod folded_lines;
 #[cfg(any(feature = "phpspy", feature = "folded"))]
 mod frame_memo;
+#[cfg(any(feature = "rbt", feature = "jsonl"))]
+mod function_name;
 #[cfg(feature = "gzip")]
 pub mod gzip;
 #[cfg(feature = "jsonl")]

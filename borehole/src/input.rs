@@ -1,6 +1,6 @@
 //! An input whose format is known.
 
-use std::io::{self, BufReader, Cursor, Read};
+use std::io::{self, Cursor, Read};
 
 use borehole_formats::detect::{DETECT_BYTES, Format, detect};
 use borehole_formats::gzip::Envelope;
@@ -78,7 +78,8 @@ impl Input {
     /// When the input is damaged and strictly read, or the sink fails.
     pub fn read_into(self, tables: &mut Tables, sink: &mut dyn ProfileSink) -> Result<Recovery, Error> {
         let name = self.name;
-        import(self.format, self.bytes, &self.read, tables, sink).map_err(|error| Error::reading(&name, error))
+        import(self.format, self.bytes, &self.read, tables, sink)
+            .map_err(|error| Error::reading(&name, error))
     }
 }
 
@@ -100,7 +101,6 @@ fn import(
     tables: &mut Tables,
     sink: &mut dyn ProfileSink,
 ) -> Result<Recovery, ReadError> {
-    let plain = |bytes| BufReader::with_capacity(64 << 10, Envelope::new(bytes));
     match format {
         #[cfg(feature = "rbt")]
         Format::Rbt => borehole_formats::rbt::import(bytes, options, tables, sink),
@@ -115,6 +115,21 @@ fn import(
         #[cfg(feature = "jsonl")]
         Format::Jsonl => borehole_formats::jsonl::import(plain(bytes), options, tables, sink),
         // `Input::open` refuses what this build cannot read.
-        _ => Err(ReadError::Sink(io::Error::other(format!("{} cannot be read", format.name())))),
+        _ => {
+            drop((bytes, options, tables, sink));
+            Err(ReadError::Sink(io::Error::other(format!("{} cannot be read", format.name()))))
+        }
     }
+}
+
+/// The bytes out of their envelope, for readers that do not look into it themselves.
+#[cfg(any(
+    feature = "phpspy",
+    feature = "folded",
+    feature = "pprof",
+    feature = "speedscope",
+    feature = "jsonl"
+))]
+fn plain(bytes: Bytes) -> io::BufReader<Envelope<Bytes>> {
+    io::BufReader::with_capacity(64 << 10, Envelope::new(bytes))
 }

@@ -59,6 +59,8 @@ mod convert;
 mod error;
 mod input;
 mod output;
+#[cfg(all(feature = "rbt", feature = "jsonl"))]
+mod records;
 mod source;
 mod target;
 
@@ -70,11 +72,19 @@ pub use convert::{Outcome, convert, import_all};
 pub use error::Error;
 pub use input::{Input, InputOptions};
 pub use output::{Existing, Output};
+#[cfg(all(feature = "rbt", feature = "jsonl"))]
+pub use records::{count_records, dump_records};
 pub use source::Source;
 pub use target::{Compression, Target};
 
+#[cfg(feature = "phpspy")]
+pub use borehole_formats::phpspy::Opcodes as OpcodeOutput;
 #[cfg(feature = "rbt")]
 pub use borehole_formats::rbt;
+#[cfg(feature = "rbt")]
+pub use borehole_formats::rbt::Timestamps as RbtTimestamps;
+#[cfg(feature = "speedscope")]
+pub use borehole_formats::speedscope::Utf8Errors as Utf8ErrorHandling;
 
 #[cfg(feature = "jsonl")]
 pub use borehole_formats::jsonl;

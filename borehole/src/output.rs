@@ -2,7 +2,6 @@
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use flate2::Compression as GzipLevel;
@@ -26,7 +25,7 @@ enum Stream {
 }
 
 enum Place {
-    File { file: BufWriter<NamedTempFile>, path: PathBuf, existing: Existing },
+    File { file: BufWriter<NamedTempFile<File>>, path: PathBuf, existing: Existing },
     Direct(Box<dyn Write>),
 }
 
@@ -42,12 +41,19 @@ pub enum Existing {
 
 const BUFFER_BYTES: usize = 64 << 10;
 
+/// How many links in a row are followed, as many as the kernel follows: links that lead in a circle end.
+const MAX_LINKS: usize = 40;
+
 impl Output {
     /// An output at `path`.
     ///
     /// # Errors
     /// When the file exists and is to be kept, or nothing can be created beside it.
-    pub fn create(path: impl AsRef<Path>, existing: Existing, compression: Compression) -> Result<Self, Error> {
+    pub fn create(
+        path: impl AsRef<Path>,
+        existing: Existing,
+        compression: Compression,
+    ) -> Result<Self, Error> {
         let path = path.as_ref();
         let name = path.display().to_string();
         match Place::create(path, existing) {
@@ -73,6 +79,21 @@ impl Output {
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// The file beside the output's place that is being written; `None` for what is written directly.
+    ///
+    /// Dropping the output removes it. A program that ends otherwise removes it itself.
+    #[must_use]
+    pub fn unfinished(&self) -> Option<&Path> {
+        let place = match &self.stream {
+            Stream::Plain(place) => place,
+            Stream::Gzip(encoder) => encoder.get_ref(),
+        };
+        match place {
+            Place::File { file, .. } => Some(file.get_ref().path()),
+            Place::Direct(_) => None,
+        }
     }
 
     /// Completes the output: the file is now in its place.
@@ -111,21 +132,26 @@ impl Place {
             Ok(found) if found.is_dir() => {
                 Err(io::Error::new(io::ErrorKind::IsADirectory, "expected a file, found a directory"))
             }
-            Ok(found) if !found.is_file() => Ok(Self::Direct(Box::new(File::options().write(true).open(path)?))),
+            Ok(found) if !found.is_file() => {
+                Ok(Self::Direct(Box::new(File::options().write(true).open(path)?)))
+            }
             Ok(_) if existing == Existing::Keep => Err(exists()),
             _ => Self::beside(path, existing),
         }
     }
 
-    /// A temporary file in the folder of `path`, with the permissions of an ordinary new file.
+    /// A temporary file in the folder of `path`, with the permissions of the file that it replaces, or
+    /// those of an ordinary new one.
     fn beside(path: &Path, existing: Existing) -> io::Result<Self> {
-        // A link stays a link: what it leads to is replaced.
-        let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        // A link stays a link: what it leads to is written.
+        let path = linked(path);
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let file = tempfile::Builder::new()
             .prefix(".borehole-")
-            .permissions(fs::Permissions::from_mode(0o666))
-            .tempfile_in(folder)?;
+            .make_in(folder, |beside| File::options().write(true).create_new(true).open(beside))?;
+        if let Ok(replaced) = fs::metadata(&path) {
+            file.as_file().set_permissions(replaced.permissions())?;
+        }
         Ok(Self::File { file: BufWriter::with_capacity(BUFFER_BYTES, file), path, existing })
     }
 
@@ -138,10 +164,23 @@ impl Place {
                     Existing::Replace => file.persist(path),
                     Existing::Keep => file.persist_noclobber(path),
                 };
-                persisted.map(drop).map_err(|failure| failure.error)
+                match persisted.map_err(|failure| failure.error) {
+                    Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(exists()),
+                    persisted => persisted.map(drop),
+                }
             }
         }
     }
+}
+
+/// Where `path` leads to, whether there is something yet or not.
+fn linked(path: &Path) -> PathBuf {
+    let mut path = path.to_owned();
+    for _ in 0..MAX_LINKS {
+        let Ok(next) = fs::read_link(&path) else { break };
+        path = path.parent().unwrap_or(Path::new("")).join(next);
+    }
+    path
 }
 
 fn exists() -> io::Error {

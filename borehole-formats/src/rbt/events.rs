@@ -4,7 +4,7 @@ use std::io::Read;
 
 use borehole_wire::Cursor;
 
-use super::FORMAT;
+use super::NAME;
 use super::event::{Framed, RawEvent, Unframed};
 use super::layout::{EventType, HEADER_BYTES, Header, MAGIC, RESERVED_EVENT, RawHeader, VERSION};
 use super::recover::find_header;
@@ -142,6 +142,13 @@ impl<R: Read> Events<R> {
         std::mem::take(&mut self.warnings)
     }
 
+    /// The padding behind gzip members, which is harmless; complete once the end has been reached.
+    pub fn padding(&self) -> Option<Warning> {
+        let zeros = self.window.envelope().skipped_zeros();
+        let message = format!("{zeros} zero bytes after a gzip member");
+        (zeros > 0).then(|| Warning { offset: Some(self.window.offset()), message, lost_bytes: 0 })
+    }
+
     /// Where the record given out last stands, or where the next one will.
     pub const fn offset(&self) -> u64 {
         self.window.offset()
@@ -222,12 +229,12 @@ impl<R: Read> Events<R> {
 
     fn fill(&mut self) -> Result<(), Error> {
         let offset = self.window.offset();
-        self.window.fill().map_err(|error| Error::io(FORMAT, Position::Byte(offset), error))
+        self.window.fill().map_err(|error| Error::io(NAME, Position::Byte(offset), error))
     }
 
     pub(super) fn ensure(&mut self, count: usize) -> Result<&[u8], Error> {
         let offset = self.window.offset();
-        self.window.ensure(count).map_err(|error| Error::io(FORMAT, Position::Byte(offset), error))
+        self.window.ensure(count).map_err(|error| Error::io(NAME, Position::Byte(offset), error))
     }
 
     /// Whether a gzip member begins here; if so, what comes next is what it holds.
@@ -270,13 +277,9 @@ impl<R: Read> Events<R> {
         let offset = self.window.offset();
         if let Some(damage) = self.window.take_damage() {
             if !damage.truncated {
-                return Err(Error::malformed(FORMAT, Position::Byte(offset), damage.to_string()));
+                return Err(Error::malformed(NAME, Position::Byte(offset), damage.to_string()));
             }
             self.warn(offset, 0, damage.to_string());
-        }
-        let zeros = self.window.envelope().skipped_zeros();
-        if zeros > 0 {
-            self.warn(offset, 0, format!("{zeros} zero bytes after a gzip member"));
         }
         self.failed = true;
         Ok(None)
@@ -296,11 +299,11 @@ impl<R: Read> Events<R> {
         if let Some(at) = find_header(bytes) {
             let segment = offset + at as u64;
             let message = format!("invalid length of {name}: a segment starts inside, at byte {segment:#x}");
-            return Err(Error::malformed(FORMAT, Position::Byte(offset), message));
+            return Err(Error::malformed(NAME, Position::Byte(offset), message));
         }
         let message = format!("truncated {name}: {missing} bytes missing at the end");
         if self.options.is_lenient() {
-            return Err(Error::truncated(FORMAT, Position::Byte(offset), message));
+            return Err(Error::truncated(NAME, Position::Byte(offset), message));
         }
         self.cut(bytes.len(), message)
     }
@@ -319,7 +322,7 @@ impl<R: Read> Events<R> {
     fn too_long(&self, length: u64) -> Error {
         let limit = self.max_payload();
         let message = format!("payload too large: expected at most {limit} bytes, found {length}");
-        Error::new(ErrorKind::Limit, FORMAT, Position::Byte(self.window.offset()), message)
+        Error::new(ErrorKind::Limit, NAME, Position::Byte(self.window.offset()), message)
     }
 }
 
@@ -342,11 +345,11 @@ fn no_magic(bytes: &[u8], place: Place, offset: u64) -> Error {
             format!("invalid magic after a segment's end: expected \"RELI\", found \"{found}\"")
         }
     };
-    Error::malformed(FORMAT, Position::Byte(offset), message)
+    Error::malformed(NAME, Position::Byte(offset), message)
 }
 
 #[cold]
 fn bad_version(version: u8, offset: u64) -> Error {
     let message = format!("unsupported version: expected {VERSION}, found {version}");
-    Error::new(ErrorKind::Unsupported, FORMAT, Position::Byte(offset), message)
+    Error::new(ErrorKind::Unsupported, NAME, Position::Byte(offset), message)
 }

@@ -28,6 +28,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod column;
 mod definitions;
 mod event;
 mod events;
@@ -54,4 +55,4 @@ pub use segmented::{Compression, SegmentedWriter};
 pub use write::{FrameDef, FrameId, SampleDef, StackId, Writer};
 
 /// The short name of the format.
-pub const FORMAT: &str = "rbt";
+pub const NAME: &str = "rbt";

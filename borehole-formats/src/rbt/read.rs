@@ -6,7 +6,7 @@ use std::io::Read;
 use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
 
-use super::FORMAT;
+use super::NAME;
 use super::definitions::{Definitions, StackRef, StringRef, Undefined};
 use super::event::{Event, RawEvent, Varints};
 use super::events::{Events, Step, type_name};
@@ -227,7 +227,9 @@ impl<R: Read> Reader<R> {
 
     /// What has come out, and what was odd or lost.
     pub fn into_recovery(self) -> Recovery {
-        self.recovery
+        let mut recovery = self.recovery;
+        self.events.padding().into_iter().for_each(|note| recovery.note(note));
+        recovery
     }
 
     #[inline]
@@ -566,7 +568,7 @@ impl Fault {
         let message = match self {
             Self::Payload(error) => {
                 return Error::malformed(
-                    FORMAT,
+                    NAME,
                     Position::Byte(offset),
                     format!("invalid {event}: payload {error}"),
                 );
@@ -580,9 +582,9 @@ impl Fault {
             Self::AfterRepeat => format!("invalid {event}: expected it before REPEAT_SAMPLE, found it after"),
             Self::TooManyDefinitions => {
                 let message = format!("too many definitions in one segment, at this {event}");
-                return Error::new(ErrorKind::Limit, FORMAT, Position::Byte(offset), message);
+                return Error::new(ErrorKind::Limit, NAME, Position::Byte(offset), message);
             }
         };
-        Error::malformed(FORMAT, Position::Byte(offset), message)
+        Error::malformed(NAME, Position::Byte(offset), message)
     }
 }

@@ -19,5 +19,5 @@ pub use export::Exporter;
 pub use import::import;
 pub use write::Utf8Errors;
 
-/// The format's short name.
+/// The short name of the format.
 pub const NAME: &str = "speedscope";
