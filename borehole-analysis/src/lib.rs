@@ -16,6 +16,7 @@ mod counts;
 mod facts;
 mod frame_name;
 mod groups;
+mod inventory;
 mod pattern;
 mod query;
 mod ranking;
@@ -26,6 +27,7 @@ mod totals;
 mod view;
 
 pub use frame_name::{FrameName, Paths};
+pub use inventory::{Inventory, Numbers, SegmentFacts};
 pub use pattern::{Pattern, PatternError};
 pub use query::{By, Lines, Opcodes, Query};
 pub use report::ReportSink;

@@ -1,6 +1,51 @@
 //! The `borehole` command.
+//!
+//! `cli` describes the command line, a module a command carries it out, `reli` translates reli's own command
+//! lines into ours. Data goes to standard output, everything else to standard error.
 
-#[cfg_attr(not(test), expect(dead_code, reason = "the command's dispatch does not call it yet"))]
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program that talks to its user")]
+
+mod cli;
+mod convert;
+mod dump;
+mod exit;
+mod formats;
+mod info;
+mod inputs;
+mod interrupt;
+mod messages;
+mod outputs;
+mod pages;
+mod progress;
+mod recover;
+mod reli;
 mod report;
 
-fn main() {}
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use cli::{Cli, Command};
+use exit::Exit;
+
+fn main() -> ExitCode {
+    let arguments: Vec<_> = std::env::args_os().collect();
+    let outcome = match reli::parse(&arguments) {
+        Some(command) => reli::run(command),
+        None => run(Cli::parse_from(arguments).command),
+    };
+    outcome.unwrap_or_else(|error| messages::failure(&error)).into()
+}
+
+fn run(command: Command) -> anyhow::Result<Exit> {
+    match command {
+        Command::Convert(args) => convert::run(&args),
+        Command::Recover(args) => recover::run(&args),
+        Command::Info(args) => info::run(&args),
+        Command::Dump(args) => dump::run(&args),
+        Command::Report(args) => cli::report(&args),
+        Command::Formats(args) => formats::run(&args),
+        Command::Completions(args) => pages::completions(&args),
+        Command::Man(args) => pages::man(&args),
+    }
+}

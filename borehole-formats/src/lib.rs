@@ -28,6 +28,8 @@ mod frame_memo;
 mod function_name;
 #[cfg(feature = "gzip")]
 pub mod gzip;
+#[cfg(feature = "gzip")]
+mod gzip_writer;
 #[cfg(feature = "jsonl")]
 pub mod jsonl;
 #[cfg(any(feature = "phpspy", feature = "folded"))]

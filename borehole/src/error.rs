@@ -5,6 +5,8 @@ use std::{error, fmt, io};
 use borehole_formats::ReadError;
 use borehole_formats::detect::Format;
 
+use crate::source::STDIN;
+
 /// Why an input could not be read or an output could not be written. It names the file.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -25,6 +27,13 @@ pub enum Error {
     },
     /// A format cannot be read, or not by this build.
     NotReadable {
+        /// The input, as the user named it.
+        name: String,
+        /// The format.
+        format: Format,
+    },
+    /// A format is not made of records that could be printed one by one.
+    NoRecords {
         /// The input, as the user named it.
         name: String,
         /// The format.
@@ -60,6 +69,17 @@ impl Error {
         }
     }
 
+    /// The same error, with the name of the output where it has none.
+    #[must_use]
+    pub fn with_output(self, output: &str) -> Self {
+        match self {
+            Self::Write { name, source } if name.is_empty() => {
+                Self::Write { name: output.to_owned(), source }
+            }
+            other => other,
+        }
+    }
+
     /// Whether whoever reads the output has closed it: for a command in a pipe that is no failure.
     #[must_use]
     pub fn is_closed_pipe(&self) -> bool {
@@ -67,23 +87,47 @@ impl Error {
     }
 
     /// What the user may try next.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use borehole::{Input, InputOptions, Source};
+    ///
+    /// let source = Source::reader("notes.txt", &b"Buy milk\n"[..]);
+    /// let error = Input::open(source, &InputOptions::default()).err().expect("notes are no profile");
+    /// assert_eq!(error.hint().as_deref(), Some("name the format with --from; borehole formats lists them"));
+    /// ```
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Read { name, source } if source.is_malformed() || source.is_truncated() => {
-                Some(format!("borehole recover {name} -o recovered.{}", "rbt"))
+                Some(recover(name))
             }
-            Self::Unrecognised { .. } => Some("name the format with --from; borehole formats lists them".to_owned()),
+            Self::Unrecognised { .. } => {
+                Some("name the format with --from; borehole formats lists them".to_owned())
+            }
             Self::NotReadable { .. } | Self::NotWritable { .. } => Some("borehole formats".to_owned()),
             _ => None,
         }
     }
 }
 
+/// The command that saves what a damaged input still holds.
+fn recover(name: &str) -> String {
+    if name == STDIN {
+        return "borehole recover -o recovered.rbt < FILE".to_owned();
+    }
+    let extension =
+        name.rsplit('/').next().unwrap_or(name).split_once('.').map_or("rbt", |(_, extension)| extension);
+    let plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"./_-+=,:@".contains(&byte));
+    let quoted = if plain { name.to_owned() } else { format!("'{}'", name.replace('\'', "'\\''")) };
+    format!("borehole recover {quoted} -o recovered.{extension}")
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Open { name, source } => write!(f, "{name}: {source}"),
+            Self::Open { name, source } => write!(f, "{name}: {}", cause(source)),
             Self::Unrecognised { name, begins } => {
                 write!(f, "{name}: unsupported format: expected one that is known, ")?;
                 write!(f, "found a file that begins \"{}\"", begins.escape_ascii())
@@ -91,19 +135,40 @@ impl fmt::Display for Error {
             Self::NotReadable { name, format } => {
                 write!(f, "{name}: unsupported input: {} can be written, not read", format.name())
             }
-            Self::NotWritable { format } => write!(f, "unsupported output: {} cannot be written", format.name()),
+            Self::NoRecords { name, format } => {
+                write!(
+                    f,
+                    "{name}: unsupported input: expected rbt, whose records can be printed as they are, "
+                )?;
+                write!(f, "found {}", format.name())
+            }
+            Self::NotWritable { format } => {
+                write!(f, "unsupported output: {} cannot be written", format.name())
+            }
             Self::Read { name, source } => write!(f, "{name}: {source}"),
-            Self::Write { name, source } if name.is_empty() => write!(f, "output: {source}"),
-            Self::Write { name, source } => write!(f, "{name}: {source}"),
+            Self::Write { name, source } if name.is_empty() => write!(f, "output: {}", cause(source)),
+            Self::Write { name, source } => write!(f, "{name}: {}", cause(source)),
         }
     }
 }
 
+/// What the operating system says, as our own messages are written: lower case, without its number.
+fn cause(error: &io::Error) -> String {
+    let text = error.to_string();
+    if error.raw_os_error().is_none() {
+        return text;
+    }
+    let text = text.split(" (os error").next().unwrap_or(&text);
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_lowercase().chain(letters).collect())
+}
+
 impl error::Error for Error {
+    /// What lies behind the cause; the cause itself is part of this error's text.
     fn source(&self) -> Option<&(dyn error::Error + 'static)> {
         match self {
-            Self::Open { source, .. } | Self::Write { source, .. } => Some(source),
-            Self::Read { source, .. } => Some(source),
+            Self::Open { source, .. } | Self::Write { source, .. } => source.source(),
+            Self::Read { source, .. } => source.source(),
             _ => None,
         }
     }

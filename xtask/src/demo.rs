@@ -40,7 +40,7 @@ fn advice(borehole: &Path) -> String {
     format!(
         "\nNext:
   {borehole} info {TRACE}
-  {borehole} report {TRACE} --callers --match query
+  {borehole} report {TRACE} --no-line --callers PDO::query
   {borehole} convert {TRACE} -o profile.speedscope.json
   {borehole} --help"
     )

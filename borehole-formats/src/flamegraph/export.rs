@@ -104,6 +104,8 @@ impl<W: Write> Exporter<W> {
             Direction::Flames => flamegraph::Direction::Straight,
             Direction::Icicles => flamegraph::Direction::Inverted,
         };
+        // What comes first in a frame is its function: a box too narrow for all of it shows that.
+        drawing.text_truncate_direction = flamegraph::TextTruncateDirection::Right;
         // Colours that follow from the names: the same profile is the same file.
         drawing.deterministic = true;
         drawing

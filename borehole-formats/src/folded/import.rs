@@ -79,7 +79,7 @@ impl Importer<'_> {
                         return Ok(());
                     }
                     if let Some(oddity) = oddity {
-                        self.odd(oddity, &lines)?;
+                        self.odd(oddity, &lines);
                     }
                 }
                 Err(message) => self.bad_line(message, length, &lines)?,
@@ -110,18 +110,18 @@ impl Importer<'_> {
         self.warn(Warning { offset: Some(lines.offset()), message, lost_bytes })
     }
 
-    /// Warns of an oddity, the first time.
+    /// Notes an oddity, the first time.
     #[cold]
-    fn odd(&mut self, oddity: Oddity, lines: &Lines<impl BufRead>) -> Result<(), ReadError> {
+    fn odd(&mut self, oddity: Oddity, lines: &Lines<impl BufRead>) {
         let (reported, message) = match oddity {
             Oddity::Fraction => (&mut self.reported[0], "counts with fractions were rounded"),
             Oddity::Differential => (&mut self.reported[1], "of two counts on a line the second was taken"),
         };
         if std::mem::replace(reported, true) {
-            return Ok(());
+            return;
         }
         let message = format!("{message} (first at line {})", lines.number());
-        self.warn(Warning { offset: Some(lines.offset()), message, lost_bytes: 0 })
+        self.recovery.note(Warning { offset: Some(lines.offset()), message, lost_bytes: 0 });
     }
 
     #[cold]

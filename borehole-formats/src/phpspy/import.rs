@@ -94,7 +94,8 @@ impl Importer<'_> {
                 Err(LineError::Read(error)) => return Err(error),
             }
             if mem::take(&mut self.trace.is_rounded) {
-                self.warn("line numbers with fractions were cut off", 0, &lines)?;
+                let message = format!("line numbers with fractions were cut off (line {})", lines.number());
+                self.recovery.note(Warning { offset: Some(lines.offset()), message, lost_bytes: 0 });
             }
         }
         self.recovery.stopped = self.deliver()?.is_break();

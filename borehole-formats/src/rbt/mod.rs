@@ -33,6 +33,7 @@ mod definitions;
 mod event;
 mod events;
 mod export;
+mod flow;
 mod import;
 mod intern;
 pub mod layout;

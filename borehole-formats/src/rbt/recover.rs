@@ -47,7 +47,7 @@ impl<R: Read> Reader<R> {
         }
         let mut mended = false;
         loop {
-            let (fault, error) = match self.apply_again() {
+            let (fault, error) = match self.apply() {
                 Ok(effect) => return Ok(effect),
                 Err(failure) => failure,
             };

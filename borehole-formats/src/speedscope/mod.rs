@@ -11,6 +11,7 @@ mod import;
 mod layout;
 mod names;
 mod read;
+mod shown;
 mod spool;
 mod track;
 mod write;

@@ -123,11 +123,12 @@ fn lines_that_begin_alike_share_their_callers() {
 }
 
 #[test]
-fn oddities_are_warned_of_once() {
+fn oddities_are_noted_once() {
     let (samples, recovery) = read(b"a 1.5\nb 2.5\nc 1 7\nd 2 8\n");
     let counts: Vec<_> = samples.iter().map(|sample| sample.count).collect();
     assert_eq!(counts, [2, 3, 7, 8]);
-    let messages: Vec<_> = recovery.warnings.iter().map(|warning| &*warning.message).collect();
+    let messages: Vec<_> = recovery.notes.iter().map(|note| &*note.message).collect();
+    assert!(recovery.is_clean());
     let fraction = "counts with fractions were rounded (first at line 1)";
     let second = "of two counts on a line the second was taken (first at line 3)";
     assert_eq!(messages, [fraction, second]);

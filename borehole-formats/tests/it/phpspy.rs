@@ -228,9 +228,9 @@ fn reading_on_skips_bad_lines_and_keeps_their_traces() {
 }
 
 #[test]
-fn a_line_number_with_a_fraction_is_warned_of() {
+fn a_line_number_with_a_fraction_is_noted() {
     let (_, recovery) = read(&read_corpus("rbt/text/float_line_number.txt"));
-    assert_eq!(recovery.warnings[0].message, "line numbers with fractions were cut off (line 1)");
+    assert_eq!(recovery.notes[0].message, "line numbers with fractions were cut off (line 1)");
 }
 
 #[test]

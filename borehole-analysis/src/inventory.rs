@@ -1,0 +1,191 @@
+//! What is in a profile: counts, ranges and names, without looking at functions.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::ops::ControlFlow;
+
+use borehole_model::{Context, ProfileSink, Sample, StringId, Tables, Warning};
+
+/// Takes stock of a profile.
+///
+/// # Examples
+///
+/// ```
+/// use borehole_analysis::Inventory;
+/// use borehole_model::{Context, ProfileSink as _, Sample, Segment, Tables};
+///
+/// let (tables, segment) = (Tables::default(), Segment { process: Some(7), ..Segment::default() });
+/// let mut inventory = Inventory::default();
+/// let at = Context { tables: &tables, segment: &segment };
+/// inventory.segment(at)?;
+/// inventory.sample(at, &Sample { count: 3, ..Sample::default() })?;
+/// inventory.finish(&tables)?;
+/// assert_eq!((inventory.samples, inventory.records), (3, 1));
+/// assert_eq!(inventory.processes.values, [7].into());
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Inventory {
+    /// Samples, runs counted in full.
+    pub samples: u64,
+    /// Records of samples: a run is one.
+    pub records: u64,
+    /// Samples with an empty stack.
+    pub empty_stacks: u64,
+    /// The deepest stack, in frames.
+    pub deepest: u32,
+    /// The sum of the depths of all samples: divided by `samples` it is the mean depth.
+    pub depth_sum: u128,
+    /// Segments.
+    pub segments: u64,
+    /// The first segments, up to [`Inventory::MAX_LISTED`].
+    pub first_segments: Vec<SegmentFacts>,
+    /// Processes that are named.
+    pub processes: Numbers<i64>,
+    /// Threads that are named.
+    pub threads: Numbers<u64>,
+    /// Interpreters that are named.
+    pub interpreters: Numbers<u64>,
+    /// Label keys, with how many samples carry each.
+    pub label_keys: BTreeMap<String, u64>,
+    /// The earliest and the latest time on the input's clock, in nanoseconds.
+    pub time_ns: Option<(i64, i64)>,
+    /// Distinct strings.
+    pub strings: usize,
+    /// Distinct frames.
+    pub frames: usize,
+    /// Distinct stacks, callers of sampled stacks included.
+    pub stacks: usize,
+    /// Distinct label sets.
+    pub label_sets: usize,
+    /// What the values of samples are, as `kind/unit`.
+    pub value_types: BTreeSet<String>,
+    /// What the reader found odd or lost.
+    pub warnings: Vec<Warning>,
+}
+
+/// A segment as it begins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SegmentFacts {
+    /// Its number in its input, from 0.
+    pub index: u64,
+    /// Where it starts, in bytes after decompression.
+    pub offset: Option<u64>,
+    /// The sampling period.
+    pub period_ns: Option<u64>,
+    /// Whether samples carry times.
+    pub has_times: bool,
+    /// The process of its samples.
+    pub process: Option<i64>,
+    /// Keys and values before its first sample; bytes that are not UTF-8 are replaced.
+    pub metadata: Vec<(String, String)>,
+    /// Samples, runs counted in full.
+    pub samples: u64,
+}
+
+/// Distinct numbers, up to a bound.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Numbers<T> {
+    /// The numbers.
+    pub values: BTreeSet<T>,
+    /// Whether there are more.
+    pub more: bool,
+}
+
+impl<T> Default for Numbers<T> {
+    fn default() -> Self {
+        Self { values: BTreeSet::new(), more: false }
+    }
+}
+
+impl<T: Ord> Numbers<T> {
+    fn note(&mut self, number: Option<T>) {
+        let Some(number) = number else { return };
+        if self.values.len() < Inventory::MAX_NUMBERS {
+            self.values.insert(number);
+        } else if !self.values.contains(&number) {
+            self.more = true;
+        }
+    }
+}
+
+impl Inventory {
+    /// How many segments are listed.
+    pub const MAX_LISTED: usize = 100;
+
+    /// How many distinct processes or threads are kept: more than a machine has.
+    pub const MAX_NUMBERS: usize = 1 << 16;
+
+    fn note_labels(&mut self, at: Context<'_>, sample: &Sample<'_>) {
+        let Some(labels) = sample.labels else { return };
+        for label in at.tables.labels(labels) {
+            let key = text(at.tables, label.key);
+            let count = self.label_keys.entry(key).or_default();
+            *count = count.saturating_add(sample.count);
+        }
+    }
+}
+
+impl ProfileSink for Inventory {
+    fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
+        self.samples = self.samples.saturating_add(sample.count);
+        self.records += 1;
+        let depth = sample.stack.map_or(0, |stack| at.tables.depth(stack));
+        self.deepest = self.deepest.max(depth);
+        self.depth_sum = self.depth_sum.saturating_add(u128::from(depth) * u128::from(sample.count));
+        if sample.stack.is_none() {
+            self.empty_stacks = self.empty_stacks.saturating_add(sample.count);
+        }
+        if let Some(time) = sample.time_ns {
+            let (first, last) = self.time_ns.unwrap_or((time, time));
+            self.time_ns = Some((first.min(time), last.max(time)));
+        }
+        self.processes.note(at.process(sample));
+        self.threads.note(sample.thread);
+        self.interpreters.note(sample.interpreter);
+        self.note_labels(at, sample);
+        if self.segments <= Self::MAX_LISTED as u64
+            && let Some(segment) = self.first_segments.last_mut()
+        {
+            segment.samples = segment.samples.saturating_add(sample.count);
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn segment(&mut self, at: Context<'_>) -> io::Result<()> {
+        let segment = at.segment;
+        self.segments += 1;
+        self.value_types
+            .extend(segment.value_types.iter().map(|kind| format!("{}/{}", kind.kind, kind.unit)));
+        if self.first_segments.len() < Self::MAX_LISTED {
+            let pairs = segment.metadata.iter();
+            self.first_segments.push(SegmentFacts {
+                index: segment.index,
+                offset: segment.offset,
+                period_ns: segment.period_ns,
+                has_times: segment.has_times,
+                process: segment.process,
+                metadata: pairs.map(|&(key, value)| (text(at.tables, key), text(at.tables, value))).collect(),
+                samples: 0,
+            });
+        }
+        Ok(())
+    }
+
+    fn warning(&mut self, warning: &Warning) -> io::Result<()> {
+        self.warnings.push(warning.clone());
+        Ok(())
+    }
+
+    fn finish(&mut self, tables: &Tables) -> io::Result<()> {
+        self.strings = tables.string_count();
+        self.frames = tables.frame_count();
+        self.stacks = tables.stack_count();
+        self.label_sets = tables.labels_count();
+        Ok(())
+    }
+}
+
+fn text(tables: &Tables, string: StringId) -> String {
+    String::from_utf8_lossy(tables.string(string)).into_owned()
+}

@@ -1,0 +1,113 @@
+//! The command line.
+
+use std::io::{self, IsTerminal as _};
+
+use borehole::ProfileSink;
+use clap::{Args, Parser, Subcommand};
+
+use crate::convert::ConvertArgs;
+use crate::dump::DumpArgs;
+use crate::exit::Exit;
+use crate::formats::FormatsArgs;
+use crate::info::InfoArgs;
+use crate::inputs::Inputs;
+use crate::interrupt;
+use crate::messages;
+use crate::outputs::STDOUT;
+use crate::pages::{CompletionsArgs, ManArgs};
+use crate::recover::RecoverArgs;
+use crate::report::{self, ReportArgs};
+
+/// Opens, converts, recovers and explores profiles of many formats
+#[derive(Parser, Debug)]
+#[command(name = "borehole", version, arg_required_else_help = true, after_help = EXIT_CODES)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+const EXIT_CODES: &str = "\
+Inputs are told by their content, raw or gzip-compressed; `-` is standard input or output.
+
+Exit codes:
+    0  done
+    2  an error; nothing was written
+    3  the input was damaged; what could be saved was written
+  130  interrupted; what was written is valid
+
+The command lines of reli for files (converter:*, rbt:analyze, rbt:recover) work as well.";
+
+/// What to do.
+#[derive(Subcommand, Debug)]
+pub(crate) enum Command {
+    /// Write any readable profile as any writable format
+    #[command(after_help = CONVERT_EXAMPLES)]
+    Convert(ConvertArgs),
+    /// Save what a damaged file still holds
+    #[command(after_help = RECOVER_EXAMPLES)]
+    Recover(RecoverArgs),
+    /// Say what a file is and what is in it
+    #[command(after_help = INFO_EXAMPLES)]
+    Info(InfoArgs),
+    /// Print every sample as a line of JSON
+    #[command(after_help = DUMP_EXAMPLES)]
+    Dump(DumpArgs),
+    /// Show where the time goes: hot frames, callers, callees, last stacks
+    #[command(after_help = REPORT_EXAMPLES)]
+    Report(ReportCommand),
+    /// List the formats
+    Formats(FormatsArgs),
+    /// Print a completion script for a shell
+    Completions(CompletionsArgs),
+    /// Print the manual page
+    Man(ManArgs),
+}
+
+const CONVERT_EXAMPLES: &str = "\
+Examples:
+  borehole convert trace.rbt -o flame.svg            draw a flame graph
+  borehole convert trace.rbt -o profile.pb.gz        for go tool pprof
+  borehole convert worker_*.rbt.gz -o all.rbt        merge
+  borehole convert trace.rbt --to folded | grep Db   to a pipe";
+
+const RECOVER_EXAMPLES: &str = "\
+Examples:
+  borehole recover crashed.rbt -o saved.rbt
+  borehole recover crashed.rbt --to phpspy | less";
+
+const INFO_EXAMPLES: &str = "\
+Examples:
+  borehole info trace.rbt
+  borehole info --json *.rbt.gz";
+
+const DUMP_EXAMPLES: &str = "\
+Examples:
+  borehole dump trace.rbt | jq 'select(.type == \"sample\" and .pid == 42)'
+  borehole dump --raw trace.rbt            every record, with its offset";
+
+const REPORT_EXAMPLES: &str = "\
+Examples:
+  borehole report trace.rbt
+  borehole report trace.rbt --callers 'Doctrine\\\\ORM' --hide '^Symfony'
+  borehole report trace.rbt --by query --top 10      by the values of a label
+  borehole report --last=5 < trace.rbt               the most recent stacks";
+
+/// `borehole report`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct ReportCommand {
+    #[command(flatten)]
+    pub(crate) inputs: Inputs,
+
+    #[command(flatten)]
+    pub(crate) report: ReportArgs,
+}
+
+pub(crate) fn report(args: &ReportCommand) -> anyhow::Result<Exit> {
+    interrupt::heed();
+    let read = |sink: &mut dyn ProfileSink| args.inputs.read_into(sink, STDOUT);
+    let mut out = io::stdout().lock();
+    let report = args.report.clone().fitting(out.is_terminal());
+    let recovery = report::run(&report, read, &mut out, &mut io::stderr())?;
+    messages::interrupted(recovery.samples);
+    Ok(Exit::after(&recovery))
+}

@@ -1,0 +1,102 @@
+//! `borehole convert`.
+
+use borehole::Target;
+use clap::{Args, ValueEnum};
+
+use crate::exit::Exit;
+use crate::inputs::Inputs;
+use crate::interrupt;
+use crate::messages;
+use crate::outputs::OutputArgs;
+
+/// What to convert into what.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct ConvertArgs {
+    #[command(flatten)]
+    pub(crate) inputs: Inputs,
+
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+
+    #[command(flatten)]
+    pub(crate) details: Details,
+}
+
+/// What concerns one target format only.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct Details {
+    /// rbt: the sampling period in microseconds of inputs that do not know theirs [default: 10000]
+    #[arg(long, value_name = "US")]
+    pub(crate) sampling_period: Option<u32>,
+
+    /// rbt: whether samples carry timestamps [default: as the input]
+    #[arg(long, value_name = "MODE", value_enum)]
+    pub(crate) rbt_timestamps: Option<Timestamps>,
+
+    /// speedscope: what to do with bytes of names that are not UTF-8
+    #[arg(long, value_name = "MODE", value_enum)]
+    pub(crate) utf8_errors: Option<Utf8Errors>,
+
+    /// phpspy: write opcodes
+    #[arg(long)]
+    pub(crate) with_opcode: bool,
+
+    /// flamegraph: the title
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) title: Option<String>,
+}
+
+/// Whether samples of an rbt file carry timestamps.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum Timestamps {
+    /// Never: the smallest files
+    None,
+    /// The microseconds since the previous sample
+    Delta,
+}
+
+/// What to do with bytes that are not UTF-8.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum Utf8Errors {
+    /// Leave them out
+    Ignore,
+    /// Put U+FFFD in their place
+    Substitute,
+    /// Stop with an error
+    Fail,
+}
+
+impl Details {
+    fn apply(&self, target: &mut Target) {
+        use borehole::{OpcodeOutput, RbtTimestamps, Utf8ErrorHandling};
+        target.period_us = self.sampling_period;
+        target.title.clone_from(&self.title);
+        target.timestamps = match self.rbt_timestamps {
+            None => RbtTimestamps::AsSource,
+            Some(Timestamps::None) => RbtTimestamps::Never,
+            Some(Timestamps::Delta) => RbtTimestamps::Always,
+        };
+        target.utf8_errors = match self.utf8_errors {
+            None | Some(Utf8Errors::Ignore) => Utf8ErrorHandling::Ignore,
+            Some(Utf8Errors::Substitute) => Utf8ErrorHandling::Substitute,
+            Some(Utf8Errors::Fail) => Utf8ErrorHandling::Fail,
+        };
+        target.opcodes = if self.with_opcode { OpcodeOutput::Write } else { OpcodeOutput::Omit };
+    }
+}
+
+pub(crate) fn run(args: &ConvertArgs) -> anyhow::Result<Exit> {
+    interrupt::heed();
+    let mut target = args.output.target(None)?;
+    args.details.apply(&mut target);
+    let mut output = args.output.create(&target)?;
+    let output_name = output.name().to_owned();
+    let mut exporter = target.exporter(&mut output)?;
+    let recovery = args.inputs.read_into(&mut *exporter, &output_name)?;
+    let losses = exporter.losses();
+    drop(exporter);
+    output.complete()?;
+    messages::losses(&losses, target.format.name());
+    messages::interrupted(recovery.samples);
+    Ok(Exit::after(&recovery))
+}

@@ -1,0 +1,244 @@
+//! `borehole info`.
+
+use std::io::{self, Write};
+
+use borehole::{Format, Recovery, Source, Warning, count_records, import_all};
+use borehole_analysis::{Inventory, Numbers, SegmentFacts};
+use clap::Args;
+use serde_json::{Map, Value, json};
+
+use crate::exit::Exit;
+use crate::inputs::{Inputs, Reading};
+use crate::interrupt::Interruptible;
+use crate::messages;
+use crate::outputs::stdout_error;
+
+/// What to look at.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct InfoArgs {
+    #[command(flatten)]
+    pub(crate) inputs: Inputs,
+
+    /// Print one JSON object a file
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// What is known of one file.
+struct Info {
+    name: String,
+    format: Format,
+    size_bytes: Option<u64>,
+    inventory: Inventory,
+    recovery: Recovery,
+    /// How many records of each type, for formats that have them and inputs that can be read twice.
+    records: Vec<(&'static str, u64)>,
+}
+
+/// Looks at every input, and ends as the worst of them does.
+pub(crate) fn run(args: &InfoArgs) -> anyhow::Result<Exit> {
+    let mut out = io::stdout().lock();
+    let mut worst = Exit::Done;
+    for (index, path) in args.inputs.names().enumerate() {
+        let exit = match inspect(path, &args.inputs.reading) {
+            Ok(info) => {
+                print(&info, args.json, index, &mut out).map_err(stdout_error)?;
+                messages::warnings(&info.name, &info.recovery);
+                Exit::after(&info.recovery)
+            }
+            Err(error) => messages::failure(&error),
+        };
+        if worst != Exit::Failed && exit != Exit::Done {
+            worst = exit;
+        }
+    }
+    Ok(worst)
+}
+
+fn print(info: &Info, json: bool, index: usize, out: &mut impl Write) -> io::Result<()> {
+    if json {
+        return writeln!(out, "{}", object(info));
+    }
+    if index > 0 {
+        writeln!(out)?;
+    }
+    text(info, out)
+}
+
+/// Reads on after damage: what is wrong with a file is part of what it is.
+fn inspect(path: &str, reading: &Reading) -> anyhow::Result<Info> {
+    let input = Reading { lenient: true, ..reading.clone() }.open(path)?;
+    let (name, format) = (input.name().to_owned(), input.format());
+    let mut inventory = Inventory::default();
+    let recovery = import_all([input], &mut Interruptible(&mut inventory))?;
+    let again = if path == "-" { None } else { Source::path(path).ok() };
+    let size_bytes = again.as_ref().and_then(Source::size_bytes);
+    // Only a file with a size can be read a second time.
+    let records = match again.filter(|_| format == Format::Rbt && size_bytes.is_some()) {
+        Some(source) => count_records(source.into_reader()).into_iter().collect(),
+        None => Vec::new(),
+    };
+    Ok(Info { name, format, size_bytes, inventory, recovery, records })
+}
+
+fn text(info: &Info, out: &mut impl Write) -> io::Result<()> {
+    let Info { name, format, size_bytes, inventory, records, .. } = info;
+    let mut row = |key: &str, value: String| writeln!(out, "{key:<14} {value}");
+    row("file", name.clone())?;
+    row("format", format!("{} ({})", format.name(), format.describe()))?;
+    if let Some(bytes) = size_bytes {
+        row("size", format!("{bytes} bytes{}", per_sample(*bytes, inventory.samples)))?;
+    }
+    row("samples", format!("{} in {} runs", inventory.samples, inventory.records))?;
+    row("stacks", stacks(inventory))?;
+    row("frames", format!("{} distinct; {} strings", inventory.frames, inventory.strings))?;
+    row("segments", segments(inventory))?;
+    row("period", periods(inventory))?;
+    if let Some((first, last)) = inventory.time_ns {
+        row("time span", seconds(i128::from(last) - i128::from(first)))?;
+    }
+    for (what, numbers) in
+        [("processes", listed(&inventory.processes)), ("threads", listed(&inventory.threads))]
+    {
+        if let Some(numbers) = numbers {
+            row(what, numbers)?;
+        }
+    }
+    for (key, count) in &inventory.label_keys {
+        row("label", format!("{key} (on {count} samples)"))?;
+    }
+    for kind in &inventory.value_types {
+        row("values", kind.clone())?;
+    }
+    if !records.is_empty() {
+        let records: Vec<_> = records.iter().map(|(name, count)| format!("{name} {count}")).collect();
+        row("records", records.join(", "))?;
+    }
+    segment_rows(inventory, out)
+}
+
+fn per_sample(bytes: u64, samples: u64) -> String {
+    if samples == 0 {
+        return String::new();
+    }
+    #[expect(clippy::cast_precision_loss, reason = "printed with two digits")]
+    let ratio = bytes as f64 / samples as f64;
+    format!(", {ratio:.2} a sample")
+}
+
+fn stacks(inventory: &Inventory) -> String {
+    let Inventory { stacks, deepest, depth_sum, samples, empty_stacks, .. } = inventory;
+    let mean = depth_sum.checked_div(u128::from(*samples)).unwrap_or(0);
+    let empty =
+        if *empty_stacks > 0 { format!("; {empty_stacks} samples without a stack") } else { String::new() };
+    format!("{stacks} distinct with their callers; depth {mean} on average, {deepest} at most{empty}")
+}
+
+fn segments(inventory: &Inventory) -> String {
+    let timed = inventory.first_segments.iter().filter(|segment| segment.has_times).count();
+    let times = match timed {
+        0 => "without timestamps",
+        all if all == inventory.first_segments.len() => "with timestamps",
+        _ => "some with timestamps",
+    };
+    format!("{} {times}", inventory.segments)
+}
+
+fn periods(inventory: &Inventory) -> String {
+    let mut periods: Vec<_> =
+        inventory.first_segments.iter().filter_map(|segment| segment.period_ns).collect();
+    periods.sort_unstable();
+    periods.dedup();
+    let texts: Vec<_> = periods.iter().map(|ns| format!("{} us", ns / 1000)).collect();
+    if texts.is_empty() { "unknown".to_owned() } else { texts.join(", ") }
+}
+
+fn seconds(ns: i128) -> String {
+    format!("{}.{:06} s", ns / 1_000_000_000, ns % 1_000_000_000 / 1000)
+}
+
+/// How many numbers, and the first of them.
+fn listed<T: ToString>(numbers: &Numbers<T>) -> Option<String> {
+    const SHOWN: usize = 8;
+    let count = numbers.values.len();
+    let first: Vec<_> = numbers.values.iter().take(SHOWN).map(ToString::to_string).collect();
+    let rest = if count > SHOWN || numbers.more { ", ..." } else { "" };
+    let least = if numbers.more { "more than " } else { "" };
+    (count > 0).then(|| format!("{least}{count}: {}{rest}", first.join(", ")))
+}
+
+/// A row a segment, where there are several.
+fn segment_rows(inventory: &Inventory, out: &mut impl Write) -> io::Result<()> {
+    if inventory.segments < 2 {
+        return Ok(());
+    }
+    writeln!(out, "\n{:>7} {:>12} {:>12} {:>10}  metadata", "segment", "offset", "samples", "period us")?;
+    for segment in &inventory.first_segments {
+        let SegmentFacts { index, offset, period_ns, samples, metadata, .. } = segment;
+        let unknown = || "-".to_owned();
+        let offset = offset.map_or_else(unknown, |offset| format!("{offset:#x}"));
+        let period = period_ns.map_or_else(unknown, |ns| (ns / 1000).to_string());
+        let pairs: Vec<_> = metadata.iter().map(|(key, value)| format!("{key}={value}")).collect();
+        let line = format!("{index:>7} {offset:>12} {samples:>12} {period:>10}  {}", pairs.join(" "));
+        writeln!(out, "{}", line.trim_end())?;
+    }
+    let left = inventory.segments.saturating_sub(inventory.first_segments.len() as u64);
+    if left > 0 {
+        writeln!(
+            out,
+            "{} of {} segments shown; borehole dump lists all",
+            inventory.first_segments.len(),
+            inventory.segments
+        )?;
+    }
+    Ok(())
+}
+
+fn object(info: &Info) -> Value {
+    let Info { name, format, size_bytes, inventory, recovery, records } = info;
+    let records: Map<String, Value> =
+        records.iter().map(|&(name, count)| (name.to_owned(), json!(count))).collect();
+    let warning = |warning: &Warning| {
+        let Warning { offset, message, lost_bytes } = warning;
+        json!({"offset": offset, "message": message, "lost_bytes": lost_bytes})
+    };
+    json!({
+        "schema_version": 1,
+        "file": name,
+        "format": format.name(),
+        "size_bytes": size_bytes,
+        "samples": inventory.samples,
+        "sample_records": inventory.records,
+        "empty_stacks": inventory.empty_stacks,
+        "segments": inventory.segments,
+        "first_segments": inventory.first_segments.iter().map(segment_object).collect::<Vec<_>>(),
+        "stacks": inventory.stacks,
+        "deepest": inventory.deepest,
+        "frames": inventory.frames,
+        "strings": inventory.strings,
+        "processes": inventory.processes.values,
+        "threads": inventory.threads.values,
+        "interpreters": inventory.interpreters.values,
+        "label_keys": inventory.label_keys,
+        "label_sets": inventory.label_sets,
+        "value_types": inventory.value_types,
+        "time_ns": inventory.time_ns,
+        "records": records,
+        "lost_bytes": recovery.lost_bytes,
+        "warnings": recovery.warnings.iter().map(warning).collect::<Vec<_>>(),
+        "more_warnings": recovery.more_warnings,
+        "notes": recovery.notes.iter().map(warning).collect::<Vec<_>>(),
+    })
+}
+
+fn segment_object(segment: &SegmentFacts) -> Value {
+    json!({
+        "index": segment.index,
+        "offset": segment.offset,
+        "period_ns": segment.period_ns,
+        "has_times": segment.has_times,
+        "pid": segment.process,
+        "metadata": segment.metadata,
+        "samples": segment.samples,
+    })
+}

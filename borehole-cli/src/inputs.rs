@@ -1,0 +1,137 @@
+//! Which inputs to read, and how.
+
+use std::fs::{self, File};
+use std::io::{self, IsTerminal as _};
+use std::os::fd::AsFd as _;
+
+use anyhow::bail;
+use borehole::model::Tables;
+use borehole::{Error, Format, Input, InputOptions, OnDamage, ProfileSink, ReadOptions, Recovery, Source};
+use clap::Args;
+
+use crate::interrupt::{Interruptible, InterruptibleRead};
+use crate::{messages, progress};
+
+/// Several inputs.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct Inputs {
+    /// Files to read; `-`, or none, is standard input. Several are merged
+    #[arg(value_name = "INPUT")]
+    pub(crate) paths: Vec<String>,
+
+    #[command(flatten)]
+    pub(crate) reading: Reading,
+}
+
+/// How to read.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct Reading {
+    /// The format of the inputs, instead of telling it by content (`borehole formats` lists them)
+    #[arg(long, value_name = "FORMAT", value_parser = format_name)]
+    pub(crate) from: Option<Format>,
+
+    /// Read on after damage, and say what was lost
+    #[arg(long)]
+    pub(crate) lenient: bool,
+
+    /// How much memory the definitions of one rbt segment may take, in MiB [default: 1024]
+    #[arg(long, value_name = "MIB", hide_short_help = true)]
+    pub(crate) max_definitions: Option<usize>,
+
+    /// The largest document to read as a whole (pprof, speedscope), in MiB after decompression [default: 4096]
+    #[arg(long, value_name = "MIB", hide_short_help = true)]
+    pub(crate) max_document: Option<usize>,
+}
+
+impl Reading {
+    pub(crate) fn options(&self) -> InputOptions {
+        let on_damage = if self.lenient { OnDamage::ReadOn } else { OnDamage::Fail };
+        let mut read = ReadOptions { on_damage, ..ReadOptions::default() };
+        let limits = &mut read.limits;
+        for (limit, mib) in [
+            (&mut limits.definition_bytes, self.max_definitions),
+            (&mut limits.document_bytes, self.max_document),
+        ] {
+            *limit = mib.map_or(*limit, |mib| mib.saturating_mul(1 << 20));
+        }
+        InputOptions { format: self.from, read }
+    }
+
+    /// Opens one input; `-` is standard input.
+    pub(crate) fn open(&self, path: &str) -> anyhow::Result<Input> {
+        if path == "-" && io::stdin().is_terminal() {
+            bail!("missing input: expected a path, or data on standard input, found a terminal");
+        }
+        Ok(Input::open(progress::shown(source(path)?), &self.options())?)
+    }
+}
+
+/// The bytes at `path`. A pipe is given up when the user asks to stop; a file is there at once.
+fn source(path: &str) -> Result<Source, Error> {
+    let name = if path == "-" { "standard input" } else { path };
+    let opened = match path {
+        "-" => io::stdin().as_fd().try_clone_to_owned().map(File::from),
+        path => File::open(path),
+    };
+    let opened = opened.and_then(|file| Ok((file.try_clone()?, file)));
+    let (pipe, file) = opened.map_err(|source| Error::Open { name: name.to_owned(), source })?;
+    let source = Source::file(name, file)?;
+    Ok(match source.size_bytes() {
+        Some(_) => source,
+        None => source.map(|reader| Box::new(InterruptibleRead { reader, pipe })),
+    })
+}
+
+impl Inputs {
+    /// Streams all inputs into `sink`, each opened when the one before it has been read, and finishes it.
+    /// Says what was odd in each. Ctrl-C completes what has been read. `output` names what the sink writes,
+    /// for messages.
+    pub(crate) fn read_into(&self, sink: &mut dyn ProfileSink, output: &str) -> anyhow::Result<Recovery> {
+        self.missing()?;
+        let mut sink = Interruptible(sink);
+        let mut tables = Tables::default();
+        let mut recovery = Recovery::default();
+        for path in self.names() {
+            let input = self.reading.open(path)?;
+            let name = input.name().to_owned();
+            let read = input.read_into(&mut tables, &mut sink).map_err(|error| error.with_output(output))?;
+            messages::warnings(&name, &read);
+            recovery.merge(read);
+            if recovery.stopped {
+                break;
+            }
+        }
+        sink.finish(&tables).map_err(|source| Error::Write { name: output.to_owned(), source })?;
+        Ok(recovery)
+    }
+
+    /// Fails if an input is not there or cannot be read: better now than after an hour of reading the
+    /// others. A pipe is left alone: whoever writes it would see it opened and closed.
+    fn missing(&self) -> anyhow::Result<()> {
+        if self.names().filter(|path| *path == "-").count() > 1 {
+            bail!("too many inputs: expected standard input once, found it twice");
+        }
+        for path in self.names().filter(|path| *path != "-") {
+            let found = fs::metadata(path);
+            let found = found.map_err(|source| Error::Open { name: path.to_owned(), source })?;
+            if found.is_file() || found.is_dir() {
+                Source::path(path)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What the user named; `-` if that is nothing.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        let stdin = self.paths.is_empty().then_some("-");
+        self.paths.iter().map(String::as_str).chain(stdin)
+    }
+}
+
+/// The format of that name.
+pub(crate) fn format_name(name: &str) -> Result<Format, String> {
+    Format::from_name(name).ok_or_else(|| {
+        let names: Vec<_> = borehole::formats_table().iter().map(|facts| facts.name).collect();
+        format!("unknown format: expected one of {}", names.join(", "))
+    })
+}

@@ -1,0 +1,95 @@
+//! Where output goes, and in which format.
+
+use std::io::{self, IsTerminal as _};
+
+use anyhow::{anyhow, bail};
+use borehole::{Compression, Error, Existing, Format, Output, Target};
+use clap::Args;
+
+use crate::inputs::format_name;
+use crate::interrupt;
+
+/// What standard output is called in messages.
+pub(crate) const STDOUT: &str = "standard output";
+
+/// Where output goes.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct OutputArgs {
+    /// The file to write; `-`, or none, is standard output
+    #[arg(short, long, value_name = "OUTPUT")]
+    pub(crate) output: Option<String>,
+
+    /// The format to write, instead of telling it by the output's name (`borehole formats` lists them)
+    #[arg(long, value_name = "FORMAT", value_parser = format_name)]
+    pub(crate) to: Option<Format>,
+
+    /// Compress the output with gzip; so does a name that ends in .gz
+    #[arg(long)]
+    pub(crate) compress: bool,
+
+    /// Replace the output if it exists
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+impl OutputArgs {
+    fn path(&self) -> Option<&str> {
+        self.output.as_deref().filter(|path| *path != "-")
+    }
+
+    /// The format and compression that are asked for; `otherwise` where nothing tells the format.
+    pub(crate) fn target(&self, otherwise: Option<Format>) -> anyhow::Result<Target> {
+        let by_name = self.path().and_then(Format::from_path);
+        let format = self.to.or(by_name.map(|(format, _)| format)).or(otherwise);
+        let mut target = Target::new(format.ok_or_else(|| self.unknown())?);
+        let named_gz = self.path().is_some_and(|path| path.to_ascii_lowercase().ends_with(".gz"));
+        // The exporter of pprof compresses by itself.
+        if (self.compress || named_gz) && target.format != Format::Pprof {
+            target.compression = Compression::Gzip;
+        }
+        Ok(target)
+    }
+
+    fn unknown(&self) -> anyhow::Error {
+        let found = match self.path() {
+            Some(path) => format!("the name {path}, which tells none"),
+            None => "standard output".to_owned(),
+        };
+        anyhow!("missing output format: expected --to FORMAT or a name that tells it, found {found}")
+    }
+
+    /// Creates the output.
+    pub(crate) fn create(&self, target: &Target) -> anyhow::Result<Output> {
+        let existing = if self.force { Existing::Replace } else { Existing::Keep };
+        match self.path() {
+            Some(path) => {
+                let output = Output::create(path, existing, target.compression)?;
+                interrupt::unfinished(output.unfinished());
+                Ok(output)
+            }
+            None => {
+                refuse_binary_terminal(target)?;
+                Ok(Output::direct(STDOUT, io::stdout().lock(), target.compression))
+            }
+        }
+    }
+}
+
+/// An error of writing to standard output.
+pub(crate) fn stdout_error(source: io::Error) -> Error {
+    Error::Write { name: STDOUT.to_owned(), source }
+}
+
+/// A terminal is no place for bytes that are not text.
+fn refuse_binary_terminal(target: &Target) -> anyhow::Result<()> {
+    let binary =
+        matches!(target.format, Format::Rbt | Format::Pprof) || target.compression == Compression::Gzip;
+    if binary && io::stdout().is_terminal() {
+        let gzip = if target.compression == Compression::Gzip { ", compressed" } else { "" };
+        bail!(
+            "unsupported output: expected a file or a pipe for {}{gzip}, found a terminal; name one with -o",
+            target.format.name()
+        );
+    }
+    Ok(())
+}

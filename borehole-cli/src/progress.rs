@@ -1,0 +1,50 @@
+//! Progress on long work, on a terminal only.
+
+use std::io::{self, IsTerminal as _, Read};
+use std::time::Duration;
+
+use borehole::Source;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+/// Inputs smaller than this are read before anybody would look for a bar.
+const LONG_BYTES: u64 = 32 << 20;
+
+/// `source` with a bar on standard error that shows how much of it has been read.
+pub(crate) fn shown(source: Source) -> Source {
+    let size = source.size_bytes();
+    if !io::stderr().is_terminal() || size.is_some_and(|size| size < LONG_BYTES) {
+        return source;
+    }
+    let bar = match size {
+        Some(size) => {
+            ProgressBar::new(size).with_style(style("{bar:30} {bytes}/{total_bytes} {bytes_per_sec} {eta}"))
+        }
+        None => ProgressBar::no_length().with_style(style("{spinner} {bytes} {bytes_per_sec}")),
+    };
+    bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(5));
+    bar.enable_steady_tick(Duration::from_millis(500));
+    source.map(|reader| Box::new(Watched { reader, bar }))
+}
+
+fn style(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
+}
+
+struct Watched {
+    reader: Box<dyn Read>,
+    bar: ProgressBar,
+}
+
+impl Read for Watched {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.reader.read(buffer)?;
+        self.bar.inc(count as u64);
+        Ok(count)
+    }
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}

@@ -1,0 +1,45 @@
+//! `borehole recover`.
+
+use borehole::import_all;
+use clap::Args;
+
+use crate::exit::Exit;
+use crate::inputs::Reading;
+use crate::interrupt::{self, Interruptible};
+use crate::messages;
+use crate::outputs::OutputArgs;
+
+/// What to save, and where.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct RecoverArgs {
+    /// The damaged file; `-` is standard input
+    #[arg(value_name = "INPUT", default_value = "-")]
+    pub(crate) input: String,
+
+    #[command(flatten)]
+    pub(crate) reading: Reading,
+
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+pub(crate) fn run(args: &RecoverArgs) -> anyhow::Result<Exit> {
+    interrupt::heed();
+    let reading = Reading { lenient: true, ..args.reading.clone() };
+    let input = reading.open(&args.input)?;
+    let name = input.name().to_owned();
+    let target = args.output.target(Some(input.format()))?;
+    let mut output = args.output.create(&target)?;
+    let output_name = output.name().to_owned();
+    let mut exporter = target.exporter(&mut output)?;
+    let recovery = import_all([input], &mut Interruptible(&mut *exporter))
+        .map_err(|error| error.with_output(&output_name))?;
+    let losses = exporter.losses();
+    drop(exporter);
+    output.complete()?;
+    messages::warnings(&name, &recovery);
+    messages::losses(&losses, target.format.name());
+    messages::say(&format!("Recovered {} samples in {} segments", recovery.samples, recovery.segments));
+    messages::interrupted(recovery.samples);
+    Ok(Exit::after(&recovery))
+}

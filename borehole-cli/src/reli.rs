@@ -1,0 +1,199 @@
+//! Reli's own command lines for files, translated into ours.
+//!
+//! They read standard input and write standard output, as reli's do; paths are taken as well. A command's
+//! name may be cut short as long as it is the only one that begins so (`c:fold`, `rbt:a`), as reli's may.
+//!
+//! Source: reli 0.12, its commands `converter:*`, `rbt:recover` and `rbt:analyze`.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use borehole::Format;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::cli::{self, ReportCommand};
+use crate::convert::{self, ConvertArgs, Details, Timestamps, Utf8Errors};
+use crate::exit::Exit;
+use crate::inputs::{Inputs, Reading};
+use crate::outputs::OutputArgs;
+use crate::recover::{self, RecoverArgs};
+use crate::report::{Dialect, ReportArgs};
+
+/// The commands of reli that work on files
+#[derive(Parser, Debug)]
+#[command(name = "reli", arg_required_else_help = true)]
+struct Reli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// A command of reli's.
+#[derive(Subcommand, Debug)]
+pub(crate) enum Command {
+    /// rbt or phpspy text to speedscope
+    #[command(name = "converter:speedscope")]
+    Speedscope {
+        #[command(flatten)]
+        input: Input,
+        /// What to do with bytes of names that are not UTF-8
+        #[arg(long, value_enum, default_value = "ignore")]
+        utf8_errors: Utf8Errors,
+    },
+    /// rbt or phpspy text to pprof, gzip-compressed
+    #[command(name = "converter:pprof")]
+    Pprof(Input),
+    /// rbt or phpspy text to folded stacks
+    #[command(name = "converter:folded")]
+    Folded(Input),
+    /// rbt or phpspy text to callgrind
+    #[command(name = "converter:callgrind")]
+    Callgrind(Input),
+    /// rbt to phpspy text
+    #[command(name = "converter:phpspy")]
+    Phpspy(Input),
+    /// phpspy text to rbt
+    #[command(name = "converter:rbt")]
+    Rbt {
+        #[command(flatten)]
+        input: Input,
+        /// The sampling period in microseconds
+        #[arg(long, value_name = "US", default_value_t = 10_000)]
+        sampling_period: u32,
+        /// Whether samples carry timestamps
+        #[arg(long, value_enum, default_value = "none")]
+        rbt_timestamps: Timestamps,
+        /// Compress the output with gzip
+        #[arg(long)]
+        compress: bool,
+    },
+    /// rbt or phpspy text to a flame graph
+    #[command(name = "converter:flamegraph")]
+    Flamegraph(Input),
+    /// Save what a damaged rbt file still holds
+    #[command(name = "rbt:recover")]
+    Recover {
+        #[command(flatten)]
+        input: Input,
+        /// What to write
+        #[arg(short, long, value_enum, default_value = "rbt")]
+        format: RecoverFormat,
+    },
+    /// Show where the time of an rbt file goes
+    #[command(name = "rbt:analyze")]
+    Analyze {
+        #[command(flatten)]
+        input: Input,
+        #[command(flatten)]
+        report: Box<ReportArgs>,
+    },
+}
+
+/// Inputs, and an option that only PHP needs.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Input {
+    /// Files to read instead of standard input
+    #[arg(value_name = "INPUT")]
+    paths: Vec<String>,
+
+    /// Accepted and without effect: memory is bounded by what is distinct
+    #[arg(long, value_name = "SIZE", hide = true)]
+    memory_limit: Option<String>,
+}
+
+/// What `rbt:recover` writes.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum RecoverFormat {
+    /// An rbt file
+    Rbt,
+    /// phpspy text
+    Phpspy,
+}
+
+const NAMES: [&str; 9] = [
+    "converter:speedscope",
+    "converter:pprof",
+    "converter:folded",
+    "converter:callgrind",
+    "converter:phpspy",
+    "converter:rbt",
+    "converter:flamegraph",
+    "rbt:recover",
+    "rbt:analyze",
+];
+
+/// The command, if this is one of reli's command lines: its name has a colon, or the program is called `reli`.
+pub(crate) fn parse(arguments: &[OsString]) -> Option<Command> {
+    let program = arguments.first().map(Path::new).and_then(Path::file_stem);
+    let name = arguments.get(1).and_then(|name| name.to_str()).unwrap_or_default();
+    if program.is_none_or(|program| program != "reli") && !name.contains(':') {
+        return None;
+    }
+    let mut arguments = arguments.to_vec();
+    if let Some(full) = full_name(name) {
+        arguments[1] = full.into();
+    }
+    Some(Reli::parse_from(arguments).command)
+}
+
+/// The only command whose parts begin with the parts of `name`.
+fn full_name(name: &str) -> Option<&'static str> {
+    let (group, command) = name.split_once(':')?;
+    let mut matching = NAMES.into_iter().filter(|full| {
+        full.split_once(':').is_some_and(|(full_group, full_command)| {
+            full_group.starts_with(group) && full_command.starts_with(command)
+        })
+    });
+    let found = matching.next()?;
+    matching.next().is_none().then_some(found)
+}
+
+/// Carries out a command of reli's.
+pub(crate) fn run(command: Command) -> anyhow::Result<Exit> {
+    let details = Details::default();
+    match command {
+        Command::Speedscope { input, utf8_errors } => {
+            convert(input, Format::Speedscope, Details { utf8_errors: Some(utf8_errors), ..details }, false)
+        }
+        Command::Pprof(input) => convert(input, Format::Pprof, details, false),
+        Command::Folded(input) => convert(input, Format::Folded, details, false),
+        Command::Callgrind(input) => convert(input, Format::Callgrind, details, false),
+        Command::Phpspy(input) => convert(input, Format::Phpspy, details, false),
+        Command::Flamegraph(input) => convert(input, Format::FlameGraph, details, false),
+        Command::Rbt { input, sampling_period, rbt_timestamps, compress } => {
+            let sampling_period = Some(sampling_period);
+            let rbt_timestamps = Some(rbt_timestamps);
+            convert(input, Format::Rbt, Details { sampling_period, rbt_timestamps, ..details }, compress)
+        }
+        Command::Recover { input, format } => recover(&input, format),
+        Command::Analyze { input, mut report } => {
+            report.dialect = Dialect::Reli;
+            cli::report(&ReportCommand { inputs: input.into(), report: *report })
+        }
+    }
+}
+
+fn convert(input: Input, format: Format, details: Details, compress: bool) -> anyhow::Result<Exit> {
+    let output = OutputArgs { to: Some(format), compress, ..OutputArgs::default() };
+    convert::run(&ConvertArgs { inputs: input.into(), output, details })
+}
+
+/// Reli's recovery succeeds whatever it finds: scripts go on after it.
+fn recover(input: &Input, format: RecoverFormat) -> anyhow::Result<Exit> {
+    let to = match format {
+        RecoverFormat::Rbt => Format::Rbt,
+        RecoverFormat::Phpspy => Format::Phpspy,
+    };
+    let input = input.paths.first().map_or("-", String::as_str).to_owned();
+    let reading = Reading { from: Some(Format::Rbt), ..Reading::default() };
+    let output = OutputArgs { to: Some(to), ..OutputArgs::default() };
+    match recover::run(&RecoverArgs { input, reading, output })? {
+        Exit::Damaged => Ok(Exit::Done),
+        exit => Ok(exit),
+    }
+}
+
+impl From<Input> for Inputs {
+    fn from(input: Input) -> Self {
+        Self { paths: input.paths, reading: Reading::default() }
+    }
+}

@@ -1,0 +1,200 @@
+//! The records of a file as they stand, undecoded where the format lets them be: for looking into a file
+//! that is odd.
+
+use std::collections::BTreeMap;
+use std::io::{Read, Write};
+
+use borehole_formats::jsonl::LineWriter;
+use borehole_formats::rbt::{Event, Events, FrameFields, RawEvent, RawRecord, Varints};
+use borehole_formats::{ReadError, ReadOptions, Recovery};
+
+use crate::{Error, Format, Input};
+
+/// Writes every record of `input` as a line of JSON with its offset, in the order of the file.
+///
+/// Answers what was odd or lost; samples are not counted. Only `rbt` has such records.
+///
+/// # Examples
+///
+/// ```
+/// use borehole::{Input, InputOptions, Source, dump_records};
+///
+/// let trace = concat!(env!("CARGO_MANIFEST_DIR"), "/../corpus/rbt/native.rbt");
+/// let mut lines = Vec::new();
+/// dump_records(Input::open(Source::path(trace)?, &InputOptions::default())?, &mut lines)?;
+/// let header = br#"{"type":"HEADER","offset":0,"has_timestamps":false,"period_us":10000}"#;
+/// assert!(lines.starts_with(header));
+/// # Ok::<(), borehole::Error>(())
+/// ```
+///
+/// # Errors
+/// When the format has no records, the input is damaged, or the output cannot be written.
+pub fn dump_records(input: Input, output: impl Write) -> Result<Recovery, Error> {
+    let (name, format) = (input.name().to_owned(), input.format());
+    if format != Format::Rbt {
+        return Err(Error::NoRecords { name, format });
+    }
+    rbt(input.into_bytes(), output).map_err(|error| Error::reading(&name, error))
+}
+
+fn rbt(input: impl Read, mut output: impl Write) -> Result<Recovery, ReadError> {
+    let mut events = Events::new(input, ReadOptions::default());
+    let mut line = LineWriter::default();
+    let mut has_timestamps = false;
+    while let Some(record) = events.next_record()? {
+        line.clear();
+        match record {
+            RawRecord::Header { header, offset } => {
+                has_timestamps = header.has_timestamps;
+                begin(&mut line, "HEADER", offset);
+                line.key("has_timestamps");
+                line.boolean(header.has_timestamps);
+                line.key("period_us");
+                line.unsigned(u64::from(header.period_us));
+            }
+            RawRecord::Event(raw) => event(&mut line, &raw, has_timestamps),
+        }
+        line.end_object();
+        line.end_line();
+        output.write_all(line.bytes())?;
+    }
+    output.flush()?;
+    let mut recovery = Recovery::default();
+    events.take_warnings().into_iter().for_each(|warning| recovery.warn(warning));
+    events.padding().into_iter().for_each(|note| recovery.note(note));
+    Ok(recovery)
+}
+
+fn begin(line: &mut LineWriter, record_type: &str, offset: u64) {
+    line.begin_object();
+    line.key("type");
+    line.text(record_type);
+    line.key("offset");
+    line.unsigned(offset);
+}
+
+fn event(line: &mut LineWriter, raw: &RawEvent<'_>, has_timestamps: bool) {
+    let known = raw.event_type();
+    begin(line, known.map_or("UNKNOWN", |known| known.name()), raw.offset);
+    match Event::decode(raw, has_timestamps) {
+        Ok(event) => fields(line, &event, raw),
+        Err(error) => {
+            line.key("error");
+            line.text(&error.to_string());
+            payload(line, raw);
+        }
+    }
+}
+
+fn fields(line: &mut LineWriter, event: &Event<'_>, raw: &RawEvent<'_>) {
+    match event {
+        Event::StringDef { id, string } => {
+            number(line, "id", *id);
+            line.key("string");
+            line.string(string);
+        }
+        Event::FrameDef { id, frame } => {
+            number(line, "id", *id);
+            frame_fields(line, frame);
+        }
+        Event::StackDef { id, frames_leaf_first } => {
+            number(line, "id", *id);
+            numbers(line, "frames", *frames_leaf_first);
+        }
+        Event::Sample { stack, pid, delta_us } => {
+            number(line, "stack", *stack);
+            optional(line, "pid", *pid);
+            optional(line, "delta_us", *delta_us);
+        }
+        Event::Repeat { count } => number(line, "count", *count),
+        Event::Annotation { pairs } => numbers(line, "pairs", *pairs),
+        Event::Checkpoint { counts } => match counts {
+            Some([frames, stacks, samples]) => {
+                number(line, "frames", *frames);
+                number(line, "stacks", *stacks);
+                number(line, "samples", *samples);
+            }
+            None => payload(line, raw),
+        },
+        Event::Metadata { key, value } => {
+            line.key("key");
+            line.string(key);
+            line.key("value");
+            line.string(value);
+        }
+        Event::SegmentEnd => {}
+        Event::Unknown { type_byte } => {
+            number(line, "event_type", i64::from(*type_byte));
+            payload(line, raw);
+        }
+    }
+}
+
+fn frame_fields(line: &mut LineWriter, frame: &FrameFields) {
+    match *frame {
+        FrameFields::Php { namespace, class, method, file, line: number_of_line, opcode } => {
+            number(line, "namespace", namespace);
+            number(line, "class", class);
+            number(line, "method", method);
+            number(line, "file", file);
+            number(line, "line", number_of_line);
+            optional(line, "opcode", opcode);
+        }
+        FrameFields::Native { symbol, module, offset } => {
+            number(line, "symbol", symbol);
+            number(line, "module", module);
+            number(line, "symbol_offset", offset);
+        }
+    }
+}
+
+fn number(line: &mut LineWriter, key: &str, value: i64) {
+    line.key(key);
+    line.integer(value);
+}
+
+fn optional(line: &mut LineWriter, key: &str, value: Option<i64>) {
+    if let Some(value) = value {
+        number(line, key, value);
+    }
+}
+
+fn numbers(line: &mut LineWriter, key: &str, values: Varints<'_>) {
+    line.key(key);
+    line.begin_array();
+    for value in values {
+        line.integer(value);
+    }
+    line.end_array();
+}
+
+fn payload(line: &mut LineWriter, raw: &RawEvent<'_>) {
+    line.key("payload");
+    line.hex("bytes", raw.payload.rest());
+}
+
+/// How many records of each type an `rbt` input holds, by name, up to the first that is damaged.
+///
+/// # Examples
+///
+/// ```
+/// use borehole::{Source, count_records};
+///
+/// let trace = concat!(env!("CARGO_MANIFEST_DIR"), "/../corpus/rbt/daemon_worker.rbt");
+/// let counts = count_records(Source::path(trace)?.into_reader());
+/// assert_eq!((counts["HEADER"], counts["COMPACT_SAMPLE"], counts["REPEAT_SAMPLE"]), (3, 6, 6));
+/// # Ok::<(), borehole::Error>(())
+/// ```
+#[must_use]
+pub fn count_records(input: impl Read) -> BTreeMap<&'static str, u64> {
+    let mut counts = BTreeMap::new();
+    let mut events = Events::new(input, ReadOptions::default());
+    while let Ok(Some(record)) = events.next_record() {
+        let name = match record {
+            RawRecord::Header { .. } => "HEADER",
+            RawRecord::Event(raw) => raw.event_type().map_or("UNKNOWN", |known| known.name()),
+        };
+        *counts.entry(name).or_insert(0) += 1;
+    }
+    counts
+}
