@@ -85,7 +85,7 @@ impl<R: Read> Window<R> {
             Ok(count) => {
                 self.end += count;
                 if self.input.is_compressed() {
-                    self.compressed_until = self.offset + (self.end - self.start) as u64;
+                    self.compressed_until = self.offset() + (self.end - self.start) as u64;
                 }
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -139,7 +139,7 @@ impl<R: Read> Window<R> {
     /// The bytes from `at` bytes on, if a gzip member may begin there, in the middle of plain data.
     pub(super) fn member_at(&self, at: usize) -> Option<&[u8]> {
         let bytes = self.available().get(at..)?;
-        let plain = self.offset + at as u64 >= self.compressed_until;
+        let plain = self.offset() + at as u64 >= self.compressed_until;
         (plain && bytes.starts_with(&MEMBER_MAGIC)).then_some(bytes)
     }
 
