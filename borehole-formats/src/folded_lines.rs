@@ -204,11 +204,11 @@ fn replace_separators(text: &mut [u8]) -> u64 {
 /// Keeps the two ends of a line, to which a space and the count are added, from being misread.
 fn guard_ends(line: &mut [u8]) -> u64 {
     let mut replaced = 0;
-    let space = line.iter().rposition(u8::is_ascii_whitespace);
-    if let Some(space) = space
-        && line[space + 1..].iter().all(|byte| byte.is_ascii_digit() || *byte == b'.')
+    let before_number = line.iter().rposition(|byte| !byte.is_ascii_digit() && *byte != b'.');
+    if let Some(at) = before_number
+        && line[at].is_ascii_whitespace()
     {
-        line[space] = b'_';
+        line[at] = b'_';
         replaced += 1;
     }
     if line.starts_with(b"# ") || line == b"#" {
