@@ -4,6 +4,7 @@ mod build;
 mod damage;
 mod gzip;
 mod model;
+mod page;
 mod properties;
 mod recovery;
 mod reference;
