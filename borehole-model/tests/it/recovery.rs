@@ -41,6 +41,7 @@ fn a_further_input_adds_to_what_there_is() {
         warnings: vec![warning(2), warning(3)],
         more_warnings: 4,
         stopped: true,
+        ..Recovery::default()
     };
     assert_eq!(first, expected);
 }
