@@ -41,7 +41,8 @@ pub enum OnDamage {
 pub struct Limits {
     /// The longest payload of one `rbt` event, in bytes. The specification names 16 MiB.
     pub payload_bytes: usize,
-    /// How many bytes the definitions of one `rbt` segment may take: strings, frames and stacks together.
+    /// How many bytes the definitions of one `rbt` segment may take: strings, frames and stacks together,
+    /// and its metadata.
     pub definition_bytes: usize,
     /// The longest line of a text format, in bytes.
     pub line_bytes: usize,

@@ -32,6 +32,8 @@ pub struct Reader<R> {
     /// Metadata that stood behind the pending sample or, the first `metadata_ready` of it, before it.
     metadata: VecDeque<(Vec<u8>, Vec<u8>)>,
     metadata_ready: usize,
+    /// How much metadata the segment has, which somebody may have to keep.
+    metadata_bytes: usize,
     metadata_out: (Vec<u8>, Vec<u8>),
     held: Held,
     pub(super) segment: SegmentStart,
@@ -181,6 +183,7 @@ impl<R: Read> Reader<R> {
             current_annotations: Vec::new(),
             metadata: VecDeque::new(),
             metadata_ready: 0,
+            metadata_bytes: 0,
             metadata_out: Default::default(),
             held: Held::Nothing,
             segment: SegmentStart { header, index: 0, offset: 0 },
@@ -329,6 +332,7 @@ impl<R: Read> Reader<R> {
         self.segment = start;
         self.samples_before = self.recovery.samples;
         self.segment_damaged = false;
+        self.metadata_bytes = 0;
         self.accumulated_us = Some(0);
         self.definitions.clear();
         Turn::Segment
@@ -381,7 +385,7 @@ impl<R: Read> Reader<R> {
             }
             Effect::Repeat(count) => self.repeat(count).map(|()| None),
             Effect::Annotated => self.annotate().map(|()| None),
-            Effect::Metadata(key, value) => Ok(self.metadata(key, value)),
+            Effect::Metadata(key, value) => self.metadata(key, value),
             Effect::Checkpoint { counts, offset } => {
                 self.verify(counts, offset);
                 Ok(None)
@@ -427,13 +431,18 @@ impl<R: Read> Reader<R> {
         Err(fault.error("SAMPLE_ANNOTATION", offset))
     }
 
-    fn metadata(&mut self, key: Vec<u8>, value: Vec<u8>) -> Option<Turn> {
+    fn metadata(&mut self, key: Vec<u8>, value: Vec<u8>) -> Result<Option<Turn>, Error> {
+        let bytes = key.len() + value.len() + size_of::<(Vec<u8>, Vec<u8>)>();
+        self.metadata_bytes = self.metadata_bytes.saturating_add(bytes);
+        if self.metadata_bytes > self.options.limits.definition_bytes {
+            return Err(Fault::TooManyDefinitions.error("METADATA", self.events.offset()));
+        }
         if self.pending.is_some() {
             self.metadata.push_back((key, value));
-            return None;
+            return Ok(None);
         }
         self.metadata_out = (key, value);
-        Some(Turn::Metadata)
+        Ok(Some(Turn::Metadata))
     }
 
     /// Compares a checkpoint with what was read. Real writers store counts; the specification says largest
