@@ -6,7 +6,7 @@ use borehole_model::{Recovery, Segment};
 use borehole_testkit::read_corpus;
 use proptest::prelude::*;
 
-use crate::flat::{self, FlatFrame, FlatSample, corpus_names, damaged, play, reference_samples};
+use crate::flat::{self, FlatFrame, FlatSample, corpus_names, damaged, play, rbt_samples};
 
 fn read_with(text: &[u8], options: &ReadOptions) -> Result<(Vec<FlatSample>, Recovery), ReadError> {
     flat::read(&|input, options, tables, sink| folded::import(input, options, tables, sink), text, options)
@@ -58,11 +58,12 @@ fn samples_of_rbt_files_are_written_as_reli_writes_them() {
     let decoded = corpus_names("rbt/expected", ".strict.jsonl");
     let mut compared = 0;
     for name in corpus_names("rbt/expected/conv", ".folded") {
-        if !decoded.contains(&name) {
+        // Reli drops what stands behind the gzip member.
+        if !decoded.contains(&name) || name == "gzip_then_raw.rbt.gz" {
             continue;
         }
         let reli = read_corpus(&format!("rbt/expected/conv/{name}.folded"));
-        let ours = write(&reference_samples(&name)).0;
+        let ours = write(&rbt_samples(&name)).0;
         match DIFFERENCES.iter().find(|(differing, ..)| *differing == name) {
             None => assert_eq!(show(&ours), show(&reli), "{name}"),
             Some((_, [from, to], why)) => {
