@@ -199,8 +199,8 @@ fn object(info: &Info) -> Value {
     let records: Map<String, Value> =
         records.iter().map(|&(name, count)| (name.to_owned(), json!(count))).collect();
     let warning = |warning: &Warning| {
-        let Warning { offset, message, lost_bytes } = warning;
-        json!({"offset": offset, "message": message, "lost_bytes": lost_bytes})
+        let Warning { offset, message, lost_bytes, saved_samples } = warning;
+        json!({"offset": offset, "message": message, "lost_bytes": lost_bytes, "saved_samples": saved_samples})
     };
     json!({
         "schema_version": 1,

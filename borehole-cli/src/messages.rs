@@ -55,8 +55,11 @@ fn more(what: &str, name: &str, count: u64) {
 /// A warning with its place.
 fn text(warning: &Warning) -> String {
     let mut text = warning.message.clone();
-    if warning.lost_bytes > 0 {
-        text += &format!("; {} lost", bytes(warning.lost_bytes));
+    let lost = (warning.lost_bytes > 0).then(|| format!("{} lost", bytes(warning.lost_bytes)));
+    let saved = warning.saved_samples.map(|samples| format!("{samples} samples saved behind it"));
+    let outcome: Vec<_> = [lost, saved].into_iter().flatten().collect();
+    if !outcome.is_empty() {
+        text += &format!("; {}", outcome.join(", "));
     }
     if let Some(offset) = warning.offset {
         text += &format!(" (at byte {offset:#x})");

@@ -1,6 +1,6 @@
 //! `borehole recover`.
 
-use borehole::import_all;
+use borehole::{Recovery, import_all};
 use clap::Args;
 
 use crate::exit::Exit;
@@ -39,7 +39,20 @@ pub(crate) fn run(args: &RecoverArgs) -> anyhow::Result<Exit> {
     output.complete()?;
     messages::warnings(&name, &recovery);
     messages::losses(&losses, target.format.name());
-    messages::say(&format!("Recovered {} samples in {} segments", recovery.samples, recovery.segments));
+    messages::say(&summary(&recovery));
     messages::interrupted(recovery.samples);
     Ok(Exit::after(&recovery))
+}
+
+/// What was saved: in all, and before anything was damaged.
+fn summary(recovery: &Recovery) -> String {
+    let Recovery { samples, segments, warnings, more_warnings, .. } = recovery;
+    let said = format!("Recovered {samples} samples in {segments} segments");
+    let saved_behind: Vec<_> = warnings.iter().filter_map(|warning| warning.saved_samples).collect();
+    // Where not all warnings are kept, what stands behind the others is not known.
+    if *samples == 0 || saved_behind.is_empty() || *more_warnings > 0 {
+        return said;
+    }
+    let before = samples.saturating_sub(saved_behind.iter().sum());
+    format!("{said}, {before} of them before the first damage")
 }

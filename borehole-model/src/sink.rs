@@ -114,6 +114,9 @@ pub struct Warning {
     pub message: String,
     /// How many bytes could not be used.
     pub lost_bytes: u64,
+    /// How many samples were read between this damage and the next one, or the end. Absent: nothing is damaged
+    /// here, nobody read on behind it, or the format's reader does not count them.
+    pub saved_samples: Option<u64>,
 }
 
 /// What came out of an input. Partial success is a value, not an error that hides what was read.

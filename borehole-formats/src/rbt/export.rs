@@ -249,7 +249,8 @@ fn frame_def(frame: FrameId, tables: &Tables) -> FrameDef<'_> {
         return FrameDef::Native {
             symbol: function,
             module: tables.string(native.module),
-            offset: native.offset,
+            // The format has no way to say that it is not known.
+            offset: native.offset.unwrap_or(0),
         };
     }
     let name = match frame.parts {

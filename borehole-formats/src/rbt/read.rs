@@ -11,6 +11,7 @@ use super::definitions::{Definitions, StackRef, StringRef, Undefined};
 use super::event::{Event, RawEvent, Varints};
 use super::events::{Events, Step, type_name};
 use super::layout::Header;
+use super::recover::Region;
 use crate::{Error, ErrorKind, Position, ReadOptions, Recovery, Warning};
 
 /// Reads segments, metadata and samples.
@@ -44,6 +45,7 @@ pub struct Reader<R> {
     pub(super) in_flow: bool,
     /// Whether this segment has lost something: then what it refers to may be what was lost.
     pub(super) segment_damaged: bool,
+    pub(super) region: Option<Region>,
 }
 
 type Annotations = Vec<(StringRef, StringRef)>;
@@ -191,6 +193,7 @@ impl<R: Read> Reader<R> {
             accumulated_us: Some(0),
             in_flow: false,
             segment_damaged: false,
+            region: None,
         }
     }
 
@@ -229,7 +232,8 @@ impl<R: Read> Reader<R> {
     }
 
     /// What has come out, and what was odd or lost.
-    pub fn into_recovery(self) -> Recovery {
+    pub fn into_recovery(mut self) -> Recovery {
+        self.end_region(self.recovery.samples);
         let mut recovery = self.recovery;
         self.events.padding().into_iter().for_each(|note| recovery.note(note));
         recovery
@@ -343,12 +347,6 @@ impl<R: Read> Reader<R> {
         self.release(None)
     }
 
-    pub(super) fn keep_warnings(&mut self) {
-        for warning in self.events.take_warnings() {
-            self.recovery.warn(warning);
-        }
-    }
-
     /// Ends the reading with `error`, or, when lenient, finds the place to go on.
     #[cold]
     fn failed(&mut self, error: Error) -> Result<Option<Turn>, Error> {
@@ -452,8 +450,7 @@ impl<R: Read> Reader<R> {
             return self.warn(offset, "invalid CHECKPOINT: expected three numbers".to_owned());
         };
         let next = self.definitions.next_ids();
-        let released = self.recovery.samples.saturating_sub(self.samples_before);
-        let read = released.saturating_add(self.pending.map_or(0, |pending| pending.count));
+        let read = self.samples_read().saturating_sub(self.samples_before);
         for (what, said, found) in [("frames", frames, next.frame), ("stacks", stacks, next.stack)] {
             if said != found && said != found.saturating_sub(1) {
                 self.warn(offset, format!("CHECKPOINT differs: expected {said} {what}, found {found}"));
@@ -465,7 +462,7 @@ impl<R: Read> Reader<R> {
     }
 
     fn warn(&mut self, offset: u64, message: String) {
-        self.recovery.warn(Warning { offset: Some(offset), message, lost_bytes: 0 });
+        self.recovery.warn(Warning { offset: Some(offset), message, lost_bytes: 0, saved_samples: None });
     }
 
     /// Applies the event that was taken last.
@@ -475,6 +472,11 @@ impl<R: Read> Reader<R> {
         let limit = options.limits.definition_bytes;
         apply(&raw, segment.header.has_timestamps, definitions, pending_annotations, limit)
             .map_err(|fault| (fault, fault.at(&raw)))
+    }
+
+    /// How many samples have been read, one that is still pending among them.
+    pub(super) fn samples_read(&self) -> u64 {
+        self.recovery.samples.saturating_add(self.pending.map_or(0, |pending| pending.count))
     }
 
     pub(super) const fn has_pending(&self) -> bool {

@@ -25,7 +25,7 @@ pub(crate) struct FlatFrame {
     pub(crate) line: Option<i64>,
     pub(crate) opcode: Option<Vec<u8>>,
     /// Module and offset.
-    pub(crate) native: Option<(Vec<u8>, i64)>,
+    pub(crate) native: Option<(Vec<u8>, Option<i64>)>,
 }
 
 impl FlatFrame {

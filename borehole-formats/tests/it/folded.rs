@@ -162,7 +162,7 @@ fn stacks_that_look_alike_are_one_line() {
         |line| FlatFrame { opcode: Some(b"ZEND_ADD".to_vec()), ..FlatFrame::php("f", "/f.php", line) };
     let native = |offset| FlatFrame {
         function: b"s".to_vec(),
-        native: Some((b"m.so".to_vec(), offset)),
+        native: Some((b"m.so".to_vec(), Some(offset))),
         ..FlatFrame::default()
     };
     let sample = |leaf, line| FlatSample {

@@ -269,7 +269,7 @@ fn native_frames_are_read_and_written_as_live_captures_have_them() {
     let native = &samples[0].frames_leaf_first[0];
     assert_eq!(
         (show(&native.function), &native.native),
-        ("zend_execute".to_owned(), &Some((b"libphp.so".to_vec(), 0x42)))
+        ("zend_execute".to_owned(), &Some((b"libphp.so".to_vec(), Some(0x42))))
     );
     assert_eq!((&native.file, native.line), (&None, None));
     assert_eq!(write(&samples).0, text);
@@ -395,7 +395,7 @@ fn check_damage(text: &[u8]) {
 fn frame() -> impl Strategy<Value = FlatFrame> {
     let php =
         (flat::name(), prop::option::of(flat::path()), flat::line(), prop::option::of("ZEND_[A-Z_]{1,8}"));
-    let native = (flat::name(), "[a-z.]{0,8}", any::<i64>());
+    let native = (flat::name(), "[a-z.]{0,8}", prop::option::of(any::<i64>()));
     prop_oneof![
         4 => php.prop_map(|(function, file, line, opcode)| {
             FlatFrame { function, file, line, opcode: opcode.map(String::into_bytes), native: None }

@@ -367,7 +367,7 @@ fn peer_profile() -> Vec<PlainSegment> {
         ..named(function)
     };
     let native = |function: &str, module: &str, offset| PlainFrame {
-        native: Some((module.to_owned(), offset)),
+        native: Some((module.to_owned(), Some(offset))),
         ..named(function)
     };
     let main = place("<main>", "/app/index.php", Some(3));

@@ -62,7 +62,7 @@ pub(crate) struct PlainFrame {
     pub(crate) column: Option<u32>,
     pub(crate) end_column: Option<u32>,
     pub(crate) opcode: Option<Bytes>,
-    pub(crate) native: Option<(Bytes, i64)>,
+    pub(crate) native: Option<(Bytes, Option<i64>)>,
 }
 
 /// Makes the calls, the warnings, and the last call.
