@@ -1,6 +1,7 @@
 //! `rbt`: what its specification demands, what reli does, and what is ours.
 
 mod build;
+mod chunks;
 mod damage;
 mod gzip;
 mod model;
