@@ -1,5 +1,6 @@
 //! `borehole info`.
 
+use std::fs;
 use std::io::{self, Write};
 
 use borehole::{Format, Recovery, Source, Warning, count_records, import_all};
@@ -15,6 +16,8 @@ use crate::outputs::stdout_error;
 
 /// What to look at.
 #[derive(Args, Clone, Debug)]
+#[command(mut_arg("paths", |arg| arg.help("Files to look at, one after the other; `-`, or none, is standard input")))]
+#[command(mut_arg("lenient", |arg| arg.hide(true)))]
 pub(crate) struct InfoArgs {
     #[command(flatten)]
     pub(crate) inputs: Inputs,
@@ -71,10 +74,11 @@ fn inspect(path: &str, reading: &Reading) -> anyhow::Result<Info> {
     let (name, format) = (input.name().to_owned(), input.format());
     let mut inventory = Inventory::default();
     let recovery = import_all([input], &mut Interruptible(&mut inventory))?;
-    let again = if path == "-" { None } else { Source::path(path).ok() };
+    // Only a file can be read a second time: whoever opens a pipe again waits for somebody to write.
+    let is_file = path != "-" && fs::metadata(path).is_ok_and(|metadata| metadata.is_file());
+    let again = if is_file { Source::path(path).ok() } else { None };
     let size_bytes = again.as_ref().and_then(Source::size_bytes);
-    // Only a file with a size can be read a second time.
-    let records = match again.filter(|_| format == Format::Rbt && size_bytes.is_some()) {
+    let records = match again.filter(|_| format == Format::Rbt) {
         Some(source) => count_records(source.into_reader()).into_iter().collect(),
         None => Vec::new(),
     };

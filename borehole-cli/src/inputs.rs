@@ -38,6 +38,14 @@ pub(crate) struct Reading {
     #[arg(long, value_name = "MIB", hide_short_help = true)]
     pub(crate) max_definitions: Option<usize>,
 
+    /// The longest payload of one rbt event, in MiB [default: 16]
+    #[arg(long, value_name = "MIB", hide_short_help = true)]
+    pub(crate) max_payload: Option<usize>,
+
+    /// The longest line of a text format, in MiB [default: 64]
+    #[arg(long, value_name = "MIB", hide_short_help = true)]
+    pub(crate) max_line: Option<usize>,
+
     /// The largest document to read as a whole (pprof, speedscope), in MiB after decompression [default: 4096]
     #[arg(long, value_name = "MIB", hide_short_help = true)]
     pub(crate) max_document: Option<usize>,
@@ -50,6 +58,8 @@ impl Reading {
         let limits = &mut read.limits;
         for (limit, mib) in [
             (&mut limits.definition_bytes, self.max_definitions),
+            (&mut limits.payload_bytes, self.max_payload),
+            (&mut limits.line_bytes, self.max_line),
             (&mut limits.document_bytes, self.max_document),
         ] {
             *limit = mib.map_or(*limit, |mib| mib.saturating_mul(1 << 20));

@@ -5,7 +5,7 @@ use std::io::{self, Cursor, Read};
 use borehole_formats::detect::{DETECT_BYTES, Format, detect};
 use borehole_formats::gzip::Envelope;
 use borehole_formats::{ReadError, ReadOptions};
-use borehole_model::{ProfileSink, Recovery, Tables};
+use borehole_model::{ProfileSink, Recovery, Tables, Warning};
 
 use crate::{Error, Source};
 
@@ -42,6 +42,7 @@ pub struct Input {
     format: Format,
     read: ReadOptions,
     bytes: Bytes,
+    is_empty: bool,
 }
 
 /// What has been looked at already, and the rest.
@@ -59,7 +60,8 @@ pub struct InputOptions {
 impl Input {
     /// Opens `source`, which may be gzip-compressed.
     ///
-    /// An empty input is an `rbt` trace without samples: that is what a live capture of nothing leaves.
+    /// An empty input is an `rbt` trace without samples, and a note: that is what a live capture of nothing
+    /// leaves.
     ///
     /// # Errors
     /// When the source cannot be read, or its format cannot be told or read.
@@ -76,8 +78,9 @@ impl Input {
         if !format.readable() {
             return Err(Error::NotReadable { name, format });
         }
+        let is_empty = prefix.is_empty();
         let bytes = Cursor::new(prefix).chain(reader);
-        Ok(Self { name, format, read: options.read, bytes })
+        Ok(Self { name, format, read: options.read, bytes, is_empty })
     }
 
     /// The format.
@@ -105,8 +108,13 @@ impl Input {
     /// When the input is damaged and strictly read, or the sink fails.
     pub fn read_into(self, tables: &mut Tables, sink: &mut dyn ProfileSink) -> Result<Recovery, Error> {
         let name = self.name;
-        import(self.format, self.bytes, &self.read, tables, sink)
-            .map_err(|error| Error::reading(&name, error))
+        let mut recovery = import(self.format, self.bytes, &self.read, tables, sink)
+            .map_err(|error| Error::reading(&name, error))?;
+        if self.is_empty {
+            let message = format!("empty: read as {} without samples", self.format.name());
+            recovery.note(Warning { offset: None, message, lost_bytes: 0, saved_samples: None });
+        }
+        Ok(recovery)
     }
 }
 
