@@ -11,6 +11,7 @@ use crate::outputs::OutputArgs;
 
 /// What to save, and where.
 #[derive(Args, Clone, Debug)]
+#[command(mut_arg("lenient", |arg| arg.hide(true)))]
 pub(crate) struct RecoverArgs {
     /// The damaged file; `-` is standard input
     #[arg(value_name = "INPUT", default_value = "-")]
@@ -47,7 +48,8 @@ pub(crate) fn run(args: &RecoverArgs) -> anyhow::Result<Exit> {
 /// What was saved: in all, and before anything was damaged.
 fn summary(recovery: &Recovery) -> String {
     let Recovery { samples, segments, warnings, more_warnings, .. } = recovery;
-    let said = format!("Recovered {samples} samples in {segments} segments");
+    // Begins as what reli says, also of one sample: scripts look for it.
+    let said = format!("Recovered {samples} samples in {}", messages::counted(*segments, "segment"));
     let saved_behind: Vec<_> = warnings.iter().filter_map(|warning| warning.saved_samples).collect();
     // Where not all warnings are kept, what stands behind the others is not known.
     if *samples == 0 || saved_behind.is_empty() || *more_warnings > 0 {

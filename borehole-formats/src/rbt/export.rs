@@ -128,7 +128,7 @@ impl<W: Write> Exporter<W> {
         self.losses.add("thread ids", count(sample.thread.is_some()));
         self.losses.add("interpreter ids", count(sample.interpreter.is_some()));
         self.losses.add("thread states", count(sample.status.is_some()));
-        self.losses.add("values", count(!sample.values.is_empty()));
+        self.losses.add("measured values", count(!sample.values.is_empty()));
     }
 }
 

@@ -461,7 +461,8 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    fn warn(&mut self, offset: u64, message: String) {
+    /// Keeps a warning of something that is no damage, or that comes of one told before.
+    pub(super) fn warn(&mut self, offset: u64, message: String) {
         self.recovery.warn(Warning { offset: Some(offset), message, lost_bytes: 0, saved_samples: None });
     }
 

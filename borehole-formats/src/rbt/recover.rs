@@ -221,7 +221,7 @@ impl<R: Read> Reader<R> {
         if believable {
             self.definitions.define_stand_in(what, id);
             let message = format!("{what} {id} was lost: <lost {what} {id}> takes its place");
-            self.warn_damage(self.events.offset(), 0, message);
+            self.warn(self.events.offset(), message);
         }
         believable
     }
