@@ -1,9 +1,12 @@
 //! Folded stacks: real files, what reli writes, and what other programs write.
 
+use std::collections::BTreeMap;
+
 use borehole_formats::folded::{self, ExportOptions, Exporter, Names};
 use borehole_formats::{Error, Export as _, Position, ReadError, ReadOptions};
 use borehole_model::{Recovery, Segment};
-use borehole_testkit::read_corpus;
+use borehole_testkit::peers::speedscope_import;
+use borehole_testkit::{Scratch, read_corpus};
 use proptest::prelude::*;
 
 use crate::flat::{self, FlatFrame, FlatSample, corpus_names, damaged, play, rbt_samples};
@@ -74,6 +77,32 @@ fn samples_of_rbt_files_are_written_as_reli_writes_them() {
         compared += 1;
     }
     assert!(compared >= 50, "only {compared} files were compared");
+}
+
+/// Speedscope reads folded stacks as `flamegraph.pl` does: by the last space and the semicolons.
+#[test]
+fn another_reader_finds_the_samples_of_each_leaf() {
+    for name in ["native.rbt", "multi_segment.rbt", "pid_samples.rbt", "annotations.rbt", "rle_heavy.rbt"] {
+        let samples = rbt_samples(name);
+        let mut leaves: BTreeMap<String, u64> = BTreeMap::new();
+        for sample in &samples {
+            *leaves.entry(show(&sample.frames_leaf_first[0].function)).or_default() += sample.count;
+        }
+        let scratch = Scratch::new();
+        let file = scratch.write("profile.folded", &write(&samples).0);
+        let Some(found) = speedscope_import(&file) else { return };
+        let [profile] = &found.unwrap().profiles[..] else { panic!("{name}: not one profile") };
+        let mut shown: BTreeMap<String, f64> = BTreeMap::new();
+        for (frame, weight) in profile.self_weights.iter().filter(|(_, weight)| **weight > 0.0) {
+            let (function, _place) = frame.rsplit_once(' ').unwrap();
+            *shown.entry(function.to_owned()).or_default() += weight;
+        }
+        let shown: BTreeMap<_, _> =
+            shown.iter().map(|(name, weight)| (name.clone(), format!("{weight}"))).collect();
+        let expected: BTreeMap<_, _> =
+            leaves.iter().map(|(name, count)| (name.clone(), format!("{count}"))).collect();
+        assert_eq!(shown, expected, "{name}");
+    }
 }
 
 #[test]
