@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use borehole::ProfileSink;
-use borehole::model::{Context, Sample, StringId, Tables, Warning};
+use borehole::model::{Context, Event, Sample, StringId, Tables, Warning};
 
 static REQUESTED: AtomicBool = AtomicBool::new(false);
 
@@ -31,6 +31,10 @@ pub(crate) struct Interruptible<'a>(pub(crate) &'a mut dyn ProfileSink);
 impl ProfileSink for Interruptible<'_> {
     fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
         if requested() { Ok(ControlFlow::Break(())) } else { self.0.sample(at, sample) }
+    }
+
+    fn event(&mut self, at: Context<'_>, event: &Event<'_>) -> io::Result<ControlFlow<()>> {
+        if requested() { Ok(ControlFlow::Break(())) } else { self.0.event(at, event) }
     }
 
     fn segment(&mut self, at: Context<'_>) -> io::Result<()> {
