@@ -26,6 +26,9 @@ pub struct Envelope<R> {
     input_ended: bool,
     mode: Mode,
     skipped_zeros: u64,
+    /// How many bytes have come out.
+    given: u64,
+    plain_after_member: Option<u64>,
 }
 
 enum Mode {
@@ -86,6 +89,8 @@ impl<R: Read> Envelope<R> {
             input_ended: false,
             mode: Mode::Boundary { after_member: false },
             skipped_zeros: 0,
+            given: 0,
+            plain_after_member: None,
         }
     }
 
@@ -99,6 +104,12 @@ impl<R: Read> Envelope<R> {
         self.skipped_zeros
     }
 
+    /// Where plain bytes follow a member, in bytes after decompression; where they last did, if that is so in
+    /// several places.
+    pub const fn plain_after_member(&self) -> Option<u64> {
+        self.plain_after_member
+    }
+
     /// Takes back plain bytes that the caller has read but not used, which start with a gzip member, and
     /// goes on by decompressing them.
     pub fn unread_member(&mut self, unread: &[u8]) {
@@ -106,6 +117,7 @@ impl<R: Read> Envelope<R> {
         raw.extend_from_slice(unread);
         raw.extend_from_slice(&self.raw[self.start..self.end]);
         self.raw_offset = self.raw_offset.saturating_sub(unread.len() as u64);
+        self.given = self.given.saturating_sub(unread.len() as u64);
         self.start = 0;
         self.end = raw.len();
         raw.resize(raw.len().max(RAW_BYTES), 0);
@@ -180,7 +192,12 @@ impl<R: Read> Envelope<R> {
                 let offset = self.raw_offset;
                 Mode::Member { inflate: Box::new(Decompress::new_gzip(15)), offset }
             }
-            _ => Mode::Plain,
+            _ => {
+                if after_member {
+                    self.plain_after_member = Some(self.given);
+                }
+                Mode::Plain
+            }
         };
         Ok(())
     }
@@ -227,16 +244,7 @@ impl<R: Read> Envelope<R> {
         Ok((produced > 0).then_some(produced))
     }
 
-    fn damaged(&mut self, member_offset: u64, truncated: bool) {
-        self.mode = Mode::Damaged(Damage { member_offset, offset: self.raw_offset, truncated });
-    }
-}
-
-impl<R: Read> Read for Envelope<R> {
-    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        if out.is_empty() {
-            return Ok(0);
-        }
+    fn read_some(&mut self, out: &mut [u8]) -> io::Result<usize> {
         loop {
             match self.mode {
                 Mode::Boundary { after_member } => self.enter(after_member)?,
@@ -253,5 +261,20 @@ impl<R: Read> Read for Envelope<R> {
                 Mode::End => return Ok(0),
             }
         }
+    }
+
+    fn damaged(&mut self, member_offset: u64, truncated: bool) {
+        self.mode = Mode::Damaged(Damage { member_offset, offset: self.raw_offset, truncated });
+    }
+}
+
+impl<R: Read> Read for Envelope<R> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        if out.is_empty() {
+            return Ok(0);
+        }
+        let count = self.read_some(out)?;
+        self.given += count as u64;
+        Ok(count)
     }
 }

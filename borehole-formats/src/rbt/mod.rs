@@ -38,7 +38,6 @@ pub mod layout;
 mod read;
 mod recover;
 mod segmented;
-mod window;
 mod write;
 
 pub use crate::function_name::FunctionName;

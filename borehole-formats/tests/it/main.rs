@@ -14,3 +14,4 @@ mod play;
 mod pprof;
 mod rbt;
 mod speedscope;
+mod trc;
