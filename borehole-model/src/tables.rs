@@ -4,7 +4,7 @@ use std::{fmt, io};
 
 use crate::event::{Shape, ShapeTable};
 use crate::frames::{Frame, FrameTable};
-use crate::ids::{FrameId, LabelsId, ShapeId, StackId, StringId};
+use crate::ids::{FrameId, Id as _, LabelsId, ShapeId, StackId, StringId};
 use crate::labels::{Label, LabelTable};
 use crate::stacks::{FramesLeafFirst, StackTable};
 use crate::strings::StringTable;
@@ -156,6 +156,11 @@ impl Tables {
     #[must_use]
     pub fn event_name(&self, id: ShapeId) -> &[u8] {
         self.string(self.shape(id).name)
+    }
+
+    /// All sorts of events, in order of first appearance.
+    pub fn shape_ids(&self) -> impl Iterator<Item = ShapeId> + use<> {
+        (0..self.shapes.len()).map_while(ShapeId::from_row)
     }
 
     /// How many distinct sorts of events there are.

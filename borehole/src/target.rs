@@ -6,6 +6,7 @@ use borehole_formats::Export;
 use borehole_formats::detect::Format;
 
 use crate::Error;
+use crate::eventless::Eventless;
 
 /// An output format with its options. What does not concern the format is ignored.
 #[derive(Clone, Debug)]
@@ -20,6 +21,9 @@ pub struct Target {
     /// Whether samples carry timestamps (`rbt`).
     #[cfg(feature = "rbt")]
     pub timestamps: borehole_formats::rbt::Timestamps,
+    /// Which readers have to understand the output (`trc`).
+    #[cfg(feature = "trc")]
+    pub trc_dialect: borehole_formats::trc::Dialect,
     /// Whether opcodes are written (`phpspy`).
     #[cfg(feature = "phpspy")]
     pub opcodes: borehole_formats::phpspy::Opcodes,
@@ -52,6 +56,8 @@ impl Target {
             period_us: None,
             #[cfg(feature = "rbt")]
             timestamps: Default::default(),
+            #[cfg(feature = "trc")]
+            trc_dialect: Default::default(),
             #[cfg(feature = "phpspy")]
             opcodes: Default::default(),
             #[cfg(feature = "speedscope")]
@@ -66,6 +72,14 @@ impl Target {
     /// # Errors
     /// When the format cannot be written, or not by this build.
     pub fn exporter<'w>(&self, output: impl Write + 'w) -> Result<Box<dyn Export + 'w>, Error> {
+        let exporter = self.exporter_of_format(output)?;
+        Ok(match self.format {
+            Format::Trc | Format::Jsonl => exporter,
+            _ => Box::new(Eventless::new(exporter)),
+        })
+    }
+
+    fn exporter_of_format<'w>(&self, output: impl Write + 'w) -> Result<Box<dyn Export + 'w>, Error> {
         Ok(match self.format {
             #[cfg(feature = "rbt")]
             Format::Rbt => {
@@ -74,6 +88,11 @@ impl Target {
                     period_us: self.period_us,
                 };
                 Box::new(borehole_formats::rbt::Exporter::new(output, options))
+            }
+            #[cfg(feature = "trc")]
+            Format::Trc => {
+                let options = borehole_formats::trc::ExportOptions { dialect: self.trc_dialect };
+                Box::new(borehole_formats::trc::Exporter::new(output, options))
             }
             #[cfg(feature = "phpspy")]
             Format::Phpspy => {

@@ -92,10 +92,14 @@ impl What {
             Self::FieldType(found) => {
                 let known = FieldType::from_byte(found).is_some();
                 debug_assert!(!known, "{found:#x} is a type");
-                format!("unsupported field type: expected 0x01 to 0x0f, 0x80 added if optional, found {found:#04x}")
+                format!(
+                    "unsupported field type: expected 0x01 to 0x0f, 0x80 added if optional, found {found:#04x}"
+                )
             }
             Self::Conflict(type_id) => {
-                format!("conflicting schema: expected the one that type id {type_id} has already, found another")
+                format!(
+                    "conflicting schema: expected the one that type id {type_id} has already, found another"
+                )
             }
             Self::Varint => format!("invalid varint: expected at most {MAX_VARINT_BYTES} bytes, found more"),
             Self::Utf8(what) => format!("invalid {what}: expected UTF-8, found other bytes"),

@@ -140,11 +140,6 @@ impl<S: Store> Pool<S> {
         let dense = (0..).zip(&self.dense).filter_map(|(id, span)| span.map(|_| id));
         dense.chain(self.sparse.keys().copied())
     }
-
-    /// Whether `id` is defined.
-    pub(super) fn contains(&self, id: u32) -> bool {
-        self.span(id).is_some()
-    }
 }
 
 #[cfg(test)]
@@ -177,7 +172,10 @@ mod tests {
         stacks.define(3, &[]);
         stacks.define(3, &[[1; 8]]);
         stacks.define(4, &[]);
-        assert_eq!((stacks.get(3), stacks.get(4), stacks.get(0)), (Some([[1; 8]].as_slice()), Some([].as_slice()), None));
+        assert_eq!(
+            (stacks.get(3), stacks.get(4), stacks.get(0)),
+            (Some([[1; 8]].as_slice()), Some([].as_slice()), None)
+        );
         stacks.clear();
         assert_eq!(stacks.get(3), None);
     }

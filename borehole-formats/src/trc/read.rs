@@ -59,8 +59,19 @@ pub(super) enum Place {
 
 /// A frame of a stream.
 #[derive(Clone, Debug)]
+pub struct Frame<'a> {
+    /// Where it stands, in bytes after decompression.
+    pub offset: u64,
+    /// Its bytes, from the tag on.
+    pub bytes: &'a [u8],
+    /// What it says.
+    pub content: Content<'a>,
+}
+
+/// What a frame says.
+#[derive(Clone, Debug)]
 #[non_exhaustive]
-pub enum Frame<'a> {
+pub enum Content<'a> {
     /// A batch begins: nothing of what was defined before holds.
     Header {
         /// The version that it names.
@@ -164,7 +175,8 @@ impl<R: Read> Reader<R> {
     /// As [`Reader::next_event`].
     pub fn next_frame(&mut self) -> Result<Option<Frame<'_>>, Error> {
         let Some(kind) = self.step()? else { return Ok(None) };
-        Ok(self.frame(kind))
+        let frame = |content| Frame { offset: self.offset(), bytes: self.frame_bytes(), content };
+        Ok(self.content(kind).map(frame))
     }
 
     /// Calls `visit` with each event that is left.
@@ -178,14 +190,19 @@ impl<R: Read> Reader<R> {
         Ok(())
     }
 
-    /// Where the frame given out last stands, or where the next one will, in bytes after decompression.
-    pub const fn offset(&self) -> u64 {
+    /// Where the frame given out last stands, or where the next one will.
+    pub(super) const fn offset(&self) -> u64 {
         self.window.offset()
     }
 
-    /// The bytes of the frame given out last, from the tag on.
-    pub fn frame_bytes(&self) -> &[u8] {
+    /// The bytes of the frame given out last.
+    fn frame_bytes(&self) -> &[u8] {
         &self.window.available()[..self.taken]
+    }
+
+    /// Whether the end, or an error, was reached.
+    pub fn has_ended(&self) -> bool {
+        self.place == Place::Ended
     }
 
     /// What has come out so far, and what was odd or lost.
@@ -212,29 +229,29 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    fn frame(&self, kind: Kind) -> Option<Frame<'_>> {
+    fn content(&self, kind: Kind) -> Option<Content<'_>> {
         let mut cursor = Cursor::new(self.frame_bytes(), 0);
         cursor.u8().ok()?;
         Some(match kind {
-            Kind::Header { version } => Frame::Header { version },
-            Kind::Event { row, timestamp_ns } => Frame::Event(self.event(row, timestamp_ns)),
-            Kind::Reset { timestamp_ns } => Frame::Reset { timestamp_ns },
+            Kind::Header { version } => Content::Header { version },
+            Kind::Event { row, timestamp_ns } => Content::Event(self.event(row, timestamp_ns)),
+            Kind::Reset { timestamp_ns } => Content::Reset { timestamp_ns },
             Kind::Schema => {
                 let type_id = cursor.u16_le().ok()?;
                 let (_, row) = self.batch.find(type_id)?;
-                Frame::Schema { type_id, schema: &row.schema }
+                Content::Schema { type_id, schema: &row.schema }
             }
             Kind::Annotations => {
                 let (type_id, annotations) = frame::annotations(&mut cursor).ok()?;
-                Frame::Annotations { type_id, annotations }
+                Content::Annotations { type_id, annotations }
             }
             Kind::Strings => {
                 cursor.u32_le().ok()?;
-                Frame::Strings(StringEntries(cursor))
+                Content::Strings(StringEntries(cursor))
             }
             Kind::Stacks => {
                 cursor.u32_le().ok()?;
-                Frame::Stacks(StackEntries(cursor))
+                Content::Stacks(StackEntries(cursor))
             }
         })
     }
@@ -413,10 +430,14 @@ impl Oddity {
     fn message(self) -> String {
         match self {
             Self::Version(found) => {
-                format!("unsupported version of a later header: expected {VERSION}, found {found}; read all the same")
+                format!(
+                    "unsupported version of a later header: expected {VERSION}, found {found}; read all the same"
+                )
             }
             Self::Entry(id) => {
-                format!("invalid string {id} of the pool: expected UTF-8, found other bytes; it stays as it was")
+                format!(
+                    "invalid string {id} of the pool: expected UTF-8, found other bytes; it stays as it was"
+                )
             }
         }
     }

@@ -230,7 +230,9 @@ impl<'a> Raw<'a> {
         // Ids have four bytes, so nothing is cut off here.
         let id = u32::try_from(self.number).unwrap_or(u32::MAX);
         match kind {
-            FieldKind::Varint | FieldKind::U8 | FieldKind::U16 | FieldKind::U32 => Value::Unsigned(self.number),
+            FieldKind::Varint | FieldKind::U8 | FieldKind::U16 | FieldKind::U32 => {
+                Value::Unsigned(self.number)
+            }
             FieldKind::I64 => Value::Signed(self.number.cast_signed()),
             FieldKind::F64 => Value::Float(f64::from_bits(self.number)),
             FieldKind::Bool => Value::Bool(self.number != 0),

@@ -31,7 +31,9 @@ fn without_float_digits(mut value: Value) -> Value {
             members.remove("f64");
             members.values_mut().for_each(|member| *member = without_float_digits(member.take()));
         }
-        Value::Array(values) => values.iter_mut().for_each(|value| *value = without_float_digits(value.take())),
+        Value::Array(values) => {
+            values.iter_mut().for_each(|value| *value = without_float_digits(value.take()))
+        }
         _ => {}
     }
     value
@@ -107,7 +109,9 @@ fn what_the_reference_does_not_open_is_an_error_or_empty() {
         let (ours, error, recovery) = read(&input(&name), ReadOptions::default());
         match name.as_str() {
             // Its reader gives up on the rest of the file; the member itself is whole.
-            "gz_trailing_garbage.bin.gz" => assert!(error.is_none() && ours.len() == 9 + 1, "{name} {ours:?}"),
+            "gz_trailing_garbage.bin.gz" => {
+                assert!(error.is_none() && ours.len() == 9 + 1, "{name} {ours:?}")
+            }
             _ => assert!(ours.is_empty(), "{name}"),
         }
         assert!(error.is_some() || !recovery.is_clean(), "{name} ends silently");
@@ -139,7 +143,11 @@ fn every_prefix_yields_the_events_that_are_whole_in_it() {
             assert_eq!(json!(recovery.events), row["0.5.4 owned"]["events"], "{base} cut at {cut}");
             let end = row["0.5.4 owned"]["pos"].as_u64().unwrap_or_default();
             let lost = (cut as u64).saturating_sub(end);
-            assert_eq!((recovery.lost_bytes, recovery.is_clean()), (lost, lost == 0 && cut > 0), "{base} cut at {cut}");
+            assert_eq!(
+                (recovery.lost_bytes, recovery.is_clean()),
+                (lost, lost == 0 && cut > 0),
+                "{base} cut at {cut}"
+            );
         }
     }
 }

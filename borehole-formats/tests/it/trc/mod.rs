@@ -5,7 +5,7 @@ mod conformance;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use borehole_formats::trc::{Frame, Reader};
+use borehole_formats::trc::{Content, Reader};
 use borehole_formats::{Error, ReadOptions, Recovery};
 use serde_json::{Value, json};
 
@@ -31,7 +31,7 @@ fn read(bytes: &[u8], options: ReadOptions) -> (Vec<Value>, Option<Error>, Recov
     let mut lines = Vec::new();
     let error = loop {
         match reader.next_frame() {
-            Ok(Some(frame)) => lines.extend(line(&frame, lines.is_empty())),
+            Ok(Some(frame)) => lines.extend(line(&frame.content, lines.is_empty())),
             Ok(None) => break None,
             Err(error) => {
                 assert!(matches!(reader.next_frame(), Ok(None)), "reading goes on after an error");
@@ -42,27 +42,28 @@ fn read(bytes: &[u8], options: ReadOptions) -> (Vec<Value>, Option<Error>, Recov
     (lines, error, reader.into_recovery())
 }
 
-fn line(frame: &Frame<'_>, is_first: bool) -> Option<Value> {
-    Some(match frame {
-        Frame::Header { version } if is_first => json!({"t": "header", "version": version}),
-        Frame::Schema { schema, .. } => {
+fn line(content: &Content<'_>, is_first: bool) -> Option<Value> {
+    Some(match content {
+        Content::Header { version } if is_first => json!({"t": "header", "version": version}),
+        Content::Schema { schema, .. } => {
             let fields = schema.fields().iter().map(|field| json!([field.name, field.field_type.to_byte()]));
             json!({"t": "schema", "name": schema.name(), "fields": fields.collect::<Vec<_>>()})
         }
-        Frame::Strings(entries) => {
+        Content::Strings(entries) => {
             let entries = entries.clone().map(|(id, string)| json!([id, text(string)]));
             json!({"t": "strings", "entries": entries.collect::<Vec<_>>()})
         }
-        Frame::Stacks(entries) => {
-            let entries = entries.clone().map(|(id, stack)| json!([id, stack.addresses().collect::<Vec<_>>()]));
+        Content::Stacks(entries) => {
+            let entries =
+                entries.clone().map(|(id, stack)| json!([id, stack.addresses().collect::<Vec<_>>()]));
             json!({"t": "stacks", "entries": entries.collect::<Vec<_>>()})
         }
-        Frame::Annotations { type_id, annotations } => {
+        Content::Annotations { type_id, annotations } => {
             let entries = annotations.iter().map(|entry| json!([entry.field, entry.key, entry.value]));
             // The reference cuts the id to 16 bits.
             json!({"t": "annotations", "id": type_id & 0xffff, "entries": entries.collect::<Vec<_>>()})
         }
-        Frame::Event(event) => {
+        Content::Event(event) => {
             let values: Vec<_> = event.values().map(value).collect();
             json!({"t": "event", "id": event.type_id(), "name": event.name(), "ts": event.timestamp_ns(), "v": values})
         }
