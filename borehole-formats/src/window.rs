@@ -14,8 +14,11 @@ pub(crate) struct Window<R> {
     bytes: Vec<u8>,
     start: usize,
     end: usize,
-    offset: u64,
+    /// The offset of `bytes[0]`.
+    base: u64,
     ended: bool,
+    /// Up to which offset the bytes came out of a gzip member.
+    compressed_until: u64,
     damage: Option<Damage>,
     /// Whether the damage has been reported, and may be passed over.
     damaged: bool,
@@ -31,8 +34,9 @@ impl<R: Read> Window<R> {
             bytes: vec![0; CHUNK_BYTES],
             start: 0,
             end: 0,
-            offset: 0,
+            base: 0,
             ended: false,
+            compressed_until: 0,
             damage: None,
             damaged: false,
             magic,
@@ -48,7 +52,7 @@ impl<R: Read> Window<R> {
     /// The offset of the first byte at hand, after decompression.
     #[inline]
     pub(crate) const fn offset(&self) -> u64 {
-        self.offset
+        self.base + self.start as u64
     }
 
     /// Whether nothing more comes.
@@ -58,9 +62,13 @@ impl<R: Read> Window<R> {
 
     #[inline]
     pub(crate) fn consume(&mut self, count: usize) {
-        let count = count.min(self.end - self.start);
-        self.start += count;
-        self.offset += count as u64;
+        self.start = self.end.min(self.start + count);
+    }
+
+    /// Consumes all but the last `count` bytes at hand.
+    #[inline]
+    pub(crate) const fn keep(&mut self, count: usize) {
+        self.start = self.end.saturating_sub(count);
     }
 
     /// Reads on until `count` bytes are at hand or the input ends.
@@ -77,7 +85,12 @@ impl<R: Read> Window<R> {
         self.make_room();
         match self.input.read(&mut self.bytes[self.end..]) {
             Ok(0) => self.ended = true,
-            Ok(count) => self.end += count,
+            Ok(count) => {
+                self.end += count;
+                if self.input.is_compressed() {
+                    self.compressed_until = self.offset() + (self.end - self.start) as u64;
+                }
+            }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => match error.get_ref().and_then(|inner| inner.downcast_ref::<Damage>()) {
                 Some(&damage) => {
@@ -93,10 +106,9 @@ impl<R: Read> Window<R> {
     /// Makes room for a chunk. What is at hand moves to the front only when half of the room is used up, so
     /// that each byte moves a bounded number of times.
     fn make_room(&mut self) {
-        if self.start == self.end {
-            (self.start, self.end) = (0, 0);
-        } else if self.start >= self.bytes.len() / 2 {
+        if self.start == self.end || self.start >= self.bytes.len() / 2 {
             self.bytes.copy_within(self.start..self.end, 0);
+            self.base += self.start as u64;
             self.end -= self.start;
             self.start = 0;
         }
@@ -122,9 +134,22 @@ impl<R: Read> Window<R> {
         })
     }
 
+    /// Whether the bytes at hand are the first behind a gzip member.
+    #[cfg(feature = "trc")]
+    pub(crate) const fn is_behind_member(&self) -> bool {
+        self.compressed_until > 0 && self.offset() == self.compressed_until
+    }
+
     /// Whether a gzip member may begin here, in the middle of plain data.
     pub(crate) fn at_member(&self) -> bool {
-        self.available().starts_with(&MEMBER_MAGIC) && !self.input.is_compressed()
+        self.member_at(0).is_some()
+    }
+
+    /// The bytes from `at` bytes on, if a gzip member may begin there, in the middle of plain data.
+    pub(crate) fn member_at(&self, at: usize) -> Option<&[u8]> {
+        let bytes = self.available().get(at..)?;
+        let plain = self.offset() + at as u64 >= self.compressed_until;
+        (plain && bytes.starts_with(&MEMBER_MAGIC)).then_some(bytes)
     }
 
     /// Goes on by decompressing what is at hand and what follows.

@@ -1,6 +1,6 @@
 //! An input whose format is known.
 
-use std::io::{self, BufReader, Cursor, Read};
+use std::io::{self, Cursor, Read};
 
 use borehole_formats::detect::{DETECT_BYTES, Format, detect};
 use borehole_formats::gzip::Envelope;
@@ -10,6 +10,33 @@ use borehole_model::{ProfileSink, Recovery, Tables};
 use crate::{Error, Source};
 
 /// A profile that is ready to be read.
+///
+/// # Examples
+///
+/// Told by content, and read into a sink:
+///
+/// ```
+/// # #[cfg(feature = "rbt")] {
+/// use borehole::model::{Count, Tables};
+/// use borehole::{Format, Input, InputOptions, ReadOptions, Source};
+///
+/// let trace = concat!(env!("CARGO_MANIFEST_DIR"), "/../corpus/rbt/bitflip_middle.rbt");
+/// let open = |read| Input::open(Source::path(trace)?, &InputOptions { read, ..InputOptions::default() });
+/// let input = open(ReadOptions::default())?;
+/// assert_eq!(input.format(), Format::Rbt);
+///
+/// // Some byte in the middle is wrong. Reading strictly, that is an error ...
+/// let (mut tables, mut count) = (Tables::default(), Count::default());
+/// let error = input.read_into(&mut tables, &mut count).expect_err("the file is damaged");
+/// assert!(error.to_string().contains("expected a defined string, found string 5 (rbt, at byte 0x12a)"));
+///
+/// // ... and otherwise a warning, and the rest of the file.
+/// let mut count = Count::default();
+/// let recovery = open(ReadOptions::lenient())?.read_into(&mut tables, &mut count)?;
+/// assert_eq!((recovery.samples, recovery.lost_bytes, count.samples), (18, 9, 18));
+/// # }
+/// # Ok::<(), borehole::Error>(())
+/// ```
 pub struct Input {
     name: String,
     format: Format,
@@ -101,7 +128,6 @@ fn import(
     tables: &mut Tables,
     sink: &mut dyn ProfileSink,
 ) -> Result<Recovery, ReadError> {
-    let plain = |bytes| BufReader::with_capacity(64 << 10, Envelope::new(bytes));
     match format {
         #[cfg(feature = "rbt")]
         Format::Rbt => borehole_formats::rbt::import(bytes, options, tables, sink),
@@ -118,6 +144,21 @@ fn import(
         #[cfg(feature = "jsonl")]
         Format::Jsonl => borehole_formats::jsonl::import(plain(bytes), options, tables, sink),
         // `Input::open` refuses what this build cannot read.
-        _ => Err(ReadError::Sink(io::Error::other(format!("{} cannot be read", format.name())))),
+        _ => {
+            drop((bytes, options, tables, sink));
+            Err(ReadError::Sink(io::Error::other(format!("{} cannot be read", format.name()))))
+        }
     }
+}
+
+/// The bytes out of their envelope, for readers that do not look into it themselves.
+#[cfg(any(
+    feature = "phpspy",
+    feature = "folded",
+    feature = "pprof",
+    feature = "speedscope",
+    feature = "jsonl"
+))]
+fn plain(bytes: Bytes) -> io::BufReader<Envelope<Bytes>> {
+    io::BufReader::with_capacity(64 << 10, Envelope::new(bytes))
 }

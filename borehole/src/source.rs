@@ -6,7 +6,28 @@ use std::path::Path;
 
 use crate::Error;
 
+/// What standard input is called in messages.
+pub(crate) const STDIN: &str = "standard input";
+
 /// A stream of bytes with a name for messages.
+///
+/// # Examples
+///
+/// ```
+/// use borehole::Source;
+///
+/// let trace = concat!(env!("CARGO_MANIFEST_DIR"), "/../corpus/rbt/native.rbt");
+/// let file = Source::path(trace)?;
+/// assert_eq!(file.size_bytes(), Some(246));
+///
+/// // Anything that can be read; here what a server might have been sent.
+/// let body = Source::reader("upload 17", std::io::Cursor::new(b"main;query 3\n"));
+/// assert_eq!((body.name(), body.size_bytes()), ("upload 17", None));
+///
+/// let error = Source::path("nowhere.rbt").err().map(|error| error.to_string());
+/// assert_eq!(error.as_deref(), Some("nowhere.rbt: no such file or directory"));
+/// # Ok::<(), borehole::Error>(())
+/// ```
 pub struct Source {
     name: String,
     size_bytes: Option<u64>,
@@ -21,19 +42,20 @@ impl Source {
     pub fn path(path: impl AsRef<Path>) -> Result<Self, Error> {
         let path = path.as_ref();
         let name = path.display().to_string();
-        let open = || -> io::Result<(File, Option<u64>)> {
-            let file = File::open(path)?;
-            let metadata = file.metadata()?;
-            if metadata.is_dir() {
-                return Err(io::Error::new(
-                    io::ErrorKind::IsADirectory,
-                    "expected a file, found a directory",
-                ));
-            }
-            Ok((file, metadata.is_file().then(|| metadata.len())))
-        };
-        match open() {
-            Ok((file, size_bytes)) => Ok(Self { name, size_bytes, reader: Box::new(file) }),
+        match File::open(path) {
+            Ok(file) => Self::file(name, file),
+            Err(source) => Err(Error::Open { name, source }),
+        }
+    }
+
+    /// A file that is open already, from where it stands.
+    ///
+    /// # Errors
+    /// When it is a directory.
+    pub fn file(name: impl Into<String>, file: File) -> Result<Self, Error> {
+        let name = name.into();
+        match size_bytes(&file) {
+            Ok(size_bytes) => Ok(Self { name, size_bytes, reader: Box::new(file) }),
             Err(source) => Err(Error::Open { name, source }),
         }
     }
@@ -41,7 +63,7 @@ impl Source {
     /// Standard input.
     #[must_use]
     pub fn stdin() -> Self {
-        Self::reader("standard input", io::stdin())
+        Self::reader(STDIN, io::stdin())
     }
 
     /// Anything that can be read.
@@ -62,6 +84,19 @@ impl Source {
     }
 
     /// The same source with its bytes passing through `wrap`, for example to show progress.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::io::Read as _;
+    /// use borehole::Source;
+    ///
+    /// let source = Source::reader("text", &b"main;query 3\nmain 1\n"[..]);
+    /// let mut first_line = String::new();
+    /// source.map(|bytes| Box::new(bytes.take(13))).into_reader().read_to_string(&mut first_line)?;
+    /// assert_eq!(first_line, "main;query 3\n");
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     #[must_use]
     pub fn map(self, wrap: impl FnOnce(Box<dyn Read>) -> Box<dyn Read>) -> Self {
         Self { reader: wrap(self.reader), ..self }
@@ -76,4 +111,13 @@ impl Source {
     pub(crate) fn into_parts(self) -> (String, Box<dyn Read>) {
         (self.name, self.reader)
     }
+}
+
+/// How much there is to read; `None` where only reading tells.
+fn size_bytes(file: &File) -> io::Result<Option<u64>> {
+    let metadata = file.metadata()?;
+    if metadata.is_dir() {
+        return Err(io::Error::new(io::ErrorKind::IsADirectory, "expected a file, found a directory"));
+    }
+    Ok(metadata.is_file().then_some(metadata.len()))
 }

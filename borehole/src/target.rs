@@ -3,12 +3,47 @@
 use std::io::Write;
 
 use borehole_formats::Export;
+#[cfg(feature = "callgrind")]
+use borehole_formats::callgrind;
 use borehole_formats::detect::Format;
+#[cfg(feature = "flamegraph")]
+use borehole_formats::flamegraph;
+#[cfg(feature = "folded")]
+use borehole_formats::folded;
+#[cfg(feature = "jsonl")]
+use borehole_formats::jsonl;
+#[cfg(feature = "phpspy")]
+use borehole_formats::phpspy;
+#[cfg(feature = "pprof")]
+use borehole_formats::pprof;
+#[cfg(feature = "rbt")]
+use borehole_formats::rbt;
+#[cfg(feature = "speedscope")]
+use borehole_formats::speedscope;
+#[cfg(feature = "trc")]
+use borehole_formats::trc;
 
 use crate::Error;
 use crate::eventless::Eventless;
 
 /// An output format with its options. What does not concern the format is ignored.
+///
+/// # Examples
+///
+/// ```
+/// # #[cfg(all(feature = "folded", feature = "flamegraph"))] {
+/// use borehole::{Format, Input, InputOptions, Source, Target, convert};
+///
+/// let folded = Source::reader("stacks", &b"main;query 3\n"[..]);
+/// let input = Input::open(folded, &InputOptions::default())?;
+/// let mut target = Target::new(Format::FlameGraph);
+/// target.title = Some("Checkout, 12:00".to_owned());
+/// let mut svg = Vec::new();
+/// convert([input], &target, &mut svg)?;
+/// assert!(String::from_utf8_lossy(&svg).contains("Checkout, 12:00"));
+/// # }
+/// # Ok::<(), borehole::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Target {
@@ -20,16 +55,16 @@ pub struct Target {
     pub period_us: Option<u32>,
     /// Whether samples carry timestamps (`rbt`).
     #[cfg(feature = "rbt")]
-    pub timestamps: borehole_formats::rbt::Timestamps,
+    pub timestamps: rbt::Timestamps,
     /// Which readers have to understand the output (`trc`).
     #[cfg(feature = "trc")]
-    pub trc_dialect: borehole_formats::trc::Dialect,
+    pub trc_dialect: trc::Dialect,
     /// Whether opcodes are written (`phpspy`).
     #[cfg(feature = "phpspy")]
-    pub opcodes: borehole_formats::phpspy::Opcodes,
+    pub opcodes: phpspy::Opcodes,
     /// What to do with names that are not UTF-8 (`speedscope`).
     #[cfg(feature = "speedscope")]
-    pub utf8_errors: borehole_formats::speedscope::Utf8Errors,
+    pub utf8_errors: speedscope::Utf8Errors,
     /// The title (`flamegraph`).
     pub title: Option<String>,
     /// Whether each sample carries its frames (`jsonl`).
@@ -69,6 +104,32 @@ impl Target {
 
     /// A sink that writes the format to `output`. Nothing is complete before its `finish`.
     ///
+    /// # Examples
+    ///
+    /// Samples that come from nowhere else:
+    ///
+    /// ```
+    /// # #[cfg(feature = "folded")] {
+    /// use borehole::model::{Context, Frame, Sample, Segment, Tables};
+    /// use borehole::{Format, ProfileSink as _, Target};
+    ///
+    /// let (mut tables, segment) = (Tables::default(), Segment::default());
+    /// let function = tables.intern_string(b"main")?;
+    /// let frame = tables.intern_frame(&Frame::named(function))?;
+    /// let stack = tables.intern_stack(None, frame)?;
+    ///
+    /// let mut folded = Vec::new();
+    /// let mut exporter = Target::new(Format::Folded).exporter(&mut folded)?;
+    /// let at = Context { tables: &tables, segment: &segment };
+    /// exporter.segment(at)?;
+    /// let _ = exporter.sample(at, &Sample { stack: Some(stack), count: 3, ..Sample::default() })?;
+    /// exporter.finish(&tables)?;
+    /// drop(exporter);
+    /// assert_eq!(folded, b"main 3\n");
+    /// # }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// When the format cannot be written, or not by this build.
     pub fn exporter<'w>(&self, output: impl Write + 'w) -> Result<Box<dyn Export + 'w>, Error> {
@@ -80,55 +141,50 @@ impl Target {
     }
 
     fn exporter_of_format<'w>(&self, output: impl Write + 'w) -> Result<Box<dyn Export + 'w>, Error> {
-        Ok(match self.format {
+        match self.format {
             #[cfg(feature = "rbt")]
             Format::Rbt => {
-                let options = borehole_formats::rbt::ExportOptions {
-                    timestamps: self.timestamps,
-                    period_us: self.period_us,
-                };
-                Box::new(borehole_formats::rbt::Exporter::new(output, options))
+                let (timestamps, period_us) = (self.timestamps, self.period_us);
+                let options = rbt::ExportOptions { timestamps, period_us };
+                Ok(Box::new(rbt::Exporter::new(output, options)))
             }
             #[cfg(feature = "trc")]
             Format::Trc => {
-                let options = borehole_formats::trc::ExportOptions { dialect: self.trc_dialect };
-                Box::new(borehole_formats::trc::Exporter::new(output, options))
+                let options = trc::ExportOptions { dialect: self.trc_dialect };
+                Ok(Box::new(trc::Exporter::new(output, options)))
             }
             #[cfg(feature = "phpspy")]
             Format::Phpspy => {
-                let options = borehole_formats::phpspy::Options { opcodes: self.opcodes };
-                Box::new(borehole_formats::phpspy::Exporter::new(output, options))
+                let options = phpspy::ExportOptions { opcodes: self.opcodes };
+                Ok(Box::new(phpspy::Exporter::new(output, options)))
             }
             #[cfg(feature = "folded")]
-            Format::Folded => Box::new(borehole_formats::folded::Exporter::new(
-                output,
-                borehole_formats::folded::Options::default(),
-            )),
+            Format::Folded => Ok(Box::new(folded::Exporter::new(output, folded::ExportOptions::default()))),
             #[cfg(feature = "pprof")]
-            Format::Pprof => Box::new(borehole_formats::pprof::Exporter::new(
-                output,
-                borehole_formats::pprof::Compression::Gzip,
-            )),
+            Format::Pprof => Ok(Box::new(pprof::Exporter::new(output, pprof::Compression::Gzip))),
             #[cfg(feature = "speedscope")]
             Format::Speedscope => {
                 let spool = || Ok(tempfile::spooled_tempfile(SPOOL_BYTES));
-                Box::new(borehole_formats::speedscope::Exporter::new(output, self.utf8_errors, spool))
+                Ok(Box::new(speedscope::Exporter::new(output, self.utf8_errors, spool)))
             }
             #[cfg(feature = "callgrind")]
-            Format::Callgrind => Box::new(borehole_formats::callgrind::Exporter::new(output)),
+            Format::Callgrind => Ok(Box::new(callgrind::Exporter::new(output))),
             #[cfg(feature = "jsonl")]
             Format::Jsonl => {
-                let options = borehole_formats::jsonl::ExportOptions { flat: self.flat };
-                Box::new(borehole_formats::jsonl::Exporter::new(output, options))
+                let options = jsonl::ExportOptions { flat: self.flat };
+                Ok(Box::new(jsonl::Exporter::new(output, options)))
             }
             #[cfg(feature = "flamegraph")]
             Format::FlameGraph => {
-                let mut options = borehole_formats::flamegraph::Options::default();
+                let mut options = flamegraph::ExportOptions::default();
                 options.title = self.title.clone().unwrap_or(options.title);
-                Box::new(borehole_formats::flamegraph::Exporter::new(output, options))
+                Ok(Box::new(flamegraph::Exporter::new(output, options)))
             }
-            format => return Err(Error::NotWritable { format }),
-        })
+            format => {
+                drop(output);
+                Err(Error::NotWritable { format })
+            }
+        }
     }
 }
 

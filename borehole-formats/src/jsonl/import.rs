@@ -9,8 +9,9 @@ use borehole_model::{
 };
 use hashbrown::HashMap;
 
+use super::NAME;
 use super::event::{intern_shape, values};
-use super::layout::{self, BIT_PREFIX, NAME, SCHEMA_VERSION};
+use super::layout::{self, BIT_PREFIX, SCHEMA_VERSION};
 use super::read::{
     EndLine, FileLine, FrameObject, LabelObject, Line, MetadataLine, SampleLine, SegmentLine, StackLine,
     Text, ThreadLine, parse_line,
@@ -88,8 +89,10 @@ impl Failure {
         let text = error.to_string();
         let what = text.split(" at line 1 ").next().unwrap_or_default();
         let message = format!("invalid line: {what} at column {}", error.column());
-        // The parser takes a sign at the end for a bad number, not for a number that is cut off.
-        let is_cut = error.is_eof() || line.ends_with(b"-");
+        // The parser takes a sign or a point at the end for a bad number, not for a number that is cut off.
+        let number_is_cut =
+            matches!(line.last(), Some(b'-' | b'+' | b'.' | b'e')) && what == "invalid number";
+        let is_cut = error.is_eof() || number_is_cut;
         Self::Line(BadLine { kind: ErrorKind::Malformed, message, is_cut })
     }
 }

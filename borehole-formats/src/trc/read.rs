@@ -336,7 +336,7 @@ impl<R: Read> Reader<R> {
         if self.options.is_lenient() {
             return self.resynchronise(fault);
         }
-        if self.window.envelope().plain_after_member() == Some(self.window.offset()) {
+        if self.window.is_behind_member() {
             return self.pass_over_rest(fault);
         }
         Err(fault.error(self.window.offset()))
@@ -367,8 +367,7 @@ impl<R: Read> Reader<R> {
     /// Whether a gzip member begins here, behind plain data; if so, what comes next is what it holds.
     fn enter_member(&mut self) -> Result<bool, Error> {
         self.ensure(HEADER_BYTES)?;
-        // What begins with a member came out of one already.
-        let entered = self.offset() > 0 && self.window.at_member();
+        let entered = self.window.at_member();
         if entered {
             self.window.enter_member();
         }
@@ -393,7 +392,8 @@ impl<R: Read> Reader<R> {
         }
         let zeros = self.window.envelope().skipped_zeros();
         if zeros > 0 {
-            self.warn(offset, 0, format!("{zeros} zero bytes after a gzip member"));
+            let message = format!("{zeros} zero bytes after a gzip member");
+            self.recovery.note(Warning { offset: Some(offset), message, lost_bytes: 0 });
         }
         self.place = Place::Ended;
         Ok(())

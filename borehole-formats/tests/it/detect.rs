@@ -126,3 +126,23 @@ fn a_stack_longer_than_what_is_looked_at_is_folded() {
     let line = b"a;".repeat(DETECT_BYTES);
     assert_eq!(detect(&line), Some(Format::Folded));
 }
+
+#[test]
+fn each_format_goes_by_one_name() {
+    use borehole_formats::{callgrind, flamegraph, folded, jsonl, phpspy, pprof, rbt, speedscope, trc};
+    let names = [
+        (Format::Rbt, rbt::NAME),
+        (Format::Trc, trc::NAME),
+        (Format::Phpspy, phpspy::NAME),
+        (Format::Folded, folded::NAME),
+        (Format::Pprof, pprof::NAME),
+        (Format::Speedscope, speedscope::NAME),
+        (Format::Callgrind, callgrind::NAME),
+        (Format::Jsonl, jsonl::NAME),
+        (Format::FlameGraph, flamegraph::NAME),
+    ];
+    assert_eq!(names.map(|(format, _)| format), Format::ALL);
+    for (format, name) in names {
+        assert_eq!(format.name(), name);
+    }
+}

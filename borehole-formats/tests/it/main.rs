@@ -8,7 +8,6 @@ mod flamegraph;
 mod flat;
 mod folded;
 mod jsonl;
-mod peer;
 mod phpspy;
 mod play;
 mod pprof;

@@ -5,12 +5,12 @@ use std::io::{Read, Write};
 
 use borehole_formats::jsonl::LineWriter;
 use borehole_formats::rbt::{Event, Events, FrameFields, RawEvent, RawRecord, Varints};
-use borehole_formats::{ReadError, ReadOptions, Warning};
+use borehole_formats::{ReadError, ReadOptions, Recovery};
 
 use super::begin;
 
 /// Writes every header and event. Answers what was odd.
-pub(super) fn dump(input: impl Read, mut output: impl Write) -> Result<Vec<Warning>, ReadError> {
+pub(super) fn dump(input: impl Read, mut output: impl Write) -> Result<Recovery, ReadError> {
     let mut events = Events::new(input, ReadOptions::default());
     let mut line = LineWriter::default();
     let mut has_timestamps = false;
@@ -32,7 +32,10 @@ pub(super) fn dump(input: impl Read, mut output: impl Write) -> Result<Vec<Warni
         output.write_all(line.bytes())?;
     }
     output.flush()?;
-    Ok(events.take_warnings())
+    let mut recovery = Recovery::default();
+    events.take_warnings().into_iter().for_each(|warning| recovery.warn(warning));
+    events.padding().into_iter().for_each(|note| recovery.note(note));
+    Ok(recovery)
 }
 
 fn event(line: &mut LineWriter, raw: &RawEvent<'_>, has_timestamps: bool) {

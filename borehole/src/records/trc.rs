@@ -5,12 +5,12 @@ use std::io::{Read, Write};
 
 use borehole_formats::jsonl::LineWriter;
 use borehole_formats::trc::{Annotation, Content, Event, Frame, Reader, Schema, Value};
-use borehole_formats::{ReadError, Warning};
+use borehole_formats::{ReadError, Recovery};
 
 use super::begin;
 
 /// Writes every frame. Answers what was odd.
-pub(super) fn dump(input: impl Read, mut output: impl Write) -> Result<Vec<Warning>, ReadError> {
+pub(super) fn dump(input: impl Read, mut output: impl Write) -> Result<Recovery, ReadError> {
     let mut reader = Reader::new(input);
     let mut line = LineWriter::default();
     while let Some(frame) = reader.next_frame()? {
@@ -19,7 +19,7 @@ pub(super) fn dump(input: impl Read, mut output: impl Write) -> Result<Vec<Warni
         output.write_all(line.bytes())?;
     }
     output.flush()?;
-    Ok(reader.into_recovery().warnings)
+    Ok(reader.into_recovery())
 }
 
 /// How many there are of each sort, by name, up to the first that is damaged.
