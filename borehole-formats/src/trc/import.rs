@@ -135,7 +135,7 @@ impl Importer<'_> {
 /// An empty list with the memory of `values`. Collecting in place keeps it.
 fn recycle(mut values: Vec<ModelValue<'_>>) -> Vec<ModelValue<'static>> {
     values.clear();
-    values.into_iter().filter_map(|_| None).collect()
+    values.into_iter().map(|_| ModelValue::Absent).collect()
 }
 
 /// Whether something was put in the place of what is not UTF-8: only then is text not borrowed.

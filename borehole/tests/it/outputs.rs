@@ -81,7 +81,7 @@ fn compressed_output_that_was_not_completed_does_not_look_complete() {
 fn every_format_passes_on_that_its_output_failed() {
     for facts in borehole::formats_table().iter().filter(|facts| facts.writable) {
         let trace = if facts.format == Format::Trc {
-            "trc/in/real_057_tokio.bin"
+            "trc/in/real_057_blocked.bin.gz"
         } else {
             "rbt/realistic_54k_ts.rbt"
         };
