@@ -102,7 +102,7 @@ mod error;
 mod eventless;
 mod input;
 mod output;
-#[cfg(feature = "jsonl")]
+#[cfg(all(feature = "jsonl", any(feature = "rbt", feature = "trc")))]
 mod records;
 mod source;
 mod target;
@@ -115,7 +115,7 @@ pub use convert::{Outcome, convert, import_all};
 pub use error::Error;
 pub use input::{Input, InputOptions};
 pub use output::{Existing, Output};
-#[cfg(feature = "jsonl")]
+#[cfg(all(feature = "jsonl", any(feature = "rbt", feature = "trc")))]
 pub use records::{count_records, dump_records};
 pub use source::Source;
 pub use target::{Compression, Target};
