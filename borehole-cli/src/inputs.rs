@@ -34,7 +34,7 @@ pub(crate) struct Reading {
     #[arg(long)]
     pub(crate) lenient: bool,
 
-    /// How much memory the definitions of one rbt segment may take, in MiB [default: 1024]
+    /// How much memory the definitions of one rbt segment or trc batch may take, in MiB [default: 1024]
     #[arg(long, value_name = "MIB", hide_short_help = true)]
     pub(crate) max_definitions: Option<usize>,
 
@@ -59,6 +59,7 @@ impl Reading {
         for (limit, mib) in [
             (&mut limits.definition_bytes, self.max_definitions),
             (&mut limits.payload_bytes, self.max_payload),
+            (&mut limits.frame_bytes, self.max_payload),
             (&mut limits.line_bytes, self.max_line),
             (&mut limits.document_bytes, self.max_document),
         ] {

@@ -41,15 +41,20 @@ pub(crate) fn run(args: &RecoverArgs) -> anyhow::Result<Exit> {
     messages::warnings(&name, &recovery);
     messages::losses(&losses, target.format.name());
     messages::say(&summary(&recovery));
-    messages::interrupted(recovery.samples);
+    messages::interrupted(recovery.samples.saturating_add(recovery.events));
     Ok(Exit::after(&recovery))
 }
 
 /// What was saved: in all, and before anything was damaged.
 fn summary(recovery: &Recovery) -> String {
-    let Recovery { samples, segments, warnings, more_warnings, .. } = recovery;
+    let Recovery { samples, events, segments, warnings, more_warnings, .. } = recovery;
     // Begins as what reli says, also of one sample: scripts look for it.
-    let said = format!("Recovered {samples} samples in {}", messages::counted(*segments, "segment"));
+    let what = match (samples, events) {
+        (samples, 0) => format!("{samples} samples"),
+        (0, events) => format!("{events} events"),
+        (samples, events) => format!("{samples} samples and {events} events"),
+    };
+    let said = format!("Recovered {what} in {}", messages::counted(*segments, "segment"));
     let saved_behind: Vec<_> = warnings.iter().filter_map(|warning| warning.saved_samples).collect();
     // Where not all warnings are kept, what stands behind the others is not known.
     if *samples == 0 || saved_behind.is_empty() || *more_warnings > 0 {
