@@ -38,7 +38,7 @@ pub(crate) struct Reading {
     #[arg(long, value_name = "MIB", hide_short_help = true)]
     pub(crate) max_definitions: Option<usize>,
 
-    /// The longest payload of one rbt event, in MiB [default: 16]
+    /// The longest payload of one rbt event, or frame of a trc stream, in MiB [default: 16, 64]
     #[arg(long, value_name = "MIB", hide_short_help = true)]
     pub(crate) max_payload: Option<usize>,
 

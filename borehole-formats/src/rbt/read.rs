@@ -12,7 +12,7 @@ use super::event::{Event, RawEvent, Varints};
 use super::events::{Events, Step, type_name};
 use super::layout::Header;
 use super::recover::Region;
-use crate::{Error, ErrorKind, Position, ReadOptions, Recovery, Warning};
+use crate::{Error, ErrorKind, Position, ReadOptions, Recovery};
 
 /// Reads segments, metadata and samples.
 ///
@@ -459,11 +459,6 @@ impl<R: Read> Reader<R> {
         if u64::try_from(samples) != Ok(read) {
             self.warn(offset, format!("CHECKPOINT differs: expected {samples} samples, found {read}"));
         }
-    }
-
-    /// Keeps a warning of something that is no damage, or that comes of one told before.
-    pub(super) fn warn(&mut self, offset: u64, message: String) {
-        self.recovery.warn(Warning { offset: Some(offset), message, lost_bytes: 0, saved_samples: None });
     }
 
     /// Applies the event that was taken last.

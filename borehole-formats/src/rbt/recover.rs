@@ -351,6 +351,11 @@ impl<R: Read> Reader<R> {
         }
     }
 
+    /// Keeps a warning of something that is no damage, or that comes of one told before.
+    pub(super) fn warn(&mut self, offset: u64, message: String) {
+        self.recovery.warn(Warning { offset: Some(offset), message, lost_bytes: 0, saved_samples: None });
+    }
+
     /// Keeps `warning`, which begins a region, and ends the one before.
     fn damage(&mut self, warning: Warning) {
         let samples_before = self.samples_read();
