@@ -401,6 +401,9 @@ impl<W: Write> Writer<W> {
     /// Writes a sample that is no part of a run.
     #[inline]
     fn put_timed(&mut self, sample: &SampleDef<'_>) -> io::Result<()> {
+        if self.header.has_timestamps && self.put_small(sample) {
+            return Ok(());
+        }
         let stack = u64::from(sample.stack.0);
         let delta_us = if self.header.has_timestamps { sample.delta_us } else { None };
         let signed_len = |number: Option<i64>| number.map_or(0, |number| varint_len(number.cast_unsigned()));
@@ -419,6 +422,30 @@ impl<W: Write> Writer<W> {
             self.put_number(EventType::RepeatSample, sample.count - 1);
         }
         Ok(())
+    }
+
+    /// Writes a sample that is a small stack and a small delta and nothing else, as nearly all are, and answers
+    /// whether it did. It takes 8 bytes at most, which are put together in a register.
+    #[inline]
+    fn put_small(&mut self, sample: &SampleDef<'_>) -> bool {
+        let SampleDef { stack, count: 1, delta_us: Some(delta_us), pid: None, annotations: None } = *sample
+        else {
+            return false;
+        };
+        let (stack, delta_us) = (u64::from(stack.0), delta_us.cast_unsigned());
+        if stack >= SMALL || delta_us >= SMALL {
+            return false;
+        }
+        let (stack_len, delta_len) = (varint_len(stack), varint_len(delta_us));
+        let length = stack_len + delta_len;
+        let event = EventType::Sample as u64
+            | (length as u64) << 8
+            | small_varint(stack) << 16
+            | small_varint(delta_us) << (16 + 8 * stack_len);
+        let end = self.buffer.len() + 2 + length;
+        self.buffer.extend_from_slice(&event.to_le_bytes());
+        self.buffer.truncate(end);
+        true
     }
 
     /// Writes the pending run, as reli does: one sample, two samples, or a sample and a repeat.
@@ -531,4 +558,36 @@ impl<W: Write> Writer<W> {
 struct Run {
     stack: StackId,
     count: u64,
+}
+
+/// Numbers below this take three bytes at most.
+const SMALL: u64 = 1 << 21;
+
+/// A number below [`SMALL`] as a varint, first byte lowest.
+#[inline]
+const fn small_varint(value: u64) -> u64 {
+    let groups = value & 0x7f | (value << 1) & 0x7f00 | (value << 2) & 0x7f_0000;
+    let more = (value >= 1 << 7) as u64 * 0x80 | (value >= 1 << 14) as u64 * 0x8000;
+    groups | more
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_samples_are_written_as_large_ones_are() {
+        let edges = [0, 1, 127, 128, 16_383, 16_384, SMALL - 1, SMALL];
+        for (stack, delta_us) in edges.iter().flat_map(|&one| edges.map(|other| (one, other))) {
+            let header = Header { has_timestamps: true, period_us: 10_000 };
+            let mut writer = Writer::new(Vec::new(), header).unwrap();
+            let stack = StackId(stack.try_into().unwrap());
+            let sample = SampleDef { delta_us: Some(delta_us.cast_signed()), ..SampleDef::of(stack) };
+            writer.write_sample(&sample).unwrap();
+            let small = std::mem::take(&mut writer.buffer);
+            // Empty annotations write nothing, and take the other way.
+            writer.write_sample(&SampleDef { annotations: Some(&[]), ..sample }).unwrap();
+            assert_eq!(small[16..], writer.buffer, "{sample:?}");
+        }
+    }
 }
