@@ -442,7 +442,9 @@ impl<W: Write> Writer<W> {
             | (length as u64) << 8
             | small_varint(stack) << 16
             | small_varint(delta_us) << (16 + 8 * stack_len);
-        self.put_packed(event, 2 + length);
+        let end = self.buffer.len() + 2 + length;
+        self.buffer.extend_from_slice(&event.to_le_bytes());
+        self.buffer.truncate(end);
         true
     }
 
@@ -537,20 +539,9 @@ impl<W: Write> Writer<W> {
     /// the length of the payload.
     #[inline]
     fn put_number(&mut self, event_type: EventType, number: u64) {
-        if number < SMALL {
-            self.put_packed(event_type as u64 | small_varint(number) << 8, 1 + varint_len(number));
-        } else {
-            self.buffer.push(event_type as u8);
-            put_varint(&mut self.buffer, number);
-        }
-    }
-
-    /// Writes the first `length` of 8 bytes. One store of them all is faster than a test and a store for each.
-    #[inline]
-    fn put_packed(&mut self, bytes: u64, length: usize) {
-        let end = self.buffer.len() + length;
-        self.buffer.extend_from_slice(&bytes.to_le_bytes());
-        self.buffer.truncate(end);
+        // Shorter by far than what `put_small` writes: one store of 8 bytes was measured to be slower here.
+        self.buffer.push(event_type as u8);
+        put_varint(&mut self.buffer, number);
     }
 
     /// Hands the buffer to the output when it is full.
