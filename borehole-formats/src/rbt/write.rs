@@ -567,8 +567,8 @@ const SMALL: u64 = 1 << 21;
 /// A number below [`SMALL`] as a varint, first byte lowest.
 #[inline]
 const fn small_varint(value: u64) -> u64 {
-    let groups = value & 0x7f | (value << 1) & 0x7f00 | (value << 2) & 0x7f_0000;
-    let more = (value >= 1 << 7) as u64 * 0x80 | (value >= 1 << 14) as u64 * 0x8000;
+    let groups = (value & 0x7f) | ((value << 1) & 0x7f00) | ((value << 2) & 0x7f_0000);
+    let more = ((value >= 1 << 7) as u64 * 0x80) | ((value >= 1 << 14) as u64 * 0x8000);
     groups | more
 }
 
