@@ -49,7 +49,7 @@ pub(crate) enum Command {
     /// Say what a file is and what is in it
     #[command(after_help = INFO_EXAMPLES)]
     Info(InfoArgs),
-    /// Print every sample as a line of JSON
+    /// Print every sample and event as a line of JSON
     #[command(after_help = DUMP_EXAMPLES)]
     Dump(DumpArgs),
     /// Show where the time goes: hot frames, callers, callees, last stacks
@@ -83,7 +83,8 @@ Examples:
 const DUMP_EXAMPLES: &str = "\
 Examples:
   borehole dump trace.rbt | jq 'select(.type == \"sample\" and .pid == 42)'
-  borehole dump --raw trace.rbt            every record, with its offset";
+  borehole dump --raw trace.rbt            every record, with its offset
+  borehole dump trace.bin | jq 'select(.name == \"PollStartEvent\")'";
 
 const REPORT_EXAMPLES: &str = "\
 Examples:

@@ -34,7 +34,7 @@ pub(crate) struct Reading {
     #[arg(long)]
     pub(crate) lenient: bool,
 
-    /// How much memory the definitions of one rbt segment may take, in MiB [default: 1024]
+    /// How much memory the definitions of one rbt segment or trc batch may take, in MiB [default: 1024]
     #[arg(long, value_name = "MIB", hide_short_help = true)]
     pub(crate) max_definitions: Option<usize>,
 

@@ -82,8 +82,8 @@ pub(crate) fn stdout_error(source: io::Error) -> Error {
 
 /// A terminal is no place for bytes that are not text.
 fn refuse_binary_terminal(target: &Target) -> anyhow::Result<()> {
-    let binary =
-        matches!(target.format, Format::Rbt | Format::Pprof) || target.compression == Compression::Gzip;
+    let binary = matches!(target.format, Format::Rbt | Format::Trc | Format::Pprof)
+        || target.compression == Compression::Gzip;
     if binary && io::stdout().is_terminal() {
         let gzip = if target.compression == Compression::Gzip { ", compressed" } else { "" };
         bail!(

@@ -131,6 +131,8 @@ fn import(
     match format {
         #[cfg(feature = "rbt")]
         Format::Rbt => borehole_formats::rbt::import(bytes, options, tables, sink),
+        #[cfg(feature = "trc")]
+        Format::Trc => borehole_formats::trc::import(bytes, options, tables, sink),
         #[cfg(feature = "phpspy")]
         Format::Phpspy => borehole_formats::phpspy::import(plain(bytes), options, tables, sink),
         #[cfg(feature = "folded")]

@@ -20,8 +20,11 @@ use borehole_formats::pprof;
 use borehole_formats::rbt;
 #[cfg(feature = "speedscope")]
 use borehole_formats::speedscope;
+#[cfg(feature = "trc")]
+use borehole_formats::trc;
 
 use crate::Error;
+use crate::eventless::Eventless;
 
 /// An output format with its options. What does not concern the format is ignored.
 ///
@@ -53,6 +56,9 @@ pub struct Target {
     /// Whether samples carry timestamps (`rbt`).
     #[cfg(feature = "rbt")]
     pub timestamps: rbt::Timestamps,
+    /// Which readers have to understand the output (`trc`).
+    #[cfg(feature = "trc")]
+    pub trc_dialect: trc::Dialect,
     /// Whether opcodes are written (`phpspy`).
     #[cfg(feature = "phpspy")]
     pub opcodes: phpspy::Opcodes,
@@ -85,6 +91,8 @@ impl Target {
             period_us: None,
             #[cfg(feature = "rbt")]
             timestamps: Default::default(),
+            #[cfg(feature = "trc")]
+            trc_dialect: Default::default(),
             #[cfg(feature = "phpspy")]
             opcodes: Default::default(),
             #[cfg(feature = "speedscope")]
@@ -125,12 +133,25 @@ impl Target {
     /// # Errors
     /// When the format cannot be written, or not by this build.
     pub fn exporter<'w>(&self, output: impl Write + 'w) -> Result<Box<dyn Export + 'w>, Error> {
+        let exporter = self.exporter_of_format(output)?;
+        Ok(match self.format {
+            Format::Trc | Format::Jsonl => exporter,
+            _ => Box::new(Eventless::new(exporter)),
+        })
+    }
+
+    fn exporter_of_format<'w>(&self, output: impl Write + 'w) -> Result<Box<dyn Export + 'w>, Error> {
         match self.format {
             #[cfg(feature = "rbt")]
             Format::Rbt => {
                 let (timestamps, period_us) = (self.timestamps, self.period_us);
                 let options = rbt::ExportOptions { timestamps, period_us };
                 Ok(Box::new(rbt::Exporter::new(output, options)))
+            }
+            #[cfg(feature = "trc")]
+            Format::Trc => {
+                let options = trc::ExportOptions { dialect: self.trc_dialect };
+                Ok(Box::new(trc::Exporter::new(output, options)))
             }
             #[cfg(feature = "phpspy")]
             Format::Phpspy => {

@@ -37,7 +37,7 @@ const CHECKS: &[Check] = &[
 
 /// The facade's features, each of which must build alone.
 const FORMATS: &[&str] =
-    &["rbt", "phpspy", "folded", "pprof", "speedscope", "callgrind", "jsonl", "flamegraph"];
+    &["rbt", "trc", "phpspy", "folded", "pprof", "speedscope", "callgrind", "jsonl", "flamegraph"];
 
 /// Runs the check called `only`, or all of them; goes on after a failure and names all that failed.
 ///

@@ -91,7 +91,10 @@ fn every_command_has_a_man_page_that_says_all_its_help_says() {
         }
     }
     let convert = fs::read_to_string(folder.join("borehole-convert.1")).unwrap();
-    assert!(convert.contains("How much memory the definitions of one rbt segment may take"), "{convert}");
+    assert!(
+        convert.contains("How much memory the definitions of one rbt segment or trc batch may take"),
+        "{convert}"
+    );
     assert!(convert.contains(".SH EXAMPLES"), "{convert}");
     let main = run(&["man"]).quietly();
     assert_eq!(main, fs::read(folder.join("borehole.1")).unwrap());

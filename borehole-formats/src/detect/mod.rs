@@ -14,6 +14,8 @@ pub const DETECT_BYTES: usize = 64 << 10;
 pub enum Format {
     /// Reli binary traces.
     Rbt,
+    /// Event traces of dial9.
+    Trc,
     /// The text of phpspy.
     Phpspy,
     /// Folded stacks.
@@ -65,6 +67,16 @@ static TABLE: [Facts; Format::ALL.len()] = [
         readable: cfg!(feature = "rbt"),
         writable: cfg!(feature = "rbt"),
         looks_like: content::is_rbt,
+    },
+    Facts {
+        format: Format::Trc,
+        name: "trc",
+        aliases: &["dial9"],
+        extensions: &["trc", "bin", "bin.active"],
+        description: "dial9 event trace: what the workers and tasks of a Tokio program did",
+        readable: cfg!(feature = "trc"),
+        writable: cfg!(feature = "trc"),
+        looks_like: content::is_trc,
     },
     Facts {
         format: Format::Phpspy,
@@ -167,8 +179,9 @@ pub fn detect(prefix: &[u8]) -> Option<Format> {
 
 impl Format {
     /// All formats.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Rbt,
+        Self::Trc,
         Self::Phpspy,
         Self::Folded,
         Self::Pprof,

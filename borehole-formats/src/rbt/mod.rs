@@ -42,7 +42,6 @@ mod read;
 mod recover;
 mod segmented;
 mod trie;
-mod window;
 mod write;
 
 pub use crate::function_name::FunctionName;

@@ -129,9 +129,10 @@ fn a_stack_longer_than_what_is_looked_at_is_folded() {
 
 #[test]
 fn each_format_goes_by_one_name() {
-    use borehole_formats::{callgrind, flamegraph, folded, jsonl, phpspy, pprof, rbt, speedscope};
+    use borehole_formats::{callgrind, flamegraph, folded, jsonl, phpspy, pprof, rbt, speedscope, trc};
     let names = [
         (Format::Rbt, rbt::NAME),
+        (Format::Trc, trc::NAME),
         (Format::Phpspy, phpspy::NAME),
         (Format::Folded, folded::NAME),
         (Format::Pprof, pprof::NAME),

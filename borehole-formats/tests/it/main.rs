@@ -13,3 +13,4 @@ mod play;
 mod pprof;
 mod rbt;
 mod speedscope;
+mod trc;
