@@ -1,5 +1,6 @@
 //! `rbt`: what its specification demands, what reli does, and what is ours.
 
+mod allocations;
 mod build;
 mod chunks;
 mod damage;
