@@ -69,8 +69,8 @@ impl OutputArgs {
 
 /// A terminal is no place for bytes that are not text.
 fn refuse_binary_terminal(target: &Target) -> anyhow::Result<()> {
-    let binary =
-        matches!(target.format, Format::Rbt | Format::Pprof) || target.compression == Compression::Gzip;
+    let binary = matches!(target.format, Format::Rbt | Format::Tachyon | Format::Pprof)
+        || target.compression == Compression::Gzip;
     if binary && io::stdout().is_terminal() {
         bail!(
             "unsupported output: expected a file or a pipe for {}, found a terminal; name one with -o",

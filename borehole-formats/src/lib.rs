@@ -13,6 +13,8 @@
 
 #[cfg(feature = "callgrind")]
 pub mod callgrind;
+#[cfg(feature = "collapsed")]
+pub mod collapsed;
 pub mod detect;
 mod error;
 mod export;
@@ -39,7 +41,13 @@ pub mod phpspy;
 pub mod pprof;
 #[cfg(feature = "rbt")]
 pub mod rbt;
-#[cfg(any(feature = "phpspy", feature = "folded", feature = "callgrind", feature = "flamegraph"))]
+#[cfg(any(
+    feature = "phpspy",
+    feature = "folded",
+    feature = "collapsed",
+    feature = "callgrind",
+    feature = "flamegraph"
+))]
 mod sample_losses;
 #[cfg(feature = "speedscope")]
 pub mod speedscope;
@@ -47,6 +55,9 @@ pub mod speedscope;
 mod stack_counts;
 #[cfg(any(feature = "phpspy", feature = "folded", feature = "jsonl"))]
 mod text;
+
+#[cfg(feature = "tachyon")]
+pub mod tachyon;
 
 // What comes out of damaged input is this crate's business; sinks hear of it too, so the model owns the types.
 pub use borehole_model::{Recovery, Warning};

@@ -32,7 +32,8 @@ pub struct InputOptions {
 impl Input {
     /// Opens `source`, which may be gzip-compressed.
     ///
-    /// An empty input is an `rbt` trace without samples: that is what a live capture of nothing leaves.
+    /// An empty input is an `rbt` trace without samples: that is what a live capture of nothing leaves; unless
+    /// its name is that of a `tachyon` file, whose profiler leaves that when it is killed.
     ///
     /// # Errors
     /// When the source cannot be read, or its format cannot be told or read.
@@ -85,13 +86,14 @@ impl Input {
 
 /// The format of an input that begins with `prefix`: by content, then by name.
 fn tell(prefix: &[u8], name: &str) -> Option<Format> {
+    let by_name = || Format::from_path(name).map(|(format, _)| format);
     if prefix.is_empty() {
-        return Some(Format::Rbt);
+        return by_name().filter(|format| *format == Format::Tachyon).or(Some(Format::Rbt));
     }
     let mut content = Vec::new();
     // A damaged or cut member still shows how it begins.
     let _ = Envelope::new(prefix).take(DETECT_BYTES as u64).read_to_end(&mut content);
-    detect(&content).or_else(|| Format::from_path(name).map(|(format, _)| format))
+    detect(&content).or_else(by_name)
 }
 
 fn import(
@@ -105,10 +107,17 @@ fn import(
     match format {
         #[cfg(feature = "rbt")]
         Format::Rbt => borehole_formats::rbt::import(bytes, options, tables, sink),
+        #[cfg(feature = "tachyon")]
+        Format::Tachyon => {
+            let bytes = borehole_formats::tachyon::read_document(Envelope::new(bytes), options)?;
+            borehole_formats::tachyon::import(&bytes, options, tables, sink)
+        }
         #[cfg(feature = "phpspy")]
         Format::Phpspy => borehole_formats::phpspy::import(plain(bytes), options, tables, sink),
         #[cfg(feature = "folded")]
-        Format::Folded => borehole_formats::folded::import(plain(bytes), options, tables, sink),
+        Format::Folded | Format::Collapsed => {
+            borehole_formats::folded::import(plain(bytes), options, tables, sink)
+        }
         #[cfg(feature = "pprof")]
         Format::Pprof => borehole_formats::pprof::import(plain(bytes), options, tables, sink),
         #[cfg(feature = "speedscope")]

@@ -85,6 +85,8 @@ pub use borehole_formats::rbt;
 pub use borehole_formats::rbt::Timestamps as RbtTimestamps;
 #[cfg(feature = "speedscope")]
 pub use borehole_formats::speedscope::Utf8Errors as Utf8ErrorHandling;
+#[cfg(feature = "tachyon")]
+pub use borehole_formats::tachyon;
 
 #[cfg(feature = "jsonl")]
 pub use borehole_formats::jsonl;

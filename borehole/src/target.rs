@@ -26,6 +26,9 @@ pub struct Target {
     /// What to do with names that are not UTF-8 (`speedscope`).
     #[cfg(feature = "speedscope")]
     pub utf8_errors: borehole_formats::speedscope::Utf8Errors,
+    /// How the file is laid out (`tachyon`).
+    #[cfg(feature = "tachyon")]
+    pub tachyon: borehole_formats::tachyon::ExportOptions,
     /// The title (`flamegraph`).
     pub title: Option<String>,
     /// Whether each sample carries its frames (`jsonl`).
@@ -56,6 +59,8 @@ impl Target {
             opcodes: Default::default(),
             #[cfg(feature = "speedscope")]
             utf8_errors: Default::default(),
+            #[cfg(feature = "tachyon")]
+            tachyon: Default::default(),
             title: None,
             flat: false,
         }
@@ -75,6 +80,15 @@ impl Target {
                 };
                 Box::new(borehole_formats::rbt::Exporter::new(output, options))
             }
+            #[cfg(feature = "tachyon")]
+            Format::Tachyon => {
+                let options = borehole_formats::tachyon::ExportOptions {
+                    period_us: self.tachyon.period_us.or(self.period_us),
+                    ..self.tachyon
+                };
+                let spool = || Ok(tempfile::spooled_tempfile(SPOOL_BYTES));
+                Box::new(borehole_formats::tachyon::Exporter::new(output, options, spool))
+            }
             #[cfg(feature = "phpspy")]
             Format::Phpspy => {
                 let options = borehole_formats::phpspy::Options { opcodes: self.opcodes };
@@ -85,6 +99,8 @@ impl Target {
                 output,
                 borehole_formats::folded::Options::default(),
             )),
+            #[cfg(feature = "collapsed")]
+            Format::Collapsed => Box::new(borehole_formats::collapsed::Exporter::new(output)),
             #[cfg(feature = "pprof")]
             Format::Pprof => Box::new(borehole_formats::pprof::Exporter::new(
                 output,
@@ -114,5 +130,5 @@ impl Target {
 }
 
 /// How much of a spool stays in memory before it goes to a temporary file.
-#[cfg(feature = "speedscope")]
+#[cfg(any(feature = "speedscope", feature = "tachyon"))]
 const SPOOL_BYTES: usize = 1 << 20;

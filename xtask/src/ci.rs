@@ -36,8 +36,18 @@ const CHECKS: &[Check] = &[
 ];
 
 /// The facade's features, each of which must build alone.
-const FORMATS: &[&str] =
-    &["rbt", "phpspy", "folded", "pprof", "speedscope", "callgrind", "jsonl", "flamegraph"];
+const FORMATS: &[&str] = &[
+    "rbt",
+    "tachyon",
+    "phpspy",
+    "folded",
+    "collapsed",
+    "pprof",
+    "speedscope",
+    "callgrind",
+    "jsonl",
+    "flamegraph",
+];
 
 /// Runs the check called `only`, or all of them; goes on after a failure and names all that failed.
 ///

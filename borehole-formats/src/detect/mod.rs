@@ -14,10 +14,14 @@ pub const DETECT_BYTES: usize = 64 << 10;
 pub enum Format {
     /// Reli binary traces.
     Rbt,
+    /// Binary profiles of CPython 3.15.
+    Tachyon,
     /// The text of phpspy.
     Phpspy,
     /// Folded stacks.
     Folded,
+    /// Folded stacks, as CPython's profiler writes them.
+    Collapsed,
     /// The protobuf profiles of pprof.
     Pprof,
     /// The JSON documents of speedscope.
@@ -67,6 +71,16 @@ static TABLE: [Facts; Format::ALL.len()] = [
         looks_like: content::is_rbt,
     },
     Facts {
+        format: Format::Tachyon,
+        name: "tachyon",
+        aliases: &["tach", "python"],
+        extensions: &["bin", "tach"],
+        description: "binary profile of CPython 3.15: call-stack samples of Python",
+        readable: cfg!(feature = "tachyon"),
+        writable: cfg!(feature = "tachyon"),
+        looks_like: content::is_tachyon,
+    },
+    Facts {
         format: Format::Phpspy,
         name: "phpspy",
         aliases: &["phpspy-text"],
@@ -79,12 +93,24 @@ static TABLE: [Facts; Format::ALL.len()] = [
     Facts {
         format: Format::Folded,
         name: "folded",
-        aliases: &["collapsed"],
-        extensions: &["folded", "collapsed", "folded.txt", "collapsed.txt"],
+        aliases: &[],
+        extensions: &["folded", "folded.txt"],
         description: "folded stacks: a line a stack, frames joined by semicolons, and a count",
         readable: cfg!(feature = "folded"),
         writable: cfg!(feature = "folded"),
         looks_like: content::is_folded,
+    },
+    Facts {
+        format: Format::Collapsed,
+        name: "collapsed",
+        aliases: &[],
+        extensions: &["collapsed", "collapsed.txt"],
+        description: "folded stacks as CPython's replay writes them: tid:N;file.py:function:line, and a count",
+        // What reads folded stacks reads them.
+        readable: cfg!(feature = "folded"),
+        writable: cfg!(feature = "collapsed"),
+        // Read, they are folded stacks.
+        looks_like: |_| false,
     },
     Facts {
         format: Format::Pprof,
@@ -167,10 +193,12 @@ pub fn detect(prefix: &[u8]) -> Option<Format> {
 
 impl Format {
     /// All formats.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 10] = [
         Self::Rbt,
+        Self::Tachyon,
         Self::Phpspy,
         Self::Folded,
+        Self::Collapsed,
         Self::Pprof,
         Self::Speedscope,
         Self::Callgrind,
