@@ -173,28 +173,29 @@ impl Header {
     #[must_use]
     pub fn encode(&self) -> [u8; HEADER_BYTES] {
         let order = self.byte_order;
-        let mut out = Vec::with_capacity(HEADER_BYTES);
-        out.extend(order.bytes_of_u32(MAGIC));
-        out.extend(order.bytes_of_u32(self.version));
-        out.extend(self.python);
-        out.push(0);
-        out.extend(order.bytes_of_u64(self.start_us));
-        out.extend(order.bytes_of_u64(self.interval_us));
-        match self.layout {
-            HeaderLayout::New => out.extend(order.bytes_of_u64(self.samples)),
-            HeaderLayout::Old => {
-                out.extend(order.bytes_of_u32(u32::try_from(self.samples).unwrap_or(u32::MAX)))
+        let mut out = [0; HEADER_BYTES];
+        let mut put = |at: usize, bytes: &[u8]| out[at..at + bytes.len()].copy_from_slice(bytes);
+        put(0, &order.bytes_of_u32(MAGIC));
+        put(4, &order.bytes_of_u32(self.version));
+        put(8, &self.python);
+        put(12, &order.bytes_of_u64(self.start_us));
+        put(20, &order.bytes_of_u64(self.interval_us));
+        let at = match self.layout {
+            HeaderLayout::New => {
+                put(28, &order.bytes_of_u64(self.samples));
+                put(60, &order.bytes_of_u32(self.config.0));
+                36
             }
-        }
-        out.extend(order.bytes_of_u32(self.threads));
-        out.extend(order.bytes_of_u64(self.strings_offset));
-        out.extend(order.bytes_of_u64(self.frames_offset));
-        out.extend(order.bytes_of_u32(self.compression));
-        if self.layout == HeaderLayout::New {
-            out.extend(order.bytes_of_u32(self.config.0));
-        }
-        out.resize(HEADER_BYTES, 0);
-        *out.first_chunk().expect("it has that length")
+            HeaderLayout::Old => {
+                put(28, &order.bytes_of_u32(u32::try_from(self.samples).unwrap_or(u32::MAX)));
+                32
+            }
+        };
+        put(at, &order.bytes_of_u32(self.threads));
+        put(at + 4, &order.bytes_of_u64(self.strings_offset));
+        put(at + 12, &order.bytes_of_u64(self.frames_offset));
+        put(at + 20, &order.bytes_of_u32(self.compression));
+        out
     }
 
     /// Whether the sections stand behind each other in a file of `file_bytes`.

@@ -25,7 +25,7 @@ impl NumberFault {
 
     pub(super) const fn message(self) -> &'static str {
         match self {
-            Self::Cut(_) => "truncated: expected more bytes of a number",
+            Self::Cut(_) => "truncated: expected more bytes, found the end",
             Self::TooLong(_) => "invalid varint: expected at most 10 bytes, found more",
             Self::TooLarge(_) => "invalid varint: expected at most 32 bits, found more",
         }

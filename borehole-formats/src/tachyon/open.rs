@@ -10,11 +10,10 @@ use super::layout::{
     ByteOrder, COMPRESSION_NONE, COMPRESSION_ZSTD, FOOTER_BYTES, Footer, HEADER_BYTES, Header, HeaderLayout,
     VERSION,
 };
-use super::number::NumberFault;
 use super::statistics::{
     OLD_STATISTICS_BYTES, STATISTICS_BYTES, STATISTICS_TAIL_BYTES, STATISTICS_VERSION, Statistics, Tail,
 };
-use super::tables::{MIN_FRAME_BYTES, Tables, read_frames, read_strings};
+use super::tables::{MIN_FRAME_BYTES, Rows, Tables, read_frames, read_strings};
 use crate::{Error, ErrorKind, Position, Recovery, Warning};
 
 /// A file, taken apart. The samples are still encoded.
@@ -145,7 +144,7 @@ fn check_header(header: &Header, file_bytes: usize, recovery: &mut Recovery) -> 
     if ![COMPRESSION_NONE, COMPRESSION_ZSTD].contains(&header.compression) {
         // CPython takes whatever is not 1 for none.
         let message = format!("expected compression 0 or 1, found {}; read as none", header.compression);
-        recovery.warn(Warning { offset: Some(56), message, lost_bytes: 0 });
+        recovery.warn(Warning { offset: Some(frames_at as u64 + 8), message, lost_bytes: 0 });
     }
     Ok(())
 }
@@ -208,15 +207,15 @@ fn tables<'a>(
 ) -> Result<Tables<'a>, Error> {
     let section = |offset: u64| Cursor::new(&bytes[index(offset)..], offset);
     let mut cursor = section(header.strings_offset);
-    let strings = read_strings(&mut cursor, footer.strings).map_err(|(_, fault)| cut("strings", fault))?;
+    let strings = whole("strings", read_strings(&mut cursor, footer.strings))?;
     check_end("strings", &cursor, header.frames_offset, recovery);
     let mut cursor = section(header.frames_offset);
-    let frames = read_frames(&mut cursor, footer.frames).map_err(|(_, fault)| cut("frames", fault))?;
+    let frames = whole("frames", read_frames(&mut cursor, footer.frames))?;
     check_end("frames", &cursor, tables_end as u64, recovery);
     Ok(Tables::new(strings, frames))
 }
 
-/// The tables up to the sections behind them, whatever their counts.
+/// The tables up to the sections behind them, where that is more than the counts say.
 fn whole_tables<'a>(
     bytes: &'a [u8],
     header: &Header,
@@ -225,16 +224,13 @@ fn whole_tables<'a>(
     recovery: &mut Recovery,
 ) -> Result<Tables<'a>, Error> {
     let (strings_at, frames_at) = (index(header.strings_offset), index(header.frames_offset));
-    let Some(frames_bytes) = bytes.get(frames_at..end) else {
-        return tables(bytes, header, footer, end, recovery);
-    };
-    let mut cursor = Cursor::new(&bytes[strings_at..frames_at], header.strings_offset);
-    let (strings, fault) = split(read_strings(&mut cursor, u32::MAX));
-    if fault.is_some_and(|_| !cursor.is_empty()) {
+    let frames_bytes = bytes.get(frames_at..end).unwrap_or_default();
+    let strings = read_strings(&mut Cursor::new(&bytes[strings_at..frames_at], 0), u32::MAX).rows;
+    let frames = read_frames(&mut Cursor::new(frames_bytes, 0), u32::MAX).rows;
+    if strings.len() < footer.strings as usize || frames.len() < footer.frames as usize {
+        // The rest is where CPython looks for it, or nowhere.
         return tables(bytes, header, footer, end, recovery);
     }
-    let mut cursor = Cursor::new(frames_bytes, header.frames_offset);
-    let (frames, _) = split(read_frames(&mut cursor, u32::MAX));
     for (what, count, found) in
         [("strings", footer.strings, strings.len()), ("frames", footer.frames, frames.len())]
     {
@@ -246,17 +242,10 @@ fn whole_tables<'a>(
     Ok(Tables::new(strings, frames))
 }
 
-/// What was read, and what stopped it.
-pub(super) fn split<T>(read: Result<Vec<T>, (Vec<T>, NumberFault)>) -> (Vec<T>, Option<NumberFault>) {
-    match read {
-        Ok(all) => (all, None),
-        Err((some, fault)) => (some, Some(fault)),
-    }
-}
-
-fn cut(what: &str, fault: NumberFault) -> Error {
+fn whole<T>(what: &str, read: Rows<T>) -> Result<Vec<T>, Error> {
+    let Some(fault) = read.fault else { return Ok(read.rows) };
     let message = format!("expected {what}: {}", fault.message());
-    Error::truncated(FORMAT, Position::Byte(fault.offset()), message)
+    Err(Error::truncated(FORMAT, Position::Byte(fault.offset()), message))
 }
 
 /// CPython reads tables until it has enough, wherever that is.

@@ -247,7 +247,7 @@ impl<'a> Reader<'a> {
         let mut cursor = Cursor::new(self.region.rest(), offset);
         match run_entry(&mut cursor) {
             Ok((delta_us, status)) => {
-                let length = (cursor.offset() - offset) as usize;
+                let length = self.region.rest().len() - cursor.rest().len();
                 self.region.consume(length);
                 self.run.left -= 1;
                 self.counts.run_samples += 1;
@@ -278,7 +278,7 @@ impl<'a> Reader<'a> {
         }
         match Record::decode(&mut cursor, self.header.byte_order, most, &mut self.added) {
             Ok(record) => {
-                let length = (cursor.offset() - offset) as usize;
+                let length = self.region.rest().len() - cursor.rest().len();
                 if record.kind == RecordKind::Repeat {
                     self.begin_run(&record, offset, length)
                 } else {
@@ -333,7 +333,12 @@ impl<'a> Reader<'a> {
             RecordKind::Suffix => self.suffix(thread, record.count, offset)?,
             RecordKind::PopPush | RecordKind::Repeat => self.pop_push(thread, record.count, offset)?,
         };
-        self.threads.row_mut(thread).time_us = self.threads.row(thread).time_us.wrapping_add(record.delta_us);
+        let row = self.threads.row_mut(thread);
+        row.time_us = row.time_us.wrapping_add(record.delta_us);
+        let depth = row.stack.len();
+        if depth > MAX_DEPTH {
+            self.warn(offset, 0, format!("expected a stack of at most {MAX_DEPTH} frames, found {depth}"));
+        }
         self.counts.records[record.kind as usize] += 1;
         self.region.consume(length);
         Ok(Step::Sample(Turn { thread, status: record.status, kept }))

@@ -12,7 +12,7 @@ use super::layout::{
     ByteOrder, COMPRESSION_ZSTD, FOOTER_BYTES, Footer, HEADER_BYTES, Header, HeaderLayout, RECORD_HEAD_BYTES,
     RUN_ENTRY_BYTES, RecordKind,
 };
-use super::open::{Parts, TablesEnd, is_old, open, split};
+use super::open::{Parts, TablesEnd, is_old, open};
 use super::read::Reader;
 use super::record::{Record, longest_record, run_entry};
 use super::region::{Region, ZSTD_MAGIC, frame_bytes};
@@ -100,22 +100,21 @@ fn nothing<'a>() -> Parts<'a> {
     }
 }
 
-/// The header, if anything in it can be believed: its magic number, or offsets that fit the file.
+/// The header, if anything in it can be believed: offsets that fit the file, or its magic number.
 fn header(head: &[u8; HEADER_BYTES], file_bytes: usize) -> Option<Header> {
     let magic = ByteOrder::of_magic(*head.first_chunk().expect("a header is longer"));
-    let orders = magic.map_or(ByteOrder::ALL.to_vec(), |order| vec![order]);
-    let both = orders.iter().flat_map(|&order| {
+    let orders = magic.into_iter().chain(ByteOrder::ALL);
+    let all = orders.flat_map(|order| {
         [HeaderLayout::New, HeaderLayout::Old].map(|layout| Header::decode(head, order, layout))
     });
     let fits = |header: &Header| match header.layout {
         HeaderLayout::New => header.is_consistent(file_bytes),
         HeaderLayout::Old => is_old(header, head, file_bytes),
     };
-    let mut candidates = both.clone().filter(fits).chain(both.filter(|_| magic.is_some()));
     // In the wrong layout the offsets are above 2³².
-    let mut rest = candidates.clone();
-    let small = rest.find(|header| header.strings_offset.max(header.frames_offset) < 1 << 32);
-    small.or_else(|| candidates.next())
+    let is_small = |header: &Header| header.strings_offset.max(header.frames_offset) < 1 << 32;
+    let of_magic = || all.clone().filter(|header| Some(header.byte_order) == magic);
+    all.clone().find(fits).or_else(|| of_magic().find(is_small)).or_else(|| of_magic().next())
 }
 
 /// The byte order in which the first record has a thread that a system would give out.
@@ -165,17 +164,19 @@ impl Sections {
         let offset =
             |offset: u64| usize::try_from(offset).ok().filter(|&at| (HEADER_BYTES..=end).contains(&at));
         let said = header.and_then(|header| offset(header.strings_offset));
-        sections.frames =
-            header.and_then(|header| offset(header.frames_offset)).filter(|&at| Some(at) >= said);
-        let by_stream =
-            || is_zstd.then(|| frame_bytes(&bytes[HEADER_BYTES..]).map(|length| HEADER_BYTES + length));
-        let by_tables = || (!is_zstd).then(|| sections.strings_by_tables(bytes, order)).flatten();
-        let fitting = said.filter(|&at| sections.frames.is_some() || sections.tables_fit(bytes, at));
-        if let Some(at) = fitting.or_else(by_tables).or_else(|| by_stream().flatten()).or(said) {
-            sections.strings = at;
-        } else if sections.footer.is_some() {
-            sections.strings = end;
+        let by_stream = || {
+            let length = is_zstd.then(|| frame_bytes(&bytes[HEADER_BYTES..])).flatten();
+            length.map(|length| HEADER_BYTES + length)
+        };
+        let fits = |at: &usize| sections.tables_fit(bytes, *at);
+        let by_tables = || if is_zstd { None } else { sections.strings_by_tables(bytes, order) };
+        let fitting = said.filter(fits).or_else(|| by_stream().filter(fits)).or_else(by_tables);
+        if fitting.is_none() {
+            let frames = header.and_then(|header| offset(header.frames_offset));
+            sections.frames = frames.filter(|&at| Some(at) >= said);
         }
+        let without_tables = if sections.footer.is_some() { end } else { bytes.len() };
+        sections.strings = fitting.or(said).or_else(by_stream).unwrap_or(without_tables);
         sections
     }
 
@@ -183,8 +184,8 @@ impl Sections {
     fn tables_fit(&self, bytes: &[u8], at: usize) -> bool {
         let Some(footer) = self.footer else { return false };
         let mut cursor = Cursor::new(bytes.get(at..self.end).unwrap_or_default(), 0);
-        read_strings(&mut cursor, footer.strings).is_ok()
-            && read_frames(&mut cursor, footer.frames).is_ok()
+        read_strings(&mut cursor, footer.strings).fault.is_none()
+            && read_frames(&mut cursor, footer.frames).fault.is_none()
             && cursor.is_empty()
     }
 
@@ -206,11 +207,11 @@ impl Sections {
         let count = self.footer.map_or(u32::MAX, |footer| footer.strings);
         let (strings_bytes, count) = border.map_or((all, count), |at| (&all[..at], u32::MAX));
         let mut cursor = Cursor::new(strings_bytes, 0);
-        let (strings, _) = split(read_strings(&mut cursor, count));
+        let strings = read_strings(&mut cursor, count).rows;
         let frames_at = border.unwrap_or_else(|| all.len() - cursor.rest().len());
         let frames = match (border, self.footer) {
             (None, None) => Vec::new(),
-            _ => split(read_frames(&mut Cursor::new(&all[frames_at..], 0), u32::MAX)).0,
+            _ => read_frames(&mut Cursor::new(&all[frames_at..], 0), u32::MAX).rows,
         };
         let has_tables = !strings.is_empty() || self.footer.is_some();
         (Tables::new(strings, frames), has_tables)

@@ -102,6 +102,9 @@ impl<'a> Region<'a> {
     }
 }
 
+/// The fewest bytes that tell what a frame is.
+const FRAME_BEGINNING_BYTES: usize = 5;
+
 /// Decompresses frame after frame.
 struct Inflate<'a> {
     decoder: Option<Decoder<'static>>,
@@ -109,6 +112,8 @@ struct Inflate<'a> {
     buffer: Vec<u8>,
     start: usize,
     end: usize,
+    /// How many bytes the decoder wants next: given exactly those, an error loses no more than a block.
+    wanted: usize,
     /// Whether a frame has begun and not ended, or none has begun yet.
     in_frame: bool,
     ended: bool,
@@ -123,6 +128,7 @@ impl<'a> Inflate<'a> {
             buffer: vec![0; WINDOW_BYTES],
             start: 0,
             end: 0,
+            wanted: FRAME_BEGINNING_BYTES,
             in_frame: true,
             ended: false,
             damage: None,
@@ -148,7 +154,7 @@ impl<'a> Inflate<'a> {
         let Some(decoder) = &mut self.decoder else {
             return self.fail("the decoder could not be made".to_owned(), false);
         };
-        let mut input = InBuffer::around(self.input);
+        let mut input = InBuffer::around(&self.input[..self.input.len().min(self.wanted)]);
         let mut output = OutBuffer::around(&mut self.buffer[self.end..]);
         let outcome = decoder.run(&mut input, &mut output);
         let (consumed, produced) = (input.pos(), output.pos());
@@ -158,6 +164,7 @@ impl<'a> Inflate<'a> {
             Err(error) => self.fail(error.to_string(), false),
             Ok(hint) => {
                 self.in_frame = hint != 0;
+                self.wanted = if hint == 0 { FRAME_BEGINNING_BYTES } else { hint };
                 if hint != 0 && consumed == 0 && produced == 0 {
                     self.fail("expected more of a frame".to_owned(), true);
                 }
@@ -224,5 +231,9 @@ mod tests {
         let (all, damage) = drain(Region::zstd(&[&frame[..], b"rubbish"].concat(), 64));
         assert!(all == content && !damage.unwrap().truncated);
         assert!(drain(Region::zstd(b"", 64)).1.unwrap().truncated);
+        let mut wrong = frame;
+        wrong[600] ^= 0x10;
+        let (all, damage) = drain(Region::zstd(&wrong, 64));
+        assert!(damage.is_some() || all != content);
     }
 }

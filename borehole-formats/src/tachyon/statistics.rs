@@ -73,18 +73,19 @@ impl Statistics {
     #[must_use]
     pub fn encode(&self, order: ByteOrder) -> [u8; STATISTICS_BYTES] {
         let Self { duration_s, sample_rate, error_rate, missed_samples } = *self;
-        let mut out = Vec::with_capacity(STATISTICS_BYTES);
-        for value in [duration_s, sample_rate, error_rate.unwrap_or(0.0), missed_samples.unwrap_or(0.0)] {
-            out.extend(order.bytes_of_u64(value.to_bits()));
+        let mut out = [0; STATISTICS_BYTES];
+        let mut put = |at: usize, bytes: &[u8]| out[at..at + bytes.len()].copy_from_slice(bytes);
+        let numbers = [duration_s, sample_rate, error_rate.unwrap_or(0.0), missed_samples.unwrap_or(0.0)];
+        for (at, number) in (0..).step_by(8).zip(numbers) {
+            put(at, &order.bytes_of_u64(number.to_bits()));
         }
         let has = |bit: u32, value: Option<f64>| if value.is_some() { bit } else { 0 };
         let presence = has(HAS_ERROR_RATE, error_rate) | has(HAS_MISSED_SAMPLES, missed_samples);
-        out.extend(order.bytes_of_u32(presence));
-        out.extend(order.bytes_of_u32(0));
-        out.extend(STATISTICS_MAGIC);
-        out.extend(order.bytes_of_u32(STATISTICS_VERSION));
-        out.extend(order.bytes_of_u32(56));
-        *out.first_chunk().expect("it has that length")
+        put(32, &order.bytes_of_u32(presence));
+        put(40, &STATISTICS_MAGIC);
+        put(48, &order.bytes_of_u32(STATISTICS_VERSION));
+        put(52, &order.bytes_of_u32(56));
+        out
     }
 }
 

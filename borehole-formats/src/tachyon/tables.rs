@@ -124,22 +124,36 @@ impl<'a> Tables<'a> {
     }
 }
 
+/// The rows of a table that are whole, and what is wrong with the one behind them.
+pub(super) struct Rows<T> {
+    pub(super) rows: Vec<T>,
+    pub(super) fault: Option<NumberFault>,
+}
+
 /// Reads at most `count` strings.
-///
-/// # Errors
-/// At the first that is not whole, with those before it.
-pub(super) fn read_strings<'a>(
-    cursor: &mut Cursor<'a>,
-    count: u32,
-) -> Result<Vec<&'a [u8]>, (Vec<&'a [u8]>, NumberFault)> {
-    let mut strings = Vec::new();
+pub(super) fn read_strings<'a>(cursor: &mut Cursor<'a>, count: u32) -> Rows<&'a [u8]> {
+    read_rows(count, || read_string(cursor))
+}
+
+/// Reads at most `count` frames.
+pub(super) fn read_frames(cursor: &mut Cursor<'_>, count: u32) -> Rows<Frame> {
+    read_rows(count, || {
+        let mut after = *cursor;
+        let frame = Frame::decode(&mut after)?;
+        *cursor = after;
+        Ok(frame)
+    })
+}
+
+fn read_rows<T>(count: u32, mut read: impl FnMut() -> Result<T, NumberFault>) -> Rows<T> {
+    let mut rows = Vec::new();
     for _ in 0..count {
-        match read_string(cursor) {
-            Ok(string) => strings.push(string),
-            Err(fault) => return Err((strings, fault)),
+        match read() {
+            Ok(row) => rows.push(row),
+            Err(fault) => return Rows { rows, fault: Some(fault) },
         }
     }
-    Ok(strings)
+    Rows { rows, fault: None }
 }
 
 fn read_string<'a>(cursor: &mut Cursor<'a>) -> Result<&'a [u8], NumberFault> {
@@ -148,26 +162,6 @@ fn read_string<'a>(cursor: &mut Cursor<'a>) -> Result<&'a [u8], NumberFault> {
     let string = after.bytes(usize::try_from(length).unwrap_or(usize::MAX))?;
     *cursor = after;
     Ok(string)
-}
-
-/// Reads at most `count` frames.
-///
-/// # Errors
-/// At the first that is not whole, with those before it.
-pub(super) fn read_frames(
-    cursor: &mut Cursor<'_>,
-    count: u32,
-) -> Result<Vec<Frame>, (Vec<Frame>, NumberFault)> {
-    let mut frames = Vec::new();
-    for _ in 0..count {
-        let mut after = *cursor;
-        match Frame::decode(&mut after) {
-            Ok(frame) => frames.push(frame),
-            Err(fault) => return Err((frames, fault)),
-        }
-        *cursor = after;
-    }
-    Ok(frames)
 }
 
 #[cfg(test)]
@@ -196,7 +190,7 @@ mod tests {
             let mut bytes = Vec::new();
             written.encode(&mut bytes);
             let mut cursor = Cursor::new(&bytes, 0);
-            assert_eq!(read_frames(&mut cursor, 1).unwrap(), [read]);
+            assert_eq!(read_frames(&mut cursor, 1).rows, [read]);
             assert!(cursor.is_empty());
         }
     }
@@ -204,9 +198,9 @@ mod tests {
     #[test]
     fn what_is_whole_is_read_before_what_is_not() {
         let mut cursor = Cursor::new(b"\x01a\x00\x05bc", 10);
-        let (strings, fault) = read_strings(&mut cursor, u32::MAX).unwrap_err();
-        assert_eq!(strings, [b"a".as_slice(), b""]);
-        assert_eq!((cursor.offset(), fault.offset()), (13, 14));
+        let Rows { rows, fault } = read_strings(&mut cursor, u32::MAX);
+        assert_eq!(rows, [b"a".as_slice(), b""]);
+        assert_eq!((cursor.offset(), fault.unwrap().offset()), (13, 14));
     }
 
     #[test]
