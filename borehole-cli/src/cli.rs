@@ -1,6 +1,6 @@
 //! The command line.
 
-use std::io;
+use std::io::{self, IsTerminal as _};
 
 use borehole::ProfileSink;
 use clap::{Args, Parser, Subcommand};
@@ -11,7 +11,9 @@ use crate::exit::Exit;
 use crate::formats::FormatsArgs;
 use crate::info::InfoArgs;
 use crate::inputs::Inputs;
+use crate::interrupt;
 use crate::messages;
+use crate::outputs::STDOUT;
 use crate::pages::{CompletionsArgs, ManArgs};
 use crate::recover::RecoverArgs;
 use crate::report::{self, ReportArgs};
@@ -81,7 +83,7 @@ Examples:
 const DUMP_EXAMPLES: &str = "\
 Examples:
   borehole dump trace.rbt | jq 'select(.type == \"sample\" and .pid == 42)'
-  borehole dump --raw trace.rbt                      every record with its offset";
+  borehole dump --raw trace.rbt            every record, with its offset";
 
 const REPORT_EXAMPLES: &str = "\
 Examples:
@@ -101,8 +103,11 @@ pub(crate) struct ReportCommand {
 }
 
 pub(crate) fn report(args: &ReportCommand) -> anyhow::Result<Exit> {
-    let read = |sink: &mut dyn ProfileSink| args.inputs.read_into(sink, "standard output");
-    let recovery = report::run(&args.report, read, &mut io::stdout().lock(), &mut io::stderr())?;
-    messages::warnings(&recovery);
+    interrupt::heed();
+    let read = |sink: &mut dyn ProfileSink| args.inputs.read_into(sink, STDOUT);
+    let mut out = io::stdout().lock();
+    let report = args.report.clone().fitting(out.is_terminal());
+    let recovery = report::run(&report, read, &mut out, &mut io::stderr())?;
+    messages::interrupted(recovery.samples);
     Ok(Exit::after(&recovery))
 }

@@ -5,6 +5,7 @@ use clap::{Args, ValueEnum};
 
 use crate::exit::Exit;
 use crate::inputs::Inputs;
+use crate::interrupt;
 use crate::messages;
 use crate::outputs::OutputArgs;
 
@@ -85,6 +86,7 @@ impl Details {
 }
 
 pub(crate) fn run(args: &ConvertArgs) -> anyhow::Result<Exit> {
+    interrupt::heed();
     let mut target = args.output.target(None)?;
     args.details.apply(&mut target);
     let mut output = args.output.create(&target)?;
@@ -94,7 +96,7 @@ pub(crate) fn run(args: &ConvertArgs) -> anyhow::Result<Exit> {
     let losses = exporter.losses();
     drop(exporter);
     output.complete()?;
-    messages::warnings(&recovery);
     messages::losses(&losses, target.format.name());
+    messages::interrupted(recovery.samples);
     Ok(Exit::after(&recovery))
 }

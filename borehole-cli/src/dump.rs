@@ -1,6 +1,7 @@
 //! `borehole dump`.
 
-use borehole::model::Recovery;
+use std::io::BufWriter;
+
 use borehole::{Format, Target, dump_records, import_all};
 use clap::Args;
 
@@ -40,20 +41,19 @@ pub(crate) struct DumpArgs {
 pub(crate) fn run(args: &DumpArgs) -> anyhow::Result<Exit> {
     interrupt::heed();
     let input = args.reading.open(&args.input)?;
+    let name = input.name().to_owned();
     let mut target = Target::new(Format::Jsonl);
     target.flat = args.flat;
     let to = OutputArgs { output: args.output.clone(), force: args.force, ..OutputArgs::default() };
     let mut output = to.create(&target)?;
     let recovery = if args.raw {
-        let mut recovery = Recovery::default();
-        let buffered = std::io::BufWriter::with_capacity(64 << 10, &mut output);
-        dump_records(input, buffered)?.into_iter().for_each(|warning| recovery.warn(warning));
-        recovery
+        dump_records(input, BufWriter::with_capacity(64 << 10, &mut output))
     } else {
         let mut exporter = target.exporter(&mut output)?;
-        import_all([input], &mut Interruptible(&mut *exporter))?
+        import_all([input], &mut Interruptible(&mut *exporter))
     };
+    let recovery = recovery.map_err(|error| error.with_output(output.name()))?;
     output.complete()?;
-    messages::warnings(&recovery);
+    messages::warnings(&name, &recovery);
     Ok(Exit::after(&recovery))
 }

@@ -1,12 +1,13 @@
 //! `borehole formats`.
 
-use std::io::{self, Write as _};
+use std::io::{self, Write};
 
 use borehole::{Facts, formats_table};
 use clap::Args;
 use serde_json::json;
 
 use crate::exit::Exit;
+use crate::outputs::stdout_error;
 
 /// How to print the formats.
 #[derive(Args, Clone, Debug)]
@@ -18,20 +19,25 @@ pub(crate) struct FormatsArgs {
 
 pub(crate) fn run(args: &FormatsArgs) -> anyhow::Result<Exit> {
     let mut out = io::stdout().lock();
-    if args.json {
+    let written = if args.json {
         let formats: Vec<_> = formats_table().iter().map(object).collect();
-        writeln!(out, "{}", json!({"schema_version": 1, "formats": formats}))?;
+        writeln!(out, "{}", json!({"schema_version": 1, "formats": formats}))
     } else {
-        writeln!(out, "{:<11} {:<5} {:<5} {:<17} what it is", "format", "read", "write", "names end in")?;
-        for facts in formats_table() {
-            let Facts { name, extensions, description, .. } = facts;
-            let [read, write] = [facts.readable, facts.writable].map(|can| if can { "yes" } else { "-" });
-            let ending = extensions.first().map_or_else(String::new, |ending| format!(".{ending}"));
-            writeln!(out, "{name:<11} {read:<5} {write:<5} {ending:<17} {description}")?;
-        }
-        writeln!(out, "\nAll are read gzip-compressed as well, whatever their name.")?;
-    }
+        table(&mut out)
+    };
+    written.map_err(stdout_error)?;
     Ok(Exit::Done)
+}
+
+fn table(out: &mut impl Write) -> io::Result<()> {
+    writeln!(out, "{:<11} {:<5} {:<5} {:<17} what it is", "format", "read", "write", "names end in")?;
+    for facts in formats_table() {
+        let Facts { name, extensions, description, .. } = facts;
+        let [read, write] = [facts.readable, facts.writable].map(|can| if can { "yes" } else { "-" });
+        let ending = extensions.first().map_or_else(String::new, |ending| format!(".{ending}"));
+        writeln!(out, "{name:<11} {read:<5} {write:<5} {ending:<17} {description}")?;
+    }
+    writeln!(out, "\nAll are read gzip-compressed as well, whatever their name.")
 }
 
 fn object(facts: &Facts) -> serde_json::Value {

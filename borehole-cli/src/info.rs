@@ -2,15 +2,16 @@
 
 use std::io::{self, Write};
 
-use borehole::{Format, Input, Recovery, Source, count_records, import_all};
+use borehole::{Format, Recovery, Source, Warning, count_records, import_all};
 use borehole_analysis::{Inventory, Numbers, SegmentFacts};
 use clap::Args;
 use serde_json::{Map, Value, json};
 
 use crate::exit::Exit;
-use crate::inputs::Inputs;
+use crate::inputs::{Inputs, Reading};
 use crate::interrupt::Interruptible;
 use crate::messages;
+use crate::outputs::stdout_error;
 
 /// What to look at.
 #[derive(Args, Clone, Debug)]
@@ -34,26 +35,39 @@ struct Info {
     records: Vec<(&'static str, u64)>,
 }
 
+/// Looks at every input, and ends as the worst of them does.
 pub(crate) fn run(args: &InfoArgs) -> anyhow::Result<Exit> {
     let mut out = io::stdout().lock();
-    let mut all = Recovery::default();
-    for (index, name) in args.inputs.names().enumerate() {
-        let info = inspect(name, args.inputs.reading.open(name)?)?;
-        if args.json {
-            writeln!(out, "{}", object(&info))?;
-        } else {
-            if index > 0 {
-                writeln!(out)?;
+    let mut worst = Exit::Done;
+    for (index, path) in args.inputs.names().enumerate() {
+        let exit = match inspect(path, &args.inputs.reading) {
+            Ok(info) => {
+                print(&info, args.json, index, &mut out).map_err(stdout_error)?;
+                messages::warnings(&info.name, &info.recovery);
+                Exit::after(&info.recovery)
             }
-            text(&info, &mut out)?;
+            Err(error) => messages::failure(&error),
+        };
+        if worst != Exit::Failed && exit != Exit::Done {
+            worst = exit;
         }
-        messages::warnings(&info.recovery);
-        all.merge(info.recovery);
     }
-    Ok(Exit::after(&all))
+    Ok(worst)
 }
 
-fn inspect(path: &str, input: Input) -> anyhow::Result<Info> {
+fn print(info: &Info, json: bool, index: usize, out: &mut impl Write) -> io::Result<()> {
+    if json {
+        return writeln!(out, "{}", object(info));
+    }
+    if index > 0 {
+        writeln!(out)?;
+    }
+    text(info, out)
+}
+
+/// Reads on after damage: what is wrong with a file is part of what it is.
+fn inspect(path: &str, reading: &Reading) -> anyhow::Result<Info> {
+    let input = Reading { lenient: true, ..reading.clone() }.open(path)?;
     let (name, format) = (input.name().to_owned(), input.format());
     let mut inventory = Inventory::default();
     let recovery = import_all([input], &mut Interruptible(&mut inventory))?;
@@ -75,7 +89,7 @@ fn text(info: &Info, out: &mut impl Write) -> io::Result<()> {
     if let Some(bytes) = size_bytes {
         row("size", format!("{bytes} bytes{}", per_sample(*bytes, inventory.samples)))?;
     }
-    row("samples", format!("{} in {} records", inventory.samples, inventory.records))?;
+    row("samples", format!("{} in {} runs", inventory.samples, inventory.records))?;
     row("stacks", stacks(inventory))?;
     row("frames", format!("{} distinct; {} strings", inventory.frames, inventory.strings))?;
     row("segments", segments(inventory))?;
@@ -184,7 +198,10 @@ fn object(info: &Info) -> Value {
     let Info { name, format, size_bytes, inventory, recovery, records } = info;
     let records: Map<String, Value> =
         records.iter().map(|&(name, count)| (name.to_owned(), json!(count))).collect();
-    let warnings: Vec<_> = recovery.warnings.iter().map(|warning| json!({"offset": warning.offset, "message": warning.message, "lost_bytes": warning.lost_bytes})).collect();
+    let warning = |warning: &Warning| {
+        let Warning { offset, message, lost_bytes } = warning;
+        json!({"offset": offset, "message": message, "lost_bytes": lost_bytes})
+    };
     json!({
         "schema_version": 1,
         "file": name,
@@ -208,7 +225,9 @@ fn object(info: &Info) -> Value {
         "time_ns": inventory.time_ns,
         "records": records,
         "lost_bytes": recovery.lost_bytes,
-        "warnings": warnings,
+        "warnings": recovery.warnings.iter().map(warning).collect::<Vec<_>>(),
+        "more_warnings": recovery.more_warnings,
+        "notes": recovery.notes.iter().map(warning).collect::<Vec<_>>(),
     })
 }
 

@@ -1,15 +1,16 @@
 //! Which inputs to read, and how.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io::{self, IsTerminal as _};
+use std::os::fd::AsFd as _;
 
-use anyhow::{Context as _, bail};
+use anyhow::bail;
 use borehole::model::Tables;
-use borehole::{Format, Input, InputOptions, OnDamage, ProfileSink, ReadOptions, Recovery, Source};
+use borehole::{Error, Format, Input, InputOptions, OnDamage, ProfileSink, ReadOptions, Recovery, Source};
 use clap::Args;
 
-use crate::interrupt::{self, Interruptible};
-use crate::progress;
+use crate::interrupt::{Interruptible, InterruptibleRead};
+use crate::{messages, progress};
 
 /// Several inputs.
 #[derive(Args, Clone, Debug, Default)]
@@ -44,8 +45,8 @@ pub(crate) struct Reading {
 
 impl Reading {
     pub(crate) fn options(&self) -> InputOptions {
-        let mut read = ReadOptions::default();
-        read.on_damage = if self.lenient { OnDamage::ReadOn } else { OnDamage::Fail };
+        let on_damage = if self.lenient { OnDamage::ReadOn } else { OnDamage::Fail };
+        let mut read = ReadOptions { on_damage, ..ReadOptions::default() };
         let limits = &mut read.limits;
         for (limit, mib) in [
             (&mut limits.definition_bytes, self.max_definitions),
@@ -58,45 +59,64 @@ impl Reading {
 
     /// Opens one input; `-` is standard input.
     pub(crate) fn open(&self, path: &str) -> anyhow::Result<Input> {
-        let source = match path {
-            "-" if io::stdin().is_terminal() => {
-                bail!("missing input: expected a path, or data on standard input, found a terminal")
-            }
-            "-" => Source::stdin(),
-            path => Source::path(path)?,
-        };
-        Ok(Input::open(progress::shown(source), &self.options())?)
+        if path == "-" && io::stdin().is_terminal() {
+            bail!("missing input: expected a path, or data on standard input, found a terminal");
+        }
+        Ok(Input::open(progress::shown(source(path)?), &self.options())?)
     }
+}
+
+/// The bytes at `path`. A pipe is given up when the user asks to stop; a file is there at once.
+fn source(path: &str) -> Result<Source, Error> {
+    let name = if path == "-" { "standard input" } else { path };
+    let opened = match path {
+        "-" => io::stdin().as_fd().try_clone_to_owned().map(File::from),
+        path => File::open(path),
+    };
+    let opened = opened.and_then(|file| Ok((file.try_clone()?, file)));
+    let (pipe, file) = opened.map_err(|source| Error::Open { name: name.to_owned(), source })?;
+    let source = Source::file(name, file)?;
+    Ok(match source.size_bytes() {
+        Some(_) => source,
+        None => source.map(|reader| Box::new(InterruptibleRead { reader, pipe })),
+    })
 }
 
 impl Inputs {
     /// Streams all inputs into `sink`, each opened when the one before it has been read, and finishes it.
-    /// Ctrl-C completes what has been read. `output` names what the sink writes, for messages.
+    /// Says what was odd in each. Ctrl-C completes what has been read. `output` names what the sink writes,
+    /// for messages.
     pub(crate) fn read_into(&self, sink: &mut dyn ProfileSink, output: &str) -> anyhow::Result<Recovery> {
-        interrupt::heed();
         self.missing()?;
         let mut sink = Interruptible(sink);
         let mut tables = Tables::default();
         let mut recovery = Recovery::default();
         for path in self.names() {
-            recovery.merge(
-                self.reading
-                    .open(path)?
-                    .read_into(&mut tables, &mut sink)
-                    .map_err(|error| error.with_output(output))?,
-            );
+            let input = self.reading.open(path)?;
+            let name = input.name().to_owned();
+            let read = input.read_into(&mut tables, &mut sink).map_err(|error| error.with_output(output))?;
+            messages::warnings(&name, &read);
+            recovery.merge(read);
             if recovery.stopped {
                 break;
             }
         }
-        sink.finish(&tables).with_context(|| output.to_owned())?;
+        sink.finish(&tables).map_err(|source| Error::Write { name: output.to_owned(), source })?;
         Ok(recovery)
     }
 
-    /// Fails if an input is not there: better now than after an hour of reading the others.
+    /// Fails if an input is not there or cannot be read: better now than after an hour of reading the
+    /// others. A pipe is left alone: whoever writes it would see it opened and closed.
     fn missing(&self) -> anyhow::Result<()> {
+        if self.names().filter(|path| *path == "-").count() > 1 {
+            bail!("too many inputs: expected standard input once, found it twice");
+        }
         for path in self.names().filter(|path| *path != "-") {
-            fs::metadata(path).with_context(|| path.to_owned())?;
+            let found = fs::metadata(path);
+            let found = found.map_err(|source| Error::Open { name: path.to_owned(), source })?;
+            if found.is_file() || found.is_dir() {
+                Source::path(path)?;
+            }
         }
         Ok(())
     }

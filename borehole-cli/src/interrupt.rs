@@ -1,28 +1,74 @@
 //! Ctrl-C: the first asks the command to complete what it has, the second ends it at once.
 
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Read};
 use std::ops::ControlFlow;
+use std::os::fd::AsFd as _;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use borehole::ProfileSink;
 use borehole::model::{Context, Sample, StringId, Tables, Warning};
+use nix::poll::{PollFd, PollFlags, poll};
 
 static REQUESTED: AtomicBool = AtomicBool::new(false);
+
+/// The file that the second Ctrl-C removes.
+static UNFINISHED: Mutex<Option<PathBuf>> = Mutex::new(None);
+
+/// How long a pipe is waited for before looking whether the user has asked to stop.
+const PATIENCE_MS: u8 = 100;
 
 /// Whether the user has asked to stop.
 pub(crate) fn requested() -> bool {
     REQUESTED.load(Ordering::Relaxed)
 }
 
-/// From here on Ctrl-C is a request that an [`Interruptible`] sink heeds.
+/// From here on Ctrl-C, or a request to terminate, is heeded by what is [`Interruptible`].
 pub(crate) fn heed() {
     let handler = || {
         if REQUESTED.swap(true, Ordering::Relaxed) {
-            std::process::exit(130);
+            leave();
         }
     };
-    // Without a handler Ctrl-C ends the command at once, which leaves no file behind either.
+    // Without a handler Ctrl-C ends the command at once.
     let _ = ctrlc::set_handler(handler);
+}
+
+/// `path` is of no use unless the command completes it.
+pub(crate) fn unfinished(path: Option<&Path>) {
+    if let Ok(mut unfinished) = UNFINISHED.lock() {
+        *unfinished = path.map(Path::to_owned);
+    }
+}
+
+#[expect(clippy::exit, reason = "the user will not wait for the work to unwind")]
+fn leave() -> ! {
+    if let Some(path) = UNFINISHED.lock().ok().and_then(|mut path| path.take()) {
+        let _ = fs::remove_file(path);
+    }
+    std::process::exit(130)
+}
+
+/// A pipe that ends once the user asks to stop, even while nothing comes out of it.
+pub(crate) struct InterruptibleRead {
+    pub(crate) reader: Box<dyn Read>,
+    /// What `reader` reads.
+    pub(crate) pipe: File,
+}
+
+impl Read for InterruptibleRead {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while !requested() {
+            let mut pipe = [PollFd::new(self.pipe.as_fd(), PollFlags::POLLIN)];
+            match poll(&mut pipe, PATIENCE_MS) {
+                Ok(0) | Err(nix::errno::Errno::EINTR) => {}
+                _ => return self.reader.read(buffer),
+            }
+        }
+        Ok(0)
+    }
 }
 
 /// A sink that has had enough once the user asks to stop.
@@ -30,7 +76,9 @@ pub(crate) struct Interruptible<'a>(pub(crate) &'a mut dyn ProfileSink);
 
 impl ProfileSink for Interruptible<'_> {
     fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
-        if requested() { Ok(ControlFlow::Break(())) } else { self.0.sample(at, sample) }
+        // The sample is counted already: it is delivered, and then no more are.
+        let flow = self.0.sample(at, sample)?;
+        Ok(if requested() { ControlFlow::Break(()) } else { flow })
     }
 
     fn segment(&mut self, at: Context<'_>) -> io::Result<()> {

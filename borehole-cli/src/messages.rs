@@ -5,52 +5,75 @@ use std::io::{self, Write as _};
 use borehole::{Error, Losses, Recovery, Warning};
 
 use crate::exit::Exit;
+use crate::interrupt;
 
 /// How many warnings are printed; the rest are counted.
 const SHOWN: usize = 20;
 
 /// Says what a command failed of, and what to try next.
 pub(crate) fn failure(error: &anyhow::Error) -> Exit {
-    let closed = error.chain().any(|cause| match cause.downcast_ref::<Error>() {
-        Some(error) => error.is_closed_pipe(),
-        None => {
-            cause.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
-        }
-    });
-    if closed {
+    let known = || error.chain().filter_map(|cause| cause.downcast_ref::<Error>());
+    if known().any(Error::is_closed_pipe) {
         return Exit::Done;
     }
-    say(&format!("borehole: {error:#}"));
-    if let Some(hint) = error.chain().find_map(|cause| cause.downcast_ref::<Error>()?.hint()) {
+    if interrupt::requested() {
+        say("interrupted: nothing was written");
+        return Exit::Interrupted;
+    }
+    say(&format!("error: {error:#}"));
+    if let Some(hint) = known().find_map(Error::hint) {
         say(&format!("hint: {hint}"));
     }
     Exit::Failed
 }
 
-/// Says what was odd or lost in the inputs.
-pub(crate) fn warnings(recovery: &Recovery) {
+/// Says what was odd or lost in the input called `name`.
+pub(crate) fn warnings(name: &str, recovery: &Recovery) {
+    for note in recovery.notes.iter().take(SHOWN) {
+        say(&format!("note: {name}: {}", text(note)));
+    }
+    more("note", name, recovery.notes.len().saturating_sub(SHOWN) as u64);
     for warning in recovery.warnings.iter().take(SHOWN) {
-        say(&format!("warning: {}", text(warning)));
+        say(&format!("warning: {name}: {}", text(warning)));
     }
-    let more = recovery.warnings.len().saturating_sub(SHOWN) as u64 + recovery.more_warnings;
-    if more > 0 {
-        say(&format!("warning: {more} more; borehole dump lists them"));
+    let unsaid = recovery.warnings.len().saturating_sub(SHOWN) as u64 + recovery.more_warnings;
+    more("warning", name, unsaid);
+    if recovery.lost_bytes > 0 && recovery.warnings.len() > 1 {
+        say(&format!("warning: {name}: {} lost in all", bytes(recovery.lost_bytes)));
     }
-    if recovery.lost_bytes > 0 {
-        say(&format!("warning: {} bytes of the input could not be used", recovery.lost_bytes));
+}
+
+fn more(what: &str, name: &str, count: u64) {
+    if count > 0 {
+        say(&format!(
+            "{what}: {name}: {count} more; borehole info --json lists the first {}",
+            Recovery::MAX_WARNINGS
+        ));
     }
 }
 
 /// A warning with its place.
-pub(crate) fn text(warning: &Warning) -> String {
+fn text(warning: &Warning) -> String {
     let mut text = warning.message.clone();
     if warning.lost_bytes > 0 {
-        text += &format!("; {} bytes lost", warning.lost_bytes);
+        text += &format!("; {} lost", bytes(warning.lost_bytes));
     }
     if let Some(offset) = warning.offset {
         text += &format!(" (at byte {offset:#x})");
     }
     text
+}
+
+/// `count` bytes, in words.
+fn bytes(count: u64) -> String {
+    if count == 1 { "1 byte".to_owned() } else { format!("{count} bytes") }
+}
+
+/// That the user ended the work, and what came of it.
+pub(crate) fn interrupted(samples: u64) {
+    if interrupt::requested() {
+        say(&format!("interrupted: {samples} samples had been read, and are written"));
+    }
 }
 
 /// Says what the target format could not hold.

@@ -3,10 +3,14 @@
 use std::io::{self, IsTerminal as _};
 
 use anyhow::{anyhow, bail};
-use borehole::{Compression, Existing, Format, Output, Target};
+use borehole::{Compression, Error, Existing, Format, Output, Target};
 use clap::Args;
 
 use crate::inputs::format_name;
+use crate::interrupt;
+
+/// What standard output is called in messages.
+pub(crate) const STDOUT: &str = "standard output";
 
 /// Where output goes.
 #[derive(Args, Clone, Debug, Default)]
@@ -58,13 +62,22 @@ impl OutputArgs {
     pub(crate) fn create(&self, target: &Target) -> anyhow::Result<Output> {
         let existing = if self.force { Existing::Replace } else { Existing::Keep };
         match self.path() {
-            Some(path) => Ok(Output::create(path, existing, target.compression)?),
+            Some(path) => {
+                let output = Output::create(path, existing, target.compression)?;
+                interrupt::unfinished(output.unfinished());
+                Ok(output)
+            }
             None => {
                 refuse_binary_terminal(target)?;
-                Ok(Output::direct("standard output", io::stdout().lock(), target.compression))
+                Ok(Output::direct(STDOUT, io::stdout().lock(), target.compression))
             }
         }
     }
+}
+
+/// An error of writing to standard output.
+pub(crate) fn stdout_error(source: io::Error) -> Error {
+    Error::Write { name: STDOUT.to_owned(), source }
 }
 
 /// A terminal is no place for bytes that are not text.
@@ -72,8 +85,9 @@ fn refuse_binary_terminal(target: &Target) -> anyhow::Result<()> {
     let binary = matches!(target.format, Format::Rbt | Format::Tachyon | Format::Pprof)
         || target.compression == Compression::Gzip;
     if binary && io::stdout().is_terminal() {
+        let gzip = if target.compression == Compression::Gzip { ", compressed" } else { "" };
         bail!(
-            "unsupported output: expected a file or a pipe for {}, found a terminal; name one with -o",
+            "unsupported output: expected a file or a pipe for {}{gzip}, found a terminal; name one with -o",
             target.format.name()
         );
     }

@@ -5,12 +5,13 @@ use std::io::{self, Write as _};
 use std::path::PathBuf;
 
 use anyhow::Context as _;
-use clap::{Args, CommandFactory as _};
+use clap::{Args, Command, CommandFactory as _};
 use clap_complete::Shell;
 use clap_mangen::Man;
 
 use crate::cli::Cli;
 use crate::exit::Exit;
+use crate::outputs::stdout_error;
 
 /// For which shell.
 #[derive(Args, Clone, Debug)]
@@ -31,15 +32,16 @@ pub(crate) struct ManArgs {
 pub(crate) fn completions(args: &CompletionsArgs) -> anyhow::Result<Exit> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "borehole", &mut script);
-    io::stdout().write_all(&script)?;
+    io::stdout().write_all(&script).map_err(stdout_error)?;
     Ok(Exit::Done)
 }
 
 pub(crate) fn man(args: &ManArgs) -> anyhow::Result<Exit> {
-    let mut command = Cli::command();
+    // Man pages hold what only the long help shows, and do not speak of a page for `help`.
+    let mut command = with_long_help(Cli::command().disable_help_subcommand(true));
     command.build();
     let Some(folder) = &args.output else {
-        io::stdout().write_all(&page(command)?)?;
+        io::stdout().write_all(&page(command)?).map_err(stdout_error)?;
         return Ok(Exit::Done);
     };
     fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
@@ -53,8 +55,22 @@ pub(crate) fn man(args: &ManArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-fn page(command: clap::Command) -> io::Result<Vec<u8>> {
+/// The help of options that are left out of `-h` is their long help, so that the pages have it.
+fn with_long_help(command: Command) -> Command {
+    let options = command.mut_args(|option| match option.get_help().cloned() {
+        Some(help) if option.is_hide_short_help_set() && option.get_long_help().is_none() => {
+            option.long_help(help)
+        }
+        _ => option,
+    });
+    options.mut_subcommands(with_long_help)
+}
+
+/// What stands after the options is examples for a command, and more to know for all of them.
+fn page(command: Command) -> io::Result<Vec<u8>> {
+    let heading = if command.has_subcommands() { ".SH NOTES" } else { ".SH EXAMPLES" };
     let mut page = Vec::new();
     Man::new(command).render(&mut page)?;
-    Ok(page)
+    let text = String::from_utf8_lossy(&page).replace(".SH EXTRA", heading).replace("\nExamples:\n", "\n");
+    Ok(text.into_bytes())
 }

@@ -27,6 +27,7 @@ pub(crate) fn run(args: &RecoverArgs) -> anyhow::Result<Exit> {
     interrupt::heed();
     let reading = Reading { lenient: true, ..args.reading.clone() };
     let input = reading.open(&args.input)?;
+    let name = input.name().to_owned();
     let target = args.output.target(Some(input.format()))?;
     let mut output = args.output.create(&target)?;
     let output_name = output.name().to_owned();
@@ -36,8 +37,9 @@ pub(crate) fn run(args: &RecoverArgs) -> anyhow::Result<Exit> {
     let losses = exporter.losses();
     drop(exporter);
     output.complete()?;
-    messages::warnings(&recovery);
+    messages::warnings(&name, &recovery);
     messages::losses(&losses, target.format.name());
     messages::say(&format!("Recovered {} samples in {} segments", recovery.samples, recovery.segments));
+    messages::interrupted(recovery.samples);
     Ok(Exit::after(&recovery))
 }

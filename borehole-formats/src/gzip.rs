@@ -11,6 +11,8 @@ use std::{error, fmt};
 use flate2::{Decompress, FlushDecompress, Status};
 use memchr::memmem;
 
+pub use crate::gzip_writer::GzipWriter;
+
 /// The first bytes of a gzip member: its magic number and the only defined compression method.
 ///
 /// Source: RFC 1952, section 2.3.1.

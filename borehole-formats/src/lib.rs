@@ -30,6 +30,8 @@ mod frame_memo;
 mod function_name;
 #[cfg(feature = "gzip")]
 pub mod gzip;
+#[cfg(feature = "gzip")]
+mod gzip_writer;
 #[cfg(feature = "jsonl")]
 pub mod jsonl;
 #[cfg(any(feature = "phpspy", feature = "folded"))]
@@ -53,11 +55,10 @@ mod sample_losses;
 pub mod speedscope;
 #[cfg(any(feature = "folded", feature = "callgrind", feature = "flamegraph"))]
 mod stack_counts;
-#[cfg(any(feature = "phpspy", feature = "folded", feature = "jsonl"))]
-mod text;
-
 #[cfg(feature = "tachyon")]
 pub mod tachyon;
+#[cfg(any(feature = "phpspy", feature = "folded", feature = "jsonl"))]
+mod text;
 
 // What comes out of damaged input is this crate's business; sinks hear of it too, so the model owns the types.
 pub use borehole_model::{Recovery, Warning};

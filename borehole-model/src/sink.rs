@@ -129,6 +129,8 @@ pub struct Recovery {
     pub warnings: Vec<Warning>,
     /// Warnings beyond those that are kept.
     pub more_warnings: u64,
+    /// What was odd and harmless, in the order of the input, up to [`Recovery::MAX_WARNINGS`].
+    pub notes: Vec<Warning>,
     /// Whether the sink asked to stop before the end of the input.
     pub stopped: bool,
 }
@@ -147,7 +149,15 @@ impl Recovery {
         }
     }
 
-    /// Whether anything at all was odd or lost.
+    /// Keeps `note`, of something that a reader of the profile may like to know and that takes nothing
+    /// from it: the input is as clean as before.
+    pub fn note(&mut self, note: Warning) {
+        if self.notes.len() < Self::MAX_WARNINGS {
+            self.notes.push(note);
+        }
+    }
+
+    /// Whether nothing was damaged or lost. Notes do not count.
     #[must_use]
     pub const fn is_clean(&self) -> bool {
         self.warnings.is_empty() && self.lost_bytes == 0
@@ -161,6 +171,9 @@ impl Recovery {
         self.more_warnings += other.more_warnings;
         for warning in other.warnings {
             self.warn(warning);
+        }
+        for note in other.notes {
+            self.note(note);
         }
     }
 }

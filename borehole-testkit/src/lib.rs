@@ -3,7 +3,8 @@
 //! * [`corpus`] finds the files that other programs wrote, [`manifest`] what those programs read in them.
 //! * [`assert_golden`] compares with a file that is kept, [`Scratch`] is a folder that vanishes.
 //! * [`peers`] runs the reference programs.
-//! * [`fuzzing`] lists the functions that take any bytes whatever, and makes bytes for them.
+//! * `fuzzing` (feature of that name) lists the functions that take any bytes whatever, and makes bytes for
+//!   them.
 //! * `allocations` (feature of that name) counts what a piece of code allocates.
 //!
 //! Everything here panics when something is missing: a test that cannot run is a test that fails.
@@ -11,6 +12,7 @@
 #[cfg(feature = "allocations")]
 pub mod allocations;
 mod corpus;
+#[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod golden;
 pub mod manifest;

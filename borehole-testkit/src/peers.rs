@@ -119,6 +119,9 @@ pub struct SpeedscopeProfile {
     pub total_weight: f64,
     /// How many distinct frames it has.
     pub frames: u64,
+    /// The weight of the samples of which a function is the leaf, by its name.
+    #[serde(rename = "self")]
+    pub self_weights: BTreeMap<String, f64>,
 }
 
 /// What speedscope's importer makes of `file`; `None` if speedscope is left out.

@@ -127,9 +127,12 @@ impl<'a> Cursor<'a> {
     /// Truncated, or malformed where the value needs more than 64 bits.
     #[inline]
     pub fn varint(&mut self) -> Result<u64, Error> {
-        let start = self.offset();
-        let (value, overflow) = self.varint_groups()?;
-        if overflow { Err(Error { offset: start, kind: ErrorKind::VarintTooLarge }) } else { Ok(value) }
+        let (value, overflow, rest) = self.varint_groups()?;
+        if overflow {
+            return Err(Error { offset: self.offset(), kind: ErrorKind::VarintTooLarge });
+        }
+        self.rest = rest;
+        Ok(value)
     }
 
     /// An unsigned varint of any length, whose bits above the 64th are dropped.
@@ -138,17 +141,18 @@ impl<'a> Cursor<'a> {
     /// Truncated.
     #[inline]
     pub fn varint_wrapping(&mut self) -> Result<u64, Error> {
-        if let Some((&byte, rest)) = self.rest.split_first()
-            && byte < 0x80
-        {
-            self.rest = rest;
-            return Ok(u64::from(byte));
-        }
-        Ok(self.varint_groups()?.0)
+        let (value, rest) = match *self.rest {
+            [one, ref rest @ ..] if one < 0x80 => (u64::from(one), rest),
+            [low, high, ref rest @ ..] if high < 0x80 => (u64::from(low & 0x7f) | u64::from(high) << 7, rest),
+            _ => self.varint_groups().map(|(value, _, rest)| (value, rest))?,
+        };
+        self.rest = rest;
+        Ok(value)
     }
 
-    /// The value of a varint, and whether bits above the 64th were set.
-    fn varint_groups(&mut self) -> Result<(u64, bool), Error> {
+    /// The value of a varint, whether bits above the 64th were set, and what follows. By value, so that a
+    /// cursor whose short varints are read in line can stay in registers.
+    fn varint_groups(self) -> Result<(u64, bool, &'a [u8]), Error> {
         let mut value = 0_u64;
         let mut overflow = false;
         let mut shift = 0_u32;
@@ -162,15 +166,14 @@ impl<'a> Cursor<'a> {
             }
             shift = shift.saturating_add(7);
             if byte < 0x80 {
-                self.rest = self.rest.get(index + 1..).unwrap_or_default();
-                return Ok((value, overflow));
+                return Ok((value, overflow, self.rest.get(index + 1..).unwrap_or_default()));
             }
         }
         Err(Error { offset: self.end_offset, kind: ErrorKind::Truncated { missing: 1 } })
     }
 
     #[cold]
-    fn truncated(&self, wanted: usize) -> Error {
+    fn truncated(self, wanted: usize) -> Error {
         let missing = wanted.saturating_sub(self.rest.len());
         Error { offset: self.offset(), kind: ErrorKind::Truncated { missing } }
     }

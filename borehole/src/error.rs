@@ -5,6 +5,8 @@ use std::{error, fmt, io};
 use borehole_formats::ReadError;
 use borehole_formats::detect::Format;
 
+use crate::source::STDIN;
+
 /// Why an input could not be read or an output could not be written. It names the file.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -25,6 +27,13 @@ pub enum Error {
     },
     /// A format cannot be read, or not by this build.
     NotReadable {
+        /// The input, as the user named it.
+        name: String,
+        /// The format.
+        format: Format,
+    },
+    /// A format is not made of records that could be printed one by one.
+    NoRecords {
         /// The input, as the user named it.
         name: String,
         /// The format.
@@ -95,6 +104,9 @@ impl Error {
 
 /// The command that saves what a damaged input still holds.
 fn recover(name: &str) -> String {
+    if name == STDIN {
+        return "borehole recover -o recovered.rbt < FILE".to_owned();
+    }
     let extension =
         name.rsplit('/').next().unwrap_or(name).split_once('.').map_or("rbt", |(_, extension)| extension);
     let plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"./_-+=,:@".contains(&byte));
@@ -105,7 +117,7 @@ fn recover(name: &str) -> String {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Open { name, source } => write!(f, "{name}: {source}"),
+            Self::Open { name, source } => write!(f, "{name}: {}", cause(source)),
             Self::Unrecognised { name, begins } => {
                 write!(f, "{name}: unsupported format: expected one that is known, ")?;
                 write!(f, "found a file that begins \"{}\"", begins.escape_ascii())
@@ -113,14 +125,32 @@ impl fmt::Display for Error {
             Self::NotReadable { name, format } => {
                 write!(f, "{name}: unsupported input: {} can be written, not read", format.name())
             }
+            Self::NoRecords { name, format } => {
+                write!(
+                    f,
+                    "{name}: unsupported input: expected rbt, whose records can be printed as they are, "
+                )?;
+                write!(f, "found {}", format.name())
+            }
             Self::NotWritable { format } => {
                 write!(f, "unsupported output: {} cannot be written", format.name())
             }
             Self::Read { name, source } => write!(f, "{name}: {source}"),
-            Self::Write { name, source } if name.is_empty() => write!(f, "output: {source}"),
-            Self::Write { name, source } => write!(f, "{name}: {source}"),
+            Self::Write { name, source } if name.is_empty() => write!(f, "output: {}", cause(source)),
+            Self::Write { name, source } => write!(f, "{name}: {}", cause(source)),
         }
     }
+}
+
+/// What the operating system says, as our own messages are written: lower case, without its number.
+fn cause(error: &io::Error) -> String {
+    let text = error.to_string();
+    if error.raw_os_error().is_none() {
+        return text;
+    }
+    let text = text.split(" (os error").next().unwrap_or(&text);
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_lowercase().chain(letters).collect())
 }
 
 impl error::Error for Error {

@@ -1,6 +1,6 @@
 //! An input whose format is known.
 
-use std::io::{self, BufReader, Cursor, Read};
+use std::io::{self, Cursor, Read};
 
 use borehole_formats::detect::{DETECT_BYTES, Format, detect};
 use borehole_formats::gzip::Envelope;
@@ -88,7 +88,9 @@ impl Input {
 fn tell(prefix: &[u8], name: &str) -> Option<Format> {
     let by_name = || Format::from_path(name).map(|(format, _)| format);
     if prefix.is_empty() {
-        return by_name().filter(|format| *format == Format::Tachyon).or(Some(Format::Rbt));
+        return by_name()
+            .filter(|format| *format == Format::Tachyon && format.readable())
+            .or(Some(Format::Rbt));
     }
     let mut content = Vec::new();
     // A damaged or cut member still shows how it begins.
@@ -103,7 +105,6 @@ fn import(
     tables: &mut Tables,
     sink: &mut dyn ProfileSink,
 ) -> Result<Recovery, ReadError> {
-    let plain = |bytes| BufReader::with_capacity(64 << 10, Envelope::new(bytes));
     match format {
         #[cfg(feature = "rbt")]
         Format::Rbt => borehole_formats::rbt::import(bytes, options, tables, sink),
@@ -125,6 +126,21 @@ fn import(
         #[cfg(feature = "jsonl")]
         Format::Jsonl => borehole_formats::jsonl::import(plain(bytes), options, tables, sink),
         // `Input::open` refuses what this build cannot read.
-        _ => Err(ReadError::Sink(io::Error::other(format!("{} cannot be read", format.name())))),
+        _ => {
+            drop((bytes, options, tables, sink));
+            Err(ReadError::Sink(io::Error::other(format!("{} cannot be read", format.name()))))
+        }
     }
+}
+
+/// The bytes out of their envelope, for readers that do not look into it themselves.
+#[cfg(any(
+    feature = "phpspy",
+    feature = "folded",
+    feature = "pprof",
+    feature = "speedscope",
+    feature = "jsonl"
+))]
+fn plain(bytes: Bytes) -> io::BufReader<Envelope<Bytes>> {
+    io::BufReader::with_capacity(64 << 10, Envelope::new(bytes))
 }

@@ -2,11 +2,9 @@
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use flate2::Compression as GzipLevel;
-use flate2::write::GzEncoder;
+use borehole_formats::gzip::GzipWriter;
 use tempfile::NamedTempFile;
 
 use crate::{Compression, Error};
@@ -22,11 +20,11 @@ pub struct Output {
 
 enum Stream {
     Plain(Place),
-    Gzip(Box<GzEncoder<Place>>),
+    Gzip(Box<GzipWriter<Place>>),
 }
 
 enum Place {
-    File { file: BufWriter<NamedTempFile>, path: PathBuf, existing: Existing },
+    File { file: BufWriter<NamedTempFile<File>>, path: PathBuf, existing: Existing },
     Direct(Box<dyn Write>),
 }
 
@@ -41,6 +39,9 @@ pub enum Existing {
 }
 
 const BUFFER_BYTES: usize = 64 << 10;
+
+/// How many links in a row are followed, as many as the kernel follows: links that lead in a circle end.
+const MAX_LINKS: usize = 40;
 
 impl Output {
     /// An output at `path`.
@@ -68,7 +69,7 @@ impl Output {
     fn over(name: String, place: Place, compression: Compression) -> Self {
         let stream = match compression {
             Compression::None => Stream::Plain(place),
-            Compression::Gzip => Stream::Gzip(Box::new(GzEncoder::new(place, GzipLevel::default()))),
+            Compression::Gzip => Stream::Gzip(Box::new(GzipWriter::new(place))),
         };
         Self { name, stream }
     }
@@ -79,6 +80,21 @@ impl Output {
         &self.name
     }
 
+    /// The file beside the output's place that is being written; `None` for what is written directly.
+    ///
+    /// Dropping the output removes it. A program that ends otherwise removes it itself.
+    #[must_use]
+    pub fn unfinished(&self) -> Option<&Path> {
+        let place = match &self.stream {
+            Stream::Plain(place) => Some(place),
+            Stream::Gzip(member) => member.stream(),
+        };
+        match place? {
+            Place::File { file, .. } => Some(file.get_ref().path()),
+            Place::Direct(_) => None,
+        }
+    }
+
     /// Completes the output: the file is now in its place.
     ///
     /// # Errors
@@ -87,7 +103,7 @@ impl Output {
         let Self { name, stream } = self;
         let place = match stream {
             Stream::Plain(place) => Ok(place),
-            Stream::Gzip(encoder) => encoder.finish(),
+            Stream::Gzip(mut member) => member.complete(),
         };
         place.and_then(Place::complete).map_err(|source| Error::Write { name, source })
     }
@@ -97,14 +113,14 @@ impl Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match &mut self.stream {
             Stream::Plain(place) => place.write(bytes),
-            Stream::Gzip(encoder) => encoder.write(bytes),
+            Stream::Gzip(member) => member.write(bytes),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
         match &mut self.stream {
             Stream::Plain(place) => place.flush(),
-            Stream::Gzip(encoder) => encoder.flush(),
+            Stream::Gzip(member) => member.flush(),
         }
     }
 }
@@ -123,15 +139,18 @@ impl Place {
         }
     }
 
-    /// A temporary file in the folder of `path`, with the permissions of an ordinary new file.
+    /// A temporary file in the folder of `path`, with the permissions of the file that it replaces, or
+    /// those of an ordinary new one.
     fn beside(path: &Path, existing: Existing) -> io::Result<Self> {
-        // A link stays a link: what it leads to is replaced.
-        let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        // A link stays a link: what it leads to is written.
+        let path = linked(path);
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let file = tempfile::Builder::new()
             .prefix(".borehole-")
-            .permissions(fs::Permissions::from_mode(0o666))
-            .tempfile_in(folder)?;
+            .make_in(folder, |beside| File::options().write(true).create_new(true).open(beside))?;
+        if let Ok(replaced) = fs::metadata(&path) {
+            file.as_file().set_permissions(replaced.permissions())?;
+        }
         Ok(Self::File { file: BufWriter::with_capacity(BUFFER_BYTES, file), path, existing })
     }
 
@@ -144,10 +163,23 @@ impl Place {
                     Existing::Replace => file.persist(path),
                     Existing::Keep => file.persist_noclobber(path),
                 };
-                persisted.map(drop).map_err(|failure| failure.error)
+                match persisted.map_err(|failure| failure.error) {
+                    Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(exists()),
+                    persisted => persisted.map(drop),
+                }
             }
         }
     }
+}
+
+/// Where `path` leads to, whether there is something yet or not.
+fn linked(path: &Path) -> PathBuf {
+    let mut path = path.to_owned();
+    for _ in 0..MAX_LINKS {
+        let Ok(next) = fs::read_link(&path) else { break };
+        path = path.parent().unwrap_or(Path::new("")).join(next);
+    }
+    path
 }
 
 fn exists() -> io::Error {

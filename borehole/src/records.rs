@@ -6,25 +6,25 @@ use std::io::{Read, Write};
 
 use borehole_formats::jsonl::LineWriter;
 use borehole_formats::rbt::{Event, Events, FrameFields, RawEvent, RawRecord, Varints};
-use borehole_formats::{ReadError, ReadOptions, Warning};
+use borehole_formats::{ReadError, ReadOptions, Recovery};
 
 use crate::{Error, Format, Input};
 
 /// Writes every record of `input` as a line of JSON with its offset, in the order of the file.
 ///
-/// Answers what was odd. Only `rbt` has such records.
+/// Answers what was odd or lost; samples are not counted. Only `rbt` has such records.
 ///
 /// # Errors
 /// When the format has no records, the input is damaged, or the output cannot be written.
-pub fn dump_records(input: Input, output: impl Write) -> Result<Vec<Warning>, Error> {
+pub fn dump_records(input: Input, output: impl Write) -> Result<Recovery, Error> {
     let (name, format) = (input.name().to_owned(), input.format());
     if format != Format::Rbt {
-        return Err(Error::NotReadable { name, format });
+        return Err(Error::NoRecords { name, format });
     }
     rbt(input.into_bytes(), output).map_err(|error| Error::reading(&name, error))
 }
 
-fn rbt(input: impl Read, mut output: impl Write) -> Result<Vec<Warning>, ReadError> {
+fn rbt(input: impl Read, mut output: impl Write) -> Result<Recovery, ReadError> {
     let mut events = Events::new(input, ReadOptions::default());
     let mut line = LineWriter::default();
     let mut has_timestamps = false;
@@ -46,7 +46,10 @@ fn rbt(input: impl Read, mut output: impl Write) -> Result<Vec<Warning>, ReadErr
         output.write_all(line.bytes())?;
     }
     output.flush()?;
-    Ok(events.take_warnings())
+    let mut recovery = Recovery::default();
+    events.take_warnings().into_iter().for_each(|warning| recovery.warn(warning));
+    events.padding().into_iter().for_each(|note| recovery.note(note));
+    Ok(recovery)
 }
 
 fn begin(line: &mut LineWriter, record_type: &str, offset: u64) {

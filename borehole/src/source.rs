@@ -6,6 +6,9 @@ use std::path::Path;
 
 use crate::Error;
 
+/// What standard input is called in messages.
+pub(crate) const STDIN: &str = "standard input";
+
 /// A stream of bytes with a name for messages.
 pub struct Source {
     name: String,
@@ -21,19 +24,20 @@ impl Source {
     pub fn path(path: impl AsRef<Path>) -> Result<Self, Error> {
         let path = path.as_ref();
         let name = path.display().to_string();
-        let open = || -> io::Result<(File, Option<u64>)> {
-            let file = File::open(path)?;
-            let metadata = file.metadata()?;
-            if metadata.is_dir() {
-                return Err(io::Error::new(
-                    io::ErrorKind::IsADirectory,
-                    "expected a file, found a directory",
-                ));
-            }
-            Ok((file, metadata.is_file().then(|| metadata.len())))
-        };
-        match open() {
-            Ok((file, size_bytes)) => Ok(Self { name, size_bytes, reader: Box::new(file) }),
+        match File::open(path) {
+            Ok(file) => Self::file(name, file),
+            Err(source) => Err(Error::Open { name, source }),
+        }
+    }
+
+    /// A file that is open already, from where it stands.
+    ///
+    /// # Errors
+    /// When it is a directory.
+    pub fn file(name: impl Into<String>, file: File) -> Result<Self, Error> {
+        let name = name.into();
+        match size_bytes(&file) {
+            Ok(size_bytes) => Ok(Self { name, size_bytes, reader: Box::new(file) }),
             Err(source) => Err(Error::Open { name, source }),
         }
     }
@@ -41,7 +45,7 @@ impl Source {
     /// Standard input.
     #[must_use]
     pub fn stdin() -> Self {
-        Self::reader("standard input", io::stdin())
+        Self::reader(STDIN, io::stdin())
     }
 
     /// Anything that can be read.
@@ -76,4 +80,13 @@ impl Source {
     pub(crate) fn into_parts(self) -> (String, Box<dyn Read>) {
         (self.name, self.reader)
     }
+}
+
+/// How much there is to read; `None` where only reading tells.
+fn size_bytes(file: &File) -> io::Result<Option<u64>> {
+    let metadata = file.metadata()?;
+    if metadata.is_dir() {
+        return Err(io::Error::new(io::ErrorKind::IsADirectory, "expected a file, found a directory"));
+    }
+    Ok(metadata.is_file().then_some(metadata.len()))
 }

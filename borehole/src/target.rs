@@ -3,7 +3,27 @@
 use std::io::Write;
 
 use borehole_formats::Export;
+#[cfg(feature = "callgrind")]
+use borehole_formats::callgrind;
+#[cfg(feature = "collapsed")]
+use borehole_formats::collapsed;
 use borehole_formats::detect::Format;
+#[cfg(feature = "flamegraph")]
+use borehole_formats::flamegraph;
+#[cfg(feature = "folded")]
+use borehole_formats::folded;
+#[cfg(feature = "jsonl")]
+use borehole_formats::jsonl;
+#[cfg(feature = "phpspy")]
+use borehole_formats::phpspy;
+#[cfg(feature = "pprof")]
+use borehole_formats::pprof;
+#[cfg(feature = "rbt")]
+use borehole_formats::rbt;
+#[cfg(feature = "speedscope")]
+use borehole_formats::speedscope;
+#[cfg(feature = "tachyon")]
+use borehole_formats::tachyon;
 
 use crate::Error;
 
@@ -19,16 +39,16 @@ pub struct Target {
     pub period_us: Option<u32>,
     /// Whether samples carry timestamps (`rbt`).
     #[cfg(feature = "rbt")]
-    pub timestamps: borehole_formats::rbt::Timestamps,
+    pub timestamps: rbt::Timestamps,
     /// Whether opcodes are written (`phpspy`).
     #[cfg(feature = "phpspy")]
-    pub opcodes: borehole_formats::phpspy::Opcodes,
+    pub opcodes: phpspy::Opcodes,
     /// What to do with names that are not UTF-8 (`speedscope`).
     #[cfg(feature = "speedscope")]
-    pub utf8_errors: borehole_formats::speedscope::Utf8Errors,
+    pub utf8_errors: speedscope::Utf8Errors,
     /// How the file is laid out (`tachyon`).
     #[cfg(feature = "tachyon")]
-    pub tachyon: borehole_formats::tachyon::ExportOptions,
+    pub tachyon: tachyon::ExportOptions,
     /// The title (`flamegraph`).
     pub title: Option<String>,
     /// Whether each sample carries its frames (`jsonl`).
@@ -71,61 +91,54 @@ impl Target {
     /// # Errors
     /// When the format cannot be written, or not by this build.
     pub fn exporter<'w>(&self, output: impl Write + 'w) -> Result<Box<dyn Export + 'w>, Error> {
-        Ok(match self.format {
+        match self.format {
             #[cfg(feature = "rbt")]
             Format::Rbt => {
-                let options = borehole_formats::rbt::ExportOptions {
-                    timestamps: self.timestamps,
-                    period_us: self.period_us,
-                };
-                Box::new(borehole_formats::rbt::Exporter::new(output, options))
+                let (timestamps, period_us) = (self.timestamps, self.period_us);
+                let options = rbt::ExportOptions { timestamps, period_us };
+                Ok(Box::new(rbt::Exporter::new(output, options)))
             }
             #[cfg(feature = "tachyon")]
             Format::Tachyon => {
-                let options = borehole_formats::tachyon::ExportOptions {
-                    period_us: self.tachyon.period_us.or(self.period_us),
-                    ..self.tachyon
-                };
+                let period_us = self.tachyon.period_us.or(self.period_us);
+                let options = tachyon::ExportOptions { period_us, ..self.tachyon };
                 let spool = || Ok(tempfile::spooled_tempfile(SPOOL_BYTES));
-                Box::new(borehole_formats::tachyon::Exporter::new(output, options, spool))
+                Ok(Box::new(tachyon::Exporter::new(output, options, spool)))
             }
             #[cfg(feature = "phpspy")]
             Format::Phpspy => {
-                let options = borehole_formats::phpspy::Options { opcodes: self.opcodes };
-                Box::new(borehole_formats::phpspy::Exporter::new(output, options))
+                let options = phpspy::ExportOptions { opcodes: self.opcodes };
+                Ok(Box::new(phpspy::Exporter::new(output, options)))
             }
             #[cfg(feature = "folded")]
-            Format::Folded => Box::new(borehole_formats::folded::Exporter::new(
-                output,
-                borehole_formats::folded::Options::default(),
-            )),
+            Format::Folded => Ok(Box::new(folded::Exporter::new(output, folded::ExportOptions::default()))),
             #[cfg(feature = "collapsed")]
-            Format::Collapsed => Box::new(borehole_formats::collapsed::Exporter::new(output)),
+            Format::Collapsed => Ok(Box::new(collapsed::Exporter::new(output))),
             #[cfg(feature = "pprof")]
-            Format::Pprof => Box::new(borehole_formats::pprof::Exporter::new(
-                output,
-                borehole_formats::pprof::Compression::Gzip,
-            )),
+            Format::Pprof => Ok(Box::new(pprof::Exporter::new(output, pprof::Compression::Gzip))),
             #[cfg(feature = "speedscope")]
             Format::Speedscope => {
                 let spool = || Ok(tempfile::spooled_tempfile(SPOOL_BYTES));
-                Box::new(borehole_formats::speedscope::Exporter::new(output, self.utf8_errors, spool))
+                Ok(Box::new(speedscope::Exporter::new(output, self.utf8_errors, spool)))
             }
             #[cfg(feature = "callgrind")]
-            Format::Callgrind => Box::new(borehole_formats::callgrind::Exporter::new(output)),
+            Format::Callgrind => Ok(Box::new(callgrind::Exporter::new(output))),
             #[cfg(feature = "jsonl")]
             Format::Jsonl => {
-                let options = borehole_formats::jsonl::ExportOptions { flat: self.flat };
-                Box::new(borehole_formats::jsonl::Exporter::new(output, options))
+                let options = jsonl::ExportOptions { flat: self.flat };
+                Ok(Box::new(jsonl::Exporter::new(output, options)))
             }
             #[cfg(feature = "flamegraph")]
             Format::FlameGraph => {
-                let mut options = borehole_formats::flamegraph::Options::default();
+                let mut options = flamegraph::ExportOptions::default();
                 options.title = self.title.clone().unwrap_or(options.title);
-                Box::new(borehole_formats::flamegraph::Exporter::new(output, options))
+                Ok(Box::new(flamegraph::Exporter::new(output, options)))
             }
-            format => return Err(Error::NotWritable { format }),
-        })
+            format => {
+                drop(output);
+                Err(Error::NotWritable { format })
+            }
+        }
     }
 }
 

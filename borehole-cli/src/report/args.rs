@@ -61,9 +61,9 @@ pub(crate) struct ReportArgs {
     pub(crate) path: PathMode,
 
     /// Cut lines at N columns, or at the width of the terminal (COLUMNS, or 80, where there is none);
-    /// 0 does not cut
-    #[arg(long, value_name = "N|auto", value_parser = parse_crop, default_value = "0")]
-    pub(crate) crop: Crop,
+    /// 0 does not cut [default: auto on a terminal, 0 elsewhere]
+    #[arg(long, value_name = "N|auto", value_parser = parse_crop)]
+    pub(crate) crop: Option<Crop>,
 
     /// Which end of a frame stays when it is cut
     #[arg(long, value_name = "END", value_enum, default_value_t = Anchor::Left)]
@@ -107,6 +107,15 @@ pub(crate) enum PathMode {
 }
 
 impl ReportArgs {
+    /// The same report; on a terminal, lines that it would break are cut unless the user says otherwise.
+    /// Reli leaves them whole.
+    pub(crate) fn fitting(mut self, is_terminal: bool) -> Self {
+        if is_terminal && self.dialect == Dialect::Native {
+            self.crop = self.crop.or(Some(Crop::Auto));
+        }
+        self
+    }
+
     /// What is asked of the profile.
     pub(crate) fn query(&self) -> anyhow::Result<Query> {
         Ok(Query {

@@ -16,6 +16,8 @@ use std::io::Write;
 use borehole_analysis::ReportSink;
 use borehole_model::ProfileSink;
 
+use crate::outputs::stdout_error;
+
 pub(crate) use args::{Dialect, ReportArgs};
 
 /// Reads a profile and reports on it: data to `out`, the summary line to `err`.
@@ -36,12 +38,12 @@ pub(crate) fn run<T>(
     let outcome = profile(&mut sink)?;
     let view = sink.into_view();
     if args.json {
-        json::write(&view, args, out)?;
+        json::write(&view, args, out).map_err(stdout_error)?;
     } else {
         let _ = err.write_all(summary::text(&view.summary, args.dialect).as_bytes());
-        render::render(&view, &args.rendering(cell::terminal_width()), out)?;
+        render::render(&view, &args.rendering(cell::terminal_width()), out).map_err(stdout_error)?;
     }
-    out.flush()?;
+    out.flush().map_err(stdout_error)?;
     Ok(outcome)
 }
 

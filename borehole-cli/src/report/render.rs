@@ -44,8 +44,9 @@ pub(crate) fn render(view: &ReportView, rendering: &Rendering<'_>, out: &mut dyn
     let layout = if args.by.is_some() { layout.with(Section::By) } else { layout };
     let lines = layout.lines(|section, sections| {
         let columns = match args.crop {
-            Crop::Columns(columns) => columns,
-            Crop::Auto => share_of(rendering.columns, sections),
+            None => 0,
+            Some(Crop::Columns(columns)) => columns,
+            Some(Crop::Auto) => share_of(rendering.columns, sections),
         };
         Drawing { rendering, columns }.section(view, section)
     });

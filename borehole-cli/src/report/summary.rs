@@ -16,13 +16,17 @@ const NAMED_PERIODS: usize = 4;
 /// Where segments differ in their period, reli names the last one and multiplies all samples by it; here all
 /// are named, and each sample is as long as its own.
 pub(crate) fn text(summary: &Summary, dialect: Dialect) -> String {
-    let mut text = format!(
-        "trace: {} samples, {} matched, {}, ~{:.2} s sampled wall\n",
-        summary.samples,
-        summary.matched,
-        periods(summary),
-        seconds(summary.wall_ns.unwrap_or(0)),
-    );
+    let Summary { samples, matched, .. } = summary;
+    let mut text = match summary.wall_ns {
+        None if dialect == Dialect::Native => {
+            format!("trace: {samples} samples, {matched} matched, sampling period unknown\n")
+        }
+        wall_ns => format!(
+            "trace: {samples} samples, {matched} matched, {}, ~{:.2} s sampled wall\n",
+            periods(summary),
+            seconds(wall_ns.unwrap_or(0)),
+        ),
+    };
     let quality = quality(summary);
     if dialect == Dialect::Native && !quality.is_empty() {
         let _ = writeln!(text, "quality: {}", quality.join(", "));
@@ -124,6 +128,8 @@ mod tests {
         assert_eq!(text(&summary, Dialect::Native), expected);
         let nothing = "trace: 0 samples, 0 matched, sampling period 0 us, ~0.00 s sampled wall\n";
         assert_eq!(text(&Summary::default(), Dialect::Reli), nothing);
+        let unknown = "trace: 0 samples, 0 matched, sampling period unknown\n";
+        assert_eq!(text(&Summary::default(), Dialect::Native), unknown);
     }
 
     #[test]

@@ -18,3 +18,6 @@ mod export;
 mod write;
 
 pub use export::Exporter;
+
+/// The short name of the format.
+pub const NAME: &str = "callgrind";

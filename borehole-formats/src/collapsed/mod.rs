@@ -7,3 +7,6 @@ mod export;
 mod lines;
 
 pub use export::Exporter;
+
+/// The short name of the format.
+pub const NAME: &str = "collapsed";

@@ -15,7 +15,7 @@ use crate::{Export, Losses};
 
 /// How a flame graph is drawn.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Options {
+pub struct ExportOptions {
     /// The title above the graph.
     pub title: String,
     /// What is counted, a plural such as `samples`.
@@ -26,7 +26,7 @@ pub struct Options {
     pub names: Names,
 }
 
-impl Default for Options {
+impl Default for ExportOptions {
     fn default() -> Self {
         Self {
             title: "Flame Graph".to_owned(),
@@ -59,7 +59,7 @@ pub enum Direction {
 /// use borehole_model::{ProfileSink as _, Tables};
 ///
 /// let (mut tables, mut svg) = (Tables::default(), Vec::new());
-/// let mut exporter = flamegraph::Exporter::new(&mut svg, flamegraph::Options::default());
+/// let mut exporter = flamegraph::Exporter::new(&mut svg, flamegraph::ExportOptions::default());
 /// folded::import(&b"main;query 12\nmain 3\n"[..], &ReadOptions::default(), &mut tables, &mut exporter)?;
 /// exporter.finish(&tables)?;
 /// drop(exporter);
@@ -68,14 +68,14 @@ pub enum Direction {
 /// ```
 pub struct Exporter<W: Write> {
     output: BufWriter<W>,
-    options: Options,
+    options: ExportOptions,
     counts: StackCounts,
     losses: SampleLosses,
 }
 
 impl<W: Write> Exporter<W> {
     /// An exporter that draws to `output` when it is finished.
-    pub fn new(output: W, options: Options) -> Self {
+    pub fn new(output: W, options: ExportOptions) -> Self {
         Self {
             output: BufWriter::with_capacity(1 << 16, output),
             options,
@@ -104,6 +104,8 @@ impl<W: Write> Exporter<W> {
             Direction::Flames => flamegraph::Direction::Straight,
             Direction::Icicles => flamegraph::Direction::Inverted,
         };
+        // What comes first in a frame is its function: a box too narrow for all of it shows that.
+        drawing.text_truncate_direction = flamegraph::TextTruncateDirection::Right;
         // Colours that follow from the names: the same profile is the same file.
         drawing.deterministic = true;
         drawing

@@ -5,4 +5,7 @@
 mod export;
 
 pub use crate::folded_lines::Names;
-pub use export::{Direction, Exporter, Options};
+pub use export::{Direction, ExportOptions, Exporter};
+
+/// The short name of the format.
+pub const NAME: &str = "flamegraph";

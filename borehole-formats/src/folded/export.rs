@@ -13,7 +13,7 @@ use crate::{Export, Losses};
 
 /// How folded stacks are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Options {
+pub struct ExportOptions {
     /// What a frame is called.
     pub names: Names,
 }
@@ -29,7 +29,7 @@ pub struct Options {
 /// use borehole_model::{ProfileSink as _, Tables};
 ///
 /// let text = b"main /index.php:5;f /f.php:7 1\nmain /index.php:5;f /f.php:8 2\n";
-/// let options = folded::Options { names: folded::Names::Function };
+/// let options = folded::ExportOptions { names: folded::Names::Function };
 /// let (mut tables, mut output) = (Tables::default(), Vec::new());
 /// let mut exporter = folded::Exporter::new(&mut output, options);
 /// folded::import(&text[..], &ReadOptions::default(), &mut tables, &mut exporter)?;
@@ -40,7 +40,7 @@ pub struct Options {
 /// ```
 pub struct Exporter<W: Write> {
     output: BufWriter<W>,
-    options: Options,
+    options: ExportOptions,
     counts: StackCounts,
     losses: SampleLosses,
     replaced: u64,
@@ -48,7 +48,7 @@ pub struct Exporter<W: Write> {
 
 impl<W: Write> Exporter<W> {
     /// An exporter that writes to `output` when it is finished.
-    pub fn new(output: W, options: Options) -> Self {
+    pub fn new(output: W, options: ExportOptions) -> Self {
         Self {
             output: BufWriter::with_capacity(1 << 16, output),
             options,

@@ -7,7 +7,7 @@ use borehole_model::{
     Context, Frame, FrameId, ProfileSink, Recovery, Sample, Segment, StackId, TableFull, Tables, Warning,
 };
 
-use super::FORMAT;
+use super::NAME;
 use super::read::{Oddity, parse};
 use crate::frame_memo::FrameMemo;
 use crate::location;
@@ -45,12 +45,12 @@ pub fn import(
     tables: &mut Tables,
     sink: &mut dyn ProfileSink,
 ) -> Result<Recovery, ReadError> {
-    let segment = Segment { format: FORMAT, ..Segment::default() };
+    let segment = Segment { format: NAME, ..Segment::default() };
     sink.segment(Context { tables, segment: &segment })?;
     let recovery = Recovery { segments: 1, ..Recovery::default() };
     let mut importer =
         Importer { options, tables, sink, segment, recovery, path: Path::default(), reported: [false; 2] };
-    importer.run(Lines::new(input, FORMAT, &options.limits))?;
+    importer.run(Lines::new(input, NAME, &options.limits))?;
     Ok(importer.recovery)
 }
 
@@ -79,7 +79,7 @@ impl Importer<'_> {
                         return Ok(());
                     }
                     if let Some(oddity) = oddity {
-                        self.odd(oddity, &lines)?;
+                        self.odd(oddity, &lines);
                     }
                 }
                 Err(message) => self.bad_line(message, length, &lines)?,
@@ -104,24 +104,24 @@ impl Importer<'_> {
         lines: &Lines<impl BufRead>,
     ) -> Result<(), ReadError> {
         if lines.is_terminated() && !self.options.is_lenient() {
-            return Err(Error::malformed(FORMAT, Position::Line(lines.number()), message).into());
+            return Err(Error::malformed(NAME, Position::Line(lines.number()), message).into());
         }
         let message = format!("{message} (line {})", lines.number());
         self.warn(Warning { offset: Some(lines.offset()), message, lost_bytes })
     }
 
-    /// Warns of an oddity, the first time.
+    /// Notes an oddity, the first time.
     #[cold]
-    fn odd(&mut self, oddity: Oddity, lines: &Lines<impl BufRead>) -> Result<(), ReadError> {
+    fn odd(&mut self, oddity: Oddity, lines: &Lines<impl BufRead>) {
         let (reported, message) = match oddity {
             Oddity::Fraction => (&mut self.reported[0], "counts with fractions were rounded"),
             Oddity::Differential => (&mut self.reported[1], "of two counts on a line the second was taken"),
         };
         if std::mem::replace(reported, true) {
-            return Ok(());
+            return;
         }
         let message = format!("{message} (first at line {})", lines.number());
-        self.warn(Warning { offset: Some(lines.offset()), message, lost_bytes: 0 })
+        self.recovery.note(Warning { offset: Some(lines.offset()), message, lost_bytes: 0 });
     }
 
     #[cold]

@@ -12,7 +12,8 @@ mod import;
 mod read;
 
 pub use crate::folded_lines::Names;
-pub use export::{Exporter, Options};
+pub use export::{ExportOptions, Exporter};
 pub use import::import;
 
-const FORMAT: &str = "folded";
+/// The short name of the format.
+pub const NAME: &str = "folded";

@@ -9,7 +9,8 @@ use borehole_model::{
 };
 use hashbrown::HashMap;
 
-use super::layout::{self, BIT_PREFIX, NAME, SCHEMA_VERSION};
+use super::NAME;
+use super::layout::{self, BIT_PREFIX, SCHEMA_VERSION};
 use super::read::{
     EndLine, FileLine, FrameObject, LabelObject, Line, MetadataLine, SampleLine, SegmentLine, StackLine,
     Text, ThreadLine, parse_line,

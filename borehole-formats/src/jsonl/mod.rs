@@ -17,3 +17,6 @@ pub use export::{ExportOptions, Exporter};
 pub use import::import;
 pub use layout::SCHEMA_VERSION;
 pub use write::LineWriter;
+
+/// The short name of the format.
+pub const NAME: &str = "jsonl";

@@ -19,7 +19,7 @@ pub const LONGEST_RUN: u64 = 10_000_000;
 
 /// How traces are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Options {
+pub struct ExportOptions {
     /// Whether opcodes are written.
     pub opcodes: Opcodes,
 }
@@ -51,7 +51,7 @@ pub enum Opcodes {
 /// use borehole_model::{ProfileSink as _, Tables};
 ///
 /// let (mut tables, mut text) = (Tables::default(), Vec::new());
-/// let mut exporter = phpspy::Exporter::new(&mut text, phpspy::Options::default());
+/// let mut exporter = phpspy::Exporter::new(&mut text, phpspy::ExportOptions::default());
 /// let input = b"main /index.php:5;query /db.php:7 1\n";
 /// folded::import(&input[..], &ReadOptions::default(), &mut tables, &mut exporter)?;
 /// exporter.finish(&tables)?;
@@ -73,7 +73,7 @@ pub struct Exporter<W: Write> {
 
 impl<W: Write> Exporter<W> {
     /// An exporter that writes to `output`.
-    pub fn new(output: W, options: Options) -> Self {
+    pub fn new(output: W, options: ExportOptions) -> Self {
         Self {
             output: BufWriter::with_capacity(1 << 16, output),
             frames: FrameTexts { options, ..FrameTexts::default() },
@@ -182,7 +182,7 @@ fn too_long_a_run(count: u64) -> io::Error {
 /// What follows the depth on a frame's line, line feed included, written once for each frame.
 #[derive(Default)]
 struct FrameTexts {
-    options: Options,
+    options: ExportOptions,
     bytes: Vec<u8>,
     texts: Vec<Option<Range<usize>>>,
     replaced: u64,

@@ -10,7 +10,7 @@ use borehole_model::{
 };
 
 use super::read::{self, Comment, FrameText, Item};
-use super::{FORMAT, VM};
+use super::{NAME, VM};
 use crate::frame_memo::FrameMemo;
 use crate::text::Lines;
 use crate::{Error, Position, ReadError, ReadOptions};
@@ -49,12 +49,12 @@ pub fn import(
     tables: &mut Tables,
     sink: &mut dyn ProfileSink,
 ) -> Result<Recovery, ReadError> {
-    let segment = Segment { format: FORMAT, ..Segment::default() };
+    let segment = Segment { format: NAME, ..Segment::default() };
     sink.segment(Context { tables, segment: &segment })?;
     let recovery = Recovery { segments: 1, ..Recovery::default() };
     let trace = Trace::new(tables);
     let mut importer = Importer { options, sink, segment, recovery, trace, is_ended: false };
-    importer.run(Lines::new(input, FORMAT, &options.limits))?;
+    importer.run(Lines::new(input, NAME, &options.limits))?;
     Ok(importer.recovery)
 }
 
@@ -94,7 +94,8 @@ impl Importer<'_> {
                 Err(LineError::Read(error)) => return Err(error),
             }
             if mem::take(&mut self.trace.is_rounded) {
-                self.warn("line numbers with fractions were cut off", 0, &lines)?;
+                let message = format!("line numbers with fractions were cut off (line {})", lines.number());
+                self.recovery.note(Warning { offset: Some(lines.offset()), message, lost_bytes: 0 });
             }
         }
         self.recovery.stopped = self.deliver()?.is_break();
@@ -145,7 +146,7 @@ impl Importer<'_> {
         lines: &Lines<impl BufRead>,
     ) -> Result<(), ReadError> {
         if lines.is_terminated() && !self.options.is_lenient() {
-            return Err(Error::malformed(FORMAT, Position::Line(lines.number()), message).into());
+            return Err(Error::malformed(NAME, Position::Line(lines.number()), message).into());
         }
         self.warn(message, lost_bytes, lines)
     }

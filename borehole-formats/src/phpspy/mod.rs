@@ -20,10 +20,11 @@ mod export;
 mod import;
 mod read;
 
-pub use export::{Exporter, LONGEST_RUN, Opcodes, Options};
+pub use export::{ExportOptions, Exporter, LONGEST_RUN, Opcodes};
 pub use import::import;
 
-const FORMAT: &str = "phpspy";
+/// The short name of the format.
+pub const NAME: &str = "phpspy";
 
 /// The file of the frame that `reli`'s template `phpspy_with_opcode` puts before the leaf to name its
 /// opcode, and with two colons the beginning of that frame's function.

@@ -34,7 +34,7 @@ pub fn import(
     let columns = Columns::choose(&document)?;
     let segment = segment(&document, &columns, tables)?;
     if document.drops_frames {
-        damage.recovery.warn(Warning {
+        damage.recovery.note(Warning {
             offset: None,
             message: "drop_frames and keep_frames are not applied".to_owned(),
             lost_bytes: 0,

@@ -19,5 +19,5 @@ pub use export::Exporter;
 pub use import::import;
 pub use write::Compression;
 
-/// The format's short name.
+/// The short name of the format.
 pub const NAME: &str = "pprof";

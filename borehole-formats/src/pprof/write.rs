@@ -3,9 +3,9 @@
 use std::io::{self, Write};
 
 use borehole_wire::{put_varint, put_varint_signed, varint_len};
-use flate2::write::GzEncoder;
 
 use super::layout::wire;
+use crate::gzip::GzipWriter;
 
 /// Whether a file is compressed. `go tool pprof` reads both.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -81,7 +81,7 @@ pub(super) struct Output<W: Write> {
 #[derive(Debug)]
 enum Stream<W: Write> {
     Bare(W),
-    Gzip(Box<GzEncoder<W>>),
+    Gzip(Box<GzipWriter<W>>),
 }
 
 impl<W: Write> Output<W> {
@@ -91,9 +91,7 @@ impl<W: Write> Output<W> {
     pub(super) fn new(stream: W, compression: Compression) -> Self {
         let stream = match compression {
             Compression::None => Stream::Bare(stream),
-            Compression::Gzip => {
-                Stream::Gzip(Box::new(GzEncoder::new(stream, flate2::Compression::default())))
-            }
+            Compression::Gzip => Stream::Gzip(Box::new(GzipWriter::new(stream))),
         };
         Self { buffer: Vec::new(), stream }
     }
@@ -123,10 +121,7 @@ impl<W: Write> Output<W> {
         self.spill(0)?;
         match &mut self.stream {
             Stream::Bare(stream) => stream.flush(),
-            Stream::Gzip(encoder) => {
-                encoder.try_finish()?;
-                encoder.get_mut().flush()
-            }
+            Stream::Gzip(member) => member.complete()?.flush(),
         }
     }
 
@@ -136,7 +131,7 @@ impl<W: Write> Output<W> {
         }
         match &mut self.stream {
             Stream::Bare(stream) => stream.write_all(&self.buffer)?,
-            Stream::Gzip(encoder) => encoder.write_all(&self.buffer)?,
+            Stream::Gzip(member) => member.write_all(&self.buffer)?,
         }
         self.buffer.clear();
         Ok(())

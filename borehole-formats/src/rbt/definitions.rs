@@ -85,12 +85,11 @@ pub(super) struct Undefined {
     pub(super) id: i64,
 }
 
+/// Where the frame ids of a stack are.
 #[derive(Clone, Copy, Debug)]
 struct Stack {
     start: usize,
     end: usize,
-    resolved: Option<StackRef>,
-    generation: u64,
 }
 
 /// The tables of one segment.
@@ -103,10 +102,12 @@ pub struct Definitions {
     frames: IdMap<FrameRef>,
     stack_ids: Vec<i64>,
     stacks: IdMap<Stack>,
+    /// What ids of stacks mean now, of those that were sampled. Forgotten when a frame is redefined.
+    sampled: IdMap<StackRef>,
+    /// Stacks that were lost, and what takes their place.
+    stand_ins: IdMap<StackRef>,
     resolved_frames: Vec<FrameRef>,
     resolved_ends: Vec<usize>,
-    /// Grows when a frame is redefined: stacks resolved before have to be resolved anew.
-    generation: u64,
     next_ids: NextIds,
 }
 
@@ -166,7 +167,8 @@ impl Definitions {
         self.stacks.clear();
         self.resolved_frames.clear();
         self.resolved_ends.clear();
-        self.generation = 0;
+        self.sampled.clear();
+        self.stand_ins.clear();
         self.next_ids = NextIds::default();
     }
 
@@ -205,7 +207,8 @@ impl Definitions {
         let reference = FrameRef(row(self.frame_rows.len()));
         self.frame_rows.push(frame);
         if self.frames.insert(id, reference).is_some() {
-            self.generation += 1;
+            // Not cleared: that takes time for all that was ever in it, for each of any number of frames.
+            self.sampled = IdMap::default();
         }
         self.next_ids.frame = self.next_ids.frame.max(id.saturating_add(1));
         Ok(())
@@ -215,7 +218,8 @@ impl Definitions {
         let start = self.stack_ids.len();
         self.stack_ids.extend(frames_leaf_first);
         let end = self.stack_ids.len();
-        self.stacks.insert(id, Stack { start, end, resolved: None, generation: 0 });
+        self.stacks.insert(id, Stack { start, end });
+        self.sampled.remove(id);
         self.next_ids.stack = self.next_ids.stack.max(id.saturating_add(1));
     }
 
@@ -223,21 +227,27 @@ impl Definitions {
         self.strings.get(id).copied().ok_or(Undefined { what: "string", id })
     }
 
-    /// The stack that `id` means now.
+    /// The stack that `id` means now, if it has been sampled since it came to mean that.
     #[inline]
-    pub(super) fn stack_ref(&mut self, id: i64) -> Result<StackRef, Undefined> {
-        let stack = self.stacks.get(id).ok_or(Undefined { what: "stack", id })?;
-        match stack.resolved {
-            // A stand-in is of every generation.
-            Some(resolved) if stack.generation == self.generation || stack.generation == u64::MAX => {
-                Ok(resolved)
-            }
-            _ => self.resolve(id, *stack),
-        }
+    pub(super) fn sampled(&self, id: i64) -> Option<StackRef> {
+        self.sampled.get(id).copied()
     }
 
-    #[cold]
-    fn resolve(&mut self, id: i64, stack: Stack) -> Result<StackRef, Undefined> {
+    /// The stack that `id` means now.
+    pub(super) fn stack_ref(&mut self, id: i64) -> Result<StackRef, Undefined> {
+        if let Some(known) = self.sampled(id) {
+            return Ok(known);
+        }
+        let reference = match (self.stacks.get(id), self.stand_ins.get(id)) {
+            (Some(&stack), _) => self.resolve(stack)?,
+            (None, Some(&stand_in)) => stand_in,
+            (None, None) => return Err(Undefined { what: "stack", id }),
+        };
+        self.sampled.insert(id, reference);
+        Ok(reference)
+    }
+
+    fn resolve(&mut self, stack: Stack) -> Result<StackRef, Undefined> {
         let reference = StackRef(row(self.resolved_ends.len()));
         let resolved = self.resolved_frames.len();
         for &frame in &self.stack_ids[stack.start..stack.end] {
@@ -248,8 +258,6 @@ impl Definitions {
             self.resolved_frames.push(frame);
         }
         self.resolved_ends.push(self.resolved_frames.len());
-        let entry = Stack { resolved: Some(reference), generation: self.generation, ..stack };
-        self.stacks.insert(id, entry);
         Ok(reference)
     }
 
@@ -273,8 +281,7 @@ impl Definitions {
         let reference = StackRef(row(self.resolved_ends.len()));
         self.resolved_frames.push(frame);
         self.resolved_ends.push(self.resolved_frames.len());
-        let (resolved, generation) = (Some(reference), u64::MAX);
-        self.stacks.insert(id, Stack { start: 0, end: 0, resolved, generation });
+        self.stand_ins.insert(id, reference);
         self.next_ids.stack = self.next_ids.stack.max(id.saturating_add(1));
     }
 }
@@ -328,6 +335,13 @@ impl<T> IdMap<T> {
             }
             _ => self.sparse.insert(id, value),
         }
+    }
+
+    fn remove(&mut self, id: i64) {
+        if let Some(value) = usize::try_from(id).ok().and_then(|index| self.dense.get_mut(index)) {
+            *value = None;
+        }
+        self.sparse.remove(&id);
     }
 
     fn clear(&mut self) {

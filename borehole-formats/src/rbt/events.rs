@@ -2,7 +2,9 @@
 
 use std::io::Read;
 
-use super::FORMAT;
+use borehole_wire::Cursor;
+
+use super::NAME;
 use super::event::{Framed, RawEvent, Unframed};
 use super::layout::{EventType, HEADER_BYTES, Header, MAGIC, RESERVED_EVENT, RawHeader, VERSION};
 use super::recover::find_header;
@@ -57,7 +59,7 @@ pub enum RawRecord<'a> {
 
 /// A record without its borrow.
 #[derive(Clone, Copy)]
-enum Step {
+pub(super) enum Step {
     Header(Header),
     Event(Framed),
 }
@@ -85,27 +87,66 @@ impl<R: Read> Events<R> {
     /// When the input cannot be read, a header is missing where one has to be, its version is unsupported,
     /// an event is of the reserved type, or a payload is longer than the limit.
     pub fn next_record(&mut self) -> Result<Option<RawRecord<'_>>, Error> {
-        self.window.consume(std::mem::take(&mut self.taken));
+        let step = self.advance()?;
+        Ok(step.map(|step| match step {
+            Step::Header(header) => RawRecord::Header { header, offset: self.offset() },
+            Step::Event(framed) => RawRecord::Event(self.event(framed)),
+        }))
+    }
+
+    /// Moves on to the next header or event, which then stands at the front of the window.
+    pub(super) fn advance(&mut self) -> Result<Option<Step>, Error> {
+        self.leave();
         self.last = None;
         if self.failed {
             return Ok(None);
         }
         let step = self.step().inspect_err(|_| self.failed = true)?;
-        let offset = self.window.offset();
-        Ok(match step {
-            None => None,
-            Some(Step::Header(header)) => Some(RawRecord::Header { header, offset }),
-            Some(Step::Event(framed)) => {
-                self.taken = framed.end;
-                self.last = Some(framed);
-                Some(RawRecord::Event(RawEvent::new(self.window.available(), offset, framed)))
-            }
-        })
+        if let Some(Step::Event(framed)) = step {
+            self.taken = framed.end;
+            self.last = Some(framed);
+        }
+        Ok(step)
+    }
+
+    /// Moves behind the record given out last.
+    pub(super) fn leave(&mut self) {
+        self.window.consume(std::mem::take(&mut self.taken));
+    }
+
+    /// The event that `framed` outlines at the front of the window.
+    #[inline]
+    fn event(&self, framed: Framed) -> RawEvent<'_> {
+        RawEvent::new(self.window.available(), self.window.offset(), framed)
+    }
+
+    /// Whether events stand one behind the other here, with nothing special about where.
+    pub(super) fn is_flowing(&self) -> bool {
+        self.place == Place::InSegment && self.mended.is_none() && !self.failed
+    }
+
+    /// What stands in the window behind the record given out last, once that was left.
+    #[inline]
+    pub(super) fn ahead(&self) -> Cursor<'_> {
+        Cursor::new(self.window.available(), self.window.offset())
+    }
+
+    /// Passes over events that were read ahead; `left` bytes in the window are behind them.
+    #[inline]
+    pub(super) const fn pass_to(&mut self, left: usize) {
+        self.window.keep(left);
     }
 
     /// What was odd since the last call.
     pub fn take_warnings(&mut self) -> Vec<Warning> {
         std::mem::take(&mut self.warnings)
+    }
+
+    /// The padding behind gzip members, which is harmless; complete once the end has been reached.
+    pub fn padding(&self) -> Option<Warning> {
+        let zeros = self.window.envelope().skipped_zeros();
+        let message = format!("{zeros} zero bytes after a gzip member");
+        (zeros > 0).then(|| Warning { offset: Some(self.window.offset()), message, lost_bytes: 0 })
     }
 
     /// Where the record given out last stands, or where the next one will.
@@ -115,8 +156,7 @@ impl<R: Read> Events<R> {
 
     /// The event given out last, which is still at the front of the window.
     pub(super) fn last_event(&self) -> Option<RawEvent<'_>> {
-        let framed = self.last?;
-        Some(RawEvent::new(self.window.available(), self.window.offset(), framed))
+        self.last.map(|framed| self.event(framed))
     }
 
     /// Ends the reading.
@@ -189,12 +229,12 @@ impl<R: Read> Events<R> {
 
     fn fill(&mut self) -> Result<(), Error> {
         let offset = self.window.offset();
-        self.window.fill().map_err(|error| Error::io(FORMAT, Position::Byte(offset), error))
+        self.window.fill().map_err(|error| Error::io(NAME, Position::Byte(offset), error))
     }
 
     pub(super) fn ensure(&mut self, count: usize) -> Result<&[u8], Error> {
         let offset = self.window.offset();
-        self.window.ensure(count).map_err(|error| Error::io(FORMAT, Position::Byte(offset), error))
+        self.window.ensure(count).map_err(|error| Error::io(NAME, Position::Byte(offset), error))
     }
 
     /// Whether a gzip member begins here; if so, what comes next is what it holds.
@@ -237,13 +277,9 @@ impl<R: Read> Events<R> {
         let offset = self.window.offset();
         if let Some(damage) = self.window.take_damage() {
             if !damage.truncated {
-                return Err(Error::malformed(FORMAT, Position::Byte(offset), damage.to_string()));
+                return Err(Error::malformed(NAME, Position::Byte(offset), damage.to_string()));
             }
             self.warn(offset, 0, damage.to_string());
-        }
-        let zeros = self.window.envelope().skipped_zeros();
-        if zeros > 0 {
-            self.warn(offset, 0, format!("{zeros} zero bytes after a gzip member"));
         }
         self.failed = true;
         Ok(None)
@@ -263,11 +299,11 @@ impl<R: Read> Events<R> {
         if let Some(at) = find_header(bytes) {
             let segment = offset + at as u64;
             let message = format!("invalid length of {name}: a segment starts inside, at byte {segment:#x}");
-            return Err(Error::malformed(FORMAT, Position::Byte(offset), message));
+            return Err(Error::malformed(NAME, Position::Byte(offset), message));
         }
         let message = format!("truncated {name}: {missing} bytes missing at the end");
         if self.options.is_lenient() {
-            return Err(Error::truncated(FORMAT, Position::Byte(offset), message));
+            return Err(Error::truncated(NAME, Position::Byte(offset), message));
         }
         self.cut(bytes.len(), message)
     }
@@ -286,7 +322,7 @@ impl<R: Read> Events<R> {
     fn too_long(&self, length: u64) -> Error {
         let limit = self.max_payload();
         let message = format!("payload too large: expected at most {limit} bytes, found {length}");
-        Error::new(ErrorKind::Limit, FORMAT, Position::Byte(self.window.offset()), message)
+        Error::new(ErrorKind::Limit, NAME, Position::Byte(self.window.offset()), message)
     }
 }
 
@@ -309,11 +345,11 @@ fn no_magic(bytes: &[u8], place: Place, offset: u64) -> Error {
             format!("invalid magic after a segment's end: expected \"RELI\", found \"{found}\"")
         }
     };
-    Error::malformed(FORMAT, Position::Byte(offset), message)
+    Error::malformed(NAME, Position::Byte(offset), message)
 }
 
 #[cold]
 fn bad_version(version: u8, offset: u64) -> Error {
     let message = format!("unsupported version: expected {VERSION}, found {version}");
-    Error::new(ErrorKind::Unsupported, FORMAT, Position::Byte(offset), message)
+    Error::new(ErrorKind::Unsupported, NAME, Position::Byte(offset), message)
 }

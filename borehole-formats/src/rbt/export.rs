@@ -8,6 +8,7 @@ use borehole_model::{
     Context, FrameId, LabelValue, LabelsId, ProfileSink, Sample, Segment, StackId, StringId, Tables,
 };
 
+use super::column::put;
 use super::layout::Header;
 use super::write::{self, FrameDef, SampleDef, Writer};
 use crate::function_name::FunctionName;
@@ -291,11 +292,4 @@ fn value_text(value: LabelValue, tables: &Tables) -> Cow<'_, [u8]> {
         LabelValue::Text(text) => Cow::Borrowed(tables.string(text)),
         LabelValue::Number { value, .. } => Cow::Owned(value.to_string().into_bytes()),
     }
-}
-
-fn put<T: Clone>(column: &mut Vec<Option<T>>, index: usize, value: T) {
-    if column.len() <= index {
-        column.resize(index + 1, None);
-    }
-    column[index] = Some(value);
 }

@@ -8,7 +8,8 @@ use borehole_model::{
     Sample, Segment, StackId, StringId, TableFull, Tables,
 };
 
-use super::FORMAT;
+use super::NAME;
+use super::column::put;
 use super::definitions::{Definitions, Frame as RbtFrame, FrameRef, StackRef, StringRef};
 use super::read::{self, Reader, Record, SegmentStart};
 use crate::function_name::FunctionName;
@@ -95,7 +96,7 @@ impl<'a> Importer<'a> {
         self.segment_start_us = self.last_time_us;
         let period_ns = u64::from(start.header.period_us) * 1000;
         self.segment = Segment {
-            format: FORMAT,
+            format: NAME,
             index: start.index,
             offset: Some(start.offset),
             period_ns: (period_ns > 0).then_some(period_ns),
@@ -288,12 +289,4 @@ impl Columns {
         self.last_labels = Some((pairs.to_vec(), id));
         Ok(id)
     }
-}
-
-/// Sets a cell of a column that grows as needed.
-fn put<T: Clone>(column: &mut Vec<Option<T>>, index: usize, value: T) {
-    if column.len() <= index {
-        column.resize(index + 1, None);
-    }
-    column[index] = Some(value);
 }

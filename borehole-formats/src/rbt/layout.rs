@@ -84,6 +84,14 @@ impl EventType {
         }
     }
 
+    /// Whether `byte` is one of the three types of samples.
+    #[inline]
+    pub(crate) const fn is_sample(byte: u8) -> bool {
+        const SAMPLES: [u8; 3] =
+            [EventType::Sample as u8, EventType::PidSample as u8, EventType::CompactSample as u8];
+        byte == SAMPLES[0] || byte == SAMPLES[1] || byte == SAMPLES[2]
+    }
+
     /// The name, as the specification spells it.
     #[must_use]
     pub const fn name(self) -> &'static str {

@@ -6,10 +6,10 @@ use std::io::Read;
 use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
 
-use super::FORMAT;
+use super::NAME;
 use super::definitions::{Definitions, StackRef, StringRef, Undefined};
 use super::event::{Event, RawEvent, Varints};
-use super::events::{Events, RawRecord, type_name};
+use super::events::{Events, Step, type_name};
 use super::layout::Header;
 use crate::{Error, ErrorKind, Position, ReadOptions, Recovery, Warning};
 
@@ -34,9 +34,12 @@ pub struct Reader<R> {
     metadata_ready: usize,
     metadata_out: (Vec<u8>, Vec<u8>),
     held: Held,
-    segment: SegmentStart,
-    segment_samples: u64,
+    pub(super) segment: SegmentStart,
+    /// How many samples came before this segment.
+    samples_before: u64,
     accumulated_us: Option<i64>,
+    /// Whether nothing stands between here and the next sample: nothing pending, nothing waiting.
+    pub(super) in_flow: bool,
     /// Whether this segment has lost something: then what it refers to may be what was lost.
     pub(super) segment_damaged: bool,
 }
@@ -94,7 +97,7 @@ pub struct Sample<'a> {
 
 /// A sample without its borrows.
 #[derive(Clone, Copy, Debug)]
-struct Core {
+pub(super) struct Core {
     stack: StackRef,
     count: u64,
     delta_us: Option<i64>,
@@ -122,11 +125,20 @@ enum Turn {
 /// What an event does beyond defining something.
 pub(super) enum Effect {
     Nothing,
-    Sample { stack: StackRef, pid: Option<i64>, delta_us: Option<i64>, offset: u64 },
+    Sample(PlainSample),
     Repeat(i64),
     Annotated,
     Metadata(Vec<u8>, Vec<u8>),
     Checkpoint { counts: Option<[i64; 3]>, offset: u64 },
+}
+
+/// A sample of which all is known but what follows it.
+#[derive(Clone, Copy)]
+pub(super) struct PlainSample {
+    pub(super) stack: StackRef,
+    pub(super) pid: Option<i64>,
+    pub(super) delta_us: Option<i64>,
+    pub(super) offset: u64,
 }
 
 /// Why an event cannot be used.
@@ -172,8 +184,9 @@ impl<R: Read> Reader<R> {
             metadata_out: Default::default(),
             held: Held::Nothing,
             segment: SegmentStart { header, index: 0, offset: 0 },
-            segment_samples: 0,
+            samples_before: 0,
             accumulated_us: Some(0),
+            in_flow: false,
             segment_damaged: false,
         }
     }
@@ -185,14 +198,26 @@ impl<R: Read> Reader<R> {
     /// given out. With lenient options only the former is an error.
     #[inline]
     pub fn next_record(&mut self) -> Result<Option<Record<'_>>, Error> {
-        Ok(match self.turn()? {
-            None => None,
-            Some(Turn::Sample) => Some(Record::Sample(self.sample())),
-            Some(Turn::Segment) => Some(Record::Segment(self.segment)),
-            Some(Turn::Metadata) => {
-                Some(Record::Metadata { key: &self.metadata_out.0, value: &self.metadata_out.1 })
-            }
-        })
+        if self.in_flow
+            && let Some(sample) = self.complete_sample()
+        {
+            return Ok(Some(Record::Sample(self.sample(sample))));
+        }
+        self.any_record()
+    }
+
+    fn any_record(&mut self) -> Result<Option<Record<'_>>, Error> {
+        self.in_flow = false;
+        let turn = self.turn()?;
+        self.in_flow = self.pending.is_none() && !self.has_waiting() && self.events.is_flowing();
+        if self.in_flow {
+            self.events.leave();
+        }
+        Ok(turn.map(|turn| match turn {
+            Turn::Sample => Record::Sample(self.sample(self.current)),
+            Turn::Segment => Record::Segment(self.segment),
+            Turn::Metadata => Record::Metadata { key: &self.metadata_out.0, value: &self.metadata_out.1 },
+        }))
     }
 
     /// What has come out so far, and what was odd or lost.
@@ -202,55 +227,52 @@ impl<R: Read> Reader<R> {
 
     /// What has come out, and what was odd or lost.
     pub fn into_recovery(self) -> Recovery {
-        self.recovery
+        let mut recovery = self.recovery;
+        self.events.padding().into_iter().for_each(|note| recovery.note(note));
+        recovery
     }
 
     #[inline]
-    fn sample(&self) -> Sample<'_> {
-        let Core { stack, count, delta_us, accumulated_us, pid, offset, annotated, .. } = self.current;
+    fn sample(&self, core: Core) -> Sample<'_> {
+        let Core { stack, count, delta_us, accumulated_us, pid, offset, annotated, .. } = core;
         let annotations = annotated.then_some(self.current_annotations.as_slice());
         let definitions = &self.definitions;
         Sample { stack, count, delta_us, accumulated_us, pid, annotations, definitions, offset }
     }
 
-    #[inline]
     fn turn(&mut self) -> Result<Option<Turn>, Error> {
         if let Some(turn) = self.waiting()? {
             return Ok(Some(turn));
         }
         loop {
-            let effect = match self.events.next_record() {
-                Ok(Some(RawRecord::Event(raw))) if !self.options.is_lenient() => {
-                    let Self { segment, definitions, pending_annotations, options, .. } = self;
-                    let limit = options.limits.definition_bytes;
-                    apply(&raw, segment.header.has_timestamps, definitions, pending_annotations, limit)
-                        .map_err(|fault| fault.at(&raw))
-                }
-                Ok(Some(RawRecord::Event(_))) => self.apply_carefully(),
-                Ok(Some(RawRecord::Header { header, offset })) => match self.header(header, offset) {
-                    Some(turn) => return Ok(Some(turn)),
-                    None => continue,
-                },
-                Ok(None) => match self.go_on_after_damage()? {
-                    true => continue,
-                    false => return Ok(self.end()),
-                },
-                Err(error) => Err(error),
+            if self.pending.is_some() && self.is_superseded() {
+                return Ok(self.release(None));
+            }
+            let turn = match self.events.advance() {
+                Ok(Some(Step::Event(_))) => self.event(),
+                Ok(Some(Step::Header(header))) => Ok(self.header(header)),
+                Ok(None) if self.go_on_after_damage()? => Ok(None),
+                Ok(None) => return Ok(self.end()),
+                Err(error) => self.failed(error),
             };
-            match effect.and_then(|effect| self.take_effect(effect)) {
+            match turn {
                 Ok(None) => {}
-                Ok(turn) => return Ok(turn),
-                Err(error) => {
-                    if let Some(turn) = self.failed(error)? {
-                        return Ok(Some(turn));
-                    }
-                }
+                turn => return turn,
             }
         }
     }
 
+    /// Carries out the event that was taken last, whatever it is.
+    fn event(&mut self) -> Result<Option<Turn>, Error> {
+        let effect = if self.options.is_lenient() {
+            self.apply_carefully()
+        } else {
+            self.apply().map_err(|(_, error)| error)
+        };
+        effect.and_then(|effect| self.take_effect(effect)).or_else(|error| self.failed(error))
+    }
+
     /// What had to wait for the sample that was given out last.
-    #[inline]
     fn waiting(&mut self) -> Result<Option<Turn>, Error> {
         if self.metadata_ready > 0
             && let Some(metadata) = self.metadata.pop_front()
@@ -266,6 +288,10 @@ impl<R: Read> Reader<R> {
         }
     }
 
+    fn has_waiting(&self) -> bool {
+        self.metadata_ready > 0 || !matches!(self.held, Held::Nothing)
+    }
+
     /// Gives out the pending sample, and puts `next` in its place.
     #[inline]
     fn release(&mut self, next: Option<Core>) -> Option<Turn> {
@@ -276,12 +302,19 @@ impl<R: Read> Reader<R> {
         }
         self.metadata_ready = self.metadata.len();
         self.recovery.samples = self.recovery.samples.saturating_add(released.count);
-        self.segment_samples = self.segment_samples.saturating_add(released.count);
         Some(Turn::Sample)
     }
 
-    fn header(&mut self, header: Header, offset: u64) -> Option<Turn> {
-        let start = SegmentStart { header, index: self.recovery.segments, offset };
+    /// `sample` and `more` like it, given out at once.
+    #[inline]
+    pub(super) fn give_out(&mut self, sample: PlainSample, more: u64) -> Core {
+        let core = Core { count: more.saturating_add(1), ..self.begin_sample(sample) };
+        self.recovery.samples = self.recovery.samples.saturating_add(core.count);
+        core
+    }
+
+    fn header(&mut self, header: Header) -> Option<Turn> {
+        let start = SegmentStart { header, index: self.recovery.segments, offset: self.events.offset() };
         self.recovery.segments += 1;
         match self.release(None) {
             None => Some(self.begin(start)),
@@ -294,7 +327,7 @@ impl<R: Read> Reader<R> {
 
     fn begin(&mut self, start: SegmentStart) -> Turn {
         self.segment = start;
-        self.segment_samples = 0;
+        self.samples_before = self.recovery.samples;
         self.segment_damaged = false;
         self.accumulated_us = Some(0);
         self.definitions.clear();
@@ -330,15 +363,20 @@ impl<R: Read> Reader<R> {
         }
     }
 
+    /// The sample as it begins: alone and without annotations.
     #[inline]
+    fn begin_sample(&mut self, sample: PlainSample) -> Core {
+        let PlainSample { stack, pid, delta_us, offset } = sample;
+        let accumulated_us = delta_us.and_then(|delta| self.accumulate(delta, offset));
+        let (annotated, repeated) = (false, false);
+        Core { stack, count: 1, delta_us, accumulated_us, pid, offset, annotated, repeated }
+    }
+
     fn take_effect(&mut self, effect: Effect) -> Result<Option<Turn>, Error> {
         match effect {
             Effect::Nothing => Ok(None),
-            Effect::Sample { stack, pid, delta_us, offset } => {
-                let accumulated_us = delta_us.and_then(|delta| self.accumulate(delta, offset));
-                let (annotated, repeated) = (false, false);
-                let core =
-                    Core { stack, count: 1, delta_us, accumulated_us, pid, offset, annotated, repeated };
+            Effect::Sample(sample) => {
+                let core = self.begin_sample(sample);
                 Ok(self.release(Some(core)))
             }
             Effect::Repeat(count) => self.repeat(count).map(|()| None),
@@ -356,9 +394,14 @@ impl<R: Read> Reader<R> {
         let before = self.accumulated_us?;
         self.accumulated_us = before.checked_add(delta_us);
         if self.accumulated_us.is_none() {
-            self.warn(offset, format!("time overflows: {before} us and {delta_us} us; unknown from here on"));
+            self.warn_overflow(before, delta_us, offset);
         }
         self.accumulated_us
+    }
+
+    #[cold]
+    fn warn_overflow(&mut self, before: i64, delta_us: i64, offset: u64) {
+        self.warn(offset, format!("time overflows: {before} us and {delta_us} us; unknown from here on"));
     }
 
     fn repeat(&mut self, count: i64) -> Result<(), Error> {
@@ -400,7 +443,8 @@ impl<R: Read> Reader<R> {
             return self.warn(offset, "invalid CHECKPOINT: expected three numbers".to_owned());
         };
         let next = self.definitions.next_ids();
-        let read = self.segment_samples.saturating_add(self.pending.map_or(0, |pending| pending.count));
+        let released = self.recovery.samples.saturating_sub(self.samples_before);
+        let read = released.saturating_add(self.pending.map_or(0, |pending| pending.count));
         for (what, said, found) in [("frames", frames, next.frame), ("stacks", stacks, next.stack)] {
             if said != found && said != found.saturating_sub(1) {
                 self.warn(offset, format!("CHECKPOINT differs: expected {said} {what}, found {found}"));
@@ -415,8 +459,8 @@ impl<R: Read> Reader<R> {
         self.recovery.warn(Warning { offset: Some(offset), message, lost_bytes: 0 });
     }
 
-    /// Applies the event that was taken last once more.
-    pub(super) fn apply_again(&mut self) -> Result<Effect, (Fault, Error)> {
+    /// Applies the event that was taken last.
+    pub(super) fn apply(&mut self) -> Result<Effect, (Fault, Error)> {
         let Some(raw) = self.events.last_event() else { return Ok(Effect::Nothing) };
         let Self { segment, definitions, pending_annotations, options, .. } = self;
         let limit = options.limits.definition_bytes;
@@ -430,7 +474,6 @@ impl<R: Read> Reader<R> {
 }
 
 /// Carries out the definitions of `raw` and says what else it does.
-#[inline]
 fn apply(
     raw: &RawEvent<'_>,
     has_timestamps: bool,
@@ -442,7 +485,7 @@ fn apply(
     match Event::decode(raw, has_timestamps).map_err(Fault::Payload)? {
         Event::Sample { stack, pid, delta_us } => {
             let stack = definitions.stack_ref(stack).map_err(Fault::Undefined)?;
-            Ok(Effect::Sample { stack, pid, delta_us, offset })
+            Ok(Effect::Sample(PlainSample { stack, pid, delta_us, offset }))
         }
         Event::Repeat { count } => Ok(Effect::Repeat(count)),
         Event::Annotation { pairs } => annotation(pairs, definitions, annotations),
@@ -525,7 +568,7 @@ impl Fault {
         let message = match self {
             Self::Payload(error) => {
                 return Error::malformed(
-                    FORMAT,
+                    NAME,
                     Position::Byte(offset),
                     format!("invalid {event}: payload {error}"),
                 );
@@ -539,9 +582,9 @@ impl Fault {
             Self::AfterRepeat => format!("invalid {event}: expected it before REPEAT_SAMPLE, found it after"),
             Self::TooManyDefinitions => {
                 let message = format!("too many definitions in one segment, at this {event}");
-                return Error::new(ErrorKind::Limit, FORMAT, Position::Byte(offset), message);
+                return Error::new(ErrorKind::Limit, NAME, Position::Byte(offset), message);
             }
         };
-        Error::malformed(FORMAT, Position::Byte(offset), message)
+        Error::malformed(NAME, Position::Byte(offset), message)
     }
 }

@@ -18,7 +18,7 @@ use std::io::Read;
 use borehole_wire::Cursor;
 use memchr::memmem;
 
-use super::FORMAT;
+use super::NAME;
 use super::definitions::{NextIds, Undefined};
 use super::event::{Event, FrameFields, Framed, RawEvent};
 use super::events::{Place, type_name};
@@ -46,7 +46,7 @@ impl<R: Read> Reader<R> {
         }
         let mut mended = false;
         loop {
-            let (fault, error) = match self.apply_again() {
+            let (fault, error) = match self.apply() {
                 Ok(effect) => return Ok(effect),
                 Err(failure) => failure,
             };
@@ -73,7 +73,7 @@ impl<R: Read> Reader<R> {
     fn wrong_length(&self) -> Error {
         let name = self.events.last_event().map_or_else(String::new, |raw| type_name(raw.type_byte));
         let position = Position::Byte(self.events.offset());
-        Error::malformed(FORMAT, position, format!("unexpected {name}: nothing plausible follows it"))
+        Error::malformed(NAME, position, format!("unexpected {name}: nothing plausible follows it"))
     }
 
     /// Whether the event taken last may have a wrong length: its fields do not vouch for it, and what
@@ -269,7 +269,7 @@ impl<R: Read> Reader<R> {
             return Ok(false);
         }
         let offset = self.events.offset();
-        let io = |error| Error::io(FORMAT, Position::Byte(offset), error);
+        let io = |error| Error::io(NAME, Position::Byte(offset), error);
         let passed = match self.events.window.past_damage() {
             None => return Ok(false),
             Some(passed) => passed.map_err(io)?,

@@ -15,7 +15,8 @@ pub(super) struct Window<R> {
     bytes: Vec<u8>,
     start: usize,
     end: usize,
-    offset: u64,
+    /// The offset of `bytes[0]`.
+    base: u64,
     ended: bool,
     damage: Option<Damage>,
     /// Whether the damage has been reported, and may be passed over.
@@ -29,7 +30,7 @@ impl<R: Read> Window<R> {
             bytes: vec![0; CHUNK_BYTES],
             start: 0,
             end: 0,
-            offset: 0,
+            base: 0,
             ended: false,
             damage: None,
             damaged: false,
@@ -45,7 +46,7 @@ impl<R: Read> Window<R> {
     /// The offset of the first byte at hand, after decompression.
     #[inline]
     pub(super) const fn offset(&self) -> u64 {
-        self.offset
+        self.base + self.start as u64
     }
 
     /// Whether nothing more comes.
@@ -55,9 +56,13 @@ impl<R: Read> Window<R> {
 
     #[inline]
     pub(super) fn consume(&mut self, count: usize) {
-        let count = count.min(self.end - self.start);
-        self.start += count;
-        self.offset += count as u64;
+        self.start = self.end.min(self.start + count);
+    }
+
+    /// Consumes all but the last `count` bytes at hand.
+    #[inline]
+    pub(super) const fn keep(&mut self, count: usize) {
+        self.start = self.end.saturating_sub(count);
     }
 
     /// Reads on until `count` bytes are at hand or the input ends.
@@ -90,10 +95,9 @@ impl<R: Read> Window<R> {
     /// Makes room for a chunk. What is at hand moves to the front only when half of the room is used up, so
     /// that each byte moves a bounded number of times.
     fn make_room(&mut self) {
-        if self.start == self.end {
-            (self.start, self.end) = (0, 0);
-        } else if self.start >= self.bytes.len() / 2 {
+        if self.start == self.end || self.start >= self.bytes.len() / 2 {
             self.bytes.copy_within(self.start..self.end, 0);
+            self.base += self.start as u64;
             self.end -= self.start;
             self.start = 0;
         }

@@ -8,6 +8,7 @@ use hashbrown::HashMap;
 
 use super::layout::{SCHEMA, Unit, Weights};
 use super::names::Names;
+use super::shown::ShownStacks;
 use super::spool::{Entry, Spool};
 use super::track::{Key, Taken, Track};
 use super::write::{Output, Utf8Errors};
@@ -48,9 +49,12 @@ pub struct Exporter<W, S, F> {
     current: usize,
     value: Option<Value>,
     value_types: Vec<ValueType>,
-    /// The stacks that samples have, in the order of their first; and by stack, its place there plus one.
+    /// The stacks that samples have, of those shown alike the first; by stack, its place there plus one; and
+    /// the same by the number of what is shown.
     stacks: Vec<StackId>,
     places: Vec<u32>,
+    shown: ShownStacks,
+    shown_places: HashMap<u32, u32>,
     thread_names: HashMap<u64, StringId>,
     lost: Lost,
     losses: Losses,
@@ -95,6 +99,8 @@ where
             value_types: Vec::new(),
             stacks: Vec::new(),
             places: Vec::new(),
+            shown: ShownStacks::default(),
+            shown_places: HashMap::new(),
             thread_names: HashMap::new(),
             lost: Lost::default(),
             losses: Losses::default(),
@@ -129,7 +135,7 @@ where
             (None, None, None) => (Weights::Counts, Unit::None, sample.count, 0),
         };
         let key = Key { process: at.process(sample), thread: sample.thread, weights, value };
-        let stack = self.place(sample.stack);
+        let stack = self.place(sample.stack, at.tables);
         let time_ns = sample.time_ns.unwrap_or(0);
         (key, unit, Taken { stack, count: sample.count, weight, time_ns, period_ns })
     }
@@ -150,21 +156,24 @@ where
 
     /// The place of a stack among those that samples have, plus one; 0 for the empty stack.
     #[inline]
-    fn place(&mut self, stack: Option<StackId>) -> u32 {
+    fn place(&mut self, stack: Option<StackId>, tables: &Tables) -> u32 {
         let Some(stack) = stack else { return 0 };
         match self.places.get(stack.index()) {
             Some(&place) if place != 0 => place,
-            _ => self.new_place(stack),
+            _ => self.new_place(stack, tables),
         }
     }
 
     #[cold]
-    fn new_place(&mut self, stack: StackId) -> u32 {
+    fn new_place(&mut self, stack: StackId, tables: &Tables) -> u32 {
         if self.places.len() <= stack.index() {
             self.places.resize(stack.index() + 1, 0);
         }
-        self.stacks.push(stack);
-        let place = u32::try_from(self.stacks.len()).expect("there are as many stacks as ids at most");
+        let Self { stacks, shown_places, shown, .. } = self;
+        let place = *shown_places.entry(shown.number(stack, tables)).or_insert_with(|| {
+            stacks.push(stack);
+            u32::try_from(stacks.len()).expect("there are as many stacks as ids at most")
+        });
         self.places[stack.index()] = place;
         place
     }

@@ -11,6 +11,7 @@ mod import;
 mod layout;
 mod names;
 mod read;
+mod shown;
 mod spool;
 mod track;
 mod write;
@@ -19,5 +20,5 @@ pub use export::Exporter;
 pub use import::import;
 pub use write::Utf8Errors;
 
-/// The format's short name.
+/// The short name of the format.
 pub const NAME: &str = "speedscope";

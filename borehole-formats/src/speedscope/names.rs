@@ -21,7 +21,7 @@ pub(super) struct Names<'t> {
 
 /// What the format holds of a frame. Frames that differ elsewhere (an opcode) are one frame there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Shown {
+pub(super) struct Shown {
     name: StringId,
     file: Option<StringId>,
     line: Option<i64>,
@@ -29,7 +29,7 @@ struct Shown {
 }
 
 impl Shown {
-    fn of(frame: &Frame) -> Self {
+    pub(super) fn of(frame: &Frame) -> Self {
         Self {
             name: frame.function,
             // Machine code without a known source: the library stands where the file would.

@@ -9,7 +9,7 @@ use super::layout::{ByteOrder, Config, HeaderLayout, MAX_DEPTH};
 use super::opcodes::Opcodes;
 use super::statistics::Statistics;
 use super::write::{self, Compression, FrameDef, SampleOrder, ThreadSlot, Writer, WriterOptions};
-use super::{FORMAT, metadata};
+use super::{NAME, metadata};
 use crate::{Export, Losses};
 
 /// How samples become a file.
@@ -117,7 +117,7 @@ where
         self.columns.opcodes = Opcodes::of(python[0], python[1]);
         let asked = self.options.period_us.map(u64::from);
         let interval_us = segment.period_ns.map(|ns| ns / 1000).or(asked).unwrap_or(DEFAULT_PERIOD_US);
-        let order = if segment.format == FORMAT { SampleOrder::File } else { SampleOrder::Arrival };
+        let order = if segment.format == NAME { SampleOrder::File } else { SampleOrder::Arrival };
         let options = WriterOptions {
             byte_order: self.options.byte_order,
             layout: self.options.layout,

@@ -14,7 +14,7 @@ use super::read::{self, Reader};
 use super::statistics::Statistics;
 use super::tables::Tables as FileTables;
 use super::threads::LOST_FRAME;
-use super::{FORMAT, metadata};
+use super::{NAME, metadata};
 use crate::{Error, ErrorKind, Position, ReadError, ReadOptions};
 
 /// Streams `bytes`, a whole file, into `sink`: one sample for each of the file's, in the order of the file.
@@ -51,10 +51,10 @@ pub fn read_document(input: impl Read, options: &ReadOptions) -> Result<Vec<u8>,
     let read = input.take((limit as u64).saturating_add(1)).read_to_end(&mut bytes);
     let end = Position::Byte(bytes.len() as u64);
     match read {
-        Err(error) if !options.is_lenient() => Err(Error::io(FORMAT, end, error)),
+        Err(error) if !options.is_lenient() => Err(Error::io(NAME, end, error)),
         _ if bytes.len() > limit => {
             let message = format!("file too large: expected at most {limit} bytes");
-            Err(Error::new(ErrorKind::Limit, FORMAT, Position::Byte(limit as u64), message))
+            Err(Error::new(ErrorKind::Limit, NAME, Position::Byte(limit as u64), message))
         }
         _ => Ok(bytes),
     }
@@ -117,7 +117,7 @@ fn segment(
         }
     }
     Ok(Segment {
-        format: FORMAT,
+        format: NAME,
         period_ns: header.interval_us.checked_mul(1000).filter(|&period| period > 0),
         has_times: true,
         metadata: pairs,

@@ -33,4 +33,4 @@ pub use threads::LOST_FRAME;
 pub use write::{Compression, FrameDef, FrameId, SampleOrder, ThreadSlot, Writer, WriterOptions};
 
 /// The short name of the format.
-pub const FORMAT: &str = "tachyon";
+pub const NAME: &str = "tachyon";

@@ -5,7 +5,7 @@
 
 use borehole_wire::Cursor;
 
-use super::FORMAT;
+use super::NAME;
 use super::layout::{
     ByteOrder, COMPRESSION_NONE, COMPRESSION_ZSTD, FOOTER_BYTES, Footer, HEADER_BYTES, Header, HeaderLayout,
     VERSION,
@@ -83,14 +83,14 @@ pub(super) fn index(offset: u64) -> usize {
 }
 
 pub(super) fn malformed(offset: usize, message: impl Into<String>) -> Error {
-    Error::malformed(FORMAT, Position::Byte(offset as u64), message)
+    Error::malformed(NAME, Position::Byte(offset as u64), message)
 }
 
 /// The header in the layout in which it makes sense; in the new one if in neither.
 fn header(bytes: &[u8]) -> Result<Header, Error> {
     let Some(head) = bytes.first_chunk::<HEADER_BYTES>() else {
         let message = format!("expected a header of {HEADER_BYTES} bytes, found {} bytes", bytes.len());
-        return Err(Error::truncated(FORMAT, Position::Byte(bytes.len() as u64), message));
+        return Err(Error::truncated(NAME, Position::Byte(bytes.len() as u64), message));
     };
     let magic = *head.first_chunk().expect("a header is longer");
     let Some(order) = ByteOrder::of_magic(magic) else {
@@ -123,7 +123,7 @@ fn check_header(header: &Header, file_bytes: usize, recovery: &mut Recovery) -> 
         let message = format!(
             "unsupported version: expected {VERSION}, found {found}, of Python {major}.{minor}.{micro}"
         );
-        return Err(Error::new(ErrorKind::Unsupported, FORMAT, Position::Byte(4), message));
+        return Err(Error::new(ErrorKind::Unsupported, NAME, Position::Byte(4), message));
     }
     if header.config.mode_number() as usize > super::layout::Config::MODES.len() {
         let found = header.config.mode_number();
@@ -152,7 +152,7 @@ fn check_header(header: &Header, file_bytes: usize, recovery: &mut Recovery) -> 
 fn footer(bytes: &[u8], at: usize, order: ByteOrder) -> Result<Footer, Error> {
     let mut cursor = Cursor::new(&bytes[at..], at as u64);
     Footer::decode(&mut cursor, order)
-        .map_err(|error| Error::truncated(FORMAT, Position::Byte(error.offset()), "expected a footer"))
+        .map_err(|error| Error::truncated(NAME, Position::Byte(error.offset()), "expected a footer"))
 }
 
 /// More strings and frames than there are bytes for are refused before anything is made room for.
@@ -245,7 +245,7 @@ fn whole_tables<'a>(
 fn whole<T>(what: &str, read: Rows<T>) -> Result<Vec<T>, Error> {
     let Some(fault) = read.fault else { return Ok(read.rows) };
     let message = format!("expected {what}: {}", fault.message());
-    Err(Error::truncated(FORMAT, Position::Byte(fault.offset()), message))
+    Err(Error::truncated(NAME, Position::Byte(fault.offset()), message))
 }
 
 /// CPython reads tables until it has enough, wherever that is.

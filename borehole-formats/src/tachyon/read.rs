@@ -2,7 +2,7 @@
 
 use borehole_wire::Cursor;
 
-use super::FORMAT;
+use super::NAME;
 use super::layout::{HEADER_BYTES, Header, MAX_DEPTH, RUN_ENTRY_BYTES, RecordKind};
 use super::open::{Parts, TablesEnd, open};
 use super::record::{Record, RecordFault, longest_record, run_entry};
@@ -10,7 +10,7 @@ use super::recover::open_damaged;
 use super::region::Region;
 use super::statistics::Statistics;
 use super::tables::Tables;
-use super::threads::{LOST_FRAME, Threads};
+use super::threads::Threads;
 use crate::{Error, ErrorKind, Position, ReadOptions, Recovery, Warning};
 
 /// The deepest stack that is taken when damage is read over: what CPython's unwinder walks at most.
@@ -205,7 +205,9 @@ impl<'a> Reader<'a> {
             match step {
                 Ok(Step::Sample(turn)) => {
                     self.recovery.samples += 1;
-                    return Ok(Some(self.sample(&turn)));
+                    let is_new = std::mem::take(&mut self.threads.row_mut(turn.thread).is_new);
+                    let kept = if is_new { 0 } else { turn.kept };
+                    return Ok(Some(self.sample(&Turn { kept, ..turn })));
                 }
                 Ok(Step::Again) => {}
                 Ok(Step::End) => {
@@ -359,9 +361,7 @@ impl<'a> Reader<'a> {
         if shared > depth {
             self.tolerate(offset, || format!("expected at most {depth} shared frames, found {shared}"))?;
             let row = self.threads.row_mut(thread);
-            row.adrift = true;
-            row.stack.clear();
-            row.stack.push(LOST_FRAME);
+            row.lose();
             row.push(1, &self.added);
             return Ok(0);
         }
@@ -407,14 +407,14 @@ impl<'a> Reader<'a> {
         let count = self.threads.len() + 1;
         if count.saturating_mul(Threads::BYTES_EACH) > self.options.limits.definition_bytes {
             let message = format!("too many threads: expected fewer, found {count}");
-            return Err(Error::new(ErrorKind::Limit, FORMAT, Position::Byte(offset), message));
+            return Err(Error::new(ErrorKind::Limit, NAME, Position::Byte(offset), message));
         }
         if let Some((_, expected)) = self.expected
             && count as u64 == u64::from(expected) + 1
         {
             self.tolerate(offset, || format!("expected {expected} threads, found more"))?;
         }
-        Ok(self.threads.add(record.thread, record.interpreter, self.header.start_us, false))
+        Ok(self.threads.add(record.thread, record.interpreter, self.header.start_us))
     }
 
     #[cold]
@@ -440,7 +440,7 @@ impl<'a> Reader<'a> {
             self.warn(offset, 0, message());
             return Ok(());
         }
-        Err(Error::malformed(FORMAT, Position::Byte(offset), message()))
+        Err(Error::malformed(NAME, Position::Byte(offset), message()))
     }
 
     #[cold]
@@ -460,7 +460,7 @@ impl<'a> Reader<'a> {
         }
         if !self.options.is_lenient() {
             let kind = if is_truncated { ErrorKind::Truncated } else { ErrorKind::Malformed };
-            return Err(Error::new(kind, FORMAT, Position::Byte(offset), message));
+            return Err(Error::new(kind, NAME, Position::Byte(offset), message));
         }
         self.pass_over(message, offset);
         Ok(Step::Again)
@@ -473,7 +473,7 @@ impl<'a> Reader<'a> {
         if !self.options.is_lenient() {
             let kind = if damage.truncated { ErrorKind::Truncated } else { ErrorKind::Malformed };
             let place = Position::Byte(HEADER_BYTES as u64);
-            return Err(Error::new(kind, FORMAT, place, damage.message));
+            return Err(Error::new(kind, NAME, place, damage.message));
         }
         let rest = self.region.rest().len();
         self.region.consume(rest);

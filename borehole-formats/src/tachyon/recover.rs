@@ -19,7 +19,7 @@ use super::region::{Region, ZSTD_MAGIC, frame_bytes};
 use super::statistics::{
     OLD_STATISTICS_BYTES, STATISTICS_BYTES, STATISTICS_MAGIC, STATISTICS_TAIL_BYTES, Statistics,
 };
-use super::tables::{Tables, read_frames, read_strings};
+use super::tables::{MIN_FRAME_BYTES, Tables, read_frames, read_strings};
 use crate::{Error, Recovery, Warning};
 
 /// Takes a file apart that may be damaged, as far as it goes.
@@ -228,8 +228,13 @@ impl Sections {
 fn find_footer(bytes: &[u8], order: ByteOrder) -> Option<(usize, Footer)> {
     let last = bytes.len().checked_sub(FOOTER_BYTES)?;
     (HEADER_BYTES..=last).rev().find_map(|at| {
+        let [.., checksum] = bytes.get(at..at + FOOTER_BYTES)?.as_chunks::<16>().0 else { return None };
         let footer = Footer::decode(&mut Cursor::new(&bytes[at..], 0), order).ok()?;
-        (footer.file_bytes == (at + FOOTER_BYTES) as u64).then_some((at, footer))
+        let ends_here = footer.file_bytes == (at + FOOTER_BYTES) as u64;
+        let least = u64::from(footer.strings) + u64::from(footer.frames) * MIN_FRAME_BYTES as u64;
+        // A number in the samples may be that of its own place. The checksum is zeros so far.
+        let fits = at == last || (*checksum == [0; 16] && least <= (at - HEADER_BYTES) as u64);
+        (ends_here && fits).then_some((at, footer))
     })
 }
 

@@ -16,6 +16,8 @@ pub(super) struct Thread {
     pub(super) stack: Vec<u32>,
     /// Whether damage has hidden what the stack is built upon.
     pub(super) adrift: bool,
+    /// Whether the stack is another than the one that was given out last, from the bottom.
+    pub(super) is_new: bool,
 }
 
 /// All threads, in order of their first record.
@@ -57,10 +59,16 @@ impl Threads {
     }
 
     #[cold]
-    pub(super) fn add(&mut self, id: u64, interpreter: u32, start_us: u64, adrift: bool) -> usize {
+    pub(super) fn add(&mut self, id: u64, interpreter: u32, start_us: u64) -> usize {
         let row = self.rows.len();
-        let stack = if adrift { vec![LOST_FRAME] } else { Vec::new() };
-        self.rows.push(Thread { id, interpreter, time_us: start_us, stack, adrift });
+        self.rows.push(Thread {
+            id,
+            interpreter,
+            time_us: start_us,
+            stack: Vec::new(),
+            adrift: false,
+            is_new: true,
+        });
         self.index.insert((id, interpreter), row);
         self.last = row;
         row
@@ -80,9 +88,7 @@ impl Threads {
     pub(super) fn set_adrift(&mut self, is_touched: impl Fn(&Thread) -> bool) -> usize {
         let mut touched = 0;
         for row in self.rows.iter_mut().filter(|row| is_touched(row)) {
-            row.adrift = true;
-            row.stack.clear();
-            row.stack.push(LOST_FRAME);
+            row.lose();
             touched += 1;
         }
         touched
@@ -90,6 +96,14 @@ impl Threads {
 }
 
 impl Thread {
+    /// Forgets the stack.
+    pub(super) fn lose(&mut self) {
+        self.adrift = true;
+        self.is_new = true;
+        self.stack.clear();
+        self.stack.push(LOST_FRAME);
+    }
+
     /// Replaces the stack by `frames_leaf_first`; answers how many outer frames stay as they were.
     pub(super) fn replace(&mut self, frames_leaf_first: &[u32]) -> usize {
         let new = frames_leaf_first.iter().rev();
@@ -118,7 +132,7 @@ mod tests {
         let ids = [(7, 0), (7, 1), (9, 0)];
         for (row, (id, interpreter)) in ids.into_iter().enumerate() {
             assert_eq!(threads.find(id, interpreter), None);
-            assert_eq!(threads.add(id, interpreter, 0, false), row);
+            assert_eq!(threads.add(id, interpreter, 0), row);
         }
         for turn in [0, 1, 2, 0, 1, 2, 2, 0, 2, 1, 1] {
             let (id, interpreter) = ids[turn];
@@ -129,7 +143,7 @@ mod tests {
     #[test]
     fn a_whole_stack_keeps_what_is_the_same() {
         let mut threads = Threads::default();
-        threads.add(1, 0, 0, false);
+        threads.add(1, 0, 0);
         let thread = threads.row_mut(0);
         assert_eq!(thread.replace(&[3, 2, 1]), 0);
         assert_eq!(thread.stack, [1, 2, 3]);

@@ -1,11 +1,12 @@
 //! Callgrind profiles, read by the real `callgrind_annotate`.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::process::Command;
 
 use borehole_formats::callgrind::Exporter;
 use borehole_formats::folded;
 use borehole_model::Segment;
+use borehole_testkit::Scratch;
+use borehole_testkit::peers::peer;
 
 use crate::flat::{FlatFrame, FlatSample, play, reference_samples};
 
@@ -21,21 +22,24 @@ fn write(samples: &[FlatSample], period_ns: Option<u64>) -> String {
     String::from_utf8(text).unwrap()
 }
 
-/// What `callgrind_annotate` shows for each function, as `file:function`, and what it complains about.
-fn annotate(name: &str, profile: &str, inclusive: &str) -> (Totals, String) {
-    let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR"));
-    let path = folder.join(format!("{name}.callgrind"));
-    std::fs::write(&path, profile).unwrap();
-    let output = Command::new("callgrind_annotate")
+/// What `callgrind_annotate` shows for each function, as `file:function`, and what it complains about. It
+/// shows nothing if it is left out.
+fn annotate(profile: &str, inclusive: &str) -> Option<(Totals, String)> {
+    let annotate = peer("callgrind_annotate")?;
+    peer("perl")?;
+    let scratch = Scratch::new();
+    let path = scratch.write("profile.callgrind", profile.as_bytes());
+    let output = annotate
+        .command()
         .args(["--threshold=100", "--auto=no", "--show-percs=no", "--show=Samples"])
         .arg(format!("--inclusive={inclusive}"))
         .arg(&path)
-        .current_dir(folder)
+        .current_dir(scratch.folder())
         .output()
-        .expect("callgrind_annotate, of the package valgrind");
+        .unwrap();
     assert!(output.status.success(), "{output:?}");
     let shown = String::from_utf8(output.stdout).unwrap();
-    (totals(&shown), String::from_utf8(output.stderr).unwrap())
+    Some((totals(&shown), String::from_utf8(output.stderr).unwrap()))
 }
 
 /// The lines after the heading `file:function`: a count with commas, and a name.
@@ -53,7 +57,7 @@ fn totals(shown: &str) -> Totals {
 /// Self and total samples of each function, from the folded text: no code in common with the exporter.
 fn expected(samples: &[FlatSample]) -> (Totals, Totals) {
     let mut text = Vec::new();
-    let mut exporter = folded::Exporter::new(&mut text, folded::Options::default());
+    let mut exporter = folded::Exporter::new(&mut text, folded::ExportOptions::default());
     play(samples, &Segment::default(), &mut exporter).unwrap();
     drop(exporter);
     let (mut own, mut total) = (Totals::new(), Totals::new());
@@ -109,9 +113,9 @@ fn callgrind_annotate_shows_the_samples_of_real_files() {
         let samples = reference_samples(name);
         let profile = write(&samples, Some(PERIOD));
         let (own, total) = expected(&samples);
-        let (shown, complaints) = annotate(name, &profile, "no");
+        let Some((shown, complaints)) = annotate(&profile, "no") else { return };
         assert_eq!((without_zeros(shown), &*complaints), (own, ""), "{name}");
-        let (shown, complaints) = annotate(name, &profile, "yes");
+        let Some((shown, complaints)) = annotate(&profile, "yes") else { return };
         assert_eq!((shown, &*complaints), (total, ""), "{name}");
     }
 }
@@ -122,8 +126,9 @@ fn recursion_is_counted_once() {
         [sample("main:1;fib:2;fib:3;fib:3;leaf:9", 5), sample("main:1;fib:2;fib:2", 7), sample("main:4", 1)];
     let profile = write(&samples, None);
     let (own, total) = expected(&samples);
-    assert_eq!(without_zeros(annotate("recursion", &profile, "no").0), own);
-    assert_eq!(annotate("recursion", &profile, "yes").0, total);
+    let Some((shown, _)) = annotate(&profile, "no") else { return };
+    assert_eq!(without_zeros(shown), own);
+    assert_eq!(annotate(&profile, "yes").map(|(shown, _)| shown), Some(total));
 }
 
 /// Lines and calls of each function added up, as KCachegrind does for its inclusive cost.
@@ -187,7 +192,7 @@ fn without_a_period_there_is_no_time() {
 fn functions_of_one_name_in_two_files_are_two() {
     let mut second = sample("f:1", 3);
     second.frames_leaf_first[0].file = Some(b"/other.php".to_vec());
-    let (shown, _) = annotate("two_files", &write(&[sample("f:1", 2), second], None), "no");
+    let Some((shown, _)) = annotate(&write(&[sample("f:1", 2), second], None), "no") else { return };
     assert_eq!(shown, [("/f.php:f".to_owned(), 2), ("/other.php:f".to_owned(), 3)].into());
 }
 
@@ -197,7 +202,7 @@ fn odd_names_do_not_break_the_file() {
     odd.frames_leaf_first[0].function = b"(anonymous)\nfn=x".to_vec();
     odd.frames_leaf_first[1].function = Vec::new();
     odd.frames_leaf_first[1].file = None;
-    let (shown, complaints) = annotate("odd", &write(&[odd], None), "yes");
+    let Some((shown, complaints)) = annotate(&write(&[odd], None), "yes") else { return };
     let expected = [("/f.php:(anonymous) fn=x".to_owned(), 4), ("???:???".to_owned(), 4)];
     assert_eq!((shown, &*complaints), (expected.into(), ""));
 }

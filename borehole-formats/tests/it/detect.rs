@@ -61,6 +61,22 @@ fn phpspy_texts_are_told() {
 }
 
 #[test]
+fn tachyon_files_are_told_in_both_byte_orders_and_without_a_header() {
+    for folder in ["tachyon/corpus", "tachyon/bigendian"] {
+        let files = files(folder);
+        assert_eq!(mistakes(&files, |_| Some(Format::Tachyon)), []);
+        for path in files {
+            let mut start = start(&path);
+            start[..64].fill(0);
+            let nothing_left = name(&path) == "23_short.bin" && start[64..68] != [0x28, 0xb5, 0x2f, 0xfd];
+            assert_eq!(detect(&start), (!nothing_left).then_some(Format::Tachyon), "{}", path.display());
+        }
+    }
+    assert_eq!(Format::from_path("run/profile_4711.bin"), Some((Format::Tachyon, false)));
+    assert_eq!(detect(b"TACHYON of the sea\n"), None);
+}
+
+#[test]
 fn converted_files_are_told() {
     let files = files("rbt/expected/conv");
     let nonempty: Vec<_> = files.into_iter().filter(|path| !start(path).trim_ascii().is_empty()).collect();
@@ -125,4 +141,27 @@ fn documents_in_other_spellings_are_told() {
 fn a_stack_longer_than_what_is_looked_at_is_folded() {
     let line = b"a;".repeat(DETECT_BYTES);
     assert_eq!(detect(&line), Some(Format::Folded));
+}
+
+#[test]
+fn each_format_goes_by_one_name() {
+    use borehole_formats::{
+        callgrind, collapsed, flamegraph, folded, jsonl, phpspy, pprof, rbt, speedscope, tachyon,
+    };
+    let names = [
+        (Format::Rbt, rbt::NAME),
+        (Format::Tachyon, tachyon::NAME),
+        (Format::Phpspy, phpspy::NAME),
+        (Format::Folded, folded::NAME),
+        (Format::Collapsed, collapsed::NAME),
+        (Format::Pprof, pprof::NAME),
+        (Format::Speedscope, speedscope::NAME),
+        (Format::Callgrind, callgrind::NAME),
+        (Format::Jsonl, jsonl::NAME),
+        (Format::FlameGraph, flamegraph::NAME),
+    ];
+    assert_eq!(names.map(|(format, _)| format), Format::ALL);
+    for (format, name) in names {
+        assert_eq!(format.name(), name);
+    }
 }

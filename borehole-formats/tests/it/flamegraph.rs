@@ -1,14 +1,17 @@
 //! Flame graphs, read back by an XML parser that is not ours.
 
 use std::collections::BTreeMap;
+use std::io::Read as _;
 
-use borehole_formats::flamegraph::{Direction, Exporter, Names, Options};
+use borehole_formats::flamegraph::{Direction, ExportOptions, Exporter, Names};
 use borehole_model::Segment;
+use borehole_testkit::Scratch;
+use borehole_testkit::peers::{Peer, peer};
 use roxmltree::Document;
 
 use crate::flat::{FlatFrame, FlatSample, play, reference_samples};
 
-fn draw(samples: &[FlatSample], options: Options) -> String {
+fn draw(samples: &[FlatSample], options: ExportOptions) -> String {
     let mut svg = Vec::new();
     let mut exporter = Exporter::new(&mut svg, options);
     play(samples, &Segment::default(), &mut exporter).unwrap();
@@ -40,7 +43,7 @@ fn sample(names_root_first: &str, count: u64) -> FlatSample {
 #[test]
 fn frames_cover_the_samples() {
     let samples = [sample("main;a;b", 60), sample("main;a", 30), sample("main", 10), sample("main;c", 100)];
-    let frames: BTreeMap<_, _> = frames(&draw(&samples, Options::default())).into_iter().collect();
+    let frames: BTreeMap<_, _> = frames(&draw(&samples, ExportOptions::default())).into_iter().collect();
     let expected = [("a", 90), ("all", 200), ("b", 60), ("c", 100), ("main", 200)];
     assert_eq!(frames, expected.map(|(name, count)| (name.to_owned(), count)).into());
 }
@@ -50,7 +53,7 @@ fn samples_of_real_files_are_all_there() {
     for name in ["native.rbt", "multi_segment.rbt", "pid_samples.rbt", "zero_depth.rbt", "unicode.rbt"] {
         let samples = reference_samples(name);
         let total = samples.iter().map(|sample| sample.count).sum::<u64>();
-        let frames = frames(&draw(&samples, Options::default()));
+        let frames = frames(&draw(&samples, ExportOptions::default()));
         assert!(frames.contains(&("all".to_owned(), total)), "{name}: {frames:?}");
         let roots: u64 =
             samples.iter().filter(|sample| sample.frames_leaf_first.is_empty()).map(|s| s.count).sum();
@@ -64,7 +67,7 @@ fn names_that_xml_cannot_hold_do_not_break_it() {
     let mut odd = sample("main;class@anonymous\0/a.php:3$0;<a href=\"x\">&]]>\x1b[0m\u{ffff}", 3);
     odd.frames_leaf_first[0].file = Some(b"/bad\xff\xfe.php".to_vec());
     odd.frames_leaf_first[0].line = Some(7);
-    let frames = frames(&draw(&[odd], Options::default()));
+    let frames = frames(&draw(&[odd], ExportOptions::default()));
     let has = |name: &str| frames.iter().any(|(frame, count)| frame == name && *count == 3);
     assert!(has("class@anonymous\u{fffd}/a.php:3$0"), "{frames:?}");
     assert!(has("<a href=\"x\">&]]>\u{fffd}[0m\u{fffd} /bad\u{fffd}\u{fffd}.php:7"), "{frames:?}");
@@ -73,12 +76,12 @@ fn names_that_xml_cannot_hold_do_not_break_it() {
 #[test]
 fn the_same_profile_is_the_same_picture() {
     let samples = reference_samples("multi_segment.rbt");
-    assert_eq!(draw(&samples, Options::default()), draw(&samples, Options::default()));
+    assert_eq!(draw(&samples, ExportOptions::default()), draw(&samples, ExportOptions::default()));
 }
 
 #[test]
 fn options_are_obeyed() {
-    let options = Options {
+    let options = ExportOptions {
         title: "Nights & <days>".to_owned(),
         count_name: "ticks".to_owned(),
         direction: Direction::Icicles,
@@ -94,12 +97,15 @@ fn options_are_obeyed() {
     assert!(document.descendants().any(|node| node.text() == Some("Nights & <days>")));
     assert!(svg.contains(" ticks, "));
     assert!(frames(&svg).iter().all(|(name, _)| !name.contains(".php:")));
-    assert_ne!(svg, draw(&samples, Options { direction: Direction::Icicles, ..Options::default() }));
+    assert_ne!(
+        svg,
+        draw(&samples, ExportOptions { direction: Direction::Icicles, ..ExportOptions::default() })
+    );
 }
 
 #[test]
 fn no_samples_are_a_picture_that_says_so() {
-    let svg = draw(&[], Options::default());
+    let svg = draw(&[], ExportOptions::default());
     assert_eq!(frames(&svg), []);
     assert!(svg.contains("No valid input"), "{svg}");
 }
@@ -107,7 +113,60 @@ fn no_samples_are_a_picture_that_says_so() {
 #[test]
 fn more_samples_than_can_be_counted_are_an_error() {
     let samples = [sample("a", u64::MAX), sample("b", 1)];
-    let mut exporter = Exporter::new(std::io::sink(), Options::default());
+    let mut exporter = Exporter::new(std::io::sink(), ExportOptions::default());
     let error = play(&samples, &Segment::default(), &mut exporter).unwrap_err();
     assert!(error.to_string().starts_with("too many samples for a flame graph"), "{error}");
+}
+
+/// Draws a page in a real browser and gives the picture as a PNG of `width` by `height` points.
+fn screenshot(chromium: &Peer, page: &[u8], width: u32, height: u32) -> Vec<u8> {
+    let scratch = Scratch::new();
+    let page = scratch.write("page.svg", page);
+    let picture = scratch.path("picture.png");
+    let output = chromium.run(&[
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-quic",
+        "--no-first-run",
+        "--disable-background-networking",
+        "--disable-component-update",
+        "--disable-sync",
+        &format!("--user-data-dir={}", scratch.path("profile").display()),
+        &format!("--window-size={width},{height}"),
+        &format!("--screenshot={}", picture.display()),
+        &format!("file://{}", page.display()),
+    ]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    std::fs::read(picture).unwrap()
+}
+
+/// Width and height of a PNG, and the share of its bytes that differ from those to their left or above: what
+/// is left when its rows are decompressed but not added up.
+fn picture(png: &[u8]) -> (u32, u32, f64) {
+    let number = |at: usize| u32::from_be_bytes(png[at..at + 4].try_into().unwrap());
+    let (width, height) = (number(16), number(20));
+    let (mut at, mut compressed) = (8, Vec::new());
+    while at < png.len() {
+        let length = usize::try_from(number(at)).unwrap();
+        if &png[at + 4..at + 8] == b"IDAT" {
+            compressed.extend_from_slice(&png[at + 8..at + 8 + length]);
+        }
+        at += length + 12;
+    }
+    let mut rows = Vec::new();
+    flate2::read::ZlibDecoder::new(&*compressed).read_to_end(&mut rows).unwrap();
+    let changes = u32::try_from(rows.iter().filter(|&&byte| byte != 0).count()).unwrap();
+    (width, height, f64::from(changes) / f64::from(u32::try_from(rows.len()).unwrap()))
+}
+
+#[test]
+fn a_browser_shows_a_picture() {
+    let Some(chromium) = peer("chromium") else { return };
+    let svg = draw(&reference_samples("multi_segment.rbt"), ExportOptions::default());
+    let (width, height, changes) = picture(&screenshot(&chromium, svg.as_bytes(), 1200, 800));
+    let empty = b"<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"1200\" height=\"800\"/>";
+    let (.., blank) = picture(&screenshot(&chromium, empty, 1200, 800));
+    assert_eq!((width, height), (1200, 800));
+    assert!(changes > 10.0 * blank && changes > 0.01, "{changes}, and {blank} of a blank page");
 }

@@ -8,26 +8,15 @@ use borehole_formats::{ReadError, ReadOptions};
 use borehole_model::{
     Context, Frame, FrameId, Label, LabelValue, NativeFrame, ProfileSink, Recovery, Sample, Segment, Tables,
 };
+use borehole_testkit::{corpus_files, read_corpus};
 use proptest::prelude::*;
 use serde_json::Value;
 
-pub(crate) fn corpus_path(name: &str) -> PathBuf {
-    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../corpus")).join(name)
-}
-
-pub(crate) fn corpus(name: &str) -> Vec<u8> {
-    let path = corpus_path(name);
-    std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
-}
-
 /// The names in a folder of the corpus that end with `suffix`, without it, sorted.
 pub(crate) fn corpus_names(folder: &str, suffix: &str) -> Vec<String> {
-    let entries = std::fs::read_dir(corpus_path(folder)).expect("the corpus");
-    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
-    let mut names: Vec<_> = names.filter_map(|name| Some(name.strip_suffix(suffix)?.to_owned())).collect();
-    names.sort();
-    assert!(!names.is_empty(), "no {suffix} in {folder}");
-    names
+    let name =
+        |path: PathBuf| path.file_name().unwrap().to_str().unwrap().strip_suffix(suffix).unwrap().to_owned();
+    corpus_files(folder, suffix).into_iter().map(name).collect()
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -155,7 +144,7 @@ pub(crate) fn play(samples: &[FlatSample], segment: &Segment, sink: &mut dyn Pro
 
 /// What the reference decoder read out of an `rbt` file.
 pub(crate) fn reference_samples(name: &str) -> Vec<FlatSample> {
-    let text = corpus(&format!("rbt/expected/{name}.strict.jsonl"));
+    let text = read_corpus(&format!("rbt/expected/{name}.strict.jsonl"));
     let mut stacks = Vec::new();
     let mut samples = Vec::new();
     for line in text.lines() {

@@ -1,11 +1,12 @@
 //! Folded stacks: real files, what reli writes, and what other programs write.
 
-use borehole_formats::folded::{self, Exporter, Names, Options};
+use borehole_formats::folded::{self, ExportOptions, Exporter, Names};
 use borehole_formats::{Error, Export as _, Position, ReadError, ReadOptions};
 use borehole_model::{Recovery, Segment};
+use borehole_testkit::read_corpus;
 use proptest::prelude::*;
 
-use crate::flat::{self, FlatFrame, FlatSample, corpus, corpus_names, damaged, play, reference_samples};
+use crate::flat::{self, FlatFrame, FlatSample, corpus_names, damaged, play, reference_samples};
 
 fn read_with(text: &[u8], options: &ReadOptions) -> Result<(Vec<FlatSample>, Recovery), ReadError> {
     flat::read(&|input, options, tables, sink| folded::import(input, options, tables, sink), text, options)
@@ -24,7 +25,7 @@ fn read_error(text: &[u8]) -> Error {
 
 fn write_as(names: Names, samples: &[FlatSample]) -> (Vec<u8>, String) {
     let mut text = Vec::new();
-    let mut exporter = Exporter::new(&mut text, Options { names });
+    let mut exporter = Exporter::new(&mut text, ExportOptions { names });
     play(samples, &Segment::default(), &mut exporter).unwrap();
     let losses = exporter.losses().to_string();
     drop(exporter);
@@ -60,7 +61,7 @@ fn samples_of_rbt_files_are_written_as_reli_writes_them() {
         if !decoded.contains(&name) {
             continue;
         }
-        let reli = corpus(&format!("rbt/expected/conv/{name}.folded"));
+        let reli = read_corpus(&format!("rbt/expected/conv/{name}.folded"));
         let ours = write(&reference_samples(&name)).0;
         match DIFFERENCES.iter().find(|(differing, ..)| *differing == name) {
             None => assert_eq!(show(&ours), show(&reli), "{name}"),
@@ -77,7 +78,7 @@ fn samples_of_rbt_files_are_written_as_reli_writes_them() {
 #[test]
 fn what_reli_writes_is_read_and_written_back() {
     for name in corpus_names("rbt/expected/conv", ".folded") {
-        let text = corpus(&format!("rbt/expected/conv/{name}.folded"));
+        let text = read_corpus(&format!("rbt/expected/conv/{name}.folded"));
         if name == "unicode.rbt" {
             // A line break in a path: two lines, of which the first has no count.
             assert_eq!(read_error(&text).position(), Position::Line(3));
@@ -122,11 +123,12 @@ fn lines_that_begin_alike_share_their_callers() {
 }
 
 #[test]
-fn oddities_are_warned_of_once() {
+fn oddities_are_noted_once() {
     let (samples, recovery) = read(b"a 1.5\nb 2.5\nc 1 7\nd 2 8\n");
     let counts: Vec<_> = samples.iter().map(|sample| sample.count).collect();
     assert_eq!(counts, [2, 3, 7, 8]);
-    let messages: Vec<_> = recovery.warnings.iter().map(|warning| &*warning.message).collect();
+    let messages: Vec<_> = recovery.notes.iter().map(|note| &*note.message).collect();
+    assert!(recovery.is_clean());
     let fraction = "counts with fractions were rounded (first at line 1)";
     let second = "of two counts on a line the second was taken (first at line 3)";
     assert_eq!(messages, [fraction, second]);
@@ -199,7 +201,7 @@ fn counts_beyond_all_measure_stay_at_the_largest() {
 #[test]
 fn damage_never_panics() {
     for name in ["native.rbt", "lineno_negative.rbt", "zero_depth.rbt", "unicode.rbt"] {
-        let text = corpus(&format!("rbt/expected/conv/{name}.folded"));
+        let text = read_corpus(&format!("rbt/expected/conv/{name}.folded"));
         damaged(&text[..text.len().min(1000)], |text| {
             let strict = read_with(text, &ReadOptions::default());
             let (samples, _) = read_with(text, &ReadOptions::lenient()).unwrap();

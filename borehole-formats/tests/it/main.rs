@@ -3,14 +3,15 @@
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails, in what it calls as well")]
 
 mod callgrind;
+mod collapsed;
 mod detect;
 mod flamegraph;
 mod flat;
 mod folded;
 mod jsonl;
-mod peer;
 mod phpspy;
 mod play;
 mod pprof;
 mod rbt;
 mod speedscope;
+mod tachyon;

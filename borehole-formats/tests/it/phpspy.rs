@@ -1,11 +1,12 @@
 //! phpspy text: real traces, hand-made quirks, and what reli makes of both.
 
-use borehole_formats::phpspy::{self, Exporter, LONGEST_RUN, Opcodes, Options};
+use borehole_formats::phpspy::{self, ExportOptions, Exporter, LONGEST_RUN, Opcodes};
 use borehole_formats::{Error, Export as _, Position, ReadError, ReadOptions};
 use borehole_model::{Recovery, Segment};
+use borehole_testkit::read_corpus;
 use proptest::prelude::*;
 
-use crate::flat::{self, FlatFrame, FlatSample, corpus, corpus_names, damaged, play, reference_samples};
+use crate::flat::{self, FlatFrame, FlatSample, corpus_names, damaged, play, reference_samples};
 
 fn read_with(text: &[u8], options: &ReadOptions) -> Result<(Vec<FlatSample>, Recovery), ReadError> {
     flat::read(&|input, options, tables, sink| phpspy::import(input, options, tables, sink), text, options)
@@ -22,7 +23,7 @@ fn read_error(text: &[u8]) -> Error {
     }
 }
 
-fn write_with(samples: &[FlatSample], options: Options) -> (Vec<u8>, String) {
+fn write_with(samples: &[FlatSample], options: ExportOptions) -> (Vec<u8>, String) {
     let mut text = Vec::new();
     let mut exporter = Exporter::new(&mut text, options);
     play(samples, &Segment::default(), &mut exporter).unwrap();
@@ -32,10 +33,10 @@ fn write_with(samples: &[FlatSample], options: Options) -> (Vec<u8>, String) {
 }
 
 fn write(samples: &[FlatSample]) -> (Vec<u8>, String) {
-    write_with(samples, Options::default())
+    write_with(samples, ExportOptions::default())
 }
 
-const WITH_OPCODES: Options = Options { opcodes: Opcodes::Write };
+const WITH_OPCODES: ExportOptions = ExportOptions { opcodes: Opcodes::Write };
 
 fn show(text: &[u8]) -> String {
     String::from_utf8_lossy(text).into_owned()
@@ -58,7 +59,7 @@ fn normalized(text: &[u8]) -> Vec<u8> {
 #[test]
 fn real_traces_survive_a_round_trip() {
     for name in corpus_names("phpspy", ".txt") {
-        let text = corpus(&format!("phpspy/{name}.txt"));
+        let text = read_corpus(&format!("phpspy/{name}.txt"));
         let (samples, recovery) = read(&text);
         assert!(recovery.is_clean(), "{name}: {:?}", recovery.warnings);
         // Every trace of phpspy has one frame of depth 0.
@@ -75,7 +76,7 @@ fn real_traces_survive_a_round_trip() {
 
 #[test]
 fn comments_of_real_traces_are_labels_and_the_process() {
-    let first = |name: &str| read(&corpus(&format!("phpspy/{name}.txt"))).0.swap_remove(0);
+    let first = |name: &str| read(&read_corpus(&format!("phpspy/{name}.txt"))).0.swap_remove(0);
     let labels = |name: &str| {
         let owned = |(key, value): &(Vec<u8>, Vec<u8>)| (show(key), show(value));
         first(name).labels.iter().map(owned).collect::<Vec<_>>()
@@ -97,7 +98,7 @@ fn comments_of_real_traces_are_labels_and_the_process() {
 
 #[test]
 fn evaluated_code_keeps_the_spaces_of_its_path() {
-    let text = corpus("phpspy/php84-includes.txt");
+    let text = read_corpus("phpspy/php84-includes.txt");
     let (samples, _) = read(&text);
     let file = b"/scripts/trace/inc/b.php(3) : eval()'d code";
     let function = b"{closure:/scripts/trace/inc/b.php(3) : eval()'d code:1}";
@@ -190,8 +191,8 @@ fn hand_made_texts_read_as_they_should() {
     let names: Vec<_> = TEXTS.iter().map(|(name, _)| (*name).to_owned()).collect();
     assert_eq!(names, corpus_names("rbt/text", ".txt"), "a text without an expectation");
     for (name, outcome) in &TEXTS {
-        let text = corpus(&format!("rbt/text/{name}.txt"));
-        let reli = corpus(&format!("rbt/expected/text/{name}.txt.phpspy.txt"));
+        let text = read_corpus(&format!("rbt/text/{name}.txt"));
+        let reli = read_corpus(&format!("rbt/expected/text/{name}.txt.phpspy.txt"));
         match outcome {
             AsReli => assert_eq!(show(&write(&read(&text).0).0), show(&reli), "{name}"),
             Differs { written, why } => {
@@ -227,14 +228,14 @@ fn reading_on_skips_bad_lines_and_keeps_their_traces() {
 }
 
 #[test]
-fn a_line_number_with_a_fraction_is_warned_of() {
-    let (_, recovery) = read(&corpus("rbt/text/float_line_number.txt"));
-    assert_eq!(recovery.warnings[0].message, "line numbers with fractions were cut off (line 1)");
+fn a_line_number_with_a_fraction_is_noted() {
+    let (_, recovery) = read(&read_corpus("rbt/text/float_line_number.txt"));
+    assert_eq!(recovery.notes[0].message, "line numbers with fractions were cut off (line 1)");
 }
 
 #[test]
 fn the_opcode_template_is_read_and_written() {
-    let text = corpus("rbt/text/opcode_template.txt");
+    let text = read_corpus("rbt/text/opcode_template.txt");
     let (samples, _) = read(&text);
     let frame = |function: &str, line, opcode: &str| FlatFrame {
         opcode: Some(opcode.into()),
@@ -263,7 +264,7 @@ fn an_opcode_before_the_leaf_is_the_leafs() {
 
 #[test]
 fn native_frames_are_read_and_written_as_live_captures_have_them() {
-    let text = corpus("rbt/text/native.txt");
+    let text = read_corpus("rbt/text/native.txt");
     let (samples, _) = read(&text);
     let native = &samples[0].frames_leaf_first[0];
     assert_eq!(
@@ -290,7 +291,7 @@ fn a_run_is_written_out_up_to_a_limit() {
     let frame = FlatFrame::php("f", "/f.php", 3);
     let run = |count| FlatSample { frames_leaf_first: vec![frame.clone()], count, ..FlatSample::default() };
     assert_eq!(read(&write(&[run(1000)]).0).0.len(), 1000);
-    let mut exporter = Exporter::new(std::io::sink(), Options::default());
+    let mut exporter = Exporter::new(std::io::sink(), ExportOptions::default());
     let error = play(&[run(LONGEST_RUN + 1)], &Segment::default(), &mut exporter).unwrap_err().to_string();
     assert!(error.contains("found 10000001; write rbt or folded instead"), "{error}");
 }
@@ -300,7 +301,7 @@ fn the_process_of_a_segment_is_written() {
     let frame = FlatFrame::php("f", "/f.php", 3);
     let sample = FlatSample { frames_leaf_first: vec![frame], count: 1, ..FlatSample::default() };
     let mut text = Vec::new();
-    let mut exporter = Exporter::new(&mut text, Options::default());
+    let mut exporter = Exporter::new(&mut text, ExportOptions::default());
     play(&[sample], &Segment { process: Some(7), ..Segment::default() }, &mut exporter).unwrap();
     drop(exporter);
     assert_eq!(show(&text), "0 f /f.php:3\n# pid = 7\n\n");
@@ -349,7 +350,7 @@ fn samples_of_rbt_files_are_written_as_reli_writes_them() {
     let mut compared = 0;
     for name in corpus_names("rbt/expected/conv", ".phpspy.txt") {
         // An empty list of samples is written as one line feed, which is no trace.
-        let reli = corpus(&format!("rbt/expected/conv/{name}.phpspy.txt"));
+        let reli = read_corpus(&format!("rbt/expected/conv/{name}.phpspy.txt"));
         if !decoded.contains(&name) || name == "all_zeros.rbt" {
             continue;
         }
@@ -371,10 +372,10 @@ fn samples_of_rbt_files_are_written_as_reli_writes_them() {
 fn damage_never_panics() {
     let texts = ["rbt/text/opcode_template", "rbt/text/comments", "rbt/text/native", "rbt/text/tabs"];
     for name in texts {
-        check_damage(&corpus(&format!("{name}.txt")));
+        check_damage(&read_corpus(&format!("{name}.txt")));
     }
     for name in ["includes-single", "varpeek-includes", "php84-includes", "includes-request"] {
-        let text = corpus(&format!("phpspy/{name}.txt"));
+        let text = read_corpus(&format!("phpspy/{name}.txt"));
         check_damage(&text[..text.len().min(1500)]);
     }
 }

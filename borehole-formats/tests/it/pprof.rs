@@ -7,9 +7,10 @@ use std::io::Read as _;
 use borehole_formats::pprof::{Compression, Exporter, import};
 use borehole_formats::{Error, Export as _, Limits, OnDamage, ReadError, ReadOptions};
 use borehole_model::{Count, Recovery, Tables};
+use borehole_testkit::Scratch;
+use borehole_testkit::peers::{Peer, peer};
 use proptest::prelude::*;
 
-use crate::peer::{output, peer, scratch};
 use crate::play::{Collect, PlainFrame, PlainLabel, PlainSample, PlainSegment, any_samples, named, play};
 
 const CONVERTED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../corpus/rbt/expected/conv");
@@ -352,10 +353,11 @@ proptest! {
     }
 }
 
-/// What `go tool pprof` makes of a file.
-fn go(name: &str, bytes: &[u8], arguments: &[&str]) -> String {
-    let path = scratch(name, bytes);
-    output(peer("go-pprof").args(arguments).arg(path))
+/// What Go's pprof prints of a document.
+fn shown(pprof: &Peer, bytes: &[u8], arguments: &[&str]) -> String {
+    let scratch = Scratch::new();
+    let file = scratch.write("profile.pb.gz", bytes);
+    pprof.stdout(&[arguments, &[&file.to_string_lossy()]].concat())
 }
 
 fn peer_profile() -> Vec<PlainSegment> {
@@ -398,9 +400,10 @@ fn peer_profile() -> Vec<PlainSegment> {
 
 #[test]
 fn go_pprof_agrees_on_totals_and_top_functions() {
+    let Some(pprof) = peer("pprof") else { return };
     let mut bytes = Vec::new();
     play(&peer_profile(), &mut Exporter::new(&mut bytes, Compression::Gzip));
-    let top = go("top.pb.gz", &bytes, &["-top", "-sample_index=samples"]);
+    let top = shown(&pprof, &bytes, &["-top", "-sample_index=samples"]);
     assert!(top.contains("Type: samples"), "{top}");
     assert!(top.contains("of 1055 total"), "{top}");
     for line in [
@@ -411,7 +414,7 @@ fn go_pprof_agrees_on_totals_and_top_functions() {
         assert!(top.contains(line), "{line}\n{top}");
     }
     // 55 samples of 10 ms and 1000 of 1 ms, in the order that the default sample type asks for.
-    let wall = go("wall.pb.gz", &bytes, &["-top"]);
+    let wall = shown(&pprof, &bytes, &["-top"]);
     assert!(wall.contains("Type: wall"), "{wall}");
     assert!(wall.contains("Duration: 1.05s, Total samples = 1550ms"), "{wall}");
     assert!(wall.contains("1000ms 64.52% 64.52%     1000ms 64.52%  mystery"), "{wall}");
@@ -419,7 +422,8 @@ fn go_pprof_agrees_on_totals_and_top_functions() {
 
 #[test]
 fn go_pprof_reads_locations_mappings_and_labels() {
-    let raw = go("raw.pb", &write(&peer_profile()), &["-raw"]);
+    let Some(pprof) = peer("pprof") else { return };
+    let raw = shown(&pprof, &write(&peer_profile()), &["-raw"]);
     for line in [
         "PeriodType: wall nanoseconds",
         "Period: 10000000",
@@ -438,21 +442,22 @@ fn go_pprof_reads_locations_mappings_and_labels() {
     ] {
         assert!(raw.contains(line), "{line}\n{raw}");
     }
-    let traces = go("traces.pb", &write(&peer_profile()), &["-traces", "-sample_index=samples"]);
+    let traces = shown(&pprof, &write(&peer_profile()), &["-traces", "-sample_index=samples"]);
     assert!(traces.contains("App\\Db::query"), "{traces}");
     let tagged =
-        go("tags.pb", &write(&peer_profile()), &["-top", "-tagfocus=pid=8", "-sample_index=samples"]);
+        shown(&pprof, &write(&peer_profile()), &["-top", "-tagfocus=pid=8", "-sample_index=samples"]);
     assert!(tagged.contains("1005, 95.26% of 1055 total"), "{tagged}");
 }
 
 /// Go's own profiler writes this one; the tool's sums are compared with ours.
 #[test]
 fn a_profile_of_gos_own_holds_what_the_tool_counts() {
+    let Some(pprof) = peer("pprof") else { return };
     let zipped = std::fs::read(format!("{OWN}/go-cpu.pb.gz")).unwrap();
     let collect = read(&gunzip(&zipped));
     let segment = &collect.segments[0];
     assert_eq!(segment.value_types, [("cpu".to_owned(), "nanoseconds".to_owned())]);
-    let raw = output(peer("go-pprof").arg("-raw").arg(format!("{OWN}/go-cpu.pb.gz")));
+    let raw = shown(&pprof, &zipped, &["-raw"]);
     let rows = raw.lines().skip_while(|line| !line.starts_with("samples/count")).skip(1);
     let rows = rows.take_while(|line| !line.starts_with("Locations")).filter(|line| line.contains(": "));
     let mut sums = (0, 0, 0);
@@ -469,8 +474,8 @@ fn a_profile_of_gos_own_holds_what_the_tool_counts() {
     assert_eq!(ours, sums);
     assert!(sums.1 > 0);
     // Written again, the tool still shows cpu time, and the same.
-    let top = go("go-again.pb", &write(&collect.segments), &["-top"]);
-    let before = output(peer("go-pprof").arg("-top").arg(format!("{OWN}/go-cpu.pb.gz")));
+    let top = shown(&pprof, &write(&collect.segments), &["-top"]);
+    let before = shown(&pprof, &zipped, &["-top"]);
     let table = |text: &str| {
         text.lines().skip_while(|line| !line.contains("flat%")).map(str::to_owned).collect::<Vec<_>>()
     };
@@ -480,6 +485,7 @@ fn a_profile_of_gos_own_holds_what_the_tool_counts() {
 
 #[test]
 fn a_heap_profile_of_gos_own_keeps_its_types_and_default() {
+    let Some(pprof) = peer("pprof") else { return };
     let zipped = std::fs::read(format!("{OWN}/go-heap.pb.gz")).unwrap();
     let collect = read(&gunzip(&zipped));
     let kinds: Vec<_> = collect.segments[0].value_types.iter().map(|(kind, _)| &**kind).collect();
@@ -492,8 +498,8 @@ fn a_heap_profile_of_gos_own_keeps_its_types_and_default() {
             let lines = text.lines().skip_while(|line| !line.contains("flat%")).map(str::to_owned);
             lines.map(|line| line.replace(" (inline)", "")).collect::<Vec<_>>()
         };
-        let before = output(peer("go-pprof").args(arguments).arg(format!("{OWN}/go-heap.pb.gz")));
-        let after = go(&format!("heap-{kind}.pb"), &again, &arguments);
+        let before = shown(&pprof, &zipped, &arguments);
+        let after = shown(&pprof, &again, &arguments);
         assert!(table(before.clone()).len() > 1, "{before}");
         assert_eq!(table(after), table(before));
     }

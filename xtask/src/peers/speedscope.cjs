@@ -76,8 +76,12 @@ async function importFile(file) {
 
 function describe(profile) {
   let frames = 0
-  profile.forEachFrame(() => (frames += 1))
-  return { name: profile.getName(), unit: profile.getWeightUnit(), total_weight: profile.getTotalWeight(), frames }
+  const self = {}
+  profile.forEachFrame(frame => {
+    frames += 1
+    self[frame.name] = (self[frame.name] || 0) + frame.getSelfWeight()
+  })
+  return { name: profile.getName(), unit: profile.getWeightUnit(), total_weight: profile.getTotalWeight(), frames, self }
 }
 
 function validateFile(file) {

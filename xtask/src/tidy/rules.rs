@@ -76,6 +76,7 @@ const CLI_OUTSIDE: &[&str] = &[
     "clap_mangen",
     "ctrlc",
     "indicatif",
+    "nix",
     "serde",
     "serde_json",
     "terminal_size",

@@ -1,0 +1,74 @@
+//! Every readable format to every writable one.
+
+use borehole_testkit::read_corpus;
+use serde_json::Value;
+
+use crate::program::{piped, run, samples_in};
+
+fn formats(ability: &str) -> Vec<String> {
+    let formats: Value = serde_json::from_slice(&run(&["formats", "--json"]).quietly()).unwrap();
+    assert_eq!(formats["schema_version"], 1);
+    let formats = formats["formats"].as_array().unwrap().iter().filter(|format| format[ability] == true);
+    formats.map(|format| format["name"].as_str().unwrap().to_owned()).collect()
+}
+
+fn converted(profile: &[u8], format: &str) -> Vec<u8> {
+    piped(&["convert", "--to", format], profile).done()
+}
+
+/// How many samples an output has that cannot be read back: what it says itself.
+fn samples_said(format: &str, output: &[u8]) -> u64 {
+    let text = String::from_utf8(output.to_vec()).unwrap();
+    let (before, after) = match format {
+        "callgrind" => ("summary: ", [' ', '\n']),
+        _ => ("<title>all (", [' ', ')']),
+    };
+    let (_, rest) = text.split_once(before).unwrap();
+    rest.split(after).next().unwrap().replace(',', "").parse().unwrap()
+}
+
+#[test]
+fn every_readable_format_becomes_every_writable_one_with_all_samples() {
+    let (readable, writable) = (formats("read"), formats("write"));
+    assert!(readable.len() >= 6 && writable.len() >= 8);
+    for (trace, samples) in [("daemon_worker.rbt", 30), ("annotations_ts.rbt", 6), ("native.rbt", 4)] {
+        let trace = read_corpus(&format!("rbt/{trace}"));
+        for from in &readable {
+            let profile = converted(&trace, from);
+            assert_eq!(samples_in(&profile), samples, "{from}");
+            for to in &writable {
+                let output = converted(&profile, to);
+                let found =
+                    if readable.contains(to) { samples_in(&output) } else { samples_said(to, &output) };
+                assert_eq!(found, samples, "{from} to {to}");
+            }
+        }
+    }
+}
+
+#[test]
+fn stacks_survive_every_round_trip() {
+    let trace = read_corpus("rbt/daemon_worker.rbt");
+    let folded = converted(&trace, "folded");
+    for format in formats("read") {
+        assert_eq!(converted(&converted(&trace, &format), "folded"), folded, "{format}");
+    }
+}
+
+#[test]
+fn compressed_outputs_read_as_plain_ones() {
+    for format in formats("read").iter().filter(|format| *format != "pprof") {
+        let trace = read_corpus("rbt/daemon_worker.rbt");
+        let compressed = piped(&["convert", "--compress", "--to", format], &trace).done();
+        assert!(compressed.starts_with(b"\x1f\x8b"), "{format}");
+        assert_eq!(samples_in(&compressed), 30, "{format}");
+    }
+}
+
+#[test]
+fn equal_inputs_give_equal_outputs() {
+    let trace = read_corpus("rbt/realistic_54k.rbt.gz");
+    for format in formats("write") {
+        assert!(converted(&trace, &format) == converted(&trace, &format), "{format}");
+    }
+}

@@ -1,0 +1,69 @@
+//! `info`: what a file is and what is in it.
+
+use serde_json::Value;
+
+use crate::program::{corpus, run};
+
+fn objects(stdout: &[u8]) -> Vec<Value> {
+    let lines = stdout.split(|&byte| byte == b'\n').filter(|line| !line.is_empty());
+    lines.map(|line| serde_json::from_slice(line).unwrap()).collect()
+}
+
+#[test]
+fn a_file_is_described_in_one_object() {
+    let info = run(&["info", "--json", &corpus("rbt/annotations_ts.rbt")]).quietly();
+    let [info] = &objects(&info)[..] else { panic!("expected one object") };
+    let expected = [
+        ("schema_version", 1.into()),
+        ("format", "rbt".into()),
+        ("size_bytes", 408.into()),
+        ("samples", 6.into()),
+        ("segments", 1.into()),
+        ("time_ns", vec![10_000_000, 60_000_000].into()),
+        ("warnings", Value::Array(Vec::new())),
+        ("notes", Value::Array(Vec::new())),
+    ];
+    assert!(expected.iter().all(|(key, value)| &info[key] == value), "{info}");
+    assert_eq!((&info["records"]["SAMPLE"], &info["label_keys"]["n"]), (&6.into(), &4.into()));
+    assert_eq!(info["first_segments"][0]["period_ns"], 10_000_000);
+}
+
+#[test]
+fn every_file_is_looked_at_whatever_the_others_are() {
+    let [sound, damaged, cut] = ["daemon_worker.rbt", "bitflip_middle.rbt", "truncated_varint.rbt"]
+        .map(|name| corpus(&format!("rbt/{name}")));
+    let ended = run(&["info", "--json", &damaged, "nowhere.rbt", &sound, &cut]);
+    let samples: Vec<_> =
+        objects(&ended.stdout).iter().map(|info| info["samples"].as_u64().unwrap()).collect();
+    assert_eq!((ended.code, samples), (2, vec![18, 30, 2]));
+    assert!(ended.stderr.contains("error: nowhere.rbt: no such file or directory\n"), "{}", ended.stderr);
+    assert!(ended.stderr.contains(&format!("warning: {damaged}: invalid FRAME_DEF")), "{}", ended.stderr);
+    assert_eq!(run(&["info", &sound, &cut]).code, 3);
+    assert_eq!(run(&["info", &sound]).code, 0);
+}
+
+#[test]
+fn a_person_reads_the_same() {
+    let text = String::from_utf8(run(&["info", &corpus("rbt/daemon_worker.rbt")]).quietly()).unwrap();
+    for row in [
+        "format         rbt (reli binary trace: call-stack samples of PHP)",
+        "samples        30 in 6 runs",
+        "processes      3: 100, 200, 300",
+        "      1        0x160           10      10000  pid=200",
+    ] {
+        assert!(text.lines().any(|line| line == row), "expected {row:?} in\n{text}");
+    }
+}
+
+#[test]
+fn texts_and_documents_are_described_too() {
+    for (file, format, samples) in [
+        ("rbt/text/two_traces.txt", "phpspy", 2),
+        ("pprof/go-cpu.pb.gz", "pprof", 57),
+        ("rbt/expected/conv/daemon_worker.rbt.folded", "folded", 30),
+        ("rbt/expected/conv/daemon_worker.rbt.speedscope.json", "speedscope", 30),
+    ] {
+        let info = &objects(&run(&["info", "--json", &corpus(file)]).done())[0];
+        assert_eq!((&info["format"], &info["samples"]), (&format.into(), &samples.into()), "{file}");
+    }
+}

@@ -1,0 +1,16 @@
+//! The command as its users meet it: the real program, real files, real pipes.
+
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails, in what it calls as well")]
+
+mod conversions;
+mod dump;
+mod info;
+mod inputs;
+mod interrupts;
+mod outputs;
+mod pages;
+mod program;
+mod recover;
+mod reli;
+mod report;
+mod terminal;

@@ -1,0 +1,209 @@
+//! Outputs are whole or not there, and never in the way of something else.
+
+use std::fs::{self, File};
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::process::Stdio;
+use std::thread;
+
+use borehole_testkit::{Scratch, read_corpus};
+
+use crate::program::{Ended, corpus, listing, named_pipe, program, run, samples_in, text};
+
+const FULL: &str = "no space left on device";
+
+fn convert_to(output: &str, more: &[&str]) -> Ended {
+    run(&[&["convert", &corpus("rbt/daemon_worker.rbt"), "-o", output], more].concat())
+}
+
+#[test]
+fn the_name_of_the_output_tells_its_format_and_compression() {
+    let scratch = Scratch::new();
+    let begins = [
+        ("a.rbt", &b"RELI"[..]),
+        ("a.rbt.gz", b"\x1f\x8b"),
+        ("a.folded", b"<main> "),
+        ("a.pb.gz", b"\x1f\x8b"),
+        ("a.speedscope.json", b"{"),
+        ("a.svg", b"<?xml"),
+        ("callgrind.out.7", b"# callgrind format"),
+        ("a.jsonl", b"{\"type\":\"file\""),
+    ];
+    for (name, begin) in begins {
+        let path = scratch.path(name);
+        assert_eq!(convert_to(text(&path), &[]).done(), b"", "{name}");
+        assert!(fs::read(&path).unwrap().starts_with(begin), "{name}");
+    }
+    assert_eq!(listing(scratch.folder()).len(), begins.len());
+}
+
+#[test]
+fn a_name_that_tells_no_format_is_refused() {
+    let scratch = Scratch::new();
+    let path = scratch.path("a.xyz");
+    let expected = format!(
+        "error: missing output format: expected --to FORMAT or a name that tells it, found the name {}, \
+         which tells none\n",
+        path.display()
+    );
+    assert_eq!(convert_to(text(&path), &[]).failed(), expected);
+    let error = run(&["convert", &corpus("rbt/native.rbt")]).failed();
+    assert!(error.ends_with("expected --to FORMAT or a name that tells it, found standard output\n"));
+    assert!(listing(scratch.folder()).is_empty());
+}
+
+#[test]
+fn a_file_that_exists_is_kept_unless_it_is_forced_away() {
+    let scratch = Scratch::new();
+    let path = scratch.write("a.folded", b"old");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+    let expected = format!("error: {}: file exists; --force replaces it\n", path.display());
+    assert_eq!(convert_to(text(&path), &[]).failed(), expected);
+    assert_eq!(fs::read(&path).unwrap(), b"old");
+    convert_to(text(&path), &["--force"]).done();
+    assert_eq!(fs::read(&path).unwrap(), read_corpus("rbt/expected/conv/daemon_worker.rbt.folded"));
+    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o640);
+    assert_eq!(listing(scratch.folder()), ["a.folded"]);
+}
+
+#[test]
+fn an_error_in_the_middle_leaves_nothing_new_and_nothing_changed() {
+    let scratch = Scratch::new();
+    let old = scratch.write("old.rbt", b"old");
+    let damaged = corpus("rbt/realistic_54k_segmented_corrupt.rbt");
+    for command in [vec!["convert", &damaged], vec!["convert", &corpus("rbt/tiny_one.rbt"), &damaged]] {
+        for (output, more) in [(&scratch.path("new.rbt"), &[][..]), (&old, &["--force"])] {
+            let error = run(&[&command[..], &["-o", text(output)], more].concat()).failed();
+            assert!(error.starts_with(&format!("error: {damaged}: ")), "{error}");
+        }
+    }
+    assert_eq!(listing(scratch.folder()), ["old.rbt"]);
+    assert_eq!(fs::read(&old).unwrap(), b"old");
+}
+
+#[test]
+fn a_full_disk_is_an_error_that_names_the_output() {
+    for format in ["rbt", "phpspy", "folded", "pprof", "speedscope", "callgrind", "jsonl", "flamegraph"] {
+        let error = convert_to("/dev/full", &["--to", format]).failed();
+        assert_eq!(error, format!("error: /dev/full: {FULL}\n"), "{format}");
+    }
+    let error = run(&["recover", &corpus("rbt/native.rbt"), "-o", "/dev/full"]).failed();
+    assert_eq!(error, format!("error: /dev/full: {FULL}\n"));
+}
+
+#[test]
+fn every_command_says_that_standard_output_is_full() {
+    let trace = corpus("rbt/native.rbt");
+    let commands = [
+        &["convert", "--to", "folded", &trace][..],
+        &["recover", &trace],
+        &["dump", &trace],
+        &["dump", "--flat", &trace],
+        &["dump", "--raw", &trace],
+        &["info", &trace],
+        &["info", "--json", &trace],
+        &["report", &trace],
+        &["report", "--json", &trace],
+        &["formats"],
+        &["formats", "--json"],
+        &["completions", "bash"],
+        &["man"],
+        &["converter:pprof", &trace],
+        &["rbt:analyze", &trace],
+    ];
+    for command in commands {
+        let full = File::options().write(true).open("/dev/full").unwrap();
+        let ended = Ended::from(program(command).stdout(full).output().unwrap());
+        let last = ended.stderr.lines().last().unwrap_or_default();
+        assert_eq!((ended.code, last), (2, &*format!("error: standard output: {FULL}")), "{command:?}");
+    }
+}
+
+#[test]
+fn a_closed_pipe_is_no_error_and_no_word() {
+    let trace = corpus("rbt/realistic_54k.rbt.gz");
+    let commands = [
+        &["convert", "--to", "folded", &trace][..],
+        &["convert", "--to", "rbt", &trace],
+        &["dump", &trace],
+        &["dump", "--raw", &trace],
+        &["report", "--json", &trace],
+        &["info", &trace],
+        &["formats"],
+        &["completions", "zsh"],
+        &["man"],
+        &["converter:folded", &trace],
+    ];
+    for command in commands {
+        let mut child = program(command).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        drop(child.stdout.take());
+        let ended = Ended::from(child.wait_with_output().unwrap());
+        assert_eq!((ended.code, &*ended.stderr), (0, ""), "{command:?}");
+    }
+}
+
+#[test]
+fn a_link_stays_a_link_and_what_it_leads_to_is_written() {
+    let scratch = Scratch::new();
+    let [link, target] = ["link.folded", "target"].map(|name| scratch.path(name));
+    symlink("target", &link).unwrap();
+    convert_to(text(&link), &[]).done();
+    let first = fs::read(&target).unwrap();
+    assert_eq!(first, read_corpus("rbt/expected/conv/daemon_worker.rbt.folded"));
+    assert!(convert_to(text(&link), &[]).failed().ends_with("--force replaces it\n"));
+    fs::write(&target, b"old").unwrap();
+    convert_to(text(&link), &["--force"]).done();
+    assert_eq!(fs::read(&target).unwrap(), first);
+    assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+    assert_eq!(listing(scratch.folder()), ["link.folded", "target"]);
+}
+
+#[test]
+fn a_named_pipe_is_an_output() {
+    let scratch = Scratch::new();
+    let pipe = named_pipe(scratch.path("pipe"));
+    let read = thread::scope(|scope| {
+        let reader = scope.spawn(|| fs::read(&pipe).unwrap());
+        convert_to(text(&pipe), &["--to", "rbt"]).done();
+        reader.join().unwrap()
+    });
+    assert_eq!(samples_in(&read), 30);
+    assert_eq!(listing(scratch.folder()), ["pipe"]);
+}
+
+#[test]
+fn a_folder_or_a_path_without_a_folder_is_no_output() {
+    let scratch = Scratch::new();
+    let folder = text(scratch.folder());
+    let error = convert_to(folder, &["--to", "folded"]).failed();
+    assert_eq!(error, format!("error: {folder}: expected a file, found a directory\n"));
+    let path = scratch.path("no/such/a.svg");
+    let error = convert_to(text(&path), &[]).failed();
+    assert_eq!(error, format!("error: {}: no such file or directory\n", path.display()));
+}
+
+#[test]
+fn an_input_may_be_replaced_by_what_is_made_of_it() {
+    let scratch = Scratch::new();
+    let path = scratch.write("a.rbt", &read_corpus("rbt/daemon_worker.rbt"));
+    run(&["convert", text(&path), "-o", text(&path), "--force", "--compress"]).done();
+    assert!(fs::read(&path).unwrap().starts_with(b"\x1f\x8b"));
+    assert_eq!(samples_in(&fs::read(&path).unwrap()), 30);
+}
+
+#[test]
+fn what_a_format_cannot_hold_is_said_once_with_counts() {
+    let ended = run(&["convert", &corpus("rbt/annotations_ts.rbt"), "--to", "folded"]);
+    let note = "note: folded cannot hold everything: timestamps dropped: 6, annotations dropped: 4\n";
+    assert_eq!((ended.code, &*ended.stderr), (0, note));
+}
+
+#[test]
+fn more_samples_than_a_format_can_repeat_are_refused_by_name() {
+    let scratch = Scratch::new();
+    let path = scratch.path("huge.phpspy");
+    let error = run(&["convert", &corpus("rbt/repeat_huge.rbt"), "-o", text(&path)]).failed();
+    assert!(error.contains("expected at most 10000000, found 1099511627777; write rbt or folded instead"));
+    assert!(listing(scratch.folder()).is_empty());
+    let folded = run(&["convert", &corpus("rbt/repeat_huge.rbt"), "--to", "folded"]).quietly();
+    assert!(folded.starts_with(b"main /index.php:1;foo /foo.php:10 1099511627777\n"));
+}

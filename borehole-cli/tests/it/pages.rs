@@ -1,0 +1,106 @@
+//! Help, completions and man pages.
+
+use std::fs;
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+
+use borehole_testkit::Scratch;
+
+use crate::program::{listing, program, run, text};
+
+const COMMANDS: [&str; 8] = ["convert", "recover", "info", "dump", "report", "formats", "completions", "man"];
+
+/// What `reader` makes of `page`; `None`, said on stderr, where it is not installed.
+#[expect(clippy::print_stderr, reason = "a check that is left out must not go unnoticed")]
+fn read_by(reader: &[&str], page: &[u8]) -> Option<(bool, String)> {
+    let mut command = Command::new(reader[0]);
+    command.args(&reader[1..]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let Ok(mut child) = command.spawn() else {
+        eprintln!("{} is not installed: this check is left out", reader[0]);
+        return None;
+    };
+    child.stdin.take().unwrap().write_all(page).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let said = [output.stdout, output.stderr].concat();
+    Some((output.status.success(), String::from_utf8_lossy(&said).into_owned()))
+}
+
+#[test]
+fn help_goes_to_stdout_and_the_lack_of_a_command_to_stderr() {
+    let help = String::from_utf8(run(&["--help"]).quietly()).unwrap();
+    for command in COMMANDS {
+        assert!(help.contains(&format!("\n  {command} ")), "{command}");
+        let page = run(&[command, "--help"]).quietly();
+        assert!(String::from_utf8(page).unwrap().contains("Usage: borehole "), "{command}");
+    }
+    assert!(run(&[] as &[&str]).failed().contains("Usage: borehole <COMMAND>"));
+    assert!(run(&["convrt"]).failed().contains("'convert'"));
+}
+
+#[test]
+fn help_fits_80_columns() {
+    for command in COMMANDS {
+        let output = program(&[command, "--help"]).env("COLUMNS", "80").output().unwrap();
+        let help = String::from_utf8(output.stdout).unwrap();
+        let widest = help.lines().map(|line| line.chars().count()).max();
+        assert!(widest <= Some(80), "{command}: {widest:?}");
+        let example = |line: &&str| line.starts_with("  borehole ");
+        let examples = help.lines().skip_while(|line| *line != "Examples:").skip(1);
+        assert!(examples.clone().all(|line| example(&line)), "{command}: an example breaks its line");
+    }
+}
+
+#[test]
+fn the_version_is_the_crates() {
+    let version = run(&["--version"]).quietly();
+    assert_eq!(version, concat!("borehole ", env!("CARGO_PKG_VERSION"), "\n").as_bytes());
+}
+
+#[test]
+fn bash_and_other_shells_get_a_script_that_knows_every_command() {
+    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+        let script = run(&["completions", shell]).quietly();
+        let script_text = String::from_utf8_lossy(&script);
+        for word in COMMANDS.iter().chain(&["--sampling-period", "--last-depth"]) {
+            let bare = word.trim_start_matches('-');
+            assert!(script_text.contains(bare), "{shell}: {word}");
+        }
+    }
+    let script = run(&["completions", "bash"]).quietly();
+    assert_eq!(read_by(&["bash", "-n"], &script), Some((true, String::new())));
+    let broken = [&script[..], b"\nif then\n"].concat();
+    assert_eq!(read_by(&["bash", "-n"], &broken).map(|(is_good, _)| is_good), Some(false));
+}
+
+#[test]
+fn every_command_has_a_man_page_that_says_all_its_help_says() {
+    let scratch = Scratch::new();
+    let folder = scratch.path("man1");
+    run(&["man", "-o", text(&folder)]).quietly();
+    let mut expected: Vec<_> = COMMANDS.iter().map(|command| format!("borehole-{command}.1")).collect();
+    expected.push("borehole.1".to_owned());
+    expected.sort();
+    assert_eq!(listing(&folder), expected);
+    for name in expected {
+        let page = fs::read(folder.join(&name)).unwrap();
+        let source = String::from_utf8(page.clone()).unwrap();
+        assert!(source.contains(".SH NAME\n") && !source.contains("EXTRA"), "{name}");
+        if let Some((is_good, shown)) = read_by(&["groff", "-man", "-Tutf8", "-ww"], &page) {
+            assert!(is_good && !shown.contains("warning:"), "{name}: {shown}");
+            assert!(shown.contains("borehole"), "{name}");
+        }
+    }
+    let convert = fs::read_to_string(folder.join("borehole-convert.1")).unwrap();
+    assert!(convert.contains("How much memory the definitions of one rbt segment may take"), "{convert}");
+    assert!(convert.contains(".SH EXAMPLES"), "{convert}");
+    let main = run(&["man"]).quietly();
+    assert_eq!(main, fs::read(folder.join("borehole.1")).unwrap());
+    assert!(!String::from_utf8(main).unwrap().contains("borehole\\-help"));
+}
+
+#[test]
+fn the_formats_are_listed_with_what_can_be_done_with_them() {
+    let table = String::from_utf8(run(&["formats"]).quietly()).unwrap();
+    assert!(table.contains("rbt         yes   yes   .rbt "), "{table}");
+    assert!(table.contains("callgrind   -     yes "), "{table}");
+}

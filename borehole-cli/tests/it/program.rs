@@ -1,0 +1,129 @@
+//! Runs the program.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Output, Stdio};
+use std::time::{Duration, Instant};
+use std::{fs, thread};
+
+/// How the program ended and what it wrote.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub(crate) code: i32,
+    pub(crate) stdout: Vec<u8>,
+    pub(crate) stderr: String,
+}
+
+impl Ended {
+    /// What it wrote to stdout, if all went well and it had nothing to remark.
+    #[track_caller]
+    pub(crate) fn quietly(self) -> Vec<u8> {
+        assert_eq!((self.code, &*self.stderr), (0, ""));
+        self.stdout
+    }
+
+    /// What it wrote to stdout, if all went well.
+    #[track_caller]
+    pub(crate) fn done(self) -> Vec<u8> {
+        assert_eq!(self.code, 0, "{}", self.stderr);
+        self.stdout
+    }
+
+    /// What it wrote to stderr, if it failed and wrote nothing else.
+    #[track_caller]
+    pub(crate) fn failed(self) -> String {
+        assert_eq!((self.code, &*self.stdout), (2, b"".as_slice()), "{}", self.stderr);
+        self.stderr
+    }
+}
+
+impl From<Output> for Ended {
+    fn from(output: Output) -> Self {
+        let stderr = String::from_utf8(output.stderr).expect("messages are UTF-8");
+        assert!(!stderr.contains("panicked"), "{stderr}");
+        Self { code: output.status.code().expect("no signal ends it"), stdout: output.stdout, stderr }
+    }
+}
+
+/// The program, with nothing to read.
+pub(crate) fn program(arguments: &[impl AsRef<OsStr>]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_borehole"));
+    command.args(arguments).stdin(Stdio::null());
+    command
+}
+
+/// Runs the program on what its arguments name.
+pub(crate) fn run(arguments: &[impl AsRef<OsStr>]) -> Ended {
+    program(arguments).output().unwrap().into()
+}
+
+/// Runs the program on a file that a shell would redirect to it.
+pub(crate) fn redirected(arguments: &[&str], stdin: &Path) -> Ended {
+    program(arguments).stdin(File::open(stdin).unwrap()).output().unwrap().into()
+}
+
+/// Runs the program on what a pipe gives it.
+pub(crate) fn piped(arguments: &[&str], stdin: &[u8]) -> Ended {
+    let mut command = program(arguments);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut pipe = child.stdin.take().unwrap();
+    thread::scope(|scope| {
+        // A program that fails early closes its end.
+        scope.spawn(move || pipe.write_all(stdin).unwrap_or_default());
+        child.wait_with_output().unwrap().into()
+    })
+}
+
+/// A path as an argument.
+pub(crate) fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+/// A file of the corpus as an argument.
+pub(crate) fn corpus(path: &str) -> String {
+    text(&borehole_testkit::corpus(path)).to_owned()
+}
+
+/// The names of what is in a folder, hidden files too.
+pub(crate) fn listing(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).unwrap();
+    let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+/// Makes a named pipe.
+pub(crate) fn named_pipe(path: PathBuf) -> PathBuf {
+    let made = Command::new("mkfifo").arg(&path).status().unwrap();
+    assert!(made.success());
+    path
+}
+
+/// Asks again until there is an answer; a minute without one is a failure.
+#[track_caller]
+pub(crate) fn wait_for<T>(mut answer: impl FnMut() -> Option<T>) -> T {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    loop {
+        match answer() {
+            Some(answer) => return answer,
+            None => assert!(Instant::now() < deadline, "nothing happened for a minute"),
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// The exit code of a program that was not ended by a signal.
+pub(crate) fn code(status: ExitStatus) -> i32 {
+    status.code().expect("no signal ends it")
+}
+
+/// How many samples `info` finds in what it reads from a pipe.
+#[track_caller]
+pub(crate) fn samples_in(profile: &[u8]) -> u64 {
+    let info = piped(&["info", "--json"], profile).done();
+    let info: serde_json::Value = serde_json::from_slice(&info).unwrap();
+    info["samples"].as_u64().unwrap()
+}

@@ -1,0 +1,62 @@
+//! `recover`: what a damaged file still holds.
+
+use borehole_testkit::manifest::Manifest;
+use borehole_testkit::{Scratch, read_corpus};
+
+use crate::program::{corpus, run, samples_in, text};
+
+/// Larger files are for the tests of the format.
+const SMALL_BYTES: u64 = 100_000;
+
+#[test]
+fn at_least_what_reli_recovers_is_recovered() {
+    let scratch = Scratch::new();
+    let mut compared = 0;
+    for trace in Manifest::rbt().files {
+        let Some(expected) = trace.recover.samples.filter(|_| trace.bytes <= SMALL_BYTES) else { continue };
+        let output = scratch.path(&format!("{compared}.rbt"));
+        let ended = run(&["recover", &corpus(&format!("rbt/{}", trace.name)), "-o", text(&output)]);
+        assert!(ended.code == 0 || ended.code == 3, "{}: {}", trace.name, ended.stderr);
+        let recovered = samples_in(&std::fs::read(&output).unwrap());
+        assert!(recovered >= expected, "{}: {recovered} of {expected}", trace.name);
+        assert!(ended.stderr.contains(&format!("Recovered {recovered} samples")), "{}", ended.stderr);
+        compared += 1;
+    }
+    assert!(compared > 80, "{compared}");
+}
+
+#[test]
+fn a_sound_file_is_recovered_whole_and_quietly() {
+    let ended = run(&["recover", &corpus("rbt/daemon_worker.rbt")]);
+    assert_eq!((ended.code, &*ended.stderr), (0, "Recovered 30 samples in 3 segments\n"));
+    assert_eq!(ended.stdout, read_corpus("rbt/daemon_worker.rbt"));
+}
+
+#[test]
+fn every_region_that_was_lost_is_named_with_its_place_and_size() {
+    let file = corpus("rbt/garbage_5_after_end.rbt");
+    let ended = run(&["recover", &file, "--to", "folded"]);
+    assert_eq!((ended.code, samples_in(&ended.stdout)), (3, 9));
+    let place = format!("warning: {file}: invalid magic");
+    assert!(ended.stderr.starts_with(&place), "{}", ended.stderr);
+    assert!(ended.stderr.contains("; 5 bytes lost (at byte 0x"), "{}", ended.stderr);
+}
+
+#[test]
+fn other_formats_are_recovered_as_what_they_are() {
+    let scratch = Scratch::new();
+    let text_of = scratch.write("a.phpspy", b"garbage\n0 a /a.php:1\n1 m /m.php:2\n\n");
+    let ended = run(&["recover", text(&text_of)]);
+    assert_eq!((ended.code, ended.stdout), (3, b"0 a /a.php:1\n1 m /m.php:2\n\n".to_vec()));
+}
+
+#[test]
+fn nothing_left_is_an_empty_trace_and_said() {
+    let scratch = Scratch::new();
+    let output = scratch.path("a.rbt");
+    let ended = run(&["recover", &corpus("rbt/all_zeros.rbt"), "-o", text(&output)]);
+    assert_eq!(ended.code, 3);
+    assert!(ended.stderr.contains("4096 bytes lost"), "{}", ended.stderr);
+    assert!(ended.stderr.ends_with("Recovered 0 samples in 0 segments\n"), "{}", ended.stderr);
+    assert_eq!(samples_in(&std::fs::read(&output).unwrap()), 0);
+}

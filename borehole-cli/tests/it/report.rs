@@ -1,0 +1,144 @@
+//! `report`, against counts of our own over what reli's converter printed.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use borehole_testkit::read_corpus;
+use serde_json::Value;
+
+use crate::program::{corpus, run};
+
+/// Traces without names that folded stacks cannot hold.
+const TRACES: [&str; 8] = [
+    "annotations.rbt",
+    "checkpoint_1000.rbt",
+    "daemon_worker.rbt",
+    "deep_500.rbt",
+    "gzip_members.rbt.gz",
+    "lineno_negative.rbt",
+    "rle_heavy.rbt",
+    "zero_depth.rbt",
+];
+
+/// Samples by frame.
+type Counts = BTreeMap<String, u64>;
+
+/// Stacks root first, and how many samples they have.
+fn stacks(trace: &str) -> Vec<(Vec<String>, u64)> {
+    let text = String::from_utf8(read_corpus(&format!("rbt/expected/conv/{trace}.folded"))).unwrap();
+    let stack = |line: &str| {
+        let (frames, count) = line.rsplit_once(' ').unwrap();
+        let frames = frames.split(';').filter(|frame| !frame.is_empty());
+        (frames.map(str::to_owned).collect(), count.parse().unwrap())
+    };
+    text.lines().map(stack).collect()
+}
+
+/// Self and total counts, a frame counted once a sample.
+fn counted(stacks: &[(Vec<String>, u64)]) -> [Counts; 2] {
+    let [mut own, mut total] = [Counts::new(), Counts::new()];
+    for (frames, count) in stacks {
+        if let Some(leaf) = frames.last() {
+            *own.entry(leaf.clone()).or_default() += count;
+        }
+        for frame in frames.iter().collect::<BTreeSet<_>>() {
+            *total.entry(frame.clone()).or_default() += count;
+        }
+    }
+    [own, total]
+}
+
+fn report(options: &[&str]) -> Value {
+    serde_json::from_slice(&run(&[&["report", "--json", "--all"], options].concat()).done()).unwrap()
+}
+
+fn reported(table: &Value) -> Counts {
+    let row = |row: &Value| (row["frame"].as_str().unwrap().to_owned(), row["count"].as_u64().unwrap());
+    table["rows"].as_array().unwrap().iter().map(row).collect()
+}
+
+#[test]
+fn self_and_total_are_what_folded_stacks_of_reli_add_up_to() {
+    for trace in TRACES {
+        let stacks = stacks(trace);
+        let report = report(&[&corpus(&format!("rbt/{trace}"))]);
+        let [own, total] = counted(&stacks);
+        assert_eq!(reported(&report["self"]), own, "{trace}");
+        assert_eq!(reported(&report["total"]), total, "{trace}");
+        let samples: u64 = stacks.iter().map(|(_, count)| count).sum();
+        assert_eq!(report["summary"]["samples"], samples, "{trace}");
+    }
+}
+
+#[test]
+fn match_keeps_samples_and_hide_drops_frames_before_counting() {
+    let trace = "gzip_members.rbt.gz";
+    let file = corpus(&format!("rbt/{trace}"));
+    let with = |text: &str| {
+        stacks(trace)
+            .into_iter()
+            .filter(|(frames, _)| frames.iter().any(|frame| frame.contains(text)))
+            .collect::<Vec<_>>()
+    };
+    let matching = with("PDO::query");
+    let kept = report(&[&file, "--match", "PDO::query"]);
+    assert_eq!([reported(&kept["self"]), reported(&kept["total"])], counted(&matching));
+    assert!(kept["summary"]["matched"].as_u64() < kept["summary"]["samples"].as_u64());
+    let mut shown = stacks(trace);
+    for (frames, _) in &mut shown {
+        frames.retain(|frame| !frame.contains("PDO"));
+    }
+    let hidden = report(&[&file, "--hide", "PDO"]);
+    assert_eq!([reported(&hidden["self"]), reported(&hidden["total"])], counted(&shown));
+}
+
+#[test]
+fn callers_and_callees_stand_next_to_what_matches() {
+    let trace = "daemon_worker.rbt";
+    let [mut callers, mut callees] = [Counts::new(), Counts::new()];
+    for (frames, count) in stacks(trace) {
+        for pair in frames.windows(2) {
+            if pair[1].contains("UserRepo::find") {
+                *callers.entry(pair[0].clone()).or_default() += count;
+            }
+            if pair[0].contains("UserRepo::find") {
+                *callees.entry(pair[1].clone()).or_default() += count;
+            }
+        }
+    }
+    assert!(!callers.is_empty() && !callees.is_empty());
+    let file = corpus(&format!("rbt/{trace}"));
+    let report = report(&[&file, "--callers", "UserRepo::find", "--callees", "UserRepo::find"]);
+    assert_eq!(reported(&report["callers"]), callers);
+    assert_eq!(reported(&report["callees"]), callees);
+}
+
+#[test]
+fn samples_are_broken_down_by_process_and_label() {
+    let by = |what: &str| {
+        let report = report(&[&corpus("rbt/pid_samples.rbt"), "--by", what]);
+        let rows = report["by"]["rows"].as_array().unwrap().clone();
+        rows.iter().map(|row| row["count"].as_u64().unwrap()).collect::<Vec<_>>()
+    };
+    assert_eq!(by("pid"), [5, 5, 5, 5]);
+    assert_eq!(by("req").iter().sum::<u64>(), 20);
+}
+
+#[test]
+fn the_document_has_a_version_and_the_text_says_what_it_leaves_out() {
+    let file = corpus("rbt/realistic_54k.rbt.gz");
+    assert_eq!(report(&[&file])["schema_version"], 1);
+    let text = String::from_utf8(run(&["report", "--top", "3", &file]).done()).unwrap();
+    assert!(text.contains("(3 of 1,538 shown; --all for all)"), "{text}");
+}
+
+#[test]
+fn a_bad_pattern_is_named_with_its_option() {
+    let error = run(&["report", &corpus("rbt/native.rbt"), "--callers", "("]).failed();
+    assert_eq!(error, "error: cannot use --callers: invalid pattern '(': unclosed group\n");
+}
+
+#[test]
+fn a_profile_without_a_period_is_not_said_to_have_one() {
+    let ended = run(&["report", &corpus("pprof/go-heap.pb.gz")]);
+    assert!(ended.stderr.contains("sampling period unknown"), "{}", ended.stderr);
+}

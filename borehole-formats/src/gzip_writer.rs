@@ -1,0 +1,83 @@
+//! Gzip output that is whole or visibly not.
+
+use std::io::{self, Write};
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+
+/// Writes a gzip member at the default level, without a time in its header: equal bytes give equal bytes.
+///
+/// The encoder beneath ends its member when it is dropped. What an error cut short would look complete; so
+/// the stream is taken from it first, and the member stays without its end.
+///
+/// # Examples
+///
+/// ```
+/// use std::io::Write as _;
+/// use borehole_formats::gzip::GzipWriter;
+///
+/// let mut whole = GzipWriter::new(Vec::new());
+/// whole.write_all(b"a;b 1\n")?;
+/// assert!(whole.complete()?.starts_with(&borehole_formats::gzip::MEMBER_MAGIC));
+///
+/// let mut cut = Vec::new();
+/// drop(GzipWriter::new(&mut cut));
+/// assert!(cut.is_empty());
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct GzipWriter<W: Write> {
+    encoder: GzEncoder<Gate<W>>,
+}
+
+/// A stream until it is taken out; then nowhere.
+#[derive(Debug)]
+struct Gate<W>(Option<W>);
+
+impl<W: Write> GzipWriter<W> {
+    /// A member that is written to `stream`.
+    pub fn new(stream: W) -> Self {
+        Self { encoder: GzEncoder::new(Gate(Some(stream)), Compression::default()) }
+    }
+
+    /// The stream; `None` once the member is complete.
+    pub fn stream(&self) -> Option<&W> {
+        self.encoder.get_ref().0.as_ref()
+    }
+
+    /// Ends the member and gives the stream back. What is written later goes nowhere.
+    ///
+    /// # Errors
+    /// When the rest cannot be written, or the member has been completed before.
+    pub fn complete(&mut self) -> io::Result<W> {
+        self.encoder.try_finish()?;
+        let stream = self.encoder.get_mut().0.take();
+        stream.ok_or_else(|| io::Error::other("this gzip member is complete already"))
+    }
+}
+
+impl<W: Write> Write for GzipWriter<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.encoder.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.encoder.flush()
+    }
+}
+
+impl<W: Write> Drop for GzipWriter<W> {
+    fn drop(&mut self) {
+        self.encoder.get_mut().0 = None;
+    }
+}
+
+impl<W: Write> Write for Gate<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.as_mut().map_or(Ok(bytes.len()), |stream| stream.write(bytes))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.as_mut().map_or(Ok(()), Write::flush)
+    }
+}

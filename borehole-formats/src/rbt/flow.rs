@@ -1,0 +1,180 @@
+//! The fast way through the bulk of a file.
+//!
+//! A sample is complete when what follows can neither annotate nor repeat it. In general that is known only
+//! when the next record has been read; but mostly the next sample already stands in the window. Then the
+//! sample is given out at once, and nothing has to be remembered of it. The decoders are the same.
+
+use std::io::Read;
+
+use borehole_wire::Cursor;
+
+use super::definitions::Definitions;
+use super::event::{RawEvent, SampleFields};
+use super::layout::EventType;
+use super::read::{Core, PlainSample, Reader};
+
+impl<R: Read> Reader<R> {
+    /// Takes the sample at the front of the window, if it is plain, complete, and all of it is there.
+    #[inline]
+    pub(super) fn complete_sample(&mut self) -> Option<Core> {
+        let mut ahead = self.ahead();
+        let sample = ahead.plain_sample()?;
+        let more = ahead.repeats()?;
+        if !ahead.is_at_sample() {
+            return None;
+        }
+        let left = ahead.bytes.rest().len();
+        if self.options.is_lenient() && !self.is_plain_at(left) {
+            return None;
+        }
+        self.events.pass_to(left);
+        Some(self.give_out(sample, more))
+    }
+
+    /// Whether what follows the record taken last can neither annotate nor repeat the pending sample.
+    pub(super) fn is_superseded(&mut self) -> bool {
+        self.events.leave();
+        let ahead = self.ahead();
+        self.events.is_flowing()
+            && ahead.is_at_sample()
+            && (!self.options.is_lenient() || self.is_plain_at(ahead.bytes.rest().len()))
+    }
+
+    /// Whether a sample follows that is no damaged event of another type, `left` bytes before the end of the
+    /// window.
+    #[inline(never)]
+    fn is_plain_at(&self, left: usize) -> bool {
+        let mut ahead = self.ahead();
+        let passed = ahead.bytes.rest().len() - left;
+        ahead.bytes.bytes(passed).is_ok() && ahead.plain_sample().is_some()
+    }
+
+    #[inline]
+    fn ahead(&self) -> Ahead<'_> {
+        Ahead {
+            bytes: self.events.ahead(),
+            has_timestamps: self.segment.header.has_timestamps,
+            definitions: &self.definitions,
+            max_payload: self.options.limits.payload_bytes,
+        }
+    }
+}
+
+/// The bytes at hand, and what it takes to read them.
+#[derive(Clone, Copy)]
+struct Ahead<'a> {
+    bytes: Cursor<'a>,
+    has_timestamps: bool,
+    definitions: &'a Definitions,
+    max_payload: usize,
+}
+
+impl Ahead<'_> {
+    /// Takes a sample, if nothing about it needs care.
+    #[inline(always)]
+    fn plain_sample(&mut self) -> Option<PlainSample> {
+        let raw = RawEvent::read(&mut self.bytes, self.max_payload).ok()?;
+        let SampleFields { stack, pid, delta_us } = SampleFields::of(&raw, self.has_timestamps)?;
+        let stack = self.definitions.sampled(stack)?;
+        Some(PlainSample { stack, pid, delta_us, offset: raw.offset })
+    }
+
+    /// Takes what repeats the sample before it, and says how often.
+    #[inline]
+    fn repeats(&mut self) -> Option<u64> {
+        if self.bytes.peek() != Some(EventType::RepeatSample as u8) {
+            return Some(0);
+        }
+        let raw = RawEvent::read(&mut self.bytes, 0).ok()?;
+        Some(u64::try_from(raw.value).unwrap_or(0))
+    }
+
+    /// Whether the next sample begins here.
+    #[inline]
+    fn is_at_sample(&self) -> bool {
+        self.bytes.peek().is_some_and(EventType::is_sample)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::{Path, PathBuf};
+
+    use super::super::Record;
+    use super::*;
+    use crate::ReadOptions;
+
+    /// Gives out one byte at a time, so that nothing ever stands in the window ahead.
+    struct Trickle<'a>(&'a [u8]);
+
+    impl Read for Trickle<'_> {
+        fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
+            let count = out.len().min(1);
+            self.0.read(&mut out[..count])
+        }
+    }
+
+    /// Everything that comes out of a reader, and how often it came out at sight.
+    fn read(mut reader: Reader<impl Read>) -> (Vec<String>, usize) {
+        let (mut lines, mut at_sight) = (Vec::new(), 0);
+        loop {
+            let was_in_flow = reader.in_flow;
+            match reader.next_record() {
+                Ok(Some(Record::Sample(sample))) => {
+                    let frames = sample.definitions.frames_leaf_first(sample.stack);
+                    let times = (sample.count, sample.delta_us, sample.accumulated_us);
+                    let facts = (sample.pid, sample.annotations, sample.offset);
+                    lines.push(format!("{:?} {frames:?} {times:?} {facts:?}", sample.stack));
+                    at_sight += usize::from(was_in_flow && reader.in_flow);
+                }
+                Ok(Some(record)) => lines.push(format!("{record:?}")),
+                Ok(None) => break,
+                Err(error) => lines.push(error.to_string()),
+            }
+        }
+        lines.push(format!("{:?}", reader.into_recovery()));
+        (lines, at_sight)
+    }
+
+    /// Compares what is read at sight with what is read byte by byte. Answers how many samples more were.
+    fn compare(bytes: &[u8], name: &str) -> usize {
+        let mut at_sight = 0;
+        for options in [ReadOptions::default(), ReadOptions::lenient()] {
+            let whole = read(Reader::with_options(bytes, options));
+            let trickled = read(Reader::with_options(Trickle(bytes), options));
+            assert_eq!(whole.0, trickled.0, "{name} {options:?}");
+            at_sight += whole.1 - trickled.1;
+        }
+        at_sight
+    }
+
+    #[test]
+    fn samples_read_at_sight_are_those_of_the_general_way() {
+        let corpus = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../corpus/rbt"));
+        let files = std::fs::read_dir(corpus).unwrap().map(|entry| entry.unwrap().path());
+        // Traces of a million samples show nothing more, byte by byte and in two modes.
+        let is_wanted = |path: &PathBuf| {
+            path.extension().is_some_and(|extension| extension == "rbt")
+                && path.metadata().unwrap().len() < 500_000
+        };
+        let mut at_sight = 0;
+        for path in files.filter(is_wanted) {
+            at_sight += compare(&std::fs::read(&path).unwrap(), &path.display().to_string());
+        }
+        assert!(at_sight > 10_000, "{at_sight}");
+    }
+
+    #[test]
+    fn damage_is_met_alike_at_sight_and_in_the_general_way() {
+        let base =
+            std::fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/../corpus/rbt/sweeps/base.rbt")).unwrap();
+        for at in 0..base.len() {
+            // The types of a sample, of a repeat and of an annotation, and a continued varint.
+            for byte in [0x03, 0x08, 0x09, 0x0b, 0x85] {
+                let mut damaged = base.clone();
+                damaged[at] = byte;
+                compare(&damaged, &format!("byte {at} is {byte:#x}"));
+            }
+        }
+    }
+}
