@@ -1,6 +1,6 @@
 //! `borehole convert`.
 
-use borehole::Target;
+use borehole::{Target, tachyon};
 use clap::{Args, ValueEnum};
 
 use crate::exit::Exit;
@@ -25,7 +25,7 @@ pub(crate) struct ConvertArgs {
 /// What concerns one target format only.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct Details {
-    /// rbt: the sampling period in microseconds of inputs that do not know theirs [default: 10000]
+    /// rbt, tachyon: the sampling period in microseconds of inputs that do not know theirs [default: 10000, 1000]
     #[arg(long, value_name = "US")]
     pub(crate) sampling_period: Option<u32>,
 
@@ -41,6 +41,18 @@ pub(crate) struct Details {
     #[arg(long)]
     pub(crate) with_opcode: bool,
 
+    /// tachyon: how samples are compressed [default: as the input, or zstd]
+    #[arg(long, value_name = "METHOD", value_enum)]
+    pub(crate) tachyon_compression: Option<TachyonCompression>,
+
+    /// tachyon: the order of the bytes of numbers [default: little]
+    #[arg(long, value_name = "ORDER", value_enum)]
+    pub(crate) tachyon_byte_order: Option<TachyonByteOrder>,
+
+    /// tachyon: the layout of the header; the previews of Python 3.15 read the old one only [default: new]
+    #[arg(long, value_name = "LAYOUT", value_enum)]
+    pub(crate) tachyon_header: Option<TachyonHeader>,
+
     /// flamegraph: the title
     #[arg(long, value_name = "TEXT")]
     pub(crate) title: Option<String>,
@@ -53,6 +65,33 @@ pub(crate) enum Timestamps {
     None,
     /// The microseconds since the previous sample
     Delta,
+}
+
+/// How the samples of a tachyon file are compressed.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum TachyonCompression {
+    /// Not at all
+    None,
+    /// Zstandard, as Python does
+    Zstd,
+}
+
+/// The byte order of a tachyon file.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum TachyonByteOrder {
+    /// As x86 and ARM write them
+    Little,
+    /// As s390x and PowerPC write them
+    Big,
+}
+
+/// The layout of the header of a tachyon file.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum TachyonHeader {
+    /// Of Python 3.15
+    New,
+    /// Of the previews of Python 3.15
+    Old,
 }
 
 /// What to do with bytes that are not UTF-8.
@@ -81,7 +120,28 @@ impl Details {
             Some(Utf8Errors::Substitute) => Utf8ErrorHandling::Substitute,
             Some(Utf8Errors::Fail) => Utf8ErrorHandling::Fail,
         };
+        target.tachyon = self.tachyon();
         target.opcodes = if self.with_opcode { OpcodeOutput::Write } else { OpcodeOutput::Omit };
+    }
+}
+
+impl Details {
+    fn tachyon(&self) -> tachyon::ExportOptions {
+        tachyon::ExportOptions {
+            compression: self.tachyon_compression.map(|method| match method {
+                TachyonCompression::None => tachyon::Compression::None,
+                TachyonCompression::Zstd => tachyon::Compression::Zstd,
+            }),
+            byte_order: match self.tachyon_byte_order {
+                None | Some(TachyonByteOrder::Little) => tachyon::ByteOrder::Little,
+                Some(TachyonByteOrder::Big) => tachyon::ByteOrder::Big,
+            },
+            layout: match self.tachyon_header {
+                None | Some(TachyonHeader::New) => tachyon::HeaderLayout::New,
+                Some(TachyonHeader::Old) => tachyon::HeaderLayout::Old,
+            },
+            period_us: None,
+        }
     }
 }
 

@@ -74,8 +74,9 @@ fn inspect(path: &str, reading: &Reading) -> anyhow::Result<Info> {
     let again = if path == "-" { None } else { Source::path(path).ok() };
     let size_bytes = again.as_ref().and_then(Source::size_bytes);
     // Only a file with a size can be read a second time.
-    let records = match again.filter(|_| format == Format::Rbt && size_bytes.is_some()) {
-        Some(source) => count_records(source.into_reader()).into_iter().collect(),
+    let has_records = matches!(format, Format::Rbt | Format::Tachyon);
+    let records = match again.filter(|_| has_records && size_bytes.is_some()) {
+        Some(source) => count_records(format, source.into_reader()).into_iter().collect(),
         None => Vec::new(),
     };
     Ok(Info { name, format, size_bytes, inventory, recovery, records })
@@ -113,6 +114,11 @@ fn text(info: &Info, out: &mut impl Write) -> io::Result<()> {
     if !records.is_empty() {
         let records: Vec<_> = records.iter().map(|(name, count)| format!("{name} {count}")).collect();
         row("records", records.join(", "))?;
+    }
+    if let [only] = &inventory.first_segments[..] {
+        for (key, value) in &only.metadata {
+            row("metadata", format!("{key}={value}"))?;
+        }
     }
     segment_rows(inventory, out)
 }

@@ -116,9 +116,7 @@ fn import(
         #[cfg(feature = "phpspy")]
         Format::Phpspy => borehole_formats::phpspy::import(plain(bytes), options, tables, sink),
         #[cfg(feature = "folded")]
-        Format::Folded | Format::Collapsed => {
-            borehole_formats::folded::import(plain(bytes), options, tables, sink)
-        }
+        Format::Folded => borehole_formats::folded::import(plain(bytes), options, tables, sink),
         #[cfg(feature = "pprof")]
         Format::Pprof => borehole_formats::pprof::import(plain(bytes), options, tables, sink),
         #[cfg(feature = "speedscope")]

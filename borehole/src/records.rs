@@ -4,6 +4,8 @@
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
 
+#[cfg(feature = "tachyon")]
+use borehole_formats::gzip::Envelope;
 use borehole_formats::jsonl::LineWriter;
 use borehole_formats::rbt::{Event, Events, FrameFields, RawEvent, RawRecord, Varints};
 use borehole_formats::{ReadError, ReadOptions, Recovery};
@@ -160,9 +162,19 @@ fn payload(line: &mut LineWriter, raw: &RawEvent<'_>) {
     line.hex("bytes", raw.payload.rest());
 }
 
-/// How many records of each type an `rbt` input holds, by name, up to the first that is damaged.
+/// How many records of each type an input of `format` holds, by name, up to the first that is damaged. Only
+/// `rbt` and `tachyon` have records.
 #[must_use]
-pub fn count_records(input: impl Read) -> BTreeMap<&'static str, u64> {
+pub fn count_records(format: Format, input: impl Read) -> BTreeMap<&'static str, u64> {
+    match format {
+        Format::Rbt => count_rbt(input),
+        #[cfg(feature = "tachyon")]
+        Format::Tachyon => count_tachyon(input),
+        _ => BTreeMap::new(),
+    }
+}
+
+fn count_rbt(input: impl Read) -> BTreeMap<&'static str, u64> {
     let mut counts = BTreeMap::new();
     let mut events = Events::new(input, ReadOptions::default());
     while let Ok(Some(record)) = events.next_record() {
@@ -173,4 +185,14 @@ pub fn count_records(input: impl Read) -> BTreeMap<&'static str, u64> {
         *counts.entry(name).or_insert(0) += 1;
     }
     counts
+}
+
+#[cfg(feature = "tachyon")]
+fn count_tachyon(input: impl Read) -> BTreeMap<&'static str, u64> {
+    use borehole_formats::tachyon::{Reader, layout::RecordKind, read_document};
+    let options = ReadOptions::default();
+    let bytes = read_document(Envelope::new(input), &options).unwrap_or_default();
+    let Ok(mut reader) = Reader::with_options(&bytes, options) else { return BTreeMap::new() };
+    while let Ok(Some(_)) = reader.next_sample() {}
+    RecordKind::ALL.map(RecordKind::name).into_iter().zip(reader.record_counts().records).collect()
 }

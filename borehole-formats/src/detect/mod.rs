@@ -106,10 +106,9 @@ static TABLE: [Facts; Format::ALL.len()] = [
         aliases: &[],
         extensions: &["collapsed", "collapsed.txt"],
         description: "folded stacks as CPython's replay writes them: tid:N;file.py:function:line, and a count",
-        // What reads folded stacks reads them.
-        readable: cfg!(feature = "folded"),
+        // What reads folded stacks reads them, as folded stacks.
+        readable: false,
         writable: cfg!(feature = "collapsed"),
-        // Read, they are folded stacks.
         looks_like: |_| false,
     },
     Facts {
