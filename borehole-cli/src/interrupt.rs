@@ -94,7 +94,8 @@ impl ProfileSink for Interruptible<'_> {
     }
 
     fn warning(&mut self, warning: &Warning) -> io::Result<()> {
-        self.0.warning(warning)
+        // Where a pipe was given up there is no damage that the output should tell of.
+        if requested() { Ok(()) } else { self.0.warning(warning) }
     }
 
     fn finish(&mut self, tables: &Tables) -> io::Result<()> {

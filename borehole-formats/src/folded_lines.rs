@@ -6,7 +6,7 @@
 //! place of what they would misread: white space at the end, the space before a last word that is a number
 //! (it would be a second count), `#` before a space at the beginning (a comment).
 
-use borehole_model::{Frame, FrameId, StackId, TableFull, Tables};
+use borehole_model::{Frame, FrameId, StackId, StringId, TableFull, Tables};
 
 use crate::stack_counts::StackCounts;
 
@@ -22,34 +22,44 @@ pub enum Names {
 }
 
 /// Stacks of named frames: stacks that look alike as text are one stack here.
-pub(crate) struct FoldedLines {
-    /// Interned texts; the frames here have a function and nothing else.
-    names: Tables,
-    counts: StackCounts,
-    path: Vec<FrameId>,
+pub(crate) struct FoldedLines<'a> {
+    tables: &'a Tables,
+    counts: &'a StackCounts,
+    names: FrameNames,
+    /// Where two frames have one name, the stacks of names, whose frames are in the tables of the names.
+    merged: Option<StackCounts>,
     replaced: u64,
 }
 
-impl FoldedLines {
+impl<'a> FoldedLines<'a> {
     /// Names and adds up the stacks of `counts`.
     ///
     /// # Errors
     /// When a table is full.
-    pub(crate) fn new(tables: &Tables, counts: &StackCounts, style: Names) -> Result<Self, TableFull> {
-        let mut naming = Naming::new(tables, style);
-        let mut named = StackCounts::default();
-        for (stack, count) in counts.iter() {
-            named.add(stack.map(|stack| naming.stack(stack)).transpose()?, count);
+    pub(crate) fn new(tables: &'a Tables, counts: &'a StackCounts, style: Names) -> Result<Self, TableFull> {
+        let mut names = FrameNames::new(tables, style);
+        let mut path = PathFromRoot::new(tables);
+        for (stack, _) in counts.iter() {
+            path.unseen(stack, |_, frame| names.add(tables, frame))?;
         }
-        Ok(Self { names: naming.names, counts: named, path: Vec::new(), replaced: naming.replaced })
+        let merged = if names.are_distinct() { None } else { Some(names.merge(tables, counts)?) };
+        let replaced = names.replaced;
+        Ok(Self { tables, counts, names, merged, replaced })
     }
 
     /// Gives each line to `write`: the frames of the stack, and the count.
     pub(crate) fn each<E>(&mut self, mut write: impl FnMut(&[u8], u64) -> Result<(), E>) -> Result<(), E> {
-        let Self { names, counts, path, replaced } = self;
-        let mut line = Vec::new();
-        for (stack, count) in counts.iter() {
-            join(names, stack, path, &mut line);
+        let Self { tables, counts, names, merged, replaced } = self;
+        let (mut path, mut line) = (Vec::new(), Vec::new());
+        for (stack, count) in merged.as_ref().unwrap_or(counts).iter() {
+            line.clear();
+            if merged.is_some() {
+                let frames = names.texts.frames_leaf_first(stack);
+                join(frames.map(|frame| names.texts.frame(frame).function), names, &mut path, &mut line);
+            } else {
+                let frames = tables.frames_leaf_first(stack);
+                join(frames.filter_map(|frame| names.frames[frame.index()]), names, &mut path, &mut line);
+            }
             *replaced += guard_ends(&mut line);
             write(&line, count)?;
         }
@@ -63,75 +73,103 @@ impl FoldedLines {
     }
 }
 
-fn join(names: &Tables, stack: Option<StackId>, path: &mut Vec<FrameId>, line: &mut Vec<u8>) {
+fn join(
+    leaf_first: impl Iterator<Item = StringId>,
+    names: &FrameNames,
+    path: &mut Vec<StringId>,
+    line: &mut Vec<u8>,
+) {
     path.clear();
-    path.extend(names.frames_leaf_first(stack));
-    line.clear();
-    for (depth, &frame) in path.iter().rev().enumerate() {
+    path.extend(leaf_first);
+    for (depth, &name) in path.iter().rev().enumerate() {
         if depth > 0 {
             line.push(b';');
         }
-        line.extend_from_slice(names.string(names.frame(frame).function));
+        line.extend_from_slice(names.texts.string(name));
     }
 }
 
-/// Maps stacks to stacks of names, every stack and every frame once.
-struct Naming<'a> {
+/// Walks stacks, each part of them once.
+struct PathFromRoot<'a> {
     tables: &'a Tables,
-    style: Names,
-    names: Tables,
-    frames: Vec<Option<FrameId>>,
-    stacks: Vec<Option<StackId>>,
+    seen: Vec<bool>,
     pending: Vec<StackId>,
-    text: Vec<u8>,
-    replaced: u64,
 }
 
-impl<'a> Naming<'a> {
-    fn new(tables: &'a Tables, style: Names) -> Self {
-        Self {
-            tables,
-            style,
-            names: Tables::default(),
-            frames: vec![None; tables.frame_count()],
-            stacks: vec![None; tables.stack_count()],
-            pending: Vec::new(),
-            text: Vec::new(),
-            replaced: 0,
-        }
+impl<'a> PathFromRoot<'a> {
+    fn new(tables: &'a Tables) -> Self {
+        Self { tables, seen: vec![false; tables.stack_count()], pending: Vec::new() }
     }
 
-    fn stack(&mut self, stack: StackId) -> Result<StackId, TableFull> {
-        self.pending.clear();
-        let mut named = None;
-        let mut next = Some(stack);
-        while let Some(id) = next {
-            named = self.stacks[id.index()];
-            if named.is_some() {
-                break;
-            }
+    /// Gives the callers of `stack` and itself to `take`, from the root on, those that were not given yet.
+    fn unseen(
+        &mut self,
+        stack: Option<StackId>,
+        mut take: impl FnMut(StackId, FrameId) -> Result<(), TableFull>,
+    ) -> Result<(), TableFull> {
+        let mut next = stack;
+        while let Some(id) = next
+            && !std::mem::replace(&mut self.seen[id.index()], true)
+        {
             self.pending.push(id);
             next = self.tables.parent(id);
         }
         while let Some(id) = self.pending.pop() {
-            let frame = self.frame(self.tables.leaf(id))?;
-            named = Some(self.names.intern_stack(named, frame)?);
-            self.stacks[id.index()] = named;
+            take(id, self.tables.leaf(id))?;
         }
-        Ok(named.expect("a stack has at least one frame"))
+        Ok(())
+    }
+}
+
+/// What frames are called.
+struct FrameNames {
+    style: Names,
+    /// The names and, if stacks have to be merged, frames and stacks that consist of names only.
+    texts: Tables,
+    frames: Vec<Option<StringId>>,
+    named: usize,
+    text: Vec<u8>,
+    replaced: u64,
+}
+
+impl FrameNames {
+    fn new(tables: &Tables, style: Names) -> Self {
+        let frames = vec![None; tables.frame_count()];
+        Self { style, texts: Tables::default(), frames, named: 0, text: Vec::new(), replaced: 0 }
     }
 
-    fn frame(&mut self, frame: FrameId) -> Result<FrameId, TableFull> {
-        if let Some(named) = self.frames[frame.index()] {
-            return Ok(named);
+    fn add(&mut self, tables: &Tables, frame: FrameId) -> Result<(), TableFull> {
+        if self.frames[frame.index()].is_none() {
+            self.text.clear();
+            write_name(tables, tables.frame(frame), self.style, &mut self.text);
+            self.replaced += replace_separators(&mut self.text);
+            self.frames[frame.index()] = Some(self.texts.intern_string(&self.text)?);
+            self.named += 1;
         }
-        self.text.clear();
-        write_name(self.tables, self.tables.frame(frame), self.style, &mut self.text);
-        self.replaced += replace_separators(&mut self.text);
-        let function = self.names.intern_string(&self.text)?;
-        let named = self.names.intern_frame(&Frame::named(function))?;
-        self.frames[frame.index()] = Some(named);
-        Ok(named)
+        Ok(())
+    }
+
+    /// Whether no two frames have the same name: then no two stacks look alike.
+    const fn are_distinct(&self) -> bool {
+        self.named == self.texts.string_count()
+    }
+
+    /// Adds up the stacks that look alike.
+    fn merge(&mut self, tables: &Tables, counts: &StackCounts) -> Result<StackCounts, TableFull> {
+        let mut merged = StackCounts::default();
+        let mut stacks: Vec<Option<StackId>> = vec![None; tables.stack_count()];
+        let mut path = PathFromRoot::new(tables);
+        for (stack, count) in counts.iter() {
+            path.unseen(stack, |id, frame| {
+                let caller = tables.parent(id).and_then(|parent| stacks[parent.index()]);
+                let name = self.frames[frame.index()].expect("all frames have been named");
+                let frame = self.texts.intern_frame(&Frame::named(name))?;
+                stacks[id.index()] = Some(self.texts.intern_stack(caller, frame)?);
+                Ok(())
+            })?;
+            merged.add(stack.and_then(|stack| stacks[stack.index()]), count);
+        }
+        Ok(merged)
     }
 }
 
@@ -166,11 +204,11 @@ fn replace_separators(text: &mut [u8]) -> u64 {
 /// Keeps the two ends of a line, to which a space and the count are added, from being misread.
 fn guard_ends(line: &mut [u8]) -> u64 {
     let mut replaced = 0;
-    let space = line.iter().rposition(u8::is_ascii_whitespace);
-    if let Some(space) = space
-        && line[space + 1..].iter().all(|byte| byte.is_ascii_digit() || *byte == b'.')
+    let before_number = line.iter().rposition(|byte| !byte.is_ascii_digit() && *byte != b'.');
+    if let Some(at) = before_number
+        && line[at].is_ascii_whitespace()
     {
-        line[space] = b'_';
+        line[at] = b'_';
         replaced += 1;
     }
     if line.starts_with(b"# ") || line == b"#" {

@@ -1,9 +1,10 @@
 //! Frames by the text that named them, so that a text which repeats is taken apart once.
 //!
-//! Columns: `bytes` (all texts end to end) and `rows` (where each ends, and its frame); the hash index
-//! holds row numbers and compares through the columns. One look-up here replaces three in the tables.
+//! All texts stand end to end; the hash table says where each one is. One look-up here replaces three in the
+//! tables.
 
-use std::hash::BuildHasher as _;
+use std::hash::{BuildHasher as _, Hasher as _};
+use std::ops::Range;
 
 use borehole_model::FrameId;
 use hashbrown::{DefaultHashBuilder, HashTable};
@@ -12,39 +13,45 @@ use hashbrown::{DefaultHashBuilder, HashTable};
 #[derive(Default)]
 pub(crate) struct FrameMemo {
     bytes: Vec<u8>,
-    rows: Vec<(usize, FrameId)>,
-    index: HashTable<usize>,
+    entries: HashTable<Entry>,
     hasher: DefaultHashBuilder,
+}
+
+struct Entry {
+    text: Range<usize>,
+    frame: FrameId,
 }
 
 impl FrameMemo {
     /// The frame that `text` names, made by `make` when the text is new.
+    #[inline]
     pub(crate) fn frame<E>(
         &mut self,
         text: &[u8],
         make: impl FnOnce() -> Result<FrameId, E>,
     ) -> Result<FrameId, E> {
-        let hash = self.hasher.hash_one(text);
-        let Self { bytes, rows, index, .. } = self;
-        match index.find(hash, |&row| slice(bytes, rows, row) == text) {
-            Some(&row) => Ok(rows[row].1),
+        let hash = hash(&self.hasher, text);
+        match self.entries.find(hash, |entry| self.bytes[entry.text.clone()] == *text) {
+            Some(entry) => Ok(entry.frame),
             None => make().inspect(|&frame| self.remember(hash, text, frame)),
         }
     }
 
-    fn remember(&mut self, hash: u64, text: &[u8], frame: FrameId) {
-        let Self { bytes, rows, index, hasher } = self;
+    fn remember(&mut self, hash_of_text: u64, text: &[u8], frame: FrameId) {
+        let Self { bytes, entries, hasher } = self;
+        let start = bytes.len();
         bytes.extend_from_slice(text);
-        let row = rows.len();
-        rows.push((bytes.len(), frame));
-        index.insert_unique(hash, row, |&row| hasher.hash_one(slice(bytes, rows, row)));
+        let entry = Entry { text: start..bytes.len(), frame };
+        entries.insert_unique(hash_of_text, entry, |entry| hash(hasher, &bytes[entry.text.clone()]));
     }
 }
 
+/// The hash of the bytes alone, without their length in front.
 #[inline]
-fn slice<'a>(bytes: &'a [u8], rows: &[(usize, FrameId)], row: usize) -> &'a [u8] {
-    let start = if row == 0 { 0 } else { rows[row - 1].0 };
-    &bytes[start..rows[row].0]
+fn hash(hasher: &DefaultHashBuilder, text: &[u8]) -> u64 {
+    let mut hasher = hasher.build_hasher();
+    hasher.write(text);
+    hasher.finish()
 }
 
 #[cfg(test)]

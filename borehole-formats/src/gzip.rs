@@ -27,6 +27,10 @@ pub struct Envelope<R> {
     raw_offset: u64,
     input_ended: bool,
     mode: Mode,
+    /// Whether the bytes that were read last came out of a member.
+    from_member: bool,
+    /// Where the member that was found damaged last starts, and whether anything came out of it.
+    damaged_member: (u64, bool),
     skipped_zeros: u64,
 }
 
@@ -87,13 +91,16 @@ impl<R: Read> Envelope<R> {
             raw_offset: 0,
             input_ended: false,
             mode: Mode::Boundary { after_member: false },
+            from_member: false,
+            damaged_member: (0, false),
             skipped_zeros: 0,
         }
     }
 
-    /// Whether the bytes that are read now come out of a gzip member.
+    /// Whether the bytes that were read last came out of a gzip member. One read never mixes them with plain
+    /// ones.
     pub const fn is_compressed(&self) -> bool {
-        matches!(self.mode, Mode::Member { .. })
+        self.from_member
     }
 
     /// How many zero bytes of padding after a member were skipped.
@@ -118,9 +125,16 @@ impl<R: Read> Envelope<R> {
     /// After damage was reported: goes on with the next member, or the next `plain_magic`, that can be
     /// found in the rest of the input. Answers how many compressed bytes were passed over.
     ///
+    /// A member whose own end is damaged swallows what follows, so the next one may begin a little before the
+    /// place where the damage was met.
+    ///
     /// # Errors
     /// When the input cannot be read.
     pub fn skip_damage(&mut self, plain_magic: &[u8]) -> io::Result<u64> {
+        if self.step_back(plain_magic) {
+            self.mode = Mode::Boundary { after_member: true };
+            return Ok(0);
+        }
         let mut passed = 0;
         loop {
             let raw = &self.raw[self.start..self.end];
@@ -137,6 +151,28 @@ impl<R: Read> Envelope<R> {
                 return Ok(passed);
             }
             self.fill()?;
+        }
+    }
+
+    /// Goes back to what the damaged member has swallowed, if that is still in the buffer. Where something came
+    /// out of it only members are looked for: plain segments may stand, uncompressed, inside.
+    fn step_back(&mut self, plain_magic: &[u8]) -> bool {
+        let (member_offset, has_output) = self.damaged_member;
+        let swallowed = self.raw_offset.saturating_sub(member_offset + 1);
+        let back = usize::try_from(swallowed).unwrap_or(usize::MAX).min(self.start).min(RAW_BYTES);
+        let from = self.start - back;
+        let magics = if has_output { &[MEMBER_MAGIC.as_slice()][..] } else { &[&MEMBER_MAGIC, plain_magic] };
+        let found = magics.iter().filter_map(|magic| {
+            let until = self.end.min(self.start + magic.len() - 1);
+            memmem::find(&self.raw[from..until], magic)
+        });
+        match found.min() {
+            Some(at) if at < back => {
+                self.start = from + at;
+                self.raw_offset -= (back - at) as u64;
+                true
+            }
+            _ => false,
         }
     }
 
@@ -178,7 +214,8 @@ impl<R: Read> Envelope<R> {
                 self.skipped_zeros += zeros as u64;
                 Mode::Boundary { after_member }
             }
-            [0x1f, 0x8b, ..] => {
+            // Two bytes are enough only where no more come.
+            [0x1f, 0x8b] | [0x1f, 0x8b, 8, ..] => {
                 let offset = self.raw_offset;
                 Mode::Member { inflate: Box::new(Decompress::new_gzip(15)), offset }
             }
@@ -212,25 +249,26 @@ impl<R: Read> Envelope<R> {
             self.fill()?;
         }
         let Mode::Member { inflate, offset } = &mut self.mode else { return Ok(None) };
-        let member_offset = *offset;
         let (before_in, before_out) = (inflate.total_in(), inflate.total_out());
         let status = inflate.decompress(&self.raw[self.start..self.end], out, FlushDecompress::None);
         let consumed = usize::try_from(inflate.total_in() - before_in).unwrap_or(0);
         let produced = usize::try_from(inflate.total_out() - before_out).unwrap_or(0);
+        let member = (*offset, inflate.total_out() > 0);
         self.consume(consumed);
         match status {
             Ok(Status::StreamEnd) => self.mode = Mode::Boundary { after_member: true },
             Ok(_) if consumed == 0 && produced == 0 && self.input_ended => {
-                self.damaged(member_offset, true);
+                self.damaged(member, true);
             }
             Ok(_) => {}
-            Err(_) => self.damaged(member_offset, false),
+            Err(_) => self.damaged(member, false),
         }
         Ok((produced > 0).then_some(produced))
     }
 
-    fn damaged(&mut self, member_offset: u64, truncated: bool) {
-        self.mode = Mode::Damaged(Damage { member_offset, offset: self.raw_offset, truncated });
+    fn damaged(&mut self, member: (u64, bool), truncated: bool) {
+        self.damaged_member = member;
+        self.mode = Mode::Damaged(Damage { member_offset: member.0, offset: self.raw_offset, truncated });
     }
 }
 
@@ -242,9 +280,13 @@ impl<R: Read> Read for Envelope<R> {
         loop {
             match self.mode {
                 Mode::Boundary { after_member } => self.enter(after_member)?,
-                Mode::Plain => return self.read_plain(out),
+                Mode::Plain => {
+                    self.from_member = false;
+                    return self.read_plain(out);
+                }
                 Mode::Member { .. } => {
                     if let Some(count) = self.read_member(out)? {
+                        self.from_member = true;
                         return Ok(count);
                     }
                 }

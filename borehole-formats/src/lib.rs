@@ -6,7 +6,7 @@
 //! goes through [`ProfileSink`](borehole_model::ProfileSink).
 //!
 //! An importer is a function `import(input, options, tables, sink)` that answers with a
-//! [`Recovery`](borehole_model::Recovery); an exporter is a type that implements [`Export`].
+//! [`Recovery`]; an exporter is a type that implements [`Export`].
 //!
 //! Any byte string is a permissible input: no reader panics, and memory is bounded by [`Limits`] and by what
 //! is distinct in the input.
@@ -64,4 +64,6 @@ mod text;
 pub use borehole_model::{Recovery, Warning};
 pub use error::{Error, ErrorKind, Position, ReadError};
 pub use export::{Export, Losses};
+#[cfg(any(feature = "rbt", feature = "jsonl"))]
+pub use function_name::FunctionName;
 pub use options::{Limits, OnDamage, ReadOptions};

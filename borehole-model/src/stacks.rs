@@ -3,6 +3,9 @@
 //! Constraints: a parent is stored before its children, so a walk towards the root always ends; a
 //! `(parent, frame)` pair is stored once, so equal stacks have equal ids; the empty stack has no row and is
 //! `None` wherever a stack is named.
+//!
+//! Most stacks have one callee only. A parent knows its first child, and only further children stand in the
+//! hash index: deep stacks then take 16 bytes a frame, and following one touches rows that lie side by side.
 
 use std::hash::BuildHasher as _;
 
@@ -10,33 +13,64 @@ use hashbrown::{DefaultHashBuilder, HashTable};
 
 use crate::ids::{FrameId, Id as _, StackId};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug)]
 struct Node {
     parent: Option<StackId>,
     frame: FrameId,
+    first_child: Option<StackId>,
+    depth: u32,
 }
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StackTable {
     nodes: Vec<Node>,
-    depths: Vec<u32>,
+    /// The stacks that are not their parent's first child.
     index: HashTable<StackId>,
     hasher: DefaultHashBuilder,
 }
 
 impl StackTable {
+    #[inline]
     pub(crate) fn intern(&mut self, parent: Option<StackId>, frame: FrameId) -> Option<StackId> {
-        let node = Node { parent, frame };
-        let hash = self.hasher.hash_one(node);
-        if let Some(&id) = self.index.find(hash, |&id| self.nodes[id.row()] == node) {
+        match self.first_child(parent) {
+            Some(first) if self.frame(first) == frame => Some(first),
+            Some(_) => self.intern_further(parent, frame),
+            None => {
+                let id = self.push(parent, frame)?;
+                if let Some(parent) = parent {
+                    self.nodes[parent.row()].first_child = Some(id);
+                }
+                Some(id)
+            }
+        }
+    }
+
+    /// The first child of `parent`; the first root is the first of all rows.
+    #[inline]
+    fn first_child(&self, parent: Option<StackId>) -> Option<StackId> {
+        match parent {
+            Some(parent) => self.nodes[parent.row()].first_child,
+            None => self.nodes.first().and_then(|_| StackId::from_row(0)),
+        }
+    }
+
+    fn intern_further(&mut self, parent: Option<StackId>, frame: FrameId) -> Option<StackId> {
+        let hash = self.hasher.hash_one((parent, frame));
+        let is_wanted = |&id: &StackId| self.parent(id) == parent && self.frame(id) == frame;
+        if let Some(&id) = self.index.find(hash, is_wanted) {
             return Some(id);
         }
+        let id = self.push(parent, frame)?;
+        let Self { nodes, index, hasher } = self;
+        let key = |id: StackId| (nodes[id.row()].parent, nodes[id.row()].frame);
+        index.insert_unique(hash, id, |&id| hasher.hash_one(key(id)));
+        Some(id)
+    }
+
+    fn push(&mut self, parent: Option<StackId>, frame: FrameId) -> Option<StackId> {
         let id = StackId::from_row(self.nodes.len())?;
-        let depth = parent.map_or(0, |parent| self.depths[parent.row()]).checked_add(1)?;
-        self.nodes.push(node);
-        self.depths.push(depth);
-        let Self { nodes, index, hasher, .. } = self;
-        index.insert_unique(hash, id, |&id| hasher.hash_one(nodes[id.row()]));
+        let depth = parent.map_or(0, |parent| self.depth(parent)).checked_add(1)?;
+        self.nodes.push(Node { parent, frame, first_child: None, depth });
         Some(id)
     }
 
@@ -52,7 +86,7 @@ impl StackTable {
 
     #[inline]
     pub(crate) fn depth(&self, id: StackId) -> u32 {
-        self.depths[id.row()]
+        self.nodes[id.row()].depth
     }
 
     pub(crate) const fn len(&self) -> usize {
@@ -88,3 +122,32 @@ impl Iterator for FramesLeafFirst<'_> {
 }
 
 impl ExactSizeIterator for FramesLeafFirst<'_> {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn first_and_further_children_are_stored_once_and_depths_count_from_the_root() {
+        let mut stacks = StackTable::default();
+        let frames: Vec<_> = (0..100).map(|row| FrameId::from_row(row).unwrap()).collect();
+        let mut known = Vec::new();
+        for round in 0..2 {
+            let mut number = 0;
+            for &root in &frames {
+                let parent = stacks.intern(None, root);
+                for &leaf in &frames {
+                    let id = stacks.intern(parent, leaf).unwrap();
+                    assert_eq!((stacks.parent(id), stacks.frame(id), stacks.depth(id)), (parent, leaf, 2));
+                    if round == 0 {
+                        known.push(id);
+                    }
+                    assert_eq!(id, known[number]);
+                    number += 1;
+                }
+            }
+        }
+        assert_eq!(stacks.len(), 100 + 100 * 100);
+        assert_eq!(stacks.index.len(), 99 + 100 * 99);
+    }
+}

@@ -18,6 +18,25 @@ pub struct Outcome {
 
 /// Writes all of `inputs` to `output` as `target`: one profile with the samples of all of them.
 ///
+/// # Examples
+///
+/// ```
+/// # #[cfg(all(feature = "rbt", feature = "folded", feature = "pprof"))] {
+/// use borehole::{Format, Input, InputOptions, Source, Target, convert};
+///
+/// let trace = concat!(env!("CARGO_MANIFEST_DIR"), "/../corpus/rbt/annotations_ts.rbt");
+/// let inputs = [Source::path(trace)?, Source::reader("stacks", &b"main;query 3\n"[..])];
+/// let inputs = inputs.map(|source| Input::open(source, &InputOptions::default()));
+/// let inputs: Vec<_> = inputs.into_iter().collect::<Result<_, _>>()?;
+/// let mut profile = Vec::new();
+/// let outcome = convert(inputs, &Target::new(Format::Pprof), &mut profile)?;
+/// assert_eq!(outcome.recovery.samples, 6 + 3);
+/// // pprof has no place for when a sample was taken.
+/// assert!(outcome.losses.to_string().starts_with("timestamps dropped: 6"));
+/// # }
+/// # Ok::<(), borehole::Error>(())
+/// ```
+///
 /// # Errors
 /// When an input cannot be read or the output cannot be written.
 pub fn convert(
@@ -31,6 +50,22 @@ pub fn convert(
 }
 
 /// Streams all of `inputs` into `sink`, one after the other, and finishes it.
+///
+/// # Examples
+///
+/// ```
+/// # #[cfg(feature = "folded")] {
+/// use borehole::model::Count;
+/// use borehole::{Input, InputOptions, Source, import_all};
+///
+/// let texts = [&b"main;query 3\n"[..], b"main;render 4\n"];
+/// let inputs = texts.map(|text| Input::open(Source::reader("stacks", text), &InputOptions::default()));
+/// let mut count = Count::default();
+/// import_all(inputs.into_iter().collect::<Result<Vec<_>, _>>()?, &mut count)?;
+/// assert_eq!((count.samples, count.runs), (7, 2));
+/// # }
+/// # Ok::<(), borehole::Error>(())
+/// ```
 ///
 /// # Errors
 /// As [`Input::read_into`], and when the sink cannot finish.

@@ -87,6 +87,16 @@ impl Error {
     }
 
     /// What the user may try next.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use borehole::{Input, InputOptions, Source};
+    ///
+    /// let source = Source::reader("notes.txt", &b"Buy milk\n"[..]);
+    /// let error = Input::open(source, &InputOptions::default()).err().expect("notes are no profile");
+    /// assert_eq!(error.hint().as_deref(), Some("name the format with --from; borehole formats lists them"));
+    /// ```
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {

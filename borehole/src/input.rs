@@ -10,6 +10,33 @@ use borehole_model::{ProfileSink, Recovery, Tables};
 use crate::{Error, Source};
 
 /// A profile that is ready to be read.
+///
+/// # Examples
+///
+/// Told by content, and read into a sink:
+///
+/// ```
+/// # #[cfg(feature = "rbt")] {
+/// use borehole::model::{Count, Tables};
+/// use borehole::{Format, Input, InputOptions, ReadOptions, Source};
+///
+/// let trace = concat!(env!("CARGO_MANIFEST_DIR"), "/../corpus/rbt/bitflip_middle.rbt");
+/// let open = |read| Input::open(Source::path(trace)?, &InputOptions { read, ..InputOptions::default() });
+/// let input = open(ReadOptions::default())?;
+/// assert_eq!(input.format(), Format::Rbt);
+///
+/// // Some byte in the middle is wrong. Reading strictly, that is an error ...
+/// let (mut tables, mut count) = (Tables::default(), Count::default());
+/// let error = input.read_into(&mut tables, &mut count).expect_err("the file is damaged");
+/// assert!(error.to_string().contains("expected a defined string, found string 5 (rbt, at byte 0x12a)"));
+///
+/// // ... and otherwise a warning, and the rest of the file.
+/// let mut count = Count::default();
+/// let recovery = open(ReadOptions::lenient())?.read_into(&mut tables, &mut count)?;
+/// assert_eq!((recovery.samples, recovery.lost_bytes, count.samples), (18, 9, 18));
+/// # }
+/// # Ok::<(), borehole::Error>(())
+/// ```
 pub struct Input {
     name: String,
     format: Format,

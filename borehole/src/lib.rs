@@ -55,6 +55,48 @@
 //! # Ok::<(), borehole::Error>(())
 //! ```
 
+//! Record a program's own samples, one file an hour, without a profile format in the program's way:
+//!
+//! ```
+//! # #[cfg(feature = "rbt")] {
+//! use borehole::rbt::{Compression, FrameDef, SegmentedWriter};
+//!
+//! let mut files = Vec::new();
+//! let open = |hour: u64| Ok(Vec::from(format!("stands for hour {hour}.rbt.gz: ")));
+//! let close = |file: Vec<u8>| Ok(files.push(file));
+//! let hour_us = 3_600_000_000;
+//! let mut writer = SegmentedWriter::rotating(open, close, 10_000, hour_us, Compression::Gzip)?;
+//! let stack_leaf_first =
+//!     [FrameDef::php("App\\Db::query", "/app/Db.php", 42), FrameDef::php("<main>", "/app/index.php", 7)];
+//! writer.write_trace(&stack_leaf_first, 0)?;
+//! writer.write_trace(&stack_leaf_first, 10_000)?;
+//! writer.write_trace(&stack_leaf_first, hour_us + 5)?;
+//! writer.finish()?;
+//! assert_eq!(files.len(), 2);
+//! # }
+//! # Ok::<(), std::io::Error>(())
+//! ```
+//!
+//! Everything into one trace, as it comes:
+//!
+//! ```
+//! # #[cfg(feature = "rbt")] {
+//! use borehole::rbt::{FrameDef, Header, SampleDef, Writer};
+//! # use borehole::{Input, InputOptions, Source, import_all, model::Count};
+//!
+//! let header = Header { period_us: 10_000, has_timestamps: false };
+//! let mut writer = Writer::new(Vec::new(), header)?;
+//! let stack = writer.define_trace(&[FrameDef::php("<main>", "/app/index.php", 7)])?;
+//! writer.write_sample(&SampleDef { count: 3, ..SampleDef::of(stack) })?;
+//! let trace = writer.finish()?;
+//! # let input = Input::open(Source::reader("trace", std::io::Cursor::new(trace)), &InputOptions::default())?;
+//! # let mut count = Count::default();
+//! # import_all([input], &mut count)?;
+//! # assert_eq!(count.samples, 3);
+//! # }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
 mod convert;
 mod error;
 mod input;

@@ -13,6 +13,25 @@ use crate::{Compression, Error};
 ///
 /// Devices and named pipes are written directly. Dropping an output that was not completed leaves nothing
 /// behind.
+///
+/// # Examples
+///
+/// ```
+/// use std::io::Write as _;
+/// use borehole::{Compression, Existing, Output};
+///
+/// let folder = tempfile::tempdir()?;
+/// let path = folder.path().join("a.folded");
+/// let mut output = Output::create(&path, Existing::Keep, Compression::None)?;
+/// output.write_all(b"main 3\n")?;
+/// assert!(!path.exists());
+/// output.complete()?;
+/// assert_eq!(std::fs::read(&path)?, b"main 3\n");
+///
+/// let error = Output::create(&path, Existing::Keep, Compression::None).err();
+/// assert!(error.is_some_and(|error| error.to_string().ends_with("file exists; --force replaces it")));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Output {
     name: String,
     stream: Stream,

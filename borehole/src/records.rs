@@ -16,6 +16,19 @@ use crate::{Error, Format, Input};
 ///
 /// Answers what was odd or lost; samples are not counted. Only `rbt` has such records.
 ///
+/// # Examples
+///
+/// ```
+/// use borehole::{Input, InputOptions, Source, dump_records};
+///
+/// let trace = concat!(env!("CARGO_MANIFEST_DIR"), "/../corpus/rbt/native.rbt");
+/// let mut lines = Vec::new();
+/// dump_records(Input::open(Source::path(trace)?, &InputOptions::default())?, &mut lines)?;
+/// let header = br#"{"type":"HEADER","offset":0,"has_timestamps":false,"period_us":10000}"#;
+/// assert!(lines.starts_with(header));
+/// # Ok::<(), borehole::Error>(())
+/// ```
+///
 /// # Errors
 /// When the format has no records, the input is damaged, or the output cannot be written.
 pub fn dump_records(input: Input, output: impl Write) -> Result<Recovery, Error> {
@@ -164,6 +177,17 @@ fn payload(line: &mut LineWriter, raw: &RawEvent<'_>) {
 
 /// How many records of each type an input of `format` holds, by name, up to the first that is damaged. Only
 /// `rbt` and `tachyon` have records.
+///
+/// # Examples
+///
+/// ```
+/// use borehole::{Format, Source, count_records};
+///
+/// let trace = concat!(env!("CARGO_MANIFEST_DIR"), "/../corpus/rbt/daemon_worker.rbt");
+/// let counts = count_records(Format::Rbt, Source::path(trace)?.into_reader());
+/// assert_eq!((counts["HEADER"], counts["COMPACT_SAMPLE"], counts["REPEAT_SAMPLE"]), (3, 6, 6));
+/// # Ok::<(), borehole::Error>(())
+/// ```
 #[must_use]
 pub fn count_records(format: Format, input: impl Read) -> BTreeMap<&'static str, u64> {
     match format {

@@ -10,6 +10,24 @@ use crate::Error;
 pub(crate) const STDIN: &str = "standard input";
 
 /// A stream of bytes with a name for messages.
+///
+/// # Examples
+///
+/// ```
+/// use borehole::Source;
+///
+/// let trace = concat!(env!("CARGO_MANIFEST_DIR"), "/../corpus/rbt/native.rbt");
+/// let file = Source::path(trace)?;
+/// assert_eq!(file.size_bytes(), Some(246));
+///
+/// // Anything that can be read; here what a server might have been sent.
+/// let body = Source::reader("upload 17", std::io::Cursor::new(b"main;query 3\n"));
+/// assert_eq!((body.name(), body.size_bytes()), ("upload 17", None));
+///
+/// let error = Source::path("nowhere.rbt").err().map(|error| error.to_string());
+/// assert_eq!(error.as_deref(), Some("nowhere.rbt: no such file or directory"));
+/// # Ok::<(), borehole::Error>(())
+/// ```
 pub struct Source {
     name: String,
     size_bytes: Option<u64>,
@@ -66,6 +84,19 @@ impl Source {
     }
 
     /// The same source with its bytes passing through `wrap`, for example to show progress.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::io::Read as _;
+    /// use borehole::Source;
+    ///
+    /// let source = Source::reader("text", &b"main;query 3\nmain 1\n"[..]);
+    /// let mut first_line = String::new();
+    /// source.map(|bytes| Box::new(bytes.take(13))).into_reader().read_to_string(&mut first_line)?;
+    /// assert_eq!(first_line, "main;query 3\n");
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     #[must_use]
     pub fn map(self, wrap: impl FnOnce(Box<dyn Read>) -> Box<dyn Read>) -> Self {
         Self { reader: wrap(self.reader), ..self }

@@ -28,6 +28,23 @@ use borehole_formats::tachyon;
 use crate::Error;
 
 /// An output format with its options. What does not concern the format is ignored.
+///
+/// # Examples
+///
+/// ```
+/// # #[cfg(all(feature = "folded", feature = "flamegraph"))] {
+/// use borehole::{Format, Input, InputOptions, Source, Target, convert};
+///
+/// let folded = Source::reader("stacks", &b"main;query 3\n"[..]);
+/// let input = Input::open(folded, &InputOptions::default())?;
+/// let mut target = Target::new(Format::FlameGraph);
+/// target.title = Some("Checkout, 12:00".to_owned());
+/// let mut svg = Vec::new();
+/// convert([input], &target, &mut svg)?;
+/// assert!(String::from_utf8_lossy(&svg).contains("Checkout, 12:00"));
+/// # }
+/// # Ok::<(), borehole::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Target {
@@ -87,6 +104,32 @@ impl Target {
     }
 
     /// A sink that writes the format to `output`. Nothing is complete before its `finish`.
+    ///
+    /// # Examples
+    ///
+    /// Samples that come from nowhere else:
+    ///
+    /// ```
+    /// # #[cfg(feature = "folded")] {
+    /// use borehole::model::{Context, Frame, Sample, Segment, Tables};
+    /// use borehole::{Format, ProfileSink as _, Target};
+    ///
+    /// let (mut tables, segment) = (Tables::default(), Segment::default());
+    /// let function = tables.intern_string(b"main")?;
+    /// let frame = tables.intern_frame(&Frame::named(function))?;
+    /// let stack = tables.intern_stack(None, frame)?;
+    ///
+    /// let mut folded = Vec::new();
+    /// let mut exporter = Target::new(Format::Folded).exporter(&mut folded)?;
+    /// let at = Context { tables: &tables, segment: &segment };
+    /// exporter.segment(at)?;
+    /// let _ = exporter.sample(at, &Sample { stack: Some(stack), count: 3, ..Sample::default() })?;
+    /// exporter.finish(&tables)?;
+    /// drop(exporter);
+    /// assert_eq!(folded, b"main 3\n");
+    /// # }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// When the format cannot be written, or not by this build.

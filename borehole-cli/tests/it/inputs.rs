@@ -83,7 +83,7 @@ fn a_format_can_be_named_instead_of_told() {
                     hint: borehole formats\n";
     assert_eq!(error, expected);
     let error = piped(&["convert", "--from", "perf", "--to", "folded"], b"").failed();
-    assert!(error.contains("unknown format: expected one of rbt, phpspy, folded"), "{error}");
+    assert!(error.contains("unknown format: expected one of rbt, "), "{error}");
 }
 
 #[test]

@@ -19,6 +19,12 @@ fn start(arguments: &[&str]) -> (Child, ChildStdin) {
     (child, stdin)
 }
 
+/// How it ended. One that does not end fails the test, and ends when that closes its pipe.
+fn ended(mut child: Child) -> Ended {
+    wait_for(|| child.try_wait().unwrap());
+    child.wait_with_output().unwrap().into()
+}
+
 fn send(child: &Child, signal: Signal) {
     kill(Pid::from_raw(child.id().try_into().unwrap()), signal).unwrap();
 }
@@ -46,11 +52,11 @@ fn an_interrupted_conversion_of_an_open_pipe_leaves_a_valid_file() {
         stdin.write_all(&most_of_a_trace()).unwrap();
         wait_for_work(scratch.folder());
         send(&child, signal);
-        let ended = Ended::from(child.wait_with_output().unwrap());
+        let ended = ended(child);
         assert_eq!(ended.code, 130, "{}", ended.stderr);
         assert_eq!(listing(scratch.folder()), [name]);
         let samples = samples_in(&fs::read(&output).unwrap());
-        assert!(samples > 20_000, "{samples}");
+        assert!(samples > 10_000, "{samples}");
         assert!(ended.stderr.contains(&format!("interrupted: {samples} samples")), "{}", ended.stderr);
         drop(stdin);
     }
@@ -63,7 +69,7 @@ fn a_pipe_that_gives_nothing_can_be_interrupted() {
     let (child, stdin) = start(&["convert", "-o", text(&output)]);
     wait_for_work(scratch.folder());
     send(&child, Signal::SIGINT);
-    let ended = Ended::from(child.wait_with_output().unwrap());
+    let ended = ended(child);
     assert_eq!((ended.code, samples_in(&fs::read(&output).unwrap())), (130, 0));
     drop(stdin);
 }
@@ -77,9 +83,9 @@ fn an_interrupted_recovery_and_dump_are_valid_as_well() {
         stdin.write_all(&most_of_a_trace()).unwrap();
         wait_for_work(scratch.folder());
         send(&child, Signal::SIGINT);
-        let ended = Ended::from(child.wait_with_output().unwrap());
+        let ended = ended(child);
         assert_eq!((ended.code, listing(scratch.folder())), (130, vec!["out".to_owned()]));
-        assert!(samples_in(&fs::read(&output).unwrap()) > 20_000);
+        assert!(samples_in(&fs::read(&output).unwrap()) > 10_000);
         drop(stdin);
     }
 }

@@ -7,7 +7,7 @@ use borehole_wire::Cursor;
 use super::NAME;
 use super::event::{Framed, RawEvent, Unframed};
 use super::layout::{EventType, HEADER_BYTES, Header, MAGIC, RESERVED_EVENT, RawHeader, VERSION};
-use super::recover::find_header;
+use super::recover::{LOOK_AHEAD, find_header, holds_a_segment};
 use super::window::Window;
 use crate::gzip::{Envelope, MEMBER_MAGIC};
 use crate::{Error, ErrorKind, Position, ReadOptions, Warning};
@@ -254,6 +254,9 @@ impl<R: Read> Events<R> {
         let offset = self.window.offset();
         let place = self.place;
         let trusted = self.trusted_header == Some(offset);
+        if let Some(at) = self.segment_inside_header()? {
+            return self.cut_header(at);
+        }
         let bytes = self.ensure(HEADER_BYTES)?;
         let partial_magic = MAGIC.starts_with(&bytes[..bytes.len().min(MAGIC.len())]);
         match RawHeader::at(bytes) {
@@ -261,7 +264,10 @@ impl<R: Read> Events<R> {
             _ if !trusted && !partial_magic && (bytes.len() >= MAGIC.len() || place == Place::InSegment) => {
                 Err(no_magic(bytes, place, offset))
             }
-            None => self.cut_header(),
+            None => {
+                let left = bytes.len();
+                self.cut_header(left)
+            }
             Some(raw) if !trusted && raw.version() != VERSION => Err(bad_version(raw.version(), offset)),
             Some(raw) => {
                 self.header = raw.header();
@@ -270,6 +276,23 @@ impl<R: Read> Events<R> {
                 Ok(Some(Step::Header(self.header)))
             }
         }
+    }
+
+    /// Where, in a header that was cut off, another segment begins: raw, or in a gzip member. Only readers that
+    /// read on after damage care.
+    fn segment_inside_header(&mut self) -> Result<Option<usize>, Error> {
+        if !self.options.is_lenient() {
+            return Ok(None);
+        }
+        self.ensure(LOOK_AHEAD)?;
+        let bytes = self.window.available();
+        let begins = |&at: &usize| {
+            let header = bytes.get(at..).and_then(RawHeader::at);
+            let member = self.window.member_at(at);
+            header.is_some_and(|raw| raw.is_flawless()) || member.is_some_and(holds_a_segment)
+        };
+        let cut = |&at: &usize| bytes.starts_with(&MAGIC[..at.min(MAGIC.len())]);
+        Ok((1..HEADER_BYTES).find(begins).filter(cut))
     }
 
     /// The end of the data; an error if a gzip member is damaged in a way that cutting does not explain.
@@ -285,9 +308,11 @@ impl<R: Read> Events<R> {
         Ok(None)
     }
 
-    fn cut_header(&mut self) -> Result<Option<Step>, Error> {
-        let left = self.window.available().len();
+    fn cut_header(&mut self, left: usize) -> Result<Option<Step>, Error> {
         let message = format!("truncated segment header: expected {HEADER_BYTES} bytes, found {left}");
+        if self.options.is_lenient() {
+            return Err(Error::truncated(NAME, Position::Byte(self.window.offset()), message));
+        }
         self.cut(left, message)
     }
 

@@ -24,10 +24,11 @@ use super::event::{Event, FrameFields, Framed, RawEvent};
 use super::events::{Place, type_name};
 use super::layout::{EventType, HEADER_BYTES, MAGIC, RESERVED_EVENT, RawHeader};
 use super::read::{Effect, Fault, Reader};
+use crate::gzip::{Envelope, MEMBER_MAGIC};
 use crate::{Error, Position, Warning};
 
 /// How many bytes behind a candidate are looked at.
-const LOOK_AHEAD: usize = 4096;
+pub(super) const LOOK_AHEAD: usize = 4096;
 
 /// How far an id may lie ahead of the next one: as many definitions may have been lost together.
 const MAX_LOST: i64 = 64;
@@ -38,11 +39,11 @@ const MAX_LOST_STACKS: i64 = 4;
 impl<R: Read> Reader<R> {
     /// Applies the event that was taken last, mending what can be mended.
     pub(super) fn apply_carefully(&mut self) -> Result<Effect, Error> {
-        if self.length_is_suspect()? && !self.mend_length()? {
-            let error = self.wrong_length();
-            if self.last_type() == Some(None) {
-                return Err(error);
-            }
+        if let Some(error) = self.cut_by_segment()? {
+            return Err(error);
+        }
+        if self.length_is_suspect()? && !self.mend_length()? && self.took_unknown() {
+            return Err(self.wrong_length());
         }
         let mut mended = false;
         loop {
@@ -65,9 +66,69 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// The type of the event taken last: `None` if there is none, `Some(None)` if it is unknown.
-    fn last_type(&self) -> Option<Option<EventType>> {
-        self.events.last_event().map(|raw| raw.event_type())
+    /// The error of an event that a segment's header stands in: the event was cut off, and the segment was
+    /// appended. Only texts, and payloads that nobody knows, may look like that by themselves.
+    fn cut_by_segment(&mut self) -> Result<Option<Error>, Error> {
+        let Some(raw) = self.events.last_event() else { return Ok(None) };
+        let (event_type, type_byte) = (raw.event_type(), raw.type_byte);
+        let text = matches!(event_type, Some(EventType::StringDef | EventType::Metadata) | None);
+        let end = self.events.taken;
+        let mut text_start = raw.payload;
+        if text && event_type.is_some() {
+            // The string's id, or the length of the key.
+            let _ = text_start.varint_wrapping();
+        }
+        let framing = end - text_start.rest().len();
+        self.events.ensure(end.saturating_add(LOOK_AHEAD))?;
+        let inside = |at: usize| at >= framing && at + HEADER_BYTES <= end;
+        let cuts =
+            |&at: &usize| !text || !inside(at) || (self.begins_a_segment(at) && !self.goes_on_behind(end));
+        let Some(at) = self.segments_before(end).find(cuts) else { return Ok(None) };
+        let offset = self.events.offset();
+        let (name, segment) = (type_name(type_byte), offset + at as u64);
+        let message = format!("truncated {name}: a segment starts inside, at byte {segment:#x}");
+        Ok(Some(Error::truncated(NAME, Position::Byte(offset), message)))
+    }
+
+    /// Where behind the front of the window, but before `end`, segments begin: raw, or in a gzip member.
+    fn segments_before(&self, end: usize) -> impl Iterator<Item = usize> {
+        let bytes = self.events.window.available().get(1..end).unwrap_or_default();
+        let starts = memchr::memchr2_iter(RESERVED_EVENT, MEMBER_MAGIC[0], bytes);
+        starts.map(|at| at + 1).filter(|&at| self.is_segment(at))
+    }
+
+    /// Whether what looks like a segment `at` bytes into the window is one, by the events behind its header.
+    fn begins_a_segment(&self, at: usize) -> bool {
+        let bytes = self.events.window.available().get(at..).unwrap_or_default();
+        let (Some(raw), Some(events)) = (RawHeader::at(bytes), bytes.get(HEADER_BYTES..)) else {
+            return true;
+        };
+        let has_timestamps = raw.header().has_timestamps;
+        let (next, purpose) = (NextIds::default(), Purpose::Search);
+        let judge = Plausibility { next, has_timestamps, has_sample: false, purpose, evidence: 0 };
+        !raw.is_flawless() || (is_first_event(events) && self.judge(judge, at + HEADER_BYTES))
+    }
+
+    /// Whether the segment goes on behind the event taken last, as far as that goes.
+    fn goes_on_behind(&self, end: usize) -> bool {
+        let mut judge = self.plausibility(Purpose::Resume);
+        if let Some(raw) = self.events.last_event() {
+            judge.weigh(&raw);
+            judge.evidence = 0;
+        }
+        self.judge(judge, end)
+    }
+
+    /// Whether a segment begins `at` bytes into the window: raw, or in a gzip member.
+    fn is_segment(&self, at: usize) -> bool {
+        let bytes = self.events.window.available().get(at..).unwrap_or_default();
+        bytes.starts_with(&MAGIC) && RawHeader::at(bytes).is_some_and(|raw| raw.is_flawless())
+            || self.events.window.member_at(at).is_some_and(holds_a_segment)
+    }
+
+    /// Whether the event taken last is of an unknown type.
+    fn took_unknown(&self) -> bool {
+        self.events.last_event().is_some_and(|raw| raw.event_type().is_none())
     }
 
     fn wrong_length(&self) -> Error {
@@ -83,8 +144,10 @@ impl<R: Read> Reader<R> {
         if is_exact(&raw, self.events.header.has_timestamps) {
             return Ok(false);
         }
+        // What a wrong length leads to may look like an event of unknown type.
+        let purpose = if raw.event_type().is_none() { Purpose::Continue } else { Purpose::Resume };
         let end = self.events.taken;
-        Ok(!self.plausible_at(end)?)
+        Ok(!self.plausible(end, purpose)?)
     }
 
     /// Gives the event at the front of the window the end that its fields ask for, if that is plausible.
@@ -118,7 +181,7 @@ impl<R: Read> Reader<R> {
         // An event without fields ends nowhere in particular.
         let settled = end > framed.payload && end != framed.end;
         let mended = RawEvent::new(bytes, self.events.offset(), Framed { end, ..framed });
-        let believable = settled && self.plausibility(Unknown::Refused).weigh(&mended).is_some();
+        let believable = settled && self.plausibility(Purpose::Search).weigh(&mended).is_some();
         Ok((believable && self.plausible_at(end)?).then_some(end))
     }
 
@@ -126,7 +189,7 @@ impl<R: Read> Reader<R> {
     fn string_end(&mut self, framed: Framed) -> Result<Option<usize>, Error> {
         let end = framed.end.min(self.events.window.available().len());
         for at in framed.payload + 1..end {
-            if self.starts_like_a_record(at) && self.plausible(at, Unknown::Refused)? {
+            if self.is_segment(at) || self.starts_like_a_record(at) && self.plausible(at, Purpose::Search)? {
                 return Ok(Some(at));
             }
         }
@@ -155,13 +218,13 @@ impl<R: Read> Reader<R> {
         self.keep_warnings();
         let from = self.events.offset();
         let skip = std::mem::take(&mut self.events.taken);
-        let place = if skip > 0 && self.plausible_at(skip)? {
+        let place = if skip > 0 && !error.is_truncated() && self.plausible(skip, Purpose::Resume)? {
             self.events.window.consume(skip);
             Place::InSegment
-        } else if self.mend_front()? {
+        } else if self.mend_front(error)? {
             return Ok(());
         } else {
-            self.scan()?
+            self.scan(if error.is_truncated() { Purpose::SearchCut } else { Purpose::Search })?
         };
         self.segment_damaged = true;
         self.events.resume(place);
@@ -171,10 +234,11 @@ impl<R: Read> Reader<R> {
 
     /// Mends the front of the window itself: a header that is almost right, or an event whose length runs
     /// beyond the input or the limit.
-    fn mend_front(&mut self) -> Result<bool, Error> {
+    fn mend_front(&mut self, error: &Error) -> Result<bool, Error> {
         self.events.ensure(HEADER_BYTES + LOOK_AHEAD)?;
         let bytes = self.events.window.available();
-        if bytes.get(..HEADER_BYTES).is_some_and(|_| almost_a_header(bytes)) {
+        let whole = !error.is_truncated() && bytes.len() >= HEADER_BYTES;
+        if whole && almost_a_header(bytes) {
             self.warn_damage(
                 self.events.offset(),
                 0,
@@ -195,7 +259,7 @@ impl<R: Read> Reader<R> {
     }
 
     /// Moves the window to the next place from which reading can go on, behind its first byte.
-    fn scan(&mut self) -> Result<Place, Error> {
+    fn scan(&mut self, purpose: Purpose) -> Result<Place, Error> {
         let before = self.events.place;
         let mut at = 1;
         loop {
@@ -203,7 +267,7 @@ impl<R: Read> Reader<R> {
             let len = self.events.window.available().len();
             let last = if self.events.window.has_ended() { len } else { len.saturating_sub(LOOK_AHEAD) };
             while at < last {
-                if let Some(place) = self.place_at(at)? {
+                if let Some(place) = self.place_at(at, purpose)? {
                     self.events.window.consume(at);
                     return Ok(place);
                 }
@@ -219,15 +283,12 @@ impl<R: Read> Reader<R> {
     }
 
     /// What may begin at `at`, if anything.
-    fn place_at(&mut self, at: usize) -> Result<Option<Place>, Error> {
-        if !self.starts_like_a_record(at) {
-            return Ok(None);
-        }
-        let bytes = &self.events.window.available()[at..];
-        if RawHeader::at(bytes).is_some_and(|raw| raw.is_flawless()) {
+    fn place_at(&mut self, at: usize, purpose: Purpose) -> Result<Option<Place>, Error> {
+        if self.is_segment(at) {
             return Ok(Some(Place::Start));
         }
-        Ok(self.plausible(at, Unknown::Refused)?.then_some(Place::InSegment))
+        let plausible = self.starts_like_a_record(at) && self.plausible(at, purpose)?;
+        Ok(plausible.then_some(Place::InSegment))
     }
 
     fn starts_like_a_record(&self, at: usize) -> bool {
@@ -238,24 +299,28 @@ impl<R: Read> Reader<R> {
     /// Whether what stands `at` bytes into the window, behind an event, reads like the continuation of this
     /// segment, the beginning of another, or the end.
     fn plausible_at(&mut self, at: usize) -> Result<bool, Error> {
-        self.plausible(at, Unknown::Allowed)
+        self.plausible(at, Purpose::Continue)
     }
 
-    fn plausible(&mut self, at: usize, unknown: Unknown) -> Result<bool, Error> {
+    fn plausible(&mut self, at: usize, purpose: Purpose) -> Result<bool, Error> {
         self.events.ensure(at.saturating_add(LOOK_AHEAD))?;
+        Ok(self.judge(self.plausibility(purpose), at))
+    }
+
+    /// What `judge` makes of the events `at` bytes into the window.
+    fn judge(&self, judge: Plausibility, at: usize) -> bool {
         let window = &self.events.window;
         let bytes = window.available().get(at..).unwrap_or_default();
-        let (bytes, whole) = match bytes.get(..LOOK_AHEAD) {
-            Some(bytes) => (bytes, false),
-            None => (bytes, window.has_ended()),
-        };
-        Ok(self.plausibility(unknown).of(bytes, whole))
+        match bytes.get(..LOOK_AHEAD) {
+            Some(bytes) => judge.of(bytes, false),
+            None => judge.of(bytes, window.has_ended()),
+        }
     }
 
-    fn plausibility(&self, unknown: Unknown) -> Plausibility {
+    fn plausibility(&self, purpose: Purpose) -> Plausibility {
         let next = self.definitions.next_ids();
         let has_timestamps = self.events.header.has_timestamps;
-        Plausibility { next, has_timestamps, has_sample: self.has_pending(), unknown, evidence: 0 }
+        Plausibility { next, has_timestamps, has_sample: self.has_pending(), purpose, evidence: 0 }
     }
 
     fn warn_damage(&mut self, offset: u64, lost_bytes: u64, message: String) {
@@ -279,6 +344,23 @@ impl<R: Read> Reader<R> {
         self.events.resume(Place::Start);
         Ok(!self.events.ensure(1)?.is_empty())
     }
+}
+
+/// Whether `bytes` may be the first event of a segment: what it defines has the id 0.
+fn is_first_event(bytes: &[u8]) -> bool {
+    let Ok(framed) = Framed::of(bytes, bytes.len()) else { return true };
+    match EventType::from_byte(framed.type_byte) {
+        Some(EventType::StringDef | EventType::StackDef) => bytes.get(framed.payload) == Some(&0),
+        Some(EventType::Metadata | EventType::Checkpoint | EventType::SegmentEnd) => true,
+        _ => false,
+    }
+}
+
+/// Whether a gzip member that begins with a segment's header stands at the front of `bytes`.
+pub(super) fn holds_a_segment(bytes: &[u8]) -> bool {
+    let mut header = [0; HEADER_BYTES];
+    let read = Envelope::new(&bytes[..bytes.len().min(LOOK_AHEAD)]).read_exact(&mut header);
+    read.is_ok() && RawHeader::at(&header).is_some_and(|raw| raw.is_flawless())
 }
 
 /// Whether the fields of `raw` fill its payload exactly, so that its length can be believed.
@@ -305,12 +387,18 @@ pub(super) fn find_header(bytes: &[u8]) -> Option<usize> {
         .find(|&at| bytes.get(at..).and_then(RawHeader::at).is_some_and(|raw| raw.is_flawless()))
 }
 
-/// Whether events of unknown types may stand in a chain. They prove nothing; between events of a file that
-/// is read in order they are allowed, in a search they would let rubbish pass.
+/// What a judgement is for, which decides how strict it is.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Unknown {
-    Allowed,
-    Refused,
+enum Purpose {
+    /// To go on where an event ends. Events of unknown types may follow, although they prove nothing.
+    Continue,
+    /// The same where it is in doubt whether the event ends there.
+    Resume,
+    /// To find a place by trying one after the other: what chance does once in a while, it does here.
+    Search,
+    /// The same in what may be nothing but an event that was cut off: its ids, which mostly follow each other,
+    /// look like small events.
+    SearchCut,
 }
 
 /// Judges bytes as a chain of events, each of which has to fit what came before.
@@ -318,7 +406,7 @@ struct Plausibility {
     next: NextIds,
     has_timestamps: bool,
     has_sample: bool,
-    unknown: Unknown,
+    purpose: Purpose,
     /// Roughly, in bits: how unlikely it is that chance looks like this.
     evidence: u32,
 }
@@ -326,8 +414,22 @@ struct Plausibility {
 impl Plausibility {
     /// Enough to believe in a chain that is still going on.
     const ENOUGH: u32 = 24;
+
     /// Enough to believe in a chain that ends exactly where the input or the segment does.
-    const ENOUGH_TO_END: u32 = 5;
+    const fn enough_to_end(&self) -> u32 {
+        match self.purpose {
+            Purpose::Continue | Purpose::Resume | Purpose::Search => 5,
+            Purpose::SearchCut => 16,
+        }
+    }
+
+    /// Enough to believe in a chain that ends in an event of which not all can be seen.
+    const fn enough_to_be_cut(&self) -> u32 {
+        match self.purpose {
+            Purpose::Continue | Purpose::Resume => 5,
+            Purpose::Search | Purpose::SearchCut => 16,
+        }
+    }
 
     /// Whether `bytes` are believable. `whole`: they reach to the end of the input.
     fn of(mut self, bytes: &[u8], whole: bool) -> bool {
@@ -335,14 +437,22 @@ impl Plausibility {
         while self.evidence < Self::ENOUGH {
             let rest = cursor.rest();
             if rest.is_empty() {
-                return whole && (self.evidence >= Self::ENOUGH_TO_END || bytes.is_empty());
+                return whole && (self.evidence >= self.enough_to_end() || bytes.is_empty());
             }
             if rest[0] == RESERVED_EVENT {
-                return RawHeader::at(rest).map_or(whole, |raw| raw.is_flawless());
+                let in_order = matches!(self.purpose, Purpose::Continue | Purpose::Resume);
+                let first = rest.len() == bytes.len();
+                let convinced = in_order || first || self.evidence >= self.enough_to_end();
+                let cut = whole && !first && MAGIC.starts_with(&rest[..rest.len().min(MAGIC.len())]);
+                return convinced && RawHeader::at(rest).map_or(cut, |raw| raw.is_flawless());
             }
             let Ok(framed) = Framed::of(rest, rest.len()) else {
-                return self.evidence >= Self::ENOUGH_TO_END;
+                return self.evidence >= self.enough_to_be_cut();
             };
+            let searches = matches!(self.purpose, Purpose::Search | Purpose::SearchCut);
+            if searches && find_header(&rest[..framed.end]).is_some() {
+                return false;
+            }
             match self.weigh(&RawEvent::new(rest, 0, framed)) {
                 Some(bits) => self.evidence += bits,
                 None => return false,
@@ -379,14 +489,19 @@ impl Plausibility {
             Event::Checkpoint { counts } => self.weigh_checkpoint(counts?),
             Event::SegmentEnd => Some(12),
             Event::Metadata { key, .. } => key.is_ascii().then_some(12),
-            Event::Unknown { .. } => (self.unknown == Unknown::Allowed).then_some(0),
+            Event::Unknown { .. } => (self.purpose == Purpose::Continue).then_some(0),
         }
     }
 
     fn weigh_sample(&mut self, raw: &RawEvent<'_>, stack: i64, delta_us: Option<i64>) -> Option<u32> {
         let compact = raw.event_type() == Some(EventType::CompactSample);
+        let belongs = match raw.event_type() {
+            Some(EventType::CompactSample) => !self.has_timestamps,
+            Some(EventType::Sample) => self.has_timestamps,
+            _ => true,
+        };
         let fits = (0..self.next.stack.saturating_add(MAX_LOST_STACKS)).contains(&stack)
-            && compact != self.has_timestamps
+            && belongs
             && delta_us.is_none_or(|delta| (0..1 << 40).contains(&delta));
         self.has_sample = true;
         let known = stack < self.next.stack;

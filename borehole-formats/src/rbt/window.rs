@@ -18,6 +18,8 @@ pub(super) struct Window<R> {
     /// The offset of `bytes[0]`.
     base: u64,
     ended: bool,
+    /// Up to which offset the bytes came out of a gzip member.
+    compressed_until: u64,
     damage: Option<Damage>,
     /// Whether the damage has been reported, and may be passed over.
     damaged: bool,
@@ -32,6 +34,7 @@ impl<R: Read> Window<R> {
             end: 0,
             base: 0,
             ended: false,
+            compressed_until: 0,
             damage: None,
             damaged: false,
         }
@@ -79,7 +82,12 @@ impl<R: Read> Window<R> {
         self.make_room();
         match self.input.read(&mut self.bytes[self.end..]) {
             Ok(0) => self.ended = true,
-            Ok(count) => self.end += count,
+            Ok(count) => {
+                self.end += count;
+                if self.input.is_compressed() {
+                    self.compressed_until = self.offset() + (self.end - self.start) as u64;
+                }
+            }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => match error.get_ref().and_then(|inner| inner.downcast_ref::<Damage>()) {
                 Some(&damage) => {
@@ -125,7 +133,14 @@ impl<R: Read> Window<R> {
 
     /// Whether a gzip member may begin here, in the middle of plain data.
     pub(super) fn at_member(&self) -> bool {
-        self.available().starts_with(&MEMBER_MAGIC) && !self.input.is_compressed()
+        self.member_at(0).is_some()
+    }
+
+    /// The bytes from `at` bytes on, if a gzip member may begin there, in the middle of plain data.
+    pub(super) fn member_at(&self, at: usize) -> Option<&[u8]> {
+        let bytes = self.available().get(at..)?;
+        let plain = self.offset() + at as u64 >= self.compressed_until;
+        (plain && bytes.starts_with(&MEMBER_MAGIC)).then_some(bytes)
     }
 
     /// Goes on by decompressing what is at hand and what follows.

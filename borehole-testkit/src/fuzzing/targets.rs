@@ -1,8 +1,14 @@
 //! The targets: one a reader.
 
-use borehole_formats::ReadOptions;
-use borehole_formats::tachyon;
-use borehole_model::{Count, Tables};
+use std::io::{self, Read as _};
+use std::ops::ControlFlow;
+
+use borehole_formats::detect::{DETECT_BYTES, detect};
+use borehole_formats::gzip::Envelope;
+use borehole_formats::rbt::{self, Reader, Record};
+use borehole_formats::{Limits, ReadError, ReadOptions, Recovery};
+use borehole_formats::{folded, jsonl, phpspy, pprof, speedscope, tachyon};
+use borehole_model::{Context, Count, ProfileSink, Sample, Tables};
 use borehole_wire::{Cursor, put_varint};
 
 use super::Target;
@@ -10,6 +16,15 @@ use super::Target;
 /// Every target.
 pub const TARGETS: &[Target] = &[
     Target { name: "wire", run: wire, corpus: &[("rbt/sweeps", ".rbt")] },
+    Target { name: "gzip", run: gzip, corpus: &[] },
+    Target { name: "detect", run: detects, corpus: &[("rbt/text", ".txt")] },
+    Target { name: "rbt_strict", run: rbt_strict, corpus: &[("rbt/sweeps", ".rbt")] },
+    Target { name: "rbt_lenient", run: rbt_lenient, corpus: &[("rbt/sweeps", ".rbt")] },
+    Target { name: "phpspy", run: phpspy, corpus: &[("rbt/text", ".txt")] },
+    Target { name: "folded", run: folded, corpus: &[("rbt/expected/conv", ".folded")] },
+    Target { name: "pprof", run: pprof, corpus: &[("rbt/expected/conv", ".pprof"), ("pprof", ".pb.gz")] },
+    Target { name: "speedscope", run: speedscope, corpus: &[("rbt/expected/conv", ".speedscope.json")] },
+    Target { name: "jsonl", run: jsonl, corpus: &[] },
     Target {
         name: "tachyon",
         run: tachyon,
@@ -59,5 +74,142 @@ fn tachyon(bytes: &[u8]) {
     if let (Ok(samples), delivered) = strict {
         assert_eq!(samples, delivered);
         assert!(samples <= lenient, "{samples} strictly, {lenient} past damage");
+    }
+}
+
+/// What one small input may become when it is decompressed.
+const LARGEST: u64 = 8 << 20;
+
+/// Reads members and plain bytes, past all damage, to the end.
+fn gzip(bytes: &[u8]) {
+    let mut envelope = Envelope::new(bytes);
+    // Each piece of damage costs at least a byte.
+    for _ in 0..=bytes.len() {
+        match io::copy(&mut (&mut envelope).take(LARGEST), &mut io::sink()) {
+            Ok(_) => return,
+            Err(_) => {
+                let passed = envelope.skip_damage(b"RELI").expect("a slice can be read");
+                assert!(passed <= bytes.len() as u64);
+            }
+        }
+    }
+    panic!("reading goes round in circles");
+}
+
+/// Tells the format, of the whole and of every beginning that is a power of two long.
+fn detects(bytes: &[u8]) {
+    let bytes = &bytes[..bytes.len().min(DETECT_BYTES)];
+    let beginnings = (0..16).map(|bits| &bytes[..bytes.len().min(1 << bits)]);
+    for beginning in beginnings.chain([bytes]) {
+        let format = detect(beginning);
+        assert!(format.is_none_or(|format| !format.name().is_empty()));
+    }
+}
+
+/// Reads strictly: whatever comes out is whole, and nothing comes behind an error.
+fn rbt_strict(bytes: &[u8]) {
+    let mut reader = Reader::new(bytes);
+    while let Ok(Some(record)) = reader.next_record() {
+        look_at(&record);
+    }
+    assert!(matches!(reader.next_record(), Ok(None)), "reading goes on after its end");
+}
+
+/// Reads over damage: it never is an error, and what is counted is what comes out.
+fn rbt_lenient(bytes: &[u8]) {
+    let mut reader = Reader::with_options(bytes, ReadOptions::lenient());
+    let mut samples = 0_u64;
+    while let Some(record) = reader.next_record().expect("damage is read over") {
+        samples = samples.saturating_add(look_at(&record));
+    }
+    let recovery = reader.into_recovery();
+    assert_eq!(recovery.samples, samples);
+    assert!(recovery.warnings.iter().all(|warning| warning.offset.is_some()));
+}
+
+/// Follows every reference of a record; answers how many samples it is.
+fn look_at(record: &Record<'_>) -> u64 {
+    let Record::Sample(sample) = record else { return 0 };
+    let definitions = sample.definitions;
+    let mut bytes = 0;
+    let mut look = |string| bytes += definitions.string(string).len();
+    for &frame in definitions.frames_leaf_first(sample.stack) {
+        match *definitions.frame(frame) {
+            rbt::Frame::Native { symbol, module, .. } => [symbol, module].into_iter().for_each(&mut look),
+            rbt::Frame::Php { namespace, class, method, file, opcode, .. } => {
+                [namespace, class, method, file].into_iter().chain(opcode).for_each(&mut look);
+            }
+        }
+    }
+    for &(key, value) in sample.annotations.unwrap_or_default() {
+        [key, value].into_iter().for_each(&mut look);
+    }
+    std::hint::black_box(bytes);
+    assert!(sample.count > 0);
+    sample.count
+}
+
+fn phpspy(bytes: &[u8]) {
+    import(bytes, |input, options, tables, sink| phpspy::import(input, options, tables, sink));
+}
+
+fn folded(bytes: &[u8]) {
+    import(bytes, |input, options, tables, sink| folded::import(input, options, tables, sink));
+}
+
+fn pprof(bytes: &[u8]) {
+    let mut plain = Vec::new();
+    // A damaged member still yields how it begins.
+    let _ = Envelope::new(bytes).take(LARGEST).read_to_end(&mut plain);
+    import(&plain, |input, options, tables, sink| pprof::import(input, options, tables, sink));
+}
+
+fn speedscope(bytes: &[u8]) {
+    import(bytes, |input, options, tables, sink| speedscope::import(input, options, tables, sink));
+}
+
+fn jsonl(bytes: &[u8]) {
+    import(bytes, |input, options, tables, sink| jsonl::import(input, options, tables, sink));
+}
+
+/// Imports strictly and over damage: what is counted is what comes out, and whole inputs read the same.
+fn import(
+    bytes: &[u8],
+    import: impl Fn(&[u8], &ReadOptions, &mut Tables, &mut dyn ProfileSink) -> Result<Recovery, ReadError>,
+) {
+    let limits = Limits { document_bytes: 16 << 20, ..Limits::default() };
+    let run = |options: ReadOptions| {
+        let mut total = Total::default();
+        let recovery = import(bytes, &ReadOptions { limits, ..options }, &mut Tables::default(), &mut total);
+        match recovery {
+            Ok(recovery) => {
+                assert_eq!(recovery.samples, total.0);
+                Some(total.0)
+            }
+            Err(ReadError::Input(_)) => None,
+            Err(ReadError::Sink(error)) => panic!("the sink takes everything, and says {error}"),
+        }
+    };
+    if let Some(strict) = run(ReadOptions::default()) {
+        assert_eq!(run(ReadOptions::lenient()), Some(strict));
+    } else {
+        run(ReadOptions::lenient());
+    }
+}
+
+/// Adds up samples, and follows their references.
+#[derive(Default)]
+struct Total(u64);
+
+impl ProfileSink for Total {
+    fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
+        for frame in at.tables.frames_leaf_first(sample.stack) {
+            let _ = at.tables.string(at.tables.frame(frame).function);
+        }
+        if let Some(labels) = sample.labels {
+            let _ = at.tables.labels(labels);
+        }
+        self.0 = self.0.saturating_add(sample.count);
+        Ok(ControlFlow::Continue(()))
     }
 }

@@ -1,132 +1,57 @@
-//! The claims.
+//! The claims: what is measured, and on what.
 
-use std::env;
-use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use borehole_testkit::fuzzing::Random;
 
-use super::measure::{Work, rate};
-use super::references::INFERNO;
-use super::{Bench, Claim, Goal, Reference, Unit};
+use super::traces::Trace;
+use super::{Bench, Claim, conversion, decoding, text, writing};
 
-/// The most that a streaming conversion may hold, however long its input.
-const STREAMING_BYTES: f64 = 24e6;
+/// The traces that claims are made about.
+pub(crate) struct Traces {
+    /// A million samples of stacks 40 deep, runs of equal ones written as repeats.
+    pub(crate) million: PathBuf,
+    /// The same with a timestamp each.
+    pub(crate) timed: PathBuf,
+    /// The first, a hundred times over.
+    pub(crate) hundred_million: PathBuf,
+    /// A hundred million samples of the same stacks in one segment, no two neighbours equal.
+    pub(crate) restless: PathBuf,
+    /// A million and a hundred million samples of stacks 3 deep, for the format that writes out every frame.
+    pub(crate) shallow: [PathBuf; 2],
+}
 
-/// The most CPU time for a million samples.
-const MILLION_SECONDS: f64 = 0.060;
+impl Traces {
+    fn new(bench: &Bench) -> Result<Self> {
+        let million = bench.corpus("rbt/samples_1m.rbt");
+        Ok(Self {
+            timed: bench.corpus("rbt/samples_1m_ts.rbt"),
+            hundred_million: bench.repeated(&million, 100)?,
+            restless: bench.input("restless-100m.rbt", |output| {
+                writing::restless(&Trace::read(&million)?, 100_000_000, output)
+            })?,
+            shallow: [shallow(bench, 1)?, shallow(bench, 100)?],
+            million,
+        })
+    }
+}
+
+fn shallow(bench: &Bench, millions: u64) -> Result<PathBuf> {
+    let name = format!("shallow-{millions}m.rbt");
+    bench.input(&name, |output| writing::shallow(millions * 1_000_000, output))
+}
 
 /// Every claim, in the order of the table.
 pub(crate) fn all(bench: &Bench) -> Result<Vec<Claim>> {
-    let million = bench.corpus("rbt/samples_1m.rbt");
-    let timed = bench.corpus("rbt/samples_1m_ts.rbt");
-    // The hundred million samples of which the claims on memory speak.
-    let hundred_million = bench.repeated(&million, 100)?;
-    let mut claims = vec![varints(1), varints(3), piped(bench, &million), folded_text(bench)?];
-    for format in ["folded", "pprof"] {
-        claims.push(cpu(bench, &million, format));
-        claims.push(cpu(bench, &timed, format));
-        claims.push(memory(bench, &million, format));
-        claims.push(memory(bench, &hundred_million, format));
-    }
+    let traces = Traces::new(bench)?;
+    let mut claims = decoding::claims(&traces)?;
+    claims.extend(writing::claims(&traces)?);
+    claims.extend(conversion::claims(bench, &traces));
+    claims.extend(text::claims(bench)?);
     Ok(claims)
 }
 
-/// What all decoding is made of: a million numbers, the small ones counted and the longer ones weighed.
-fn varints(width: usize) -> Claim {
-    let bytes = [vec![0x80; width - 1], vec![0x01]].concat().repeat(1_000_000);
-    let (unit, items, goal) = match width {
-        1 => (Unit::PerSecond, 1e6, 100e6),
-        _ => (Unit::BytesPerSecond, 1e6 * width as f64, 200e6),
-    };
-    let ours = rate(items, move || {
-        let mut cursor = borehole_wire::Cursor::new(std::hint::black_box(&bytes), 0);
-        let mut sum = 0_u64;
-        while !cursor.is_empty() {
-            sum = sum.wrapping_add(cursor.varint()?);
-        }
-        std::hint::black_box(sum);
-        Ok(())
-    });
-    Claim {
-        name: format!("varints of {width} B each, decoded"),
-        unit,
-        goal: Goal::Value(goal),
-        ours,
-        reference: None,
-    }
-}
-
-/// A pipe is as good as a file.
-fn piped(bench: &Bench, input: &Path) -> Claim {
-    let work = Work::new(&bench.borehole, ["convert", "-", "--to", "folded"]).reading(input);
-    Claim {
-        name: "1M samples from a pipe to folded, CPU".to_owned(),
-        unit: Unit::Seconds,
-        goal: Goal::Value(MILLION_SECONDS),
-        ours: work.cpu_seconds(),
-        reference: None,
-    }
-}
-
-/// Text is read no slower than by the program that everybody uses for it.
-fn folded_text(bench: &Bench) -> Result<Claim> {
-    let text = bench.input("random-20mb.folded", folded_lines)?;
-    let ours = Work::new(&bench.borehole, ["convert", "-", "--from", "folded", "--to", "folded"]);
-    let theirs = Work::new(&env::current_exe()?, ["reference", "flamegraph"]).reading(&text);
-    Ok(Claim {
-        name: "20 MB of folded text, read, CPU".to_owned(),
-        unit: Unit::Seconds,
-        goal: Goal::Ratio(1.0),
-        ours: ours.reading(&text).cpu_seconds(),
-        reference: Some(Reference { name: INFERNO.to_owned(), run: theirs.cpu_seconds() }),
-    })
-}
-
-/// Stacks of 20 frames out of 500, which share their first half with few others.
-fn folded_lines(output: &mut impl Write) -> Result<()> {
-    let mut random = Random::new(1);
-    for _ in 0..50_000 {
-        for depth in 0..20 {
-            let frame = random.below(if depth < 10 { 2 } else { 25 });
-            write!(output, "App\\Package{depth}\\Class{frame};")?;
-        }
-        writeln!(output, "Leaf {}", 1 + random.below(9))?;
-    }
-    Ok(())
-}
-
-fn cpu(bench: &Bench, input: &Path, format: &str) -> Claim {
-    Claim {
-        name: format!("{} to {format}, CPU", name(input)),
-        unit: Unit::Seconds,
-        goal: Goal::Value(MILLION_SECONDS),
-        ours: convert(bench, input, format).cpu_seconds(),
-        reference: None,
-    }
-}
-
-fn memory(bench: &Bench, input: &Path, format: &str) -> Claim {
-    Claim {
-        name: format!("{} to {format}, peak memory", name(input)),
-        unit: Unit::Bytes,
-        goal: Goal::Value(STREAMING_BYTES),
-        ours: convert(bench, input, format).peak_bytes(),
-        reference: None,
-    }
-}
-
-fn convert(bench: &Bench, input: &Path, format: &str) -> Work {
-    let output = bench.folder.join(format!("output.{format}"));
-    let words = ["convert".as_ref(), input.as_os_str(), "--to".as_ref(), format.as_ref()];
-    Work::new(
-        &bench.borehole,
-        words.into_iter().chain(["-o".as_ref(), output.as_os_str(), "--force".as_ref()]),
-    )
-}
-
 /// A file as the table calls it.
-fn name(input: &Path) -> String {
+pub(crate) fn name(input: &Path) -> String {
     input.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }

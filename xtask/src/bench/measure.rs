@@ -1,11 +1,10 @@
-//! What a piece of work takes: wall time in this process, or CPU time and memory of another.
+//! What a piece of work takes: CPU time in this process, or CPU time and memory of another.
 
 use std::env;
 use std::ffi::OsString;
 use std::fs::File;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
 use nix::sys::resource::{UsageWho, getrusage};
@@ -79,6 +78,12 @@ impl Work {
         self
     }
 
+    /// The same, told to write `file`.
+    pub(crate) fn saving(mut self, file: &Path) -> Self {
+        self.command.extend(["-o".into(), file.into(), "--force".into()]);
+        self
+    }
+
     fn run(&self) -> Result<Usage> {
         let mut own = Command::new(env::current_exe()?);
         own.arg("measure");
@@ -94,17 +99,29 @@ impl Work {
         Box::new(move || Ok(self.run()?.cpu_seconds))
     }
 
+    /// How many of `bytes` one run gets through in a second of CPU time.
+    pub(crate) fn bytes_per_second(self, bytes: f64) -> Side {
+        Box::new(move || Ok(bytes / self.run()?.cpu_seconds))
+    }
+
     /// The highest memory of one run, in bytes.
     pub(crate) fn peak_bytes(self) -> Side {
         Box::new(move || Ok(self.run()?.peak_bytes))
     }
 }
 
-/// How many of `items` a second `work` gets through, in this process.
+/// How many of `items` a second of CPU time `work` gets through, in this process. What else runs on the
+/// machine takes wall time, not CPU time.
 pub(crate) fn rate(items: f64, mut work: impl FnMut() -> Result<()> + 'static) -> Side {
     Box::new(move || {
-        let begin = Instant::now();
+        let begin = cpu_seconds()?;
         work()?;
-        Ok(items / begin.elapsed().as_secs_f64())
+        Ok(items / (cpu_seconds()? - begin))
     })
+}
+
+/// The CPU time that this process has taken so far.
+fn cpu_seconds() -> Result<f64> {
+    let used = getrusage(UsageWho::RUSAGE_SELF)?;
+    Ok(seconds(used.user_time()) + seconds(used.system_time()))
 }

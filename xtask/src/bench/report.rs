@@ -40,6 +40,7 @@ fn row(outcome: &Outcome) -> [String; 6] {
     let goal = match outcome.goal {
         Goal::Value(value) => format!("{sign} {}", outcome.unit.show(value)),
         Goal::Ratio(ratio) => format!("≥ {ratio:.2}×"),
+        Goal::Both { value, ratio } => format!("{sign} {}, ≥ {ratio:.2}×", outcome.unit.show(value)),
     };
     let verdict = if outcome.is_reached() { "reached" } else { "MISSED" };
     [

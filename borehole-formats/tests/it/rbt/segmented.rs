@@ -1,0 +1,154 @@
+//! Rotation by time.
+
+use std::io;
+
+use borehole_formats::gzip::MEMBER_MAGIC;
+use borehole_formats::rbt::{Compression, FrameDef, SegmentedWriter};
+
+use super::writer::Full;
+use super::{read, recover, samples};
+
+fn frames(name: &str) -> [FrameDef<'_>; 1] {
+    [FrameDef::php(name, "/f.php", 3)]
+}
+
+fn write(writer: &mut SegmentedWriter<'_, Vec<u8>>, times_us: &[u64]) {
+    for &time_us in times_us {
+        writer.write_trace(&frames("f"), time_us).unwrap();
+    }
+}
+
+/// The lines of what is written at these times, with segments of 100 us.
+fn lines(times_us: &[u64]) -> Vec<String> {
+    let mut writer = SegmentedWriter::single(Vec::new(), 7, 100, Compression::None).unwrap();
+    write(&mut writer, times_us);
+    read(&writer.finish().unwrap().unwrap()).lines
+}
+
+#[test]
+fn a_segment_lasts_until_a_sample_that_comes_its_duration_later() {
+    let f = |delta: u64, time: u64| format!("f /f.php:3 +{delta}us @{time}us");
+    let start = || "segment timed 7us".to_owned();
+    // The difference of the first sample of a segment counts from the last one of the segment before.
+    let expected = [start(), f(0, 0), f(99, 99), start(), f(1, 1), f(50, 51), start(), f(400, 400)];
+    assert_eq!(lines(&[1000, 1099, 1100, 1150, 1550]), expected);
+}
+
+#[test]
+fn a_clock_that_steps_back_gives_no_negative_difference() {
+    let expected =
+        ["segment timed 7us", "f /f.php:3 +0us @0us", "f /f.php:3 +0us @0us", "f /f.php:3 +30us @30us"];
+    assert_eq!(lines(&[1000, 970, 1000]), expected);
+}
+
+#[test]
+fn each_segment_goes_to_a_stream_of_its_own_and_the_stream_comes_back() {
+    for compression in [Compression::None, Compression::Gzip] {
+        let (mut opened, mut closed) = (Vec::new(), Vec::new());
+        let open = |index| {
+            opened.push(index);
+            Ok(Vec::new())
+        };
+        let close = |stream: Vec<u8>| {
+            closed.push(stream);
+            Ok(())
+        };
+        let mut writer = SegmentedWriter::rotating(open, close, 7, 100, compression).unwrap();
+        write(&mut writer, &[0, 50, 100, 350]);
+        assert_eq!(writer.finish().unwrap(), None);
+        assert_eq!(opened, [0, 1, 2]);
+        let counts = closed.iter().map(|stream| {
+            assert_eq!(stream.starts_with(&MEMBER_MAGIC), compression == Compression::Gzip);
+            samples(stream).len()
+        });
+        assert_eq!(counts.collect::<Vec<_>>(), [2, 1, 1]);
+    }
+}
+
+#[test]
+fn a_compressed_segment_is_a_member_that_can_be_read_alone() {
+    let mut writer = SegmentedWriter::single(Vec::new(), 7, 100, Compression::Gzip).unwrap();
+    write(&mut writer, &[0, 50, 100, 350]);
+    let bytes = writer.finish().unwrap().unwrap();
+    let starts: Vec<_> = memchr::memmem::find_iter(&bytes, &MEMBER_MAGIC).collect();
+    assert_eq!(starts.len(), 3);
+    let ends = starts.iter().skip(1).copied().chain([bytes.len()]);
+    let counts = starts.iter().zip(ends).map(|(&start, end)| samples(&bytes[start..end]).len());
+    assert_eq!(counts.collect::<Vec<_>>(), [2, 1, 1]);
+    assert_eq!(samples(&bytes).len(), 4);
+}
+
+#[test]
+fn a_segment_defines_what_it_uses_and_no_more() {
+    let mut lengths = Vec::new();
+    let close = |stream: Vec<u8>| {
+        lengths.push(stream.len());
+        Ok(())
+    };
+    let mut writer = SegmentedWriter::rotating(|_| Ok(Vec::new()), close, 7, 100, Compression::None).unwrap();
+    for index in 0..500 {
+        writer.write_trace(&frames(&format!("function_{index:03}")), index * 100).unwrap();
+    }
+    writer.finish().unwrap();
+    assert_eq!(lengths.len(), 500);
+    // The first difference is shorter.
+    assert!(lengths[1..].iter().all(|&length| length == lengths[1]), "{lengths:?}");
+}
+
+#[test]
+fn processes_and_annotations_are_kept() {
+    let mut writer = SegmentedWriter::single(Vec::new(), 7, 100, Compression::None).unwrap();
+    writer.write_annotated(&frames("f"), 5, Some(9), &[(b"q", b"1")]).unwrap();
+    writer.write_annotated(&frames("g"), 200, None, &[]).unwrap();
+    let bytes = writer.finish().unwrap().unwrap();
+    assert_eq!(samples(&bytes), ["f /f.php:3 pid 9 +0us @0us {q=1}", "g /f.php:3 +195us @195us"]);
+}
+
+#[test]
+fn a_checkpoint_comes_every_thousand_samples() {
+    let mut writer = SegmentedWriter::single(Vec::new(), 7, u64::MAX, Compression::None).unwrap();
+    write(&mut writer, &[0; 2500]);
+    let bytes = writer.finish().unwrap().unwrap();
+    let checkpoint = |count: i64| super::build::Trace::default().checkpoint(1, 1, count).0;
+    let has = |count| memchr::memmem::find(&bytes, &checkpoint(count)).is_some();
+    assert_eq!([1000, 2000, 2500, 1500].map(has), [true, true, true, false]);
+    assert!(read(&bytes).recovery.is_clean());
+}
+
+#[test]
+fn the_errors_of_streams_are_passed_on() {
+    let full = |error: &io::Error| error.kind() == io::ErrorKind::StorageFull;
+    for room in [0, 10, 200] {
+        for compression in [Compression::None, Compression::Gzip] {
+            let attempt = || -> io::Result<()> {
+                let mut writer = SegmentedWriter::single(Full(room), 7, 100, compression)?;
+                for index in 0..1000 {
+                    writer.write_trace(&frames(&format!("function_{index}")), index * 10)?;
+                }
+                writer.finish().map(drop)
+            };
+            assert!(full(&attempt().unwrap_err()), "{room}");
+        }
+    }
+    let denied = || io::Error::from(io::ErrorKind::PermissionDenied);
+    let open = |index| if index < 2 { Ok(Vec::new()) } else { Err(denied()) };
+    let mut writer = SegmentedWriter::rotating(open, |_| Ok(()), 7, 100, Compression::None).unwrap();
+    write(&mut writer, &[0, 100]);
+    assert_eq!(writer.write_trace(&frames("f"), 200).unwrap_err().kind(), io::ErrorKind::PermissionDenied);
+    assert!(writer.write_trace(&frames("f"), 300).is_err(), "a writer without a stream writes nothing");
+    let mut writer =
+        SegmentedWriter::rotating(|_| Ok(Vec::new()), |_| Err(denied()), 7, 100, Compression::None).unwrap();
+    write(&mut writer, &[0]);
+    assert_eq!(writer.finish().unwrap_err().kind(), io::ErrorKind::PermissionDenied);
+}
+
+#[test]
+fn a_writer_that_was_killed_leaves_what_it_had_completed() {
+    let mut writer = SegmentedWriter::single(Vec::new(), 7, 100, Compression::Gzip).unwrap();
+    write(&mut writer, &[0, 50, 100, 350]);
+    let bytes = writer.finish().unwrap().unwrap();
+    let third = memchr::memmem::rfind(&bytes, &MEMBER_MAGIC).unwrap();
+    for length in third..bytes.len() {
+        assert!(recover(&bytes[..length]).samples().len() >= 3, "{length}");
+    }
+}

@@ -1,0 +1,47 @@
+//! What came out of inputs, added up.
+
+use borehole_model::{Recovery, Warning};
+
+fn warning(lost_bytes: u64) -> Warning {
+    Warning { offset: Some(3), message: "odd".to_owned(), lost_bytes }
+}
+
+#[test]
+fn warnings_beyond_the_most_are_counted_and_what_they_lost_as_well() {
+    let mut recovery = Recovery::default();
+    assert!(recovery.is_clean());
+    for _ in 0..Recovery::MAX_WARNINGS + 5 {
+        recovery.warn(warning(2));
+    }
+    assert_eq!((recovery.warnings.len(), recovery.more_warnings), (Recovery::MAX_WARNINGS, 5));
+    assert_eq!(recovery.lost_bytes, 2 * (Recovery::MAX_WARNINGS as u64 + 5));
+    assert!(!recovery.is_clean());
+}
+
+#[test]
+fn lost_bytes_never_overflow() {
+    let mut recovery = Recovery::default();
+    recovery.warn(warning(u64::MAX));
+    recovery.warn(warning(1));
+    assert_eq!(recovery.lost_bytes, u64::MAX);
+}
+
+#[test]
+fn a_further_input_adds_to_what_there_is() {
+    let mut first = Recovery { samples: 5, segments: 1, ..Recovery::default() };
+    first.warn(warning(2));
+    let mut second =
+        Recovery { samples: u64::MAX, segments: 2, stopped: true, more_warnings: 4, ..Recovery::default() };
+    second.warn(warning(3));
+    first.merge(second);
+    let expected = Recovery {
+        samples: u64::MAX,
+        segments: 3,
+        lost_bytes: 5,
+        warnings: vec![warning(2), warning(3)],
+        more_warnings: 4,
+        stopped: true,
+        ..Recovery::default()
+    };
+    assert_eq!(first, expected);
+}

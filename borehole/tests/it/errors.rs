@@ -1,0 +1,48 @@
+//! What errors say, and what they advise.
+
+use std::error::Error as _;
+use std::io;
+
+use borehole::model::Count;
+use borehole::{Error, Input, InputOptions, Source, import_all};
+use borehole_testkit::read_corpus;
+
+fn damaged(name: &str) -> Error {
+    let trace = io::Cursor::new(read_corpus("rbt/bitflip_middle.rbt"));
+    let input = Input::open(Source::reader(name, trace), &InputOptions::default()).unwrap();
+    import_all([input], &mut Count::default()).unwrap_err()
+}
+
+#[test]
+fn the_advice_can_be_pasted_into_a_shell() {
+    for (name, advice) in [
+        ("trace.rbt", "borehole recover trace.rbt -o recovered.rbt"),
+        ("a/b.rbt.gz", "borehole recover a/b.rbt.gz -o recovered.rbt.gz"),
+        ("Bob's trace", "borehole recover 'Bob'\\''s trace' -o recovered.rbt"),
+        ("$(rm x).rbt", "borehole recover '$(rm x).rbt' -o recovered.rbt"),
+        ("standard input", "borehole recover -o recovered.rbt < FILE"),
+    ] {
+        assert_eq!(damaged(name).hint().as_deref(), Some(advice), "{name}");
+    }
+}
+
+#[test]
+fn a_cause_is_said_once_and_in_lower_case() {
+    let error = Source::path("nowhere").err().unwrap();
+    assert_eq!(error.to_string(), "nowhere: no such file or directory");
+    assert!(error.source().is_none());
+    assert_eq!(error.hint(), None);
+    let full = io::Error::from_raw_os_error(28);
+    let error = Error::Write { name: String::new(), source: full };
+    assert_eq!(error.to_string(), "output: no space left on device");
+    assert_eq!(error.with_output("a.rbt").to_string(), "a.rbt: no space left on device");
+}
+
+#[test]
+fn only_a_closed_pipe_is_one() {
+    let failed = |kind: io::ErrorKind| Error::Write { name: String::new(), source: kind.into() };
+    assert!(failed(io::ErrorKind::BrokenPipe).is_closed_pipe());
+    assert!(!failed(io::ErrorKind::StorageFull).is_closed_pipe());
+    let unread = Error::Open { name: String::new(), source: io::ErrorKind::BrokenPipe.into() };
+    assert!(!unread.is_closed_pipe());
+}

@@ -1,0 +1,113 @@
+//! Sources become inputs, inputs become samples.
+
+use std::io::{self, Read};
+use std::ops::ControlFlow;
+
+use borehole::model::{Context, Count, Sample, Tables};
+use borehole::{
+    Error, Format, Input, InputOptions, ProfileSink, ReadOptions, Source, Target, convert, import_all,
+};
+use borehole_testkit::{corpus, corpus_files, read_corpus};
+
+fn open(bytes: &[u8]) -> Result<Input, Error> {
+    Input::open(Source::reader("bytes", io::Cursor::new(bytes.to_vec())), &InputOptions::default())
+}
+
+fn folded(inputs: impl IntoIterator<Item = Input>) -> Vec<u8> {
+    let mut output = Vec::new();
+    convert(inputs, &Target::new(Format::Folded), &mut output).unwrap();
+    output
+}
+
+#[test]
+fn content_tells_a_format_even_against_the_name() {
+    let trace = read_corpus("rbt/tiny_one.rbt");
+    let source = Source::reader("profile.pb.gz", io::Cursor::new(trace));
+    assert_eq!(Input::open(source, &InputOptions::default()).unwrap().format(), Format::Rbt);
+    assert_eq!(open(&read_corpus("pprof/go-cpu.pb.gz")).unwrap().format(), Format::Pprof);
+    let texts = corpus_files("phpspy", ".txt");
+    // One is empty, which tells nothing.
+    for file in texts.iter().filter(|file| file.metadata().unwrap().len() > 0) {
+        let input = Input::open(Source::path(file).unwrap(), &InputOptions::default()).unwrap();
+        assert_eq!(input.format(), Format::Phpspy, "{}", file.display());
+    }
+}
+
+#[test]
+fn a_source_that_gives_a_byte_at_a_time_is_read_all_the_same() {
+    struct Trickle(io::Cursor<Vec<u8>>);
+    impl Read for Trickle {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            let one = buffer.len().min(1);
+            self.0.read(&mut buffer[..one])
+        }
+    }
+    for file in
+        ["rbt/gzip_members.rbt.gz", "rbt/unicode.rbt", "rbt/text/two_traces.txt", "pprof/go-cpu.pb.gz"]
+    {
+        let bytes = read_corpus(file);
+        let source = Source::reader(file, Trickle(io::Cursor::new(bytes.clone())));
+        let trickled = Input::open(source, &InputOptions::default()).unwrap();
+        assert!(folded([trickled]) == folded([open(&bytes).unwrap()]), "{file}");
+    }
+}
+
+#[test]
+fn several_inputs_share_tables_and_finish_once() {
+    #[derive(Default)]
+    struct Finishes(Count, u32, usize);
+    impl ProfileSink for Finishes {
+        fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
+            self.0.sample(at, sample)
+        }
+        fn finish(&mut self, tables: &Tables) -> io::Result<()> {
+            self.1 += 1;
+            self.2 = tables.frame_count();
+            Ok(())
+        }
+    }
+    let trace = read_corpus("rbt/daemon_worker.rbt");
+    let mut sink = Finishes::default();
+    let recovery = import_all([open(&trace).unwrap(), open(&trace).unwrap()], &mut sink).unwrap();
+    assert_eq!((sink.0.samples, sink.1, sink.2, recovery.segments), (60, 1, 6, 6));
+}
+
+#[test]
+fn a_sink_that_has_had_enough_stops_the_reading_of_all_inputs() {
+    struct First(u64);
+    impl ProfileSink for First {
+        fn sample(&mut self, _: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
+            self.0 += sample.count;
+            Ok(ControlFlow::Break(()))
+        }
+    }
+    for file in ["rbt/pid_samples.rbt", "rbt/text/two_traces.txt", "pprof/go-cpu.pb.gz"] {
+        let bytes = read_corpus(file);
+        let mut first = First(0);
+        let inputs = [open(&bytes).unwrap(), open(&bytes).unwrap()];
+        let recovery = import_all(inputs, &mut first).unwrap();
+        assert!(recovery.stopped, "{file}");
+        assert_eq!((first.0, recovery.samples), (1, 1), "{file}");
+    }
+}
+
+#[test]
+fn harmless_oddities_leave_an_input_clean_and_damage_does_not() {
+    let recovery = |bytes: &[u8]| import_all([open(bytes).unwrap()], &mut Count::default()).unwrap();
+    let padded = recovery(&read_corpus("rbt/gzip_trailing_zeros.rbt.gz"));
+    assert_eq!((padded.is_clean(), padded.notes.len()), (true, 1));
+    let cut = recovery(&read_corpus("rbt/truncated_varint.rbt"));
+    assert_eq!((cut.is_clean(), cut.notes.len(), cut.warnings.len()), (false, 0, 1));
+}
+
+#[test]
+fn limits_are_errors_that_say_so() {
+    let mut read = ReadOptions::default();
+    read.limits.definition_bytes = 10_000;
+    let source = Source::path(corpus("rbt/realistic_54k_ts.rbt")).unwrap();
+    let input = Input::open(source, &InputOptions { read, ..InputOptions::default() }).unwrap();
+    match import_all([input], &mut Count::default()) {
+        Err(Error::Read { source, .. }) => assert!(source.is_limit(), "{source}"),
+        other => panic!("expected a limit, found {other:?}"),
+    }
+}

@@ -1,0 +1,7 @@
+//! The facade as a Rust program meets it.
+
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails, in what it calls as well")]
+
+mod errors;
+mod inputs;
+mod outputs;

@@ -1,0 +1,108 @@
+//! Outputs appear whole or not at all.
+
+use std::fs;
+use std::io::{self, Write};
+use std::os::unix::fs::symlink;
+use std::sync::{Arc, Mutex};
+
+use borehole::{Compression, Existing, Format, Input, InputOptions, Output, Source, Target, convert};
+use borehole_testkit::{Scratch, corpus};
+
+#[test]
+fn a_dropped_output_leaves_nothing() {
+    for compression in [Compression::None, Compression::Gzip] {
+        let scratch = Scratch::new();
+        let path = scratch.path("a");
+        let mut output = Output::create(&path, Existing::Keep, compression).unwrap();
+        output.write_all(b"half of").unwrap();
+        assert!(output.unfinished().unwrap().starts_with(scratch.folder()));
+        assert_eq!(fs::read_dir(scratch.folder()).unwrap().count(), 1);
+        drop(output);
+        assert_eq!(fs::read_dir(scratch.folder()).unwrap().count(), 0);
+    }
+}
+
+#[test]
+fn a_file_that_appears_meanwhile_is_kept_too() {
+    let scratch = Scratch::new();
+    let path = scratch.path("a");
+    let output = Output::create(&path, Existing::Keep, Compression::None).unwrap();
+    fs::write(&path, b"theirs").unwrap();
+    let error = output.complete().unwrap_err();
+    assert!(error.to_string().ends_with("a: file exists; --force replaces it"), "{error}");
+    assert_eq!(fs::read(&path).unwrap(), b"theirs");
+}
+
+#[test]
+fn links_that_lead_in_a_circle_end() {
+    let scratch = Scratch::new();
+    let [one, two] = ["one", "two"].map(|name| scratch.path(name));
+    symlink(&one, &two).unwrap();
+    symlink(&two, &one).unwrap();
+    // Whatever becomes of them, it is decided.
+    if let Ok(output) = Output::create(&one, Existing::Keep, Compression::None) {
+        assert!(output.complete().is_err());
+    }
+    assert_eq!(fs::read_dir(scratch.folder()).unwrap().count(), 2);
+}
+
+/// A stream that others can look at, which fails after so many bytes.
+#[derive(Clone)]
+struct Limited(Arc<Mutex<Vec<u8>>>, usize);
+
+impl Write for Limited {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut written = self.0.lock().unwrap();
+        if written.len() + bytes.len() > self.1 {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        written.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn compressed_output_that_was_not_completed_does_not_look_complete() {
+    let written = Arc::<Mutex<Vec<u8>>>::default();
+    let mut output = Output::direct("there", Limited(written.clone(), 1 << 20), Compression::Gzip);
+    output.write_all(b"half of").unwrap();
+    output.flush().unwrap();
+    drop(output);
+    let bytes = written.lock().unwrap().clone();
+    let unpacked = io::read_to_string(borehole_formats::gzip::Envelope::new(&bytes[..]));
+    assert_eq!(unpacked.unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
+}
+
+#[test]
+fn every_format_passes_on_that_its_output_failed() {
+    for facts in borehole::formats_table().iter().filter(|facts| facts.writable) {
+        let source = Source::path(corpus("rbt/realistic_54k_ts.rbt")).unwrap();
+        let input = Input::open(source, &InputOptions::default()).unwrap();
+        let output = Limited(Arc::default(), 100);
+        let error = convert([input], &Target::new(facts.format), output).unwrap_err();
+        let borehole::Error::Write { source, .. } = error else { panic!("{}: {error}", facts.name) };
+        assert_eq!(source.kind(), io::ErrorKind::StorageFull, "{}", facts.name);
+    }
+}
+
+#[test]
+fn everything_comes_back_from_a_compressed_file() {
+    let scratch = Scratch::new();
+    let path = scratch.path("a.rbt.gz");
+    let mut output = Output::create(&path, Existing::Keep, Compression::Gzip).unwrap();
+    let source = Source::path(corpus("rbt/annotations_ts.rbt")).unwrap();
+    let input = Input::open(source, &InputOptions::default()).unwrap();
+    convert([input], &Target::new(Format::Rbt), &mut output).unwrap();
+    output.complete().unwrap();
+    let lines = |path| {
+        let input = Input::open(Source::path(path).unwrap(), &InputOptions::default()).unwrap();
+        let mut lines = Vec::new();
+        convert([input], &Target::new(Format::Jsonl), &mut lines).unwrap();
+        String::from_utf8(lines).unwrap()
+    };
+    assert_eq!(lines(path), lines(corpus("rbt/annotations_ts.rbt")));
+}

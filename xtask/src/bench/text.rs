@@ -1,0 +1,88 @@
+//! Claims on text formats: read no slower than by the programs that everybody uses for them.
+
+use std::env;
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+
+use anyhow::Result;
+use borehole_testkit::fuzzing::Random;
+
+use super::measure::Work;
+use super::references::{INFERNO, Program};
+use super::traces::Trace;
+use super::{Bench, Claim, Goal, Unit};
+
+/// How much text there is, roughly.
+const TEXT_BYTES: usize = 40_000_000;
+
+pub(crate) fn claims(bench: &Bench) -> Result<Vec<Claim>> {
+    let folded = bench.input("random-20mb.folded", folded_lines)?;
+    let trace = bench.corpus("rbt/samples_1m.rbt");
+    let phpspy = bench.input("stacks-40mb.phpspy", |output| phpspy_text(&Trace::read(&trace)?, output))?;
+    let perf = bench.input("stacks-40mb.perf", |output| perf_text(&Trace::read(&trace)?, output))?;
+    Ok(vec![
+        claim(bench, [&folded, &folded], ["folded", "folded"], Program::CollapseRecursive)?,
+        claim(bench, [&folded, &folded], ["folded", "flamegraph"], Program::Flamegraph)?,
+        claim(bench, [&phpspy, &perf], ["phpspy", "folded"], Program::CollapsePerf)?,
+    ])
+}
+
+/// The first text converted by the command, and the second by another program.
+fn claim(bench: &Bench, texts: [&Path; 2], formats: [&str; 2], program: Program) -> Result<Claim> {
+    let [from, to] = formats;
+    let ours = Work::new(&bench.borehole, ["convert", "-", "--from", from, "--to", to]);
+    let theirs = Work::new(&env::current_exe()?, ["reference", program.name()]);
+    let [our_bytes, their_bytes] = [fs::metadata(texts[0])?.len(), fs::metadata(texts[1])?.len()];
+    let name = format!("{:.0} MB of {from} to {to}, by CPU time", our_bytes as f64 / 1e6);
+    let ours = ours.reading(texts[0]).bytes_per_second(our_bytes as f64);
+    let theirs = theirs.reading(texts[1]).bytes_per_second(their_bytes as f64);
+    let claim = Claim::new(name, Unit::BytesPerSecond, Goal::Ratio(1.0), ours);
+    Ok(claim.against(format!("{} of {INFERNO}", program.name()), theirs))
+}
+
+/// Stacks of 20 frames out of 500, which share their first half with few others.
+fn folded_lines(output: &mut impl Write) -> Result<()> {
+    let mut random = Random::new(1);
+    for _ in 0..50_000 {
+        for depth in 0..20 {
+            let frame = random.below(if depth < 10 { 2 } else { 25 });
+            write!(output, "App\\Package{depth}\\Class{frame};")?;
+        }
+        writeln!(output, "Leaf {}", 1 + random.below(9))?;
+    }
+    Ok(())
+}
+
+/// The samples of `trace` as phpspy prints them.
+fn phpspy_text(trace: &Trace, output: &mut impl Write) -> Result<()> {
+    write_text(trace, output, "", |depth, (name, file, line)| format!("{depth} {name} {file}:{line}\n"))
+}
+
+/// The same samples as `perf script` prints native ones.
+fn perf_text(trace: &Trace, output: &mut impl Write) -> Result<()> {
+    let head = "php 4242 [000] 1000.000000:   10101010 cpu-clock: \n";
+    write_text(trace, output, head, |depth, (name, file, _)| format!("\t{depth:12x} {name} ({file})\n"))
+}
+
+fn write_text(
+    trace: &Trace,
+    output: &mut impl Write,
+    head: &str,
+    line: impl Fn(usize, (String, String, i64)) -> String,
+) -> Result<()> {
+    let text = |places: &mut dyn Iterator<Item = (String, String, i64)>| -> String {
+        let lines = places.enumerate().map(|(depth, place)| line(depth, place));
+        head.to_owned() + &lines.collect::<String>() + "\n"
+    };
+    let stacks: Vec<String> = trace.stacks.iter().map(|stack| text(&mut stack.places())).collect();
+    let mut written = 0;
+    for &stack in trace.samples.iter().cycle() {
+        if written >= TEXT_BYTES {
+            break;
+        }
+        output.write_all(stacks[stack].as_bytes())?;
+        written += stacks[stack].len();
+    }
+    Ok(())
+}
