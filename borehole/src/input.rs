@@ -7,6 +7,8 @@ use borehole_formats::gzip::Envelope;
 use borehole_formats::{ReadError, ReadOptions};
 use borehole_model::{ProfileSink, Recovery, Tables};
 
+#[cfg(feature = "tachyon")]
+use crate::mapped::Mappable;
 use crate::{Error, Source};
 
 /// A profile that is ready to be read.
@@ -42,10 +44,18 @@ pub struct Input {
     format: Format,
     read: ReadOptions,
     bytes: Bytes,
+    #[cfg(feature = "tachyon")]
+    mappable: Option<Mappable>,
 }
 
 /// What has been looked at already, and the rest.
 type Bytes = io::Chain<Cursor<Vec<u8>>, Box<dyn Read>>;
+
+/// How a gzip member begins: of a compressed file there is nothing to map.
+///
+/// Source: RFC 1952, section 2.3.1.
+#[cfg(feature = "tachyon")]
+const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 
 /// How an input is to be opened and read.
 #[derive(Clone, Copy, Debug, Default)]
@@ -65,6 +75,8 @@ impl Input {
     /// # Errors
     /// When the source cannot be read, or its format cannot be told or read.
     pub fn open(source: Source, options: &InputOptions) -> Result<Self, Error> {
+        #[cfg(feature = "tachyon")]
+        let (mappable, source) = source.split_mappable();
         let (name, mut reader) = source.into_parts();
         let mut prefix = Vec::new();
         if let Err(source) = reader.by_ref().take(DETECT_BYTES as u64).read_to_end(&mut prefix) {
@@ -77,8 +89,17 @@ impl Input {
         if !format.readable() {
             return Err(Error::NotReadable { name, format });
         }
+        #[cfg(feature = "tachyon")]
+        let mappable = mappable.filter(|_| format == Format::Tachyon && !prefix.starts_with(&GZIP_MAGIC));
         let bytes = Cursor::new(prefix).chain(reader);
-        Ok(Self { name, format, read: options.read, bytes })
+        Ok(Self {
+            name,
+            format,
+            read: options.read,
+            bytes,
+            #[cfg(feature = "tachyon")]
+            mappable,
+        })
     }
 
     /// The format.
@@ -105,6 +126,11 @@ impl Input {
     /// # Errors
     /// When the input is damaged and strictly read, or the sink fails.
     pub fn read_into(self, tables: &mut Tables, sink: &mut dyn ProfileSink) -> Result<Recovery, Error> {
+        #[cfg(feature = "tachyon")]
+        if let Some(mapped) = self.mappable.as_ref().and_then(Mappable::map) {
+            return borehole_formats::tachyon::import(mapped.bytes(), &self.read, tables, sink)
+                .map_err(|error| Error::reading(&self.name, error));
+        }
         let name = self.name;
         import(self.format, self.bytes, &self.read, tables, sink)
             .map_err(|error| Error::reading(&name, error))

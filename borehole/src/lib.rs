@@ -100,6 +100,8 @@
 mod convert;
 mod error;
 mod input;
+#[cfg(feature = "tachyon")]
+mod mapped;
 mod output;
 #[cfg(all(feature = "rbt", feature = "jsonl"))]
 mod records;
