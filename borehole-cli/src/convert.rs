@@ -1,6 +1,6 @@
 //! `borehole convert`.
 
-use borehole::{Target, tachyon};
+use borehole::{Target, pstats, tachyon};
 use clap::{Args, ValueEnum};
 
 use crate::exit::Exit;
@@ -53,6 +53,18 @@ pub(crate) struct Details {
     #[arg(long, value_name = "LAYOUT", value_enum)]
     pub(crate) tachyon_header: Option<TachyonHeader>,
 
+    /// pstats-text: by what lines are sorted [default: nsamples]
+    #[arg(long, value_name = "KEY", value_enum)]
+    pub(crate) sort: Option<PstatsSort>,
+
+    /// pstats-text: how many lines to print; 0 for all [default: 15]
+    #[arg(long, value_name = "COUNT")]
+    pub(crate) limit: Option<usize>,
+
+    /// pstats-text: leave the summary out
+    #[arg(long)]
+    pub(crate) no_summary: bool,
+
     /// flamegraph: the title
     #[arg(long, value_name = "TEXT")]
     pub(crate) title: Option<String>,
@@ -94,6 +106,25 @@ pub(crate) enum TachyonHeader {
     Old,
 }
 
+/// By what the statistics of functions are sorted. The names are those of Python.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum PstatsSort {
+    /// Samples that were executing the line
+    Nsamples,
+    /// Their time
+    Tottime,
+    /// The time of samples that had the line on the stack
+    Cumtime,
+    /// The share of samples that were executing the line
+    SamplePct,
+    /// The share of samples that had the line on the stack
+    CumulPct,
+    /// Samples that had the line on the stack
+    NsamplesCumul,
+    /// File, line and function
+    Name,
+}
+
 /// What to do with bytes that are not UTF-8.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum Utf8Errors {
@@ -121,11 +152,29 @@ impl Details {
             Some(Utf8Errors::Fail) => Utf8ErrorHandling::Fail,
         };
         target.tachyon = self.tachyon();
+        target.pstats = self.pstats();
         target.opcodes = if self.with_opcode { OpcodeOutput::Write } else { OpcodeOutput::Omit };
     }
 }
 
 impl Details {
+    fn pstats(&self) -> pstats::TextOptions {
+        let otherwise = pstats::TextOptions::default();
+        pstats::TextOptions {
+            sort: self.sort.map_or(otherwise.sort, |key| match key {
+                PstatsSort::Nsamples => pstats::Sort::Direct,
+                PstatsSort::Tottime => pstats::Sort::DirectTime,
+                PstatsSort::Cumtime => pstats::Sort::CumulativeTime,
+                PstatsSort::SamplePct => pstats::Sort::DirectShare,
+                PstatsSort::CumulPct => pstats::Sort::CumulativeShare,
+                PstatsSort::NsamplesCumul => pstats::Sort::Cumulative,
+                PstatsSort::Name => pstats::Sort::Name,
+            }),
+            limit: self.limit.map_or(otherwise.limit, |limit| Some(limit).filter(|&limit| limit > 0)),
+            summary: !self.no_summary,
+        }
+    }
+
     fn tachyon(&self) -> tachyon::ExportOptions {
         tachyon::ExportOptions {
             compression: self.tachyon_compression.map(|method| match method {

@@ -82,7 +82,7 @@ pub(crate) fn stdout_error(source: io::Error) -> Error {
 
 /// A terminal is no place for bytes that are not text.
 fn refuse_binary_terminal(target: &Target) -> anyhow::Result<()> {
-    let binary = matches!(target.format, Format::Rbt | Format::Tachyon | Format::Pprof)
+    let binary = matches!(target.format, Format::Rbt | Format::Tachyon | Format::Pstats | Format::Pprof)
         || target.compression == Compression::Gzip;
     if binary && io::stdout().is_terminal() {
         let gzip = if target.compression == Compression::Gzip { ", compressed" } else { "" };

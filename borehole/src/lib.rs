@@ -123,6 +123,8 @@ pub use target::{Compression, Target};
 
 #[cfg(feature = "phpspy")]
 pub use borehole_formats::phpspy::Opcodes as OpcodeOutput;
+#[cfg(feature = "pstats")]
+pub use borehole_formats::pstats;
 #[cfg(feature = "rbt")]
 pub use borehole_formats::rbt;
 #[cfg(feature = "rbt")]

@@ -18,12 +18,16 @@ use borehole_formats::jsonl;
 use borehole_formats::phpspy;
 #[cfg(feature = "pprof")]
 use borehole_formats::pprof;
+#[cfg(feature = "pstats")]
+use borehole_formats::pstats;
 #[cfg(feature = "rbt")]
 use borehole_formats::rbt;
 #[cfg(feature = "speedscope")]
 use borehole_formats::speedscope;
 #[cfg(feature = "tachyon")]
 use borehole_formats::tachyon;
+#[cfg(feature = "tachyon-jsonl")]
+use borehole_formats::tachyon_jsonl;
 
 use crate::Error;
 
@@ -66,6 +70,9 @@ pub struct Target {
     /// How the file is laid out (`tachyon`).
     #[cfg(feature = "tachyon")]
     pub tachyon: tachyon::ExportOptions,
+    /// What is printed, and in which order (`pstats-text`).
+    #[cfg(feature = "pstats")]
+    pub pstats: pstats::TextOptions,
     /// The title (`flamegraph`).
     pub title: Option<String>,
     /// Whether each sample carries its frames (`jsonl`).
@@ -98,6 +105,8 @@ impl Target {
             utf8_errors: Default::default(),
             #[cfg(feature = "tachyon")]
             tachyon: Default::default(),
+            #[cfg(feature = "pstats")]
+            pstats: Default::default(),
             title: None,
             flat: false,
         }
@@ -157,6 +166,12 @@ impl Target {
             Format::Folded => Ok(Box::new(folded::Exporter::new(output, folded::ExportOptions::default()))),
             #[cfg(feature = "collapsed")]
             Format::Collapsed => Ok(Box::new(collapsed::Exporter::new(output))),
+            #[cfg(feature = "pstats")]
+            Format::Pstats => Ok(Box::new(pstats::Exporter::new(output))),
+            #[cfg(feature = "pstats")]
+            Format::PstatsText => Ok(Box::new(pstats::TextExporter::new(output, self.pstats))),
+            #[cfg(feature = "tachyon-jsonl")]
+            Format::TachyonJsonl => Ok(Box::new(tachyon_jsonl::Exporter::new(output))),
             #[cfg(feature = "pprof")]
             Format::Pprof => Ok(Box::new(pprof::Exporter::new(output, pprof::Compression::Gzip))),
             #[cfg(feature = "speedscope")]

@@ -42,6 +42,8 @@ const FORMATS: &[&str] = &[
     "phpspy",
     "folded",
     "collapsed",
+    "pstats",
+    "tachyon-jsonl",
     "pprof",
     "speedscope",
     "callgrind",

@@ -10,13 +10,10 @@ use std::io::{self, Write};
 use borehole_model::{Frame, FrameId, StackId, StringId, TableFull, Tables};
 use hashbrown::HashMap;
 
+use crate::own_frames;
+
 /// What separates frames.
 const SEPARATOR: u8 = b';';
-
-/// The end of the path of the profiler's own file, whose frames the collectors of CPython leave out.
-///
-/// Source: CPython 3.15.2, `profiling/sampling`; `tachyon/corpus/expected/*.collapsed.txt`.
-const OWN_FILE: &[u8] = b"_sync_coordinator.py";
 
 /// The file of frames that are no Python functions.
 const NO_FILE: &[u8] = b"~";
@@ -221,15 +218,15 @@ impl<'a> Naming<'a> {
         if let Some(known) = self.frames[id.index()] {
             return Ok(known);
         }
-        let Frame { function, file, line, native, .. } = *self.tables.frame(id);
-        let file = file.or(native.map(|native| native.module)).map(|file| self.tables.string(file));
-        let named = match file {
-            Some(file) if file.ends_with(OWN_FILE) => None,
-            _ => {
-                let function = self.named.intern_string(self.tables.string(function))?;
-                let file = file.map(|file| self.named.intern_string(file)).transpose()?;
-                Some(self.named.intern_frame(&Frame { file, line, ..Frame::named(function) })?)
-            }
+        let frame = self.tables.frame(id);
+        let Frame { function, file, line, native, .. } = *frame;
+        let named = if own_frames::is_own(frame, self.tables) {
+            None
+        } else {
+            let file = file.or(native.map(|native| native.module)).map(|file| self.tables.string(file));
+            let function = self.named.intern_string(self.tables.string(function))?;
+            let file = file.map(|file| self.named.intern_string(file)).transpose()?;
+            Some(self.named.intern_frame(&Frame { file, line, ..Frame::named(function) })?)
         };
         self.frames[id.index()] = Some(named);
         Ok(named)

@@ -22,6 +22,12 @@ pub enum Format {
     Folded,
     /// Folded stacks, as CPython's profiler writes them.
     Collapsed,
+    /// Statistics of functions, for Python's `pstats`.
+    Pstats,
+    /// Statistics of functions, as CPython's profiler prints them.
+    PstatsText,
+    /// Sums of frames, as CPython's profiler writes them.
+    TachyonJsonl,
     /// The protobuf profiles of pprof.
     Pprof,
     /// The JSON documents of speedscope.
@@ -112,6 +118,36 @@ static TABLE: [Facts; Format::ALL.len()] = [
         looks_like: |_| false,
     },
     Facts {
+        format: Format::Pstats,
+        name: "pstats",
+        aliases: &[],
+        extensions: &["pstats", "prof"],
+        description: "statistics of functions for Python's pstats module, as CPython's replay writes them",
+        readable: false,
+        writable: cfg!(feature = "pstats"),
+        looks_like: |_| false,
+    },
+    Facts {
+        format: Format::PstatsText,
+        name: "pstats-text",
+        aliases: &[],
+        extensions: &["pstats.txt"],
+        description: "statistics of functions, as CPython's replay prints them",
+        readable: false,
+        writable: cfg!(feature = "pstats"),
+        looks_like: |_| false,
+    },
+    Facts {
+        format: Format::TachyonJsonl,
+        name: "tachyon-jsonl",
+        aliases: &[],
+        extensions: &["tachyon.jsonl"],
+        description: "sums of frames as lines of JSON, as CPython's replay writes them with --jsonl",
+        readable: false,
+        writable: cfg!(feature = "tachyon-jsonl"),
+        looks_like: |_| false,
+    },
+    Facts {
         format: Format::Pprof,
         name: "pprof",
         aliases: &["pb"],
@@ -192,12 +228,15 @@ pub fn detect(prefix: &[u8]) -> Option<Format> {
 
 impl Format {
     /// All formats.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 13] = [
         Self::Rbt,
         Self::Tachyon,
         Self::Phpspy,
         Self::Folded,
         Self::Collapsed,
+        Self::Pstats,
+        Self::PstatsText,
+        Self::TachyonJsonl,
         Self::Pprof,
         Self::Speedscope,
         Self::Callgrind,

@@ -146,7 +146,8 @@ fn a_stack_longer_than_what_is_looked_at_is_folded() {
 #[test]
 fn each_format_goes_by_one_name() {
     use borehole_formats::{
-        callgrind, collapsed, flamegraph, folded, jsonl, phpspy, pprof, rbt, speedscope, tachyon,
+        callgrind, collapsed, flamegraph, folded, jsonl, phpspy, pprof, pstats, rbt, speedscope, tachyon,
+        tachyon_jsonl,
     };
     let names = [
         (Format::Rbt, rbt::NAME),
@@ -154,6 +155,9 @@ fn each_format_goes_by_one_name() {
         (Format::Phpspy, phpspy::NAME),
         (Format::Folded, folded::NAME),
         (Format::Collapsed, collapsed::NAME),
+        (Format::Pstats, pstats::NAME),
+        (Format::PstatsText, pstats::TEXT_NAME),
+        (Format::TachyonJsonl, tachyon_jsonl::NAME),
         (Format::Pprof, pprof::NAME),
         (Format::Speedscope, speedscope::NAME),
         (Format::Callgrind, callgrind::NAME),

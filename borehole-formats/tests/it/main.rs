@@ -13,5 +13,6 @@ mod phpspy;
 mod play;
 mod pprof;
 mod rbt;
+mod replay;
 mod speedscope;
 mod tachyon;
