@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::ops::ControlFlow;
 
-use borehole_model::{Context, ProfileSink, Sample, StringId, Tables, Warning};
+use borehole_model::{Context, Event, ProfileSink, Sample, StringId, Tables, Warning};
 
 /// Takes stock of a profile.
 ///
@@ -30,6 +30,17 @@ pub struct Inventory {
     pub samples: u64,
     /// Records of samples: a run is one.
     pub records: u64,
+    /// Events.
+    pub events: u64,
+    /// How many events there are of each name; bytes that are not UTF-8 are replaced.
+    pub event_names: BTreeMap<String, u64>,
+    /// Distinct sorts of events: their name, fields and annotations.
+    pub shapes: usize,
+    /// The earliest and the latest time of an event on the input's clock, in nanoseconds. Events at 0, which
+    /// recorders write for what has no time, do not count.
+    pub event_time_ns: Option<(u64, u64)>,
+    /// How many events there are of each shape.
+    shape_events: Vec<u64>,
     /// Samples with an empty stack.
     pub empty_stacks: u64,
     /// The deepest stack, in frames.
@@ -81,6 +92,8 @@ pub struct SegmentFacts {
     pub metadata: Vec<(String, String)>,
     /// Samples, runs counted in full.
     pub samples: u64,
+    /// Events.
+    pub events: u64,
 }
 
 /// Distinct numbers, up to a bound.
@@ -115,6 +128,16 @@ impl Inventory {
 
     /// How many distinct processes or threads are kept: more than a machine has.
     pub const MAX_NUMBERS: usize = 1 << 16;
+
+    /// Adds up the events of the shapes that share a name.
+    fn name_events(&mut self, tables: &Tables) {
+        for (row, shape) in tables.shape_ids().enumerate() {
+            let count = self.shape_events.get(row).copied().unwrap_or(0);
+            if count > 0 {
+                *self.event_names.entry(text(tables, tables.shape(shape).name)).or_default() += count;
+            }
+        }
+    }
 
     fn note_labels(&mut self, at: Context<'_>, sample: &Sample<'_>) {
         let Some(labels) = sample.labels else { return };
@@ -152,6 +175,25 @@ impl ProfileSink for Inventory {
         Ok(ControlFlow::Continue(()))
     }
 
+    fn event(&mut self, _at: Context<'_>, event: &Event<'_>) -> io::Result<ControlFlow<()>> {
+        self.events += 1;
+        let row = event.shape.index();
+        if self.shape_events.len() <= row {
+            self.shape_events.resize(row + 1, 0);
+        }
+        self.shape_events[row] += 1;
+        if let Some(time) = event.time_ns.filter(|&time| time > 0) {
+            let (first, last) = self.event_time_ns.unwrap_or((time, time));
+            self.event_time_ns = Some((first.min(time), last.max(time)));
+        }
+        if self.segments <= Self::MAX_LISTED as u64
+            && let Some(segment) = self.first_segments.last_mut()
+        {
+            segment.events += 1;
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
     fn segment(&mut self, at: Context<'_>) -> io::Result<()> {
         let segment = at.segment;
         self.segments += 1;
@@ -167,6 +209,7 @@ impl ProfileSink for Inventory {
                 process: segment.process,
                 metadata: pairs.map(|&(key, value)| (text(at.tables, key), text(at.tables, value))).collect(),
                 samples: 0,
+                events: 0,
             });
         }
         Ok(())
@@ -182,6 +225,8 @@ impl ProfileSink for Inventory {
         self.frames = tables.frame_count();
         self.stacks = tables.stack_count();
         self.label_sets = tables.labels_count();
+        self.shapes = tables.shape_count();
+        self.name_events(tables);
         Ok(())
     }
 }

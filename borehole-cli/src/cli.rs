@@ -53,7 +53,7 @@ pub(crate) enum Command {
     /// Say whether files are sound, and what is wrong with them and where
     #[command(after_help = CHECK_EXAMPLES)]
     Check(CheckArgs),
-    /// Print every sample as a line of JSON
+    /// Print every sample and event as a line of JSON
     #[command(after_help = DUMP_EXAMPLES)]
     Dump(DumpArgs),
     /// Show where the time goes: hot frames, callers, callees, last stacks
@@ -92,7 +92,8 @@ Examples:
 const DUMP_EXAMPLES: &str = "\
 Examples:
   borehole dump trace.rbt | jq 'select(.type == \"sample\" and .pid == 42)'
-  borehole dump --raw trace.rbt            every record, with its offset";
+  borehole dump --raw trace.rbt            every record, with its offset
+  borehole dump trace.bin | jq 'select(.name == \"PollStartEvent\")'";
 
 const REPORT_EXAMPLES: &str = "\
 Examples:

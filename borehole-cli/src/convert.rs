@@ -4,6 +4,7 @@ use borehole::{Target, pstats, tachyon};
 use clap::{Args, ValueEnum};
 
 use crate::exit::Exit;
+use crate::filter::FilterArgs;
 use crate::inputs::Inputs;
 use crate::interrupt;
 use crate::messages;
@@ -20,6 +21,9 @@ pub(crate) struct ConvertArgs {
 
     #[command(flatten)]
     pub(crate) details: Details,
+
+    #[command(flatten)]
+    pub(crate) filter: FilterArgs,
 }
 
 /// What concerns one target format only.
@@ -32,6 +36,10 @@ pub(crate) struct Details {
     /// rbt: whether samples carry timestamps [default: as the input]
     #[arg(long, value_name = "MODE", value_enum)]
     pub(crate) rbt_timestamps: Option<Timestamps>,
+
+    /// trc: write what readers of that release and later ones understand [default: newest]
+    #[arg(long, value_name = "RELEASE", value_enum)]
+    pub(crate) trc_readers: Option<TrcReaders>,
 
     /// speedscope: what to do with bytes of names that are not UTF-8
     #[arg(long, value_name = "MODE", value_enum)]
@@ -125,6 +133,16 @@ pub(crate) enum PstatsSort {
     Name,
 }
 
+/// Which readers have to understand a trc file.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum TrcReaders {
+    /// Those of dial9 0.4 and later
+    Newest,
+    /// Those of 0.3.2 too: stacks in each event, no annotations, no lists and maps of any values
+    #[value(name = "0.3.2")]
+    V032,
+}
+
 /// What to do with bytes that are not UTF-8.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum Utf8Errors {
@@ -138,13 +156,17 @@ pub(crate) enum Utf8Errors {
 
 impl Details {
     fn apply(&self, target: &mut Target) {
-        use borehole::{OpcodeOutput, RbtTimestamps, Utf8ErrorHandling};
+        use borehole::{OpcodeOutput, RbtTimestamps, TrcDialect, Utf8ErrorHandling};
         target.period_us = self.sampling_period;
         target.title.clone_from(&self.title);
         target.timestamps = match self.rbt_timestamps {
             None => RbtTimestamps::AsSource,
             Some(Timestamps::None) => RbtTimestamps::Never,
             Some(Timestamps::Delta) => RbtTimestamps::Always,
+        };
+        target.trc_dialect = match self.trc_readers {
+            None | Some(TrcReaders::Newest) => TrcDialect::Newest,
+            Some(TrcReaders::V032) => TrcDialect::V032,
         };
         target.utf8_errors = match self.utf8_errors {
             None | Some(Utf8Errors::Ignore) => Utf8ErrorHandling::Ignore,
@@ -201,7 +223,10 @@ pub(crate) fn run(args: &ConvertArgs) -> anyhow::Result<Exit> {
     let mut output = args.output.create(&target)?;
     let output_name = output.name().to_owned();
     let mut exporter = target.exporter(&mut output)?;
-    let recovery = args.inputs.read_into(&mut *exporter, &output_name)?;
+    let recovery = {
+        let mut chosen = args.filter.in_front_of(&mut *exporter)?;
+        args.inputs.read_into(&mut chosen, &output_name)?
+    };
     let losses = exporter.losses();
     drop(exporter);
     output.complete()?;

@@ -25,7 +25,7 @@ pub(crate) struct DumpArgs {
     #[arg(long, conflicts_with = "raw")]
     pub(crate) flat: bool,
 
-    /// Print every record of the file with its offset, as it is stored (rbt)
+    /// Print every record of the file with its offset, as it is stored (rbt, trc)
     #[arg(long)]
     pub(crate) raw: bool,
 

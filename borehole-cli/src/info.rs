@@ -1,5 +1,7 @@
 //! `borehole info`.
 
+use std::cmp::Reverse;
+use std::fmt::Display;
 use std::io::{self, Write};
 
 use borehole::{Format, Recovery, Source, Warning, count_records, import_all};
@@ -74,8 +76,7 @@ fn inspect(path: &str, reading: &Reading) -> anyhow::Result<Info> {
     let again = if path == "-" { None } else { Source::path(path).ok() };
     let size_bytes = again.as_ref().and_then(Source::size_bytes);
     // Only a file with a size can be read a second time.
-    let has_records = matches!(format, Format::Rbt | Format::Tachyon);
-    let records = match again.filter(|_| has_records && size_bytes.is_some()) {
+    let records = match again.filter(|_| size_bytes.is_some()) {
         Some(source) => count_records(format, source.into_reader()).into_iter().collect(),
         None => Vec::new(),
     };
@@ -84,12 +85,36 @@ fn inspect(path: &str, reading: &Reading) -> anyhow::Result<Info> {
 
 fn text(info: &Info, out: &mut impl Write) -> io::Result<()> {
     let Info { name, format, size_bytes, inventory, records, .. } = info;
-    let mut row = |key: &str, value: String| writeln!(out, "{key:<14} {value}");
-    row("file", name.clone())?;
-    row("format", format!("{} ({})", format.name(), format.describe()))?;
+    row(out, "file", name)?;
+    row(out, "format", format_args!("{} ({})", format.name(), format.describe()))?;
     if let Some(bytes) = size_bytes {
-        row("size", format!("{bytes} bytes{}", per_sample(*bytes, inventory.samples)))?;
+        row(out, "size", format!("{bytes} bytes{}", per_record(*bytes, inventory)))?;
     }
+    if inventory.events > 0 || *format == Format::Trc {
+        event_rows(inventory, out)?;
+    }
+    if inventory.samples > 0 || *format != Format::Trc {
+        sample_rows(inventory, out)?;
+    }
+    if !records.is_empty() {
+        let records: Vec<_> = records.iter().map(|(name, count)| format!("{name} {count}")).collect();
+        row(out, "records", records.join(", "))?;
+    }
+    if let [only] = &inventory.first_segments[..] {
+        for (key, value) in &only.metadata {
+            row(out, "metadata", format_args!("{key}={value}"))?;
+        }
+    }
+    segment_rows(inventory, out)
+}
+
+fn row(out: &mut impl Write, key: &str, value: impl Display) -> io::Result<()> {
+    writeln!(out, "{key:<14} {value}")
+}
+
+/// What the samples of a profile are.
+fn sample_rows(inventory: &Inventory, out: &mut impl Write) -> io::Result<()> {
+    let mut row = |key: &str, value: String| row(out, key, value);
     row("samples", format!("{} in {} runs", inventory.samples, inventory.records))?;
     row("stacks", stacks(inventory))?;
     row("frames", format!("{} distinct; {} strings", inventory.frames, inventory.strings))?;
@@ -111,25 +136,44 @@ fn text(info: &Info, out: &mut impl Write) -> io::Result<()> {
     for kind in &inventory.value_types {
         row("values", kind.clone())?;
     }
-    if !records.is_empty() {
-        let records: Vec<_> = records.iter().map(|(name, count)| format!("{name} {count}")).collect();
-        row("records", records.join(", "))?;
-    }
-    if let [only] = &inventory.first_segments[..] {
-        for (key, value) in &only.metadata {
-            row("metadata", format!("{key}={value}"))?;
-        }
-    }
-    segment_rows(inventory, out)
+    Ok(())
 }
 
-fn per_sample(bytes: u64, samples: u64) -> String {
-    if samples == 0 {
-        return String::new();
+/// What the events of a trace are.
+fn event_rows(inventory: &Inventory, out: &mut impl Write) -> io::Result<()> {
+    row(out, "events", inventory.events)?;
+    row(
+        out,
+        "schemas",
+        format_args!("{} distinct, of {} names", inventory.shapes, inventory.event_names.len()),
+    )?;
+    row(out, "batches", inventory.segments)?;
+    if let Some((first, last)) = inventory.event_time_ns {
+        row(out, "time span", seconds(i128::from(last) - i128::from(first)))?;
     }
+    let mut names: Vec<_> = inventory.event_names.iter().collect();
+    names.sort_by_key(|(_, count)| Reverse(**count));
+    for (name, count) in names.iter().take(SHOWN_NAMES) {
+        row(out, "event", format_args!("{} {count}", name.escape_debug()))?;
+    }
+    if names.len() > SHOWN_NAMES {
+        row(out, "event", format_args!("{SHOWN_NAMES} of {} names shown; --json for all", names.len()))?;
+    }
+    Ok(())
+}
+
+/// How many names of events are listed.
+const SHOWN_NAMES: usize = 40;
+
+fn per_record(bytes: u64, inventory: &Inventory) -> String {
+    let (records, what) = match inventory {
+        Inventory { samples: 0, events: 0, .. } => return String::new(),
+        Inventory { samples: 0, events, .. } => (*events, "an event"),
+        Inventory { samples, .. } => (*samples, "a sample"),
+    };
     #[expect(clippy::cast_precision_loss, reason = "printed with two digits")]
-    let ratio = bytes as f64 / samples as f64;
-    format!(", {ratio:.2} a sample")
+    let ratio = bytes as f64 / records as f64;
+    format!(", {ratio:.2} {what}")
 }
 
 fn stacks(inventory: &Inventory) -> String {
@@ -178,14 +222,16 @@ fn segment_rows(inventory: &Inventory, out: &mut impl Write) -> io::Result<()> {
     if inventory.segments < 2 {
         return Ok(());
     }
-    writeln!(out, "\n{:>7} {:>12} {:>12} {:>10}  metadata", "segment", "offset", "samples", "period us")?;
+    let counted = if inventory.samples == 0 && inventory.events > 0 { "events" } else { "samples" };
+    writeln!(out, "\n{:>7} {:>12} {counted:>12} {:>10}  metadata", "segment", "offset", "period us")?;
     for segment in &inventory.first_segments {
-        let SegmentFacts { index, offset, period_ns, samples, metadata, .. } = segment;
+        let SegmentFacts { index, offset, period_ns, samples, events, metadata, .. } = segment;
+        let count = if counted == "events" { events } else { samples };
         let unknown = || "-".to_owned();
         let offset = offset.map_or_else(unknown, |offset| format!("{offset:#x}"));
         let period = period_ns.map_or_else(unknown, |ns| (ns / 1000).to_string());
         let pairs: Vec<_> = metadata.iter().map(|(key, value)| format!("{key}={value}")).collect();
-        let line = format!("{index:>7} {offset:>12} {samples:>12} {period:>10}  {}", pairs.join(" "));
+        let line = format!("{index:>7} {offset:>12} {count:>12} {period:>10}  {}", pairs.join(" "));
         writeln!(out, "{}", line.trim_end())?;
     }
     let left = inventory.segments.saturating_sub(inventory.first_segments.len() as u64);
@@ -215,6 +261,10 @@ fn object(info: &Info) -> Value {
         "size_bytes": size_bytes,
         "samples": inventory.samples,
         "sample_records": inventory.records,
+        "events": inventory.events,
+        "event_names": inventory.event_names,
+        "schemas": inventory.shapes,
+        "event_time_ns": inventory.event_time_ns,
         "empty_stacks": inventory.empty_stacks,
         "segments": inventory.segments,
         "first_segments": inventory.first_segments.iter().map(segment_object).collect::<Vec<_>>(),
@@ -246,5 +296,6 @@ fn segment_object(segment: &SegmentFacts) -> Value {
         "pid": segment.process,
         "metadata": segment.metadata,
         "samples": segment.samples,
+        "events": segment.events,
     })
 }

@@ -9,7 +9,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use borehole::ProfileSink;
-use borehole::model::{Context, Sample, StringId, Tables, Warning};
+use borehole::model::{Context, Event, Sample, StringId, Tables, Warning};
 use nix::poll::{PollFd, PollFlags, poll};
 
 static REQUESTED: AtomicBool = AtomicBool::new(false);
@@ -78,6 +78,11 @@ impl ProfileSink for Interruptible<'_> {
     fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
         // The sample is counted already: it is delivered, and then no more are.
         let flow = self.0.sample(at, sample)?;
+        Ok(if requested() { ControlFlow::Break(()) } else { flow })
+    }
+
+    fn event(&mut self, at: Context<'_>, event: &Event<'_>) -> io::Result<ControlFlow<()>> {
+        let flow = self.0.event(at, event)?;
         Ok(if requested() { ControlFlow::Break(()) } else { flow })
     }
 

@@ -1,6 +1,6 @@
 //! `borehole recover`.
 
-use borehole::import_all;
+use borehole::{Recovery, import_all};
 use clap::Args;
 
 use crate::exit::Exit;
@@ -39,7 +39,17 @@ pub(crate) fn run(args: &RecoverArgs) -> anyhow::Result<Exit> {
     output.complete()?;
     messages::warnings(&name, &recovery);
     messages::losses(&losses, target.format.name());
-    messages::say(&format!("Recovered {} samples in {} segments", recovery.samples, recovery.segments));
-    messages::interrupted(recovery.samples);
+    messages::say(&saved(&recovery));
+    messages::interrupted(recovery.samples.saturating_add(recovery.events));
     Ok(Exit::after(&recovery))
+}
+
+fn saved(recovery: &Recovery) -> String {
+    let Recovery { samples, events, segments, .. } = recovery;
+    let what = match (samples, events) {
+        (samples, 0) => format!("{samples} samples"),
+        (0, events) => format!("{events} events"),
+        (samples, events) => format!("{samples} samples and {events} events"),
+    };
+    format!("Recovered {what} in {segments} segments")
 }

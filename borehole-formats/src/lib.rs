@@ -73,6 +73,10 @@ pub mod tachyon;
 pub mod tachyon_jsonl;
 #[cfg(any(feature = "phpspy", feature = "folded", feature = "jsonl"))]
 mod text;
+#[cfg(feature = "trc")]
+pub mod trc;
+#[cfg(any(feature = "rbt", feature = "trc"))]
+mod window;
 
 // What comes out of damaged input is this crate's business; sinks hear of it too, so the model owns the types.
 pub use borehole_model::{Recovery, Warning};

@@ -41,7 +41,11 @@ pub enum OnDamage {
 pub struct Limits {
     /// The longest payload of one `rbt` event, in bytes. The specification names 16 MiB.
     pub payload_bytes: usize,
-    /// How many bytes the definitions of one `rbt` segment may take: strings, frames and stacks together.
+    /// The longest frame of a `trc` stream, in bytes. What writers make is far shorter; the specification
+    /// allows several GiB.
+    pub frame_bytes: usize,
+    /// How many bytes the definitions of one `rbt` segment or `trc` batch may take: strings, frames, stacks
+    /// and schemas together.
     pub definition_bytes: usize,
     /// The longest line of a text format, in bytes.
     pub line_bytes: usize,
@@ -54,6 +58,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             payload_bytes: 16 << 20,
+            frame_bytes: 64 << 20,
             definition_bytes: 1 << 30,
             line_bytes: 64 << 20,
             document_bytes: 4 << 30,

@@ -3,6 +3,7 @@
 use std::io;
 use std::ops::ControlFlow;
 
+use crate::event::Event;
 use crate::ids::StringId;
 use crate::sample::Sample;
 use crate::sink::{Context, ProfileSink, Warning};
@@ -29,6 +30,12 @@ impl<A: ProfileSink, B: ProfileSink> Tee<A, B> {
     }
 }
 
+impl<A, B> Tee<A, B> {
+    const fn flow(&self) -> ControlFlow<()> {
+        if self.first_done && self.second_done { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+}
+
 impl<A: ProfileSink, B: ProfileSink> ProfileSink for Tee<A, B> {
     fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
         if !self.first_done {
@@ -37,11 +44,17 @@ impl<A: ProfileSink, B: ProfileSink> ProfileSink for Tee<A, B> {
         if !self.second_done {
             self.second_done = self.second.sample(at, sample)?.is_break();
         }
-        Ok(if self.first_done && self.second_done {
-            ControlFlow::Break(())
-        } else {
-            ControlFlow::Continue(())
-        })
+        Ok(self.flow())
+    }
+
+    fn event(&mut self, at: Context<'_>, event: &Event<'_>) -> io::Result<ControlFlow<()>> {
+        if !self.first_done {
+            self.first_done = self.first.event(at, event)?.is_break();
+        }
+        if !self.second_done {
+            self.second_done = self.second.event(at, event)?.is_break();
+        }
+        Ok(self.flow())
     }
 
     fn segment(&mut self, at: Context<'_>) -> io::Result<()> {
@@ -102,6 +115,10 @@ where
         if (self.keep)(at, sample) { self.sink.sample(at, sample) } else { Ok(ControlFlow::Continue(())) }
     }
 
+    fn event(&mut self, at: Context<'_>, event: &Event<'_>) -> io::Result<ControlFlow<()>> {
+        self.sink.event(at, event)
+    }
+
     fn segment(&mut self, at: Context<'_>) -> io::Result<()> {
         self.sink.segment(at)
     }
@@ -130,6 +147,8 @@ pub struct Count {
     pub samples: u64,
     /// Calls of [`ProfileSink::sample`]: runs counted once.
     pub runs: u64,
+    /// Events.
+    pub events: u64,
     /// Segments.
     pub segments: u64,
     /// Warnings.
@@ -140,6 +159,11 @@ impl ProfileSink for Count {
     fn sample(&mut self, _at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
         self.samples = self.samples.saturating_add(sample.count);
         self.runs += 1;
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn event(&mut self, _at: Context<'_>, _event: &Event<'_>) -> io::Result<ControlFlow<()>> {
+        self.events += 1;
         Ok(ControlFlow::Continue(()))
     }
 

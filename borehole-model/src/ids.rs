@@ -58,6 +58,10 @@ id! {
     StackId
 }
 id! {
+    /// A sort of events of [`Tables`](crate::Tables).
+    ShapeId
+}
+id! {
     /// An ordered set of labels of [`Tables`](crate::Tables).
     LabelsId
 }

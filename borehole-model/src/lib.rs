@@ -1,17 +1,19 @@
 //! What a profile is, whichever program wrote it.
 //!
-//! * [`Tables`] hold what repeats, once: strings, frames, stacks and label sets. Everything else refers to
-//!   them by small ids. Stacks are parent pointers, parents before children, so a whole stack is one
-//!   integer and shared callers are stored once.
-//! * A [`Sample`] is one observation (or a run of equal ones); a [`Segment`] says what a stretch of samples
-//!   has in common: its period, its process, its clock.
-//! * A [`ProfileSink`] takes samples as they are read. Importers push into one, exporters and views are
-//!   one, and [`Tee`], [`Filter`] and [`Count`] stand in between.
+//! * [`Tables`] hold what repeats, once: strings, frames, stacks, label sets and shapes of events. Everything
+//!   else refers to them by small ids. Stacks are parent pointers, parents before children, so a whole stack
+//!   is one integer and shared callers are stored once.
+//! * A [`Sample`] is one observation (or a run of equal ones); an [`Event`] is something else that happened,
+//!   with fields of its own; a [`Segment`] says what a stretch of either has in common: its period, its
+//!   process, its clock.
+//! * A [`ProfileSink`] takes samples and events as they are read. Importers push into one, exporters and
+//!   views are one, and [`Tee`], [`Filter`] and [`Count`] stand in between.
 //!
 //! Memory grows with what is distinct, never with how many samples pass. Nothing here does I/O or knows a
 //! file format.
 
 mod adapters;
+mod event;
 mod frames;
 mod ids;
 mod labels;
@@ -23,8 +25,9 @@ mod strings;
 mod tables;
 
 pub use adapters::{Count, Filter, Tee};
+pub use event::{Addresses, Annotation, Event, FieldKind, FieldShape, Shape, Value};
 pub use frames::{Frame, NameParts, NativeFrame};
-pub use ids::{FrameId, LabelsId, StackId, StringId};
+pub use ids::{FrameId, LabelsId, ShapeId, StackId, StringId};
 pub use labels::{Label, LabelValue};
 pub use sample::{Sample, Status};
 pub use segment::{Segment, ValueType};

@@ -3,6 +3,7 @@
 use std::io;
 use std::ops::ControlFlow;
 
+use crate::event::Event;
 use crate::ids::StringId;
 use crate::sample::Sample;
 use crate::segment::Segment;
@@ -27,7 +28,7 @@ impl Context<'_> {
 
 /// Takes a profile as it is read: an exporter, a view, or something in between.
 ///
-/// Order of calls: for each input its segments, each followed by its samples; `finish` once, after the last
+/// Order of calls: for each input its segments, each followed by its samples and events; `finish` once, after the last
 /// input. Only [`ProfileSink::sample`] has to be written.
 ///
 /// An error ends the run. It is the sink's own (a full disk), never the input's.
@@ -37,6 +38,14 @@ pub trait ProfileSink {
     /// # Errors
     /// When the sink cannot take it.
     fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>>;
+
+    /// Takes an event. Ignored unless overridden. On [`ControlFlow::Break`] the reader stops in good order.
+    ///
+    /// # Errors
+    /// When the sink cannot take it.
+    fn event(&mut self, _at: Context<'_>, _event: &Event<'_>) -> io::Result<ControlFlow<()>> {
+        Ok(ControlFlow::Continue(()))
+    }
 
     /// Begins `at.segment`. Ignored unless overridden.
     ///
@@ -84,6 +93,10 @@ impl<S: ProfileSink + ?Sized> ProfileSink for &mut S {
         (**self).sample(at, sample)
     }
 
+    fn event(&mut self, at: Context<'_>, event: &Event<'_>) -> io::Result<ControlFlow<()>> {
+        (**self).event(at, event)
+    }
+
     fn segment(&mut self, at: Context<'_>) -> io::Result<()> {
         (**self).segment(at)
     }
@@ -121,6 +134,8 @@ pub struct Warning {
 pub struct Recovery {
     /// Samples that were delivered, runs counted in full.
     pub samples: u64,
+    /// Events that were delivered.
+    pub events: u64,
     /// Segments that were delivered.
     pub segments: u64,
     /// Bytes of the input that could not be used.
@@ -166,6 +181,7 @@ impl Recovery {
     /// Adds what came out of a further input.
     pub fn merge(&mut self, other: Self) {
         self.samples = self.samples.saturating_add(other.samples);
+        self.events = self.events.saturating_add(other.events);
         self.segments += other.segments;
         self.stopped |= other.stopped;
         self.more_warnings += other.more_warnings;

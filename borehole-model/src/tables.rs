@@ -2,13 +2,14 @@
 
 use std::{fmt, io};
 
+use crate::event::{Shape, ShapeTable};
 use crate::frames::{Frame, FrameTable};
-use crate::ids::{FrameId, LabelsId, StackId, StringId};
+use crate::ids::{FrameId, Id as _, LabelsId, ShapeId, StackId, StringId};
 use crate::labels::{Label, LabelTable};
 use crate::stacks::{FramesLeafFirst, StackTable};
 use crate::strings::StringTable;
 
-/// Strings, frames, stacks and label sets, each distinct one stored once.
+/// Strings, frames, stacks, label sets and shapes of events, each distinct one stored once.
 ///
 /// Ids are only meaningful in the tables that gave them out.
 ///
@@ -34,6 +35,7 @@ pub struct Tables {
     frames: FrameTable,
     stacks: StackTable,
     labels: LabelTable,
+    shapes: ShapeTable,
 }
 
 impl Tables {
@@ -79,6 +81,14 @@ impl Tables {
     /// When the table is full.
     pub fn intern_labels(&mut self, labels: &[Label]) -> Result<LabelsId, TableFull> {
         self.labels.intern(labels).ok_or(TableFull { table: "label sets" })
+    }
+
+    /// The id of a sort of events, stored if it is new.
+    ///
+    /// # Errors
+    /// When the table is full.
+    pub fn intern_shape(&mut self, shape: &Shape) -> Result<ShapeId, TableFull> {
+        self.shapes.intern(shape).ok_or(TableFull { table: "shapes of events" })
     }
 
     /// The id of `string` if it is stored.
@@ -133,6 +143,30 @@ impl Tables {
     #[must_use]
     pub fn labels(&self, id: LabelsId) -> &[Label] {
         self.labels.get(id)
+    }
+
+    /// What events of a sort have in common.
+    #[inline]
+    #[must_use]
+    pub fn shape(&self, id: ShapeId) -> &Shape {
+        self.shapes.get(id)
+    }
+
+    /// The name of events of a sort.
+    #[must_use]
+    pub fn event_name(&self, id: ShapeId) -> &[u8] {
+        self.string(self.shape(id).name)
+    }
+
+    /// All sorts of events, in order of first appearance.
+    pub fn shape_ids(&self) -> impl Iterator<Item = ShapeId> + use<> {
+        (0..self.shapes.len()).map_while(ShapeId::from_row)
+    }
+
+    /// How many distinct sorts of events there are.
+    #[must_use]
+    pub const fn shape_count(&self) -> usize {
+        self.shapes.len()
     }
 
     /// How many distinct strings there are; their ids are `1..=string_count()`.

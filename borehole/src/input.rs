@@ -166,6 +166,8 @@ fn import(
             let bytes = borehole_formats::tachyon::read_document(Envelope::new(bytes), options)?;
             borehole_formats::tachyon::import(&bytes, options, tables, sink)
         }
+        #[cfg(feature = "trc")]
+        Format::Trc => borehole_formats::trc::import(bytes, options, tables, sink),
         #[cfg(feature = "phpspy")]
         Format::Phpspy => borehole_formats::phpspy::import(plain(bytes), options, tables, sink),
         #[cfg(feature = "folded")]

@@ -1,8 +1,8 @@
 //! Profiles of many formats: open, convert, recover, write.
 //!
 //! This crate is what a Rust program depends on. It opens any readable file by its content ([`Input`]),
-//! streams its samples into any [`ProfileSink`], writes any writable format ([`Target`]), and saves what a
-//! damaged file still holds. A program that records itself uses the writers of [`rbt`] directly.
+//! streams its samples and events into any [`ProfileSink`], writes any writable format ([`Target`]), and saves what a
+//! damaged file still holds. A program that records itself uses the writers of [`rbt`] and [`trc`] directly.
 //!
 //! Every format is a Cargo feature; all are on by default.
 //!
@@ -99,11 +99,12 @@
 
 mod convert;
 mod error;
+mod eventless;
 mod input;
 #[cfg(feature = "tachyon")]
 mod mapped;
 mod output;
-#[cfg(all(feature = "rbt", feature = "jsonl"))]
+#[cfg(all(feature = "jsonl", any(feature = "rbt", feature = "trc")))]
 mod records;
 mod source;
 mod target;
@@ -116,7 +117,7 @@ pub use convert::{Outcome, convert, import_all};
 pub use error::Error;
 pub use input::{Input, InputOptions};
 pub use output::{Existing, Output};
-#[cfg(all(feature = "rbt", feature = "jsonl"))]
+#[cfg(all(feature = "jsonl", any(feature = "rbt", feature = "trc")))]
 pub use records::{count_records, dump_records};
 pub use source::Source;
 pub use target::{Compression, Target};
@@ -133,6 +134,11 @@ pub use borehole_formats::rbt::Timestamps as RbtTimestamps;
 pub use borehole_formats::speedscope::Utf8Errors as Utf8ErrorHandling;
 #[cfg(feature = "tachyon")]
 pub use borehole_formats::tachyon;
+
+#[cfg(feature = "trc")]
+pub use borehole_formats::trc;
+#[cfg(feature = "trc")]
+pub use borehole_formats::trc::Dialect as TrcDialect;
 
 #[cfg(feature = "jsonl")]
 pub use borehole_formats::jsonl;

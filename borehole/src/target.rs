@@ -28,8 +28,11 @@ use borehole_formats::speedscope;
 use borehole_formats::tachyon;
 #[cfg(feature = "tachyon-jsonl")]
 use borehole_formats::tachyon_jsonl;
+#[cfg(feature = "trc")]
+use borehole_formats::trc;
 
 use crate::Error;
+use crate::eventless::Eventless;
 
 /// An output format with its options. What does not concern the format is ignored.
 ///
@@ -61,6 +64,9 @@ pub struct Target {
     /// Whether samples carry timestamps (`rbt`).
     #[cfg(feature = "rbt")]
     pub timestamps: rbt::Timestamps,
+    /// Which readers have to understand the output (`trc`).
+    #[cfg(feature = "trc")]
+    pub trc_dialect: trc::Dialect,
     /// Whether opcodes are written (`phpspy`).
     #[cfg(feature = "phpspy")]
     pub opcodes: phpspy::Opcodes,
@@ -99,6 +105,8 @@ impl Target {
             period_us: None,
             #[cfg(feature = "rbt")]
             timestamps: Default::default(),
+            #[cfg(feature = "trc")]
+            trc_dialect: Default::default(),
             #[cfg(feature = "phpspy")]
             opcodes: Default::default(),
             #[cfg(feature = "speedscope")]
@@ -143,6 +151,14 @@ impl Target {
     /// # Errors
     /// When the format cannot be written, or not by this build.
     pub fn exporter<'w>(&self, output: impl Write + 'w) -> Result<Box<dyn Export + 'w>, Error> {
+        let exporter = self.exporter_of_format(output)?;
+        Ok(match self.format {
+            Format::Trc | Format::Jsonl => exporter,
+            _ => Box::new(Eventless::new(exporter)),
+        })
+    }
+
+    fn exporter_of_format<'w>(&self, output: impl Write + 'w) -> Result<Box<dyn Export + 'w>, Error> {
         match self.format {
             #[cfg(feature = "rbt")]
             Format::Rbt => {
@@ -156,6 +172,11 @@ impl Target {
                 let options = tachyon::ExportOptions { period_us, ..self.tachyon };
                 let spool = || Ok(tempfile::spooled_tempfile(SPOOL_BYTES));
                 Ok(Box::new(tachyon::Exporter::new(output, options, spool)))
+            }
+            #[cfg(feature = "trc")]
+            Format::Trc => {
+                let options = trc::ExportOptions { dialect: self.trc_dialect };
+                Ok(Box::new(trc::Exporter::new(output, options)))
             }
             #[cfg(feature = "phpspy")]
             Format::Phpspy => {

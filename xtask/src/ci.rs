@@ -39,6 +39,7 @@ const CHECKS: &[Check] = &[
 const FORMATS: &[&str] = &[
     "rbt",
     "tachyon",
+    "trc",
     "phpspy",
     "folded",
     "collapsed",

@@ -8,7 +8,8 @@ use borehole_testkit::Scratch;
 
 use crate::program::{listing, program, run, text};
 
-const COMMANDS: [&str; 8] = ["convert", "recover", "info", "dump", "report", "formats", "completions", "man"];
+const COMMANDS: [&str; 9] =
+    ["check", "convert", "recover", "info", "dump", "report", "formats", "completions", "man"];
 
 /// What `reader` makes of `page`; `None`, said on stderr, where it is not installed.
 #[expect(clippy::print_stderr, reason = "a check that is left out must not go unnoticed")]
@@ -91,7 +92,10 @@ fn every_command_has_a_man_page_that_says_all_its_help_says() {
         }
     }
     let convert = fs::read_to_string(folder.join("borehole-convert.1")).unwrap();
-    assert!(convert.contains("How much memory the definitions of one rbt segment may take"), "{convert}");
+    assert!(
+        convert.contains("How much memory the definitions of one rbt segment or trc batch may take"),
+        "{convert}"
+    );
     assert!(convert.contains(".SH EXAMPLES"), "{convert}");
     let main = run(&["man"]).quietly();
     assert_eq!(main, fs::read(folder.join("borehole.1")).unwrap());

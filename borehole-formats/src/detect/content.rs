@@ -56,6 +56,15 @@ fn is_small(bytes: &[u8]) -> bool {
     bytes[..2] == [0; 2] || bytes[2..] == [0; 2]
 }
 
+/// The magic of a `trc` batch.
+const TRC_MAGIC: &[u8] = b"TRC\0";
+
+/// The magic; or, in a file with damage at its start, a whole header further on with a frame behind it.
+pub(super) fn is_trc(prefix: &[u8]) -> bool {
+    let batch = |at| prefix.get(at + TRC_MAGIC.len()..).is_some_and(|rest| matches!(rest, [1, 1..=6, ..]));
+    prefix.starts_with(TRC_MAGIC) || memchr::memmem::find_iter(prefix, TRC_MAGIC).any(batch)
+}
+
 pub(super) fn is_svg(prefix: &[u8]) -> bool {
     trim_start(prefix).starts_with(b"<") && contains(prefix, b"<svg")
 }

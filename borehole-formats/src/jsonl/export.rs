@@ -4,10 +4,11 @@ use std::io::{self, Write};
 use std::ops::ControlFlow;
 
 use borehole_model::{
-    Context, Frame, FrameId, LabelValue, LabelsId, ProfileSink, Recovery, Sample, Segment, StackId, Status,
-    StringId, Tables, Warning,
+    Context, Event, Frame, FrameId, LabelValue, LabelsId, ProfileSink, Recovery, Sample, Segment, StackId,
+    Status, StringId, Tables, Warning,
 };
 
+use super::event::write_event;
 use super::layout::{self, BIT_PREFIX, SCHEMA_VERSION};
 use super::write::LineWriter;
 use crate::{Export, Losses};
@@ -114,8 +115,9 @@ impl<W: Write> Exporter<W> {
     fn write_end(&mut self) {
         let Self { lines: line, outcome, .. } = self;
         begin(line, "end");
-        for (key, number) in [("samples", outcome.samples), ("events", 0), ("lost_bytes", outcome.lost_bytes)]
-        {
+        let numbers =
+            [("samples", outcome.samples), ("events", outcome.events), ("lost_bytes", outcome.lost_bytes)];
+        for (key, number) in numbers {
             line.key(key);
             line.unsigned(number);
         }
@@ -146,6 +148,14 @@ impl<W: Write> ProfileSink for Exporter<W> {
             self.lines.unsigned(id.into());
         }
         write_observation(&mut self.lines, at.tables, sample);
+        self.end_line()?;
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn event(&mut self, at: Context<'_>, event: &Event<'_>) -> io::Result<ControlFlow<()>> {
+        self.begin(at.tables, Some(at.segment));
+        self.outcome.events += 1;
+        write_event(&mut self.lines, at.tables, event);
         self.end_line()?;
         Ok(ControlFlow::Continue(()))
     }

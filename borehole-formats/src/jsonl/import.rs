@@ -4,17 +4,19 @@ use std::io::{self, BufRead};
 use std::ops::ControlFlow;
 
 use borehole_model::{
-    Context, Frame, FrameId, Label, LabelValue, LabelsId, NameParts, NativeFrame, ProfileSink, Recovery,
-    Sample, Segment, StackId, Status, StringId, TableFull, Tables, ValueType, Warning,
+    Context, Event, Frame, FrameId, Label, LabelValue, LabelsId, NameParts, NativeFrame, ProfileSink,
+    Recovery, Sample, Segment, StackId, Status, StringId, TableFull, Tables, ValueType, Warning,
 };
 use hashbrown::HashMap;
 
 use super::NAME;
+use super::event::{intern_shape, values};
 use super::layout::{self, BIT_PREFIX, SCHEMA_VERSION};
 use super::read::{
     EndLine, FileLine, FrameObject, LabelObject, Line, MetadataLine, SampleLine, SegmentLine, StackLine,
     Text, ThreadLine, parse_line,
 };
+use super::value::EventLine;
 use crate::detect::Format;
 use crate::text::Lines;
 use crate::{Error, ErrorKind, Position, ReadError, ReadOptions};
@@ -87,8 +89,10 @@ impl Failure {
         let text = error.to_string();
         let what = text.split(" at line 1 ").next().unwrap_or_default();
         let message = format!("invalid line: {what} at column {}", error.column());
-        // The parser takes a sign at the end for a bad number, not for a number that is cut off.
-        let is_cut = error.is_eof() || line.ends_with(b"-");
+        // The parser takes a sign or a point at the end for a bad number, not for a number that is cut off.
+        let number_is_cut =
+            matches!(line.last(), Some(b'-' | b'+' | b'.' | b'e')) && what == "invalid number";
+        let is_cut = error.is_eof() || number_is_cut;
         Self::Line(BadLine { kind: ErrorKind::Malformed, message, is_cut })
     }
 }
@@ -135,6 +139,8 @@ struct Importer<'a> {
     recovery: Recovery,
     /// Samples before the current output, when several follow each other.
     samples_before: u64,
+    /// The same for events.
+    events_before: u64,
     frames: Vec<FrameId>,
     labels: Vec<Label>,
 }
@@ -151,6 +157,7 @@ impl<'a> Importer<'a> {
             stacks: HashMap::new(),
             recovery: Recovery::default(),
             samples_before: 0,
+            events_before: 0,
             frames: Vec::new(),
             labels: Vec::new(),
         }
@@ -162,6 +169,7 @@ impl<'a> Importer<'a> {
         }
         match parse_line(line).map_err(|error| Failure::parse(&error, line))? {
             Line::Sample(line) => return self.sample(&line),
+            Line::Event(line) => return self.event(&line),
             Line::Stack(line) => self.stack(&line)?,
             Line::Segment(line) => self.segment(&line)?,
             Line::Metadata(line) => self.metadata(&line)?,
@@ -184,6 +192,7 @@ impl<'a> Importer<'a> {
         }
         self.stage = Stage::Inside;
         self.samples_before = self.recovery.samples;
+        self.events_before = self.recovery.events;
         self.stacks.clear();
         self.set_format(line.format.as_deref());
         self.segment = Segment { format: self.segment.format, ..Segment::default() };
@@ -290,6 +299,16 @@ impl<'a> Importer<'a> {
         Ok(flow)
     }
 
+    fn event(&mut self, line: &EventLine<'_>) -> Result<ControlFlow<()>, Failure> {
+        self.ensure_segment()?;
+        let shape = intern_shape(self.tables, line)?;
+        let values = values(line);
+        let event = Event { shape, type_id: line.type_id, time_ns: line.time_ns, values: &values };
+        let flow = self.sink.event(Context { tables: self.tables, segment: &self.segment }, &event)?;
+        self.recovery.events += 1;
+        Ok(flow)
+    }
+
     fn intern_labels(&mut self, labels: &[(Text<'_>, LabelObject<'_>)]) -> Result<LabelsId, ReadError> {
         self.labels.clear();
         for (key, value) in labels {
@@ -313,9 +332,16 @@ impl<'a> Importer<'a> {
         let unnamed = line.lost_bytes.saturating_sub(named);
         self.recovery.lost_bytes = self.recovery.lost_bytes.saturating_add(unnamed);
         let found = self.recovery.samples.saturating_sub(self.samples_before);
-        match line.samples {
+        self.compare("samples", line.samples, found)?;
+        let found = self.recovery.events.saturating_sub(self.events_before);
+        self.compare("events", line.events, found)
+    }
+
+    /// Holds what an output says it has against what was read of it.
+    fn compare(&mut self, what: &str, expected: Option<u64>, found: u64) -> Result<(), Failure> {
+        match expected {
             Some(expected) if expected != found => {
-                let message = format!("missing samples: expected {expected}, found {found}");
+                let message = format!("missing {what}: expected {expected}, found {found}");
                 Ok(self.pass_on(Warning { offset: None, message, lost_bytes: 0 })?)
             }
             _ => Ok(()),

@@ -7,10 +7,12 @@
 //! * [`LineWriter`] is the JSON writer underneath: small, without allocation per line, and of use to
 //!   whatever else prints lines.
 
+mod event;
 mod export;
 mod import;
 mod layout;
 mod read;
+mod value;
 mod write;
 
 pub use export::{ExportOptions, Exporter};

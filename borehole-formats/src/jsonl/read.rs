@@ -7,6 +7,8 @@ use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, Error, MapAccess, Visitor};
 
+use super::value::EventLine;
+
 /// A line, by its type. What this reader does not know is `Other`.
 pub(super) enum Line<'a> {
     File(FileLine<'a>),
@@ -15,6 +17,7 @@ pub(super) enum Line<'a> {
     Thread(ThreadLine<'a>),
     Stack(StackLine<'a>),
     Sample(SampleLine<'a>),
+    Event(EventLine<'a>),
     End(EndLine<'a>),
     Other,
 }
@@ -32,6 +35,7 @@ pub(super) fn parse_line(line: &[u8]) -> Result<Line<'_>, serde_json::Error> {
         "thread" => Line::Thread(serde_json::from_slice(line)?),
         "stack" => Line::Stack(serde_json::from_slice(line)?),
         "sample" => Line::Sample(serde_json::from_slice(line)?),
+        "event" => Line::Event(serde_json::from_slice(line)?),
         "end" => Line::End(serde_json::from_slice(line)?),
         _ => Line::Other,
     })
@@ -145,6 +149,7 @@ const fn one() -> u64 {
 #[derive(Deserialize)]
 pub(super) struct EndLine<'a> {
     pub(super) samples: Option<u64>,
+    pub(super) events: Option<u64>,
     #[serde(default)]
     pub(super) lost_bytes: u64,
     #[serde(borrow, default)]
@@ -248,7 +253,7 @@ impl<'de> Visitor<'de> for LabelVisitor {
     }
 }
 
-fn decode_hex<E: Error>(digits: &str) -> Result<Vec<u8>, E> {
+pub(super) fn decode_hex<E: Error>(digits: &str) -> Result<Vec<u8>, E> {
     let (pairs, rest) = digits.as_bytes().as_chunks::<2>();
     let bytes: Option<Vec<u8>> =
         pairs.iter().map(|&[high, low]| Some(digit(high)? << 4 | digit(low)?)).collect();

@@ -8,8 +8,8 @@ use super::NAME;
 use super::event::{Framed, RawEvent, Unframed};
 use super::layout::{EventType, HEADER_BYTES, Header, MAGIC, RESERVED_EVENT, RawHeader, VERSION};
 use super::recover::{LOOK_AHEAD, find_header, holds_a_segment};
-use super::window::Window;
 use crate::gzip::{Envelope, MEMBER_MAGIC};
+use crate::window::Window;
 use crate::{Error, ErrorKind, Position, ReadOptions, Warning};
 
 /// Pulls the headers and events of a file, without looking into payloads.
@@ -68,7 +68,7 @@ impl<R: Read> Events<R> {
     /// The events of `input`: raw, gzipped, or segments of both sorts one after the other.
     pub fn new(input: R, options: ReadOptions) -> Self {
         Self {
-            window: Window::new(Envelope::new(input)),
+            window: Window::new(Envelope::new(input), &MAGIC),
             place: Place::Start,
             header: Header { has_timestamps: false, period_us: 0 },
             taken: 0,

@@ -40,7 +40,6 @@ pub mod layout;
 mod read;
 mod recover;
 mod segmented;
-mod window;
 mod write;
 
 pub use crate::function_name::FunctionName;

@@ -147,11 +147,12 @@ fn a_stack_longer_than_what_is_looked_at_is_folded() {
 fn each_format_goes_by_one_name() {
     use borehole_formats::{
         callgrind, collapsed, flamegraph, folded, jsonl, phpspy, pprof, pstats, rbt, speedscope, tachyon,
-        tachyon_jsonl,
+        tachyon_jsonl, trc,
     };
     let names = [
         (Format::Rbt, rbt::NAME),
         (Format::Tachyon, tachyon::NAME),
+        (Format::Trc, trc::NAME),
         (Format::Phpspy, phpspy::NAME),
         (Format::Folded, folded::NAME),
         (Format::Collapsed, collapsed::NAME),

@@ -16,3 +16,4 @@ mod rbt;
 mod replay;
 mod speedscope;
 mod tachyon;
+mod trc;

@@ -131,7 +131,7 @@ fn what_is_behind_a_filter_can_end_the_reading() {
 fn a_count_counts_runs_once_and_in_full() {
     let mut count = Count::default();
     assert_eq!(play(&mut count).unwrap(), 3);
-    assert_eq!(count, Count { samples: 6, runs: 3, segments: 1, warnings: 1 });
+    assert_eq!(count, Count { samples: 6, runs: 3, events: 0, segments: 1, warnings: 1 });
     let (tables, segment) = (Tables::default(), Segment::default());
     let at = Context { tables: &tables, segment: &segment };
     let huge = Sample { count: u64::MAX, ..Sample::default() };

@@ -123,7 +123,7 @@ fn a_bad_last_line_is_bad_and_a_cut_one_is_the_end() {
 fn what_is_not_known_is_passed_over() {
     let lines = br#"
         {"type":"file","schema_version":1,"future":{"a":[1,2]}}
-        {"type":"event","name":"Poll","fields":[["x",{"f64":"NaN"}]]}
+        {"type":"weather","name":"rain","fields":[["x",{"f64":"NaN"}]]}
 
         {"x":1,"count":3,"more":null,"type":"sample","pid":null}
         {"samples":3,"type":"end","later":[]}

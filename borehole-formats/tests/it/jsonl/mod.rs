@@ -3,6 +3,7 @@
 mod damage;
 mod page;
 mod plain;
+mod plain_event;
 mod round_trip;
 
 use borehole_formats::jsonl::{ExportOptions, Exporter, import};

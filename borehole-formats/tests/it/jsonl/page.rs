@@ -6,6 +6,7 @@ use borehole_model::{ValueType, Warning};
 use serde_json::Value;
 
 use super::plain::{Bytes, Call, PlainFrame, PlainLabel, PlainSample, PlainSegment};
+use super::plain_event::{PlainEvent, PlainValue};
 use super::{FLAT, TABLES, export};
 
 const PAGE: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/dump.md"));
@@ -143,9 +144,49 @@ fn python_profile() -> Profile {
     (calls, Vec::new())
 }
 
+/// What `trc` can hold.
+fn trc_profile() -> Profile {
+    let field = |name: &str, value| (Bytes::from(name), value);
+    let event = |name: &str, type_id, time_ns, fields: Vec<(Bytes, PlainValue)>| {
+        Call::Event(PlainEvent { name: Bytes::from(name), type_id, time_ns, fields })
+    };
+    let request = vec![
+        field("route", PlainValue::text("/cart")),
+        field("user_id", PlainValue::Absent),
+        field("delta", PlainValue::Signed(-3)),
+        field("load", PlainValue::Float(0.75_f64.to_bits())),
+        field("ratio", PlainValue::Float(f64::NAN.to_bits())),
+        field("ok", PlainValue::Bool(true)),
+        field("digest", PlainValue::Bytes(vec![0, 0xff])),
+        field("headers", PlainValue::Map(vec![(PlainValue::text("host"), PlainValue::text("web-3"))])),
+        field("sizes", PlainValue::List(vec![PlainValue::Unsigned(1), PlainValue::text("two")])),
+    ];
+    let sample = vec![
+        field("callchain", PlainValue::stack(&[0x7f12_0000_1000, 4096])),
+        field("thread_name", PlainValue::Unresolved(4)),
+    ];
+    let poll = vec![
+        field("worker_id", PlainValue::Unsigned(1)),
+        field("spawn_loc", PlainValue::text("src/main.rs:7")),
+    ];
+    let calls = vec![
+        Call::Segment(PlainSegment {
+            format: "trc",
+            offset: Some(0),
+            has_times: true,
+            ..PlainSegment::default()
+        }),
+        event("PollStartEvent", Some(3), Some(1_000_000_017), poll),
+        event("RequestCompleted", Some(256), Some(1_000_000_519), request),
+        event("CpuSampleEvent", Some(9), Some(1_000_001_000), sample),
+        event("Marker", None, None, Vec::new()),
+    ];
+    (calls, Vec::new())
+}
+
 /// Profiles that between them have every key and every type of line.
-pub(super) fn profiles() -> [Profile; 4] {
-    [plain_profile(), rbt_profile(), pprof_profile(), python_profile()]
+pub(super) fn profiles() -> [Profile; 5] {
+    [plain_profile(), rbt_profile(), pprof_profile(), python_profile(), trc_profile()]
 }
 
 /// Whether the warnings that lines repeat speak of a truncation themselves.

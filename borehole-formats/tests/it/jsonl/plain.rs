@@ -4,9 +4,11 @@ use std::io;
 use std::ops::ControlFlow;
 
 use borehole_model::{
-    Context, Frame, FrameId, Label, LabelValue, NameParts, NativeFrame, ProfileSink, Recovery, Sample,
+    Context, Event, Frame, FrameId, Label, LabelValue, NameParts, NativeFrame, ProfileSink, Recovery, Sample,
     Segment, Status, StringId, Tables, ValueType, Warning,
 };
+
+use super::plain_event::{PlainEvent, plain_event, with_event};
 
 pub(crate) type Bytes = Vec<u8>;
 
@@ -17,6 +19,7 @@ pub(crate) enum Call {
     Metadata(Bytes, Bytes),
     Thread(u64, Bytes),
     Sample(PlainSample),
+    Event(PlainEvent),
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -94,6 +97,10 @@ fn play_one(
         Call::Thread(thread, name) => {
             let name = tables.intern_string(name)?;
             sink.thread(Context { tables, segment }, *thread, name)
+        }
+        Call::Event(plain) => {
+            let pass = |tables: &Tables, event: &Event<'_>| sink.event(Context { tables, segment }, event);
+            with_event(tables, plain, pass).map(|_| ())
         }
         Call::Sample(plain) => {
             let sample = intern_sample(tables, plain);
@@ -191,6 +198,12 @@ impl ProfileSink for Recorder {
         let taken = self.calls.iter().filter(|call| matches!(call, Call::Sample(_))).count();
         let enough = self.stop_after.is_some_and(|limit| taken >= limit);
         Ok(if enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+    }
+
+    fn event(&mut self, at: Context<'_>, event: &Event<'_>) -> io::Result<ControlFlow<()>> {
+        self.outcome.events += 1;
+        self.calls.push(Call::Event(plain_event(at.tables, event)));
+        Ok(ControlFlow::Continue(()))
     }
 
     fn segment(&mut self, at: Context<'_>) -> io::Result<()> {

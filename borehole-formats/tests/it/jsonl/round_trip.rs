@@ -13,6 +13,7 @@ use proptest::prelude::*;
 use serde_json::Value;
 
 use super::plain::{Bytes, Call, PlainFrame, PlainLabel, PlainSample, PlainSegment, Recorder, play};
+use super::plain_event::{PlainEvent, PlainValue};
 use super::{FLAT, TABLES, export, read_strictly};
 
 /// Strings with everything that JSON or the splitting of names could stumble over.
@@ -97,9 +98,47 @@ prop_compose! {
     }
 }
 
+/// A value as lines tell it: a signed integer that is not negative is read as an unsigned one.
+fn value() -> impl Strategy<Value = PlainValue> {
+    let leaf = prop_oneof![
+        Just(PlainValue::Absent),
+        natural().prop_map(PlainValue::Unsigned),
+        (i64::MIN..0).prop_map(PlainValue::Signed),
+        any::<u64>().prop_map(f64::from_bits).prop_map(float),
+        prop::sample::select(vec![f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -0.0, 1e300]).prop_map(float),
+        any::<bool>().prop_map(PlainValue::Bool),
+        any::<String>().prop_map(PlainValue::Text),
+        vec(any::<u8>(), 0..6).prop_map(PlainValue::Bytes),
+        vec(natural(), 0..4).prop_map(|addresses| PlainValue::stack(&addresses)),
+        any::<u32>().prop_map(PlainValue::Unresolved),
+    ];
+    leaf.prop_recursive(3, 16, 4, |inner| {
+        prop_oneof![
+            vec(inner.clone(), 0..4).prop_map(PlainValue::List),
+            vec((inner.clone(), inner), 0..4).prop_map(PlainValue::Map),
+        ]
+    })
+}
+
+/// Of all that are not numbers JSON has only one.
+fn float(value: f64) -> PlainValue {
+    PlainValue::Float(if value.is_nan() { f64::NAN.to_bits() } else { value.to_bits() })
+}
+
+prop_compose! {
+    fn event()(
+        name in string(),
+        type_id in option::of(any::<u32>()),
+        time_ns in option::of(natural()),
+        fields in vec((string(), value()), 0..4),
+    ) -> PlainEvent {
+        PlainEvent { name, type_id, time_ns, fields }
+    }
+}
+
 prop_compose! {
     fn segment()(
-        format in prop::sample::select(vec!["rbt", "folded", "pprof", "jsonl"]),
+        format in prop::sample::select(vec!["rbt", "trc", "folded", "pprof", "jsonl"]),
         index in natural(),
         [offset, period_ns] in [option::of(natural()), option::of(natural())],
         has_times in any::<bool>(),
@@ -118,6 +157,7 @@ fn calls() -> impl Strategy<Value = Vec<Call>> {
         1 => (natural(), string()).prop_map(|(thread, name)| vec![Call::Thread(thread, name)]),
         4 => sample().prop_map(|sample| vec![Call::Sample(sample.clone()), Call::Sample(sample)]),
         4 => sample().prop_map(|sample| vec![Call::Sample(sample)]),
+        3 => event().prop_map(|event| vec![Call::Event(event)]),
     ];
     let stretch = (segment(), vec(inner, 0..6)).prop_map(|(segment, inner)| {
         [Call::Segment(segment)].into_iter().chain(inner.into_iter().flatten()).collect::<Vec<_>>()

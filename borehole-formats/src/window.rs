@@ -1,16 +1,15 @@
 //! A sliding view of the decompressed input.
 //!
-//! It holds one event, or one chunk of input, whichever is larger, and grows only by bytes that really
+//! It holds one record, or one chunk of input, whichever is larger, and grows only by bytes that really
 //! arrived.
 
 use std::io::{self, Read};
 
 use crate::gzip::{Damage, Envelope, MEMBER_MAGIC};
-use crate::rbt::layout::MAGIC;
 
 const CHUNK_BYTES: usize = 64 << 10;
 
-pub(super) struct Window<R> {
+pub(crate) struct Window<R> {
     input: Envelope<R>,
     bytes: Vec<u8>,
     start: usize,
@@ -23,10 +22,13 @@ pub(super) struct Window<R> {
     damage: Option<Damage>,
     /// Whether the damage has been reported, and may be passed over.
     damaged: bool,
+    /// How what may follow a damaged gzip member begins.
+    magic: &'static [u8],
 }
 
 impl<R: Read> Window<R> {
-    pub(super) fn new(input: Envelope<R>) -> Self {
+    /// A view of `input`, whose self-contained parts begin with `magic`.
+    pub(crate) fn new(input: Envelope<R>, magic: &'static [u8]) -> Self {
         Self {
             input,
             bytes: vec![0; CHUNK_BYTES],
@@ -37,40 +39,41 @@ impl<R: Read> Window<R> {
             compressed_until: 0,
             damage: None,
             damaged: false,
+            magic,
         }
     }
 
     /// The bytes at hand.
     #[inline]
-    pub(super) fn available(&self) -> &[u8] {
+    pub(crate) fn available(&self) -> &[u8] {
         &self.bytes[self.start..self.end]
     }
 
     /// The offset of the first byte at hand, after decompression.
     #[inline]
-    pub(super) const fn offset(&self) -> u64 {
+    pub(crate) const fn offset(&self) -> u64 {
         self.base + self.start as u64
     }
 
     /// Whether nothing more comes.
-    pub(super) const fn has_ended(&self) -> bool {
+    pub(crate) const fn has_ended(&self) -> bool {
         self.ended
     }
 
     #[inline]
-    pub(super) fn consume(&mut self, count: usize) {
+    pub(crate) fn consume(&mut self, count: usize) {
         self.start = self.end.min(self.start + count);
     }
 
     /// Consumes all but the last `count` bytes at hand.
     #[inline]
-    pub(super) const fn keep(&mut self, count: usize) {
+    pub(crate) const fn keep(&mut self, count: usize) {
         self.start = self.end.saturating_sub(count);
     }
 
     /// Reads on until `count` bytes are at hand or the input ends.
     #[inline]
-    pub(super) fn ensure(&mut self, count: usize) -> io::Result<&[u8]> {
+    pub(crate) fn ensure(&mut self, count: usize) -> io::Result<&[u8]> {
         while self.end - self.start < count && !self.ended {
             self.fill()?;
         }
@@ -78,7 +81,7 @@ impl<R: Read> Window<R> {
     }
 
     /// Reads one more chunk. A damaged gzip member ends the input here, with the damage on record.
-    pub(super) fn fill(&mut self) -> io::Result<()> {
+    pub(crate) fn fill(&mut self) -> io::Result<()> {
         self.make_room();
         match self.input.read(&mut self.bytes[self.end..]) {
             Ok(0) => self.ended = true,
@@ -115,42 +118,48 @@ impl<R: Read> Window<R> {
     }
 
     /// The damage that ended the input, once.
-    pub(super) const fn take_damage(&mut self) -> Option<Damage> {
+    pub(crate) const fn take_damage(&mut self) -> Option<Damage> {
         let damage = self.damage.take();
         self.damaged |= damage.is_some();
         damage
     }
 
     /// Passes over the damage that ended the input, if it was that: reading goes on at the next member or
-    /// segment. Answers how many bytes of the input were passed over.
-    pub(super) fn past_damage(&mut self) -> Option<io::Result<u64>> {
+    /// magic. Answers how many bytes of the input were passed over.
+    pub(crate) fn past_damage(&mut self) -> Option<io::Result<u64>> {
         let damaged = std::mem::take(&mut self.damaged);
         damaged.then(|| {
             self.ended = false;
-            self.input.skip_damage(&MAGIC)
+            self.input.skip_damage(self.magic)
         })
     }
 
+    /// Whether the bytes at hand are the first behind a gzip member.
+    #[cfg(feature = "trc")]
+    pub(crate) const fn is_behind_member(&self) -> bool {
+        self.compressed_until > 0 && self.offset() == self.compressed_until
+    }
+
     /// Whether a gzip member may begin here, in the middle of plain data.
-    pub(super) fn at_member(&self) -> bool {
+    pub(crate) fn at_member(&self) -> bool {
         self.member_at(0).is_some()
     }
 
     /// The bytes from `at` bytes on, if a gzip member may begin there, in the middle of plain data.
-    pub(super) fn member_at(&self, at: usize) -> Option<&[u8]> {
+    pub(crate) fn member_at(&self, at: usize) -> Option<&[u8]> {
         let bytes = self.available().get(at..)?;
         let plain = self.offset() + at as u64 >= self.compressed_until;
         (plain && bytes.starts_with(&MEMBER_MAGIC)).then_some(bytes)
     }
 
     /// Goes on by decompressing what is at hand and what follows.
-    pub(super) fn enter_member(&mut self) {
+    pub(crate) fn enter_member(&mut self) {
         self.input.unread_member(&self.bytes[self.start..self.end]);
         self.end = self.start;
         self.ended = false;
     }
 
-    pub(super) const fn envelope(&self) -> &Envelope<R> {
+    pub(crate) const fn envelope(&self) -> &Envelope<R> {
         &self.input
     }
 }

@@ -1,45 +1,16 @@
-//! The records of a file as they stand, undecoded where the format lets them be: for looking into a file
-//! that is odd.
+//! The events of `rbt` files.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
 
-#[cfg(feature = "tachyon")]
-use borehole_formats::gzip::Envelope;
 use borehole_formats::jsonl::LineWriter;
 use borehole_formats::rbt::{Event, Events, FrameFields, RawEvent, RawRecord, Varints};
 use borehole_formats::{ReadError, ReadOptions, Recovery};
 
-use crate::{Error, Format, Input};
+use super::begin;
 
-/// Writes every record of `input` as a line of JSON with its offset, in the order of the file.
-///
-/// Answers what was odd or lost; samples are not counted. Only `rbt` has such records.
-///
-/// # Examples
-///
-/// ```
-/// use borehole::{Input, InputOptions, Source, dump_records};
-///
-/// let trace = concat!(env!("CARGO_MANIFEST_DIR"), "/../corpus/rbt/native.rbt");
-/// let mut lines = Vec::new();
-/// dump_records(Input::open(Source::path(trace)?, &InputOptions::default())?, &mut lines)?;
-/// let header = br#"{"type":"HEADER","offset":0,"has_timestamps":false,"period_us":10000}"#;
-/// assert!(lines.starts_with(header));
-/// # Ok::<(), borehole::Error>(())
-/// ```
-///
-/// # Errors
-/// When the format has no records, the input is damaged, or the output cannot be written.
-pub fn dump_records(input: Input, output: impl Write) -> Result<Recovery, Error> {
-    let (name, format) = (input.name().to_owned(), input.format());
-    if format != Format::Rbt {
-        return Err(Error::NoRecords { name, format });
-    }
-    rbt(input.into_bytes(), output).map_err(|error| Error::reading(&name, error))
-}
-
-fn rbt(input: impl Read, mut output: impl Write) -> Result<Recovery, ReadError> {
+/// Writes every header and event. Answers what was odd.
+pub(super) fn dump(input: impl Read, mut output: impl Write) -> Result<Recovery, ReadError> {
     let mut events = Events::new(input, ReadOptions::default());
     let mut line = LineWriter::default();
     let mut has_timestamps = false;
@@ -65,14 +36,6 @@ fn rbt(input: impl Read, mut output: impl Write) -> Result<Recovery, ReadError> 
     events.take_warnings().into_iter().for_each(|warning| recovery.warn(warning));
     events.padding().into_iter().for_each(|note| recovery.note(note));
     Ok(recovery)
-}
-
-fn begin(line: &mut LineWriter, record_type: &str, offset: u64) {
-    line.begin_object();
-    line.key("type");
-    line.text(record_type);
-    line.key("offset");
-    line.unsigned(offset);
 }
 
 fn event(line: &mut LineWriter, raw: &RawEvent<'_>, has_timestamps: bool) {
@@ -175,30 +138,8 @@ fn payload(line: &mut LineWriter, raw: &RawEvent<'_>) {
     line.hex("bytes", raw.payload.rest());
 }
 
-/// How many records of each type an input of `format` holds, by name, up to the first that is damaged. Only
-/// `rbt` and `tachyon` have records.
-///
-/// # Examples
-///
-/// ```
-/// use borehole::{Format, Source, count_records};
-///
-/// let trace = concat!(env!("CARGO_MANIFEST_DIR"), "/../corpus/rbt/daemon_worker.rbt");
-/// let counts = count_records(Format::Rbt, Source::path(trace)?.into_reader());
-/// assert_eq!((counts["HEADER"], counts["COMPACT_SAMPLE"], counts["REPEAT_SAMPLE"]), (3, 6, 6));
-/// # Ok::<(), borehole::Error>(())
-/// ```
-#[must_use]
-pub fn count_records(format: Format, input: impl Read) -> BTreeMap<&'static str, u64> {
-    match format {
-        Format::Rbt => count_rbt(input),
-        #[cfg(feature = "tachyon")]
-        Format::Tachyon => count_tachyon(input),
-        _ => BTreeMap::new(),
-    }
-}
-
-fn count_rbt(input: impl Read) -> BTreeMap<&'static str, u64> {
+/// How many there are of each type, by name, up to the first that is damaged.
+pub(super) fn count(input: impl Read) -> BTreeMap<&'static str, u64> {
     let mut counts = BTreeMap::new();
     let mut events = Events::new(input, ReadOptions::default());
     while let Ok(Some(record)) = events.next_record() {
@@ -209,14 +150,4 @@ fn count_rbt(input: impl Read) -> BTreeMap<&'static str, u64> {
         *counts.entry(name).or_insert(0) += 1;
     }
     counts
-}
-
-#[cfg(feature = "tachyon")]
-fn count_tachyon(input: impl Read) -> BTreeMap<&'static str, u64> {
-    use borehole_formats::tachyon::{Reader, layout::RecordKind, read_document};
-    let options = ReadOptions::default();
-    let bytes = read_document(Envelope::new(input), &options).unwrap_or_default();
-    let Ok(mut reader) = Reader::with_options(&bytes, options) else { return BTreeMap::new() };
-    while let Ok(Some(_)) = reader.next_sample() {}
-    RecordKind::ALL.map(RecordKind::name).into_iter().zip(reader.record_counts().records).collect()
 }

@@ -1,0 +1,142 @@
+//! What holds from one header to the next: types, pools, the time.
+
+use hashbrown::HashMap;
+
+use super::layout::FieldType;
+use super::pool::{Stacks, Strings};
+use super::schema::{Annotation, Definition, Schema};
+
+/// What the frames of a batch refer to.
+#[derive(Debug, Default)]
+pub(super) struct Batch {
+    rows: Vec<Row>,
+    types: TypeTable,
+    pub(super) strings: Strings,
+    pub(super) stacks: Stacks,
+    /// The time that the next event counts from.
+    pub(super) base_ns: u64,
+    /// Roughly what the types take in memory.
+    type_bytes: usize,
+}
+
+/// A type of events of the batch.
+#[derive(Debug)]
+pub(super) struct Row {
+    pub(super) type_id: u16,
+    pub(super) has_timestamp: bool,
+    /// The types of the fields, packed: reading an event goes over them.
+    pub(super) types: Box<[FieldType]>,
+    pub(super) schema: Schema,
+}
+
+/// A type id is in use for other events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Conflict;
+
+impl Batch {
+    /// Forgets everything and keeps the memory.
+    pub(super) fn clear(&mut self) {
+        self.rows.clear();
+        self.types.clear();
+        self.strings.clear();
+        self.stacks.clear();
+        self.base_ns = 0;
+        self.type_bytes = 0;
+    }
+
+    /// The row of a type.
+    #[inline]
+    pub(super) fn find(&self, type_id: u16) -> Option<(u32, &Row)> {
+        let row = self.types.get(type_id)?;
+        Some((row, self.rows.get(row as usize)?))
+    }
+
+    #[inline]
+    pub(super) fn row(&self, row: u32) -> &Row {
+        &self.rows[row as usize]
+    }
+
+    /// All types, in the order of their definition.
+    pub(super) fn rows(&self) -> &[Row] {
+        &self.rows
+    }
+
+    /// Defines a type. The same definition again is nothing new, whatever annotations came in between.
+    pub(super) fn register(&mut self, type_id: u16, definition: Definition) -> Result<u32, Conflict> {
+        if let Some((row, known)) = self.find(type_id) {
+            return if known.schema.defines_the_same(&definition) { Ok(row) } else { Err(Conflict) };
+        }
+        Ok(self.define(type_id, definition))
+    }
+
+    /// Defines a type, whatever its id meant before.
+    pub(super) fn define(&mut self, type_id: u16, definition: Definition) -> u32 {
+        // 65,536 ids, each redefined by frames that have bytes: a u32 holds their number.
+        let row = u32::try_from(self.rows.len()).unwrap_or(u32::MAX);
+        self.types.put(type_id, row);
+        self.rows.push(Row {
+            type_id,
+            has_timestamp: definition.has_timestamp,
+            types: definition.fields.iter().map(|field| field.field_type).collect(),
+            schema: Schema::unchecked(definition),
+        });
+        row
+    }
+
+    /// Adds annotations to a type; of a type that is not defined they are lost.
+    pub(super) fn annotate(&mut self, type_id: u16, annotations: Vec<Annotation>) {
+        if let Some(row) = self.types.get(type_id)
+            && let Some(row) = self.rows.get_mut(row as usize)
+        {
+            row.schema.annotate(annotations);
+        }
+    }
+
+    /// Counts a frame of `bytes` that defines a type or says something about one. In memory a field of three
+    /// bytes takes some forty.
+    pub(super) fn count_type(&mut self, bytes: usize) {
+        self.type_bytes = self.type_bytes.saturating_add(bytes.saturating_mul(16));
+    }
+
+    /// Roughly how many bytes the definitions take in memory.
+    pub(super) fn len_bytes(&self) -> usize {
+        self.type_bytes.saturating_add(self.strings.len_bytes()).saturating_add(self.stacks.len_bytes())
+    }
+}
+
+/// From type ids to rows. Real streams use a few hundred low ids.
+#[derive(Debug, Default)]
+struct TypeTable {
+    low: Vec<Option<u32>>,
+    high: HashMap<u16, u32>,
+}
+
+/// Ids below this one are looked up by position.
+const LOW_IDS: u16 = 1024;
+
+impl TypeTable {
+    #[inline]
+    fn get(&self, type_id: u16) -> Option<u32> {
+        match self.low.get(usize::from(type_id)) {
+            Some(&row) => row,
+            None => self.high.get(&type_id).copied(),
+        }
+    }
+
+    fn put(&mut self, type_id: u16, row: u32) {
+        if type_id >= LOW_IDS {
+            self.high.insert(type_id, row);
+            return;
+        }
+        let index = usize::from(type_id);
+        if self.low.len() <= index {
+            self.low.resize(index + 1, None);
+        }
+        self.low[index] = Some(row);
+    }
+
+    fn clear(&mut self) {
+        self.low.clear();
+        self.high.clear();
+    }
+}

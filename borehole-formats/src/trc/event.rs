@@ -1,0 +1,116 @@
+//! An event, borrowed from the reader.
+
+use std::fmt;
+
+use super::batch::{Batch, Row};
+use super::frame::Slot;
+use super::schema::Schema;
+use super::value::Value;
+
+/// An event of a stream.
+///
+/// Shape: as many values as its schema has fields.
+#[derive(Clone, Copy)]
+pub struct Event<'a> {
+    pub(super) row: &'a Row,
+    /// Which type of its batch it is of, 0-based in the order of definition.
+    pub(super) row_index: u32,
+    pub(super) timestamp_ns: Option<u64>,
+    pub(super) slots: &'a [Slot],
+    pub(super) frame: &'a [u8],
+    pub(super) batch: &'a Batch,
+    pub(super) offset: u64,
+    pub(super) is_recovered: bool,
+}
+
+impl<'a> Event<'a> {
+    /// What it is called.
+    #[must_use]
+    pub fn name(&self) -> &'a str {
+        self.row.schema.name()
+    }
+
+    /// Its type.
+    #[must_use]
+    pub const fn schema(&self) -> &'a Schema {
+        &self.row.schema
+    }
+
+    /// The number of its type in its batch.
+    #[must_use]
+    pub const fn type_id(&self) -> u16 {
+        self.row.type_id
+    }
+
+    /// When it happened, in nanoseconds on a clock that the stream does not name; `None` where events of its
+    /// type do not say.
+    #[must_use]
+    pub const fn timestamp_ns(&self) -> Option<u64> {
+        self.timestamp_ns
+    }
+
+    /// Where it stands, in bytes after decompression.
+    #[must_use]
+    pub const fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// Whether something before it in its batch was lost, so that its time may be too early.
+    #[must_use]
+    pub const fn is_recovered(&self) -> bool {
+        self.is_recovered
+    }
+
+    /// How many fields it has.
+    #[inline]
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// Whether it has no fields.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.slots.is_empty()
+    }
+
+    /// The value of a field; `None` if there is no such field.
+    #[inline]
+    #[must_use]
+    pub fn value(&self, field: usize) -> Option<Value<'a>> {
+        let slot = self.slots.get(field)?;
+        Some(slot.view(*self.row.types.get(field)?, self.frame, self.batch))
+    }
+
+    /// The value of the first field of that name.
+    #[must_use]
+    pub fn value_of(&self, field: &str) -> Option<Value<'a>> {
+        self.value(self.row.schema.field_index(field)?)
+    }
+
+    /// The values of all fields.
+    #[inline]
+    pub fn values(&self) -> impl ExactSizeIterator<Item = Value<'a>> + use<'a> {
+        let Self { frame, batch, .. } = *self;
+        self.slots.iter().zip(&self.row.types).map(move |(slot, field)| slot.view(*field, frame, batch))
+    }
+
+    /// The names and values of all fields.
+    pub fn fields(&self) -> impl ExactSizeIterator<Item = (&'a str, Value<'a>)> + use<'a> {
+        let names = self.row.schema.fields().iter().map(|field| field.name.as_str());
+        names.zip(self.values())
+    }
+
+    /// Its bytes, from the tag on.
+    #[must_use]
+    pub const fn bytes(&self) -> &'a [u8] {
+        self.frame
+    }
+}
+
+impl fmt::Debug for Event<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {:?} ", self.name(), self.timestamp_ns)?;
+        f.debug_map().entries(self.fields()).finish()
+    }
+}

@@ -1,0 +1,234 @@
+//! From the model into `trc`.
+
+use std::borrow::Cow;
+use std::io::{self, Write};
+use std::ops::ControlFlow;
+
+use borehole_model::{
+    Context, Event, FieldKind as ModelKind, ProfileSink, Sample, Shape, ShapeId, Tables, Value,
+};
+use hashbrown::HashMap;
+
+use super::encode::EventWriter;
+use super::layout::{FieldKind, FieldType, MAX_NESTING};
+use super::schema::{Annotation, Definition, Field, Schema};
+use super::write::{Dialect, ValueDef, WriteOptions, Writer};
+use crate::{Export, Losses};
+
+/// How the model is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ExportOptions {
+    /// Which readers have to understand the stream.
+    pub dialect: Dialect,
+}
+
+/// Writes the events of a profile, each segment as a batch of its own, or as several if it is long.
+///
+/// Memory: one batch, and what the events have in common by shape. Samples have no place in the format.
+pub struct Exporter<W: Write> {
+    writer: Writer<W>,
+    options: ExportOptions,
+    schemas: HashMap<Key, Schema>,
+    samples: u64,
+    unwritable: u64,
+}
+
+/// What decides which schema an event is written with.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Key {
+    shape: ShapeId,
+    type_id: Option<u32>,
+    has_time: bool,
+    /// The kinds of the values, where the shape declares none.
+    undeclared: Vec<FieldKind>,
+}
+
+impl<W: Write> Exporter<W> {
+    /// An exporter that writes to `output`.
+    pub fn new(output: W, options: ExportOptions) -> Self {
+        let write = WriteOptions { dialect: options.dialect, ..WriteOptions::default() };
+        Self {
+            writer: Writer::with_options(output, write),
+            options,
+            schemas: HashMap::new(),
+            samples: 0,
+            unwritable: 0,
+        }
+    }
+
+    /// The schema of an event, made when it is first asked for.
+    fn schema(&mut self, tables: &Tables, event: &Event<'_>) -> io::Result<Schema> {
+        let shape = tables.shape(event.shape);
+        let key = Key {
+            shape: event.shape,
+            type_id: event.type_id,
+            has_time: event.time_ns.is_some(),
+            undeclared: undeclared(shape, event.values),
+        };
+        if let Some(schema) = self.schemas.get(&key) {
+            return Ok(schema.clone());
+        }
+        let schema = define(tables, shape, &key, self.options.dialect)?;
+        if let Some(type_id) = event.type_id.and_then(|type_id| u16::try_from(type_id).ok()) {
+            self.writer.want_type_id(&schema, type_id);
+        }
+        self.schemas.insert(key, schema.clone());
+        Ok(schema)
+    }
+}
+
+impl<W: Write> ProfileSink for Exporter<W> {
+    fn sample(&mut self, _at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
+        self.samples = self.samples.saturating_add(sample.count);
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn event(&mut self, at: Context<'_>, event: &Event<'_>) -> io::Result<ControlFlow<()>> {
+        let schema = self.schema(at.tables, event)?;
+        let mut fields = self.writer.begin_event(&schema, event.time_ns);
+        for (value, field) in event.values.iter().zip(schema.fields()) {
+            self.unwritable += u64::from(!put_field(&mut fields, value, field.field_type));
+        }
+        fields.finish()?;
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn segment(&mut self, _at: Context<'_>) -> io::Result<()> {
+        self.writer.end_batch()
+    }
+
+    fn finish(&mut self, _tables: &Tables) -> io::Result<()> {
+        self.writer.complete()
+    }
+}
+
+impl<W: Write> Export for Exporter<W> {
+    fn losses(&self) -> Losses {
+        let mut losses = Losses::default();
+        losses.add("samples", self.samples);
+        losses.add("lists and maps", self.unwritable);
+        losses
+    }
+}
+
+/// The kinds of those values whose fields declare none. Most shapes declare all.
+fn undeclared(shape: &Shape, values: &[Value<'_>]) -> Vec<FieldKind> {
+    let fields = shape.fields.iter().zip(values);
+    fields.filter(|(field, _)| field.kind == ModelKind::Undeclared).map(|(_, value)| kind_of(value)).collect()
+}
+
+/// What a value would be declared as. Nothing tells what an absent one is.
+const fn kind_of(value: &Value<'_>) -> FieldKind {
+    match value {
+        Value::Absent | Value::Unsigned(_) => FieldKind::Varint,
+        Value::Signed(_) => FieldKind::I64,
+        Value::Float(_) => FieldKind::F64,
+        Value::Bool(_) => FieldKind::Bool,
+        Value::Text(_) | Value::Unresolved(_) => FieldKind::PooledString,
+        Value::Bytes(_) => FieldKind::Bytes,
+        Value::Stack(_) => FieldKind::PooledStack,
+        Value::List(_) => FieldKind::List,
+        Value::Map(_) => FieldKind::Map,
+    }
+}
+
+fn define(tables: &Tables, shape: &Shape, key: &Key, dialect: Dialect) -> io::Result<Schema> {
+    let text = |id| String::from_utf8_lossy(tables.string(id)).into_owned();
+    let mut undeclared = key.undeclared.iter();
+    let fields = shape.fields.iter().map(|field| {
+        let declared = declared_kind(field.kind);
+        let kind = declared.or_else(|| undeclared.next().copied()).unwrap_or(FieldKind::Varint);
+        let optional = field.optional || declared.is_none() || !is_writable(kind, dialect);
+        let kind = if is_writable(kind, dialect) { kind } else { FieldKind::Varint };
+        Field { name: text(field.name), field_type: FieldType { kind, optional } }
+    });
+    let annotations = shape.annotations.iter().map(|annotation| Annotation {
+        field: u16::try_from(annotation.field).unwrap_or(u16::MAX),
+        key: text(annotation.key),
+        value: text(annotation.value),
+    });
+    let definition = Definition {
+        name: text(shape.name),
+        has_timestamp: key.has_time,
+        fields: fields.collect(),
+        annotations: annotations.collect(),
+    };
+    Schema::define(definition).map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))
+}
+
+const fn is_writable(kind: FieldKind, dialect: Dialect) -> bool {
+    !matches!((kind, dialect), (FieldKind::List | FieldKind::Map, Dialect::V032))
+}
+
+const fn declared_kind(kind: ModelKind) -> Option<FieldKind> {
+    Some(match kind {
+        ModelKind::Unsigned8 => FieldKind::U8,
+        ModelKind::Unsigned16 => FieldKind::U16,
+        ModelKind::Unsigned32 => FieldKind::U32,
+        ModelKind::Unsigned64 => FieldKind::Varint,
+        ModelKind::Signed64 => FieldKind::I64,
+        ModelKind::Float64 => FieldKind::F64,
+        ModelKind::Bool => FieldKind::Bool,
+        ModelKind::Text => FieldKind::String,
+        ModelKind::PooledText => FieldKind::PooledString,
+        ModelKind::Bytes => FieldKind::Bytes,
+        ModelKind::Stack => FieldKind::Stack,
+        ModelKind::PooledStack => FieldKind::PooledStack,
+        ModelKind::TextMap => FieldKind::StringMap,
+        ModelKind::List => FieldKind::List,
+        ModelKind::Map => FieldKind::Map,
+        _ => return None,
+    })
+}
+
+/// Writes the value of a field. Answers whether the dialect has such values; without them the field stays empty.
+fn put_field<W: Write>(fields: &mut EventWriter<'_, W>, value: &Value<'_>, field_type: FieldType) -> bool {
+    match (value, field_type.kind) {
+        (Value::Map(pairs), FieldKind::StringMap) => {
+            let pairs: Vec<_> = pairs.iter().map(|(key, value)| (map_text(key), map_text(value))).collect();
+            fields.put_text_map(pairs.iter().map(|(key, value)| (&**key, &**value)));
+        }
+        (Value::List(_) | Value::Map(_), FieldKind::Varint) => {
+            fields.put_absent();
+            return false;
+        }
+        _ => put(fields, value, MAX_NESTING),
+    }
+    true
+}
+
+fn map_text<'a>(value: &'a Value<'_>) -> Cow<'a, str> {
+    match value {
+        Value::Text(text) => Cow::Borrowed(text),
+        Value::Bytes(bytes) => String::from_utf8_lossy(bytes),
+        _ => Cow::Borrowed(""),
+    }
+}
+
+/// Writes a value, in which lists may stand `levels` deep; the writer refuses deeper ones.
+fn put<W: Write>(fields: &mut EventWriter<'_, W>, value: &Value<'_>, levels: usize) {
+    match value {
+        Value::Absent => fields.put_absent(),
+        Value::Unsigned(value) => fields.put_unsigned(*value),
+        Value::Signed(value) => fields.put(&ValueDef::Signed(*value)),
+        Value::Float(value) => fields.put(&ValueDef::Float(*value)),
+        Value::Bool(value) => fields.put(&ValueDef::Bool(*value)),
+        Value::Text(text) => fields.put_text(text),
+        Value::Bytes(bytes) => fields.put_bytes(bytes),
+        Value::Stack(addresses) => fields.put_stack(addresses.0),
+        Value::Unresolved(id) => fields.put_unresolved(*id),
+        Value::List(values) => {
+            if fields.begin_list(values.len()) && levels > 0 {
+                values.iter().for_each(|value| put(fields, value, levels - 1));
+            }
+        }
+        Value::Map(pairs) => {
+            if fields.begin_map(pairs.len()) && levels > 0 {
+                for (key, value) in pairs {
+                    put(fields, key, levels - 1);
+                    put(fields, value, levels - 1);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! What can be wrong with a frame, small enough to be returned for each of millions.
+
+use super::NAME;
+use super::layout::{FieldType, MAGIC, MAX_ELEMENTS, MAX_NESTING, MAX_VARINT_BYTES, VERSION};
+use crate::{Error, ErrorKind, Position};
+
+/// What is wrong, and where in the frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Fault {
+    pub(super) at: u64,
+    pub(super) what: What,
+}
+
+/// What is wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum What {
+    /// The bytes end; at least so many more are needed.
+    Truncated { missing: usize },
+    /// There is no header where one has to be.
+    Magic { found: [u8; 4] },
+    /// The header is of another version.
+    Version(u8),
+    /// A frame of no known sort.
+    Tag(u8),
+    /// An event of a type that nothing defines.
+    UnknownType(u16),
+    /// A field of no known type.
+    FieldType(u8),
+    /// A type id that is in use for other events.
+    Conflict(u16),
+    /// A varint that does not end.
+    Varint,
+    /// Names that are not text.
+    Utf8(&'static str),
+    /// Lists in lists in lists.
+    Nesting,
+    /// Too many elements of a list.
+    Elements(u32),
+    /// A time that 64 bits do not hold.
+    Time { base_ns: u64, delta_ns: u64 },
+    /// A frame longer than the limit.
+    FrameTooLarge { limit: usize, least: usize },
+    /// More definitions than the limit.
+    Definitions { limit: usize },
+}
+
+impl From<borehole_wire::Error> for Fault {
+    fn from(error: borehole_wire::Error) -> Self {
+        let what = match error.kind() {
+            borehole_wire::ErrorKind::Truncated { missing } => What::Truncated { missing },
+            // Varints are read here, not there.
+            _ => What::Varint,
+        };
+        Self { at: error.offset(), what }
+    }
+}
+
+impl Fault {
+    /// The error to report, of a frame at `offset`.
+    #[cold]
+    pub(super) fn error(self, offset: u64) -> Error {
+        let position = Position::Byte(offset.saturating_add(self.at));
+        Error::new(self.what.kind(), NAME, position, self.what.message())
+    }
+}
+
+impl What {
+    const fn kind(self) -> ErrorKind {
+        match self {
+            Self::Truncated { .. } => ErrorKind::Truncated,
+            Self::Version(_) | Self::FieldType(_) => ErrorKind::Unsupported,
+            Self::Nesting | Self::Elements(_) | Self::FrameTooLarge { .. } | Self::Definitions { .. } => {
+                ErrorKind::Limit
+            }
+            _ => ErrorKind::Malformed,
+        }
+    }
+
+    /// What was expected and what was found.
+    pub(super) fn message(self) -> String {
+        match self {
+            Self::Truncated { missing } => format!("truncated: {missing} bytes missing"),
+            Self::Magic { found } => {
+                let (expected, found) = (MAGIC.escape_ascii(), found.escape_ascii());
+                format!("invalid magic: expected \"{expected}\", found \"{found}\"")
+            }
+            Self::Version(found) => format!("unsupported version: expected {VERSION}, found {found}"),
+            Self::Tag(found) => format!("unknown frame tag: expected 0x01 to 0x06, found {found:#04x}"),
+            Self::UnknownType(found) => {
+                format!("unknown type id: expected one that a schema before it defines, found {found}")
+            }
+            Self::FieldType(found) => {
+                let known = FieldType::from_byte(found).is_some();
+                debug_assert!(!known, "{found:#x} is a type");
+                format!(
+                    "unsupported field type: expected 0x01 to 0x0f, 0x80 added if optional, found {found:#04x}"
+                )
+            }
+            Self::Conflict(type_id) => {
+                format!(
+                    "conflicting schema: expected the one that type id {type_id} has already, found another"
+                )
+            }
+            Self::Varint => format!("invalid varint: expected at most {MAX_VARINT_BYTES} bytes, found more"),
+            Self::Utf8(what) => format!("invalid {what}: expected UTF-8, found other bytes"),
+            Self::Nesting => format!("too many levels of lists: expected at most {MAX_NESTING}, found more"),
+            Self::Elements(found) => {
+                format!("too many elements: expected at most {MAX_ELEMENTS}, found {found}")
+            }
+            Self::Time { base_ns, delta_ns } => {
+                format!("timestamp too large: expected at most 64 bits, found {base_ns} ns and {delta_ns} ns")
+            }
+            Self::FrameTooLarge { limit, least } => {
+                format!("frame too large: expected at most {limit} bytes, found at least {least}")
+            }
+            Self::Definitions { limit } => {
+                format!("too many definitions in one batch: expected at most {limit} bytes, found more")
+            }
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! From `trc` into the model.
+
+use std::borrow::Cow;
+use std::io::Read;
+use std::ops::ControlFlow;
+
+use borehole_model::{
+    Addresses, Annotation, Context, Event as ModelEvent, FieldKind as ModelKind, FieldShape, ProfileSink,
+    Recovery, Segment, Shape, ShapeId, TableFull, Tables, Value as ModelValue, Warning,
+};
+
+use super::NAME;
+use super::event::Event;
+use super::layout::FieldKind;
+use super::read::{Content, Reader};
+use super::schema::Schema;
+use super::value::Value;
+use crate::{ReadError, ReadOptions};
+
+/// Streams `input`, raw or gzipped, into `sink`: each batch is a segment, each event an event.
+///
+/// Text that is not UTF-8 has U+FFFD where it is not, and a warning tells of it.
+///
+/// # Errors
+/// When the input is damaged (strictly read) or cannot be read, or the sink fails.
+pub fn import(
+    input: impl Read,
+    options: &ReadOptions,
+    tables: &mut Tables,
+    sink: &mut dyn ProfileSink,
+) -> Result<Recovery, ReadError> {
+    let mut reader = Reader::with_options(input, *options);
+    let mut importer = Importer { tables, sink, segment: Segment::default(), shapes: Vec::new(), batches: 0 };
+    let mut replaced = Vec::new();
+    let outcome = importer.run(&mut reader, &mut replaced);
+    let mut recovery = reader.into_recovery();
+    replaced.into_iter().for_each(|warning| recovery.warn(warning));
+    for warning in &recovery.warnings {
+        importer.sink.warning(warning)?;
+    }
+    recovery.stopped = outcome?.is_break();
+    Ok(recovery)
+}
+
+struct Importer<'a> {
+    tables: &'a mut Tables,
+    sink: &'a mut dyn ProfileSink,
+    segment: Segment,
+    /// The shape of each type of the batch, and the handle of the schema that it was made from: annotations change a
+    /// type while its batch goes on.
+    shapes: Vec<Option<(u64, ShapeId)>>,
+    batches: u64,
+}
+
+impl Importer<'_> {
+    fn run(
+        &mut self,
+        reader: &mut Reader<impl Read>,
+        replaced: &mut Vec<Warning>,
+    ) -> Result<ControlFlow<()>, ReadError> {
+        // The memory of the values goes from event to event, though what they borrow does not.
+        let mut memory: Vec<ModelValue<'static>> = Vec::new();
+        loop {
+            let Some(frame) = reader.next_frame()? else { return Ok(ControlFlow::Continue(())) };
+            match frame.content {
+                Content::Header { .. } => self.batch(frame.offset)?,
+                Content::Event(event) => {
+                    let mut values = std::mem::take(&mut memory);
+                    let flow = self.event(&event, &mut values, replaced)?;
+                    memory = recycle(values);
+                    if flow.is_break() {
+                        return Ok(flow);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn batch(&mut self, offset: u64) -> Result<(), ReadError> {
+        self.shapes.clear();
+        self.segment = Segment {
+            format: NAME,
+            index: self.batches,
+            offset: Some(offset),
+            has_times: true,
+            ..Segment::default()
+        };
+        self.batches += 1;
+        Ok(self.sink.segment(Context { tables: self.tables, segment: &self.segment })?)
+    }
+
+    fn event<'e>(
+        &mut self,
+        event: &Event<'e>,
+        values: &mut Vec<ModelValue<'e>>,
+        replaced: &mut Vec<Warning>,
+    ) -> Result<ControlFlow<()>, ReadError> {
+        values.extend(event.values().map(model_value));
+        if values.iter().any(is_replaced) && replaced.len() < Recovery::MAX_WARNINGS {
+            let message =
+                format!("invalid text in {}: expected UTF-8, found other bytes, now U+FFFD", event.name());
+            replaced.push(Warning { offset: Some(event.offset()), message, lost_bytes: 0 });
+        }
+        let shape = self.shape(event)?;
+        let event = ModelEvent {
+            shape,
+            type_id: Some(u32::from(event.type_id())),
+            time_ns: event.timestamp_ns(),
+            values,
+        };
+        Ok(self.sink.event(Context { tables: self.tables, segment: &self.segment }, &event)?)
+    }
+
+    #[inline]
+    fn shape(&mut self, event: &Event<'_>) -> Result<ShapeId, TableFull> {
+        let row = event.row_index as usize;
+        match self.shapes.get(row) {
+            Some(&Some((handle, shape))) if handle == event.schema().handle() => Ok(shape),
+            _ => self.new_shape(row, event.schema()),
+        }
+    }
+
+    #[cold]
+    fn new_shape(&mut self, row: usize, schema: &Schema) -> Result<ShapeId, TableFull> {
+        let shape = intern_shape(self.tables, schema)?;
+        if self.shapes.len() <= row {
+            self.shapes.resize(row + 1, None);
+        }
+        self.shapes[row] = Some((schema.handle(), shape));
+        Ok(shape)
+    }
+}
+
+/// An empty list with the memory of `values`. Collecting in place keeps it.
+fn recycle(mut values: Vec<ModelValue<'_>>) -> Vec<ModelValue<'static>> {
+    values.clear();
+    values.into_iter().map(|_| ModelValue::Absent).collect()
+}
+
+/// Whether something was put in the place of what is not UTF-8: only then is text not borrowed.
+const fn is_replaced(value: &ModelValue<'_>) -> bool {
+    matches!(value, ModelValue::Text(Cow::Owned(_)))
+}
+
+fn intern_shape(tables: &mut Tables, schema: &Schema) -> Result<ShapeId, TableFull> {
+    let mut string = |text: &str| tables.intern_string(text.as_bytes());
+    let fields = schema.fields().iter().map(|field| {
+        let kind = model_kind(field.field_type.kind);
+        Ok(FieldShape { name: string(&field.name)?, kind, optional: field.field_type.optional })
+    });
+    let fields = fields.collect::<Result<_, TableFull>>()?;
+    let annotations = schema.annotations().iter().map(|annotation| {
+        let (key, value) = (string(&annotation.key)?, string(&annotation.value)?);
+        Ok(Annotation { field: u32::from(annotation.field), key, value })
+    });
+    let annotations = annotations.collect::<Result<_, TableFull>>()?;
+    let name = string(schema.name())?;
+    tables.intern_shape(&Shape { name, fields, annotations })
+}
+
+const fn model_kind(kind: FieldKind) -> ModelKind {
+    match kind {
+        FieldKind::I64 => ModelKind::Signed64,
+        FieldKind::F64 => ModelKind::Float64,
+        FieldKind::Bool => ModelKind::Bool,
+        FieldKind::String => ModelKind::Text,
+        FieldKind::Bytes => ModelKind::Bytes,
+        FieldKind::PooledStack => ModelKind::PooledStack,
+        FieldKind::PooledString => ModelKind::PooledText,
+        FieldKind::Stack => ModelKind::Stack,
+        FieldKind::Varint => ModelKind::Unsigned64,
+        FieldKind::StringMap => ModelKind::TextMap,
+        FieldKind::U8 => ModelKind::Unsigned8,
+        FieldKind::U16 => ModelKind::Unsigned16,
+        FieldKind::U32 => ModelKind::Unsigned32,
+        FieldKind::List => ModelKind::List,
+        FieldKind::Map => ModelKind::Map,
+    }
+}
+
+/// A value as the model has it. Lists stand in each other at most [`MAX_NESTING`](super::layout::MAX_NESTING) deep.
+fn model_value(value: Value<'_>) -> ModelValue<'_> {
+    match value {
+        Value::Absent => ModelValue::Absent,
+        Value::Unsigned(value) => ModelValue::Unsigned(value),
+        Value::Signed(value) => ModelValue::Signed(value),
+        Value::Float(value) => ModelValue::Float(value),
+        Value::Bool(value) => ModelValue::Bool(value),
+        Value::Text(bytes) => ModelValue::Text(String::from_utf8_lossy(bytes)),
+        Value::Bytes(bytes) => ModelValue::Bytes(bytes),
+        Value::Stack(stack) => ModelValue::Stack(Addresses(stack.as_bytes())),
+        Value::PooledText { text: Some(text), .. } => ModelValue::Text(Cow::Borrowed(text)),
+        Value::PooledStack { stack: Some(stack), .. } => ModelValue::Stack(Addresses(stack.as_bytes())),
+        Value::PooledText { id, .. } | Value::PooledStack { id, .. } => ModelValue::Unresolved(id),
+        Value::TextMap(pairs) => {
+            ModelValue::Map(pairs.map(|(key, value)| (text(key), text(value))).collect())
+        }
+        Value::List(elements) => ModelValue::List(elements.map(model_value).collect()),
+        Value::Map(pairs) => {
+            ModelValue::Map(pairs.map(|(key, value)| (model_value(key), model_value(value))).collect())
+        }
+    }
+}
+
+/// Text of a map: bytes where it is not UTF-8.
+fn text(bytes: &[u8]) -> ModelValue<'_> {
+    std::str::from_utf8(bytes).map_or(ModelValue::Bytes(bytes), |text| ModelValue::Text(Cow::Borrowed(text)))
+}

@@ -1,0 +1,269 @@
+//! What the writer has defined in the current batch.
+
+use std::hash::BuildHasher as _;
+
+use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
+
+use super::batch::Batch;
+use super::layout::{FIRST_DYNAMIC_TYPE_ID, FieldKind, FieldType};
+use super::schema::Schema;
+use super::write::Dialect;
+
+/// Byte strings under ids: strings, and stacks as their addresses' bytes.
+#[derive(Default)]
+pub(super) struct Interned {
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+    ids: Vec<u32>,
+    index: HashTable<usize>,
+    hasher: DefaultHashBuilder,
+    next: u32,
+    /// Ids that are not to be given out: defined by the part of the stream before, or to stay undefined.
+    occupied: HashMap<u32, Occupation>,
+}
+
+/// Why an id is not to be given out.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Occupation {
+    Defined,
+    Undefined,
+}
+
+impl Interned {
+    /// The id of `entry`, and whether it is new; `None` if no ids are left.
+    pub(super) fn intern(&mut self, entry: &[u8]) -> Option<(u32, bool)> {
+        let Self { bytes, ends, index, hasher, .. } = self;
+        let hash = hasher.hash_one(entry);
+        if let Some(&row) = index.find(hash, |&row| slice(bytes, ends, row) == entry) {
+            return Some((self.ids[row], false));
+        }
+        let id = self.free_id()?;
+        self.next = id.checked_add(1)?;
+        self.insert(entry, id);
+        Some((id, true))
+    }
+
+    fn free_id(&self) -> Option<u32> {
+        (self.next..u32::MAX).find(|id| !self.occupied.contains_key(id))
+    }
+
+    fn insert(&mut self, entry: &[u8], id: u32) {
+        let Self { bytes, ends, ids, index, hasher, .. } = self;
+        let row = ends.len();
+        bytes.extend_from_slice(entry);
+        ends.push(bytes.len());
+        ids.push(id);
+        let hash = hasher.hash_one(entry);
+        index.insert_unique(hash, row, |&row| hasher.hash_one(slice(bytes, ends, row)));
+    }
+
+    /// Takes over an entry that the part of the stream before defines.
+    pub(super) fn adopt(&mut self, entry: &[u8], id: u32) {
+        self.occupied.insert(id, Occupation::Defined);
+        self.insert(entry, id);
+    }
+
+    /// An id that nothing in the batch defines, now or later: `wanted` if that is possible.
+    pub(super) fn undefined(&mut self, wanted: u32) -> Option<u32> {
+        let id = std::iter::once(wanted).chain((0..=u32::MAX).rev()).find(|id| !self.is_defined(*id))?;
+        self.occupied.insert(id, Occupation::Undefined);
+        Some(id)
+    }
+
+    fn is_defined(&self, id: u32) -> bool {
+        match self.occupied.get(&id) {
+            Some(occupation) => *occupation == Occupation::Defined,
+            None => id < self.next,
+        }
+    }
+
+    /// Forgets everything and keeps the memory.
+    pub(super) fn clear(&mut self) {
+        self.bytes.clear();
+        self.ends.clear();
+        self.ids.clear();
+        self.index.clear();
+        self.next = 0;
+        self.occupied.clear();
+    }
+}
+
+#[inline]
+fn slice<'a>(bytes: &'a [u8], ends: &[usize], row: usize) -> &'a [u8] {
+    let start = if row == 0 { 0 } else { ends[row - 1] };
+    &bytes[start..ends[row]]
+}
+
+/// The types of events that the batch defines.
+#[derive(Default)]
+pub(super) struct Registry {
+    rows: Vec<Type>,
+    by_handle: HashMap<u64, usize>,
+    by_content: HashTable<usize>,
+    hasher: DefaultHashBuilder,
+    by_id: HashMap<u16, usize>,
+    /// Type ids that were asked for, by handle; they outlive a batch.
+    wanted: HashMap<u64, u16>,
+    next: u16,
+}
+
+/// A type of events that the batch defines.
+pub(super) struct Type {
+    pub(super) schema: Schema,
+    pub(super) type_id: u16,
+    /// The types of the fields as they are written.
+    pub(super) fields: Box<[FieldType]>,
+}
+
+/// Why a type cannot be defined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Refusal {
+    /// No type ids are left.
+    Full,
+    /// Readers of the dialect do not know a field's kind.
+    Unknown(FieldKind),
+}
+
+impl Registry {
+    #[inline]
+    pub(super) fn row(&self, row: usize) -> &Type {
+        &self.rows[row]
+    }
+
+    /// The row of a type that is defined.
+    #[inline]
+    pub(super) fn find(&self, schema: &Schema) -> Option<usize> {
+        self.by_handle.get(&schema.handle()).copied()
+    }
+
+    /// Asks for a type id whenever the type is defined.
+    pub(super) fn want(&mut self, schema: &Schema, type_id: u16) {
+        self.wanted.insert(schema.handle(), type_id);
+    }
+
+    /// Defines a type whose handle is not known. Answers its row, and whether it is new.
+    pub(super) fn define(&mut self, schema: &Schema, dialect: Dialect) -> Result<(usize, bool), Refusal> {
+        let hash = self.hash(schema);
+        let known = self.by_content.find(hash, |&row| self.rows[row].schema == *schema).copied();
+        if let Some(row) = known.filter(|&row| self.fits_wish(schema, row)) {
+            self.by_handle.insert(schema.handle(), row);
+            return Ok((row, false));
+        }
+        let fields = schema.fields().iter().map(|field| written(field.field_type, dialect));
+        let fields = fields.collect::<Result<_, _>>()?;
+        let wish = self.wanted.get(&schema.handle()).copied();
+        let type_id = match wish.filter(|type_id| !self.by_id.contains_key(type_id)) {
+            Some(type_id) => type_id,
+            None => self.free_id(dialect)?,
+        };
+        Ok((self.insert(schema, type_id, fields), true))
+    }
+
+    fn fits_wish(&self, schema: &Schema, row: usize) -> bool {
+        self.wanted.get(&schema.handle()).is_none_or(|&wanted| wanted == self.rows[row].type_id)
+    }
+
+    fn insert(&mut self, schema: &Schema, type_id: u16, fields: Box<[FieldType]>) -> usize {
+        let row = self.rows.len();
+        let hash = self.hash(schema);
+        self.rows.push(Type { schema: schema.clone(), type_id, fields });
+        self.by_handle.insert(schema.handle(), row);
+        self.by_id.insert(type_id, row);
+        let Self { rows, by_content, hasher, .. } = self;
+        by_content.insert_unique(hash, row, |&row| content_hash(hasher, &rows[row].schema));
+        row
+    }
+
+    /// The next type id that is free: first those without a fixed place, then the others.
+    fn free_id(&mut self, dialect: Dialect) -> Result<u16, Refusal> {
+        let first = dialect.first_type_id();
+        let start = self.next.max(first);
+        let mut candidates = (start..=u16::MAX).chain((0..first).rev());
+        let free = candidates.find(|id| !self.by_id.contains_key(id)).ok_or(Refusal::Full)?;
+        self.next = self.next.max(if free >= first { free } else { u16::MAX });
+        Ok(free)
+    }
+
+    /// Takes over the types that the part of the stream before defines.
+    pub(super) fn adopt(&mut self, batch: &Batch) {
+        for row in batch.rows() {
+            if batch.find(row.type_id).is_some_and(|(_, current)| std::ptr::eq(current, row)) {
+                self.insert(&row.schema, row.type_id, row.types.clone());
+            }
+        }
+    }
+
+    fn hash(&self, schema: &Schema) -> u64 {
+        content_hash(&self.hasher, schema)
+    }
+
+    /// Forgets the types and keeps the memory, and the wishes.
+    pub(super) fn clear(&mut self) {
+        self.rows.clear();
+        self.by_handle.clear();
+        self.by_content.clear();
+        self.by_id.clear();
+        self.next = 0;
+    }
+
+    /// Forgets the wishes.
+    pub(super) fn forget_wishes(&mut self) {
+        self.wanted.clear();
+    }
+}
+
+fn content_hash(hasher: &DefaultHashBuilder, schema: &Schema) -> u64 {
+    hasher.hash_one(schema.definition())
+}
+
+/// The type as which a field is written.
+const fn written(field_type: FieldType, dialect: Dialect) -> Result<FieldType, Refusal> {
+    match (dialect, field_type.kind) {
+        (Dialect::Newest, _) => Ok(field_type),
+        (Dialect::V032, FieldKind::PooledStack) => Ok(FieldType { kind: FieldKind::Stack, ..field_type }),
+        (Dialect::V032, kind @ (FieldKind::List | FieldKind::Map)) => Err(Refusal::Unknown(kind)),
+        (Dialect::V032, _) => Ok(field_type),
+    }
+}
+
+impl Dialect {
+    const fn first_type_id(self) -> u16 {
+        match self {
+            Self::Newest => FIRST_DYNAMIC_TYPE_ID,
+            Self::V032 => 0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_count_from_zero_past_those_that_are_taken() {
+        let mut strings = Interned::default();
+        strings.adopt(b"old", 1);
+        assert_eq!(strings.undefined(2), Some(2));
+        let ids = [b"a".as_slice(), b"old", b"b", b"a"].map(|entry| strings.intern(entry).unwrap());
+        assert_eq!(ids, [(0, true), (1, false), (3, true), (0, false)]);
+        assert_eq!([strings.undefined(3), strings.undefined(2)], [Some(u32::MAX), Some(2)]);
+        strings.clear();
+        assert_eq!(strings.intern(b"old"), Some((0, true)));
+    }
+
+    #[test]
+    fn every_type_id_is_given_out_once_and_then_none() {
+        for dialect in [Dialect::Newest, Dialect::V032] {
+            let mut registry = Registry::default();
+            let mut seen = vec![false; 65_536];
+            for number in 0..65_536 {
+                let schema = Schema::new(&number.to_string(), []).unwrap();
+                let (row, is_new) = registry.define(&schema, dialect).unwrap();
+                let type_id = usize::from(registry.row(row).type_id);
+                assert!(is_new && !std::mem::replace(&mut seen[type_id], true), "{type_id}");
+            }
+            let one_more = Schema::new("one more", []).unwrap();
+            assert_eq!(registry.define(&one_more, dialect), Err(Refusal::Full));
+        }
+    }
+}

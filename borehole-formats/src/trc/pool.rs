@@ -1,0 +1,182 @@
+//! What a batch stores once: strings and stacks under numbers of the writer's choice.
+
+use std::ops::Range;
+
+use hashbrown::HashMap;
+
+/// Entries under ids that mostly count from 0.
+///
+/// Columns: the entries lie end to end in `store`; `dense` holds the ends of those whose id is their row,
+/// `sparse` the others. A redefinition stores another entry; the old one stays as garbage until the batch ends.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Pool<S> {
+    store: S,
+    dense: Vec<Option<Span>>,
+    sparse: HashMap<u32, Span>,
+}
+
+/// Strings. All are UTF-8, so that none has to be looked at again when it is used.
+pub(super) type Strings = Pool<String>;
+
+/// Stacks, as the addresses stand in the stream.
+pub(super) type Stacks = Pool<Vec<[u8; 8]>>;
+
+/// Entries end to end.
+pub(super) trait Store: Default {
+    type Entry: ?Sized;
+    const UNIT_BYTES: usize;
+    fn append(&mut self, entry: &Self::Entry);
+    fn entry(&self, span: Range<usize>) -> Option<&Self::Entry>;
+    fn end(&self) -> usize;
+    fn empty(&mut self);
+}
+
+impl Store for String {
+    type Entry = str;
+    const UNIT_BYTES: usize = 1;
+
+    fn append(&mut self, entry: &str) {
+        self.push_str(entry);
+    }
+
+    #[inline]
+    fn entry(&self, span: Range<usize>) -> Option<&str> {
+        self.get(span)
+    }
+
+    fn end(&self) -> usize {
+        self.len()
+    }
+
+    fn empty(&mut self) {
+        self.clear();
+    }
+}
+
+impl Store for Vec<[u8; 8]> {
+    type Entry = [[u8; 8]];
+    const UNIT_BYTES: usize = 8;
+
+    fn append(&mut self, entry: &[[u8; 8]]) {
+        self.extend_from_slice(entry);
+    }
+
+    #[inline]
+    fn entry(&self, span: Range<usize>) -> Option<&[[u8; 8]]> {
+        self.get(span)
+    }
+
+    fn end(&self) -> usize {
+        self.len()
+    }
+
+    fn empty(&mut self) {
+        self.clear();
+    }
+}
+
+/// Where an entry stands in the store.
+#[derive(Clone, Copy, Debug)]
+struct Span {
+    start: usize,
+    end: usize,
+}
+
+/// An id may be this much larger than the number of ids before it and still have its row among the dense ones.
+const MAX_GAP: usize = 3;
+
+impl<S: Store> Pool<S> {
+    pub(super) fn define(&mut self, id: u32, entry: &S::Entry) {
+        let start = self.store.end();
+        self.store.append(entry);
+        self.put(id, Span { start, end: self.store.end() });
+    }
+
+    #[inline]
+    pub(super) fn get(&self, id: u32) -> Option<&S::Entry> {
+        let Span { start, end } = self.span(id)?;
+        self.store.entry(start..end)
+    }
+
+    /// Bytes that are in use.
+    pub(super) fn len_bytes(&self) -> usize {
+        let rows = self.dense.len() + self.sparse.len();
+        self.store.end() * S::UNIT_BYTES + rows * size_of::<Option<Span>>()
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.store.empty();
+        self.dense.clear();
+        self.sparse.clear();
+    }
+
+    #[inline]
+    fn span(&self, id: u32) -> Option<Span> {
+        let row = usize::try_from(id).ok()?;
+        match self.dense.get(row) {
+            Some(&span) => span,
+            None => self.sparse.get(&id).copied(),
+        }
+    }
+
+    fn put(&mut self, id: u32, span: Span) {
+        let row = usize::try_from(id).unwrap_or(usize::MAX);
+        if row < self.dense.len() {
+            self.dense[row] = Some(span);
+        } else if row - self.dense.len() <= MAX_GAP {
+            // Ids in the gap may have been defined before, when it was wider.
+            let next = u32::try_from(self.dense.len()).unwrap_or(u32::MAX);
+            let gap: Vec<_> = (next..id).map(|id| self.sparse.remove(&id)).collect();
+            self.sparse.remove(&id);
+            self.dense.extend(gap);
+            self.dense.push(Some(span));
+        } else {
+            self.sparse.insert(id, span);
+        }
+    }
+
+    /// Every id that is defined.
+    pub(super) fn ids(&self) -> impl Iterator<Item = u32> + '_ {
+        let dense = (0..).zip(&self.dense).filter_map(|(id, span)| span.map(|_| id));
+        dense.chain(self.sparse.keys().copied())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn a_pool_answers_as_a_map_does(definitions: Vec<(u8, u8, bool)>) {
+            let mut pool = Strings::default();
+            let mut map = std::collections::BTreeMap::new();
+            for (id, text, far) in definitions {
+                let id = u32::from(id) + if far { u32::MAX - 255 } else { 0 };
+                pool.define(id, &text.to_string());
+                map.insert(id, text.to_string());
+            }
+            for id in (0..400).chain(u32::MAX - 300..=u32::MAX) {
+                prop_assert_eq!(pool.get(id), map.get(&id).map(String::as_str));
+            }
+            let mut ids: Vec<_> = pool.ids().collect();
+            ids.sort_unstable();
+            prop_assert_eq!(ids, map.keys().copied().collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn stacks_and_strings_can_be_empty() {
+        let mut stacks = Stacks::default();
+        stacks.define(3, &[]);
+        stacks.define(3, &[[1; 8]]);
+        stacks.define(4, &[]);
+        assert_eq!(
+            (stacks.get(3), stacks.get(4), stacks.get(0)),
+            (Some([[1; 8]].as_slice()), Some([].as_slice()), None)
+        );
+        stacks.clear();
+        assert_eq!(stacks.get(3), None);
+    }
+}

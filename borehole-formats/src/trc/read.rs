@@ -1,0 +1,444 @@
+//! Frames and events, pulled one after the other.
+
+use std::io::Read;
+
+use borehole_wire::Cursor;
+
+use super::NAME;
+use super::batch::Batch;
+use super::event::Event;
+use super::fault::{Fault, What};
+use super::frame::{self, Kind, Oddity, Outline, Slot};
+use super::layout::{HEADER_BYTES, MAGIC, VERSION};
+use super::schema::{Annotation, Schema};
+use super::value::{Stack, prefixed};
+use crate::gzip::Envelope;
+use crate::window::Window;
+use crate::{Error, Position, ReadOptions, Recovery, Warning};
+
+/// Reads the frames of a stream: raw, gzipped, or parts of both sorts one after the other.
+///
+/// It holds one frame and what the current batch defines, never the stream. What ends in the middle of a frame
+/// is the end of the data, and a warning in [`Reader::recovery`]; nothing before it is lost.
+///
+/// # Examples
+///
+/// ```
+/// use borehole_formats::trc::Reader;
+///
+/// let mut reader = Reader::new(b"TRC\0\x01\x01\x07\0\x04\0Poll\x01\x01\0\x06\0worker\x0b\x02\x07\0\x0a\0\0\x03".as_slice());
+/// while let Some(event) = reader.next_event()? {
+///     assert_eq!((event.name(), event.timestamp_ns()), ("Poll", Some(10)));
+///     assert_eq!(event.value_of("worker").and_then(|value| value.as_u64()), Some(3));
+/// }
+/// # Ok::<(), borehole_formats::Error>(())
+/// ```
+pub struct Reader<R> {
+    pub(super) window: Window<R>,
+    pub(super) batch: Batch,
+    pub(super) slots: Vec<Slot>,
+    pub(super) place: Place,
+    /// The length of the frame given out last, which is still at the front of the window.
+    pub(super) taken: usize,
+    pub(super) options: ReadOptions,
+    pub(super) recovery: Recovery,
+    /// Whether something of the batch was lost since the time was last set.
+    pub(super) is_recovered: bool,
+}
+
+/// What has to come next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// A header.
+    Start,
+    /// A frame.
+    Inside,
+    /// Nothing: the end, or an error, was reached.
+    Ended,
+}
+
+/// A frame of a stream.
+#[derive(Clone, Debug)]
+pub struct Frame<'a> {
+    /// Where it stands, in bytes after decompression.
+    pub offset: u64,
+    /// Its bytes, from the tag on.
+    pub bytes: &'a [u8],
+    /// What it says.
+    pub content: Content<'a>,
+}
+
+/// What a frame says.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Content<'a> {
+    /// A batch begins: nothing of what was defined before holds.
+    Header {
+        /// The version that it names.
+        version: u8,
+    },
+    /// A type of events is defined, perhaps not for the first time.
+    Schema {
+        /// Its number.
+        type_id: u16,
+        /// The type, with what annotations have added to it.
+        schema: &'a Schema,
+    },
+    /// An event.
+    Event(Event<'a>),
+    /// Strings are defined.
+    Strings(StringEntries<'a>),
+    /// Stacks are defined.
+    Stacks(StackEntries<'a>),
+    /// The time is set.
+    Reset {
+        /// In nanoseconds.
+        timestamp_ns: u64,
+    },
+    /// More is said about the fields of a type.
+    Annotations {
+        /// The number of the type, which need not be defined, and can be larger than any number of a type.
+        type_id: u64,
+        /// What is said.
+        annotations: Vec<Annotation>,
+    },
+}
+
+/// Ids and strings, which need not be UTF-8.
+#[derive(Clone, Debug)]
+pub struct StringEntries<'a>(Cursor<'a>);
+
+impl<'a> Iterator for StringEntries<'a> {
+    type Item = (u32, &'a [u8]);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        Some((self.0.u32_le().ok()?, prefixed(&mut self.0).ok()?))
+    }
+}
+
+/// Ids and stacks.
+#[derive(Clone, Debug)]
+pub struct StackEntries<'a>(Cursor<'a>);
+
+impl<'a> Iterator for StackEntries<'a> {
+    type Item = (u32, Stack<'a>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let id = self.0.u32_le().ok()?;
+        Some((id, Stack(frame::addresses(&mut self.0).ok()?.as_chunks().0)))
+    }
+}
+
+/// From here on, when more of a long frame is waited for, twice of what is there: each byte of a frame is then
+/// looked at a bounded number of times.
+const DOUBLING_BYTES: usize = 64 << 10;
+
+impl<R: Read> Reader<R> {
+    /// Reads `input` strictly.
+    pub fn new(input: R) -> Self {
+        Self::with_options(input, ReadOptions::default())
+    }
+
+    /// Reads `input` as `options` say.
+    pub fn with_options(input: R, options: ReadOptions) -> Self {
+        Self {
+            window: Window::new(Envelope::new(input), &MAGIC),
+            batch: Batch::default(),
+            slots: Vec::new(),
+            place: Place::Start,
+            taken: 0,
+            options,
+            recovery: Recovery::default(),
+            is_recovered: false,
+        }
+    }
+
+    /// The next event; `None` at the end, and after an error.
+    ///
+    /// # Errors
+    /// When the input cannot be read or contradicts the format. All events before that place have been given
+    /// out. With lenient options only the former is an error.
+    #[inline]
+    pub fn next_event(&mut self) -> Result<Option<Event<'_>>, Error> {
+        loop {
+            match self.step()? {
+                None => return Ok(None),
+                Some(Kind::Event { row, timestamp_ns }) => return Ok(Some(self.event(row, timestamp_ns))),
+                Some(_) => {}
+            }
+        }
+    }
+
+    /// The next frame, of whatever sort; `None` at the end, and after an error.
+    ///
+    /// # Errors
+    /// As [`Reader::next_event`].
+    pub fn next_frame(&mut self) -> Result<Option<Frame<'_>>, Error> {
+        let Some(kind) = self.step()? else { return Ok(None) };
+        let frame = |content| Frame { offset: self.offset(), bytes: self.frame_bytes(), content };
+        Ok(self.content(kind).map(frame))
+    }
+
+    /// Calls `visit` with each event that is left.
+    ///
+    /// # Errors
+    /// As [`Reader::next_event`].
+    pub fn for_each_event(&mut self, mut visit: impl FnMut(&Event<'_>)) -> Result<(), Error> {
+        while let Some(event) = self.next_event()? {
+            visit(&event);
+        }
+        Ok(())
+    }
+
+    /// Where the frame given out last stands, or where the next one will.
+    pub(super) const fn offset(&self) -> u64 {
+        self.window.offset()
+    }
+
+    /// The bytes of the frame given out last.
+    fn frame_bytes(&self) -> &[u8] {
+        &self.window.available()[..self.taken]
+    }
+
+    /// Whether the end, or an error, was reached.
+    pub fn has_ended(&self) -> bool {
+        self.place == Place::Ended
+    }
+
+    /// What has come out so far, and what was odd or lost.
+    pub const fn recovery(&self) -> &Recovery {
+        &self.recovery
+    }
+
+    /// What has come out, and what was odd or lost.
+    pub fn into_recovery(self) -> Recovery {
+        self.recovery
+    }
+
+    #[inline]
+    fn event(&self, row_index: u32, timestamp_ns: Option<u64>) -> Event<'_> {
+        Event {
+            row: self.batch.row(row_index),
+            row_index,
+            timestamp_ns,
+            slots: &self.slots,
+            frame: self.frame_bytes(),
+            batch: &self.batch,
+            offset: self.window.offset(),
+            is_recovered: self.is_recovered,
+        }
+    }
+
+    fn content(&self, kind: Kind) -> Option<Content<'_>> {
+        let mut cursor = Cursor::new(self.frame_bytes(), 0);
+        cursor.u8().ok()?;
+        Some(match kind {
+            Kind::Header { version } => Content::Header { version },
+            Kind::Event { row, timestamp_ns } => Content::Event(self.event(row, timestamp_ns)),
+            Kind::Reset { timestamp_ns } => Content::Reset { timestamp_ns },
+            Kind::Schema => {
+                let type_id = cursor.u16_le().ok()?;
+                let (_, row) = self.batch.find(type_id)?;
+                Content::Schema { type_id, schema: &row.schema }
+            }
+            Kind::Annotations => {
+                let (type_id, annotations) = frame::annotations(&mut cursor).ok()?;
+                Content::Annotations { type_id, annotations }
+            }
+            Kind::Strings => {
+                cursor.u32_le().ok()?;
+                Content::Strings(StringEntries(cursor))
+            }
+            Kind::Stacks => {
+                cursor.u32_le().ok()?;
+                Content::Stacks(StackEntries(cursor))
+            }
+        })
+    }
+
+    /// Reads one frame and carries it out.
+    #[inline]
+    fn step(&mut self) -> Result<Option<Kind>, Error> {
+        self.window.consume(std::mem::take(&mut self.taken));
+        loop {
+            let attempt = match self.place {
+                Place::Inside => Outline::read(self.window.available(), &self.batch, &mut self.slots),
+                Place::Start => self.first_header(),
+                Place::Ended => return Ok(None),
+            };
+            match attempt.and_then(|outline| self.accept(outline)) {
+                Ok(kind) => return Ok(Some(kind)),
+                Err(fault) => self.settle(fault).inspect_err(|_| self.place = Place::Ended)?,
+            }
+        }
+    }
+
+    /// The header that the stream has to begin with.
+    fn first_header(&self) -> Result<Outline, Fault> {
+        let outline = Outline::header(self.window.available())?;
+        match outline.kind {
+            Kind::Header { version } if version != VERSION && !self.options.is_lenient() => {
+                Err(Fault { at: MAGIC.len() as u64, what: What::Version(version) })
+            }
+            _ => Ok(outline),
+        }
+    }
+
+    /// Carries out a frame at the front of the window.
+    #[inline]
+    pub(super) fn accept(&mut self, outline: Outline) -> Result<Kind, Fault> {
+        let Outline { len, kind } = outline;
+        if let Kind::Event { timestamp_ns, .. } = kind {
+            self.batch.base_ns = timestamp_ns.unwrap_or(self.batch.base_ns);
+            self.recovery.events += 1;
+        } else {
+            self.carry_out(outline)?;
+        }
+        self.taken = len;
+        Ok(kind)
+    }
+
+    #[cold]
+    fn carry_out(&mut self, outline: Outline) -> Result<(), Fault> {
+        let oddity = outline.apply(&self.window.available()[..outline.len], &mut self.batch)?;
+        match outline.kind {
+            Kind::Header { .. } => {
+                self.place = Place::Inside;
+                self.recovery.segments += 1;
+                self.is_recovered = false;
+            }
+            Kind::Reset { .. } => self.is_recovered = false,
+            _ => {
+                let limit = self.options.limits.definition_bytes;
+                if self.batch.len_bytes() > limit {
+                    return Err(Fault { at: 0, what: What::Definitions { limit } });
+                }
+            }
+        }
+        if let Some(oddity) = oddity {
+            self.warn(self.window.offset(), 0, oddity.message());
+        }
+        Ok(())
+    }
+
+    /// After `fault`: reads more of the input, mends, or ends the reading.
+    #[cold]
+    fn settle(&mut self, fault: Fault) -> Result<(), Error> {
+        match fault.what {
+            What::Truncated { missing } if !self.window.has_ended() => return self.read_on(missing),
+            What::Truncated { .. } if self.window.available().is_empty() => return self.end(),
+            What::Truncated { .. } if !self.options.is_lenient() => return self.cut(),
+            _ => {}
+        }
+        if self.enter_member()? {
+            return Ok(());
+        }
+        if self.options.is_lenient() {
+            return self.resynchronise(fault);
+        }
+        if self.window.is_behind_member() {
+            return self.pass_over_rest(fault);
+        }
+        Err(fault.error(self.window.offset()))
+    }
+
+    /// Reads until `missing` more bytes are there.
+    fn read_on(&mut self, missing: usize) -> Result<(), Error> {
+        let (limit, available) = (self.options.limits.frame_bytes, self.window.available().len());
+        let needed = available.saturating_add(missing);
+        if needed > limit && self.place == Place::Inside {
+            return self.too_large(needed);
+        }
+        let ahead = if available >= DOUBLING_BYTES { available.saturating_mul(2).min(limit) } else { 0 };
+        self.ensure(needed.max(ahead)).map(|_| ())
+    }
+
+    fn too_large(&mut self, least: usize) -> Result<(), Error> {
+        let limit = self.options.limits.frame_bytes;
+        let fault = Fault { at: 0, what: What::FrameTooLarge { limit, least } };
+        if self.options.is_lenient() { self.resynchronise(fault) } else { Err(fault.error(self.offset())) }
+    }
+
+    pub(super) fn ensure(&mut self, count: usize) -> Result<&[u8], Error> {
+        let offset = self.window.offset();
+        self.window.ensure(count).map_err(|error| Error::io(NAME, Position::Byte(offset), error))
+    }
+
+    /// Whether a gzip member begins here, behind plain data; if so, what comes next is what it holds.
+    fn enter_member(&mut self) -> Result<bool, Error> {
+        self.ensure(HEADER_BYTES)?;
+        let entered = self.window.at_member();
+        if entered {
+            self.window.enter_member();
+        }
+        Ok(entered)
+    }
+
+    /// The end of the data; an error if a gzip member is damaged in a way that cutting does not explain.
+    fn end(&mut self) -> Result<(), Error> {
+        let offset = self.window.offset();
+        let damage = self.window.take_damage();
+        if let Some(damage) = damage {
+            if !damage.truncated && !self.options.is_lenient() {
+                return Err(Error::malformed(NAME, Position::Byte(offset), damage.to_string()));
+            }
+            self.warn(offset, 0, damage.to_string());
+        }
+        if damage.is_some() && self.go_on_after_damage()? {
+            return Ok(());
+        }
+        if self.place == Place::Start && self.recovery.segments == 0 && damage.is_none() {
+            self.warn(offset, 0, format!("missing header: expected {HEADER_BYTES} bytes, found none"));
+        }
+        let zeros = self.window.envelope().skipped_zeros();
+        if zeros > 0 {
+            let message = format!("{zeros} zero bytes after a gzip member");
+            self.recovery.note(Warning { offset: Some(offset), message, lost_bytes: 0 });
+        }
+        self.place = Place::Ended;
+        Ok(())
+    }
+
+    /// The data ends in the middle of a frame.
+    fn cut(&mut self) -> Result<(), Error> {
+        let left = self.window.available().len();
+        let message = format!("truncated: the last {left} bytes are the beginning of a frame");
+        self.warn(self.window.offset(), left as u64, message);
+        self.window.consume(left);
+        self.end()
+    }
+
+    /// What stands behind a gzip member and is no frame does not belong to the stream, as `gzip` sees it too.
+    fn pass_over_rest(&mut self, fault: Fault) -> Result<(), Error> {
+        let offset = self.window.offset();
+        let mut lost = 0;
+        while !self.ensure(1)?.is_empty() {
+            let count = self.window.available().len();
+            self.window.consume(count);
+            lost += count as u64;
+        }
+        self.warn(offset, lost, format!("ignored what follows a gzip member: {}", fault.what.message()));
+        self.end()
+    }
+
+    pub(super) fn warn(&mut self, offset: u64, lost_bytes: u64, message: String) {
+        self.recovery.warn(Warning { offset: Some(offset), message, lost_bytes });
+    }
+}
+
+impl Oddity {
+    fn message(self) -> String {
+        match self {
+            Self::Version(found) => {
+                format!(
+                    "unsupported version of a later header: expected {VERSION}, found {found}; read all the same"
+                )
+            }
+            Self::Entry(id) => {
+                format!(
+                    "invalid string {id} of the pool: expected UTF-8, found other bytes; it stays as it was"
+                )
+            }
+        }
+    }
+}

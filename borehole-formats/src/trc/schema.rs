@@ -1,0 +1,248 @@
+//! Types of events.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::layout::FieldType;
+
+/// A type of events: a name and fields.
+///
+/// It is a handle, cheap to clone, and good for any [`Writer`](super::Writer): each registers it on first use.
+/// Two schemas are equal if everything about them is.
+#[derive(Clone)]
+pub struct Schema(Arc<Inner>);
+
+struct Inner {
+    /// Different for each schema made in this process, so that a writer need not compare contents.
+    handle: u64,
+    definition: Definition,
+}
+
+/// What a schema says.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Definition {
+    /// What events of the type are called.
+    pub name: String,
+    /// Whether they say when they happened.
+    pub has_timestamp: bool,
+    /// The fields, in the order of their values. Names need not be different.
+    pub fields: Vec<Field>,
+    /// What is said about the fields beyond their type.
+    pub annotations: Vec<Annotation>,
+}
+
+/// A field of a type of events.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Field {
+    /// Its name.
+    pub name: String,
+    /// Its type.
+    pub field_type: FieldType,
+}
+
+/// A fact about a field: its unit, its role.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Annotation {
+    /// Which field, 0-based. A stream may name one that there is not.
+    pub field: u16,
+    /// What the fact is about. Source for the keys in use: `dial9-trace-format` 0.5.4: `unit`, `kind`,
+    /// `dial9.role`, `dial9.span.type`; 0.4: `metrique.unit`.
+    pub key: String,
+    /// The fact.
+    pub value: String,
+}
+
+/// A schema that cannot be written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InvalidSchema(String);
+
+impl fmt::Display for InvalidSchema {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for InvalidSchema {}
+
+/// The most bytes of a name, and the most fields: their counts have 16 bits.
+const MAX_U16: usize = u16::MAX as usize;
+
+impl Schema {
+    /// A type of timestamped events without annotations.
+    ///
+    /// # Errors
+    /// When a name is longer than 65,535 bytes or there are more fields than that.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use borehole_formats::trc::{FieldKind, FieldType, Schema};
+    ///
+    /// let poll = Schema::new("Poll", [("worker", FieldType::required(FieldKind::U8))])?;
+    /// assert_eq!((poll.name(), poll.field_index("worker")), ("Poll", Some(0)));
+    /// # Ok::<(), borehole_formats::trc::InvalidSchema>(())
+    /// ```
+    pub fn new<'a>(
+        name: &str,
+        fields: impl IntoIterator<Item = (&'a str, FieldType)>,
+    ) -> Result<Self, InvalidSchema> {
+        let fields = fields.into_iter().map(|(name, field_type)| Field { name: name.to_owned(), field_type });
+        Self::define(Definition {
+            name: name.to_owned(),
+            has_timestamp: true,
+            fields: fields.collect(),
+            annotations: Vec::new(),
+        })
+    }
+
+    /// A type that is all that `definition` says.
+    ///
+    /// # Errors
+    /// As [`Schema::new`], and for annotations.
+    pub fn define(definition: Definition) -> Result<Self, InvalidSchema> {
+        let Definition { name, fields, annotations, .. } = &definition;
+        fits("event name", name.len())?;
+        fits("number of fields", fields.len())?;
+        fits("number of annotations", annotations.len())?;
+        fields.iter().try_for_each(|field| fits("field name", field.name.len()))?;
+        annotations.iter().try_for_each(|annotation| fits("annotation key", annotation.key.len()))?;
+        Ok(Self::unchecked(definition))
+    }
+
+    /// A type that stood in a stream, where counts and lengths always fit.
+    pub(super) fn unchecked(definition: Definition) -> Self {
+        static NEXT_HANDLE: AtomicU64 = AtomicU64::new(0);
+        let handle = NEXT_HANDLE.fetch_add(1, Ordering::Relaxed);
+        Self(Arc::new(Inner { handle, definition }))
+    }
+
+    /// Adds annotations. The handle becomes another; clones keep what they had.
+    pub(super) fn annotate(&mut self, annotations: Vec<Annotation>) {
+        let other = Self::unchecked(match Arc::get_mut(&mut self.0) {
+            Some(inner) => std::mem::take(&mut inner.definition),
+            None => self.0.definition.clone(),
+        });
+        *self = other;
+        if let Some(inner) = Arc::get_mut(&mut self.0) {
+            inner.definition.annotations.extend(annotations);
+        }
+    }
+
+    /// Different for each schema made in this process.
+    #[inline]
+    pub(super) fn handle(&self) -> u64 {
+        self.0.handle
+    }
+
+    /// All that it says.
+    #[must_use]
+    pub fn definition(&self) -> &Definition {
+        &self.0.definition
+    }
+
+    /// What events of the type are called.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.0.definition.name
+    }
+
+    /// Whether events of the type say when they happened.
+    #[inline]
+    #[must_use]
+    pub fn has_timestamp(&self) -> bool {
+        self.0.definition.has_timestamp
+    }
+
+    /// The fields.
+    #[inline]
+    #[must_use]
+    pub fn fields(&self) -> &[Field] {
+        &self.0.definition.fields
+    }
+
+    /// What is said about the fields beyond their type.
+    #[must_use]
+    pub fn annotations(&self) -> &[Annotation] {
+        &self.0.definition.annotations
+    }
+
+    /// The first field of that name.
+    #[must_use]
+    pub fn field_index(&self, name: &str) -> Option<usize> {
+        self.fields().iter().position(|field| field.name == name)
+    }
+
+    /// The last fact of that key about a field: what stands later in a stream counts.
+    #[must_use]
+    pub fn annotation(&self, field: usize, key: &str) -> Option<&str> {
+        let of_field = |annotation: &&Annotation| usize::from(annotation.field) == field;
+        let found = self.annotations().iter().rev().filter(of_field);
+        found.filter(|annotation| annotation.key == key).map(|annotation| annotation.value.as_str()).next()
+    }
+
+    /// Whether both define the same events, whatever is said about the fields beyond their type.
+    pub(super) fn defines_the_same(&self, other: &Definition) -> bool {
+        let own = self.definition();
+        own.name == other.name && own.has_timestamp == other.has_timestamp && own.fields == other.fields
+    }
+}
+
+impl Default for Definition {
+    /// A type without a name, a timestamp or fields.
+    fn default() -> Self {
+        Self { name: String::new(), has_timestamp: false, fields: Vec::new(), annotations: Vec::new() }
+    }
+}
+
+impl PartialEq for Schema {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.handle == other.0.handle || self.0.definition == other.0.definition
+    }
+}
+
+impl Eq for Schema {}
+
+impl fmt::Debug for Schema {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.definition.fmt(f)
+    }
+}
+
+fn fits(what: &str, count: usize) -> Result<(), InvalidSchema> {
+    if count <= MAX_U16 {
+        return Ok(());
+    }
+    Err(InvalidSchema(format!("{what} too large: expected at most {MAX_U16}, found {count}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trc::FieldKind;
+
+    #[test]
+    fn what_does_not_fit_sixteen_bits_is_refused() {
+        let long = "x".repeat(65_536);
+        let field = FieldType::required(FieldKind::Varint);
+        assert!(Schema::new(&long[1..], [(&long[1..], field)]).is_ok());
+        for error in [
+            Schema::new(&long, []).unwrap_err(),
+            Schema::new("", [(long.as_str(), field)]).unwrap_err(),
+            Schema::new("", vec![("", field); 65_536]).unwrap_err(),
+        ] {
+            assert!(error.to_string().ends_with("too large: expected at most 65535, found 65536"), "{error}");
+        }
+    }
+
+    #[test]
+    fn of_two_annotations_the_later_counts_and_clones_keep_theirs() {
+        let annotation = |value: &str| Annotation { field: 0, key: "unit".into(), value: value.into() };
+        let mut schema = Schema::new("E", [("v", FieldType::required(FieldKind::Varint))]).unwrap();
+        let before = schema.clone();
+        schema.annotate(vec![annotation("ns"), annotation("us")]);
+        assert_eq!((schema.annotation(0, "unit"), schema.annotation(1, "unit")), (Some("us"), None));
+        assert_eq!(before.annotations(), []);
+        assert!(schema != before && schema.handle() != before.handle());
+    }
+}

@@ -1,0 +1,326 @@
+//! Values as they stand in the stream, read without copying.
+
+use borehole_wire::Cursor;
+
+use super::batch::Batch;
+use super::fault::{Fault, What};
+use super::layout::{FieldKind, MAX_ELEMENTS, MAX_NESTING, MAX_VARINT_BYTES, OPTIONAL};
+
+/// The value of a field of an event, borrowed from the stream.
+#[derive(Clone, Copy, Debug)]
+pub enum Value<'a> {
+    /// There is none.
+    Absent,
+    /// A number of a `U8`, `U16`, `U32` or `Varint` field.
+    Unsigned(u64),
+    /// A number of an `I64` field.
+    Signed(i64),
+    /// A number of an `F64` field.
+    Float(f64),
+    /// True or false.
+    Bool(bool),
+    /// Text, which ought to be UTF-8 and may not be.
+    Text(&'a [u8]),
+    /// Bytes.
+    Bytes(&'a [u8]),
+    /// Addresses.
+    Stack(Stack<'a>),
+    /// A string of the pool.
+    PooledText {
+        /// Its id.
+        id: u32,
+        /// The string; `None` where nothing before the event defines it.
+        text: Option<&'a str>,
+    },
+    /// A stack of the pool.
+    PooledStack {
+        /// Its id.
+        id: u32,
+        /// The stack; `None` where nothing before the event defines it.
+        stack: Option<Stack<'a>>,
+    },
+    /// Pairs of text.
+    TextMap(TextPairs<'a>),
+    /// Values.
+    List(Elements<'a>),
+    /// Pairs of values.
+    Map(Pairs<'a>),
+}
+
+impl<'a> Value<'a> {
+    /// The number, of an unsigned value.
+    #[must_use]
+    pub const fn as_u64(self) -> Option<u64> {
+        match self {
+            Self::Unsigned(value) => Some(value),
+            _ => None,
+        }
+    }
+
+    /// The text, in the event or in the pool, if it is there and UTF-8.
+    #[must_use]
+    pub fn as_str(self) -> Option<&'a str> {
+        match self {
+            Self::Text(bytes) => std::str::from_utf8(bytes).ok(),
+            Self::PooledText { text, .. } => text,
+            _ => None,
+        }
+    }
+
+    /// The addresses, in the event or in the pool, if they are there.
+    #[must_use]
+    pub const fn as_stack(self) -> Option<Stack<'a>> {
+        match self {
+            Self::Stack(stack) => Some(stack),
+            Self::PooledStack { stack, .. } => stack,
+            _ => None,
+        }
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub const fn is_absent(self) -> bool {
+        matches!(self, Self::Absent)
+    }
+}
+
+/// Addresses, the leaf first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stack<'a>(pub(super) &'a [[u8; 8]]);
+
+impl<'a> Stack<'a> {
+    /// The addresses.
+    pub fn addresses(self) -> impl ExactSizeIterator<Item = u64> + 'a {
+        self.0.iter().map(|&bytes| u64::from_le_bytes(bytes))
+    }
+
+    /// The addresses as they stand in the stream, the least significant byte first.
+    #[must_use]
+    pub const fn as_bytes(self) -> &'a [[u8; 8]] {
+        self.0
+    }
+}
+
+/// The pairs of a map of text, in order; keys need not be different, nor UTF-8.
+#[derive(Clone, Copy, Debug)]
+pub struct TextPairs<'a> {
+    rest: Cursor<'a>,
+    left: u64,
+}
+
+impl<'a> Iterator for TextPairs<'a> {
+    type Item = (&'a [u8], &'a [u8]);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.left = self.left.checked_sub(1)?;
+        Some((prefixed(&mut self.rest).ok()?, prefixed(&mut self.rest).ok()?))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (0, usize::try_from(self.left).ok())
+    }
+}
+
+/// The values of a list.
+#[derive(Clone, Copy, Debug)]
+pub struct Elements<'a> {
+    rest: Cursor<'a>,
+    left: u64,
+    batch: &'a Batch,
+}
+
+impl<'a> Iterator for Elements<'a> {
+    type Item = Value<'a>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.left = self.left.checked_sub(1)?;
+        let kind = element_kind(&mut self.rest).ok()?;
+        let raw = Raw::read(kind, &mut self.rest).ok()?;
+        Some(raw.view(kind, self.batch))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (0, usize::try_from(self.left).ok())
+    }
+}
+
+/// The pairs of a map, in order; keys need not be different.
+#[derive(Clone, Copy, Debug)]
+pub struct Pairs<'a>(Elements<'a>);
+
+impl<'a> Iterator for Pairs<'a> {
+    type Item = (Value<'a>, Value<'a>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        Some((self.0.next()?, self.0.next()?))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let (least, most) = self.0.size_hint();
+        (least / 2, most.map(|most| most / 2))
+    }
+}
+
+/// A value by where it stands.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Raw<'a> {
+    /// The number itself, or the count of what the payload holds.
+    pub(super) number: u64,
+    /// What stands behind the number; empty for numbers. It ends where the value ends.
+    pub(super) payload: &'a [u8],
+}
+
+impl<'a> Raw<'a> {
+    /// The value that `cursor` stands at, checked to its end.
+    #[inline]
+    pub(super) fn read(kind: FieldKind, cursor: &mut Cursor<'a>) -> Result<Self, Fault> {
+        let number = match kind {
+            FieldKind::Varint => varint(cursor)?,
+            FieldKind::Bool | FieldKind::U8 => u64::from(cursor.u8()?),
+            FieldKind::U16 => u64::from(cursor.u16_le()?),
+            FieldKind::U32 | FieldKind::PooledString | FieldKind::PooledStack => u64::from(cursor.u32_le()?),
+            FieldKind::I64 | FieldKind::F64 => cursor.u64_le()?,
+            FieldKind::String | FieldKind::Bytes => {
+                let payload = prefixed(cursor)?;
+                return Ok(Self { number: payload.len() as u64, payload });
+            }
+            FieldKind::Stack => return Self::stack(cursor),
+            FieldKind::StringMap => return Self::text_map(cursor),
+            FieldKind::List => return Self::elements(1, cursor),
+            FieldKind::Map => return Self::elements(2, cursor),
+        };
+        Ok(Self { number, payload: &[] })
+    }
+
+    fn stack(cursor: &mut Cursor<'a>) -> Result<Self, Fault> {
+        let count = cursor.u32_le()?;
+        let payload = cursor.bytes(stack_bytes(count))?;
+        Ok(Self { number: u64::from(count), payload })
+    }
+
+    fn text_map(cursor: &mut Cursor<'a>) -> Result<Self, Fault> {
+        let count = cursor.u32_le()?;
+        let all = cursor.rest();
+        for _ in 0..u64::from(count) * 2 {
+            prefixed(cursor)?;
+        }
+        Ok(Self { number: u64::from(count), payload: &all[..all.len() - cursor.rest().len()] })
+    }
+
+    /// A list (`width` 1) or a map (`width` 2), to the end of all that stands in it.
+    fn elements(width: u64, cursor: &mut Cursor<'a>) -> Result<Self, Fault> {
+        let mut open = Nesting::default();
+        let count = open.enter(width, cursor)?;
+        let all = cursor.rest();
+        while open.step() {
+            match element_kind(cursor)? {
+                FieldKind::List => open.enter(1, cursor)?,
+                FieldKind::Map => open.enter(2, cursor)?,
+                kind => Self::read(kind, cursor)?.number,
+            };
+        }
+        Ok(Self { number: count * width, payload: &all[..all.len() - cursor.rest().len()] })
+    }
+
+    /// The value, with what it refers to.
+    #[inline]
+    pub(super) fn view(self, kind: FieldKind, batch: &'a Batch) -> Value<'a> {
+        let rest = Cursor::new(self.payload, 0);
+        let left = self.number;
+        // Ids have four bytes, so nothing is cut off here.
+        let id = u32::try_from(self.number).unwrap_or(u32::MAX);
+        match kind {
+            FieldKind::Varint | FieldKind::U8 | FieldKind::U16 | FieldKind::U32 => {
+                Value::Unsigned(self.number)
+            }
+            FieldKind::I64 => Value::Signed(self.number.cast_signed()),
+            FieldKind::F64 => Value::Float(f64::from_bits(self.number)),
+            FieldKind::Bool => Value::Bool(self.number != 0),
+            FieldKind::String => Value::Text(self.payload),
+            FieldKind::Bytes => Value::Bytes(self.payload),
+            FieldKind::Stack => Value::Stack(Stack(self.payload.as_chunks().0)),
+            FieldKind::PooledString => Value::PooledText { id, text: batch.strings.get(id) },
+            FieldKind::PooledStack => Value::PooledStack { id, stack: batch.stacks.get(id).map(Stack) },
+            FieldKind::StringMap => Value::TextMap(TextPairs { rest, left }),
+            FieldKind::List => Value::List(Elements { rest, left, batch }),
+            FieldKind::Map => Value::Map(Pairs(Elements { rest, left, batch })),
+        }
+    }
+}
+
+/// The lists and maps that are being read, from the outermost in: how many values each still has.
+#[derive(Default)]
+struct Nesting {
+    left: [u64; MAX_NESTING],
+    depth: usize,
+}
+
+impl Nesting {
+    /// Reads how many elements follow, of `width` values each.
+    fn enter(&mut self, width: u64, cursor: &mut Cursor<'_>) -> Result<u64, Fault> {
+        let at = cursor.offset();
+        let count = cursor.u32_le()?;
+        if count > MAX_ELEMENTS {
+            return Err(Fault { at, what: What::Elements(count) });
+        }
+        let level = self.left.get_mut(self.depth).ok_or(Fault { at, what: What::Nesting })?;
+        *level = u64::from(count) * width;
+        self.depth += 1;
+        Ok(u64::from(count))
+    }
+
+    /// Whether another value follows, which is counted as read.
+    fn step(&mut self) -> bool {
+        while let Some(top) = self.depth.checked_sub(1) {
+            if let Some(left) = self.left[top].checked_sub(1) {
+                self.left[top] = left;
+                return true;
+            }
+            self.depth = top;
+        }
+        false
+    }
+}
+
+/// The type of an element. The optional bit says nothing here: no presence byte follows.
+///
+/// Source: `dial9-trace-format` 0.5.4; `list_optional_tag.bin`.
+fn element_kind(cursor: &mut Cursor<'_>) -> Result<FieldKind, Fault> {
+    let at = cursor.offset();
+    let byte = cursor.u8()?;
+    FieldKind::from_byte(byte & !OPTIONAL).ok_or(Fault { at, what: What::FieldType(byte) })
+}
+
+/// How many bytes as many addresses take.
+pub(super) fn stack_bytes(count: u32) -> usize {
+    usize::try_from(u64::from(count) * 8).unwrap_or(usize::MAX)
+}
+
+/// Bytes behind their length.
+#[inline]
+pub(super) fn prefixed<'a>(cursor: &mut Cursor<'a>) -> Result<&'a [u8], Fault> {
+    let count = cursor.u32_le()?;
+    Ok(cursor.bytes(usize::try_from(count).unwrap_or(usize::MAX))?)
+}
+
+/// An unsigned varint of at most ten bytes.
+#[inline]
+pub(super) fn varint(cursor: &mut Cursor<'_>) -> Result<u64, Fault> {
+    match cursor.peek() {
+        Some(byte) if byte < 0x80 => Ok(u64::from(cursor.u8()?)),
+        _ => long_varint(cursor),
+    }
+}
+
+fn long_varint(cursor: &mut Cursor<'_>) -> Result<u64, Fault> {
+    let at = cursor.offset();
+    let mut value = 0;
+    for index in 0..MAX_VARINT_BYTES {
+        let byte = cursor.u8()?;
+        value |= u64::from(byte & 0x7f) << (7 * index);
+        if byte < 0x80 {
+            return Ok(value);
+        }
+    }
+    Err(Fault { at, what: What::Varint })
+}

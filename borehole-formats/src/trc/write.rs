@@ -1,0 +1,487 @@
+//! Writing batches of events.
+//!
+//! A batch is put together in memory and leaves in one write, so that an output holds whole batches. An event
+//! is checked against its schema as it is put together; one that does not fit leaves no trace.
+
+use std::io::{self, Read, Write};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::{error, fmt};
+
+use borehole_wire::put_varint;
+
+use super::encode::EventWriter;
+use super::intern::{Interned, Refusal, Registry};
+use super::layout::{FieldType, HEADER_BYTES, MAGIC, MAX_DELTA_NS, Tag, VERSION};
+use super::read::Reader;
+use super::schema::{Annotation, Schema};
+
+/// Writes events as batches.
+///
+/// Nothing reaches the output before a batch is full, [`Writer::end_batch`] or [`Writer::finish`].
+///
+/// # Examples
+///
+/// ```
+/// use borehole_formats::trc::{FieldKind, FieldType, Reader, Schema, ValueDef, Writer};
+///
+/// let poll = Schema::new("Poll", [
+///     ("worker", FieldType::required(FieldKind::U8)),
+///     ("location", FieldType::optional(FieldKind::PooledString)),
+/// ])?;
+/// let mut writer = Writer::new(Vec::new());
+/// writer.write_event(&poll, 1_000, &[ValueDef::Unsigned(3), ValueDef::Text("src/main.rs:7")])?;
+/// assert!(writer.write_event(&poll, 2_000, &[ValueDef::Unsigned(256), ValueDef::Absent]).is_err());
+/// writer.begin_event(&poll, 3_000).unsigned(4).absent().finish()?;
+///
+/// let mut reader = Reader::new(std::io::Cursor::new(writer.finish()?));
+/// let mut workers = Vec::new();
+/// reader.for_each_event(|event| workers.extend(event.value_of("worker").and_then(|value| value.as_u64())))?;
+/// assert_eq!(workers, [3, 4]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Writer<W> {
+    output: W,
+    pub(super) options: WriteOptions,
+    pub(super) core: Core,
+    /// Whether anything has been written.
+    has_written: bool,
+}
+
+/// How events are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WriteOptions {
+    /// Which readers have to understand the stream.
+    pub dialect: Dialect,
+    /// How large a batch grows before it is written and another one begins. A batch defines all that it uses, so
+    /// small ones repeat much, and large ones lose much when a program dies.
+    pub batch_bytes: usize,
+}
+
+impl Default for WriteOptions {
+    /// The newest dialect, in batches of some 1 MB.
+    ///
+    /// Source of the size: `dial9-core` 0.5.7, the buffer of a thread.
+    fn default() -> Self {
+        Self { dialect: Dialect::Newest, batch_bytes: 1023 << 10 }
+    }
+}
+
+/// Which readers have to understand a stream.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Dialect {
+    /// Those of dial9 0.4 and newer: everything there is.
+    #[default]
+    Newest,
+    /// Those that know the specification of 0.3.2 and nothing else: stacks stand in each event, annotations are
+    /// left out, lists and maps of any values are refused.
+    V032,
+}
+
+/// The value of a field, to be written.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ValueDef<'a> {
+    /// No value, of an optional field.
+    Absent,
+    /// An unsigned integer, of as many bits as the field has.
+    Unsigned(u64),
+    /// A signed integer.
+    Signed(i64),
+    /// A floating-point number.
+    Float(f64),
+    /// True or false.
+    Bool(bool),
+    /// Text. In a field of pooled strings it is stored once a batch.
+    Text(&'a str),
+    /// Bytes.
+    Bytes(&'a [u8]),
+    /// Addresses, the leaf first. In a field of pooled stacks they are stored once a batch.
+    Stack(&'a [u64]),
+    /// A string of the pool.
+    Pooled(StringRef),
+    /// A stack of the pool.
+    PooledStack(StackRef),
+    /// Pairs of text.
+    TextMap(&'a [(&'a str, &'a str)]),
+    /// Values of any sort, in which none may be absent.
+    List(&'a [ValueDef<'a>]),
+    /// Pairs of values of any sort, none of which may be absent.
+    Map(&'a [(ValueDef<'a>, ValueDef<'a>)]),
+}
+
+/// A string that the current batch defines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct StringRef {
+    pub(super) batch: u64,
+    pub(super) id: u32,
+}
+
+/// A stack that the current batch defines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct StackRef {
+    pub(super) batch: u64,
+    pub(super) id: u32,
+}
+
+/// Why something cannot be written: what was expected and what was found. It is the inner error of an
+/// [`io::Error`] of the kind [`InvalidInput`](io::ErrorKind::InvalidInput).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Invalid(String);
+
+impl Invalid {
+    #[cold]
+    pub(super) fn new(message: impl Into<String>) -> Self {
+        Self(message.into())
+    }
+}
+
+impl fmt::Display for Invalid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl error::Error for Invalid {}
+
+impl From<Invalid> for io::Error {
+    fn from(invalid: Invalid) -> Self {
+        Self::new(io::ErrorKind::InvalidInput, invalid)
+    }
+}
+
+impl<W: Write> Writer<W> {
+    /// A writer to `output`, with default options.
+    pub fn new(output: W) -> Self {
+        Self::with_options(output, WriteOptions::default())
+    }
+
+    /// A writer to `output`.
+    pub fn with_options(output: W, options: WriteOptions) -> Self {
+        let core = Core { number: next_batch(), ..Core::default() };
+        Self { output, options, core, has_written: false }
+    }
+
+    /// A writer that goes on where `reader` has come to, without another header: what the last batch defines is
+    /// known. `output` has to be at the end of what was read.
+    ///
+    /// # Errors
+    /// When `reader` has not come to the end, or its input is damaged or cut off: what follows would not be read.
+    pub fn continuing(output: W, reader: Reader<impl Read>, options: WriteOptions) -> Result<Self, Invalid> {
+        if !reader.has_ended() {
+            return Err(Invalid::new("expected a stream read to its end, found one with more to read"));
+        }
+        if !reader.recovery().is_clean() {
+            return Err(Invalid::new("expected a whole stream to go on with, found a damaged one"));
+        }
+        let mut writer = Self::with_options(output, options);
+        if reader.recovery().segments > 0 {
+            writer.core.adopt(&reader);
+            writer.has_written = true;
+        }
+        Ok(writer)
+    }
+
+    /// Writes an event. `timestamp_ns` is what its schema asks for: a time, or `None`.
+    ///
+    /// # Errors
+    /// When the values do not fit the schema (an [`Invalid`] inside; nothing of the event is written), or a batch
+    /// is full and cannot be written.
+    pub fn write_event(
+        &mut self,
+        schema: &Schema,
+        timestamp_ns: impl Into<Option<u64>>,
+        values: &[ValueDef<'_>],
+    ) -> io::Result<()> {
+        let mut event = self.begin_event(schema, timestamp_ns);
+        values.iter().for_each(|value| event.put(value));
+        event.finish()
+    }
+
+    /// Begins an event, whose values have to follow one by one. Without its
+    /// [`finish`](EventWriter::finish) nothing of it is written.
+    pub fn begin_event(
+        &mut self,
+        schema: &Schema,
+        timestamp_ns: impl Into<Option<u64>>,
+    ) -> EventWriter<'_, W> {
+        EventWriter::new(self, schema, timestamp_ns.into())
+    }
+
+    /// Asks for a number for a type of events, wherever it is free when a batch defines the type.
+    pub fn want_type_id(&mut self, schema: &Schema, type_id: u16) {
+        self.core.registry.want(schema, type_id);
+    }
+
+    /// Stores a string in the current batch.
+    ///
+    /// # Errors
+    /// When it is longer than 32 bits can say, or no ids are left.
+    pub fn intern_string(&mut self, string: &str) -> io::Result<StringRef> {
+        self.core.open();
+        let id = self.core.intern(Tag::Strings, string.as_bytes())?;
+        Ok(StringRef { batch: self.core.number, id })
+    }
+
+    /// Stores a stack in the current batch, its leaf first.
+    ///
+    /// # Errors
+    /// When it is longer than 32 bits can say, no ids are left, or the dialect has no pool of stacks.
+    pub fn intern_stack(&mut self, addresses: &[u64]) -> io::Result<StackRef> {
+        if self.options.dialect == Dialect::V032 {
+            return Err(Invalid::new("expected a dialect with pooled stacks, found 0.3.2").into());
+        }
+        self.core.open();
+        let bytes: Vec<u8> = addresses.iter().flat_map(|address| address.to_le_bytes()).collect();
+        let id = self.core.intern(Tag::Stacks, &bytes)?;
+        Ok(StackRef { batch: self.core.number, id })
+    }
+
+    /// Writes whole batches that were put together elsewhere, each with its header.
+    ///
+    /// # Errors
+    /// When `batches` does not begin with a header, or the output takes no more.
+    pub fn write_raw(&mut self, batches: &[u8]) -> io::Result<()> {
+        let [t, r, c, zero] = MAGIC;
+        if !batches.starts_with(&[t, r, c, zero, VERSION]) {
+            let found = batches[..batches.len().min(HEADER_BYTES)].escape_ascii();
+            return Err(Invalid::new(format!(
+                "expected batches that begin with a header, found \"{found}\""
+            ))
+            .into());
+        }
+        self.end_batch()?;
+        self.has_written = true;
+        self.output.write_all(batches)
+    }
+
+    /// Writes what has been put together. The next event begins another batch.
+    ///
+    /// # Errors
+    /// When the output takes no more. The batch is lost then; what follows is a batch of its own.
+    pub fn end_batch(&mut self) -> io::Result<()> {
+        let Core { batch, committed, .. } = &self.core;
+        let written = match batch.get(..*committed) {
+            Some(bytes) if !bytes.is_empty() => {
+                self.has_written = true;
+                self.output.write_all(bytes)
+            }
+            _ => Ok(()),
+        };
+        self.core.clear();
+        written
+    }
+
+    /// Goes on with another output, as a new writer would, but keeps the memory. Answers the output so far, to which
+    /// everything has been written.
+    ///
+    /// # Errors
+    /// When that cannot be written.
+    pub fn reset_to(&mut self, output: W) -> io::Result<W> {
+        self.complete()?;
+        self.has_written = false;
+        self.core.registry.forget_wishes();
+        Ok(std::mem::replace(&mut self.output, output))
+    }
+
+    /// Writes what has been put together, if it is only a header because there was no event, and answers the
+    /// output.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn finish(mut self) -> io::Result<W> {
+        self.complete()?;
+        Ok(self.output)
+    }
+
+    /// Writes what has been put together, or a header if nothing ever was.
+    pub(super) fn complete(&mut self) -> io::Result<()> {
+        if !self.has_written {
+            self.core.open();
+        }
+        self.end_batch()?;
+        self.output.flush()
+    }
+
+    /// The output. What has not been written yet is not in it.
+    pub const fn output(&self) -> &W {
+        &self.output
+    }
+}
+
+/// What a writer is beside its output: the batch that is being put together.
+#[derive(Default)]
+pub(super) struct Core {
+    pub(super) batch: Vec<u8>,
+    /// How much of `batch` are whole frames. What stands behind is an event that is not complete.
+    pub(super) committed: usize,
+    pub(super) base_ns: u64,
+    pub(super) registry: Registry,
+    pub(super) strings: Interned,
+    pub(super) stacks: Interned,
+    /// Whether the batch has a header already.
+    is_open: bool,
+    /// Different for each batch of this process.
+    pub(super) number: u64,
+    /// Memory for a stack that is being written.
+    pub(super) addresses: Vec<[u8; 8]>,
+}
+
+/// A number that no batch of this process has had.
+fn next_batch() -> u64 {
+    static NEXT_BATCH: AtomicU64 = AtomicU64::new(0);
+    NEXT_BATCH.fetch_add(1, Ordering::Relaxed)
+}
+
+impl Core {
+    /// Begins a batch if there is none, and drops what is left of an event that was not finished.
+    #[inline]
+    pub(super) fn open(&mut self) {
+        self.batch.truncate(self.committed);
+        if !self.is_open {
+            self.is_open = true;
+            self.batch.extend_from_slice(&MAGIC);
+            self.batch.push(VERSION);
+            self.committed = self.batch.len();
+        }
+    }
+
+    fn clear(&mut self) {
+        self.batch.clear();
+        self.committed = 0;
+        self.base_ns = 0;
+        self.registry.clear();
+        self.strings.clear();
+        self.stacks.clear();
+        self.is_open = false;
+        self.number = next_batch();
+    }
+
+    fn adopt(&mut self, reader: &Reader<impl Read>) {
+        let batch = &reader.batch;
+        self.is_open = true;
+        self.base_ns = batch.base_ns;
+        self.registry.adopt(batch);
+        for id in batch.strings.ids() {
+            self.strings.adopt(batch.strings.get(id).unwrap_or_default().as_bytes(), id);
+        }
+        for id in batch.stacks.ids() {
+            self.stacks.adopt(batch.stacks.get(id).unwrap_or_default().as_flattened(), id);
+        }
+    }
+
+    /// The row of a type, which is defined if it is not. The batch is open.
+    #[inline]
+    pub(super) fn type_row(&mut self, schema: &Schema, dialect: Dialect) -> Result<usize, Invalid> {
+        match self.registry.find(schema) {
+            Some(row) => Ok(row),
+            None => self.define_type(schema, dialect),
+        }
+    }
+
+    #[cold]
+    fn define_type(&mut self, schema: &Schema, dialect: Dialect) -> Result<usize, Invalid> {
+        let (row, is_new) =
+            self.registry.define(schema, dialect).map_err(|refusal| refusal.invalid(schema))?;
+        if is_new {
+            let defined = self.registry.row(row);
+            put_schema(&mut self.batch, schema, defined.type_id, &defined.fields);
+            if dialect == Dialect::Newest && !schema.annotations().is_empty() {
+                put_annotations(&mut self.batch, defined.type_id, schema.annotations());
+            }
+            self.committed = self.batch.len();
+        }
+        Ok(row)
+    }
+
+    /// The id of an entry of a pool. If it is new, a frame that defines it goes before the event that is being put
+    /// together.
+    #[inline]
+    pub(super) fn intern(&mut self, pool: Tag, entry: &[u8]) -> Result<u32, Invalid> {
+        let (interned, count) = match pool {
+            Tag::Strings => (&mut self.strings, entry.len()),
+            _ => (&mut self.stacks, entry.len() / 8),
+        };
+        let count = count_u32(count)?;
+        match interned.intern(entry) {
+            None => Err(Invalid::new("too many pool entries in one batch: expected at most 4294967294")),
+            Some((id, false)) => Ok(id),
+            Some((id, true)) => {
+                self.define_entry(pool, id, count, entry);
+                Ok(id)
+            }
+        }
+    }
+
+    #[cold]
+    fn define_entry(&mut self, pool: Tag, id: u32, count: u32, entry: &[u8]) {
+        let before = self.batch.len();
+        self.batch.push(pool as u8);
+        for number in [1, id, count] {
+            self.batch.extend_from_slice(&number.to_le_bytes());
+        }
+        self.batch.extend_from_slice(entry);
+        let len = self.batch.len() - before;
+        self.batch[self.committed..].rotate_right(len);
+        self.committed += len;
+    }
+}
+
+/// A count as the wire has it.
+pub(super) fn count_u32(count: usize) -> Result<u32, Invalid> {
+    u32::try_from(count)
+        .map_err(|_| Invalid::new(format!("too large: expected at most {}, found {count}", u32::MAX)))
+}
+
+/// When the time has to be set anew before an event.
+pub(super) fn needs_reset(base_ns: u64, timestamp_ns: u64) -> bool {
+    timestamp_ns.checked_sub(base_ns).is_none_or(|delta| delta > MAX_DELTA_NS)
+}
+
+impl Refusal {
+    fn invalid(self, schema: &Schema) -> Invalid {
+        let name = schema.name();
+        Invalid::new(match self {
+            Self::Full => {
+                format!("too many event types in one batch: expected at most 65536, found {name} too")
+            }
+            Self::Unknown(kind) => {
+                format!("unsupported field of {name}: expected a type of 0.3.2, found {}", kind.name())
+            }
+        })
+    }
+}
+
+/// A length that [`Schema::define`] has checked.
+fn put_u16(out: &mut Vec<u8>, count: usize) {
+    out.extend_from_slice(&u16::try_from(count).unwrap_or(u16::MAX).to_le_bytes());
+}
+
+fn put_name(out: &mut Vec<u8>, name: &str) {
+    put_u16(out, name.len());
+    out.extend_from_slice(name.as_bytes());
+}
+
+fn put_schema(out: &mut Vec<u8>, schema: &Schema, type_id: u16, types: &[FieldType]) {
+    out.push(Tag::Schema as u8);
+    out.extend_from_slice(&type_id.to_le_bytes());
+    put_name(out, schema.name());
+    out.push(u8::from(schema.has_timestamp()));
+    put_u16(out, types.len());
+    for (field, field_type) in schema.fields().iter().zip(types) {
+        put_name(out, &field.name);
+        out.push(field_type.to_byte());
+    }
+}
+
+fn put_annotations(out: &mut Vec<u8>, type_id: u16, annotations: &[Annotation]) {
+    out.push(Tag::Annotations as u8);
+    put_varint(out, u64::from(type_id));
+    put_u16(out, annotations.len());
+    for annotation in annotations {
+        out.extend_from_slice(&annotation.field.to_le_bytes());
+        put_name(out, &annotation.key);
+        // A value of 4 GiB would not have fitted into memory beside its schema.
+        let len = u32::try_from(annotation.value.len()).unwrap_or(u32::MAX);
+        out.extend_from_slice(&len.to_le_bytes());
+        out.extend_from_slice(annotation.value.as_bytes());
+    }
+}

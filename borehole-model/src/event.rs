@@ -1,0 +1,205 @@
+//! Events: named records of typed fields, for traces that hold more than samples.
+//!
+//! What all events of one sort have in common, their [`Shape`], is stored once in
+//! [`Tables`](crate::Tables). An event itself is a row of values, borrowed from wherever they were read.
+
+use std::borrow::Cow;
+use std::hash::BuildHasher as _;
+
+use hashbrown::{DefaultHashBuilder, HashTable};
+
+use crate::ids::{Id as _, ShapeId, StringId};
+
+/// One event of a trace.
+///
+/// Shape: as many values as its [`Shape`] has fields, in their order.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Event<'a> {
+    /// What it is called and what its fields are.
+    pub shape: ShapeId,
+    /// The number that its source gives to events of this sort, within the segment.
+    pub type_id: Option<u32>,
+    /// When, in nanoseconds on the clock of the input.
+    pub time_ns: Option<u64>,
+    /// The values of the fields.
+    pub values: &'a [Value<'a>],
+}
+
+/// What events of one sort have in common.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Shape {
+    /// What the events are called.
+    pub name: StringId,
+    /// The fields.
+    pub fields: Vec<FieldShape>,
+    /// What the source says about fields beyond their type, such as units.
+    pub annotations: Vec<Annotation>,
+}
+
+/// One field of events of a sort.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct FieldShape {
+    /// Its name; two fields may have the same.
+    pub name: StringId,
+    /// The type that the source declares.
+    pub kind: FieldKind,
+    /// Whether the source says that it may be absent.
+    pub optional: bool,
+}
+
+/// A fact about a field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Annotation {
+    /// The field, 0-based. A source may name one that there is not.
+    pub field: u32,
+    /// What the fact is about: `unit`, `kind`.
+    pub key: StringId,
+    /// The fact: `ns`, `gauge`.
+    pub value: StringId,
+}
+
+/// The declared type of a field.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum FieldKind {
+    /// None is declared: the values say what they are.
+    #[default]
+    Undeclared,
+    /// An unsigned integer of 8 bits.
+    Unsigned8,
+    /// An unsigned integer of 16 bits.
+    Unsigned16,
+    /// An unsigned integer of 32 bits.
+    Unsigned32,
+    /// An unsigned integer of up to 64 bits.
+    Unsigned64,
+    /// A signed integer of 64 bits.
+    Signed64,
+    /// A floating-point number of 64 bits.
+    Float64,
+    /// True or false.
+    Bool,
+    /// Text that stands in each event.
+    Text,
+    /// Text that the source stores once and refers to.
+    PooledText,
+    /// Bytes.
+    Bytes,
+    /// Addresses that stand in each event.
+    Stack,
+    /// Addresses that the source stores once and refers to.
+    PooledStack,
+    /// A map from text to text.
+    TextMap,
+    /// A list of values of any type.
+    List,
+    /// A map from values of any type to values of any type.
+    Map,
+}
+
+/// The value of a field.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Value<'a> {
+    /// There is none.
+    #[default]
+    Absent,
+    /// An unsigned integer.
+    Unsigned(u64),
+    /// A signed integer.
+    Signed(i64),
+    /// A floating-point number.
+    Float(f64),
+    /// True or false.
+    Bool(bool),
+    /// Text.
+    Text(Cow<'a, str>),
+    /// Bytes.
+    Bytes(&'a [u8]),
+    /// A call stack as addresses, the leaf first.
+    Stack(Addresses<'a>),
+    /// Values one after the other.
+    List(Vec<Value<'a>>),
+    /// Keys and values in order; keys need not be different.
+    Map(Vec<(Value<'a>, Value<'a>)>),
+    /// A reference to pooled text or to a pooled stack that the source has not defined.
+    Unresolved(u32),
+}
+
+/// Addresses as files store them: eight bytes each, the least significant first, at any alignment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Addresses<'a>(pub &'a [[u8; 8]]);
+
+impl<'a> Addresses<'a> {
+    /// The addresses.
+    pub fn iter(self) -> impl ExactSizeIterator<Item = u64> + 'a {
+        self.0.iter().map(|&bytes| u64::from_le_bytes(bytes))
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub const fn len(self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub const fn is_empty(self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ShapeTable {
+    rows: Vec<Shape>,
+    index: HashTable<ShapeId>,
+    hasher: DefaultHashBuilder,
+}
+
+impl ShapeTable {
+    pub(crate) fn intern(&mut self, shape: &Shape) -> Option<ShapeId> {
+        let hash = self.hasher.hash_one(shape);
+        if let Some(&id) = self.index.find(hash, |&id| self.rows[id.row()] == *shape) {
+            return Some(id);
+        }
+        let id = ShapeId::from_row(self.rows.len())?;
+        self.rows.push(shape.clone());
+        let Self { rows, index, hasher } = self;
+        index.insert_unique(hash, id, |&id| hasher.hash_one(&rows[id.row()]));
+        Some(id)
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, id: ShapeId) -> &Shape {
+        &self.rows[id.row()]
+    }
+
+    pub(crate) const fn len(&self) -> usize {
+        self.rows.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_shapes_are_stored_once_and_an_annotation_makes_another() {
+        let name = StringId::from_row(0).unwrap();
+        let field = FieldShape { name, kind: FieldKind::Unsigned64, optional: false };
+        let plain = Shape { name, fields: vec![field], annotations: Vec::new() };
+        let annotation = Annotation { field: 0, key: name, value: name };
+        let annotated = Shape { annotations: vec![annotation], ..plain.clone() };
+        let mut table = ShapeTable::default();
+        let ids = [&plain, &annotated, &plain].map(|shape| table.intern(shape).unwrap());
+        assert_eq!((ids[0], table.len()), (ids[2], 2));
+        assert_eq!(table.get(ids[1]), &annotated);
+    }
+
+    #[test]
+    fn addresses_are_little_endian() {
+        let bytes = [[1, 0, 0, 0, 0, 0, 0, 0x80], [2, 0, 0, 0, 0, 0, 0, 0]];
+        let addresses = Addresses(&bytes);
+        assert_eq!(addresses.iter().collect::<Vec<_>>(), [0x8000_0000_0000_0001, 2]);
+        assert_eq!((addresses.len(), addresses.is_empty()), (2, false));
+    }
+}

@@ -1,0 +1,72 @@
+//! The records of a file as they stand, undecoded where the format lets them be: for looking into a file
+//! that is odd.
+
+#[cfg(feature = "rbt")]
+mod rbt;
+#[cfg(feature = "tachyon")]
+mod tachyon;
+#[cfg(feature = "trc")]
+mod trc;
+
+use std::collections::BTreeMap;
+use std::io::{Read, Write};
+
+use borehole_formats::Recovery;
+use borehole_formats::jsonl::LineWriter;
+
+use crate::{Error, Format, Input};
+
+/// Writes every record of `input` as a line of JSON with its offset, in the order of the file.
+///
+/// Answers what was odd or lost; samples are not counted. Only `rbt` and `trc` have such records.
+///
+/// # Examples
+///
+/// ```
+/// use borehole::{Input, InputOptions, Source, dump_records};
+///
+/// let trace = concat!(env!("CARGO_MANIFEST_DIR"), "/../corpus/rbt/native.rbt");
+/// let mut lines = Vec::new();
+/// dump_records(Input::open(Source::path(trace)?, &InputOptions::default())?, &mut lines)?;
+/// let header = br#"{"type":"HEADER","offset":0,"has_timestamps":false,"period_us":10000}"#;
+/// assert!(lines.starts_with(header));
+/// # Ok::<(), borehole::Error>(())
+/// ```
+///
+/// # Errors
+/// When the format has no records, the input is damaged, or the output cannot be written.
+pub fn dump_records(input: Input, output: impl Write) -> Result<Recovery, Error> {
+    let (name, format) = (input.name().to_owned(), input.format());
+    let dumped = match format {
+        #[cfg(feature = "rbt")]
+        Format::Rbt => rbt::dump(input.into_bytes(), output),
+        #[cfg(feature = "trc")]
+        Format::Trc => trc::dump(input.into_bytes(), output),
+        _ => return Err(Error::NoRecords { name, format }),
+    };
+    dumped.map_err(|error| Error::reading(&name, error))
+}
+
+/// How many records of each type an input holds, by name, up to the first that is damaged; nothing for formats
+/// without records.
+#[must_use]
+pub fn count_records(format: Format, input: impl Read) -> BTreeMap<&'static str, u64> {
+    match format {
+        #[cfg(feature = "rbt")]
+        Format::Rbt => rbt::count(input),
+        #[cfg(feature = "trc")]
+        Format::Trc => trc::count(input),
+        #[cfg(feature = "tachyon")]
+        Format::Tachyon => tachyon::count(input),
+        _ => BTreeMap::new(),
+    }
+}
+
+/// Begins the line of a record.
+fn begin(line: &mut LineWriter, record_type: &str, offset: u64) {
+    line.begin_object();
+    line.key("type");
+    line.text(record_type);
+    line.key("offset");
+    line.unsigned(offset);
+}
