@@ -167,12 +167,7 @@ impl Target {
                 Ok(Box::new(rbt::Exporter::new(output, options)))
             }
             #[cfg(feature = "tachyon")]
-            Format::Tachyon => {
-                let period_us = self.tachyon.period_us.or(self.period_us);
-                let options = tachyon::ExportOptions { period_us, ..self.tachyon };
-                let spool = || Ok(tempfile::spooled_tempfile(SPOOL_BYTES));
-                Ok(Box::new(tachyon::Exporter::new(output, options, spool)))
-            }
+            Format::Tachyon => Ok(self.tachyon_exporter(output)),
             #[cfg(feature = "trc")]
             Format::Trc => {
                 let options = trc::ExportOptions { dialect: self.trc_dialect };
@@ -218,6 +213,14 @@ impl Target {
                 Err(Error::NotWritable { format })
             }
         }
+    }
+
+    #[cfg(feature = "tachyon")]
+    fn tachyon_exporter<'w>(&self, output: impl Write + 'w) -> Box<dyn Export + 'w> {
+        let period_us = self.tachyon.period_us.or(self.period_us);
+        let options = tachyon::ExportOptions { period_us, ..self.tachyon };
+        let spool = || Ok(tempfile::spooled_tempfile(SPOOL_BYTES));
+        Box::new(tachyon::Exporter::new(output, options, spool))
     }
 }
 
