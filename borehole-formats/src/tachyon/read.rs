@@ -58,7 +58,7 @@ pub struct Sample<'r> {
     pub time_us: u64,
     /// The state of the thread, as flags.
     pub status: u8,
-    /// The stack, as numbers of frames, the outermost first. [`LOST_FRAME`] is one that damage has hidden.
+    /// The stack, as numbers of frames, the outermost first. [`LOST_FRAME`](super::LOST_FRAME) is one that damage has hidden.
     pub frames_root_first: &'r [u32],
     /// How many outer frames are those of the thread's sample before. The others are new.
     pub kept: usize,
