@@ -104,6 +104,11 @@ fn text(info: &Info, out: &mut impl Write) -> io::Result<()> {
         let records: Vec<_> = records.iter().map(|(name, count)| format!("{name} {count}")).collect();
         row(out, "records", records.join(", "))?;
     }
+    if let [only] = &inventory.first_segments[..] {
+        for (key, value) in &only.metadata {
+            row(out, "metadata", format_args!("{key}={value}"))?;
+        }
+    }
     segment_rows(inventory, out)
 }
 

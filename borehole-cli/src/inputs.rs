@@ -10,6 +10,7 @@ use borehole::{Error, Format, Input, InputOptions, OnDamage, ProfileSink, ReadOp
 use clap::Args;
 
 use crate::interrupt::{Interruptible, InterruptibleRead};
+use crate::labelled::{self, Labelled};
 use crate::{messages, progress};
 
 /// Several inputs.
@@ -21,6 +22,10 @@ pub(crate) struct Inputs {
 
     #[command(flatten)]
     pub(crate) reading: Reading,
+
+    /// Label samples with the file that they are from, input=NAME; samples with labels of their own keep those
+    #[arg(long)]
+    pub(crate) label_inputs: bool,
 }
 
 /// How to read.
@@ -105,6 +110,8 @@ impl Inputs {
         for path in self.names() {
             let input = self.reading.open(path)?;
             let name = input.name().to_owned();
+            let labels = self.label_inputs.then(|| labelled::of_input(&name, &mut tables)).transpose()?;
+            let mut sink = Labelled { sink: &mut sink, labels };
             let read = input.read_into(&mut tables, &mut sink).map_err(|error| error.with_output(output))?;
             messages::warnings(&name, &read);
             recovery.merge(read);

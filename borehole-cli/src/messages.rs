@@ -53,7 +53,7 @@ fn more(what: &str, name: &str, count: u64) {
 }
 
 /// A warning with its place.
-fn text(warning: &Warning) -> String {
+pub(crate) fn text(warning: &Warning) -> String {
     let mut text = warning.message.clone();
     let lost = (warning.lost_bytes > 0).then(|| format!("{} lost", bytes(warning.lost_bytes)));
     let saved =

@@ -101,6 +101,8 @@ mod convert;
 mod error;
 mod eventless;
 mod input;
+#[cfg(feature = "tachyon")]
+mod mapped;
 mod output;
 #[cfg(all(feature = "jsonl", any(feature = "rbt", feature = "trc")))]
 mod records;
@@ -122,12 +124,16 @@ pub use target::{Compression, Target};
 
 #[cfg(feature = "phpspy")]
 pub use borehole_formats::phpspy::Opcodes as OpcodeOutput;
+#[cfg(feature = "pstats")]
+pub use borehole_formats::pstats;
 #[cfg(feature = "rbt")]
 pub use borehole_formats::rbt;
 #[cfg(feature = "rbt")]
 pub use borehole_formats::rbt::Timestamps as RbtTimestamps;
 #[cfg(feature = "speedscope")]
 pub use borehole_formats::speedscope::Utf8Errors as Utf8ErrorHandling;
+#[cfg(feature = "tachyon")]
+pub use borehole_formats::tachyon;
 
 #[cfg(feature = "trc")]
 pub use borehole_formats::trc;
