@@ -130,7 +130,7 @@ impl SampleEvents {
                 let labels = label_texts(at.tables, labels);
                 event.put_text_map(labels.iter().map(|(key, value)| (&**key, &**value)));
             }
-            None => event.put_text_map(std::iter::empty()),
+            None => event.put_absent(),
         }
         event.finish()
     }

@@ -199,7 +199,8 @@ impl Sampler {
             Some(1) => SampleKind::OffCpu,
             _ => SampleKind::Cpu,
         };
-        let thread = plan.number(event, 1);
+        // Our exporter has no other number for a thread that is not known.
+        let thread = plan.number(event, 1).filter(|&thread| thread > 0 || !plan.is_ours());
         if let (Some(thread), Some(name)) = (thread, plan.value(event, 4).and_then(Value::as_str)) {
             self.thread_names.insert(thread, tables.intern_string(name.as_bytes())?);
         }
@@ -255,9 +256,9 @@ impl Sampler {
         self.workers.complete();
         self.polls.complete();
         for (kind, count) in sorted(std::mem::take(&mut self.left_out)) {
-            let message = format!("{count} samples left out: not of the kind `{}`", self.wanted.name());
-            let message = format!("{message}, but `{}`", kind.name());
-            recovery.note(Warning { offset: None, message, lost_bytes: 0 });
+            let (kind, wanted) = (kind.name(), self.wanted.name());
+            let message = format!("left out {count} samples of the kind {kind}: the kind asked for is {wanted}");
+            recovery.note(Warning { offset: None, message, lost_bytes: 0, saved_samples: None });
         }
         let stacks = self.stacks.resolve(&self.symbols, tables)?;
         let base_labels = self.held.take_labels();
