@@ -6,7 +6,9 @@ use std::os::fd::AsFd as _;
 
 use anyhow::bail;
 use borehole::model::Tables;
-use borehole::{Error, Format, Input, InputOptions, OnDamage, ProfileSink, ReadOptions, Recovery, Source};
+use borehole::{
+    Error, Format, Input, InputOptions, OnDamage, ProfileSink, ReadOptions, Recovery, SampleKind, Source,
+};
 use clap::Args;
 
 use crate::interrupt::{Interruptible, InterruptibleRead};
@@ -39,6 +41,10 @@ pub(crate) struct Reading {
     #[arg(long)]
     pub(crate) lenient: bool,
 
+    /// Which samples of a trace of events to take: cpu, off-cpu, alloc, task-dump or all [default: cpu]
+    #[arg(long, value_name = "KIND", value_parser = sample_kind, hide_possible_values = true)]
+    pub(crate) samples: Option<SampleKind>,
+
     /// How much memory the definitions of one rbt segment or trc batch may take, in MiB [default: 1024]
     #[arg(long, value_name = "MIB", hide_short_help = true)]
     pub(crate) max_definitions: Option<usize>,
@@ -59,7 +65,8 @@ pub(crate) struct Reading {
 impl Reading {
     pub(crate) fn options(&self) -> InputOptions {
         let on_damage = if self.lenient { OnDamage::ReadOn } else { OnDamage::Fail };
-        let mut read = ReadOptions { on_damage, ..ReadOptions::default() };
+        let samples = self.samples.unwrap_or_default();
+        let mut read = ReadOptions { on_damage, samples, ..ReadOptions::default() };
         let limits = &mut read.limits;
         for (limit, mib) in [
             (&mut limits.definition_bytes, self.max_definitions),
@@ -80,6 +87,12 @@ impl Reading {
         }
         Ok(Input::open(progress::shown(source(path)?), &self.options())?)
     }
+}
+
+fn sample_kind(name: &str) -> Result<SampleKind, String> {
+    let known = SampleKind::ALL.map(SampleKind::name);
+    let found = SampleKind::ALL.into_iter().find(|kind| kind.name() == name);
+    found.ok_or_else(|| format!("unknown kind of samples: expected one of {}", known.join(", ")))
 }
 
 /// The bytes at `path`. A pipe is given up when the user asks to stop; a file is there at once.

@@ -33,6 +33,10 @@ impl ProfileSink for Labelled<'_> {
         self.sink.event(at, event)
     }
 
+    fn keeps_events(&self) -> bool {
+        self.sink.keeps_events()
+    }
+
     fn segment(&mut self, at: Context<'_>) -> io::Result<()> {
         self.sink.segment(at)
     }

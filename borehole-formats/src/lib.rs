@@ -84,4 +84,4 @@ pub use error::{Error, ErrorKind, Position, ReadError};
 pub use export::{Export, Losses};
 #[cfg(any(feature = "rbt", feature = "jsonl"))]
 pub use function_name::FunctionName;
-pub use options::{Limits, OnDamage, ReadOptions};
+pub use options::{Limits, OnDamage, ReadOptions, SampleKind};

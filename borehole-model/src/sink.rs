@@ -47,6 +47,13 @@ pub trait ProfileSink {
         Ok(ControlFlow::Continue(()))
     }
 
+    /// Whether events that tell of stacks are to stay events. To other sinks, which is the default, readers give
+    /// them as samples, with names for their addresses, at the end of the input; the segments are then those of the
+    /// samples, and further events come without one being announced.
+    fn keeps_events(&self) -> bool {
+        false
+    }
+
     /// Begins `at.segment`. Ignored unless overridden.
     ///
     /// # Errors
@@ -95,6 +102,10 @@ impl<S: ProfileSink + ?Sized> ProfileSink for &mut S {
 
     fn event(&mut self, at: Context<'_>, event: &Event<'_>) -> io::Result<ControlFlow<()>> {
         (**self).event(at, event)
+    }
+
+    fn keeps_events(&self) -> bool {
+        (**self).keeps_events()
     }
 
     fn segment(&mut self, at: Context<'_>) -> io::Result<()> {

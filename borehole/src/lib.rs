@@ -110,7 +110,7 @@ mod source;
 mod target;
 
 pub use borehole_formats::detect::{Facts, Format, formats_table};
-pub use borehole_formats::{Export, Limits, Losses, OnDamage, ReadError, ReadOptions};
+pub use borehole_formats::{Export, Limits, Losses, OnDamage, ReadError, ReadOptions, SampleKind};
 pub use borehole_model as model;
 pub use borehole_model::{ProfileSink, Recovery, Warning};
 pub use convert::{Outcome, convert, import_all};

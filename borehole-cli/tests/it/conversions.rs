@@ -5,13 +5,11 @@ use serde_json::Value;
 
 use crate::program::{piped, run, samples_in};
 
-/// The formats of samples; `trc` holds events.
 fn formats(ability: &str) -> Vec<String> {
     let formats: Value = serde_json::from_slice(&run(&["formats", "--json"]).quietly()).unwrap();
     assert_eq!(formats["schema_version"], 1);
     let formats = formats["formats"].as_array().unwrap().iter().filter(|format| format[ability] == true);
-    let names = formats.map(|format| format["name"].as_str().unwrap().to_owned());
-    names.filter(|name| name != "trc").collect()
+    formats.map(|format| format["name"].as_str().unwrap().to_owned()).collect()
 }
 
 fn converted(profile: &[u8], format: &str) -> Vec<u8> {

@@ -160,6 +160,10 @@ impl<W: Write> ProfileSink for Exporter<W> {
         Ok(ControlFlow::Continue(()))
     }
 
+    fn keeps_events(&self) -> bool {
+        true
+    }
+
     fn segment(&mut self, at: Context<'_>) -> io::Result<()> {
         self.begin(at.tables, Some(at.segment));
         write_segment(&mut self.lines, at);

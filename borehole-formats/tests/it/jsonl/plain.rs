@@ -206,6 +206,10 @@ impl ProfileSink for Recorder {
         Ok(ControlFlow::Continue(()))
     }
 
+    fn keeps_events(&self) -> bool {
+        true
+    }
+
     fn segment(&mut self, at: Context<'_>) -> io::Result<()> {
         self.outcome.segments += 1;
         self.calls.push(Call::Segment(plain_segment(at)));
