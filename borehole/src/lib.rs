@@ -107,6 +107,8 @@ mod output;
 #[cfg(all(feature = "jsonl", any(feature = "rbt", feature = "trc")))]
 mod records;
 mod source;
+#[cfg(any(feature = "speedscope", feature = "tachyon", feature = "trc"))]
+mod spool;
 mod target;
 
 pub use borehole_formats::detect::{Facts, Format, formats_table};
