@@ -57,6 +57,42 @@ impl<'a> Value<'a> {
         }
     }
 
+    /// The number, of a signed value.
+    #[must_use]
+    pub const fn as_i64(self) -> Option<i64> {
+        match self {
+            Self::Signed(value) => Some(value),
+            _ => None,
+        }
+    }
+
+    /// The number, of a floating-point value.
+    #[must_use]
+    pub const fn as_f64(self) -> Option<f64> {
+        match self {
+            Self::Float(value) => Some(value),
+            _ => None,
+        }
+    }
+
+    /// Whether it is true.
+    #[must_use]
+    pub const fn as_bool(self) -> Option<bool> {
+        match self {
+            Self::Bool(value) => Some(value),
+            _ => None,
+        }
+    }
+
+    /// The bytes, of a value that is not text.
+    #[must_use]
+    pub const fn as_bytes(self) -> Option<&'a [u8]> {
+        match self {
+            Self::Bytes(bytes) => Some(bytes),
+            _ => None,
+        }
+    }
+
     /// The text, in the event or in the pool, if it is there and UTF-8.
     #[must_use]
     pub fn as_str(self) -> Option<&'a str> {
@@ -100,6 +136,60 @@ impl<'a> Stack<'a> {
         self.0
     }
 }
+
+/// Addresses, the leaf first, of a stream or of the program.
+#[derive(Clone, Copy, Debug)]
+pub enum StackFrames<'a> {
+    /// As they stand in a stream.
+    Stored(Stack<'a>),
+    /// As the program has them.
+    Native(&'a [u64]),
+}
+
+impl<'a> StackFrames<'a> {
+    /// How many there are.
+    #[must_use]
+    pub const fn len(self) -> usize {
+        match self {
+            Self::Stored(Stack(bytes)) => bytes.len(),
+            Self::Native(addresses) => addresses.len(),
+        }
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub const fn is_empty(self) -> bool {
+        self.len() == 0
+    }
+
+    /// The address at a depth, 0-based from the leaf.
+    #[must_use]
+    pub fn address(self, depth: usize) -> Option<u64> {
+        match self {
+            Self::Stored(Stack(bytes)) => bytes.get(depth).map(|&bytes| u64::from_le_bytes(bytes)),
+            Self::Native(addresses) => addresses.get(depth).copied(),
+        }
+    }
+
+    /// The addresses.
+    pub fn addresses(self) -> impl Iterator<Item = u64> + 'a {
+        (0..self.len()).filter_map(move |depth| self.address(depth))
+    }
+}
+
+impl<'a> From<&'a [u64]> for StackFrames<'a> {
+    fn from(addresses: &'a [u64]) -> Self {
+        Self::Native(addresses)
+    }
+}
+
+impl PartialEq for StackFrames<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.addresses().eq(other.addresses())
+    }
+}
+
+impl Eq for StackFrames<'_> {}
 
 /// The pairs of a map of text, in order; keys need not be different, nor UTF-8.
 #[derive(Clone, Copy, Debug)]
