@@ -88,7 +88,7 @@ impl TypedEvents {
         };
         match &known.plan {
             None => Ok(None),
-            Some(plan) => T::read(event, plan).map(Some).map_err(|mismatch| mismatch.error()),
+            Some(plan) => T::read(event, plan).map(Some).map_err(Mismatch::error),
         }
     }
 
