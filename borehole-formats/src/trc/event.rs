@@ -31,12 +31,14 @@ impl<'a> Event<'a> {
     }
 
     /// Its type.
+    #[inline]
     #[must_use]
     pub const fn schema(&self) -> &'a Schema {
         &self.row.schema
     }
 
     /// The number of its type in its batch.
+    #[inline]
     #[must_use]
     pub const fn type_id(&self) -> u16 {
         self.row.type_id
@@ -44,12 +46,14 @@ impl<'a> Event<'a> {
 
     /// When it happened, in nanoseconds on a clock that the stream does not name; `None` where events of its
     /// type do not say.
+    #[inline]
     #[must_use]
     pub const fn timestamp_ns(&self) -> Option<u64> {
         self.timestamp_ns
     }
 
     /// Where it stands, in bytes after decompression.
+    #[inline]
     #[must_use]
     pub const fn offset(&self) -> u64 {
         self.offset

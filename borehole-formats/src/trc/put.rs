@@ -40,6 +40,7 @@ pub trait PutPooled {
 }
 
 impl<'w> FieldWriter<'w> {
+    #[inline]
     pub(super) fn new(core: &'w mut Core, dialect: Dialect) -> Self {
         Self { core, dialect, invalid: None }
     }

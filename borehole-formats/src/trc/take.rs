@@ -329,6 +329,7 @@ impl<'a, T: TakeField<'a>> TakeField<'a> for Option<T> {
         }
     }
 
+    #[inline]
     fn missing() -> Option<Self> {
         Some(None)
     }

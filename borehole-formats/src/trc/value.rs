@@ -49,6 +49,7 @@ pub enum Value<'a> {
 
 impl<'a> Value<'a> {
     /// The number, of an unsigned value.
+    #[inline]
     #[must_use]
     pub const fn as_u64(self) -> Option<u64> {
         match self {
@@ -58,6 +59,7 @@ impl<'a> Value<'a> {
     }
 
     /// The number, of a signed value.
+    #[inline]
     #[must_use]
     pub const fn as_i64(self) -> Option<i64> {
         match self {
@@ -67,6 +69,7 @@ impl<'a> Value<'a> {
     }
 
     /// The number, of a floating-point value.
+    #[inline]
     #[must_use]
     pub const fn as_f64(self) -> Option<f64> {
         match self {
@@ -76,6 +79,7 @@ impl<'a> Value<'a> {
     }
 
     /// Whether it is true.
+    #[inline]
     #[must_use]
     pub const fn as_bool(self) -> Option<bool> {
         match self {
@@ -85,6 +89,7 @@ impl<'a> Value<'a> {
     }
 
     /// The bytes, of a value that is not text.
+    #[inline]
     #[must_use]
     pub const fn as_bytes(self) -> Option<&'a [u8]> {
         match self {
@@ -94,6 +99,7 @@ impl<'a> Value<'a> {
     }
 
     /// The text, in the event or in the pool, if it is there and UTF-8.
+    #[inline]
     #[must_use]
     pub fn as_str(self) -> Option<&'a str> {
         match self {
@@ -104,6 +110,7 @@ impl<'a> Value<'a> {
     }
 
     /// The addresses, in the event or in the pool, if they are there.
+    #[inline]
     #[must_use]
     pub const fn as_stack(self) -> Option<Stack<'a>> {
         match self {
@@ -114,6 +121,7 @@ impl<'a> Value<'a> {
     }
 
     /// Whether there is none.
+    #[inline]
     #[must_use]
     pub const fn is_absent(self) -> bool {
         matches!(self, Self::Absent)
@@ -126,11 +134,13 @@ pub struct Stack<'a>(pub(super) &'a [[u8; 8]]);
 
 impl<'a> Stack<'a> {
     /// The addresses.
+    #[inline]
     pub fn addresses(self) -> impl ExactSizeIterator<Item = u64> + 'a {
         self.0.iter().map(|&bytes| u64::from_le_bytes(bytes))
     }
 
     /// The addresses as they stand in the stream, the least significant byte first.
+    #[inline]
     #[must_use]
     pub const fn as_bytes(self) -> &'a [[u8; 8]] {
         self.0
@@ -148,6 +158,7 @@ pub enum StackFrames<'a> {
 
 impl<'a> StackFrames<'a> {
     /// How many there are.
+    #[inline]
     #[must_use]
     pub const fn len(self) -> usize {
         match self {
@@ -163,6 +174,7 @@ impl<'a> StackFrames<'a> {
     }
 
     /// The address at a depth, 0-based from the leaf.
+    #[inline]
     #[must_use]
     pub fn address(self, depth: usize) -> Option<u64> {
         match self {
@@ -172,6 +184,7 @@ impl<'a> StackFrames<'a> {
     }
 
     /// The addresses.
+    #[inline]
     pub fn addresses(self) -> impl Iterator<Item = u64> + 'a {
         (0..self.len()).filter_map(move |depth| self.address(depth))
     }

@@ -439,12 +439,18 @@ impl Core {
 }
 
 /// A count as the wire has it.
+#[inline]
 pub(super) fn count_u32(count: usize) -> Result<u32, Invalid> {
-    u32::try_from(count)
-        .map_err(|_| Invalid::new(format!("too large: expected at most {}, found {count}", u32::MAX)))
+    u32::try_from(count).map_err(|_| too_large(count))
+}
+
+#[cold]
+fn too_large(count: usize) -> Invalid {
+    Invalid::new(format!("too large: expected at most {}, found {count}", u32::MAX))
 }
 
 /// When the time has to be set anew before an event.
+#[inline]
 pub(super) fn needs_reset(base_ns: u64, timestamp_ns: u64) -> bool {
     timestamp_ns.checked_sub(base_ns).is_none_or(|delta| delta > MAX_DELTA_NS)
 }
