@@ -43,6 +43,12 @@ pub trait TakeField<'a>: Sized {
     /// The value; `None` if it does not fit.
     fn take(value: Value<'a>) -> Option<Self>;
 
+    /// The value of the field of that number, which there is; `None` if it does not fit.
+    #[inline]
+    fn take_from(event: &Event<'a>, field: usize) -> Option<Self> {
+        Self::take(event.value(field)?)
+    }
+
     /// What stands for a field that the events do not have.
     #[must_use]
     fn missing() -> Option<Self> {
@@ -126,38 +132,40 @@ impl ReadType {
 
 /// Where the fields of a type stand in a schema.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct EventPlan(Shape);
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Shape {
-    /// For each field of a struct the field of the schema.
-    Struct(Box<[Option<usize>]>),
-    /// The variant of an enum, and what it holds.
-    Variant(usize, Box<EventPlan>),
+pub struct EventPlan {
+    /// For each field of the struct, which the type is or holds, the field of the schema; [`EventPlan::NOWHERE`] for
+    /// one that the schema does not have.
+    places: Box<[u32]>,
+    /// The variant, of an enum.
+    variant: Option<usize>,
+    /// The plan of an enum that the variant holds. That of a struct is this one, so that reading has it at hand.
+    inner: Option<Box<EventPlan>>,
 }
 
 impl EventPlan {
+    const NOWHERE: u32 = u32::MAX;
+
     /// The plan of a struct with these fields; `None` if events of `schema` are not called `name`.
     #[must_use]
     pub fn of_struct(schema: &Schema, name: &str, fields: &[&str]) -> Option<Self> {
-        let places = fields.iter().map(|field| schema.field_index(field));
-        (schema.name() == name).then(|| Self(Shape::Struct(places.collect())))
+        let place = |field: &&str| schema.field_index(field).and_then(|place| u32::try_from(place).ok());
+        let places = fields.iter().map(|field| place(field).unwrap_or(Self::NOWHERE));
+        (schema.name() == name).then(|| Self { places: places.collect(), variant: None, inner: None })
     }
 
     /// The plan of an enum whose variant of that number holds what this is the plan of.
     #[must_use]
     pub fn of_variant(self, number: usize) -> Self {
-        Self(Shape::Variant(number, Box::new(self)))
+        let places = self.places.clone();
+        let inner = self.variant.is_some().then(|| Box::new(self));
+        Self { places, variant: Some(number), inner }
     }
 
     /// The number of the variant and the plan of what it holds; `None` if this is the plan of a struct.
     #[inline]
     #[must_use]
     pub fn variant(&self) -> Option<(usize, &Self)> {
-        match &self.0 {
-            Shape::Variant(number, plan) => Some((*number, plan)),
-            Shape::Struct(_) => None,
-        }
+        Some((self.variant?, self.inner.as_deref().unwrap_or(self)))
     }
 
     /// When `event` happened.
@@ -180,13 +188,10 @@ impl EventPlan {
         number: usize,
         name: &str,
     ) -> Result<T, Mismatch> {
-        let place = match &self.0 {
-            Shape::Struct(places) => places.get(number).copied().flatten(),
-            Shape::Variant(..) => None,
-        };
-        let value = place.and_then(|place| event.value(place));
-        let taken = value.map_or_else(T::missing, T::take);
-        taken.ok_or_else(|| Mismatch::field(event, name, T::EXPECTED, value))
+        let place = self.places.get(number).copied().filter(|place| *place != Self::NOWHERE);
+        let place = place.map(|place| place as usize);
+        let taken = place.map_or_else(T::missing, |place| T::take_from(event, place));
+        taken.ok_or_else(|| Mismatch::field(event, name, T::EXPECTED, place))
     }
 }
 
@@ -201,8 +206,8 @@ impl Mismatch {
     }
 
     #[cold]
-    fn field(event: &Event<'_>, name: &str, expected: &str, found: Option<Value<'_>>) -> Self {
-        let message = match found {
+    fn field(event: &Event<'_>, name: &str, expected: &str, place: Option<usize>) -> Self {
+        let message = match place.and_then(|place| event.value(place)) {
             None => format!("missing field {name}: expected {expected}, found no such field"),
             Some(value) => format!("field {name}: expected {expected}, found {}", Shown(value)),
         };
@@ -265,6 +270,11 @@ macro_rules! unsigned {
             fn take(value: Value<'a>) -> Option<Self> {
                 value.as_u64()?.try_into().ok()
             }
+
+            #[inline]
+            fn take_from(event: &Event<'a>, field: usize) -> Option<Self> {
+                event.unsigned(field)?.try_into().ok()
+            }
         }
     )*};
 }
@@ -295,7 +305,6 @@ taken! {
     i64, "a signed integer", |value| value.as_i64();
     f64, "a floating-point number", |value| value.as_f64();
     bool, "a truth value", |value| value.as_bool();
-    &'a str, "text in UTF-8", |value| value.as_str();
     String, "text in UTF-8", |value| value.as_str().map(str::to_owned);
     &'a [u8], "bytes", |value| value.as_bytes();
     Vec<u8>, "bytes", |value| value.as_bytes().map(<[u8]>::to_vec);
@@ -314,6 +323,20 @@ impl<'a> TakeField<'a> for Vec<(String, String)> {
     }
 }
 
+impl<'a> TakeField<'a> for &'a str {
+    const EXPECTED: &'static str = "text in UTF-8";
+
+    #[inline]
+    fn take(value: Value<'a>) -> Option<Self> {
+        value.as_str()
+    }
+
+    #[inline]
+    fn take_from(event: &Event<'a>, field: usize) -> Option<Self> {
+        event.text(field)
+    }
+}
+
 fn text(bytes: &[u8]) -> Option<String> {
     std::str::from_utf8(bytes).ok().map(str::to_owned)
 }
@@ -327,6 +350,11 @@ impl<'a, T: TakeField<'a>> TakeField<'a> for Option<T> {
             Value::Absent => Some(None),
             value => T::take(value).map(Some),
         }
+    }
+
+    #[inline]
+    fn take_from(event: &Event<'a>, field: usize) -> Option<Self> {
+        if event.is_absent(field) { Some(None) } else { T::take_from(event, field).map(Some) }
     }
 
     #[inline]
