@@ -5,11 +5,10 @@
 //! cargo run -p borehole-recorder --example longest_polls -- traces/*
 //! ```
 
-#![expect(clippy::print_stdout, reason = "a program says what it has found")]
-
 use std::collections::HashMap;
 use std::error::Error;
 use std::fs::File;
+use std::io::{self, Write as _};
 use std::path::Path;
 use std::{cmp, env};
 
@@ -55,9 +54,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     let mut places: Vec<_> = places.into_iter().collect();
     places.sort_by_key(|(_, polls)| cmp::Reverse(polls.longest_ns));
-    println!("{:>12} {:>12} {:>9}  spawned at", "longest us", "mean us", "polls");
+    let mut output = io::stdout().lock();
+    writeln!(output, "{:>12} {:>12} {:>9}  spawned at", "longest us", "mean us", "polls")?;
     for (place, Polls { count, total_ns, longest_ns }) in &places {
-        println!("{:>12} {:>12} {count:>9}  {place}", longest_ns / 1_000, total_ns / count / 1_000);
+        writeln!(output, "{:>12} {:>12} {count:>9}  {place}", longest_ns / 1_000, total_ns / count / 1_000)?;
     }
     Ok(())
 }

@@ -108,7 +108,10 @@ fn tasks_polls_wakes_and_parks_are_recorded() {
     let seen = Seen::in_folder(folder.folder());
     assert_eq!(seen.spawned.len(), 3, "{seen:?}");
     assert!(seen.spawned.values().all(|place| place.contains("tests/it/main.rs:")), "{seen:?}");
-    assert_eq!(seen.terminated, seen.spawned.keys().copied().collect::<BTreeSet<_>>());
+    let spawned: BTreeSet<_> = seen.spawned.keys().copied().collect();
+    assert!(seen.terminated.is_superset(&spawned), "{seen:?}");
+    // The workers are tasks that block, to Tokio: with all hooks they end without having begun.
+    assert!(cfg!(tokio_unstable) || seen.terminated == spawned, "{seen:?}");
     let (waiting, yielding) =
         (*seen.spawned.keys().min().unwrap(), *seen.polls.iter().max_by_key(|poll| poll.1).unwrap().0);
     assert!(seen.polls[&yielding] >= 12 && seen.polls[&waiting] == 2, "{seen:?}");
