@@ -194,6 +194,10 @@ impl ProfileSink for Inventory {
         Ok(ControlFlow::Continue(()))
     }
 
+    fn keeps_events(&self) -> bool {
+        true
+    }
+
     fn segment(&mut self, at: Context<'_>) -> io::Result<()> {
         let segment = at.segment;
         self.segments += 1;

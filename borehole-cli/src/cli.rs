@@ -5,6 +5,7 @@ use std::io::{self, IsTerminal as _};
 use borehole::ProfileSink;
 use clap::{Args, Parser, Subcommand};
 
+use crate::check::CheckArgs;
 use crate::convert::ConvertArgs;
 use crate::dump::DumpArgs;
 use crate::exit::Exit;
@@ -49,6 +50,9 @@ pub(crate) enum Command {
     /// Say what a file is and what is in it
     #[command(after_help = INFO_EXAMPLES)]
     Info(InfoArgs),
+    /// Say whether files are sound, and what is wrong with them and where
+    #[command(after_help = CHECK_EXAMPLES)]
+    Check(CheckArgs),
     /// Print every sample and event as a line of JSON
     #[command(after_help = DUMP_EXAMPLES)]
     Dump(DumpArgs),
@@ -79,6 +83,11 @@ const INFO_EXAMPLES: &str = "\
 Examples:
   borehole info trace.rbt
   borehole info --json *.rbt.gz";
+
+const CHECK_EXAMPLES: &str = "\
+Examples:
+  borehole check *.bin && echo all are sound
+  borehole check --json trace.rbt | jq .findings";
 
 const DUMP_EXAMPLES: &str = "\
 Examples:

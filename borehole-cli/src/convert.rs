@@ -1,9 +1,10 @@
 //! `borehole convert`.
 
-use borehole::Target;
+use borehole::{Target, pstats, tachyon};
 use clap::{Args, ValueEnum};
 
 use crate::exit::Exit;
+use crate::filter::FilterArgs;
 use crate::inputs::Inputs;
 use crate::interrupt;
 use crate::messages;
@@ -20,12 +21,15 @@ pub(crate) struct ConvertArgs {
 
     #[command(flatten)]
     pub(crate) details: Details,
+
+    #[command(flatten)]
+    pub(crate) filter: FilterArgs,
 }
 
 /// What concerns one target format only.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct Details {
-    /// rbt: the sampling period in microseconds of inputs that do not know theirs [default: 10000]
+    /// rbt, tachyon: the sampling period in microseconds of inputs that do not know theirs [default: 10000, 1000]
     #[arg(long, value_name = "US")]
     pub(crate) sampling_period: Option<u32>,
 
@@ -45,6 +49,30 @@ pub(crate) struct Details {
     #[arg(long)]
     pub(crate) with_opcode: bool,
 
+    /// tachyon: how samples are compressed [default: as the input, or zstd]
+    #[arg(long, value_name = "METHOD", value_enum)]
+    pub(crate) tachyon_compression: Option<TachyonCompression>,
+
+    /// tachyon: the order of the bytes of numbers [default: little]
+    #[arg(long, value_name = "ORDER", value_enum)]
+    pub(crate) tachyon_byte_order: Option<TachyonByteOrder>,
+
+    /// tachyon: the layout of the header; the previews of Python 3.15 read the old one only [default: new]
+    #[arg(long, value_name = "LAYOUT", value_enum)]
+    pub(crate) tachyon_header: Option<TachyonHeader>,
+
+    /// pstats-text: by what lines are sorted [default: nsamples]
+    #[arg(long, value_name = "KEY", value_enum)]
+    pub(crate) sort: Option<PstatsSort>,
+
+    /// pstats-text: how many lines to print; 0 for all [default: 15]
+    #[arg(long, value_name = "COUNT")]
+    pub(crate) limit: Option<usize>,
+
+    /// pstats-text: leave the summary out
+    #[arg(long)]
+    pub(crate) no_summary: bool,
+
     /// flamegraph: the title
     #[arg(long, value_name = "TEXT")]
     pub(crate) title: Option<String>,
@@ -57,6 +85,52 @@ pub(crate) enum Timestamps {
     None,
     /// The microseconds since the previous sample
     Delta,
+}
+
+/// How the samples of a tachyon file are compressed.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum TachyonCompression {
+    /// Not at all
+    None,
+    /// Zstandard, as Python does
+    Zstd,
+}
+
+/// The byte order of a tachyon file.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum TachyonByteOrder {
+    /// As x86 and ARM write them
+    Little,
+    /// As s390x and PowerPC write them
+    Big,
+}
+
+/// The layout of the header of a tachyon file.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum TachyonHeader {
+    /// Of Python 3.15
+    New,
+    /// Of the previews of Python 3.15
+    Old,
+}
+
+/// By what the statistics of functions are sorted. The names are those of Python.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum PstatsSort {
+    /// Samples that were executing the line
+    Nsamples,
+    /// Their time
+    Tottime,
+    /// The time of samples that had the line on the stack
+    Cumtime,
+    /// The share of samples that were executing the line
+    SamplePct,
+    /// The share of samples that had the line on the stack
+    CumulPct,
+    /// Samples that had the line on the stack
+    NsamplesCumul,
+    /// File, line and function
+    Name,
 }
 
 /// Which readers have to understand a trc file.
@@ -99,7 +173,46 @@ impl Details {
             Some(Utf8Errors::Substitute) => Utf8ErrorHandling::Substitute,
             Some(Utf8Errors::Fail) => Utf8ErrorHandling::Fail,
         };
+        target.tachyon = self.tachyon();
+        target.pstats = self.pstats();
         target.opcodes = if self.with_opcode { OpcodeOutput::Write } else { OpcodeOutput::Omit };
+    }
+}
+
+impl Details {
+    fn pstats(&self) -> pstats::TextOptions {
+        let otherwise = pstats::TextOptions::default();
+        pstats::TextOptions {
+            sort: self.sort.map_or(otherwise.sort, |key| match key {
+                PstatsSort::Nsamples => pstats::Sort::Direct,
+                PstatsSort::Tottime => pstats::Sort::DirectTime,
+                PstatsSort::Cumtime => pstats::Sort::CumulativeTime,
+                PstatsSort::SamplePct => pstats::Sort::DirectShare,
+                PstatsSort::CumulPct => pstats::Sort::CumulativeShare,
+                PstatsSort::NsamplesCumul => pstats::Sort::Cumulative,
+                PstatsSort::Name => pstats::Sort::Name,
+            }),
+            limit: self.limit.map_or(otherwise.limit, |limit| Some(limit).filter(|&limit| limit > 0)),
+            summary: !self.no_summary,
+        }
+    }
+
+    fn tachyon(&self) -> tachyon::ExportOptions {
+        tachyon::ExportOptions {
+            compression: self.tachyon_compression.map(|method| match method {
+                TachyonCompression::None => tachyon::Compression::None,
+                TachyonCompression::Zstd => tachyon::Compression::Zstd,
+            }),
+            byte_order: match self.tachyon_byte_order {
+                None | Some(TachyonByteOrder::Little) => tachyon::ByteOrder::Little,
+                Some(TachyonByteOrder::Big) => tachyon::ByteOrder::Big,
+            },
+            layout: match self.tachyon_header {
+                None | Some(TachyonHeader::New) => tachyon::HeaderLayout::New,
+                Some(TachyonHeader::Old) => tachyon::HeaderLayout::Old,
+            },
+            period_us: None,
+        }
     }
 }
 
@@ -110,7 +223,10 @@ pub(crate) fn run(args: &ConvertArgs) -> anyhow::Result<Exit> {
     let mut output = args.output.create(&target)?;
     let output_name = output.name().to_owned();
     let mut exporter = target.exporter(&mut output)?;
-    let recovery = args.inputs.read_into(&mut *exporter, &output_name)?;
+    let recovery = {
+        let mut chosen = args.filter.in_front_of(&mut *exporter)?;
+        args.inputs.read_into(&mut chosen, &output_name)?
+    };
     let losses = exporter.losses();
     drop(exporter);
     output.complete()?;

@@ -37,7 +37,11 @@ fn table(out: &mut impl Write) -> io::Result<()> {
         let ending = extensions.first().map_or_else(String::new, |ending| format!(".{ending}"));
         writeln!(out, "{name:<11} {read:<5} {write:<5} {ending:<17} {description}")?;
     }
-    writeln!(out, "\nAll are read gzip-compressed as well, whatever their name.")
+    writeln!(
+        out,
+        "\nAll are read gzip-compressed as well, whatever their name; written they are if .gz stands behind it."
+    )?;
+    writeln!(out, "More endings and names: borehole formats --json")
 }
 
 fn object(facts: &Facts) -> serde_json::Value {

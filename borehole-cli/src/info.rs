@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::fmt::Display;
+use std::fs;
 use std::io::{self, Write};
 
 use borehole::{Format, Recovery, Source, Warning, count_records, import_all};
@@ -17,6 +18,8 @@ use crate::outputs::stdout_error;
 
 /// What to look at.
 #[derive(Args, Clone, Debug)]
+#[command(mut_arg("paths", |arg| arg.help("Files to look at, one after the other; `-`, or none, is standard input")))]
+#[command(mut_arg("lenient", |arg| arg.hide(true)))]
 pub(crate) struct InfoArgs {
     #[command(flatten)]
     pub(crate) inputs: Inputs,
@@ -73,10 +76,11 @@ fn inspect(path: &str, reading: &Reading) -> anyhow::Result<Info> {
     let (name, format) = (input.name().to_owned(), input.format());
     let mut inventory = Inventory::default();
     let recovery = import_all([input], &mut Interruptible(&mut inventory))?;
-    let again = if path == "-" { None } else { Source::path(path).ok() };
+    // Only a file can be read a second time: whoever opens a pipe again waits for somebody to write.
+    let is_file = path != "-" && fs::metadata(path).is_ok_and(|metadata| metadata.is_file());
+    let again = if is_file { Source::path(path).ok() } else { None };
     let size_bytes = again.as_ref().and_then(Source::size_bytes);
-    // Only a file with a size can be read a second time.
-    let records = match again.filter(|_| size_bytes.is_some()) {
+    let records = match again {
         Some(source) => count_records(format, source.into_reader()).into_iter().collect(),
         None => Vec::new(),
     };
@@ -99,6 +103,11 @@ fn text(info: &Info, out: &mut impl Write) -> io::Result<()> {
     if !records.is_empty() {
         let records: Vec<_> = records.iter().map(|(name, count)| format!("{name} {count}")).collect();
         row(out, "records", records.join(", "))?;
+    }
+    if let [only] = &inventory.first_segments[..] {
+        for (key, value) in &only.metadata {
+            row(out, "metadata", format_args!("{key}={value}"))?;
+        }
     }
     segment_rows(inventory, out)
 }
@@ -246,8 +255,8 @@ fn object(info: &Info) -> Value {
     let records: Map<String, Value> =
         records.iter().map(|&(name, count)| (name.to_owned(), json!(count))).collect();
     let warning = |warning: &Warning| {
-        let Warning { offset, message, lost_bytes } = warning;
-        json!({"offset": offset, "message": message, "lost_bytes": lost_bytes})
+        let Warning { offset, message, lost_bytes, saved_samples } = warning;
+        json!({"offset": offset, "message": message, "lost_bytes": lost_bytes, "saved_samples": saved_samples})
     };
     json!({
         "schema_version": 1,

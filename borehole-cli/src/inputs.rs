@@ -6,10 +6,13 @@ use std::os::fd::AsFd as _;
 
 use anyhow::bail;
 use borehole::model::Tables;
-use borehole::{Error, Format, Input, InputOptions, OnDamage, ProfileSink, ReadOptions, Recovery, Source};
+use borehole::{
+    Error, Format, Input, InputOptions, OnDamage, ProfileSink, ReadOptions, Recovery, SampleKind, Source,
+};
 use clap::Args;
 
 use crate::interrupt::{Interruptible, InterruptibleRead};
+use crate::labelled::{self, Labelled};
 use crate::{messages, progress};
 
 /// Several inputs.
@@ -21,6 +24,10 @@ pub(crate) struct Inputs {
 
     #[command(flatten)]
     pub(crate) reading: Reading,
+
+    /// Label samples with the file that they are from, input=NAME; samples with labels of their own keep those
+    #[arg(long)]
+    pub(crate) label_inputs: bool,
 }
 
 /// How to read.
@@ -34,9 +41,21 @@ pub(crate) struct Reading {
     #[arg(long)]
     pub(crate) lenient: bool,
 
+    /// Which samples of a trace of events to take: cpu, off-cpu, alloc, task-dump or all [default: cpu]
+    #[arg(long, value_name = "KIND", value_parser = sample_kind, hide_possible_values = true)]
+    pub(crate) samples: Option<SampleKind>,
+
     /// How much memory the definitions of one rbt segment or trc batch may take, in MiB [default: 1024]
     #[arg(long, value_name = "MIB", hide_short_help = true)]
     pub(crate) max_definitions: Option<usize>,
+
+    /// The longest payload of one rbt event, or frame of a trc stream, in MiB [default: 16, 64]
+    #[arg(long, value_name = "MIB", hide_short_help = true)]
+    pub(crate) max_payload: Option<usize>,
+
+    /// The longest line of a text format, in MiB [default: 64]
+    #[arg(long, value_name = "MIB", hide_short_help = true)]
+    pub(crate) max_line: Option<usize>,
 
     /// The largest document to read as a whole (pprof, speedscope), in MiB after decompression [default: 4096]
     #[arg(long, value_name = "MIB", hide_short_help = true)]
@@ -46,10 +65,14 @@ pub(crate) struct Reading {
 impl Reading {
     pub(crate) fn options(&self) -> InputOptions {
         let on_damage = if self.lenient { OnDamage::ReadOn } else { OnDamage::Fail };
-        let mut read = ReadOptions { on_damage, ..ReadOptions::default() };
+        let samples = self.samples.unwrap_or_default();
+        let mut read = ReadOptions { on_damage, samples, ..ReadOptions::default() };
         let limits = &mut read.limits;
         for (limit, mib) in [
             (&mut limits.definition_bytes, self.max_definitions),
+            (&mut limits.payload_bytes, self.max_payload),
+            (&mut limits.frame_bytes, self.max_payload),
+            (&mut limits.line_bytes, self.max_line),
             (&mut limits.document_bytes, self.max_document),
         ] {
             *limit = mib.map_or(*limit, |mib| mib.saturating_mul(1 << 20));
@@ -64,6 +87,12 @@ impl Reading {
         }
         Ok(Input::open(progress::shown(source(path)?), &self.options())?)
     }
+}
+
+fn sample_kind(name: &str) -> Result<SampleKind, String> {
+    let known = SampleKind::ALL.map(SampleKind::name);
+    let found = SampleKind::ALL.into_iter().find(|kind| kind.name() == name);
+    found.ok_or_else(|| format!("unknown kind of samples: expected one of {}", known.join(", ")))
 }
 
 /// The bytes at `path`. A pipe is given up when the user asks to stop; a file is there at once.
@@ -94,6 +123,8 @@ impl Inputs {
         for path in self.names() {
             let input = self.reading.open(path)?;
             let name = input.name().to_owned();
+            let labels = self.label_inputs.then(|| labelled::of_input(&name, &mut tables)).transpose()?;
+            let mut sink = Labelled { sink: &mut sink, labels };
             let read = input.read_into(&mut tables, &mut sink).map_err(|error| error.with_output(output))?;
             messages::warnings(&name, &read);
             recovery.merge(read);

@@ -86,6 +86,10 @@ impl ProfileSink for Interruptible<'_> {
         Ok(if requested() { ControlFlow::Break(()) } else { flow })
     }
 
+    fn keeps_events(&self) -> bool {
+        self.0.keeps_events()
+    }
+
     fn segment(&mut self, at: Context<'_>) -> io::Result<()> {
         self.0.segment(at)
     }

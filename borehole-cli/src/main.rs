@@ -5,14 +5,17 @@
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program that talks to its user")]
 
+mod check;
 mod cli;
 mod convert;
 mod dump;
 mod exit;
+mod filter;
 mod formats;
 mod info;
 mod inputs;
 mod interrupt;
+mod labelled;
 mod messages;
 mod outputs;
 mod pages;
@@ -42,6 +45,7 @@ fn run(command: Command) -> anyhow::Result<Exit> {
         Command::Convert(args) => convert::run(&args),
         Command::Recover(args) => recover::run(&args),
         Command::Info(args) => info::run(&args),
+        Command::Check(args) => check::run(&args),
         Command::Dump(args) => dump::run(&args),
         Command::Report(args) => cli::report(&args),
         Command::Formats(args) => formats::run(&args),

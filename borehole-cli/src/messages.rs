@@ -53,10 +53,14 @@ fn more(what: &str, name: &str, count: u64) {
 }
 
 /// A warning with its place.
-fn text(warning: &Warning) -> String {
+pub(crate) fn text(warning: &Warning) -> String {
     let mut text = warning.message.clone();
-    if warning.lost_bytes > 0 {
-        text += &format!("; {} lost", bytes(warning.lost_bytes));
+    let lost = (warning.lost_bytes > 0).then(|| format!("{} lost", bytes(warning.lost_bytes)));
+    let saved =
+        warning.saved_samples.map(|samples| format!("{} saved behind it", counted(samples, "sample")));
+    let outcome: Vec<_> = [lost, saved].into_iter().flatten().collect();
+    if !outcome.is_empty() {
+        text += &format!("; {}", outcome.join(", "));
     }
     if let Some(offset) = warning.offset {
         text += &format!(" (at byte {offset:#x})");
@@ -66,7 +70,12 @@ fn text(warning: &Warning) -> String {
 
 /// `count` bytes, in words.
 fn bytes(count: u64) -> String {
-    if count == 1 { "1 byte".to_owned() } else { format!("{count} bytes") }
+    counted(count, "byte")
+}
+
+/// So many of something.
+pub(crate) fn counted(count: u64, what: &str) -> String {
+    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 
 /// That the user ended the work, and what came of it.

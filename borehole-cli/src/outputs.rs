@@ -39,8 +39,10 @@ impl OutputArgs {
 
     /// The format and compression that are asked for; `otherwise` where nothing tells the format.
     pub(crate) fn target(&self, otherwise: Option<Format>) -> anyhow::Result<Target> {
-        let by_name = self.path().and_then(Format::from_path);
-        let format = self.to.or(by_name.map(|(format, _)| format)).or(otherwise);
+        let by_name = self.path().and_then(Format::from_path).map(|(format, _)| format);
+        // Formats may share an ending.
+        let same = otherwise.filter(|format| self.path().is_some_and(|path| format.fits(path)));
+        let format = self.to.or(same).or(by_name).or(otherwise);
         let mut target = Target::new(format.ok_or_else(|| self.unknown())?);
         let named_gz = self.path().is_some_and(|path| path.to_ascii_lowercase().ends_with(".gz"));
         // The exporter of pprof compresses by itself.
@@ -82,9 +84,9 @@ pub(crate) fn stdout_error(source: io::Error) -> Error {
 
 /// A terminal is no place for bytes that are not text.
 fn refuse_binary_terminal(target: &Target) -> anyhow::Result<()> {
-    let binary = matches!(target.format, Format::Rbt | Format::Trc | Format::Pprof)
-        || target.compression == Compression::Gzip;
-    if binary && io::stdout().is_terminal() {
+    let formats = [Format::Rbt, Format::Tachyon, Format::Trc, Format::Pstats, Format::Pprof];
+    let is_binary = formats.contains(&target.format) || target.compression == Compression::Gzip;
+    if is_binary && io::stdout().is_terminal() {
         let gzip = if target.compression == Compression::Gzip { ", compressed" } else { "" };
         bail!(
             "unsupported output: expected a file or a pipe for {}{gzip}, found a terminal; name one with -o",

@@ -11,6 +11,7 @@ use crate::outputs::OutputArgs;
 
 /// What to save, and where.
 #[derive(Args, Clone, Debug)]
+#[command(mut_arg("lenient", |arg| arg.hide(true)))]
 pub(crate) struct RecoverArgs {
     /// The damaged file; `-` is standard input
     #[arg(value_name = "INPUT", default_value = "-")]
@@ -39,17 +40,26 @@ pub(crate) fn run(args: &RecoverArgs) -> anyhow::Result<Exit> {
     output.complete()?;
     messages::warnings(&name, &recovery);
     messages::losses(&losses, target.format.name());
-    messages::say(&saved(&recovery));
+    messages::say(&summary(&recovery));
     messages::interrupted(recovery.samples.saturating_add(recovery.events));
     Ok(Exit::after(&recovery))
 }
 
-fn saved(recovery: &Recovery) -> String {
-    let Recovery { samples, events, segments, .. } = recovery;
+/// What was saved: in all, and before anything was damaged.
+fn summary(recovery: &Recovery) -> String {
+    let Recovery { samples, events, segments, warnings, more_warnings, .. } = recovery;
+    // Begins as what reli says, also of one sample: scripts look for it.
     let what = match (samples, events) {
         (samples, 0) => format!("{samples} samples"),
         (0, events) => format!("{events} events"),
         (samples, events) => format!("{samples} samples and {events} events"),
     };
-    format!("Recovered {what} in {segments} segments")
+    let said = format!("Recovered {what} in {}", messages::counted(*segments, "segment"));
+    let saved_behind: Vec<_> = warnings.iter().filter_map(|warning| warning.saved_samples).collect();
+    // Where not all warnings are kept, what stands behind the others is not known.
+    if *samples == 0 || saved_behind.is_empty() || *more_warnings > 0 {
+        return said;
+    }
+    let before = samples.saturating_sub(saved_behind.iter().sum());
+    format!("{said}, {before} of them before the first damage")
 }

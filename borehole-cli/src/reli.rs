@@ -14,6 +14,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use crate::cli::{self, ReportCommand};
 use crate::convert::{self, ConvertArgs, Details, Timestamps, Utf8Errors};
 use crate::exit::Exit;
+use crate::filter::FilterArgs;
 use crate::inputs::{Inputs, Reading};
 use crate::outputs::OutputArgs;
 use crate::recover::{self, RecoverArgs};
@@ -174,7 +175,7 @@ pub(crate) fn run(command: Command) -> anyhow::Result<Exit> {
 
 fn convert(input: Input, format: Format, details: Details, compress: bool) -> anyhow::Result<Exit> {
     let output = OutputArgs { to: Some(format), compress, ..OutputArgs::default() };
-    convert::run(&ConvertArgs { inputs: input.into(), output, details })
+    convert::run(&ConvertArgs { inputs: input.into(), output, details, filter: FilterArgs::default() })
 }
 
 /// Reli's recovery succeeds whatever it finds: scripts go on after it.
@@ -194,6 +195,6 @@ fn recover(input: &Input, format: RecoverFormat) -> anyhow::Result<Exit> {
 
 impl From<Input> for Inputs {
     fn from(input: Input) -> Self {
-        Self { paths: input.paths, reading: Reading::default() }
+        Self { paths: input.paths, ..Self::default() }
     }
 }

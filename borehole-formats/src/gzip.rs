@@ -21,6 +21,7 @@ pub const MEMBER_MAGIC: [u8; 3] = [0x1f, 0x8b, 0x08];
 /// Reads an input of plain bytes and gzip members.
 pub struct Envelope<R> {
     input: R,
+    /// Up to `start` what was used, the last [`KEPT_BYTES`] of it at least; up to `end` what was not.
     raw: Vec<u8>,
     start: usize,
     end: usize,
@@ -80,12 +81,15 @@ impl From<Damage> for io::Error {
 
 const RAW_BYTES: usize = 64 << 10;
 
+/// How far one can go back behind a damage to find what a member has swallowed, however the input comes in.
+const KEPT_BYTES: usize = 64 << 10;
+
 impl<R: Read> Envelope<R> {
     /// An envelope around `input`.
     pub fn new(input: R) -> Self {
         Self {
             input,
-            raw: vec![0; RAW_BYTES],
+            raw: vec![0; KEPT_BYTES + RAW_BYTES],
             start: 0,
             end: 0,
             raw_offset: 0,
@@ -117,7 +121,7 @@ impl<R: Read> Envelope<R> {
         self.raw_offset = self.raw_offset.saturating_sub(unread.len() as u64);
         self.start = 0;
         self.end = raw.len();
-        raw.resize(raw.len().max(RAW_BYTES), 0);
+        raw.resize(raw.len().max(KEPT_BYTES + RAW_BYTES), 0);
         self.raw = raw;
         self.mode = Mode::Boundary { after_member: true };
     }
@@ -131,6 +135,8 @@ impl<R: Read> Envelope<R> {
     /// # Errors
     /// When the input cannot be read.
     pub fn skip_damage(&mut self, plain_magic: &[u8]) -> io::Result<u64> {
+        // A magic number may begin in what was used and end in what was not.
+        self.buffer(plain_magic.len().max(MEMBER_MAGIC.len()))?;
         if self.step_back(plain_magic) {
             self.mode = Mode::Boundary { after_member: true };
             return Ok(0);
@@ -159,7 +165,7 @@ impl<R: Read> Envelope<R> {
     fn step_back(&mut self, plain_magic: &[u8]) -> bool {
         let (member_offset, has_output) = self.damaged_member;
         let swallowed = self.raw_offset.saturating_sub(member_offset + 1);
-        let back = usize::try_from(swallowed).unwrap_or(usize::MAX).min(self.start).min(RAW_BYTES);
+        let back = usize::try_from(swallowed).unwrap_or(usize::MAX).min(self.start).min(KEPT_BYTES);
         let from = self.start - back;
         let magics = if has_output { &[MEMBER_MAGIC.as_slice()][..] } else { &[&MEMBER_MAGIC, plain_magic] };
         let found = magics.iter().filter_map(|magic| {
@@ -183,11 +189,14 @@ impl<R: Read> Envelope<R> {
 
     /// Reads more of the input behind what is buffered.
     fn fill(&mut self) -> io::Result<()> {
-        self.raw.copy_within(self.start..self.end, 0);
-        self.end -= self.start;
-        self.start = 0;
         if self.end == self.raw.len() {
-            self.raw.resize(self.raw.len() + RAW_BYTES, 0);
+            let unneeded = self.start.saturating_sub(KEPT_BYTES);
+            self.raw.copy_within(unneeded..self.end, 0);
+            self.start -= unneeded;
+            self.end -= unneeded;
+            // Where little is free, each byte would be moved again and again.
+            let least = self.end + RAW_BYTES / 2;
+            self.raw.resize(self.raw.len().max(least), 0);
         }
         match self.input.read(&mut self.raw[self.end..])? {
             0 => self.input_ended = true,

@@ -13,6 +13,8 @@
 
 #[cfg(feature = "callgrind")]
 pub mod callgrind;
+#[cfg(feature = "collapsed")]
+pub mod collapsed;
 pub mod detect;
 mod error;
 mod export;
@@ -35,18 +37,40 @@ pub mod jsonl;
 #[cfg(any(feature = "phpspy", feature = "folded"))]
 mod location;
 mod options;
+#[cfg(any(feature = "collapsed", feature = "pstats", feature = "tachyon-jsonl"))]
+mod own_frames;
 #[cfg(feature = "phpspy")]
 pub mod phpspy;
 #[cfg(feature = "pprof")]
 pub mod pprof;
+#[cfg(feature = "pstats")]
+pub mod pstats;
 #[cfg(feature = "rbt")]
 pub mod rbt;
-#[cfg(any(feature = "phpspy", feature = "folded", feature = "callgrind", feature = "flamegraph"))]
+#[cfg(any(
+    feature = "phpspy",
+    feature = "folded",
+    feature = "collapsed",
+    feature = "pstats",
+    feature = "tachyon-jsonl",
+    feature = "callgrind",
+    feature = "flamegraph"
+))]
 mod sample_losses;
 #[cfg(feature = "speedscope")]
 pub mod speedscope;
-#[cfg(any(feature = "folded", feature = "callgrind", feature = "flamegraph"))]
+#[cfg(any(
+    feature = "folded",
+    feature = "pstats",
+    feature = "tachyon-jsonl",
+    feature = "callgrind",
+    feature = "flamegraph"
+))]
 mod stack_counts;
+#[cfg(feature = "tachyon")]
+pub mod tachyon;
+#[cfg(feature = "tachyon-jsonl")]
+pub mod tachyon_jsonl;
 #[cfg(any(feature = "phpspy", feature = "folded", feature = "jsonl"))]
 mod text;
 #[cfg(feature = "trc")]
@@ -60,4 +84,4 @@ pub use error::{Error, ErrorKind, Position, ReadError};
 pub use export::{Export, Losses};
 #[cfg(any(feature = "rbt", feature = "jsonl"))]
 pub use function_name::FunctionName;
-pub use options::{Limits, OnDamage, ReadOptions};
+pub use options::{Limits, OnDamage, ReadOptions, SampleKind};

@@ -7,6 +7,8 @@ pub struct ReadOptions {
     pub on_damage: OnDamage,
     /// How much the input may ask for.
     pub limits: Limits,
+    /// Which events of a trace that holds more than samples are its samples, for sinks that keep no events.
+    pub samples: SampleKind,
 }
 
 impl ReadOptions {
@@ -33,6 +35,46 @@ pub enum OnDamage {
     ReadOn,
 }
 
+/// Which observations of stacks a profile is made of, where a trace holds several kinds: numbers of different
+/// kinds mean nothing when they are added up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum SampleKind {
+    /// What threads executed, at regular times.
+    #[default]
+    Cpu,
+    /// Where threads were when they left the CPU.
+    OffCpu,
+    /// Where memory was allocated, with its bytes.
+    Allocation,
+    /// Where tasks waited that were idle for long.
+    TaskDump,
+    /// All of them; the label `source` tells which is which.
+    All,
+}
+
+impl SampleKind {
+    /// All kinds.
+    pub const ALL: [Self; 5] = [Self::Cpu, Self::OffCpu, Self::Allocation, Self::TaskDump, Self::All];
+
+    /// Its name, in options and in the label `source`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Cpu => "cpu",
+            Self::OffCpu => "off-cpu",
+            Self::Allocation => "alloc",
+            Self::TaskDump => "task-dump",
+            Self::All => "all",
+        }
+    }
+
+    /// Whether samples of the kind `other` belong to it.
+    #[must_use]
+    pub fn includes(self, other: Self) -> bool {
+        self == Self::All || self == other
+    }
+}
+
 /// How much of a machine an input may use before it is refused.
 ///
 /// Each default is far above what real profiles need and far below what hurts a machine; an input that
@@ -45,7 +87,7 @@ pub struct Limits {
     /// allows several GiB.
     pub frame_bytes: usize,
     /// How many bytes the definitions of one `rbt` segment or `trc` batch may take: strings, frames, stacks
-    /// and schemas together.
+    /// and schemas together, and a segment's metadata.
     pub definition_bytes: usize,
     /// The longest line of a text format, in bytes.
     pub line_bytes: usize,

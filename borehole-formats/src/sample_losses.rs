@@ -1,6 +1,13 @@
 //! Counts what samples hold beside their stack, for formats that hold only some of it.
 
-#[cfg(any(feature = "folded", feature = "callgrind", feature = "flamegraph"))]
+#[cfg(any(
+    feature = "folded",
+    feature = "collapsed",
+    feature = "pstats",
+    feature = "tachyon-jsonl",
+    feature = "callgrind",
+    feature = "flamegraph"
+))]
 use borehole_model::Context;
 use borehole_model::{Sample, Segment};
 
@@ -29,7 +36,14 @@ impl SampleLosses {
     }
 
     /// Counts all that a sample holds beside its stack and its count.
-    #[cfg(any(feature = "folded", feature = "callgrind", feature = "flamegraph"))]
+    #[cfg(any(
+        feature = "folded",
+        feature = "collapsed",
+        feature = "pstats",
+        feature = "tachyon-jsonl",
+        feature = "callgrind",
+        feature = "flamegraph"
+    ))]
     #[inline]
     pub(crate) fn all_but_stack(&mut self, at: Context<'_>, sample: &Sample<'_>) {
         add(&mut self.labels, sample.labels.is_some(), sample.count);
@@ -68,7 +82,10 @@ fn add(sum: &mut u64, is_lost: bool, count: u64) {
     }
 }
 
-#[cfg(all(test, any(feature = "folded", feature = "callgrind", feature = "flamegraph")))]
+#[cfg(all(
+    test,
+    any(feature = "folded", feature = "collapsed", feature = "callgrind", feature = "flamegraph")
+))]
 mod tests {
     use borehole_model::{Status, Tables};
 

@@ -57,6 +57,10 @@ impl<A: ProfileSink, B: ProfileSink> ProfileSink for Tee<A, B> {
         Ok(self.flow())
     }
 
+    fn keeps_events(&self) -> bool {
+        self.first.keeps_events() || self.second.keeps_events()
+    }
+
     fn segment(&mut self, at: Context<'_>) -> io::Result<()> {
         self.first.segment(at)?;
         self.second.segment(at)
@@ -119,6 +123,10 @@ where
         self.sink.event(at, event)
     }
 
+    fn keeps_events(&self) -> bool {
+        self.sink.keeps_events()
+    }
+
     fn segment(&mut self, at: Context<'_>) -> io::Result<()> {
         self.sink.segment(at)
     }
@@ -165,6 +173,10 @@ impl ProfileSink for Count {
     fn event(&mut self, _at: Context<'_>, _event: &Event<'_>) -> io::Result<ControlFlow<()>> {
         self.events += 1;
         Ok(ControlFlow::Continue(()))
+    }
+
+    fn keeps_events(&self) -> bool {
+        true
     }
 
     fn segment(&mut self, _at: Context<'_>) -> io::Result<()> {

@@ -52,7 +52,7 @@ pub struct NativeFrame {
     /// The executable or shared library.
     pub module: StringId,
     /// Bytes from the start of the symbol.
-    pub offset: i64,
+    pub offset: Option<i64>,
 }
 
 impl Frame {

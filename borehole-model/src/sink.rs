@@ -47,6 +47,13 @@ pub trait ProfileSink {
         Ok(ControlFlow::Continue(()))
     }
 
+    /// Whether events that tell of stacks are to stay events. To other sinks, which is the default, readers give
+    /// them as samples, with names for their addresses, at the end of the input; the segments are then those of the
+    /// samples, and further events come without one being announced.
+    fn keeps_events(&self) -> bool {
+        false
+    }
+
     /// Begins `at.segment`. Ignored unless overridden.
     ///
     /// # Errors
@@ -97,6 +104,10 @@ impl<S: ProfileSink + ?Sized> ProfileSink for &mut S {
         (**self).event(at, event)
     }
 
+    fn keeps_events(&self) -> bool {
+        (**self).keeps_events()
+    }
+
     fn segment(&mut self, at: Context<'_>) -> io::Result<()> {
         (**self).segment(at)
     }
@@ -127,6 +138,9 @@ pub struct Warning {
     pub message: String,
     /// How many bytes could not be used.
     pub lost_bytes: u64,
+    /// How many samples were read between this damage and the next one, or the end. Absent: nothing is damaged
+    /// here, nobody read on behind it, or the format's reader does not count them.
+    pub saved_samples: Option<u64>,
 }
 
 /// What came out of an input. Partial success is a value, not an error that hides what was read.

@@ -103,6 +103,9 @@ impl Error {
             Self::Read { name, source } if source.is_malformed() || source.is_truncated() => {
                 Some(recover(name))
             }
+            Self::Read { source, .. } if source.is_limit() => Some(
+                "--max-payload, --max-definitions, --max-line or --max-document raises the limit".to_owned(),
+            ),
             Self::Unrecognised { .. } => {
                 Some("name the format with --from; borehole formats lists them".to_owned())
             }

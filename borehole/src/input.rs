@@ -5,8 +5,10 @@ use std::io::{self, Cursor, Read};
 use borehole_formats::detect::{DETECT_BYTES, Format, detect};
 use borehole_formats::gzip::Envelope;
 use borehole_formats::{ReadError, ReadOptions};
-use borehole_model::{ProfileSink, Recovery, Tables};
+use borehole_model::{ProfileSink, Recovery, Tables, Warning};
 
+#[cfg(feature = "tachyon")]
+use crate::mapped::Mappable;
 use crate::{Error, Source};
 
 /// A profile that is ready to be read.
@@ -42,10 +44,19 @@ pub struct Input {
     format: Format,
     read: ReadOptions,
     bytes: Bytes,
+    is_empty: bool,
+    #[cfg(feature = "tachyon")]
+    mappable: Option<Mappable>,
 }
 
 /// What has been looked at already, and the rest.
 type Bytes = io::Chain<Cursor<Vec<u8>>, Box<dyn Read>>;
+
+/// How a gzip member begins: of a compressed file there is nothing to map.
+///
+/// Source: RFC 1952, section 2.3.1.
+#[cfg(feature = "tachyon")]
+const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 
 /// How an input is to be opened and read.
 #[derive(Clone, Copy, Debug, Default)]
@@ -59,11 +70,14 @@ pub struct InputOptions {
 impl Input {
     /// Opens `source`, which may be gzip-compressed.
     ///
-    /// An empty input is an `rbt` trace without samples: that is what a live capture of nothing leaves.
+    /// An empty input is an `rbt` trace without samples, and a note: that is what a live capture of nothing
+    /// leaves; unless its name is that of a `tachyon` file, whose profiler leaves that when it is killed.
     ///
     /// # Errors
     /// When the source cannot be read, or its format cannot be told or read.
     pub fn open(source: Source, options: &InputOptions) -> Result<Self, Error> {
+        #[cfg(feature = "tachyon")]
+        let (mappable, source) = source.split_mappable();
         let (name, mut reader) = source.into_parts();
         let mut prefix = Vec::new();
         if let Err(source) = reader.by_ref().take(DETECT_BYTES as u64).read_to_end(&mut prefix) {
@@ -76,8 +90,19 @@ impl Input {
         if !format.readable() {
             return Err(Error::NotReadable { name, format });
         }
+        #[cfg(feature = "tachyon")]
+        let mappable = mappable.filter(|_| format == Format::Tachyon && !prefix.starts_with(&GZIP_MAGIC));
+        let is_empty = prefix.is_empty();
         let bytes = Cursor::new(prefix).chain(reader);
-        Ok(Self { name, format, read: options.read, bytes })
+        Ok(Self {
+            name,
+            format,
+            read: options.read,
+            bytes,
+            is_empty,
+            #[cfg(feature = "tachyon")]
+            mappable,
+        })
     }
 
     /// The format.
@@ -104,21 +129,34 @@ impl Input {
     /// # Errors
     /// When the input is damaged and strictly read, or the sink fails.
     pub fn read_into(self, tables: &mut Tables, sink: &mut dyn ProfileSink) -> Result<Recovery, Error> {
+        #[cfg(feature = "tachyon")]
+        if let Some(mapped) = self.mappable.as_ref().and_then(Mappable::map) {
+            return borehole_formats::tachyon::import(mapped.bytes(), &self.read, tables, sink)
+                .map_err(|error| Error::reading(&self.name, error));
+        }
         let name = self.name;
-        import(self.format, self.bytes, &self.read, tables, sink)
-            .map_err(|error| Error::reading(&name, error))
+        let mut recovery = import(self.format, self.bytes, &self.read, tables, sink)
+            .map_err(|error| Error::reading(&name, error))?;
+        if self.is_empty {
+            let message = format!("empty: read as {} without samples", self.format.name());
+            recovery.note(Warning { offset: None, message, lost_bytes: 0, saved_samples: None });
+        }
+        Ok(recovery)
     }
 }
 
 /// The format of an input that begins with `prefix`: by content, then by name.
 fn tell(prefix: &[u8], name: &str) -> Option<Format> {
+    let by_name = || Format::from_path(name).map(|(format, _)| format);
     if prefix.is_empty() {
-        return Some(Format::Rbt);
+        return by_name()
+            .filter(|format| *format == Format::Tachyon && format.readable())
+            .or(Some(Format::Rbt));
     }
     let mut content = Vec::new();
     // A damaged or cut member still shows how it begins.
     let _ = Envelope::new(prefix).take(DETECT_BYTES as u64).read_to_end(&mut content);
-    detect(&content).or_else(|| Format::from_path(name).map(|(format, _)| format))
+    detect(&content).or_else(by_name)
 }
 
 fn import(
@@ -131,6 +169,11 @@ fn import(
     match format {
         #[cfg(feature = "rbt")]
         Format::Rbt => borehole_formats::rbt::import(bytes, options, tables, sink),
+        #[cfg(feature = "tachyon")]
+        Format::Tachyon => {
+            let bytes = borehole_formats::tachyon::read_document(Envelope::new(bytes), options)?;
+            borehole_formats::tachyon::import(&bytes, options, tables, sink)
+        }
         #[cfg(feature = "trc")]
         Format::Trc => borehole_formats::trc::import(bytes, options, tables, sink),
         #[cfg(feature = "phpspy")]

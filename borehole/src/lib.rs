@@ -101,33 +101,39 @@ mod convert;
 mod error;
 mod eventless;
 mod input;
+#[cfg(feature = "tachyon")]
+mod mapped;
 mod output;
-#[cfg(feature = "jsonl")]
+#[cfg(all(feature = "jsonl", any(feature = "rbt", feature = "trc")))]
 mod records;
 mod source;
 mod target;
 
 pub use borehole_formats::detect::{Facts, Format, formats_table};
-pub use borehole_formats::{Export, Limits, Losses, OnDamage, ReadError, ReadOptions};
+pub use borehole_formats::{Export, Limits, Losses, OnDamage, ReadError, ReadOptions, SampleKind};
 pub use borehole_model as model;
 pub use borehole_model::{ProfileSink, Recovery, Warning};
 pub use convert::{Outcome, convert, import_all};
 pub use error::Error;
 pub use input::{Input, InputOptions};
 pub use output::{Existing, Output};
-#[cfg(feature = "jsonl")]
+#[cfg(all(feature = "jsonl", any(feature = "rbt", feature = "trc")))]
 pub use records::{count_records, dump_records};
 pub use source::Source;
 pub use target::{Compression, Target};
 
 #[cfg(feature = "phpspy")]
 pub use borehole_formats::phpspy::Opcodes as OpcodeOutput;
+#[cfg(feature = "pstats")]
+pub use borehole_formats::pstats;
 #[cfg(feature = "rbt")]
 pub use borehole_formats::rbt;
 #[cfg(feature = "rbt")]
 pub use borehole_formats::rbt::Timestamps as RbtTimestamps;
 #[cfg(feature = "speedscope")]
 pub use borehole_formats::speedscope::Utf8Errors as Utf8ErrorHandling;
+#[cfg(feature = "tachyon")]
+pub use borehole_formats::tachyon;
 
 /// Events: the format, and with the feature `derive` structs as types of them.
 #[cfg(feature = "trc")]

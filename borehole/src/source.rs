@@ -5,6 +5,8 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use crate::Error;
+#[cfg(feature = "tachyon")]
+use crate::mapped::Mappable;
 
 /// What standard input is called in messages.
 pub(crate) const STDIN: &str = "standard input";
@@ -32,6 +34,8 @@ pub struct Source {
     name: String,
     size_bytes: Option<u64>,
     reader: Box<dyn Read>,
+    #[cfg(feature = "tachyon")]
+    mappable: Option<Mappable>,
 }
 
 impl Source {
@@ -55,7 +59,13 @@ impl Source {
     pub fn file(name: impl Into<String>, file: File) -> Result<Self, Error> {
         let name = name.into();
         match size_bytes(&file) {
-            Ok(size_bytes) => Ok(Self { name, size_bytes, reader: Box::new(file) }),
+            Ok(size_bytes) => Ok(Self {
+                name,
+                size_bytes,
+                #[cfg(feature = "tachyon")]
+                mappable: size_bytes.and_then(|_| Mappable::here(&file)),
+                reader: Box::new(file),
+            }),
             Err(source) => Err(Error::Open { name, source }),
         }
     }
@@ -68,7 +78,13 @@ impl Source {
 
     /// Anything that can be read.
     pub fn reader(name: impl Into<String>, reader: impl Read + 'static) -> Self {
-        Self { name: name.into(), size_bytes: None, reader: Box::new(reader) }
+        Self {
+            name: name.into(),
+            size_bytes: None,
+            reader: Box::new(reader),
+            #[cfg(feature = "tachyon")]
+            mappable: None,
+        }
     }
 
     /// The name for messages.
@@ -84,6 +100,8 @@ impl Source {
     }
 
     /// The same source with its bytes passing through `wrap`, for example to show progress.
+    ///
+    /// Of a `tachyon` file, which is mapped rather than read, only the beginning passes.
     ///
     /// # Examples
     ///
@@ -110,6 +128,12 @@ impl Source {
 
     pub(crate) fn into_parts(self) -> (String, Box<dyn Read>) {
         (self.name, self.reader)
+    }
+
+    /// The file, if the source is one that can be mapped, and the source.
+    #[cfg(feature = "tachyon")]
+    pub(crate) fn split_mappable(mut self) -> (Option<Mappable>, Self) {
+        (self.mappable.take(), self)
     }
 }
 

@@ -5,6 +5,8 @@ use std::io::Write;
 use borehole_formats::Export;
 #[cfg(feature = "callgrind")]
 use borehole_formats::callgrind;
+#[cfg(feature = "collapsed")]
+use borehole_formats::collapsed;
 use borehole_formats::detect::Format;
 #[cfg(feature = "flamegraph")]
 use borehole_formats::flamegraph;
@@ -16,10 +18,16 @@ use borehole_formats::jsonl;
 use borehole_formats::phpspy;
 #[cfg(feature = "pprof")]
 use borehole_formats::pprof;
+#[cfg(feature = "pstats")]
+use borehole_formats::pstats;
 #[cfg(feature = "rbt")]
 use borehole_formats::rbt;
 #[cfg(feature = "speedscope")]
 use borehole_formats::speedscope;
+#[cfg(feature = "tachyon")]
+use borehole_formats::tachyon;
+#[cfg(feature = "tachyon-jsonl")]
+use borehole_formats::tachyon_jsonl;
 #[cfg(feature = "trc")]
 use borehole_formats::trc;
 
@@ -65,6 +73,12 @@ pub struct Target {
     /// What to do with names that are not UTF-8 (`speedscope`).
     #[cfg(feature = "speedscope")]
     pub utf8_errors: speedscope::Utf8Errors,
+    /// How the file is laid out (`tachyon`).
+    #[cfg(feature = "tachyon")]
+    pub tachyon: tachyon::ExportOptions,
+    /// What is printed, and in which order (`pstats-text`).
+    #[cfg(feature = "pstats")]
+    pub pstats: pstats::TextOptions,
     /// The title (`flamegraph`).
     pub title: Option<String>,
     /// Whether each sample carries its frames (`jsonl`).
@@ -97,6 +111,10 @@ impl Target {
             opcodes: Default::default(),
             #[cfg(feature = "speedscope")]
             utf8_errors: Default::default(),
+            #[cfg(feature = "tachyon")]
+            tachyon: Default::default(),
+            #[cfg(feature = "pstats")]
+            pstats: Default::default(),
             title: None,
             flat: false,
         }
@@ -148,6 +166,8 @@ impl Target {
                 let options = rbt::ExportOptions { timestamps, period_us };
                 Ok(Box::new(rbt::Exporter::new(output, options)))
             }
+            #[cfg(feature = "tachyon")]
+            Format::Tachyon => Ok(self.tachyon_exporter(output)),
             #[cfg(feature = "trc")]
             Format::Trc => {
                 let options = trc::ExportOptions { dialect: self.trc_dialect };
@@ -160,6 +180,14 @@ impl Target {
             }
             #[cfg(feature = "folded")]
             Format::Folded => Ok(Box::new(folded::Exporter::new(output, folded::ExportOptions::default()))),
+            #[cfg(feature = "collapsed")]
+            Format::Collapsed => Ok(Box::new(collapsed::Exporter::new(output))),
+            #[cfg(feature = "pstats")]
+            Format::Pstats => Ok(Box::new(pstats::Exporter::new(output))),
+            #[cfg(feature = "pstats")]
+            Format::PstatsText => Ok(Box::new(pstats::TextExporter::new(output, self.pstats))),
+            #[cfg(feature = "tachyon-jsonl")]
+            Format::TachyonJsonl => Ok(Box::new(tachyon_jsonl::Exporter::new(output))),
             #[cfg(feature = "pprof")]
             Format::Pprof => Ok(Box::new(pprof::Exporter::new(output, pprof::Compression::Gzip))),
             #[cfg(feature = "speedscope")]
@@ -186,8 +214,16 @@ impl Target {
             }
         }
     }
+
+    #[cfg(feature = "tachyon")]
+    fn tachyon_exporter<'w>(&self, output: impl Write + 'w) -> Box<dyn Export + 'w> {
+        let period_us = self.tachyon.period_us.or(self.period_us);
+        let options = tachyon::ExportOptions { period_us, ..self.tachyon };
+        let spool = || Ok(tempfile::spooled_tempfile(SPOOL_BYTES));
+        Box::new(tachyon::Exporter::new(output, options, spool))
+    }
 }
 
 /// How much of a spool stays in memory before it goes to a temporary file.
-#[cfg(feature = "speedscope")]
+#[cfg(any(feature = "speedscope", feature = "tachyon"))]
 const SPOOL_BYTES: usize = 1 << 20;

@@ -36,8 +36,21 @@ const CHECKS: &[Check] = &[
 ];
 
 /// The facade's features, each of which must build alone.
-const FORMATS: &[&str] =
-    &["rbt", "trc", "phpspy", "folded", "pprof", "speedscope", "callgrind", "jsonl", "flamegraph"];
+const FORMATS: &[&str] = &[
+    "rbt",
+    "tachyon",
+    "trc",
+    "phpspy",
+    "folded",
+    "collapsed",
+    "pstats",
+    "tachyon-jsonl",
+    "pprof",
+    "speedscope",
+    "callgrind",
+    "jsonl",
+    "flamegraph",
+];
 
 /// Runs the check called `only`, or all of them; goes on after a failure and names all that failed.
 ///

@@ -45,7 +45,10 @@ fn intern_stack(tables: &mut Tables, frames: &[F]) -> Option<StackId> {
             file: frame.file.as_ref().map(&mut string),
             line: frame.line,
             opcode: frame.opcode.as_ref().map(&mut string),
-            native: frame.module.as_ref().map(|module| NativeFrame { module: string(module), offset: 1 }),
+            native: frame
+                .module
+                .as_ref()
+                .map(|module| NativeFrame { module: string(module), offset: Some(1) }),
             ..Frame::named(string(&frame.function))
         };
         tables.intern_frame(&interned).unwrap()

@@ -81,7 +81,9 @@ fn quality(summary: &Summary) -> Vec<String> {
 
 /// The samples a second that were taken, where the profile says when.
 pub(crate) fn samples_per_second(summary: &Summary) -> Option<f64> {
-    summary.span_ns.filter(|&span_ns| span_ns > 0).map(|span_ns| per_second(summary.samples, span_ns))
+    // The span is from the first sample to the last: one less than there are samples.
+    let after_first = summary.samples.saturating_sub(1);
+    summary.span_ns.filter(|&span_ns| span_ns > 0).map(|span_ns| per_second(after_first, span_ns))
 }
 
 // Tenths have no use for the digits that a double lacks.
@@ -142,7 +144,7 @@ mod tests {
     #[test]
     fn the_second_line_speaks_of_quality() {
         let summary = Summary {
-            samples: 2000,
+            samples: 2001,
             empty: 3,
             without_period: 0,
             processes: 2,

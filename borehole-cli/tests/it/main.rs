@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails, in what it calls as well")]
 
+mod check;
+mod choosing;
 mod conversions;
 mod dump;
 mod info;

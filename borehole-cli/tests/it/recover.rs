@@ -39,7 +39,26 @@ fn every_region_that_was_lost_is_named_with_its_place_and_size() {
     assert_eq!((ended.code, samples_in(&ended.stdout)), (3, 9));
     let place = format!("warning: {file}: invalid magic");
     assert!(ended.stderr.starts_with(&place), "{}", ended.stderr);
-    assert!(ended.stderr.contains("; 5 bytes lost (at byte 0x"), "{}", ended.stderr);
+    let found = "; 5 bytes lost, 3 samples saved behind it (at byte 0x";
+    assert!(ended.stderr.contains(found), "{}", ended.stderr);
+    let last = "Recovered 9 samples in 2 segments, 6 of them before the first damage\n";
+    assert!(ended.stderr.ends_with(last), "{}", ended.stderr);
+}
+
+#[test]
+fn programs_can_read_what_was_lost_and_saved() {
+    let ended = run(&["info", "--json", &corpus("rbt/zero_block.rbt")]);
+    let info: serde_json::Value = serde_json::from_slice(&ended.stdout).unwrap();
+    let saved = |warning: &serde_json::Value| warning["saved_samples"].as_u64();
+    let warnings = info["warnings"].as_array().unwrap();
+    let behind: Vec<_> = warnings.iter().filter_map(saved).collect();
+    assert_eq!((behind.as_slice(), info["samples"].as_u64()), ([12].as_slice(), Some(18)));
+    let ended = run(&["dump", "--lenient", &corpus("rbt/zero_block.rbt")]);
+    let last: serde_json::Value =
+        serde_json::from_slice(ended.stdout.trim_ascii_end().rsplit(|&b| b == b'\n').next().unwrap())
+            .unwrap();
+    let printed: Vec<_> = last["warnings"].as_array().unwrap().iter().filter_map(saved).collect();
+    assert_eq!(printed, behind);
 }
 
 #[test]

@@ -28,6 +28,34 @@ fn is_rbt_header(bytes: &[u8]) -> bool {
     header[4] == 1 && header[5] <= 1 && header[6..8] == [0; 2] && header[12..] == [0; 4]
 }
 
+/// The magic of a `tachyon` file, in the byte orders in which it is written.
+const TACHYON_MAGICS: [&[u8]; 2] = [b"HCAT", b"TACH"];
+
+/// A `tachyon` header is this long.
+const TACHYON_HEADER_BYTES: usize = 64;
+
+/// The magic and the version, in the same byte order; or the header that a killed profiler leaves: zeros, and
+/// a Zstandard stream behind them or a record of a thread.
+pub(super) fn is_tachyon(prefix: &[u8]) -> bool {
+    match prefix.get(4..8) {
+        Some(version) if prefix.starts_with(TACHYON_MAGICS[0]) => version[1..] == [0; 3],
+        Some(version) if prefix.starts_with(TACHYON_MAGICS[1]) => version[..3] == [0; 3],
+        _ => is_unfinished_tachyon(prefix),
+    }
+}
+
+fn is_unfinished_tachyon(prefix: &[u8]) -> bool {
+    let Some((header, samples)) = prefix.split_at_checked(TACHYON_HEADER_BYTES) else { return false };
+    let is_record = |head: &[u8]| head[..8] != [0; 8] && head[12] <= 3 && is_small(&head[8..12]);
+    header.iter().all(|&byte| byte == 0)
+        && (samples.starts_with(b"\x28\xb5\x2f\xfd") || samples.get(..13).is_some_and(is_record))
+}
+
+/// Four bytes that are a number below 2¹⁶ in one byte order or the other.
+fn is_small(bytes: &[u8]) -> bool {
+    bytes[..2] == [0; 2] || bytes[2..] == [0; 2]
+}
+
 /// The magic of a `trc` batch.
 const TRC_MAGIC: &[u8] = b"TRC\0";
 

@@ -14,12 +14,22 @@ pub const DETECT_BYTES: usize = 64 << 10;
 pub enum Format {
     /// Reli binary traces.
     Rbt,
+    /// Binary profiles of CPython 3.15.
+    Tachyon,
     /// Event traces of dial9.
     Trc,
     /// The text of phpspy.
     Phpspy,
     /// Folded stacks.
     Folded,
+    /// Folded stacks, as CPython's profiler writes them.
+    Collapsed,
+    /// Statistics of functions, for Python's `pstats`.
+    Pstats,
+    /// Statistics of functions, as CPython's profiler prints them.
+    PstatsText,
+    /// Sums of frames, as CPython's profiler writes them.
+    TachyonJsonl,
     /// The protobuf profiles of pprof.
     Pprof,
     /// The JSON documents of speedscope.
@@ -69,6 +79,16 @@ static TABLE: [Facts; Format::ALL.len()] = [
         looks_like: content::is_rbt,
     },
     Facts {
+        format: Format::Tachyon,
+        name: "tachyon",
+        aliases: &["tach", "python"],
+        extensions: &["bin", "tach"],
+        description: "binary profile of CPython 3.15: call-stack samples of Python",
+        readable: cfg!(feature = "tachyon"),
+        writable: cfg!(feature = "tachyon"),
+        looks_like: content::is_tachyon,
+    },
+    Facts {
         format: Format::Trc,
         name: "trc",
         aliases: &["dial9"],
@@ -91,12 +111,53 @@ static TABLE: [Facts; Format::ALL.len()] = [
     Facts {
         format: Format::Folded,
         name: "folded",
-        aliases: &["collapsed"],
-        extensions: &["folded", "collapsed", "folded.txt", "collapsed.txt"],
+        aliases: &[],
+        extensions: &["folded", "folded.txt"],
         description: "folded stacks: a line a stack, frames joined by semicolons, and a count",
         readable: cfg!(feature = "folded"),
         writable: cfg!(feature = "folded"),
         looks_like: content::is_folded,
+    },
+    Facts {
+        format: Format::Collapsed,
+        name: "collapsed",
+        aliases: &[],
+        extensions: &["collapsed", "collapsed.txt"],
+        description: "folded stacks as CPython's replay writes them: tid:N;file.py:function:line, and a count",
+        // What reads folded stacks reads them, as folded stacks.
+        readable: false,
+        writable: cfg!(feature = "collapsed"),
+        looks_like: |_| false,
+    },
+    Facts {
+        format: Format::Pstats,
+        name: "pstats",
+        aliases: &[],
+        extensions: &["pstats"],
+        description: "statistics of functions for Python's pstats module, as CPython's replay writes them",
+        readable: false,
+        writable: cfg!(feature = "pstats"),
+        looks_like: |_| false,
+    },
+    Facts {
+        format: Format::PstatsText,
+        name: "pstats-text",
+        aliases: &[],
+        extensions: &["pstats.txt"],
+        description: "statistics of functions, as CPython's replay prints them",
+        readable: false,
+        writable: cfg!(feature = "pstats"),
+        looks_like: |_| false,
+    },
+    Facts {
+        format: Format::TachyonJsonl,
+        name: "tachyon-jsonl",
+        aliases: &[],
+        extensions: &["tachyon.jsonl"],
+        description: "sums of frames as lines of JSON, as CPython's replay writes them with --jsonl",
+        readable: false,
+        writable: cfg!(feature = "tachyon-jsonl"),
+        looks_like: |_| false,
     },
     Facts {
         format: Format::Pprof,
@@ -179,11 +240,16 @@ pub fn detect(prefix: &[u8]) -> Option<Format> {
 
 impl Format {
     /// All formats.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 14] = [
         Self::Rbt,
+        Self::Tachyon,
         Self::Trc,
         Self::Phpspy,
         Self::Folded,
+        Self::Collapsed,
+        Self::Pstats,
+        Self::PstatsText,
+        Self::TachyonJsonl,
         Self::Pprof,
         Self::Speedscope,
         Self::Callgrind,
@@ -250,16 +316,32 @@ impl Format {
     /// ```
     #[must_use]
     pub fn from_path(path: &str) -> Option<(Self, bool)> {
-        let name = path.rsplit(['/', '\\']).next().unwrap_or(path).to_ascii_lowercase();
-        let (name, compressed) = match name.strip_suffix(".gz") {
-            Some(stem) => (stem, true),
-            None => (name.as_str(), false),
-        };
-        let name = without_process_number(name);
-        let ends_so =
-            |facts: &&Facts| facts.extensions.iter().any(|extension| has_extension(name, extension));
-        TABLE.iter().find(ends_so).map(|facts| (facts.format, compressed))
+        let (name, compressed) = file_name(path);
+        let found = TABLE.iter().find(|facts| facts.is_name(&name));
+        found.map(|facts| (facts.format, compressed))
     }
+
+    /// Whether a file of this format may be called `path`: some endings are those of several formats.
+    #[must_use]
+    pub fn fits(self, path: &str) -> bool {
+        self.facts().is_name(&file_name(path).0)
+    }
+}
+
+impl Facts {
+    fn is_name(&self, name: &str) -> bool {
+        self.extensions.iter().any(|extension| has_extension(name, extension))
+    }
+}
+
+/// The name of a file by which its format is told, and whether it says that the file is compressed.
+fn file_name(path: &str) -> (String, bool) {
+    let name = path.rsplit(['/', '\\']).next().unwrap_or(path).to_ascii_lowercase();
+    let (name, compressed) = match name.strip_suffix(".gz") {
+        Some(stem) => (stem, true),
+        None => (name.as_str(), false),
+    };
+    (without_process_number(name).to_owned(), compressed)
 }
 
 /// Whether a name ends in `.extension`, or is `extension`, as `callgrind.out` is.
@@ -284,7 +366,9 @@ mod tests {
         assert_eq!(TABLE.each_ref().map(|facts| facts.format), Format::ALL);
         let mut names: Vec<_> =
             TABLE.iter().flat_map(|facts| facts.aliases.iter().chain([&facts.name])).collect();
-        let mut extensions: Vec<_> = TABLE.iter().flat_map(|facts| facts.extensions).collect();
+        // Only profiles of CPython and traces of dial9 share an ending; their content tells them apart.
+        let shared = |extension: &&&str| **extension != "bin";
+        let mut extensions: Vec<_> = TABLE.iter().flat_map(|facts| facts.extensions).filter(shared).collect();
         for list in [&mut names, &mut extensions] {
             let count = list.len();
             list.sort();
@@ -311,9 +395,12 @@ mod tests {
         for facts in formats_table() {
             for extension in facts.extensions {
                 let path = format!("/a.b/C.{extension}");
-                assert_eq!(Format::from_path(&path), Some((facts.format, false)), "{path}");
+                let told = |path| Format::from_path(path).filter(|(format, _)| format.fits(path));
+                let first = if *extension == "bin" { Format::Tachyon } else { facts.format };
+                assert_eq!(told(&path), Some((first, false)), "{path}");
+                assert!(facts.format.fits(&path), "{path}");
                 let path = format!("x.{}.GZ", extension.to_uppercase());
-                assert_eq!(Format::from_path(&path), Some((facts.format, true)), "{path}");
+                assert_eq!(told(&path), Some((first, true)), "{path}");
             }
         }
         for path in ["", "rbtx", "x.txt", "x.json", "x.gz", "a.rbt/x", "profile.out.1", "xrbt", "."] {

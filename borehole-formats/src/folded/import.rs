@@ -107,7 +107,7 @@ impl Importer<'_> {
             return Err(Error::malformed(NAME, Position::Line(lines.number()), message).into());
         }
         let message = format!("{message} (line {})", lines.number());
-        self.warn(Warning { offset: Some(lines.offset()), message, lost_bytes })
+        self.warn(Warning { offset: Some(lines.offset()), message, lost_bytes, saved_samples: None })
     }
 
     /// Notes an oddity, the first time.
@@ -121,7 +121,12 @@ impl Importer<'_> {
             return;
         }
         let message = format!("{message} (first at line {})", lines.number());
-        self.recovery.note(Warning { offset: Some(lines.offset()), message, lost_bytes: 0 });
+        self.recovery.note(Warning {
+            offset: Some(lines.offset()),
+            message,
+            lost_bytes: 0,
+            saved_samples: None,
+        });
     }
 
     #[cold]

@@ -160,6 +160,10 @@ impl<W: Write> ProfileSink for Exporter<W> {
         Ok(ControlFlow::Continue(()))
     }
 
+    fn keeps_events(&self) -> bool {
+        true
+    }
+
     fn segment(&mut self, at: Context<'_>) -> io::Result<()> {
         self.begin(at.tables, Some(at.segment));
         write_segment(&mut self.lines, at);
@@ -322,7 +326,7 @@ fn write_frame(line: &mut LineWriter, at: Context<'_>, frame: FrameId) {
         line.key("native");
         line.boolean(true);
         string_if_known(line, tables, "module", Some(native.module));
-        integer_if_known(line, "offset", Some(native.offset));
+        integer_if_known(line, "offset", native.offset);
     }
     line.end_object();
 }
@@ -435,5 +439,6 @@ fn write_warning(line: &mut LineWriter, warning: &Warning) {
     if warning.lost_bytes > 0 {
         unsigned_if_known(line, "lost_bytes", Some(warning.lost_bytes));
     }
+    unsigned_if_known(line, "saved_samples", warning.saved_samples);
     line.end_object();
 }

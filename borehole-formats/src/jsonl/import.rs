@@ -14,7 +14,7 @@ use super::event::{intern_shape, values};
 use super::layout::{self, BIT_PREFIX, SCHEMA_VERSION};
 use super::read::{
     EndLine, FileLine, FrameObject, LabelObject, Line, MetadataLine, SampleLine, SegmentLine, StackLine,
-    Text, ThreadLine, parse_line,
+    Text, ThreadLine, WarningObject, parse_line,
 };
 use super::value::EventLine;
 use crate::detect::Format;
@@ -325,8 +325,8 @@ impl<'a> Importer<'a> {
         let mut named = 0_u64;
         for warning in line.warnings {
             named = named.saturating_add(warning.lost_bytes);
-            let message = warning.message.into_owned();
-            self.pass_on(Warning { offset: warning.offset, message, lost_bytes: warning.lost_bytes })?;
+            let WarningObject { offset, message, lost_bytes, saved_samples } = warning;
+            self.pass_on(Warning { offset, message: message.into_owned(), lost_bytes, saved_samples })?;
         }
         self.recovery.more_warnings = self.recovery.more_warnings.saturating_add(line.more_warnings);
         let unnamed = line.lost_bytes.saturating_sub(named);
@@ -342,7 +342,7 @@ impl<'a> Importer<'a> {
         match expected {
             Some(expected) if expected != found => {
                 let message = format!("missing {what}: expected {expected}, found {found}");
-                Ok(self.pass_on(Warning { offset: None, message, lost_bytes: 0 })?)
+                Ok(self.pass_on(Warning { offset: None, message, lost_bytes: 0, saved_samples: None })?)
             }
             _ => Ok(()),
         }
@@ -354,7 +354,7 @@ impl<'a> Importer<'a> {
 
     fn warn_of_missing_end(&mut self, offset: Option<u64>) -> Result<(), ReadError> {
         let message = r#"truncated: expected a last line of type "end""#.to_owned();
-        self.pass_on(Warning { offset, message, lost_bytes: 0 })
+        self.pass_on(Warning { offset, message, lost_bytes: 0, saved_samples: None })
     }
 
     /// Ends the import at a bad line, or gets over it: where the input was cut off in the middle of its last
@@ -369,7 +369,7 @@ impl<'a> Importer<'a> {
         } else {
             return Err(Error::new(why.kind, NAME, Position::Line(number), why.message).into());
         };
-        self.pass_on(Warning { offset: Some(offset), message, lost_bytes: length })
+        self.pass_on(Warning { offset: Some(offset), message, lost_bytes: length, saved_samples: None })
     }
 
     fn pass_on(&mut self, warning: Warning) -> Result<(), ReadError> {
@@ -395,10 +395,7 @@ fn intern_text(tables: &mut Tables, text: Option<&Text<'_>>) -> Result<Option<St
 fn intern_frame(tables: &mut Tables, format: &str, frame: &FrameObject<'_>) -> Result<FrameId, ReadError> {
     let module = frame.module.as_ref().map_or(b"".as_slice(), |module| &module.0);
     let native = match frame.native {
-        true => Some(NativeFrame {
-            module: tables.intern_string(module)?,
-            offset: frame.offset.unwrap_or_default(),
-        }),
+        true => Some(NativeFrame { module: tables.intern_string(module)?, offset: frame.offset }),
         false => None,
     };
     let frame = Frame {

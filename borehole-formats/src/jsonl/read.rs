@@ -165,6 +165,7 @@ pub(super) struct WarningObject<'a> {
     pub(super) message: Cow<'a, str>,
     #[serde(default)]
     pub(super) lost_bytes: u64,
+    pub(super) saved_samples: Option<u64>,
 }
 
 /// A string of the profile: JSON text, or `{"hex":"…"}`.

@@ -260,7 +260,10 @@ fn write_place(tables: &Tables, frame: &Frame, to: &mut Vec<u8>) -> Place {
         to.extend_from_slice(b"::");
         to.extend_from_slice(function);
         // Negative offsets in two's complement, as PHP's sprintf has it.
-        to.extend_from_slice(format!("+{:#x} ", native.offset).as_bytes());
+        if let Some(offset) = native.offset {
+            to.extend_from_slice(format!("+{offset:#x}").as_bytes());
+        }
+        to.push(b' ');
         to.extend_from_slice(NATIVE);
         to.extend_from_slice(b":0");
         return Place::Native;

@@ -95,7 +95,12 @@ impl Importer<'_> {
             }
             if mem::take(&mut self.trace.is_rounded) {
                 let message = format!("line numbers with fractions were cut off (line {})", lines.number());
-                self.recovery.note(Warning { offset: Some(lines.offset()), message, lost_bytes: 0 });
+                self.recovery.note(Warning {
+                    offset: Some(lines.offset()),
+                    message,
+                    lost_bytes: 0,
+                    saved_samples: None,
+                });
             }
         }
         self.recovery.stopped = self.deliver()?.is_break();
@@ -154,7 +159,7 @@ impl Importer<'_> {
     #[cold]
     fn warn(&mut self, message: &str, lost_bytes: u64, lines: &Lines<impl BufRead>) -> Result<(), ReadError> {
         let message = format!("{message} (line {})", lines.number());
-        let warning = Warning { offset: Some(lines.offset()), message, lost_bytes };
+        let warning = Warning { offset: Some(lines.offset()), message, lost_bytes, saved_samples: None };
         self.sink.warning(&warning)?;
         self.recovery.warn(warning);
         Ok(())
@@ -264,7 +269,7 @@ impl<'a> Trace<'a> {
 }
 
 fn intern(tables: &mut Tables, text: &FrameText<'_>) -> Result<FrameId, TableFull> {
-    if let Some((module, symbol, offset)) = read::native(text.function, text.file) {
+    if let Some(read::NativeText { module, symbol, offset }) = read::native(text.function, text.file) {
         let module = tables.intern_string(module)?;
         let function = tables.intern_string(symbol)?;
         let native = Some(NativeFrame { module, offset });

@@ -121,16 +121,29 @@ pub(super) fn vm_opcode<'a>(function: &'a [u8], file: &[u8]) -> Option<&'a [u8]>
     function.strip_prefix(VM)?.strip_prefix(b"::").filter(|opcode| is_opcode(opcode))
 }
 
-/// Module, symbol and offset of a native frame; `None` for another frame.
-pub(super) fn native<'a>(function: &'a [u8], file: &[u8]) -> Option<(&'a [u8], &'a [u8], i64)> {
+/// A native frame as its text has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct NativeText<'a> {
+    pub(super) module: &'a [u8],
+    pub(super) symbol: &'a [u8],
+    pub(super) offset: Option<i64>,
+}
+
+/// What a native frame says; `None` for another frame.
+pub(super) fn native<'a>(function: &'a [u8], file: &[u8]) -> Option<NativeText<'a>> {
     if file != NATIVE {
         return None;
     }
     let colons = memmem::find(function, b"::")?;
-    let plus = memmem::rfind(function, b"+0x").filter(|&plus| plus >= colons + 2)?;
-    let digits = std::str::from_utf8(&function[plus + 3..]).ok()?;
-    let offset = u64::from_str_radix(digits, 16).ok()?.cast_signed();
-    Some((&function[..colons], &function[colons + 2..plus], offset))
+    let (module, name) = (&function[..colons], &function[colons + 2..]);
+    let (symbol, offset) = match memmem::rfind(name, b"+0x") {
+        None => (name, None),
+        Some(plus) => {
+            let digits = std::str::from_utf8(&name[plus + 3..]).ok()?;
+            (&name[..plus], Some(u64::from_str_radix(digits, 16).ok()?.cast_signed()))
+        }
+    };
+    Some(NativeText { module, symbol, offset })
 }
 
 /// What a comment says.
@@ -348,16 +361,16 @@ mod tests {
     #[test]
     fn native_frames_hold_module_symbol_and_offset() {
         let read = |function: &'static str| native(function.as_bytes(), NATIVE);
-        assert_eq!(
-            read("libphp.so::zend_execute+0x42"),
-            Some((&b"libphp.so"[..], &b"zend_execute"[..], 0x42))
-        );
-        assert_eq!(
-            read("lib.so::std::f+0x1(int)+0xff"),
-            Some((&b"lib.so"[..], &b"std::f+0x1(int)"[..], 0xff))
-        );
-        assert_eq!(read("::_start+0xffffffffffffffff"), Some((&b""[..], &b"_start"[..], -1)));
-        for other in ["f", "m::f", "m::f+0x", "m::f+0xg", "m+0x1", "m::f+0x1ffffffffffffffff"] {
+        for (text, module, symbol, offset) in [
+            ("libphp.so::zend_execute+0x42", "libphp.so", "zend_execute", Some(0x42)),
+            ("lib.so::std::f+0x1(int)+0xff", "lib.so", "std::f+0x1(int)", Some(0xff)),
+            ("::_start+0xffffffffffffffff", "", "_start", Some(-1)),
+            ("m::f", "m", "f", None),
+        ] {
+            let (module, symbol) = (module.as_bytes(), symbol.as_bytes());
+            assert_eq!(read(text), Some(NativeText { module, symbol, offset }), "{text}");
+        }
+        for other in ["f", "m::f+0x", "m::f+0xg", "m+0x1", "m::f+0x1ffffffffffffffff"] {
             assert_eq!(read(other), None, "{other}");
         }
         assert_eq!(native(b"m::f+0x1", b"/native"), None);

@@ -42,7 +42,7 @@ pub struct Exporter<W: Write> {
     plan: Plan,
     own_types: Vec<ValueType>,
     has_wall: bool,
-    /// Distinct periods of segments that have samples, in the order of their first.
+    /// The first distinct periods of segments that have samples, one more than are shown.
     periods: Vec<u64>,
     span: Span,
     metadata: Vec<(StringId, StringId)>,
@@ -156,6 +156,7 @@ impl<W: Write> Exporter<W> {
         self.plan.noted = true;
         self.has_wall |= self.plan.wall.is_some() || self.plan.period_ns.is_some();
         if let Some(period) = segment.period_ns.filter(|&period| period > 0)
+            && self.periods.len() <= SHOWN_PERIODS
             && !self.periods.contains(&period)
         {
             self.periods.push(period);
@@ -342,14 +343,15 @@ fn wall_type() -> ValueType {
     ValueType { kind: "wall".into(), unit: "nanoseconds".into() }
 }
 
+/// Enough for a person to see what was mixed; a comment is not a table.
+const SHOWN_PERIODS: usize = 16;
+
 /// A comment that names the periods where they differ: the format has room for one.
 fn periods_comment(periods: &[u64]) -> Option<String> {
-    // Enough for a person to see what was mixed; a comment is not a table.
-    const SHOWN: usize = 16;
     if periods.len() < 2 {
         return None;
     }
-    let shown: Vec<_> = periods.iter().take(SHOWN).map(u64::to_string).collect();
-    let rest = if periods.len() > SHOWN { ",..." } else { "" };
+    let shown: Vec<_> = periods.iter().take(SHOWN_PERIODS).map(u64::to_string).collect();
+    let rest = if periods.len() > SHOWN_PERIODS { ",..." } else { "" };
     Some(format!("sampling_periods_ns={}{rest}", shown.join(",")))
 }

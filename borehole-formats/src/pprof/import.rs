@@ -38,6 +38,7 @@ pub fn import(
             offset: None,
             message: "drop_frames and keep_frames are not applied".to_owned(),
             lost_bytes: 0,
+            saved_samples: None,
         });
     }
     sink.segment(Context { tables, segment: &segment })?;
@@ -76,7 +77,7 @@ impl Damage {
             return Err(error);
         }
         let message = error.message().to_owned();
-        self.recovery.warn(Warning { offset: error.offset(), message, lost_bytes });
+        self.recovery.warn(Warning { offset: error.offset(), message, lost_bytes, saved_samples: None });
         Ok(())
     }
 }
@@ -375,7 +376,7 @@ impl<'d> Resolver<'d> {
         let native = match mapping {
             Some(mapping) => {
                 let module = self.intern(mapping.file, offset)?;
-                Some(NativeFrame { module, offset: 0 })
+                Some(NativeFrame { module, offset: None })
             }
             None => None,
         };
@@ -385,8 +386,9 @@ impl<'d> Resolver<'d> {
     fn native(&mut self, mapping: &Mapping, address: u64, offset: u64) -> Result<NativeFrame, ReadError> {
         let module = self.intern(mapping.file, offset)?;
         // In a mapping that has a range the address is one of the process; how far that is from the start of
-        // the function is not in the file.
-        let offset = if has_range(mapping) { 0 } else { address.cast_signed() };
+        // the function is not in the file. An address of 0 is one that is not known.
+        let known = !has_range(mapping) && address != 0;
+        let offset = known.then_some(address.cast_signed());
         Ok(NativeFrame { module, offset })
     }
 

@@ -134,7 +134,7 @@ impl<'t> Symbols<'t> {
         let location = Location {
             function: self.function(&frame),
             mapping,
-            address: frame.native.map_or(0, |native| native.offset.cast_unsigned()),
+            address: frame.native.and_then(|native| native.offset).map_or(0, i64::cast_unsigned),
             line: frame.line.filter(|&line| line != -1),
             column: frame.column.map_or(0, |column| u64::from(column) + 1),
         };

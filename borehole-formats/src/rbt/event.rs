@@ -71,7 +71,10 @@ impl<'a> RawEvent<'a> {
     /// The event at the front of `bytes`.
     ///
     /// A length whose sign bit is set counts as 0, as in the reference reader.
-    // Always in line: answered through memory, an event takes half as long again as all else a sample needs.
+    #[expect(
+        clippy::inline_always,
+        reason = "answered through memory, an event costs half of what a sample does"
+    )]
     #[inline(always)]
     pub(crate) fn read(bytes: &mut Cursor<'a>, max_payload: usize) -> Result<Self, Unframed> {
         let offset = bytes.offset();
@@ -211,6 +214,7 @@ pub(super) struct SampleFields {
 
 impl SampleFields {
     /// The fields of `raw`, if it is a sample and nothing stands behind them.
+    #[expect(clippy::inline_always, reason = "every sample of a file passes here, in registers if in line")]
     #[inline(always)]
     pub(super) fn of(raw: &RawEvent<'_>, has_timestamps: bool) -> Option<Self> {
         let mut payload = raw.payload;
@@ -221,6 +225,7 @@ impl SampleFields {
         payload.is_empty().then_some(fields)
     }
 
+    #[expect(clippy::inline_always, reason = "every sample of a file passes here, in registers if in line")]
     #[inline(always)]
     fn decode(raw: &RawEvent<'_>, payload: &mut Cursor<'_>, has_timestamps: bool) -> Result<Self, Error> {
         if raw.type_byte == EventType::CompactSample as u8 {

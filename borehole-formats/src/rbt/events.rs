@@ -146,7 +146,12 @@ impl<R: Read> Events<R> {
     pub fn padding(&self) -> Option<Warning> {
         let zeros = self.window.envelope().skipped_zeros();
         let message = format!("{zeros} zero bytes after a gzip member");
-        (zeros > 0).then(|| Warning { offset: Some(self.window.offset()), message, lost_bytes: 0 })
+        (zeros > 0).then(|| Warning {
+            offset: Some(self.window.offset()),
+            message,
+            lost_bytes: 0,
+            saved_samples: None,
+        })
     }
 
     /// Where the record given out last stands, or where the next one will.
@@ -340,7 +345,7 @@ impl<R: Read> Events<R> {
     }
 
     fn warn(&mut self, offset: u64, lost_bytes: u64, message: String) {
-        self.warnings.push(Warning { offset: Some(offset), message, lost_bytes });
+        self.warnings.push(Warning { offset: Some(offset), message, lost_bytes, saved_samples: None });
     }
 
     #[cold]

@@ -128,7 +128,7 @@ impl<W: Write> Exporter<W> {
         self.losses.add("thread ids", count(sample.thread.is_some()));
         self.losses.add("interpreter ids", count(sample.interpreter.is_some()));
         self.losses.add("thread states", count(sample.status.is_some()));
-        self.losses.add("values", count(!sample.values.is_empty()));
+        self.losses.add("measured values", count(!sample.values.is_empty()));
     }
 }
 
@@ -249,7 +249,8 @@ fn frame_def(frame: FrameId, tables: &Tables) -> FrameDef<'_> {
         return FrameDef::Native {
             symbol: function,
             module: tables.string(native.module),
-            offset: native.offset,
+            // The format has no way to say that it is not known.
+            offset: native.offset.unwrap_or(0),
         };
     }
     let name = match frame.parts {

@@ -71,6 +71,7 @@ struct Ahead<'a> {
 
 impl Ahead<'_> {
     /// Takes a sample, if nothing about it needs care.
+    #[expect(clippy::inline_always, reason = "every sample of a file passes here, in registers if in line")]
     #[inline(always)]
     fn plain_sample(&mut self) -> Option<PlainSample> {
         let raw = RawEvent::read(&mut self.bytes, self.max_payload).ok()?;

@@ -42,11 +42,12 @@ pub fn import_reader(
 ) -> Result<Recovery, ReadError> {
     let mut importer = Importer::new(tables, sink);
     let outcome = importer.run(&mut reader);
-    for warning in &reader.recovery().warnings {
+    let recovery = reader.into_recovery();
+    for warning in &recovery.warnings {
         importer.sink.warning(warning)?;
     }
     let stopped = outcome?.is_break();
-    Ok(Recovery { stopped, ..reader.into_recovery() })
+    Ok(Recovery { stopped, ..recovery })
 }
 
 struct Importer<'a> {
@@ -216,7 +217,7 @@ impl Columns {
             RbtFrame::Native { symbol, module, offset } => {
                 let function = self.string(symbol, definitions, tables)?;
                 let module = self.string(module, definitions, tables)?;
-                Frame { native: Some(NativeFrame { module, offset }), ..Frame::named(function) }
+                Frame { native: Some(NativeFrame { module, offset: Some(offset) }), ..Frame::named(function) }
             }
             RbtFrame::Php { namespace, class, method, file, line, opcode } => {
                 let parts = [namespace, class, method];

@@ -1,50 +1,63 @@
 //! What the writer has defined in the current segment.
 //!
-//! Strings, frames and stacks stand in columns in the order of their ids; hash tables beside them hold row
-//! numbers and compare by content, so that looking up borrowed frames allocates nothing.
+//! Strings and frames stand in columns in the order of their ids; hash tables beside them hold row numbers and
+//! compare by content, so that looking up borrowed frames allocates nothing.
 
 use std::hash::BuildHasher as _;
 use std::io;
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 
-use super::write::{FrameDef, FrameId, StackId};
+use super::write::{FrameDef, FrameId};
 
 #[derive(Default)]
 pub(super) struct Strings {
     bytes: Vec<u8>,
-    ends: Vec<usize>,
+    spans: Vec<Span>,
     index: HashTable<u32>,
     hasher: DefaultHashBuilder,
+}
+
+/// Where a string stands among the others.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Span {
+    start: usize,
+    len: usize,
 }
 
 impl Strings {
     /// The id of `string`, and whether it is new.
     pub(super) fn intern(&mut self, string: &[u8]) -> io::Result<(u32, bool)> {
-        let Self { bytes, ends, index, hasher } = self;
+        let Self { bytes, spans, index, hasher } = self;
         let hash = hasher.hash_one(string);
-        if let Some(&id) = index.find(hash, |&id| slice(bytes, ends, id) == string) {
+        if let Some(&id) = index.find(hash, |&id| spans[id as usize].of(bytes) == string) {
             return Ok((id, false));
         }
-        let id = next_id(ends.len())?;
+        let id = next_id(spans.len())?;
+        spans.push(Span { start: bytes.len(), len: string.len() });
         bytes.extend_from_slice(string);
-        ends.push(bytes.len());
-        index.insert_unique(hash, id, |&id| hasher.hash_one(slice(bytes, ends, id)));
+        index.insert_unique(hash, id, |&id| hasher.hash_one(spans[id as usize].of(bytes)));
         Ok((id, true))
     }
 
-    #[inline]
-    fn get(&self, id: Option<u32>) -> &[u8] {
-        id.map_or(&[], |id| slice(&self.bytes, &self.ends, id))
+    pub(super) fn span(&self, id: u32) -> Span {
+        self.spans[id as usize]
     }
 }
 
-/// A defined frame: the ids of its strings as [`FrameDef`] orders them, `None` for those it does not have.
+impl Span {
+    #[inline]
+    fn of(self, bytes: &[u8]) -> &[u8] {
+        &bytes[self.start..self.start + self.len]
+    }
+}
+
+/// A defined frame: its strings as [`FrameDef`] orders them, the empty one for those it does not have.
 #[derive(Clone, Copy)]
-pub(super) struct FrameRow {
-    pub(super) strings: [Option<u32>; 5],
-    pub(super) number: i64,
-    pub(super) native: bool,
+struct FrameRow {
+    strings: [Span; 5],
+    number: i64,
+    native: bool,
 }
 
 #[derive(Default)]
@@ -71,63 +84,31 @@ impl Frames {
     /// Whether `id` is `frame`. An empty opcode and none are the same, as in reli.
     #[inline]
     pub(super) fn is(&self, id: FrameId, frame: &FrameDef<'_>, strings: &Strings) -> bool {
-        let row = &self.rows[id.0 as usize];
+        // Who mixes the ids of two segments gets a wrong stack, not a panic.
+        let Some(row) = self.rows.get(id.0 as usize) else { return false };
         // The method differs most often, the namespace least.
         let wanted = frame.strings();
         (row.number, row.native) == frame.number()
-            && [2, 1, 3, 0, 4].into_iter().all(|part| strings.get(row.strings[part]) == wanted[part])
+            && [2, 1, 3, 0, 4].into_iter().all(|part| row.strings[part].of(&strings.bytes) == wanted[part])
     }
 
-    pub(super) fn insert(&mut self, hash: u64, row: FrameRow) -> io::Result<FrameId> {
+    pub(super) fn insert(
+        &mut self,
+        hash: u64,
+        strings: [Span; 5],
+        (number, native): (i64, bool),
+    ) -> io::Result<FrameId> {
         let id = next_id(self.rows.len())?;
-        self.rows.push(row);
+        self.rows.push(FrameRow { strings, number, native });
         self.hashes.push(hash);
         self.index.insert_unique(hash, id, |&id| self.hashes[id as usize]);
         Ok(FrameId(id))
     }
 }
 
-#[derive(Default)]
-pub(super) struct Stacks {
-    frames: Vec<FrameId>,
-    ends: Vec<usize>,
-    index: HashTable<u32>,
-    hasher: DefaultHashBuilder,
-}
-
-impl Stacks {
-    pub(super) const fn len(&self) -> usize {
-        self.ends.len()
-    }
-
-    pub(super) fn hash(&self, frames: &[FrameId]) -> u64 {
-        self.hasher.hash_one(frames)
-    }
-
-    pub(super) fn find(&self, hash: u64, frames: &[FrameId]) -> Option<StackId> {
-        self.index.find(hash, |&id| slice(&self.frames, &self.ends, id) == frames).map(|&id| StackId(id))
-    }
-
-    pub(super) fn insert(&mut self, hash: u64, stack: &[FrameId]) -> io::Result<StackId> {
-        let Self { frames, ends, index, hasher } = self;
-        let id = next_id(ends.len())?;
-        frames.extend_from_slice(stack);
-        ends.push(frames.len());
-        index.insert_unique(hash, id, |&id| hasher.hash_one(slice(frames, ends, id)));
-        Ok(StackId(id))
-    }
-}
-
-fn next_id(len: usize) -> io::Result<u32> {
+pub(super) fn next_id(len: usize) -> io::Result<u32> {
     u32::try_from(len)
         .map_err(|_| io::Error::other("too many definitions in one segment: expected at most 2^32"))
-}
-
-#[inline]
-fn slice<'a, T>(items: &'a [T], ends: &[usize], id: u32) -> &'a [T] {
-    let row = id as usize;
-    let start = if row == 0 { 0 } else { ends[row - 1] };
-    &items[start..ends[row]]
 }
 
 /// The annotations of a run, copied: the caller's may be gone when the run is written.

@@ -36,10 +36,12 @@ mod export;
 mod flow;
 mod import;
 mod intern;
+mod last_trace;
 pub mod layout;
 mod read;
 mod recover;
 mod segmented;
+mod trie;
 mod write;
 
 pub use crate::function_name::FunctionName;

@@ -11,7 +11,8 @@ use super::definitions::{Definitions, StackRef, StringRef, Undefined};
 use super::event::{Event, RawEvent, Varints};
 use super::events::{Events, Step, type_name};
 use super::layout::Header;
-use crate::{Error, ErrorKind, Position, ReadOptions, Recovery, Warning};
+use super::recover::Region;
+use crate::{Error, ErrorKind, Position, ReadOptions, Recovery};
 
 /// Reads segments, metadata and samples.
 ///
@@ -32,6 +33,8 @@ pub struct Reader<R> {
     /// Metadata that stood behind the pending sample or, the first `metadata_ready` of it, before it.
     metadata: VecDeque<(Vec<u8>, Vec<u8>)>,
     metadata_ready: usize,
+    /// How much metadata the segment has, which somebody may have to keep.
+    metadata_bytes: usize,
     metadata_out: (Vec<u8>, Vec<u8>),
     held: Held,
     pub(super) segment: SegmentStart,
@@ -42,6 +45,7 @@ pub struct Reader<R> {
     pub(super) in_flow: bool,
     /// Whether this segment has lost something: then what it refers to may be what was lost.
     pub(super) segment_damaged: bool,
+    pub(super) region: Option<Region>,
 }
 
 type Annotations = Vec<(StringRef, StringRef)>;
@@ -181,6 +185,7 @@ impl<R: Read> Reader<R> {
             current_annotations: Vec::new(),
             metadata: VecDeque::new(),
             metadata_ready: 0,
+            metadata_bytes: 0,
             metadata_out: Default::default(),
             held: Held::Nothing,
             segment: SegmentStart { header, index: 0, offset: 0 },
@@ -188,6 +193,7 @@ impl<R: Read> Reader<R> {
             accumulated_us: Some(0),
             in_flow: false,
             segment_damaged: false,
+            region: None,
         }
     }
 
@@ -226,7 +232,8 @@ impl<R: Read> Reader<R> {
     }
 
     /// What has come out, and what was odd or lost.
-    pub fn into_recovery(self) -> Recovery {
+    pub fn into_recovery(mut self) -> Recovery {
+        self.end_region(self.recovery.samples);
         let mut recovery = self.recovery;
         self.events.padding().into_iter().for_each(|note| recovery.note(note));
         recovery
@@ -329,6 +336,7 @@ impl<R: Read> Reader<R> {
         self.segment = start;
         self.samples_before = self.recovery.samples;
         self.segment_damaged = false;
+        self.metadata_bytes = 0;
         self.accumulated_us = Some(0);
         self.definitions.clear();
         Turn::Segment
@@ -337,12 +345,6 @@ impl<R: Read> Reader<R> {
     fn end(&mut self) -> Option<Turn> {
         self.keep_warnings();
         self.release(None)
-    }
-
-    pub(super) fn keep_warnings(&mut self) {
-        for warning in self.events.take_warnings() {
-            self.recovery.warn(warning);
-        }
     }
 
     /// Ends the reading with `error`, or, when lenient, finds the place to go on.
@@ -381,7 +383,7 @@ impl<R: Read> Reader<R> {
             }
             Effect::Repeat(count) => self.repeat(count).map(|()| None),
             Effect::Annotated => self.annotate().map(|()| None),
-            Effect::Metadata(key, value) => Ok(self.metadata(key, value)),
+            Effect::Metadata(key, value) => self.metadata(key, value),
             Effect::Checkpoint { counts, offset } => {
                 self.verify(counts, offset);
                 Ok(None)
@@ -427,13 +429,18 @@ impl<R: Read> Reader<R> {
         Err(fault.error("SAMPLE_ANNOTATION", offset))
     }
 
-    fn metadata(&mut self, key: Vec<u8>, value: Vec<u8>) -> Option<Turn> {
+    fn metadata(&mut self, key: Vec<u8>, value: Vec<u8>) -> Result<Option<Turn>, Error> {
+        let bytes = key.len() + value.len() + size_of::<(Vec<u8>, Vec<u8>)>();
+        self.metadata_bytes = self.metadata_bytes.saturating_add(bytes);
+        if self.metadata_bytes > self.options.limits.definition_bytes {
+            return Err(Fault::TooManyDefinitions.error("METADATA", self.events.offset()));
+        }
         if self.pending.is_some() {
             self.metadata.push_back((key, value));
-            return None;
+            return Ok(None);
         }
         self.metadata_out = (key, value);
-        Some(Turn::Metadata)
+        Ok(Some(Turn::Metadata))
     }
 
     /// Compares a checkpoint with what was read. Real writers store counts; the specification says largest
@@ -443,8 +450,7 @@ impl<R: Read> Reader<R> {
             return self.warn(offset, "invalid CHECKPOINT: expected three numbers".to_owned());
         };
         let next = self.definitions.next_ids();
-        let released = self.recovery.samples.saturating_sub(self.samples_before);
-        let read = released.saturating_add(self.pending.map_or(0, |pending| pending.count));
+        let read = self.samples_read().saturating_sub(self.samples_before);
         for (what, said, found) in [("frames", frames, next.frame), ("stacks", stacks, next.stack)] {
             if said != found && said != found.saturating_sub(1) {
                 self.warn(offset, format!("CHECKPOINT differs: expected {said} {what}, found {found}"));
@@ -455,10 +461,6 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    fn warn(&mut self, offset: u64, message: String) {
-        self.recovery.warn(Warning { offset: Some(offset), message, lost_bytes: 0 });
-    }
-
     /// Applies the event that was taken last.
     pub(super) fn apply(&mut self) -> Result<Effect, (Fault, Error)> {
         let Some(raw) = self.events.last_event() else { return Ok(Effect::Nothing) };
@@ -466,6 +468,11 @@ impl<R: Read> Reader<R> {
         let limit = options.limits.definition_bytes;
         apply(&raw, segment.header.has_timestamps, definitions, pending_annotations, limit)
             .map_err(|fault| (fault, fault.at(&raw)))
+    }
+
+    /// How many samples have been read, one that is still pending among them.
+    pub(super) fn samples_read(&self) -> u64 {
+        self.recovery.samples.saturating_add(self.pending.map_or(0, |pending| pending.count))
     }
 
     pub(super) const fn has_pending(&self) -> bool {

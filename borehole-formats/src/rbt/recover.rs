@@ -30,11 +30,21 @@ use crate::{Error, Position, Warning};
 /// How many bytes behind a candidate are looked at.
 pub(super) const LOOK_AHEAD: usize = 4096;
 
+/// How many bytes of an event whose length is not believed are looked at for its end.
+const MENDED_BYTES: usize = 64 << 10;
+
 /// How far an id may lie ahead of the next one: as many definitions may have been lost together.
 const MAX_LOST: i64 = 64;
 
 /// The same for the stack of a sample, which is weaker evidence than a definition.
 const MAX_LOST_STACKS: i64 = 4;
+
+/// What stands between one damage and the next.
+pub(super) struct Region {
+    /// Which warning tells of the damage.
+    warning_index: usize,
+    samples_before: u64,
+}
 
 impl<R: Read> Reader<R> {
     /// Applies the event that was taken last, mending what can be mended.
@@ -168,8 +178,10 @@ impl<R: Read> Reader<R> {
 
     /// Where the fields of an event end when its length is not believed.
     fn field_end(&mut self, framed: Framed) -> Result<Option<usize>, Error> {
-        self.events.ensure(framed.payload + LOOK_AHEAD)?;
+        let most = framed.payload.saturating_add(MENDED_BYTES);
+        self.events.ensure(most)?;
         let bytes = self.events.window.available();
+        let bytes = &bytes[..bytes.len().min(most)];
         let whole = Framed { end: bytes.len(), ..framed };
         let raw = RawEvent::new(bytes, self.events.offset(), whole);
         let mut payload = raw.payload;
@@ -187,7 +199,8 @@ impl<R: Read> Reader<R> {
 
     /// Where a string ends whose length is not believed: before the first thing in it that is plausible.
     fn string_end(&mut self, framed: Framed) -> Result<Option<usize>, Error> {
-        let end = framed.end.min(self.events.window.available().len());
+        let most = framed.end.min(framed.payload.saturating_add(MENDED_BYTES));
+        let end = most.min(self.events.ensure(most)?.len());
         for at in framed.payload + 1..end {
             if self.is_segment(at) || self.starts_like_a_record(at) && self.plausible(at, Purpose::Search)? {
                 return Ok(Some(at));
@@ -208,7 +221,7 @@ impl<R: Read> Reader<R> {
         if believable {
             self.definitions.define_stand_in(what, id);
             let message = format!("{what} {id} was lost: <lost {what} {id}> takes its place");
-            self.warn_damage(self.events.offset(), 0, message);
+            self.warn(self.events.offset(), message);
         }
         believable
     }
@@ -324,7 +337,41 @@ impl<R: Read> Reader<R> {
     }
 
     fn warn_damage(&mut self, offset: u64, lost_bytes: u64, message: String) {
-        self.recovery.warn(Warning { offset: Some(offset), message, lost_bytes });
+        self.damage(Warning { offset: Some(offset), message, lost_bytes, saved_samples: None });
+    }
+
+    /// Keeps what the events warned of, all of it damage.
+    pub(super) fn keep_warnings(&mut self) {
+        for warning in self.events.take_warnings() {
+            if self.options.is_lenient() {
+                self.damage(warning);
+            } else {
+                self.recovery.warn(warning);
+            }
+        }
+    }
+
+    /// Keeps a warning of something that is no damage, or that comes of one told before.
+    pub(super) fn warn(&mut self, offset: u64, message: String) {
+        self.recovery.warn(Warning { offset: Some(offset), message, lost_bytes: 0, saved_samples: None });
+    }
+
+    /// Keeps `warning`, which begins a region, and ends the one before.
+    fn damage(&mut self, warning: Warning) {
+        let samples_before = self.samples_read();
+        self.end_region(samples_before);
+        let warning_index = self.recovery.warnings.len();
+        self.region = Some(Region { warning_index, samples_before });
+        self.recovery.warn(warning);
+    }
+
+    /// Says in the warning that began the region how many of the samples that have been read are its.
+    pub(super) fn end_region(&mut self, samples_read: u64) {
+        let Some(Region { warning_index, samples_before }) = self.region.take() else { return };
+        // Warnings are kept up to a bound.
+        if let Some(warning) = self.recovery.warnings.get_mut(warning_index) {
+            warning.saved_samples = Some(samples_read.saturating_sub(samples_before));
+        }
     }
 
     /// After the end of the data: whether it was the end of a damaged gzip member only, behind which there is

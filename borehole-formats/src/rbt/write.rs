@@ -10,8 +10,10 @@ use std::io::{self, Write};
 
 use borehole_wire::{put_varint, put_varint_signed, varint_len};
 
-use super::intern::{AnnotationList, FrameRow, Frames, Stacks, Strings};
+use super::intern::{AnnotationList, Frames, Span, Strings};
+use super::last_trace::LastTrace;
 use super::layout::{EventType, FRAME_HAS_OPCODE, FRAME_NATIVE, Header};
+use super::trie::{Path, Stacks};
 use crate::function_name::FunctionName;
 
 /// Writes segments of samples.
@@ -24,9 +26,9 @@ pub struct Writer<W> {
     strings: Strings,
     frames: Frames,
     stacks: Stacks,
-    /// The frames of the trace written last: most traces share most of their callers with it.
-    last_trace: Vec<FrameId>,
-    trace: Vec<FrameId>,
+    last_trace: LastTrace,
+    /// The frames of a trace that no trace before it has had in this place.
+    new_frames: Vec<FrameId>,
     run: Option<Run>,
     run_annotations: AnnotationList,
     annotation_ids: Vec<u32>,
@@ -144,8 +146,8 @@ impl<W: Write> Writer<W> {
             strings: Strings::default(),
             frames: Frames::default(),
             stacks: Stacks::default(),
-            last_trace: Vec::new(),
-            trace: Vec::new(),
+            last_trace: LastTrace::default(),
+            new_frames: Vec::new(),
             run: None,
             run_annotations: AnnotationList::default(),
             annotation_ids: Vec::new(),
@@ -177,14 +179,9 @@ impl<W: Write> Writer<W> {
         if let Some(id) = self.frames.find(hash, frame, &self.strings) {
             return Ok(id);
         }
-        let mut strings = [None; 5];
-        for (id, string) in strings.iter_mut().zip(frame.defined_strings()) {
-            *id = Some(self.define_string(string)?);
-        }
-        let (number, native) = frame.number();
-        let row = FrameRow { strings, number, native };
-        let id = self.frames.insert(hash, row)?;
-        self.put_frame_def(id, &row);
+        let (ids, spans) = self.define_strings(frame)?;
+        let id = self.frames.insert(hash, spans, frame.number())?;
+        self.put_frame_def(id, frame, ids);
         self.drain()?;
         Ok(id)
     }
@@ -194,20 +191,11 @@ impl<W: Write> Writer<W> {
     /// # Errors
     /// When the output cannot be written, or the segment has 2³² stacks.
     pub fn define_stack(&mut self, frames_leaf_first: &[FrameId]) -> io::Result<StackId> {
-        let hash = self.stacks.hash(frames_leaf_first);
-        if let Some(id) = self.stacks.find(hash, frames_leaf_first) {
-            return Ok(id);
+        let mut path = Stacks::ROOT;
+        for &frame in frames_leaf_first.iter().rev() {
+            path = self.stacks.extend(path, frame)?;
         }
-        let id = self.stacks.insert(hash, frames_leaf_first)?;
-        self.payload.clear();
-        put_varint(&mut self.payload, u64::from(id.0));
-        put_varint(&mut self.payload, frames_leaf_first.len() as u64);
-        for frame in frames_leaf_first {
-            put_varint(&mut self.payload, u64::from(frame.0));
-        }
-        self.put_event(EventType::StackDef);
-        self.drain()?;
-        Ok(id)
+        self.define_path(path, frames_leaf_first.len())
     }
 
     /// Writes one sample of a trace given by its frames, without timestamp.
@@ -224,22 +212,73 @@ impl<W: Write> Writer<W> {
     /// # Errors
     /// As [`Writer::define_frame`].
     pub fn define_trace(&mut self, frames_leaf_first: &[FrameDef<'_>]) -> io::Result<StackId> {
-        let shared = self.shared_callers(frames_leaf_first);
-        let mut trace = std::mem::take(&mut self.trace);
-        trace.clear();
-        for frame in &frames_leaf_first[..frames_leaf_first.len() - shared] {
-            trace.push(self.define_frame(frame)?);
+        let (mut known, mut path) = self.last_trace.keep_shared(frames_leaf_first);
+        let depth = frames_leaf_first.len();
+        while known < depth
+            && let frame = &frames_leaf_first[depth - known - 1]
+            && let Some(callee) = self.known_callee(path, frame)
+        {
+            (known, path) = (known + 1, callee);
+            self.last_trace.push(frame, path);
         }
-        trace.extend_from_slice(&self.last_trace[self.last_trace.len() - shared..]);
-        let stack = self.define_stack(&trace)?;
-        self.trace = std::mem::replace(&mut self.last_trace, trace);
-        Ok(stack)
+        if known < depth {
+            path = self.extend_path(path, &frames_leaf_first[..depth - known])?;
+        }
+        self.define_path(path, depth)
     }
 
-    /// How many callers, from the root, `trace` shares with the one written last.
-    fn shared_callers(&self, trace: &[FrameDef<'_>]) -> usize {
-        let pairs = self.last_trace.iter().rev().zip(trace.iter().rev());
-        pairs.take_while(|(id, frame)| self.frames.is(**id, frame, &self.strings)).count()
+    /// The path that leads on from `path` through frames none of which was there before.
+    #[cold]
+    fn extend_path(&mut self, mut path: Path, frames_leaf_first: &[FrameDef<'_>]) -> io::Result<Path> {
+        // Frames are defined from the leaf, as reli does, and the path is made from the root.
+        let mut ids = std::mem::take(&mut self.new_frames);
+        ids.clear();
+        for frame in frames_leaf_first {
+            ids.push(self.define_frame(frame)?);
+        }
+        for (frame, id) in frames_leaf_first.iter().zip(&ids).rev() {
+            path = self.stacks.extend(path, *id)?;
+            self.last_trace.push(frame, path);
+        }
+        self.new_frames = ids;
+        Ok(path)
+    }
+
+    #[inline]
+    fn known_callee(&mut self, caller: Path, frame: &FrameDef<'_>) -> Option<Path> {
+        match self.stacks.likely(caller) {
+            Some((path, likely)) if self.frames.is(likely, frame, &self.strings) => Some(path),
+            Some(_) => self.unlikely_callee(caller, frame),
+            None => None,
+        }
+    }
+
+    #[cold]
+    fn unlikely_callee(&mut self, caller: Path, frame: &FrameDef<'_>) -> Option<Path> {
+        let frame = self.frames.find(self.frames.hash(frame), frame, &self.strings)?;
+        self.stacks.find(caller, frame)
+    }
+
+    #[inline]
+    fn define_path(&mut self, path: Path, depth: usize) -> io::Result<StackId> {
+        match self.stacks.defined(path) {
+            Some(id) => Ok(id),
+            None => self.define_new_path(path, depth),
+        }
+    }
+
+    #[cold]
+    fn define_new_path(&mut self, path: Path, depth: usize) -> io::Result<StackId> {
+        let id = self.stacks.define(path)?;
+        self.payload.clear();
+        put_varint(&mut self.payload, u64::from(id.0));
+        put_varint(&mut self.payload, depth as u64);
+        for frame in self.stacks.frames_leaf_first(path) {
+            put_varint(&mut self.payload, u64::from(frame.0));
+        }
+        self.put_event(EventType::StackDef);
+        self.drain()?;
+        Ok(id)
     }
 
     /// Writes a sample, or a run of equal ones. In a segment without timestamps equal neighbours become one
@@ -360,22 +399,53 @@ impl<W: Write> Writer<W> {
     }
 
     /// Writes a sample that is no part of a run.
+    #[inline]
     fn put_timed(&mut self, sample: &SampleDef<'_>) -> io::Result<()> {
-        self.run_annotations.set(sample.annotations);
-        self.payload.clear();
-        put_varint(&mut self.payload, u64::from(sample.stack.0));
-        if let Some(pid) = sample.pid {
-            put_varint_signed(&mut self.payload, pid);
+        if self.header.has_timestamps && self.put_small(sample) {
+            return Ok(());
         }
-        if let (true, Some(delta_us)) = (self.header.has_timestamps, sample.delta_us) {
-            put_varint_signed(&mut self.payload, delta_us);
+        let stack = u64::from(sample.stack.0);
+        let delta_us = if self.header.has_timestamps { sample.delta_us } else { None };
+        let signed_len = |number: Option<i64>| number.map_or(0, |number| varint_len(number.cast_unsigned()));
+        let length = varint_len(stack) + signed_len(sample.pid) + signed_len(delta_us);
+        let event_type = if sample.pid.is_some() { EventType::PidSample } else { EventType::Sample };
+        self.put_number(event_type, length as u64);
+        put_varint(&mut self.buffer, stack);
+        for number in [sample.pid, delta_us].into_iter().flatten() {
+            put_varint_signed(&mut self.buffer, number);
         }
-        self.put_event(if sample.pid.is_some() { EventType::PidSample } else { EventType::Sample });
-        self.put_annotations()?;
+        if sample.annotations.is_some_and(|annotations| !annotations.is_empty()) {
+            self.run_annotations.set(sample.annotations);
+            self.put_annotations()?;
+        }
         if sample.count > 1 {
             self.put_number(EventType::RepeatSample, sample.count - 1);
         }
         Ok(())
+    }
+
+    /// Writes a sample that is a small stack and a small delta and nothing else, as nearly all are, and answers
+    /// whether it did. It takes 8 bytes at most, which are put together in a register.
+    #[inline]
+    fn put_small(&mut self, sample: &SampleDef<'_>) -> bool {
+        let SampleDef { stack, count: 1, delta_us: Some(delta_us), pid: None, annotations: None } = *sample
+        else {
+            return false;
+        };
+        let (stack, delta_us) = (u64::from(stack.0), delta_us.cast_unsigned());
+        if stack >= SMALL || delta_us >= SMALL {
+            return false;
+        }
+        let (stack_len, delta_len) = (varint_len(stack), varint_len(delta_us));
+        let length = stack_len + delta_len;
+        let event = EventType::Sample as u64
+            | (length as u64) << 8
+            | small_varint(stack) << 16
+            | small_varint(delta_us) << (16 + 8 * stack_len);
+        let end = self.buffer.len() + 2 + length;
+        self.buffer.extend_from_slice(&event.to_le_bytes());
+        self.buffer.truncate(end);
+        true
     }
 
     /// Writes the pending run, as reli does: one sample, two samples, or a sample and a repeat.
@@ -429,17 +499,29 @@ impl<W: Write> Writer<W> {
         Ok(id)
     }
 
-    fn put_frame_def(&mut self, id: FrameId, row: &FrameRow) {
-        let has_opcode = !row.native && row.strings[4].is_some();
-        let flags = u64::from(row.native) * FRAME_NATIVE + u64::from(has_opcode) * FRAME_HAS_OPCODE;
+    /// The ids of the strings of `frame`, `None` for those it does not have, and where they stand.
+    fn define_strings(&mut self, frame: &FrameDef<'_>) -> io::Result<([Option<u32>; 5], [Span; 5])> {
+        let mut ids = [None; 5];
+        let mut spans = [Span::default(); 5];
+        for (part, string) in frame.defined_strings().enumerate() {
+            let id = self.define_string(string)?;
+            ids[part] = Some(id);
+            spans[part] = self.strings.span(id);
+        }
+        Ok((ids, spans))
+    }
+
+    fn put_frame_def(&mut self, id: FrameId, frame: &FrameDef<'_>, strings: [Option<u32>; 5]) {
+        let [strings @ .., opcode] = strings;
+        let (number, native) = frame.number();
+        let flags = u64::from(native) * FRAME_NATIVE + u64::from(opcode.is_some()) * FRAME_HAS_OPCODE;
         self.payload.clear();
         put_varint(&mut self.payload, u64::from(id.0));
         put_varint(&mut self.payload, flags);
-        let [strings @ .., opcode] = row.strings;
         for string in strings.into_iter().flatten() {
             put_varint(&mut self.payload, u64::from(string));
         }
-        put_varint_signed(&mut self.payload, row.number);
+        put_varint_signed(&mut self.payload, number);
         if let Some(opcode) = opcode {
             put_varint(&mut self.payload, u64::from(opcode));
         }
@@ -453,9 +535,11 @@ impl<W: Write> Writer<W> {
         self.buffer.extend_from_slice(&self.payload);
     }
 
-    /// Writes one of the two events that are a number without a length.
+    /// Writes the type of an event and the number behind it: for two of the types all there is, for the others
+    /// the length of the payload.
     #[inline]
     fn put_number(&mut self, event_type: EventType, number: u64) {
+        // Shorter by far than what `put_small` writes: one store of 8 bytes was measured to be slower here.
         self.buffer.push(event_type as u8);
         put_varint(&mut self.buffer, number);
     }
@@ -475,4 +559,36 @@ impl<W: Write> Writer<W> {
 struct Run {
     stack: StackId,
     count: u64,
+}
+
+/// Numbers below this take three bytes at most.
+const SMALL: u64 = 1 << 21;
+
+/// A number below [`SMALL`] as a varint, first byte lowest.
+#[inline]
+const fn small_varint(value: u64) -> u64 {
+    let groups = (value & 0x7f) | ((value << 1) & 0x7f00) | ((value << 2) & 0x7f_0000);
+    let more = ((value >= 1 << 7) as u64 * 0x80) | ((value >= 1 << 14) as u64 * 0x8000);
+    groups | more
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_samples_are_written_as_large_ones_are() {
+        let edges = [0, 1, 127, 128, 16_383, 16_384, SMALL - 1, SMALL];
+        for (stack, delta_us) in edges.iter().flat_map(|&one| edges.map(|other| (one, other))) {
+            let header = Header { has_timestamps: true, period_us: 10_000 };
+            let mut writer = Writer::new(Vec::new(), header).unwrap();
+            let stack = StackId(stack.try_into().unwrap());
+            let sample = SampleDef { delta_us: Some(delta_us.cast_signed()), ..SampleDef::of(stack) };
+            writer.write_sample(&sample).unwrap();
+            let small = std::mem::take(&mut writer.buffer);
+            // Empty annotations write nothing, and take the other way.
+            writer.write_sample(&SampleDef { annotations: Some(&[]), ..sample }).unwrap();
+            assert_eq!(small[16..], writer.buffer, "{sample:?}");
+        }
+    }
 }

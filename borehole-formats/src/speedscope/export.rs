@@ -181,10 +181,15 @@ where
     #[cold]
     fn note_losses(&mut self, segment: &Segment, sample: &Sample<'_>) {
         let kept = if sample.time_ns.is_some() { is_wall(segment) } else { sample.values.len() <= 1 };
-        self.lost.labels += u64::from(sample.labels.is_some());
-        self.lost.statuses += u64::from(sample.status.is_some());
-        self.lost.interpreters += u64::from(sample.interpreter.is_some());
-        self.lost.values += u64::from(!kept && !sample.values.is_empty());
+        let Lost { labels, statuses, interpreters, values, .. } = &mut self.lost;
+        for (sum, is_lost) in [
+            (labels, sample.labels.is_some()),
+            (statuses, sample.status.is_some()),
+            (interpreters, sample.interpreter.is_some()),
+            (values, !kept && !sample.values.is_empty()),
+        ] {
+            *sum = sum.saturating_add(if is_lost { sample.count } else { 0 });
+        }
     }
 
     fn close_tracks(&mut self) -> io::Result<()> {
@@ -247,11 +252,11 @@ where
 
     fn sum_losses(&mut self, of_names: &Losses) {
         let Lost { labels, statuses, interpreters, values, metadata } = self.lost;
-        self.losses.add("label sets", labels);
+        self.losses.add("annotations", labels);
         self.losses.add("thread states", statuses);
-        self.losses.add("interpreter numbers", interpreters);
-        self.losses.add("values", values);
-        self.losses.add("metadata", metadata);
+        self.losses.add("interpreter ids", interpreters);
+        self.losses.add("measured values", values);
+        self.losses.add("metadata entries", metadata);
         of_names.iter().for_each(|(what, count)| self.losses.add(what, count));
         let disordered = self.tracks.iter().map(|track| track.disordered).sum();
         self.losses.add("times of samples that are older than the one before", disordered);

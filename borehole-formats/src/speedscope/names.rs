@@ -80,7 +80,7 @@ impl<'t> Names<'t> {
         losses.add("ends of expressions", u64::from(frame.end_line.is_some() || frame.end_column.is_some()));
         losses.add(
             "offsets in native functions",
-            u64::from(frame.native.is_some_and(|native| native.offset != 0)),
+            u64::from(frame.native.is_some_and(|native| native.offset.is_some_and(|offset| offset != 0))),
         );
     }
 

@@ -156,10 +156,10 @@ impl<'w, W: Write> EventWriter<'w, W> {
             ValueDef::Absent => self.put_absent(),
             ValueDef::Unsigned(value) => self.put_unsigned(value),
             ValueDef::Signed(value) => {
-                self.put_fixed(FieldKind::I64, value.to_le_bytes(), "a signed integer")
+                self.put_fixed(FieldKind::I64, value.to_le_bytes(), "a signed integer");
             }
             ValueDef::Float(value) => {
-                self.put_fixed(FieldKind::F64, value.to_le_bytes(), "a floating-point number")
+                self.put_fixed(FieldKind::F64, value.to_le_bytes(), "a floating-point number");
             }
             ValueDef::Bool(value) => self.put_fixed(FieldKind::Bool, [u8::from(value)], "a truth value"),
             ValueDef::Text(text) => self.put_text(text),
@@ -192,7 +192,7 @@ impl<'w, W: Write> EventWriter<'w, W> {
         let field_type = self.types().get(self.next_field).copied();
         match field_type {
             _ if !self.open.is_empty() => {
-                self.refuse(Invalid::new("element of a list: expected a value, found none"))
+                self.refuse(Invalid::new("element of a list: expected a value, found none"));
             }
             Some(FieldType { optional: true, .. }) => {
                 self.next_field += 1;
@@ -281,7 +281,7 @@ impl<'w, W: Write> EventWriter<'w, W> {
             None => {}
             Some(Place::Field(FieldKind::Stack)) => self.put_addresses(addresses),
             Some(Place::Field(FieldKind::PooledStack)) => {
-                self.put_interned(Tag::Stacks, addresses.as_flattened())
+                self.put_interned(Tag::Stacks, addresses.as_flattened());
             }
             Some(Place::Field(kind)) => self.mismatch(kind, "a stack"),
             Some(Place::Element) => {

@@ -10,6 +10,7 @@ use borehole_model::{
 use hashbrown::HashMap;
 
 use super::encode::EventWriter;
+use super::export_samples::SampleEvents;
 use super::layout::{FieldKind, FieldType, MAX_NESTING};
 use super::schema::{Annotation, Definition, Field, Schema};
 use super::write::{Dialect, ValueDef, WriteOptions, Writer};
@@ -24,12 +25,17 @@ pub struct ExportOptions {
 
 /// Writes the events of a profile, each segment as a batch of its own, or as several if it is long.
 ///
-/// Memory: one batch, and what the events have in common by shape. Samples have no place in the format.
+/// Samples become events as dial9 records them, with symbols for their frames.
+///
+/// Memory: one batch, what the events have in common by shape, and the distinct stacks.
 pub struct Exporter<W: Write> {
     writer: Writer<W>,
     options: ExportOptions,
     schemas: HashMap<Key, Schema>,
-    samples: u64,
+    /// Made for the first sample.
+    samples: Option<Box<SampleEvents>>,
+    /// Whether the current segment has been written about.
+    has_begun: bool,
     unwritable: u64,
 }
 
@@ -51,7 +57,8 @@ impl<W: Write> Exporter<W> {
             writer: Writer::with_options(output, write),
             options,
             schemas: HashMap::new(),
-            samples: 0,
+            samples: None,
+            has_begun: false,
             unwritable: 0,
         }
     }
@@ -78,8 +85,15 @@ impl<W: Write> Exporter<W> {
 }
 
 impl<W: Write> ProfileSink for Exporter<W> {
-    fn sample(&mut self, _at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
-        self.samples = self.samples.saturating_add(sample.count);
+    fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
+        let samples = match &mut self.samples {
+            Some(samples) => samples,
+            none => none.insert(Box::new(SampleEvents::new()?)),
+        };
+        if !std::mem::replace(&mut self.has_begun, true) {
+            samples.begin(&mut self.writer, at.tables, at.segment)?;
+        }
+        samples.write(&mut self.writer, at, sample)?;
         Ok(ControlFlow::Continue(()))
     }
 
@@ -93,7 +107,12 @@ impl<W: Write> ProfileSink for Exporter<W> {
         Ok(ControlFlow::Continue(()))
     }
 
+    fn keeps_events(&self) -> bool {
+        true
+    }
+
     fn segment(&mut self, _at: Context<'_>) -> io::Result<()> {
+        self.has_begun = false;
         self.writer.end_batch()
     }
 
@@ -105,7 +124,9 @@ impl<W: Write> ProfileSink for Exporter<W> {
 impl<W: Write> Export for Exporter<W> {
     fn losses(&self) -> Losses {
         let mut losses = Losses::default();
-        losses.add("samples", self.samples);
+        if let Some(samples) = &self.samples {
+            samples.add_losses(&mut losses);
+        }
         losses.add("lists and maps", self.unwritable);
         losses
     }

@@ -13,11 +13,15 @@ use super::NAME;
 use super::event::Event;
 use super::layout::FieldKind;
 use super::read::{Content, Reader};
+use super::samples::Sampler;
 use super::schema::Schema;
 use super::value::Value;
 use crate::{ReadError, ReadOptions};
 
 /// Streams `input`, raw or gzipped, into `sink`: each batch is a segment, each event an event.
+///
+/// A sink that does not keep events gets samples out of those that tell of stacks, of the kind that
+/// [`ReadOptions::samples`] names, labelled with `source`, `worker` and `task` as far as the trace tells.
 ///
 /// Text that is not UTF-8 has U+FFFD where it is not, and a warning tells of it.
 ///
@@ -30,7 +34,9 @@ pub fn import(
     sink: &mut dyn ProfileSink,
 ) -> Result<Recovery, ReadError> {
     let mut reader = Reader::with_options(input, *options);
-    let mut importer = Importer { tables, sink, segment: Segment::default(), shapes: Vec::new(), batches: 0 };
+    let sampler = (!sink.keeps_events()).then(|| Sampler::new(options.samples));
+    let (segment, shapes) = (Segment::default(), Vec::new());
+    let mut importer = Importer { tables, sink, sampler, segment, shapes, batches: 0 };
     let mut replaced = Vec::new();
     let outcome = importer.run(&mut reader, &mut replaced);
     let mut recovery = reader.into_recovery();
@@ -38,13 +44,16 @@ pub fn import(
     for warning in &recovery.warnings {
         importer.sink.warning(warning)?;
     }
-    recovery.stopped = outcome?.is_break();
+    recovery.stopped = importer.deliver_samples(&mut recovery)?.is_break();
+    recovery.stopped |= outcome?.is_break();
     Ok(recovery)
 }
 
 struct Importer<'a> {
     tables: &'a mut Tables,
     sink: &'a mut dyn ProfileSink,
+    /// Present if events that tell of stacks are to become samples.
+    sampler: Option<Sampler>,
     segment: Segment,
     /// The shape of each type of the batch, and the handle of the schema that it was made from: annotations change a
     /// type while its batch goes on.
@@ -65,6 +74,11 @@ impl Importer<'_> {
             match frame.content {
                 Content::Header { .. } => self.batch(frame.offset)?,
                 Content::Event(event) => {
+                    if let Some(sampler) = &mut self.sampler
+                        && sampler.take(&event, self.tables)?
+                    {
+                        continue;
+                    }
                     let mut values = std::mem::take(&mut memory);
                     let flow = self.event(&event, &mut values, replaced)?;
                     memory = recycle(values);
@@ -87,7 +101,16 @@ impl Importer<'_> {
             ..Segment::default()
         };
         self.batches += 1;
-        Ok(self.sink.segment(Context { tables: self.tables, segment: &self.segment })?)
+        match &mut self.sampler {
+            Some(sampler) => sampler.begin_batch(),
+            None => self.sink.segment(Context { tables: self.tables, segment: &self.segment })?,
+        }
+        Ok(())
+    }
+
+    fn deliver_samples(&mut self, recovery: &mut Recovery) -> Result<ControlFlow<()>, ReadError> {
+        let Some(sampler) = self.sampler.take() else { return Ok(ControlFlow::Continue(())) };
+        sampler.deliver(self.tables, self.sink, recovery)
     }
 
     fn event<'e>(
@@ -100,7 +123,12 @@ impl Importer<'_> {
         if values.iter().any(is_replaced) && replaced.len() < Recovery::MAX_WARNINGS {
             let message =
                 format!("invalid text in {}: expected UTF-8, found other bytes, now U+FFFD", event.name());
-            replaced.push(Warning { offset: Some(event.offset()), message, lost_bytes: 0 });
+            replaced.push(Warning {
+                offset: Some(event.offset()),
+                message,
+                lost_bytes: 0,
+                saved_samples: None,
+            });
         }
         let shape = self.shape(event)?;
         let event = ModelEvent {
@@ -135,7 +163,7 @@ impl Importer<'_> {
 /// An empty list with the memory of `values`. Collecting in place keeps it.
 fn recycle(mut values: Vec<ModelValue<'_>>) -> Vec<ModelValue<'static>> {
     values.clear();
-    values.into_iter().filter_map(|_| None).collect()
+    values.into_iter().map(|_| ModelValue::Absent).collect()
 }
 
 /// Whether something was put in the place of what is not UTF-8: only then is text not borrowed.

@@ -1,6 +1,6 @@
 //! What the writer has defined in the current batch.
 
-use std::hash::{BuildHasher as _, Hash as _, Hasher as _};
+use std::hash::BuildHasher as _;
 
 use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
 
@@ -252,9 +252,7 @@ impl Registry {
 }
 
 fn content_hash(hasher: &DefaultHashBuilder, schema: &Schema) -> u64 {
-    let mut state = hasher.build_hasher();
-    schema.definition().hash(&mut state);
-    state.finish()
+    hasher.hash_one(schema.definition())
 }
 
 /// The type as which a field is written.

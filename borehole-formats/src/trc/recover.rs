@@ -247,7 +247,7 @@ const NEAR_NS: u64 = 1 << 42;
 fn weigh_value(value: Value<'_>) -> Option<u32> {
     match value {
         Value::PooledText { text: Some(_), .. } | Value::PooledStack { stack: Some(_), .. } => Some(16),
-        Value::Text(text) if text.is_empty() => Some(4),
+        Value::Text([]) => Some(4),
         Value::Text(text) => std::str::from_utf8(text).is_ok_and(is_name).then_some(8),
         Value::Bool(_) => Some(1),
         _ => Some(0),

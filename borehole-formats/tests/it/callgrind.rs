@@ -8,7 +8,7 @@ use borehole_model::Segment;
 use borehole_testkit::Scratch;
 use borehole_testkit::peers::peer;
 
-use crate::flat::{FlatFrame, FlatSample, play, reference_samples};
+use crate::flat::{FlatFrame, FlatSample, play, rbt_samples};
 
 type Totals = BTreeMap<String, u64>;
 
@@ -110,7 +110,7 @@ fn callgrind_annotate_shows_the_samples_of_real_files() {
         "rle_heavy.rbt",
     ];
     for name in names {
-        let samples = reference_samples(name);
+        let samples = rbt_samples(name);
         let profile = write(&samples, Some(PERIOD));
         let (own, total) = expected(&samples);
         let Some((shown, complaints)) = annotate(&profile, "no") else { return };
@@ -163,7 +163,7 @@ fn lines_and_calls_add_up_to_the_total_even_in_mutual_recursion() {
         sample("g:1", 13),
     ];
     assert_eq!(added_up(&write(&samples, None)), expected(&samples).1);
-    let real = reference_samples("multi_segment.rbt");
+    let real = rbt_samples("multi_segment.rbt");
     assert_eq!(added_up(&write(&real, Some(PERIOD))), expected(&real).1);
 }
 

@@ -61,6 +61,22 @@ fn phpspy_texts_are_told() {
 }
 
 #[test]
+fn tachyon_files_are_told_in_both_byte_orders_and_without_a_header() {
+    for folder in ["tachyon/corpus", "tachyon/bigendian"] {
+        let files = files(folder);
+        assert_eq!(mistakes(&files, |_| Some(Format::Tachyon)), []);
+        for path in files {
+            let mut start = start(&path);
+            start[..64].fill(0);
+            let nothing_left = name(&path) == "23_short.bin" && start[64..68] != [0x28, 0xb5, 0x2f, 0xfd];
+            assert_eq!(detect(&start), (!nothing_left).then_some(Format::Tachyon), "{}", path.display());
+        }
+    }
+    assert_eq!(Format::from_path("run/profile_4711.bin"), Some((Format::Tachyon, false)));
+    assert_eq!(detect(b"TACHYON of the sea\n"), None);
+}
+
+#[test]
 fn converted_files_are_told() {
     let files = files("rbt/expected/conv");
     let nonempty: Vec<_> = files.into_iter().filter(|path| !start(path).trim_ascii().is_empty()).collect();
@@ -129,12 +145,20 @@ fn a_stack_longer_than_what_is_looked_at_is_folded() {
 
 #[test]
 fn each_format_goes_by_one_name() {
-    use borehole_formats::{callgrind, flamegraph, folded, jsonl, phpspy, pprof, rbt, speedscope, trc};
+    use borehole_formats::{
+        callgrind, collapsed, flamegraph, folded, jsonl, phpspy, pprof, pstats, rbt, speedscope, tachyon,
+        tachyon_jsonl, trc,
+    };
     let names = [
         (Format::Rbt, rbt::NAME),
+        (Format::Tachyon, tachyon::NAME),
         (Format::Trc, trc::NAME),
         (Format::Phpspy, phpspy::NAME),
         (Format::Folded, folded::NAME),
+        (Format::Collapsed, collapsed::NAME),
+        (Format::Pstats, pstats::NAME),
+        (Format::PstatsText, pstats::TEXT_NAME),
+        (Format::TachyonJsonl, tachyon_jsonl::NAME),
         (Format::Pprof, pprof::NAME),
         (Format::Speedscope, speedscope::NAME),
         (Format::Callgrind, callgrind::NAME),

@@ -9,7 +9,7 @@ use borehole_testkit::Scratch;
 use borehole_testkit::peers::{Peer, peer};
 use roxmltree::Document;
 
-use crate::flat::{FlatFrame, FlatSample, play, reference_samples};
+use crate::flat::{FlatFrame, FlatSample, play, rbt_samples};
 
 fn draw(samples: &[FlatSample], options: ExportOptions) -> String {
     let mut svg = Vec::new();
@@ -51,7 +51,7 @@ fn frames_cover_the_samples() {
 #[test]
 fn samples_of_real_files_are_all_there() {
     for name in ["native.rbt", "multi_segment.rbt", "pid_samples.rbt", "zero_depth.rbt", "unicode.rbt"] {
-        let samples = reference_samples(name);
+        let samples = rbt_samples(name);
         let total = samples.iter().map(|sample| sample.count).sum::<u64>();
         let frames = frames(&draw(&samples, ExportOptions::default()));
         assert!(frames.contains(&("all".to_owned(), total)), "{name}: {frames:?}");
@@ -75,7 +75,7 @@ fn names_that_xml_cannot_hold_do_not_break_it() {
 
 #[test]
 fn the_same_profile_is_the_same_picture() {
-    let samples = reference_samples("multi_segment.rbt");
+    let samples = rbt_samples("multi_segment.rbt");
     assert_eq!(draw(&samples, ExportOptions::default()), draw(&samples, ExportOptions::default()));
 }
 
@@ -87,7 +87,7 @@ fn options_are_obeyed() {
         direction: Direction::Icicles,
         names: Names::Function,
     };
-    let samples = reference_samples("run_of_3.rbt");
+    let samples = rbt_samples("run_of_3.rbt");
     let svg = draw(&samples, options);
     let document = Document::parse_with_options(
         &svg,
@@ -163,7 +163,7 @@ fn picture(png: &[u8]) -> (u32, u32, f64) {
 #[test]
 fn a_browser_shows_a_picture() {
     let Some(chromium) = peer("chromium") else { return };
-    let svg = draw(&reference_samples("multi_segment.rbt"), ExportOptions::default());
+    let svg = draw(&rbt_samples("multi_segment.rbt"), ExportOptions::default());
     let (width, height, changes) = picture(&screenshot(&chromium, svg.as_bytes(), 1200, 800));
     let empty = b"<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"1200\" height=\"800\"/>";
     let (.., blank) = picture(&screenshot(&chromium, empty, 1200, 800));

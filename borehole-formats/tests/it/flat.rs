@@ -1,16 +1,15 @@
 //! Samples without tables, to compare and to make up.
 
-use std::io::{self, BufRead as _};
+use std::io;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-use borehole_formats::{ReadError, ReadOptions};
+use borehole_formats::{ReadError, ReadOptions, rbt};
 use borehole_model::{
     Context, Frame, FrameId, Label, LabelValue, NativeFrame, ProfileSink, Recovery, Sample, Segment, Tables,
 };
 use borehole_testkit::{corpus_files, read_corpus};
 use proptest::prelude::*;
-use serde_json::Value;
 
 /// The names in a folder of the corpus that end with `suffix`, without it, sorted.
 pub(crate) fn corpus_names(folder: &str, suffix: &str) -> Vec<String> {
@@ -26,7 +25,7 @@ pub(crate) struct FlatFrame {
     pub(crate) line: Option<i64>,
     pub(crate) opcode: Option<Vec<u8>>,
     /// Module and offset.
-    pub(crate) native: Option<(Vec<u8>, i64)>,
+    pub(crate) native: Option<(Vec<u8>, Option<i64>)>,
 }
 
 impl FlatFrame {
@@ -59,16 +58,6 @@ impl FlatFrame {
             opcode: frame.opcode.map(string),
             native: frame.native.map(|native| (string(native.module), native.offset)),
         }
-    }
-
-    fn of_json(frame: &Value) -> Self {
-        let line = frame["line"].as_i64().unwrap();
-        let (file, line, native) = if frame["native"] == Value::Bool(true) {
-            (None, None, Some((bytes(&frame["module"]), frame["off"].as_i64().unwrap())))
-        } else {
-            (Some(bytes(&frame["file"])), (line != -1).then_some(line), None)
-        };
-        Self { function: bytes(&frame["fn"]), file, line, opcode: None, native }
     }
 }
 
@@ -142,41 +131,12 @@ pub(crate) fn play(samples: &[FlatSample], segment: &Segment, sink: &mut dyn Pro
     sink.finish(&tables)
 }
 
-/// What the reference decoder read out of an `rbt` file.
-pub(crate) fn reference_samples(name: &str) -> Vec<FlatSample> {
-    let text = read_corpus(&format!("rbt/expected/{name}.strict.jsonl"));
-    let mut stacks = Vec::new();
-    let mut samples = Vec::new();
-    for line in text.lines() {
-        let line: Value = serde_json::from_str(&line.unwrap()).unwrap();
-        if let Some(frames) = line["frames"].as_array() {
-            assert_eq!(line["def"].as_u64(), Some(stacks.len() as u64));
-            stacks.push(frames.iter().map(FlatFrame::of_json).collect::<Vec<_>>());
-        } else if let Some(stack) = line["s"].as_u64() {
-            samples.push(FlatSample {
-                frames_leaf_first: stacks[usize::try_from(stack).unwrap()].clone(),
-                count: line["n"].as_u64().unwrap_or(1),
-                process: line["pid"].as_i64(),
-                labels: labels_of_json(&line["ann"]),
-            });
-        }
-    }
-    samples
-}
-
-fn labels_of_json(labels: &Value) -> Vec<(Vec<u8>, Vec<u8>)> {
-    let labels = labels.as_array().map_or(&[][..], Vec::as_slice);
-    labels.iter().map(|label| (bytes(&label[0]), bytes(&label[1]))).collect()
-}
-
-/// A string, or the digits of one that is not UTF-8.
-fn bytes(value: &Value) -> Vec<u8> {
-    if let Some(text) = value.as_str() {
-        return text.into();
-    }
-    let digits = value["hex"].as_str().expect("a string or hexadecimal digits").as_bytes();
-    let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap();
-    digits.chunks(2).map(byte).collect()
+/// The samples of an `rbt` file of the corpus, up to its first error.
+pub(crate) fn rbt_samples(name: &str) -> Vec<FlatSample> {
+    let mut collect = Collect::default();
+    let bytes = read_corpus(&format!("rbt/{name}"));
+    let _ = rbt::import(&*bytes, &ReadOptions::default(), &mut Tables::default(), &mut collect);
+    collect.0
 }
 
 /// Names as programs have them, without spaces.

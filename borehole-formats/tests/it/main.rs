@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails, in what it calls as well")]
 
 mod callgrind;
+mod collapsed;
 mod detect;
 mod flamegraph;
 mod flat;
@@ -12,5 +13,7 @@ mod phpspy;
 mod play;
 mod pprof;
 mod rbt;
+mod replay;
 mod speedscope;
+mod tachyon;
 mod trc;

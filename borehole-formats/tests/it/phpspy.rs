@@ -6,7 +6,7 @@ use borehole_model::{Recovery, Segment};
 use borehole_testkit::read_corpus;
 use proptest::prelude::*;
 
-use crate::flat::{self, FlatFrame, FlatSample, corpus_names, damaged, play, reference_samples};
+use crate::flat::{self, FlatFrame, FlatSample, corpus_names, damaged, play, rbt_samples};
 
 fn read_with(text: &[u8], options: &ReadOptions) -> Result<(Vec<FlatSample>, Recovery), ReadError> {
     flat::read(&|input, options, tables, sink| phpspy::import(input, options, tables, sink), text, options)
@@ -269,7 +269,7 @@ fn native_frames_are_read_and_written_as_live_captures_have_them() {
     let native = &samples[0].frames_leaf_first[0];
     assert_eq!(
         (show(&native.function), &native.native),
-        ("zend_execute".to_owned(), &Some((b"libphp.so".to_vec(), 0x42)))
+        ("zend_execute".to_owned(), &Some((b"libphp.so".to_vec(), Some(0x42))))
     );
     assert_eq!((&native.file, native.line), (&None, None));
     assert_eq!(write(&samples).0, text);
@@ -349,12 +349,13 @@ fn samples_of_rbt_files_are_written_as_reli_writes_them() {
     let decoded = corpus_names("rbt/expected", ".strict.jsonl");
     let mut compared = 0;
     for name in corpus_names("rbt/expected/conv", ".phpspy.txt") {
-        // An empty list of samples is written as one line feed, which is no trace.
+        // An empty list of samples is written as one line feed, which is no trace, and what stands behind a
+        // gzip member is dropped.
         let reli = read_corpus(&format!("rbt/expected/conv/{name}.phpspy.txt"));
-        if !decoded.contains(&name) || name == "all_zeros.rbt" {
+        if !decoded.contains(&name) || ["all_zeros.rbt", "gzip_then_raw.rbt.gz"].contains(&&*name) {
             continue;
         }
-        let ours = as_reli(&write(&reference_samples(&name)).0);
+        let ours = as_reli(&write(&rbt_samples(&name)).0);
         match DIFFERENCES.iter().find(|(differing, _)| *differing == name) {
             None => assert_eq!(show(&ours), show(&reli), "{name}"),
             Some((_, why)) => {
@@ -394,7 +395,7 @@ fn check_damage(text: &[u8]) {
 fn frame() -> impl Strategy<Value = FlatFrame> {
     let php =
         (flat::name(), prop::option::of(flat::path()), flat::line(), prop::option::of("ZEND_[A-Z_]{1,8}"));
-    let native = (flat::name(), "[a-z.]{0,8}", any::<i64>());
+    let native = (flat::name(), "[a-z.]{0,8}", prop::option::of(any::<i64>()));
     prop_oneof![
         4 => php.prop_map(|(function, file, line, opcode)| {
             FlatFrame { function, file, line, opcode: opcode.map(String::into_bytes), native: None }

@@ -17,7 +17,7 @@ pub(crate) struct PlainFrame {
     pub(crate) file: Option<String>,
     pub(crate) line: Option<i64>,
     pub(crate) column: Option<u32>,
-    pub(crate) native: Option<(String, i64)>,
+    pub(crate) native: Option<(String, Option<i64>)>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -227,10 +227,9 @@ pub(crate) fn any_frame() -> impl Strategy<Value = PlainFrame> {
         column,
         native: None,
     });
-    let native = (any_text(), "lib[ab]|", any::<i64>()).prop_map(|(function, module, offset)| PlainFrame {
-        native: Some((module, offset)),
-        ..named(&function)
-    });
+    let native = (any_text(), "lib[ab]|", proptest::option::of(known_offset())).prop_map(
+        |(function, module, offset)| PlainFrame { native: Some((module, offset)), ..named(&function) },
+    );
     prop_oneof![3 => source, 1 => native]
 }
 
@@ -266,4 +265,9 @@ pub(crate) fn any_samples() -> impl Strategy<Value = Vec<PlainSample>> {
         );
         proptest::collection::vec(sample, 0..12)
     })
+}
+
+/// In pprof, 0 is what is not known.
+fn known_offset() -> impl Strategy<Value = i64> {
+    any::<i64>().prop_filter("an offset that is known", |offset| *offset != 0)
 }

@@ -58,7 +58,9 @@ fn two_recordings_of_one_process_do_not_mix() {
     for (recorder, name) in recorders.iter().zip(["first", "second"]) {
         record(&recorder.handle(), name, 0..2);
     }
-    recorders.into_iter().for_each(|recorder| drop(recorder.finish().unwrap()));
+    for recorder in recorders {
+        recorder.finish().unwrap();
+    }
     assert_eq!(Found::in_folder(first.folder()).numbers("first"), [0, 1]);
     assert_eq!(Found::in_folder(second.folder()).numbers("second"), [0, 1]);
     assert_eq!(Found::in_folder(second.folder()).steps.len(), 2);

@@ -7,8 +7,8 @@ use borehole_formats::detect::{DETECT_BYTES, detect};
 use borehole_formats::gzip::Envelope;
 use borehole_formats::rbt::{self, Reader, Record};
 use borehole_formats::{Limits, ReadError, ReadOptions, Recovery};
-use borehole_formats::{folded, jsonl, phpspy, pprof, speedscope};
-use borehole_model::{Context, ProfileSink, Sample, Tables};
+use borehole_formats::{folded, jsonl, phpspy, pprof, speedscope, tachyon};
+use borehole_model::{Context, Count, ProfileSink, Sample, Tables};
 use borehole_wire::{Cursor, put_varint};
 
 use super::Target;
@@ -25,6 +25,11 @@ pub const TARGETS: &[Target] = &[
     Target { name: "pprof", run: pprof, corpus: &[("rbt/expected/conv", ".pprof"), ("pprof", ".pb.gz")] },
     Target { name: "speedscope", run: speedscope, corpus: &[("rbt/expected/conv", ".speedscope.json")] },
     Target { name: "jsonl", run: jsonl, corpus: &[] },
+    Target {
+        name: "tachyon",
+        run: tachyon,
+        corpus: &[("tachyon/corrupt", ".bin"), ("tachyon/bigendian", ".bin")],
+    },
 ];
 
 /// Reads the bytes as one varint after the other: what fits 64 bits comes back shorter or as it was.
@@ -51,6 +56,24 @@ fn wire(bytes: &[u8]) {
                 return;
             }
         }
+    }
+}
+
+/// Reads the bytes as a `tachyon` file, strictly and past damage: a file that is read without an error is
+/// read to the same samples past damage, and nothing but a limit ends the latter.
+fn tachyon(bytes: &[u8]) {
+    let read = |options: ReadOptions| {
+        let mut count = Count::default();
+        let outcome = tachyon::import(bytes, &options, &mut Tables::default(), &mut count);
+        (outcome.map(|recovery| recovery.samples), count.samples)
+    };
+    let strict = read(ReadOptions::default());
+    let (lenient, saved) = read(ReadOptions::lenient());
+    let lenient = lenient.expect("damage is read over");
+    assert_eq!(lenient, saved);
+    if let (Ok(samples), delivered) = strict {
+        assert_eq!(samples, delivered);
+        assert!(samples <= lenient, "{samples} strictly, {lenient} past damage");
     }
 }
 

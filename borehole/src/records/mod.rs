@@ -3,6 +3,8 @@
 
 #[cfg(feature = "rbt")]
 mod rbt;
+#[cfg(feature = "tachyon")]
+mod tachyon;
 #[cfg(feature = "trc")]
 mod trc;
 
@@ -54,6 +56,8 @@ pub fn count_records(format: Format, input: impl Read) -> BTreeMap<&'static str,
         Format::Rbt => rbt::count(input),
         #[cfg(feature = "trc")]
         Format::Trc => trc::count(input),
+        #[cfg(feature = "tachyon")]
+        Format::Tachyon => tachyon::count(input),
         _ => BTreeMap::new(),
     }
 }

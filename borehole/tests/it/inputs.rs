@@ -1,11 +1,12 @@
 //! Sources become inputs, inputs become samples.
 
-use std::io::{self, Read};
+use std::fs;
+use std::io::{self, Read, Seek};
 use std::ops::ControlFlow;
 
 use borehole::model::{Context, Count, Sample, Tables};
 use borehole::{
-    Error, Format, Input, InputOptions, ProfileSink, ReadOptions, Source, Target, convert, import_all,
+    Error, Format, Input, InputOptions, Limits, ProfileSink, ReadOptions, Source, Target, convert, import_all,
 };
 use borehole_testkit::{corpus, corpus_files, read_corpus};
 
@@ -110,4 +111,33 @@ fn limits_are_errors_that_say_so() {
         Err(Error::Read { source, .. }) => assert!(source.is_limit(), "{source}"),
         other => panic!("expected a limit, found {other:?}"),
     }
+}
+
+#[test]
+fn a_tachyon_file_is_mapped_and_so_has_no_limit_to_its_size() {
+    let file = corpus("tachyon/corpus/25_multiline.bin");
+    let limits = Limits { document_bytes: 100, ..Limits::default() };
+    let options =
+        InputOptions { read: ReadOptions { limits, ..ReadOptions::default() }, ..InputOptions::default() };
+    let read = |source: Source| {
+        let mut count = Count::default();
+        let input = Input::open(source, &options)?;
+        input.read_into(&mut Tables::default(), &mut count).map(|_| count.samples)
+    };
+    assert_eq!(read(Source::path(&file).unwrap()).unwrap(), 2257);
+    let pipe = Source::reader("pipe", io::Cursor::new(fs::read(&file).unwrap()));
+    let error = read(pipe).unwrap_err().to_string();
+    assert!(error.contains("file too large: expected at most 100 bytes"), "{error}");
+}
+
+#[test]
+fn a_file_is_mapped_from_where_it_stands() {
+    let scratch = borehole_testkit::Scratch::new();
+    let path = scratch.path("within");
+    let profile = read_corpus("tachyon/corpus/25_multiline.bin");
+    fs::write(&path, [b"before".as_slice(), &profile].concat()).unwrap();
+    let mut file = fs::File::open(&path).unwrap();
+    file.seek(io::SeekFrom::Start(6)).unwrap();
+    let input = Input::open(Source::file("within", file).unwrap(), &InputOptions::default()).unwrap();
+    assert_eq!(folded([input]), folded([open(&profile).unwrap()]));
 }

@@ -80,12 +80,7 @@ fn compressed_output_that_was_not_completed_does_not_look_complete() {
 #[test]
 fn every_format_passes_on_that_its_output_failed() {
     for facts in borehole::formats_table().iter().filter(|facts| facts.writable) {
-        let trace = if facts.format == Format::Trc {
-            "trc/in/real_057_tokio.bin"
-        } else {
-            "rbt/realistic_54k_ts.rbt"
-        };
-        let source = Source::path(corpus(trace)).unwrap();
+        let source = Source::path(corpus("rbt/realistic_54k_ts.rbt")).unwrap();
         let input = Input::open(source, &InputOptions::default()).unwrap();
         let output = Limited(Arc::default(), 100);
         let error = convert([input], &Target::new(facts.format), output).unwrap_err();

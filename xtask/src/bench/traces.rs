@@ -1,8 +1,10 @@
 //! What the claims' traces are made of.
 
+use std::collections::HashSet;
 use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
+use std::rc::Rc;
 
 use anyhow::Result;
 use borehole_formats::rbt::{
@@ -16,16 +18,20 @@ pub(crate) struct Trace {
     pub(crate) samples: Vec<usize>,
 }
 
-/// Frames from the leaf to the root, with strings of their own.
+/// Frames from the leaf to the root.
 pub(crate) struct Stack(Vec<OwnedFrame>);
 
+/// A frame whose strings are those of equal frames, as in a program that reads each name once.
+#[derive(Clone)]
 struct OwnedFrame {
-    namespace: Vec<u8>,
-    class: Vec<u8>,
-    method: Vec<u8>,
-    file: Vec<u8>,
+    namespace: Rc<[u8]>,
+    class: Rc<[u8]>,
+    method: Rc<[u8]>,
+    file: Rc<[u8]>,
     line: i64,
 }
+
+type Strings = HashSet<Rc<[u8]>>;
 
 impl Trace {
     /// The PHP frames of the `rbt` trace at `path`.
@@ -33,21 +39,22 @@ impl Trace {
         let bytes = fs::read(path)?;
         let mut reader = Reader::new(bytes.as_slice());
         let mut trace = Self { stacks: Vec::new(), samples: Vec::new() };
+        let mut strings = Strings::new();
         while let Some(record) = reader.next_record()? {
             if let Record::Sample(sample) = record {
-                trace.add(&sample);
+                trace.add(&sample, &mut strings);
             }
         }
         Ok(trace)
     }
 
-    fn add(&mut self, sample: &Sample<'_>) {
+    fn add(&mut self, sample: &Sample<'_>, strings: &mut Strings) {
         let stack = sample.stack.index();
         // References are given out in the order in which stacks are first sampled.
         if stack == self.stacks.len() {
             let frames = sample.definitions.frames_leaf_first(sample.stack).iter();
-            self.stacks
-                .push(Stack(frames.filter_map(|&frame| OwnedFrame::of(sample.definitions, frame)).collect()));
+            let frames = frames.filter_map(|&frame| OwnedFrame::of(sample.definitions, frame, strings));
+            self.stacks.push(Stack(frames.collect()));
         }
         self.samples.extend((0..sample.count).map(|_| stack));
     }
@@ -56,9 +63,20 @@ impl Trace {
         self.stacks.iter().map(|stack| writer.define_trace(&stack.frames())).collect()
     }
 
-    pub(crate) fn mean_depth(&self) -> f64 {
-        let frames: usize = self.samples.iter().map(|&stack| self.stacks[stack].0.len()).sum();
-        frames as f64 / self.samples.len() as f64
+    /// The same trace with stacks of `depth` frames each: a shallow one gets callers of the deepest one, a deep
+    /// one loses callers.
+    pub(crate) fn of_depth(&self, depth: usize) -> Self {
+        let deepest = self.stacks.iter().max_by_key(|stack| stack.0.len());
+        let callers = deepest.map_or(&[][..], |stack| &stack.0);
+        let resized = |stack: &Stack| {
+            let missing = depth.saturating_sub(stack.0.len());
+            let mut frames: Vec<_> = stack.0.iter().take(depth).cloned().collect();
+            let mut more: Vec<_> = callers.iter().rev().cycle().take(missing).cloned().collect();
+            more.reverse();
+            frames.append(&mut more);
+            Stack(frames)
+        };
+        Self { stacks: self.stacks.iter().map(resized).collect(), samples: self.samples.clone() }
     }
 }
 
@@ -78,12 +96,12 @@ impl Stack {
 }
 
 impl OwnedFrame {
-    fn of(definitions: &Definitions, frame: FrameRef) -> Option<Self> {
+    fn of(definitions: &Definitions, frame: FrameRef, strings: &mut Strings) -> Option<Self> {
         let Frame::Php { namespace, class, method, file, line, .. } = *definitions.frame(frame) else {
             return None;
         };
         let [namespace, class, method, file] =
-            [namespace, class, method, file].map(|string| definitions.string(string).to_vec());
+            [namespace, class, method, file].map(|string| shared(strings, definitions.string(string)));
         Some(Self { namespace, class, method, file, line })
     }
 
@@ -94,6 +112,15 @@ impl OwnedFrame {
     fn borrowed(&self) -> FrameDef<'_> {
         FrameDef::Php { name: self.name(), file: &self.file, line: self.line, opcode: None }
     }
+}
+
+/// The one copy of `string`.
+fn shared(strings: &mut Strings, string: &[u8]) -> Rc<[u8]> {
+    strings.get(string).cloned().unwrap_or_else(|| {
+        let copy: Rc<[u8]> = string.into();
+        strings.insert(Rc::clone(&copy));
+        copy
+    })
 }
 
 fn text(bytes: &[u8]) -> String {

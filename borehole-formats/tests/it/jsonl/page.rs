@@ -61,7 +61,7 @@ fn plain_profile() -> Profile {
 fn rbt_profile() -> Profile {
     let native = PlainFrame {
         function: Bytes::from("zend_execute"),
-        native: Some((Bytes::from("libphp.so"), 66)),
+        native: Some((Bytes::from("libphp.so"), Some(66))),
         ..PlainFrame::default()
     };
     let opcode = Some(Bytes::from("ZEND_DO_FCALL"));
@@ -115,8 +115,18 @@ fn pprof_profile() -> Profile {
         ..sample(&[frame("f", "", None)], 1)
     };
     let warnings = vec![
-        Warning { offset: Some(353), message: "truncated: 4 bytes missing".into(), lost_bytes: 12 },
-        Warning { offset: None, message: "checkpoint does not match".into(), lost_bytes: 0 },
+        Warning {
+            offset: Some(353),
+            message: "truncated: 4 bytes missing".into(),
+            lost_bytes: 12,
+            saved_samples: Some(7),
+        },
+        Warning {
+            offset: None,
+            message: "checkpoint does not match".into(),
+            lost_bytes: 0,
+            saved_samples: None,
+        },
     ];
     (vec![Call::Segment(segment), Call::Sample(measured)], warnings)
 }

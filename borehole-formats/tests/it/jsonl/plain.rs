@@ -65,7 +65,7 @@ pub(crate) struct PlainFrame {
     pub(crate) column: Option<u32>,
     pub(crate) end_column: Option<u32>,
     pub(crate) opcode: Option<Bytes>,
-    pub(crate) native: Option<(Bytes, i64)>,
+    pub(crate) native: Option<(Bytes, Option<i64>)>,
 }
 
 /// Makes the calls, the warnings, and the last call.
@@ -204,6 +204,10 @@ impl ProfileSink for Recorder {
         self.outcome.events += 1;
         self.calls.push(Call::Event(plain_event(at.tables, event)));
         Ok(ControlFlow::Continue(()))
+    }
+
+    fn keeps_events(&self) -> bool {
+        true
     }
 
     fn segment(&mut self, at: Context<'_>) -> io::Result<()> {

@@ -52,7 +52,7 @@ prop_compose! {
         [line, end_line] in [option::of(number()), option::of(number())],
         [column, end_column] in [option::of(any::<u32>()), option::of(any::<u32>())],
         opcode in option::of(string()),
-        native in option::weighted(0.2, (string(), number())),
+        native in option::weighted(0.2, (string(), option::of(number()))),
     ) -> PlainFrame {
         let parts = if split { Some(split_name(&function)) } else { parts };
         PlainFrame { function, parts, file, line, end_line, column, end_column, opcode, native }
@@ -166,11 +166,9 @@ fn calls() -> impl Strategy<Value = Vec<Call>> {
 }
 
 fn warning() -> impl Strategy<Value = Warning> {
-    (option::of(natural()), any::<String>(), natural()).prop_map(|(offset, message, lost_bytes)| Warning {
-        offset,
-        message,
-        lost_bytes,
-    })
+    (option::of(natural()), any::<String>(), natural(), option::of(natural())).prop_map(
+        |(offset, message, lost_bytes, saved_samples)| Warning { offset, message, lost_bytes, saved_samples },
+    )
 }
 
 fn recovery_of(calls: &[Call], warnings: &[Warning]) -> Recovery {
@@ -256,7 +254,7 @@ fn outputs_one_after_the_other_are_one_input() {
 
 #[test]
 fn warnings_beyond_the_bound_are_counted_there_and_back() {
-    let warning = Warning { offset: Some(3), message: "odd".into(), lost_bytes: 2 };
+    let warning = Warning { offset: Some(3), message: "odd".into(), lost_bytes: 2, saved_samples: Some(0) };
     let warnings = vec![warning; Recovery::MAX_WARNINGS + 5];
     let lines = export(&[], &warnings, TABLES);
     let (_, recovery) = read_strictly(&lines);

@@ -1,6 +1,8 @@
 //! `rbt`: what its specification demands, what reli does, and what is ours.
 
+mod allocations;
 mod build;
+mod chunks;
 mod damage;
 mod gzip;
 mod model;

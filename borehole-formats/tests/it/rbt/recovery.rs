@@ -1,6 +1,7 @@
 //! What recovery saves, what it says about it, and what it must not make up.
 
 use borehole_formats::ReadOptions;
+use borehole_formats::rbt::{Reader, Record};
 use borehole_testkit::manifest::Manifest;
 use borehole_testkit::{assert_golden, project_file};
 
@@ -97,6 +98,62 @@ fn garbage_between_segments_is_passed_over() {
         };
         assert_eq!((offset, lost), (one.here(), garbage.len() as u64), "{garbage:x?}");
     }
+}
+
+/// All samples are counted once: before the first damage, or behind one.
+fn saved(reading: &Reading) -> Vec<u64> {
+    let warnings = reading.recovery.warnings.iter();
+    let behind: Vec<_> = warnings.filter_map(|warning| warning.saved_samples).collect();
+    let before = reading.recovery.samples - behind.iter().sum::<u64>();
+    [&[before], &behind[..]].concat()
+}
+
+#[test]
+fn each_damage_says_how_many_samples_were_saved_behind_it() {
+    let bad = |trace: Trace| trace.event(0x01, b"\x05\x00\x01");
+    let trace = bad(before()).compact_sample(0).compact_sample(1).repeat(4).checkpoint(2, 2, 8);
+    let trace = bad(trace).metadata(b"host", b"a").checkpoint(2, 2, 8);
+    let trace = bad(trace).compact_sample(1).checkpoint(2, 2, 9).end();
+    assert_eq!(saved(&recover(&trace.0)), [2, 6, 0, 1]);
+    // A repeat behind the damage repeats the sample before it.
+    assert_eq!(saved(&recover(&bad(before()).repeat(7).end().0)), [2, 7]);
+    let cut = before().raw(b"\x0a\x30x");
+    assert_eq!(saved(&recover(&cut.0)), [2, 0]);
+}
+
+#[test]
+fn a_warning_of_what_is_no_damage_ends_no_region() {
+    let trace = before().event(0x01, b"\x05\x00\x01").compact_sample(0).checkpoint(9, 9, 9).compact_sample(1);
+    let reading = recover(&trace.0);
+    assert!(reading.warnings().len() > 1, "{:?}", reading.warnings());
+    assert_eq!(saved(&reading), [2, 2]);
+}
+
+#[test]
+fn samples_saved_add_up_on_every_damaged_file() {
+    let mut damaged = 0;
+    for file in Manifest::rbt().files.into_iter().filter(|file| file.strict.error.is_some()) {
+        let reading = super::read_with(&file.read(), ReadOptions::lenient());
+        let warnings = &reading.recovery.warnings;
+        let first = warnings.iter().find(|warning| warning.saved_samples.is_some());
+        let Some(first) = first.and_then(|warning| warning.offset) else { continue };
+        assert_eq!(saved(&reading)[0], samples_before(&file.read(), first), "{}", file.name);
+        damaged += 1;
+    }
+    assert!(damaged >= 30, "{damaged}");
+}
+
+/// How many samples stand before `offset`, read without looking further.
+fn samples_before(bytes: &[u8], offset: u64) -> u64 {
+    let mut reader = Reader::with_options(bytes, ReadOptions::lenient());
+    let mut samples = 0;
+    while let Ok(Some(record)) = reader.next_record() {
+        match record {
+            Record::Sample(sample) if sample.offset < offset => samples += sample.count,
+            _ => {}
+        }
+    }
+    samples
 }
 
 #[test]

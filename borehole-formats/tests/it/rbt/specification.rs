@@ -368,4 +368,17 @@ mod definitions {
         assert_eq!(reading.failure().0, "too many definitions in one segment, at this STRING_DEF");
         assert!(reading.error.unwrap().is_limit());
     }
+
+    #[test]
+    fn metadata_beyond_the_limit_is_refused() {
+        let limits = Limits { definition_bytes: 4096, ..Limits::default() };
+        let options = ReadOptions { limits, ..ReadOptions::default() };
+        // Behind a sample metadata waits until the sample is complete.
+        for begin in [Trace::compact(), Trace::compact().compact_sample(0)] {
+            let trace = (0..50).fold(begin, |trace, _| trace.metadata(b"k", &[b'x'; 100]));
+            let reading = read_with(&trace.0, options);
+            assert_eq!(reading.failure().0, "too many definitions in one segment, at this METADATA");
+            assert!(reading.error.unwrap().is_limit());
+        }
+    }
 }

@@ -32,7 +32,7 @@ fn without_float_digits(mut value: Value) -> Value {
             members.values_mut().for_each(|member| *member = without_float_digits(member.take()));
         }
         Value::Array(values) => {
-            values.iter_mut().for_each(|value| *value = without_float_digits(value.take()))
+            values.iter_mut().for_each(|value| *value = without_float_digits(value.take()));
         }
         _ => {}
     }
@@ -110,7 +110,7 @@ fn what_the_reference_does_not_open_is_an_error_or_empty() {
         match name.as_str() {
             // Its reader gives up on the rest of the file; the member itself is whole.
             "gz_trailing_garbage.bin.gz" => {
-                assert!(error.is_none() && ours.len() == 9 + 1, "{name} {ours:?}")
+                assert!(error.is_none() && ours.len() == 9 + 1, "{name} {ours:?}");
             }
             _ => assert!(ours.is_empty(), "{name}"),
         }

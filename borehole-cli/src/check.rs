@@ -1,0 +1,133 @@
+//! `borehole check`.
+
+use std::io::{self, Write};
+
+use borehole::model::{Count, Tables};
+use borehole::{Error, Format, Recovery, Warning};
+use clap::Args;
+use serde_json::json;
+
+use crate::exit::Exit;
+use crate::inputs::{Inputs, Reading};
+use crate::interrupt::Interruptible;
+use crate::messages;
+use crate::outputs::stdout_error;
+
+/// What to check.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct CheckArgs {
+    #[command(flatten)]
+    pub(crate) inputs: Inputs,
+
+    /// Print one JSON object a file
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// What was found in one file.
+struct Verdict {
+    name: String,
+    format: Format,
+    /// How many samples can be read.
+    samples: u64,
+    findings: Vec<Warning>,
+    /// How many more there are.
+    more: u64,
+    lost_bytes: u64,
+}
+
+/// Checks every input, and ends as the worst of them does.
+pub(crate) fn run(args: &CheckArgs) -> anyhow::Result<Exit> {
+    let mut out = io::stdout().lock();
+    let mut worst = Exit::Done;
+    for path in args.inputs.names() {
+        let exit = match check(path, &args.inputs.reading) {
+            Ok(verdict) => {
+                let printed = if args.json { object(&verdict, &mut out) } else { text(&verdict, &mut out) };
+                printed.map_err(stdout_error)?;
+                if verdict.is_sound() { Exit::Done } else { Exit::Damaged }
+            }
+            Err(error) => messages::failure(&error),
+        };
+        if worst != Exit::Failed && exit != Exit::Done {
+            worst = exit;
+        }
+    }
+    Ok(worst)
+}
+
+/// Reads strictly, for what is inconsistent; and where that ends early on, past the damage, for the rest of it.
+/// Standard input can be read once only: then strict reading is all there is.
+fn check(path: &str, reading: &Reading) -> anyhow::Result<Verdict> {
+    let strictly = Reading { lenient: false, ..reading.clone() };
+    let input = strictly.open(path)?;
+    let (name, format) = (input.name().to_owned(), input.format());
+    let mut count = Count::default();
+    let error = match input.read_into(&mut Tables::default(), &mut Interruptible(&mut count)) {
+        Ok(recovery) => return Ok(Verdict::of(name, format, recovery, None)),
+        Err(Error::Read { source, .. }) if !source.is_limit() => source,
+        Err(error) => return Err(error.into()),
+    };
+    let first = Warning {
+        offset: error.offset(),
+        message: error.message().to_owned(),
+        lost_bytes: 0,
+        saved_samples: None,
+    };
+    let mut recovery = Recovery { samples: count.samples, ..Recovery::default() };
+    if path != "-" {
+        let input = Reading { lenient: true, ..reading.clone() }.open(path)?;
+        recovery = input.read_into(&mut Tables::default(), &mut Interruptible(&mut Count::default()))?;
+    }
+    Ok(Verdict::of(name, format, recovery, Some(first)))
+}
+
+impl Verdict {
+    /// `first` is what ended strict reading. Reading on mostly says the same of that place, with what it cost.
+    fn of(name: String, format: Format, recovery: Recovery, first: Option<Warning>) -> Self {
+        let Recovery { samples, warnings, more_warnings, lost_bytes, .. } = recovery;
+        let is_said = |first: &Warning| warnings.iter().any(|known| known.offset == first.offset);
+        let first = first.filter(|first| !is_said(first));
+        let findings = first.into_iter().chain(warnings).collect();
+        Self { name, format, samples, findings, more: more_warnings, lost_bytes }
+    }
+
+    const fn is_sound(&self) -> bool {
+        self.findings.is_empty() && self.lost_bytes == 0
+    }
+
+    const fn word(&self) -> &'static str {
+        if self.is_sound() { "sound" } else { "inconsistent" }
+    }
+}
+
+fn text(verdict: &Verdict, out: &mut impl Write) -> io::Result<()> {
+    let Verdict { name, format, samples, findings, more, .. } = verdict;
+    writeln!(out, "{name}: {} ({}, {samples} samples)", verdict.word(), format.name())?;
+    for finding in findings {
+        writeln!(out, "  {}", messages::text(finding))?;
+    }
+    if *more > 0 {
+        writeln!(out, "  {more} more")?;
+    }
+    Ok(())
+}
+
+fn object(verdict: &Verdict, out: &mut impl Write) -> io::Result<()> {
+    let Verdict { name, format, samples, findings, more, lost_bytes } = verdict;
+    let finding = |finding: &Warning| {
+        let Warning { offset, message, lost_bytes, .. } = finding;
+        json!({"offset": offset, "message": message, "lost_bytes": lost_bytes})
+    };
+    let object = json!({
+        "schema_version": 1,
+        "file": name,
+        "format": format.name(),
+        "verdict": verdict.word(),
+        "samples": samples,
+        "lost_bytes": lost_bytes,
+        "findings": findings.iter().map(finding).collect::<Vec<_>>(),
+        "more_findings": more,
+    });
+    writeln!(out, "{object}")
+}

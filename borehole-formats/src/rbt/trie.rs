@@ -1,0 +1,122 @@
+//! The stacks that the writer has defined in the current segment, as paths from the root.
+//!
+//! Constraints: row 0 is the empty stack; a parent stands before its children; a `(parent, frame)` pair is
+//! stored once. Each row remembers the callee that was asked for last, so that a trace equal to the one before
+//! it, or equal up to some caller, is followed without hashing.
+
+use std::hash::BuildHasher as _;
+use std::io;
+
+use hashbrown::{DefaultHashBuilder, HashTable};
+
+use super::intern::next_id;
+use super::write::{FrameId, StackId};
+
+/// A path from the root, defined as a stack or not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Path(u32);
+
+#[derive(Clone, Copy)]
+struct Row {
+    caller: Path,
+    frame: FrameId,
+    /// The callee asked for last; the root, which is nobody's callee, where there is none.
+    likely: Path,
+    stack: Option<StackId>,
+}
+
+pub(super) struct Stacks {
+    rows: Vec<Row>,
+    /// Every row but the root's, by caller and frame.
+    index: HashTable<Path>,
+    hasher: DefaultHashBuilder,
+    defined: usize,
+}
+
+impl Default for Stacks {
+    fn default() -> Self {
+        let root = Row { caller: Self::ROOT, frame: FrameId(0), likely: Self::ROOT, stack: None };
+        Self {
+            rows: vec![root],
+            index: HashTable::default(),
+            hasher: DefaultHashBuilder::default(),
+            defined: 0,
+        }
+    }
+}
+
+impl Stacks {
+    /// The empty path.
+    pub(super) const ROOT: Path = Path(0);
+
+    /// How many stacks are defined.
+    pub(super) const fn len(&self) -> usize {
+        self.defined
+    }
+
+    /// The callee of `caller` that was asked for last.
+    #[inline]
+    pub(super) fn likely(&self, caller: Path) -> Option<(Path, FrameId)> {
+        let likely = self.row(caller).likely;
+        (likely != Self::ROOT).then(|| (likely, self.row(likely).frame))
+    }
+
+    /// The path of `frame` called by `caller`, if it is there.
+    #[inline]
+    pub(super) fn find(&mut self, caller: Path, frame: FrameId) -> Option<Path> {
+        match self.likely(caller) {
+            Some((path, likely)) if likely == frame => Some(path),
+            Some(_) => self.find_other(caller, frame),
+            None => None,
+        }
+    }
+
+    fn find_other(&mut self, caller: Path, frame: FrameId) -> Option<Path> {
+        let hash = self.hasher.hash_one((caller, frame));
+        let found = self.index.find(hash, |&path| self.key(path) == (caller, frame)).copied()?;
+        self.rows[caller.0 as usize].likely = found;
+        Some(found)
+    }
+
+    /// The path of `frame` called by `caller`.
+    pub(super) fn extend(&mut self, caller: Path, frame: FrameId) -> io::Result<Path> {
+        if let Some(path) = self.find(caller, frame) {
+            return Ok(path);
+        }
+        let path = Path(next_id(self.rows.len())?);
+        self.rows.push(Row { caller, frame, likely: Self::ROOT, stack: None });
+        self.rows[caller.0 as usize].likely = path;
+        let Self { rows, index, hasher, .. } = self;
+        let hash = |path: Path| hasher.hash_one((rows[path.0 as usize].caller, rows[path.0 as usize].frame));
+        index.insert_unique(hash(path), path, |&path| hash(path));
+        Ok(path)
+    }
+
+    /// The stack that `path` is defined as.
+    #[inline]
+    pub(super) fn defined(&self, path: Path) -> Option<StackId> {
+        self.row(path).stack
+    }
+
+    /// Defines `path` as the next stack.
+    pub(super) fn define(&mut self, path: Path) -> io::Result<StackId> {
+        let id = StackId(next_id(self.defined)?);
+        self.defined += 1;
+        self.rows[path.0 as usize].stack = Some(id);
+        Ok(id)
+    }
+
+    pub(super) fn frames_leaf_first(&self, path: Path) -> impl Iterator<Item = FrameId> {
+        let callers = std::iter::successors(Some(path), |&path| Some(self.row(path).caller));
+        callers.take_while(|&path| path != Self::ROOT).map(|path| self.row(path).frame)
+    }
+
+    #[inline]
+    fn row(&self, path: Path) -> &Row {
+        &self.rows[path.0 as usize]
+    }
+
+    fn key(&self, path: Path) -> (Path, FrameId) {
+        (self.row(path).caller, self.row(path).frame)
+    }
+}

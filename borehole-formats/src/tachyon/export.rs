@@ -1,0 +1,425 @@
+//! From the model into `tachyon`.
+
+use std::io::{self, Read, Seek, Write};
+use std::ops::ControlFlow;
+
+use borehole_model::{Context, Frame, FrameId, ProfileSink, Sample, Segment, StackId, StringId, Tables};
+
+use super::layout::{ByteOrder, Config, HeaderLayout, MAX_DEPTH};
+use super::opcodes::Opcodes;
+use super::statistics::Statistics;
+use super::write::{self, Compression, FrameDef, SampleOrder, ThreadSlot, Writer, WriterOptions};
+use super::{NAME, metadata};
+use crate::{Export, Losses};
+
+/// How samples become a file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ExportOptions {
+    /// How the samples are compressed; `None`: as the source, or else with Zstandard.
+    pub compression: Option<Compression>,
+    /// The byte order of numbers.
+    pub byte_order: ByteOrder,
+    /// The layout of the header.
+    pub layout: HeaderLayout,
+    /// The sampling period in microseconds, for sources that do not know theirs.
+    pub period_us: Option<u32>,
+}
+
+/// The period that CPython's profiler takes when none is asked for.
+///
+/// Source: CPython 3.15.2, `--sampling-rate`, default 1 kHz.
+const DEFAULT_PERIOD_US: u64 = 1000;
+
+/// The status of a thread of which nothing is known.
+const UNKNOWN_STATUS: u8 = 4;
+
+/// A run of one sample becomes as many records as it has observations; beyond this it is refused.
+const MAX_RUN: u64 = 1 << 24;
+
+/// The version of Python that is named where the source was none.
+const PYTHON: [u8; 3] = [3, 15, 2];
+
+/// Writes samples as one file: the facts of the first segment stand in the header.
+///
+/// A sample without a time follows the one before it by a period. Of a stack that is too deep the innermost
+/// frames are kept, upon a frame that says so. Nothing is written before `finish`: samples wait in the
+/// spool that `make_spool` makes, and memory grows with what is distinct.
+pub struct Exporter<W, S: Write, F> {
+    output: Option<W>,
+    make_spool: F,
+    options: ExportOptions,
+    writer: Option<Writer<S>>,
+    columns: Columns,
+    clock: Clock,
+    lost: Lost,
+}
+
+/// What the writer calls the frames of the tables, and what each thread had last.
+struct Columns {
+    opcodes: Opcodes,
+    frames: Vec<Option<write::FrameId>>,
+    /// By thread: its last stack, which was written; the outer `None` before its first sample.
+    stacks: Vec<Option<Option<StackId>>>,
+    scratch: Vec<write::FrameId>,
+    /// How many distinct frames had opcodes that Python does not have, and places in machine code.
+    unknown_opcodes: u64,
+    native_offsets: u64,
+}
+
+/// The times of samples that have none.
+#[derive(Clone, Copy, Debug, Default)]
+struct Clock {
+    period_us: u64,
+    /// The time of the last sample; at first, when profiling began.
+    last_us: u64,
+}
+
+/// What samples had that could not be kept.
+#[derive(Clone, Copy, Debug, Default)]
+struct Lost {
+    labels: u64,
+    values: u64,
+    processes: u64,
+    times: u64,
+    deep: u64,
+    metadata: u64,
+}
+
+impl<W, S, F> Exporter<W, S, F>
+where
+    W: Write,
+    S: Read + Write + Seek,
+    F: FnMut() -> io::Result<S>,
+{
+    /// Writes to `output`; `make_spool` makes an empty temporary file, and is called once.
+    pub fn new(output: W, options: ExportOptions, make_spool: F) -> Self {
+        Self {
+            output: Some(output),
+            make_spool,
+            options,
+            writer: None,
+            columns: Columns {
+                opcodes: Opcodes::of(PYTHON[0], PYTHON[1]),
+                frames: Vec::new(),
+                stacks: Vec::new(),
+                scratch: Vec::new(),
+                unknown_opcodes: 0,
+                native_offsets: 0,
+            },
+            clock: Clock::default(),
+            lost: Lost::default(),
+        }
+    }
+
+    /// Begins the file with what the first segment says of itself.
+    fn open(&mut self, facts: &Facts, segment: &Segment, start_us: u64) -> io::Result<()> {
+        let python = facts.python.unwrap_or(PYTHON);
+        self.columns.opcodes = Opcodes::of(python[0], python[1]);
+        let asked = self.options.period_us.map(u64::from);
+        let interval_us = segment.period_ns.map(|ns| ns / 1000).or(asked).unwrap_or(DEFAULT_PERIOD_US);
+        let order = if segment.format == NAME { SampleOrder::File } else { SampleOrder::Arrival };
+        let options = WriterOptions {
+            byte_order: self.options.byte_order,
+            layout: self.options.layout,
+            compression: self.options.compression.or(facts.compression).unwrap_or_default(),
+            python,
+            start_us,
+            interval_us,
+            config: facts.config,
+            order,
+        };
+        let mut writer = Writer::new((self.make_spool)()?, options)?;
+        if let Some(statistics) = facts.statistics {
+            writer.set_statistics(statistics);
+        }
+        self.writer = Some(writer);
+        self.clock.last_us = start_us;
+        Ok(())
+    }
+
+    /// The writer, which is made for the first sample if the segment did not say when profiling began.
+    fn ensure_open(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<()> {
+        if self.writer.is_some() {
+            return Ok(());
+        }
+        let start_us = sample.time_ns.map_or(0, time_us);
+        self.open(&Facts::of(at.segment, at.tables), at.segment, start_us)
+    }
+
+    fn count_losses(&mut self, at: Context<'_>, sample: &Sample<'_>) {
+        let count = |lost: bool| if lost { sample.count } else { 0 };
+        self.lost.labels += count(sample.labels.is_some());
+        self.lost.values += count(!sample.values.is_empty());
+        self.lost.processes += count(at.process(sample).is_some());
+        self.lost.times += count(sample.time_ns.is_some_and(|ns| ns % 1000 != 0));
+        self.lost.deep += count(depth(sample.stack, at.tables) > MAX_DEPTH);
+    }
+}
+
+fn depth(stack: Option<StackId>, tables: &Tables) -> usize {
+    stack.map_or(0, |stack| tables.depth(stack) as usize)
+}
+
+/// Microseconds, of times before the clock's origin in two's complement, as the format has them.
+const fn time_us(ns: i64) -> u64 {
+    ns.div_euclid(1000).cast_unsigned()
+}
+
+impl Clock {
+    /// The time of a sample: its own, or what its source says of the time since the one before, or a period
+    /// later.
+    fn of(&self, sample: &Sample<'_>) -> u64 {
+        let since = sample.delta_us.map_or(self.period_us, i64::cast_unsigned);
+        sample.time_ns.map_or_else(|| self.last_us.wrapping_add(since), time_us)
+    }
+}
+
+impl Columns {
+    /// Writes one observation. A stack that the thread had before is not looked at.
+    #[inline]
+    fn write<S: Read + Write + Seek>(
+        &mut self,
+        writer: &mut Writer<S>,
+        thread: ThreadSlot,
+        observed: (u64, u8),
+        stack: Option<StackId>,
+        tables: &Tables,
+    ) -> io::Result<()> {
+        let (time_us, status) = observed;
+        if self.stacks.len() <= thread.index() {
+            self.stacks.resize(thread.index() + 1, None);
+        }
+        if self.stacks[thread.index()].replace(stack) == Some(stack) {
+            return writer.write_repeat(thread, time_us, status);
+        }
+        let mut frames = std::mem::take(&mut self.scratch);
+        frames.clear();
+        self.frames_of(stack, tables, writer, &mut frames)?;
+        writer.write_sample(thread, time_us, status, &frames)?;
+        self.scratch = frames;
+        Ok(())
+    }
+
+    /// The frames of a stack, the innermost first; of one that is too deep the innermost, and a mark.
+    fn frames_of<S: Read + Write + Seek>(
+        &mut self,
+        stack: Option<StackId>,
+        tables: &Tables,
+        writer: &mut Writer<S>,
+        frames: &mut Vec<write::FrameId>,
+    ) -> io::Result<()> {
+        let is_too_deep = depth(stack, tables) > MAX_DEPTH;
+        let kept = if is_too_deep { MAX_DEPTH - 1 } else { MAX_DEPTH };
+        for frame in tables.frames_leaf_first(stack).take(kept) {
+            frames.push(self.frame(frame, tables, writer)?);
+        }
+        if is_too_deep {
+            frames.push(writer.define_frame(&marker(b"<truncated>"))?);
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn frame<S: Read + Write + Seek>(
+        &mut self,
+        frame: FrameId,
+        tables: &Tables,
+        writer: &mut Writer<S>,
+    ) -> io::Result<write::FrameId> {
+        match self.frames.get(frame.index()) {
+            Some(Some(known)) => Ok(*known),
+            _ => self.new_frame(frame, tables, writer),
+        }
+    }
+
+    #[cold]
+    fn new_frame<S: Read + Write + Seek>(
+        &mut self,
+        id: FrameId,
+        tables: &Tables,
+        writer: &mut Writer<S>,
+    ) -> io::Result<write::FrameId> {
+        let frame = tables.frame(id);
+        let opcode = frame.opcode.and_then(|name| self.opcodes.number(tables.string(name)));
+        self.unknown_opcodes += u64::from(frame.opcode.is_some() && opcode.is_none());
+        self.native_offsets += u64::from(frame.native.is_some());
+        let defined = writer.define_frame(&FrameDef { opcode, ..frame_def(frame, tables) })?;
+        if self.frames.len() <= id.index() {
+            self.frames.resize(id.index() + 1, None);
+        }
+        self.frames[id.index()] = Some(defined);
+        Ok(defined)
+    }
+}
+
+/// A frame without an opcode. Lines and columns that the format cannot hold are unknown in it.
+fn frame_def<'a>(frame: &Frame, tables: &'a Tables) -> FrameDef<'a> {
+    let file = frame.file.or(frame.native.map(|native| native.module));
+    let line = |line: Option<i64>| line.and_then(|line| i32::try_from(line).ok()).unwrap_or(-1);
+    let column = |column: Option<u32>| column.and_then(|column| i32::try_from(column).ok()).unwrap_or(-1);
+    FrameDef {
+        file: file.map_or(NO_FILE, |file| tables.string(file)),
+        function: tables.string(frame.function),
+        line: line(frame.line),
+        end_line: line(frame.end_line),
+        column: column(frame.column),
+        end_column: column(frame.end_column),
+        opcode: None,
+    }
+}
+
+/// What CPython writes for the file of a frame that has none.
+const NO_FILE: &[u8] = b"~";
+
+/// A frame that is no function.
+const fn marker(name: &[u8]) -> FrameDef<'_> {
+    FrameDef {
+        file: NO_FILE,
+        function: name,
+        line: -1,
+        end_line: -1,
+        column: -1,
+        end_column: -1,
+        opcode: None,
+    }
+}
+
+impl<W, S, F> ProfileSink for Exporter<W, S, F>
+where
+    W: Write,
+    S: Read + Write + Seek,
+    F: FnMut() -> io::Result<S>,
+{
+    fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
+        self.ensure_open(at, sample)?;
+        self.count_losses(at, sample);
+        if sample.count > MAX_RUN {
+            return Err(too_long_a_run(sample.count));
+        }
+        let interpreter = u32::try_from(sample.interpreter.unwrap_or(0))
+            .map_err(|_| io::Error::other("too large an interpreter number: expected less than 2^32"))?;
+        let Some(writer) = &mut self.writer else { return Ok(ControlFlow::Continue(())) };
+        let thread = writer.thread(sample.thread.unwrap_or(0), interpreter)?;
+        let status = sample.status.map_or(UNKNOWN_STATUS, |status| status.0);
+        for index in 0..sample.count {
+            let later_us = self.clock.last_us.wrapping_add(self.clock.period_us);
+            self.clock.last_us = if index == 0 { self.clock.of(sample) } else { later_us };
+            let observed = (self.clock.last_us, status);
+            self.columns.write(writer, thread, observed, sample.stack, at.tables)?;
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn segment(&mut self, at: Context<'_>) -> io::Result<()> {
+        let asked = self.options.period_us.map(u64::from);
+        self.clock.period_us =
+            at.segment.period_ns.map(|ns| ns / 1000).or(asked).unwrap_or(DEFAULT_PERIOD_US);
+        let facts = Facts::of(at.segment, at.tables);
+        self.lost.metadata += facts.others;
+        if self.writer.is_none()
+            && let Some(start_us) = facts.start_us
+        {
+            self.open(&facts, at.segment, start_us)?;
+        }
+        Ok(())
+    }
+
+    fn metadata(&mut self, _at: Context<'_>, _key: StringId, _value: StringId) -> io::Result<()> {
+        self.lost.metadata += 1;
+        Ok(())
+    }
+
+    fn finish(&mut self, tables: &Tables) -> io::Result<()> {
+        if self.writer.is_none() {
+            let segment = Segment::default();
+            self.open(&Facts::of(&segment, tables), &segment, 0)?;
+        }
+        match (self.writer.take(), self.output.take()) {
+            (Some(writer), Some(output)) => writer.finish(output),
+            _ => Ok(()),
+        }
+    }
+}
+
+#[cold]
+fn too_long_a_run(count: u64) -> io::Error {
+    io::Error::other(format!(
+        "too long a run for tachyon, which stores every sample: expected at most {MAX_RUN}, found {count}; \
+         rbt and pprof store counts"
+    ))
+}
+
+impl<W, S, F> Export for Exporter<W, S, F>
+where
+    W: Write,
+    S: Read + Write + Seek,
+    F: FnMut() -> io::Result<S>,
+{
+    fn losses(&self) -> Losses {
+        let Lost { labels, values, processes, times, deep, metadata } = self.lost;
+        let mut losses = Losses::default();
+        losses.add("annotations", labels);
+        losses.add("measured values", values);
+        losses.add("process ids", processes);
+        losses.add("places in machine code", self.columns.native_offsets);
+        losses.add("opcodes that Python does not have", self.columns.unknown_opcodes);
+        losses.add("fractions of microseconds", times);
+        losses.add("outer frames of stacks deeper than 256", deep);
+        losses.add("metadata entries", metadata);
+        losses
+    }
+}
+
+/// What a segment's metadata says that the format has a place for.
+#[derive(Clone, Copy, Debug, Default)]
+struct Facts {
+    python: Option<[u8; 3]>,
+    start_us: Option<u64>,
+    compression: Option<Compression>,
+    config: Config,
+    statistics: Option<Statistics>,
+    /// How many entries have no place.
+    others: u64,
+}
+
+impl Facts {
+    fn of(segment: &Segment, tables: &Tables) -> Self {
+        let text = |id: StringId| std::str::from_utf8(tables.string(id)).unwrap_or_default();
+        let value = |key: &str| {
+            let found = segment.metadata.iter().find(|(known, _)| text(*known) == key);
+            found.map(|&(_, value)| text(value))
+        };
+        let number = |key: &str| value(key).and_then(|value| value.parse::<f64>().ok());
+        let features = value(metadata::FEATURES);
+        let mut config = Config::named(value(metadata::MODE), features.map(|names| names.split(',')));
+        if features.is_some() {
+            config = config.with_features_known();
+        }
+        let statistics = number(metadata::DURATION_S).zip(number(metadata::SAMPLE_RATE));
+        Self {
+            python: value(metadata::PYTHON_VERSION).and_then(version),
+            start_us: value(metadata::START_TIME_US).and_then(|value| value.parse().ok()),
+            compression: match value(metadata::COMPRESSION) {
+                Some(metadata::NONE) => Some(Compression::None),
+                Some(metadata::ZSTD) => Some(Compression::Zstd),
+                _ => None,
+            },
+            config,
+            statistics: statistics.map(|(duration_s, sample_rate)| Statistics {
+                duration_s,
+                sample_rate,
+                error_rate: number(metadata::ERROR_RATE),
+                missed_samples: number(metadata::MISSED_SAMPLES),
+            }),
+            others: segment.metadata.iter().filter(|(key, _)| !metadata::has_place(text(*key))).count()
+                as u64,
+        }
+    }
+}
+
+/// `3.15.2` as numbers.
+fn version(text: &str) -> Option<[u8; 3]> {
+    let mut parts = text.split('.').map(|part| part.parse().ok());
+    let version = [parts.next()??, parts.next()??, parts.next()??];
+    parts.next().is_none().then_some(version)
+}

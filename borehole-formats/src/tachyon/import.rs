@@ -1,0 +1,256 @@
+//! From `tachyon` into the model.
+
+use std::io::Read;
+use std::ops::ControlFlow;
+
+use borehole_model::{
+    Context, Frame, FrameId, ProfileSink, Recovery, Sample, Segment, StackId, Status, StringId, TableFull,
+    Tables,
+};
+
+use super::layout::{COMPRESSION_NONE, COMPRESSION_ZSTD, Header};
+use super::opcodes::Opcodes;
+use super::read::{self, Reader};
+use super::statistics::Statistics;
+use super::tables::Tables as FileTables;
+use super::threads::LOST_FRAME;
+use super::{NAME, metadata};
+use crate::{Error, ErrorKind, Position, ReadError, ReadOptions};
+
+/// Streams `bytes`, a whole file, into `sink`: one sample for each of the file's, in the order of the file.
+///
+/// Times are on the profiler's monotonic clock. What the header and the statistics say is the segment's
+/// metadata. A frame without a name in the tables is called `frame#` and its number.
+///
+/// # Errors
+/// When the file is damaged (strictly read), or the sink fails.
+pub fn import(
+    bytes: &[u8],
+    options: &ReadOptions,
+    tables: &mut Tables,
+    sink: &mut dyn ProfileSink,
+) -> Result<Recovery, ReadError> {
+    let mut reader = Reader::with_options(bytes, *options)?;
+    let segment = segment(reader.header(), reader.statistics(), tables)?;
+    sink.segment(Context { tables, segment: &segment })?;
+    let outcome = deliver(&mut reader, &segment, tables, sink);
+    for warning in &reader.recovery().warnings {
+        sink.warning(warning)?;
+    }
+    let stopped = outcome?.is_break();
+    Ok(Recovery { stopped, segments: 1, ..reader.into_recovery() })
+}
+
+/// Reads the whole of `input`, up to the limit for documents: the tables stand at the end of a file.
+///
+/// # Errors
+/// When the input is larger, or cannot be read; with lenient options what could be read comes out.
+pub fn read_document(input: impl Read, options: &ReadOptions) -> Result<Vec<u8>, Error> {
+    let limit = options.limits.document_bytes;
+    let mut bytes = Vec::new();
+    let read = input.take((limit as u64).saturating_add(1)).read_to_end(&mut bytes);
+    let end = Position::Byte(bytes.len() as u64);
+    match read {
+        Err(error) if !options.is_lenient() => Err(Error::io(NAME, end, error)),
+        _ if bytes.len() > limit => {
+            let message = format!("file too large: expected at most {limit} bytes");
+            Err(Error::new(ErrorKind::Limit, NAME, Position::Byte(limit as u64), message))
+        }
+        _ => Ok(bytes),
+    }
+}
+
+fn deliver(
+    reader: &mut Reader<'_>,
+    segment: &Segment,
+    tables: &mut Tables,
+    sink: &mut dyn ProfileSink,
+) -> Result<ControlFlow<()>, ReadError> {
+    let mut columns = Columns::new(reader.header());
+    while let Some(sample) = reader.next_sample()? {
+        let stack = columns.stack(&sample, tables)?;
+        let sample = Sample {
+            stack,
+            count: 1,
+            time_ns: i64::try_from(sample.time_us).ok().and_then(|us| us.checked_mul(1000)),
+            thread: Some(sample.thread),
+            interpreter: Some(u64::from(sample.interpreter)),
+            status: Some(Status(sample.status)),
+            ..Sample::default()
+        };
+        if sink.sample(Context { tables, segment }, &sample)?.is_break() {
+            return Ok(ControlFlow::Break(()));
+        }
+    }
+    Ok(ControlFlow::Continue(()))
+}
+
+fn segment(
+    header: &Header,
+    statistics: Option<&Statistics>,
+    tables: &mut Tables,
+) -> Result<Segment, TableFull> {
+    let mut pairs = Vec::new();
+    let mut say = |key: &str, value: String| -> Result<(), TableFull> {
+        pairs.push((tables.intern_string(key.as_bytes())?, tables.intern_string(value.as_bytes())?));
+        Ok(())
+    };
+    let [major, minor, micro] = header.python;
+    say(metadata::PYTHON_VERSION, format!("{major}.{minor}.{micro}"))?;
+    if let Some(mode) = header.config.mode() {
+        say(metadata::MODE, mode.to_owned())?;
+    }
+    if let Some(features) = header.config.features() {
+        say(metadata::FEATURES, features.collect::<Vec<_>>().join(","))?;
+    }
+    say(metadata::START_TIME_US, header.start_us.to_string())?;
+    if let Some(name) = compression_name(header.compression) {
+        say(metadata::COMPRESSION, name.to_owned())?;
+    }
+    if let Some(&Statistics { duration_s, sample_rate, error_rate, missed_samples }) = statistics {
+        say(metadata::DURATION_S, duration_s.to_string())?;
+        say(metadata::SAMPLE_RATE, sample_rate.to_string())?;
+        for (key, value) in [(metadata::ERROR_RATE, error_rate), (metadata::MISSED_SAMPLES, missed_samples)] {
+            if let Some(value) = value {
+                say(key, value.to_string())?;
+            }
+        }
+    }
+    Ok(Segment {
+        format: NAME,
+        period_ns: header.interval_us.checked_mul(1000).filter(|&period| period > 0),
+        has_times: true,
+        metadata: pairs,
+        ..Segment::default()
+    })
+}
+
+const fn compression_name(number: u32) -> Option<&'static str> {
+    match number {
+        COMPRESSION_NONE => Some(metadata::NONE),
+        COMPRESSION_ZSTD => Some(metadata::ZSTD),
+        _ => None,
+    }
+}
+
+/// What the numbers of the file are in the tables.
+struct Columns {
+    opcodes: Opcodes,
+    strings: Vec<Option<StringId>>,
+    frames: Vec<Option<FrameId>>,
+    lost: Option<FrameId>,
+    /// By thread: the stack at each depth of its last sample, the outermost first.
+    stacks: Vec<Vec<StackId>>,
+}
+
+impl Columns {
+    fn new(header: &Header) -> Self {
+        let [major, minor, _] = header.python;
+        Self {
+            opcodes: Opcodes::of(major, minor),
+            strings: Vec::new(),
+            frames: Vec::new(),
+            lost: None,
+            stacks: Vec::new(),
+        }
+    }
+
+    /// The stack of a sample. Only what is new in it is looked up.
+    #[inline]
+    fn stack(
+        &mut self,
+        sample: &read::Sample<'_>,
+        tables: &mut Tables,
+    ) -> Result<Option<StackId>, TableFull> {
+        if self.stacks.len() <= sample.thread_index {
+            self.stacks.resize_with(sample.thread_index + 1, Vec::new);
+        }
+        let known = self.stacks[sample.thread_index].len().min(sample.kept);
+        self.stacks[sample.thread_index].truncate(known);
+        for &frame in &sample.frames_root_first[known..] {
+            let frame = self.frame(frame, sample.tables, tables)?;
+            let stacks = &mut self.stacks[sample.thread_index];
+            let stack = tables.intern_stack(stacks.last().copied(), frame)?;
+            stacks.push(stack);
+        }
+        Ok(self.stacks[sample.thread_index].last().copied())
+    }
+
+    #[inline]
+    fn frame(
+        &mut self,
+        frame: u32,
+        file: &FileTables<'_>,
+        tables: &mut Tables,
+    ) -> Result<FrameId, TableFull> {
+        match self.frames.get(frame as usize) {
+            Some(Some(known)) => Ok(*known),
+            _ => self.new_frame(frame, file, tables),
+        }
+    }
+
+    #[cold]
+    fn new_frame(
+        &mut self,
+        number: u32,
+        file: &FileTables<'_>,
+        tables: &mut Tables,
+    ) -> Result<FrameId, TableFull> {
+        if number == LOST_FRAME {
+            return self.lost_frame(tables);
+        }
+        let known = file.frame(number).copied();
+        let named =
+            known.and_then(|frame| Some((frame, file.string(frame.file)?, file.string(frame.function)?)));
+        let Some((frame, file_name, function)) = named else {
+            let name = format!("frame#{number}");
+            let function = tables.intern_string(name.as_bytes())?;
+            let id = tables.intern_frame(&Frame::named(function))?;
+            return Ok(id);
+        };
+        let function = put(&mut self.strings, frame.function, || tables.intern_string(function))?;
+        let file_name = put(&mut self.strings, frame.file, || tables.intern_string(file_name))?;
+        let opcode = frame.opcode.map(|number| tables.intern_string(self.opcodes.name(number).as_bytes()));
+        let has_place = frame.line != -1;
+        let column = |value: i32| u32::try_from(value).ok().filter(|_| has_place);
+        let line = |value: i32| (has_place && value != -1).then_some(i64::from(value));
+        let id = tables.intern_frame(&Frame {
+            file: Some(file_name),
+            line: line(frame.line),
+            end_line: line(frame.end_line),
+            column: column(frame.column),
+            end_column: column(frame.end_column),
+            opcode: opcode.transpose()?,
+            ..Frame::named(function)
+        })?;
+        put(&mut self.frames, number, || Ok(id))
+    }
+
+    fn lost_frame(&mut self, tables: &mut Tables) -> Result<FrameId, TableFull> {
+        if let Some(known) = self.lost {
+            return Ok(known);
+        }
+        let function = tables.intern_string(b"<lost frames>")?;
+        let id = tables.intern_frame(&Frame::named(function))?;
+        self.lost = Some(id);
+        Ok(id)
+    }
+}
+
+/// The cell of a column at `index`, made by `make` if it is empty. `index` is one of the file's tables.
+fn put<T: Copy>(
+    column: &mut Vec<Option<T>>,
+    index: u32,
+    make: impl FnOnce() -> Result<T, TableFull>,
+) -> Result<T, TableFull> {
+    let index = index as usize;
+    if column.len() <= index {
+        column.resize(index + 1, None);
+    }
+    if let Some(known) = column[index] {
+        return Ok(known);
+    }
+    let made = make()?;
+    column[index] = Some(made);
+    Ok(made)
+}

@@ -1,0 +1,88 @@
+//! Strings and frames, numbered in the order of their first use.
+
+use std::hash::BuildHasher as _;
+use std::io;
+
+use hashbrown::{DefaultHashBuilder, HashTable};
+
+use super::tables::Frame;
+
+/// Byte strings, end to end.
+#[derive(Debug, Default)]
+pub(super) struct Strings {
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+    index: HashTable<u32>,
+    hasher: DefaultHashBuilder,
+}
+
+impl Strings {
+    pub(super) fn intern(&mut self, string: &[u8]) -> io::Result<u32> {
+        let Self { bytes, ends, index, hasher } = self;
+        let hash = hasher.hash_one(string);
+        if let Some(&id) = index.find(hash, |&id| slice(bytes, ends, id) == string) {
+            return Ok(id);
+        }
+        if u32::try_from(string.len()).is_err() {
+            return Err(io::Error::other("too long a string: expected less than 2^32 bytes"));
+        }
+        let id = next_id(ends.len(), "strings")?;
+        bytes.extend_from_slice(string);
+        ends.push(bytes.len());
+        index.insert_unique(hash, id, |&id| hasher.hash_one(slice(bytes, ends, id)));
+        Ok(id)
+    }
+
+    /// How many there are. They are numbered with 32 bits.
+    pub(super) fn count(&self) -> u32 {
+        u32::try_from(self.ends.len()).unwrap_or(u32::MAX)
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        let starts = std::iter::once(0).chain(self.ends.iter().copied());
+        starts.zip(&self.ends).map(|(start, &end)| &self.bytes[start..end])
+    }
+}
+
+/// Frames. The index of the hash table compares by content.
+#[derive(Debug, Default)]
+pub(super) struct Frames {
+    rows: Vec<Frame>,
+    index: HashTable<u32>,
+    hasher: DefaultHashBuilder,
+}
+
+impl Frames {
+    pub(super) fn intern(&mut self, frame: &Frame) -> io::Result<u32> {
+        let Self { rows, index, hasher } = self;
+        let hash = hasher.hash_one(frame);
+        if let Some(&id) = index.find(hash, |&id| rows[id as usize] == *frame) {
+            return Ok(id);
+        }
+        let id = next_id(rows.len(), "frames")?;
+        rows.push(*frame);
+        index.insert_unique(hash, id, |&id| hasher.hash_one(rows[id as usize]));
+        Ok(id)
+    }
+
+    pub(super) fn count(&self) -> u32 {
+        u32::try_from(self.rows.len()).unwrap_or(u32::MAX)
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Frame> {
+        self.rows.iter()
+    }
+}
+
+/// The number of the next row; the last one is left for frames that are lost.
+fn next_id(len: usize, what: &str) -> io::Result<u32> {
+    let id = u32::try_from(len).ok().filter(|&id| id < u32::MAX);
+    id.ok_or_else(|| io::Error::other(format!("too many {what}: expected less than 2^32")))
+}
+
+#[inline]
+fn slice<'a>(bytes: &'a [u8], ends: &[usize], id: u32) -> &'a [u8] {
+    let row = id as usize;
+    let start = if row == 0 { 0 } else { ends[row - 1] };
+    &bytes[start..ends[row]]
+}

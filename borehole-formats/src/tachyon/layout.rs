@@ -1,0 +1,384 @@
+//! The numbers of the file: header, footer, kinds of records, limits.
+//!
+//! Source, unless another is named: the format's specification, version 1, for the old header, the footer
+//! and the records; CPython 3.15.2 itself (its reader and writer, tried on the corpus) for the new header,
+//! which has the same version number.
+
+use borehole_wire::Cursor;
+
+/// The first four bytes of a file, as a number in the file's byte order: "TACH".
+pub const MAGIC: u32 = 0x5441_4348;
+
+/// The only version there is.
+pub const VERSION: u32 = 1;
+
+/// The length of the header.
+pub const HEADER_BYTES: usize = 64;
+
+/// The length of the footer, with which the file ends.
+pub const FOOTER_BYTES: usize = 32;
+
+/// The deepest stack that CPython reads; its writer keeps the innermost frames only.
+///
+/// Source: CPython 3.15.2, `MAX_STACK_DEPTH`; `corrupt/full_depth_256.bin` and `full_depth_257.bin`.
+pub const MAX_DEPTH: usize = 256;
+
+/// When one more sample might not fit into this many bytes, a run of equal stacks is written.
+///
+/// Source: CPython 3.15.2, `MAX_RLE_BUF_SIZE`.
+pub const RUN_BYTES: usize = 16 << 10;
+
+/// The longest time difference and its status.
+pub const RUN_ENTRY_BYTES: usize = 11;
+
+/// What every record begins with: thread, interpreter, kind.
+pub const RECORD_HEAD_BYTES: usize = 13;
+
+/// The order of the bytes of numbers of fixed width.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ByteOrder {
+    /// Least significant first, as x86 and ARM have it.
+    #[default]
+    Little,
+    /// Most significant first.
+    Big,
+}
+
+impl ByteOrder {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Little, Self::Big];
+
+    /// Four bytes as a number.
+    #[inline]
+    #[must_use]
+    pub const fn u32(self, bytes: [u8; 4]) -> u32 {
+        match self {
+            Self::Little => u32::from_le_bytes(bytes),
+            Self::Big => u32::from_be_bytes(bytes),
+        }
+    }
+
+    /// Eight bytes as a number.
+    #[inline]
+    #[must_use]
+    pub const fn u64(self, bytes: [u8; 8]) -> u64 {
+        match self {
+            Self::Little => u64::from_le_bytes(bytes),
+            Self::Big => u64::from_be_bytes(bytes),
+        }
+    }
+
+    /// A number as four bytes.
+    #[must_use]
+    pub const fn bytes_of_u32(self, value: u32) -> [u8; 4] {
+        match self {
+            Self::Little => value.to_le_bytes(),
+            Self::Big => value.to_be_bytes(),
+        }
+    }
+
+    /// A number as eight bytes.
+    #[must_use]
+    pub const fn bytes_of_u64(self, value: u64) -> [u8; 8] {
+        match self {
+            Self::Little => value.to_le_bytes(),
+            Self::Big => value.to_be_bytes(),
+        }
+    }
+
+    /// The order in which `bytes`, the first four of a file, are the magic number.
+    #[must_use]
+    pub fn of_magic(bytes: [u8; 4]) -> Option<Self> {
+        Self::ALL.into_iter().find(|order| order.u32(bytes) == MAGIC)
+    }
+}
+
+/// Where the fields of the header stand. Both layouts have version 1.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum HeaderLayout {
+    /// As CPython 3.15 writes it since its release: the number of samples has 64 bits, and there is a
+    /// configuration word.
+    #[default]
+    New,
+    /// As the specification and the previews of 3.15 have it: the number of samples has 32 bits.
+    Old,
+}
+
+/// The header.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Header {
+    /// In which order the numbers of the file stand.
+    pub byte_order: ByteOrder,
+    /// Where the fields stand.
+    pub layout: HeaderLayout,
+    /// The version of the format; 1.
+    pub version: u32,
+    /// The version of Python that was profiled: major, minor, micro.
+    pub python: [u8; 3],
+    /// When profiling began, in microseconds of a monotonic clock. No wall time stands in the file.
+    pub start_us: u64,
+    /// The sampling period that was asked for.
+    pub interval_us: u64,
+    /// How many samples there are: one a thread and tick.
+    pub samples: u64,
+    /// How many pairs of thread and interpreter there are.
+    pub threads: u32,
+    /// Where the samples end and the strings begin.
+    pub strings_offset: u64,
+    /// Where the frames begin.
+    pub frames_offset: u64,
+    /// How the samples are compressed: see [`COMPRESSION_NONE`] and [`COMPRESSION_ZSTD`].
+    pub compression: u32,
+    /// What was sampled. The old layout has none: 0.
+    pub config: Config,
+}
+
+/// The samples are not compressed.
+pub const COMPRESSION_NONE: u32 = 0;
+
+/// The samples are a Zstandard stream.
+pub const COMPRESSION_ZSTD: u32 = 1;
+
+impl Header {
+    /// The fields of `bytes`, whatever they say.
+    #[must_use]
+    pub fn decode(bytes: &[u8; HEADER_BYTES], byte_order: ByteOrder, layout: HeaderLayout) -> Self {
+        let u32_at = |at: usize| byte_order.u32(field(bytes, at));
+        let u64_at = |at: usize| byte_order.u64(field(bytes, at));
+        let (samples, at) = match layout {
+            HeaderLayout::New => (u64_at(28), 36),
+            HeaderLayout::Old => (u64::from(u32_at(28)), 32),
+        };
+        let config = match layout {
+            HeaderLayout::New => Config(u32_at(60)),
+            HeaderLayout::Old => Config(0),
+        };
+        Self {
+            byte_order,
+            layout,
+            version: u32_at(4),
+            python: field(bytes, 8),
+            start_us: u64_at(12),
+            interval_us: u64_at(20),
+            samples,
+            threads: u32_at(at),
+            strings_offset: u64_at(at + 4),
+            frames_offset: u64_at(at + 12),
+            compression: u32_at(at + 20),
+            config,
+        }
+    }
+
+    /// The bytes of the header. In the old layout the number of samples has to fit 32 bits.
+    #[must_use]
+    pub fn encode(&self) -> [u8; HEADER_BYTES] {
+        let order = self.byte_order;
+        let mut out = [0; HEADER_BYTES];
+        let mut put = |at: usize, bytes: &[u8]| out[at..at + bytes.len()].copy_from_slice(bytes);
+        put(0, &order.bytes_of_u32(MAGIC));
+        put(4, &order.bytes_of_u32(self.version));
+        put(8, &self.python);
+        put(12, &order.bytes_of_u64(self.start_us));
+        put(20, &order.bytes_of_u64(self.interval_us));
+        let at = match self.layout {
+            HeaderLayout::New => {
+                put(28, &order.bytes_of_u64(self.samples));
+                put(60, &order.bytes_of_u32(self.config.0));
+                36
+            }
+            HeaderLayout::Old => {
+                put(28, &order.bytes_of_u32(u32::try_from(self.samples).unwrap_or(u32::MAX)));
+                32
+            }
+        };
+        put(at, &order.bytes_of_u32(self.threads));
+        put(at + 4, &order.bytes_of_u64(self.strings_offset));
+        put(at + 12, &order.bytes_of_u64(self.frames_offset));
+        put(at + 20, &order.bytes_of_u32(self.compression));
+        out
+    }
+
+    /// Whether the sections stand behind each other in a file of `file_bytes`.
+    ///
+    /// Read in the wrong layout a header has offsets above 2³², so no file below that size is ever
+    /// consistent in both.
+    #[must_use]
+    pub fn is_consistent(&self, file_bytes: usize) -> bool {
+        let body = file_bytes.saturating_sub(FOOTER_BYTES) as u64;
+        (HEADER_BYTES as u64) <= self.strings_offset
+            && self.strings_offset <= self.frames_offset
+            && self.frames_offset <= body
+    }
+}
+
+/// `N` bytes of the header at an offset that is a constant of the layout.
+fn field<const N: usize>(bytes: &[u8; HEADER_BYTES], at: usize) -> [u8; N] {
+    *bytes[at..].first_chunk().expect("fields lie within the header")
+}
+
+/// The configuration word: what was sampled, and how.
+///
+/// Source: CPython 3.15.2, header bytes 60 to 63; the command line's default is 0x49.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Config(pub u32);
+
+impl Config {
+    /// The names of the modes, from 1 upwards; 0 is unknown.
+    pub const MODES: [&'static str; 5] = ["wall", "cpu", "gil", "all", "exception"];
+
+    /// The names of the features, from bit 4 upwards.
+    pub const FEATURES: [&'static str; 5] = ["all_threads", "native", "gc", "opcodes", "blocking"];
+
+    const FEATURES_KNOWN: u32 = 1 << 3;
+
+    /// A word of a mode and features by name. Names that are none of the format's are left out.
+    #[must_use]
+    pub fn named<'n>(mode: Option<&str>, features: Option<impl Iterator<Item = &'n str>>) -> Self {
+        let number = (1..).zip(Self::MODES).find(|(_, name)| Some(*name) == mode);
+        let mut word = number.map_or(0, |(number, _)| number);
+        for feature in features.into_iter().flatten() {
+            let bit = (4..).zip(Self::FEATURES).find(|(_, name)| *name == feature);
+            word |= Self::FEATURES_KNOWN | bit.map_or(0, |(bit, _): (u32, _)| 1 << bit);
+        }
+        Self(word)
+    }
+
+    /// The same word, saying that the features are known: those it has, and no others.
+    #[must_use]
+    pub const fn with_features_known(self) -> Self {
+        Self(self.0 | Self::FEATURES_KNOWN)
+    }
+
+    /// The number of the mode: 0 is unknown, 6 and 7 are invalid.
+    #[must_use]
+    pub const fn mode_number(self) -> u32 {
+        self.0 & 7
+    }
+
+    /// The name of the mode.
+    #[must_use]
+    pub fn mode(self) -> Option<&'static str> {
+        Self::MODES.get((self.mode_number() as usize).checked_sub(1)?).copied()
+    }
+
+    /// The names of the features, if they are known.
+    #[must_use]
+    pub fn features(self) -> Option<impl Iterator<Item = &'static str>> {
+        let is_set = move |&(bit, _): &(u32, &str)| self.0 >> bit & 1 == 1;
+        let named = (4..).zip(Self::FEATURES).filter(is_set).map(|(_, name)| name);
+        (self.0 & Self::FEATURES_KNOWN != 0).then_some(named)
+    }
+}
+
+/// The footer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Footer {
+    /// How many strings there are.
+    pub strings: u32,
+    /// How many frames there are.
+    pub frames: u32,
+    /// The size of the whole file. Behind it stand 16 bytes for a checksum, which nobody writes yet.
+    pub file_bytes: u64,
+}
+
+impl Footer {
+    /// The footer at the start of `cursor`.
+    ///
+    /// # Errors
+    /// When it is cut off.
+    pub fn decode(cursor: &mut Cursor<'_>, order: ByteOrder) -> Result<Self, borehole_wire::Error> {
+        let footer = Self {
+            strings: order.u32(cursor.array()?),
+            frames: order.u32(cursor.array()?),
+            file_bytes: order.u64(cursor.array()?),
+        };
+        cursor.bytes(16)?;
+        Ok(footer)
+    }
+
+    /// The bytes of the footer.
+    #[must_use]
+    pub fn encode(&self, order: ByteOrder) -> [u8; FOOTER_BYTES] {
+        let mut out = [0; FOOTER_BYTES];
+        out[..4].copy_from_slice(&order.bytes_of_u32(self.strings));
+        out[4..8].copy_from_slice(&order.bytes_of_u32(self.frames));
+        out[8..16].copy_from_slice(&order.bytes_of_u64(self.file_bytes));
+        out
+    }
+}
+
+/// The kinds of records, as they stand in the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum RecordKind {
+    /// Samples of the thread's last stack, each with its time and status.
+    Repeat = 0,
+    /// A whole stack.
+    Full = 1,
+    /// The outer frames of the last stack, and new ones.
+    Suffix = 2,
+    /// The last stack without some inner frames, and new ones.
+    PopPush = 3,
+}
+
+impl RecordKind {
+    /// All kinds, in order of their number.
+    pub const ALL: [Self; 4] = [Self::Repeat, Self::Full, Self::Suffix, Self::PopPush];
+
+    /// The name, as the specification spells it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Repeat => "REPEAT",
+            Self::Full => "FULL",
+            Self::Suffix => "SUFFIX",
+            Self::PopPush => "POP_PUSH",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_layouts_come_back_in_both_orders_and_never_pass_for_each_other() {
+        for byte_order in ByteOrder::ALL {
+            for layout in [HeaderLayout::New, HeaderLayout::Old] {
+                let config = if layout == HeaderLayout::New { Config(0x49) } else { Config(0) };
+                let header = Header {
+                    byte_order,
+                    layout,
+                    version: 1,
+                    python: [3, 15, 2],
+                    start_us: 7_000_000,
+                    interval_us: 1000,
+                    samples: 12,
+                    threads: 3,
+                    strings_offset: 100,
+                    frames_offset: 200,
+                    compression: 1,
+                    config,
+                };
+                let bytes = header.encode();
+                assert_eq!(ByteOrder::of_magic(*bytes.first_chunk().unwrap()), Some(byte_order));
+                for other in [HeaderLayout::New, HeaderLayout::Old] {
+                    let read = Header::decode(&bytes, byte_order, other);
+                    assert_eq!(read.is_consistent(1000), other == layout);
+                    assert_eq!(read == header, other == layout);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_configuration_word_has_names() {
+        let default = Config(0x49);
+        assert_eq!(default.mode(), Some("wall"));
+        assert_eq!(default.features().unwrap().collect::<Vec<_>>(), ["gc"]);
+        assert_eq!(Config::named(Some("wall"), Some(["gc"].into_iter())), default);
+        assert_eq!(Config::named(Some("wall"), Some([].into_iter())).with_features_known(), Config(9));
+        assert!(Config(0).mode().is_none() && Config(0).features().is_none());
+        assert!(Config(6).mode().is_none() && Config(7).mode().is_none());
+    }
+}

@@ -1,0 +1,268 @@
+//! A file's parts, as its header and footer say where they are.
+//!
+//! What CPython refuses is an error here. What it passes over though the specification makes it checkable
+//! is a warning.
+
+use borehole_wire::Cursor;
+
+use super::NAME;
+use super::layout::{
+    ByteOrder, COMPRESSION_NONE, COMPRESSION_ZSTD, FOOTER_BYTES, Footer, HEADER_BYTES, Header, HeaderLayout,
+    VERSION,
+};
+use super::statistics::{
+    OLD_STATISTICS_BYTES, STATISTICS_BYTES, STATISTICS_TAIL_BYTES, STATISTICS_VERSION, Statistics, Tail,
+};
+use super::tables::{MIN_FRAME_BYTES, Rows, Tables, read_frames, read_strings};
+use crate::{Error, ErrorKind, Position, Recovery, Warning};
+
+/// A file, taken apart. The samples are still encoded.
+#[derive(Debug)]
+pub(super) struct Parts<'a> {
+    pub(super) header: Header,
+    pub(super) statistics: Option<Statistics>,
+    pub(super) tables: Tables<'a>,
+    /// The sample region, and where it stands.
+    pub(super) samples: &'a [u8],
+    pub(super) samples_offset: u64,
+    pub(super) is_zstd: bool,
+    /// How many samples and threads there should be, where the header can be believed.
+    pub(super) expected: Option<(u64, u32)>,
+    /// Whether the file has tables at all.
+    pub(super) has_tables: bool,
+}
+
+/// What says where a table ends.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum TablesEnd {
+    /// The count in the footer, as CPython reads it.
+    ByCount,
+    /// The next section.
+    BySection,
+}
+
+/// Takes `bytes` apart.
+///
+/// # Errors
+/// Wherever CPython has one.
+pub(super) fn open<'a>(
+    bytes: &'a [u8],
+    tables_end: TablesEnd,
+    recovery: &mut Recovery,
+) -> Result<Parts<'a>, Error> {
+    let header = header(bytes)?;
+    check_header(&header, bytes.len(), recovery)?;
+    let footer_offset = bytes.len().saturating_sub(FOOTER_BYTES);
+    let footer = footer(bytes, footer_offset, header.byte_order)?;
+    check_footer(&header, &footer, bytes.len())?;
+    let (statistics, end) = statistics(bytes, footer_offset, header.byte_order)?;
+    let tables = match tables_end {
+        TablesEnd::ByCount => tables(bytes, &header, &footer, end, recovery)?,
+        TablesEnd::BySection => whole_tables(bytes, &header, &footer, end, recovery)?,
+    };
+    if footer.file_bytes != bytes.len() as u64 {
+        let message = format!("expected a file of {} bytes, found {}", footer.file_bytes, bytes.len());
+        recovery.warn(Warning {
+            offset: Some(footer_offset as u64 + 8),
+            message,
+            lost_bytes: 0,
+            saved_samples: None,
+        });
+    }
+    let samples = &bytes[HEADER_BYTES..index(header.strings_offset)];
+    Ok(Parts {
+        header,
+        statistics,
+        tables,
+        samples,
+        samples_offset: HEADER_BYTES as u64,
+        is_zstd: header.compression == COMPRESSION_ZSTD,
+        expected: Some((header.samples, header.threads)),
+        has_tables: true,
+    })
+}
+
+/// An offset that is known to lie within a slice.
+pub(super) fn index(offset: u64) -> usize {
+    usize::try_from(offset).expect("it lies within a slice")
+}
+
+pub(super) fn malformed(offset: usize, message: impl Into<String>) -> Error {
+    Error::malformed(NAME, Position::Byte(offset as u64), message)
+}
+
+/// The header in the layout in which it makes sense; in the new one if in neither.
+fn header(bytes: &[u8]) -> Result<Header, Error> {
+    let Some(head) = bytes.first_chunk::<HEADER_BYTES>() else {
+        let message = format!("expected a header of {HEADER_BYTES} bytes, found {} bytes", bytes.len());
+        return Err(Error::truncated(NAME, Position::Byte(bytes.len() as u64), message));
+    };
+    let magic = *head.first_chunk().expect("a header is longer");
+    let Some(order) = ByteOrder::of_magic(magic) else {
+        let message = format!("expected the magic number TACH in either byte order, found {magic:02x?}");
+        return Err(malformed(0, message));
+    };
+    let new = Header::decode(head, order, HeaderLayout::New);
+    let old = Header::decode(head, order, HeaderLayout::Old);
+    let is_old = !new.is_consistent(bytes.len()) && is_old(&old, head, bytes.len());
+    Ok(if is_old { old } else { new })
+}
+
+/// Whether a header makes sense in the old layout, in which eight bytes are reserved.
+pub(super) fn is_old(old: &Header, head: &[u8; HEADER_BYTES], file_bytes: usize) -> bool {
+    old.is_consistent(file_bytes) && old.compression <= COMPRESSION_ZSTD && head[56..] == [0; 8]
+}
+
+/// Where the offsets stand in the header, for messages.
+pub(super) const fn offset_fields(layout: HeaderLayout) -> [usize; 2] {
+    match layout {
+        HeaderLayout::New => [40, 48],
+        HeaderLayout::Old => [36, 44],
+    }
+}
+
+fn check_header(header: &Header, file_bytes: usize, recovery: &mut Recovery) -> Result<(), Error> {
+    if header.version != VERSION {
+        let [major, minor, micro] = header.python;
+        let found = header.version;
+        let message = format!(
+            "unsupported version: expected {VERSION}, found {found}, of Python {major}.{minor}.{micro}"
+        );
+        return Err(Error::new(ErrorKind::Unsupported, NAME, Position::Byte(4), message));
+    }
+    if header.config.mode_number() as usize > super::layout::Config::MODES.len() {
+        let found = header.config.mode_number();
+        return Err(malformed(60, format!("expected a profiling mode of 0 to 5, found {found}")));
+    }
+    let [strings_at, frames_at] = offset_fields(header.layout);
+    let sections = [
+        (strings_at, "strings", header.strings_offset, HEADER_BYTES as u64),
+        (frames_at, "frames", header.frames_offset, header.strings_offset),
+    ];
+    for (at, what, found, least) in sections {
+        if found < least || found > file_bytes as u64 {
+            let message =
+                format!("expected the {what} between bytes {least} and {file_bytes}, found them at {found}");
+            return Err(malformed(at, message));
+        }
+    }
+    if ![COMPRESSION_NONE, COMPRESSION_ZSTD].contains(&header.compression) {
+        // CPython takes whatever is not 1 for none.
+        let message = format!("expected compression 0 or 1, found {}; read as none", header.compression);
+        recovery.warn(Warning {
+            offset: Some(frames_at as u64 + 8),
+            message,
+            lost_bytes: 0,
+            saved_samples: None,
+        });
+    }
+    Ok(())
+}
+
+fn footer(bytes: &[u8], at: usize, order: ByteOrder) -> Result<Footer, Error> {
+    let mut cursor = Cursor::new(&bytes[at..], at as u64);
+    Footer::decode(&mut cursor, order)
+        .map_err(|error| Error::truncated(NAME, Position::Byte(error.offset()), "expected a footer"))
+}
+
+/// More strings and frames than there are bytes for are refused before anything is made room for.
+fn check_footer(header: &Header, footer: &Footer, file_bytes: usize) -> Result<(), Error> {
+    let at = file_bytes - FOOTER_BYTES;
+    let behind = |offset: u64| file_bytes as u64 - offset;
+    let (strings, frames) = (u64::from(footer.strings), u64::from(footer.frames));
+    let most = behind(header.strings_offset);
+    if strings > most {
+        return Err(malformed(at, format!("expected at most {most} strings, found a count of {strings}")));
+    }
+    let most = behind(header.frames_offset) / MIN_FRAME_BYTES as u64;
+    if frames > most {
+        return Err(malformed(at + 4, format!("expected at most {most} frames, found a count of {frames}")));
+    }
+    Ok(())
+}
+
+/// The statistics before the footer, if there are any, and where the tables end.
+fn statistics(
+    bytes: &[u8],
+    footer_offset: usize,
+    order: ByteOrder,
+) -> Result<(Option<Statistics>, usize), Error> {
+    let before = &bytes[..footer_offset];
+    let Some(tail) = Tail::at_end_of(before, order) else { return Ok((None, footer_offset)) };
+    if tail.version != STATISTICS_VERSION {
+        // A form of the future, whose size is all that can be made use of.
+        let size = usize::try_from(tail.size).ok().filter(|&size| size >= STATISTICS_TAIL_BYTES);
+        let start = size.and_then(|size| footer_offset.checked_sub(size));
+        return Ok((None, start.unwrap_or(footer_offset)));
+    }
+    let size = usize::try_from(tail.size).unwrap_or(usize::MAX);
+    let start = footer_offset.checked_sub(size).filter(|_| size >= OLD_STATISTICS_BYTES);
+    let Some(start) = start else {
+        let message = format!("expected statistics of {STATISTICS_BYTES} bytes, found a size of {size}");
+        return Err(malformed(footer_offset - 4, message));
+    };
+    let found = Statistics::decode(&before[start..], order).filter(Statistics::is_valid);
+    match found {
+        Some(statistics) => Ok((Some(statistics), start)),
+        None => Err(malformed(start, "expected statistics of finite numbers, found others")),
+    }
+}
+
+fn tables<'a>(
+    bytes: &'a [u8],
+    header: &Header,
+    footer: &Footer,
+    tables_end: usize,
+    recovery: &mut Recovery,
+) -> Result<Tables<'a>, Error> {
+    let section = |offset: u64| Cursor::new(&bytes[index(offset)..], offset);
+    let mut cursor = section(header.strings_offset);
+    let strings = whole("strings", read_strings(&mut cursor, footer.strings))?;
+    check_end("strings", &cursor, header.frames_offset, recovery);
+    let mut cursor = section(header.frames_offset);
+    let frames = whole("frames", read_frames(&mut cursor, footer.frames))?;
+    check_end("frames", &cursor, tables_end as u64, recovery);
+    Ok(Tables::new(strings, frames))
+}
+
+/// The tables up to the sections behind them, where that is more than the counts say.
+fn whole_tables<'a>(
+    bytes: &'a [u8],
+    header: &Header,
+    footer: &Footer,
+    end: usize,
+    recovery: &mut Recovery,
+) -> Result<Tables<'a>, Error> {
+    let (strings_at, frames_at) = (index(header.strings_offset), index(header.frames_offset));
+    let frames_bytes = bytes.get(frames_at..end).unwrap_or_default();
+    let strings = read_strings(&mut Cursor::new(&bytes[strings_at..frames_at], 0), u32::MAX).rows;
+    let frames = read_frames(&mut Cursor::new(frames_bytes, 0), u32::MAX).rows;
+    if strings.len() < footer.strings as usize || frames.len() < footer.frames as usize {
+        // The rest is where CPython looks for it, or nowhere.
+        return tables(bytes, header, footer, end, recovery);
+    }
+    for (what, count, found) in
+        [("strings", footer.strings, strings.len()), ("frames", footer.frames, frames.len())]
+    {
+        if count as usize != found {
+            let message = format!("expected {count} {what}, found {found}");
+            recovery.warn(Warning { offset: Some(end as u64), message, lost_bytes: 0, saved_samples: None });
+        }
+    }
+    Ok(Tables::new(strings, frames))
+}
+
+fn whole<T>(what: &str, read: Rows<T>) -> Result<Vec<T>, Error> {
+    let Some(fault) = read.fault else { return Ok(read.rows) };
+    let message = format!("expected {what}: {}", fault.message());
+    Err(Error::truncated(NAME, Position::Byte(fault.offset()), message))
+}
+
+/// CPython reads tables until it has enough, wherever that is.
+fn check_end(what: &str, cursor: &Cursor<'_>, end: u64, recovery: &mut Recovery) {
+    let found = cursor.offset();
+    if found != end {
+        let message = format!("expected the {what} to end at byte {end}, found their end at {found}");
+        recovery.warn(Warning { offset: Some(found.min(end)), message, lost_bytes: 0, saved_samples: None });
+    }
+}

@@ -1,0 +1,509 @@
+//! Samples, pulled one after the other.
+
+use borehole_wire::Cursor;
+
+use super::NAME;
+use super::layout::{HEADER_BYTES, Header, MAX_DEPTH, RUN_ENTRY_BYTES, RecordKind};
+use super::open::{Parts, TablesEnd, open};
+use super::record::{Record, RecordFault, longest_record, run_entry};
+use super::recover::open_damaged;
+use super::region::Region;
+use super::statistics::Statistics;
+use super::tables::Tables;
+use super::threads::Threads;
+use crate::{Error, ErrorKind, Position, ReadOptions, Recovery, Warning};
+
+/// The deepest stack that is taken when damage is read over: what CPython's unwinder walks at most.
+///
+/// Source: CPython 3.15.2, the limit of the live sampler.
+const MAX_LENIENT_DEPTH: usize = 1536;
+
+/// Reads the samples of a file, in the order of the file: a thread's are in the order of time, those of
+/// different threads are not, because runs of equal stacks are written when they end.
+///
+/// What CPython refuses is an error, after all samples before it; what it passes over although the
+/// specification makes it checkable is a warning in [`Reader::recovery`]. With lenient options nothing but
+/// a limit is an error.
+///
+/// Compressed samples go through a window of fixed size. Nothing is allocated per sample. Offsets in the
+/// sample region count decompressed bytes.
+pub struct Reader<'a> {
+    pub(super) header: Header,
+    pub(super) tables: Tables<'a>,
+    pub(super) region: Region<'a>,
+    pub(super) threads: Threads,
+    pub(super) options: ReadOptions,
+    pub(super) recovery: Recovery,
+    pub(super) has_tables: bool,
+    /// The frames that the current record adds.
+    pub(super) added: Vec<u32>,
+    statistics: Option<Statistics>,
+    /// How many samples and threads the header promises.
+    expected: Option<(u64, u32)>,
+    counts: RecordCounts,
+    run: Run,
+    ended: bool,
+}
+
+/// A sample: the stack of a thread at a time.
+#[derive(Clone, Copy, Debug)]
+pub struct Sample<'r> {
+    /// Which pair of thread and interpreter it is of, 0-based, in the order of their first records.
+    pub thread_index: usize,
+    /// The thread, as the operating system numbers it.
+    pub thread: u64,
+    /// The interpreter within the process.
+    pub interpreter: u32,
+    /// When, on the clock of [`Header::start_us`].
+    pub time_us: u64,
+    /// The state of the thread, as flags.
+    pub status: u8,
+    /// The stack, as numbers of frames, the outermost first. [`LOST_FRAME`](super::LOST_FRAME) is one that damage has hidden.
+    pub frames_root_first: &'r [u32],
+    /// How many outer frames are those of the thread's sample before. The others are new.
+    pub kept: usize,
+    /// What the numbers of the frames refer to.
+    pub tables: &'r Tables<'r>,
+}
+
+/// How many records of each kind there were.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RecordCounts {
+    /// By [`RecordKind`].
+    pub records: [u64; 4],
+    /// How many samples stood in runs.
+    pub run_samples: u64,
+}
+
+/// The run that is being read.
+#[derive(Clone, Copy, Default)]
+struct Run {
+    thread: usize,
+    left: u32,
+}
+
+/// A sample without its borrows.
+struct Turn {
+    thread: usize,
+    status: u8,
+    kept: usize,
+}
+
+/// What came of the bytes at hand.
+enum Step {
+    Sample(Turn),
+    /// Nothing to give out yet.
+    Again,
+    End,
+}
+
+impl<'a> Reader<'a> {
+    /// Reads `bytes`, a whole file, strictly.
+    ///
+    /// # Errors
+    /// When header, tables or footer are not what they should be.
+    pub fn new(bytes: &'a [u8]) -> Result<Self, Error> {
+        Self::with_options(bytes, ReadOptions::default())
+    }
+
+    /// Reads `bytes`, a whole file, as `options` say.
+    ///
+    /// # Errors
+    /// When header, tables or footer are not what they should be, unless damage is read over.
+    pub fn with_options(bytes: &'a [u8], options: ReadOptions) -> Result<Self, Error> {
+        let mut recovery = Recovery::default();
+        let parts = if options.is_lenient() {
+            open_damaged(bytes, &mut recovery)
+        } else {
+            open(bytes, TablesEnd::ByCount, &mut recovery)?
+        };
+        Ok(Self::of_parts(parts, options, recovery))
+    }
+
+    fn of_parts(parts: Parts<'a>, options: ReadOptions, recovery: Recovery) -> Self {
+        let Parts { header, statistics, tables, samples, samples_offset, is_zstd, expected, has_tables } =
+            parts;
+        let mut region = if is_zstd {
+            Region::zstd(samples, samples_offset)
+        } else {
+            Region::plain(samples, samples_offset)
+        };
+        if !options.is_lenient() {
+            region.refuse_leading_skippable_frame();
+        }
+        Self {
+            header,
+            tables,
+            region,
+            threads: Threads::default(),
+            options,
+            recovery,
+            has_tables,
+            added: Vec::with_capacity(MAX_DEPTH),
+            statistics,
+            expected,
+            counts: RecordCounts::default(),
+            run: Run::default(),
+            ended: false,
+        }
+    }
+
+    /// The header.
+    #[must_use]
+    pub const fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// What the profiler says of its own work.
+    #[must_use]
+    pub const fn statistics(&self) -> Option<&Statistics> {
+        self.statistics.as_ref()
+    }
+
+    /// The strings and frames.
+    #[must_use]
+    pub const fn tables(&self) -> &Tables<'a> {
+        &self.tables
+    }
+
+    /// How many pairs of thread and interpreter have been met so far.
+    #[must_use]
+    pub const fn thread_count(&self) -> usize {
+        self.threads.len()
+    }
+
+    /// How many records there were so far.
+    #[must_use]
+    pub const fn record_counts(&self) -> &RecordCounts {
+        &self.counts
+    }
+
+    /// What has come out so far, and what was odd or lost.
+    #[must_use]
+    pub const fn recovery(&self) -> &Recovery {
+        &self.recovery
+    }
+
+    /// What has come out, and what was odd or lost.
+    #[must_use]
+    pub fn into_recovery(self) -> Recovery {
+        self.recovery
+    }
+
+    /// The next sample; `None` at the end, and after an error.
+    ///
+    /// # Errors
+    /// When the samples contradict the format. All samples before that place have been given out. With
+    /// lenient options only a limit is an error.
+    #[inline]
+    pub fn next_sample(&mut self) -> Result<Option<Sample<'_>>, Error> {
+        if self.ended {
+            return Ok(None);
+        }
+        loop {
+            let step = if self.run.left > 0 { self.run_sample() } else { self.record() };
+            match step {
+                Ok(Step::Sample(turn)) => {
+                    self.recovery.samples += 1;
+                    let is_new = std::mem::take(&mut self.threads.row_mut(turn.thread).is_new);
+                    let kept = if is_new { 0 } else { turn.kept };
+                    return Ok(Some(self.sample(&Turn { kept, ..turn })));
+                }
+                Ok(Step::Again) => {}
+                Ok(Step::End) => {
+                    self.ended = true;
+                    return Ok(None);
+                }
+                Err(error) => {
+                    self.ended = true;
+                    return Err(error);
+                }
+            }
+        }
+    }
+
+    #[inline]
+    fn sample(&self, turn: &Turn) -> Sample<'_> {
+        let row = self.threads.row(turn.thread);
+        Sample {
+            thread_index: turn.thread,
+            thread: row.id,
+            interpreter: row.interpreter,
+            time_us: row.time_us,
+            status: turn.status,
+            frames_root_first: &row.stack,
+            kept: turn.kept,
+            tables: &self.tables,
+        }
+    }
+
+    pub(super) const fn max_depth(&self) -> usize {
+        if self.options.is_lenient() { MAX_LENIENT_DEPTH } else { MAX_DEPTH }
+    }
+
+    /// One sample of the run that is being read.
+    #[inline]
+    fn run_sample(&mut self) -> Result<Step, Error> {
+        self.region.ensure(RUN_ENTRY_BYTES);
+        let offset = self.region.offset();
+        let mut cursor = Cursor::new(self.region.rest(), offset);
+        match run_entry(&mut cursor) {
+            Ok((delta_us, status)) => {
+                let length = self.region.rest().len() - cursor.rest().len();
+                self.region.consume(length);
+                self.run.left -= 1;
+                self.counts.run_samples += 1;
+                let row = self.threads.row_mut(self.run.thread);
+                row.time_us = row.time_us.wrapping_add(delta_us);
+                Ok(Step::Sample(Turn { thread: self.run.thread, status, kept: row.stack.len() }))
+            }
+            Err(fault) => self.broken_run(RecordFault::Number(fault), offset),
+        }
+    }
+
+    #[cold]
+    fn broken_run(&mut self, fault: RecordFault, offset: u64) -> Result<Step, Error> {
+        let left = std::mem::take(&mut self.run.left);
+        let at = fault.offset(offset);
+        let message = format!("{}, with {left} samples of a run to come", fault.message());
+        self.broken(message, at, fault.is_truncated())
+    }
+
+    /// The record at hand.
+    fn record(&mut self) -> Result<Step, Error> {
+        let most = self.max_depth();
+        self.region.ensure(longest_record(most));
+        let offset = self.region.offset();
+        let mut cursor = Cursor::new(self.region.rest(), offset);
+        if cursor.is_empty() {
+            return self.end();
+        }
+        match Record::decode(&mut cursor, self.header.byte_order, most, &mut self.added) {
+            Ok(record) => {
+                let length = self.region.rest().len() - cursor.rest().len();
+                if record.kind == RecordKind::Repeat {
+                    self.begin_run(&record, offset, length)
+                } else {
+                    self.new_stack(&record, offset, length)
+                }
+            }
+            Err(fault) => self.broken(fault.message(), fault.offset(offset), fault.is_truncated()),
+        }
+    }
+
+    fn begin_run(&mut self, record: &Record, offset: u64, length: usize) -> Result<Step, Error> {
+        let behind = self.region.rest().len().saturating_sub(length);
+        // Every sample of a run takes two bytes. Of a compressed region the end is not known yet.
+        if !self.region.is_compressed() && record.count as usize > behind / 2 {
+            let message = format!("expected a run of at most {} samples, found {}", behind / 2, record.count);
+            return self.too_long_a_run(record, offset, length, message);
+        }
+        let thread = self.thread(record, offset)?;
+        self.counts.records[0] += 1;
+        self.region.consume(length);
+        self.run = Run { thread, left: record.count };
+        Ok(Step::Again)
+    }
+
+    /// A run that is longer than the rest of the region: the region has been cut off, or the number is wrong.
+    #[cold]
+    fn too_long_a_run(
+        &mut self,
+        record: &Record,
+        offset: u64,
+        length: usize,
+        message: String,
+    ) -> Result<Step, Error> {
+        if self.options.is_lenient() && self.run_reaches_the_end(length) {
+            let thread = self.thread(record, offset)?;
+            self.counts.records[0] += 1;
+            self.region.consume(length);
+            self.run = Run { thread, left: record.count };
+            return Ok(Step::Again);
+        }
+        self.broken(message, offset, false)
+    }
+
+    #[inline]
+    fn new_stack(&mut self, record: &Record, offset: u64, length: usize) -> Result<Step, Error> {
+        if let Some(index) = self.tables.first_bad(&self.added) {
+            self.bad_frame(index, offset)?;
+        }
+        let thread = self.thread(record, offset)?;
+        let kept = match record.kind {
+            RecordKind::Full => self.threads.row_mut(thread).replace(&self.added),
+            RecordKind::Suffix => self.suffix(thread, record.count, offset)?,
+            RecordKind::PopPush | RecordKind::Repeat => self.pop_push(thread, record.count, offset)?,
+        };
+        let row = self.threads.row_mut(thread);
+        row.time_us = row.time_us.wrapping_add(record.delta_us);
+        let depth = row.stack.len();
+        if depth > MAX_DEPTH {
+            self.warn(offset, 0, format!("expected a stack of at most {MAX_DEPTH} frames, found {depth}"));
+        }
+        self.counts.records[record.kind as usize] += 1;
+        self.region.consume(length);
+        Ok(Step::Sample(Turn { thread, status: record.status, kept }))
+    }
+
+    /// Keeps the outer frames that the record shares.
+    ///
+    /// CPython's reader keeps the inner ones instead where nothing is added, against the specification and
+    /// its own writer, which never writes that.
+    fn suffix(&mut self, thread: usize, shared: u32, offset: u64) -> Result<usize, Error> {
+        let row = self.threads.row(thread);
+        let (depth, shared) = (row.stack.len(), shared as usize);
+        if row.adrift {
+            let depth = depth.min(1);
+            self.threads.row_mut(thread).push(depth, &self.added);
+            return Ok(depth);
+        }
+        if shared > depth {
+            self.tolerate(offset, || format!("expected at most {depth} shared frames, found {shared}"))?;
+            let row = self.threads.row_mut(thread);
+            row.lose();
+            row.push(1, &self.added);
+            return Ok(0);
+        }
+        self.push(thread, shared, offset)?;
+        Ok(shared)
+    }
+
+    fn pop_push(&mut self, thread: usize, popped: u32, offset: u64) -> Result<usize, Error> {
+        let row = self.threads.row(thread);
+        let (depth, popped) = (row.stack.len(), popped as usize);
+        let kept =
+            if row.adrift { depth.saturating_sub(popped).max(1) } else { depth.saturating_sub(popped) };
+        if popped > depth && !row.adrift {
+            // CPython takes what there is.
+            self.warn(offset, 0, format!("expected at most {depth} popped frames, found {popped}"));
+        }
+        self.push(thread, kept, offset)?;
+        Ok(kept)
+    }
+
+    fn push(&mut self, thread: usize, kept: usize, offset: u64) -> Result<(), Error> {
+        let (depth, most) = (kept + self.added.len(), self.max_depth());
+        if depth > most {
+            self.tolerate(offset, || format!("expected a stack of at most {most} frames, found {depth}"))?;
+        }
+        // What lies beyond the limit is the innermost part; it is dropped so that memory stays bounded.
+        let beyond = depth.saturating_sub(most).min(self.added.len());
+        self.threads.row_mut(thread).push(kept, &self.added[beyond..]);
+        Ok(())
+    }
+
+    /// The row of the record's thread, which is made if it is new.
+    #[inline]
+    fn thread(&mut self, record: &Record, offset: u64) -> Result<usize, Error> {
+        match self.threads.find(record.thread, record.interpreter) {
+            Some(row) => Ok(row),
+            None => self.new_thread(record, offset),
+        }
+    }
+
+    #[cold]
+    fn new_thread(&mut self, record: &Record, offset: u64) -> Result<usize, Error> {
+        let count = self.threads.len() + 1;
+        if count.saturating_mul(Threads::BYTES_EACH) > self.options.limits.definition_bytes {
+            let message = format!("too many threads: expected fewer, found {count}");
+            return Err(Error::new(ErrorKind::Limit, NAME, Position::Byte(offset), message));
+        }
+        if let Some((_, expected)) = self.expected
+            && count as u64 == u64::from(expected) + 1
+        {
+            self.tolerate(offset, || format!("expected {expected} threads, found more"))?;
+        }
+        Ok(self.threads.add(record.thread, record.interpreter, self.header.start_us))
+    }
+
+    #[cold]
+    fn bad_frame(&mut self, index: u32, offset: u64) -> Result<(), Error> {
+        if !self.has_tables {
+            return Ok(());
+        }
+        let count = self.tables.frame_count();
+        let exists = (index as usize) < count;
+        self.tolerate(offset, || {
+            if exists {
+                format!("expected a frame with names, found frame {index}, whose strings do not exist")
+            } else {
+                format!("expected a frame below {count}, found frame {index}")
+            }
+        })
+    }
+
+    /// An error, or with lenient options a warning.
+    #[cold]
+    pub(super) fn tolerate(&mut self, offset: u64, message: impl FnOnce() -> String) -> Result<(), Error> {
+        if self.options.is_lenient() {
+            self.warn(offset, 0, message());
+            return Ok(());
+        }
+        Err(Error::malformed(NAME, Position::Byte(offset), message()))
+    }
+
+    #[cold]
+    pub(super) fn warn(&mut self, offset: u64, lost_bytes: u64, message: String) {
+        self.recovery.warn(Warning { offset: Some(offset), message, lost_bytes, saved_samples: None });
+    }
+
+    /// Bytes that are no record: the end of the reading, or of the damage.
+    #[cold]
+    fn broken(&mut self, message: String, offset: u64, is_truncated: bool) -> Result<Step, Error> {
+        // A compressed stream that ends early cuts a record off: then that is what is to be said.
+        if self.region.has_ended()
+            && is_truncated
+            && let Some(step) = self.compressed_damage()?
+        {
+            return Ok(step);
+        }
+        if !self.options.is_lenient() {
+            let kind = if is_truncated { ErrorKind::Truncated } else { ErrorKind::Malformed };
+            return Err(Error::new(kind, NAME, Position::Byte(offset), message));
+        }
+        self.pass_over(message, offset);
+        Ok(Step::Again)
+    }
+
+    /// What ended a compressed region early, if anything did.
+    fn compressed_damage(&mut self) -> Result<Option<Step>, Error> {
+        let Some(damage) = self.region.take_damage() else { return Ok(None) };
+        let offset = self.region.offset();
+        if !self.options.is_lenient() {
+            let kind = if damage.truncated { ErrorKind::Truncated } else { ErrorKind::Malformed };
+            let place = Position::Byte(HEADER_BYTES as u64);
+            return Err(Error::new(kind, NAME, place, damage.message));
+        }
+        let rest = self.region.rest().len();
+        self.region.consume(rest);
+        self.warn(offset, damage.unread.saturating_add(rest as u64), damage.message);
+        self.check_counts()?;
+        Ok(Some(Step::End))
+    }
+
+    fn end(&mut self) -> Result<Step, Error> {
+        if let Some(step) = self.compressed_damage()? {
+            return Ok(step);
+        }
+        self.check_counts()?;
+        Ok(Step::End)
+    }
+
+    /// CPython finds too few or too many samples only when it has given all of them out, and does not mind
+    /// threads that never come.
+    fn check_counts(&mut self) -> Result<(), Error> {
+        let Some((samples, threads)) = self.expected else { return Ok(()) };
+        let (found, found_threads) = (self.recovery.samples, self.threads.len() as u64);
+        if found_threads < u64::from(threads) {
+            let message = format!("expected {threads} threads, found {found_threads}");
+            self.recovery.warn(Warning { offset: None, message, lost_bytes: 0, saved_samples: None });
+        }
+        if found != samples {
+            let message = format!("expected {samples} samples, found {found}");
+            let offset = self.region.offset();
+            return self.tolerate(offset, || message);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,418 @@
+//! What a damaged file still holds.
+//!
+//! A profiler that is killed leaves a header of zeros, or samples without the tables behind them; a copy
+//! that was cut off ends anywhere. [`locate`] finds the sections from what is left of header and footer.
+//! Within the samples, a record that cannot be read is passed over up to the next place that begins with
+//! the thread of an earlier record and reads on like samples.
+
+use borehole_wire::Cursor;
+use memchr::memmem;
+
+use super::layout::{
+    ByteOrder, COMPRESSION_ZSTD, FOOTER_BYTES, Footer, HEADER_BYTES, Header, HeaderLayout, RECORD_HEAD_BYTES,
+    RUN_ENTRY_BYTES, RecordKind,
+};
+use super::open::{Parts, TablesEnd, is_old, open};
+use super::read::Reader;
+use super::record::{Record, longest_record, run_entry};
+use super::region::{Region, ZSTD_MAGIC, frame_bytes};
+use super::statistics::{
+    OLD_STATISTICS_BYTES, STATISTICS_BYTES, STATISTICS_MAGIC, STATISTICS_TAIL_BYTES, Statistics,
+};
+use super::tables::{MIN_FRAME_BYTES, Tables, read_frames, read_strings};
+use crate::{Error, Recovery, Warning};
+
+/// Takes a file apart that may be damaged, as far as it goes.
+pub(super) fn open_damaged<'a>(bytes: &'a [u8], recovery: &mut Recovery) -> Parts<'a> {
+    match open(bytes, TablesEnd::BySection, recovery) {
+        Ok(mut parts) => {
+            correct_compression(&mut parts, recovery);
+            parts
+        }
+        Err(error) => {
+            *recovery = Recovery::default();
+            locate(bytes, &error, recovery)
+        }
+    }
+}
+
+/// Believes the samples, where they say something else of their compression than the header.
+fn correct_compression(parts: &mut Parts<'_>, recovery: &mut Recovery) {
+    let is_record = begins_like_a_record(parts.samples, parts.header.byte_order);
+    let looks_zstd = parts.samples.starts_with(&ZSTD_MAGIC);
+    let (said, found) = match parts.is_zstd {
+        false if looks_zstd && !is_record => ("no compression", "a Zstandard stream"),
+        true if is_record && !looks_zstd => ("a Zstandard stream", "no compression"),
+        _ => return,
+    };
+    parts.is_zstd = !parts.is_zstd;
+    let message = format!("expected {said}, found {found}");
+    recovery.warn(Warning {
+        offset: Some(parts.samples_offset),
+        message,
+        lost_bytes: 0,
+        saved_samples: None,
+    });
+}
+
+/// Takes a damaged file apart. `error` is what strict reading says of it.
+fn locate<'a>(bytes: &'a [u8], error: &Error, recovery: &mut Recovery) -> Parts<'a> {
+    recovery.warn(Warning {
+        offset: error.offset(),
+        message: error.message().to_owned(),
+        lost_bytes: 0,
+        saved_samples: None,
+    });
+    let Some(head) = bytes.first_chunk::<HEADER_BYTES>() else {
+        recovery.warn(Warning {
+            offset: None,
+            message: "no samples are left".to_owned(),
+            lost_bytes: bytes.len() as u64,
+            saved_samples: None,
+        });
+        return nothing();
+    };
+    let body = &bytes[HEADER_BYTES..];
+    let known = header(head, bytes.len());
+    let is_zstd = match known {
+        _ if body.starts_with(&ZSTD_MAGIC) => true,
+        Some(header) => {
+            header.compression == COMPRESSION_ZSTD && !begins_like_a_record(body, header.byte_order)
+        }
+        None => false,
+    };
+    let order = known.map_or_else(|| byte_order(body, is_zstd), |header| header.byte_order);
+    let sections = Sections::find(bytes, known.as_ref(), order, is_zstd);
+    let samples = &body[..sections.strings.saturating_sub(HEADER_BYTES).min(body.len())];
+    let (tables, has_tables) = sections.tables(bytes);
+    if !has_tables {
+        let message = "the tables are lost: frames are numbered, not named".to_owned();
+        recovery.warn(Warning { offset: None, message, lost_bytes: 0, saved_samples: None });
+    }
+    let mut header = known.unwrap_or(Header { byte_order: order, ..Header::default() });
+    header.compression = u32::from(is_zstd);
+    let expected = known.filter(|header| header.samples > 0).map(|header| (header.samples, header.threads));
+    let statistics = sections.statistics(bytes, order);
+    let samples_offset = HEADER_BYTES as u64;
+    Parts { header, statistics, tables, samples, samples_offset, is_zstd, expected, has_tables }
+}
+
+/// A file of which nothing is left.
+fn nothing<'a>() -> Parts<'a> {
+    Parts {
+        header: Header::default(),
+        statistics: None,
+        tables: Tables::default(),
+        samples: &[],
+        samples_offset: 0,
+        is_zstd: false,
+        expected: None,
+        has_tables: true,
+    }
+}
+
+/// The header, if anything in it can be believed: offsets that fit the file, or its magic number.
+fn header(head: &[u8; HEADER_BYTES], file_bytes: usize) -> Option<Header> {
+    let magic = ByteOrder::of_magic(*head.first_chunk().expect("a header is longer"));
+    let orders = magic.into_iter().chain(ByteOrder::ALL);
+    let all = orders.flat_map(|order| {
+        [HeaderLayout::New, HeaderLayout::Old].map(|layout| Header::decode(head, order, layout))
+    });
+    let fits = |header: &Header| match header.layout {
+        HeaderLayout::New => header.is_consistent(file_bytes),
+        HeaderLayout::Old => is_old(header, head, file_bytes),
+    };
+    // In the wrong layout the offsets are above 2³².
+    let is_small = |header: &Header| header.strings_offset.max(header.frames_offset) < 1 << 32;
+    let of_magic = || all.clone().filter(|header| Some(header.byte_order) == magic);
+    all.clone().find(fits).or_else(|| of_magic().find(is_small)).or_else(|| of_magic().next())
+}
+
+/// The byte order in which the first record has a thread that a system would give out.
+fn byte_order(body: &[u8], is_zstd: bool) -> ByteOrder {
+    let mut region = if is_zstd { Region::zstd(body, 0) } else { Region::plain(body, 0) };
+    region.ensure(RECORD_HEAD_BYTES);
+    let begins = |order| begins_like_a_record(region.rest(), order);
+    if !begins(ByteOrder::Little) && begins(ByteOrder::Big) { ByteOrder::Big } else { ByteOrder::Little }
+}
+
+/// A thread as Linux, macOS and Windows number them, one of a few interpreters, and a kind of record.
+fn begins_like_a_record(bytes: &[u8], order: ByteOrder) -> bool {
+    let Some((thread, interpreter, kind)) = record_head(bytes, order) else { return false };
+    thread < 1 << 48 && interpreter < 1 << 16 && kind <= RecordKind::PopPush as u8
+}
+
+fn record_head(bytes: &[u8], order: ByteOrder) -> Option<(u64, u32, u8)> {
+    let mut cursor = Cursor::new(bytes, 0);
+    Some((order.u64(cursor.array().ok()?), order.u32(cursor.array().ok()?), cursor.u8().ok()?))
+}
+
+/// Where the sections of a damaged file are, as far as that can be told.
+struct Sections {
+    /// Where the samples end.
+    strings: usize,
+    /// Where the frames begin; `None` if that is not known.
+    frames: Option<usize>,
+    /// Where the tables end.
+    end: usize,
+    statistics: Option<usize>,
+    footer: Option<Footer>,
+}
+
+impl Sections {
+    fn find(bytes: &[u8], header: Option<&Header>, order: ByteOrder, is_zstd: bool) -> Self {
+        let footer = find_footer(bytes, order);
+        let file_end = footer.map_or(bytes.len(), |(at, _)| at);
+        let statistics = find_statistics(&bytes[..file_end], order);
+        let end = statistics.unwrap_or(file_end);
+        let mut sections = Self {
+            strings: bytes.len(),
+            frames: None,
+            end,
+            statistics,
+            footer: footer.map(|(_, footer)| footer),
+        };
+        let offset =
+            |offset: u64| usize::try_from(offset).ok().filter(|&at| (HEADER_BYTES..=end).contains(&at));
+        let said = header.and_then(|header| offset(header.strings_offset));
+        let by_stream = || {
+            let length = is_zstd.then(|| frame_bytes(&bytes[HEADER_BYTES..])).flatten();
+            length.map(|length| HEADER_BYTES + length)
+        };
+        let fits = |at: &usize| sections.tables_fit(bytes, *at);
+        let by_tables = || if is_zstd { None } else { sections.strings_by_tables(bytes, order) };
+        let fitting = said.filter(fits).or_else(|| by_stream().filter(fits)).or_else(by_tables);
+        if fitting.is_none() {
+            let frames = header.and_then(|header| offset(header.frames_offset));
+            sections.frames = frames.filter(|&at| Some(at) >= said);
+        }
+        let without_tables = if sections.footer.is_some() { end } else { bytes.len() };
+        sections.strings = fitting.or(said).or_else(by_stream).unwrap_or(without_tables);
+        sections
+    }
+
+    /// Whether as many strings and frames as the footer says stand from `at` to the end of the tables.
+    fn tables_fit(&self, bytes: &[u8], at: usize) -> bool {
+        let Some(footer) = self.footer else { return false };
+        let mut cursor = Cursor::new(bytes.get(at..self.end).unwrap_or_default(), 0);
+        read_strings(&mut cursor, footer.strings).fault.is_none()
+            && read_frames(&mut cursor, footer.frames).fault.is_none()
+            && cursor.is_empty()
+    }
+
+    /// Where the strings begin in a file without a header: behind the record behind which the tables fit.
+    fn strings_by_tables(&self, bytes: &[u8], order: ByteOrder) -> Option<usize> {
+        self.footer?;
+        let mut boundaries = Boundaries::of(bytes, order, self.end);
+        boundaries.0.make_contiguous().iter().rev().copied().find(|&at| self.tables_fit(bytes, at))
+    }
+
+    /// The tables, as far as they are there; and whether there are any.
+    fn tables<'a>(&self, bytes: &'a [u8]) -> (Tables<'a>, bool) {
+        let all = bytes.get(self.strings..self.end).unwrap_or_default();
+        if all.is_empty() && self.footer.is_none() {
+            return (Tables::default(), false);
+        }
+        // Where the frames begin is known, or else how many strings stand before them.
+        let border = self.frames.and_then(|at| at.checked_sub(self.strings)).filter(|&at| at <= all.len());
+        let count = self.footer.map_or(u32::MAX, |footer| footer.strings);
+        let (strings_bytes, count) = border.map_or((all, count), |at| (&all[..at], u32::MAX));
+        let mut cursor = Cursor::new(strings_bytes, 0);
+        let strings = read_strings(&mut cursor, count).rows;
+        let frames_at = border.unwrap_or_else(|| all.len() - cursor.rest().len());
+        let frames = match (border, self.footer) {
+            (None, None) => Vec::new(),
+            _ => read_frames(&mut Cursor::new(&all[frames_at..], 0), u32::MAX).rows,
+        };
+        let has_tables = !strings.is_empty() || self.footer.is_some();
+        (Tables::new(strings, frames), has_tables)
+    }
+
+    fn statistics(&self, bytes: &[u8], order: ByteOrder) -> Option<Statistics> {
+        let start = self.statistics?;
+        let length = memmem::find(&bytes[start..], &STATISTICS_MAGIC)? + STATISTICS_TAIL_BYTES;
+        Statistics::decode(&bytes[start..start + length], order).filter(Statistics::is_valid)
+    }
+}
+
+/// A footer that stands where it says that the file ends: at the end, or before what was put behind it.
+fn find_footer(bytes: &[u8], order: ByteOrder) -> Option<(usize, Footer)> {
+    let last = bytes.len().checked_sub(FOOTER_BYTES)?;
+    (HEADER_BYTES..=last).rev().find_map(|at| {
+        let [.., checksum] = bytes.get(at..at + FOOTER_BYTES)?.as_chunks::<16>().0 else { return None };
+        let footer = Footer::decode(&mut Cursor::new(&bytes[at..], 0), order).ok()?;
+        let ends_here = footer.file_bytes == (at + FOOTER_BYTES) as u64;
+        let least = u64::from(footer.strings) + u64::from(footer.frames) * MIN_FRAME_BYTES as u64;
+        // A number in the samples may be that of its own place. The checksum is zeros so far.
+        let fits = at == last || (*checksum == [0; 16] && least <= (at - HEADER_BYTES) as u64);
+        (ends_here && fits).then_some((at, footer))
+    })
+}
+
+/// Where statistics begin whose mark stands at the end of `bytes`, or further back if the end was cut off.
+fn find_statistics(bytes: &[u8], order: ByteOrder) -> Option<usize> {
+    let mark = memmem::rfind(bytes, &STATISTICS_MAGIC)?;
+    let mut cursor = Cursor::new(&bytes[mark + STATISTICS_MAGIC.len()..], 0);
+    let _version = cursor.array::<4>().ok()?;
+    let size = usize::try_from(order.u32(cursor.array().ok()?)).ok()?;
+    let is_whole = [STATISTICS_BYTES, OLD_STATISTICS_BYTES].contains(&size);
+    (mark + STATISTICS_TAIL_BYTES).checked_sub(size).filter(|&start| is_whole && start >= HEADER_BYTES)
+}
+
+/// The ends of the last records before the place from which none can be read.
+struct Boundaries(std::collections::VecDeque<usize>);
+
+impl Boundaries {
+    /// How many are kept. A string table that reads like that many records is not to be expected.
+    const KEPT: usize = 4096;
+
+    fn of(bytes: &[u8], order: ByteOrder, end: usize) -> Self {
+        let mut kept = std::collections::VecDeque::from([HEADER_BYTES]);
+        let mut cursor = Cursor::new(bytes.get(HEADER_BYTES..end).unwrap_or_default(), HEADER_BYTES as u64);
+        let mut added = Vec::new();
+        while skip_record(&mut cursor, order, &mut added).is_some() {
+            if kept.len() == Self::KEPT {
+                kept.pop_front();
+            }
+            kept.push_back(usize::try_from(cursor.offset()).expect("it lies within a slice"));
+        }
+        Self(kept)
+    }
+}
+
+/// The record at the cursor, its run included.
+fn skip_record(cursor: &mut Cursor<'_>, order: ByteOrder, added: &mut Vec<u32>) -> Option<Record> {
+    let record = Record::decode(cursor, order, super::layout::MAX_DEPTH, added).ok()?;
+    if record.kind == RecordKind::Repeat {
+        if record.count as usize > cursor.rest().len() / 2 {
+            return None;
+        }
+        for _ in 0..record.count {
+            run_entry(cursor).ok()?;
+        }
+    }
+    Some(record)
+}
+
+/// The flags of a status that have a meaning.
+const KNOWN_STATUS: u8 = 0x3f;
+
+/// How many samples of a run have to look like some before it is believed.
+const RUN_PROOF: usize = 64;
+
+impl Reader<'_> {
+    /// Whether what stands `start` bytes into the window reads like samples of a run, up to the end.
+    pub(super) fn run_reaches_the_end(&self, start: usize) -> bool {
+        let mut cursor = Cursor::new(self.region.rest().get(start..).unwrap_or_default(), 0);
+        for _ in 0..RUN_PROOF {
+            match run_entry(&mut cursor) {
+                Ok((delta_us, status)) if is_believable(delta_us, status) => {}
+                Ok(_) => return false,
+                Err(_) => return cursor.rest().len() < RUN_ENTRY_BYTES,
+            }
+        }
+        true
+    }
+
+    /// Passes over bytes that are no record, and says so.
+    pub(super) fn pass_over(&mut self, message: String, offset: u64) {
+        let start = self.region.offset();
+        let head = record_head(self.region.rest(), self.header.byte_order);
+        let owner = head.map(|(thread, interpreter, _)| (thread, interpreter));
+        let owner = owner.filter(|&(thread, interpreter)| self.threads.contains(thread, interpreter));
+        let is_last = !self.find_record();
+        let lost = self.region.offset() - start;
+        self.warn(offset, lost, message);
+        if is_last {
+            return;
+        }
+        // A short gap that begins with a thread is a record of that thread; a longer one may be of all.
+        let touched = match owner {
+            Some(owner) if lost <= longest_record(super::layout::MAX_DEPTH) as u64 => {
+                self.threads.set_adrift(|row| (row.id, row.interpreter) == owner)
+            }
+            _ => self.threads.set_adrift(|_| true),
+        };
+        let resumed = self.region.offset();
+        let message =
+            format!("read on: the outer frames of {touched} threads are lost until a whole stack comes");
+        self.warn(resumed, 0, message);
+    }
+
+    /// Moves on to the next place that reads like a record; answers whether there is one.
+    fn find_record(&mut self) -> bool {
+        let look_ahead = 4 * longest_record(super::layout::MAX_DEPTH);
+        let mut at = 1;
+        loop {
+            self.region.ensure(look_ahead);
+            let rest = self.region.rest().len();
+            let last = if self.region.has_ended() { rest } else { rest.saturating_sub(look_ahead / 2) };
+            while at < last {
+                if self.reads_like_samples(at) {
+                    self.region.consume(at);
+                    return true;
+                }
+                at += 1;
+            }
+            if self.region.has_ended() {
+                self.region.consume(rest);
+                return false;
+            }
+            self.region.consume(at.min(rest).saturating_sub(1));
+            at = 1;
+        }
+    }
+
+    /// Whether what stands `at` bytes into the window is a record of a known thread, or begins a chain of
+    /// records of one that is not.
+    fn reads_like_samples(&mut self, at: usize) -> bool {
+        let order = self.header.byte_order;
+        let bytes = self.region.rest().get(at..).unwrap_or_default();
+        if bytes.get(RECORD_HEAD_BYTES - 1).is_none_or(|&kind| kind > RecordKind::PopPush as u8) {
+            return false;
+        }
+        let Some((thread, interpreter, _)) = record_head(bytes, order) else { return false };
+        let is_known = self.threads.contains(thread, interpreter);
+        let links = if is_known { 1 } else { CHAIN };
+        let mut added = std::mem::take(&mut self.added);
+        let mut cursor = Cursor::new(bytes, 0);
+        let reads = (is_known || begins_like_a_record(bytes, order))
+            && (0..links).all(|_| {
+                let record = believable(&mut cursor, order, is_known, &mut added);
+                let is_named = !self.has_tables || self.tables.first_bad(&added).is_none();
+                record.is_some_and(|found| {
+                    is_named && (found.thread, found.interpreter) == (thread, interpreter)
+                })
+            });
+        self.added = added;
+        reads
+    }
+}
+
+/// The record at the cursor, if it may be one. Of a run only the beginning is looked at, and where more has
+/// to follow, a long one proves nothing.
+fn believable(
+    cursor: &mut Cursor<'_>,
+    order: ByteOrder,
+    is_last: bool,
+    added: &mut Vec<u32>,
+) -> Option<Record> {
+    let record = Record::decode(cursor, order, super::layout::MAX_DEPTH, added).ok()?;
+    if record.kind == RecordKind::Repeat {
+        let entries = (record.count as usize).min(RUN_PROOF);
+        for _ in 0..entries {
+            let (delta_us, status) = run_entry(cursor).ok()?;
+            is_believable(delta_us, status).then_some(())?;
+        }
+        return (is_last || record.count as usize == entries).then_some(record);
+    }
+    is_believable(record.delta_us, record.status).then_some(record)
+}
+
+/// How many records of a thread that is not known have to follow each other.
+const CHAIN: usize = 3;
+
+/// Not two weeks since the last sample, and no flags that nobody knows.
+const fn is_believable(delta_us: u64, status: u8) -> bool {
+    delta_us < 1 << 40 && status & !KNOWN_STATUS == 0
+}

@@ -1,0 +1,239 @@
+//! The sample region as a window of decompressed bytes.
+//!
+//! Without compression the window is the whole region, borrowed. With it, a decoder fills a buffer of fixed
+//! size as the records are consumed: the region is never decompressed as a whole, so there is no limit to
+//! its size.
+
+use zstd::stream::raw::{Decoder, InBuffer, Operation as _, OutBuffer};
+
+/// How much is decompressed at a time.
+const WINDOW_BYTES: usize = 256 << 10;
+
+/// The magic number of a Zstandard frame.
+///
+/// Source: RFC 8878, section 3.1.1.
+pub(super) const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+
+/// The bytes of the records.
+pub(super) struct Region<'a> {
+    /// What has not been consumed of a region that is not compressed.
+    plain: &'a [u8],
+    inflate: Option<Box<Inflate<'a>>>,
+    offset: u64,
+}
+
+/// Why a compressed region yields no more.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Damage {
+    /// What the decoder met.
+    pub(super) message: String,
+    /// How many compressed bytes stand behind the place.
+    pub(super) unread: u64,
+    /// Whether bytes are missing, rather than wrong.
+    pub(super) truncated: bool,
+}
+
+impl<'a> Region<'a> {
+    /// A region that is not compressed and stands at `offset`.
+    pub(super) const fn plain(bytes: &'a [u8], offset: u64) -> Self {
+        Self { plain: bytes, inflate: None, offset }
+    }
+
+    /// A compressed region at `offset`. Offsets within it count decompressed bytes.
+    pub(super) fn zstd(bytes: &'a [u8], offset: u64) -> Self {
+        Self { plain: &[], inflate: Some(Box::new(Inflate::new(bytes))), offset }
+    }
+
+    /// Refuses what CPython refuses: a skippable frame before all others.
+    pub(super) fn refuse_leading_skippable_frame(&mut self) {
+        if let Some(inflate) = &mut self.inflate
+            && is_skippable(inflate.input)
+        {
+            inflate.fail("expected samples, found a skippable frame before them".to_owned(), false);
+        }
+    }
+
+    pub(super) const fn is_compressed(&self) -> bool {
+        self.inflate.is_some()
+    }
+
+    /// Where the next byte stands: in the file, or where it would stand if nothing were compressed.
+    #[inline]
+    pub(super) const fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// What is in the window.
+    #[inline]
+    pub(super) fn rest(&self) -> &[u8] {
+        match &self.inflate {
+            None => self.plain,
+            Some(inflate) => &inflate.buffer[inflate.start..inflate.end],
+        }
+    }
+
+    /// Sees to it that `count` bytes are in the window, unless there are no more.
+    #[inline]
+    pub(super) fn ensure(&mut self, count: usize) {
+        if let Some(inflate) = &mut self.inflate
+            && inflate.end - inflate.start < count
+        {
+            inflate.fill();
+        }
+    }
+
+    /// Whether nothing follows the window.
+    pub(super) fn has_ended(&self) -> bool {
+        self.inflate.as_ref().is_none_or(|inflate| inflate.ended)
+    }
+
+    #[inline]
+    pub(super) fn consume(&mut self, count: usize) {
+        self.offset += count as u64;
+        match &mut self.inflate {
+            None => self.plain = self.plain.get(count..).unwrap_or_default(),
+            Some(inflate) => inflate.start += count,
+        }
+    }
+
+    /// What ended the region early, once everything before it has been consumed.
+    pub(super) fn take_damage(&mut self) -> Option<Damage> {
+        self.inflate.as_mut().and_then(|inflate| inflate.damage.take())
+    }
+}
+
+/// The fewest bytes that tell what a frame is.
+const FRAME_BEGINNING_BYTES: usize = 5;
+
+/// Decompresses frame after frame.
+struct Inflate<'a> {
+    decoder: Option<Decoder<'static>>,
+    input: &'a [u8],
+    buffer: Vec<u8>,
+    start: usize,
+    end: usize,
+    /// How many bytes the decoder wants next: given exactly those, an error loses no more than a block.
+    wanted: usize,
+    /// Whether a frame has begun and not ended, or none has begun yet.
+    in_frame: bool,
+    ended: bool,
+    damage: Option<Damage>,
+}
+
+impl<'a> Inflate<'a> {
+    fn new(input: &'a [u8]) -> Self {
+        Self {
+            decoder: Decoder::new().ok(),
+            input,
+            buffer: vec![0; WINDOW_BYTES],
+            start: 0,
+            end: 0,
+            wanted: FRAME_BEGINNING_BYTES,
+            in_frame: true,
+            ended: false,
+            damage: None,
+        }
+    }
+
+    /// Moves what is left to the front and fills the buffer behind it.
+    #[cold]
+    fn fill(&mut self) {
+        self.buffer.copy_within(self.start..self.end, 0);
+        self.end -= self.start;
+        self.start = 0;
+        while self.end < self.buffer.len() && !self.ended {
+            self.step();
+        }
+    }
+
+    fn step(&mut self) {
+        if self.input.is_empty() && !self.in_frame {
+            self.ended = true;
+            return;
+        }
+        let Some(decoder) = &mut self.decoder else {
+            return self.fail("the decoder could not be made".to_owned(), false);
+        };
+        let mut input = InBuffer::around(&self.input[..self.input.len().min(self.wanted)]);
+        let mut output = OutBuffer::around(&mut self.buffer[self.end..]);
+        let outcome = decoder.run(&mut input, &mut output);
+        let (consumed, produced) = (input.pos(), output.pos());
+        self.input = &self.input[consumed..];
+        self.end += produced;
+        match outcome {
+            Err(error) => self.fail(error.to_string(), false),
+            Ok(hint) => {
+                self.in_frame = hint != 0;
+                self.wanted = if hint == 0 { FRAME_BEGINNING_BYTES } else { hint };
+                if hint != 0 && consumed == 0 && produced == 0 {
+                    self.fail("expected more of a frame".to_owned(), true);
+                }
+            }
+        }
+    }
+
+    #[cold]
+    fn fail(&mut self, what: String, truncated: bool) {
+        let sort = if truncated { "truncated" } else { "invalid" };
+        let message = format!("{sort} Zstandard stream: {what}");
+        self.damage = Some(Damage { message, unread: self.input.len() as u64, truncated });
+        self.ended = true;
+    }
+}
+
+/// Whether a frame begins here that decoders pass over.
+///
+/// Source: RFC 8878, section 3.1.2.
+fn is_skippable(bytes: &[u8]) -> bool {
+    matches!(bytes, [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..])
+}
+
+/// How long the first frame of `bytes` is; `None` where it is not whole.
+pub(super) fn frame_bytes(bytes: &[u8]) -> Option<usize> {
+    zstd::zstd_safe::find_frame_compressed_size(bytes).ok().filter(|&length| length <= bytes.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn drain(mut region: Region<'_>) -> (Vec<u8>, Option<Damage>) {
+        let mut all = Vec::new();
+        loop {
+            region.ensure(1);
+            let count = region.rest().len().min(1000);
+            if count == 0 {
+                return (all, region.take_damage());
+            }
+            all.extend_from_slice(&region.rest()[..count]);
+            region.consume(count);
+        }
+    }
+
+    #[test]
+    fn frames_follow_each_other_through_a_window() {
+        let content: Vec<u8> =
+            (0..900_000_u32).map(|index| index.to_le_bytes()[(index % 3) as usize]).collect();
+        let (first, second) = content.split_at(500_000);
+        let frames = [first, second].map(|part| zstd::bulk::compress(part, 5).unwrap());
+        assert_eq!(frame_bytes(&frames.concat()), Some(frames[0].len()));
+        let (all, damage) = drain(Region::zstd(&frames.concat(), 64));
+        assert!(all == content && damage.is_none());
+    }
+
+    #[test]
+    fn what_stands_before_damage_comes_out() {
+        let content = b"once upon a time ".repeat(60_000);
+        let frame = zstd::bulk::compress(&content, 1).unwrap();
+        let (all, damage) = drain(Region::zstd(&frame[..frame.len() - 1], 64));
+        assert!(!all.is_empty() && content.starts_with(&all));
+        assert!(damage.unwrap().truncated);
+        let (all, damage) = drain(Region::zstd(&[&frame[..], b"rubbish"].concat(), 64));
+        assert!(all == content && !damage.unwrap().truncated);
+        assert!(drain(Region::zstd(b"", 64)).1.unwrap().truncated);
+        let (middle, mut wrong) = (frame.len() / 2, frame);
+        wrong[middle] ^= 0x10;
+        let (all, damage) = drain(Region::zstd(&wrong, 64));
+        assert!(damage.is_some() || all != content);
+    }
+}

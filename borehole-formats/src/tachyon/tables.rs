@@ -1,0 +1,222 @@
+//! The string table and the frame table.
+
+use borehole_wire::{Cursor, put_varint};
+
+use super::number::{NumberFault, put_varint_i32, varint_i32, varint_u32};
+
+/// A frame as the table has it.
+///
+/// Units: lines are 1-based, columns 0-based in bytes of UTF-8.
+///
+/// Absent: a line of -1 is none, and then the frame has no place at all; so is a column of -1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Frame {
+    /// Which string the file's name is.
+    pub file: u32,
+    /// Which string the function's name is.
+    pub function: u32,
+    /// The line.
+    pub line: i32,
+    /// The last line.
+    pub end_line: i32,
+    /// The column.
+    pub column: i32,
+    /// The column after the last.
+    pub end_column: i32,
+    /// The number of the bytecode instruction.
+    pub opcode: Option<u8>,
+}
+
+/// The byte that stands for no instruction.
+const NO_OPCODE: u8 = 255;
+
+/// The fewest bytes that a frame takes.
+pub(super) const MIN_FRAME_BYTES: usize = 7;
+
+impl Frame {
+    fn decode(cursor: &mut Cursor<'_>) -> Result<Self, NumberFault> {
+        let (file, function) = (varint_u32(cursor)?, varint_u32(cursor)?);
+        let (line, lines) = (varint_i32(cursor)?, varint_i32(cursor)?);
+        let (column, columns) = (varint_i32(cursor)?, varint_i32(cursor)?);
+        let opcode = cursor.u8()?;
+        Ok(Self {
+            file,
+            function,
+            line,
+            end_line: end(line, lines),
+            column,
+            end_column: end(column, columns),
+            opcode: (opcode != NO_OPCODE).then_some(opcode),
+        })
+    }
+
+    /// Appends the frame to `out`. An end without a beginning, or the other way round, is not kept: the
+    /// format has no place for it.
+    pub(super) fn encode(&self, out: &mut Vec<u8>) {
+        put_varint(out, u64::from(self.file));
+        put_varint(out, u64::from(self.function));
+        for (start, end) in [(self.line, self.end_line), (self.column, self.end_column)] {
+            let delta = if start == -1 || end == -1 { 0 } else { end.wrapping_sub(start) };
+            put_varint_i32(out, start);
+            put_varint_i32(out, delta);
+        }
+        out.push(self.opcode.unwrap_or(NO_OPCODE));
+    }
+}
+
+/// The end that lies `delta` behind `start`; none if there is no start.
+const fn end(start: i32, delta: i32) -> i32 {
+    if start == -1 { -1 } else { start.wrapping_add(delta) }
+}
+
+/// The strings and frames of a file.
+#[derive(Clone, Debug, Default)]
+pub struct Tables<'a> {
+    pub(super) strings: Vec<&'a [u8]>,
+    pub(super) frames: Vec<Frame>,
+    /// Whether every frame names strings that exist.
+    all_named: bool,
+}
+
+impl<'a> Tables<'a> {
+    pub(super) fn new(strings: Vec<&'a [u8]>, frames: Vec<Frame>) -> Self {
+        let mut tables = Self { strings, frames, all_named: false };
+        tables.all_named = tables.frames.iter().all(|frame| tables.is_named(frame));
+        tables
+    }
+
+    /// A string: mostly, but not surely, UTF-8.
+    #[must_use]
+    pub fn string(&self, index: u32) -> Option<&'a [u8]> {
+        self.strings.get(index as usize).copied()
+    }
+
+    /// A frame.
+    #[must_use]
+    pub fn frame(&self, index: u32) -> Option<&Frame> {
+        self.frames.get(index as usize)
+    }
+
+    /// How many strings there are.
+    #[must_use]
+    pub const fn string_count(&self) -> usize {
+        self.strings.len()
+    }
+
+    /// How many frames there are.
+    #[must_use]
+    pub const fn frame_count(&self) -> usize {
+        self.frames.len()
+    }
+
+    fn is_named(&self, frame: &Frame) -> bool {
+        (frame.file.max(frame.function) as usize) < self.strings.len()
+    }
+
+    /// The first of `frames` that the table does not have, or that names strings that do not exist.
+    #[inline]
+    pub(super) fn first_bad(&self, frames: &[u32]) -> Option<u32> {
+        let is_bad = |&index: &u32| match self.frames.get(index as usize) {
+            None => true,
+            Some(frame) => !self.all_named && !self.is_named(frame),
+        };
+        frames.iter().copied().find(is_bad)
+    }
+}
+
+/// The rows of a table that are whole, and what is wrong with the one behind them.
+pub(super) struct Rows<T> {
+    pub(super) rows: Vec<T>,
+    pub(super) fault: Option<NumberFault>,
+}
+
+/// Reads at most `count` strings.
+pub(super) fn read_strings<'a>(cursor: &mut Cursor<'a>, count: u32) -> Rows<&'a [u8]> {
+    read_rows(count, || read_string(cursor))
+}
+
+/// Reads at most `count` frames.
+pub(super) fn read_frames(cursor: &mut Cursor<'_>, count: u32) -> Rows<Frame> {
+    read_rows(count, || {
+        let mut after = *cursor;
+        let frame = Frame::decode(&mut after)?;
+        *cursor = after;
+        Ok(frame)
+    })
+}
+
+fn read_rows<T>(count: u32, mut read: impl FnMut() -> Result<T, NumberFault>) -> Rows<T> {
+    let mut rows = Vec::new();
+    for _ in 0..count {
+        match read() {
+            Ok(row) => rows.push(row),
+            Err(fault) => return Rows { rows, fault: Some(fault) },
+        }
+    }
+    Rows { rows, fault: None }
+}
+
+fn read_string<'a>(cursor: &mut Cursor<'a>) -> Result<&'a [u8], NumberFault> {
+    let mut after = *cursor;
+    let length = varint_u32(&mut after)?;
+    let string = after.bytes(usize::try_from(length).unwrap_or(usize::MAX))?;
+    *cursor = after;
+    Ok(string)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_come_back_but_for_ends_without_a_beginning() {
+        let frame = |line, end_line, column, end_column, opcode| Frame {
+            file: 1,
+            function: 300,
+            line,
+            end_line,
+            column,
+            end_column,
+            opcode,
+        };
+        for (written, read) in [
+            (frame(9, 10, 4, 9, Some(7)), frame(9, 10, 4, 9, Some(7))),
+            (frame(-1, -1, -1, -1, None), frame(-1, -1, -1, -1, None)),
+            (frame(0, 0, -1, -1, Some(254)), frame(0, 0, -1, -1, Some(254))),
+            (frame(9, -1, 3, -1, None), frame(9, 9, 3, 3, None)),
+            (frame(9, 2, 8, 3, None), frame(9, 2, 8, 3, None)),
+            (frame(i32::MAX, i32::MIN, -7, 7, None), frame(i32::MAX, i32::MIN, -7, 7, None)),
+        ] {
+            let mut bytes = Vec::new();
+            written.encode(&mut bytes);
+            let mut cursor = Cursor::new(&bytes, 0);
+            assert_eq!(read_frames(&mut cursor, 1).rows, [read]);
+            assert!(cursor.is_empty());
+        }
+    }
+
+    #[test]
+    fn what_is_whole_is_read_before_what_is_not() {
+        let mut cursor = Cursor::new(b"\x01a\x00\x05bc", 10);
+        let Rows { rows, fault } = read_strings(&mut cursor, u32::MAX);
+        assert_eq!(rows, [b"a".as_slice(), b""]);
+        assert_eq!((cursor.offset(), fault.unwrap().offset()), (13, 14));
+    }
+
+    #[test]
+    fn frames_that_name_no_strings_are_bad_where_they_are_used() {
+        let frame = |function| Frame {
+            file: 0,
+            function,
+            line: 1,
+            end_line: 1,
+            column: 0,
+            end_column: 0,
+            opcode: None,
+        };
+        let tables = Tables::new(vec![b"f"], vec![frame(0), frame(1)]);
+        assert_eq!(tables.first_bad(&[0, 0]), None);
+        assert_eq!(tables.first_bad(&[0, 1, 2]), Some(1));
+        assert_eq!(tables.first_bad(&[2]), Some(2));
+    }
+}

@@ -1,0 +1,157 @@
+//! What a reader knows of each thread: its clock and its stack.
+
+use hashbrown::HashMap;
+
+/// A frame that damage has hidden: what stood there is not known.
+pub const LOST_FRAME: u32 = u32::MAX;
+
+/// A pair of thread and interpreter. The same thread may run several interpreters.
+#[derive(Clone, Debug)]
+pub(super) struct Thread {
+    pub(super) id: u64,
+    pub(super) interpreter: u32,
+    /// The time of its last sample.
+    pub(super) time_us: u64,
+    /// Its last stack, the outermost frame first, so that what a record keeps stays where it is.
+    pub(super) stack: Vec<u32>,
+    /// Whether damage has hidden what the stack is built upon.
+    pub(super) adrift: bool,
+    /// Whether the stack is another than the one that was given out last, from the bottom.
+    pub(super) is_new: bool,
+}
+
+/// All threads, in order of their first record.
+#[derive(Debug, Default)]
+pub(super) struct Threads {
+    rows: Vec<Thread>,
+    index: HashMap<(u64, u32), usize>,
+    last: usize,
+}
+
+impl Threads {
+    /// What a thread takes at most, here and in whoever follows its stacks.
+    pub(super) const BYTES_EACH: usize = 4 << 10;
+
+    pub(super) const fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// The row of a thread that is known.
+    ///
+    /// Records of a thread come in a row, or the threads take turns: both are found without the index.
+    #[inline]
+    pub(super) fn find(&mut self, id: u64, interpreter: u32) -> Option<usize> {
+        let is = |row: &Thread| row.id == id && row.interpreter == interpreter;
+        if self.rows.get(self.last).is_some_and(is) {
+            return Some(self.last);
+        }
+        let next = if self.last + 1 < self.rows.len() { self.last + 1 } else { 0 };
+        let found = match self.rows.get(next) {
+            Some(row) if is(row) => next,
+            _ => *self.index.get(&(id, interpreter))?,
+        };
+        self.last = found;
+        Some(found)
+    }
+
+    pub(super) fn contains(&self, id: u64, interpreter: u32) -> bool {
+        self.index.contains_key(&(id, interpreter))
+    }
+
+    #[cold]
+    pub(super) fn add(&mut self, id: u64, interpreter: u32, start_us: u64) -> usize {
+        let row = self.rows.len();
+        self.rows.push(Thread {
+            id,
+            interpreter,
+            time_us: start_us,
+            stack: Vec::new(),
+            adrift: false,
+            is_new: true,
+        });
+        self.index.insert((id, interpreter), row);
+        self.last = row;
+        row
+    }
+
+    #[inline]
+    pub(super) fn row(&self, row: usize) -> &Thread {
+        &self.rows[row]
+    }
+
+    #[inline]
+    pub(super) fn row_mut(&mut self, row: usize) -> &mut Thread {
+        &mut self.rows[row]
+    }
+
+    /// Forgets the stacks of the threads that `is_touched` says damage has touched; answers how many.
+    pub(super) fn set_adrift(&mut self, is_touched: impl Fn(&Thread) -> bool) -> usize {
+        let mut touched = 0;
+        for row in self.rows.iter_mut().filter(|row| is_touched(row)) {
+            row.lose();
+            touched += 1;
+        }
+        touched
+    }
+}
+
+impl Thread {
+    /// Forgets the stack.
+    pub(super) fn lose(&mut self) {
+        self.adrift = true;
+        self.is_new = true;
+        self.stack.clear();
+        self.stack.push(LOST_FRAME);
+    }
+
+    /// Replaces the stack by `frames_leaf_first`; answers how many outer frames stay as they were.
+    pub(super) fn replace(&mut self, frames_leaf_first: &[u32]) -> usize {
+        let new = frames_leaf_first.iter().rev();
+        let kept = self.stack.iter().zip(new).take_while(|(old, new)| old == new).count();
+        let inner = frames_leaf_first.len() - kept;
+        self.push(kept, &frames_leaf_first[..inner]);
+        self.adrift = false;
+        kept
+    }
+
+    /// Keeps `kept` outer frames and puts `frames_leaf_first` on top of them.
+    #[inline]
+    pub(super) fn push(&mut self, kept: usize, frames_leaf_first: &[u32]) {
+        self.stack.truncate(kept);
+        self.stack.extend(frames_leaf_first.iter().rev());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_that_take_turns_are_found() {
+        let mut threads = Threads::default();
+        let ids = [(7, 0), (7, 1), (9, 0)];
+        for (row, (id, interpreter)) in ids.into_iter().enumerate() {
+            assert_eq!(threads.find(id, interpreter), None);
+            assert_eq!(threads.add(id, interpreter, 0), row);
+        }
+        for turn in [0, 1, 2, 0, 1, 2, 2, 0, 2, 1, 1] {
+            let (id, interpreter) = ids[turn];
+            assert_eq!(threads.find(id, interpreter), Some(turn));
+        }
+    }
+
+    #[test]
+    fn a_whole_stack_keeps_what_is_the_same() {
+        let mut threads = Threads::default();
+        threads.add(1, 0, 0);
+        let thread = threads.row_mut(0);
+        assert_eq!(thread.replace(&[3, 2, 1]), 0);
+        assert_eq!(thread.stack, [1, 2, 3]);
+        assert_eq!(thread.replace(&[5, 4, 2, 1]), 2);
+        assert_eq!(thread.stack, [1, 2, 4, 5]);
+        assert_eq!(thread.replace(&[2, 1]), 2);
+        assert_eq!(thread.stack, [1, 2]);
+        thread.push(1, &[9, 8]);
+        assert_eq!(thread.stack, [1, 8, 9]);
+    }
+}

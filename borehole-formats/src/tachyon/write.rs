@@ -1,0 +1,476 @@
+//! Samples as a file, byte for byte as CPython 3.15.2 writes them.
+//!
+//! Header and tables need what only the end knows, so the samples wait in a spool, compressed if the file
+//! is, and [`Writer::finish`] puts the parts together: the output need not be seekable.
+
+use std::fmt;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+
+use borehole_wire::put_varint;
+use hashbrown::HashMap;
+use zstd::stream::write::Encoder;
+
+use super::intern::{Frames, Strings};
+use super::layout::{
+    ByteOrder, COMPRESSION_NONE, COMPRESSION_ZSTD, Config, FOOTER_BYTES, Footer, HEADER_BYTES, Header,
+    HeaderLayout, MAX_DEPTH, RUN_BYTES, RUN_ENTRY_BYTES, RecordKind, VERSION,
+};
+use super::statistics::Statistics;
+use super::tables::Frame;
+
+/// The level that CPython compresses with.
+///
+/// Source: CPython 3.15.2, `writer_init_zstd`.
+const ZSTD_LEVEL: i32 = 5;
+
+/// How much is collected before it goes to the spool.
+const BUFFER_BYTES: usize = 64 << 10;
+
+/// What a file says of itself, and how.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct WriterOptions {
+    /// The byte order of numbers.
+    pub byte_order: ByteOrder,
+    /// The layout of the header.
+    pub layout: HeaderLayout,
+    /// How the samples are compressed.
+    pub compression: Compression,
+    /// The version of Python that was profiled.
+    pub python: [u8; 3],
+    /// When profiling began: the clock of all samples.
+    pub start_us: u64,
+    /// The sampling period.
+    pub interval_us: u64,
+    /// What was sampled. The old layout has no place for it.
+    pub config: Config,
+    /// In which order samples come.
+    pub order: SampleOrder,
+}
+
+/// How samples are compressed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Compression {
+    /// They are not.
+    None,
+    /// One Zstandard frame, streamed, of the level that CPython uses.
+    #[default]
+    Zstd,
+}
+
+/// In which order samples come. It decides where in the file a run stands that grew to its limit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SampleOrder {
+    /// As they were taken: a full run is written when the next sample would be put to it.
+    #[default]
+    Arrival,
+    /// As another file has them: a full run is written at once, which is where it stood there.
+    File,
+}
+
+/// A frame to be defined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FrameDef<'a> {
+    /// The file.
+    pub file: &'a [u8],
+    /// The function, with the names of what it is in.
+    pub function: &'a [u8],
+    /// The line; -1 if it is not known.
+    pub line: i32,
+    /// The last line; -1 if it is not known.
+    pub end_line: i32,
+    /// The column; -1 if it is not known.
+    pub column: i32,
+    /// The column after the last; -1 if it is not known.
+    pub end_column: i32,
+    /// The bytecode instruction.
+    pub opcode: Option<u8>,
+}
+
+/// A frame that has been defined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct FrameId(u32);
+
+/// A pair of thread and interpreter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ThreadSlot(usize);
+
+impl ThreadSlot {
+    /// Its place in the order of first appearance, 0-based.
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self.0
+    }
+}
+
+/// Writes a file. `S` is where the samples wait until all is known: an empty temporary file, or memory.
+///
+/// Memory grows with what is distinct and with the threads, of which each has a run of at most 16 KiB.
+#[derive(Debug)]
+pub struct Writer<S: Write> {
+    options: WriterOptions,
+    body: Body<S>,
+    strings: Strings,
+    frames: Frames,
+    threads: Vec<Thread>,
+    index: HashMap<(u64, u32), usize>,
+    statistics: Option<Statistics>,
+    samples: u64,
+    /// How many runs have begun.
+    runs: u64,
+}
+
+#[derive(Debug)]
+struct Thread {
+    id: u64,
+    interpreter: u32,
+    time_us: u64,
+    frames_leaf_first: Vec<FrameId>,
+    /// Samples of the same stack that have not been written yet.
+    run: Vec<u8>,
+    run_samples: u32,
+    /// Which run of the file it is.
+    run_number: u64,
+}
+
+impl<S: Read + Write + Seek> Writer<S> {
+    /// A writer whose samples wait in `spool`, which is empty.
+    ///
+    /// # Errors
+    /// When the compressor cannot be made.
+    pub fn new(spool: S, options: WriterOptions) -> io::Result<Self> {
+        Ok(Self {
+            body: Body::new(spool, options.compression)?,
+            options,
+            strings: Strings::default(),
+            frames: Frames::default(),
+            threads: Vec::new(),
+            index: HashMap::new(),
+            statistics: None,
+            samples: 0,
+            runs: 0,
+        })
+    }
+
+    /// The number of a frame. For bytes like CPython's, a stack's frames are defined innermost first.
+    ///
+    /// # Errors
+    /// When there are too many.
+    pub fn define_frame(&mut self, frame: &FrameDef<'_>) -> io::Result<FrameId> {
+        let file = self.strings.intern(frame.file)?;
+        let function = self.strings.intern(frame.function)?;
+        let FrameDef { line, end_line, column, end_column, opcode, .. } = *frame;
+        let frame = Frame { file, function, line, end_line, column, end_column, opcode };
+        self.frames.intern(&frame).map(FrameId)
+    }
+
+    /// The place of a thread in an interpreter. For bytes like CPython's, it is asked for when its first
+    /// sample comes.
+    ///
+    /// # Errors
+    /// When there are too many.
+    #[inline]
+    pub fn thread(&mut self, id: u64, interpreter: u32) -> io::Result<ThreadSlot> {
+        match self.index.get(&(id, interpreter)) {
+            Some(&row) => Ok(ThreadSlot(row)),
+            None => self.new_thread(id, interpreter),
+        }
+    }
+
+    fn new_thread(&mut self, id: u64, interpreter: u32) -> io::Result<ThreadSlot> {
+        let row = self.threads.len();
+        if row >= u32::MAX as usize {
+            return Err(io::Error::other("too many threads: expected less than 2^32"));
+        }
+        self.threads.push(Thread {
+            id,
+            interpreter,
+            time_us: self.options.start_us,
+            frames_leaf_first: Vec::new(),
+            run: Vec::new(),
+            run_samples: 0,
+            run_number: 0,
+        });
+        self.index.insert((id, interpreter), row);
+        Ok(ThreadSlot(row))
+    }
+
+    /// Writes a sample. Of a stack that is too deep the innermost [`MAX_DEPTH`] frames are kept.
+    ///
+    /// # Errors
+    /// When the spool cannot be written.
+    #[inline]
+    pub fn write_sample(
+        &mut self,
+        thread: ThreadSlot,
+        time_us: u64,
+        status: u8,
+        frames_leaf_first: &[FrameId],
+    ) -> io::Result<()> {
+        let frames = &frames_leaf_first[..frames_leaf_first.len().min(MAX_DEPTH)];
+        if self.threads[thread.0].frames_leaf_first == frames {
+            return self.write_repeat(thread, time_us, status);
+        }
+        self.flush_run(thread.0)?;
+        self.samples += 1;
+        let row = &mut self.threads[thread.0];
+        let delta_us = time_us.wrapping_sub(row.time_us);
+        row.time_us = time_us;
+        let change = Change::between(&row.frames_leaf_first, frames);
+        let out = self.body.buffer();
+        put_head(out, row, change.kind, self.options.byte_order);
+        put_varint(out, delta_us);
+        out.push(status);
+        change.numbers().for_each(|number| put_varint(out, number));
+        let added = &frames[..change.added];
+        put_varint(out, added.len() as u64);
+        added.iter().for_each(|frame| put_varint(out, u64::from(frame.0)));
+        row.frames_leaf_first.clear();
+        row.frames_leaf_first.extend_from_slice(frames);
+        self.body.drain()
+    }
+
+    /// Writes a sample of the stack that the thread had last; the empty one if it had none.
+    ///
+    /// # Errors
+    /// When the spool cannot be written.
+    #[inline]
+    pub fn write_repeat(&mut self, thread: ThreadSlot, time_us: u64, status: u8) -> io::Result<()> {
+        if self.is_full(thread.0) {
+            self.flush_run(thread.0)?;
+        }
+        let row = &mut self.threads[thread.0];
+        if row.run.is_empty() {
+            self.runs += 1;
+            row.run_number = self.runs;
+        }
+        put_varint(&mut row.run, time_us.wrapping_sub(row.time_us));
+        row.run.push(status);
+        row.run_samples += 1;
+        row.time_us = time_us;
+        self.samples += 1;
+        if self.options.order == SampleOrder::File && self.is_full(thread.0) {
+            self.flush_run(thread.0)?;
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn is_full(&self, row: usize) -> bool {
+        self.threads[row].run.len() + RUN_ENTRY_BYTES > RUN_BYTES
+    }
+
+    #[inline]
+    fn flush_run(&mut self, row: usize) -> io::Result<()> {
+        let row = &mut self.threads[row];
+        if row.run_samples == 0 {
+            return Ok(());
+        }
+        let out = self.body.buffer();
+        put_head(out, row, RecordKind::Repeat, self.options.byte_order);
+        put_varint(out, u64::from(row.run_samples));
+        out.extend_from_slice(&row.run);
+        row.run.clear();
+        row.run_samples = 0;
+        self.body.drain()
+    }
+
+    /// The runs that are open at the end: in order of their threads, or as they came.
+    fn flush_runs(&mut self) -> io::Result<()> {
+        let mut rows: Vec<_> = (0..self.threads.len()).collect();
+        if self.options.order == SampleOrder::File {
+            rows.sort_by_key(|&row| self.threads[row].run_number);
+        }
+        rows.into_iter().try_for_each(|row| self.flush_run(row))
+    }
+
+    /// Sets what the profiler says of its own work.
+    pub const fn set_statistics(&mut self, statistics: Statistics) {
+        self.statistics = Some(statistics);
+    }
+
+    /// Writes the file to `output` and flushes it.
+    ///
+    /// # Errors
+    /// When the spool cannot be read, or the output cannot be written.
+    pub fn finish(mut self, mut output: impl Write) -> io::Result<()> {
+        self.flush_runs()?;
+        let mut tables = Vec::new();
+        for string in self.strings.iter() {
+            put_varint(&mut tables, string.len() as u64);
+            tables.extend_from_slice(string);
+        }
+        let strings_bytes = tables.len() as u64;
+        self.frames.iter().for_each(|frame| frame.encode(&mut tables));
+        let order = self.options.byte_order;
+        if let Some(statistics) = &self.statistics {
+            tables.extend(statistics.encode(order));
+        }
+        let footer = Footer { strings: self.strings.count(), frames: self.frames.count(), file_bytes: 0 };
+        let mut header = self.header()?;
+        let (mut spool, samples_bytes) = self.body.finish()?;
+        header.strings_offset = HEADER_BYTES as u64 + samples_bytes;
+        header.frames_offset = header.strings_offset + strings_bytes;
+        let file_bytes = header.strings_offset + tables.len() as u64 + FOOTER_BYTES as u64;
+        output.write_all(&header.encode())?;
+        spool.seek(SeekFrom::Start(0))?;
+        io::copy(&mut spool.take(samples_bytes), &mut output)?;
+        output.write_all(&tables)?;
+        output.write_all(&Footer { file_bytes, ..footer }.encode(order))?;
+        output.flush()
+    }
+
+    /// The header without the places of the tables.
+    fn header(&self) -> io::Result<Header> {
+        let WriterOptions { byte_order, layout, compression, python, start_us, interval_us, config, .. } =
+            self.options;
+        if layout == HeaderLayout::Old && u32::try_from(self.samples).is_err() {
+            let found = self.samples;
+            let message =
+                format!("too many samples for the old header: expected less than 2^32, found {found}");
+            return Err(io::Error::other(message));
+        }
+        let compression = match compression {
+            Compression::None => COMPRESSION_NONE,
+            Compression::Zstd => COMPRESSION_ZSTD,
+        };
+        Ok(Header {
+            byte_order,
+            layout,
+            version: VERSION,
+            python,
+            start_us,
+            interval_us,
+            samples: self.samples,
+            threads: u32::try_from(self.threads.len()).unwrap_or(u32::MAX),
+            strings_offset: 0,
+            frames_offset: 0,
+            compression,
+            config,
+        })
+    }
+}
+
+fn put_head(out: &mut Vec<u8>, row: &Thread, kind: RecordKind, order: ByteOrder) {
+    out.extend(order.bytes_of_u64(row.id));
+    out.extend(order.bytes_of_u32(row.interpreter));
+    out.push(kind as u8);
+}
+
+/// How a stack follows from the one before it.
+struct Change {
+    kind: RecordKind,
+    /// Shared frames of a suffix, popped frames.
+    number: usize,
+    /// How many inner frames are written.
+    added: usize,
+}
+
+impl Change {
+    /// The record that CPython chooses.
+    ///
+    /// Source: CPython 3.15.2, `compare_stacks` of the writer.
+    fn between(before: &[FrameId], now: &[FrameId]) -> Self {
+        let shared = before.iter().rev().zip(now.iter().rev()).take_while(|(old, new)| old == new).count();
+        let (popped, added) = (before.len() - shared, now.len() - shared);
+        if shared == 0 {
+            Self { kind: RecordKind::Full, number: 0, added }
+        } else if popped == 0 && added > 0 {
+            Self { kind: RecordKind::Suffix, number: shared, added }
+        } else if shared < now.len() / 2 {
+            Self { kind: RecordKind::Full, number: 0, added: now.len() }
+        } else {
+            Self { kind: RecordKind::PopPush, number: popped, added }
+        }
+    }
+
+    /// The numbers before the count of frames.
+    fn numbers(&self) -> impl Iterator<Item = u64> + use<> {
+        (self.kind != RecordKind::Full).then_some(self.number as u64).into_iter()
+    }
+}
+
+/// The samples on their way to the spool.
+struct Body<S: Write> {
+    buffer: Vec<u8>,
+    stream: Stream<S>,
+}
+
+enum Stream<S: Write> {
+    Plain(S),
+    Zstd(Box<Encoder<'static, S>>),
+}
+
+impl<S: Read + Write + Seek> Body<S> {
+    fn new(spool: S, compression: Compression) -> io::Result<Self> {
+        let stream = match compression {
+            Compression::None => Stream::Plain(spool),
+            Compression::Zstd => Stream::Zstd(Box::new(Encoder::new(spool, ZSTD_LEVEL)?)),
+        };
+        Ok(Self { buffer: Vec::with_capacity(2 * BUFFER_BYTES), stream })
+    }
+
+    #[inline]
+    const fn buffer(&mut self) -> &mut Vec<u8> {
+        &mut self.buffer
+    }
+
+    #[inline]
+    fn drain(&mut self) -> io::Result<()> {
+        if self.buffer.len() < BUFFER_BYTES { Ok(()) } else { self.store() }
+    }
+
+    #[cold]
+    fn store(&mut self) -> io::Result<()> {
+        match &mut self.stream {
+            Stream::Plain(spool) => spool.write_all(&self.buffer)?,
+            Stream::Zstd(encoder) => encoder.write_all(&self.buffer)?,
+        }
+        self.buffer.clear();
+        Ok(())
+    }
+
+    /// The spool, and how much is in it.
+    fn finish(mut self) -> io::Result<(S, u64)> {
+        self.store()?;
+        let mut spool = match self.stream {
+            Stream::Plain(spool) => spool,
+            Stream::Zstd(encoder) => encoder.finish()?,
+        };
+        spool.flush()?;
+        let length = spool.stream_position()?;
+        Ok((spool, length))
+    }
+}
+
+impl<S: Write> fmt::Debug for Body<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Body").field("buffered", &self.buffer.len()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_record_is_the_one_that_cpython_chooses() {
+        let frames = |ids: &[u32]| ids.iter().map(|&id| FrameId(id)).collect::<Vec<_>>();
+        for (before, now, kind, number, added) in [
+            (vec![], vec![1], RecordKind::Full, 0, 1),
+            (vec![2, 1], vec![3], RecordKind::Full, 0, 1),
+            (vec![2, 1], vec![], RecordKind::Full, 0, 0),
+            (vec![2, 1], vec![3, 2, 1], RecordKind::Suffix, 2, 1),
+            (vec![2, 1], vec![1], RecordKind::PopPush, 1, 0),
+            (vec![2, 1], vec![3, 1], RecordKind::PopPush, 1, 1),
+            (vec![9, 1], vec![5, 4, 3, 1], RecordKind::Full, 0, 4),
+            (vec![9, 1], vec![4, 3, 1], RecordKind::PopPush, 1, 2),
+        ] {
+            let change = Change::between(&frames(&before), &frames(&now));
+            assert_eq!(
+                (change.kind, change.number, change.added),
+                (kind, number, added),
+                "{before:?} {now:?}"
+            );
+        }
+    }
+}

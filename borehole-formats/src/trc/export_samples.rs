@@ -1,0 +1,225 @@
+//! Samples as the events in which dial9 records them, and frames as the symbols of addresses.
+
+use std::borrow::Cow;
+use std::io::{self, Write};
+
+use borehole_model::{Context, FrameId, LabelValue, LabelsId, Sample, Segment, StackId, Tables};
+
+use super::keys;
+use super::layout::{FieldKind, FieldType};
+use super::schema::{Definition, Field, Schema};
+use super::write::Writer;
+use crate::Losses;
+
+/// Frames get the addresses from here on: none that a program could have, and exact in the floating-point numbers
+/// of viewers.
+const FIRST_ADDRESS: u64 = 1 << 48;
+
+/// No worker. Source: dial9 0.5.7.
+const UNKNOWN_WORKER: u64 = 255;
+
+/// Writes samples through the exporter's writer.
+pub(super) struct SampleEvents {
+    timed: Schema,
+    untimed: Schema,
+    symbol: Schema,
+    metadata: Schema,
+    clock: Schema,
+    /// Which frames have a symbol already: symbols hold for the whole trace.
+    named: Vec<bool>,
+    stacks: Vec<Option<Box<[[u8; 8]]>>>,
+    /// The times that no unsigned number tells, and what the format does not hold.
+    losses: Lost,
+}
+
+#[derive(Default)]
+struct Lost {
+    times: u64,
+    values: u64,
+    statuses: u64,
+    opcodes: u64,
+}
+
+impl SampleEvents {
+    pub(super) fn new() -> io::Result<Self> {
+        use FieldKind::{I64, PooledStack, PooledString, StringMap, U8, U32, Varint};
+        let (must, may) = (FieldType::required, FieldType::optional);
+        let sample = [
+            ("worker_id", must(Varint)),
+            ("tid", must(U32)),
+            ("source", must(U8)),
+            ("thread_name", may(PooledString)),
+            ("callchain", must(PooledStack)),
+            ("cpu", may(Varint)),
+            ("count", must(Varint)),
+            ("pid", may(I64)),
+            ("labels", may(StringMap)),
+        ];
+        let symbol = [
+            ("addr", must(Varint)),
+            ("size", must(Varint)),
+            ("symbol_name", must(PooledString)),
+            ("inline_depth", must(Varint)),
+            ("source_file", must(PooledString)),
+            ("source_line", must(Varint)),
+        ];
+        Ok(Self {
+            timed: define("CpuSampleEvent", true, &sample)?,
+            untimed: define("CpuSampleEvent", false, &sample)?,
+            symbol: define("SymbolTableEntry", false, &symbol)?,
+            metadata: define("SegmentMetadataEvent", false, &[("entries", must(StringMap))])?,
+            clock: define("ClockSyncEvent", true, &[("realtime_ns", must(Varint))])?,
+            named: Vec::new(),
+            stacks: Vec::new(),
+            losses: Lost::default(),
+        })
+    }
+
+    /// Writes what holds for all samples of a segment.
+    pub(super) fn begin<W: Write>(
+        &mut self,
+        writer: &mut Writer<W>,
+        tables: &Tables,
+        segment: &Segment,
+    ) -> io::Result<()> {
+        let text = |id| String::from_utf8_lossy(tables.string(id));
+        let mut entries: Vec<(Cow<'_, str>, Cow<'_, str>)> =
+            segment.metadata.iter().map(|&(key, value)| (text(key), text(value))).collect();
+        let key = |key| String::from_utf8_lossy(key);
+        entries.extend(segment.period_ns.map(|period| (key(keys::PERIOD_NS), period.to_string().into())));
+        entries.extend(segment.process.map(|process| (key(keys::PROCESS), process.to_string().into())));
+        if let Some(unix_ns) = segment.start_unix_ns.and_then(|unix_ns| u64::try_from(unix_ns).ok()) {
+            let mut event = writer.begin_event(&self.clock, Some(0));
+            event.put_unsigned(unix_ns);
+            event.finish()?;
+        }
+        if entries.is_empty() {
+            return Ok(());
+        }
+        let mut event = writer.begin_event(&self.metadata, None);
+        event.put_text_map(entries.iter().map(|(key, value)| (&**key, &**value)));
+        event.finish()
+    }
+
+    pub(super) fn write<W: Write>(
+        &mut self,
+        writer: &mut Writer<W>,
+        at: Context<'_>,
+        sample: &Sample<'_>,
+    ) -> io::Result<()> {
+        self.count_losses(sample);
+        self.name_frames(writer, at.tables, sample.stack)?;
+        let time_ns = sample.time_ns.and_then(|time_ns| u64::try_from(time_ns).ok());
+        let schema = if time_ns.is_some() { &self.timed } else { &self.untimed };
+        let thread = sample.thread.and_then(|thread| u32::try_from(thread).ok());
+        let stack = sample.stack.and_then(|stack| self.stacks[stack.index()].as_deref());
+        let mut event = writer.begin_event(schema, time_ns);
+        event.put_unsigned(UNKNOWN_WORKER);
+        event.put_unsigned(thread.unwrap_or_default().into());
+        event.put_unsigned(0);
+        event.put_absent();
+        event.put_stack(stack.unwrap_or_default());
+        event.put_absent();
+        event.put_unsigned(sample.count);
+        match at.process(sample) {
+            Some(process) => event.put(&super::ValueDef::Signed(process)),
+            None => event.put_absent(),
+        }
+        match sample.labels {
+            Some(labels) => {
+                let labels = label_texts(at.tables, labels);
+                event.put_text_map(labels.iter().map(|(key, value)| (&**key, &**value)));
+            }
+            None => event.put_absent(),
+        }
+        event.finish()
+    }
+
+    fn count_losses(&mut self, sample: &Sample<'_>) {
+        self.losses.times += u64::from(sample.time_ns.is_some_and(|time_ns| time_ns < 0));
+        self.losses.values += u64::from(!sample.values.is_empty());
+        self.losses.statuses += u64::from(sample.status.is_some());
+    }
+
+    pub(super) fn add_losses(&self, losses: &mut Losses) {
+        losses.add("times before the clock's origin", self.losses.times);
+        losses.add("values", self.losses.values);
+        losses.add("thread states", self.losses.statuses);
+        losses.add("opcodes", self.losses.opcodes);
+    }
+
+    /// Sees to it that all frames of a stack have a symbol.
+    fn name_frames<W: Write>(
+        &mut self,
+        writer: &mut Writer<W>,
+        tables: &Tables,
+        stack: Option<StackId>,
+    ) -> io::Result<()> {
+        let Some(stack) = stack else { return Ok(()) };
+        if self.stacks.len() <= stack.index() {
+            self.stacks.resize(stack.index() + 1, None);
+        }
+        if self.stacks[stack.index()].is_some() {
+            return Ok(());
+        }
+        let mut addresses = Vec::with_capacity(tables.depth(stack) as usize);
+        let mut next = Some(stack);
+        while let Some(stack) = next {
+            let frame = tables.leaf(stack);
+            self.name_frame(writer, tables, frame)?;
+            addresses.push(address(frame).to_le_bytes());
+            next = tables.parent(stack);
+        }
+        self.stacks[stack.index()] = Some(addresses.into());
+        Ok(())
+    }
+
+    fn name_frame<W: Write>(
+        &mut self,
+        writer: &mut Writer<W>,
+        tables: &Tables,
+        frame: FrameId,
+    ) -> io::Result<()> {
+        if self.named.len() <= frame.index() {
+            self.named.resize(frame.index() + 1, false);
+        }
+        if std::mem::replace(&mut self.named[frame.index()], true) {
+            return Ok(());
+        }
+        let facts = tables.frame(frame);
+        self.losses.opcodes += u64::from(facts.opcode.is_some());
+        let text = |id| String::from_utf8_lossy(tables.string(id));
+        let mut event = writer.begin_event(&self.symbol, None);
+        event.put_unsigned(address(frame));
+        event.put_unsigned(1);
+        event.put_text(&text(facts.function));
+        event.put_unsigned(0);
+        event.put_text(&facts.file.map(text).unwrap_or_default());
+        event.put_unsigned(facts.line.and_then(|line| u64::try_from(line).ok()).unwrap_or_default());
+        event.finish()
+    }
+}
+
+const fn address(frame: FrameId) -> u64 {
+    FIRST_ADDRESS + frame.get() as u64
+}
+
+fn label_texts(tables: &Tables, labels: LabelsId) -> Vec<(Cow<'_, str>, Cow<'_, str>)> {
+    let text = |id| String::from_utf8_lossy(tables.string(id));
+    let value = |value| match value {
+        LabelValue::Text(id) => text(id),
+        LabelValue::Number { value, .. } => value.to_string().into(),
+    };
+    tables.labels(labels).iter().map(|label| (text(label.key), value(label.value))).collect()
+}
+
+fn define(name: &str, has_timestamp: bool, fields: &[(&str, FieldType)]) -> io::Result<Schema> {
+    let fields = fields.iter().map(|&(name, field_type)| Field { name: name.to_owned(), field_type });
+    Schema::define(Definition {
+        name: name.to_owned(),
+        has_timestamp,
+        fields: fields.collect(),
+        annotations: Vec::new(),
+    })
+    .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))
+}

@@ -1,0 +1,10 @@
+//! Keys of a trace's metadata.
+
+/// How often the CPU is sampled, in Hertz. Source: dial9 0.5.7.
+pub(super) const FREQUENCY_HZ: &[u8] = b"cpu.profile.frequency_hz";
+
+/// The sampling period in nanoseconds: ours, for periods that are no whole number of Hertz.
+pub(super) const PERIOD_NS: &[u8] = b"sampling.period_ns";
+
+/// The process that the samples are of: ours.
+pub(super) const PROCESS: &[u8] = b"process.id";

@@ -1,0 +1,75 @@
+//! What was going on when, on each thread or worker.
+
+use hashbrown::HashMap;
+
+/// Stretches of time with what they were spent on, by whose time it was.
+///
+/// Memory: 24 bytes a stretch.
+#[derive(Debug, Default)]
+pub(super) struct Spans {
+    lanes: HashMap<u64, Lane>,
+}
+
+#[derive(Debug, Default)]
+struct Lane {
+    open: Option<(u64, u64)>,
+    spans: Vec<Span>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Span {
+    start_ns: u64,
+    end_ns: u64,
+    what: u64,
+}
+
+impl Spans {
+    pub(super) fn begin(&mut self, lane: u64, time_ns: u64, what: u64) {
+        self.lanes.entry(lane).or_default().open = Some((time_ns, what));
+    }
+
+    pub(super) fn end(&mut self, lane: u64, time_ns: u64) {
+        let Some(lane) = self.lanes.get_mut(&lane) else { return };
+        if let Some((start_ns, what)) = lane.open.take() {
+            lane.spans.push(Span { start_ns, end_ns: time_ns, what });
+        }
+    }
+
+    /// Closes what is open, and brings everything into order: batches of a trace need not be in it.
+    pub(super) fn complete(&mut self) {
+        for lane in self.lanes.values_mut() {
+            if let Some((start_ns, what)) = lane.open.take() {
+                lane.spans.push(Span { start_ns, end_ns: u64::MAX, what });
+            }
+            lane.spans.sort_unstable();
+        }
+    }
+
+    /// What was going on at a time; `None` if nothing is known.
+    pub(super) fn at(&self, lane: u64, time_ns: u64) -> Option<u64> {
+        let spans = &self.lanes.get(&lane)?.spans;
+        let after = spans.partition_point(|span| span.start_ns <= time_ns);
+        let span = spans.get(after.checked_sub(1)?)?;
+        (time_ns <= span.end_ns).then_some(span.what)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_is_in_the_span_that_holds_it() {
+        let mut spans = Spans::default();
+        spans.begin(7, 100, 1);
+        spans.end(7, 200);
+        spans.begin(7, 50, 2);
+        spans.end(7, 60);
+        spans.begin(7, 300, 3);
+        spans.end(8, 310);
+        spans.complete();
+        let at = [49, 55, 61, 100, 200, 201, 400].map(|time_ns| spans.at(7, time_ns));
+        assert_eq!(at, [None, Some(2), None, Some(1), Some(1), None, Some(3)]);
+        assert_eq!(spans.at(8, 305), None);
+    }
+}

@@ -1,0 +1,50 @@
+//! What addresses are called, as the trace's own symbol events say.
+
+use borehole_model::{Frame, FrameId, StringId, TableFull, Tables};
+use hashbrown::HashMap;
+
+/// The functions at each address: a trace may tell of them before or after it uses the address.
+#[derive(Debug, Default)]
+pub(super) struct Symbols {
+    by_address: HashMap<u64, Vec<Symbol>>,
+}
+
+/// One function at an address: the one that stands there, or one that was inlined into it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Symbol {
+    pub(super) name: StringId,
+    /// 0 is the function that was compiled; each inlining adds 1.
+    pub(super) inline_depth: u64,
+    pub(super) file: Option<StringId>,
+    pub(super) line: Option<i64>,
+}
+
+impl Symbols {
+    pub(super) fn add(&mut self, address: u64, symbol: Symbol) {
+        let at = self.by_address.entry(address).or_default();
+        // Segments of one process repeat each other's symbols.
+        match at.binary_search_by(|other| symbol.inline_depth.cmp(&other.inline_depth)) {
+            Ok(same) => at[same] = symbol,
+            Err(place) => at.insert(place, symbol),
+        }
+    }
+
+    /// Appends the frames at `address`, the innermost first; one that bears the address where nothing is known.
+    pub(super) fn frames(
+        &self,
+        address: u64,
+        tables: &mut Tables,
+        frames: &mut Vec<FrameId>,
+    ) -> Result<(), TableFull> {
+        let Some(symbols) = self.by_address.get(&address) else {
+            let name = tables.intern_string(format!("{address:#x}").as_bytes())?;
+            frames.push(tables.intern_frame(&Frame::named(name))?);
+            return Ok(());
+        };
+        for symbol in symbols {
+            let frame = Frame { file: symbol.file, line: symbol.line, ..Frame::named(symbol.name) };
+            frames.push(tables.intern_frame(&frame)?);
+        }
+        Ok(())
+    }
+}

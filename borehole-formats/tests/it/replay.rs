@@ -1,0 +1,139 @@
+//! Statistics of functions and sums of frames against what CPython's `replay` wrote.
+
+use borehole_formats::pstats::{self, Sort, TextOptions};
+use borehole_formats::{Export, ReadOptions, tachyon, tachyon_jsonl};
+use borehole_model::Tables;
+use borehole_testkit::{corpus_files, read_corpus};
+use serde_json::{Value, json};
+
+/// The names of the real files, without folder and ending.
+fn names() -> Vec<String> {
+    let files = corpus_files("tachyon/corpus", ".bin");
+    assert_eq!(files.len(), 31);
+    files.iter().map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned()).collect()
+}
+
+fn export(name: &str, exporter: &mut dyn Export) {
+    let bytes = read_corpus(&format!("tachyon/corpus/{name}.bin"));
+    let mut tables = Tables::default();
+    tachyon::import(&bytes, &ReadOptions::default(), &mut tables, exporter).unwrap();
+    exporter.finish(&tables).unwrap();
+}
+
+fn expected(name: &str, ending: &str) -> Vec<u8> {
+    read_corpus(&format!("tachyon/corpus/expected/{name}.{ending}"))
+}
+
+fn table(name: &str, options: TextOptions) -> String {
+    let mut out = Vec::new();
+    export(name, &mut pstats::TextExporter::new(&mut out, options));
+    String::from_utf8(out).unwrap()
+}
+
+#[test]
+fn sums_of_frames_are_those_of_cpython() {
+    for name in names() {
+        let mut out = Vec::new();
+        export(&name, &mut tachyon_jsonl::Exporter::new(&mut out));
+        let out = String::from_utf8(out).unwrap();
+        // The number of a run is a random one there, and has been taken out.
+        let run = out.split("\"run_id\":\"").nth(1).unwrap().split('"').next().unwrap();
+        assert!(run.len() == 32 && run.bytes().all(|digit| digit.is_ascii_hexdigit()), "{run}");
+        assert!(out.replace(run, "RUNID").as_bytes() == expected(&name, "jsonl"), "{name}");
+    }
+}
+
+#[test]
+fn the_table_is_that_of_cpython() {
+    for name in names() {
+        let table = table(&name, TextOptions::default());
+        assert!(table.as_bytes() == expected(&name, "pstats.txt"), "{name}: {table}");
+    }
+}
+
+#[test]
+fn the_file_holds_the_numbers_of_cpython() {
+    for name in names() {
+        let mut out = Vec::new();
+        export(&name, &mut pstats::Exporter::new(&mut out));
+        let mut rest = &out[..];
+        let Value::Array(mut rows) = object(&mut rest) else { panic!("{name}: expected a dictionary") };
+        assert!(rest.is_empty(), "{name}");
+        assert_eq!(rows.pop(), Some(json!([["__sampled__"], true])), "{name}");
+        // As text and back: the parser is not exact in the last digit, and so is wrong on both sides.
+        let found = Value::Array(rows.iter().map(row).collect()).to_string();
+        let [found, expected] = [found.into_bytes(), expected(&name, "pstats.json")]
+            .map(|json| serde_json::from_slice::<Vec<Value>>(&json).unwrap());
+        assert_eq!(found.len(), expected.len(), "{name}");
+        for (found, expected) in found.iter().zip(&expected) {
+            assert_eq!(found, expected, "{name}");
+        }
+    }
+}
+
+/// A row as the recorded ones are: the function, the numbers, the callers.
+fn row(row: &Value) -> Value {
+    let numbers = row[1].as_array().unwrap();
+    json!([row[0], numbers[..4], numbers[4]])
+}
+
+/// One object of Python's marshal format; a dictionary is a list of pairs.
+fn object(rest: &mut &[u8]) -> Value {
+    let kind = take(rest, 1)[0];
+    match kind {
+        b'T' => true.into(),
+        b'i' => i32::from_le_bytes(take(rest, 4).try_into().unwrap()).into(),
+        b'g' => f64::from_le_bytes(take(rest, 8).try_into().unwrap()).into(),
+        b'u' => {
+            let len = u32::from_le_bytes(take(rest, 4).try_into().unwrap());
+            std::str::from_utf8(take(rest, len as usize)).unwrap().into()
+        }
+        b')' => {
+            let len = take(rest, 1)[0];
+            (0..len).map(|_| object(rest)).collect()
+        }
+        b'{' => {
+            let mut pairs = Vec::new();
+            while rest[0] != b'0' {
+                pairs.push(json!([object(rest), object(rest)]));
+            }
+            take(rest, 1);
+            pairs.into()
+        }
+        _ => panic!("unexpected {kind:?}"),
+    }
+}
+
+fn take<'a>(rest: &mut &'a [u8], count: usize) -> &'a [u8] {
+    let (taken, left) = rest.split_at(count);
+    *rest = left;
+    taken
+}
+
+/// The counts and the place of each line of a table.
+fn lines(table: &str) -> Vec<(u64, u64, String)> {
+    let rows = table.lines().skip(2).take_while(|line| !line.is_empty());
+    let parse = |line: &str| {
+        let (counts, _) = line.trim_start().split_once(' ').unwrap();
+        let (direct, cumulative) = counts.split_once('/').unwrap();
+        (direct.parse().unwrap(), cumulative.parse().unwrap(), line[line.len().min(65)..].trim().to_owned())
+    };
+    rows.map(parse).collect()
+}
+
+#[test]
+fn the_table_is_sorted_and_cut_as_asked() {
+    let print = |sort, limit| table("26_realapp_zstd", TextOptions { sort, limit, summary: false });
+    let all = lines(&print(Sort::Direct, None));
+    assert!(all.len() > 300 && !print(Sort::Direct, None).contains("Summary"), "{}", all.len());
+    for sort in [Sort::Direct, Sort::DirectTime, Sort::DirectShare] {
+        let found = lines(&print(sort, None));
+        assert!(found.is_sorted_by(|a, b| a.0 >= b.0) && found.len() == all.len(), "{sort:?}");
+        assert_eq!(lines(&print(sort, Some(7))), found[..7], "{sort:?}");
+    }
+    for sort in [Sort::Cumulative, Sort::CumulativeTime, Sort::CumulativeShare] {
+        assert!(lines(&print(sort, None)).is_sorted_by(|a, b| a.1 >= b.1), "{sort:?}");
+    }
+    let names = lines(&print(Sort::Name, None));
+    assert!(names.first().unwrap().2.starts_with('<') && names.last().unwrap().2.starts_with('~'));
+}

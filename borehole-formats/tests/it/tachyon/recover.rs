@@ -1,0 +1,156 @@
+//! What is saved of files that were cut off, never finished, or overwritten.
+
+use borehole_formats::ReadOptions;
+use borehole_formats::tachyon::{LOST_FRAME, Reader, WriterOptions};
+
+use super::{
+    Outcome, PlainFrame, PlainSample, define, finish, read, read_well, real, real_names, thread, writer,
+};
+
+fn save(bytes: &[u8]) -> Outcome {
+    let outcome = read(bytes, ReadOptions::lenient());
+    assert!(outcome.error.is_none(), "{:?}", outcome.error);
+    outcome
+}
+
+/// Samples without what a lost header takes with it: when profiling began.
+fn without_start(samples: &[PlainSample], start_us: u64) -> Vec<PlainSample> {
+    let shifted = |sample: &PlainSample| PlainSample { time_us: sample.time_us - start_us, ..sample.clone() };
+    samples.iter().map(shifted).collect()
+}
+
+#[test]
+fn a_header_of_zeros_costs_the_start_time_only() {
+    for name in real_names() {
+        let mut bytes = real(&name);
+        let start_us = Reader::new(&bytes).unwrap().header().start_us;
+        let whole = without_start(&read_well(&bytes), start_us);
+        bytes[..64].fill(0);
+        assert!(save(&bytes).samples == whole, "{name}");
+    }
+}
+
+#[test]
+fn a_big_endian_file_without_a_header_is_recognised() {
+    for name in ["02_cpu_zstd", "05_threads20_none", "21_slow_10hz"] {
+        let mut bytes = borehole_testkit::read_corpus(&format!("tachyon/bigendian/{name}.bin"));
+        let start_us = Reader::new(&bytes).unwrap().header().start_us;
+        let whole = without_start(&read_well(&bytes), start_us);
+        bytes[..64].fill(0);
+        assert!(save(&bytes).samples == whole, "{name}");
+    }
+}
+
+#[test]
+fn samples_without_anything_behind_them_are_all_saved() {
+    for name in real_names() {
+        let bytes = real(&name);
+        let whole = read_well(&bytes);
+        let end = usize::try_from(Reader::new(&bytes).unwrap().header().strings_offset).unwrap();
+        let saved = save(&bytes[..end]).samples;
+        assert_eq!(saved.len(), whole.len(), "{name}");
+        for (saved, sample) in saved.iter().zip(&whole) {
+            assert_eq!(saved.time_us, sample.time_us, "{name}");
+            assert_eq!(saved.frames_leaf_first.len(), sample.frames_leaf_first.len(), "{name}");
+        }
+    }
+}
+
+#[test]
+fn what_stands_behind_the_file_costs_nothing() {
+    for name in ["05_threads20_none", "06_threads20_zstd", "37_config_unknown_nostats"] {
+        let bytes = real(name);
+        let with_rest = [&bytes[..], &[0x5a; 1000]].concat();
+        let outcome = save(&with_rest);
+        assert!(outcome.samples == read_well(&bytes), "{name}");
+        assert!(!outcome.recovery.is_clean());
+    }
+}
+
+#[test]
+fn a_cut_costs_what_stands_behind_it_only() {
+    let bytes = real("05_threads20_none");
+    let whole = read_well(&bytes);
+    let end = usize::try_from(Reader::new(&bytes).unwrap().header().strings_offset).unwrap();
+    let mut last = 0;
+    for cut in (64..end).step_by(997) {
+        let saved = save(&bytes[..cut]).samples;
+        assert!(saved.len() >= last, "{} samples before byte {cut}, {last} before less", saved.len());
+        for (saved, sample) in saved.iter().zip(&whole) {
+            assert_eq!((saved.thread, saved.time_us), (sample.thread, sample.time_us));
+        }
+        last = saved.len();
+    }
+    assert!(last > whole.len() * 9 / 10);
+}
+
+#[test]
+fn a_cut_stream_saves_its_whole_blocks() {
+    let mut writer = writer(WriterOptions::default());
+    let names: Vec<_> = (0..1000).map(|number| format!("f{number}")).collect();
+    let frames = define(&mut writer, &names.iter().map(String::as_str).collect::<Vec<_>>());
+    let slot = thread(&mut writer, 1);
+    let mut random = 1_u64;
+    for time in 0..100_000_u64 {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let first = usize::try_from(random >> 40).unwrap() % 990;
+        writer.write_sample(slot, time * 1000, 1, &frames[first..first + 5]).unwrap();
+    }
+    let bytes = finish(writer);
+    let whole = read_well(&bytes);
+    let end = usize::try_from(Reader::new(&bytes).unwrap().header().strings_offset).unwrap();
+    for cut in [end / 3, end / 2, end - 1] {
+        let saved = save(&bytes[..cut]).samples;
+        let share = cut as f64 / end as f64;
+        assert!(saved.len() as f64 > (share - 0.1) * whole.len() as f64, "{} before {cut}", saved.len());
+        let times = |samples: &[PlainSample]| samples.iter().map(|sample| sample.time_us).collect::<Vec<_>>();
+        assert_eq!(times(&saved), times(&whole[..saved.len()]));
+    }
+}
+
+#[test]
+fn behind_a_damaged_record_reading_goes_on() {
+    for name in ["03_rec300_none", "05_threads20_none", "27_realapp_none", "32_attach_blocking"] {
+        let bytes = real(name);
+        let whole = read_well(&bytes);
+        let end = usize::try_from(Reader::new(&bytes).unwrap().header().strings_offset).unwrap();
+        let mut least = whole.len();
+        for at in (100..end - 40).step_by(end / 60) {
+            let mut damaged = bytes.clone();
+            damaged[at..at + 20].fill(0xff);
+            let mut reader = Reader::with_options(&damaged, ReadOptions::lenient()).unwrap();
+            let mut count = 0;
+            while reader.next_sample().unwrap().is_some() {
+                count += 1;
+            }
+            assert!(!reader.recovery().is_clean(), "{name} {at}");
+            least = least.min(count);
+        }
+        // The longest run stands for the longest gap that twenty bytes can tear.
+        assert!(least > whole.len() / 2, "{name}: {least} of {} samples", whole.len());
+    }
+}
+
+#[test]
+fn frames_below_a_gap_are_said_to_be_lost_until_a_whole_stack_comes() {
+    let bytes = real("32_attach_blocking");
+    let whole = read_well(&bytes);
+    let lost = format!("frame#{LOST_FRAME}");
+    let is_lost = |frame: &PlainFrame| frame.1 == lost;
+    let mut met = 0;
+    for at in (5000..15_000).step_by(1001) {
+        let mut damaged = bytes.clone();
+        damaged[at..at + 20].fill(0xff);
+        let samples = save(&damaged).samples;
+        for sample in samples.iter().filter(|sample| sample.frames_leaf_first.iter().any(is_lost)).take(100) {
+            // No stack is made up: without the lost root, each is the inner part of one that was there.
+            let inner: Vec<_> = sample.frames_leaf_first.iter().take_while(|frame| !is_lost(frame)).collect();
+            let begins = |sample: &PlainSample| {
+                sample.frames_leaf_first.iter().take(inner.len()).eq(inner.iter().copied())
+            };
+            assert!(whole.iter().any(begins), "{inner:?}");
+            met += 1;
+        }
+    }
+    assert!(met > 0);
+}

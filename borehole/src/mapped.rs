@@ -1,0 +1,51 @@
+//! A file as memory, for readers that need the end of a file before its beginning.
+
+use std::fs::File;
+use std::io::Seek as _;
+
+use memmap2::Mmap;
+
+/// A file, and where in it the input begins.
+pub(crate) struct Mappable {
+    file: File,
+    start: u64,
+}
+
+/// The bytes of a file from where the input begins. Only what is looked at is read, and nothing is copied.
+pub(crate) struct Mapped {
+    map: Mmap,
+    start: usize,
+}
+
+impl Mappable {
+    /// `file` from where it stands now; `None` if that cannot be told.
+    pub(crate) fn here(file: &File) -> Option<Self> {
+        let mut file = file.try_clone().ok()?;
+        let start = file.stream_position().ok()?;
+        Some(Self { file, start })
+    }
+
+    /// Maps the file; `None` where that does not work, and it has to be read instead.
+    #[allow(unsafe_code, reason = "mapping a file is unsafe, because others may change it")]
+    pub(crate) fn map(&self) -> Option<Mapped> {
+        let start = usize::try_from(self.start).ok()?;
+        // SAFETY: the mapping is private and only read from. Readers take any bytes and hold on to no
+        // conclusion about bytes that they would read again, so a file that changes underneath gives a wrong
+        // profile or an error. One that is made shorter meanwhile ends the program, as for all who map files.
+        let map = unsafe { Mmap::map(&self.file) }.ok()?;
+        if start > map.len() {
+            return None;
+        }
+        #[cfg(unix)]
+        // Only a hint: without it, reading takes longer.
+        let _ = map.advise(memmap2::Advice::Sequential);
+        Some(Mapped { map, start })
+    }
+}
+
+impl Mapped {
+    /// All bytes of the input.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.map[self.start..]
+    }
+}
