@@ -69,7 +69,7 @@ async fn ask(stream: TcpStream, client: u64) -> io::Result<u64> {
     let mut stream = BufReader::new(stream);
     let mut answer = String::new();
     for request in 0..REQUESTS {
-        let command = if (client + request) % 5 == 0 { "sum" } else { "echo" };
+        let command = if (client + request).is_multiple_of(5) { "sum" } else { "echo" };
         stream.write_all(format!("{command} {request}\n").as_bytes()).await?;
         answer.clear();
         stream.read_line(&mut answer).await?;

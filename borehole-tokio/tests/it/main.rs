@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use borehole_recorder::Recorder;
-use borehole_recorder::trc::{ReadEvent, Reader, TypedEvents};
+use borehole_recorder::trc::{ReadEvent, Reader, TypedEvents, Value};
 use borehole_testkit::Scratch;
 use borehole_tokio::{
     PollEndEvent, PollStartEvent, RuntimeMetricsEvent, TaskSpawnEvent, TaskTerminateEvent, TokioRecorder,
@@ -134,7 +134,7 @@ fn several_runtimes_have_different_workers() {
     for entry in fs::read_dir(folder.folder()).unwrap() {
         let mut reader = Reader::new(File::open(entry.unwrap().path()).unwrap());
         reader
-            .for_each_event(|event| workers.extend(event.value_of("worker_id").and_then(|id| id.as_u64())))
+            .for_each_event(|event| workers.extend(event.value_of("worker_id").and_then(Value::as_u64)))
             .unwrap();
     }
     assert_eq!(workers, BTreeSet::from([7]));

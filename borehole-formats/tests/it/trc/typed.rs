@@ -1,6 +1,6 @@
 //! Structs as types of events: among ourselves, and with the reference in both directions.
 
-use borehole_derive as derive;
+use borehole_derive as macros;
 use borehole_formats::trc::{
     Dialect, EventType, FieldKind, FieldType, FieldWriter, PutField, ReadEvent, Reader, Schema, StackFrames,
     TraceEvent, TypedEvents, TypedField, ValueDef, WriteOptions, Writer, schema_of,
@@ -11,7 +11,7 @@ use dial9_trace_format_032 as oldest;
 use proptest::prelude::*;
 
 /// Every type of field there is.
-#[derive(derive::TraceEvent, Clone, Debug, PartialEq)]
+#[derive(macros::TraceEvent, Clone, Debug, PartialEq)]
 #[traceevent(name = concat!("Every", "Event"))]
 struct Every<'a> {
     #[traceevent(timestamp)]
@@ -165,7 +165,7 @@ fn the_schema_says_what_the_attributes_say() {
     assert_eq!(type_of("pooled_stack"), FieldType::required(FieldKind::PooledStack));
 }
 
-#[derive(derive::TraceEvent, Debug, PartialEq)]
+#[derive(macros::TraceEvent, Debug, PartialEq)]
 struct Grown {
     #[traceevent(timestamp)]
     at_ns: u64,
@@ -173,7 +173,7 @@ struct Grown {
     later: Option<u64>,
 }
 
-#[derive(derive::TraceEvent, Debug, PartialEq)]
+#[derive(macros::TraceEvent, Debug, PartialEq)]
 #[traceevent(name = "Grown")]
 struct Early {
     #[traceevent(timestamp)]
@@ -182,13 +182,13 @@ struct Early {
     worker: u8,
 }
 
-#[derive(derive::ReadEvent, Debug, PartialEq)]
+#[derive(macros::ReadEvent, Debug, PartialEq)]
 enum Any<'a> {
     Early(Early),
     Named(Named<'a>),
 }
 
-#[derive(derive::TraceEvent, Debug, PartialEq)]
+#[derive(macros::TraceEvent, Debug, PartialEq)]
 struct Named<'a> {
     #[traceevent(timestamp)]
     at_ns: u64,
@@ -206,7 +206,7 @@ fn fields_may_come_and_go_and_widths_may_change() {
     assert_eq!(typed.read(&event).unwrap(), Some(Any::Early(Early { at_ns: 1, gone: 2, worker: 3 })));
 }
 
-#[derive(derive::ReadEvent, Debug, PartialEq)]
+#[derive(macros::ReadEvent, Debug, PartialEq)]
 enum Nested<'a> {
     Every(Every<'a>),
     Any(Any<'a>),
@@ -320,7 +320,7 @@ fn after_warm_up_neither_writing_nor_reading_allocates() {
     assert_eq!(allocations(|| read(4_000)).1.count, 0);
 }
 
-#[derive(derive::TraceEvent)]
+#[derive(macros::TraceEvent)]
 #[traceevent(wire_slot)]
 struct Request<'a> {
     #[traceevent(timestamp)]
@@ -451,7 +451,7 @@ impl newest::TraceEvent for Poll {
 }
 
 /// The same events, as we derive them.
-#[derive(derive::TraceEvent, Debug, PartialEq)]
+#[derive(macros::TraceEvent, Debug, PartialEq)]
 #[traceevent(name = "Poll")]
 struct OurPoll<'a> {
     #[traceevent(timestamp)]
