@@ -137,8 +137,13 @@ pub use borehole_formats::speedscope::Utf8Errors as Utf8ErrorHandling;
 #[cfg(feature = "tachyon")]
 pub use borehole_formats::tachyon;
 
+/// Events: the format, and with the feature `derive` structs as types of them.
 #[cfg(feature = "trc")]
-pub use borehole_formats::trc;
+pub mod trc {
+    #[cfg(feature = "derive")]
+    pub use borehole_derive::{FacadeReadEvent as ReadEvent, FacadeTraceEvent as TraceEvent};
+    pub use borehole_formats::trc::*;
+}
 #[cfg(feature = "trc")]
 pub use borehole_formats::trc::Dialect as TrcDialect;
 
