@@ -9,6 +9,8 @@ use borehole_model::{ProfileSink, Recovery, Tables, Warning};
 
 #[cfg(feature = "tachyon")]
 use crate::mapped::Mappable;
+#[cfg(feature = "trc")]
+use crate::spool::spool;
 use crate::{Error, Source};
 
 /// A profile that is ready to be read.
@@ -175,7 +177,7 @@ fn import(
             borehole_formats::tachyon::import(&bytes, options, tables, sink)
         }
         #[cfg(feature = "trc")]
-        Format::Trc => borehole_formats::trc::import(bytes, options, tables, sink),
+        Format::Trc => borehole_formats::trc::import(bytes, options, spool(), tables, sink),
         #[cfg(feature = "phpspy")]
         Format::Phpspy => borehole_formats::phpspy::import(plain(bytes), options, tables, sink),
         #[cfg(feature = "folded")]

@@ -108,6 +108,8 @@ mod output;
 mod records;
 mod sorted;
 mod source;
+#[cfg(any(feature = "speedscope", feature = "tachyon", feature = "trc"))]
+mod spool;
 mod target;
 
 pub use borehole_formats::detect::{Facts, Format, formats_table};

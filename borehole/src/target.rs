@@ -38,6 +38,8 @@ use borehole_formats::trc;
 use crate::Error;
 use crate::eventless::Eventless;
 use crate::sorted::SortByTime;
+#[cfg(any(feature = "speedscope", feature = "tachyon"))]
+use crate::spool::spool;
 
 /// An output format with its options. What does not concern the format is ignored.
 ///
@@ -199,8 +201,7 @@ impl Target {
             Format::Pprof => Ok(Box::new(pprof::Exporter::new(output, pprof::Compression::Gzip))),
             #[cfg(feature = "speedscope")]
             Format::Speedscope => {
-                let spool = || Ok(tempfile::spooled_tempfile(SPOOL_BYTES));
-                Ok(Box::new(speedscope::Exporter::new(output, self.utf8_errors, spool)))
+                Ok(Box::new(speedscope::Exporter::new(output, self.utf8_errors, || Ok(spool()))))
             }
             #[cfg(feature = "callgrind")]
             Format::Callgrind => Ok(Box::new(callgrind::Exporter::new(output))),
@@ -230,11 +231,6 @@ impl Target {
     fn tachyon_exporter<'w>(&self, output: impl Write + 'w) -> Box<dyn Export + 'w> {
         let period_us = self.tachyon.period_us.or(self.period_us);
         let options = tachyon::ExportOptions { period_us, ..self.tachyon };
-        let spool = || Ok(tempfile::spooled_tempfile(SPOOL_BYTES));
-        Box::new(tachyon::Exporter::new(output, options, spool))
+        Box::new(tachyon::Exporter::new(output, options, || Ok(spool())))
     }
 }
-
-/// How much of a spool stays in memory before it goes to a temporary file.
-#[cfg(any(feature = "speedscope", feature = "tachyon"))]
-const SPOOL_BYTES: usize = 1 << 20;

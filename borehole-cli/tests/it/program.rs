@@ -125,5 +125,9 @@ pub(crate) fn code(status: ExitStatus) -> i32 {
 pub(crate) fn samples_in(profile: &[u8]) -> u64 {
     let info = piped(&["info", "--json"], profile).done();
     let info: serde_json::Value = serde_json::from_slice(&info).unwrap();
+    if info["format"] == "trc" {
+        // Its samples are events to `info`, and samples to formats of samples.
+        return samples_in(&piped(&["convert", "--to", "rbt"], profile).done());
+    }
     info["samples"].as_u64().unwrap()
 }

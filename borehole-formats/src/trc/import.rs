@@ -1,7 +1,7 @@
 //! From `trc` into the model.
 
 use std::borrow::Cow;
-use std::io::Read;
+use std::io::{Read, Seek, Write};
 use std::ops::ControlFlow;
 
 use borehole_model::{
@@ -21,20 +21,22 @@ use crate::{ReadError, ReadOptions};
 /// Streams `input`, raw or gzipped, into `sink`: each batch is a segment, each event an event.
 ///
 /// A sink that does not keep events gets samples out of those that tell of stacks, of the kind that
-/// [`ReadOptions::samples`] names, labelled with `source`, `worker` and `task` as far as the trace tells.
+/// [`ReadOptions::samples`] names, labelled with `source`, `worker` and `task` as far as the trace tells. They wait
+/// for their symbols in `spool`, an empty temporary file.
 ///
 /// Text that is not UTF-8 has U+FFFD where it is not, and a warning tells of it.
 ///
 /// # Errors
 /// When the input is damaged (strictly read) or cannot be read, or the sink fails.
-pub fn import(
+pub fn import<S: Read + Write + Seek>(
     input: impl Read,
     options: &ReadOptions,
+    spool: S,
     tables: &mut Tables,
     sink: &mut dyn ProfileSink,
 ) -> Result<Recovery, ReadError> {
     let mut reader = Reader::with_options(input, *options);
-    let sampler = (!sink.keeps_events()).then(|| Sampler::new(options.samples));
+    let sampler = (!sink.keeps_events()).then(|| Sampler::new(options.samples, spool));
     let (segment, shapes) = (Segment::default(), Vec::new());
     let mut importer = Importer { tables, sink, sampler, segment, shapes, batches: 0 };
     let mut replaced = Vec::new();
@@ -49,11 +51,11 @@ pub fn import(
     Ok(recovery)
 }
 
-struct Importer<'a> {
+struct Importer<'a, S: Write> {
     tables: &'a mut Tables,
     sink: &'a mut dyn ProfileSink,
     /// Present if events that tell of stacks are to become samples.
-    sampler: Option<Sampler>,
+    sampler: Option<Sampler<S>>,
     segment: Segment,
     /// The shape of each type of the batch, and the handle of the schema that it was made from: annotations change a
     /// type while its batch goes on.
@@ -61,7 +63,7 @@ struct Importer<'a> {
     batches: u64,
 }
 
-impl Importer<'_> {
+impl<S: Read + Write + Seek> Importer<'_, S> {
     fn run(
         &mut self,
         reader: &mut Reader<impl Read>,

@@ -1,14 +1,10 @@
-//! Samples that wait for the end of the trace, where the symbols are: on disk when there are many.
+//! Samples that wait for the end of the trace, where the symbols are.
 
-use std::io::{self, BufReader, BufWriter, Read as _, Seek as _, Write as _};
+use std::io::{self, BufReader, BufWriter, Read, Seek, Write};
 
 use borehole_model::LabelsId;
 use borehole_wire::Cursor;
 use hashbrown::HashMap;
-use tempfile::SpooledTempFile;
-
-/// Up to here they stay in memory.
-const IN_MEMORY_BYTES: usize = 8 << 20;
 
 /// A sample as its event tells it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -32,22 +28,20 @@ pub(super) struct Held {
 /// A bit for each optional field, seven numbers, three rows.
 const HELD_BYTES: usize = 1 + 7 * 8 + 3 * 4;
 
-#[derive(Debug)]
-pub(super) struct HeldSamples {
-    spool: BufWriter<SpooledTempFile>,
+/// Samples in a spool: memory grows with their distinct labels only.
+pub(super) struct HeldSamples<S: Write> {
+    spool: BufWriter<S>,
     labels: Vec<LabelsId>,
     label_rows: HashMap<LabelsId, u32>,
     count: u64,
 }
 
-impl Default for HeldSamples {
-    fn default() -> Self {
-        let spool = BufWriter::new(SpooledTempFile::new(IN_MEMORY_BYTES));
-        Self { spool, labels: Vec::new(), label_rows: HashMap::new(), count: 0 }
+impl<S: Read + Write + Seek> HeldSamples<S> {
+    /// No samples, in a `spool` that is empty.
+    pub(super) fn new(spool: S) -> Self {
+        Self { spool: BufWriter::new(spool), labels: Vec::new(), label_rows: HashMap::new(), count: 0 }
     }
-}
 
-impl HeldSamples {
     pub(super) fn push(&mut self, held: &Held) -> io::Result<()> {
         self.count += 1;
         self.spool.write_all(&held.to_bytes())
@@ -148,7 +142,7 @@ mod tests {
             is_derived: true,
         };
         let samples = [full, Held::default(), Held { stack: None, time_ns: None, ..full }];
-        let mut held = HeldSamples::default();
+        let mut held = HeldSamples::new(io::Cursor::new(Vec::new()));
         samples.iter().for_each(|sample| held.push(sample).unwrap());
         let back: Vec<_> = held.into_samples().unwrap().map(Result::unwrap).collect();
         assert_eq!(back, samples);

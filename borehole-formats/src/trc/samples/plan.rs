@@ -20,6 +20,13 @@ pub(super) enum Sort {
     Other,
 }
 
+impl Sort {
+    /// Whether events of the sort tell of nothing else.
+    pub(super) const fn is_about_samples(self) -> bool {
+        !matches!(self, Self::Unpark | Self::Park | Self::Poll | Self::PollEnd | Self::Other)
+    }
+}
+
 /// The most fields that are looked at.
 const FIELDS: usize = 9;
 

@@ -1,0 +1,114 @@
+//! The samples on their way out, after the last event.
+
+use std::ops::ControlFlow;
+
+use borehole_model::{
+    Context, Label, LabelValue, LabelsId, ProfileSink, Sample, Segment, StackId, TableFull, Tables, ValueType,
+};
+use hashbrown::HashMap;
+
+use super::facts::Facts;
+use super::held::Held;
+use super::sorted;
+use super::spans::Spans;
+use crate::trc::NAME;
+use crate::{ReadError, SampleKind};
+
+/// A set of labels, and what is added to it: the worker and the task.
+type Labelling = (Option<LabelsId>, Option<u64>, Option<u64>);
+
+/// The samples on their way out.
+pub(super) struct Delivery<'a> {
+    pub(super) wanted: SampleKind,
+    pub(super) facts: &'a Facts,
+    pub(super) tables: &'a mut Tables,
+    pub(super) sink: &'a mut dyn ProfileSink,
+    /// By row, as the samples name them.
+    pub(super) stacks: Vec<Option<StackId>>,
+    /// By row, as the samples name them.
+    pub(super) base_labels: Vec<LabelsId>,
+    /// The labels that were made of them.
+    pub(super) labels: HashMap<Labelling, Option<LabelsId>>,
+}
+
+impl Delivery<'_> {
+    pub(super) fn begin(&mut self, index: usize) -> Result<Segment, ReadError> {
+        let origin = self.facts.origins.get(index).cloned().unwrap_or_default();
+        let segment = Segment {
+            format: NAME,
+            index: index as u64,
+            period_ns: origin.period_ns,
+            has_times: true,
+            start_unix_ns: self.facts.start_unix_ns,
+            process: origin.process,
+            metadata: origin.metadata,
+            value_types: value_types(self.wanted),
+            ..Segment::default()
+        };
+        let at = Context { tables: self.tables, segment: &segment };
+        self.sink.segment(at)?;
+        if index == 0 {
+            for (thread, name) in sorted(self.facts.thread_names.clone()) {
+                self.sink.thread(at, thread, name)?;
+            }
+        }
+        Ok(segment)
+    }
+
+    pub(super) fn sample(&mut self, segment: &Segment, held: &Held) -> Result<ControlFlow<()>, ReadError> {
+        let (worker, task) = if held.is_derived { self.place(held) } else { (None, None) };
+        let base = held.labels.and_then(|row| self.base_labels.get(row as usize).copied());
+        let values = [held.count.cast_signed(), held.bytes.cast_signed()];
+        let sample = Sample {
+            stack: held.stack.and_then(|row| self.stacks.get(row as usize).copied().flatten()),
+            count: held.count,
+            time_ns: held.time_ns.and_then(|time_ns| i64::try_from(time_ns).ok()),
+            process: held.process,
+            thread: held.thread,
+            labels: self.labels(base, worker, task)?,
+            values: if segment.value_types.is_empty() { &[] } else { &values },
+            ..Sample::default()
+        };
+        Ok(self.sink.sample(Context { tables: self.tables, segment }, &sample)?)
+    }
+
+    /// The worker and the task that a sample is of.
+    fn place(&self, held: &Held) -> (Option<u64>, Option<u64>) {
+        let Facts { workers, polls, .. } = self.facts;
+        let during = |spans: &Spans, lane: Option<u64>| spans.at(lane?, held.time_ns?);
+        let worker = held.worker.or_else(|| during(workers, held.thread));
+        (worker, held.task.or_else(|| during(polls, worker)))
+    }
+
+    fn labels(
+        &mut self,
+        base: Option<LabelsId>,
+        worker: Option<u64>,
+        task: Option<u64>,
+    ) -> Result<Option<LabelsId>, TableFull> {
+        if let Some(&labels) = self.labels.get(&(base, worker, task)) {
+            return Ok(labels);
+        }
+        let mut set = base.map(|base| self.tables.labels(base).to_vec()).unwrap_or_default();
+        for (key, number) in [(&b"worker"[..], worker), (b"task", task)] {
+            if let Some(value) = number.and_then(|number| i64::try_from(number).ok()) {
+                let key = self.tables.intern_string(key)?;
+                set.push(Label { key, value: LabelValue::Number { value, unit: None } });
+            }
+        }
+        let labels =
+            if set.is_empty() && base.is_none() { None } else { Some(self.tables.intern_labels(&set)?) };
+        self.labels.insert((base, worker, task), labels);
+        Ok(labels)
+    }
+}
+
+fn value_types(wanted: SampleKind) -> Vec<ValueType> {
+    let value_type = |kind: &str, unit: &str| ValueType { kind: kind.to_owned(), unit: unit.to_owned() };
+    match wanted {
+        SampleKind::Allocation => {
+            vec![value_type("alloc_objects", "count"), value_type("alloc_space", "bytes")]
+        }
+        _ => Vec::new(),
+    }
+}

@@ -1,0 +1,142 @@
+//! What a trace says about its samples elsewhere than in them.
+
+use borehole_model::{StringId, Tables};
+use hashbrown::HashMap;
+
+use super::plan::{Plan, Sort};
+use super::spans::Spans;
+use super::symbols::{Symbol, Symbols};
+use crate::trc::event::Event;
+use crate::trc::keys;
+use crate::trc::value::Value;
+use crate::{ReadError, SampleKind};
+
+/// What holds for the samples of a trace, wherever in it that is said.
+///
+/// Memory: the symbols, and 24 bytes for each poll and each stretch of a worker's activity.
+#[derive(Debug)]
+pub(super) struct Facts {
+    wanted: SampleKind,
+    pub(super) symbols: Symbols,
+    /// The worker, by thread.
+    pub(super) workers: Spans,
+    /// The task, by worker.
+    pub(super) polls: Spans,
+    pub(super) origins: Vec<Origin>,
+    pub(super) start_unix_ns: Option<i64>,
+    pub(super) thread_names: HashMap<u64, StringId>,
+}
+
+/// What a stretch of samples has in common.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Origin {
+    pub(super) period_ns: Option<u64>,
+    pub(super) process: Option<i64>,
+    pub(super) metadata: Vec<(StringId, StringId)>,
+}
+
+impl Facts {
+    pub(super) fn new(wanted: SampleKind) -> Self {
+        Self {
+            wanted,
+            symbols: Symbols::default(),
+            workers: Spans::default(),
+            polls: Spans::default(),
+            origins: vec![Origin::default()],
+            start_unix_ns: None,
+            thread_names: HashMap::new(),
+        }
+    }
+
+    /// Takes in an event that is not itself a sample.
+    pub(super) fn learn(
+        &mut self,
+        plan: Plan,
+        event: &Event<'_>,
+        tables: &mut Tables,
+    ) -> Result<(), ReadError> {
+        match plan.sort {
+            Sort::Poll | Sort::PollEnd => self.poll(plan, event),
+            Sort::Unpark | Sort::Park => self.worker_moves(plan, event),
+            Sort::Symbol => self.symbol(plan, event, tables)?,
+            Sort::Metadata => self.metadata(plan, event, tables)?,
+            Sort::Clock => self.clock(plan, event),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Brings everything into order, after the last event.
+    pub(super) fn complete(&mut self) {
+        self.workers.complete();
+        self.polls.complete();
+    }
+
+    fn poll(&mut self, plan: Plan, event: &Event<'_>) {
+        let (Some(time_ns), Some(worker)) = (event.timestamp_ns(), plan.number(event, 0)) else { return };
+        match plan.sort {
+            Sort::Poll => self.polls.begin(worker, time_ns, plan.number(event, 1).unwrap_or_default()),
+            _ => self.polls.end(worker, time_ns),
+        }
+    }
+
+    fn worker_moves(&mut self, plan: Plan, event: &Event<'_>) {
+        let (Some(time_ns), Some(thread)) = (event.timestamp_ns(), plan.number(event, 1)) else { return };
+        match (plan.sort, plan.number(event, 0)) {
+            (Sort::Unpark, Some(worker)) => self.workers.begin(thread, time_ns, worker),
+            _ => self.workers.end(thread, time_ns),
+        }
+    }
+
+    fn symbol(&mut self, plan: Plan, event: &Event<'_>, tables: &mut Tables) -> Result<(), ReadError> {
+        let text = |field| plan.value(event, field).and_then(Value::as_str);
+        let (Some(address), Some(name)) = (plan.number(event, 0), text(1)) else { return Ok(()) };
+        let symbol = Symbol {
+            name: tables.intern_string(name.as_bytes())?,
+            inline_depth: plan.number(event, 2).unwrap_or_default(),
+            file: text(3)
+                .filter(|file| !file.is_empty())
+                .map(|file| tables.intern_string(file.as_bytes()))
+                .transpose()?,
+            line: plan.number(event, 4).filter(|&line| line > 0).and_then(|line| i64::try_from(line).ok()),
+        };
+        self.symbols.add(address, symbol);
+        Ok(())
+    }
+
+    /// What is said of the samples that follow, and when it is said for the first time, of those before.
+    fn metadata(&mut self, plan: Plan, event: &Event<'_>, tables: &mut Tables) -> Result<(), ReadError> {
+        let Some(Value::TextMap(entries)) = plan.value(event, 0) else { return Ok(()) };
+        let mut said = Origin::default();
+        for (key, value) in entries {
+            let number = std::str::from_utf8(value).ok().and_then(|text| text.parse::<i64>().ok());
+            match (key, number) {
+                (keys::PERIOD_NS, Some(period)) => said.period_ns = u64::try_from(period).ok(),
+                (keys::PROCESS, Some(process)) => said.process = Some(process),
+                (keys::FREQUENCY_HZ, Some(1..)) if self.wanted == SampleKind::Cpu => {
+                    said.period_ns = number.and_then(|hertz| u64::try_from(1_000_000_000 / hertz).ok());
+                    said.metadata.push((tables.intern_string(key)?, tables.intern_string(value)?));
+                }
+                _ => said.metadata.push((tables.intern_string(key)?, tables.intern_string(value)?)),
+            }
+        }
+        match self.origins.last_mut() {
+            Some(last) if *last == Origin::default() || last.is_same_source(&said) => *last = said,
+            _ => self.origins.push(said),
+        }
+        Ok(())
+    }
+
+    fn clock(&mut self, plan: Plan, event: &Event<'_>) {
+        let (Some(time_ns), Some(unix_ns)) = (event.timestamp_ns(), plan.number(event, 0)) else { return };
+        let start = i128::from(unix_ns) - i128::from(time_ns);
+        self.start_unix_ns = self.start_unix_ns.or_else(|| i64::try_from(start).ok());
+    }
+}
+
+impl Origin {
+    /// Whether other metadata only says more of the same samples.
+    fn is_same_source(&self, other: &Self) -> bool {
+        (self.period_ns, self.process) == (other.period_ns, other.process)
+    }
+}
