@@ -98,7 +98,7 @@ impl<'a> Entry<'a> {
     }
 }
 
-/// Microseconds with three decimal places: the digits of the nanoseconds, none lost to a binary fraction.
+/// Microseconds with the nanoseconds behind the point: exact up to some hundred days, as a double is.
 fn microseconds(time_ns: u64) -> Option<serde_json::Number> {
     serde_json::from_str(&format!("{}.{:03}", time_ns / 1000, time_ns % 1000)).ok()
 }
