@@ -37,6 +37,10 @@ impl ProfileSink for Labelled<'_> {
         self.sink.keeps_events()
     }
 
+    fn source(&mut self, name: &str) -> io::Result<()> {
+        self.sink.source(name)
+    }
+
     fn segment(&mut self, at: Context<'_>) -> io::Result<()> {
         self.sink.segment(at)
     }

@@ -61,6 +61,11 @@ impl<A: ProfileSink, B: ProfileSink> ProfileSink for Tee<A, B> {
         self.first.keeps_events() || self.second.keeps_events()
     }
 
+    fn source(&mut self, name: &str) -> io::Result<()> {
+        self.first.source(name)?;
+        self.second.source(name)
+    }
+
     fn segment(&mut self, at: Context<'_>) -> io::Result<()> {
         self.first.segment(at)?;
         self.second.segment(at)
@@ -125,6 +130,10 @@ where
 
     fn keeps_events(&self) -> bool {
         self.sink.keeps_events()
+    }
+
+    fn source(&mut self, name: &str) -> io::Result<()> {
+        self.sink.source(name)
     }
 
     fn segment(&mut self, at: Context<'_>) -> io::Result<()> {

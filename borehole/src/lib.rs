@@ -106,6 +106,7 @@ mod mapped;
 mod output;
 #[cfg(all(feature = "jsonl", any(feature = "rbt", feature = "trc")))]
 mod records;
+mod sorted;
 mod source;
 #[cfg(any(feature = "speedscope", feature = "tachyon", feature = "trc"))]
 mod spool;
@@ -121,6 +122,7 @@ pub use input::{Input, InputOptions};
 pub use output::{Existing, Output};
 #[cfg(all(feature = "jsonl", any(feature = "rbt", feature = "trc")))]
 pub use records::{count_records, dump_records};
+pub use sorted::SortByTime;
 pub use source::Source;
 pub use target::{Compression, Target};
 
