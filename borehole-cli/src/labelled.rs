@@ -37,6 +37,10 @@ impl ProfileSink for Labelled<'_> {
         self.sink.keeps_events()
     }
 
+    fn watches_events(&self) -> bool {
+        self.sink.watches_events()
+    }
+
     fn segment(&mut self, at: Context<'_>) -> io::Result<()> {
         self.sink.segment(at)
     }

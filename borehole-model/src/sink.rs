@@ -54,6 +54,12 @@ pub trait ProfileSink {
         false
     }
 
+    /// Whether events that become samples are to come as events too, at their place among the others. A sink that
+    /// does not keep events says so when it reads a trace both ways.
+    fn watches_events(&self) -> bool {
+        false
+    }
+
     /// Begins `at.segment`. Ignored unless overridden.
     ///
     /// # Errors
@@ -106,6 +112,10 @@ impl<S: ProfileSink + ?Sized> ProfileSink for &mut S {
 
     fn keeps_events(&self) -> bool {
         (**self).keeps_events()
+    }
+
+    fn watches_events(&self) -> bool {
+        (**self).watches_events()
     }
 
     fn segment(&mut self, at: Context<'_>) -> io::Result<()> {

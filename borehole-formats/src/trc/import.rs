@@ -36,7 +36,8 @@ pub fn import(
     let mut reader = Reader::with_options(input, *options);
     let sampler = (!sink.keeps_events()).then(|| Sampler::new(options.samples));
     let (segment, shapes) = (Segment::default(), Vec::new());
-    let mut importer = Importer { tables, sink, sampler, segment, shapes, batches: 0 };
+    let is_watched = sink.watches_events();
+    let mut importer = Importer { tables, sink, sampler, is_watched, segment, shapes, batches: 0 };
     let mut replaced = Vec::new();
     let outcome = importer.run(&mut reader, &mut replaced);
     let mut recovery = reader.into_recovery();
@@ -54,6 +55,8 @@ struct Importer<'a> {
     sink: &'a mut dyn ProfileSink,
     /// Present if events that tell of stacks are to become samples.
     sampler: Option<Sampler>,
+    /// Whether those events are wanted as events too.
+    is_watched: bool,
     segment: Segment,
     /// The shape of each type of the batch, and the handle of the schema that it was made from: annotations change a
     /// type while its batch goes on.
@@ -76,6 +79,7 @@ impl Importer<'_> {
                 Content::Event(event) => {
                     if let Some(sampler) = &mut self.sampler
                         && sampler.take(&event, self.tables)?
+                        && !self.is_watched
                     {
                         continue;
                     }
