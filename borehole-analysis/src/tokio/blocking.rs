@@ -38,13 +38,7 @@ struct Group {
 }
 
 impl Blocking {
-    pub(super) fn add(
-        &mut self,
-        time_ns: u64,
-        thread: Option<u64>,
-        worker: Option<u64>,
-        stack: Option<u32>,
-    ) {
+    pub(super) fn add(&mut self, time_ns: u64, thread: Option<u64>, worker: Option<u64>, stack: Option<u32>) {
         self.samples.push(Sample { time_ns, thread, worker, stack });
     }
 

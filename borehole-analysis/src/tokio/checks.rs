@@ -37,11 +37,7 @@ pub(super) struct Suspects {
 }
 
 /// The findings, the gravest first, each check's by time.
-pub(super) fn findings(
-    view: &TokioView,
-    suspects: &Suspects,
-    place: impl Fn(u32) -> String,
-) -> Vec<Finding> {
+pub(super) fn findings(view: &TokioView, suspects: &Suspects, place: impl Fn(u32) -> String) -> Vec<Finding> {
     let mut found = Vec::new();
     whole_file(view, &mut found);
     long_polls(suspects, place, &mut found);
@@ -84,8 +80,11 @@ fn long_polls(suspects: &Suspects, place: impl Fn(u32) -> String, found: &mut Ve
         [(Severity::Critical, &suspects.critical, 50), (Severity::Warning, &suspects.long, 10)]
     {
         for poll in polls {
-            let evidence =
-                format!("a poll of {}, task spawned at {}", milliseconds(poll.duration_ns), place(poll.place));
+            let evidence = format!(
+                "a poll of {}, task spawned at {}",
+                milliseconds(poll.duration_ns),
+                place(poll.place)
+            );
             found.push(Finding {
                 time_ns: Some(poll.start_ns),
                 worker: Some(poll.worker),
@@ -115,8 +114,7 @@ fn task_leak(view: &TokioView, found: &mut Vec<Finding>) {
 fn delays(view: &TokioView, found: &mut Vec<Finding>) {
     let delays = &view.delays;
     let Some(worst) = delays.worst.rows.first().filter(|_| delays.high > 0) else { return };
-    let severity =
-        if worst.delay_ns > CRITICAL_DELAY_NS { Severity::Critical } else { Severity::Warning };
+    let severity = if worst.delay_ns > CRITICAL_DELAY_NS { Severity::Critical } else { Severity::Warning };
     let count = delays.high;
     let evidence =
         format!("{count} waits over 5 ms to be polled, the worst {}", milliseconds(worst.delay_ns));
@@ -158,8 +156,7 @@ fn worker_imbalance(view: &TokioView, found: &mut Vec<Finding>) {
     let polls = view.workers.iter().map(|row| (row.polls, row.worker));
     let (Some(least), Some(most)) = (polls.clone().min(), polls.max()) else { return };
     if least.0 > 0 && most.0 > least.0.saturating_mul(IMBALANCE) {
-        let evidence =
-            format!("worker {} had {} polls, worker {} had {}", most.1, most.0, least.1, least.0);
+        let evidence = format!("worker {} had {} polls, worker {} had {}", most.1, most.0, least.1, least.0);
         let worker = Some(most.1);
         found.push(Finding { worker, ..finding(Severity::Info, "worker-imbalance", evidence) });
     }

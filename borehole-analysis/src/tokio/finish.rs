@@ -5,8 +5,8 @@ use super::checks::{Suspects, findings, limited};
 use super::histogram::Durations;
 use super::tasks::{Lifetimes, Wait};
 use super::view::{
-    BlockingPlaceRow, BlockingView, Delay, DelayView, LongPoll, PlaceRow, PollView, Rows, Spread, TaskPlaceRow,
-    TaskView, TokioView, WorkerRow,
+    BlockingPlaceRow, BlockingView, Delay, DelayView, LongPoll, PlaceRow, PollView, Rows, Spread,
+    TaskPlaceRow, TaskView, TokioView, WorkerRow,
 };
 use super::workers::{Lane, Poll, Workers};
 use super::worst::Worst;
@@ -119,8 +119,12 @@ impl TokioSink {
     fn delays(&mut self) -> DelayView {
         let durations = Spread::from(&self.tasks.delays);
         let rows = taken(&mut self.tasks.worst).into_iter();
-        let rows = rows.map(|Wait { delay_ns, poll_ns, task, worker, place }| {
-            Delay { delay_ns, poll_ns, task, worker, spawned_at: self.place(place) }
+        let rows = rows.map(|Wait { delay_ns, poll_ns, task, worker, place }| Delay {
+            delay_ns,
+            poll_ns,
+            task,
+            worker,
+            spawned_at: self.place(place),
         });
         let distinct = usize::try_from(durations.count).unwrap_or(usize::MAX);
         let worst = Rows { rows: rows.collect(), distinct };

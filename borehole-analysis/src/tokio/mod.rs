@@ -8,6 +8,7 @@
 //!
 //! Sources: the events of dial9 0.3.2 and 0.5.7, and the red flags of its analysis.
 
+mod activity;
 mod blocking;
 mod checks;
 mod finish;
@@ -21,9 +22,9 @@ mod queue;
 mod spans;
 mod stacks;
 mod tasks;
-pub mod view;
-mod worst;
+mod view;
 mod workers;
+mod worst;
 
 use std::io;
 use std::ops::ControlFlow;
@@ -39,8 +40,15 @@ use self::queue::Queue;
 use self::spans::Spans;
 use self::stacks::Stacks;
 use self::tasks::{Tasks, Wait};
-use self::view::{Seal, TokioView};
 use self::workers::{Move, Workers};
+
+pub use self::activity::{
+    AliveCounts, Delay, DelayView, LongPoll, PlaceRow, PollView, TaskPlaceRow, TaskView, WakeView, WorkerRow,
+};
+pub use self::view::{
+    AllocationView, BlockingPlaceRow, BlockingRow, BlockingView, EventRow, FieldRow, Finding, QueueView,
+    Rows, Seal, Severity, SiteRow, SpanRow, Spread, TokioView,
+};
 
 /// How many rows of a table are kept where all are asked for and they are without end, such as polls.
 const MOST_ROWS: usize = 10_000;

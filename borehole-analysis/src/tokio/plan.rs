@@ -42,11 +42,7 @@ const SORTS: [(&str, Sort, &[&str]); 18] = [
     ),
     ("PollEndEvent", Sort::PollEnd, &["worker_id"]),
     ("WorkerParkEvent", Sort::Park, &["worker_id", "local_queue", "cpu_time_ns", "tid"]),
-    (
-        "WorkerUnparkEvent",
-        Sort::Unpark,
-        &["worker_id", "local_queue", "cpu_time_ns", "tid", "sched_wait_ns"],
-    ),
+    ("WorkerUnparkEvent", Sort::Unpark, &["worker_id", "local_queue", "cpu_time_ns", "tid", "sched_wait_ns"]),
     ("RuntimeMetricsEvent", Sort::Metrics, &["global_queue_depth", "alive_tasks"]),
     ("QueueSampleEvent", Sort::OldMetrics, &["global_queue", "active_tasks"]),
     ("TaskSpawnEvent", Sort::Spawn, &["task_id", "spawn_loc"]),
@@ -152,9 +148,10 @@ pub(super) fn unit(shape: &Shape, tables: &Tables, field: u32) -> Option<String>
 
 /// What is said of a field under one of these keys.
 pub(super) fn annotation(shape: &Shape, tables: &Tables, field: u32, keys: &[&str]) -> Option<String> {
-    let found = shape.annotations.iter().find(|annotation| {
-        annotation.field == field && keys.contains(&&*text(tables, annotation.key))
-    });
+    let found = shape
+        .annotations
+        .iter()
+        .find(|annotation| annotation.field == field && keys.contains(&&*text(tables, annotation.key)));
     found.map(|annotation| text(tables, annotation.value))
 }
 

@@ -433,8 +433,7 @@ impl Lane {
 fn is_interrupted(stretch: &Stretch, runs: &[Run]) -> bool {
     let from = runs.partition_point(|run| run.start_ns <= stretch.start_ns);
     let inside = runs[from..].iter().take_while(|run| run.start_ns < stretch.end_ns);
-    let is_elsewhere =
-        |run: &Run| run.thread.zip(stretch.thread).is_some_and(|(here, there)| here != there);
+    let is_elsewhere = |run: &Run| run.thread.zip(stretch.thread).is_some_and(|(here, there)| here != there);
     let mut inside = inside;
     inside.any(is_elsewhere)
 }
