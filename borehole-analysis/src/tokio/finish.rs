@@ -31,7 +31,7 @@ impl TokioSink {
     pub(super) fn complete(&mut self) -> TokioView {
         self.workers.complete();
         self.tasks.complete();
-        let (start_ns, end_ns) = self.ends_ns.unwrap_or_default();
+        let (start_ns, end_ns) = self.ends_ns.or(self.measured_ends_ns).unwrap_or_default();
         let mut suspects = self.suspects();
         let mut view = TokioView {
             start_ns,

@@ -71,6 +71,8 @@ pub struct TokioSink {
     /// Whether anything was seen that samples do not tell already.
     is_worth_telling: bool,
     ends_ns: Option<(u64, u64)>,
+    /// The same of measurements, which go on when nothing happens.
+    measured_ends_ns: Option<(u64, u64)>,
     unix_offset_ns: Option<i128>,
     seal: Seal,
     places: Names,
@@ -97,6 +99,7 @@ impl TokioSink {
             events: 0,
             is_worth_telling: false,
             ends_ns: None,
+            measured_ends_ns: None,
             unix_offset_ns: None,
             seal: Seal::default(),
             places: Names::default(),
@@ -143,10 +146,14 @@ impl TokioSink {
 
     /// Something happened in the runtime.
     #[inline]
-    fn tick(&mut self, time_ns: u64) {
+    fn tick(&mut self, sort: Sort, time_ns: u64) {
         self.is_worth_telling = true;
-        let (first, last) = self.ends_ns.unwrap_or((time_ns, time_ns));
-        self.ends_ns = Some((first.min(time_ns), last.max(time_ns)));
+        let ends_ns = match sort {
+            Sort::Metrics => &mut self.measured_ends_ns,
+            _ => &mut self.ends_ns,
+        };
+        let (first, last) = ends_ns.get_or_insert((time_ns, time_ns));
+        (*first, *last) = ((*first).min(time_ns), (*last).max(time_ns));
     }
 
     #[inline]
@@ -188,7 +195,7 @@ impl TokioSink {
     /// Events of the runtime, which are most.
     #[inline]
     fn runtime_event(&mut self, plan: Plan, event: &Event<'_>, time_ns: u64) {
-        self.tick(time_ns);
+        self.tick(plan.sort, time_ns);
         match plan.sort {
             Sort::PollStart => self.poll_starts(plan, event, time_ns),
             Sort::PollEnd => self.poll_ends(plan, event, time_ns),
@@ -334,7 +341,7 @@ impl ProfileSink for TokioSink {
         let batch = Some((at.segment.index, at.segment.offset));
         if self.batch != batch {
             self.batch = batch;
-            self.workers.batch += 1;
+            self.workers.next_batch();
         }
         let plan = self.plan(event.shape, at.tables);
         let time_ns = event.time_ns.unwrap_or(0);
@@ -368,3 +375,6 @@ impl ProfileSink for TokioSink {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

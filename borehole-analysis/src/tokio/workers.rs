@@ -149,10 +149,24 @@ pub(super) struct Contention {
     pub(super) longest_start_ns: u64,
 }
 
+/// What a batch tells of its thread.
+#[derive(Clone, Copy, Debug, Default)]
+enum BatchThread {
+    #[default]
+    Unknown,
+    One(u64),
+    /// The batch was put together from several.
+    Several,
+}
+
 /// All workers.
 #[derive(Debug)]
 pub(super) struct Workers {
-    pub(super) batch: u64,
+    batch: u64,
+    /// From where on the polls are of this batch.
+    batch_from: usize,
+    /// The thread that this batch tells of; none if there are several.
+    batch_thread: BatchThread,
     lanes: Vec<Lane>,
     rows: HashMap<u64, usize>,
     last: usize,
@@ -183,6 +197,8 @@ impl Workers {
     pub(super) fn new(rows: usize) -> Self {
         Self {
             batch: 0,
+            batch_from: 0,
+            batch_thread: BatchThread::default(),
             lanes: Vec::new(),
             rows: HashMap::new(),
             last: 0,
@@ -195,6 +211,18 @@ impl Workers {
             spanned: (0, Worst::new(EXAMPLES)),
             blockable: Vec::new(),
         }
+    }
+
+    /// A batch ends and the next one begins: workers that did not say on which thread they were have been on that of
+    /// the batch.
+    pub(super) fn next_batch(&mut self) {
+        if let BatchThread::One(thread) = self.batch_thread {
+            let from = self.batch_from.min(self.blockable.len());
+            self.blockable[from..].iter_mut().for_each(|poll| poll.thread = poll.thread.or(Some(thread)));
+        }
+        self.batch += 1;
+        self.batch_from = self.blockable.len();
+        self.batch_thread = BatchThread::Unknown;
     }
 
     /// The lane of a worker that does something at this time.
@@ -328,6 +356,11 @@ impl Workers {
         if lane.thread == thread {
             return;
         }
+        self.batch_thread = match (self.batch_thread, thread) {
+            (BatchThread::Unknown, Some(thread)) => BatchThread::One(thread),
+            (BatchThread::One(one), Some(other)) if one != other => BatchThread::Several,
+            (known, _) => known,
+        };
         if lane.thread.is_none() {
             if let Some(run) = lane.runs.last_mut() {
                 run.thread = thread;
@@ -354,6 +387,7 @@ impl Workers {
 
     /// Takes back what was counted while the worker was on another thread.
     pub(super) fn complete(&mut self) {
+        self.next_batch();
         self.lanes.iter_mut().for_each(Lane::complete);
     }
 }
