@@ -16,3 +16,4 @@ mod recover;
 mod reli;
 mod report;
 mod terminal;
+mod tokio;
