@@ -101,7 +101,7 @@ Examples:
   borehole report trace.rbt --callers 'Doctrine\\\\ORM' --hide '^Symfony'
   borehole report trace.rbt --by query --top 10      by the values of a label
   borehole report --last=5 < trace.rbt               the most recent stacks
-  borehole report trace.bin --sections flags         what deserves a look in a Tokio program";
+  borehole report trace.bin --sections flags         what to look at (Tokio)";
 
 /// `borehole report`.
 #[derive(Args, Clone, Debug)]

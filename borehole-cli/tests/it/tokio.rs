@@ -129,7 +129,7 @@ fn workers_polled_and_were_parked_as_often() {
             let active = number(&worker["active_ns"]) / span_ns;
             // The reference has active periods across changes of threads, and drops others; an old recording has
             // no threads to change.
-            let part = if name == OLD { 0.01 } else { 0.4 };
+            let part = if name == OLD { 0.02 } else { 0.4 };
             assert_near(&active.into(), &expected["utilization"], part, name);
             let cpu = number(&worker["cpu_ns"]) / number(&worker["active_ns"]);
             assert!((0.0..=1.01).contains(&cpu), "{name}: {cpu}, where the reference has negative ones");
@@ -165,10 +165,11 @@ fn polls_took_as_long() {
             let place = row["spawned_at"].as_str().unwrap();
             let (found, expected) = (&row["durations"], &expected[place]);
             assert_eq!(found["count"], expected["count"], "{name} {place}");
+            // Of few polls, the neighbours of a rank are 2 in 100 apart, and the reference rounds ranks its own way.
             // A poll that blocks in place ends where its worker goes to another thread, for the reference.
             if name == OLD {
                 for percentile in ["p50", "p90", "p99"] {
-                    assert_near(&found[format!("{percentile}_ns")], &expected[percentile], 0.01, place);
+                    assert_near(&found[format!("{percentile}_ns")], &expected[percentile], 0.02, place);
                 }
                 assert_near(&found["mean_ns"], &expected["mean"], 0.001, place);
             }
