@@ -94,7 +94,7 @@ struct Stretch {
     cpu_ns: u64,
 }
 
-/// Where a worker turns up in a batch.
+/// Where a worker turns up: at the beginning of a batch, and whenever it is unparked.
 #[derive(Clone, Copy, Debug)]
 struct Run {
     start_ns: u64,
@@ -345,6 +345,7 @@ impl Workers {
         if let Some(wait_ns) = moved.wait_ns {
             lane.waited(wait_ns, moved.time_ns);
         }
+        lane.runs.push(Run { start_ns: moved.time_ns, thread: moved.thread });
         lane.awake.begin(batch, Moved::from(moved));
         self.learn_thread(moved.thread);
     }
@@ -362,7 +363,7 @@ impl Workers {
             (known, _) => known,
         };
         if lane.thread.is_none() {
-            if let Some(run) = lane.runs.last_mut() {
+            if let Some(run) = lane.runs.iter_mut().rev().find(|run| run.thread.is_none()) {
                 run.thread = thread;
             }
             let from = lane.unplaced_from.min(self.blockable.len());

@@ -167,7 +167,7 @@ fn polls_took_as_long() {
             assert_eq!(found["count"], expected["count"], "{name} {place}");
             // Of few polls, the neighbours of a rank are 2 in 100 apart, and the reference rounds ranks its own way.
             // A poll that blocks in place ends where its worker goes to another thread, for the reference.
-            if name == OLD {
+            if name == OLD && number(&expected["count"]) > 500.0 {
                 for percentile in ["p50", "p90", "p99"] {
                     assert_near(&found[format!("{percentile}_ns")], &expected[percentile], 0.02, place);
                 }
