@@ -94,6 +94,10 @@ impl ProfileSink for Interruptible<'_> {
         self.0.source(name)
     }
 
+    fn watches_events(&self) -> bool {
+        self.0.watches_events()
+    }
+
     fn segment(&mut self, at: Context<'_>) -> io::Result<()> {
         self.0.segment(at)
     }

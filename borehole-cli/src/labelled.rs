@@ -41,6 +41,10 @@ impl ProfileSink for Labelled<'_> {
         self.sink.source(name)
     }
 
+    fn watches_events(&self) -> bool {
+        self.sink.watches_events()
+    }
+
     fn segment(&mut self, at: Context<'_>) -> io::Result<()> {
         self.sink.segment(at)
     }

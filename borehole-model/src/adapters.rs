@@ -66,6 +66,10 @@ impl<A: ProfileSink, B: ProfileSink> ProfileSink for Tee<A, B> {
         self.second.source(name)
     }
 
+    fn watches_events(&self) -> bool {
+        self.first.watches_events() || self.second.watches_events()
+    }
+
     fn segment(&mut self, at: Context<'_>) -> io::Result<()> {
         self.first.segment(at)?;
         self.second.segment(at)
@@ -134,6 +138,10 @@ where
 
     fn source(&mut self, name: &str) -> io::Result<()> {
         self.sink.source(name)
+    }
+
+    fn watches_events(&self) -> bool {
+        self.sink.watches_events()
     }
 
     fn segment(&mut self, at: Context<'_>) -> io::Result<()> {

@@ -63,6 +63,12 @@ pub trait ProfileSink {
         Ok(())
     }
 
+    /// Whether events that become samples are to come as events too, at their place among the others. A sink that
+    /// does not keep events says so when it reads a trace both ways.
+    fn watches_events(&self) -> bool {
+        false
+    }
+
     /// Begins `at.segment`. Ignored unless overridden.
     ///
     /// # Errors
@@ -117,6 +123,10 @@ impl<S: ProfileSink + ?Sized> ProfileSink for &mut S {
         (**self).keeps_events()
     }
 
+    fn watches_events(&self) -> bool {
+        (**self).watches_events()
+    }
+
     fn source(&mut self, name: &str) -> io::Result<()> {
         (**self).source(name)
     }
@@ -157,6 +167,10 @@ impl<S: ProfileSink + ?Sized> ProfileSink for Box<S> {
 
     fn source(&mut self, name: &str) -> io::Result<()> {
         (**self).source(name)
+    }
+
+    fn watches_events(&self) -> bool {
+        (**self).watches_events()
     }
 
     fn segment(&mut self, at: Context<'_>) -> io::Result<()> {

@@ -41,6 +41,10 @@ impl ProfileSink for Chosen<'_> {
         self.sink.keeps_events()
     }
 
+    fn watches_events(&self) -> bool {
+        self.sink.watches_events()
+    }
+
     fn source(&mut self, name: &str) -> io::Result<()> {
         self.start_ns = None;
         self.sink.source(name)

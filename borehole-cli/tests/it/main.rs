@@ -17,3 +17,4 @@ mod reli;
 mod report;
 mod terminal;
 mod timeline;
+mod tokio;

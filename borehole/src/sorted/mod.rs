@@ -120,6 +120,10 @@ impl<S: ProfileSink> ProfileSink for SortByTime<S> {
         self.sink.keeps_events()
     }
 
+    fn watches_events(&self) -> bool {
+        self.sink.watches_events()
+    }
+
     fn source(&mut self, name: &str) -> io::Result<()> {
         self.next_source = Some(name.to_owned());
         Ok(())

@@ -16,7 +16,8 @@ pub(crate) fn formats(tree: &Tree) -> Vec<Violation> {
     };
     let lists_formats = |module: &str| rules::FORMAT_LISTS.contains(&module.trim_end_matches(".rs"));
     let folders = sources().filter_map(|(_, below)| Some(below.split_once('/')?.0));
-    let formats: BTreeSet<&str> = folders.filter(|folder| !lists_formats(folder)).collect();
+    let is_format = |folder: &&str| !lists_formats(folder) && !rules::FORMAT_SERVANTS.contains(folder);
+    let formats: BTreeSet<&str> = folders.filter(is_format).collect();
     let checked = sources().filter(|(_, below)| !below.split('/').next().is_some_and(lists_formats));
     checked.flat_map(|(source, below)| format_source(source, below, &formats)).collect()
 }

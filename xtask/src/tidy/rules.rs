@@ -91,6 +91,9 @@ pub(crate) const FORMATS_CRATE: &str = "borehole-formats";
 /// The modules of that crate that are no formats, file or folder, and know which formats there are.
 pub(crate) const FORMAT_LISTS: &[&str] = &["lib", "detect"];
 
+/// The folders of that crate that are no formats and serve several.
+pub(crate) const FORMAT_SERVANTS: &[&str] = &["timeline"];
+
 /// The files of a format that know bytes only.
 pub(crate) const WIRE_FILES: &[&str] = &["layout", "read", "write"];
 
