@@ -6,11 +6,11 @@
 
 use borehole_wire::Cursor;
 
-use super::batch::{Batch, Row};
+use super::batch::Batch;
 use super::fault::{Fault, What};
-use super::layout::{FieldType, HEADER_BYTES, HEADER_TAG, MAGIC, Tag, VERSION};
+use super::layout::{FieldKind, FieldType, HEADER_BYTES, HEADER_TAG, MAGIC, Tag, VERSION};
 use super::schema::{Annotation, Definition, Field};
-use super::value::{Raw, Value, prefixed, stack_bytes, varint};
+use super::value::{Raw, Value, prefixed, short_varint, stack_bytes, varint};
 
 /// A frame that was read: how long it is, and what it is.
 #[derive(Clone, Copy, Debug)]
@@ -32,13 +32,12 @@ pub(super) enum Kind {
 }
 
 /// Where the value of a field stands in its event.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Slot {
     /// The number itself, or the count of what the payload holds.
     number: u64,
     /// Where the payload starts in the frame; [`Slot::ABSENT`] where there is no value.
     start: usize,
-    len: usize,
 }
 
 impl Slot {
@@ -49,8 +48,24 @@ impl Slot {
         if self.start == Self::ABSENT {
             return Value::Absent;
         }
-        let payload = frame.get(self.start..self.start + self.len).unwrap_or_default();
+        let payload = match field_type.kind {
+            FieldKind::String | FieldKind::Bytes => self.payload(frame, 1),
+            FieldKind::Stack => self.payload(frame, 8),
+            // They end with their last element.
+            FieldKind::StringMap | FieldKind::List | FieldKind::Map => {
+                frame.get(self.start..).unwrap_or_default()
+            }
+            _ => &[],
+        };
         Raw { number: self.number, payload }.view(field_type.kind, batch)
+    }
+
+    /// As many units as the number says.
+    #[inline]
+    fn payload(self, frame: &[u8], unit_bytes: usize) -> &[u8] {
+        // It was there when the event was read.
+        let len = usize::try_from(self.number).unwrap_or_default().wrapping_mul(unit_bytes);
+        frame.get(self.start..self.start.wrapping_add(len)).unwrap_or_default()
     }
 }
 
@@ -58,14 +73,19 @@ impl Outline {
     /// The frame at the start of `bytes`, in the middle of `batch`. The values of an event go into `slots`.
     #[inline]
     pub(super) fn read(bytes: &[u8], batch: &Batch, slots: &mut Vec<Slot>) -> Result<Self, Fault> {
+        if Self::is_event(bytes) {
+            return event(bytes, batch, slots);
+        }
         let mut cursor = Cursor::new(bytes, 0);
         let byte = cursor.u8()?;
-        let kind = if byte == Tag::Event as u8 {
-            event(&mut cursor, bytes, batch, slots)?
-        } else {
-            rare(byte, &mut cursor, batch)?
-        };
+        let kind = rare(byte, &mut cursor, batch)?;
         Ok(Self { len: bytes.len() - cursor.rest().len(), kind })
+    }
+
+    /// Whether an event begins here.
+    #[inline]
+    pub(super) fn is_event(bytes: &[u8]) -> bool {
+        bytes.first() == Some(&(Tag::Event as u8))
     }
 
     /// The header that has to stand at the start of `bytes`.
@@ -114,16 +134,17 @@ pub(super) enum Oddity {
 }
 
 #[inline]
-fn event(cursor: &mut Cursor<'_>, bytes: &[u8], batch: &Batch, slots: &mut Vec<Slot>) -> Result<Kind, Fault> {
+fn event(bytes: &[u8], batch: &Batch, slots: &mut Vec<Slot>) -> Result<Outline, Fault> {
+    let mut cursor = Cursor::new(bytes, 0);
+    cursor.u8()?;
     let at = cursor.offset();
     let type_id = cursor.u16_le()?;
     let Some((row, known)) = batch.find(type_id) else {
         return Err(Fault { at, what: What::UnknownType(type_id) });
     };
-    let timestamp_ns = if known.has_timestamp { Some(timestamp(cursor, batch)?) } else { None };
-    slots.clear();
-    values(cursor, bytes, known, slots)?;
-    Ok(Kind::Event { row, timestamp_ns })
+    let timestamp_ns = if known.has_timestamp { Some(timestamp(&mut cursor, batch)?) } else { None };
+    let len = values(bytes, bytes.len() - cursor.rest().len(), &known.types, slots)?;
+    Ok(Outline { len, kind: Kind::Event { row, timestamp_ns } })
 }
 
 #[inline]
@@ -135,18 +156,67 @@ fn timestamp(cursor: &mut Cursor<'_>, batch: &Batch) -> Result<u64, Fault> {
     base_ns.checked_add(delta_ns).ok_or(Fault { at, what: What::Time { base_ns, delta_ns } })
 }
 
+/// Reads the values from `at` on into `slots`. Answers where they end.
 #[inline]
-fn values(cursor: &mut Cursor<'_>, bytes: &[u8], row: &Row, slots: &mut Vec<Slot>) -> Result<(), Fault> {
-    for field_type in &row.types {
-        if field_type.optional && cursor.u8()? == 0 {
-            slots.push(Slot { number: 0, start: Slot::ABSENT, len: 0 });
-            continue;
-        }
-        let Raw { number, payload } = Raw::read(field_type.kind, cursor)?;
-        let start = bytes.len() - cursor.rest().len() - payload.len();
-        slots.push(Slot { number, start, len: payload.len() });
+fn values(bytes: &[u8], mut at: usize, types: &[FieldType], slots: &mut Vec<Slot>) -> Result<usize, Fault> {
+    if slots.len() < types.len() {
+        slots.resize(types.len(), Slot::default());
     }
-    Ok(())
+    for (slot, field_type) in slots.iter_mut().zip(types) {
+        if field_type.optional {
+            let presence = bytes.get(at).copied().ok_or_else(|| missing(1, at))?;
+            at += 1;
+            if presence == 0 {
+                *slot = Slot { number: 0, start: Slot::ABSENT };
+                continue;
+            }
+        }
+        (*slot, at) = match at_once(bytes, at, field_type.kind) {
+            Some(read) => read,
+            None => by_cursor(bytes, at, field_type.kind)?,
+        };
+    }
+    Ok(at)
+}
+
+/// Reads a number out of the eight bytes from `at` on, if there are as many, or what stands behind a count in them:
+/// most values of most traces. Answers where the value ends.
+#[inline]
+fn at_once(bytes: &[u8], at: usize, kind: FieldKind) -> Option<(Slot, usize)> {
+    let word = u64::from_le_bytes(*bytes.get(at..)?.first_chunk()?);
+    let (number, width) = match kind {
+        FieldKind::Varint => short_varint(word)?,
+        FieldKind::Bool | FieldKind::U8 => (word & 0xff, 1),
+        FieldKind::U16 => (word & 0xffff, 2),
+        FieldKind::U32 | FieldKind::PooledString | FieldKind::PooledStack => (word & 0xffff_ffff, 4),
+        FieldKind::I64 | FieldKind::F64 => (word, 8),
+        FieldKind::String | FieldKind::Bytes => return counted(bytes, at, word & 0xffff_ffff, 1),
+        FieldKind::Stack => return counted(bytes, at, word & 0xffff_ffff, 8),
+        FieldKind::StringMap | FieldKind::List | FieldKind::Map => return None,
+    };
+    Some((Slot { number, start: 0 }, at + width))
+}
+
+/// What stands behind a count of units of so many bytes.
+#[inline]
+fn counted(bytes: &[u8], at: usize, count: u64, unit_bytes: u64) -> Option<(Slot, usize)> {
+    let (start, len) = (at + 4, usize::try_from(count * unit_bytes).ok()?);
+    let end = start.checked_add(len).filter(|&end| end <= bytes.len())?;
+    Some((Slot { number: count, start }, end))
+}
+
+/// Reads a value of any sort.
+#[cold]
+fn by_cursor(bytes: &[u8], at: usize, kind: FieldKind) -> Result<(Slot, usize), Fault> {
+    let mut cursor = Cursor::new(bytes.get(at..).unwrap_or_default(), at as u64);
+    let Raw { number, payload } = Raw::read(kind, &mut cursor)?;
+    let end = bytes.len() - cursor.rest().len();
+    Ok((Slot { number, start: end - payload.len() }, end))
+}
+
+#[cold]
+fn missing(missing: usize, at: usize) -> Fault {
+    Fault { at: at as u64, what: What::Truncated { missing } }
 }
 
 /// A frame that is not an event, of which there are few.

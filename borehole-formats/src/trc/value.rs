@@ -312,6 +312,24 @@ pub(super) fn varint(cursor: &mut Cursor<'_>) -> Result<u64, Fault> {
     }
 }
 
+/// The varint at the start of eight bytes, and its length, unless it is longer: all bytes at once.
+#[inline]
+pub(super) const fn short_varint(word: u64) -> Option<(u64, usize)> {
+    if word & 0x80 == 0 {
+        return Some((word & 0x7f, 1));
+    }
+    let ends = !word & 0x8080_8080_8080_8080;
+    if ends == 0 {
+        return None;
+    }
+    // Everything up to the last byte's top bit, which is 0 itself, and of each byte the lower seven bits.
+    let groups = word & (ends ^ (ends - 1)) & 0x7f7f_7f7f_7f7f_7f7f;
+    let pairs = groups & 0x007f_007f_007f_007f | (groups & 0x7f00_7f00_7f00_7f00) >> 1;
+    let fours = pairs & 0x0000_3fff_0000_3fff | (pairs & 0x3fff_0000_3fff_0000) >> 2;
+    let number = fours & 0x0fff_ffff | (fours & 0x0fff_ffff_0000_0000) >> 4;
+    Some((number, ends.trailing_zeros() as usize / 8 + 1))
+}
+
 fn long_varint(cursor: &mut Cursor<'_>) -> Result<u64, Fault> {
     let at = cursor.offset();
     let mut value = 0;

@@ -1,6 +1,8 @@
 //! `trc` against what the reference decoder reads, and against the specification.
 
 mod conformance;
+mod musts;
+mod stream;
 
 use std::fs;
 use std::path::{Path, PathBuf};
