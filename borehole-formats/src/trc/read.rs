@@ -160,13 +160,25 @@ impl<R: Read> Reader<R> {
     /// out. With lenient options only the former is an error.
     #[inline]
     pub fn next_event(&mut self) -> Result<Option<Event<'_>>, Error> {
+        let found = self.find_event()?;
+        Ok(found.map(|(row, timestamp_ns)| self.event(row, timestamp_ns)))
+    }
+
+    /// Goes on to the next event.
+    #[inline]
+    fn find_event(&mut self) -> Result<Option<(u32, Option<u64>)>, Error> {
+        match self.whole_event() {
+            None => self.find_event_step_by_step(),
+            found => Ok(found),
+        }
+    }
+
+    #[cold]
+    fn find_event_step_by_step(&mut self) -> Result<Option<(u32, Option<u64>)>, Error> {
         loop {
-            if let Some((row, timestamp_ns)) = self.whole_event() {
-                return Ok(Some(self.event(row, timestamp_ns)));
-            }
             match self.step()? {
                 None => return Ok(None),
-                Some(Kind::Event { row, timestamp_ns }) => return Ok(Some(self.event(row, timestamp_ns))),
+                Some(Kind::Event { row, timestamp_ns }) => return Ok(Some((row, timestamp_ns))),
                 Some(_) => {}
             }
         }
@@ -174,18 +186,14 @@ impl<R: Read> Reader<R> {
 
     /// The event that comes next, if one does and it is whole and sound: what nearly all frames are. Nothing happens
     /// otherwise.
-    #[inline]
+    #[inline(always)]
     fn whole_event(&mut self) -> Option<(u32, Option<u64>)> {
         self.window.consume(std::mem::take(&mut self.taken));
         let bytes = self.window.available();
         if self.place != Place::Inside || !Outline::is_event(bytes) {
             return None;
         }
-        let Ok(Outline { len, kind: Kind::Event { row, timestamp_ns } }) =
-            Outline::read(bytes, &self.batch, &mut self.slots)
-        else {
-            return None;
-        };
+        let (row, timestamp_ns, len) = frame::event(bytes, &self.batch, &mut self.slots).ok()?;
         self.batch.base_ns = timestamp_ns.unwrap_or(self.batch.base_ns);
         self.recovery.events += 1;
         self.taken = len;
@@ -206,9 +214,10 @@ impl<R: Read> Reader<R> {
     ///
     /// # Errors
     /// As [`Reader::next_event`].
+    #[inline]
     pub fn for_each_event(&mut self, mut visit: impl FnMut(&Event<'_>)) -> Result<(), Error> {
-        while let Some(event) = self.next_event()? {
-            visit(&event);
+        while let Some((row, timestamp_ns)) = self.find_event()? {
+            visit(&self.event(row, timestamp_ns));
         }
         Ok(())
     }
