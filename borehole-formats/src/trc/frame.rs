@@ -10,7 +10,7 @@ use super::batch::Batch;
 use super::fault::{Fault, What};
 use super::layout::{FieldKind, FieldType, HEADER_BYTES, HEADER_TAG, MAGIC, Tag, VERSION};
 use super::schema::{Annotation, Definition, Field};
-use super::value::{Raw, Value, prefixed, short_varint, stack_bytes, varint};
+use super::value::{Raw, Stack, Value, prefixed, short_varint, stack_bytes, varint};
 
 /// A frame that was read: how long it is, and what it is.
 #[derive(Clone, Copy, Debug)]
@@ -43,7 +43,9 @@ pub(super) struct Slot {
 impl Slot {
     const ABSENT: usize = usize::MAX;
 
-    #[inline]
+    /// The value, with what it refers to.
+    // Inlined, so that who visits all values asks once what each is, not twice.
+    #[inline(always)]
     pub(super) fn view<'a>(self, field_type: FieldType, frame: &'a [u8], batch: &'a Batch) -> Value<'a> {
         let FieldType { kind, optional } = field_type;
         if optional && self.start == Self::ABSENT {
@@ -53,16 +55,31 @@ impl Slot {
         if kind.is_unsigned() {
             return Value::Unsigned(self.number);
         }
-        let payload = match kind {
-            FieldKind::String | FieldKind::Bytes => self.payload(frame, 1),
-            FieldKind::Stack => self.payload(frame, 8),
-            // They end with their last element.
-            FieldKind::StringMap | FieldKind::List | FieldKind::Map => {
-                frame.get(self.start..).unwrap_or_default()
-            }
-            _ => &[],
-        };
-        Raw { number: self.number, payload }.view(kind, batch)
+        // Ids have four bytes, so nothing is cut off here.
+        let id = u32::try_from(self.number).unwrap_or(u32::MAX);
+        match kind {
+            FieldKind::String => Value::Text(self.payload(frame, 1)),
+            FieldKind::Bytes => Value::Bytes(self.payload(frame, 1)),
+            FieldKind::Stack => Value::Stack(Stack(self.payload(frame, 8).as_chunks().0)),
+            FieldKind::PooledString => Value::PooledText { id, text: batch.strings.get(id) },
+            FieldKind::PooledStack => Value::PooledStack { id, stack: batch.stacks.get(id).map(Stack) },
+            FieldKind::Bool => Value::Bool(self.number != 0),
+            FieldKind::I64 => Value::Signed(self.number.cast_signed()),
+            FieldKind::F64 => Value::Float(f64::from_bits(self.number)),
+            _ => self.view_elements(kind, frame, batch),
+        }
+    }
+
+    /// What has elements: the payload ends with the last of them.
+    #[cold]
+    fn view_elements<'a>(self, kind: FieldKind, frame: &'a [u8], batch: &'a Batch) -> Value<'a> {
+        let payload = frame.get(self.start..).unwrap_or_default();
+        Raw { number: self.number, payload }.view_elements(kind, batch)
+    }
+
+    /// A value that stands on its own.
+    pub(super) const fn of(raw: &Raw<'_>) -> Self {
+        Self { number: raw.number, start: 0 }
     }
 
     /// As many units as the number says.
@@ -146,25 +163,50 @@ pub(super) fn event(
     batch: &Batch,
     slots: &mut Vec<Slot>,
 ) -> Result<(u32, Option<u64>, usize), Fault> {
-    let mut cursor = Cursor::new(bytes, 0);
-    cursor.u8()?;
-    let at = cursor.offset();
-    let type_id = cursor.u16_le()?;
-    let Some((row, known)) = batch.find(type_id) else {
-        return Err(Fault { at, what: What::UnknownType(type_id) });
+    let head = match bytes.first_chunk() {
+        Some(head) => u64::from_le_bytes(*head),
+        None => short_head(bytes)?,
     };
-    let timestamp_ns = if known.has_timestamp { Some(timestamp(&mut cursor, batch)?) } else { None };
-    let len = values(bytes, bytes.len() - cursor.rest().len(), &known.types, slots)?;
+    let [_, low, high, delta_low, delta_middle, delta_high, ..] = head.to_le_bytes();
+    let type_id = u16::from_le_bytes([low, high]);
+    let Some((row, known)) = batch.find(type_id) else {
+        return Err(Fault { at: 1, what: What::UnknownType(type_id) });
+    };
+    let mut at = UNTIMED_HEAD_BYTES;
+    let mut timestamp_ns = None;
+    if known.has_timestamp {
+        if bytes.len() < TIMED_HEAD_BYTES {
+            return Err(missing(TIMED_HEAD_BYTES - bytes.len(), at));
+        }
+        let delta_ns = u64::from(u32::from_le_bytes([delta_low, delta_middle, delta_high, 0]));
+        timestamp_ns = Some(moved_on(batch.base_ns, delta_ns)?);
+        at = TIMED_HEAD_BYTES;
+    }
+    let len = values(bytes, at, &known.types, slots)?;
     Ok((row, timestamp_ns, len))
 }
 
+/// Tag and type id.
+const UNTIMED_HEAD_BYTES: usize = 3;
+
+/// The same and the time since the event before.
+const TIMED_HEAD_BYTES: usize = 6;
+
+/// The head of an event that is shorter than eight bytes, zeros behind it.
+#[cold]
+fn short_head(bytes: &[u8]) -> Result<u64, Fault> {
+    if bytes.len() < UNTIMED_HEAD_BYTES {
+        return Err(missing(UNTIMED_HEAD_BYTES - bytes.len(), 1));
+    }
+    let mut head = [0; 8];
+    head.iter_mut().zip(bytes).for_each(|(place, byte)| *place = *byte);
+    Ok(u64::from_le_bytes(head))
+}
+
 #[inline]
-fn timestamp(cursor: &mut Cursor<'_>, batch: &Batch) -> Result<u64, Fault> {
-    let at = cursor.offset();
-    let [low, middle, high] = cursor.array()?;
-    let delta_ns = u64::from(u32::from_le_bytes([low, middle, high, 0]));
-    let base_ns = batch.base_ns;
-    base_ns.checked_add(delta_ns).ok_or(Fault { at, what: What::Time { base_ns, delta_ns } })
+fn moved_on(base_ns: u64, delta_ns: u64) -> Result<u64, Fault> {
+    let fault = Fault { at: UNTIMED_HEAD_BYTES as u64, what: What::Time { base_ns, delta_ns } };
+    base_ns.checked_add(delta_ns).ok_or(fault)
 }
 
 /// Reads the values from `at` on into `slots`. Answers where they end.

@@ -120,7 +120,7 @@ fn weight(value: Value<'_>) -> u64 {
         Value::Signed(number) => number.cast_unsigned(),
         Value::Float(number) => number.to_bits(),
         Value::Bool(flag) => flag.into(),
-        Value::Text(text) => std::str::from_utf8(text).map_or(0, |text| text.len() as u64),
+        Value::Text(text) => text.len() as u64,
         Value::PooledText { text: Some(text), .. } => text.len() as u64,
         Value::Stack(stack) | Value::PooledStack { stack: Some(stack), .. } => stack.addresses().sum(),
         _ => 0,
