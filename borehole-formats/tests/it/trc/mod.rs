@@ -1,8 +1,12 @@
 //! `trc` against what the reference decoder reads, and against the specification.
 
+mod allocations;
 mod conformance;
+mod damage;
 mod musts;
+mod recovery;
 mod stream;
+mod writing;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,7 +1,7 @@
 //! The mix of the reference's own benchmark. Source: `dial9-trace-format` 0.3.2, `benches/codec.rs`.
 
 use anyhow::Result;
-use borehole_formats::trc::{FieldKind, ValueDef, Writer};
+use borehole_formats::trc::{FieldKind, Writer};
 use dial9_trace_format::encoder::Encoder;
 use dial9_trace_format::{StackFrames, TraceEvent};
 
@@ -107,7 +107,7 @@ pub(super) fn write(writer: &mut Writer<Vec<u8>>, events: u64) -> Result<()> {
             _ => {
                 let event =
                     writer.begin_event(&sample, at).unsigned(worker).unsigned(12345 + number % 4).unsigned(0);
-                event.value(&ValueDef::Stack(&frames(number))).finish()?;
+                event.stack(&frames(number)).finish()?;
             }
         }
     }

@@ -44,8 +44,8 @@ pub(super) fn typed(writer: &mut Writer<Vec<u8>>, events: u64) -> Result<()> {
         ],
     )?;
     for number in 0..events {
-        let event = writer.begin_event(&request, time_ns(number)).value(&ValueDef::Text("GET"));
-        let event = event.value(&ValueDef::Text(path(number))).value(&ValueDef::Text(USER_AGENT));
+        let event = writer.begin_event(&request, time_ns(number)).text("GET");
+        let event = event.text(path(number)).text(USER_AGENT);
         event.unsigned(200).unsigned(900 + number % 9000).unsigned(20_000 + number % 7).finish()?;
     }
     Ok(())

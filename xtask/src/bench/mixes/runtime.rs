@@ -1,7 +1,7 @@
 //! What a runtime does: polls alone, and polls with the wakes, parks and unparks between them.
 
 use anyhow::Result;
-use borehole_formats::trc::{FieldKind, Schema, ValueDef, Writer};
+use borehole_formats::trc::{FieldKind, Schema, Writer};
 use dial9_trace_format::encoder::Encoder;
 use dial9_trace_format::{InternedString, TraceEvent};
 
@@ -101,7 +101,7 @@ impl Types {
             return Ok(writer.begin_event(&self.end, at).unsigned(number / 2 % 8).finish()?);
         }
         let event = writer.begin_event(&self.start, at).unsigned(number / 2 % 8).unsigned(number % 32);
-        Ok(event.unsigned(task(number)).value(&ValueDef::Text(location(number / 2))).finish()?)
+        Ok(event.unsigned(task(number)).text(location(number / 2)).finish()?)
     }
 }
 

@@ -1,7 +1,7 @@
 //! CPU samples: 200 distinct stacks, 24 deep.
 
 use anyhow::Result;
-use borehole_formats::trc::{FieldKind, FieldType, Schema, ValueDef, Writer};
+use borehole_formats::trc::{FieldKind, FieldType, Schema, Writer};
 use dial9_trace_format::encoder::Encoder;
 use dial9_trace_format::{InternedStackFrames, InternedString, TraceEvent};
 
@@ -51,8 +51,8 @@ pub(super) fn write(writer: &mut Writer<Vec<u8>>, events: u64) -> Result<()> {
     let stacks = stacks();
     for number in 0..events {
         let event = writer.begin_event(&sample, time_ns(number)).unsigned(255).unsigned(4000 + number % 8);
-        let event = event.unsigned(number % 2).value(&ValueDef::Text(THREAD));
-        event.value(&ValueDef::Stack(chosen(&stacks, number))).unsigned(number % 8).finish()?;
+        let event = event.unsigned(number % 2).text(THREAD);
+        event.stack(chosen(&stacks, number)).unsigned(number % 8).finish()?;
     }
     Ok(())
 }
