@@ -194,6 +194,9 @@ impl<R: Read> Reader<R> {
             return None;
         }
         let (row, timestamp_ns, len) = frame::event(bytes, &self.batch, &mut self.slots).ok()?;
+        if self.options.is_lenient() && self.swallows_a_batch(len) {
+            return None;
+        }
         self.batch.base_ns = timestamp_ns.unwrap_or(self.batch.base_ns);
         self.recovery.events += 1;
         self.taken = len;
@@ -321,6 +324,9 @@ impl<R: Read> Reader<R> {
     #[inline]
     pub(super) fn accept(&mut self, outline: Outline) -> Result<Kind, Fault> {
         let Outline { len, kind } = outline;
+        if self.options.is_lenient() && self.swallows_a_batch(len) {
+            return Err(Fault { at: 0, what: What::HoldsHeader });
+        }
         if let Kind::Event { timestamp_ns, .. } = kind {
             self.batch.base_ns = timestamp_ns.unwrap_or(self.batch.base_ns);
             self.recovery.events += 1;

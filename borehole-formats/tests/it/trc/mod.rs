@@ -3,8 +3,11 @@
 mod allocations;
 mod conformance;
 mod damage;
+mod interop;
 mod musts;
+mod page;
 mod recovery;
+mod samples;
 mod stream;
 mod writing;
 

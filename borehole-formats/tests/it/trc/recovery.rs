@@ -16,6 +16,9 @@ use super::{input, names};
 const EVENTS: u64 = 40;
 const BATCHES: u64 = 4;
 
+/// What the first batch is called: nothing that zeros or changed bits make of a number.
+const FIRST: u64 = 0x10;
+
 /// Batches whose events say where they belong, and where each batch begins.
 fn batches() -> (Vec<u8>, Vec<usize>) {
     let fields = [
@@ -32,7 +35,7 @@ fn batches() -> (Vec<u8>, Vec<usize>) {
         for number in 0..EVENTS {
             let name = ["alpha", "beta", "gamma"][usize::try_from(number % 3).unwrap()];
             let values = [
-                ValueDef::Unsigned(batch),
+                ValueDef::Unsigned(FIRST + batch),
                 ValueDef::Unsigned(number),
                 ValueDef::Text(name),
                 ValueDef::Text("some text of an event"),
@@ -48,7 +51,7 @@ fn batches() -> (Vec<u8>, Vec<usize>) {
 
 /// The lines of the events of one batch.
 fn of_batch(lines: &[String], batch: u64) -> Vec<&String> {
-    let wanted = format!(r#"batch={{"uint":{batch}}}"#);
+    let wanted = format!(r#"batch={{"uint":{}}}"#, FIRST + batch);
     lines.iter().filter(|line| line.contains(&wanted)).collect()
 }
 
