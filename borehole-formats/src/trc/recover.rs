@@ -53,8 +53,10 @@ impl<R: Read> Reader<R> {
     /// it so long. What stands behind tells nothing: events of the other batch look like those of this one.
     pub(super) fn swallows_a_batch(&self, len: usize) -> bool {
         let bytes = self.window.available();
-        let frame = bytes.get(1..len).unwrap_or_default();
-        let Some(at) = memmem::find(frame, &FLAWLESS) else { return false };
+        // A header that only begins in the frame is one, too.
+        let end = bytes.len().min(len + HEADER_BYTES - 1);
+        let searched = bytes.get(1..end).unwrap_or_default();
+        let Some(at) = memmem::find(searched, &FLAWLESS) else { return false };
         bytes.get(1 + at + HEADER_BYTES..).is_some_and(begins_a_batch)
     }
 

@@ -137,7 +137,7 @@ fn samples_have_the_symbols_worker_and_task_that_a_search_over_all_events_finds(
         let mut frames = Vec::new();
         for address in &event.stack {
             match symbols.get(address) {
-                Some(names) => frames.extend(names.values().map(|name| (*name).to_owned())),
+                Some(names) => frames.extend(names.values().rev().map(|name| (*name).to_owned())),
                 None => frames.push(format!("{address:#x}")),
             }
         }
