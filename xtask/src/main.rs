@@ -53,6 +53,12 @@ enum Task {
         #[arg(value_enum)]
         program: bench::Program,
     },
+    /// Use every value of the events in a file, as it streams by.
+    #[command(hide = true)]
+    Visit {
+        /// The trace.
+        file: PathBuf,
+    },
     /// Run the fuzz targets on mutated seeds.
     Fuzz(fuzz::Options),
     /// Check the rules on imports, sizes and names.
@@ -86,6 +92,7 @@ fn run(task: Task, root: &Path) -> Result<()> {
         Task::Bench(options) => bench::run(root, &options),
         Task::Measure(options) => bench::single(&options),
         Task::Reference { program } => bench::reference(program),
+        Task::Visit { file } => bench::visit_file(&file).map(|sum| drop(std::hint::black_box(sum))),
         Task::Fuzz(options) => fuzz::run(root, &options),
         Task::Tidy => tidy::run(root),
     }

@@ -65,7 +65,10 @@ mod tests {
         let rows: Vec<_> = ["a", "b", "a"].into_iter().map(|name| names.row(name)).collect();
         assert_eq!(rows, [0, 1, 0]);
         let others: Vec<_> = (0..2 * MOST).map(|name| names.row(&name.to_string())).collect();
-        assert_eq!((others.last(), names.text(others[2 * MOST - 1])), (Some(&(u32::try_from(MOST).unwrap())), OTHERS));
+        assert_eq!(
+            (others.last(), names.text(others[2 * MOST - 1])),
+            (Some(&(u32::try_from(MOST).unwrap())), OTHERS)
+        );
         assert_eq!(names.row("b"), 1);
     }
 }

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use borehole_wire::put_varint;
 
+use super::intern::ASIDE;
 use super::layout::{FieldKind, FieldType, MAX_ELEMENTS, MAX_NESTING, Tag};
 use super::schema::Schema;
 use super::write::{Core, Invalid, StackRef, StringRef, ValueDef, Writer, count_u32, needs_reset};
@@ -14,13 +15,33 @@ use super::write::{Core, Invalid, StackRef, StringRef, ValueDef, Writer, count_u
 #[must_use = "an event is written by `finish`"]
 pub struct EventWriter<'w, W> {
     writer: &'w mut Writer<W>,
-    row: usize,
-    next_field: usize,
-    /// The lists and maps that are open, from the outermost in: how many values each still takes.
-    open: Vec<u64>,
+    /// Where the next field stands in the registry's column, or [`ASIDE`].
+    next: usize,
     /// The time that the event after this one counts from.
     base_ns: u64,
+}
+
+/// What is rarely needed of an event that is being put together. It stays with the writer, so that [`EventWriter`] is
+/// a few words.
+#[derive(Default)]
+pub(super) struct Pending {
+    row: usize,
+    /// Where the next field stands while [`EventWriter::next`] is [`ASIDE`].
+    next: usize,
+    /// The lists and maps that are open, from the outermost in: how many values each still takes.
+    open: Vec<u64>,
     invalid: Option<Invalid>,
+}
+
+impl Pending {
+    /// Forgets what is left of an event that was not finished.
+    #[inline]
+    pub(super) fn forget(&mut self) {
+        if !self.open.is_empty() || self.invalid.is_some() {
+            self.open.clear();
+            self.invalid = None;
+        }
+    }
 }
 
 /// Where a value goes.
@@ -32,13 +53,20 @@ enum Place {
 }
 
 impl<'w, W: Write> EventWriter<'w, W> {
+    #[inline(always)]
     pub(super) fn new(writer: &'w mut Writer<W>, schema: &Schema, timestamp_ns: Option<u64>) -> Self {
-        let begun = begin(&mut writer.core, schema, timestamp_ns, writer.options.dialect);
-        let (row, base_ns, invalid) = match begun {
-            Ok((row, base_ns)) => (row, base_ns, None),
-            Err(invalid) => (0, 0, Some(invalid)),
-        };
-        Self { writer, row, next_field: 0, open: Vec::new(), base_ns, invalid }
+        match begin(&mut writer.core, schema, timestamp_ns, writer.options.dialect) {
+            Ok((next, base_ns)) => Self { writer, next, base_ns },
+            Err(invalid) => Self::refused(writer, invalid),
+        }
+    }
+
+    #[cold]
+    fn refused(writer: &'w mut Writer<W>, invalid: Invalid) -> Self {
+        let pending = &mut writer.core.pending;
+        pending.open.clear();
+        pending.invalid = Some(invalid);
+        Self { writer, next: ASIDE, base_ns: 0 }
     }
 
     /// Completes the event.
@@ -46,24 +74,48 @@ impl<'w, W: Write> EventWriter<'w, W> {
     /// # Errors
     /// When a value did not fit or is missing (an [`Invalid`] inside; nothing of the event is written), or the batch
     /// is full and cannot be written.
-    pub fn finish(mut self) -> io::Result<()> {
-        self.close_full();
-        if self.invalid.is_none() {
-            self.check_complete();
+    #[inline(always)]
+    pub fn finish(self) -> io::Result<()> {
+        if self.next == ASIDE || self.writer.core.registry.field(self.next).is_some() {
+            return self.finish_aside();
         }
+        self.commit()
+    }
+
+    #[cold]
+    fn finish_aside(mut self) -> io::Result<()> {
+        self.check_complete()?;
+        self.commit()
+    }
+
+    #[inline(always)]
+    fn commit(self) -> io::Result<()> {
         let core = &mut self.writer.core;
-        if let Some(invalid) = self.invalid {
-            core.batch.truncate(core.committed);
-            return Err(invalid.into());
-        }
         core.committed = core.batch.len();
         core.base_ns = self.base_ns;
         if core.committed >= self.writer.options.batch_bytes { self.writer.end_batch() } else { Ok(()) }
     }
 
-    fn check_complete(&mut self) {
-        let (expected, found) = (self.types().len(), self.next_field);
-        if let Some(left) = self.open.last() {
+    fn check_complete(&mut self) -> Result<(), Invalid> {
+        self.close_full();
+        if self.writer.core.pending.invalid.is_none() {
+            self.refuse_incomplete();
+        }
+        let core = &mut self.writer.core;
+        match core.pending.invalid.take() {
+            Some(invalid) => {
+                core.batch.truncate(core.committed);
+                Err(invalid)
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn refuse_incomplete(&mut self) {
+        let core = &self.writer.core;
+        let row = core.registry.row(core.pending.row);
+        let (expected, found) = (row.fields.len(), self.next.wrapping_sub(row.first));
+        if let Some(left) = core.pending.open.last() {
             let message = format!("missing elements of a list: expected {left} more, found none");
             self.refuse(Invalid::new(message));
         } else if found < expected {
@@ -71,10 +123,7 @@ impl<'w, W: Write> EventWriter<'w, W> {
         }
     }
 
-    fn types(&self) -> &[FieldType] {
-        &self.writer.core.registry.row(self.row).fields
-    }
-
+    #[inline]
     fn out(&mut self) -> &mut Vec<u8> {
         &mut self.writer.core.batch
     }
@@ -82,52 +131,83 @@ impl<'w, W: Write> EventWriter<'w, W> {
     /// Remembers the first thing that did not fit.
     #[cold]
     fn refuse(&mut self, invalid: Invalid) {
-        if self.invalid.is_none() {
-            let event = self.writer.core.registry.row(self.row).schema.name();
-            self.invalid = Some(Invalid::new(format!("{event}: {invalid}")));
+        let core = &mut self.writer.core;
+        if core.pending.invalid.is_none() {
+            let event = core.registry.row(core.pending.row).schema.name();
+            core.pending.invalid = Some(Invalid::new(format!("{event}: {invalid}")));
         }
+        self.step_aside();
     }
 
     /// Says that `found` does not fit the field before the next.
     #[cold]
     fn mismatch(&mut self, kind: FieldKind, found: &str) {
-        let schema = &self.writer.core.registry.row(self.row).schema;
-        let field = schema.fields().get(self.next_field.wrapping_sub(1)).map_or("", |field| &field.name);
+        let core = &self.writer.core;
+        let row = core.registry.row(core.pending.row);
+        let next = if self.next == ASIDE { core.pending.next } else { self.next };
+        let field = row.schema.fields().get(next.wrapping_sub(row.first + 1)).map_or("", |field| &field.name);
         let message = format!("field {field}: expected {}, found {found}", kind.name());
         self.refuse(Invalid::new(message));
     }
 
-    /// Closes the lists that have all their elements.
-    #[inline]
+    /// From here on values do not go into the next field.
+    fn step_aside(&mut self) {
+        if self.next != ASIDE {
+            self.writer.core.pending.next = self.next;
+            self.next = ASIDE;
+        }
+    }
+
+    /// Closes the lists that have all their elements; if none is left, values go into fields again.
     fn close_full(&mut self) {
-        while self.open.last() == Some(&0) {
-            self.open.pop();
+        let pending = &mut self.writer.core.pending;
+        if self.next != ASIDE || pending.invalid.is_some() {
+            return;
+        }
+        while pending.open.last() == Some(&0) {
+            pending.open.pop();
+        }
+        if pending.open.is_empty() {
+            self.next = pending.next;
         }
     }
 
     /// Where the next value goes; `None` if it cannot go anywhere.
     #[inline]
     fn place(&mut self) -> Option<Place> {
-        if self.invalid.is_some() {
-            return None;
+        match self.next_field() {
+            None => self.place_aside(),
+            place => place,
         }
-        self.close_full();
-        if let Some(left) = self.open.last_mut() {
-            *left -= 1;
-            return Some(Place::Element);
-        }
+    }
+
+    /// The next field, if values go into fields and one is left.
+    #[inline]
+    fn next_field(&mut self) -> Option<Place> {
         let core = &mut self.writer.core;
-        let types = &core.registry.row(self.row).fields;
-        let Some(field_type) = types.get(self.next_field) else {
-            let message = format!("too many values: expected {}, found more", types.len());
-            self.refuse(Invalid::new(message));
-            return None;
-        };
-        self.next_field += 1;
+        let field_type = core.registry.field(self.next)?;
+        self.next += 1;
         if field_type.optional {
             core.batch.push(1);
         }
         Some(Place::Field(field_type.kind))
+    }
+
+    #[cold]
+    fn place_aside(&mut self) -> Option<Place> {
+        self.close_full();
+        let core = &mut self.writer.core;
+        if self.next == ASIDE {
+            let left = core.pending.open.last_mut().filter(|_| core.pending.invalid.is_none())?;
+            *left -= 1;
+            return Some(Place::Element);
+        }
+        if core.registry.field(self.next).is_some() {
+            return self.next_field();
+        }
+        let expected = core.registry.row(core.pending.row).fields.len();
+        self.refuse(Invalid::new(format!("too many values: expected {expected}, found more")));
+        None
     }
 
     /// Leaves an optional field without a value.
@@ -138,19 +218,77 @@ impl<'w, W: Write> EventWriter<'w, W> {
     }
 
     /// Writes an unsigned integer, in as many bits as the field has.
-    #[inline]
-    pub fn unsigned(mut self, value: u64) -> Self {
+    // It hands itself on by value, and is inlined, so that where the next field stands stays in a register.
+    #[inline(always)]
+    pub fn unsigned(self, value: u64) -> Self {
+        let core = &mut self.writer.core;
+        let Some(FieldType { kind, optional: false }) = core.registry.field(self.next) else {
+            return self.unsigned_aside(value);
+        };
+        let [byte, second, third, fourth, ..] = value.to_le_bytes();
+        match kind {
+            FieldKind::Varint => put_varint(&mut core.batch, value),
+            FieldKind::U8 if value < 1 << 8 => core.batch.push(byte),
+            FieldKind::U16 if value < 1 << 16 => core.batch.extend_from_slice(&[byte, second]),
+            FieldKind::U32 if value < 1 << 32 => {
+                core.batch.extend_from_slice(&[byte, second, third, fourth]);
+            }
+            _ => return self.unsigned_aside(value),
+        }
+        Self { next: self.next + 1, ..self }
+    }
+
+    #[inline(never)]
+    fn unsigned_aside(mut self, value: u64) -> Self {
         self.put_unsigned(value);
         self
     }
 
+    /// Writes text, into a field of strings or of pooled strings.
+    #[inline(always)]
+    pub fn text(self, text: &str) -> Self {
+        let core = &mut self.writer.core;
+        let required = FieldType::required(FieldKind::String);
+        if core.registry.field(self.next) == Some(required)
+            && let Ok(count) = u32::try_from(text.len())
+        {
+            core.batch.extend_from_slice(&count.to_le_bytes());
+            core.batch.extend_from_slice(text.as_bytes());
+            return Self { next: self.next + 1, ..self };
+        }
+        self.text_aside(text)
+    }
+
+    #[inline(never)]
+    fn text_aside(mut self, text: &str) -> Self {
+        self.put_text(text);
+        self
+    }
+
+    /// Writes addresses, the leaf first, into a field of stacks or of pooled stacks.
+    #[inline]
+    pub fn stack(self, addresses: &[u64]) -> Self {
+        self.value_aside(&ValueDef::Stack(addresses))
+    }
+
     /// Writes a value.
-    pub fn value(mut self, value: &ValueDef<'_>) -> Self {
+    #[inline(always)]
+    pub fn value(self, value: &ValueDef<'_>) -> Self {
+        match *value {
+            ValueDef::Unsigned(value) => self.unsigned(value),
+            ValueDef::Text(text) => self.text(text),
+            _ => self.value_aside(value),
+        }
+    }
+
+    #[inline(never)]
+    fn value_aside(mut self, value: &ValueDef<'_>) -> Self {
         self.put(value);
         self
     }
 
     /// Writes a value of whatever sort.
+    #[inline]
     pub(super) fn put(&mut self, value: &ValueDef<'_>) {
         match *value {
             ValueDef::Absent => self.put_absent(),
@@ -168,38 +306,48 @@ impl<'w, W: Write> EventWriter<'w, W> {
             ValueDef::Pooled(string) => self.put_pooled(string),
             ValueDef::PooledStack(stack) => self.put_pooled_stack(stack),
             ValueDef::TextMap(pairs) => self.put_text_map(pairs.iter().copied()),
-            ValueDef::List(values) => {
-                if self.begin_list(values.len()) {
-                    values.iter().for_each(|value| self.put(value));
-                }
-            }
-            ValueDef::Map(pairs) => {
-                if self.begin_map(pairs.len()) {
-                    pairs.iter().for_each(|(key, value)| {
-                        self.put(key);
-                        self.put(value);
-                    });
-                }
-            }
+            ValueDef::List(_) | ValueDef::Map(_) => self.put_elements(value),
         }
     }
 
-    pub(super) fn put_absent(&mut self) {
-        if self.invalid.is_some() {
-            return;
+    /// Writes a list or map, which takes its elements from here down.
+    fn put_elements(&mut self, value: &ValueDef<'_>) {
+        match *value {
+            ValueDef::List(values) if self.begin_list(values.len()) => {
+                values.iter().for_each(|value| self.put(value));
+            }
+            ValueDef::Map(pairs) if self.begin_map(pairs.len()) => pairs.iter().for_each(|(key, value)| {
+                self.put(key);
+                self.put(value);
+            }),
+            _ => {}
         }
+    }
+
+    #[inline]
+    pub(super) fn put_absent(&mut self) {
+        match self.writer.core.registry.field(self.next) {
+            Some(FieldType { optional: true, .. }) => {
+                self.next += 1;
+                self.out().push(0);
+            }
+            _ => self.put_absent_aside(),
+        }
+    }
+
+    #[cold]
+    fn put_absent_aside(&mut self) {
         self.close_full();
-        let field_type = self.types().get(self.next_field).copied();
-        match field_type {
-            _ if !self.open.is_empty() => {
+        match self.writer.core.registry.field(self.next) {
+            None if self.next == ASIDE => {
                 self.refuse(Invalid::new("element of a list: expected a value, found none"));
             }
             Some(FieldType { optional: true, .. }) => {
-                self.next_field += 1;
+                self.next += 1;
                 self.out().push(0);
             }
             Some(FieldType { kind, .. }) => {
-                self.next_field += 1;
+                self.next += 1;
                 self.mismatch(kind, "no value");
             }
             None => drop(self.place()),
@@ -269,6 +417,7 @@ impl<'w, W: Write> EventWriter<'w, W> {
         }
     }
 
+    #[inline]
     pub(super) fn put_bytes(&mut self, bytes: &[u8]) {
         if self.accept(FieldKind::Bytes, "bytes") {
             self.put_prefixed(bytes);
@@ -276,6 +425,7 @@ impl<'w, W: Write> EventWriter<'w, W> {
     }
 
     /// Writes addresses as they stand in streams.
+    #[inline]
     pub(super) fn put_stack(&mut self, addresses: &[[u8; 8]]) {
         match self.place() {
             None => {}
@@ -291,6 +441,7 @@ impl<'w, W: Write> EventWriter<'w, W> {
         }
     }
 
+    #[inline]
     fn put_native_stack(&mut self, addresses: &[u64]) {
         let mut bytes = std::mem::take(&mut self.writer.core.addresses);
         bytes.clear();
@@ -299,6 +450,7 @@ impl<'w, W: Write> EventWriter<'w, W> {
         self.writer.core.addresses = bytes;
     }
 
+    #[inline]
     fn put_addresses(&mut self, addresses: &[[u8; 8]]) {
         match count_u32(addresses.len()) {
             Err(invalid) => self.refuse(invalid),
@@ -309,6 +461,7 @@ impl<'w, W: Write> EventWriter<'w, W> {
         }
     }
 
+    #[inline]
     fn put_interned(&mut self, pool: Tag, entry: &[u8]) {
         match self.writer.core.intern(pool, entry) {
             Err(invalid) => self.refuse(invalid),
@@ -334,15 +487,10 @@ impl<'w, W: Write> EventWriter<'w, W> {
 
     /// Writes a reference to nothing, by this id if nothing else has it.
     pub(super) fn put_unresolved(&mut self, id: u32) {
-        if self.invalid.is_some() {
-            return;
-        }
         self.close_full();
         let core = &mut self.writer.core;
-        let kind = core.registry.row(self.row).fields.get(self.next_field).map(|field_type| field_type.kind);
-        let in_list = !self.open.is_empty();
-        let (kind, pool) = match kind {
-            Some(FieldKind::PooledStack) if !in_list => (FieldKind::PooledStack, &mut core.stacks),
+        let (kind, pool) = match core.registry.field(self.next).map(|field_type| field_type.kind) {
+            Some(FieldKind::PooledStack) => (FieldKind::PooledStack, &mut core.stacks),
             _ => (FieldKind::PooledString, &mut core.strings),
         };
         match pool.undefined(id) {
@@ -393,17 +541,19 @@ impl<'w, W: Write> EventWriter<'w, W> {
             }
             Some(count) => {
                 self.out().extend_from_slice(&count.to_le_bytes());
-                self.open.push(u64::from(count) * width);
+                self.step_aside();
+                self.writer.core.pending.open.push(u64::from(count) * width);
             }
         }
-        self.invalid.is_none()
+        self.writer.core.pending.invalid.is_none()
     }
 
     /// How deep the value being written stands in lists; a full one counts while its last value is written.
     fn levels(&self) -> usize {
-        self.open.len()
+        self.writer.core.pending.open.len()
     }
 
+    #[inline]
     fn put_prefixed(&mut self, bytes: &[u8]) {
         match count_u32(bytes.len()) {
             Err(invalid) => self.refuse(invalid),
@@ -415,8 +565,9 @@ impl<'w, W: Write> EventWriter<'w, W> {
     }
 }
 
-/// Writes what stands before the values. Answers the row of the type, and what the time is afterwards.
-#[inline]
+/// Writes what stands before the values. Answers where the first field stands in the registry's column, and what the
+/// time is afterwards.
+#[inline(always)]
 fn begin(
     core: &mut Core,
     schema: &Schema,
@@ -424,16 +575,16 @@ fn begin(
     dialect: super::Dialect,
 ) -> Result<(usize, u64), Invalid> {
     core.open();
-    let row = core.type_row(schema, dialect)?;
-    let type_id = core.registry.row(row).type_id.to_le_bytes();
-    match (schema.has_timestamp(), timestamp_ns) {
+    let head = core.type_head(schema, dialect)?;
+    core.pending.row = head.row;
+    match (head.has_timestamp, timestamp_ns) {
         (true, Some(timestamp_ns)) => {
-            put_head(core, type_id, timestamp_ns);
-            Ok((row, timestamp_ns))
+            put_head(core, head.type_id, timestamp_ns);
+            Ok((head.first, timestamp_ns))
         }
         (false, None) => {
-            core.batch.extend_from_slice(&[Tag::Event as u8, type_id[0], type_id[1]]);
-            Ok((row, core.base_ns))
+            core.batch.extend_from_slice(&[Tag::Event as u8, head.type_id[0], head.type_id[1]]);
+            Ok((head.first, core.base_ns))
         }
         (true, None) => Err(Invalid::new(format!("{}: expected a timestamp, found none", schema.name()))),
         (false, Some(_)) => Err(Invalid::new(format!("{}: expected no timestamp, found one", schema.name()))),
@@ -441,7 +592,7 @@ fn begin(
 }
 
 /// Writes what stands before the values of an event with a time.
-#[inline]
+#[inline(always)]
 pub(super) fn put_head(core: &mut Core, type_id: [u8; 2], timestamp_ns: u64) {
     let mut delta_ns = timestamp_ns.wrapping_sub(core.base_ns);
     if needs_reset(core.base_ns, timestamp_ns) {

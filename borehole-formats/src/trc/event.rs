@@ -96,7 +96,7 @@ impl<'a> Event<'a> {
     /// Whether a field has no value.
     #[inline]
     pub(super) fn is_absent(&self, field: usize) -> bool {
-        self.slots.get(field).is_some_and(|slot| slot.is_absent())
+        self.slot(field).is_some_and(|(slot, field_type)| slot.is_absent(field_type))
     }
 
     /// The number of a field of unsigned integers.

@@ -30,6 +30,8 @@ pub(super) enum What {
     Conflict(u16),
     /// A varint that does not end.
     Varint,
+    /// A frame in which another batch begins: its length is wrong.
+    HoldsHeader,
     /// Names that are not text.
     Utf8(&'static str),
     /// Lists in lists in lists.
@@ -102,6 +104,10 @@ impl What {
                 )
             }
             Self::Varint => format!("invalid varint: expected at most {MAX_VARINT_BYTES} bytes, found more"),
+            Self::HoldsHeader => {
+                "invalid length: expected a frame that ends before the next header, found one that holds it"
+                    .into()
+            }
             Self::Utf8(what) => format!("invalid {what}: expected UTF-8, found other bytes"),
             Self::Nesting => format!("too many levels of lists: expected at most {MAX_NESTING}, found more"),
             Self::Elements(found) => {

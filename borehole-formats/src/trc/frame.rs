@@ -6,11 +6,11 @@
 
 use borehole_wire::Cursor;
 
-use super::batch::{Batch, Row};
+use super::batch::Batch;
 use super::fault::{Fault, What};
 use super::layout::{FieldKind, FieldType, HEADER_BYTES, HEADER_TAG, MAGIC, Tag, VERSION};
 use super::schema::{Annotation, Definition, Field};
-use super::value::{Raw, Value, prefixed, stack_bytes, varint};
+use super::value::{Raw, Stack, Value, prefixed, short_varint, stack_bytes, varint};
 
 /// A frame that was read: how long it is, and what it is.
 #[derive(Clone, Copy, Debug)]
@@ -32,21 +32,20 @@ pub(super) enum Kind {
 }
 
 /// Where the value of a field stands in its event.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Slot {
     /// The number itself, or the count of what the payload holds.
     number: u64,
     /// Where the payload starts in the frame; [`Slot::ABSENT`] where there is no value.
     start: usize,
-    len: usize,
 }
 
 impl Slot {
     const ABSENT: usize = usize::MAX;
 
     #[inline]
-    pub(super) const fn is_absent(self) -> bool {
-        self.start == Self::ABSENT
+    pub(super) const fn is_absent(self, field_type: FieldType) -> bool {
+        field_type.optional && self.start == Self::ABSENT
     }
 
     /// The number, of a field of unsigned integers.
@@ -54,39 +53,82 @@ impl Slot {
     pub(super) const fn unsigned(self, field_type: FieldType) -> Option<u64> {
         let is_unsigned =
             matches!(field_type.kind, FieldKind::Varint | FieldKind::U8 | FieldKind::U16 | FieldKind::U32);
-        if is_unsigned && !self.is_absent() { Some(self.number) } else { None }
+        if is_unsigned && !self.is_absent(field_type) { Some(self.number) } else { None }
     }
 
     /// The text, of a field of pooled strings.
     #[inline]
     pub(super) fn pooled_text(self, field_type: FieldType, batch: &Batch) -> Option<&str> {
-        let is_pooled = matches!(field_type.kind, FieldKind::PooledString) && !self.is_absent();
+        let is_pooled = matches!(field_type.kind, FieldKind::PooledString) && !self.is_absent(field_type);
         // Ids have four bytes.
         if is_pooled { batch.strings.get(u32::try_from(self.number).ok()?) } else { None }
     }
 
-    #[inline]
+    /// The value, with what it refers to.
+    // Inlined, so that who visits all values asks once what each is, not twice.
+    #[inline(always)]
     pub(super) fn view<'a>(self, field_type: FieldType, frame: &'a [u8], batch: &'a Batch) -> Value<'a> {
-        if self.is_absent() {
+        let kind = field_type.kind;
+        if self.is_absent(field_type) {
             return Value::Absent;
         }
-        let payload = frame.get(self.start..self.start + self.len).unwrap_or_default();
-        Raw { number: self.number, payload }.view(field_type.kind, batch)
+        // Most values are numbers; to ask for them first is cheaper than to leap by what a value is.
+        if kind.is_unsigned() {
+            return Value::Unsigned(self.number);
+        }
+        // Ids have four bytes, so nothing is cut off here.
+        let id = u32::try_from(self.number).unwrap_or(u32::MAX);
+        match kind {
+            FieldKind::String => Value::Text(self.payload(frame, 1)),
+            FieldKind::Bytes => Value::Bytes(self.payload(frame, 1)),
+            FieldKind::Stack => Value::Stack(Stack(self.payload(frame, 8).as_chunks().0)),
+            FieldKind::PooledString => Value::PooledText { id, text: batch.strings.get(id) },
+            FieldKind::PooledStack => Value::PooledStack { id, stack: batch.stacks.get(id).map(Stack) },
+            FieldKind::Bool => Value::Bool(self.number != 0),
+            FieldKind::I64 => Value::Signed(self.number.cast_signed()),
+            FieldKind::F64 => Value::Float(f64::from_bits(self.number)),
+            _ => self.view_elements(kind, frame, batch),
+        }
+    }
+
+    /// What has elements: the payload ends with the last of them.
+    #[cold]
+    fn view_elements<'a>(self, kind: FieldKind, frame: &'a [u8], batch: &'a Batch) -> Value<'a> {
+        let payload = frame.get(self.start..).unwrap_or_default();
+        Raw { number: self.number, payload }.view_elements(kind, batch)
+    }
+
+    /// A value that stands on its own.
+    pub(super) const fn of(raw: &Raw<'_>) -> Self {
+        Self { number: raw.number, start: 0 }
+    }
+
+    /// As many units as the number says.
+    #[inline]
+    fn payload(self, frame: &[u8], unit_bytes: usize) -> &[u8] {
+        // It was there when the event was read.
+        let len = usize::try_from(self.number).unwrap_or_default().wrapping_mul(unit_bytes);
+        frame.get(self.start..self.start.wrapping_add(len)).unwrap_or_default()
     }
 }
 
 impl Outline {
     /// The frame at the start of `bytes`, in the middle of `batch`. The values of an event go into `slots`.
-    #[inline]
     pub(super) fn read(bytes: &[u8], batch: &Batch, slots: &mut Vec<Slot>) -> Result<Self, Fault> {
+        if Self::is_event(bytes) {
+            let (row, timestamp_ns, len) = event(bytes, batch, slots)?;
+            return Ok(Self { len, kind: Kind::Event { row, timestamp_ns } });
+        }
         let mut cursor = Cursor::new(bytes, 0);
         let byte = cursor.u8()?;
-        let kind = if byte == Tag::Event as u8 {
-            event(&mut cursor, bytes, batch, slots)?
-        } else {
-            rare(byte, &mut cursor, batch)?
-        };
+        let kind = rare(byte, &mut cursor, batch)?;
         Ok(Self { len: bytes.len() - cursor.rest().len(), kind })
+    }
+
+    /// Whether an event begins here.
+    #[inline]
+    pub(super) fn is_event(bytes: &[u8]) -> bool {
+        bytes.first() == Some(&(Tag::Event as u8))
     }
 
     /// The header that has to stand at the start of `bytes`.
@@ -134,40 +176,123 @@ pub(super) enum Oddity {
     Entry(u32),
 }
 
-#[inline]
-fn event(cursor: &mut Cursor<'_>, bytes: &[u8], batch: &Batch, slots: &mut Vec<Slot>) -> Result<Kind, Fault> {
-    let at = cursor.offset();
-    let type_id = cursor.u16_le()?;
-    let Some((row, known)) = batch.find(type_id) else {
-        return Err(Fault { at, what: What::UnknownType(type_id) });
+/// Reads an event: the row of its type, its time, and its length.
+// Inlined, so that what it finds stays in registers: this is the loop in which all reading is spent.
+#[inline(always)]
+pub(super) fn event(
+    bytes: &[u8],
+    batch: &Batch,
+    slots: &mut Vec<Slot>,
+) -> Result<(u32, Option<u64>, usize), Fault> {
+    let head = match bytes.first_chunk() {
+        Some(head) => u64::from_le_bytes(*head),
+        None => short_head(bytes)?,
     };
-    let timestamp_ns = if known.has_timestamp { Some(timestamp(cursor, batch)?) } else { None };
-    slots.clear();
-    values(cursor, bytes, known, slots)?;
-    Ok(Kind::Event { row, timestamp_ns })
-}
-
-#[inline]
-fn timestamp(cursor: &mut Cursor<'_>, batch: &Batch) -> Result<u64, Fault> {
-    let at = cursor.offset();
-    let [low, middle, high] = cursor.array()?;
-    let delta_ns = u64::from(u32::from_le_bytes([low, middle, high, 0]));
-    let base_ns = batch.base_ns;
-    base_ns.checked_add(delta_ns).ok_or(Fault { at, what: What::Time { base_ns, delta_ns } })
-}
-
-#[inline]
-fn values(cursor: &mut Cursor<'_>, bytes: &[u8], row: &Row, slots: &mut Vec<Slot>) -> Result<(), Fault> {
-    for field_type in &row.types {
-        if field_type.optional && cursor.u8()? == 0 {
-            slots.push(Slot { number: 0, start: Slot::ABSENT, len: 0 });
-            continue;
+    let [_, low, high, delta_low, delta_middle, delta_high, ..] = head.to_le_bytes();
+    let type_id = u16::from_le_bytes([low, high]);
+    let Some((row, known)) = batch.find(type_id) else {
+        return Err(Fault { at: 1, what: What::UnknownType(type_id) });
+    };
+    let mut at = UNTIMED_HEAD_BYTES;
+    let mut timestamp_ns = None;
+    if known.has_timestamp {
+        if bytes.len() < TIMED_HEAD_BYTES {
+            return Err(missing(TIMED_HEAD_BYTES - bytes.len(), at));
         }
-        let Raw { number, payload } = Raw::read(field_type.kind, cursor)?;
-        let start = bytes.len() - cursor.rest().len() - payload.len();
-        slots.push(Slot { number, start, len: payload.len() });
+        let delta_ns = u64::from(u32::from_le_bytes([delta_low, delta_middle, delta_high, 0]));
+        timestamp_ns = Some(moved_on(batch.base_ns, delta_ns)?);
+        at = TIMED_HEAD_BYTES;
     }
-    Ok(())
+    let len = values(bytes, at, &known.types, slots)?;
+    Ok((row, timestamp_ns, len))
+}
+
+/// Tag and type id.
+const UNTIMED_HEAD_BYTES: usize = 3;
+
+/// The same and the time since the event before.
+const TIMED_HEAD_BYTES: usize = 6;
+
+/// The head of an event that is shorter than eight bytes, zeros behind it.
+#[cold]
+fn short_head(bytes: &[u8]) -> Result<u64, Fault> {
+    if bytes.len() < UNTIMED_HEAD_BYTES {
+        return Err(missing(UNTIMED_HEAD_BYTES - bytes.len(), 1));
+    }
+    let mut head = [0; 8];
+    head.iter_mut().zip(bytes).for_each(|(place, byte)| *place = *byte);
+    Ok(u64::from_le_bytes(head))
+}
+
+#[inline]
+fn moved_on(base_ns: u64, delta_ns: u64) -> Result<u64, Fault> {
+    let fault = Fault { at: UNTIMED_HEAD_BYTES as u64, what: What::Time { base_ns, delta_ns } };
+    base_ns.checked_add(delta_ns).ok_or(fault)
+}
+
+/// Reads the values from `at` on into `slots`. Answers where they end.
+#[inline(always)]
+fn values(bytes: &[u8], mut at: usize, types: &[FieldType], slots: &mut Vec<Slot>) -> Result<usize, Fault> {
+    if slots.len() < types.len() {
+        slots.resize(types.len(), Slot::default());
+    }
+    for (slot, field_type) in slots.iter_mut().zip(types) {
+        if field_type.optional {
+            let presence = bytes.get(at).copied().ok_or_else(|| missing(1, at))?;
+            at += 1;
+            if presence == 0 {
+                *slot = Slot { number: 0, start: Slot::ABSENT };
+                continue;
+            }
+        }
+        (*slot, at) = match at_once(bytes, at, field_type.kind) {
+            Some(read) => read,
+            None => by_cursor(bytes, at, field_type.kind)?,
+        };
+    }
+    Ok(at)
+}
+
+/// Reads a number out of the eight bytes from `at` on, if there are as many, or what stands behind a count in them:
+/// most values of most traces. Answers where the value ends.
+#[inline(always)]
+fn at_once(bytes: &[u8], at: usize, kind: FieldKind) -> Option<(Slot, usize)> {
+    let word = u64::from_le_bytes(*bytes.get(at..)?.first_chunk()?);
+    if kind == FieldKind::Varint {
+        let (number, width) = short_varint(word)?;
+        return Some((Slot { number, start: 0 }, at + width));
+    }
+    if let Some(width) = kind.fixed_bytes() {
+        let number = word & (u64::MAX >> (64 - 8 * width));
+        return Some((Slot { number, start: 0 }, at + width));
+    }
+    match kind {
+        FieldKind::String | FieldKind::Bytes => counted(bytes, at, word & 0xffff_ffff, 1),
+        FieldKind::Stack => counted(bytes, at, word & 0xffff_ffff, 8),
+        _ => None,
+    }
+}
+
+/// What stands behind a count of units of so many bytes.
+#[inline]
+fn counted(bytes: &[u8], at: usize, count: u64, unit_bytes: u64) -> Option<(Slot, usize)> {
+    let (start, len) = (at + 4, usize::try_from(count * unit_bytes).ok()?);
+    let end = start.checked_add(len).filter(|&end| end <= bytes.len())?;
+    Some((Slot { number: count, start }, end))
+}
+
+/// Reads a value of any sort.
+#[cold]
+fn by_cursor(bytes: &[u8], at: usize, kind: FieldKind) -> Result<(Slot, usize), Fault> {
+    let mut cursor = Cursor::new(bytes.get(at..).unwrap_or_default(), at as u64);
+    let Raw { number, payload } = Raw::read(kind, &mut cursor)?;
+    let end = bytes.len() - cursor.rest().len();
+    Ok((Slot { number, start: end - payload.len() }, end))
+}
+
+#[cold]
+fn missing(missing: usize, at: usize) -> Fault {
+    Fault { at: at as u64, what: What::Truncated { missing } }
 }
 
 /// A frame that is not an event, of which there are few.

@@ -134,9 +134,13 @@ fn slice<'a>(bytes: &'a [u8], ends: &[usize], row: usize) -> &'a [u8] {
 }
 
 /// The types of events that the batch defines.
-#[derive(Default)]
 pub(super) struct Registry {
     rows: Vec<Type>,
+    /// The types of the fields as they are written, of one row behind the other. Nothing stands in the first place and
+    /// behind each row.
+    fields: Vec<Option<FieldType>>,
+    /// The heads that were asked for lately, by handle: handles are counted, so few are in each other's way.
+    recent: [Head; RECENT],
     by_handle: HashMap<u64, usize>,
     by_content: HashTable<usize>,
     hasher: DefaultHashBuilder,
@@ -146,12 +150,51 @@ pub(super) struct Registry {
     next: u16,
 }
 
+/// The place in the column of fields in which none stands.
+pub(super) const ASIDE: usize = 0;
+
+const RECENT: usize = 64;
+
+/// What an event needs to know of its type.
+#[derive(Clone, Copy)]
+pub(super) struct Head {
+    handle: u64,
+    pub(super) row: usize,
+    /// Where the first field stands in the column of fields.
+    pub(super) first: usize,
+    pub(super) type_id: [u8; 2],
+    pub(super) has_timestamp: bool,
+}
+
+impl Head {
+    /// Of no type: handles never count so far.
+    const NONE: Self = Self { handle: u64::MAX, row: 0, first: ASIDE, type_id: [0; 2], has_timestamp: false };
+}
+
+impl Default for Registry {
+    fn default() -> Self {
+        Self {
+            rows: Vec::new(),
+            fields: vec![None],
+            recent: [Head::NONE; RECENT],
+            by_handle: HashMap::new(),
+            by_content: HashTable::new(),
+            hasher: DefaultHashBuilder::default(),
+            by_id: HashMap::new(),
+            wanted: HashMap::new(),
+            next: 0,
+        }
+    }
+}
+
 /// A type of events that the batch defines.
 pub(super) struct Type {
     pub(super) schema: Schema,
     pub(super) type_id: u16,
     /// The types of the fields as they are written.
     pub(super) fields: Box<[FieldType]>,
+    /// Where the first of them stands in the column.
+    pub(super) first: usize,
 }
 
 /// Why a type cannot be defined.
@@ -167,6 +210,28 @@ impl Registry {
     #[inline]
     pub(super) fn row(&self, row: usize) -> &Type {
         &self.rows[row]
+    }
+
+    /// The type of the field at a place of the column.
+    #[inline]
+    pub(super) fn field(&self, place: usize) -> Option<FieldType> {
+        *self.fields.get(place)?
+    }
+
+    /// The head of a type, if it was asked for lately.
+    #[inline]
+    pub(super) fn recent(&self, schema: &Schema) -> Option<Head> {
+        let head = self.recent[recent_place(schema.handle())];
+        (head.handle == schema.handle()).then_some(head)
+    }
+
+    /// The head of the type of `row`, which `schema` is a handle of.
+    pub(super) fn head(&mut self, schema: &Schema, row: usize) -> Head {
+        let Type { type_id, first, .. } = self.rows[row];
+        let (handle, has_timestamp) = (schema.handle(), schema.has_timestamp());
+        let head = Head { handle, row, first, type_id: type_id.to_le_bytes(), has_timestamp };
+        self.recent[recent_place(handle)] = head;
+        head
     }
 
     /// The row of a type that is defined.
@@ -205,7 +270,10 @@ impl Registry {
     fn insert(&mut self, schema: &Schema, type_id: u16, fields: Box<[FieldType]>) -> usize {
         let row = self.rows.len();
         let hash = self.hash(schema);
-        self.rows.push(Type { schema: schema.clone(), type_id, fields });
+        let first = self.fields.len();
+        self.fields.extend(fields.iter().copied().map(Some));
+        self.fields.push(None);
+        self.rows.push(Type { schema: schema.clone(), type_id, fields, first });
         self.by_handle.insert(schema.handle(), row);
         self.by_id.insert(type_id, row);
         let Self { rows, by_content, hasher, .. } = self;
@@ -239,6 +307,8 @@ impl Registry {
     /// Forgets the types and keeps the memory, and the wishes.
     pub(super) fn clear(&mut self) {
         self.rows.clear();
+        self.fields.truncate(1);
+        self.recent = [Head::NONE; RECENT];
         self.by_handle.clear();
         self.by_content.clear();
         self.by_id.clear();
@@ -249,6 +319,12 @@ impl Registry {
     pub(super) fn forget_wishes(&mut self) {
         self.wanted.clear();
     }
+}
+
+#[inline]
+fn recent_place(handle: u64) -> usize {
+    // Fewer than there are places.
+    usize::try_from(handle % RECENT as u64).unwrap_or_default()
 }
 
 fn content_hash(hasher: &DefaultHashBuilder, schema: &Schema) -> u64 {

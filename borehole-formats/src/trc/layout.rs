@@ -157,6 +157,25 @@ impl FieldKind {
         }
     }
 
+    /// How many bytes a value takes, if all take as many.
+    #[inline]
+    #[must_use]
+    pub const fn fixed_bytes(self) -> Option<usize> {
+        /// By number, 0 where it depends on the value.
+        const FIXED_BYTES: [u8; 16] = [0, 8, 8, 1, 0, 0, 4, 4, 0, 0, 0, 1, 2, 4, 0, 0];
+        match FIXED_BYTES[self as usize & 15] {
+            0 => None,
+            bytes => Some(bytes as usize),
+        }
+    }
+
+    /// Whether its values are unsigned integers.
+    #[inline]
+    #[must_use]
+    pub const fn is_unsigned(self) -> bool {
+        matches!(self, Self::Varint | Self::U8 | Self::U16 | Self::U32)
+    }
+
     /// The name, as the specification spells it.
     #[must_use]
     pub const fn name(self) -> &'static str {

@@ -160,13 +160,47 @@ impl<R: Read> Reader<R> {
     /// out. With lenient options only the former is an error.
     #[inline]
     pub fn next_event(&mut self) -> Result<Option<Event<'_>>, Error> {
+        let found = self.find_event()?;
+        Ok(found.map(|(row, timestamp_ns)| self.event(row, timestamp_ns)))
+    }
+
+    /// Goes on to the next event.
+    #[inline]
+    fn find_event(&mut self) -> Result<Option<(u32, Option<u64>)>, Error> {
+        match self.whole_event() {
+            None => self.find_event_step_by_step(),
+            found => Ok(found),
+        }
+    }
+
+    #[cold]
+    fn find_event_step_by_step(&mut self) -> Result<Option<(u32, Option<u64>)>, Error> {
         loop {
             match self.step()? {
                 None => return Ok(None),
-                Some(Kind::Event { row, timestamp_ns }) => return Ok(Some(self.event(row, timestamp_ns))),
+                Some(Kind::Event { row, timestamp_ns }) => return Ok(Some((row, timestamp_ns))),
                 Some(_) => {}
             }
         }
+    }
+
+    /// The event that comes next, if one does and it is whole and sound: what nearly all frames are. Nothing happens
+    /// otherwise.
+    #[inline(always)]
+    fn whole_event(&mut self) -> Option<(u32, Option<u64>)> {
+        self.window.consume(std::mem::take(&mut self.taken));
+        let bytes = self.window.available();
+        if self.place != Place::Inside || !Outline::is_event(bytes) {
+            return None;
+        }
+        let (row, timestamp_ns, len) = frame::event(bytes, &self.batch, &mut self.slots).ok()?;
+        if self.options.is_lenient() && self.swallows_a_batch(len) {
+            return None;
+        }
+        self.batch.base_ns = timestamp_ns.unwrap_or(self.batch.base_ns);
+        self.recovery.events += 1;
+        self.taken = len;
+        Some((row, timestamp_ns))
     }
 
     /// The next frame, of whatever sort; `None` at the end, and after an error.
@@ -183,9 +217,10 @@ impl<R: Read> Reader<R> {
     ///
     /// # Errors
     /// As [`Reader::next_event`].
+    #[inline]
     pub fn for_each_event(&mut self, mut visit: impl FnMut(&Event<'_>)) -> Result<(), Error> {
-        while let Some(event) = self.next_event()? {
-            visit(&event);
+        while let Some((row, timestamp_ns)) = self.find_event()? {
+            visit(&self.event(row, timestamp_ns));
         }
         Ok(())
     }
@@ -217,11 +252,12 @@ impl<R: Read> Reader<R> {
 
     #[inline]
     fn event(&self, row_index: u32, timestamp_ns: Option<u64>) -> Event<'_> {
+        let row = self.batch.row(row_index);
         Event {
-            row: self.batch.row(row_index),
+            row,
             row_index,
             timestamp_ns,
-            slots: &self.slots,
+            slots: self.slots.get(..row.types.len()).unwrap_or_default(),
             frame: self.frame_bytes(),
             batch: &self.batch,
             offset: self.window.offset(),
@@ -257,7 +293,7 @@ impl<R: Read> Reader<R> {
     }
 
     /// Reads one frame and carries it out.
-    #[inline]
+    #[cold]
     fn step(&mut self) -> Result<Option<Kind>, Error> {
         self.window.consume(std::mem::take(&mut self.taken));
         loop {
@@ -288,6 +324,9 @@ impl<R: Read> Reader<R> {
     #[inline]
     pub(super) fn accept(&mut self, outline: Outline) -> Result<Kind, Fault> {
         let Outline { len, kind } = outline;
+        if self.options.is_lenient() && self.swallows_a_batch(len) {
+            return Err(Fault { at: 0, what: What::HoldsHeader });
+        }
         if let Kind::Event { timestamp_ns, .. } = kind {
             self.batch.base_ns = timestamp_ns.unwrap_or(self.batch.base_ns);
             self.recovery.events += 1;

@@ -5,7 +5,8 @@
 //!
 //! 1. A schema that contradicts an earlier one of its id takes its place: what follows was written for it.
 //! 2. A header with some wrong bytes, and a frame behind it, is read as if it were whole.
-//! 3. Otherwise the search goes on byte by byte, for a flawless header with a frame behind it, or for a chain
+//! 3. A frame in which a whole header stands, and a frame behind that, has a damaged length: it swallows nothing.
+//! 4. Otherwise the search goes on byte by byte, for a flawless header with a frame behind it, or for a chain
 //!    of frames that fits the batch: known types, defined pool ids, text that is text, times near the last.
 //!    [`Chain`] adds up how unlikely it is that chance looks like that.
 //!
@@ -13,6 +14,8 @@
 //! would have moved it on.
 
 use std::io::Read;
+
+use memchr::memmem;
 
 use super::batch::Batch;
 use super::fault::{Fault, What};
@@ -44,6 +47,17 @@ impl<R: Read> Reader<R> {
         self.is_recovered |= self.place == Place::Inside;
         self.warn(from, self.offset() - from, message);
         Ok(())
+    }
+
+    /// Whether another batch begins in the frame of `len` bytes at the front of the window: then a damaged length made
+    /// it so long. What stands behind tells nothing: events of the other batch look like those of this one.
+    pub(super) fn swallows_a_batch(&self, len: usize) -> bool {
+        let bytes = self.window.available();
+        // A header that only begins in the frame is one, too.
+        let end = bytes.len().min(len + HEADER_BYTES - 1);
+        let searched = bytes.get(1..end).unwrap_or_default();
+        let Some(at) = memmem::find(searched, &FLAWLESS) else { return false };
+        bytes.get(1 + at + HEADER_BYTES..).is_some_and(begins_a_batch)
     }
 
     /// Gives a type id the meaning that the schema at the front of the window says.

@@ -4,7 +4,8 @@ use borehole_wire::Cursor;
 
 use super::batch::Batch;
 use super::fault::{Fault, What};
-use super::layout::{FieldKind, MAX_ELEMENTS, MAX_NESTING, MAX_VARINT_BYTES, OPTIONAL};
+use super::frame::Slot;
+use super::layout::{FieldKind, FieldType, MAX_ELEMENTS, MAX_NESTING, MAX_VARINT_BYTES, OPTIONAL};
 
 /// The value of a field of an event, borrowed from the stream.
 #[derive(Clone, Copy, Debug)]
@@ -326,27 +327,19 @@ impl<'a> Raw<'a> {
     }
 
     /// The value, with what it refers to.
-    #[inline]
-    pub(super) fn view(self, kind: FieldKind, batch: &'a Batch) -> Value<'a> {
+    #[inline(never)]
+    fn view(self, kind: FieldKind, batch: &'a Batch) -> Value<'a> {
+        Slot::of(&self).view(FieldType::required(kind), self.payload, batch)
+    }
+
+    /// The value, of a kind that has elements.
+    pub(super) const fn view_elements(self, kind: FieldKind, batch: &'a Batch) -> Value<'a> {
         let rest = Cursor::new(self.payload, 0);
         let left = self.number;
-        // Ids have four bytes, so nothing is cut off here.
-        let id = u32::try_from(self.number).unwrap_or(u32::MAX);
         match kind {
-            FieldKind::Varint | FieldKind::U8 | FieldKind::U16 | FieldKind::U32 => {
-                Value::Unsigned(self.number)
-            }
-            FieldKind::I64 => Value::Signed(self.number.cast_signed()),
-            FieldKind::F64 => Value::Float(f64::from_bits(self.number)),
-            FieldKind::Bool => Value::Bool(self.number != 0),
-            FieldKind::String => Value::Text(self.payload),
-            FieldKind::Bytes => Value::Bytes(self.payload),
-            FieldKind::Stack => Value::Stack(Stack(self.payload.as_chunks().0)),
-            FieldKind::PooledString => Value::PooledText { id, text: batch.strings.get(id) },
-            FieldKind::PooledStack => Value::PooledStack { id, stack: batch.stacks.get(id).map(Stack) },
-            FieldKind::StringMap => Value::TextMap(TextPairs { rest, left }),
             FieldKind::List => Value::List(Elements { rest, left, batch }),
             FieldKind::Map => Value::Map(Pairs(Elements { rest, left, batch })),
+            _ => Value::TextMap(TextPairs { rest, left }),
         }
     }
 }
@@ -413,6 +406,24 @@ pub(super) fn varint(cursor: &mut Cursor<'_>) -> Result<u64, Fault> {
         Some(byte) if byte < 0x80 => Ok(u64::from(cursor.u8()?)),
         _ => long_varint(cursor),
     }
+}
+
+/// The varint at the start of eight bytes, and its length, unless it is longer: all bytes at once.
+#[inline]
+pub(super) const fn short_varint(word: u64) -> Option<(u64, usize)> {
+    if word & 0x80 == 0 {
+        return Some((word & 0x7f, 1));
+    }
+    let ends = !word & 0x8080_8080_8080_8080;
+    if ends == 0 {
+        return None;
+    }
+    // Everything up to the last byte's top bit, which is 0 itself, and of each byte the lower seven bits.
+    let groups = word & (ends ^ (ends - 1)) & 0x7f7f_7f7f_7f7f_7f7f;
+    let pairs = groups & 0x007f_007f_007f_007f | (groups & 0x7f00_7f00_7f00_7f00) >> 1;
+    let fours = pairs & 0x0000_3fff_0000_3fff | (pairs & 0x3fff_0000_3fff_0000) >> 2;
+    let number = fours & 0x0fff_ffff | (fours & 0x0fff_ffff_0000_0000) >> 4;
+    Some((number, ends.trailing_zeros() as usize / 8 + 1))
 }
 
 fn long_varint(cursor: &mut Cursor<'_>) -> Result<u64, Fault> {

@@ -9,8 +9,8 @@ use std::{error, fmt};
 
 use borehole_wire::put_varint;
 
-use super::encode::EventWriter;
-use super::intern::{Interned, Refusal, Registry};
+use super::encode::{EventWriter, Pending};
+use super::intern::{Head, Interned, Refusal, Registry};
 use super::layout::{FieldType, HEADER_BYTES, MAGIC, MAX_DELTA_NS, Tag, VERSION};
 use super::read::Reader;
 use super::schema::{Annotation, Schema};
@@ -186,6 +186,7 @@ impl<W: Write> Writer<W> {
     /// # Errors
     /// When the values do not fit the schema (an [`Invalid`] inside; nothing of the event is written), or a batch
     /// is full and cannot be written.
+    #[inline]
     pub fn write_event(
         &mut self,
         schema: &Schema,
@@ -193,12 +194,15 @@ impl<W: Write> Writer<W> {
         values: &[ValueDef<'_>],
     ) -> io::Result<()> {
         let mut event = self.begin_event(schema, timestamp_ns);
-        values.iter().for_each(|value| event.put(value));
+        for value in values {
+            event = event.value(value);
+        }
         event.finish()
     }
 
     /// Begins an event, whose values have to follow one by one. Without its
     /// [`finish`](EventWriter::finish) nothing of it is written.
+    #[inline(always)]
     pub fn begin_event(
         &mut self,
         schema: &Schema,
@@ -332,6 +336,8 @@ pub(super) struct Core {
     is_open: bool,
     /// Different for each batch of this process.
     pub(super) number: u64,
+    /// What is rarely needed of the event that is being put together.
+    pub(super) pending: Pending,
     /// Memory for a stack that is being written.
     pub(super) addresses: Vec<[u8; 8]>,
     pub(super) typed_ids: TypedIds,
@@ -345,9 +351,10 @@ fn next_batch() -> u64 {
 
 impl Core {
     /// Begins a batch if there is none, and drops what is left of an event that was not finished.
-    #[inline]
+    #[inline(always)]
     pub(super) fn open(&mut self) {
         self.batch.truncate(self.committed);
+        self.pending.forget();
         if !self.is_open {
             self.is_open = true;
             self.batch.extend_from_slice(&MAGIC);
@@ -379,6 +386,21 @@ impl Core {
         for id in batch.stacks.ids() {
             self.stacks.adopt(batch.stacks.get(id).unwrap_or_default().as_flattened(), id);
         }
+    }
+
+    /// What an event needs to know of its type, which is defined if it is not. The batch is open.
+    #[inline(always)]
+    pub(super) fn type_head(&mut self, schema: &Schema, dialect: Dialect) -> Result<Head, Invalid> {
+        match self.registry.recent(schema) {
+            Some(head) => Ok(head),
+            None => self.find_head(schema, dialect),
+        }
+    }
+
+    #[cold]
+    fn find_head(&mut self, schema: &Schema, dialect: Dialect) -> Result<Head, Invalid> {
+        let row = self.type_row(schema, dialect)?;
+        Ok(self.registry.head(schema, row))
     }
 
     /// The row of a type, which is defined if it is not. The batch is open.

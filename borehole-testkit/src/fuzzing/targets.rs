@@ -7,7 +7,7 @@ use borehole_formats::detect::{DETECT_BYTES, detect};
 use borehole_formats::gzip::Envelope;
 use borehole_formats::rbt::{self, Reader, Record};
 use borehole_formats::{Limits, ReadError, ReadOptions, Recovery};
-use borehole_formats::{folded, jsonl, phpspy, pprof, speedscope, tachyon};
+use borehole_formats::{folded, jsonl, phpspy, pprof, speedscope, tachyon, trc};
 use borehole_model::{Context, Count, ProfileSink, Sample, Tables};
 use borehole_wire::{Cursor, put_varint};
 
@@ -30,6 +30,7 @@ pub const TARGETS: &[Target] = &[
         run: tachyon,
         corpus: &[("tachyon/corrupt", ".bin"), ("tachyon/bigendian", ".bin")],
     },
+    Target { name: "trc", run: trc, corpus: &[] },
 ];
 
 /// Reads the bytes as one varint after the other: what fits 64 bits comes back shorter or as it was.
@@ -75,6 +76,35 @@ fn tachyon(bytes: &[u8]) {
         assert_eq!(samples, delivered);
         assert!(samples <= lenient, "{samples} strictly, {lenient} past damage");
     }
+}
+
+/// Reads the bytes as a `trc` stream, strictly and past damage: what is counted is what comes out, and what
+/// the lenient reading finds can be written and read again.
+fn trc(bytes: &[u8]) {
+    let visit = |options: ReadOptions| {
+        let mut reader = trc::Reader::with_options(bytes, options);
+        let mut events = 0_u64;
+        let outcome = reader.for_each_event(|event| {
+            events += 1;
+            event.fields().for_each(|field| {
+                let _ = std::hint::black_box(field);
+            });
+        });
+        assert_eq!(reader.recovery().events, events);
+        outcome.is_ok()
+    };
+    visit(ReadOptions::default());
+    assert!(visit(ReadOptions::lenient()), "damage is read over");
+    let mut output = Vec::new();
+    let mut tables = Tables::default();
+    let mut exporter = trc::Exporter::new(&mut output, trc::ExportOptions::default());
+    let recovery = trc::import(bytes, &ReadOptions::lenient(), &mut tables, &mut exporter);
+    let recovery = recovery.expect("what was read can be written");
+    exporter.finish(&tables).expect("memory takes it");
+    drop(exporter);
+    let mut again = trc::Reader::new(output.as_slice());
+    again.for_each_event(|_| {}).expect("what was written is whole");
+    assert_eq!(again.recovery().events, recovery.events);
 }
 
 /// What one small input may become when it is decompressed.

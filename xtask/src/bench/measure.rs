@@ -2,7 +2,7 @@
 
 use std::env;
 use std::ffi::OsString;
-use std::fs::File;
+use std::fs::{self, File};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -116,6 +116,17 @@ pub(crate) fn rate(items: f64, mut work: impl FnMut() -> Result<()> + 'static) -
     Box::new(move || {
         let begin = cpu_seconds()?;
         work()?;
+        Ok(items / (cpu_seconds()? - begin))
+    })
+}
+
+/// The same for work on what stands in a file, which is in memory before the time counts.
+pub(crate) fn rate_on(path: &Path, items: f64, mut work: impl FnMut(&[u8]) -> Result<()> + 'static) -> Side {
+    let path = path.to_owned();
+    Box::new(move || {
+        let bytes = fs::read(&path).with_context(|| format!("{}", path.display()))?;
+        let begin = cpu_seconds()?;
+        work(&bytes)?;
         Ok(items / (cpu_seconds()? - begin))
     })
 }

@@ -3,8 +3,10 @@
 mod claims;
 mod conversion;
 mod decoding;
+mod events;
 mod inputs;
 mod measure;
+mod mixes;
 mod references;
 mod report;
 mod text;
@@ -19,6 +21,7 @@ use anyhow::{Context, Result, bail, ensure};
 
 use crate::command;
 
+pub(crate) use events::visit_file;
 pub(crate) use measure::{Single, single};
 pub(crate) use references::{Program, run as reference};
 

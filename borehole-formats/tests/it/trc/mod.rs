@@ -1,7 +1,16 @@
 //! `trc` against what the reference decoder reads, and against the specification.
 
+mod allocations;
 mod conformance;
+mod damage;
+mod interop;
+mod musts;
+mod page;
+mod recovery;
+mod samples;
+mod stream;
 mod typed;
+mod writing;
 
 use std::fs;
 use std::path::{Path, PathBuf};

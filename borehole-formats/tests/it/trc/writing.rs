@@ -1,0 +1,216 @@
+//! What a writer refuses, of which nothing is written, and what is left when the output fails.
+
+use std::cell::RefCell;
+use std::io::{self, Write};
+use std::rc::Rc;
+
+use borehole_formats::ReadOptions;
+use borehole_formats::trc::{
+    Definition, Dialect, FieldKind, FieldType, Invalid, Schema, ValueDef, WriteOptions, Writer,
+};
+
+use super::stream::read;
+
+fn refused(outcome: io::Result<()>) -> String {
+    let error = outcome.expect_err("it is refused");
+    assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
+    error.get_ref().and_then(|inner| inner.downcast_ref::<Invalid>()).expect("it says why").to_string()
+}
+
+/// Some value of each sort.
+const VALUES: [(ValueDef<'static>, &[FieldKind]); 10] = [
+    (ValueDef::Absent, &[]),
+    (ValueDef::Unsigned(255), &[FieldKind::Varint, FieldKind::U8, FieldKind::U16, FieldKind::U32]),
+    (ValueDef::Signed(-1), &[FieldKind::I64]),
+    (ValueDef::Float(0.5), &[FieldKind::F64]),
+    (ValueDef::Bool(true), &[FieldKind::Bool]),
+    (ValueDef::Text("text"), &[FieldKind::String, FieldKind::PooledString]),
+    (ValueDef::Bytes(b"bytes"), &[FieldKind::Bytes]),
+    (ValueDef::Stack(&[1, 2]), &[FieldKind::Stack, FieldKind::PooledStack]),
+    (ValueDef::TextMap(&[("k", "v")]), &[FieldKind::StringMap]),
+    (ValueDef::List(&[ValueDef::Unsigned(1)]), &[FieldKind::List]),
+];
+
+fn one_field(field_type: FieldType) -> Schema {
+    Schema::new("E", [("before", FieldType::required(FieldKind::String)), ("v", field_type)]).unwrap()
+}
+
+/// Writes an event, whatever `attempt` is, and another event. Answers what `attempt` is told. The stream has the two.
+fn between(attempt: impl FnOnce(&mut Writer<Vec<u8>>) -> io::Result<()>) -> String {
+    let mark = Schema::new("Mark", [("n", FieldType::required(FieldKind::U8))]).unwrap();
+    let mut writer = Writer::new(Vec::new());
+    writer.write_event(&mark, 10, &[ValueDef::Unsigned(1)]).unwrap();
+    let said = refused(attempt(&mut writer));
+    writer.write_event(&mark, 12, &[ValueDef::Unsigned(2)]).unwrap();
+    let (events, error, recovery) = read(&writer.finish().unwrap(), ReadOptions::default());
+    assert!(error.is_none() && recovery.is_clean(), "{said}: {error:?}");
+    assert_eq!(events, [r#"Mark @10 n={"uint":1}"#, r#"Mark @12 n={"uint":2}"#], "{said}");
+    said
+}
+
+#[test]
+fn a_value_of_another_type_is_refused_and_nothing_of_its_event_is_written() {
+    let mut refusals = 0;
+    for kind in FieldKind::ALL {
+        for (value, fits) in VALUES {
+            if fits.contains(&kind) {
+                continue;
+            }
+            let schema = one_field(FieldType::required(kind));
+            let said = between(|writer| writer.write_event(&schema, 1 << 40, &[ValueDef::Text("b"), value]));
+            assert!(said.starts_with(&format!("E: field v: expected {}, found ", kind.name())), "{said}");
+            refusals += 1;
+        }
+    }
+    assert_eq!(refusals, 15 * 10 - 14);
+}
+
+#[test]
+fn a_number_wider_than_its_field_is_refused() {
+    for (kind, bits) in [(FieldKind::U8, 8), (FieldKind::U16, 16), (FieldKind::U32, 32)] {
+        for field_type in [FieldType::required(kind), FieldType::optional(kind)] {
+            let schema = one_field(field_type);
+            for number in [1_u64 << bits, u64::MAX] {
+                let values = [ValueDef::Text("b"), ValueDef::Unsigned(number)];
+                let said = between(|writer| writer.write_event(&schema, 5, &values));
+                assert_eq!(said, format!("E: field v: expected {}, found {number}", kind.name()));
+            }
+        }
+    }
+}
+
+#[test]
+fn too_few_and_too_many_values_are_refused() {
+    let schema = one_field(FieldType::optional(FieldKind::Varint));
+    let text = ValueDef::Text("b");
+    let say = |values: &[ValueDef<'_>]| between(|writer| writer.write_event(&schema, 5, values));
+    assert_eq!(say(&[]), "E: missing values: expected 2, found 0");
+    assert_eq!(say(&[text]), "E: missing values: expected 2, found 1");
+    assert_eq!(say(&[text, ValueDef::Absent, text]), "E: too many values: expected 2, found more");
+    assert_eq!(
+        say(&[text, ValueDef::Absent, ValueDef::Absent]),
+        "E: too many values: expected 2, found more"
+    );
+}
+
+#[test]
+fn a_time_that_the_schema_does_not_ask_for_is_refused_and_a_missing_one_too() {
+    let untimed = Schema::define(Definition { name: "N".into(), ..Definition::default() }).unwrap();
+    assert_eq!(between(|writer| writer.write_event(&untimed, 5, &[])), "N: expected no timestamp, found one");
+    let timed = Schema::new("T", []).unwrap();
+    assert_eq!(
+        between(|writer| writer.write_event(&timed, None, &[])),
+        "T: expected a timestamp, found none"
+    );
+}
+
+#[test]
+fn absent_elements_and_lists_too_deep_are_refused() {
+    let schema = one_field(FieldType::required(FieldKind::List));
+    let say = |value| between(|writer| writer.write_event(&schema, 5, &[ValueDef::Text("b"), value]));
+    let absent = say(ValueDef::List(&[ValueDef::Unsigned(1), ValueDef::Absent]));
+    assert_eq!(absent, "E: element of a list: expected a value, found none");
+    let nested = |levels: usize| {
+        let empty: &'static [ValueDef<'static>] = &[];
+        (1..levels).fold(ValueDef::List(empty), |inner, _| ValueDef::List(Box::leak(Box::new([inner]))))
+    };
+    assert_eq!(say(nested(33)), "E: too many levels of lists: expected at most 32");
+    let mut writer = Writer::new(Vec::new());
+    writer.write_event(&schema, 5, &[ValueDef::Text("b"), nested(32)]).unwrap();
+    let (events, error, _) = read(&writer.finish().unwrap(), ReadOptions::default());
+    assert!(events.len() == 1 && error.is_none(), "{error:?}");
+}
+
+#[test]
+fn an_event_that_is_not_finished_leaves_no_trace() {
+    let schema = one_field(FieldType::required(FieldKind::PooledString));
+    let mut writer = Writer::new(Vec::new());
+    writer.write_event(&schema, 1, &[ValueDef::Text("a"), ValueDef::Text("x")]).unwrap();
+    drop(writer.begin_event(&schema, 1 << 50).text("b").text("y"));
+    writer.write_event(&schema, 2, &[ValueDef::Text("c"), ValueDef::Text("y")]).unwrap();
+    let (events, error, recovery) = read(&writer.finish().unwrap(), ReadOptions::default());
+    assert!(error.is_none() && recovery.is_clean());
+    let line = |at, text, id, name| format!(r#"E @{at} before="{text}" v={{"is":"{name}","pstr":{id}}}"#);
+    assert_eq!(events, [line(1, "a", 0, "x"), line(2, "c", 1, "y")]);
+}
+
+#[test]
+fn a_reference_of_an_earlier_batch_is_refused() {
+    let schema = one_field(FieldType::required(FieldKind::PooledString));
+    between(|writer| {
+        let string = writer.intern_string("s")?;
+        writer.end_batch()?;
+        writer.write_event(&schema, 5, &[ValueDef::Text("b"), ValueDef::Pooled(string)])
+    });
+}
+
+#[test]
+fn when_type_ids_are_exhausted_the_next_type_is_refused_and_known_ones_go_on() {
+    let mut writer =
+        Writer::with_options(Vec::new(), WriteOptions { batch_bytes: usize::MAX, ..WriteOptions::default() });
+    let schemas: Vec<_> = (0..65_536).map(|number| Schema::new(&number.to_string(), []).unwrap()).collect();
+    schemas.iter().for_each(|schema| writer.write_event(schema, 1, &[]).unwrap());
+    let one_more = Schema::new("one more", []).unwrap();
+    let said = refused(writer.write_event(&one_more, 2, &[]));
+    assert_eq!(said, "too many event types in one batch: expected at most 65536, found one more too");
+    writer.write_event(&schemas[0], 3, &[]).unwrap();
+    let (events, error, _) = read(&writer.finish().unwrap(), ReadOptions::default());
+    assert!(error.is_none(), "{error:?}");
+    assert_eq!((events.len(), events[65_536].as_str()), (65_537, "0 @3"));
+}
+
+#[test]
+fn the_old_dialect_refuses_what_its_readers_do_not_know() {
+    for kind in [FieldKind::List, FieldKind::Map] {
+        let options = WriteOptions { dialect: Dialect::V032, ..WriteOptions::default() };
+        let mut writer = Writer::with_options(Vec::new(), options);
+        let schema = Schema::new("E", [("v", FieldType::required(kind))]).unwrap();
+        let said = refused(writer.write_event(&schema, 1, &[ValueDef::List(&[])]));
+        assert_eq!(said, format!("unsupported field of E: expected a type of 0.3.2, found {}", kind.name()));
+        assert_eq!(writer.finish().unwrap(), b"TRC\0\x01");
+    }
+}
+
+/// An output that takes so many bytes, in whole writes.
+struct Disk {
+    written: Rc<RefCell<Vec<u8>>>,
+    room: usize,
+}
+
+impl Write for Disk {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if bytes.len() > self.room {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        self.room -= bytes.len();
+        self.written.borrow_mut().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_full_disk_is_an_error_and_holds_whole_batches() {
+    let schema = one_field(FieldType::required(FieldKind::PooledString));
+    for room in 0..4000 {
+        let written = Rc::default();
+        let options = WriteOptions { batch_bytes: 300, ..WriteOptions::default() };
+        let mut writer = Writer::with_options(Disk { written: Rc::clone(&written), room }, options);
+        let mut at = 0;
+        let failed = loop {
+            at += 1;
+            match writer.write_event(&schema, at, &[ValueDef::Text("text"), ValueDef::Text("pooled")]) {
+                Ok(()) if at == 1000 => break None,
+                Ok(()) => {}
+                Err(error) => break Some(error),
+            }
+        };
+        assert_eq!(failed.expect("the disk is full").kind(), io::ErrorKind::StorageFull);
+        let (events, error, recovery) = read(&written.borrow(), ReadOptions::default());
+        assert!(error.is_none() && recovery.lost_bytes == 0, "{room}: {recovery:?}");
+        assert!(events.len() * 40 >= room.saturating_sub(600), "{room}: {}", events.len());
+    }
+}

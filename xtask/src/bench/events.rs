@@ -1,0 +1,179 @@
+//! Claims on `trc`: visiting, streaming and writing events, beside the reference in the same run.
+
+use std::fs::File;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, anyhow};
+use borehole_formats::trc::{Reader, Value, Writer};
+use dial9_trace_format::decoder::{Decoder, RawEvent};
+use dial9_trace_format::encoder::Encoder;
+use dial9_trace_format::types::FieldValueRef;
+
+use super::measure::{Work, rate, rate_on};
+use super::mixes::{MIXES, Mix};
+use super::{Bench, Claim, Goal, Unit};
+
+/// The version of the reference, as the manifest of the workspace asks for it.
+const REFERENCE: &str = "dial9-trace-format 0.5.4";
+
+/// The most that streaming may hold.
+const STREAMING_BYTES: f64 = 8e6;
+
+pub(crate) fn claims(bench: &Bench) -> Result<Vec<Claim>> {
+    let mut claims = Vec::new();
+    let mut streams = Vec::new();
+    for mix in MIXES {
+        let stream = stream(bench, mix)?;
+        claims.push(visited(mix, &stream));
+        streams.push(stream);
+    }
+    for (mix, stream) in MIXES.into_iter().zip(&streams) {
+        claims.push(streamed(mix, stream));
+    }
+    claims.push(memory(&streams[0])?);
+    claims.extend(MIXES.into_iter().map(written));
+    Ok(claims)
+}
+
+/// The events of `mix` as the reference writes them.
+fn stream(bench: &Bench, mix: Mix) -> Result<PathBuf> {
+    let name = format!("events-{}-{}.trc", mix.name, mix.events);
+    bench.input(&name, |output| {
+        let mut encoder = Encoder::new();
+        (mix.reference)(&mut encoder, mix.events)?;
+        Ok(output.write_all(&encoder.finish())?)
+    })
+}
+
+/// Every value of every event, out of memory.
+fn visited(mix: Mix, stream: &Path) -> Claim {
+    let name = format!("trc events, mix {}: visited, all values used", mix.name);
+    let ours = rate_on(stream, mix.events as f64, |bytes| Ok(drop(sum(Reader::new(bytes))?)));
+    let reference = rate_on(stream, mix.events as f64, |bytes| Ok(drop(sum_by_reference(bytes)?)));
+    Claim::new(name, Unit::PerSecond, Goal::Ratio(2.0), ours).against(REFERENCE.to_owned(), reference)
+}
+
+/// The same out of the file, beside out of memory.
+fn streamed(mix: Mix, stream: &Path) -> Claim {
+    let name = format!("trc events, mix {}: streamed from the file", mix.name);
+    let path = stream.to_owned();
+    let ours = rate(mix.events as f64, move || Ok(drop(visit_file(&path)?)));
+    let reference = rate_on(stream, mix.events as f64, |bytes| Ok(drop(sum(Reader::new(bytes))?)));
+    let from_memory = "from memory".to_owned();
+    Claim::new(name, Unit::PerSecond, Goal::Ratio(1.0 / 1.2), ours).against(from_memory, reference)
+}
+
+fn memory(stream: &Path) -> Result<Claim> {
+    let own = std::env::current_exe()?;
+    let ours = Work::new(&own, ["visit".as_ref(), stream.as_os_str()]).peak_bytes();
+    let name = "trc events, mix tokio: streamed from the file, peak memory".to_owned();
+    Ok(Claim::new(name, Unit::Bytes, Goal::Value(STREAMING_BYTES), ours).once())
+}
+
+/// Events put into memory that is there.
+fn written(mix: Mix) -> Claim {
+    let name = format!("trc events, mix {}: written", mix.name);
+    let items = mix.events as f64;
+    let mut memory = Vec::new();
+    let ours = rate(items, move || {
+        memory.clear();
+        let mut writer = Writer::new(std::mem::take(&mut memory));
+        (mix.ours)(&mut writer, mix.events)?;
+        memory = writer.finish()?;
+        Ok(())
+    });
+    let mut memory = Vec::new();
+    let reference = rate(items, move || {
+        memory.clear();
+        let mut encoder = Encoder::new_to(std::mem::take(&mut memory))?;
+        (mix.reference)(&mut encoder, mix.events)?;
+        memory = encoder.finish();
+        Ok(())
+    });
+    Claim::new(name, Unit::PerSecond, Goal::Ratio(1.3), ours).against(REFERENCE.to_owned(), reference)
+}
+
+/// Uses all values of the events in a file, as it streams by.
+///
+/// # Errors
+/// When it cannot be read.
+pub(crate) fn visit_file(path: &Path) -> Result<u64> {
+    let file = File::open(path).with_context(|| format!("{}", path.display()))?;
+    sum(Reader::new(file))
+}
+
+/// Adds up something of each value: numbers, lengths of text, stacks of the pools as what they refer to.
+fn sum(mut reader: Reader<impl std::io::Read>) -> Result<u64> {
+    let mut sum = 0_u64;
+    reader.for_each_event(|event| {
+        sum = sum.wrapping_add(event.timestamp_ns().unwrap_or_default());
+        event.values().for_each(|value| sum = sum.wrapping_add(weight(value)));
+    })?;
+    Ok(sum)
+}
+
+#[inline]
+fn weight(value: Value<'_>) -> u64 {
+    match value {
+        Value::Unsigned(number) => number,
+        Value::Signed(number) => number.cast_unsigned(),
+        Value::Float(number) => number.to_bits(),
+        Value::Bool(flag) => flag.into(),
+        Value::Text(text) => text.len() as u64,
+        Value::PooledText { text: Some(text), .. } => text.len() as u64,
+        Value::Stack(stack) | Value::PooledStack { stack: Some(stack), .. } => stack.addresses().sum(),
+        _ => 0,
+    }
+}
+
+fn sum_by_reference(bytes: &[u8]) -> Result<u64> {
+    let mut decoder = Decoder::new(bytes).context("no header")?;
+    let mut sum = 0_u64;
+    decoder
+        .for_each_event(|event| {
+            sum = sum.wrapping_add(event.timestamp_ns);
+            event.fields.iter().for_each(|value| sum = sum.wrapping_add(reference_weight(value, &event)));
+        })
+        .map_err(|error| anyhow!("{error:?}"))?;
+    Ok(sum)
+}
+
+#[inline]
+fn reference_weight(value: &FieldValueRef<'_>, event: &RawEvent<'_, '_>) -> u64 {
+    match value {
+        FieldValueRef::Varint(number) => *number,
+        FieldValueRef::I64(number) => number.cast_unsigned(),
+        FieldValueRef::F64(number) => number.to_bits(),
+        FieldValueRef::Bool(flag) => u64::from(*flag),
+        FieldValueRef::String(text) => text.len() as u64,
+        FieldValueRef::PooledString(id) => event.string_pool.get(*id).map_or(0, |text| text.len() as u64),
+        FieldValueRef::StackFrames(stack) => stack.iter().sum(),
+        FieldValueRef::PooledStackFrames(id) => {
+            event.stack_pool.get(*id).map_or(0, |stack| stack.iter().sum())
+        }
+        _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_sides_write_and_read_the_same_events() {
+        for mix in MIXES {
+            let mut writer = Writer::new(Vec::new());
+            (mix.ours)(&mut writer, 1000).unwrap();
+            let ours = writer.finish().unwrap();
+            let mut encoder = Encoder::new();
+            (mix.reference)(&mut encoder, 1000).unwrap();
+            let reference = encoder.finish();
+            let expected = sum(Reader::new(ours.as_slice())).unwrap();
+            assert_eq!(sum(Reader::new(reference.as_slice())).unwrap(), expected, "{}", mix.name);
+            assert_eq!(sum_by_reference(&ours).unwrap(), expected, "{}", mix.name);
+            assert_eq!(sum_by_reference(&reference).unwrap(), expected, "{}", mix.name);
+            assert_eq!(ours.len(), reference.len(), "{}", mix.name);
+        }
+    }
+}
