@@ -7,7 +7,7 @@ use borehole_wire::put_varint;
 use super::intern::ASIDE;
 use super::layout::{FieldKind, FieldType, MAX_ELEMENTS, MAX_NESTING, Tag};
 use super::schema::Schema;
-use super::write::{Core, Invalid, StackRef, StringRef, ValueDef, Writer, count_u32, needs_reset};
+use super::write::{Core, Invalid, StackRef, StringRef, ValueDef, Writer, count_u32, needs_reset, put_head};
 
 /// Puts an event together: one call a value, in the order of the fields, then [`EventWriter::finish`].
 ///
@@ -589,17 +589,4 @@ fn begin(
         (true, None) => Err(Invalid::new(format!("{}: expected a timestamp, found none", schema.name()))),
         (false, Some(_)) => Err(Invalid::new(format!("{}: expected no timestamp, found one", schema.name()))),
     }
-}
-
-/// Writes what stands before the values of an event with a time.
-#[inline(always)]
-pub(super) fn put_head(core: &mut Core, type_id: [u8; 2], timestamp_ns: u64) {
-    let mut delta_ns = timestamp_ns.wrapping_sub(core.base_ns);
-    if needs_reset(core.base_ns, timestamp_ns) {
-        core.batch.push(Tag::Reset as u8);
-        core.batch.extend_from_slice(&timestamp_ns.to_le_bytes());
-        delta_ns = 0;
-    }
-    let [low, middle, high, ..] = delta_ns.to_le_bytes();
-    core.batch.extend_from_slice(&[Tag::Event as u8, type_id[0], type_id[1], low, middle, high]);
 }

@@ -4,11 +4,10 @@ use std::io::{self, Write};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU16, AtomicUsize, Ordering};
 
-use super::encode::put_head;
 use super::layout::{FIRST_DYNAMIC_TYPE_ID, FieldType};
 use super::put::FieldWriter;
 use super::schema::{Annotation, Definition, Field, InvalidSchema, Schema};
-use super::write::{Core, Dialect, Invalid, Writer};
+use super::write::{Core, Dialect, Invalid, Writer, put_head};
 
 /// A type whose values are events of one schema.
 ///

@@ -526,3 +526,16 @@ fn put_annotations(out: &mut Vec<u8>, type_id: u16, annotations: &[Annotation]) 
         out.extend_from_slice(annotation.value.as_bytes());
     }
 }
+
+/// Writes what stands before the values of an event with a time.
+#[inline(always)]
+pub(super) fn put_head(core: &mut Core, type_id: [u8; 2], timestamp_ns: u64) {
+    let mut delta_ns = timestamp_ns.wrapping_sub(core.base_ns);
+    if needs_reset(core.base_ns, timestamp_ns) {
+        core.batch.push(Tag::Reset as u8);
+        core.batch.extend_from_slice(&timestamp_ns.to_le_bytes());
+        delta_ns = 0;
+    }
+    let [low, middle, high, ..] = delta_ns.to_le_bytes();
+    core.batch.extend_from_slice(&[Tag::Event as u8, type_id[0], type_id[1], low, middle, high]);
+}

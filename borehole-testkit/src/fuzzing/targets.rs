@@ -98,7 +98,13 @@ fn trc(bytes: &[u8]) {
     let mut output = Vec::new();
     let mut tables = Tables::default();
     let mut exporter = trc::Exporter::new(&mut output, trc::ExportOptions::default());
-    let recovery = trc::import(bytes, &ReadOptions::lenient(), &mut tables, &mut exporter);
+    let recovery = trc::import(
+        bytes,
+        &ReadOptions::lenient(),
+        std::io::Cursor::new(Vec::new()),
+        &mut tables,
+        &mut exporter,
+    );
     let recovery = recovery.expect("what was read can be written");
     exporter.finish(&tables).expect("memory takes it");
     drop(exporter);

@@ -1,6 +1,6 @@
 //! What is read past damage, and what is not lost.
 
-use std::io::Read as _;
+use std::io::{self, Read as _};
 
 use borehole_formats::gzip::Envelope;
 use borehole_formats::trc::{
@@ -147,7 +147,9 @@ fn recovered(bytes: &[u8]) -> (Vec<u8>, Recovery) {
     let mut tables = Tables::default();
     let recovery = {
         let mut exporter = Exporter::new(&mut output, ExportOptions::default());
-        let recovery = import(bytes, &ReadOptions::lenient(), &mut tables, &mut exporter).unwrap();
+        let recovery =
+            import(bytes, &ReadOptions::lenient(), io::Cursor::new(Vec::new()), &mut tables, &mut exporter)
+                .unwrap();
         borehole_model::ProfileSink::finish(&mut exporter, &tables).unwrap();
         recovery
     };

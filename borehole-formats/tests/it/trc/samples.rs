@@ -61,7 +61,8 @@ fn through_a_trace(name: &str) -> (Vec<String>, Vec<String>) {
     exporter.finish(&tables).unwrap();
     drop(exporter);
     let mut back = Lines::default();
-    import(trace.as_slice(), &options, &mut Tables::default(), &mut back).unwrap();
+    import(trace.as_slice(), &options, io::Cursor::new(Vec::new()), &mut Tables::default(), &mut back)
+        .unwrap();
     (direct.0, back.0)
 }
 
@@ -150,7 +151,14 @@ fn samples_have_the_symbols_worker_and_task_that_a_search_over_all_events_finds(
         expected.push((event.time_ns, thread, frames, worker, worker.and_then(poll)));
     }
     let mut found = Found::default();
-    import(bytes.as_slice(), &ReadOptions::default(), &mut Tables::default(), &mut found).unwrap();
+    import(
+        bytes.as_slice(),
+        &ReadOptions::default(),
+        io::Cursor::new(Vec::new()),
+        &mut Tables::default(),
+        &mut found,
+    )
+    .unwrap();
     assert!(
         expected.iter().any(|sample| sample.3.is_some()) && expected.iter().any(|sample| sample.4.is_some())
     );
