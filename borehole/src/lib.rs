@@ -107,7 +107,7 @@ mod output;
 #[cfg(all(feature = "jsonl", any(feature = "rbt", feature = "trc")))]
 mod records;
 mod source;
-#[cfg(any(feature = "speedscope", feature = "tachyon", feature = "trc"))]
+#[cfg(any(feature = "speedscope", feature = "gecko", feature = "tachyon", feature = "trc"))]
 mod spool;
 mod target;
 

@@ -12,6 +12,8 @@ use borehole_formats::detect::Format;
 use borehole_formats::flamegraph;
 #[cfg(feature = "folded")]
 use borehole_formats::folded;
+#[cfg(feature = "gecko")]
+use borehole_formats::gecko;
 #[cfg(feature = "jsonl")]
 use borehole_formats::jsonl;
 #[cfg(feature = "phpspy")]
@@ -33,7 +35,7 @@ use borehole_formats::trc;
 
 use crate::Error;
 use crate::eventless::Eventless;
-#[cfg(any(feature = "speedscope", feature = "tachyon"))]
+#[cfg(any(feature = "speedscope", feature = "gecko", feature = "tachyon"))]
 use crate::spool::spool;
 
 /// An output format with its options. What does not concern the format is ignored.
@@ -190,6 +192,8 @@ impl Target {
             Format::PstatsText => Ok(Box::new(pstats::TextExporter::new(output, self.pstats))),
             #[cfg(feature = "tachyon-jsonl")]
             Format::TachyonJsonl => Ok(Box::new(tachyon_jsonl::Exporter::new(output))),
+            #[cfg(feature = "gecko")]
+            Format::Gecko => Ok(Box::new(gecko::Exporter::new(output, || Ok(spool())))),
             #[cfg(feature = "pprof")]
             Format::Pprof => Ok(Box::new(pprof::Exporter::new(output, pprof::Compression::Gzip))),
             #[cfg(feature = "speedscope")]

@@ -22,7 +22,10 @@ fn what_is_inconsistent_is_said_with_its_place() {
         ("tachyon/corrupt/ftr_filesize_wrong.bin", "expected a file of"),
         ("tachyon/corrupt/threads_zero.bin", "expected 0 threads, found more"),
         ("tachyon/corrupt/truncated_half.bin", "(at byte "),
-        ("rbt/bitflip_middle.rbt", "found string 5; 9 bytes lost, 12 samples saved behind it (at byte 0x12a)"),
+        (
+            "rbt/bitflip_middle.rbt",
+            "found string 5; 9 bytes lost, 12 samples saved behind it (at byte 0x12a)",
+        ),
     ] {
         let ended = run(&["check", &corpus(file)]);
         let said = String::from_utf8(ended.stdout).unwrap();
