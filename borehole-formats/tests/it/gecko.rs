@@ -14,7 +14,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use borehole_formats::{Export as _, ReadOptions, gecko, tachyon};
 use borehole_model::{Context, ProfileSink as _, Sample, Segment, Status, Tables};
-use borehole_testkit::{corpus_files, read_corpus};
+use borehole_testkit::peers::peer;
+use borehole_testkit::{Scratch, corpus_files, read_corpus};
 use serde_json::Value;
 
 type Exporter<'a> = gecko::Exporter<&'a mut Vec<u8>, std::io::Cursor<Vec<u8>>, Spool>;
@@ -212,6 +213,32 @@ fn instructions_are_markers_named_as_in_the_recorded_version() {
     }
     assert!(found.len() > 5, "{found:?}");
     assert_eq!(profile["meta"]["markerSchema"][0]["name"], "Opcode");
+}
+
+#[test]
+fn firefox_profiler_loads_every_lane_with_its_markers() {
+    let scratch = Scratch::new();
+    for name in ["02_cpu_zstd", "09_subinterp", "33_attach_opcodes_blocking"] {
+        let profile = exported(name);
+        let file = scratch.write("profile.json", profile.to_string().as_bytes());
+        let Some(loader) = peer("firefox-profiler") else { return };
+        let answer: Value = serde_json::from_str(&loader.stdout(&["load", &file.to_string_lossy()])).unwrap();
+        let found = answer["loaded"]["threads"].as_array().unwrap_or_else(|| panic!("{name}: {answer}"));
+        let lane = |name: &Value, tid: &Value, markers: &Value| {
+            (name.as_str().unwrap().to_owned(), tid.as_u64().unwrap(), markers.as_u64().unwrap())
+        };
+        let mut found: Vec<_> = found
+            .iter()
+            .map(|thread| lane(&thread["name"], &thread["tid"], &thread["markerCount"]))
+            .collect();
+        let threads = list(&profile["threads"]).iter();
+        let mut expected: Vec<_> = threads
+            .map(|thread| lane(&thread["name"], &thread["tid"], &thread["markers"]["length"]))
+            .collect();
+        found.sort();
+        expected.sort();
+        assert_eq!(found, expected, "{name}");
+    }
 }
 
 #[test]
