@@ -14,21 +14,20 @@ const path = require('node:path')
 
 const program = path.join(__dirname, 'node_modules', '@firefox-devtools', 'profiler-cli', 'dist', 'profiler-cli.js')
 const SESSION = 'one'
-const DEADLINE_MS = 20_000
+const DEADLINE_MS = 60_000
 
 function ask(env, ...words) {
   return execFileSync(process.execPath, [program, ...words, '--session', SESSION], { env, encoding: 'utf8', stdio: 'pipe' })
 }
 
-async function answer(env, ended) {
+// Asking before the process has written its log makes the program take the session for a dead one.
+async function answer(env, log, ended) {
   const end = Date.now() + DEADLINE_MS
   for (;;) {
-    try {
-      return ask(env, 'thread', 'list', '--json', '--limit', '10000')
-    } catch (error) {
-      if (ended() || Date.now() > end) throw error
-      await new Promise(resolve => setTimeout(resolve, 50))
-    }
+    const text = fs.existsSync(log) ? fs.readFileSync(log, 'utf8') : ''
+    if (text.includes('Profile loaded successfully')) return ask(env, 'thread', 'list', '--json', '--limit', '10000')
+    if (/\berror\b|failed/i.test(text) || ended() || Date.now() > end) throw new Error(`not loaded: ${text}`)
+    await new Promise(resolve => setTimeout(resolve, 20))
   }
 }
 
@@ -39,7 +38,7 @@ async function load(file) {
   let exited = false
   daemon.on('exit', () => { exited = true })
   try {
-    return JSON.parse(await answer(env, () => exited))
+    return JSON.parse(await answer(env, path.join(home, '.profiler-cli', `${SESSION}.log`), () => exited))
   } finally {
     if (!exited) daemon.kill()
     fs.rmSync(home, { recursive: true, force: true })
