@@ -3,6 +3,8 @@
 //! A [`Query`] says what is asked; [`ReportSink`] is the [`ProfileSink`](borehole_model::ProfileSink) that
 //! answers it with a [`ReportView`] once the profile is finished.
 //!
+//! [`tokio`] does the same for the events of Tokio programs.
+//!
 //! * A sample costs an addition in a column indexed by its stack. Names, patterns and tables are worked out
 //!   afterwards, once per distinct frame and stack: a hundred million samples of a thousand stacks are a
 //!   thousand stacks' work.
@@ -23,6 +25,7 @@ mod ranking;
 mod recent;
 mod report;
 mod sample_groups;
+pub mod tokio;
 mod totals;
 mod view;
 

@@ -56,7 +56,7 @@ pub(crate) enum Command {
     /// Print every sample and event as a line of JSON
     #[command(after_help = DUMP_EXAMPLES)]
     Dump(DumpArgs),
-    /// Show where the time goes: hot frames, callers, callees, last stacks
+    /// Show where the time goes: hot frames, callers, callees, last stacks; what a Tokio program did
     #[command(after_help = REPORT_EXAMPLES)]
     Report(ReportCommand),
     /// List the formats
@@ -100,7 +100,8 @@ Examples:
   borehole report trace.rbt
   borehole report trace.rbt --callers 'Doctrine\\\\ORM' --hide '^Symfony'
   borehole report trace.rbt --by query --top 10      by the values of a label
-  borehole report --last=5 < trace.rbt               the most recent stacks";
+  borehole report --last=5 < trace.rbt               the most recent stacks
+  borehole report trace.bin --sections flags         what to look at (Tokio)";
 
 /// `borehole report`.
 #[derive(Args, Clone, Debug)]

@@ -1,6 +1,6 @@
 //! `borehole convert`.
 
-use borehole::{Target, pstats, tachyon};
+use borehole::{Format, SampleKind, SortByTime, Target, pstats, tachyon};
 use clap::{Args, ValueEnum};
 
 use crate::exit::Exit;
@@ -24,6 +24,11 @@ pub(crate) struct ConvertArgs {
 
     #[command(flatten)]
     pub(crate) filter: FilterArgs,
+
+    /// Put events in the order of time; those of all inputs together, or of each with --label-inputs. What does not
+    /// fit into memory waits in temporary files
+    #[arg(long)]
+    pub(crate) sort_by_time: bool,
 }
 
 /// What concerns one target format only.
@@ -223,9 +228,16 @@ pub(crate) fn run(args: &ConvertArgs) -> anyhow::Result<Exit> {
     let mut output = args.output.create(&target)?;
     let output_name = output.name().to_owned();
     let mut exporter = target.exporter(&mut output)?;
-    let recovery = {
-        let mut chosen = args.filter.in_front_of(&mut *exporter)?;
-        args.inputs.read_into(&mut chosen, &output_name)?
+    let mut inputs = args.inputs.clone();
+    if matches!(target.format, Format::Perfetto | Format::ChromeTrace) {
+        // A timeline has a place for each kind.
+        inputs.reading.samples.get_or_insert(SampleKind::All);
+    }
+    let recovery = if args.sort_by_time {
+        let mut sorted = SortByTime::new(&mut *exporter);
+        inputs.read_into(&mut args.filter.in_front_of(&mut sorted)?, &output_name)?
+    } else {
+        inputs.read_into(&mut args.filter.in_front_of(&mut *exporter)?, &output_name)?
     };
     let losses = exporter.losses();
     drop(exporter);

@@ -25,7 +25,8 @@ pub(crate) struct Inputs {
     #[command(flatten)]
     pub(crate) reading: Reading,
 
-    /// Label samples with the file that they are from, input=NAME; samples with labels of their own keep those
+    /// Label samples with the file that they are from, input=NAME; samples with labels of their own keep those.
+    /// In timelines and when sorting, each input is then a program of its own
     #[arg(long)]
     pub(crate) label_inputs: bool,
 }
@@ -124,6 +125,9 @@ impl Inputs {
             let input = self.reading.open(path)?;
             let name = input.name().to_owned();
             let labels = self.label_inputs.then(|| labelled::of_input(&name, &mut tables)).transpose()?;
+            if self.label_inputs {
+                sink.source(&name).map_err(|source| Error::Write { name: output.to_owned(), source })?;
+            }
             let mut sink = Labelled { sink: &mut sink, labels };
             let read = input.read_into(&mut tables, &mut sink).map_err(|error| error.with_output(output))?;
             messages::warnings(&name, &read);

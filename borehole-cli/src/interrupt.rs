@@ -90,6 +90,14 @@ impl ProfileSink for Interruptible<'_> {
         self.0.keeps_events()
     }
 
+    fn source(&mut self, name: &str) -> io::Result<()> {
+        self.0.source(name)
+    }
+
+    fn watches_events(&self) -> bool {
+        self.0.watches_events()
+    }
+
     fn segment(&mut self, at: Context<'_>) -> io::Result<()> {
         self.0.segment(at)
     }

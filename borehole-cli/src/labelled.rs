@@ -37,6 +37,14 @@ impl ProfileSink for Labelled<'_> {
         self.sink.keeps_events()
     }
 
+    fn source(&mut self, name: &str) -> io::Result<()> {
+        self.sink.source(name)
+    }
+
+    fn watches_events(&self) -> bool {
+        self.sink.watches_events()
+    }
+
     fn segment(&mut self, at: Context<'_>) -> io::Result<()> {
         self.sink.segment(at)
     }

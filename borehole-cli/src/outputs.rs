@@ -84,7 +84,8 @@ pub(crate) fn stdout_error(source: io::Error) -> Error {
 
 /// A terminal is no place for bytes that are not text.
 fn refuse_binary_terminal(target: &Target) -> anyhow::Result<()> {
-    let formats = [Format::Rbt, Format::Tachyon, Format::Trc, Format::Pstats, Format::Pprof];
+    let formats =
+        [Format::Rbt, Format::Tachyon, Format::Trc, Format::Pstats, Format::Pprof, Format::Perfetto];
     let is_binary = formats.contains(&target.format) || target.compression == Compression::Gzip;
     if is_binary && io::stdout().is_terminal() {
         let gzip = if target.compression == Compression::Gzip { ", compressed" } else { "" };

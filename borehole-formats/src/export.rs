@@ -10,6 +10,12 @@ pub trait Export: ProfileSink {
     fn losses(&self) -> Losses;
 }
 
+impl<E: Export + ?Sized> Export for Box<E> {
+    fn losses(&self) -> Losses {
+        (**self).losses()
+    }
+}
+
 /// What a target format could not hold, with counts.
 ///
 /// # Examples

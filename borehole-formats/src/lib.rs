@@ -13,6 +13,8 @@
 
 #[cfg(feature = "callgrind")]
 pub mod callgrind;
+#[cfg(feature = "chrome-trace")]
+pub mod chrome_trace;
 #[cfg(feature = "collapsed")]
 pub mod collapsed;
 pub mod detect;
@@ -41,10 +43,14 @@ mod location;
 mod options;
 #[cfg(any(feature = "collapsed", feature = "pstats", feature = "tachyon-jsonl", feature = "gecko"))]
 mod own_frames;
+#[cfg(feature = "perfetto")]
+pub mod perfetto;
 #[cfg(feature = "phpspy")]
 pub mod phpspy;
 #[cfg(feature = "pprof")]
 pub mod pprof;
+#[cfg(any(feature = "pprof", feature = "perfetto"))]
+mod protobuf;
 #[cfg(feature = "pstats")]
 pub mod pstats;
 #[cfg(feature = "rbt")]
@@ -75,6 +81,8 @@ pub mod tachyon;
 pub mod tachyon_jsonl;
 #[cfg(any(feature = "phpspy", feature = "folded", feature = "jsonl"))]
 mod text;
+#[cfg(any(feature = "perfetto", feature = "chrome-trace"))]
+mod timeline;
 #[cfg(feature = "trc")]
 pub mod trc;
 #[cfg(any(feature = "rbt", feature = "trc"))]

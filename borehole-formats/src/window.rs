@@ -66,6 +66,7 @@ impl<R: Read> Window<R> {
     }
 
     /// Consumes all but the last `count` bytes at hand.
+    #[cfg(feature = "rbt")]
     #[inline]
     pub(crate) const fn keep(&mut self, count: usize) {
         self.start = self.end.saturating_sub(count);

@@ -61,6 +61,15 @@ impl<A: ProfileSink, B: ProfileSink> ProfileSink for Tee<A, B> {
         self.first.keeps_events() || self.second.keeps_events()
     }
 
+    fn source(&mut self, name: &str) -> io::Result<()> {
+        self.first.source(name)?;
+        self.second.source(name)
+    }
+
+    fn watches_events(&self) -> bool {
+        self.first.watches_events() || self.second.watches_events()
+    }
+
     fn segment(&mut self, at: Context<'_>) -> io::Result<()> {
         self.first.segment(at)?;
         self.second.segment(at)
@@ -125,6 +134,14 @@ where
 
     fn keeps_events(&self) -> bool {
         self.sink.keeps_events()
+    }
+
+    fn source(&mut self, name: &str) -> io::Result<()> {
+        self.sink.source(name)
+    }
+
+    fn watches_events(&self) -> bool {
+        self.sink.watches_events()
     }
 
     fn segment(&mut self, at: Context<'_>) -> io::Result<()> {

@@ -54,6 +54,21 @@ pub trait ProfileSink {
         false
     }
 
+    /// Begins a source whose threads, workers and tasks are others than those before, however they are numbered.
+    /// Called before an input that is to be kept apart; inputs are of one program otherwise. Ignored unless overridden.
+    ///
+    /// # Errors
+    /// When the sink cannot take it.
+    fn source(&mut self, _name: &str) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// Whether events that become samples are to come as events too, at their place among the others. A sink that
+    /// does not keep events says so when it reads a trace both ways.
+    fn watches_events(&self) -> bool {
+        false
+    }
+
     /// Begins `at.segment`. Ignored unless overridden.
     ///
     /// # Errors
@@ -106,6 +121,56 @@ impl<S: ProfileSink + ?Sized> ProfileSink for &mut S {
 
     fn keeps_events(&self) -> bool {
         (**self).keeps_events()
+    }
+
+    fn watches_events(&self) -> bool {
+        (**self).watches_events()
+    }
+
+    fn source(&mut self, name: &str) -> io::Result<()> {
+        (**self).source(name)
+    }
+
+    fn segment(&mut self, at: Context<'_>) -> io::Result<()> {
+        (**self).segment(at)
+    }
+
+    fn metadata(&mut self, at: Context<'_>, key: StringId, value: StringId) -> io::Result<()> {
+        (**self).metadata(at, key, value)
+    }
+
+    fn thread(&mut self, at: Context<'_>, thread: u64, name: StringId) -> io::Result<()> {
+        (**self).thread(at, thread, name)
+    }
+
+    fn warning(&mut self, warning: &Warning) -> io::Result<()> {
+        (**self).warning(warning)
+    }
+
+    fn finish(&mut self, tables: &Tables) -> io::Result<()> {
+        (**self).finish(tables)
+    }
+}
+
+impl<S: ProfileSink + ?Sized> ProfileSink for Box<S> {
+    fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
+        (**self).sample(at, sample)
+    }
+
+    fn event(&mut self, at: Context<'_>, event: &Event<'_>) -> io::Result<ControlFlow<()>> {
+        (**self).event(at, event)
+    }
+
+    fn keeps_events(&self) -> bool {
+        (**self).keeps_events()
+    }
+
+    fn source(&mut self, name: &str) -> io::Result<()> {
+        (**self).source(name)
+    }
+
+    fn watches_events(&self) -> bool {
+        (**self).watches_events()
     }
 
     fn segment(&mut self, at: Context<'_>) -> io::Result<()> {

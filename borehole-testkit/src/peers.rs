@@ -99,6 +99,20 @@ impl Peer {
     }
 }
 
+/// What Perfetto's trace processor answers to each of `queries` over the timeline `file`: rows of values by column;
+/// `None` if it is left out.
+///
+/// # Panics
+/// When it is not set up, cannot read the file, or does not understand a query.
+#[must_use]
+#[track_caller]
+pub fn perfetto_rows(file: &Path, queries: &[&str]) -> Option<Vec<Vec<BTreeMap<String, serde_json::Value>>>> {
+    let file = file.to_string_lossy();
+    let arguments = [&[&*file], queries].concat();
+    let answer = peer("perfetto")?.stdout(&arguments);
+    Some(answer.lines().map(|line| serde_json::from_str(line).expect("an answer is JSON")).collect())
+}
+
 /// What speedscope's importer makes of a file.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct SpeedscopeImport {

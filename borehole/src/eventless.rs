@@ -28,6 +28,10 @@ impl ProfileSink for Eventless<'_> {
         Ok(ControlFlow::Continue(()))
     }
 
+    fn source(&mut self, name: &str) -> io::Result<()> {
+        self.exporter.source(name)
+    }
+
     fn segment(&mut self, at: Context<'_>) -> io::Result<()> {
         self.exporter.segment(at)
     }

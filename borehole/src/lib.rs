@@ -106,6 +106,7 @@ mod mapped;
 mod output;
 #[cfg(all(feature = "jsonl", any(feature = "rbt", feature = "trc")))]
 mod records;
+mod sorted;
 mod source;
 #[cfg(any(feature = "speedscope", feature = "gecko", feature = "tachyon", feature = "trc"))]
 mod spool;
@@ -121,6 +122,7 @@ pub use input::{Input, InputOptions};
 pub use output::{Existing, Output};
 #[cfg(all(feature = "jsonl", any(feature = "rbt", feature = "trc")))]
 pub use records::{count_records, dump_records};
+pub use sorted::SortByTime;
 pub use source::Source;
 pub use target::{Compression, Target};
 
@@ -137,8 +139,13 @@ pub use borehole_formats::speedscope::Utf8Errors as Utf8ErrorHandling;
 #[cfg(feature = "tachyon")]
 pub use borehole_formats::tachyon;
 
+/// Events: the format, and with the feature `derive` structs as types of them.
 #[cfg(feature = "trc")]
-pub use borehole_formats::trc;
+pub mod trc {
+    #[cfg(feature = "derive")]
+    pub use borehole_derive::{FacadeReadEvent as ReadEvent, FacadeTraceEvent as TraceEvent};
+    pub use borehole_formats::trc::*;
+}
 #[cfg(feature = "trc")]
 pub use borehole_formats::trc::Dialect as TrcDialect;
 

@@ -5,6 +5,8 @@ use std::io::Write;
 use borehole_formats::Export;
 #[cfg(feature = "callgrind")]
 use borehole_formats::callgrind;
+#[cfg(feature = "chrome-trace")]
+use borehole_formats::chrome_trace;
 #[cfg(feature = "collapsed")]
 use borehole_formats::collapsed;
 use borehole_formats::detect::Format;
@@ -16,6 +18,8 @@ use borehole_formats::folded;
 use borehole_formats::gecko;
 #[cfg(feature = "jsonl")]
 use borehole_formats::jsonl;
+#[cfg(feature = "perfetto")]
+use borehole_formats::perfetto;
 #[cfg(feature = "phpspy")]
 use borehole_formats::phpspy;
 #[cfg(feature = "pprof")]
@@ -35,6 +39,7 @@ use borehole_formats::trc;
 
 use crate::Error;
 use crate::eventless::Eventless;
+use crate::sorted::SortByTime;
 #[cfg(any(feature = "speedscope", feature = "gecko", feature = "tachyon"))]
 use crate::spool::spool;
 
@@ -158,6 +163,8 @@ impl Target {
         let exporter = self.exporter_of_format(output)?;
         Ok(match self.format {
             Format::Trc | Format::Jsonl => exporter,
+            // What belongs together is told by what follows on what.
+            Format::Perfetto | Format::ChromeTrace => Box::new(SortByTime::new(exporter)),
             _ => Box::new(Eventless::new(exporter)),
         })
     }
@@ -213,6 +220,10 @@ impl Target {
                 options.title = self.title.clone().unwrap_or(options.title);
                 Ok(Box::new(flamegraph::Exporter::new(output, options)))
             }
+            #[cfg(feature = "perfetto")]
+            Format::Perfetto => Ok(Box::new(perfetto::Exporter::new(output))),
+            #[cfg(feature = "chrome-trace")]
+            Format::ChromeTrace => Ok(Box::new(chrome_trace::Exporter::new(output))),
             format => {
                 drop(output);
                 Err(Error::NotWritable { format })

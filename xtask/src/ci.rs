@@ -51,6 +51,8 @@ const FORMATS: &[&str] = &[
     "callgrind",
     "jsonl",
     "flamegraph",
+    "perfetto",
+    "chrome-trace",
 ];
 
 /// Runs the check called `only`, or all of them; goes on after a failure and names all that failed.

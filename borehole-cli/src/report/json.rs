@@ -5,6 +5,7 @@
 
 use std::io::{self, Write};
 
+use borehole_analysis::tokio::TokioView;
 use borehole_analysis::{
     Breakdown, FrameGroup, FrameName, GroupValue, LabelText, Paths, RecentRun, ReportView, Row, SampleGroup,
     Share, Summary, Table,
@@ -14,6 +15,7 @@ use serde::Serialize;
 use super::args::ReportArgs;
 use super::render::name_of;
 use super::summary::samples_per_second;
+use super::tokio_json;
 
 /// Raised when a key changes its meaning or goes away.
 const SCHEMA_VERSION: u32 = 1;
@@ -22,6 +24,8 @@ const SCHEMA_VERSION: u32 = 1;
 struct Document<'a> {
     schema_version: u32,
     summary: SummaryObject,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tokio: Option<serde_json::Value>,
     #[serde(rename = "self", skip_serializing_if = "Option::is_none")]
     self_time: Option<TableObject<'a>>,
     #[serde(rename = "total", skip_serializing_if = "Option::is_none")]
@@ -163,15 +167,21 @@ struct ValueObject {
     name: Option<String>,
 }
 
-/// Writes `view` as JSON.
+/// Writes `view` as JSON, with what there is about a Tokio program.
 ///
 /// # Errors
 /// When `out` cannot be written.
-pub(crate) fn write(view: &ReportView, args: &ReportArgs, out: &mut dyn Write) -> io::Result<()> {
+pub(crate) fn write(
+    view: &ReportView,
+    tokio: Option<&TokioView>,
+    args: &ReportArgs,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let asked = |table: &Table| args.wants_top().then(|| self::table(table, None));
     let document = Document {
         schema_version: SCHEMA_VERSION,
         summary: summary(&view.summary),
+        tokio: tokio.map(tokio_json::object),
         self_time: asked(&view.self_time),
         total_time: asked(&view.total_time),
         callers: view.callers.as_ref().map(|table| self::table(table, args.callers.as_deref())),

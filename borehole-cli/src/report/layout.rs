@@ -20,23 +20,56 @@ pub(crate) enum Section {
     Callees,
     /// The answer to `--last`.
     Tail,
+    /// What deserves a look in a Tokio program. This and the following are not known to reli.
+    Flags,
+    /// Its workers.
+    Workers,
+    /// Its polls.
+    Polls,
+    /// Its tasks.
+    Tasks,
+    /// How long tasks waited to be polled, and their wakes.
+    Delays,
+    /// Calls that blocked during polls.
+    Blocking,
+    /// Its global queue.
+    Queue,
+    /// Its spans.
+    Spans,
+    /// Its allocations that are not freed.
+    Allocations,
+    /// Further events of a trace.
+    Events,
 }
 
 impl Section {
-    const ALL: [(&'static str, Self); 6] = [
+    const ALL: [(&'static str, Self); 16] = [
         ("by", Self::By),
         ("self", Self::SelfTime),
         ("total", Self::TotalTime),
         ("callers", Self::Callers),
         ("callees", Self::Callees),
         ("tail", Self::Tail),
+        ("flags", Self::Flags),
+        ("workers", Self::Workers),
+        ("polls", Self::Polls),
+        ("tasks", Self::Tasks),
+        ("delays", Self::Delays),
+        ("blocking", Self::Blocking),
+        ("queue", Self::Queue),
+        ("spans", Self::Spans),
+        ("allocations", Self::Allocations),
+        ("events", Self::Events),
     ];
+
+    /// What `tokio` stands for.
+    const TOKIO: &'static str = "flags,workers,polls,tasks,delays,blocking,queue,spans,allocations,events";
 
     fn parse(name: &str) -> Result<Self, String> {
         let found = Self::ALL.iter().find(|(known, _)| *known == name);
         found.map(|(_, section)| *section).ok_or_else(|| {
             let known = Self::ALL.map(|(known, _)| known).join(", ");
-            format!("unknown section '{name}': expected {known}")
+            format!("unknown section '{name}': expected {known} or tokio")
         })
     }
 }
@@ -49,12 +82,14 @@ pub(crate) struct Layout {
 
 impl Layout {
     /// Everything that was asked for, each below the one before.
-    pub(crate) const DEFAULT: &str = "by,self,total,callers,callees,tail";
+    pub(crate) const DEFAULT: &str = "tokio,by,self,total,callers,callees,tail";
 
-    /// Reads `self+total,tail`: `,` separates rows, `+` the sections of a row. Empty parts are left out.
+    /// Reads `self+total,tail`: `,` separates rows, `+` the sections of a row. Empty parts are left out; `tokio` as
+    /// a row of its own is all that there is about Tokio programs.
     pub(crate) fn parse(spec: &str) -> Result<Self, String> {
         let mut rows = Vec::new();
-        for row in spec.split(',') {
+        let expanded = |row| if row == "tokio" { Section::TOKIO } else { row };
+        for row in spec.split(',').map(str::trim).map(expanded).flat_map(|rows| rows.split(',')) {
             let names = row.split('+').map(str::trim).filter(|name| !name.is_empty());
             let row: Vec<_> = names.map(Section::parse).collect::<Result<_, _>>()?;
             rows.extend(Some(row).filter(|row| !row.is_empty()));
@@ -146,7 +181,17 @@ mod tests {
     #[test]
     fn an_unknown_section_is_named() {
         let error = Layout::parse("self,tial").unwrap_err();
-        assert_eq!(error, "unknown section 'tial': expected by, self, total, callers, callees, tail");
+        let known = "expected by, self, total, callers, callees, tail, flags, workers, polls, tasks, delays, \
+                     blocking, queue, spans, allocations, events or tokio";
+        assert_eq!(error, format!("unknown section 'tial': {known}"));
+    }
+
+    #[test]
+    fn tokio_stands_for_all_that_is_about_it() {
+        let layout = |spec| Layout::parse(spec).unwrap();
+        let spelt_out = format!("{},self", Section::TOKIO);
+        assert_eq!(layout("tokio,self"), layout(&spelt_out));
+        assert_eq!(layout("tokio").rows.len(), 10);
     }
 
     #[test]

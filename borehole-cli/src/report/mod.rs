@@ -1,7 +1,7 @@
 //! `borehole report`: hot frames, callers, callees, last stacks, as text or JSON.
 //!
 //! The tables are those of reli's `rbt:analyze`, option for option and line for line; what is beyond it
-//! (`--by`, `--json`, what a table leaves out) says so where it is.
+//! (`--by`, `--json`, what a table leaves out, Tokio programs) says so where it is.
 
 mod args;
 mod cell;
@@ -10,11 +10,14 @@ mod layout;
 mod render;
 mod summary;
 mod table;
+mod tokio;
+mod tokio_json;
 
 use std::io::Write;
 
 use borehole_analysis::ReportSink;
-use borehole_model::ProfileSink;
+use borehole_analysis::tokio::TokioSink;
+use borehole_model::{ProfileSink, Tee};
 
 use crate::outputs::stdout_error;
 
@@ -34,14 +37,18 @@ pub(crate) fn run<T>(
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> anyhow::Result<T> {
-    let mut sink = ReportSink::new(args.query()?);
+    let query = args.query()?;
+    let tokio = TokioSink::new(query.limit);
+    let mut sink = Tee::new(ReportSink::new(query), tokio);
     let outcome = profile(&mut sink)?;
-    let view = sink.into_view();
+    let (report, tokio) = sink.into_parts();
+    let (view, tokio) = (report.into_view(), tokio.into_view());
     if args.json {
-        json::write(&view, args, out).map_err(stdout_error)?;
+        json::write(&view, tokio.as_ref(), args, out).map_err(stdout_error)?;
     } else {
-        let _ = err.write_all(summary::text(&view.summary, args.dialect).as_bytes());
-        render::render(&view, &args.rendering(cell::terminal_width()), out).map_err(stdout_error)?;
+        let _ = err.write_all(summary::text(&view.summary, tokio.as_ref(), args.dialect).as_bytes());
+        let rendering = args.rendering(cell::terminal_width());
+        render::render(&view, tokio.as_ref(), &rendering, out).map_err(stdout_error)?;
     }
     out.flush().map_err(stdout_error)?;
     Ok(outcome)

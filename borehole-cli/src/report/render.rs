@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use borehole_analysis::tokio::TokioView;
 use borehole_analysis::{
     Breakdown, By, FrameGroup, GroupValue, LabelText, Paths, RecentRun, ReportView, SampleGroup, Share, Table,
 };
@@ -34,11 +35,16 @@ pub(crate) struct Rendering<'a> {
     pub(crate) paths: Paths,
 }
 
-/// Writes `view` as text.
+/// Writes `view` as text, with what there is about a Tokio program.
 ///
 /// # Errors
 /// When `out` cannot be written.
-pub(crate) fn render(view: &ReportView, rendering: &Rendering<'_>, out: &mut dyn Write) -> io::Result<()> {
+pub(crate) fn render(
+    view: &ReportView,
+    tokio: Option<&TokioView>,
+    rendering: &Rendering<'_>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let args = rendering.args;
     let layout = args.sections.clone();
     let layout = if args.by.is_some() { layout.with(Section::By) } else { layout };
@@ -48,7 +54,11 @@ pub(crate) fn render(view: &ReportView, rendering: &Rendering<'_>, out: &mut dyn
             Some(Crop::Columns(columns)) => columns,
             Some(Crop::Auto) => share_of(rendering.columns, sections),
         };
-        Drawing { rendering, columns }.section(view, section)
+        let drawing = Drawing { rendering, columns };
+        let about_tokio = tokio.map(|tokio| drawing.tokio(tokio, section)).unwrap_or_default();
+        // A trace of events alone has no tables of frames, rather than empty ones.
+        let is_drawn = about_tokio.is_empty() && (tokio.is_none() || view.summary.samples > 0);
+        if is_drawn { drawing.section(view, section) } else { about_tokio }
     });
     for line in lines {
         writeln!(out, "{line}")?;
@@ -57,7 +67,7 @@ pub(crate) fn render(view: &ReportView, rendering: &Rendering<'_>, out: &mut dyn
 }
 
 /// Draws sections of one width.
-struct Drawing<'a> {
+pub(super) struct Drawing<'a> {
     rendering: &'a Rendering<'a>,
     columns: usize,
 }
@@ -82,6 +92,7 @@ impl Drawing<'_> {
                 (Some(by), Some(breakdown)) => self.breakdown(&name_of(by), breakdown),
                 _ => Vec::new(),
             },
+            _ => Vec::new(),
         }
     }
 
@@ -116,7 +127,7 @@ impl Drawing<'_> {
     }
 
     /// A title and a table, whose last column is cut so that all of it fits.
-    fn table<const N: usize>(
+    pub(super) fn table<const N: usize>(
         &self,
         title: &str,
         headers: [&str; N],
@@ -186,7 +197,7 @@ impl Drawing<'_> {
         self.rendering.args.dialect == Dialect::Native
     }
 
-    fn cut(&self, line: &str) -> String {
+    pub(super) fn cut(&self, line: &str) -> String {
         crop(line, self.columns, Anchor::Left)
     }
 }

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use borehole_analysis::Summary;
+use borehole_analysis::tokio::TokioView;
 
 use super::args::Dialect;
 use super::render::seconds;
@@ -15,8 +16,11 @@ const NAMED_PERIODS: usize = 4;
 ///
 /// Where segments differ in their period, reli names the last one and multiplies all samples by it; here all
 /// are named, and each sample is as long as its own.
-pub(crate) fn text(summary: &Summary, dialect: Dialect) -> String {
+pub(crate) fn text(summary: &Summary, tokio: Option<&TokioView>, dialect: Dialect) -> String {
     let Summary { samples, matched, .. } = summary;
+    if let Some(tokio) = tokio.filter(|_| *samples == 0) {
+        return format!("trace: {} events, no samples\n", tokio.events);
+    }
     let mut text = match summary.wall_ns {
         None if dialect == Dialect::Native => {
             format!("trace: {samples} samples, {matched} matched, sampling period unknown\n")
@@ -126,12 +130,12 @@ mod tests {
         };
         let expected =
             "trace: 18432 samples, 18000 matched, sampling period 10000 us, ~184.32 s sampled wall\n";
-        assert_eq!(text(&summary, Dialect::Reli), expected);
-        assert_eq!(text(&summary, Dialect::Native), expected);
+        assert_eq!(text(&summary, None, Dialect::Reli), expected);
+        assert_eq!(text(&summary, None, Dialect::Native), expected);
         let nothing = "trace: 0 samples, 0 matched, sampling period 0 us, ~0.00 s sampled wall\n";
-        assert_eq!(text(&Summary::default(), Dialect::Reli), nothing);
+        assert_eq!(text(&Summary::default(), None, Dialect::Reli), nothing);
         let unknown = "trace: 0 samples, 0 matched, sampling period unknown\n";
-        assert_eq!(text(&Summary::default(), Dialect::Native), unknown);
+        assert_eq!(text(&Summary::default(), None, Dialect::Native), unknown);
     }
 
     #[test]
@@ -153,8 +157,8 @@ mod tests {
         };
         let expected = "quality: asked for 100.0, got 200.0 samples/s over 10.00 s from 2 processes, \
                         3 samples with an empty stack";
-        assert_eq!(text(&summary, Dialect::Native).lines().nth(1), Some(expected));
-        assert_eq!(text(&summary, Dialect::Reli).lines().count(), 1);
+        assert_eq!(text(&summary, None, Dialect::Native).lines().nth(1), Some(expected));
+        assert_eq!(text(&summary, None, Dialect::Reli).lines().count(), 1);
     }
 
     #[test]

@@ -16,3 +16,5 @@ mod recover;
 mod reli;
 mod report;
 mod terminal;
+mod timeline;
+mod tokio;

@@ -42,6 +42,10 @@ pub enum Format {
     Jsonl,
     /// Flame graphs as SVG.
     FlameGraph,
+    /// Timelines for Perfetto.
+    Perfetto,
+    /// Timelines as Chrome's trace events.
+    ChromeTrace,
 }
 
 /// What is true of a format.
@@ -221,6 +225,26 @@ static TABLE: [Facts; Format::ALL.len()] = [
         writable: cfg!(feature = "flamegraph"),
         looks_like: content::is_svg,
     },
+    Facts {
+        format: Format::Perfetto,
+        name: "perfetto",
+        aliases: &["pftrace"],
+        extensions: &["pftrace", "perfetto-trace"],
+        description: "timeline for ui.perfetto.dev: what threads, workers and tasks did when",
+        readable: false,
+        writable: cfg!(feature = "perfetto"),
+        looks_like: |_| false,
+    },
+    Facts {
+        format: Format::ChromeTrace,
+        name: "chrome-trace",
+        aliases: &["trace-events"],
+        extensions: &["trace.json", "chrome.json"],
+        description: "timeline as JSON trace events: for chrome://tracing and whatever else reads them",
+        readable: false,
+        writable: cfg!(feature = "chrome-trace"),
+        looks_like: |_| false,
+    },
 ];
 
 /// All formats with what is true of them, for a listing.
@@ -252,7 +276,7 @@ pub fn detect(prefix: &[u8]) -> Option<Format> {
 
 impl Format {
     /// All formats.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 17] = [
         Self::Rbt,
         Self::Tachyon,
         Self::Trc,
@@ -268,6 +292,8 @@ impl Format {
         Self::Callgrind,
         Self::Jsonl,
         Self::FlameGraph,
+        Self::Perfetto,
+        Self::ChromeTrace,
     ];
 
     /// What is true of it.

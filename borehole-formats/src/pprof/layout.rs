@@ -79,13 +79,7 @@ pub(super) mod function {
     pub(crate) const FILENAME: u32 = 4;
 }
 
-/// Wire types. Source: the protobuf encoding guide, "message structure".
-pub(super) mod wire {
-    pub(crate) const VARINT: u64 = 0;
-    pub(crate) const FIXED64: u64 = 1;
-    pub(crate) const BYTES: u64 = 2;
-    pub(crate) const FIXED32: u64 = 5;
-}
+pub(super) use crate::protobuf::wire;
 
 /// Label keys that stand for a sample's own properties, since the format has no fields for them.
 pub(super) mod key {

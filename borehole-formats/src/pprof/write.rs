@@ -2,10 +2,11 @@
 
 use std::io::{self, Write};
 
-use borehole_wire::{put_varint, put_varint_signed, varint_len};
+use borehole_wire::put_varint_signed;
 
-use super::layout::wire;
 use crate::gzip::GzipWriter;
+pub(super) use crate::protobuf::Message;
+use crate::protobuf::{put_bytes, put_tag, wire};
 
 /// Whether a file is compressed. `go tool pprof` reads both.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -15,60 +16,6 @@ pub enum Compression {
     Gzip,
     /// The bare message.
     None,
-}
-
-/// A message under construction. Cleared and used again.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Message {
-    bytes: Vec<u8>,
-}
-
-impl Message {
-    pub(super) fn clear(&mut self) -> &mut Self {
-        self.bytes.clear();
-        self
-    }
-
-    /// A number, left out when it is 0, as the format's default.
-    pub(super) fn number(&mut self, field: u32, value: u64) -> &mut Self {
-        if value == 0 { self } else { self.explicit(field, value) }
-    }
-
-    /// A signed number, left out when it is 0.
-    pub(super) fn signed(&mut self, field: u32, value: i64) -> &mut Self {
-        self.number(field, value.cast_unsigned())
-    }
-
-    /// A number that is written also when it is 0, where "0" and "absent" differ for the importer.
-    pub(super) fn explicit(&mut self, field: u32, value: u64) -> &mut Self {
-        put_tag(&mut self.bytes, field, wire::VARINT);
-        put_varint(&mut self.bytes, value);
-        self
-    }
-
-    /// A packed block of signed numbers.
-    pub(super) fn packed_signed(&mut self, field: u32, values: impl Iterator<Item = i64> + Clone) {
-        let length: usize = values.clone().map(|value| varint_len(value.cast_unsigned())).sum();
-        put_tag(&mut self.bytes, field, wire::BYTES);
-        put_varint(&mut self.bytes, length as u64);
-        values.for_each(|value| put_varint_signed(&mut self.bytes, value));
-    }
-
-    /// Bytes: a string, a packed block, a message.
-    pub(super) fn bytes(&mut self, field: u32, bytes: &[u8]) -> &mut Self {
-        put_tag(&mut self.bytes, field, wire::BYTES);
-        put_varint(&mut self.bytes, bytes.len() as u64);
-        self.bytes.extend_from_slice(bytes);
-        self
-    }
-
-    pub(super) fn as_bytes(&self) -> &[u8] {
-        &self.bytes
-    }
-}
-
-fn put_tag(out: &mut Vec<u8>, field: u32, wire_type: u64) {
-    put_varint(out, u64::from(field) << 3 | wire_type);
 }
 
 /// The stream of a document's outermost fields.
@@ -97,9 +44,7 @@ impl<W: Write> Output<W> {
     }
 
     pub(super) fn bytes(&mut self, field: u32, bytes: &[u8]) -> io::Result<()> {
-        put_tag(&mut self.buffer, field, wire::BYTES);
-        put_varint(&mut self.buffer, bytes.len() as u64);
-        self.buffer.extend_from_slice(bytes);
+        put_bytes(&mut self.buffer, field, bytes);
         self.spill(Self::BUFFER_BYTES)
     }
 

@@ -428,14 +428,7 @@ fn begin(
     let type_id = core.registry.row(row).type_id.to_le_bytes();
     match (schema.has_timestamp(), timestamp_ns) {
         (true, Some(timestamp_ns)) => {
-            let reset = needs_reset(core.base_ns, timestamp_ns);
-            let base_ns = if reset { timestamp_ns } else { core.base_ns };
-            if reset {
-                core.batch.push(Tag::Reset as u8);
-                core.batch.extend_from_slice(&timestamp_ns.to_le_bytes());
-            }
-            let [low, middle, high, ..] = (timestamp_ns - base_ns).to_le_bytes();
-            core.batch.extend_from_slice(&[Tag::Event as u8, type_id[0], type_id[1], low, middle, high]);
+            put_head(core, type_id, timestamp_ns);
             Ok((row, timestamp_ns))
         }
         (false, None) => {
@@ -445,4 +438,17 @@ fn begin(
         (true, None) => Err(Invalid::new(format!("{}: expected a timestamp, found none", schema.name()))),
         (false, Some(_)) => Err(Invalid::new(format!("{}: expected no timestamp, found one", schema.name()))),
     }
+}
+
+/// Writes what stands before the values of an event with a time.
+#[inline]
+pub(super) fn put_head(core: &mut Core, type_id: [u8; 2], timestamp_ns: u64) {
+    let mut delta_ns = timestamp_ns.wrapping_sub(core.base_ns);
+    if needs_reset(core.base_ns, timestamp_ns) {
+        core.batch.push(Tag::Reset as u8);
+        core.batch.extend_from_slice(&timestamp_ns.to_le_bytes());
+        delta_ns = 0;
+    }
+    let [low, middle, high, ..] = delta_ns.to_le_bytes();
+    core.batch.extend_from_slice(&[Tag::Event as u8, type_id[0], type_id[1], low, middle, high]);
 }

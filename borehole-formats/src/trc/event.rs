@@ -4,6 +4,7 @@ use std::fmt;
 
 use super::batch::{Batch, Row};
 use super::frame::Slot;
+use super::layout::FieldType;
 use super::schema::Schema;
 use super::value::Value;
 
@@ -31,12 +32,14 @@ impl<'a> Event<'a> {
     }
 
     /// Its type.
+    #[inline]
     #[must_use]
     pub const fn schema(&self) -> &'a Schema {
         &self.row.schema
     }
 
     /// The number of its type in its batch.
+    #[inline]
     #[must_use]
     pub const fn type_id(&self) -> u16 {
         self.row.type_id
@@ -44,12 +47,14 @@ impl<'a> Event<'a> {
 
     /// When it happened, in nanoseconds on a clock that the stream does not name; `None` where events of its
     /// type do not say.
+    #[inline]
     #[must_use]
     pub const fn timestamp_ns(&self) -> Option<u64> {
         self.timestamp_ns
     }
 
     /// Where it stands, in bytes after decompression.
+    #[inline]
     #[must_use]
     pub const fn offset(&self) -> u64 {
         self.offset
@@ -80,6 +85,32 @@ impl<'a> Event<'a> {
     pub fn value(&self, field: usize) -> Option<Value<'a>> {
         let slot = self.slots.get(field)?;
         Some(slot.view(*self.row.types.get(field)?, self.frame, self.batch))
+    }
+
+    /// Where a value stands, and its type.
+    #[inline]
+    fn slot(&self, field: usize) -> Option<(Slot, FieldType)> {
+        Some((*self.slots.get(field)?, *self.row.types.get(field)?))
+    }
+
+    /// Whether a field has no value.
+    #[inline]
+    pub(super) fn is_absent(&self, field: usize) -> bool {
+        self.slots.get(field).is_some_and(|slot| slot.is_absent())
+    }
+
+    /// The number of a field of unsigned integers.
+    #[inline]
+    pub(super) fn unsigned(&self, field: usize) -> Option<u64> {
+        let (slot, field_type) = self.slot(field)?;
+        slot.unsigned(field_type)
+    }
+
+    /// The text of a field of text.
+    #[inline]
+    pub(super) fn text(&self, field: usize) -> Option<&'a str> {
+        let (slot, field_type) = self.slot(field)?;
+        slot.pooled_text(field_type, self.batch).or_else(|| self.value(field)?.as_str())
     }
 
     /// The value of the first field of that name.

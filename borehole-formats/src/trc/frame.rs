@@ -8,7 +8,7 @@ use borehole_wire::Cursor;
 
 use super::batch::{Batch, Row};
 use super::fault::{Fault, What};
-use super::layout::{FieldType, HEADER_BYTES, HEADER_TAG, MAGIC, Tag, VERSION};
+use super::layout::{FieldKind, FieldType, HEADER_BYTES, HEADER_TAG, MAGIC, Tag, VERSION};
 use super::schema::{Annotation, Definition, Field};
 use super::value::{Raw, Value, prefixed, stack_bytes, varint};
 
@@ -45,8 +45,29 @@ impl Slot {
     const ABSENT: usize = usize::MAX;
 
     #[inline]
+    pub(super) const fn is_absent(self) -> bool {
+        self.start == Self::ABSENT
+    }
+
+    /// The number, of a field of unsigned integers.
+    #[inline]
+    pub(super) const fn unsigned(self, field_type: FieldType) -> Option<u64> {
+        let is_unsigned =
+            matches!(field_type.kind, FieldKind::Varint | FieldKind::U8 | FieldKind::U16 | FieldKind::U32);
+        if is_unsigned && !self.is_absent() { Some(self.number) } else { None }
+    }
+
+    /// The text, of a field of pooled strings.
+    #[inline]
+    pub(super) fn pooled_text(self, field_type: FieldType, batch: &Batch) -> Option<&str> {
+        let is_pooled = matches!(field_type.kind, FieldKind::PooledString) && !self.is_absent();
+        // Ids have four bytes.
+        if is_pooled { batch.strings.get(u32::try_from(self.number).ok()?) } else { None }
+    }
+
+    #[inline]
     pub(super) fn view<'a>(self, field_type: FieldType, frame: &'a [u8], batch: &'a Batch) -> Value<'a> {
-        if self.start == Self::ABSENT {
+        if self.is_absent() {
             return Value::Absent;
         }
         let payload = frame.get(self.start..self.start + self.len).unwrap_or_default();

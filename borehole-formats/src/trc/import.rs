@@ -38,7 +38,8 @@ pub fn import<S: Read + Write + Seek>(
     let mut reader = Reader::with_options(input, *options);
     let sampler = (!sink.keeps_events()).then(|| Sampler::new(options.samples, spool));
     let (segment, shapes) = (Segment::default(), Vec::new());
-    let mut importer = Importer { tables, sink, sampler, segment, shapes, batches: 0 };
+    let is_watched = sink.watches_events();
+    let mut importer = Importer { tables, sink, sampler, is_watched, segment, shapes, batches: 0 };
     let mut replaced = Vec::new();
     let outcome = importer.run(&mut reader, &mut replaced);
     let mut recovery = reader.into_recovery();
@@ -56,6 +57,8 @@ struct Importer<'a, S: Write> {
     sink: &'a mut dyn ProfileSink,
     /// Present if events that tell of stacks are to become samples.
     sampler: Option<Sampler<S>>,
+    /// Whether those events are wanted as events too.
+    is_watched: bool,
     segment: Segment,
     /// The shape of each type of the batch, and the handle of the schema that it was made from: annotations change a
     /// type while its batch goes on.
@@ -78,6 +81,7 @@ impl<S: Read + Write + Seek> Importer<'_, S> {
                 Content::Event(event) => {
                     if let Some(sampler) = &mut self.sampler
                         && sampler.take(&event, self.tables)?
+                        && !self.is_watched
                     {
                         continue;
                     }

@@ -20,6 +20,29 @@ pub(super) struct Interned {
     next: u32,
     /// Ids that are not to be given out: defined by the part of the stream before, or to stay undefined.
     occupied: HashMap<u32, Occupation>,
+    recent: Recent,
+}
+
+/// The rows of entries that were interned lately, by where they stood in memory: the same text of a program mostly
+/// stands in the same place. What stands there now is compared all the same.
+struct Recent([u32; Self::PLACES]);
+
+impl Recent {
+    const PLACES: usize = 64;
+    const NONE: u32 = u32::MAX;
+
+    #[inline]
+    fn place(entry: &[u8]) -> usize {
+        // Texts of one sort stand some bytes from each other.
+        let address = entry.as_ptr().addr();
+        (address ^ (address >> 6) ^ entry.len()) % Self::PLACES
+    }
+}
+
+impl Default for Recent {
+    fn default() -> Self {
+        Self([Self::NONE; Self::PLACES])
+    }
 }
 
 /// Why an id is not to be given out.
@@ -31,10 +54,26 @@ enum Occupation {
 
 impl Interned {
     /// The id of `entry`, and whether it is new; `None` if no ids are left.
+    #[inline]
     pub(super) fn intern(&mut self, entry: &[u8]) -> Option<(u32, bool)> {
+        let place = Recent::place(entry);
+        let row = self.recent.0[place] as usize;
+        if row < self.ends.len() && slice(&self.bytes, &self.ends, row) == entry {
+            return Some((self.ids[row], false));
+        }
+        let interned = self.intern_slowly(entry)?;
+        let row = self.find(entry).and_then(|row| u32::try_from(row).ok());
+        self.recent.0[place] = row.unwrap_or(Recent::NONE);
+        Some(interned)
+    }
+
+    fn find(&self, entry: &[u8]) -> Option<usize> {
         let Self { bytes, ends, index, hasher, .. } = self;
-        let hash = hasher.hash_one(entry);
-        if let Some(&row) = index.find(hash, |&row| slice(bytes, ends, row) == entry) {
+        index.find(hasher.hash_one(entry), |&row| slice(bytes, ends, row) == entry).copied()
+    }
+
+    fn intern_slowly(&mut self, entry: &[u8]) -> Option<(u32, bool)> {
+        if let Some(row) = self.find(entry) {
             return Some((self.ids[row], false));
         }
         let id = self.free_id()?;

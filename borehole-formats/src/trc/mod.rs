@@ -4,6 +4,8 @@
 //!   [`ReadOptions::lenient`](crate::ReadOptions::lenient), past any damage. It streams: it holds one frame and
 //!   what the current batch defines.
 //! * [`Schema`] is a type of events, [`Writer`] writes events as batches, checked against their schema.
+//! * [`TraceEvent`] makes a struct a type of events: [`Writer::write`] writes its values, [`TypedEvents`] reads
+//!   them back, borrowed. The feature `derive` derives it.
 //! * [`import`] and [`Exporter`] connect the format with the model.
 
 mod batch;
@@ -18,10 +20,13 @@ mod intern;
 mod keys;
 pub mod layout;
 mod pool;
+mod put;
 mod read;
 mod recover;
 mod samples;
 mod schema;
+mod take;
+mod typed;
 mod value;
 mod write;
 
@@ -30,10 +35,16 @@ pub use event::Event;
 pub use export::{ExportOptions, Exporter};
 pub use import::import;
 pub use layout::{FieldKind, FieldType};
+pub use put::{FieldWriter, PutField, PutPooled};
 pub use read::{Content, Frame, Reader, StackEntries, StringEntries};
 pub use schema::{Annotation, Definition, Field, InvalidSchema, Schema};
-pub use value::{Elements, Pairs, Stack, TextPairs, Value};
+pub use take::{EventPlan, Mismatch, ReadEvent, ReadType, TakeField, TypedEvents};
+pub use typed::{EventType, TraceEvent, TypedField, schema_of};
+pub use value::{Elements, Pairs, Stack, StackFrames, TextPairs, Value};
 pub use write::{Dialect, Invalid, StackRef, StringRef, ValueDef, WriteOptions, Writer};
+
+#[cfg(feature = "derive")]
+pub use borehole_derive::{ReadEvent, TraceEvent};
 
 /// The short name of the format.
 pub const NAME: &str = "trc";

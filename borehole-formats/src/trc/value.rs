@@ -49,6 +49,7 @@ pub enum Value<'a> {
 
 impl<'a> Value<'a> {
     /// The number, of an unsigned value.
+    #[inline]
     #[must_use]
     pub const fn as_u64(self) -> Option<u64> {
         match self {
@@ -57,7 +58,48 @@ impl<'a> Value<'a> {
         }
     }
 
+    /// The number, of a signed value.
+    #[inline]
+    #[must_use]
+    pub const fn as_i64(self) -> Option<i64> {
+        match self {
+            Self::Signed(value) => Some(value),
+            _ => None,
+        }
+    }
+
+    /// The number, of a floating-point value.
+    #[inline]
+    #[must_use]
+    pub const fn as_f64(self) -> Option<f64> {
+        match self {
+            Self::Float(value) => Some(value),
+            _ => None,
+        }
+    }
+
+    /// Whether it is true.
+    #[inline]
+    #[must_use]
+    pub const fn as_bool(self) -> Option<bool> {
+        match self {
+            Self::Bool(value) => Some(value),
+            _ => None,
+        }
+    }
+
+    /// The bytes, of a value that is not text.
+    #[inline]
+    #[must_use]
+    pub const fn as_bytes(self) -> Option<&'a [u8]> {
+        match self {
+            Self::Bytes(bytes) => Some(bytes),
+            _ => None,
+        }
+    }
+
     /// The text, in the event or in the pool, if it is there and UTF-8.
+    #[inline]
     #[must_use]
     pub fn as_str(self) -> Option<&'a str> {
         match self {
@@ -68,6 +110,7 @@ impl<'a> Value<'a> {
     }
 
     /// The addresses, in the event or in the pool, if they are there.
+    #[inline]
     #[must_use]
     pub const fn as_stack(self) -> Option<Stack<'a>> {
         match self {
@@ -78,6 +121,7 @@ impl<'a> Value<'a> {
     }
 
     /// Whether there is none.
+    #[inline]
     #[must_use]
     pub const fn is_absent(self) -> bool {
         matches!(self, Self::Absent)
@@ -90,16 +134,75 @@ pub struct Stack<'a>(pub(super) &'a [[u8; 8]]);
 
 impl<'a> Stack<'a> {
     /// The addresses.
+    #[inline]
     pub fn addresses(self) -> impl ExactSizeIterator<Item = u64> + 'a {
         self.0.iter().map(|&bytes| u64::from_le_bytes(bytes))
     }
 
     /// The addresses as they stand in the stream, the least significant byte first.
+    #[inline]
     #[must_use]
     pub const fn as_bytes(self) -> &'a [[u8; 8]] {
         self.0
     }
 }
+
+/// Addresses, the leaf first, of a stream or of the program.
+#[derive(Clone, Copy, Debug)]
+pub enum StackFrames<'a> {
+    /// As they stand in a stream.
+    Stored(Stack<'a>),
+    /// As the program has them.
+    Native(&'a [u64]),
+}
+
+impl<'a> StackFrames<'a> {
+    /// How many there are.
+    #[inline]
+    #[must_use]
+    pub const fn len(self) -> usize {
+        match self {
+            Self::Stored(Stack(bytes)) => bytes.len(),
+            Self::Native(addresses) => addresses.len(),
+        }
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub const fn is_empty(self) -> bool {
+        self.len() == 0
+    }
+
+    /// The address at a depth, 0-based from the leaf.
+    #[inline]
+    #[must_use]
+    pub fn address(self, depth: usize) -> Option<u64> {
+        match self {
+            Self::Stored(Stack(bytes)) => bytes.get(depth).map(|&bytes| u64::from_le_bytes(bytes)),
+            Self::Native(addresses) => addresses.get(depth).copied(),
+        }
+    }
+
+    /// The addresses.
+    #[inline]
+    pub fn addresses(self) -> impl Iterator<Item = u64> + 'a {
+        (0..self.len()).filter_map(move |depth| self.address(depth))
+    }
+}
+
+impl<'a> From<&'a [u64]> for StackFrames<'a> {
+    fn from(addresses: &'a [u64]) -> Self {
+        Self::Native(addresses)
+    }
+}
+
+impl PartialEq for StackFrames<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.addresses().eq(other.addresses())
+    }
+}
+
+impl Eq for StackFrames<'_> {}
 
 /// The pairs of a map of text, in order; keys need not be different, nor UTF-8.
 #[derive(Clone, Copy, Debug)]

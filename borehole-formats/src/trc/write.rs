@@ -14,6 +14,7 @@ use super::intern::{Interned, Refusal, Registry};
 use super::layout::{FieldType, HEADER_BYTES, MAGIC, MAX_DELTA_NS, Tag, VERSION};
 use super::read::Reader;
 use super::schema::{Annotation, Schema};
+use super::typed::TypedIds;
 
 /// Writes events as batches.
 ///
@@ -305,6 +306,16 @@ impl<W: Write> Writer<W> {
     pub const fn output(&self) -> &W {
         &self.output
     }
+
+    /// The output, between two batches. Whatever else is written to it has to be whole batches.
+    pub const fn output_mut(&mut self) -> &mut W {
+        &mut self.output
+    }
+
+    /// Bytes of the batch that is being put together, and not in the output.
+    pub const fn pending_bytes(&self) -> usize {
+        self.core.committed
+    }
 }
 
 /// What a writer is beside its output: the batch that is being put together.
@@ -323,6 +334,7 @@ pub(super) struct Core {
     pub(super) number: u64,
     /// Memory for a stack that is being written.
     pub(super) addresses: Vec<[u8; 8]>,
+    pub(super) typed_ids: TypedIds,
 }
 
 /// A number that no batch of this process has had.
@@ -351,6 +363,7 @@ impl Core {
         self.registry.clear();
         self.strings.clear();
         self.stacks.clear();
+        self.typed_ids.clear();
         self.is_open = false;
         self.number = next_batch();
     }
@@ -426,12 +439,18 @@ impl Core {
 }
 
 /// A count as the wire has it.
+#[inline]
 pub(super) fn count_u32(count: usize) -> Result<u32, Invalid> {
-    u32::try_from(count)
-        .map_err(|_| Invalid::new(format!("too large: expected at most {}, found {count}", u32::MAX)))
+    u32::try_from(count).map_err(|_| too_large(count))
+}
+
+#[cold]
+fn too_large(count: usize) -> Invalid {
+    Invalid::new(format!("too large: expected at most {}, found {count}", u32::MAX))
 }
 
 /// When the time has to be set anew before an event.
+#[inline]
 pub(super) fn needs_reset(base_ns: u64, timestamp_ns: u64) -> bool {
     timestamp_ns.checked_sub(base_ns).is_none_or(|delta| delta > MAX_DELTA_NS)
 }

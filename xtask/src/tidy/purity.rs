@@ -16,7 +16,8 @@ pub(crate) fn formats(tree: &Tree) -> Vec<Violation> {
     };
     let lists_formats = |module: &str| rules::FORMAT_LISTS.contains(&module.trim_end_matches(".rs"));
     let folders = sources().filter_map(|(_, below)| Some(below.split_once('/')?.0));
-    let formats: BTreeSet<&str> = folders.filter(|folder| !lists_formats(folder)).collect();
+    let is_format = |folder: &&str| !lists_formats(folder) && !rules::FORMAT_SERVANTS.contains(folder);
+    let formats: BTreeSet<&str> = folders.filter(is_format).collect();
     let checked = sources().filter(|(_, below)| !below.split('/').next().is_some_and(lists_formats));
     checked.flat_map(|(source, below)| format_source(source, below, &formats)).collect()
 }
@@ -112,11 +113,13 @@ fn violation(source: &Source, rule: &'static str, line: usize, message: String) 
     Violation { rule, path: source.path.clone(), line: Some(line), message }
 }
 
-/// What the crate of `source` may do; nothing, if nobody has said. Only `fuzz` stands outside the workspace.
+/// What the crate of `source` may do; nothing, if nobody has said. Only `fuzz` stands outside the workspace; examples
+/// are programs.
 fn freedom(source: &Source) -> Freedom {
     match rules::of(source.package()) {
         Some(rule) => rule.freedom,
         None if source.package() == "fuzz" => Freedom::System,
+        None if source.package() == "examples" => Freedom::Program,
         None => Freedom::Pure,
     }
 }

@@ -28,6 +28,12 @@ pub(crate) const CRATES: &[Crate] = &[
     Crate { name: "borehole-wire", level: 0, outside: &[], freedom: Freedom::Pure },
     Crate { name: "borehole-model", level: 0, outside: &["hashbrown"], freedom: Freedom::Pure },
     Crate {
+        name: "borehole-derive",
+        level: 0,
+        outside: &["syn", "quote", "proc-macro2"],
+        freedom: Freedom::Pure,
+    },
+    Crate {
         name: "borehole-process",
         level: 0,
         outside: &["rustix", "libc", "object", "procfs"],
@@ -39,18 +45,12 @@ pub(crate) const CRATES: &[Crate] = &[
         outside: &["flate2", "hashbrown", "inferno", "memchr", "serde", "serde_json", "zstd"],
         freedom: Freedom::Pure,
     },
-    Crate {
-        name: "borehole-derive",
-        level: 1,
-        outside: &["syn", "quote", "proc-macro2"],
-        freedom: Freedom::Pure,
-    },
     Crate { name: "borehole-heap", level: 1, outside: &["hashbrown"], freedom: Freedom::Pure },
     Crate { name: "borehole-analysis", level: 1, outside: &["hashbrown", "regex"], freedom: Freedom::Pure },
-    Crate { name: "borehole-tokio", level: 2, outside: &["hashbrown"], freedom: Freedom::Pure },
-    Crate { name: "borehole-recorder", level: 2, outside: &[], freedom: Freedom::System },
+    Crate { name: "borehole-recorder", level: 2, outside: &["nix", "signal-hook"], freedom: Freedom::System },
     Crate { name: "borehole-php", level: 2, outside: &["hashbrown"], freedom: Freedom::Pure },
     Crate { name: "borehole-tui", level: 2, outside: &["ratatui", "crossterm"], freedom: Freedom::Pure },
+    Crate { name: "borehole-tokio", level: 3, outside: &["nix", "tokio"], freedom: Freedom::System },
     Crate { name: "borehole-capture", level: 3, outside: &[], freedom: Freedom::System },
     Crate {
         name: "borehole-sql",
@@ -90,6 +90,9 @@ pub(crate) const FORMATS_CRATE: &str = "borehole-formats";
 
 /// The modules of that crate that are no formats, file or folder, and know which formats there are.
 pub(crate) const FORMAT_LISTS: &[&str] = &["lib", "detect"];
+
+/// The folders of that crate that are no formats and serve several.
+pub(crate) const FORMAT_SERVANTS: &[&str] = &["timeline"];
 
 /// The files of a format that know bytes only.
 pub(crate) const WIRE_FILES: &[&str] = &["layout", "read", "write"];

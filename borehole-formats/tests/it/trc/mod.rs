@@ -1,6 +1,7 @@
 //! `trc` against what the reference decoder reads, and against the specification.
 
 mod conformance;
+mod typed;
 
 use std::fs;
 use std::path::{Path, PathBuf};

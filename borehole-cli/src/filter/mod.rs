@@ -1,26 +1,32 @@
-//! Which samples of the inputs to take.
+//! Which samples and events of the inputs to take.
+
+mod events;
+mod sink;
 
 use std::time::Duration;
 
 use anyhow::Context as _;
 use borehole::ProfileSink;
-use borehole::model::{Context, Filter, FrameId, Sample, Segment, StackId, Status, Tables};
+use borehole::model::{Context, FrameId, LabelValue, Sample, Segment, StackId, Status, Tables};
 use borehole_analysis::Pattern;
 use clap::Args;
 
-/// Samples have to meet all that is asked.
+use self::events::EventChoice;
+use self::sink::Chosen;
+
+/// Samples and events have to meet all that is asked.
 #[derive(Args, Clone, Debug, Default)]
-#[command(next_help_heading = "Choosing samples")]
+#[command(next_help_heading = "Choosing samples and events")]
 pub(crate) struct FilterArgs {
-    /// Only samples from this many seconds after the profile's start
+    /// Only samples and events from this many seconds after the start of the profile, or the first event
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub(crate) after: Option<i64>,
 
-    /// Only samples until this many seconds after the profile's start
+    /// Only samples and events until this many seconds after the start of the profile, or the first event
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub(crate) before: Option<i64>,
 
-    /// Only samples of this thread, or of these
+    /// Only samples of this thread, or of these, and events that name it
     #[arg(long, value_name = "TID", value_delimiter = ',')]
     pub(crate) thread: Vec<u64>,
 
@@ -32,9 +38,22 @@ pub(crate) struct FilterArgs {
     #[arg(long, value_name = "STATE", value_delimiter = ',', value_parser = Status::NAMES)]
     pub(crate) status: Vec<String>,
 
-    /// Only samples with a frame that matches, as function, file and line
+    /// Only samples with a frame that matches, as function, file and line, and events with a name or text that does
     #[arg(long = "match", value_name = "PATTERN")]
     pub(crate) matching: Option<String>,
+
+    /// Only events of this name, in which * stands for any text and ? for any character; repeatable. Symbols, metadata and
+    /// clocks of a trace always stay
+    #[arg(long, value_name = "NAME")]
+    pub(crate) event: Vec<String>,
+
+    /// Only samples and events of this task, or of these
+    #[arg(long, value_name = "ID", value_delimiter = ',')]
+    pub(crate) task: Vec<u64>,
+
+    /// Only samples and events of this worker, or of these
+    #[arg(long, value_name = "NUMBER", value_delimiter = ',')]
+    pub(crate) worker: Vec<u64>,
 }
 
 /// Seconds as nanoseconds.
@@ -51,8 +70,25 @@ impl FilterArgs {
         &self,
         sink: &'s mut dyn ProfileSink,
     ) -> anyhow::Result<impl ProfileSink + use<'s>> {
-        let mut choice = Choice::new(self)?;
-        Ok(Filter::new(sink, move |at: Context<'_>, sample: &Sample<'_>| choice.takes(at, sample)))
+        Ok(Chosen { sink, samples: Choice::new(self)?, events: EventChoice::new(self)?, start_ns: None })
+    }
+}
+
+impl FilterArgs {
+    /// Whether a time since the start is asked for.
+    fn is_in_time(&self, since_ns: i64) -> bool {
+        self.after.is_none_or(|after| since_ns >= after)
+            && self.before.is_none_or(|before| since_ns <= before)
+    }
+}
+
+/// The number that a sample's label of that key gives.
+fn number_label(tables: &Tables, sample: &Sample<'_>, key: &[u8]) -> Option<u64> {
+    let labels = tables.labels(sample.labels?);
+    let found = labels.iter().find(|label| tables.string(label.key) == key)?;
+    match found.value {
+        LabelValue::Number { value, .. } => u64::try_from(value).ok(),
+        LabelValue::Text(_) => None,
     }
 }
 
@@ -83,7 +119,7 @@ impl Choice {
     }
 
     /// What a sample does not know it does not meet.
-    fn takes(&mut self, at: Context<'_>, sample: &Sample<'_>) -> bool {
+    fn takes(&mut self, at: Context<'_>, sample: &Sample<'_>, first_event_ns: Option<i64>) -> bool {
         let among = |asked: &[u64], found: Option<u64>| {
             asked.is_empty() || found.is_some_and(|found| asked.contains(&found))
         };
@@ -91,20 +127,19 @@ impl Choice {
             && among(&self.args.interpreter, sample.interpreter)
             && (self.states == 0
                 || sample.status.is_some_and(|Status(bits)| bits & self.states == self.states))
-            && self.is_in_time(at, sample)
+            && among(&self.args.task, number_label(at.tables, sample, b"task"))
+            && among(&self.args.worker, number_label(at.tables, sample, b"worker"))
+            && self.is_in_time(at, sample, first_event_ns)
             && self.matches(sample.stack, at.tables)
     }
 
-    fn is_in_time(&self, at: Context<'_>, sample: &Sample<'_>) -> bool {
+    fn is_in_time(&self, at: Context<'_>, sample: &Sample<'_>, first_event_ns: Option<i64>) -> bool {
         let FilterArgs { after, before, .. } = self.args;
         if after.is_none() && before.is_none() {
             return true;
         }
-        let start = start_ns(at.segment, at.tables);
-        let since = sample.time_ns.map(|time| time.saturating_sub(start));
-        since.is_some_and(|since| {
-            after.is_none_or(|after| since >= after) && before.is_none_or(|before| since <= before)
-        })
+        let start = first_event_ns.unwrap_or_else(|| start_ns(at.segment, at.tables));
+        sample.time_ns.is_some_and(|time| self.args.is_in_time(time.saturating_sub(start)))
     }
 
     fn matches(&mut self, stack: Option<StackId>, tables: &Tables) -> bool {

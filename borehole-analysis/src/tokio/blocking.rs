@@ -1,0 +1,115 @@
+//! Samples of threads that left their CPU: which of them did so during a poll.
+
+use hashbrown::HashMap;
+
+use super::names::at;
+use super::stacks::Stacks;
+use super::view::{BlockingRow, BlockingView};
+use super::workers::Blockable;
+
+/// A sample of a thread that left its CPU.
+#[derive(Clone, Copy, Debug)]
+struct Sample {
+    time_ns: u64,
+    thread: Option<u64>,
+    worker: Option<u64>,
+    stack: Option<u32>,
+}
+
+/// Memory: 48 bytes a sample.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Blocking {
+    samples: Vec<Sample>,
+}
+
+/// Where a poll is looked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+enum Lane {
+    Thread(u64),
+    /// Of a trace that does not tell of threads.
+    Worker(u64),
+}
+
+/// Samples of one stack: how many, the first, the row.
+#[derive(Clone, Copy, Debug)]
+struct Group {
+    count: u64,
+    first_ns: u64,
+}
+
+impl Blocking {
+    pub(super) fn add(&mut self, time_ns: u64, thread: Option<u64>, worker: Option<u64>, stack: Option<u32>) {
+        self.samples.push(Sample { time_ns, thread, worker, stack });
+    }
+
+    /// What blocked; and for each place how many samples were in polls of tasks that were spawned there.
+    pub(super) fn view(
+        &self,
+        polls: &mut [Blockable],
+        stacks: &Stacks,
+        limit: usize,
+    ) -> (BlockingView, Vec<u64>) {
+        polls.sort_unstable_by_key(|poll| (lane(poll), poll.start_ns));
+        let mut view = BlockingView { samples: self.samples.len() as u64, ..BlockingView::default() };
+        let mut groups: HashMap<Option<u32>, Group> = HashMap::new();
+        let mut places = Vec::new();
+        for sample in &self.samples {
+            let Some(poll) = sample.poll(polls) else { continue };
+            view.in_polls += 1;
+            *at(&mut places, poll.place) += 1;
+            let group = groups.entry(sample.stack).or_insert(Group { count: 0, first_ns: u64::MAX });
+            group.count += 1;
+            group.first_ns = group.first_ns.min(sample.time_ns);
+        }
+        let mut groups: Vec<_> = groups.into_iter().collect();
+        groups.sort_unstable_by_key(|&(stack, group)| (u64::MAX - group.count, group.first_ns, stack));
+        view.stacks.distinct = groups.len();
+        groups.truncate(limit);
+        view.stacks.rows = groups.into_iter().map(|(stack, group)| row(stack, group, stacks)).collect();
+        (view, places)
+    }
+}
+
+fn row(stack: Option<u32>, group: Group, stacks: &Stacks) -> BlockingRow {
+    let Group { count, first_ns } = group;
+    let leaf = stack.map_or_else(|| "(no stack)".to_owned(), |stack| stacks.leaf(stack));
+    let callers = stack.map(|stack| stacks.callers(stack)).unwrap_or_default();
+    let call = callers.first().unwrap_or(&leaf).clone();
+    BlockingRow { count, first_ns, leaf, call, callers }
+}
+
+fn lane(poll: &Blockable) -> Lane {
+    poll.thread.map_or(Lane::Worker(poll.worker), Lane::Thread)
+}
+
+impl Sample {
+    /// The poll during which it was taken.
+    fn poll<'p>(&self, polls: &'p [Blockable]) -> Option<&'p Blockable> {
+        let lanes = [self.thread.map(Lane::Thread), self.worker.map(Lane::Worker)];
+        lanes.into_iter().flatten().find_map(|wanted| {
+            let after = polls.partition_point(|poll| (lane(poll), poll.start_ns) <= (wanted, self.time_ns));
+            let poll = polls.get(after.checked_sub(1)?)?;
+            let is_inside = lane(poll) == wanted && self.time_ns - poll.start_ns <= poll.duration_ns;
+            is_inside.then_some(poll)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sample_is_in_the_poll_that_its_thread_was_in() {
+        let poll = |start_ns, thread| Blockable { start_ns, duration_ns: 100, thread, worker: 1, place: 0 };
+        let mut polls = [poll(500, Some(7)), poll(100, Some(8)), poll(100, Some(7)), poll(900, None)];
+        let mut blocking = Blocking::default();
+        for (time_ns, thread) in [(100, 7), (200, 7), (201, 7), (499, 7), (150, 9), (500, 8), (950, 7)] {
+            blocking.add(time_ns, Some(thread), Some(1), None);
+        }
+        let (view, places) = blocking.view(&mut polls, &Stacks::default(), 10);
+        assert_eq!((view.samples, view.in_polls), (7, 3));
+        assert_eq!(places, [3]);
+        assert_eq!((view.stacks.rows[0].count, view.stacks.rows[0].first_ns), (3, 100));
+    }
+}

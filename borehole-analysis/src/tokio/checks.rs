@@ -1,0 +1,260 @@
+//! What deserves a look.
+//!
+//! Source of the checks and their thresholds: the scan for red flags of dial9 0.5.7. Where it is misled, what is done
+//! instead is said at the check.
+
+use super::view::{Finding, Rows, Seal, Severity, SpanRow, TokioView};
+use super::workers::{Contention, EXAMPLES, Poll, SpannedPoll};
+
+/// Delays of scheduling over this are critical.
+const CRITICAL_DELAY_NS: u64 = 50_000_000;
+/// A stack that blocked this often may be chance.
+const CHANCE: u64 = 5;
+/// Global queues longer than this are critical.
+const CRITICAL_QUEUE: u64 = 1000;
+/// A worker may have so many times the polls of another.
+const IMBALANCE: u64 = 3;
+/// So few stretches of activity, or counts of tasks, say nothing.
+const FEW: u64 = 10;
+/// Waits of the kernel over this are a warning.
+const WARNING_WAIT_NS: u64 = 10_000_000;
+
+/// What checks look at beside the view.
+#[derive(Debug, Default)]
+pub(super) struct Suspects {
+    /// Polls over 50 ms, how many and the longest.
+    pub(super) critical: (u64, Vec<Poll>),
+    /// Other polls over 10 ms.
+    pub(super) long: (u64, Vec<Poll>),
+    /// Polls with more than 20 spans, how many and those with the most.
+    pub(super) spanned: (u64, Vec<SpannedPoll>),
+    /// By worker.
+    pub(super) contention: Vec<(u64, Contention)>,
+    /// Unparks that the kernel let wait over 1 ms, by worker: how many, the longest, and when.
+    pub(super) waits: Vec<(u64, (u64, u64, u64))>,
+    /// Spans of all names.
+    pub(super) spans: Vec<SpanRow>,
+}
+
+/// The findings, the gravest first, each check's by time.
+pub(super) fn findings(view: &TokioView, suspects: &Suspects, place: impl Fn(u32) -> String) -> Vec<Finding> {
+    let mut found = Vec::new();
+    whole_file(view, &mut found);
+    long_polls(suspects, place, &mut found);
+    task_leak(view, &mut found);
+    delays(view, &mut found);
+    blocking_calls(view, &mut found);
+    queue_depth(view, &mut found);
+    worker_imbalance(view, &mut found);
+    cpu_contention(suspects, &mut found);
+    kernel_waits(suspects, &mut found);
+    spans_in_polls(suspects, &mut found);
+    spans(&suspects.spans, &mut found);
+    found.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    found
+}
+
+fn finding(severity: Severity, check: &'static str, evidence: String) -> Finding {
+    Finding { severity, check, evidence, time_ns: None, worker: None, task: None }
+}
+
+/// Whether the trace can say anything. That no check speaks up means nothing where there are no polls.
+fn whole_file(view: &TokioView, found: &mut Vec<Finding>) {
+    if view.seal == Seal::Incomplete {
+        let evidence = "sealed before all threads had handed over what they recorded: events are missing";
+        found.push(finding(Severity::Warning, "incomplete-file", evidence.to_owned()));
+    }
+    if view.polls.durations.count == 0 {
+        let evidence = "the trace holds no whole poll: most checks have nothing to look at, and finding \
+                        nothing else means nothing";
+        found.push(finding(Severity::Warning, "no-polls", evidence.to_owned()));
+    }
+    if view.seal == Seal::Absent {
+        let evidence = "never sealed: if the process was killed, up to 30 s of each thread are missing";
+        found.push(finding(Severity::Info, "unsealed-file", evidence.to_owned()));
+    }
+}
+
+fn long_polls(suspects: &Suspects, place: impl Fn(u32) -> String, found: &mut Vec<Finding>) {
+    for (severity, (count, polls), limit_ms) in
+        [(Severity::Critical, &suspects.critical, 50), (Severity::Warning, &suspects.long, 10)]
+    {
+        for poll in polls {
+            let evidence = format!(
+                "a poll of {}, task spawned at {}",
+                milliseconds(poll.duration_ns),
+                place(poll.place)
+            );
+            found.push(Finding {
+                time_ns: Some(poll.start_ns),
+                worker: Some(poll.worker),
+                task: Some(poll.task),
+                ..finding(severity, "long-poll", evidence)
+            });
+        }
+        if *count > EXAMPLES as u64 {
+            let more = if limit_ms == 50 { "" } else { ", up to 50 ms" };
+            let evidence = format!("{count} polls over {limit_ms} ms in all{more}");
+            found.push(finding(severity, "long-poll", evidence));
+        }
+    }
+}
+
+/// Ends of tasks that were never spawned take nothing from the count, unlike in the scan.
+fn task_leak(view: &TokioView, found: &mut Vec<Finding>) {
+    let Some(counts) = view.tasks.counted.filter(|counts| counts.samples > FEW) else { return };
+    if counts.last > counts.first.saturating_mul(2) && counts.last == counts.peak {
+        let evidence =
+            format!("tasks grew from {} to {}, the most there ever were", counts.first, counts.last);
+        let time_ns = Some(view.end_ns);
+        found.push(Finding { time_ns, ..finding(Severity::Warning, "task-leak", evidence) });
+    }
+}
+
+fn delays(view: &TokioView, found: &mut Vec<Finding>) {
+    let delays = &view.delays;
+    let Some(worst) = delays.worst.rows.first().filter(|_| delays.high > 0) else { return };
+    let severity = if worst.delay_ns > CRITICAL_DELAY_NS { Severity::Critical } else { Severity::Warning };
+    let count = delays.high;
+    let evidence =
+        format!("{count} waits over 5 ms to be polled, the worst {}", milliseconds(worst.delay_ns));
+    found.push(Finding {
+        time_ns: Some(worst.poll_ns.saturating_sub(worst.delay_ns)),
+        worker: worst.worker,
+        task: Some(worst.task),
+        ..finding(severity, "sched-delay", evidence)
+    });
+}
+
+/// Only samples during polls count: elsewhere a worker leaves its CPU because it has nothing to do. The scan counts
+/// those too, and names the call that an idle worker waits in.
+fn blocking_calls(view: &TokioView, found: &mut Vec<Finding>) {
+    let blocking = &view.blocking;
+    let Some(top) = blocking.stacks.rows.first().filter(|top| top.count > CHANCE) else { return };
+    let within = if top.call == top.leaf { String::new() } else { format!(" (in {})", top.leaf) };
+    let (in_polls, samples) = (blocking.in_polls, blocking.samples);
+    let evidence = format!(
+        "{in_polls} of {samples} off-CPU samples are during polls; {}{within} has {}",
+        top.call, top.count
+    );
+    let time_ns = Some(top.first_ns);
+    found.push(Finding { time_ns, ..finding(Severity::Warning, "blocking-calls", evidence) });
+}
+
+fn queue_depth(view: &TokioView, found: &mut Vec<Finding>) {
+    let Some(queue) = view.queue.filter(|queue| queue.high > 0) else { return };
+    let severity = if queue.max > CRITICAL_QUEUE { Severity::Critical } else { Severity::Warning };
+    let evidence = format!(
+        "the global queue reached {}, and was over 100 in {} of {} samples",
+        queue.max, queue.high, queue.samples
+    );
+    let time_ns = Some(queue.max_ns);
+    found.push(Finding { time_ns, ..finding(severity, "queue-depth", evidence) });
+}
+
+fn worker_imbalance(view: &TokioView, found: &mut Vec<Finding>) {
+    let polls = view.workers.iter().map(|row| (row.polls, row.worker));
+    let (Some(least), Some(most)) = (polls.clone().min(), polls.max()) else { return };
+    if least.0 > 0 && most.0 > least.0.saturating_mul(IMBALANCE) {
+        let evidence = format!("worker {} had {} polls, worker {} had {}", most.1, most.0, least.1, least.0);
+        let worker = Some(most.1);
+        found.push(Finding { worker, ..finding(Severity::Info, "worker-imbalance", evidence) });
+    }
+}
+
+/// CPU time is compared on one thread only: the scan subtracts the times of two where a worker changes threads.
+fn cpu_contention(suspects: &Suspects, found: &mut Vec<Finding>) {
+    for &(worker, Contention { stretches, low, mean_ratio, longest_ns, longest_start_ns }) in
+        &suspects.contention
+    {
+        if stretches <= FEW || low.saturating_mul(10) <= stretches {
+            continue;
+        }
+        let evidence = format!(
+            "{low} of {stretches} active periods have under half of a CPU over more than 1 ms (mean \
+             {mean_ratio:.2}, the longest {})",
+            milliseconds(longest_ns)
+        );
+        found.push(Finding {
+            time_ns: Some(longest_start_ns),
+            worker: Some(worker),
+            ..finding(Severity::Warning, "cpu-contention", evidence)
+        });
+    }
+}
+
+fn kernel_waits(suspects: &Suspects, found: &mut Vec<Finding>) {
+    for &(worker, (count, longest_ns, time_ns)) in &suspects.waits {
+        if count == 0 {
+            continue;
+        }
+        let severity = if longest_ns > WARNING_WAIT_NS { Severity::Warning } else { Severity::Info };
+        let evidence =
+            format!("{count} unparks waited over 1 ms for a CPU, the worst {}", milliseconds(longest_ns));
+        found.push(Finding {
+            time_ns: Some(time_ns),
+            worker: Some(worker),
+            ..finding(severity, "kernel-sched-wait", evidence)
+        });
+    }
+}
+
+fn spans_in_polls(suspects: &Suspects, found: &mut Vec<Finding>) {
+    let (count, polls) = &suspects.spanned;
+    for SpannedPoll { spans, poll } in polls {
+        let evidence = format!("{spans} spans in one poll of {}", milliseconds(poll.duration_ns));
+        found.push(Finding {
+            time_ns: Some(poll.start_ns),
+            worker: Some(poll.worker),
+            task: Some(poll.task),
+            ..finding(Severity::Warning, "many-spans-per-poll", evidence)
+        });
+    }
+    if *count > EXAMPLES as u64 {
+        let evidence = format!("{count} polls with more than 20 spans in all");
+        found.push(finding(Severity::Warning, "many-spans-per-poll", evidence));
+    }
+}
+
+fn spans(spans: &[SpanRow], found: &mut Vec<Finding>) {
+    for span in spans.iter().filter(|span| span.outliers > 0) {
+        let evidence = format!(
+            "{}: {} of {} spans are over 10 times the median of {}, the longest {}",
+            span.name,
+            span.outliers,
+            span.durations.count,
+            milliseconds(span.durations.p50_ns),
+            milliseconds(span.durations.max_ns)
+        );
+        let time_ns = Some(span.longest_start_ns);
+        found.push(Finding { time_ns, ..finding(Severity::Info, "span-duration-outlier", evidence) });
+    }
+    let unmatched: Vec<_> = spans.iter().filter(|span| span.unmatched > 0).collect();
+    if !unmatched.is_empty() {
+        let count: u64 = unmatched.iter().map(|span| span.unmatched).sum();
+        let names = unmatched.iter().take(EXAMPLES).map(|span| format!("{} ({})", span.name, span.unmatched));
+        let names = names.collect::<Vec<_>>().join(", ");
+        let more = if unmatched.len() > EXAMPLES { ", ..." } else { "" };
+        let evidence = format!("{count} spans were entered and not left: {names}{more}");
+        found.push(finding(Severity::Info, "unmatched-spans", evidence));
+    }
+}
+
+/// As many rows as are asked for.
+pub(super) fn limited<T>(mut rows: Vec<T>, limit: usize) -> Rows<T> {
+    let distinct = rows.len();
+    rows.truncate(limit);
+    Rows { rows, distinct }
+}
+
+/// Milliseconds with as many digits as matter.
+// Three digits have no use for those that a double lacks.
+#[expect(clippy::cast_precision_loss)]
+fn milliseconds(duration_ns: u64) -> String {
+    let milliseconds = duration_ns as f64 / 1e6;
+    match duration_ns {
+        10_000_000.. => format!("{milliseconds:.1} ms"),
+        100_000.. => format!("{milliseconds:.2} ms"),
+        _ => format!("{milliseconds:.4} ms"),
+    }
+}

@@ -1,0 +1,167 @@
+//! From what was added up to the view.
+
+use super::TokioSink;
+use super::checks::{Suspects, findings, limited};
+use super::histogram::Durations;
+use super::tasks::{Lifetimes, Wait};
+use super::view::{
+    BlockingPlaceRow, BlockingView, Delay, DelayView, LongPoll, PlaceRow, PollView, Rows, Spread,
+    TaskPlaceRow, TaskView, TokioView, WorkerRow,
+};
+use super::workers::{Lane, Poll, Workers};
+use super::worst::Worst;
+
+impl From<&Durations> for Spread {
+    fn from(durations: &Durations) -> Self {
+        Self {
+            count: durations.count,
+            sum_ns: durations.sum_ns,
+            min_ns: durations.min_ns,
+            mean_ns: durations.mean_ns(),
+            p50_ns: durations.percentile(50),
+            p90_ns: durations.percentile(90),
+            p99_ns: durations.percentile(99),
+            max_ns: durations.max_ns,
+        }
+    }
+}
+
+impl TokioSink {
+    /// The view. What was kept for it is gone afterwards.
+    pub(super) fn complete(&mut self) -> TokioView {
+        self.workers.complete();
+        self.tasks.complete();
+        let (start_ns, end_ns) = self.ends_ns.or(self.measured_ends_ns).unwrap_or_default();
+        let mut suspects = self.suspects();
+        let mut view = TokioView {
+            start_ns,
+            end_ns,
+            unix_offset_ns: self.unix_offset_ns,
+            events: self.events,
+            seal: self.seal,
+            findings: Vec::new(),
+            workers: self.workers.lanes().into_iter().map(worker).collect(),
+            polls: self.polls(),
+            tasks: self.tasks(),
+            delays: self.delays(),
+            wakes: self.tasks.wakes,
+            blocking: self.blocking(),
+            queue: self.queue.view(),
+            spans: Rows::default(),
+            allocations: self.memory.view(&self.stacks, self.limit),
+            other_events: limited(self.others.rows(), self.limit),
+        };
+        view.findings = findings(&view, &suspects, |place| self.places.text(place).to_owned());
+        view.spans = limited(std::mem::take(&mut suspects.spans), self.limit);
+        view
+    }
+
+    fn suspects(&mut self) -> Suspects {
+        let Workers { critical, long, spanned, .. } = &mut self.workers;
+        let critical = (critical.0, taken(&mut critical.1));
+        let long = (long.0, taken(&mut long.1));
+        let spanned = (spanned.0, taken(&mut spanned.1));
+        let lanes = self.workers.lanes();
+        Suspects {
+            critical,
+            long,
+            spanned,
+            contention: lanes.iter().map(|lane| (lane.worker, lane.contention())).collect(),
+            waits: lanes.iter().map(|lane| (lane.worker, lane.waits)).collect(),
+            spans: std::mem::take(&mut self.spans).into_rows(),
+        }
+    }
+
+    fn polls(&mut self) -> PollView {
+        let longest = taken(&mut self.workers.longest);
+        let longest = longest.into_iter().map(|poll| self.long_poll(&poll)).collect();
+        let places = (0..).zip(&self.workers.places).filter(|(_, durations)| durations.count > 0);
+        let mut places: Vec<_> = places
+            .map(|(place, durations)| PlaceRow {
+                spawned_at: self.places.text(place).to_owned(),
+                durations: durations.into(),
+            })
+            .collect();
+        places.sort_by_key(|row| u64::MAX - row.durations.sum_ns);
+        let durations = Spread::from(&self.workers.durations);
+        let distinct = usize::try_from(durations.count).unwrap_or(usize::MAX);
+        PollView {
+            unended: self.workers.started.saturating_sub(durations.count),
+            durations,
+            places: limited(places, self.limit),
+            longest: Rows { rows: longest, distinct },
+        }
+    }
+
+    fn long_poll(&self, poll: &Poll) -> LongPoll {
+        let &Poll { duration_ns, start_ns, worker, task, place } = poll;
+        LongPoll { duration_ns, start_ns, worker, task, spawned_at: self.places.text(place).to_owned() }
+    }
+
+    fn tasks(&self) -> TaskView {
+        let (mut view, Lifetimes { durations, places }) = self.tasks.view();
+        view.lifetimes = (&durations).into();
+        let places = (0..).zip(places).filter(|(_, (spawned, _))| *spawned > 0);
+        let mut rows: Vec<_> = places
+            .map(|(place, (spawned, alive))| TaskPlaceRow { spawned_at: self.place(place), spawned, alive })
+            .collect();
+        rows.sort_by_key(|row| (u64::MAX - row.alive, u64::MAX - row.spawned));
+        view.places = limited(rows, self.limit);
+        view
+    }
+
+    /// The name of a place whose number is 1 above its row, or 0.
+    fn place(&self, place: u32) -> String {
+        let known = place.checked_sub(1).map(|row| self.places.text(row));
+        known.unwrap_or("(unknown)").to_owned()
+    }
+
+    fn delays(&mut self) -> DelayView {
+        let durations = Spread::from(&self.tasks.delays);
+        let rows = taken(&mut self.tasks.worst).into_iter();
+        let rows = rows.map(|Wait { delay_ns, poll_ns, task, worker, place }| Delay {
+            delay_ns,
+            poll_ns,
+            task,
+            worker,
+            spawned_at: self.place(place),
+        });
+        let distinct = usize::try_from(durations.count).unwrap_or(usize::MAX);
+        let worst = Rows { rows: rows.collect(), distinct };
+        DelayView { durations, high: self.tasks.high, is_measured: self.tasks.is_measured, worst }
+    }
+
+    fn blocking(&mut self) -> BlockingView {
+        let mut polls = self.workers.take_blockable();
+        let (mut view, places) = self.blocking.view(&mut polls, &self.stacks, self.limit.max(1));
+        let places = (0..).zip(places).filter(|(_, count)| *count > 0);
+        let mut rows: Vec<_> = places
+            .map(|(place, count)| {
+                let spawned_at = self.places.text(place).to_owned();
+                BlockingPlaceRow { spawned_at, count }
+            })
+            .collect();
+        rows.sort_by_key(|row| u64::MAX - row.count);
+        view.places = limited(rows, self.limit);
+        view
+    }
+}
+
+fn taken<T: Ord>(worst: &mut Worst<T>) -> Vec<T> {
+    std::mem::replace(worst, Worst::new(0)).into_sorted().collect()
+}
+
+fn worker(lane: &Lane) -> WorkerRow {
+    WorkerRow {
+        worker: lane.worker,
+        polls: lane.polls,
+        busy_ns: lane.busy_ns,
+        active_ns: lane.active_ns,
+        cpu_ns: lane.has_cpu.then_some(lane.cpu_ns),
+        parked_ns: lane.parked_ns,
+        parks: lane.parks,
+        longest_poll_ns: lane.longest_poll_ns,
+        longest_queue: lane.longest_queue,
+        longest_wait_ns: lane.longest_wait_ns,
+    }
+}

@@ -1,0 +1,107 @@
+//! Beginnings that wait for their ends.
+//!
+//! A batch of a trace is what one thread recorded, in order; batches come in any order, and a worker goes from
+//! thread to thread. An end therefore belongs to the last beginning of its batch, and where there is none, to one
+//! that a batch before it left open on the same thread.
+
+/// How many beginnings of former batches are kept: more than threads ever share a worker.
+const CARRIED: usize = 64;
+
+/// When and on which thread something began.
+pub(super) trait Began {
+    fn time_ns(&self) -> u64;
+    /// `None` if the trace does not say.
+    fn thread(&self) -> Option<u64>;
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Halves<T> {
+    batch: u64,
+    open: Option<T>,
+    carried: Vec<T>,
+}
+
+impl<T> Default for Halves<T> {
+    fn default() -> Self {
+        Self { batch: 0, open: None, carried: Vec::new() }
+    }
+}
+
+impl<T: Began> Halves<T> {
+    /// Something begins. Answers what began in the same batch and has not ended.
+    #[inline]
+    pub(super) fn begin(&mut self, batch: u64, began: T) -> Option<T> {
+        self.enter(batch);
+        self.open.replace(began)
+    }
+
+    /// What ends at this time on this thread.
+    #[inline]
+    pub(super) fn end(&mut self, batch: u64, time_ns: u64, thread: Option<u64>) -> Option<T> {
+        self.enter(batch);
+        if let Some(open) = self.open.take_if(|open| may_end(open, time_ns, thread)) {
+            return Some(open);
+        }
+        let rows = self.carried.iter().enumerate().filter(|(_, began)| may_end(*began, time_ns, thread));
+        let row = rows.max_by_key(|(_, began)| began.time_ns())?.0;
+        Some(self.carried.swap_remove(row))
+    }
+
+    /// What began in this batch and has not ended.
+    #[inline]
+    pub(super) fn open(&mut self, batch: u64) -> Option<&mut T> {
+        self.enter(batch);
+        self.open.as_mut()
+    }
+
+    #[inline]
+    fn enter(&mut self, batch: u64) {
+        if self.batch == batch {
+            return;
+        }
+        self.batch = batch;
+        if let Some(open) = self.open.take() {
+            if self.carried.len() == CARRIED {
+                self.carried.remove(0);
+            }
+            self.carried.push(open);
+        }
+    }
+}
+
+fn may_end<T: Began>(began: &T, time_ns: u64, thread: Option<u64>) -> bool {
+    let is_same = began.thread().is_none_or(|began| thread.is_none_or(|thread| thread == began));
+    is_same && began.time_ns() <= time_ns
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, PartialEq)]
+    struct At(u64, Option<u64>);
+
+    impl Began for At {
+        fn time_ns(&self) -> u64 {
+            self.0
+        }
+
+        fn thread(&self) -> Option<u64> {
+            self.1
+        }
+    }
+
+    #[test]
+    fn an_end_belongs_to_the_beginning_of_its_batch_or_of_its_thread() {
+        let mut halves = Halves::default();
+        assert_eq!(halves.begin(1, At(100, Some(7))), None);
+        assert_eq!(halves.begin(2, At(50, Some(8))), None);
+        assert_eq!(halves.end(3, 120, Some(8)), Some(At(50, Some(8))));
+        assert_eq!(halves.end(3, 90, Some(7)), None, "it begins later");
+        assert_eq!(halves.end(3, 120, Some(7)), Some(At(100, Some(7))));
+        assert_eq!(halves.end(3, 130, None), None);
+        halves.begin(3, At(140, None));
+        assert_eq!(halves.begin(3, At(150, None)), Some(At(140, None)));
+        assert_eq!(halves.end(3, 160, Some(9)), Some(At(150, None)));
+    }
+}

@@ -1,0 +1,131 @@
+//! Sampled allocations, and which of them are outstanding.
+
+use hashbrown::{HashMap, HashSet};
+
+use super::stacks::Stacks;
+use super::view::{AllocationView, Rows, SiteRow};
+
+/// Bytes between two samples in the mean where the trace does not say. Source: dial9 0.5.7.
+const DEFAULT_RATE_BYTES: u64 = 524_288;
+
+#[derive(Clone, Copy, Debug)]
+struct Live {
+    size: u64,
+    stack: Option<u32>,
+}
+
+/// Allocations by address and time: the two that a free names. A free may come before its allocation, for batches
+/// are in no order.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Memory {
+    count: u64,
+    bytes: u64,
+    freed: u64,
+    dropped: u64,
+    rate_bytes: Option<u64>,
+    live: HashMap<(u64, u64), Live>,
+    early: HashSet<(u64, u64)>,
+}
+
+impl Memory {
+    pub(super) fn allocated(&mut self, address: u64, time_ns: u64, size: u64, stack: Option<u32>) {
+        self.count += 1;
+        self.bytes = self.bytes.saturating_add(size);
+        if self.early.remove(&(address, time_ns)) {
+            self.freed += 1;
+        } else {
+            self.live.insert((address, time_ns), Live { size, stack });
+        }
+    }
+
+    pub(super) fn freed(&mut self, address: u64, allocated_ns: u64) {
+        if self.live.remove(&(address, allocated_ns)).is_some() {
+            self.freed += 1;
+        } else {
+            self.early.insert((address, allocated_ns));
+        }
+    }
+
+    pub(super) fn dropped(&mut self, events: u64) {
+        self.dropped = self.dropped.saturating_add(events);
+    }
+
+    pub(super) fn sampled_every(&mut self, rate_bytes: u64) {
+        self.rate_bytes = Some(rate_bytes).filter(|&rate_bytes| rate_bytes > 0);
+    }
+
+    pub(super) fn view(&self, stacks: &Stacks, limit: usize) -> Option<AllocationView> {
+        if self.count == 0 && self.early.is_empty() {
+            return None;
+        }
+        let rate_bytes = self.rate_bytes.unwrap_or(DEFAULT_RATE_BYTES);
+        let mut sites: HashMap<Option<u32>, SiteRow> = HashMap::new();
+        let mut view = AllocationView {
+            allocations: self.count,
+            bytes: self.bytes,
+            freed: self.freed,
+            outstanding: self.live.len() as u64,
+            dropped: self.dropped,
+            ..AllocationView::default()
+        };
+        for (&(_, time_ns), live) in &self.live {
+            view.outstanding_bytes = view.outstanding_bytes.saturating_add(live.size);
+            view.estimated_outstanding_bytes += stands_for(live.size, rate_bytes);
+            let site = sites.entry(live.stack);
+            let site = site.or_insert_with(|| SiteRow { first_ns: time_ns, ..SiteRow::default() });
+            site.count += 1;
+            site.bytes = site.bytes.saturating_add(live.size);
+            site.first_ns = site.first_ns.min(time_ns);
+        }
+        view.sites = rows(sites, stacks, limit);
+        Some(view)
+    }
+}
+
+fn rows(sites: HashMap<Option<u32>, SiteRow>, stacks: &Stacks, limit: usize) -> Rows<SiteRow> {
+    let mut rows: Vec<_> = sites.into_iter().collect();
+    rows.sort_unstable_by_key(|(stack, row)| (u64::MAX - row.bytes, row.first_ns, *stack));
+    let distinct = rows.len();
+    rows.truncate(limit);
+    let named = rows.into_iter().map(|(stack, row)| {
+        let callers = stack.map(|stack| stacks.callers(stack)).unwrap_or_default();
+        SiteRow { callers, ..row }
+    });
+    Rows { rows: named.collect(), distinct }
+}
+
+/// How many bytes a sample of this size stands for: the chance to be sampled grows with the size.
+// An estimate has no use for the digits that a double lacks.
+#[expect(clippy::cast_precision_loss)]
+fn stands_for(size: u64, rate_bytes: u64) -> f64 {
+    let size = size as f64;
+    let chance = -(-size / rate_bytes as f64).exp_m1();
+    if chance > 0.0 { size / chance } else { 0.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_freed_is_outstanding_whatever_order_they_come_in() {
+        let mut memory = Memory::default();
+        memory.freed(16, 100);
+        memory.allocated(16, 100, 64, None);
+        // The same address again, later.
+        memory.allocated(16, 200, 1000, None);
+        memory.allocated(32, 150, 500, None);
+        memory.freed(32, 150);
+        let view = memory.view(&Stacks::default(), 10).unwrap();
+        assert_eq!((view.allocations, view.freed, view.outstanding), (3, 2, 1));
+        assert_eq!((view.bytes, view.outstanding_bytes), (1564, 1000));
+        assert_eq!((view.sites.rows[0].count, view.sites.rows[0].first_ns), (1, 200));
+    }
+
+    #[test]
+    fn small_samples_stand_for_the_rate_and_large_ones_for_themselves() {
+        assert!((stands_for(1, 524_288) - 524_288.5).abs() < 1.0);
+        assert!((stands_for(1 << 30, 524_288) - f64::from(1 << 30)).abs() < 1.0);
+        assert!(stands_for(0, 524_288).abs() < f64::EPSILON);
+    }
+}

@@ -1,0 +1,380 @@
+//! What a trace of a Tokio program tells: workers, polls, tasks, delays, wakes, blocking calls, queues, spans,
+//! allocations, and what deserves a look.
+//!
+//! * Most of it is added up as it comes. What has to wait for the end of the trace is small and said where it is kept;
+//!   percentiles come out of histograms.
+//! * A batch of a trace is what one thread recorded, in order, and batches come in no order: nothing here takes the
+//!   order of the file for that of time.
+//!
+//! Sources: the events of dial9 0.3.2 and 0.5.7, and the red flags of its analysis.
+
+mod activity;
+mod blocking;
+mod checks;
+mod finish;
+mod halves;
+mod histogram;
+mod memory;
+mod names;
+mod others;
+mod plan;
+mod queue;
+mod spans;
+mod stacks;
+mod tasks;
+mod view;
+mod workers;
+mod worst;
+
+use std::io;
+use std::ops::ControlFlow;
+
+use borehole_model::{Context, Event, ProfileSink, Sample, ShapeId, Tables, Value};
+
+use self::blocking::Blocking;
+use self::memory::Memory;
+use self::names::Names;
+use self::others::Others;
+use self::plan::{Plan, Sort};
+use self::queue::Queue;
+use self::spans::Spans;
+use self::stacks::Stacks;
+use self::tasks::{Tasks, Wait};
+use self::workers::{Move, Workers};
+
+pub use self::activity::{
+    AliveCounts, Delay, DelayView, LongPoll, PlaceRow, PollView, TaskPlaceRow, TaskView, WakeView, WorkerRow,
+};
+pub use self::view::{
+    AllocationView, BlockingPlaceRow, BlockingRow, BlockingView, EventRow, FieldRow, Finding, QueueView,
+    Rows, Seal, Severity, SiteRow, SpanRow, Spread, TokioView,
+};
+
+/// How many rows of a table are kept where all are asked for and they are without end, such as polls.
+const MOST_ROWS: usize = 10_000;
+/// The source of samples of threads that left their CPU. Source: dial9 0.5.7.
+const OFF_CPU: u64 = 1;
+/// Workers from here on are none. Source: dial9 0.5.7.
+const NO_WORKER: u64 = 254;
+
+/// Reads the events of a Tokio program.
+///
+/// It does not keep events, so that the same reading gives samples to a [`ReportSink`](crate::ReportSink) beside it
+/// (see [`Tee`](borehole_model::Tee)); it sees those that become samples all the same.
+#[derive(Debug)]
+pub struct TokioSink {
+    limit: usize,
+    plans: Vec<Option<Plan>>,
+    /// Index and offset of the batch that the last event was in.
+    batch: Option<(u64, Option<u64>)>,
+    events: u64,
+    /// Whether anything was seen that samples do not tell already.
+    is_worth_telling: bool,
+    ends_ns: Option<(u64, u64)>,
+    /// The same of measurements, which go on when nothing happens.
+    measured_ends_ns: Option<(u64, u64)>,
+    unix_offset_ns: Option<i128>,
+    seal: Seal,
+    places: Names,
+    workers: Workers,
+    tasks: Tasks,
+    queue: Queue,
+    blocking: Blocking,
+    stacks: Stacks,
+    spans: Spans,
+    memory: Memory,
+    others: Others,
+    view: Option<TokioView>,
+}
+
+impl TokioSink {
+    /// A sink whose tables have at most `limit` rows; `None` for all that there are, within reason.
+    #[must_use]
+    pub fn new(limit: Option<usize>) -> Self {
+        let limit = limit.unwrap_or(MOST_ROWS).min(MOST_ROWS);
+        Self {
+            limit,
+            plans: Vec::new(),
+            batch: None,
+            events: 0,
+            is_worth_telling: false,
+            ends_ns: None,
+            measured_ends_ns: None,
+            unix_offset_ns: None,
+            seal: Seal::default(),
+            places: Names::default(),
+            workers: Workers::new(limit),
+            tasks: Tasks::new(limit),
+            queue: Queue::default(),
+            blocking: Blocking::default(),
+            stacks: Stacks::default(),
+            spans: Spans::default(),
+            memory: Memory::default(),
+            others: Others::default(),
+            view: None,
+        }
+    }
+
+    /// What the trace tells: `None` before [`ProfileSink::finish`], and where there were no events but those that
+    /// samples are made of.
+    #[must_use]
+    pub fn into_view(self) -> Option<TokioView> {
+        self.view
+    }
+
+    #[inline]
+    fn plan(&mut self, shape: ShapeId, tables: &Tables) -> Plan {
+        match self.plans.get(shape.index()) {
+            Some(&Some(plan)) => plan,
+            _ => self.new_plan(shape, tables),
+        }
+    }
+
+    #[cold]
+    fn new_plan(&mut self, id: ShapeId, tables: &Tables) -> Plan {
+        let shape = tables.shape(id);
+        let mut plan = Plan::new(shape, tables);
+        if matches!(plan.sort, Sort::Other | Sort::WholeSpan) {
+            plan.other = self.others.layout(shape, tables);
+        }
+        if self.plans.len() <= id.index() {
+            self.plans.resize(id.index() + 1, None);
+        }
+        self.plans[id.index()] = Some(plan);
+        plan
+    }
+
+    /// Something happened in the runtime.
+    #[inline]
+    fn tick(&mut self, sort: Sort, time_ns: u64) {
+        self.is_worth_telling = true;
+        let ends_ns = match sort {
+            Sort::Metrics => &mut self.measured_ends_ns,
+            _ => &mut self.ends_ns,
+        };
+        let (first, last) = ends_ns.get_or_insert((time_ns, time_ns));
+        (*first, *last) = ((*first).min(time_ns), (*last).max(time_ns));
+    }
+
+    #[inline]
+    fn poll_starts(&mut self, plan: Plan, event: &Event<'_>, time_ns: u64) {
+        let (Some(worker), Some(task)) = (plan.number(event, 0), plan.number(event, 2)) else { return };
+        let place = self.places.row(plan.text(event, 3).unwrap_or("(unknown)"));
+        self.workers.poll_starts(worker, time_ns, task, place, plan.number(event, 1).unwrap_or(0));
+        let measured = plan.number(event, 4);
+        let delay_ns = measured.unwrap_or(0);
+        let wait = Wait { delay_ns, poll_ns: time_ns, task, worker: Some(worker), place: place + 1 };
+        self.tasks.polled(wait, measured.is_some());
+    }
+
+    #[inline]
+    fn poll_ends(&mut self, plan: Plan, event: &Event<'_>, time_ns: u64) {
+        let Some(worker) = plan.number(event, 0) else { return };
+        if let Some(poll) = self.workers.poll_ends(worker, time_ns) {
+            self.tasks.poll_ended(poll.task, poll.start_ns, poll.duration_ns);
+        }
+    }
+
+    #[inline]
+    fn moves(&mut self, plan: Plan, event: &Event<'_>, time_ns: u64) {
+        let Some(worker) = plan.number(event, 0) else { return };
+        let moved = Move {
+            worker,
+            time_ns,
+            thread: plan.number(event, 3),
+            cpu_ns: plan.number(event, 2),
+            queue: plan.number(event, 1).unwrap_or(0),
+            wait_ns: plan.number(event, 4),
+        };
+        match plan.sort {
+            Sort::Park => self.workers.parks(moved),
+            _ => self.workers.unparks(moved),
+        }
+    }
+
+    /// Events of the runtime, which are most.
+    #[inline]
+    fn runtime_event(&mut self, plan: Plan, event: &Event<'_>, time_ns: u64) {
+        self.tick(plan.sort, time_ns);
+        match plan.sort {
+            Sort::PollStart => self.poll_starts(plan, event, time_ns),
+            Sort::PollEnd => self.poll_ends(plan, event, time_ns),
+            Sort::Park | Sort::Unpark => self.moves(plan, event, time_ns),
+            Sort::Wake => {
+                if let (Some(waker), Some(woken)) = (plan.number(event, 0), plan.number(event, 1)) {
+                    self.tasks.woken(waker, woken, plan.number(event, 2), time_ns);
+                }
+            }
+            Sort::Spawn => {
+                let place = plan.text(event, 1).map(|place| self.places.row(place));
+                if let Some(task) = plan.number(event, 0) {
+                    self.tasks.spawned(task, time_ns, place);
+                }
+            }
+            Sort::Terminate => {
+                if let Some(task) = plan.number(event, 0) {
+                    self.tasks.ended(task, time_ns);
+                }
+            }
+            _ => self.measures(plan, event, time_ns),
+        }
+    }
+
+    fn measures(&mut self, plan: Plan, event: &Event<'_>, time_ns: u64) {
+        if let Some(depth) = plan.number(event, 0) {
+            self.queue.add(time_ns, depth);
+        }
+        if let Some(alive) = plan.number(event, 1) {
+            self.tasks.counted(time_ns, alive);
+        }
+    }
+
+    fn cpu_sample(&mut self, plan: Plan, event: &Event<'_>, time_ns: u64) {
+        if plan.number(event, 2) == Some(OFF_CPU) {
+            let stack = self.stack(plan, event, 3);
+            let worker = plan.number(event, 0).filter(|&worker| worker < NO_WORKER);
+            self.blocking.add(time_ns, plan.number(event, 1), worker, stack);
+        }
+    }
+
+    fn stack(&mut self, plan: Plan, event: &Event<'_>, field: usize) -> Option<u32> {
+        match plan.value(event, field)? {
+            Value::Stack(stack) => self.stacks.row(*stack),
+            _ => None,
+        }
+    }
+
+    fn memory_event(&mut self, plan: Plan, event: &Event<'_>, time_ns: u64) {
+        let numbers = [0, 1, 2].map(|field| plan.number(event, field));
+        match (plan.sort, numbers) {
+            (Sort::Alloc, [Some(address), Some(size), _]) => {
+                let stack = self.stack(plan, event, 2);
+                self.memory.allocated(address, time_ns, size, stack);
+            }
+            (Sort::Free, [Some(address), _, Some(allocated_ns)]) => self.memory.freed(address, allocated_ns),
+            (Sort::Overflow, [allocations, frees, _]) => {
+                self.memory.dropped(allocations.unwrap_or(0).saturating_add(frees.unwrap_or(0)));
+            }
+            _ => {}
+        }
+    }
+
+    fn span_event(&mut self, plan: Plan, event: &Event<'_>, time_ns: u64, tables: &Tables) {
+        self.is_worth_telling = true;
+        if plan.sort == Sort::WholeSpan {
+            return self.whole_span(plan, event, time_ns, tables);
+        }
+        let Some(id) = plan.number(event, 0) else { return };
+        let name = plan.text(event, 1).unwrap_or("(unnamed)");
+        match plan.sort {
+            Sort::SpanEnter => self.spans.enter(id, name, time_ns),
+            _ => {
+                let entered_ns = self.spans.exit(id, name, time_ns);
+                self.workers.span_left(plan.number(event, 2).filter(|&task| task > 0), entered_ns);
+            }
+        }
+    }
+
+    fn whole_span(&mut self, plan: Plan, event: &Event<'_>, time_ns: u64, tables: &Tables) {
+        self.others.add(plan.other, event);
+        let Some(duration) = plan.number(event, 0) else { return };
+        let name = plan::text(tables, tables.shape(event.shape).name);
+        let name = plan.text(event, 1).unwrap_or(name.strip_prefix("metrique:").unwrap_or(&name));
+        self.spans.whole(name, time_ns, duration.saturating_mul(plan.scale_ns));
+    }
+
+    fn metadata(&mut self, plan: Plan, event: &Event<'_>) {
+        let Some(Value::Map(entries)) = plan.value(event, 0) else { return };
+        for (key, value) in entries {
+            let (Value::Text(key), Value::Text(value)) = (key, value) else { continue };
+            match (&**key, &**value) {
+                // Once incomplete, what segments after it say does not bring back what is missing.
+                ("segment.complete", "false") => self.seal = Seal::Incomplete,
+                ("segment.complete", "true") if self.seal == Seal::Absent => self.seal = Seal::Complete,
+                ("memory.sample_rate_bytes", rate) => {
+                    self.memory.sampled_every(rate.parse().unwrap_or_default());
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn symbol(&mut self, plan: Plan, event: &Event<'_>) {
+        if let (Some(address), Some(name)) = (plan.number(event, 0), plan.text(event, 1)) {
+            self.stacks.symbol(address, name, plan.number(event, 2).unwrap_or(0));
+        }
+    }
+
+    fn clock(&mut self, plan: Plan, event: &Event<'_>, time_ns: u64) {
+        if let Some(unix_ns) = plan.number(event, 0) {
+            self.unix_offset_ns.get_or_insert(i128::from(unix_ns) - i128::from(time_ns));
+        }
+    }
+
+    /// Events that are not of the runtime itself.
+    fn further_event(&mut self, plan: Plan, event: &Event<'_>, time_ns: u64, tables: &Tables) {
+        match plan.sort {
+            Sort::Cpu => self.cpu_sample(plan, event, time_ns),
+            Sort::Alloc | Sort::Free | Sort::Overflow => self.memory_event(plan, event, time_ns),
+            Sort::SpanEnter | Sort::SpanExit | Sort::WholeSpan => {
+                self.span_event(plan, event, time_ns, tables);
+            }
+            Sort::Clock => self.clock(plan, event, time_ns),
+            Sort::Metadata => self.metadata(plan, event),
+            Sort::Symbol => self.symbol(plan, event),
+            Sort::TaskDump | Sort::SpanClose => {}
+            _ => {
+                self.is_worth_telling = true;
+                self.others.add(plan.other, event);
+            }
+        }
+    }
+}
+
+impl ProfileSink for TokioSink {
+    fn sample(&mut self, _at: Context<'_>, _sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn event(&mut self, at: Context<'_>, event: &Event<'_>) -> io::Result<ControlFlow<()>> {
+        self.events += 1;
+        let batch = Some((at.segment.index, at.segment.offset));
+        if self.batch != batch {
+            self.batch = batch;
+            self.workers.next_batch();
+        }
+        let plan = self.plan(event.shape, at.tables);
+        let time_ns = event.time_ns.unwrap_or(0);
+        match plan.sort {
+            Sort::PollStart
+            | Sort::PollEnd
+            | Sort::Park
+            | Sort::Unpark
+            | Sort::Metrics
+            | Sort::OldMetrics
+            | Sort::Spawn
+            | Sort::Terminate
+            | Sort::Wake => {
+                if event.time_ns.is_some() {
+                    self.runtime_event(plan, event, time_ns);
+                }
+            }
+            _ => self.further_event(plan, event, time_ns, at.tables),
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn watches_events(&self) -> bool {
+        true
+    }
+
+    fn finish(&mut self, _tables: &Tables) -> io::Result<()> {
+        if self.is_worth_telling {
+            self.view = Some(self.complete());
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

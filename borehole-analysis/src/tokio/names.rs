@@ -1,0 +1,71 @@
+//! Names that occur again and again, each stored once.
+
+use hashbrown::HashMap;
+
+/// How many are told apart: more than any program has places to spawn from, few enough for a trace that is made
+/// of names alone. Further ones are one.
+const MOST: usize = 4096;
+
+/// What further names are called.
+pub(super) const OTHERS: &str = "(others)";
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Names {
+    rows: HashMap<String, u32>,
+    texts: Vec<String>,
+    last: u32,
+}
+
+impl Names {
+    /// The row of a name.
+    #[inline]
+    pub(super) fn row(&mut self, name: &str) -> u32 {
+        match self.texts.get(self.last as usize) {
+            Some(last) if last == name => {}
+            _ => self.last = self.find(name),
+        }
+        self.last
+    }
+
+    fn find(&mut self, name: &str) -> u32 {
+        if let Some(&row) = self.rows.get(name) {
+            return row;
+        }
+        let name = if self.texts.len() < MOST { name } else { OTHERS };
+        if let Some(&row) = self.rows.get(name) {
+            return row;
+        }
+        let row = u32::try_from(self.texts.len()).unwrap_or(u32::MAX);
+        self.texts.push(name.to_owned());
+        self.rows.insert(name.to_owned(), row);
+        row
+    }
+
+    pub(super) fn text(&self, row: u32) -> &str {
+        self.texts.get(row as usize).map_or("", String::as_str)
+    }
+}
+
+/// The place of a row in a column that grows on demand.
+pub(super) fn at<T: Default>(column: &mut Vec<T>, row: u32) -> &mut T {
+    let row = row as usize;
+    if column.len() <= row {
+        column.resize_with(row + 1, T::default);
+    }
+    &mut column[row]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_is_an_end_to_names() {
+        let mut names = Names::default();
+        let rows: Vec<_> = ["a", "b", "a"].into_iter().map(|name| names.row(name)).collect();
+        assert_eq!(rows, [0, 1, 0]);
+        let others: Vec<_> = (0..2 * MOST).map(|name| names.row(&name.to_string())).collect();
+        assert_eq!((others.last(), names.text(others[2 * MOST - 1])), (Some(&(u32::try_from(MOST).unwrap())), OTHERS));
+        assert_eq!(names.row("b"), 1);
+    }
+}

@@ -1,0 +1,37 @@
+//! The global queues of all runtimes, as they report them.
+
+use super::tasks::summed;
+use super::view::QueueView;
+
+/// Longer queues are high.
+const HIGH: u64 = 100;
+
+/// Memory: 16 bytes a report.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Queue {
+    reports: Vec<(u64, u64)>,
+}
+
+impl Queue {
+    pub(super) fn add(&mut self, time_ns: u64, depth: u64) {
+        self.reports.push((time_ns, depth));
+    }
+
+    // A mean has no use for the digits that a double lacks.
+    #[expect(clippy::cast_precision_loss)]
+    pub(super) fn view(&mut self) -> Option<QueueView> {
+        let series = summed(std::mem::take(&mut self.reports));
+        let mut view = QueueView { samples: series.len() as u64, ..QueueView::default() };
+        view.max_ns = series.first()?.0;
+        let mut sum = 0u64;
+        for (time_ns, depth) in series {
+            sum = sum.saturating_add(depth);
+            view.high += u64::from(depth > HIGH);
+            if depth > view.max {
+                (view.max, view.max_ns) = (depth, time_ns);
+            }
+        }
+        view.mean = sum as f64 / view.samples as f64;
+        Some(view)
+    }
+}

@@ -1,0 +1,100 @@
+//! Call stacks as addresses, each stored once, and what the addresses are called.
+
+use std::hash::BuildHasher as _;
+
+use borehole_model::Addresses;
+use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
+
+/// Addresses from here on are the kernel's, on x86-64 as on aarch64.
+const KERNEL: u64 = 0xffff_0000_0000_0000;
+/// How many functions of a stack are named.
+const NAMED: usize = 8;
+
+/// Memory: distinct stacks and symbols.
+#[derive(Debug, Default)]
+pub(super) struct Stacks {
+    addresses: Vec<[u8; 8]>,
+    ends: Vec<usize>,
+    index: HashTable<u32>,
+    hasher: DefaultHashBuilder,
+    /// The innermost function at an address, and how deep it is inlined there.
+    symbols: HashMap<u64, (u64, Box<str>)>,
+}
+
+impl Stacks {
+    /// The row of a stack; `None` when there are 2^32 others.
+    pub(super) fn row(&mut self, stack: Addresses<'_>) -> Option<u32> {
+        let hash = self.hasher.hash_one(stack.0);
+        let found = self.index.find(hash, |&row| slice(&self.addresses, &self.ends, row) == stack.0);
+        if let Some(&row) = found {
+            return Some(row);
+        }
+        let row = u32::try_from(self.ends.len()).ok()?;
+        self.addresses.extend_from_slice(stack.0);
+        self.ends.push(self.addresses.len());
+        let Self { addresses, ends, index, hasher, .. } = self;
+        index.insert_unique(hash, row, |&row| hasher.hash_one(slice(addresses, ends, row)));
+        Some(row)
+    }
+
+    pub(super) fn symbol(&mut self, address: u64, name: &str, depth: u64) {
+        let known = self.symbols.entry(address);
+        let known = known.or_insert_with(|| (depth, name.into()));
+        if known.0 < depth {
+            *known = (depth, name.into());
+        }
+    }
+
+    fn name(&self, address: u64) -> String {
+        self.symbols.get(&address).map_or_else(|| format!("{address:#x}"), |(_, name)| short(name).to_owned())
+    }
+
+    fn addresses(&self, row: u32) -> impl Iterator<Item = u64> {
+        slice(&self.addresses, &self.ends, row).iter().map(|&bytes| u64::from_le_bytes(bytes))
+    }
+
+    /// The innermost function.
+    pub(super) fn leaf(&self, row: u32) -> String {
+        self.addresses(row).next().map_or_else(|| "(empty stack)".to_owned(), |address| self.name(address))
+    }
+
+    /// The functions outside the kernel, from the innermost outwards.
+    pub(super) fn callers(&self, row: u32) -> Vec<String> {
+        let outside = self.addresses(row).filter(|&address| address < KERNEL);
+        outside.take(NAMED).map(|address| self.name(address)).collect()
+    }
+}
+
+/// A function's name without the hash and the address that tools append.
+fn short(name: &str) -> &str {
+    match name.rsplit_once("::h") {
+        Some((head, hash)) if hash.len() == 16 && hash.bytes().all(|byte| byte.is_ascii_hexdigit()) => head,
+        _ => name,
+    }
+}
+
+fn slice<'a>(addresses: &'a [[u8; 8]], ends: &[usize], row: u32) -> &'a [[u8; 8]] {
+    let row = row as usize;
+    let start = if row == 0 { 0 } else { ends[row - 1] };
+    &addresses[start..ends[row]]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stack_is_stored_once_and_names_its_innermost_functions() {
+        let mut stacks = Stacks::default();
+        let addresses = [KERNEL + 7, 16, 32].map(u64::to_le_bytes);
+        let row = stacks.row(Addresses(&addresses)).unwrap();
+        assert_eq!(stacks.row(Addresses(&addresses)), Some(row));
+        assert_ne!(stacks.row(Addresses(&[])), Some(row));
+        stacks.symbol(16, "std::thread::sleep::h0123456789abcdef", 1);
+        stacks.symbol(16, "outer", 0);
+        stacks.symbol(KERNEL + 7, "schedule", 0);
+        assert_eq!(stacks.leaf(row), "schedule");
+        assert_eq!(stacks.callers(row), ["std::thread::sleep", "0x20"]);
+        assert_eq!(stacks.leaf(1), "(empty stack)");
+    }
+}

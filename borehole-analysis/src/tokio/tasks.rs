@@ -1,0 +1,303 @@
+//! Tasks, their wakes, and how long they waited to be polled.
+
+use hashbrown::HashMap;
+
+use super::histogram::Durations;
+use super::names::at;
+use super::view::{AliveCounts, TaskView, WakeView};
+use super::worst::Worst;
+
+/// Delays over this are high.
+const HIGH_DELAY_NS: u64 = 5_000_000;
+/// The worker of a wake from a thread that is none. Source: dial9 0.5.7.
+const NO_WORKER: u64 = 255;
+/// In the place of a poll's duration: it is a wake.
+const WAKE: u32 = 0;
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Task {
+    row: u32,
+    /// 1 above the row of a name; 0 where the place is unknown.
+    place: u32,
+    spawned_ns: Option<u64>,
+    ended_ns: Option<u64>,
+    is_polled: bool,
+}
+
+/// A wake or a poll, for tasks whose delays the runtime does not measure. Ordered by task and time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Moment {
+    task: u32,
+    time_ns: u64,
+    /// One more than a poll took, up to 4 s.
+    what: u32,
+}
+
+/// A wait. Ordered by how long it was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Wait {
+    pub(super) delay_ns: u64,
+    pub(super) poll_ns: u64,
+    pub(super) task: u64,
+    pub(super) worker: Option<u64>,
+    /// As in [`Task`].
+    pub(super) place: u32,
+}
+
+#[derive(Debug)]
+pub(super) struct Tasks {
+    tasks: HashMap<u64, Task>,
+    pub(super) wakes: WakeView,
+    /// Whether polls tell of their delay.
+    pub(super) is_measured: bool,
+    moments: Vec<Moment>,
+    pub(super) delays: Durations,
+    pub(super) high: u64,
+    pub(super) worst: Worst<Wait>,
+    /// Tasks alive as the runtime counted them: time and number.
+    counted: Vec<(u64, u64)>,
+}
+
+impl Tasks {
+    pub(super) fn new(rows: usize) -> Self {
+        Self {
+            tasks: HashMap::new(),
+            wakes: WakeView::default(),
+            is_measured: false,
+            moments: Vec::new(),
+            delays: Durations::default(),
+            high: 0,
+            worst: Worst::new(rows.max(1)),
+            counted: Vec::new(),
+        }
+    }
+
+    #[inline]
+    fn task(&mut self, id: u64) -> &mut Task {
+        let next = u32::try_from(self.tasks.len()).unwrap_or(u32::MAX);
+        self.tasks.entry(id).or_insert_with(|| Task { row: next, ..Task::default() })
+    }
+
+    pub(super) fn spawned(&mut self, id: u64, time_ns: u64, place: Option<u32>) {
+        let task = self.task(id);
+        task.spawned_ns = Some(time_ns);
+        task.place = place.map_or(task.place, |place| place + 1);
+    }
+
+    pub(super) fn ended(&mut self, id: u64, time_ns: u64) {
+        self.task(id).ended_ns = Some(time_ns);
+    }
+
+    /// A poll starts. What the runtime measured is taken as it is.
+    #[inline]
+    pub(super) fn polled(&mut self, wait: Wait, is_measured: bool) {
+        let task = self.task(wait.task);
+        task.is_polled = true;
+        task.place = wait.place;
+        if is_measured {
+            self.is_measured = true;
+            self.waited(wait);
+        }
+    }
+
+    /// A poll ended of a task whose delay is not measured.
+    #[inline]
+    pub(super) fn poll_ended(&mut self, id: u64, start_ns: u64, duration_ns: u64) {
+        if !self.is_measured {
+            let what = u32::try_from(duration_ns).unwrap_or(u32::MAX - 1).saturating_add(1);
+            let task = self.task(id).row;
+            self.moments.push(Moment { task, time_ns: start_ns, what });
+        }
+    }
+
+    #[inline]
+    pub(super) fn woken(&mut self, waker: u64, id: u64, worker: Option<u64>, time_ns: u64) {
+        self.wakes.count += 1;
+        self.wakes.from_outside += u64::from(waker == 0);
+        self.wakes.by_itself += u64::from(waker == id && id != 0);
+        self.wakes.off_worker += u64::from(worker == Some(NO_WORKER));
+        if !self.is_measured && id != 0 {
+            let task = self.task(id).row;
+            self.moments.push(Moment { task, time_ns, what: WAKE });
+        }
+    }
+
+    #[inline]
+    fn waited(&mut self, wait: Wait) {
+        self.delays.add(wait.delay_ns);
+        self.high += u64::from(wait.delay_ns > HIGH_DELAY_NS);
+        self.worst.add(wait);
+    }
+
+    /// The runtime counts the tasks of one of its parts.
+    pub(super) fn counted(&mut self, time_ns: u64, alive: u64) {
+        self.counted.push((time_ns, alive));
+    }
+
+    /// Works out what takes the whole trace.
+    pub(super) fn complete(&mut self) {
+        let moments = std::mem::take(&mut self.moments);
+        if !self.is_measured {
+            self.derive_delays(moments);
+        }
+    }
+
+    /// From a task's first wake since its last poll began, or from the end of that poll if it was woken while it
+    /// ran, to its next poll.
+    fn derive_delays(&mut self, mut moments: Vec<Moment>) {
+        moments.sort_unstable();
+        let mut tasks = vec![(0, 0); self.tasks.len()];
+        for (&id, task) in &self.tasks {
+            if let Some(known) = tasks.get_mut(task.row as usize) {
+                *known = (id, task.place);
+            }
+        }
+        for moments in moments.chunk_by(|one, other| one.task == other.task) {
+            let (task, place) = tasks.get(moments[0].task as usize).copied().unwrap_or_default();
+            let (mut woken_ns, mut idle_ns) = (None, 0);
+            for &Moment { time_ns, what, .. } in moments {
+                if what == WAKE {
+                    woken_ns = woken_ns.or(Some(time_ns));
+                    continue;
+                }
+                if let Some(woken_ns) = woken_ns.take() {
+                    let delay_ns = time_ns.saturating_sub(idle_ns.max(woken_ns));
+                    self.waited(Wait { delay_ns, poll_ns: time_ns, task, worker: None, place });
+                }
+                idle_ns = time_ns.saturating_add(u64::from(what) - 1);
+            }
+        }
+    }
+
+    /// What became of the tasks; and for each place how many were spawned there and were alive at the end.
+    pub(super) fn view(&self) -> (TaskView, Lifetimes) {
+        let mut view = TaskView::default();
+        let mut found = Lifetimes::default();
+        for task in self.tasks.values() {
+            match (task.spawned_ns, task.ended_ns) {
+                (Some(spawned_ns), ended_ns) => {
+                    let (spawned, alive) = at(&mut found.places, task.place);
+                    view.spawned += 1;
+                    *spawned += 1;
+                    view.ended += u64::from(ended_ns.is_some());
+                    *alive += u64::from(ended_ns.is_none());
+                    if let Some(lived_ns) = ended_ns.and_then(|ended_ns| ended_ns.checked_sub(spawned_ns)) {
+                        found.durations.add(lived_ns);
+                    }
+                }
+                (None, ended_ns) if task.is_polled => {
+                    view.older += 1;
+                    view.older_alive += u64::from(ended_ns.is_none());
+                }
+                (None, Some(_)) => view.blocking += 1,
+                (None, None) => {}
+            }
+        }
+        view.alive = view.spawned - view.ended;
+        view.counted = self.alive_counts();
+        (view, found)
+    }
+
+    /// How many tasks were alive, as the runtime counted, or else as spawning and ending tell.
+    fn alive_counts(&self) -> Option<AliveCounts> {
+        let series = match summed(self.counted.clone()) {
+            series if series.is_empty() => self.balance(),
+            series => series,
+        };
+        let (&(_, first), &(_, last)) = (series.first()?, series.last()?);
+        let mut counts = AliveCounts { samples: series.len() as u64, first, last, ..AliveCounts::default() };
+        for (time_ns, alive) in series {
+            if alive > counts.peak {
+                (counts.peak, counts.peak_ns) = (alive, time_ns);
+            }
+        }
+        Some(counts)
+    }
+
+    /// Tasks alive after each spawning and ending. Ends of what was not spawned take nothing away.
+    fn balance(&self) -> Vec<(u64, u64)> {
+        let known = self.tasks.values().filter_map(|task| Some((task.spawned_ns?, task.ended_ns)));
+        let mut changes: Vec<_> = known
+            .flat_map(|(spawned_ns, ended_ns)| {
+                let ended = ended_ns.map(|ended_ns| (ended_ns.max(spawned_ns), -1));
+                std::iter::once((spawned_ns, 1)).chain(ended)
+            })
+            .collect();
+        changes.sort_by_key(|&(time_ns, change)| (time_ns, -change));
+        let mut alive = 0u64;
+        let after = |(time_ns, change): (u64, i64)| {
+            alive = alive.saturating_add_signed(change);
+            (time_ns, alive)
+        };
+        changes.into_iter().map(after).collect()
+    }
+}
+
+/// How long tasks lived, and for each place (1 above the row of its name) how many were spawned there and how many
+/// of those were alive at the end.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Lifetimes {
+    pub(super) durations: Durations,
+    pub(super) places: Vec<(u64, u64)>,
+}
+
+/// A series in order, where what several parts said at one time is added.
+pub(super) fn summed(mut series: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
+    series.sort_unstable_by_key(|&(time_ns, _)| time_ns);
+    series.dedup_by(|next, sum| {
+        let is_same = next.0 == sum.0;
+        if is_same {
+            sum.1 = sum.1.saturating_add(next.1);
+        }
+        is_same
+    });
+    series
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn poll(tasks: &mut Tasks, task: u64, start_ns: u64, duration_ns: u64) {
+        tasks.polled(Wait { delay_ns: 0, poll_ns: start_ns, task, worker: Some(0), place: 0 }, false);
+        tasks.poll_ended(task, start_ns, duration_ns);
+    }
+
+    #[test]
+    fn a_delay_is_from_the_first_wake_to_the_next_poll_whatever_order_they_come_in() {
+        let mut tasks = Tasks::new(10);
+        poll(&mut tasks, 7, 1000, 100);
+        poll(&mut tasks, 7, 2000, 100);
+        tasks.woken(1, 7, Some(0), 700);
+        tasks.woken(1, 7, Some(0), 900);
+        // While it runs: it waits from the end of the poll on.
+        tasks.woken(7, 7, Some(0), 1050);
+        // Nobody woke it for this one.
+        poll(&mut tasks, 7, 3000, 100);
+        tasks.complete();
+        let worst: Vec<_> = tasks.worst.into_sorted().map(|wait| (wait.delay_ns, wait.poll_ns)).collect();
+        assert_eq!(worst, [(900, 2000), (300, 1000)]);
+        assert_eq!((tasks.wakes.count, tasks.wakes.by_itself), (3, 1));
+    }
+
+    #[test]
+    fn tasks_that_only_end_are_of_the_blocking_pool() {
+        let mut tasks = Tasks::new(10);
+        tasks.spawned(1, 10, Some(0));
+        tasks.ended(1, 30);
+        tasks.spawned(2, 20, Some(0));
+        tasks.ended(3, 25);
+        poll(&mut tasks, 4, 40, 1);
+        let (view, lifetimes) = tasks.view();
+        assert_eq!((view.spawned, view.ended, view.alive, view.blocking), (2, 1, 1, 1));
+        assert_eq!((view.older, view.older_alive), (1, 1));
+        assert_eq!(lifetimes.places[1], (2, 1));
+        let counted = view.counted.unwrap();
+        assert_eq!((counted.samples, counted.first, counted.last, counted.peak), (3, 1, 1, 2));
+    }
+
+    #[test]
+    fn what_runtimes_say_at_one_time_is_added() {
+        assert_eq!(summed(vec![(5, 1), (3, 4), (5, 2)]), [(3, 4), (5, 3)]);
+    }
+}

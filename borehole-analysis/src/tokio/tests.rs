@@ -1,0 +1,338 @@
+//! Each check at its threshold and beside it, over events made by hand.
+
+use borehole_model::{Addresses, FieldKind, FieldShape, Segment, Shape};
+
+use super::*;
+
+const MS: u64 = 1_000_000;
+
+/// A trace that is put together event by event.
+struct Trace {
+    tables: Tables,
+    sink: TokioSink,
+    segment: Segment,
+}
+
+fn n(number: u64) -> Value<'static> {
+    Value::Unsigned(number)
+}
+
+fn t(text: &str) -> Value<'_> {
+    Value::Text(text.into())
+}
+
+impl Trace {
+    /// A sealed trace.
+    fn new() -> Self {
+        let (tables, sink) = (Tables::default(), TokioSink::new(None));
+        let mut trace = Self { tables, sink, segment: Segment::default() };
+        trace.says("segment.complete", "true");
+        trace
+    }
+
+    /// With a poll that is nothing special.
+    fn with_a_poll() -> Self {
+        let mut trace = Self::new();
+        trace.poll(0, 1, 5, 1000);
+        trace
+    }
+
+    fn says(&mut self, key: &str, value: &str) {
+        self.event("SegmentMetadataEvent", 1, &[("entries", Value::Map(vec![(t(key), t(value))]))]);
+    }
+
+    fn event(&mut self, name: &str, time_ns: u64, fields: &[(&str, Value<'_>)]) {
+        let mut id = |text: &str| self.tables.intern_string(text.as_bytes()).unwrap();
+        let field = |name| FieldShape { name, kind: FieldKind::Undeclared, optional: true };
+        let fields_shape = fields.iter().map(|(name, _)| field(id(name))).collect();
+        let shape = Shape { name: id(name), fields: fields_shape, annotations: Vec::new() };
+        let shape = self.tables.intern_shape(&shape).unwrap();
+        let values: Vec<_> = fields.iter().map(|(_, value)| value.clone()).collect();
+        let event = Event { shape, type_id: None, time_ns: Some(time_ns), values: &values };
+        let at = Context { tables: &self.tables, segment: &self.segment };
+        assert!(self.sink.event(at, &event).unwrap().is_continue());
+    }
+
+    fn next_batch(&mut self) {
+        self.segment.index += 1;
+    }
+
+    fn poll(&mut self, worker: u64, start_ns: u64, task: u64, duration_ns: u64) {
+        self.poll_start(worker, start_ns, task, &[]);
+        self.event("PollEndEvent", start_ns + duration_ns, &[("worker_id", n(worker))]);
+    }
+
+    fn poll_start(&mut self, worker: u64, start_ns: u64, task: u64, more: &[(&str, Value<'_>)]) {
+        let known = [("worker_id", n(worker)), ("task_id", n(task)), ("spawn_loc", t("main.rs:1"))];
+        self.event("PollStartEvent", start_ns, &[&known[..], more].concat());
+    }
+
+    fn moves(&mut self, name: &str, time_ns: u64, cpu_ns: u64, thread: u64) {
+        let fields = [("worker_id", n(0)), ("cpu_time_ns", n(cpu_ns)), ("tid", n(thread))];
+        self.event(name, time_ns, &fields);
+    }
+
+    /// Worker 0 is active for so long, and parked for as long.
+    fn active(&mut self, start_ns: u64, wall_ns: u64, cpu_ns: u64) {
+        self.moves("WorkerUnparkEvent", start_ns, 0, 7);
+        self.moves("WorkerParkEvent", start_ns + wall_ns, cpu_ns, 7);
+    }
+
+    fn view(mut self) -> TokioView {
+        self.sink.finish(&self.tables).unwrap();
+        self.sink.into_view().unwrap()
+    }
+
+    /// What was found: how grave, by which check, and when to look.
+    fn found(self) -> Vec<(&'static str, &'static str, Option<u64>)> {
+        let findings = self.view().findings.into_iter();
+        findings.map(|finding| (finding.severity.name(), finding.check, finding.time_ns)).collect()
+    }
+}
+
+#[test]
+fn a_sealed_trace_of_short_polls_is_clean() {
+    assert_eq!(Trace::with_a_poll().found(), []);
+}
+
+#[test]
+fn without_polls_or_a_seal_nothing_is_said_to_be_fine() {
+    let metrics = [("global_queue_depth", n(0)), ("alive_tasks", n(9))];
+    let mut trace = Trace::new();
+    trace.event("RuntimeMetricsEvent", 5, &metrics);
+    assert_eq!(trace.found(), [("warning", "no-polls", None)]);
+    let mut trace = Trace::with_a_poll();
+    trace.sink.seal = Seal::Absent;
+    assert_eq!(trace.found(), [("info", "unsealed-file", None)]);
+}
+
+#[test]
+fn a_file_that_says_that_it_is_incomplete_is_believed_whatever_follows() {
+    let mut trace = Trace::with_a_poll();
+    trace.says("segment.complete", "false");
+    trace.says("segment.complete", "true");
+    assert_eq!(trace.found(), [("warning", "incomplete-file", None)]);
+}
+
+#[test]
+fn polls_over_10_and_50_ms_are_long() {
+    let mut trace = Trace::new();
+    for (start_ns, duration_ns) in [(100, 10 * MS), (200 * MS, 10 * MS + 1), (300 * MS, 50 * MS)] {
+        trace.poll(0, start_ns, 5, duration_ns);
+    }
+    let warnings = [("warning", "long-poll", Some(300 * MS)), ("warning", "long-poll", Some(200 * MS))];
+    assert_eq!(trace.found(), warnings);
+    let mut trace = Trace::new();
+    (1..=4).for_each(|poll| trace.poll(0, poll * 100 * MS, 5, 50 * MS + poll));
+    let found = trace.found();
+    assert_eq!(found[0], ("critical", "long-poll", Some(400 * MS)));
+    assert_eq!((found.len(), found[3]), (4, ("critical", "long-poll", None)), "three, and how many in all");
+}
+
+#[test]
+fn tasks_that_more_than_double_and_are_at_their_peak_leak() {
+    let counted = |counts: &[u64]| {
+        let mut trace = Trace::with_a_poll();
+        for (time_ns, &alive) in (100..).zip(counts) {
+            trace.event("RuntimeMetricsEvent", time_ns, &[("alive_tasks", n(alive))]);
+        }
+        trace.found().len()
+    };
+    let growing = |samples: usize, last: u64| [vec![10; samples - 1], vec![last]].concat();
+    assert_eq!([counted(&growing(11, 21)), counted(&growing(10, 21)), counted(&growing(11, 20))], [1, 0, 0]);
+    let fallen = [growing(11, 30), vec![29]].concat();
+    assert_eq!(counted(&fallen), 0);
+}
+
+#[test]
+fn ends_of_blocking_tasks_do_not_hide_a_leak() {
+    let mut trace = Trace::with_a_poll();
+    for task in 100..112 {
+        trace.event("TaskSpawnEvent", task, &[("task_id", n(task)), ("spawn_loc", t("main.rs:2"))]);
+        trace.event("TaskTerminateEvent", task, &[("task_id", n(task + 1000))]);
+    }
+    let view = trace.view();
+    assert_eq!((view.tasks.alive, view.tasks.blocking), (12, 12));
+    assert_eq!(view.findings[0].check, "task-leak");
+}
+
+#[test]
+fn waits_over_5_and_50_ms_are_high() {
+    let found = |delay_ns| {
+        let mut trace = Trace::new();
+        trace.poll_start(0, 100 * MS, 5, &[("scheduling_delay_ns", n(delay_ns))]);
+        trace.event("PollEndEvent", 100 * MS + 1, &[("worker_id", n(0))]);
+        trace.found()
+    };
+    assert_eq!(found(5 * MS), []);
+    assert_eq!(found(5 * MS + 1), [("warning", "sched-delay", Some(95 * MS - 1))]);
+    assert_eq!(found(50 * MS), [("warning", "sched-delay", Some(50 * MS))]);
+    assert_eq!(found(50 * MS + 1), [("critical", "sched-delay", Some(50 * MS - 1))]);
+}
+
+#[test]
+fn a_stack_that_blocks_six_times_in_polls_is_a_blocking_call() {
+    let found = |inside: u64, idle: u64| {
+        let mut trace = Trace::new();
+        let stack = [16u64.to_le_bytes()];
+        let sample = |time_ns| {
+            let stack = Value::Stack(Addresses(&stack));
+            (time_ns, [("worker_id", n(0)), ("tid", n(7)), ("source", n(1)), ("callchain", stack)])
+        };
+        // Samples stand in a batch of their own, before the polls.
+        for (time_ns, fields) in
+            (0..inside).map(|at| 1000 + at).chain((0..idle).map(|at| MS + at)).map(sample)
+        {
+            trace.event("CpuSampleEvent", time_ns, &fields);
+        }
+        trace.next_batch();
+        trace.poll(0, 900, 5, 20_000);
+        trace.found()
+    };
+    assert_eq!([found(5, 0), found(0, 100)], [[], []]);
+    assert_eq!(found(6, 3), [("warning", "blocking-calls", Some(1000))]);
+}
+
+#[test]
+fn queues_over_100_and_1000_of_all_runtimes_together_are_deep() {
+    let found = |depths: &[u64]| {
+        let mut trace = Trace::with_a_poll();
+        for &depth in depths {
+            trace.event("RuntimeMetricsEvent", 700, &[("global_queue_depth", n(depth))]);
+        }
+        trace.found()
+    };
+    assert_eq!(found(&[100]), []);
+    assert_eq!(found(&[60, 41]), [("warning", "queue-depth", Some(700))]);
+    assert_eq!(found(&[1000]), [("warning", "queue-depth", Some(700))]);
+    assert_eq!(found(&[1001]), [("critical", "queue-depth", Some(700))]);
+}
+
+#[test]
+fn a_worker_with_over_three_times_the_polls_of_another_is_an_imbalance() {
+    let found = |polls: u64| {
+        let mut trace = Trace::with_a_poll();
+        (0..polls).for_each(|poll| trace.poll(1, 10_000 * poll, 6, 10));
+        // The blocking pool and the unknown are no workers.
+        (0..100).for_each(|poll| trace.poll(255, 10_000 * poll, 7, 10));
+        trace.found()
+    };
+    assert_eq!(found(3), []);
+    assert_eq!(found(4), [("info", "worker-imbalance", None)]);
+}
+
+#[test]
+fn over_a_tenth_of_stretches_with_under_half_a_cpu_is_contention() {
+    let found = |low: u64, all: u64, wall_ns: u64, cpu_ns: u64| {
+        let mut trace = Trace::with_a_poll();
+        for stretch in 0..all {
+            let start_ns = 10_000 + stretch * 10 * MS;
+            let (wall_ns, cpu_ns) = if stretch < low { (wall_ns, cpu_ns) } else { (1000, 1000) };
+            trace.active(start_ns, wall_ns, cpu_ns);
+        }
+        trace.found()
+    };
+    let contention = [("warning", "cpu-contention", Some(10_000))];
+    assert_eq!(found(2, 11, 2 * MS, MS - 1), contention);
+    assert_eq!(found(2, 11, 2 * MS, MS), [], "half");
+    assert_eq!(found(2, 11, MS, 10), [], "not over 1 ms");
+    assert_eq!(found(2, 10, 2 * MS, 10), [], "too few");
+    assert_eq!([found(2, 20, 2 * MS, 10).len(), found(3, 20, 2 * MS, 10).len()], [0, 1], "a tenth");
+}
+
+#[test]
+fn a_stretch_that_the_worker_spent_elsewhere_is_none() {
+    let mut trace = Trace::with_a_poll();
+    trace.next_batch();
+    trace.moves("WorkerUnparkEvent", 10 * MS, 5, 7);
+    trace.moves("WorkerParkEvent", 90 * MS, 10, 7);
+    trace.next_batch();
+    // In between, on another thread, whose clock of CPU time is another.
+    trace.moves("WorkerUnparkEvent", 30 * MS, 900, 8);
+    trace.moves("WorkerParkEvent", 35 * MS, 900 + 4 * MS, 8);
+    let view = trace.view();
+    assert_eq!((view.workers[0].active_ns, view.workers[0].cpu_ns), (5 * MS, Some(4 * MS)));
+}
+
+#[test]
+fn waits_of_the_kernel_over_1_and_10_ms_are_told() {
+    let found = |wait_ns| {
+        let mut trace = Trace::with_a_poll();
+        let fields = [("worker_id", n(0)), ("sched_wait_ns", n(wait_ns))];
+        trace.event("WorkerUnparkEvent", 900, &fields);
+        trace.found()
+    };
+    assert_eq!(found(MS), []);
+    assert_eq!(found(MS + 1), [("info", "kernel-sched-wait", Some(900))]);
+    assert_eq!(found(10 * MS), [("info", "kernel-sched-wait", Some(900))]);
+    assert_eq!(found(10 * MS + 1), [("warning", "kernel-sched-wait", Some(900))]);
+}
+
+fn span(trace: &mut Trace, name: &str, id: u64, time_ns: u64) {
+    let fields = [("span_id", n(id)), ("span_name", t("query")), ("dial9.tokio.task_id", n(5))];
+    trace.event(name, time_ns, &fields);
+}
+
+#[test]
+fn over_20_spans_inside_a_poll_are_many() {
+    let found = |spans: u64| {
+        let mut trace = Trace::new();
+        span(&mut trace, "SpanEnter:query", 99, 50);
+        trace.poll_start(0, 100, 5, &[]);
+        // It began before the poll.
+        span(&mut trace, "SpanExit:query", 99, 101);
+        for id in 0..spans {
+            span(&mut trace, "SpanEnter:query", id, 200 + 2 * id);
+            span(&mut trace, "SpanExit:query", id, 201 + 2 * id);
+        }
+        trace.event("PollEndEvent", 5000, &[("worker_id", n(0))]);
+        let found = trace.found();
+        found.into_iter().filter(|(_, check, _)| *check == "many-spans-per-poll").collect::<Vec<_>>()
+    };
+    assert_eq!(found(20), []);
+    assert_eq!(found(21), [("warning", "many-spans-per-poll", Some(100))]);
+}
+
+#[test]
+fn spans_over_ten_times_the_median_are_outliers_and_those_that_are_not_left_unmatched() {
+    let found = |usual: u64, longest_ns: u64| {
+        let mut trace = Trace::with_a_poll();
+        for id in 0..usual {
+            span(&mut trace, "SpanEnter:query", id, 10_000 * id);
+            span(&mut trace, "SpanExit:query", id, 10_000 * id + 100);
+        }
+        span(&mut trace, "SpanEnter:query", 99, 7);
+        span(&mut trace, "SpanExit:query", 99, 7 + longest_ns);
+        trace.found()
+    };
+    assert_eq!([found(9, 1000), found(8, 1001)], [[], []]);
+    assert_eq!(found(9, 1001), [("info", "span-duration-outlier", Some(7))]);
+    let mut trace = Trace::with_a_poll();
+    span(&mut trace, "SpanEnter:query", 1, 10);
+    assert_eq!(trace.found(), [("info", "unmatched-spans", None)]);
+}
+
+#[test]
+fn events_that_nobody_knows_have_their_numbers_told() {
+    let mut trace = Trace::new();
+    for at in 0..11u64 {
+        let fields = [("size", n(at)), ("load", Value::Float(-1.5)), ("who", t("me"))];
+        trace.event("MyEvent", at * 100 * MS, &fields);
+    }
+    let view = trace.view();
+    let row = &view.other_events.rows[0];
+    assert_eq!((&*row.name, row.count, row.per_second), ("MyEvent", 11, Some(10.0)));
+    let fields: Vec<_> =
+        row.fields.iter().map(|field| (&*field.name, field.min, field.p50, field.max)).collect();
+    assert_eq!(fields[0].0, "size");
+    assert!((fields[0].1, fields[0].3) == (0.0, 10.0) && (fields[0].2 - 5.0).abs() < 0.1, "{fields:?}");
+    assert_eq!((fields[1], fields.len()), (("load", -1.5, -1.5, -1.5), 2));
+}
+
+#[test]
+fn a_trace_of_samples_alone_is_none_of_a_tokio_program() {
+    let mut trace = Trace::new();
+    trace.event("CpuSampleEvent", 5, &[("source", n(0))]);
+    trace.sink.finish(&trace.tables).unwrap();
+    assert!(trace.sink.into_view().is_none());
+}

@@ -1,0 +1,474 @@
+//! What workers do: polls, and stretches of activity and of rest.
+
+use hashbrown::HashMap;
+
+use super::halves::{Began, Halves};
+use super::histogram::Durations;
+use super::names::at;
+use super::worst::Worst;
+
+/// Longer than any machine has workers; further ones are left out.
+const MOST_WORKERS: usize = 4096;
+/// Numbers from here on are no workers unless they park like one.
+///
+/// Source: dial9 0.5.7, where 254 is the blocking pool and 255 is unknown.
+const FIRST_NO_WORKER: u64 = 254;
+/// Shorter polls are not asked whether they blocked: leaving a CPU and coming back takes as long.
+const BLOCKABLE_NS: u64 = 10_000;
+/// Shorter stretches of activity are too short for a ratio of times.
+const RATED_NS: u64 = 1_000_000;
+/// How many lanes are asked whose poll a span is in.
+const NEAR_LANES: usize = 64;
+
+/// Polls over this are long.
+pub(super) const LONG_POLL_NS: u64 = 10_000_000;
+/// Polls over this are critical.
+pub(super) const CRITICAL_POLL_NS: u64 = 50_000_000;
+/// Waits of the kernel over this are high.
+const HIGH_WAIT_NS: u64 = 1_000_000;
+/// More spans in a poll are many.
+const MANY_SPANS: u32 = 20;
+/// How many examples a check names.
+pub(super) const EXAMPLES: usize = 3;
+
+/// A poll that ended. Ordered by how long it was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Poll {
+    pub(super) duration_ns: u64,
+    pub(super) start_ns: u64,
+    pub(super) worker: u64,
+    pub(super) task: u64,
+    /// A row of the names of places.
+    pub(super) place: u32,
+}
+
+/// A poll with many spans in it. Ordered by how many.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct SpannedPoll {
+    pub(super) spans: u32,
+    pub(super) poll: Poll,
+}
+
+#[derive(Clone, Debug)]
+struct OpenPoll {
+    start_ns: u64,
+    thread: Option<u64>,
+    task: u64,
+    place: u32,
+    spans: u32,
+}
+
+#[derive(Clone, Debug)]
+struct Moved {
+    time_ns: u64,
+    thread: Option<u64>,
+    cpu_ns: Option<u64>,
+}
+
+impl Began for OpenPoll {
+    fn time_ns(&self) -> u64 {
+        self.start_ns
+    }
+
+    fn thread(&self) -> Option<u64> {
+        self.thread
+    }
+}
+
+impl Began for Moved {
+    fn time_ns(&self) -> u64 {
+        self.time_ns
+    }
+
+    fn thread(&self) -> Option<u64> {
+        self.thread
+    }
+}
+
+/// A stretch of activity that is long enough to be rated.
+#[derive(Clone, Copy, Debug)]
+struct Stretch {
+    start_ns: u64,
+    end_ns: u64,
+    thread: Option<u64>,
+    cpu_ns: u64,
+}
+
+/// Where a worker turns up: at the beginning of a batch, and whenever it is unparked.
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    start_ns: u64,
+    thread: Option<u64>,
+}
+
+/// A poll that may have blocked.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Blockable {
+    pub(super) start_ns: u64,
+    pub(super) duration_ns: u64,
+    pub(super) thread: Option<u64>,
+    pub(super) worker: u64,
+    pub(super) place: u32,
+}
+
+/// What is known of a worker.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Lane {
+    pub(super) worker: u64,
+    pub(super) polls: u64,
+    pub(super) busy_ns: u64,
+    pub(super) longest_poll_ns: u64,
+    pub(super) longest_queue: u64,
+    pub(super) active_ns: u64,
+    pub(super) cpu_ns: u64,
+    pub(super) has_cpu: bool,
+    pub(super) stretches: u64,
+    pub(super) parked_ns: u64,
+    pub(super) parks: u64,
+    pub(super) longest_wait_ns: Option<u64>,
+    /// Unparks that the kernel let wait for long, the longest of those, and when that was.
+    pub(super) waits: (u64, u64, u64),
+    batch: u64,
+    thread: Option<u64>,
+    open_poll: Halves<OpenPoll>,
+    parked: Halves<Moved>,
+    awake: Halves<Moved>,
+    rated: Vec<Stretch>,
+    runs: Vec<Run>,
+    /// From where on the polls of this batch are on a thread that is not known yet.
+    unplaced_from: usize,
+}
+
+/// Stretches in which a worker had little CPU.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Contention {
+    pub(super) stretches: u64,
+    pub(super) low: u64,
+    pub(super) mean_ratio: f64,
+    pub(super) longest_ns: u64,
+    pub(super) longest_start_ns: u64,
+}
+
+/// What a batch tells of its thread.
+#[derive(Clone, Copy, Debug, Default)]
+enum BatchThread {
+    #[default]
+    Unknown,
+    One(u64),
+    /// The batch was put together from several.
+    Several,
+}
+
+/// All workers.
+#[derive(Debug)]
+pub(super) struct Workers {
+    batch: u64,
+    /// From where on the polls are of this batch.
+    batch_from: usize,
+    /// The thread that this batch tells of; none if there are several.
+    batch_thread: BatchThread,
+    lanes: Vec<Lane>,
+    rows: HashMap<u64, usize>,
+    last: usize,
+    pub(super) durations: Durations,
+    /// By place.
+    pub(super) places: Vec<Durations>,
+    pub(super) started: u64,
+    pub(super) longest: Worst<Poll>,
+    /// The polls over each threshold: the critical ones, and those below.
+    pub(super) critical: (u64, Worst<Poll>),
+    pub(super) long: (u64, Worst<Poll>),
+    pub(super) spanned: (u64, Worst<SpannedPoll>),
+    blockable: Vec<Blockable>,
+}
+
+/// A worker's move, as its event tells it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Move {
+    pub(super) worker: u64,
+    pub(super) time_ns: u64,
+    pub(super) thread: Option<u64>,
+    pub(super) cpu_ns: Option<u64>,
+    pub(super) queue: u64,
+    pub(super) wait_ns: Option<u64>,
+}
+
+impl Workers {
+    pub(super) fn new(rows: usize) -> Self {
+        Self {
+            batch: 0,
+            batch_from: 0,
+            batch_thread: BatchThread::default(),
+            lanes: Vec::new(),
+            rows: HashMap::new(),
+            last: 0,
+            durations: Durations::default(),
+            places: Vec::new(),
+            started: 0,
+            longest: Worst::new(rows),
+            critical: (0, Worst::new(EXAMPLES)),
+            long: (0, Worst::new(EXAMPLES)),
+            spanned: (0, Worst::new(EXAMPLES)),
+            blockable: Vec::new(),
+        }
+    }
+
+    /// A batch ends and the next one begins: workers that did not say on which thread they were have been on that of
+    /// the batch.
+    pub(super) fn next_batch(&mut self) {
+        if let BatchThread::One(thread) = self.batch_thread {
+            let from = self.batch_from.min(self.blockable.len());
+            self.blockable[from..].iter_mut().for_each(|poll| poll.thread = poll.thread.or(Some(thread)));
+        }
+        self.batch += 1;
+        self.batch_from = self.blockable.len();
+        self.batch_thread = BatchThread::Unknown;
+    }
+
+    /// The lane of a worker that does something at this time.
+    #[inline]
+    fn lane(&mut self, worker: u64, time_ns: u64) -> Option<&mut Lane> {
+        if self.lanes.get(self.last).is_none_or(|lane| lane.worker != worker) {
+            self.last = self.find(worker)?;
+        }
+        let lane = &mut self.lanes[self.last];
+        if lane.batch != self.batch {
+            lane.batch = self.batch;
+            lane.thread = None;
+            lane.unplaced_from = self.blockable.len();
+            lane.runs.push(Run { start_ns: time_ns, thread: None });
+        }
+        Some(lane)
+    }
+
+    #[cold]
+    fn find(&mut self, worker: u64) -> Option<usize> {
+        if let Some(&row) = self.rows.get(&worker) {
+            return Some(row);
+        }
+        if self.lanes.len() == MOST_WORKERS {
+            return None;
+        }
+        self.lanes.push(Lane { worker, ..Lane::default() });
+        self.rows.insert(worker, self.lanes.len() - 1);
+        Some(self.lanes.len() - 1)
+    }
+
+    #[inline]
+    pub(super) fn poll_starts(&mut self, worker: u64, time_ns: u64, task: u64, place: u32, queue: u64) {
+        self.started += 1;
+        let batch = self.batch;
+        let Some(lane) = self.lane(worker, time_ns) else { return };
+        lane.polls += 1;
+        lane.longest_queue = lane.longest_queue.max(queue);
+        let open = OpenPoll { start_ns: time_ns, thread: lane.thread, task, place, spans: 0 };
+        lane.open_poll.begin(batch, open);
+    }
+
+    /// Answers the poll that ends.
+    #[inline]
+    pub(super) fn poll_ends(&mut self, worker: u64, time_ns: u64) -> Option<Poll> {
+        let batch = self.batch;
+        let lane = self.lane(worker, time_ns)?;
+        let open = lane.open_poll.end(batch, time_ns, lane.thread)?;
+        let OpenPoll { start_ns, task, place, .. } = open;
+        let duration_ns = time_ns - start_ns;
+        lane.busy_ns = lane.busy_ns.saturating_add(duration_ns);
+        lane.longest_poll_ns = lane.longest_poll_ns.max(duration_ns);
+        let thread = lane.thread.or(open.thread);
+        let poll = Poll { duration_ns, start_ns, worker, task, place };
+        self.durations.add(duration_ns);
+        at(&mut self.places, place).add(duration_ns);
+        self.longest.add(poll);
+        if duration_ns >= BLOCKABLE_NS {
+            self.blockable.push(Blockable { start_ns, duration_ns, thread, worker, place });
+        }
+        if duration_ns > LONG_POLL_NS || open.spans > MANY_SPANS {
+            self.suspect(poll, open.spans);
+        }
+        Some(poll)
+    }
+
+    #[cold]
+    fn suspect(&mut self, poll: Poll, spans: u32) {
+        let tier = match poll.duration_ns {
+            duration_ns if duration_ns > CRITICAL_POLL_NS => Some(&mut self.critical),
+            duration_ns if duration_ns > LONG_POLL_NS => Some(&mut self.long),
+            _ => None,
+        };
+        if let Some((count, worst)) = tier {
+            *count += 1;
+            worst.add(poll);
+        }
+        if spans > MANY_SPANS {
+            self.spanned.0 += 1;
+            self.spanned.1.add(SpannedPoll { spans, poll });
+        }
+    }
+
+    /// A span is left that was entered at `entered_ns`: it counts to the poll that holds all of it.
+    #[inline]
+    pub(super) fn span_left(&mut self, task: Option<u64>, entered_ns: u64) {
+        let batch = self.batch;
+        let last = self.last.min(self.lanes.len());
+        let (before, from) = self.lanes.split_at_mut(last);
+        let lanes = from.iter_mut().chain(before).filter(|lane| lane.batch == batch).take(NEAR_LANES);
+        let mut open = lanes.filter_map(|lane| lane.open_poll.open(batch));
+        if let Some(poll) = open.find(|poll| task.is_none_or(|task| task == poll.task))
+            && poll.start_ns <= entered_ns
+        {
+            poll.spans = poll.spans.saturating_add(1);
+        }
+    }
+
+    #[inline]
+    pub(super) fn parks(&mut self, moved: Move) {
+        let batch = self.batch;
+        let Some(lane) = self.lane(moved.worker, moved.time_ns) else { return };
+        lane.longest_queue = lane.longest_queue.max(moved.queue);
+        lane.parks += 1;
+        if let Some(awake) = lane.awake.end(batch, moved.time_ns, moved.thread) {
+            lane.rest(&awake, &moved);
+        }
+        lane.parked.begin(batch, Moved::from(moved));
+        self.learn_thread(moved.thread);
+    }
+
+    #[inline]
+    pub(super) fn unparks(&mut self, moved: Move) {
+        let batch = self.batch;
+        let Some(lane) = self.lane(moved.worker, moved.time_ns) else { return };
+        lane.longest_queue = lane.longest_queue.max(moved.queue);
+        if let Some(parked) = lane.parked.end(batch, moved.time_ns, moved.thread) {
+            lane.parked_ns = lane.parked_ns.saturating_add(moved.time_ns - parked.time_ns);
+        }
+        if let Some(wait_ns) = moved.wait_ns {
+            lane.waited(wait_ns, moved.time_ns);
+        }
+        lane.runs.push(Run { start_ns: moved.time_ns, thread: moved.thread });
+        lane.awake.begin(batch, Moved::from(moved));
+        self.learn_thread(moved.thread);
+    }
+
+    /// The worker that moved last is on this thread, and has been from the beginning of the batch on.
+    #[inline]
+    fn learn_thread(&mut self, thread: Option<u64>) {
+        let lane = &mut self.lanes[self.last];
+        if lane.thread == thread {
+            return;
+        }
+        self.batch_thread = match (self.batch_thread, thread) {
+            (BatchThread::Unknown, Some(thread)) => BatchThread::One(thread),
+            (BatchThread::One(one), Some(other)) if one != other => BatchThread::Several,
+            (known, _) => known,
+        };
+        if lane.thread.is_none() {
+            if let Some(run) = lane.runs.iter_mut().rev().find(|run| run.thread.is_none()) {
+                run.thread = thread;
+            }
+            let from = lane.unplaced_from.min(self.blockable.len());
+            let here = self.blockable[from..].iter_mut().filter(|poll| poll.worker == lane.worker);
+            here.for_each(|poll| poll.thread = poll.thread.or(thread));
+        }
+        lane.thread = thread;
+    }
+
+    /// The workers by number. What has the number of none is one if it parks.
+    pub(super) fn lanes(&self) -> Vec<&Lane> {
+        let is_worker = |lane: &&Lane| lane.worker < FIRST_NO_WORKER || lane.parks > 0;
+        let mut lanes: Vec<_> = self.lanes.iter().filter(is_worker).collect();
+        lanes.sort_by_key(|lane| lane.worker);
+        lanes
+    }
+
+    /// The polls that may have blocked.
+    pub(super) fn take_blockable(&mut self) -> Vec<Blockable> {
+        std::mem::take(&mut self.blockable)
+    }
+
+    /// Takes back what was counted while the worker was on another thread.
+    pub(super) fn complete(&mut self) {
+        self.next_batch();
+        self.lanes.iter_mut().for_each(Lane::complete);
+    }
+}
+
+impl From<Move> for Moved {
+    fn from(Move { time_ns, thread, cpu_ns, .. }: Move) -> Self {
+        Self { time_ns, thread, cpu_ns }
+    }
+}
+
+impl Lane {
+    /// A stretch of activity ends.
+    #[inline]
+    fn rest(&mut self, awake: &Moved, moved: &Move) {
+        let wall_ns = moved.time_ns - awake.time_ns;
+        self.stretches += 1;
+        self.active_ns = self.active_ns.saturating_add(wall_ns);
+        let cpu_ns = moved.cpu_ns.zip(awake.cpu_ns).and_then(|(after, before)| after.checked_sub(before));
+        let Some(cpu_ns) = cpu_ns else { return };
+        self.has_cpu = true;
+        self.cpu_ns = self.cpu_ns.saturating_add(cpu_ns);
+        if wall_ns > RATED_NS {
+            let Moved { time_ns: start_ns, thread, .. } = *awake;
+            self.rated.push(Stretch { start_ns, end_ns: moved.time_ns, thread, cpu_ns });
+        }
+    }
+
+    fn waited(&mut self, wait_ns: u64, time_ns: u64) {
+        self.longest_wait_ns = self.longest_wait_ns.max(Some(wait_ns));
+        if wait_ns > HIGH_WAIT_NS {
+            let (count, longest_ns, at_ns) = &mut self.waits;
+            *count += 1;
+            if wait_ns > *longest_ns {
+                (*longest_ns, *at_ns) = (wait_ns, time_ns);
+            }
+        }
+    }
+
+    /// A thread that blocks in place gives its worker away and may get it back: such a stretch is none of the
+    /// worker's, and its CPU time is not either.
+    fn complete(&mut self) {
+        self.runs.sort_unstable_by_key(|run| run.start_ns);
+        let Self { rated, runs, .. } = self;
+        let (kept, lost): (Vec<_>, Vec<_>) =
+            rated.drain(..).partition(|stretch| !is_interrupted(stretch, runs));
+        self.rated = kept;
+        for Stretch { start_ns, end_ns, cpu_ns, .. } in lost {
+            self.stretches -= 1;
+            self.active_ns = self.active_ns.saturating_sub(end_ns - start_ns);
+            self.cpu_ns = self.cpu_ns.saturating_sub(cpu_ns);
+        }
+    }
+
+    // A ratio of two figures has no use for the digits that a double lacks.
+    #[expect(clippy::cast_precision_loss)]
+    pub(super) fn contention(&self) -> Contention {
+        let mut found = Contention { stretches: self.stretches, ..Contention::default() };
+        let mut ratios = 0.0;
+        for &Stretch { start_ns, end_ns, cpu_ns, .. } in &self.rated {
+            let wall_ns = end_ns - start_ns;
+            // Less than half.
+            if cpu_ns.saturating_mul(2) >= wall_ns {
+                continue;
+            }
+            found.low += 1;
+            ratios += cpu_ns as f64 / wall_ns as f64;
+            if wall_ns > found.longest_ns {
+                (found.longest_ns, found.longest_start_ns) = (wall_ns, start_ns);
+            }
+        }
+        found.mean_ratio = if found.low == 0 { 0.0 } else { ratios / found.low as f64 };
+        found
+    }
+}
+
+/// Whether the worker was on another thread in between.
+fn is_interrupted(stretch: &Stretch, runs: &[Run]) -> bool {
+    let from = runs.partition_point(|run| run.start_ns <= stretch.start_ns);
+    let inside = runs[from..].iter().take_while(|run| run.start_ns < stretch.end_ns);
+    let is_elsewhere = |run: &Run| run.thread.zip(stretch.thread).is_some_and(|(here, there)| here != there);
+    let mut inside = inside;
+    inside.any(is_elsewhere)
+}

@@ -1,0 +1,48 @@
+//! The few largest of many.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// Keeps so many of what it is given, the largest.
+#[derive(Clone, Debug)]
+pub(super) struct Worst<T> {
+    kept: BinaryHeap<Reverse<T>>,
+    most: usize,
+}
+
+impl<T: Ord> Worst<T> {
+    pub(super) const fn new(most: usize) -> Self {
+        Self { kept: BinaryHeap::new(), most }
+    }
+
+    #[inline]
+    pub(super) fn add(&mut self, item: T) {
+        if self.kept.len() < self.most {
+            self.kept.push(Reverse(item));
+        } else if let Some(mut least) = self.kept.peek_mut()
+            && least.0 < item
+        {
+            *least = Reverse(item);
+        }
+    }
+
+    /// The largest first.
+    pub(super) fn into_sorted(self) -> impl Iterator<Item = T> {
+        self.kept.into_sorted_vec().into_iter().map(|Reverse(item)| item)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_largest_stay() {
+        let mut worst = Worst::new(2);
+        [3, 9, 1, 7].into_iter().for_each(|item| worst.add(item));
+        assert_eq!(worst.into_sorted().collect::<Vec<_>>(), [9, 7]);
+        let mut none = Worst::new(0);
+        none.add(1);
+        assert_eq!(none.into_sorted().count(), 0);
+    }
+}

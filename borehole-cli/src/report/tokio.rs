@@ -1,0 +1,394 @@
+//! What a trace tells of a Tokio program, as text.
+
+use borehole_analysis::tokio::{Finding, Rows, Seal, Severity, Spread, TokioView};
+
+use super::cell::printable;
+use super::layout::Section;
+use super::render::Drawing;
+use super::summary::grouped;
+
+/// How many functions of a stack are printed.
+const FUNCTIONS: usize = 4;
+
+/// What stands where there is no value.
+const NOTHING: &str = "-";
+
+impl Drawing<'_> {
+    /// The lines of a section, if it is one about Tokio programs.
+    pub(super) fn tokio(&self, view: &TokioView, section: Section) -> Vec<String> {
+        match section {
+            Section::Flags => self.flags(view),
+            Section::Workers => self.workers(view),
+            Section::Polls => self.polls(view),
+            Section::Tasks => self.tasks(view),
+            Section::Delays => self.delays(view),
+            Section::Blocking => self.blocking(view),
+            Section::Queue => self.queue(view),
+            Section::Spans => self.spans(view),
+            Section::Allocations => self.allocations(view),
+            Section::Events => self.events(view),
+            _ => Vec::new(),
+        }
+    }
+
+    fn flags(&self, view: &TokioView) -> Vec<String> {
+        let count = |wanted| view.findings.iter().filter(|finding| finding.severity == wanted).count();
+        let [critical, warnings, infos] = [Severity::Critical, Severity::Warning, Severity::Info].map(count);
+        let title = format!("red flags: {critical} critical, {warnings} warning, {infos} info");
+        let mut lines = if view.findings.is_empty() {
+            let polls = grouped(view.polls.durations.count);
+            let workers = view.workers.len();
+            let nothing = format!("  none in {polls} polls of {workers} workers");
+            vec![self.cut(&format!("# {title}")), self.cut(&nothing)]
+        } else {
+            let rows: Vec<_> = view.findings.iter().map(|finding| flag(view, finding)).collect();
+            let distinct = rows.len();
+            self.table(&title, ["severity", "check", "at", "worker", "task", "evidence"], rows, distinct)
+        };
+        lines.push(self.cut(&about(view)));
+        lines
+    }
+
+    fn workers(&self, view: &TokioView) -> Vec<String> {
+        let span_ns = view.end_ns - view.start_ns;
+        let rows = view.workers.iter().map(|row| {
+            [
+                row.worker.to_string(),
+                part(row.busy_ns, span_ns),
+                part(row.active_ns, span_ns),
+                part(row.parked_ns, span_ns),
+                row.cpu_ns.map_or_else(|| NOTHING.to_owned(), |cpu_ns| part(cpu_ns, row.active_ns)),
+                grouped(row.polls),
+                grouped(row.parks),
+                time(row.longest_poll_ns),
+                row.longest_wait_ns.map_or_else(|| NOTHING.to_owned(), time),
+                row.longest_queue.to_string(),
+            ]
+        });
+        let rows: Vec<_> = rows.collect();
+        if rows.is_empty() {
+            return Vec::new();
+        }
+        let distinct = rows.len();
+        let headers = [
+            "worker",
+            "busy",
+            "active",
+            "parked",
+            "cpu/active",
+            "polls",
+            "parks",
+            "longest poll",
+            "cpu wait",
+            "queue",
+        ];
+        self.table("workers", headers, rows, distinct)
+    }
+
+    fn polls(&self, view: &TokioView) -> Vec<String> {
+        let polls = &view.polls;
+        if polls.durations.count == 0 {
+            return Vec::new();
+        }
+        let unended = match polls.unended {
+            0 => String::new(),
+            unended => format!(", {} without an end", grouped(unended)),
+        };
+        let rows = polls.places.rows.iter().map(|row| spread(&row.durations, &row.spawned_at)).collect();
+        let title =
+            format!("polls by where the task was spawned ({}{unended})", grouped(polls.durations.count));
+        let mut lines = self.table(&title, SPREAD, rows, polls.places.distinct);
+        let rows = polls.longest.rows.iter().map(|poll| {
+            let at = offset(view, Some(poll.start_ns));
+            let (worker, task) = (poll.worker.to_string(), poll.task.to_string());
+            [time(poll.duration_ns), at, worker, task, printable(poll.spawned_at.as_bytes())]
+        });
+        lines.push(String::new());
+        let headers = ["duration", "at", "worker", "task", "spawned at"];
+        lines.extend(self.table("longest polls", headers, rows.collect(), polls.longest.distinct));
+        lines
+    }
+
+    fn tasks(&self, view: &TokioView) -> Vec<String> {
+        let tasks = &view.tasks;
+        if tasks.spawned + tasks.older + tasks.blocking == 0 && tasks.counted.is_none() {
+            return Vec::new();
+        }
+        let title = format!(
+            "tasks: {} spawned, {} ended, {} alive at the end",
+            grouped(tasks.spawned),
+            grouped(tasks.ended),
+            grouped(tasks.alive)
+        );
+        let rows = tasks
+            .places
+            .rows
+            .iter()
+            .map(|row| [grouped(row.alive), grouped(row.spawned), printable(row.spawned_at.as_bytes())]);
+        let rows: Vec<_> = rows.collect();
+        let mut lines = match rows.is_empty() {
+            true => vec![self.cut(&format!("# {title}"))],
+            false => self.table(&title, ["alive", "spawned", "spawned at"], rows, tasks.places.distinct),
+        };
+        let (older, alive) = (grouped(tasks.older), grouped(tasks.older_alive));
+        lines.push(
+            self.cut(&format!("  older than the trace: {older}, of which {alive} are alive at the end")),
+        );
+        lines.push(self.cut(&format!("  ended on the blocking pool: {}", grouped(tasks.blocking))));
+        if tasks.lifetimes.count > 0 {
+            lines.push(self.cut(&format!("  lifetimes: {}", inline(&tasks.lifetimes))));
+        }
+        if let Some(counts) = tasks.counted {
+            let line = format!(
+                "  alive: {} at first, {} at last, at most {} (at {})",
+                counts.first,
+                counts.last,
+                counts.peak,
+                offset(view, Some(counts.peak_ns))
+            );
+            lines.push(self.cut(&line));
+        }
+        lines
+    }
+
+    fn delays(&self, view: &TokioView) -> Vec<String> {
+        let delays = &view.delays;
+        let wakes = view.wakes;
+        if delays.durations.count == 0 && wakes.count == 0 {
+            return Vec::new();
+        }
+        let how = if delays.is_measured { "measured by the runtime" } else { "from wake to poll" };
+        let title = format!("scheduling delays ({how})");
+        let rows = delays.worst.rows.iter().map(|delay| {
+            let worker = delay.worker.map_or_else(|| NOTHING.to_owned(), |worker| worker.to_string());
+            let at = offset(view, Some(delay.poll_ns.saturating_sub(delay.delay_ns)));
+            let place = printable(delay.spawned_at.as_bytes());
+            [time(delay.delay_ns), at, worker, delay.task.to_string(), place]
+        });
+        let rows: Vec<_> = rows.collect();
+        let headers = ["delay", "at", "worker", "task", "spawned at"];
+        let mut lines = self.table(&title, headers, rows, delays.worst.distinct);
+        let spread = inline(&delays.durations);
+        lines.push(self.cut(&format!("  {spread}; {} over 5 ms", grouped(delays.high))));
+        let line = format!(
+            "  wakes: {}, of which {} from outside any task, {} of a task by itself, {} from no worker",
+            grouped(wakes.count),
+            grouped(wakes.from_outside),
+            grouped(wakes.by_itself),
+            grouped(wakes.off_worker)
+        );
+        lines.push(self.cut(&line));
+        lines
+    }
+
+    fn blocking(&self, view: &TokioView) -> Vec<String> {
+        let blocking = &view.blocking;
+        if blocking.samples == 0 {
+            return Vec::new();
+        }
+        let (inside, all) = (grouped(blocking.in_polls), grouped(blocking.samples));
+        let title = format!("blocking calls: {inside} of {all} off-CPU samples are during polls");
+        let rows = blocking.stacks.rows.iter().map(|row| {
+            [grouped(row.count), offset(view, Some(row.first_ns)), functions(&row.leaf, &row.callers)]
+        });
+        let headers = ["samples", "first at", "innermost functions"];
+        let mut lines = self.table(&title, headers, rows.collect(), blocking.stacks.distinct);
+        for row in &blocking.places.rows {
+            let place = printable(row.spawned_at.as_bytes());
+            lines.push(self.cut(&format!("  {} in tasks spawned at {place}", grouped(row.count))));
+        }
+        lines
+    }
+
+    fn queue(&self, view: &TokioView) -> Vec<String> {
+        let Some(queue) = view.queue else { return Vec::new() };
+        let line = format!(
+            "  mean {:.2}, at most {} (at {}), over 100 in {} of {} samples",
+            queue.mean,
+            grouped(queue.max),
+            offset(view, Some(queue.max_ns)),
+            grouped(queue.high),
+            grouped(queue.samples)
+        );
+        vec![self.cut("# global queue"), self.cut(&line)]
+    }
+
+    fn spans(&self, view: &TokioView) -> Vec<String> {
+        let Rows { rows, distinct } = &view.spans;
+        if rows.is_empty() {
+            return Vec::new();
+        }
+        let rows = rows.iter().map(|row| spread(&row.durations, &row.name)).collect();
+        self.table(
+            "spans",
+            [SPREAD[0], SPREAD[1], SPREAD[2], SPREAD[3], SPREAD[4], SPREAD[5], "span"],
+            rows,
+            *distinct,
+        )
+    }
+
+    fn allocations(&self, view: &TokioView) -> Vec<String> {
+        let Some(memory) = &view.allocations else { return Vec::new() };
+        let title = format!(
+            "allocations outstanding: {} of {} sampled, {} bytes, standing for about {:.0} bytes",
+            grouped(memory.outstanding),
+            grouped(memory.allocations),
+            grouped(memory.outstanding_bytes),
+            memory.estimated_outstanding_bytes
+        );
+        let rows = memory.sites.rows.iter().map(|row| {
+            let at = offset(view, Some(row.first_ns));
+            [grouped(row.bytes), grouped(row.count), at, functions("", &row.callers)]
+        });
+        let headers = ["bytes", "count", "first at", "innermost functions"];
+        self.table(&title, headers, rows.collect(), memory.sites.distinct)
+    }
+
+    fn events(&self, view: &TokioView) -> Vec<String> {
+        let Rows { rows, distinct } = &view.other_events;
+        if rows.is_empty() {
+            return Vec::new();
+        }
+        let names =
+            rows.iter().map(|row| [grouped(row.count), rate(row.per_second), printable(row.name.as_bytes())]);
+        let mut lines = self.table("further events", ["count", "per s", "event"], names.collect(), *distinct);
+        let fields = rows.iter().flat_map(|row| row.fields.iter().map(|field| (&row.name, field)));
+        let fields: Vec<_> = fields
+            .map(|(event, field)| {
+                let unit = field.unit.as_deref().map(|unit| format!(" [{unit}]")).unwrap_or_default();
+                let name = format!("{event}.{}{unit}", field.name);
+                let numbers = [field.min, field.mean, field.p50, field.p90, field.p99, field.max].map(number);
+                let [min, mean, p50, p90, p99, max] = numbers;
+                let count = grouped(field.count);
+                let name = printable(name.as_bytes());
+                [count, min, mean, p50, p90, p99, max, rate(field.per_second), name]
+            })
+            .collect();
+        if !fields.is_empty() {
+            let distinct = fields.len();
+            let headers = ["count", "min", "mean", "p50", "p90", "p99", "max", "per s", "field"];
+            lines.push(String::new());
+            lines.extend(self.table("their fields", headers, fields, distinct));
+        }
+        lines
+    }
+}
+
+/// The columns of a distribution, and what it is of.
+const SPREAD: [&str; 7] = ["count", "total", "p50", "p90", "p99", "max", "spawned at"];
+
+fn spread(spread: &Spread, name: &str) -> [String; 7] {
+    let times = [spread.sum_ns, spread.p50_ns, spread.p90_ns, spread.p99_ns, spread.max_ns].map(time);
+    let [sum, p50, p90, p99, max] = times;
+    [grouped(spread.count), sum, p50, p90, p99, max, printable(name.as_bytes())]
+}
+
+fn inline(spread: &Spread) -> String {
+    let times = [spread.mean_ns, spread.p50_ns, spread.p90_ns, spread.p99_ns, spread.max_ns].map(time);
+    let [mean, p50, p90, p99, max] = times;
+    format!("{} in all, mean {mean}, p50 {p50}, p90 {p90}, p99 {p99}, max {max}", grouped(spread.count))
+}
+
+fn flag(view: &TokioView, finding: &Finding) -> [String; 6] {
+    let number = |number: Option<u64>| number.map_or_else(|| NOTHING.to_owned(), |number| number.to_string());
+    [
+        finding.severity.name().to_owned(),
+        finding.check.to_owned(),
+        offset(view, finding.time_ns),
+        number(finding.worker),
+        number(finding.task),
+        printable(finding.evidence.as_bytes()),
+    ]
+}
+
+/// What the times of a report are counted from, and how far the trace can be trusted.
+fn about(view: &TokioView) -> String {
+    let seal = match view.seal {
+        Seal::Absent => ", never sealed",
+        Seal::Complete => "",
+        Seal::Incomplete => ", incomplete",
+    };
+    let span = time(view.end_ns - view.start_ns);
+    format!(
+        "  {} events over {span}{seal}; times are from the start, {} ns on the trace's clock",
+        grouped(view.events),
+        view.start_ns
+    )
+}
+
+fn functions(leaf: &str, callers: &[String]) -> String {
+    let is_first = callers.first().is_some_and(|caller| caller == leaf);
+    let leaf = Some(leaf).filter(|leaf| !leaf.is_empty() && !is_first);
+    let names = leaf.into_iter().chain(callers.iter().map(String::as_str)).take(FUNCTIONS);
+    printable(names.collect::<Vec<_>>().join(" < ").as_bytes())
+}
+
+/// A moment as time since the start of the trace.
+// Microseconds have no use for the digits that a double lacks.
+#[expect(clippy::cast_precision_loss)]
+fn offset(view: &TokioView, time_ns: Option<u64>) -> String {
+    time_ns.map_or_else(
+        || NOTHING.to_owned(),
+        |time_ns| {
+            let (sign, distance_ns) = match time_ns.checked_sub(view.start_ns) {
+                Some(after_ns) => ("+", after_ns),
+                None => ("-", view.start_ns - time_ns),
+            };
+            format!("{sign}{:.6} s", distance_ns as f64 / 1e9)
+        },
+    )
+}
+
+/// A duration in the unit that suits it.
+// Three digits have no use for those that a double lacks.
+#[expect(clippy::cast_precision_loss)]
+fn time(duration_ns: u64) -> String {
+    let duration = duration_ns as f64;
+    match duration_ns {
+        0..1_000 => format!("{duration_ns} ns"),
+        1_000..1_000_000 => format!("{:.1} us", duration / 1e3),
+        1_000_000..1_000_000_000 => format!("{:.2} ms", duration / 1e6),
+        _ => format!("{:.3} s", duration / 1e9),
+    }
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "tenths of a percent have no use for the digits that a double lacks"
+)]
+fn part(some: u64, all: u64) -> String {
+    if all == 0 { NOTHING.to_owned() } else { format!("{:.1}%", 100.0 * some as f64 / all as f64) }
+}
+
+fn rate(per_second: Option<f64>) -> String {
+    per_second.map_or_else(|| NOTHING.to_owned(), |rate| format!("{rate:.1}"))
+}
+
+/// A number without decimals that say nothing.
+fn number(value: f64) -> String {
+    let digits = if value.fract() == 0.0 || value.abs() >= 1e6 { 0 } else { 2 };
+    format!("{value:.digits$}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_stand_in_the_unit_that_suits_them() {
+        let times = [0, 999, 1_000, 15_618_128, 1_500_000_000].map(time);
+        assert_eq!(times, ["0 ns", "999 ns", "1.0 us", "15.62 ms", "1.500 s"]);
+        let view = TokioView { start_ns: 2_000_000_000, ..TokioView::default() };
+        assert_eq!(offset(&view, Some(2_500_000_000)), "+0.500000 s");
+        assert_eq!(offset(&view, Some(1_999_000_000)), "-0.001000 s");
+        assert_eq!(offset(&view, None), "-");
+    }
+
+    #[test]
+    fn a_stack_is_named_from_its_leaf_and_cut() {
+        let callers = ["b", "c", "d", "e"].map(str::to_owned);
+        assert_eq!(functions("a", &callers), "a < b < c < d");
+        assert_eq!(functions("b", &callers), "b < c < d < e");
+        assert_eq!(functions("", &callers), "b < c < d < e");
+    }
+}

@@ -1,0 +1,162 @@
+//! A struct or enum that was written to be derived for.
+
+use proc_macro2::Span;
+use syn::ext::IdentExt as _;
+use syn::spanned::Spanned as _;
+use syn::{
+    Data, DeriveInput, Error, Field, Fields, GenericParam, Generics, Ident, Lifetime, LitStr, Result, Type,
+};
+
+use crate::attributes::{FieldAttributes, TypeAttributes};
+
+/// A struct whose values are events.
+pub(crate) struct Event {
+    pub(crate) ident: Ident,
+    pub(crate) lifetime: Option<Lifetime>,
+    pub(crate) attributes: TypeAttributes,
+    pub(crate) timestamp: Ident,
+    pub(crate) fields: Vec<EventField>,
+}
+
+/// A field of an event beside its timestamp.
+pub(crate) struct EventField {
+    pub(crate) ident: Ident,
+    pub(crate) r#type: Type,
+    /// What it is called on the wire.
+    pub(crate) name: LitStr,
+    pub(crate) attributes: FieldAttributes,
+}
+
+/// An enum of events.
+pub(crate) struct Choice {
+    pub(crate) ident: Ident,
+    pub(crate) lifetime: Option<Lifetime>,
+    pub(crate) attributes: TypeAttributes,
+    pub(crate) variants: Vec<(Ident, Type)>,
+}
+
+/// The most bytes of a name and the most fields: their counts have 16 bits.
+const MAX_U16: usize = u16::MAX as usize;
+
+impl Event {
+    pub(crate) fn new(input: DeriveInput) -> Result<Self> {
+        let lifetime = lifetime(&input.generics)?;
+        let attributes = TypeAttributes::parse(&input.attrs)?;
+        let Fields::Named(fields) = fields(&input)? else {
+            return Err(Error::new(input.ident.span(), "expected a struct with named fields"));
+        };
+        let mut timestamp = None;
+        let mut values = Vec::new();
+        for field in fields.named {
+            let attributes = FieldAttributes::parse(&field.attrs)?;
+            if attributes.timestamp {
+                put_timestamp(&mut timestamp, &field, &attributes)?;
+            } else {
+                values.push(EventField::new(field, attributes)?);
+            }
+        }
+        let missing = "expected a field with #[traceevent(timestamp)], which says when it happened";
+        let timestamp = timestamp.ok_or_else(|| Error::new(input.ident.span(), missing))?;
+        check(&values)?;
+        Ok(Self { ident: input.ident, lifetime, attributes, timestamp, fields: values })
+    }
+}
+
+impl EventField {
+    fn new(field: Field, attributes: FieldAttributes) -> Result<Self> {
+        let span = field.span();
+        let ident = field.ident.ok_or_else(|| Error::new(span, "expected a named field"))?;
+        let own_name = || LitStr::new(&ident.unraw().to_string(), ident.span());
+        let name = attributes.name.clone().unwrap_or_else(own_name);
+        Ok(Self { r#type: field.ty, name, attributes, ident })
+    }
+}
+
+impl Choice {
+    pub(crate) fn new(input: DeriveInput) -> Result<Self> {
+        let lifetime = lifetime(&input.generics)?;
+        let attributes = TypeAttributes::parse(&input.attrs)?;
+        if attributes.name.is_some() || attributes.wire_slot {
+            let message = "expected no name and no wire_slot: the variants' structs have them";
+            return Err(Error::new(input.ident.span(), message));
+        }
+        let Data::Enum(data) = input.data else {
+            return Err(Error::new(input.ident.span(), "expected a struct or an enum"));
+        };
+        let variants = data.variants.into_iter().map(|variant| {
+            let span = variant.span();
+            match variant.fields {
+                Fields::Unnamed(fields) if fields.unnamed.len() == 1 => {
+                    Ok((variant.ident, fields.unnamed[0].ty.clone()))
+                }
+                _ => Err(Error::new(span, "expected a variant that holds one event: Variant(Event)")),
+            }
+        });
+        Ok(Self { ident: input.ident, lifetime, attributes, variants: variants.collect::<Result<_>>()? })
+    }
+}
+
+fn fields(input: &DeriveInput) -> Result<Fields> {
+    match &input.data {
+        Data::Struct(data) => Ok(data.fields.clone()),
+        Data::Enum(data) => {
+            let message = "expected a struct; an enum of events can be read: #[derive(ReadEvent)]";
+            Err(Error::new(data.enum_token.span, message))
+        }
+        Data::Union(data) => Err(Error::new(data.union_token.span, "expected a struct")),
+    }
+}
+
+/// The lifetime of what is borrowed, if there is one.
+fn lifetime(generics: &Generics) -> Result<Option<Lifetime>> {
+    let mut found = None;
+    for parameter in &generics.params {
+        match parameter {
+            GenericParam::Lifetime(parameter) if found.is_none() && parameter.bounds.is_empty() => {
+                found = Some(parameter.lifetime.clone());
+            }
+            other => {
+                let message = "expected at most one lifetime and no other generics";
+                return Err(Error::new(other.span(), message));
+            }
+        }
+    }
+    match &generics.where_clause {
+        None => Ok(found),
+        Some(clause) => Err(Error::new(clause.span(), "expected no where clause")),
+    }
+}
+
+fn put_timestamp(place: &mut Option<Ident>, field: &Field, attributes: &FieldAttributes) -> Result<()> {
+    let is_u64 = matches!(&field.ty, Type::Path(path) if path.path.is_ident("u64"));
+    let problem = if place.is_some() {
+        "expected one timestamp, found another"
+    } else if !is_u64 {
+        "expected a timestamp of nanoseconds: u64"
+    } else if attributes.describes_a_value() {
+        "expected nothing else of a timestamp: it stands before the fields, in nanoseconds"
+    } else {
+        place.clone_from(&field.ident);
+        return Ok(());
+    };
+    Err(Error::new(field.span(), problem))
+}
+
+/// Names must be different and fit.
+fn check(fields: &[EventField]) -> Result<()> {
+    if fields.len() > MAX_U16 {
+        return Err(Error::new(Span::call_site(), format!("expected at most {MAX_U16} fields")));
+    }
+    let mut names = std::collections::HashSet::new();
+    for field in fields {
+        let name = field.name.value();
+        if name.len() > MAX_U16 {
+            return Err(Error::new(field.name.span(), format!("expected at most {MAX_U16} bytes")));
+        }
+        if !names.insert(name) {
+            let message = format!("expected different names, found {:?} again", field.name.value());
+            return Err(Error::new(field.name.span(), message));
+        }
+    }
+    Ok(())
+}

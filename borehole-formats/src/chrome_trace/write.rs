@@ -1,0 +1,185 @@
+//! A timeline as lines of JSON.
+
+use std::io::{self, BufWriter, Write};
+
+use serde::Serialize;
+use serde::ser::{SerializeMap as _, Serializer};
+
+use crate::timeline::{Arrow, Canvas, Detail, Details, Kind, Mark, Track};
+
+/// Bytes that are collected before the stream sees them.
+const BUFFER_BYTES: usize = 64 << 10;
+
+#[derive(Debug)]
+pub(super) struct TraceEvents<W: Write> {
+    output: BufWriter<W>,
+    has_begun: bool,
+}
+
+/// One event. Members that do not apply are left out.
+#[derive(Debug, Serialize)]
+struct Entry<'a> {
+    ph: &'static str,
+    pid: i64,
+    tid: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ts: Option<serde_json::Number>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cat: Option<&'static str>,
+    /// Ties what belongs together across tracks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<u64>,
+    /// Where an arrow ends: at what goes on then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bp: Option<&'static str>,
+    /// How far an instant is seen: on its thread.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    s: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    args: Option<Args<'a>>,
+}
+
+#[derive(Debug)]
+enum Args<'a> {
+    Details(&'a Details<'a>),
+    Name(&'a str),
+    SortIndex(u64),
+    Value(f64),
+    Wall { time_ns: u64, unix_ns: u64 },
+}
+
+impl Serialize for Args<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        match self {
+            Self::Details(details) => {
+                for (name, said) in *details {
+                    match said {
+                        Detail::Unsigned(number) => map.serialize_entry(name, number)?,
+                        Detail::Signed(number) => map.serialize_entry(name, number)?,
+                        Detail::Float(number) => map.serialize_entry(name, number)?,
+                        Detail::Bool(truth) => map.serialize_entry(name, truth)?,
+                        Detail::Text(text) => map.serialize_entry(name, text)?,
+                    }
+                }
+            }
+            Self::Name(name) => map.serialize_entry("name", name)?,
+            Self::SortIndex(index) => map.serialize_entry("sort_index", index)?,
+            Self::Value(value) => map.serialize_entry("value", value)?,
+            Self::Wall { time_ns, unix_ns } => {
+                map.serialize_entry("time_ns", time_ns)?;
+                map.serialize_entry("unix_ns", unix_ns)?;
+            }
+        }
+        map.end()
+    }
+}
+
+impl<'a> Entry<'a> {
+    fn new(ph: &'static str, track: &Track) -> Self {
+        let pid = track.pid.unwrap_or_else(|| i64::try_from(track.process).unwrap_or(i64::MAX));
+        let tid = match track.kind {
+            Kind::Thread(tid) => tid,
+            _ => track.id,
+        };
+        let (ts, name, cat, id, bp, s, args) = (None, None, None, None, None, None, None);
+        Self { ph, pid, tid, ts, name, cat, id, bp, s, args }
+    }
+
+    fn marked(self, mark: &'a Mark<'a>) -> Self {
+        let args = Some(&mark.details).filter(|details| !details.is_empty()).map(Args::Details);
+        Self { name: Some(mark.name), args, ..self.at(mark.time_ns) }
+    }
+
+    fn at(self, time_ns: u64) -> Self {
+        Self { ts: microseconds(time_ns), ..self }
+    }
+}
+
+/// Microseconds with the nanoseconds behind the point: exact up to some hundred days, as a double is.
+fn microseconds(time_ns: u64) -> Option<serde_json::Number> {
+    serde_json::from_str(&format!("{}.{:03}", time_ns / 1000, time_ns % 1000)).ok()
+}
+
+impl<W: Write> TraceEvents<W> {
+    pub(super) fn new(output: W) -> Self {
+        Self { output: BufWriter::with_capacity(BUFFER_BYTES, output), has_begun: false }
+    }
+
+    fn entry(&mut self, entry: &Entry<'_>) -> io::Result<()> {
+        let is_first = !std::mem::replace(&mut self.has_begun, true);
+        let before: &[u8] =
+            if is_first { b"{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n" } else { b",\n" };
+        self.output.write_all(before)?;
+        Ok(serde_json::to_writer(&mut self.output, entry)?)
+    }
+
+    fn metadata(&mut self, track: &Track, name: &'static str, args: Args<'_>) -> io::Result<()> {
+        self.entry(&Entry { name: Some(name), args: Some(args), ..Entry::new("M", track) })
+    }
+
+    /// Either end of an arrow.
+    fn arrow(&mut self, track: &Track, mark: &Mark<'_>) -> io::Result<()> {
+        let (ph, id, bp) = match mark.arrow {
+            Some(Arrow::From(id)) => ("s", id, None),
+            Some(Arrow::To(id)) => ("f", id, Some("e")),
+            None => return Ok(()),
+        };
+        let entry = Entry::new(ph, track).at(mark.time_ns);
+        self.entry(&Entry { id: Some(id), bp, name: Some("wake"), cat: Some("wake"), ..entry })
+    }
+}
+
+impl<W: Write> Canvas for TraceEvents<W> {
+    fn track(&mut self, track: &Track) -> io::Result<()> {
+        match track.kind {
+            Kind::Process => self.metadata(track, "process_name", Args::Name(&track.name)),
+            Kind::Thread(_) | Kind::Row => {
+                self.metadata(track, "thread_name", Args::Name(&track.name))?;
+                self.metadata(track, "thread_sort_index", Args::SortIndex(track.id))
+            }
+            Kind::Shared | Kind::Counter => Ok(()),
+        }
+    }
+
+    fn begin(&mut self, track: &Track, mark: &Mark<'_>) -> io::Result<()> {
+        if track.kind == Kind::Shared {
+            let entry = Entry::new("b", track).marked(mark);
+            return self.entry(&Entry { id: Some(track.id), cat: Some("span"), ..entry });
+        }
+        self.entry(&Entry::new("B", track).marked(mark))?;
+        self.arrow(track, mark)
+    }
+
+    fn end(&mut self, track: &Track, time_ns: u64) -> io::Result<()> {
+        if track.kind == Kind::Shared {
+            let entry = Entry::new("e", track).at(time_ns);
+            return self.entry(&Entry { id: Some(track.id), cat: Some("span"), name: Some(""), ..entry });
+        }
+        self.entry(&Entry::new("E", track).at(time_ns))
+    }
+
+    fn instant(&mut self, track: &Track, mark: &Mark<'_>) -> io::Result<()> {
+        self.entry(&Entry { s: Some("t"), ..Entry::new("i", track).marked(mark) })?;
+        self.arrow(track, mark)
+    }
+
+    fn counter(&mut self, track: &Track, time_ns: u64, value: f64) -> io::Result<()> {
+        let entry = Entry::new("C", track).at(time_ns);
+        self.entry(&Entry { name: Some(&track.name), args: Some(Args::Value(value)), ..entry })
+    }
+
+    fn wall_clock(&mut self, time_ns: u64, unix_ns: u64) -> io::Result<()> {
+        let whole =
+            Track { id: 0, parent: None, process: 0, pid: None, kind: Kind::Process, name: String::new() };
+        self.metadata(&whole, "clock_sync", Args::Wall { time_ns, unix_ns })
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        let end: &[u8] = if self.has_begun { b"\n]}\n" } else { b"{\"traceEvents\":[]}\n" };
+        self.output.write_all(end)?;
+        self.output.flush()
+    }
+}

@@ -1,0 +1,80 @@
+//! The model into a timeline.
+
+use std::io::{self, Write};
+use std::ops::ControlFlow;
+
+use borehole_model::{Context, Event, ProfileSink, Sample, StringId, Tables, Warning};
+
+use super::write::Packets;
+use crate::timeline::Drawing;
+use crate::{Export, Losses};
+
+/// Writes a trace for Perfetto: samples as calls by thread, events by what they mean, by worker
+/// and task.
+///
+/// Events are expected in the order of time: polls, wakes and spans belong together as they follow each other.
+///
+/// Memory: tracks, names, and what is going on.
+///
+/// # Examples
+///
+/// ```
+/// use borehole_formats::perfetto::Exporter;
+/// use borehole_model::{Context, Frame, ProfileSink as _, Sample, Segment, Tables};
+///
+/// let (mut tables, segment) = (Tables::default(), Segment::default());
+/// let name = tables.intern_string(b"main")?;
+/// let main = tables.intern_frame(&Frame::named(name))?;
+/// let stack = Some(tables.intern_stack(None, main)?);
+/// let mut file = Vec::new();
+/// let mut exporter = Exporter::new(&mut file);
+/// let at = Context { tables: &tables, segment: &segment };
+/// let _ = exporter.sample(at, &Sample { stack, count: 1, time_ns: Some(5), ..Sample::default() })?;
+/// exporter.finish(&tables)?;
+/// drop(exporter);
+/// assert!(file.windows(4).any(|bytes| bytes == b"main"));
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Exporter<W: Write> {
+    drawing: Drawing<Packets<W>>,
+}
+
+impl<W: Write> Exporter<W> {
+    /// An exporter that writes to `output`.
+    pub fn new(output: W) -> Self {
+        Self { drawing: Drawing::new(Packets::new(output)) }
+    }
+}
+
+impl<W: Write> ProfileSink for Exporter<W> {
+    fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
+        self.drawing.sample(at, sample)
+    }
+
+    fn event(&mut self, at: Context<'_>, event: &Event<'_>) -> io::Result<ControlFlow<()>> {
+        self.drawing.event(at, event)
+    }
+
+    fn source(&mut self, name: &str) -> io::Result<()> {
+        self.drawing.source(name)
+    }
+
+    fn thread(&mut self, at: Context<'_>, thread: u64, name: StringId) -> io::Result<()> {
+        self.drawing.thread(at, thread, name)
+    }
+
+    fn warning(&mut self, warning: &Warning) -> io::Result<()> {
+        self.drawing.warning(warning)
+    }
+
+    fn finish(&mut self, tables: &Tables) -> io::Result<()> {
+        self.drawing.finish(tables)
+    }
+}
+
+impl<W: Write> Export for Exporter<W> {
+    fn losses(&self) -> Losses {
+        self.drawing.losses()
+    }
+}

@@ -1,0 +1,164 @@
+//! Profiles and traces as pictures over time: what the exporters for timeline viewers have in common.
+//!
+//! [`Drawing`] reads events and samples and tells a [`Canvas`] what to draw; the canvas knows the file format.
+
+mod events;
+mod fields;
+mod samples;
+mod tracks;
+
+use std::io;
+use std::ops::ControlFlow;
+
+use borehole_model::{Context, Event, ProfileSink, Sample, StringId, Tables};
+
+use self::events::Actors;
+use self::samples::Lanes;
+use self::tracks::Tracks;
+pub(crate) use self::tracks::{Kind, Track};
+use crate::Losses;
+
+/// What a detail says.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Detail<'a> {
+    Unsigned(u64),
+    Signed(i64),
+    Float(f64),
+    Bool(bool),
+    Text(std::borrow::Cow<'a, str>),
+}
+
+/// Details by name.
+pub(crate) type Details<'a> = Vec<(&'a str, Detail<'a>)>;
+
+/// What is to be seen at a moment of a track.
+#[derive(Clone, Debug)]
+pub(crate) struct Mark<'a> {
+    pub(crate) time_ns: u64,
+    pub(crate) name: &'a str,
+    pub(crate) details: Details<'a>,
+    /// The arrow that starts or ends here.
+    pub(crate) arrow: Option<Arrow>,
+}
+
+/// An arrow from one mark to another, by number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Arrow {
+    From(u64),
+    To(u64),
+}
+
+/// Where a timeline is drawn. On each track what begins last ends first.
+pub(crate) trait Canvas {
+    /// Announces a track, once, before anything is drawn on it and after its parent.
+    fn track(&mut self, track: &Track) -> io::Result<()>;
+
+    /// Something begins.
+    fn begin(&mut self, track: &Track, mark: &Mark<'_>) -> io::Result<()>;
+
+    /// What began last ends.
+    fn end(&mut self, track: &Track, time_ns: u64) -> io::Result<()>;
+
+    /// Something that takes no time.
+    fn instant(&mut self, track: &Track, mark: &Mark<'_>) -> io::Result<()>;
+
+    /// A counter has a new value.
+    fn counter(&mut self, track: &Track, time_ns: u64, value: f64) -> io::Result<()>;
+
+    /// Says which wall time a time is, in nanoseconds since 1970.
+    fn wall_clock(&mut self, time_ns: u64, unix_ns: u64) -> io::Result<()>;
+
+    fn finish(&mut self) -> io::Result<()>;
+}
+
+/// Draws whatever it is given: samples as the calls they show, events by what they mean.
+///
+/// Memory: the tracks, and what is going on on each of them.
+#[derive(Debug)]
+pub(crate) struct Drawing<C> {
+    pub(crate) canvas: C,
+    tracks: Tracks,
+    actors: Actors,
+    lanes: Lanes,
+    has_wall_clock: bool,
+    timeless_samples: u64,
+    timeless_events: u64,
+}
+
+impl<C: Canvas> Drawing<C> {
+    pub(crate) fn new(canvas: C) -> Self {
+        Self {
+            canvas,
+            tracks: Tracks::default(),
+            actors: Actors::default(),
+            lanes: Lanes::default(),
+            has_wall_clock: false,
+            timeless_samples: 0,
+            timeless_events: 0,
+        }
+    }
+
+    pub(crate) fn losses(&self) -> Losses {
+        let mut losses = Losses::default();
+        losses.add("samples without a time", self.timeless_samples);
+        losses.add("events without a time", self.timeless_events);
+        losses
+    }
+
+    fn wall_clock(&mut self, at: Context<'_>, time_ns: u64) -> io::Result<()> {
+        if self.has_wall_clock {
+            return Ok(());
+        }
+        let Some(start_ns) = at.segment.start_unix_ns.and_then(|start_ns| u64::try_from(start_ns).ok())
+        else {
+            return Ok(());
+        };
+        self.has_wall_clock = true;
+        self.canvas.wall_clock(time_ns, start_ns.saturating_add(time_ns))
+    }
+}
+
+impl<C: Canvas> ProfileSink for Drawing<C> {
+    fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
+        match sample.time_ns.and_then(|time_ns| u64::try_from(time_ns).ok()) {
+            Some(time_ns) => {
+                self.wall_clock(at, time_ns)?;
+                self.lanes.sample(&mut self.canvas, &mut self.tracks, at, sample, time_ns)?;
+            }
+            None => self.timeless_samples = self.timeless_samples.saturating_add(sample.count),
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn event(&mut self, at: Context<'_>, event: &Event<'_>) -> io::Result<ControlFlow<()>> {
+        match event.time_ns {
+            Some(time_ns) => self.actors.event(&mut self.canvas, &mut self.tracks, at, event, time_ns)?,
+            None => self.timeless_events += 1,
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn source(&mut self, name: &str) -> io::Result<()> {
+        self.end_source()?;
+        self.tracks.begin_source(name);
+        Ok(())
+    }
+
+    fn thread(&mut self, at: Context<'_>, thread: u64, name: StringId) -> io::Result<()> {
+        self.tracks.name_thread(thread, &String::from_utf8_lossy(at.tables.string(name)));
+        Ok(())
+    }
+
+    fn finish(&mut self, _tables: &Tables) -> io::Result<()> {
+        self.end_source()?;
+        self.canvas.finish()
+    }
+}
+
+impl<C: Canvas> Drawing<C> {
+    /// Ends what is going on.
+    fn end_source(&mut self) -> io::Result<()> {
+        self.actors.end_all(&mut self.canvas)?;
+        self.lanes.end_all(&mut self.canvas)
+    }
+}

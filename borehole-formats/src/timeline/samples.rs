@@ -1,0 +1,244 @@
+//! Samples as calls that last: neighbours that are equal belong to one call.
+
+use std::borrow::Cow;
+use std::io;
+
+use borehole_model::{Context, FrameId, LabelValue, Sample, Status, Tables};
+use hashbrown::HashMap;
+
+use super::tracks::{Key, Track, Tracks};
+use super::{Canvas, Detail, Details, Mark};
+
+/// Threads by process and number.
+type Thread = (Option<i64>, Option<u64>);
+
+/// A gap of so many periods is one: the thread was not seen.
+const GAP_PERIODS: u64 = 2;
+
+/// What each thread was last seen to do.
+#[derive(Debug, Default)]
+pub(super) struct Lanes {
+    lanes: HashMap<Thread, usize>,
+    rows: Vec<Lane>,
+    frames: Vec<FrameId>,
+}
+
+#[derive(Debug)]
+struct Lane {
+    track: Track,
+    /// The calls that go on, the outermost first.
+    calls: Vec<FrameId>,
+    /// Until when the last sample lasts if no other follows.
+    until_ns: u64,
+    last_ns: u64,
+    gil: State,
+    cpu: State,
+}
+
+/// One state of a thread beside its calls.
+#[derive(Debug, Default)]
+struct State {
+    track: Option<Track>,
+    is: Option<&'static str>,
+}
+
+impl Lanes {
+    pub(super) fn sample(
+        &mut self,
+        canvas: &mut impl Canvas,
+        tracks: &mut Tracks,
+        at: Context<'_>,
+        sample: &Sample<'_>,
+        time_ns: u64,
+    ) -> io::Result<()> {
+        let thread = (at.process(sample), sample.thread);
+        if let Some(source) = instant_source(at.tables, sample) {
+            let track = tracks.track(canvas, &Key::Thread(thread.0, thread.1))?;
+            return canvas.instant(track, &seen(at, sample, source, time_ns));
+        }
+        let row = self.row(canvas, tracks, thread, time_ns)?;
+        self.frames.clear();
+        self.frames.extend(at.tables.frames_leaf_first(sample.stack));
+        self.frames.reverse();
+        let lane = &mut self.rows[row];
+        // Time runs backwards only between segments: a new stretch begins then.
+        if time_ns > lane.until_ns || time_ns < lane.last_ns {
+            lane.end(canvas)?;
+        }
+        lane.calls_become(canvas, at.tables, &self.frames, time_ns)?;
+        if let Some(status) = sample.status {
+            lane.states_become(canvas, tracks, thread, status, time_ns)?;
+        }
+        lane.last_ns = time_ns;
+        lane.until_ns = match at.segment.period_ns.filter(|&period_ns| period_ns > 0) {
+            Some(period_ns) => {
+                let span_ns = period_ns.saturating_mul(sample.count.max(1)).saturating_mul(GAP_PERIODS);
+                time_ns.saturating_add(span_ns)
+            }
+            None => u64::MAX,
+        };
+        Ok(())
+    }
+
+    fn row(
+        &mut self,
+        canvas: &mut impl Canvas,
+        tracks: &mut Tracks,
+        thread: Thread,
+        time_ns: u64,
+    ) -> io::Result<usize> {
+        if let Some(&row) = self.lanes.get(&thread) {
+            return Ok(row);
+        }
+        let track = tracks.track(canvas, &Key::Thread(thread.0, thread.1))?.clone();
+        let (gil, cpu) = (State::default(), State::default());
+        self.lanes.insert(thread, self.rows.len());
+        self.rows.push(Lane { track, calls: Vec::new(), until_ns: time_ns, last_ns: time_ns, gil, cpu });
+        Ok(self.rows.len() - 1)
+    }
+
+    pub(super) fn end_all(&mut self, canvas: &mut impl Canvas) -> io::Result<()> {
+        self.lanes.clear();
+        self.rows.drain(..).try_for_each(|mut lane| lane.end(canvas))
+    }
+}
+
+impl Lane {
+    /// Ends what goes on where its last sample ends.
+    fn end(&mut self, canvas: &mut impl Canvas) -> io::Result<()> {
+        let period_ns = (self.until_ns - self.last_ns) / GAP_PERIODS;
+        let end_ns = if self.until_ns == u64::MAX { self.last_ns } else { self.last_ns + period_ns };
+        while self.calls.pop().is_some() {
+            canvas.end(&self.track, end_ns)?;
+        }
+        self.gil.becomes(canvas, None, end_ns)?;
+        self.cpu.becomes(canvas, None, end_ns)
+    }
+
+    fn calls_become(
+        &mut self,
+        canvas: &mut impl Canvas,
+        tables: &Tables,
+        frames: &[FrameId],
+        time_ns: u64,
+    ) -> io::Result<()> {
+        let pairs = self.calls.iter().zip(frames);
+        let same = pairs.take_while(|&(&one, &other)| is_same_call(tables, one, other)).count();
+        for _ in same..self.calls.len() {
+            canvas.end(&self.track, time_ns)?;
+        }
+        self.calls.truncate(same);
+        for &frame in &frames[same..] {
+            begin_call(canvas, &self.track, tables, frame, time_ns)?;
+            self.calls.push(frame);
+        }
+        Ok(())
+    }
+
+    fn states_become(
+        &mut self,
+        canvas: &mut impl Canvas,
+        tracks: &mut Tracks,
+        thread: Thread,
+        status: Status,
+        time_ns: u64,
+    ) -> io::Result<()> {
+        let has = |name: &str| status.names().any(|set| set == name);
+        let gil =
+            has("has_gil").then_some("has the GIL").or(has("gil_requested").then_some("waits for the GIL"));
+        let cpu = has("on_cpu").then_some("on CPU");
+        for (state, is, key) in [
+            (&mut self.gil, gil, Key::Gil(thread.0, thread.1)),
+            (&mut self.cpu, cpu, Key::Cpu(thread.0, thread.1)),
+        ] {
+            if is.is_some() && state.track.is_none() {
+                state.track = Some(tracks.track(canvas, &key)?.clone());
+            }
+            state.becomes(canvas, is, time_ns)?;
+        }
+        Ok(())
+    }
+}
+
+impl State {
+    fn becomes(
+        &mut self,
+        canvas: &mut impl Canvas,
+        is: Option<&'static str>,
+        time_ns: u64,
+    ) -> io::Result<()> {
+        let Some(track) = &self.track else { return Ok(()) };
+        if self.is == is {
+            return Ok(());
+        }
+        if self.is.is_some() {
+            canvas.end(track, time_ns)?;
+        }
+        if let Some(name) = is {
+            canvas.begin(track, &Mark { time_ns, name, details: Vec::new(), arrow: None })?;
+        }
+        self.is = is;
+        Ok(())
+    }
+}
+
+/// Whether two frames are of one call, as far as can be seen: a call moves from line to line.
+fn is_same_call(tables: &Tables, one: FrameId, other: FrameId) -> bool {
+    let what = |id| {
+        let frame = tables.frame(id);
+        (frame.function, frame.file, frame.native.map(|native| native.module))
+    };
+    one == other || what(one) == what(other)
+}
+
+fn begin_call(
+    canvas: &mut impl Canvas,
+    track: &Track,
+    tables: &Tables,
+    frame: FrameId,
+    time_ns: u64,
+) -> io::Result<()> {
+    let frame = tables.frame(frame);
+    let text = |id| String::from_utf8_lossy(tables.string(id));
+    let mut details: Details<'_> = Vec::new();
+    if let Some(file) = frame.file.or(frame.native.map(|native| native.module)) {
+        details.push(("file", Detail::Text(text(file))));
+    }
+    if let Some(line) = frame.line {
+        details.push(("line", Detail::Signed(line)));
+    }
+    canvas.begin(track, &Mark { time_ns, name: &text(frame.function), details, arrow: None })
+}
+
+/// What a sample is of, if not of what its thread executed then: those stand for themselves.
+fn instant_source<'t>(tables: &'t Tables, sample: &Sample<'_>) -> Option<Cow<'t, str>> {
+    let labels = tables.labels(sample.labels?);
+    let source = labels.iter().find(|label| tables.string(label.key) == b"source")?;
+    match source.value {
+        LabelValue::Text(text) => Some(tables.string(text)).filter(|text| *text != b"cpu"),
+        LabelValue::Number { .. } => None,
+    }
+    .map(String::from_utf8_lossy)
+}
+
+fn seen<'a>(at: Context<'a>, sample: &Sample<'_>, source: Cow<'a, str>, time_ns: u64) -> Mark<'a> {
+    let text = |id| String::from_utf8_lossy(at.tables.string(id));
+    let frames = at.tables.frames_leaf_first(sample.stack);
+    let mut names: Vec<_> = frames.map(|id| text(at.tables.frame(id).function)).collect();
+    names.reverse();
+    let name = match &*source {
+        "off-cpu" => "off CPU",
+        "alloc" => "allocation",
+        "task-dump" => "task dump",
+        _ => "sample",
+    };
+    let mut details = vec![("source", Detail::Text(source)), ("stack", Detail::Text(names.join(";").into()))];
+    for label in sample.labels.map_or(&[][..], |labels| at.tables.labels(labels)) {
+        if let (Ok(key), LabelValue::Number { value, .. }) =
+            (std::str::from_utf8(at.tables.string(label.key)), label.value)
+        {
+            details.push((key, Detail::Signed(value)));
+        }
+    }
+    Mark { time_ns, name, details, arrow: None }
+}

@@ -1,0 +1,167 @@
+//! The rows of a timeline.
+
+use std::io;
+
+use hashbrown::HashMap;
+
+use super::Canvas;
+
+/// A row, or a group of rows.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Track {
+    /// From 1, in the order of first use.
+    pub(crate) id: u64,
+    /// The track that it stands below; `None` for a process.
+    pub(crate) parent: Option<u64>,
+    /// The process that it belongs to: its track, which may be itself.
+    pub(crate) process: u64,
+    /// The process's number, if it is known.
+    pub(crate) pid: Option<i64>,
+    pub(crate) kind: Kind,
+    pub(crate) name: String,
+}
+
+/// What a track is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Everything of a process, or of a source of which no process is known.
+    Process,
+    /// A thread, as the operating system numbers it.
+    Thread(u64),
+    /// What else does one thing at a time: a worker, a task.
+    Row,
+    /// One of many that are shown together: the spans of a name.
+    Shared,
+    /// A number that changes.
+    Counter,
+}
+
+/// What a track is of, within its source.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Key {
+    Process(Option<i64>),
+    Thread(Option<i64>, Option<u64>),
+    Gil(Option<i64>, Option<u64>),
+    Cpu(Option<i64>, Option<u64>),
+    Worker(u64),
+    WorkerState(u64),
+    LocalQueue(u64),
+    Task(u64),
+    Span(u64),
+    Events(String),
+    Counter(String),
+}
+
+impl Key {
+    fn kind(&self) -> Kind {
+        match self {
+            Self::Process(_) => Kind::Process,
+            Self::Thread(_, Some(thread)) => Kind::Thread(*thread),
+            Self::Span(_) => Kind::Shared,
+            Self::Counter(_) | Self::LocalQueue(_) => Kind::Counter,
+            _ => Kind::Row,
+        }
+    }
+
+    const fn pid(&self) -> Option<i64> {
+        match self {
+            Self::Process(pid) | Self::Thread(pid, _) | Self::Gil(pid, _) | Self::Cpu(pid, _) => *pid,
+            _ => None,
+        }
+    }
+
+    /// The track that it stands below.
+    fn parent(&self) -> Option<Self> {
+        match self {
+            Self::Process(_) => None,
+            Self::Gil(pid, thread) | Self::Cpu(pid, thread) => Some(Self::Thread(*pid, *thread)),
+            Self::WorkerState(worker) | Self::LocalQueue(worker) => Some(Self::Worker(*worker)),
+            _ => Some(Self::Process(self.pid())),
+        }
+    }
+}
+
+/// All tracks so far.
+#[derive(Debug, Default)]
+pub(crate) struct Tracks {
+    rows: Vec<Track>,
+    /// The rows of the current source.
+    by_key: HashMap<Key, usize>,
+    source: String,
+    thread_names: HashMap<u64, String>,
+}
+
+impl Tracks {
+    /// From here on equal keys are other tracks.
+    pub(super) fn begin_source(&mut self, name: &str) {
+        self.by_key.clear();
+        self.thread_names.clear();
+        name.clone_into(&mut self.source);
+    }
+
+    pub(super) fn name_thread(&mut self, thread: u64, name: &str) {
+        self.thread_names.insert(thread, name.to_owned());
+    }
+
+    /// The track of `key`, announced if it is new.
+    pub(super) fn track(&mut self, canvas: &mut impl Canvas, key: &Key) -> io::Result<&Track> {
+        let row = match self.by_key.get(key) {
+            Some(&row) => row,
+            None => self.announce(canvas, key)?,
+        };
+        Ok(&self.rows[row])
+    }
+
+    /// The track of `key` and those above it that are new, the outermost first.
+    fn announce(&mut self, canvas: &mut impl Canvas, key: &Key) -> io::Result<usize> {
+        let mut missing = vec![key.clone()];
+        while let Some(parent) = missing.last().and_then(Key::parent) {
+            if self.by_key.contains_key(&parent) {
+                break;
+            }
+            missing.push(parent);
+        }
+        for key in missing.into_iter().rev() {
+            let track = self.new_track(&key);
+            canvas.track(&track)?;
+            self.by_key.insert(key, self.rows.len());
+            self.rows.push(track);
+        }
+        Ok(self.rows.len() - 1)
+    }
+
+    fn new_track(&self, key: &Key) -> Track {
+        let id = self.rows.len() as u64 + 1;
+        let parent = key.parent().and_then(|parent| self.by_key.get(&parent)).map(|&row| &self.rows[row]);
+        Track {
+            id,
+            parent: parent.map(|parent| parent.id),
+            process: parent.map_or(id, |parent| parent.process),
+            pid: parent.map_or(key.pid(), |parent| parent.pid),
+            kind: key.kind(),
+            name: self.name(key),
+        }
+    }
+
+    fn name(&self, key: &Key) -> String {
+        match key {
+            Key::Process(pid) => {
+                let name = pid.map_or_else(|| "process".to_owned(), |pid| format!("process {pid}"));
+                if self.source.is_empty() { name } else { format!("{}: {name}", self.source) }
+            }
+            Key::Thread(_, Some(thread)) => match self.thread_names.get(thread) {
+                Some(name) => name.clone(),
+                None => format!("thread {thread}"),
+            },
+            Key::Thread(_, None) => "samples".to_owned(),
+            Key::Gil(..) => "GIL".to_owned(),
+            Key::Cpu(..) => "CPU".to_owned(),
+            Key::Worker(worker) => format!("worker {worker}"),
+            Key::WorkerState(worker) => format!("worker {worker} state"),
+            Key::LocalQueue(worker) => format!("worker {worker} local queue"),
+            Key::Task(task) => format!("task {task}"),
+            Key::Span(_) => "spans".to_owned(),
+            Key::Events(name) | Key::Counter(name) => name.clone(),
+        }
+    }
+}

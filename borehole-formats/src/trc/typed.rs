@@ -1,0 +1,183 @@
+//! Structs as types of events: what `#[derive(TraceEvent)]` implements to write them.
+
+use std::io::{self, Write};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU16, AtomicUsize, Ordering};
+
+use super::encode::put_head;
+use super::layout::{FIRST_DYNAMIC_TYPE_ID, FieldType};
+use super::put::FieldWriter;
+use super::schema::{Annotation, Definition, Field, InvalidSchema, Schema};
+use super::write::{Core, Dialect, Invalid, Writer};
+
+/// A type whose values are events of one schema.
+///
+/// Derived with `#[derive(TraceEvent)]` (feature `derive`); written by hand it has to put as many fields of the
+/// types as it says.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a type of events",
+    note = "derive it: `#[derive(TraceEvent)]`"
+)]
+pub trait TraceEvent {
+    /// What the events are called.
+    const NAME: &'static str;
+
+    /// The fields, in the order of their values.
+    const FIELDS: &'static [TypedField];
+
+    /// Whether the events have the same low number in every batch that the process writes.
+    const WIRE_SLOT: bool = false;
+
+    /// A static of this type alone: what the process knows about it.
+    fn event_type() -> &'static EventType;
+
+    /// When it happened, in nanoseconds.
+    fn timestamp_ns(&self) -> u64;
+
+    /// Writes the values of the fields.
+    fn put_fields(&self, out: &mut FieldWriter<'_>);
+}
+
+/// A field of a type of events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TypedField {
+    /// Its name.
+    pub name: &'static str,
+    /// Its type.
+    pub field_type: FieldType,
+    /// Facts about it: keys and values.
+    pub annotations: &'static [(&'static str, &'static str)],
+}
+
+/// What a process knows about a type that implements [`TraceEvent`]: its schema, made on first use.
+#[derive(Debug, Default)]
+pub struct EventType(OnceLock<Result<Known, InvalidSchema>>);
+
+#[derive(Debug)]
+struct Known {
+    schema: Schema,
+    /// Different for each type, counted from 0.
+    index: usize,
+    slot: Option<u16>,
+}
+
+impl EventType {
+    /// A type that was not used yet.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self(OnceLock::new())
+    }
+
+    #[inline]
+    fn known<T: TraceEvent + ?Sized>(&self) -> Result<&Known, Invalid> {
+        let known = self.0.get_or_init(|| Known::new::<T>());
+        known.as_ref().map_err(|error| Invalid::new(error.to_string()))
+    }
+}
+
+impl Known {
+    #[cold]
+    fn new<T: TraceEvent + ?Sized>() -> Result<Self, InvalidSchema> {
+        static NEXT_INDEX: AtomicUsize = AtomicUsize::new(0);
+        let definition = definition(T::NAME, T::FIELDS);
+        Ok(Self {
+            schema: Schema::define(definition)?,
+            index: NEXT_INDEX.fetch_add(1, Ordering::Relaxed),
+            slot: if T::WIRE_SLOT { next_slot() } else { None },
+        })
+    }
+}
+
+/// A low type id that no other type of the process has; `None` when all are given away.
+fn next_slot() -> Option<u16> {
+    static NEXT_SLOT: AtomicU16 = AtomicU16::new(1);
+    let next = |slot| (slot < FIRST_DYNAMIC_TYPE_ID).then_some(slot + 1);
+    NEXT_SLOT.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).ok()
+}
+
+fn definition(name: &str, fields: &[TypedField]) -> Definition {
+    let annotations = (0..=u16::MAX).zip(fields).flat_map(|(number, field)| {
+        let annotation = move |&(key, value): &(&str, &str)| Annotation {
+            field: number,
+            key: key.to_owned(),
+            value: value.to_owned(),
+        };
+        field.annotations.iter().map(annotation)
+    });
+    let field = |field: &TypedField| Field { name: field.name.to_owned(), field_type: field.field_type };
+    Definition {
+        name: name.to_owned(),
+        has_timestamp: true,
+        fields: fields.iter().map(field).collect(),
+        annotations: annotations.collect(),
+    }
+}
+
+/// The schema of the events that a type's values are.
+///
+/// # Errors
+/// When a name is longer than 65,535 bytes or there are more fields than that.
+pub fn schema_of<T: TraceEvent + ?Sized>() -> Result<&'static Schema, InvalidSchema> {
+    let known = T::event_type().0.get_or_init(|| Known::new::<T>());
+    known.as_ref().map(|known| &known.schema).map_err(Clone::clone)
+}
+
+/// The type ids of the typed events that a batch defines, by the index of their type.
+#[derive(Default)]
+pub(super) struct TypedIds(Vec<Option<[u8; 2]>>);
+
+impl TypedIds {
+    #[inline]
+    fn get(&self, index: usize) -> Option<[u8; 2]> {
+        *self.0.get(index)?
+    }
+
+    fn put(&mut self, index: usize, type_id: u16) {
+        if self.0.len() <= index {
+            self.0.resize(index + 1, None);
+        }
+        self.0[index] = Some(type_id.to_le_bytes());
+    }
+
+    /// Forgets the types and keeps the memory.
+    pub(super) fn clear(&mut self) {
+        self.0.clear();
+    }
+}
+
+impl<W: Write> Writer<W> {
+    /// Writes an event of a type that was derived for.
+    ///
+    /// # Errors
+    /// When text is longer than 32 bits can say or a pool is full (an [`Invalid`] inside; nothing of the event is
+    /// written), or a batch is full and cannot be written.
+    #[inline]
+    pub fn write<T: TraceEvent + ?Sized>(&mut self, event: &T) -> io::Result<()> {
+        let known = T::event_type().known::<T>()?;
+        let (core, options) = (&mut self.core, self.options);
+        core.open();
+        let type_id = match core.typed_ids.get(known.index) {
+            Some(type_id) => type_id,
+            None => define(core, known, options.dialect)?,
+        };
+        let timestamp_ns = event.timestamp_ns();
+        put_head(core, type_id, timestamp_ns);
+        let mut fields = FieldWriter::new(core, options.dialect);
+        event.put_fields(&mut fields);
+        fields.finish()?;
+        core.committed = core.batch.len();
+        core.base_ns = timestamp_ns;
+        if core.committed >= options.batch_bytes { self.end_batch() } else { Ok(()) }
+    }
+}
+
+#[cold]
+fn define(core: &mut Core, known: &Known, dialect: Dialect) -> Result<[u8; 2], Invalid> {
+    if let Some(slot) = known.slot {
+        core.registry.want(&known.schema, slot);
+    }
+    let row = core.type_row(&known.schema, dialect)?;
+    let type_id = core.registry.row(row).type_id;
+    core.typed_ids.put(known.index, type_id);
+    Ok(type_id.to_le_bytes())
+}

@@ -1,0 +1,172 @@
+//! What becomes of completed files: compression, and room for others. It has a thread of its own, so that the
+//! collector is never kept waiting.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{self, Sender};
+use std::thread::{self, JoinHandle};
+use std::time::SystemTime;
+
+use borehole_formats::gzip::GzipWriter;
+
+use crate::options::{Builder, Compression};
+use crate::segment::{ACTIVE, COMPLETE, with_suffix};
+
+/// The thread that looks after completed files.
+pub(crate) struct Archive {
+    completed: Sender<PathBuf>,
+    thread: JoinHandle<()>,
+}
+
+impl Archive {
+    /// `started` is a time before the recording made its first file.
+    pub(crate) fn start(options: &Builder, started: SystemTime) -> io::Result<Self> {
+        let (completed, arrivals) = mpsc::channel::<PathBuf>();
+        let options = options.clone();
+        let keep = move || {
+            // Nobody is there to be told: a file that cannot be compressed stays as it is.
+            let _ = make_room(&options, started);
+            for path in arrivals {
+                if options.compression == Compression::Gzip {
+                    let _ = compress(&path);
+                }
+                let _ = make_room(&options, started);
+            }
+        };
+        let thread = thread::Builder::new().name("borehole-archive".to_owned()).spawn(keep)?;
+        Ok(Self { completed, thread })
+    }
+
+    /// Takes a completed file.
+    pub(crate) fn add(&self, path: PathBuf) {
+        // The thread ends after this one.
+        let _ = self.completed.send(path);
+    }
+
+    /// Waits until all is done.
+    pub(crate) fn finish(self) {
+        drop(self.completed);
+        let _ = self.thread.join();
+    }
+}
+
+/// What a file ends in that is being compressed.
+const PART: &str = ".part";
+
+/// Puts a compressed file into the place of `path`; it appears whole or not at all.
+fn compress(path: &Path) -> io::Result<()> {
+    let target = with_suffix(path, ".gz");
+    let part = with_suffix(&target, PART);
+    let written = write_compressed(path, &part).and_then(|()| fs::rename(&part, &target));
+    match written {
+        Ok(()) => fs::remove_file(path),
+        Err(_) => fs::remove_file(&part),
+    }
+}
+
+fn write_compressed(path: &Path, target: &Path) -> io::Result<()> {
+    let mut output = GzipWriter::new(File::create(target)?);
+    io::copy(&mut File::open(path)?, &mut output)?;
+    output.complete().map(drop)
+}
+
+/// A completed file.
+struct Kept {
+    path: PathBuf,
+    bytes: u64,
+    modified: SystemTime,
+}
+
+/// Removes the oldest completed files, until the others and one that is being written fit the budget.
+fn make_room(options: &Builder, started: SystemTime) -> io::Result<()> {
+    let mut files = kept(options, started)?;
+    files.sort_by_key(|file| file.modified);
+    let mut bytes: u64 = files.iter().map(|file| file.bytes).sum();
+    let room = options.budget_bytes.saturating_sub(options.segment_bytes);
+    for file in files {
+        if bytes <= room {
+            break;
+        }
+        fs::remove_file(&file.path)?;
+        bytes -= file.bytes;
+    }
+    Ok(())
+}
+
+/// The files that are kept, those that a process left when it was killed included.
+fn kept(options: &Builder, started: SystemTime) -> io::Result<Vec<Kept>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(&options.folder)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        let Some(state) = State::of(&name.to_string_lossy(), &options.name) else { continue };
+        // A file may vanish between its name and its size: another process makes room too.
+        let Ok(metadata) = entry.metadata() else { continue };
+        let modified = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
+        let is_left = match state {
+            State::Complete => true,
+            // Numbers of processes come again, in containers at once.
+            State::Active(process) if process == std::process::id() => modified < started,
+            State::Active(process) => is_gone(process),
+        };
+        if is_left {
+            found.push(Kept { path: entry.path(), bytes: metadata.len(), modified });
+        }
+    }
+    Ok(found)
+}
+
+/// What a file of a recording is, by its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Complete,
+    /// The process of that number is writing it, or was when it was killed.
+    Active(u32),
+}
+
+impl State {
+    /// `None` if the file does not belong to the recordings called `name`: `NAME.PROCESS.NUMBER.bin`, compressed or
+    /// not, or still being written.
+    fn of(file: &str, name: &str) -> Option<Self> {
+        let rest = file.strip_prefix(name)?.strip_prefix('.')?;
+        let (numbers, end) = rest.split_once(COMPLETE)?;
+        let (process, number) = numbers.split_once('.')?;
+        let process = process.parse().ok()?;
+        number.parse::<u64>().ok()?;
+        match end {
+            "" | ".gz" => Some(Self::Complete),
+            ACTIVE => Some(Self::Active(process)),
+            _ => None,
+        }
+    }
+}
+
+/// Whether the process has ended. Where the system does not tell, it has not.
+#[cfg(target_os = "linux")]
+fn is_gone(process: u32) -> bool {
+    Path::new("/proc/self").exists() && !Path::new(&format!("/proc/{process}")).exists()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn is_gone(_process: u32) -> bool {
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_of_others_are_never_counted() {
+        for file in ["trace.7.0.bin", "trace.7.12.bin.gz"] {
+            assert_eq!(State::of(file, "trace"), Some(State::Complete), "{file}");
+        }
+        assert_eq!(State::of("trace.7.0.bin.active", "trace"), Some(State::Active(7)));
+        let others =
+            ["trace.bin", "tracer.7.0.bin", "trace.7.0.bin.gz.part", "trace.7.x.bin", "trace.7.0.9.bin"];
+        for file in others.into_iter().chain(["trace.7.0.binary", "notes.txt"]) {
+            assert_eq!(State::of(file, "trace"), None, "{file}");
+        }
+    }
+}

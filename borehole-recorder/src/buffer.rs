@@ -1,0 +1,142 @@
+//! What one thread has recorded since the last flush.
+
+use std::cell::RefCell;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+use crate::recording::Recording;
+use crate::trc::{TraceEvent, WriteOptions, Writer};
+
+/// The buffer of a thread. The thread writes, the collector takes; they meet a few times a second.
+pub(crate) struct ThreadBuffer {
+    pub(crate) thread_name: Option<String>,
+    content: Mutex<Content>,
+}
+
+struct Content {
+    writer: Writer<Vec<u8>>,
+    /// Events that are in the writer and its output.
+    events: u64,
+    /// Events that were not taken since the last flush.
+    lost_events: u64,
+    limit_bytes: usize,
+    /// Whether the collector was asked to come before its time.
+    is_urgent: bool,
+    /// Whether the recording has ended.
+    is_closed: bool,
+}
+
+/// How many events a flush has found, and how many it has not.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Taken {
+    pub(crate) events: u64,
+    pub(crate) lost_events: u64,
+}
+
+/// A batch is completed within the buffer when it has this size: each defines its types and texts anew.
+const BATCH_BYTES: usize = 64 << 10;
+
+/// Part of a full buffer from which on the collector is called.
+const URGENT_PART: usize = 2;
+
+impl ThreadBuffer {
+    fn new(limit_bytes: usize) -> Self {
+        let options = WriteOptions { batch_bytes: BATCH_BYTES.min(limit_bytes), ..WriteOptions::default() };
+        let content = Content {
+            writer: Writer::with_options(Vec::new(), options),
+            events: 0,
+            lost_events: 0,
+            limit_bytes,
+            is_urgent: false,
+            is_closed: false,
+        };
+        Self { thread_name: thread::current().name().map(str::to_owned), content: Mutex::new(content) }
+    }
+
+    /// A panic in the middle of an event leaves nothing of it: the next one begins where the last whole one ends.
+    #[inline]
+    fn lock(&self) -> MutexGuard<'_, Content> {
+        self.content.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Writes an event. Answers whether the collector has to come.
+    #[inline]
+    fn write<T: TraceEvent>(&self, event: &T) -> bool {
+        let mut content = self.lock();
+        let content = &mut *content;
+        if content.is_closed {
+            return false;
+        }
+        let ready_bytes = content.writer.output().len();
+        if ready_bytes < content.limit_bytes && content.writer.write(event).is_ok() {
+            content.events += 1;
+        } else {
+            content.lost_events += 1;
+        }
+        let is_urgent = ready_bytes >= content.limit_bytes / URGENT_PART;
+        is_urgent && !std::mem::replace(&mut content.is_urgent, true)
+    }
+
+    /// Takes what is there as whole batches, in exchange for an empty vector.
+    pub(crate) fn take(&self, bytes: &mut Vec<u8>) -> Taken {
+        bytes.clear();
+        let mut content = self.lock();
+        // A vector takes everything.
+        if content.events > 0 && content.writer.end_batch().is_ok() {
+            std::mem::swap(content.writer.output_mut(), bytes);
+        }
+        content.is_urgent = false;
+        Taken {
+            events: std::mem::take(&mut content.events),
+            lost_events: std::mem::take(&mut content.lost_events),
+        }
+    }
+
+    /// Lets nothing more in.
+    pub(crate) fn close(&self) {
+        self.lock().is_closed = true;
+    }
+
+    fn is_closed(&self) -> bool {
+        self.lock().is_closed
+    }
+}
+
+/// The buffer of this thread in one recording.
+struct Entry {
+    recording: u64,
+    buffer: Arc<ThreadBuffer>,
+}
+
+thread_local! {
+    /// One entry for each recording that the thread takes part in; mostly one.
+    static BUFFERS: RefCell<Vec<Entry>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Records `event` in the buffer of this thread.
+#[inline]
+pub(crate) fn record<T: TraceEvent>(recording: &Recording, event: &T) {
+    let written = BUFFERS.try_with(|entries| {
+        // Who records while an event is being recorded, as an allocator may, is not heard.
+        let mut entries = entries.try_borrow_mut().ok()?;
+        let found = entries.iter().position(|entry| entry.recording == recording.id);
+        let place = found.unwrap_or_else(|| join(&mut entries, recording));
+        Some(entries[place].buffer.write(event))
+    });
+    match written {
+        Ok(Some(false)) => {}
+        Ok(Some(true)) => recording.wake(),
+        // The thread is ending, or an event is being recorded.
+        Ok(None) | Err(_) => recording.lose(1),
+    }
+}
+
+/// Makes a buffer for this thread. Answers its place.
+#[cold]
+fn join(entries: &mut Vec<Entry>, recording: &Recording) -> usize {
+    entries.retain(|entry| !entry.buffer.is_closed());
+    let buffer = Arc::new(ThreadBuffer::new(recording.buffer_bytes));
+    recording.add(Arc::clone(&buffer));
+    entries.push(Entry { recording: recording.id, buffer });
+    entries.len() - 1
+}

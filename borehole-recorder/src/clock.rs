@@ -1,0 +1,46 @@
+//! The clocks of the process.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// The time that events carry, in nanoseconds: it never goes back, and stops for nothing but a suspended
+/// machine. Its zero is that of the machine where the system says so (`CLOCK_MONOTONIC`), else the first call.
+#[inline]
+#[must_use]
+pub fn now_ns() -> u64 {
+    monotonic_ns()
+}
+
+#[cfg(unix)]
+#[inline]
+fn monotonic_ns() -> u64 {
+    use nix::time::{ClockId, clock_gettime};
+    // The clock is there on every system, and does not count from a later time.
+    clock_gettime(ClockId::CLOCK_MONOTONIC).map_or(0, |time| {
+        time.tv_sec().unsigned_abs().wrapping_mul(1_000_000_000).wrapping_add(time.tv_nsec().unsigned_abs())
+    })
+}
+
+#[cfg(not(unix))]
+fn monotonic_ns() -> u64 {
+    static START: std::sync::LazyLock<std::time::Instant> = std::sync::LazyLock::new(std::time::Instant::now);
+    u64::try_from(START.elapsed().as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// The time of the world, in nanoseconds since 1970; 0 where the machine believes that it is earlier.
+pub(crate) fn unix_ns() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_goes_on_as_long_as_the_program_sleeps() {
+        let (start, world) = (now_ns(), unix_ns());
+        std::thread::sleep(std::time::Duration::from_millis(2));
+        assert!(now_ns() - start >= 2_000_000);
+        assert!(world > 1_600_000_000_000_000_000);
+    }
+}

@@ -1,0 +1,157 @@
+//! The thread that brings what was recorded into files.
+
+use std::io;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use crate::archive::Archive;
+use crate::buffer::{Taken, ThreadBuffer};
+use crate::clock::now_ns;
+use crate::events::EventsLostEvent;
+use crate::options::Builder;
+use crate::recorder::Summary;
+use crate::recording::Recording;
+use crate::segment::Segment;
+use crate::trc::Writer;
+
+/// Collects, writes, rotates.
+pub(crate) struct Collector {
+    recording: Arc<Recording>,
+    options: Builder,
+    archive: Archive,
+    /// `None` when another file could not be begun.
+    segment: Option<Segment>,
+    next_number: u64,
+    /// Changes hands with the buffers.
+    bytes: Vec<u8>,
+    buffers: Vec<Arc<ThreadBuffer>>,
+    /// For the events about lost ones.
+    losses: Writer<Vec<u8>>,
+    summary: Summary,
+    error: Option<io::Error>,
+}
+
+impl Collector {
+    pub(crate) fn new(recording: Arc<Recording>, options: Builder) -> io::Result<Self> {
+        let started = SystemTime::now();
+        let (segment, number) = Segment::create(&options, 0)?;
+        Ok(Self {
+            archive: Archive::start(&options, started)?,
+            recording,
+            options,
+            segment: Some(segment),
+            next_number: number + 1,
+            bytes: Vec::new(),
+            buffers: Vec::new(),
+            losses: Writer::new(Vec::new()),
+            summary: Summary { segments: 1, ..Summary::default() },
+            error: None,
+        })
+    }
+
+    /// Works until it is told to stop. Answers what was recorded, or the first error.
+    pub(crate) fn run(mut self) -> io::Result<Summary> {
+        loop {
+            let order = self.recording.wait(self.options.flush_every);
+            self.rotate();
+            self.collect(order.stop);
+            if order.stop {
+                self.complete();
+                self.archive.finish();
+                self.recording.done(order);
+                return self.error.map_or(Ok(self.summary), Err);
+            }
+            self.recording.done(order);
+        }
+    }
+
+    /// Takes everything from all buffers; for the last time if so.
+    fn collect(&mut self, is_last: bool) {
+        let mut buffers = std::mem::take(&mut self.buffers);
+        self.recording.buffers(&mut buffers);
+        for buffer in buffers.drain(..) {
+            if is_last {
+                buffer.close();
+            }
+            self.collect_from(&buffer);
+        }
+        self.buffers = buffers;
+        let lost_events = self.recording.take_lost();
+        self.note_loss(None, lost_events);
+        self.write_losses();
+    }
+
+    fn collect_from(&mut self, buffer: &ThreadBuffer) {
+        let mut bytes = std::mem::take(&mut self.bytes);
+        let Taken { events, mut lost_events } = buffer.take(&mut bytes);
+        if self.append(&bytes) {
+            self.summary.events += events;
+        } else {
+            lost_events += events;
+        }
+        self.bytes = bytes;
+        self.note_loss(buffer.thread_name.as_deref(), lost_events);
+    }
+
+    /// Puts an event about lost ones beside the others that are to be written.
+    fn note_loss(&mut self, thread_name: Option<&str>, lost_events: u64) {
+        if lost_events > 0 {
+            self.summary.lost_events += lost_events;
+            let event = EventsLostEvent { timestamp_ns: now_ns(), lost_events, thread_name };
+            // A vector takes it, and it fits.
+            let _ = self.losses.write(&event);
+        }
+    }
+
+    /// Writes what was noted; if that cannot be written either, it stays for the next time.
+    fn write_losses(&mut self) {
+        let _ = self.losses.end_batch();
+        let bytes = std::mem::take(self.losses.output_mut());
+        if !self.append(&bytes) {
+            *self.losses.output_mut() = bytes;
+        }
+    }
+
+    /// Appends whole batches to the file. Answers whether they are in it.
+    fn append(&mut self, bytes: &[u8]) -> bool {
+        if bytes.is_empty() {
+            return true;
+        }
+        let Some(segment) = &mut self.segment else { return false };
+        let written = segment.append(bytes);
+        let is_written = written.is_ok();
+        self.remember(written);
+        is_written
+    }
+
+    /// Begins another file when it is time, or when there is none.
+    fn rotate(&mut self) {
+        let Builder { segment_bytes, rotate_every, .. } = self.options;
+        if self.segment.as_ref().is_some_and(|segment| !segment.is_full(segment_bytes, rotate_every)) {
+            return;
+        }
+        self.complete();
+        match Segment::create(&self.options, self.next_number) {
+            Ok((segment, number)) => {
+                self.segment = Some(segment);
+                self.next_number = number + 1;
+                self.summary.segments += 1;
+            }
+            Err(error) => self.remember(Err(error)),
+        }
+    }
+
+    fn complete(&mut self) {
+        if let Some(segment) = self.segment.take() {
+            let sealed = segment.seal(&self.options.metadata);
+            self.remember(sealed.map(|path| self.archive.add(path)));
+        }
+    }
+
+    /// Keeps the first error.
+    fn remember(&mut self, result: io::Result<()>) {
+        if let Err(error) = result {
+            self.error.get_or_insert(error);
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! Records what a program does, as a trace of events of its own types.
+//!
+//! Each thread writes into a buffer of its own; a thread of the recorder collects what is there and appends it
+//! to a file, a few times a second. Files are rotated by time and size, completed ones are compressed, and the
+//! oldest make room when the folder reaches its budget.
+//!
+//! * A process that is killed loses what it recorded since the last flush, half a second's worth by default, and
+//!   no more: what is in the file is whole.
+//! * A panic flushes. [`Recorder::finish_on_signals`] completes the recording when the process is asked to end.
+//! * Nothing blocks the program. Where events come faster than the disk takes them, they are counted, and the
+//!   count stands in the trace: [`EventsLostEvent`].
+//!
+//! The files are `trc`: dial9's viewer opens them, and so does every tool that reads its traces.
+//!
+//! # Examples
+//!
+//! ```
+//! use borehole_recorder::{Recorder, trc::TraceEvent};
+//!
+//! #[derive(TraceEvent)]
+//! struct RequestEvent<'a> {
+//!     #[traceevent(timestamp)]
+//!     at_ns: u64,
+//!     #[traceevent(pooled)]
+//!     route: &'a str,
+//!     status: u16,
+//! }
+//!
+//! # let folder = borehole_testkit::Scratch::new();
+//! # let folder = folder.folder();
+//! let recorder = Recorder::builder(folder).metadata("service", "shop").start()?;
+//! let handle = recorder.handle();
+//! std::thread::spawn(move || {
+//!     handle.record_now(|at_ns| RequestEvent { at_ns, route: "/carts/{id}", status: 200 });
+//! }).join().unwrap();
+//! let summary = recorder.finish()?;
+//! assert_eq!((summary.events, summary.lost_events), (1, 0));
+//! # Ok::<(), std::io::Error>(())
+//! ```
+
+mod archive;
+mod buffer;
+mod clock;
+mod collect;
+mod events;
+mod options;
+mod recorder;
+mod recording;
+mod segment;
+#[cfg(all(unix, feature = "signal"))]
+mod signals;
+
+pub use clock::now_ns;
+pub use events::{ClockSyncEvent, EventsLostEvent, SegmentMetadataEvent};
+pub use options::{Builder, Compression};
+pub use recorder::{Handle, Recorder, Summary};
+
+/// The format of the recording, and the derives for events.
+pub mod trc {
+    pub use borehole_derive::{RecorderReadEvent as ReadEvent, RecorderTraceEvent as TraceEvent};
+    pub use borehole_formats::trc::*;
+}
+
+// The derives name this crate from outside.
+extern crate self as borehole_recorder;

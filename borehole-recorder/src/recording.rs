@@ -1,0 +1,148 @@
+//! What the threads of the program and the collector know of each other.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, ThreadId};
+use std::time::{Duration, Instant};
+
+use crate::buffer::ThreadBuffer;
+
+/// One recording.
+pub(crate) struct Recording {
+    /// Different for each recording of the process.
+    pub(crate) id: u64,
+    pub(crate) buffer_bytes: usize,
+    buffers: Mutex<Vec<Arc<ThreadBuffer>>>,
+    /// Events that came where there was no buffer for them.
+    lost_events: AtomicU64,
+    orders: Mutex<Orders>,
+    changed: Condvar,
+}
+
+/// What the collector is asked for, and what it has done.
+#[derive(Default)]
+struct Orders {
+    /// Come before the time.
+    wake: bool,
+    /// The last flush that was asked for, and the last that was done.
+    asked: u64,
+    done: u64,
+    stop: bool,
+    has_stopped: bool,
+    collector: Option<ThreadId>,
+}
+
+/// What the collector has to do now.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Order {
+    flush: u64,
+    pub(crate) stop: bool,
+}
+
+impl Recording {
+    pub(crate) fn new(buffer_bytes: usize) -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        Self {
+            id: NEXT.fetch_add(1, Ordering::Relaxed),
+            buffer_bytes,
+            buffers: Mutex::default(),
+            lost_events: AtomicU64::new(0),
+            orders: Mutex::default(),
+            changed: Condvar::new(),
+        }
+    }
+
+    /// Takes part from now on. What a closed recording is asked, it does not hear.
+    pub(crate) fn add(&self, buffer: Arc<ThreadBuffer>) {
+        if self.orders().has_stopped {
+            buffer.close();
+        }
+        self.lock_buffers().push(buffer);
+    }
+
+    pub(crate) fn lose(&self, events: u64) {
+        self.lost_events.fetch_add(events, Ordering::Relaxed);
+    }
+
+    pub(crate) fn take_lost(&self) -> u64 {
+        self.lost_events.swap(0, Ordering::Relaxed)
+    }
+
+    /// All buffers; those whose threads have ended are given out for the last time.
+    pub(crate) fn buffers(&self, into: &mut Vec<Arc<ThreadBuffer>>) {
+        let mut buffers = self.lock_buffers();
+        into.extend(buffers.iter().cloned());
+        // One owner is the list, one the copy just made.
+        buffers.retain(|buffer| Arc::strong_count(buffer) > 2);
+    }
+
+    pub(crate) fn wake(&self) {
+        self.orders().wake = true;
+        self.changed.notify_all();
+    }
+
+    /// Asks for a flush, and waits for it, but not for longer than `patience`. Answers whether it was done.
+    pub(crate) fn flush(&self, patience: Duration) -> bool {
+        let mut orders = self.orders();
+        if orders.collector == Some(thread::current().id()) {
+            return false;
+        }
+        orders.asked += 1;
+        let asked = orders.asked;
+        self.changed.notify_all();
+        self.wait_until(orders, patience, |orders| orders.done >= asked || orders.has_stopped)
+    }
+
+    /// Asks the collector to end, and waits for it, but not for longer than `patience`. Answers whether it has.
+    pub(crate) fn stop(&self, patience: Duration) -> bool {
+        let mut orders = self.orders();
+        orders.stop = true;
+        self.changed.notify_all();
+        self.wait_until(orders, patience, |orders| orders.has_stopped)
+    }
+
+    fn wait_until(
+        &self,
+        orders: MutexGuard<'_, Orders>,
+        patience: Duration,
+        is_done: impl Fn(&Orders) -> bool,
+    ) -> bool {
+        let waited = self.changed.wait_timeout_while(orders, patience, |orders| !is_done(orders));
+        let (orders, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        is_done(&orders)
+    }
+
+    /// Waits until something is asked for or `interval` has passed. For the collector.
+    pub(crate) fn wait(&self, interval: Duration) -> Order {
+        let deadline = Instant::now() + interval;
+        let mut orders = self.orders();
+        orders.collector = Some(thread::current().id());
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let is_asked = orders.wake || orders.asked > orders.done || orders.stop;
+            if is_asked || left.is_zero() {
+                orders.wake = false;
+                return Order { flush: orders.asked, stop: orders.stop };
+            }
+            let waited = self.changed.wait_timeout(orders, left);
+            orders = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// Says that `order` was carried out. For the collector.
+    pub(crate) fn done(&self, order: Order) {
+        let mut orders = self.orders();
+        orders.done = orders.done.max(order.flush);
+        orders.has_stopped |= order.stop;
+        drop(orders);
+        self.changed.notify_all();
+    }
+
+    fn orders(&self) -> MutexGuard<'_, Orders> {
+        self.orders.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn lock_buffers(&self) -> MutexGuard<'_, Vec<Arc<ThreadBuffer>>> {
+        self.buffers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

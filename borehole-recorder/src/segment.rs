@@ -1,0 +1,105 @@
+//! The file that is being written.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::process;
+use std::time::{Duration, Instant};
+
+use crate::clock::{now_ns, unix_ns};
+use crate::events::{ClockSyncEvent, SegmentMetadataEvent};
+use crate::options::Builder;
+use crate::trc::Writer;
+
+/// What a file that is being written ends in, behind its later name. Source: `dial9-core` 0.5.7.
+pub(crate) const ACTIVE: &str = ".active";
+
+/// What a completed file ends in.
+pub(crate) const COMPLETE: &str = ".bin";
+
+/// A file of whole batches.
+pub(crate) struct Segment {
+    file: File,
+    /// Its name once it is complete.
+    path: PathBuf,
+    len: u64,
+    opened: Instant,
+}
+
+impl Segment {
+    /// Begins a file: the first that there is not, from `number` on. Answers its number too.
+    pub(crate) fn create(options: &Builder, number: u64) -> io::Result<(Self, u64)> {
+        fs::create_dir_all(&options.folder)?;
+        for number in number.. {
+            let path = path(&options.folder, &options.name, number);
+            if path.exists() || with_suffix(&path, ".gz").exists() {
+                continue;
+            }
+            match OpenOptions::new().write(true).create_new(true).open(with_suffix(&path, ACTIVE)) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error),
+                Ok(file) => {
+                    let mut segment = Self { file, path, len: 0, opened: Instant::now() };
+                    segment.describe(&options.metadata, Part::Head)?;
+                    return Ok((segment, number));
+                }
+            }
+        }
+        Err(io::Error::other("no numbers are left for another file"))
+    }
+
+    /// Whether it is time for another one.
+    pub(crate) fn is_full(&self, max_bytes: u64, max_age: Duration) -> bool {
+        self.len >= max_bytes || self.opened.elapsed() >= max_age
+    }
+
+    /// Appends whole batches, or nothing of them.
+    pub(crate) fn append(&mut self, batches: &[u8]) -> io::Result<()> {
+        let written = self.file.write_all(batches);
+        if written.is_ok() {
+            self.len += batches.len() as u64;
+        } else {
+            // What follows must not stand behind half a batch. If that fails too, readers find the next header.
+            let _ = self.file.set_len(self.len).and_then(|()| self.file.seek(SeekFrom::Start(self.len)));
+        }
+        written
+    }
+
+    /// Completes the file. Answers its path.
+    pub(crate) fn seal(mut self, metadata: &[(String, String)]) -> io::Result<PathBuf> {
+        let described = self.describe(metadata, Part::Tail);
+        fs::rename(with_suffix(&self.path, ACTIVE), &self.path)?;
+        described.map(|()| self.path)
+    }
+
+    fn describe(&mut self, metadata: &[(String, String)], part: Part) -> io::Result<()> {
+        let mut entries = metadata.to_vec();
+        let mut writer = Writer::new(Vec::new());
+        let clocks = || ClockSyncEvent { timestamp_ns: now_ns(), realtime_ns: unix_ns() };
+        match part {
+            Part::Head => writer.write(&clocks())?,
+            Part::Tail => entries.push(("segment.complete".to_owned(), "true".to_owned())),
+        }
+        writer.write(&SegmentMetadataEvent { timestamp_ns: now_ns(), entries })?;
+        writer.write(&clocks())?;
+        self.append(&writer.finish()?)
+    }
+}
+
+/// Where in a file its description stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    Head,
+    Tail,
+}
+
+fn path(folder: &Path, name: &str, number: u64) -> PathBuf {
+    folder.join(format!("{name}.{}.{number}{COMPLETE}", process::id()))
+}
+
+/// The path with something behind it.
+pub(crate) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    PathBuf::from(name)
+}

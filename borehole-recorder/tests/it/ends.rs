@@ -1,0 +1,108 @@
+//! Recordings of programs that do not end as they should. A test here plays two parts: started by itself with a
+//! folder in the environment, it is the program that records.
+
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::{env, thread};
+
+use borehole_recorder::Recorder;
+use borehole_testkit::Scratch;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use super::{Found, Step, files};
+
+const FOLDER: &str = "BOREHOLE_TEST_RECORD_INTO";
+
+/// The folder, in the program that records.
+fn into() -> Option<PathBuf> {
+    env::var_os(FOLDER).map(PathBuf::from)
+}
+
+/// The program that records into `folder`: this one, with one test.
+fn start(test: &str, folder: &Path) -> (Child, BufReader<ChildStdout>) {
+    let mut command = Command::new(env::current_exe().unwrap());
+    command.args(["--exact", test, "--nocapture"]).env(FOLDER, folder);
+    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+    let output = BufReader::new(child.stdout.take().unwrap());
+    (child, output)
+}
+
+/// Waits until the program says that it has flushed `least` events. Answers how many it has.
+fn wait_for(output: &mut BufReader<ChildStdout>, least: u64) -> u64 {
+    for line in output.lines() {
+        let line = line.unwrap();
+        let flushed = line.rsplit_once("flushed ").and_then(|(_, count)| count.parse().ok());
+        if let Some(flushed) = flushed.filter(|flushed| *flushed >= least) {
+            return flushed;
+        }
+    }
+    panic!("the program ended before its time");
+}
+
+#[test]
+fn a_killed_program_leaves_every_flushed_event() {
+    if let Some(folder) = into() {
+        let recorder = Recorder::builder(folder).start().unwrap();
+        let handle = recorder.handle();
+        for number in 0.. {
+            handle.record_now(|at_ns| Step { at_ns, thread: "main", number });
+            if number % 1_000 == 999 {
+                assert!(handle.flush());
+                println!("\nflushed {}", number + 1);
+            }
+        }
+    }
+    let folder = Scratch::new();
+    let (mut child, mut output) = start("ends::a_killed_program_leaves_every_flushed_event", folder.folder());
+    let flushed = wait_for(&mut output, 20_000);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let paths = files(folder.folder());
+    assert!(paths.len() == 1 && paths[0].extension().unwrap() == "active", "{paths:?}");
+    let found = Found::in_folder(folder.folder());
+    let numbers = found.numbers("main");
+    assert!(numbers.len() as u64 >= flushed && numbers.iter().copied().eq(0..numbers.len() as u64));
+    assert_eq!((found.lost_events, found.complete), (0, 0));
+}
+
+#[test]
+fn a_program_that_is_asked_to_end_completes_its_recording() {
+    if let Some(folder) = into() {
+        let recorder = Recorder::builder(folder).start().unwrap();
+        recorder.finish_on_signals().unwrap();
+        let handle = recorder.handle();
+        (0..10).for_each(|number| handle.record_now(|at_ns| Step { at_ns, thread: "main", number }));
+        println!("\nflushed 0");
+        loop {
+            thread::park();
+        }
+    }
+    for signal in [Signal::SIGTERM, Signal::SIGINT] {
+        let folder = Scratch::new();
+        let test = "ends::a_program_that_is_asked_to_end_completes_its_recording";
+        let (mut child, mut output) = start(test, folder.folder());
+        wait_for(&mut output, 0);
+        kill(Pid::from_raw(child.id().try_into().unwrap()), signal).unwrap();
+        let status = child.wait().unwrap();
+        assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(signal as i32));
+        let found = Found::in_folder(folder.folder());
+        assert_eq!((found.complete, found.warnings), (1, 0));
+        assert!(found.numbers("main").into_iter().eq(0..10));
+    }
+}
+
+#[test]
+fn a_panic_flushes() {
+    let folder = Scratch::new();
+    let recorder = Recorder::builder(folder.folder()).start().unwrap();
+    let handle = recorder.handle();
+    let panicking = thread::spawn(move || {
+        handle.record_now(|at_ns| Step { at_ns, thread: "doomed", number: 1 });
+        panic!("this is part of the test");
+    });
+    assert!(panicking.join().is_err());
+    assert_eq!(Found::in_folder(folder.folder()).numbers("doomed"), [1]);
+    recorder.finish().unwrap();
+}

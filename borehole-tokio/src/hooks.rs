@@ -1,0 +1,125 @@
+//! What is recorded when the runtime calls.
+
+use std::future::Future;
+use std::io;
+use std::panic::Location;
+
+use borehole_recorder::{Handle, now_ns};
+use tokio::runtime::{Builder, worker_index};
+use tokio::task::JoinHandle;
+
+use crate::events::{TaskSpawnEvent, UNKNOWN_WORKER, WorkerParkEvent, WorkerUnparkEvent};
+use crate::future::Traced;
+use crate::runtime::RecordedRuntime;
+use crate::thread::{cpu_time_ns, note_own_task, number, place, tid};
+
+/// Records what a runtime does. Cheap to clone.
+///
+/// [`TokioRecorder::build`] does all there is to do. A program whose runtime has hooks of its own calls from them
+/// the methods that are named like Tokio's.
+#[derive(Clone)]
+pub struct TokioRecorder {
+    handle: Handle,
+    first_worker: u64,
+}
+
+impl TokioRecorder {
+    /// Records by `handle`.
+    #[must_use]
+    pub fn new(handle: Handle) -> Self {
+        Self { handle, first_worker: 0 }
+    }
+
+    /// Counts the workers from `number` on, so that several runtimes have different ones.
+    #[must_use]
+    pub fn first_worker(mut self, number: u64) -> Self {
+        self.first_worker = number;
+        self
+    }
+
+    /// Builds a runtime of that name, whose work is recorded. The hooks that are recorded by replace those that
+    /// `builder` had.
+    ///
+    /// # Errors
+    /// When Tokio cannot build the runtime, or the system has no threads left.
+    pub fn build(&self, name: &str, builder: &mut Builder) -> io::Result<RecordedRuntime> {
+        self.install(builder);
+        RecordedRuntime::new(builder.build()?, name, &self.handle)
+    }
+
+    /// Sets the hooks of `builder`.
+    pub fn install(&self, builder: &mut Builder) {
+        let recorder = self.clone();
+        builder.on_thread_park(move || recorder.on_thread_park());
+        let recorder = self.clone();
+        builder.on_thread_unpark(move || recorder.on_thread_unpark());
+        #[cfg(tokio_unstable)]
+        self.install_unstable(builder);
+    }
+
+    /// A worker goes to sleep.
+    pub fn on_thread_park(&self) {
+        note_own_task();
+        let (worker_id, cpu_time_ns, tid) = (self.worker_id(), cpu_time_ns(), tid());
+        self.handle.record_now(|timestamp_ns| WorkerParkEvent {
+            timestamp_ns,
+            worker_id,
+            local_queue: 0,
+            cpu_time_ns,
+            tid,
+        });
+    }
+
+    /// A worker wakes up.
+    pub fn on_thread_unpark(&self) {
+        let (worker_id, cpu_time_ns, tid) = (self.worker_id(), cpu_time_ns(), tid());
+        self.handle.record_now(|timestamp_ns| WorkerUnparkEvent {
+            timestamp_ns,
+            worker_id,
+            local_queue: 0,
+            cpu_time_ns,
+            sched_wait_ns: None,
+            tid,
+        });
+    }
+
+    /// Spawns a task whose polls and wakes are recorded.
+    ///
+    /// # Panics
+    /// Outside a runtime, as [`tokio::spawn`].
+    #[track_caller]
+    pub fn spawn<F>(&self, future: F) -> JoinHandle<F::Output>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        let spawn_loc = place(Location::caller());
+        let timestamp_ns = now_ns();
+        #[cfg(tokio_unstable)]
+        let _instrumented = crate::unstable::Instrumented::new();
+        let task = tokio::spawn(Traced::new(future, self.clone(), spawn_loc));
+        if cfg!(not(tokio_unstable)) {
+            self.handle.record(&TaskSpawnEvent {
+                timestamp_ns,
+                task_id: number(task.id()),
+                spawn_loc,
+                instrumented: true,
+                worker_id: self.worker(),
+            });
+        }
+        task
+    }
+
+    pub(crate) fn handle(&self) -> &Handle {
+        &self.handle
+    }
+
+    /// The worker that runs; `None` outside of workers.
+    pub(crate) fn worker(&self) -> Option<u64> {
+        worker_index().map(|index| self.first_worker.wrapping_add(index as u64))
+    }
+
+    pub(crate) fn worker_id(&self) -> u64 {
+        self.worker().unwrap_or(UNKNOWN_WORKER.into())
+    }
+}

@@ -1,0 +1,89 @@
+//! What is known about the thread that runs, and the names of places.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::fmt::{self, Write as _};
+use std::panic::Location;
+
+use tokio::task::Id;
+
+thread_local! {
+    /// The number of the task that a worker is itself.
+    static OWN_TASK: Cell<u64> = const { Cell::new(0) };
+    static TID: Cell<Option<u32>> = const { Cell::new(None) };
+    static PLACES: RefCell<HashMap<usize, &'static str>> = RefCell::default();
+}
+
+/// The number that the system gives the thread; 0 where it does not tell.
+pub(crate) fn tid() -> u32 {
+    TID.get().unwrap_or_else(|| {
+        let tid = system_tid();
+        TID.set(Some(tid));
+        tid
+    })
+}
+
+#[cfg(any(target_os = "linux", target_os = "android"))]
+fn system_tid() -> u32 {
+    u32::try_from(nix::unistd::gettid().as_raw()).unwrap_or(0)
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+fn system_tid() -> u32 {
+    0
+}
+
+/// How long the thread has run, not counting when it waited; 0 where the system does not tell.
+#[cfg(any(target_os = "linux", target_os = "android", target_os = "macos", target_os = "freebsd"))]
+pub(crate) fn cpu_time_ns() -> u64 {
+    use nix::time::{ClockId, clock_gettime};
+    clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map_or(0, |time| {
+        time.tv_sec().unsigned_abs().wrapping_mul(1_000_000_000).wrapping_add(time.tv_nsec().unsigned_abs())
+    })
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android", target_os = "macos", target_os = "freebsd")))]
+pub(crate) fn cpu_time_ns() -> u64 {
+    0
+}
+
+/// The place as text. It is made once a thread and kept as long as the program runs: there are as many as there
+/// are calls in the source.
+pub(crate) fn place(location: &'static Location<'static>) -> &'static str {
+    let make = || -> &'static str { Box::leak(location.to_string().into_boxed_str()) };
+    let key = std::ptr::from_ref(location).addr();
+    // A thread that is ending has no table any more.
+    PLACES.try_with(|places| *places.borrow_mut().entry(key).or_insert_with(make)).unwrap_or("")
+}
+
+/// The number of a task, which Tokio gives out as text only.
+pub(crate) fn number(id: Id) -> u64 {
+    let mut digits = Digits(0);
+    // It takes everything.
+    let _ = write!(digits, "{id}");
+    digits.0
+}
+
+/// The number of the task that runs; 0 if there is none.
+pub(crate) fn current_task() -> u64 {
+    let task = tokio::task::try_id().map_or(0, number);
+    if task == OWN_TASK.get() { 0 } else { task }
+}
+
+/// Notes that no task runs here: to Tokio a worker is a task of its own, which blocks.
+pub(crate) fn note_own_task() {
+    if OWN_TASK.get() == 0 {
+        OWN_TASK.set(tokio::task::try_id().map_or(0, number));
+    }
+}
+
+/// Digits read as they are written, without text in between.
+struct Digits(u64);
+
+impl fmt::Write for Digits {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let digits = text.bytes().filter(u8::is_ascii_digit).map(|digit| u64::from(digit - b'0'));
+        self.0 = digits.fold(self.0, |number, digit| number.wrapping_mul(10).wrapping_add(digit));
+        Ok(())
+    }
+}

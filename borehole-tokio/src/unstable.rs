@@ -1,0 +1,80 @@
+//! The hooks that Tokio calls unstable: those that see every task.
+
+use std::cell::Cell;
+
+use tokio::runtime::{Builder, TaskMeta};
+
+use crate::events::{PollEndEvent, PollStartEvent, TaskSpawnEvent, TaskTerminateEvent};
+use crate::hooks::TokioRecorder;
+use crate::thread::{number, place};
+
+thread_local! {
+    /// Whether a task is being spawned whose wakes are recorded.
+    static IS_INSTRUMENTED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// As long as it lives, tasks that this thread spawns are ones whose wakes are recorded.
+pub(crate) struct Instrumented(());
+
+impl Instrumented {
+    pub(crate) fn new() -> Self {
+        IS_INSTRUMENTED.set(true);
+        Self(())
+    }
+}
+
+impl Drop for Instrumented {
+    fn drop(&mut self) {
+        IS_INSTRUMENTED.set(false);
+    }
+}
+
+impl TokioRecorder {
+    pub(crate) fn install_unstable(&self, builder: &mut Builder) {
+        let recorder = self.clone();
+        builder.on_task_spawn(move |task| recorder.on_task_spawn(task));
+        let recorder = self.clone();
+        builder.on_before_task_poll(move |task| recorder.on_before_task_poll(task));
+        let recorder = self.clone();
+        builder.on_after_task_poll(move |task| recorder.on_after_task_poll(task));
+        let recorder = self.clone();
+        builder.on_task_terminate(move |task| recorder.on_task_terminate(task));
+    }
+
+    /// A task is spawned.
+    pub fn on_task_spawn(&self, task: &TaskMeta<'_>) {
+        let (task_id, spawn_loc, worker_id) = (number(task.id()), place(task.spawned_at()), self.worker());
+        let instrumented = IS_INSTRUMENTED.get();
+        self.handle().record_now(|timestamp_ns| TaskSpawnEvent {
+            timestamp_ns,
+            task_id,
+            spawn_loc,
+            instrumented,
+            worker_id,
+        });
+    }
+
+    /// A task is about to be polled.
+    pub fn on_before_task_poll(&self, task: &TaskMeta<'_>) {
+        let (task_id, spawn_loc, worker_id) = (number(task.id()), place(task.spawned_at()), self.worker_id());
+        self.handle().record_now(|timestamp_ns| PollStartEvent {
+            timestamp_ns,
+            worker_id,
+            local_queue: 0,
+            task_id,
+            spawn_loc,
+        });
+    }
+
+    /// A task was polled.
+    pub fn on_after_task_poll(&self, _task: &TaskMeta<'_>) {
+        let worker_id = self.worker_id();
+        self.handle().record_now(|timestamp_ns| PollEndEvent { timestamp_ns, worker_id });
+    }
+
+    /// A task has ended.
+    pub fn on_task_terminate(&self, task: &TaskMeta<'_>) {
+        let task_id = number(task.id());
+        self.handle().record_now(|timestamp_ns| TaskTerminateEvent { timestamp_ns, task_id });
+    }
+}

