@@ -211,8 +211,7 @@ impl Target {
             Format::Callgrind => Ok(Box::new(callgrind::Exporter::new(output))),
             #[cfg(feature = "jsonl")]
             Format::Jsonl => {
-                let options = jsonl::ExportOptions { flat: self.flat };
-                Ok(Box::new(jsonl::Exporter::new(output, options)))
+                Ok(Box::new(jsonl::Exporter::new(output, jsonl::ExportOptions { flat: self.flat })))
             }
             #[cfg(feature = "flamegraph")]
             Format::FlameGraph => {
