@@ -1,5 +1,9 @@
 //! `borehole recover`.
 
+use std::fs;
+use std::path::PathBuf;
+
+use anyhow::Context as _;
 use borehole::{Recovery, import_all};
 use clap::Args;
 
@@ -17,6 +21,10 @@ pub(crate) struct RecoverArgs {
     #[arg(value_name = "INPUT", default_value = "-")]
     pub(crate) input: String,
 
+    /// tachyon: another profile of the same program, whose names are borrowed if INPUT has lost its own
+    #[arg(long, value_name = "FROM.bin")]
+    pub(crate) tables: Option<PathBuf>,
+
     #[command(flatten)]
     pub(crate) reading: Reading,
 
@@ -27,7 +35,10 @@ pub(crate) struct RecoverArgs {
 pub(crate) fn run(args: &RecoverArgs) -> anyhow::Result<Exit> {
     interrupt::heed();
     let reading = Reading { lenient: true, ..args.reading.clone() };
-    let input = reading.open(&args.input)?;
+    let mut input = reading.open(&args.input)?;
+    if let Some(path) = &args.tables {
+        input.lend_tables(fs::read(path).with_context(|| path.display().to_string())?);
+    }
     let name = input.name().to_owned();
     let target = args.output.target(Some(input.format()))?;
     let mut output = args.output.create(&target)?;

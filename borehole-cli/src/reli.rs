@@ -188,7 +188,7 @@ fn recover(input: &Input, format: RecoverFormat) -> anyhow::Result<Exit> {
     let input = input.paths.first().map_or("-", String::as_str).to_owned();
     let reading = Reading { from: Some(Format::Rbt), ..Reading::default() };
     let output = OutputArgs { to: Some(to), ..OutputArgs::default() };
-    match recover::run(&RecoverArgs { input, reading, output })? {
+    match recover::run(&RecoverArgs { input, tables: None, reading, output })? {
         Exit::Damaged => Ok(Exit::Done),
         exit => Ok(exit),
     }

@@ -30,6 +30,8 @@ mod folded_lines;
 mod frame_memo;
 #[cfg(any(feature = "rbt", feature = "jsonl"))]
 mod function_name;
+#[cfg(feature = "gecko")]
+pub mod gecko;
 #[cfg(feature = "gzip")]
 pub mod gzip;
 #[cfg(feature = "gzip")]
@@ -39,7 +41,7 @@ pub mod jsonl;
 #[cfg(any(feature = "phpspy", feature = "folded"))]
 mod location;
 mod options;
-#[cfg(any(feature = "collapsed", feature = "pstats", feature = "tachyon-jsonl"))]
+#[cfg(any(feature = "collapsed", feature = "pstats", feature = "tachyon-jsonl", feature = "gecko"))]
 mod own_frames;
 #[cfg(feature = "perfetto")]
 pub mod perfetto;

@@ -49,6 +49,7 @@ pub struct Input {
     is_empty: bool,
     #[cfg(feature = "tachyon")]
     mappable: Option<Mappable>,
+    sibling: Option<Vec<u8>>,
 }
 
 /// What has been looked at already, and the rest.
@@ -104,7 +105,14 @@ impl Input {
             is_empty,
             #[cfg(feature = "tachyon")]
             mappable,
+            sibling: None,
         })
+    }
+
+    /// Lends the tables of `sibling`, a whole `tachyon` file of another run of the same program, to an input of
+    /// that format that has lost its own. Other inputs are not affected.
+    pub fn lend_tables(&mut self, sibling: Vec<u8>) {
+        self.sibling = Some(sibling);
     }
 
     /// The format.
@@ -133,11 +141,11 @@ impl Input {
     pub fn read_into(self, tables: &mut Tables, sink: &mut dyn ProfileSink) -> Result<Recovery, Error> {
         #[cfg(feature = "tachyon")]
         if let Some(mapped) = self.mappable.as_ref().and_then(Mappable::map) {
-            return borehole_formats::tachyon::import(mapped.bytes(), &self.read, tables, sink)
+            return import_tachyon(mapped.bytes(), self.sibling.as_deref(), &self.read, tables, sink)
                 .map_err(|error| Error::reading(&self.name, error));
         }
         let name = self.name;
-        let mut recovery = import(self.format, self.bytes, &self.read, tables, sink)
+        let mut recovery = import(self.format, self.bytes, self.sibling.as_deref(), &self.read, tables, sink)
             .map_err(|error| Error::reading(&name, error))?;
         if self.is_empty {
             let message = format!("empty: read as {} without samples", self.format.name());
@@ -161,21 +169,37 @@ fn tell(prefix: &[u8], name: &str) -> Option<Format> {
     detect(&content).or_else(by_name)
 }
 
+#[cfg(feature = "tachyon")]
+fn import_tachyon(
+    bytes: &[u8],
+    sibling: Option<&[u8]>,
+    options: &ReadOptions,
+    tables: &mut Tables,
+    sink: &mut dyn ProfileSink,
+) -> Result<Recovery, ReadError> {
+    match sibling {
+        Some(sibling) => borehole_formats::tachyon::import_borrowing(bytes, sibling, options, tables, sink),
+        None => borehole_formats::tachyon::import(bytes, options, tables, sink),
+    }
+}
+
+#[cfg_attr(not(feature = "tachyon"), allow(unused_variables, reason = "only tachyon files borrow"))]
 fn import(
     format: Format,
     bytes: Bytes,
+    sibling: Option<&[u8]>,
     options: &ReadOptions,
     tables: &mut Tables,
     sink: &mut dyn ProfileSink,
 ) -> Result<Recovery, ReadError> {
     match format {
-        #[cfg(feature = "rbt")]
-        Format::Rbt => borehole_formats::rbt::import(bytes, options, tables, sink),
         #[cfg(feature = "tachyon")]
         Format::Tachyon => {
             let bytes = borehole_formats::tachyon::read_document(Envelope::new(bytes), options)?;
-            borehole_formats::tachyon::import(&bytes, options, tables, sink)
+            import_tachyon(&bytes, sibling, options, tables, sink)
         }
+        #[cfg(feature = "rbt")]
+        Format::Rbt => borehole_formats::rbt::import(bytes, options, tables, sink),
         #[cfg(feature = "trc")]
         Format::Trc => borehole_formats::trc::import(bytes, options, spool(), tables, sink),
         #[cfg(feature = "phpspy")]

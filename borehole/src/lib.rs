@@ -108,7 +108,7 @@ mod output;
 mod records;
 mod sorted;
 mod source;
-#[cfg(any(feature = "speedscope", feature = "tachyon", feature = "trc"))]
+#[cfg(any(feature = "speedscope", feature = "gecko", feature = "tachyon", feature = "trc"))]
 mod spool;
 mod target;
 

@@ -14,6 +14,8 @@ use borehole_formats::detect::Format;
 use borehole_formats::flamegraph;
 #[cfg(feature = "folded")]
 use borehole_formats::folded;
+#[cfg(feature = "gecko")]
+use borehole_formats::gecko;
 #[cfg(feature = "jsonl")]
 use borehole_formats::jsonl;
 #[cfg(feature = "perfetto")]
@@ -38,7 +40,7 @@ use borehole_formats::trc;
 use crate::Error;
 use crate::eventless::Eventless;
 use crate::sorted::SortByTime;
-#[cfg(any(feature = "speedscope", feature = "tachyon"))]
+#[cfg(any(feature = "speedscope", feature = "gecko", feature = "tachyon"))]
 use crate::spool::spool;
 
 /// An output format with its options. What does not concern the format is ignored.
@@ -197,6 +199,8 @@ impl Target {
             Format::PstatsText => Ok(Box::new(pstats::TextExporter::new(output, self.pstats))),
             #[cfg(feature = "tachyon-jsonl")]
             Format::TachyonJsonl => Ok(Box::new(tachyon_jsonl::Exporter::new(output))),
+            #[cfg(feature = "gecko")]
+            Format::Gecko => Ok(Box::new(gecko::Exporter::new(output, || Ok(spool())))),
             #[cfg(feature = "pprof")]
             Format::Pprof => Ok(Box::new(pprof::Exporter::new(output, pprof::Compression::Gzip))),
             #[cfg(feature = "speedscope")]
@@ -207,8 +211,7 @@ impl Target {
             Format::Callgrind => Ok(Box::new(callgrind::Exporter::new(output))),
             #[cfg(feature = "jsonl")]
             Format::Jsonl => {
-                let options = jsonl::ExportOptions { flat: self.flat };
-                Ok(Box::new(jsonl::Exporter::new(output, options)))
+                Ok(Box::new(jsonl::Exporter::new(output, jsonl::ExportOptions { flat: self.flat })))
             }
             #[cfg(feature = "flamegraph")]
             Format::FlameGraph => {

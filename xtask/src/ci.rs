@@ -45,6 +45,7 @@ const FORMATS: &[&str] = &[
     "collapsed",
     "pstats",
     "tachyon-jsonl",
+    "gecko",
     "pprof",
     "speedscope",
     "callgrind",

@@ -28,6 +28,17 @@ fn samples_executing(format: &str, output: &[u8]) -> u64 {
     lines.map(|line| line.trim_start().split('/').next().unwrap().parse::<u64>().unwrap()).sum()
 }
 
+/// The samples of a processed profile that were executing something: entries, or their weights.
+fn samples_of_lanes(output: &[u8]) -> u64 {
+    let profile: Value = serde_json::from_slice(output).unwrap();
+    let lanes = profile["threads"].as_array().unwrap().iter().map(|thread| &thread["samples"]);
+    let count = |samples: &Value| match samples["weight"].as_array() {
+        Some(weights) => weights.iter().map(|weight| weight.as_u64().unwrap()).sum(),
+        None => samples["length"].as_u64().unwrap(),
+    };
+    lanes.map(count).sum()
+}
+
 /// How many samples an output has that cannot be read back: what it says itself.
 fn samples_said(format: &str, output: &[u8]) -> u64 {
     if format == "collapsed" {
@@ -39,6 +50,7 @@ fn samples_said(format: &str, output: &[u8]) -> u64 {
         "callgrind" => ("summary: ", [' ', '\n']),
         "tachyon-jsonl" => ("\"samples_total\":", ['}', ',']),
         "pstats" | "pstats-text" => return samples_executing(format, output),
+        "gecko" => return samples_of_lanes(output),
         _ => ("<title>all (", [' ', ')']),
     };
     let (_, rest) = text.split_once(before).unwrap();

@@ -30,6 +30,8 @@ pub enum Format {
     PstatsText,
     /// Sums of frames, as CPython's profiler writes them.
     TachyonJsonl,
+    /// The processed profiles of Firefox Profiler, as CPython's profiler writes them.
+    Gecko,
     /// The protobuf profiles of pprof.
     Pprof,
     /// The JSON documents of speedscope.
@@ -164,6 +166,16 @@ static TABLE: [Facts; Format::ALL.len()] = [
         looks_like: |_| false,
     },
     Facts {
+        format: Format::Gecko,
+        name: "gecko",
+        aliases: &["firefox"],
+        extensions: &["gecko.json"],
+        description: "processed profile for Firefox Profiler, as CPython's replay writes it with --gecko",
+        readable: false,
+        writable: cfg!(feature = "gecko"),
+        looks_like: |_| false,
+    },
+    Facts {
         format: Format::Pprof,
         name: "pprof",
         aliases: &["pb"],
@@ -264,7 +276,7 @@ pub fn detect(prefix: &[u8]) -> Option<Format> {
 
 impl Format {
     /// All formats.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::Rbt,
         Self::Tachyon,
         Self::Trc,
@@ -274,6 +286,7 @@ impl Format {
         Self::Pstats,
         Self::PstatsText,
         Self::TachyonJsonl,
+        Self::Gecko,
         Self::Pprof,
         Self::Speedscope,
         Self::Callgrind,

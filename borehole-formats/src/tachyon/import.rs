@@ -30,7 +30,31 @@ pub fn import(
     tables: &mut Tables,
     sink: &mut dyn ProfileSink,
 ) -> Result<Recovery, ReadError> {
+    stream(Reader::with_options(bytes, *options)?, tables, sink)
+}
+
+/// As [`import`], with the strings and frames of `sibling`, another run of the same program, if this file has
+/// lost its own; see [`Reader::borrow_tables`].
+///
+/// # Errors
+/// When the sibling cannot be read, and as [`import`].
+pub fn import_borrowing(
+    bytes: &[u8],
+    sibling: &[u8],
+    options: &ReadOptions,
+    tables: &mut Tables,
+    sink: &mut dyn ProfileSink,
+) -> Result<Recovery, ReadError> {
     let mut reader = Reader::with_options(bytes, *options)?;
+    reader.borrow_tables(bytes, sibling)?;
+    stream(reader, tables, sink)
+}
+
+fn stream(
+    mut reader: Reader<'_>,
+    tables: &mut Tables,
+    sink: &mut dyn ProfileSink,
+) -> Result<Recovery, ReadError> {
     let segment = segment(reader.header(), reader.statistics(), tables)?;
     sink.segment(Context { tables, segment: &segment })?;
     let outcome = deliver(&mut reader, &segment, tables, sink);

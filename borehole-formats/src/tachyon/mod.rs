@@ -5,6 +5,7 @@
 //! * [`Writer`] writes what CPython writes for the same samples, byte for byte.
 //! * [`import`] and [`Exporter`] connect the format with the model.
 
+mod borrow;
 mod export;
 mod import;
 mod intern;
@@ -23,7 +24,7 @@ mod threads;
 mod write;
 
 pub use export::{ExportOptions, Exporter};
-pub use import::{import, read_document};
+pub use import::{import, import_borrowing, read_document};
 pub use layout::{ByteOrder, Header, HeaderLayout};
 pub use opcodes::Opcodes;
 pub use read::{Reader, RecordCounts, Sample};

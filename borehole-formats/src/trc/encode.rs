@@ -7,7 +7,7 @@ use borehole_wire::put_varint;
 use super::intern::ASIDE;
 use super::layout::{FieldKind, FieldType, MAX_ELEMENTS, MAX_NESTING, Tag};
 use super::schema::Schema;
-use super::write::{Core, Invalid, StackRef, StringRef, ValueDef, Writer, count_u32, needs_reset, put_head};
+use super::write::{Core, Invalid, StackRef, StringRef, ValueDef, Writer, count_u32, put_head};
 
 /// Puts an event together: one call a value, in the order of the fields, then [`EventWriter::finish`].
 ///

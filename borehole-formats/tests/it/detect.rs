@@ -146,8 +146,8 @@ fn a_stack_longer_than_what_is_looked_at_is_folded() {
 #[test]
 fn each_format_goes_by_one_name() {
     use borehole_formats::{
-        callgrind, chrome_trace, collapsed, flamegraph, folded, jsonl, perfetto, phpspy, pprof, pstats, rbt,
-        speedscope, tachyon, tachyon_jsonl, trc,
+        callgrind, chrome_trace, collapsed, flamegraph, folded, gecko, jsonl, perfetto, phpspy, pprof,
+        pstats, rbt, speedscope, tachyon, tachyon_jsonl, trc,
     };
     let names = [
         (Format::Rbt, rbt::NAME),
@@ -159,6 +159,7 @@ fn each_format_goes_by_one_name() {
         (Format::Pstats, pstats::NAME),
         (Format::PstatsText, pstats::TEXT_NAME),
         (Format::TachyonJsonl, tachyon_jsonl::NAME),
+        (Format::Gecko, gecko::NAME),
         (Format::Pprof, pprof::NAME),
         (Format::Speedscope, speedscope::NAME),
         (Format::Callgrind, callgrind::NAME),

@@ -8,6 +8,7 @@ mod detect;
 mod flamegraph;
 mod flat;
 mod folded;
+mod gecko;
 mod jsonl;
 mod phpspy;
 mod play;

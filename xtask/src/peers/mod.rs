@@ -4,6 +4,7 @@
 //! runs it and its version. Tests look them up there through `borehole_testkit::peers`.
 
 mod debian;
+mod firefox;
 mod perfetto;
 mod pprof;
 mod speedscope;
@@ -72,6 +73,12 @@ const PEERS: &[Peer] = &[
         judges: "the flame graphs that we draw",
         install: "the Debian package chromium",
         prepare: |_| debian::program("chromium", "chromium"),
+    },
+    Peer {
+        name: "firefox-profiler",
+        judges: "the processed profiles that we write, by the loader of Firefox Profiler",
+        install: "the npm package @firefox-devtools/profiler-cli, which needs node and npm",
+        prepare: firefox::prepare,
     },
 ];
 

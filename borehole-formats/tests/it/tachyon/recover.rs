@@ -154,3 +154,61 @@ fn frames_below_a_gap_are_said_to_be_lost_until_a_whole_stack_comes() {
     }
     assert!(met > 0);
 }
+
+/// What is saved of `name` without its tables, with those of `lender`; how many frames of all samples have
+/// names, and how many have not.
+fn borrowed(name: &str, lender: &[u8]) -> (Vec<String>, usize, usize) {
+    let bytes = real(name);
+    let end = usize::try_from(Reader::new(&bytes).unwrap().header().strings_offset).unwrap();
+    let whole = read_well(&bytes);
+    let cut = &bytes[..end];
+    let mut reader = Reader::with_options(cut, ReadOptions::lenient()).unwrap();
+    reader.borrow_tables(cut, lender).unwrap();
+    let (mut named, mut numbered, mut samples) = (0, 0, whole.iter());
+    while let Some(sample) = reader.next_sample().unwrap() {
+        let expected = &samples.next().unwrap().frames_leaf_first;
+        assert_eq!(expected.len(), sample.frames_root_first.len());
+        for (&frame, expected) in sample.frames_root_first.iter().zip(expected.iter().rev()) {
+            let Some(frame) = sample.tables.frame(frame) else {
+                numbered += 1;
+                continue;
+            };
+            let function = String::from_utf8_lossy(sample.tables.string(frame.function).unwrap());
+            named += usize::from(function == expected.1);
+        }
+    }
+    assert!(samples.next().is_none());
+    let warnings = reader.recovery().warnings.iter().map(|warning| warning.message.clone());
+    (warnings.collect(), named, numbered)
+}
+
+#[test]
+fn tables_are_borrowed_from_a_file_that_numbers_its_frames_alike() {
+    for name in ["03_rec300_none", "05_threads20_none", "06_threads20_zstd", "26_realapp_zstd"] {
+        let (warnings, named, numbered) = borrowed(name, &real(name));
+        let frames: usize = read_well(&real(name)).iter().map(|sample| sample.frames_leaf_first.len()).sum();
+        assert_eq!((named, numbered), (frames, 0), "{name}");
+        assert!(warnings.iter().any(|said| said.starts_with("tables borrowed by shape")), "{warnings:?}");
+    }
+}
+
+#[test]
+fn frames_behind_the_first_that_differs_stay_numbers() {
+    let (warnings, _, numbered) = borrowed("05_threads20_none", &real("03_rec300_none"));
+    assert!(numbered > 0);
+    let said = warnings.iter().find(|said| said.starts_with("tables borrowed by shape")).unwrap();
+    assert!(!said.contains(": 0 of 0"), "{said}");
+    assert!(
+        Reader::with_options(&[0; 80], ReadOptions::lenient()).unwrap().borrow_tables(&[0; 80], b"").is_err()
+    );
+}
+
+#[test]
+fn a_file_with_tables_borrows_none() {
+    let bytes = real("05_threads20_none");
+    let mut reader = Reader::with_options(&bytes, ReadOptions::lenient()).unwrap();
+    let lender = real("03_rec300_none");
+    reader.borrow_tables(&bytes, &lender).unwrap();
+    assert_eq!(reader.tables().frame_count(), Reader::new(&bytes).unwrap().tables().frame_count());
+    assert!(reader.recovery().warnings[0].message.contains("has its own"));
+}

@@ -1,0 +1,430 @@
+//! The document: lanes as threads, each with its tables.
+//!
+//! Source: the processed profile format, version 57, of Firefox Profiler, and what CPython 3.15.2 writes of it
+//! (`tachyon/corpus/expected/*.gecko.json`).
+
+use std::io::{self, Read, Seek, Write};
+
+use borehole_model::{FrameId, StackId, StringId, Tables};
+use hashbrown::HashMap;
+
+use super::lane::Lane;
+use super::spool::{Entry, Pull, Spool};
+use super::state::Kind;
+use super::tables::{LaneTables, Strings};
+use super::write::Output;
+
+const META: &str = r#""processType":0,"categories":[
+{"name":"Other","color":"grey","subcategories":["Other"]},
+{"name":"Python","color":"yellow","subcategories":["Other"]},
+{"name":"Native","color":"blue","subcategories":["Other"]},
+{"name":"GC","color":"orange","subcategories":["Other"]},
+{"name":"GIL","color":"green","subcategories":["Other"]},
+{"name":"CPU","color":"purple","subcategories":["Other"]},
+{"name":"Code Type","color":"red","subcategories":["Other"]},
+{"name":"Opcodes","color":"magenta","subcategories":["Other"]},
+{"name":"Exception","color":"lightblue","subcategories":["Other"]}],
+"stackwalk":0,"toolkit":"","version":32,"preprocessedProfileVersion":57,"appBuildID":"","abi":"","oscpu":"",
+"platform":"","misc":"","physicalCPUs":0,"logicalCPUs":0,"CPUName":"","symbolicated":true,
+"extensions":{"id":[],"name":[],"baseURL":[],"length":0},"#;
+
+const OPCODE_SCHEMA: &str = r#"{"name":"Opcode","display":["marker-table","marker-chart"],
+"tooltipLabel":"{marker.data.opname}","tableLabel":"{marker.data.opname} at line {marker.data.line}",
+"chartLabel":"{marker.data.opname}","fields":[
+{"key":"opname","label":"Opcode","format":"string","searchable":true},
+{"key":"line","label":"Line","format":"integer"},
+{"key":"column","label":"Column","format":"integer"},
+{"key":"function","label":"Function","format":"string"},
+{"key":"duration","label":"Duration","format":"duration"}]}"#;
+
+/// What is true of all lanes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Facts {
+    pub(super) interval_ns: Option<u64>,
+    pub(super) start_unix_ns: Option<i64>,
+}
+
+/// A document while it is written.
+pub(super) struct Document<'a, W, S, F> {
+    output: Output<W>,
+    spool: &'a mut Spool<S, F>,
+    tables: &'a Tables,
+    strings: Strings,
+    /// When the first sample of all was taken.
+    base_ns: i64,
+    pub(super) stacks: &'a [StackId],
+    pub(super) instructions: &'a [FrameId],
+    pub(super) names: Option<&'a HashMap<u64, StringId>>,
+}
+
+/// A marker: its state, and when it began and how long it lasted, in nanoseconds.
+#[derive(Clone, Copy, Debug)]
+struct Marker {
+    kind: Kind,
+    state: u64,
+    start_ns: u64,
+    length_ns: u64,
+}
+
+impl<'a, W, S, F> Document<'a, W, S, F>
+where
+    W: Write,
+    S: Read + Write + Seek,
+    F: FnMut() -> io::Result<S>,
+{
+    pub(super) fn new(output: W, spool: &'a mut Spool<S, F>, tables: &'a Tables) -> Self {
+        Self {
+            output: Output::new(output),
+            spool,
+            tables,
+            strings: Strings::new(),
+            base_ns: 0,
+            stacks: &[],
+            instructions: &[],
+            names: None,
+        }
+    }
+
+    pub(super) fn write(mut self, facts: &Facts, lanes: &[Lane]) -> io::Result<()> {
+        self.base_ns = lanes.iter().map(|lane| lane.start_ns).min().unwrap_or(0);
+        self.put_meta(facts, lanes);
+        self.output.raw(",\n\"libs\":[],\n\"threads\":[");
+        for (index, lane) in lanes.iter().enumerate() {
+            self.output.raw(if index == 0 { "\n" } else { ",\n" });
+            self.put_lane(lane)?;
+        }
+        self.output.raw("],\n\"pages\":[],\n\"shared\":{\"stringArray\":");
+        let mut separator = "[";
+        for text in self.strings.iter() {
+            self.output.raw(std::mem::replace(&mut separator, ",")).string(text).spill()?;
+        }
+        self.output.raw("],\"sources\":{\"length\":0,\"uuid\":[],\"filename\":[]}}}\n");
+        self.output.finish()
+    }
+
+    fn put_meta(&mut self, facts: &Facts, lanes: &[Lane]) {
+        let is_python = lanes.iter().any(|lane| lane.is_python);
+        let start =
+            facts.start_unix_ns.and_then(|start| u64::try_from(start.checked_add(self.base_ns)?).ok());
+        let output = &mut self.output;
+        output.raw("{\"meta\":{\"interval\":").milliseconds(facts.interval_ns.unwrap_or(0));
+        output.raw(",\"startTime\":").milliseconds(start.unwrap_or(0)).raw(",");
+        output.raw(META).raw("\"product\":").string(if is_python { "Python" } else { "Borehole" });
+        output.raw(",\"importedFrom\":").string(concat!("borehole ", env!("CARGO_PKG_VERSION")));
+        output.raw(",\"markerSchema\":[");
+        if !self.instructions.is_empty() {
+            output.raw(OPCODE_SCHEMA);
+        }
+        output.raw("]}");
+    }
+
+    fn put_lane(&mut self, lane: &Lane) -> io::Result<()> {
+        self.put_lane_facts(lane);
+        let lane_tables = self.lane_tables(lane)?;
+        self.put_samples(lane, &lane_tables)?;
+        self.put_stack_table(&lane_tables)?;
+        self.put_frame_table(&lane_tables)?;
+        self.put_function_table(&lane_tables)?;
+        self.put_resource_table(&lane_tables)?;
+        drop(lane_tables);
+        self.put_markers(lane)?;
+        self.output.raw("}");
+        Ok(())
+    }
+
+    fn put_lane_facts(&mut self, lane: &Lane) {
+        let name = self.lane_name(lane);
+        let output = &mut self.output;
+        output.raw("{\"name\":").string(&name);
+        output.raw(",\"isMainThread\":").raw(if lane.is_main { "true" } else { "false" });
+        output.raw(",\"processStartupTime\":0,\"processShutdownTime\":null,\"registerTime\":0");
+        output.raw(",\"unregisterTime\":null,\"pausedRanges\":[],\"pid\":");
+        output.string(&lane.key.process.unwrap_or(0).to_string());
+        output.raw(",\"tid\":").number(lane.key.thread.unwrap_or(0));
+        let process = if lane.is_python { "Python Process" } else { "Process" };
+        output.raw(",\"processType\":\"default\",\"processName\":").string(process);
+    }
+
+    /// As `replay` names it, with the name if it is known and the interpreter if it is not the first.
+    fn lane_name(&self, lane: &Lane) -> String {
+        let thread = lane.key.thread;
+        let known = thread.zip(self.names).and_then(|(thread, names)| names.get(&thread));
+        let mut name = match (known, thread) {
+            (Some(&name), _) => String::from_utf8_lossy(self.tables.string(name)).into_owned(),
+            (None, Some(thread)) => format!("Thread-{thread}"),
+            (None, None) => "All samples".to_owned(),
+        };
+        if let Some(interpreter) = lane.key.interpreter.filter(|&interpreter| interpreter != 0) {
+            name.push_str(&format!(" (interpreter {interpreter})"));
+        }
+        name
+    }
+
+    /// The tables of a lane: all of its samples are looked at once before any is written.
+    fn lane_tables(&mut self, lane: &Lane) -> io::Result<LaneTables> {
+        let mut lane_tables = LaneTables::default();
+        let mut pull = Pull::of(&lane.chain);
+        while let Some([stack, ..]) = self.spool.pull(&mut pull)? {
+            lane_tables.stack(self.stacks[index_of(stack)], self.tables, &mut self.strings);
+        }
+        Ok(lane_tables)
+    }
+
+    fn put_samples(&mut self, lane: &Lane, lane_tables: &LaneTables) -> io::Result<()> {
+        let rows: Vec<_> = self.stacks.iter().map(|&stack| lane_tables.row(stack)).collect();
+        self.output.raw(",\n\"samples\":{\"stack\":[");
+        self.put_sample_column(lane, |output, [stack, ..]| {
+            output.optional(rows[index_of(stack)]);
+        })?;
+        self.output.raw("],\"time\":[");
+        let mut time_ns = self.since_base(lane);
+        self.put_sample_column(lane, |output, [_, since, _]| {
+            time_ns = time_ns.saturating_add(since);
+            output.milliseconds(time_ns);
+        })?;
+        self.output.raw("],\"eventDelay\":[");
+        self.put_sample_column(lane, |output, _| {
+            output.raw("null");
+        })?;
+        self.output.raw("],\"weight\":");
+        if lane.has_weights {
+            self.output.raw("[");
+            self.put_sample_column(lane, |output, [_, _, count]| {
+                output.number(count);
+            })?;
+            self.output.raw("]");
+        } else {
+            self.output.raw("null");
+        }
+        self.output.raw(",\"weightType\":\"samples\",\"length\":").number(lane.samples).raw("}");
+        Ok(())
+    }
+
+    fn put_sample_column(
+        &mut self,
+        lane: &Lane,
+        mut put: impl FnMut(&mut Output<W>, Entry),
+    ) -> io::Result<()> {
+        let (mut pull, mut separator) = (Pull::of(&lane.chain), "");
+        while let Some(entry) = self.spool.pull(&mut pull)? {
+            put(self.output.raw(std::mem::replace(&mut separator, ",")), entry);
+            self.output.spill()?;
+        }
+        Ok(())
+    }
+
+    fn since_base(&self, lane: &Lane) -> u64 {
+        u64::try_from(i128::from(lane.start_ns) - i128::from(self.base_ns)).unwrap_or(0)
+    }
+
+    /// Writes a column of a table, after its name.
+    fn put_column<T>(
+        &mut self,
+        name: &str,
+        rows: &[T],
+        mut put: impl FnMut(&mut Output<W>, &T),
+    ) -> io::Result<()> {
+        self.output.raw("\"").raw(name).raw("\":[");
+        for (index, row) in rows.iter().enumerate() {
+            put(self.output.raw(if index == 0 { "" } else { "," }), row);
+            self.output.spill()?;
+        }
+        self.output.raw("],");
+        Ok(())
+    }
+
+    /// Writes columns of one value.
+    fn put_same<T>(&mut self, names: &[&str], rows: &[T], value: &str) -> io::Result<()> {
+        names.iter().try_for_each(|name| {
+            self.put_column(name, rows, |output, _| {
+                output.raw(value);
+            })
+        })
+    }
+
+    fn put_length<T>(&mut self, rows: &[T]) {
+        self.output.raw("\"length\":").number(rows.len() as u64).raw("}");
+    }
+
+    fn put_stack_table(&mut self, lane_tables: &LaneTables) -> io::Result<()> {
+        let rows = &lane_tables.stacks;
+        self.output.raw(",\n\"stackTable\":{");
+        self.put_column("frame", rows, |output, row| {
+            output.number(row.frame);
+        })?;
+        self.put_column("category", rows, |output, row| {
+            output.number(row.category);
+        })?;
+        self.put_same(&["subcategory"], rows, "0")?;
+        self.put_column("prefix", rows, |output, row| {
+            output.optional(row.prefix);
+        })?;
+        self.put_length(rows);
+        Ok(())
+    }
+
+    fn put_frame_table(&mut self, lane_tables: &LaneTables) -> io::Result<()> {
+        let rows = &lane_tables.frames;
+        self.output.raw(",\n\"frameTable\":{");
+        self.put_same(&["address"], rows, "-1")?;
+        self.put_column("category", rows, |output, row| {
+            output.number(lane_tables.category(row));
+        })?;
+        self.put_same(&["subcategory", "inlineDepth"], rows, "0")?;
+        self.put_column("func", rows, |output, row| {
+            output.number(row.function);
+        })?;
+        self.put_column("line", rows, |output, row| {
+            output.optional(row.line);
+        })?;
+        self.put_column("column", rows, |output, row| {
+            output.optional(row.column);
+        })?;
+        let unknown = ["innerWindowID", "implementation", "optimizations", "nativeSymbol"];
+        self.put_same(&unknown, rows, "null")?;
+        self.put_length(rows);
+        Ok(())
+    }
+
+    fn put_function_table(&mut self, lane_tables: &LaneTables) -> io::Result<()> {
+        let rows = &lane_tables.functions;
+        self.output.raw(",\n\"funcTable\":{");
+        self.put_column("name", rows, |output, row| {
+            output.number(row.name);
+        })?;
+        for name in ["isJS", "relevantForJS"] {
+            self.put_column(name, rows, |output, row| {
+                output.raw(if row.is_script() { "true" } else { "false" });
+            })?;
+        }
+        self.put_column("resource", rows, |output, row| {
+            output.number(row.resource);
+        })?;
+        self.put_column("fileName", rows, |output, row| {
+            output.optional(row.file);
+        })?;
+        self.put_column("lineNumber", rows, |output, row| {
+            output.optional(row.line);
+        })?;
+        self.put_same(&["columnNumber"], rows, "null")?;
+        self.put_length(rows);
+        Ok(())
+    }
+
+    fn put_resource_table(&mut self, lane_tables: &LaneTables) -> io::Result<()> {
+        let rows = &lane_tables.resources;
+        self.output.raw(",\n\"resourceTable\":{");
+        self.put_same(&["lib", "host"], rows, "null")?;
+        self.put_column("name", rows, |output, &name| {
+            output.number(name);
+        })?;
+        self.put_same(&["type"], rows, "1")?;
+        self.put_length(rows);
+        self.output.raw(
+            ",\n\"nativeSymbols\":{\"libIndex\":[],\"address\":[],\"name\":[],\"functionSize\":[],\"length\":0}",
+        );
+        Ok(())
+    }
+
+    /// Markers, in the order in which they begin.
+    fn put_markers(&mut self, lane: &Lane) -> io::Result<()> {
+        self.output.raw(",\n\"markers\":{\"data\":[");
+        self.each_marker(lane, |document, marker| document.put_marker_data(lane, marker))?;
+        self.output.raw("],\"name\":[");
+        self.each_marker(lane, |document, marker| {
+            let name = document.marker_name(marker);
+            let place = document.strings.place(&name);
+            document.output.number(place);
+        })?;
+        self.output.raw("],\"startTime\":[");
+        self.each_marker(lane, |document, marker| {
+            document.output.milliseconds(marker.start_ns);
+        })?;
+        self.output.raw("],\"endTime\":[");
+        self.each_marker(lane, |document, marker| {
+            document.output.milliseconds(marker.start_ns.saturating_add(marker.length_ns));
+        })?;
+        self.output.raw("],\"phase\":[");
+        self.each_marker(lane, |document, _| {
+            document.output.raw("1");
+        })?;
+        self.output.raw("],\"category\":[");
+        self.each_marker(lane, |document, marker| {
+            document.output.number(marker.kind.category());
+        })?;
+        let count = lane.stretches.iter().map(|stretches| stretches.count).sum();
+        self.output.raw("],\"length\":").number(count).raw("}");
+        Ok(())
+    }
+
+    /// Calls `put` with each marker of a lane: the stretches of all kinds, merged by their starts.
+    fn each_marker(&mut self, lane: &Lane, mut put: impl FnMut(&mut Self, &Marker)) -> io::Result<()> {
+        let start_ns = self.since_base(lane);
+        let mut heads = Vec::new();
+        for (kind, stretches) in Kind::ALL.into_iter().zip(&lane.stretches) {
+            let mut pull = Pull::of(&stretches.chain);
+            if let Some(marker) = self.next_marker(kind, start_ns, &mut pull)? {
+                heads.push((marker, pull));
+            }
+        }
+        let mut separator = "";
+        while let Some(first) = (0..heads.len()).min_by_key(|&head| heads[head].0.start_ns) {
+            let (marker, pull) = &mut heads[first];
+            self.output.raw(std::mem::replace(&mut separator, ","));
+            put(self, marker);
+            self.output.spill()?;
+            match self.next_marker(marker.kind, marker.start_ns, pull)? {
+                Some(next) => *marker = next,
+                None => drop(heads.remove(first)),
+            }
+        }
+        Ok(())
+    }
+
+    fn next_marker(&mut self, kind: Kind, before_ns: u64, pull: &mut Pull<'_>) -> io::Result<Option<Marker>> {
+        let entry = self.spool.pull(pull)?;
+        Ok(entry.map(|[state, since, length_ns]| {
+            let start_ns = before_ns.saturating_add(since);
+            Marker { kind, state, start_ns, length_ns }
+        }))
+    }
+
+    fn marker_name(&self, marker: &Marker) -> String {
+        let place = index_of(marker.state);
+        match marker.kind {
+            Kind::Opcode => {
+                let name = self.tables.frame(self.instructions[place]).opcode;
+                String::from_utf8_lossy(name.map_or(b"", |name| self.tables.string(name))).into_owned()
+            }
+            kind => kind.states()[place].to_owned(),
+        }
+    }
+
+    fn put_marker_data(&mut self, lane: &Lane, marker: &Marker) {
+        let name = self.marker_name(marker);
+        if marker.kind == Kind::Opcode {
+            return self.put_opcode_data(&name, marker);
+        }
+        let output = &mut self.output;
+        output.raw("{\"type\":").string(&name.replace(' ', ""));
+        output.raw(",\"duration\":").milliseconds(marker.length_ns);
+        output.raw(",\"tid\":").number(lane.key.thread.unwrap_or(0)).raw("}");
+    }
+
+    fn put_opcode_data(&mut self, name: &str, marker: &Marker) {
+        let place = index_of(marker.state);
+        let frame = self.tables.frame(self.instructions[place]);
+        let function = String::from_utf8_lossy(self.tables.string(frame.function));
+        let output = &mut self.output;
+        output.raw("{\"type\":\"Opcode\",\"opname\":").string(name);
+        output.raw(",\"line\":").optional(frame.line.and_then(|line| u64::try_from(line).ok()));
+        output.raw(",\"column\":").optional(frame.column.map(u64::from));
+        output.raw(",\"function\":").string(&function);
+        output.raw(",\"duration\":").milliseconds(marker.length_ns).raw("}");
+    }
+}
+
+/// The index of a place that counts from 1. Samples without a place are not kept.
+fn index_of(place: u64) -> usize {
+    usize::try_from(place).unwrap_or(0).saturating_sub(1)
+}

@@ -1,0 +1,276 @@
+//! The model into a profile.
+
+use std::io::{self, Read, Seek, Write};
+use std::ops::ControlFlow;
+
+use borehole_model::{Context, FrameId, ProfileSink, Sample, Segment, StackId, StringId, Tables};
+use hashbrown::HashMap;
+
+use super::document::{Document, Facts};
+use super::lane::{Key, Lane, Taken};
+use super::spool::Spool;
+use crate::own_frames;
+use crate::{Export, Losses};
+
+/// The period where the source does not know its own.
+const DEFAULT_PERIOD_NS: u64 = 1_000_000;
+
+/// Writes a processed profile: a lane for each process, interpreter and thread.
+///
+/// Times count from the first sample; of samples that have none each lasts a period. Frames of the profiler
+/// itself are left out, and samples without any other frame.
+///
+/// Columns wait in a temporary file that `make_spool` supplies, so memory grows with the distinct stacks and
+/// not with the samples. Nothing is written before `finish`.
+#[derive(Debug)]
+pub struct Exporter<W, S, F> {
+    output: Option<W>,
+    spool: Spool<S, F>,
+    lanes: Vec<Lane>,
+    lane_index: HashMap<Key, usize>,
+    current: usize,
+    input: u64,
+    facts: Facts,
+    shown: Shown,
+    instructions: Instructions,
+    names: HashMap<u64, StringId>,
+    lost: Lost,
+}
+
+/// The stacks that samples have, and what is to be seen of each.
+#[derive(Debug, Default)]
+struct Shown {
+    stacks: Vec<StackId>,
+    /// By stack: its place plus one.
+    places: Vec<u64>,
+    /// By stack.
+    traits: Vec<Traits>,
+    path: Vec<StackId>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Traits {
+    is_known: bool,
+    has_frames: bool,
+    in_gc: bool,
+}
+
+/// The leaves of which the instruction is known.
+#[derive(Debug, Default)]
+struct Instructions {
+    frames: Vec<FrameId>,
+    index: HashMap<FrameId, u64>,
+}
+
+/// What samples had that could not be kept.
+#[derive(Clone, Copy, Debug, Default)]
+struct Lost {
+    labels: u64,
+    values: u64,
+    empty: u64,
+    metadata: u64,
+}
+
+impl<W, S, F> Exporter<W, S, F>
+where
+    W: Write,
+    S: Read + Write + Seek,
+    F: FnMut() -> io::Result<S>,
+{
+    /// An exporter to `output`. `make_spool` makes an empty temporary file; it is called once at most.
+    pub fn new(output: W, make_spool: F) -> Self {
+        Self {
+            output: Some(output),
+            spool: Spool::new(make_spool),
+            lanes: Vec::new(),
+            lane_index: HashMap::new(),
+            current: 0,
+            input: 0,
+            facts: Facts::default(),
+            shown: Shown::default(),
+            instructions: Instructions::default(),
+            names: HashMap::new(),
+            lost: Lost::default(),
+        }
+    }
+
+    #[inline]
+    fn lane(&mut self, key: Key, first: &Taken, segment: &Segment) -> usize {
+        if self.lanes.get(self.current).is_some_and(|lane| lane.key == key) {
+            return self.current;
+        }
+        let Self { lanes, lane_index, .. } = self;
+        self.current = *lane_index.entry(key).or_insert_with(|| {
+            lanes.push(Lane::new(key, first, segment.format == PYTHON_FORMAT));
+            lanes.len() - 1
+        });
+        self.current
+    }
+
+    #[inline]
+    fn taken(&mut self, at: Context<'_>, sample: &Sample<'_>) -> Taken {
+        let (stack, traits) = self.shown.of(sample.stack, at.tables);
+        Taken {
+            stack,
+            count: sample.count,
+            time_ns: sample.time_ns,
+            period_ns: at.segment.period_ns.unwrap_or(DEFAULT_PERIOD_NS),
+            status: sample.status,
+            in_gc: traits.in_gc,
+            opcode: sample.stack.map_or(0, |stack| self.instructions.of(stack, at.tables)),
+        }
+    }
+
+    #[inline]
+    fn count_losses(&mut self, sample: &Sample<'_>, taken: &Taken) {
+        let Lost { labels, values, empty, .. } = &mut self.lost;
+        let lost = [
+            (labels, sample.labels.is_some()),
+            (values, !sample.values.is_empty()),
+            (empty, taken.stack == 0),
+        ];
+        for (sum, is_lost) in lost {
+            *sum = sum.saturating_add(if is_lost { sample.count } else { 0 });
+        }
+    }
+}
+
+/// The name of the format whose threads are Python's.
+const PYTHON_FORMAT: &str = "tachyon";
+
+impl Shown {
+    #[inline]
+    fn of(&mut self, stack: Option<StackId>, tables: &Tables) -> (u64, Traits) {
+        let Some(stack) = stack else { return (0, Traits::default()) };
+        match self.traits.get(stack.index()) {
+            Some(traits) if traits.is_known && self.places[stack.index()] != 0 => {
+                (if traits.has_frames { self.places[stack.index()] } else { 0 }, *traits)
+            }
+            _ => self.new_stack(stack, tables),
+        }
+    }
+
+    #[cold]
+    fn new_stack(&mut self, stack: StackId, tables: &Tables) -> (u64, Traits) {
+        let traits = self.find_traits(stack, tables);
+        if self.places.len() < self.traits.len() {
+            self.places.resize(self.traits.len(), 0);
+        }
+        self.stacks.push(stack);
+        self.places[stack.index()] = self.stacks.len() as u64;
+        (if traits.has_frames { self.stacks.len() as u64 } else { 0 }, traits)
+    }
+
+    /// The traits of a stack, which are those of its callers and its leaf.
+    fn find_traits(&mut self, stack: StackId, tables: &Tables) -> Traits {
+        if self.traits.len() < tables.stack_count() {
+            self.traits.resize(tables.stack_count(), Traits::default());
+        }
+        let (mut next, mut traits) = (Some(stack), Traits::default());
+        while let Some(stack) = next {
+            if self.traits[stack.index()].is_known {
+                traits = self.traits[stack.index()];
+                break;
+            }
+            self.path.push(stack);
+            next = tables.parent(stack);
+        }
+        while let Some(stack) = self.path.pop() {
+            let frame = tables.frame(tables.leaf(stack));
+            let is_own = own_frames::is_own(frame, tables);
+            traits.is_known = true;
+            traits.has_frames |= !is_own;
+            traits.in_gc |= tables.string(frame.function) == b"<GC>";
+            self.traits[stack.index()] = traits;
+        }
+        traits
+    }
+}
+
+impl Instructions {
+    /// The place of the instruction at the top of a stack, plus one; 0 where it is unknown.
+    #[inline]
+    fn of(&mut self, stack: StackId, tables: &Tables) -> u64 {
+        let leaf = tables.leaf(stack);
+        if tables.frame(leaf).opcode.is_none() {
+            return 0;
+        }
+        let Self { frames, index } = self;
+        *index.entry(leaf).or_insert_with(|| {
+            frames.push(leaf);
+            frames.len() as u64
+        })
+    }
+}
+
+impl<W, S, F> ProfileSink for Exporter<W, S, F>
+where
+    W: Write,
+    S: Read + Write + Seek,
+    F: FnMut() -> io::Result<S>,
+{
+    #[inline]
+    fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
+        let key = Key {
+            input: self.input,
+            process: at.process(sample),
+            interpreter: sample.interpreter,
+            thread: sample.thread,
+        };
+        let taken = self.taken(at, sample);
+        self.count_losses(sample, &taken);
+        let lane = self.lane(key, &taken, at.segment);
+        self.lanes[lane].take(&taken, &mut self.spool)?;
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn segment(&mut self, at: Context<'_>) -> io::Result<()> {
+        self.input += u64::from(at.segment.index == 0);
+        self.lost.metadata += at.segment.metadata.len() as u64;
+        self.facts.interval_ns = self.facts.interval_ns.or(at.segment.period_ns);
+        self.facts.start_unix_ns = self.facts.start_unix_ns.or(at.segment.start_unix_ns);
+        Ok(())
+    }
+
+    fn metadata(&mut self, _at: Context<'_>, _key: StringId, _value: StringId) -> io::Result<()> {
+        self.lost.metadata += 1;
+        Ok(())
+    }
+
+    fn thread(&mut self, _at: Context<'_>, thread: u64, name: StringId) -> io::Result<()> {
+        self.names.insert(thread, name);
+        Ok(())
+    }
+
+    fn finish(&mut self, tables: &Tables) -> io::Result<()> {
+        let Some(output) = self.output.take() else { return Ok(()) };
+        for lane in &mut self.lanes {
+            lane.close(&mut self.spool)?;
+        }
+        self.facts.interval_ns.get_or_insert(DEFAULT_PERIOD_NS);
+        let mut document = Document::new(output, &mut self.spool, tables);
+        document.stacks = &self.shown.stacks;
+        document.instructions = &self.instructions.frames;
+        document.names = Some(&self.names);
+        document.write(&self.facts, &self.lanes)
+    }
+}
+
+impl<W, S, F> Export for Exporter<W, S, F>
+where
+    W: Write,
+    S: Read + Write + Seek,
+    F: FnMut() -> io::Result<S>,
+{
+    fn losses(&self) -> Losses {
+        let Lost { labels, values, empty, metadata } = self.lost;
+        let mut losses = Losses::default();
+        losses.add("annotations", labels);
+        losses.add("measured values", values);
+        losses.add("samples without a frame", empty);
+        losses.add("metadata entries", metadata);
+        let disordered = self.lanes.iter().map(|lane| lane.disordered).sum();
+        losses.add("times of samples that are older than the one before", disordered);
+        losses
+    }
+}

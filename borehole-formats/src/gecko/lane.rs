@@ -1,0 +1,126 @@
+//! One thread of one interpreter while its samples come in.
+
+use std::io::{self, Read, Seek, Write};
+
+use borehole_model::Status;
+
+use super::spool::{Chain, Spool};
+use super::state::{self, Kind, Stretches};
+
+/// What tells lanes apart: inputs too, as each has its own clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Key {
+    pub(super) input: u64,
+    pub(super) process: Option<i64>,
+    pub(super) interpreter: Option<u64>,
+    pub(super) thread: Option<u64>,
+}
+
+/// A sample as a lane takes it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Taken {
+    /// The place of the stack, plus one; 0 where there is nothing to show.
+    pub(super) stack: u64,
+    pub(super) count: u64,
+    pub(super) time_ns: Option<i64>,
+    pub(super) period_ns: u64,
+    pub(super) status: Option<Status>,
+    pub(super) in_gc: bool,
+    /// The instruction, plus one; 0 where it is unknown.
+    pub(super) opcode: u64,
+}
+
+#[derive(Debug)]
+pub(super) struct Lane {
+    pub(super) key: Key,
+    pub(super) is_main: bool,
+    pub(super) is_python: bool,
+    pub(super) start_ns: i64,
+    /// Since the start: of the last sample, and of the last one that is shown.
+    last: u64,
+    last_shown: u64,
+    pub(super) samples: u64,
+    /// Whether a sample counts more than once.
+    pub(super) has_weights: bool,
+    /// Samples that are older than the one before them.
+    pub(super) disordered: u64,
+    /// Entries: the stack, the time since the one before, and the count.
+    pub(super) chain: Chain,
+    pub(super) stretches: [Stretches; Kind::ALL.len()],
+}
+
+impl Lane {
+    pub(super) fn new(key: Key, first: &Taken, is_python: bool) -> Self {
+        Self {
+            key,
+            is_main: first.status.is_some_and(state::is_main),
+            is_python,
+            start_ns: first.time_ns.unwrap_or(0),
+            last: 0,
+            last_shown: 0,
+            samples: 0,
+            has_weights: false,
+            disordered: 0,
+            chain: Chain::default(),
+            stretches: Default::default(),
+        }
+    }
+
+    #[inline]
+    pub(super) fn take<S: Read + Write + Seek, F: FnMut() -> io::Result<S>>(
+        &mut self,
+        sample: &Taken,
+        spool: &mut Spool<S, F>,
+    ) -> io::Result<()> {
+        self.pass_time(sample);
+        self.take_states(sample, spool)?;
+        if sample.stack != 0 {
+            self.samples += 1;
+            self.has_weights |= sample.count != 1;
+            spool.push(&mut self.chain, [sample.stack, self.last - self.last_shown, sample.count])?;
+            self.last_shown = self.last;
+        }
+        if sample.time_ns.is_none() {
+            // The next sample follows when these have lasted their time.
+            self.last = self.last.saturating_add(sample.count.saturating_mul(sample.period_ns));
+        }
+        Ok(())
+    }
+
+    /// Time does not run backwards: the viewer looks samples up by time.
+    #[inline]
+    fn pass_time(&mut self, sample: &Taken) {
+        let Some(time_ns) = sample.time_ns else { return };
+        let since = i128::from(time_ns) - i128::from(self.start_ns);
+        match u64::try_from(since) {
+            Ok(since) if since >= self.last => self.last = since,
+            _ => self.disordered = self.disordered.saturating_add(sample.count),
+        }
+    }
+
+    #[inline]
+    fn take_states<S: Read + Write + Seek, F: FnMut() -> io::Result<S>>(
+        &mut self,
+        sample: &Taken,
+        spool: &mut Spool<S, F>,
+    ) -> io::Result<()> {
+        for (kind, stretches) in Kind::ALL.into_iter().zip(&mut self.stretches) {
+            let state = match kind {
+                Kind::Gc => u64::from(sample.in_gc),
+                Kind::Opcode => sample.opcode,
+                _ => sample.status.map_or(0, |status| state::told(kind, status)),
+            };
+            stretches.observe(state, self.last, spool)?;
+        }
+        Ok(())
+    }
+
+    /// Ends what is open when the last sample was taken.
+    pub(super) fn close<S: Read + Write + Seek, F: FnMut() -> io::Result<S>>(
+        &mut self,
+        spool: &mut Spool<S, F>,
+    ) -> io::Result<()> {
+        let last = self.last;
+        self.stretches.iter_mut().try_for_each(|stretches| stretches.close(last, spool))
+    }
+}

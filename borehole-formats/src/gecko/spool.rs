@@ -1,0 +1,134 @@
+//! Columns of many lanes in one temporary file.
+//!
+//! Samples of all lanes come mixed and are written lane by lane, column by column. So entries of three numbers
+//! wait as varints in blocks, each of one chain, in a file that the caller supplies. Memory is one block a chain
+//! and sixteen bytes for each block that is full.
+
+use std::io::{self, Read, Seek, SeekFrom, Write};
+
+use borehole_wire::{Cursor, put_varint};
+
+/// How long blocks are, about.
+const BLOCK_BYTES: usize = 4 << 10;
+
+/// One entry: what its chain makes of it.
+pub(super) type Entry = [u64; 3];
+
+/// Entries of one kind of one lane, in order.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Chain {
+    full: Vec<(u64, usize)>,
+    last: Vec<u8>,
+}
+
+/// The file that full blocks go to. It is made when the first block is full.
+#[derive(Debug)]
+pub(super) struct Spool<S, F> {
+    make: F,
+    file: Option<S>,
+    end: u64,
+}
+
+/// How far a chain has been read.
+#[derive(Debug)]
+pub(super) struct Pull<'c> {
+    chain: &'c Chain,
+    next: usize,
+    block: Vec<u8>,
+    at: usize,
+}
+
+impl<'c> Pull<'c> {
+    pub(super) const fn of(chain: &'c Chain) -> Self {
+        Self { chain, next: 0, block: Vec::new(), at: 0 }
+    }
+}
+
+impl<S: Read + Write + Seek, F: FnMut() -> io::Result<S>> Spool<S, F> {
+    pub(super) const fn new(make: F) -> Self {
+        Self { make, file: None, end: 0 }
+    }
+
+    #[inline]
+    pub(super) fn push(&mut self, chain: &mut Chain, entry: Entry) -> io::Result<()> {
+        for number in entry {
+            put_varint(&mut chain.last, number);
+        }
+        if chain.last.len() >= BLOCK_BYTES { self.store(chain) } else { Ok(()) }
+    }
+
+    #[cold]
+    fn store(&mut self, chain: &mut Chain) -> io::Result<()> {
+        let file = match &mut self.file {
+            Some(file) => file,
+            empty => empty.insert((self.make)()?),
+        };
+        file.write_all(&chain.last)?;
+        chain.full.push((self.end, chain.last.len()));
+        self.end += chain.last.len() as u64;
+        chain.last.clear();
+        Ok(())
+    }
+
+    /// The next entry of a chain. Nothing is pushed once something has been pulled.
+    #[inline]
+    pub(super) fn pull(&mut self, pull: &mut Pull<'_>) -> io::Result<Option<Entry>> {
+        if pull.at == pull.block.len() && !self.load(pull)? {
+            return Ok(None);
+        }
+        let mut cursor = Cursor::new(&pull.block[pull.at..], 0);
+        let mut number = || cursor.varint().map_err(io::Error::other);
+        let entry = [number()?, number()?, number()?];
+        pull.at = pull.block.len() - cursor.rest().len();
+        Ok(Some(entry))
+    }
+
+    #[cold]
+    fn load(&mut self, pull: &mut Pull<'_>) -> io::Result<bool> {
+        pull.at = 0;
+        pull.block.clear();
+        match (pull.chain.full.get(pull.next), &mut self.file) {
+            (Some(&(offset, length)), Some(file)) => {
+                pull.block.resize(length, 0);
+                file.seek(SeekFrom::Start(offset))?;
+                file.read_exact(&mut pull.block)?;
+            }
+            _ if pull.next == pull.chain.full.len() => pull.block.extend_from_slice(&pull.chain.last),
+            _ => {}
+        }
+        pull.next += 1;
+        Ok(!pull.block.is_empty())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_of_several_chains_come_back_in_order_and_interleaved() {
+        let mut made = 0;
+        let mut spool = Spool::new(|| {
+            made += 1;
+            Ok(io::Cursor::new(Vec::new()))
+        });
+        let mut chains = [Chain::default(), Chain::default(), Chain::default()];
+        let entry = |chain: u64, index: u64| [index, index << chain, index * 1_000_003];
+        let lengths = [20_000, 5, 3_000];
+        for index in 0..20_000 {
+            for number in 0..3 {
+                if index < lengths[number] {
+                    spool.push(&mut chains[number], entry(number as u64, index)).unwrap();
+                }
+            }
+        }
+        let mut pulls = [0, 1, 2].map(|number| Pull::of(&chains[number]));
+        for index in 0..=20_000 {
+            for number in 0..3 {
+                let expected = (index < lengths[number]).then(|| entry(number as u64, index));
+                assert_eq!(spool.pull(&mut pulls[number]).unwrap(), expected, "{number} {index}");
+            }
+        }
+        assert_eq!(made, 1);
+    }
+}

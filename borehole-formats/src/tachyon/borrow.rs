@@ -1,0 +1,66 @@
+//! Names for the frames of a file that lost its tables, out of another run of the same program.
+//!
+//! Frames are numbered in order of first use, so two runs that began alike gave the same numbers to the same
+//! frames, for as long as they went on alike. How long that was shows in the shape of their stacks: which frame
+//! called which when it was first seen, and how deep. Numbers up to the first that differs are named; a name
+//! behind it would be a guess.
+
+use hashbrown::HashMap;
+
+use super::read::Reader;
+use super::tables::Tables;
+use crate::{Error, ReadOptions, Warning};
+
+/// Where each frame was first seen: under which other one, and how deep.
+type Shape = HashMap<u32, (Option<u32>, usize)>;
+
+impl<'a> Reader<'a> {
+    /// Takes strings and frames from `sibling`, the whole file of another run of the same program, if this one
+    /// has lost its own: `bytes` is this file. What was borrowed is said in a warning.
+    ///
+    /// # Errors
+    /// When the sibling cannot be read.
+    pub fn borrow_tables(&mut self, bytes: &[u8], sibling: &'a [u8]) -> Result<(), Error> {
+        if self.has_tables {
+            self.say("no tables were borrowed: the file has its own".to_owned());
+            return Ok(());
+        }
+        let lender = Reader::new(sibling)?;
+        let tables = lender.tables().clone();
+        let theirs = shape(lender)?;
+        let ours = shape(Reader::with_options(bytes, ReadOptions::lenient())?)?;
+        let count = alike(&ours, &theirs, tables.frame_count());
+        let named = ours.keys().filter(|&&frame| (frame as usize) < count).count();
+        self.say(format!(
+            "tables borrowed by shape from another file: {named} of {} frames are named, which both files \
+             number alike as far as their stacks show",
+            ours.len()
+        ));
+        let Tables { strings, mut frames, .. } = tables;
+        frames.truncate(count);
+        self.tables = Tables::new(strings, frames);
+        Ok(())
+    }
+
+    fn say(&mut self, message: String) {
+        self.recovery.warn(Warning { offset: None, message, lost_bytes: 0, saved_samples: None });
+    }
+}
+
+fn shape(mut reader: Reader<'_>) -> Result<Shape, Error> {
+    let mut shape = Shape::new();
+    while let Some(sample) = reader.next_sample()? {
+        for depth in sample.kept..sample.frames_root_first.len() {
+            let caller = depth.checked_sub(1).map(|caller| sample.frames_root_first[caller]);
+            shape.entry(sample.frames_root_first[depth]).or_insert((caller, depth));
+        }
+    }
+    Ok(shape)
+}
+
+/// How many frames from the first on were first seen alike, or not seen in the one that is damaged.
+fn alike(ours: &Shape, theirs: &Shape, frames: usize) -> usize {
+    let differs = |frame: &u32| ours.get(frame).is_some_and(|seen| theirs.get(frame) != Some(seen));
+    let first = (0..).take(frames).find(differs);
+    first.map_or(frames, |frame| frame as usize)
+}
