@@ -125,7 +125,8 @@ fn the_identical_schema_may_be_registered_again() {
 
 #[test]
 fn a_different_schema_of_a_type_id_is_refused() {
-    let others: [(&str, u8, &[(&str, u8)]); 6] = [
+    type Other<'a> = (&'a str, u8, &'a [(&'a str, u8)]);
+    let others: [Other<'_>; 6] = [
         ("F", 1, &[("v", VARINT)]),
         ("E", 0, &[("v", VARINT)]),
         ("E", 1, &[("w", VARINT)]),
