@@ -16,13 +16,12 @@ fn converted(profile: &[u8], format: &str) -> Vec<u8> {
     piped(&["convert", "--to", format], profile).done()
 }
 
-/// The samples that were executing something, of all lines of a table; of a file for Python, which says no sum,
-/// that it is one.
-fn samples_executing(format: &str, output: &[u8]) -> u64 {
-    if format == "pstats" {
-        assert!(output.starts_with(b"{") && output.ends_with(b"u\x0b\0\0\0__sampled__T0"));
-        return u64::MAX;
-    }
+/// Formats that say nowhere how many samples there are: two of times, and one of functions. The programs that read
+/// them judge them elsewhere.
+const WITHOUT_COUNTS: [&str; 3] = ["perfetto", "chrome-trace", "pstats"];
+
+/// The samples that were executing something, of all lines of a table.
+fn samples_executing(output: &[u8]) -> u64 {
     let text = String::from_utf8_lossy(output).into_owned();
     let lines = text.lines().skip(2).take_while(|line| !line.is_empty());
     lines.map(|line| line.trim_start().split('/').next().unwrap().parse::<u64>().unwrap()).sum()
@@ -49,7 +48,7 @@ fn samples_said(format: &str, output: &[u8]) -> u64 {
     let (before, after) = match format {
         "callgrind" => ("summary: ", [' ', '\n']),
         "tachyon-jsonl" => ("\"samples_total\":", ['}', ',']),
-        "pstats" | "pstats-text" => return samples_executing(format, output),
+        "pstats-text" => return samples_executing(output),
         "gecko" => return samples_of_lanes(output),
         _ => ("<title>all (", [' ', ')']),
     };
@@ -66,7 +65,7 @@ fn every_readable_format_becomes_every_writable_one_with_all_samples() {
         for from in &readable {
             let profile = converted(&trace, from);
             assert_eq!(samples_in(&profile), samples, "{from}");
-            for to in &writable {
+            for to in writable.iter().filter(|to| !WITHOUT_COUNTS.contains(&to.as_str())) {
                 if (from.as_str(), to.as_str()) == ("trc", "jsonl") {
                     // Lines keep the events of a trace as events.
                     continue;
@@ -74,7 +73,7 @@ fn every_readable_format_becomes_every_writable_one_with_all_samples() {
                 let output = converted(&profile, to);
                 let found =
                     if readable.contains(to) { samples_in(&output) } else { samples_said(to, &output) };
-                assert!(found == samples || found == u64::MAX, "{from} to {to}: {found}");
+                assert_eq!(found, samples, "{from} to {to}");
             }
         }
     }
