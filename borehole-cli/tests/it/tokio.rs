@@ -165,7 +165,9 @@ fn polls_took_as_long() {
             let place = row["spawned_at"].as_str().unwrap();
             let (found, expected) = (&row["durations"], &expected[place]);
             assert_eq!(found["count"], expected["count"], "{name} {place}");
-            // Of few polls, the neighbours of a rank are 2 in 100 apart, and the reference rounds ranks its own way.
+            // The reference rounds a rank to the nearest, we round it up, and of few polls neighbours are far apart: of
+            // the 160 of one place, it takes the 158th (112,527 ns) for the 99th percentile, and we the 159th (138,094).
+            // It also says the upper end of a bucket of its histogram, hence the tolerance.
             // A poll that blocks in place ends where its worker goes to another thread, for the reference.
             if name == OLD && number(&expected["count"]) > 500.0 {
                 for percentile in ["p50", "p90", "p99"] {
