@@ -194,7 +194,7 @@ impl ProfileSink for Inventory {
         Ok(ControlFlow::Continue(()))
     }
 
-    fn keeps_events(&self) -> bool {
+    fn keeps_events(&mut self) -> bool {
         true
     }
 

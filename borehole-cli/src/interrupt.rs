@@ -9,7 +9,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use borehole::ProfileSink;
-use borehole::model::{Context, Event, Sample, StringId, Tables, Warning};
+use borehole::model::{Context, Event, Sample, Warning};
 use nix::poll::{PollFd, PollFlags, poll};
 
 static REQUESTED: AtomicBool = AtomicBool::new(false);
@@ -75,6 +75,10 @@ impl Read for InterruptibleRead {
 pub(crate) struct Interruptible<'a>(pub(crate) &'a mut dyn ProfileSink);
 
 impl ProfileSink for Interruptible<'_> {
+    fn next(&mut self) -> Option<&mut dyn ProfileSink> {
+        Some(self.0)
+    }
+
     fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
         // The sample is counted already: it is delivered, and then no more are.
         let flow = self.0.sample(at, sample)?;
@@ -86,36 +90,8 @@ impl ProfileSink for Interruptible<'_> {
         Ok(if requested() { ControlFlow::Break(()) } else { flow })
     }
 
-    fn keeps_events(&self) -> bool {
-        self.0.keeps_events()
-    }
-
-    fn source(&mut self, name: &str) -> io::Result<()> {
-        self.0.source(name)
-    }
-
-    fn watches_events(&self) -> bool {
-        self.0.watches_events()
-    }
-
-    fn segment(&mut self, at: Context<'_>) -> io::Result<()> {
-        self.0.segment(at)
-    }
-
-    fn metadata(&mut self, at: Context<'_>, key: StringId, value: StringId) -> io::Result<()> {
-        self.0.metadata(at, key, value)
-    }
-
-    fn thread(&mut self, at: Context<'_>, thread: u64, name: StringId) -> io::Result<()> {
-        self.0.thread(at, thread, name)
-    }
-
     fn warning(&mut self, warning: &Warning) -> io::Result<()> {
         // Where a pipe was given up there is no damage that the output should tell of.
         if requested() { Ok(()) } else { self.0.warning(warning) }
-    }
-
-    fn finish(&mut self, tables: &Tables) -> io::Result<()> {
-        self.0.finish(tables)
     }
 }

@@ -57,7 +57,7 @@ impl<A: ProfileSink, B: ProfileSink> ProfileSink for Tee<A, B> {
         Ok(self.flow())
     }
 
-    fn keeps_events(&self) -> bool {
+    fn keeps_events(&mut self) -> bool {
         self.first.keeps_events() || self.second.keeps_events()
     }
 
@@ -66,7 +66,7 @@ impl<A: ProfileSink, B: ProfileSink> ProfileSink for Tee<A, B> {
         self.second.source(name)
     }
 
-    fn watches_events(&self) -> bool {
+    fn watches_events(&mut self) -> bool {
         self.first.watches_events() || self.second.watches_events()
     }
 
@@ -124,44 +124,12 @@ where
     S: ProfileSink,
     P: FnMut(Context<'_>, &Sample<'_>) -> bool,
 {
+    fn next(&mut self) -> Option<&mut dyn ProfileSink> {
+        Some(&mut self.sink)
+    }
+
     fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
         if (self.keep)(at, sample) { self.sink.sample(at, sample) } else { Ok(ControlFlow::Continue(())) }
-    }
-
-    fn event(&mut self, at: Context<'_>, event: &Event<'_>) -> io::Result<ControlFlow<()>> {
-        self.sink.event(at, event)
-    }
-
-    fn keeps_events(&self) -> bool {
-        self.sink.keeps_events()
-    }
-
-    fn source(&mut self, name: &str) -> io::Result<()> {
-        self.sink.source(name)
-    }
-
-    fn watches_events(&self) -> bool {
-        self.sink.watches_events()
-    }
-
-    fn segment(&mut self, at: Context<'_>) -> io::Result<()> {
-        self.sink.segment(at)
-    }
-
-    fn metadata(&mut self, at: Context<'_>, key: StringId, value: StringId) -> io::Result<()> {
-        self.sink.metadata(at, key, value)
-    }
-
-    fn thread(&mut self, at: Context<'_>, thread: u64, name: StringId) -> io::Result<()> {
-        self.sink.thread(at, thread, name)
-    }
-
-    fn warning(&mut self, warning: &Warning) -> io::Result<()> {
-        self.sink.warning(warning)
-    }
-
-    fn finish(&mut self, tables: &Tables) -> io::Result<()> {
-        self.sink.finish(tables)
     }
 }
 
@@ -192,7 +160,7 @@ impl ProfileSink for Count {
         Ok(ControlFlow::Continue(()))
     }
 
-    fn keeps_events(&self) -> bool {
+    fn keeps_events(&mut self) -> bool {
         true
     }
 

@@ -39,19 +39,25 @@ pub trait ProfileSink {
     /// When the sink cannot take it.
     fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>>;
 
+    /// The sink behind this one, of a sink that stands in between: whatever is not overridden goes there, and nowhere if
+    /// there is none.
+    fn next(&mut self) -> Option<&mut dyn ProfileSink> {
+        None
+    }
+
     /// Takes an event. Ignored unless overridden. On [`ControlFlow::Break`] the reader stops in good order.
     ///
     /// # Errors
     /// When the sink cannot take it.
-    fn event(&mut self, _at: Context<'_>, _event: &Event<'_>) -> io::Result<ControlFlow<()>> {
-        Ok(ControlFlow::Continue(()))
+    fn event(&mut self, at: Context<'_>, event: &Event<'_>) -> io::Result<ControlFlow<()>> {
+        self.next().map_or(Ok(ControlFlow::Continue(())), |next| next.event(at, event))
     }
 
     /// Whether events that tell of stacks are to stay events. To other sinks, which is the default, readers give
     /// them as samples, with names for their addresses, at the end of the input; the segments are then those of the
     /// samples, and further events come without one being announced.
-    fn keeps_events(&self) -> bool {
-        false
+    fn keeps_events(&mut self) -> bool {
+        self.next().is_some_and(<dyn ProfileSink>::keeps_events)
     }
 
     /// Begins a source whose threads, workers and tasks are others than those before, however they are numbered.
@@ -59,54 +65,54 @@ pub trait ProfileSink {
     ///
     /// # Errors
     /// When the sink cannot take it.
-    fn source(&mut self, _name: &str) -> io::Result<()> {
-        Ok(())
+    fn source(&mut self, name: &str) -> io::Result<()> {
+        self.next().map_or(Ok(()), |next| next.source(name))
     }
 
     /// Whether events that become samples are to come as events too, at their place among the others. A sink that
     /// does not keep events says so when it reads a trace both ways.
-    fn watches_events(&self) -> bool {
-        false
+    fn watches_events(&mut self) -> bool {
+        self.next().is_some_and(<dyn ProfileSink>::watches_events)
     }
 
     /// Begins `at.segment`. Ignored unless overridden.
     ///
     /// # Errors
     /// When the sink cannot take it.
-    fn segment(&mut self, _at: Context<'_>) -> io::Result<()> {
-        Ok(())
+    fn segment(&mut self, at: Context<'_>) -> io::Result<()> {
+        self.next().map_or(Ok(()), |next| next.segment(at))
     }
 
     /// Takes metadata that stands after the segment's first sample. Ignored unless overridden.
     ///
     /// # Errors
     /// When the sink cannot take it.
-    fn metadata(&mut self, _at: Context<'_>, _key: StringId, _value: StringId) -> io::Result<()> {
-        Ok(())
+    fn metadata(&mut self, at: Context<'_>, key: StringId, value: StringId) -> io::Result<()> {
+        self.next().map_or(Ok(()), |next| next.metadata(at, key, value))
     }
 
     /// Takes the name of a thread. Ignored unless overridden.
     ///
     /// # Errors
     /// When the sink cannot take it.
-    fn thread(&mut self, _at: Context<'_>, _thread: u64, _name: StringId) -> io::Result<()> {
-        Ok(())
+    fn thread(&mut self, at: Context<'_>, thread: u64, name: StringId) -> io::Result<()> {
+        self.next().map_or(Ok(()), |next| next.thread(at, thread, name))
     }
 
     /// Takes what the reader found odd or lost. Ignored unless overridden.
     ///
     /// # Errors
     /// When the sink cannot take it.
-    fn warning(&mut self, _warning: &Warning) -> io::Result<()> {
-        Ok(())
+    fn warning(&mut self, warning: &Warning) -> io::Result<()> {
+        self.next().map_or(Ok(()), |next| next.warning(warning))
     }
 
     /// Writes what was held back. Nothing is called after it.
     ///
     /// # Errors
     /// When the sink cannot write.
-    fn finish(&mut self, _tables: &Tables) -> io::Result<()> {
-        Ok(())
+    fn finish(&mut self, tables: &Tables) -> io::Result<()> {
+        self.next().map_or(Ok(()), |next| next.finish(tables))
     }
 }
 
@@ -119,11 +125,11 @@ impl<S: ProfileSink + ?Sized> ProfileSink for &mut S {
         (**self).event(at, event)
     }
 
-    fn keeps_events(&self) -> bool {
+    fn keeps_events(&mut self) -> bool {
         (**self).keeps_events()
     }
 
-    fn watches_events(&self) -> bool {
+    fn watches_events(&mut self) -> bool {
         (**self).watches_events()
     }
 
@@ -161,7 +167,7 @@ impl<S: ProfileSink + ?Sized> ProfileSink for Box<S> {
         (**self).event(at, event)
     }
 
-    fn keeps_events(&self) -> bool {
+    fn keeps_events(&mut self) -> bool {
         (**self).keeps_events()
     }
 
@@ -169,7 +175,7 @@ impl<S: ProfileSink + ?Sized> ProfileSink for Box<S> {
         (**self).source(name)
     }
 
-    fn watches_events(&self) -> bool {
+    fn watches_events(&mut self) -> bool {
         (**self).watches_events()
     }
 

@@ -364,7 +364,7 @@ impl ProfileSink for TokioSink {
         Ok(ControlFlow::Continue(()))
     }
 
-    fn watches_events(&self) -> bool {
+    fn watches_events(&mut self) -> bool {
         true
     }
 

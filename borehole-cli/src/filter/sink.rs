@@ -3,8 +3,8 @@
 use std::io;
 use std::ops::ControlFlow;
 
-use borehole::model::{Context, Event, Sample, StringId, Tables};
-use borehole::{ProfileSink, Warning};
+use borehole::ProfileSink;
+use borehole::model::{Context, Event, Sample};
 
 use super::Choice;
 use super::events::EventChoice;
@@ -19,6 +19,10 @@ pub(super) struct Chosen<'s> {
 }
 
 impl ProfileSink for Chosen<'_> {
+    fn next(&mut self) -> Option<&mut dyn ProfileSink> {
+        Some(self.sink)
+    }
+
     fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
         if self.samples.takes(at, sample, self.start_ns) {
             return self.sink.sample(at, sample);
@@ -37,36 +41,8 @@ impl ProfileSink for Chosen<'_> {
         Ok(ControlFlow::Continue(()))
     }
 
-    fn keeps_events(&self) -> bool {
-        self.sink.keeps_events()
-    }
-
-    fn watches_events(&self) -> bool {
-        self.sink.watches_events()
-    }
-
     fn source(&mut self, name: &str) -> io::Result<()> {
         self.start_ns = None;
         self.sink.source(name)
-    }
-
-    fn segment(&mut self, at: Context<'_>) -> io::Result<()> {
-        self.sink.segment(at)
-    }
-
-    fn metadata(&mut self, at: Context<'_>, key: StringId, value: StringId) -> io::Result<()> {
-        self.sink.metadata(at, key, value)
-    }
-
-    fn thread(&mut self, at: Context<'_>, thread: u64, name: StringId) -> io::Result<()> {
-        self.sink.thread(at, thread, name)
-    }
-
-    fn warning(&mut self, warning: &Warning) -> io::Result<()> {
-        self.sink.warning(warning)
-    }
-
-    fn finish(&mut self, tables: &Tables) -> io::Result<()> {
-        self.sink.finish(tables)
     }
 }

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::ops::ControlFlow;
 
-use borehole_model::{Context, Event, ProfileSink, Sample, StringId, Tables, Warning};
+use borehole_model::{Context, ProfileSink, Sample};
 
 use super::write::Packets;
 use crate::timeline::Drawing;
@@ -48,28 +48,12 @@ impl<W: Write> Exporter<W> {
 }
 
 impl<W: Write> ProfileSink for Exporter<W> {
+    fn next(&mut self) -> Option<&mut dyn ProfileSink> {
+        Some(&mut self.drawing)
+    }
+
     fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
         self.drawing.sample(at, sample)
-    }
-
-    fn event(&mut self, at: Context<'_>, event: &Event<'_>) -> io::Result<ControlFlow<()>> {
-        self.drawing.event(at, event)
-    }
-
-    fn source(&mut self, name: &str) -> io::Result<()> {
-        self.drawing.source(name)
-    }
-
-    fn thread(&mut self, at: Context<'_>, thread: u64, name: StringId) -> io::Result<()> {
-        self.drawing.thread(at, thread, name)
-    }
-
-    fn warning(&mut self, warning: &Warning) -> io::Result<()> {
-        self.drawing.warning(warning)
-    }
-
-    fn finish(&mut self, tables: &Tables) -> io::Result<()> {
-        self.drawing.finish(tables)
     }
 }
 

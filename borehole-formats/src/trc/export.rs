@@ -107,7 +107,7 @@ impl<W: Write> ProfileSink for Exporter<W> {
         Ok(ControlFlow::Continue(()))
     }
 
-    fn keeps_events(&self) -> bool {
+    fn keeps_events(&mut self) -> bool {
         true
     }
 

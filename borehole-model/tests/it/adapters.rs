@@ -139,6 +139,28 @@ fn a_count_counts_runs_once_and_in_full() {
     assert_eq!((count.samples, count.runs), (u64::MAX, 4));
 }
 
+/// Stands in between and does nothing.
+struct Between(Log);
+
+impl ProfileSink for Between {
+    fn next(&mut self) -> Option<&mut dyn ProfileSink> {
+        Some(&mut self.0)
+    }
+
+    fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
+        self.0.sample(at, sample)
+    }
+}
+
+#[test]
+fn what_a_sink_in_between_does_not_take_goes_to_the_next() {
+    let (mut between, mut alone) = (Between(Log::default()), Log::default());
+    assert_eq!(play(&mut between).unwrap(), play(&mut alone).unwrap());
+    assert_eq!(between.0.calls, alone.calls);
+    assert_eq!((between.keeps_events(), between.watches_events()), (false, false));
+    assert!(Tee::new(between, Count::default()).keeps_events());
+}
+
 #[test]
 fn a_borrowed_sink_is_the_sink() {
     let mut log = Log::until(2);

@@ -7,7 +7,7 @@ use std::io;
 use std::ops::ControlFlow;
 
 use borehole_formats::{Export, Losses};
-use borehole_model::{Context, Event, ProfileSink, Sample, Segment, StringId, Tables, Warning};
+use borehole_model::{Context, Event, ProfileSink, Sample, Segment, StringId, Tables};
 
 use self::runs::Runs;
 
@@ -104,6 +104,10 @@ impl<S: ProfileSink> SortByTime<S> {
 }
 
 impl<S: ProfileSink> ProfileSink for SortByTime<S> {
+    fn next(&mut self) -> Option<&mut dyn ProfileSink> {
+        Some(&mut self.sink)
+    }
+
     fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
         self.begin_source(at.tables)?;
         self.sink.sample(at, sample)
@@ -114,14 +118,6 @@ impl<S: ProfileSink> ProfileSink for SortByTime<S> {
         self.segment.get_or_insert_with(|| at.segment.clone());
         self.runs.push(event)?;
         Ok(self.flow())
-    }
-
-    fn keeps_events(&self) -> bool {
-        self.sink.keeps_events()
-    }
-
-    fn watches_events(&self) -> bool {
-        self.sink.watches_events()
     }
 
     fn source(&mut self, name: &str) -> io::Result<()> {
@@ -135,17 +131,9 @@ impl<S: ProfileSink> ProfileSink for SortByTime<S> {
         if self.sink.keeps_events() && at.segment.format == "trc" { Ok(()) } else { self.sink.segment(at) }
     }
 
-    fn metadata(&mut self, at: Context<'_>, key: StringId, value: StringId) -> io::Result<()> {
-        self.sink.metadata(at, key, value)
-    }
-
     fn thread(&mut self, at: Context<'_>, thread: u64, name: StringId) -> io::Result<()> {
         self.begin_source(at.tables)?;
         self.sink.thread(at, thread, name)
-    }
-
-    fn warning(&mut self, warning: &Warning) -> io::Result<()> {
-        self.sink.warning(warning)
     }
 
     fn finish(&mut self, tables: &Tables) -> io::Result<()> {

@@ -206,7 +206,7 @@ impl ProfileSink for Recorder {
         Ok(ControlFlow::Continue(()))
     }
 
-    fn keeps_events(&self) -> bool {
+    fn keeps_events(&mut self) -> bool {
         true
     }
 
