@@ -1,0 +1,1 @@
+//! Samples running processes: attach, launch, schedule, many at once.

@@ -1,0 +1,1 @@
+//! The stacks and the heap of a PHP process, walked from outside.

@@ -1,0 +1,12 @@
+//! Another process, seen from outside: its memory, its mappings, its threads and its symbols.
+//!
+//! What walks the structures of an interpreter is written against [`Memory`] alone, so that a live process, a core
+//! file and a recorded image are read by the same code.
+
+mod error;
+mod maps;
+mod memory;
+
+pub use error::{Error, ErrorKind};
+pub use maps::{Mapping, Mappings};
+pub use memory::{Memory, Piece};
