@@ -9,10 +9,10 @@ use borehole_model::{FrameId, StackId, StringId, Tables};
 use hashbrown::HashMap;
 
 use super::lane::Lane;
-use super::spool::{Entry, Pull, Spool};
 use super::state::Kind;
 use super::tables::{LaneTables, Strings};
-use super::write::Output;
+use crate::chains::{Entry, Pull, Spool};
+use crate::json_stream::JsonStream;
 
 const META: &str = r#""processType":0,"categories":[
 {"name":"Other","color":"grey","subcategories":["Other"]},
@@ -46,7 +46,7 @@ pub(super) struct Facts {
 
 /// A document while it is written.
 pub(super) struct Document<'a, W, S, F> {
-    output: Output<W>,
+    output: JsonStream<W>,
     spool: &'a mut Spool<S, F>,
     tables: &'a Tables,
     strings: Strings,
@@ -74,7 +74,7 @@ where
 {
     pub(super) fn new(output: W, spool: &'a mut Spool<S, F>, tables: &'a Tables) -> Self {
         Self {
-            output: Output::new(output),
+            output: JsonStream::new(output),
             spool,
             tables,
             strings: Strings::new(),
@@ -203,7 +203,7 @@ where
     fn put_sample_column(
         &mut self,
         lane: &Lane,
-        mut put: impl FnMut(&mut Output<W>, Entry),
+        mut put: impl FnMut(&mut JsonStream<W>, Entry),
     ) -> io::Result<()> {
         let (mut pull, mut separator) = (Pull::of(&lane.chain), "");
         while let Some(entry) = self.spool.pull(&mut pull)? {
@@ -222,7 +222,7 @@ where
         &mut self,
         name: &str,
         rows: &[T],
-        mut put: impl FnMut(&mut Output<W>, &T),
+        mut put: impl FnMut(&mut JsonStream<W>, &T),
     ) -> io::Result<()> {
         self.output.raw("\"").raw(name).raw("\":[");
         for (index, row) in rows.iter().enumerate() {

@@ -8,7 +8,7 @@ use hashbrown::HashMap;
 
 use super::document::{Document, Facts};
 use super::lane::{Key, Lane, Taken};
-use super::spool::Spool;
+use crate::chains::Spool;
 use crate::own_frames;
 use crate::{Export, Losses};
 
