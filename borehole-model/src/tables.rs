@@ -138,6 +138,11 @@ impl Tables {
         self.stacks.frames_leaf_first(stack)
     }
 
+    /// All stacks, callers before what they called.
+    pub fn stack_ids(&self) -> impl DoubleEndedIterator<Item = StackId> + use<> {
+        (0..self.stacks.len()).filter_map(StackId::from_row)
+    }
+
     /// The labels of a set, in order.
     #[inline]
     #[must_use]
