@@ -6,7 +6,11 @@
 mod error;
 mod maps;
 mod memory;
+mod symbols;
+mod target;
 
 pub use error::{Error, ErrorKind};
 pub use maps::{Mapping, Mappings};
 pub use memory::{Memory, Piece};
+pub use symbols::{Symbol, Symbols, ThreadLocalBlock};
+pub use target::Target;
