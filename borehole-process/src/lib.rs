@@ -7,23 +7,33 @@
 //! it or in a file decides how much is allocated here.
 
 mod access;
+mod core_file;
 mod elf;
 mod error;
 mod files;
+mod find;
+mod image;
+mod launch;
 mod live;
 mod maps;
 mod memory;
 mod ptrace;
+mod record;
 mod symbols;
 mod target;
 mod tracer;
 mod transfer;
 
 pub use access::{Obstacle, obstacles, ptrace_scope};
+pub use core_file::Core;
 pub use error::{Error, ErrorKind};
+pub use find::{Candidate, descendants, processes};
+pub use image::Image;
+pub use launch::Launched;
 pub use live::Process;
 pub use maps::{Mapping, Mappings};
 pub use memory::{Memory, Piece};
+pub use record::Recorder;
 pub use symbols::{Symbol, Symbols, ThreadLocalBlock};
 pub use target::Target;
 pub use tracer::{Stopped, Stopper};

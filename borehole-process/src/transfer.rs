@@ -65,7 +65,7 @@ pub(crate) fn by_file(memory: &File, pieces: &mut [Piece<'_>]) -> Option<usize> 
 fn from_file(memory: &File, piece: &mut Piece<'_>) -> Option<usize> {
     let mut filled = 0;
     while filled < piece.into.len() {
-        let address = piece.address.checked_add(filled as u64).unwrap_or(u64::MAX);
+        let address = piece.address.saturating_add(filled as u64);
         match memory.read_at(&mut piece.into[filled..], address) {
             // The address space that the file was opened on is no more.
             Ok(0) => return None,

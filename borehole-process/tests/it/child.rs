@@ -5,7 +5,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-const ROLE: &str = "BOREHOLE_TEST_ROLE";
+pub(crate) const ROLE: &str = "BOREHOLE_TEST_ROLE";
 
 /// What the child holds: a pattern that no other memory has.
 pub(crate) fn pattern(index: usize) -> u8 {
@@ -21,13 +21,13 @@ static COUNTER: AtomicU64 = AtomicU64::new(0);
 fn role() {
     let Ok(role) = std::env::var(ROLE) else { return };
     let bytes: Vec<u8> = (0..PATTERN_BYTES).map(pattern).collect();
-    println!("\nready {} {}", bytes.as_ptr().addr(), (&raw const COUNTER).addr());
-    std::io::stdout().flush().unwrap();
     match role.as_str() {
         "wait" => {}
         "count" => count(4),
         role => panic!("unknown role {role}"),
     }
+    println!("\nready {} {}", bytes.as_ptr().addr(), (&raw const COUNTER).addr());
+    std::io::stdout().flush().unwrap();
     // Ends with the parent, however that ends.
     let _ = std::io::stdin().read(&mut [0]);
     assert_eq!(bytes[9], pattern(9));
@@ -58,13 +58,15 @@ impl Role {
     }
 
     pub(crate) fn start_program(program: &std::path::Path, role: &str) -> Self {
-        let mut child = Command::new(program)
-            .args(["--exact", "child::role", "--nocapture"])
-            .env(ROLE, role)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut command = Command::new(program);
+        command.args(["--exact", "child::role", "--nocapture"]).env(ROLE, role);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        Self::of(command)
+    }
+
+    /// Starts a command that ends up as this program in a role.
+    pub(crate) fn of(mut command: Command) -> Self {
+        let mut child = command.spawn().unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let ready = lines.map(Result::unwrap).find(|line| line.starts_with("ready")).unwrap();
         let numbers: Vec<u64> = ready.split(' ').skip(1).map(|number| number.parse().unwrap()).collect();
