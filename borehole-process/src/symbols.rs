@@ -53,6 +53,11 @@ impl Symbols {
         }
     }
 
+    /// Keeps those whose names are wanted.
+    pub(crate) fn retain(&mut self, is_wanted: impl Fn(&[u8]) -> bool) {
+        self.by_name.retain(|name, _| is_wanted(name));
+    }
+
     /// The one called `name`.
     #[must_use]
     pub fn find(&self, name: &str) -> Option<Symbol> {

@@ -36,7 +36,7 @@ pub(crate) const CRATES: &[Crate] = &[
     Crate {
         name: "borehole-process",
         level: 0,
-        outside: &["rustix", "libc", "object", "procfs"],
+        outside: &["flate2", "libc", "nix", "object"],
         freedom: Freedom::System,
     },
     Crate {
