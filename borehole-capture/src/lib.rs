@@ -1,1 +1,25 @@
 //! Samples running processes: attach, launch, schedule, many at once.
+//!
+//! * A [`Subject`] is one process: [`PhpProcess`] attaches to one that runs PHP.
+//! * A [`Session`] samples any number of them on one thread, at absolute points in time, into one [`Output`]. It counts
+//!   what it was asked for and what became of it, and writes that into the file.
+//! * [`RbtOutput`] writes live `rbt` files: what was flushed can be read whatever happens to this program.
+
+mod error;
+mod options;
+mod output;
+mod php;
+mod schedule;
+mod segment;
+mod session;
+mod statistics;
+mod subject;
+
+pub use error::Error;
+pub use options::{Idle, SampleOptions, StopMode};
+pub use output::{OpenStream, Output, RbtOptions, RbtOutput, Stream};
+pub use php::{IsPhp, PhpOptions, PhpProcess};
+pub use segment::Header;
+pub use session::{Progress, Session, Shared};
+pub use statistics::Statistics;
+pub use subject::{Look, Subject};
