@@ -49,10 +49,9 @@ impl Schedule {
         let Some(period_ns) = self.period_ns else { return 0 };
         let missed = self.advance(period_ns, now_ns());
         while !is_over() {
-            let left_ns = self.due_ns.saturating_sub(now_ns());
-            match left_ns {
+            match self.due_ns.saturating_sub(now_ns()) {
                 0 => break,
-                ..=SPIN_NS => std::hint::spin_loop(),
+                1..=SPIN_NS => std::hint::spin_loop(),
                 _ => sleep_until(self.due_ns.min(now_ns() + MAX_SLEEP_NS)),
             }
         }

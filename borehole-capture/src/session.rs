@@ -1,9 +1,7 @@
 //! One thread that samples processes into one output.
 
 use std::io;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use borehole_model::{Context, Frame, Sample, Segment, StackId, Tables};
@@ -13,52 +11,10 @@ use crate::error::Error;
 use crate::options::{Idle, SampleOptions, StopMode, nanoseconds};
 use crate::output::Output;
 use crate::schedule::{self, Schedule, now_ns};
-use crate::segment::Header;
+use crate::segment::{self, Header};
+use crate::shared::{Progress, Shared};
 use crate::statistics::Statistics;
 use crate::subject::{Look, Subject};
-
-/// What those outside a session share with it.
-#[derive(Clone, Debug, Default)]
-pub struct Shared {
-    stop: Arc<AtomicBool>,
-    progress: Arc<Mutex<Progress>>,
-}
-
-/// How far a session is.
-#[derive(Clone, Debug, Default)]
-pub struct Progress {
-    /// What became of the samples so far.
-    pub statistics: Statistics,
-    /// The processes that are being sampled.
-    pub processes: Vec<i32>,
-    /// Those that are no longer, since somebody last asked.
-    pub departed: Vec<i32>,
-}
-
-impl Shared {
-    /// Asks for the end, in good order.
-    pub fn stop(&self) {
-        self.stop.store(true, Ordering::Relaxed);
-    }
-
-    /// Whether the end was asked for.
-    #[must_use]
-    pub fn is_stopping(&self) -> bool {
-        self.stop.load(Ordering::Relaxed)
-    }
-
-    /// How far the session was up to a second ago.
-    #[must_use]
-    pub fn progress(&self) -> Progress {
-        let mut progress = self.lock();
-        let departed = std::mem::take(&mut progress.departed);
-        Progress { departed, ..progress.clone() }
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, Progress> {
-        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
 
 /// What is written to the file, and what is known of processes, is looked after this often.
 const CARE_NS: u64 = 500_000_000;
@@ -127,6 +83,8 @@ impl<'a> Session<'a> {
     /// # Errors
     /// When the output cannot be written, or a profile cannot hold more.
     pub fn run(mut self, arrivals: &Receiver<Box<dyn Subject>>) -> Result<Statistics, Error> {
+        // Whoever waits for the end must see it even if this panics.
+        let _end = self.shared.end_on_drop();
         schedule::be_punctual();
         let sampled = self.sample_all(arrivals);
         self.statistics.elapsed_ns = now_ns() - self.start_ns;
@@ -203,7 +161,7 @@ impl<'a> Session<'a> {
     /// Begins a segment for the processes that there are now.
     fn begin_segment(&mut self) -> Result<(), Error> {
         self.end_segment()?;
-        let index = self.segment.index + u64::from(self.segment.format == crate::segment::FORMAT);
+        let index = self.segment.index + u64::from(self.segment.format == segment::FORMAT);
         let subjects: Vec<&dyn Subject> = self.targets.iter().map(|target| target.subject.as_ref()).collect();
         self.segment = self.header.segment(
             index,
@@ -220,7 +178,7 @@ impl<'a> Session<'a> {
 
     /// Writes into the segment what became of its samples.
     fn end_segment(&mut self) -> Result<(), Error> {
-        if self.segment.format != crate::segment::FORMAT {
+        if self.segment.format != segment::FORMAT {
             return Ok(());
         }
         for (key, value) in self.statistics.since(&self.at_segment).facts() {
@@ -329,7 +287,7 @@ impl<'a> Session<'a> {
         }
         let gone = self.targets.extract_if(.., |target| target.is_gone);
         let departed: Vec<i32> = gone.map(|target| target.subject.process()).collect();
-        self.shared.lock().departed.extend(departed);
+        self.shared.depart(&departed);
         let lasts_ns = now_ns() - self.segment_start_ns;
         if self.options.rotate.is_some_and(|rotate| lasts_ns >= nanoseconds(rotate))
             && !self.targets.is_empty()
@@ -342,9 +300,8 @@ impl<'a> Session<'a> {
     }
 
     fn publish(&self) {
-        let mut progress = self.shared.lock();
-        progress.statistics = self.statistics;
-        progress.processes = self.targets.iter().map(|target| target.subject.process()).collect();
+        let processes = self.targets.iter().map(|target| target.subject.process()).collect();
+        self.shared.publish(Progress { statistics: self.statistics, processes });
     }
 
     fn complete(&mut self) -> Result<(), Error> {

@@ -16,8 +16,10 @@ use crate::interrupt;
 use crate::messages;
 use crate::outputs::STDOUT;
 use crate::pages::{CompletionsArgs, ManArgs};
+use crate::record::RecordArgs;
 use crate::recover::RecoverArgs;
 use crate::report::{self, ReportArgs};
+use crate::stack::StackArgs;
 
 /// Opens, converts, recovers and explores profiles of many formats
 #[derive(Parser, Debug)]
@@ -41,6 +43,12 @@ The command lines of reli for files (converter:*, rbt:analyze, rbt:recover) work
 /// What to do.
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {
+    /// Sample running PHP processes into a file
+    #[command(after_help = RECORD_EXAMPLES)]
+    Record(Box<RecordArgs>),
+    /// Print the stacks that a PHP process has now
+    #[command(after_help = STACK_EXAMPLES)]
+    Stack(StackArgs),
     /// Write any readable profile as any writable format
     #[command(after_help = CONVERT_EXAMPLES)]
     Convert(ConvertArgs),
@@ -66,6 +74,20 @@ pub(crate) enum Command {
     /// Print the manual page
     Man(ManArgs),
 }
+
+const RECORD_EXAMPLES: &str = "\
+Examples:
+  borehole record -p 4711 -o trace.rbt                       until Ctrl-C
+  borehole record -p 4711 -d 30s -o flame.svg                thirty seconds as a flame graph
+  borehole record -P 'php-fpm: pool' --rate 50 -o traces/    a whole pool, a file a thread
+  borehole record -o trace.rbt -- php import.php             a command, from its start to its end
+
+Not allowed to read the process? `borehole doctor -p PID` says why, and what helps.";
+
+const STACK_EXAMPLES: &str = "\
+Examples:
+  borehole stack -p 4711
+  borehole stack -p 4711 --json | jq '.stacks[0].frames[0]'";
 
 const CONVERT_EXAMPLES: &str = "\
 Examples:

@@ -20,9 +20,11 @@ mod messages;
 mod outputs;
 mod pages;
 mod progress;
+mod record;
 mod recover;
 mod reli;
 mod report;
+mod stack;
 
 use std::process::ExitCode;
 
@@ -42,6 +44,8 @@ fn main() -> ExitCode {
 
 fn run(command: Command) -> anyhow::Result<Exit> {
     match command {
+        Command::Record(args) => record::run(&args),
+        Command::Stack(args) => stack::run(&args),
         Command::Convert(args) => convert::run(&args),
         Command::Recover(args) => recover::run(&args),
         Command::Info(args) => info::run(&args),
