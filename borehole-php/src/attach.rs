@@ -10,13 +10,16 @@ use crate::proof;
 use crate::release::{Identity, Release, Threads};
 use crate::remote;
 
+/// Whether the file at a path is PHP.
+pub type IsPhp<'a> = &'a dyn Fn(&[u8]) -> bool;
+
 /// What the user knows better.
 #[derive(Default)]
 pub struct AttachOptions<'a> {
     /// The release, where the process must not be asked for it.
     pub release: Option<Release>,
     /// Which mapped file is PHP, by its path; else those with `php` in their name come first, then all others.
-    pub is_php: Option<&'a dyn Fn(&[u8]) -> bool>,
+    pub is_php: Option<IsPhp<'a>>,
 }
 
 /// A PHP in a process, and where its state is.

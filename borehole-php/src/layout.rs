@@ -61,6 +61,12 @@ layouts! {
         0xc4_0000, 0xc4_0000, 0xc4_0000, 0xc4_0000, 0xc4_0000, 0xc4_0000,
     ];
 
+    /// `ZEND_ACC_CALL_VIA_TRAMPOLINE`: a function that PHP made up for one call.
+    function_made_up: u32 = [
+        0x20_0000, 0x20_0000, 0x20_0000, 0x20_0000, 0x04_0000, 0x04_0000,
+        0x04_0000, 0x04_0000, 0x04_0000, 0x04_0000, 0x04_0000, 0x04_0000,
+    ];
+
     /// `zend_generator.execute_data`, `zend_execute_data *`.
     generator_frame: usize =                [  64,   64,   64,   64,   64,   64,   56,   56,   56,   56,   56,   56];
     /// `zend_generator.node.parent`, the `zend_generator *` that it delegates to; null in the one that runs.
