@@ -32,6 +32,8 @@ pub struct Php {
     pub(crate) shared: Vec<(u64, u64)>,
     /// The function that does nothing; 0 if it has no symbol.
     pub(crate) pass_function: u64,
+    /// The pointer to the functions that are called without a frame; 0 if there is none.
+    pub(crate) frameless_functions: u64,
 }
 
 impl Php {
@@ -49,8 +51,15 @@ impl Php {
             proof::executor_size(symbol.size, &layout, found.release)?;
         }
         let identity = Identity { sapi: sapi(target, &symbols), ..found };
-        let pass_function = symbols.find("zend_pass_function").map_or(0, |symbol| symbol.address);
-        let php = Self { identity, layout, place, shared: shared_memory(target), pass_function };
+        let address = |name: &str| symbols.find(name).map_or(0, |symbol| symbol.address);
+        let php = Self {
+            identity,
+            layout,
+            place,
+            shared: shared_memory(target),
+            pass_function: address("zend_pass_function"),
+            frameless_functions: address("zend_flf_functions"),
+        };
         for executor in php.executors(target)? {
             proof::executor(target, &php.layout, executor.globals)?;
         }

@@ -89,12 +89,22 @@ impl Header {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Op {
     line: u32,
+    extended: u32,
     code: u8,
 }
 
 impl Op {
+    /// Whether it is `other`; what else an instruction has may change while it lives.
+    fn is(&self, other: &Self) -> bool {
+        (self.line, self.code) == (other.line, other.code)
+    }
+
     fn parse(bytes: &[u8]) -> Option<Self> {
-        Some(Self { line: u32_at(bytes, fixed::OP_LINE)?, code: *bytes.get(fixed::OP_CODE)? })
+        Some(Self {
+            line: u32_at(bytes, fixed::OP_LINE)?,
+            extended: u32_at(bytes, fixed::OP_EXTENDED)?,
+            code: *bytes.get(fixed::OP_CODE)?,
+        })
     }
 }
 
@@ -154,7 +164,7 @@ impl Function {
     /// Whether `bytes` are its first instructions.
     pub(crate) fn begins_with(&self, bytes: &[u8]) -> bool {
         let ops = bytes.chunks_exact(fixed::OP_SIZE).map(Op::parse);
-        ops.zip(&self.ops).all(|(found, known)| found == Some(*known))
+        ops.zip(&self.ops).all(|(found, known)| found.is_some_and(|found| found.is(known)))
     }
 
     /// The frame of this function at the instruction at `op`; `None` if it cannot be there.
@@ -177,6 +187,13 @@ impl Function {
         let frame = tables.intern_frame(&frame)?;
         self.frames[row] = Some(frame);
         Ok(Some(frame))
+    }
+
+    /// The number of the function of PHP that the instruction at `op` calls without a frame.
+    pub(crate) fn frameless_call(&self, op: u64, layout: &Layout) -> Option<u32> {
+        let op = self.ops[self.own(op)?];
+        let arguments = op.code.checked_sub(layout.op_frameless)?;
+        (arguments < 4).then_some(op.extended)
     }
 
     fn position(&self, op: u64, elsewhere: &Elsewhere) -> Option<Position> {

@@ -1,10 +1,12 @@
 //! PHP programs that are started by a test and ended with it.
 
+use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use borehole_model::{FrameId, StackId, Tables};
+use borehole_testkit::peers::{self, Peer};
 
 /// The corpus file `path`.
 pub(crate) fn corpus(path: &str) -> PathBuf {
@@ -68,4 +70,50 @@ pub(crate) fn frames(tables: &Tables, stack: StackId) -> Vec<String> {
         format!("{}\t{file}\t{}", text(frame.function), frame.line.unwrap_or(-1))
     };
     tables.frames_leaf_first(Some(stack)).map(line).collect()
+}
+
+/// A PHP of another release, which lives in a folder that is its root.
+pub(crate) struct Other {
+    peer: Peer,
+    /// Where its root is on this machine.
+    copied: PathBuf,
+    /// The programs, as it sees them.
+    pub(crate) corpus: PathBuf,
+}
+
+impl Other {
+    /// The one called `name`, if it is set up, with a copy of the programs.
+    pub(crate) fn find(name: &str) -> Option<Self> {
+        let peer = peers::optional(name)?;
+        let command = peer.command();
+        assert_eq!(command.get_program(), "chroot");
+        let corpus = PathBuf::from(format!("/tmp/borehole-{}", std::process::id()));
+        let root = PathBuf::from(command.get_args().next().unwrap());
+        let copied = root.join(corpus.strip_prefix("/").unwrap());
+        copy(&self::corpus("php/stacks"), &copied);
+        Some(Self { peer, copied, corpus })
+    }
+
+    pub(crate) fn command(&self) -> Command {
+        self.peer.command()
+    }
+}
+
+impl Drop for Other {
+    fn drop(&mut self) {
+        drop(fs::remove_dir_all(&self.copied));
+    }
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let (from, to) =
+            (from.join(entry.as_ref().unwrap().file_name()), to.join(entry.unwrap().file_name()));
+        if from.is_dir() {
+            copy(&from, &to);
+        } else {
+            fs::copy(&from, &to).unwrap();
+        }
+    }
 }
