@@ -10,13 +10,16 @@ use crate::proof;
 use crate::release::{Identity, Release, Threads};
 use crate::remote;
 
+/// Whether the file at a path is PHP.
+pub type IsPhp<'a> = &'a dyn Fn(&[u8]) -> bool;
+
 /// What the user knows better.
 #[derive(Default)]
 pub struct AttachOptions<'a> {
     /// The release, where the process must not be asked for it.
     pub release: Option<Release>,
     /// Which mapped file is PHP, by its path; else those with `php` in their name come first, then all others.
-    pub is_php: Option<&'a dyn Fn(&[u8]) -> bool>,
+    pub is_php: Option<IsPhp<'a>>,
 }
 
 /// A PHP in a process, and where its state is.
@@ -29,6 +32,8 @@ pub struct Php {
     pub(crate) shared: Vec<(u64, u64)>,
     /// The function that does nothing; 0 if it has no symbol.
     pub(crate) pass_function: u64,
+    /// The pointer to the functions that are called without a frame; 0 if there is none.
+    pub(crate) frameless_functions: u64,
 }
 
 impl Php {
@@ -46,8 +51,15 @@ impl Php {
             proof::executor_size(symbol.size, &layout, found.release)?;
         }
         let identity = Identity { sapi: sapi(target, &symbols), ..found };
-        let pass_function = symbols.find("zend_pass_function").map_or(0, |symbol| symbol.address);
-        let php = Self { identity, layout, place, shared: shared_memory(target), pass_function };
+        let address = |name: &str| symbols.find(name).map_or(0, |symbol| symbol.address);
+        let php = Self {
+            identity,
+            layout,
+            place,
+            shared: shared_memory(target),
+            pass_function: address("zend_pass_function"),
+            frameless_functions: address("zend_flf_functions"),
+        };
         for executor in php.executors(target)? {
             proof::executor(target, &php.layout, executor.globals)?;
         }

@@ -125,13 +125,17 @@ impl<M: Memory> Walk<'_, M> {
         kind == OBJECT && object < address && address - object < STAND_IN_WITHIN
     }
 
-    /// Adds the frame at `spot`; `false` if it changed.
+    /// Adds the frame at `spot`, unless it has no function: PHP 7 puts such a frame under what it calls in the middle of an
+    /// instruction. `false` if it changed.
     fn push(&mut self, spot: Spot, address: u64) -> bool {
         let is_leaf = self.chain.len() == 0;
+        let function = self.snapshot.u64(spot, fixed::FRAME_FUNCTION);
         let steady = self.snapshot.is_steady(spot, fixed::FRAME_FUNCTION)
             && (is_leaf || self.snapshot.is_steady(spot, fixed::FRAME_OP));
+        if function == 0 {
+            return steady;
+        }
         if self.chain.frames.len() < self.limits.depth {
-            let function = self.snapshot.u64(spot, fixed::FRAME_FUNCTION);
             let op = self.snapshot.u64(spot, fixed::FRAME_OP);
             self.chain.frames.push(RawFrame { address, function, op });
         } else {

@@ -24,14 +24,18 @@ const INTERNAL_FILE: &[u8] = b"<internal>";
 /// The longest function that is taken for one: a hundred times what generated code has.
 const MOST_OPS: u32 = 1 << 20;
 
-/// What raises exceptions stands in this instruction, which is part of the executor's state.
+/// `ZEND_HANDLE_EXCEPTION`: where a function is while its exception finds no handler yet.
 const HANDLE_EXCEPTION: u8 = 149;
+
+/// `ZEND_CALL_TRAMPOLINE`: the only instruction of a function that was made up for a call of `__call`.
+const CALL_TRAMPOLINE: u8 = 158;
 
 /// What identifies a function: the fields of `zend_function` that do not change while it lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Header {
     is_user: bool,
     short_lived: bool,
+    made_up: bool,
     name: u64,
     class: u64,
     ops: u64,
@@ -55,6 +59,7 @@ impl Header {
         Some(Self {
             is_user,
             short_lived: flags & layout.function_short_lived != 0 || (is_user && name == 0),
+            made_up: flags & layout.function_made_up != 0,
             name,
             class: u64_at(bytes, fixed::FUNCTION_SCOPE)?,
             ops: own(layout.function_ops)?,
@@ -69,10 +74,14 @@ impl Header {
         self.short_lived
     }
 
-    /// Its instructions: their address, and how many bytes they have.
+    /// Its instructions: their address, and how many bytes they have; `None` if there are too many.
     pub(crate) fn ops(&self) -> Option<(u64, usize)> {
         let bytes = usize::try_from(self.op_count).ok()? * fixed::OP_SIZE;
-        (self.is_user && self.op_count <= MOST_OPS).then_some((self.ops, bytes))
+        match (self.is_user, self.made_up) {
+            (true, false) if self.op_count > MOST_OPS => None,
+            (true, false) => Some((self.ops, bytes)),
+            _ => Some((0, 0)),
+        }
     }
 }
 
@@ -80,12 +89,22 @@ impl Header {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Op {
     line: u32,
+    extended: u32,
     code: u8,
 }
 
 impl Op {
+    /// Whether it is `other`; what else an instruction has may change while it lives.
+    fn is(&self, other: &Self) -> bool {
+        (self.line, self.code) == (other.line, other.code)
+    }
+
     fn parse(bytes: &[u8]) -> Option<Self> {
-        Some(Self { line: u32_at(bytes, fixed::OP_LINE)?, code: *bytes.get(fixed::OP_CODE)? })
+        Some(Self {
+            line: u32_at(bytes, fixed::OP_LINE)?,
+            extended: u32_at(bytes, fixed::OP_EXTENDED)?,
+            code: *bytes.get(fixed::OP_CODE)?,
+        })
     }
 }
 
@@ -137,15 +156,15 @@ impl Function {
         Ok(Some(Self { header, name, file, ops, frames }))
     }
 
-    /// Whether it is a function that PHP itself puts under a stack, such as the bottom of a fiber, and has no name.
+    /// Whether it is one that PHP puts into a stack for its own purposes: under a fiber, around an attribute.
     pub(crate) fn is_nameless(&self) -> bool {
-        !self.header.is_user && self.header.name == 0
+        self.header.name == 0 && (!self.header.is_user || self.header.made_up)
     }
 
     /// Whether `bytes` are its first instructions.
     pub(crate) fn begins_with(&self, bytes: &[u8]) -> bool {
         let ops = bytes.chunks_exact(fixed::OP_SIZE).map(Op::parse);
-        ops.zip(&self.ops).all(|(found, known)| found == Some(*known))
+        ops.zip(&self.ops).all(|(found, known)| found.is_some_and(|found| found.is(known)))
     }
 
     /// The frame of this function at the instruction at `op`; `None` if it cannot be there.
@@ -170,8 +189,15 @@ impl Function {
         Ok(Some(frame))
     }
 
+    /// The number of the function of PHP that the instruction at `op` calls without a frame.
+    pub(crate) fn frameless_call(&self, op: u64, layout: &Layout) -> Option<u32> {
+        let op = self.ops[self.own(op)?];
+        let arguments = op.code.checked_sub(layout.op_frameless)?;
+        (arguments < 4).then_some(op.extended)
+    }
+
     fn position(&self, op: u64, elsewhere: &Elsewhere) -> Option<Position> {
-        if !self.header.is_user {
+        if !self.header.is_user || self.header.made_up {
             return Some(Position::Unknown);
         }
         let is_in_state = elsewhere.state.0 <= op && op < elsewhere.state.1;
@@ -196,6 +222,7 @@ impl Function {
     ) -> Result<Frame, Error> {
         let (line, code) = match position {
             Position::Op(row) => (Some(i64::from(self.ops[row].line)), Some(self.ops[row].code)),
+            Position::Unknown if self.header.made_up => (None, Some(CALL_TRAMPOLINE)),
             Position::Unknown if self.header.is_user => {
                 (Some(i64::from(self.header.lines.1)), Some(HANDLE_EXCEPTION))
             }
@@ -235,9 +262,6 @@ impl Texts {
 }
 
 fn read_ops(memory: &impl Memory, header: &Header) -> Result<Option<Vec<Op>>, Error> {
-    if !header.is_user {
-        return Ok(Some(Vec::new()));
-    }
     let Some((address, length)) = header.ops() else { return Ok(None) };
     let mut ops = Vec::new();
     let mut part = vec![0; length.min(64 << 10)];

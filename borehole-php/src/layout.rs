@@ -61,6 +61,16 @@ layouts! {
         0xc4_0000, 0xc4_0000, 0xc4_0000, 0xc4_0000, 0xc4_0000, 0xc4_0000,
     ];
 
+    /// `ZEND_ACC_CALL_VIA_TRAMPOLINE`: a function that PHP made up for one call.
+    function_made_up: u32 = [
+        0x20_0000, 0x20_0000, 0x20_0000, 0x20_0000, 0x04_0000, 0x04_0000,
+        0x04_0000, 0x04_0000, 0x04_0000, 0x04_0000, 0x04_0000, 0x04_0000,
+    ];
+
+    /// `ZEND_FRAMELESS_ICALL_0`, which three with more arguments follow: calls of functions of PHP that get no frame. 255
+    /// where there are none.
+    op_frameless: u8 =                      [ 255,  255,  255,  255,  255,  255,  255,  255,  255,  204,  204,  204];
+
     /// `zend_generator.execute_data`, `zend_execute_data *`.
     generator_frame: usize =                [  64,   64,   64,   64,   64,   64,   56,   56,   56,   56,   56,   56];
     /// `zend_generator.node.parent`, the `zend_generator *` that it delegates to; null in the one that runs.
@@ -94,6 +104,8 @@ pub(crate) mod fixed {
 
     /// `zend_op`.
     pub(crate) const OP_SIZE: usize = 32;
+    /// `extended_value`: of a call without a frame, the number of its function.
+    pub(crate) const OP_EXTENDED: usize = 20;
     pub(crate) const OP_LINE: usize = 24;
     pub(crate) const OP_CODE: usize = 28;
 

@@ -21,12 +21,14 @@ mod opcodes;
 mod proof;
 mod release;
 mod remote;
+mod request;
 mod snapshot;
 mod walker;
 mod watch;
 
-pub use attach::{AttachOptions, Php};
+pub use attach::{AttachOptions, IsPhp, Php};
 pub use error::{Error, ErrorKind};
 pub use executor::Executor;
 pub use release::{Identity, Release, Threads};
+pub use request::Request;
 pub use walker::{Outcome, Stack, WalkOptions, Walker};

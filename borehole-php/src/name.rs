@@ -63,7 +63,8 @@ mod tests {
 
     #[test]
     fn parts_put_together_are_the_whole_name() {
-        let cases: [(Option<&[u8]>, Option<&[u8]>, [&str; 4]); 8] = [
+        type Case = (Option<&'static [u8]>, Option<&'static [u8]>, [&'static str; 4]);
+        let cases: [Case; 8] = [
             (None, None, ["<main>", "", "", "<main>"]),
             (None, Some(b"strlen"), ["strlen", "", "", "strlen"]),
             (None, Some(b"App\\Db\\run"), ["App\\Db\\run", "App\\Db", "", "run"]),

@@ -1,6 +1,6 @@
 //! One stack after the other out of one process.
 
-use borehole_model::{StackId, Tables};
+use borehole_model::{FrameId, StackId, Tables};
 use borehole_process::Memory;
 use hashbrown::HashMap;
 
@@ -68,6 +68,8 @@ pub struct Walker {
     watches: Watches,
     snapshots: HashMap<u64, Snapshot>,
     chain: Chain,
+    /// The functions that are called without a frame, by their number.
+    frameless: HashMap<u32, u64>,
 }
 
 /// What became of the frames of a chain.
@@ -90,6 +92,7 @@ impl Walker {
             watches: Watches::default(),
             snapshots: HashMap::new(),
             chain: Chain::default(),
+            frameless: HashMap::new(),
         }
     }
 
@@ -194,12 +197,47 @@ impl Walker {
                 return Ok(Resolved::Outcome(Outcome::Torn));
             };
             stack = Some(tables.intern_stack(stack, frame)?);
+            // A leaf may have left such a call long ago: its instruction is not kept up to date.
+            let call = function.frameless_call(raw.op, &self.php.layout).filter(|_| row > 0);
+            if let Some(call) = call
+                && let Some(frame) = self.frameless(memory, call, elsewhere, tables)?
+            {
+                stack = Some(tables.intern_stack(stack, frame)?);
+            }
         }
         if again {
             return Ok(Resolved::Again);
         }
         let stack = stack.map(|id| Outcome::Stack(Stack { id, omitted: self.chain.omitted }));
         Ok(Resolved::Outcome(stack.unwrap_or(Outcome::Idle)))
+    }
+
+    /// The frame of a function of PHP that has none.
+    fn frameless(
+        &mut self,
+        memory: &impl Memory,
+        number: u32,
+        elsewhere: &Elsewhere,
+        tables: &mut Tables,
+    ) -> Result<Option<FrameId>, Error> {
+        let function = match self.frameless.get(&number) {
+            Some(function) => *function,
+            None => {
+                let function = self.frameless_function(memory, number).unwrap_or_default();
+                self.frameless.insert(number, function);
+                function
+            }
+        };
+        let raw = RawFrame { address: 0, function, op: 0 };
+        match self.function(memory, &raw, tables)? {
+            Sought::Found(number) => self.functions.get(number).frame(0, elsewhere, None, tables),
+            Sought::Again | Sought::Nowhere => Ok(None),
+        }
+    }
+
+    fn frameless_function(&self, memory: &impl Memory, number: u32) -> Option<u64> {
+        let functions = memory.read_u64(self.php.frameless_functions).ok()?;
+        memory.read_u64(remote::moved(functions, usize::try_from(number).ok()?.checked_mul(8)?)).ok()
     }
 
     /// The function of a frame.

@@ -1,0 +1,154 @@
+//! What PHP itself says of its stacks, and what we see of them from outside.
+
+use std::path::Path;
+use std::process::Command;
+
+use borehole_model::Tables;
+use borehole_php::{AttachOptions, Executor, Outcome, Php, WalkOptions, Walker};
+use borehole_process::Process;
+use borehole_testkit::peers;
+
+use crate::programs::{self, Program};
+
+/// How often a stack may be another one while the program comes to rest where it said it would.
+const PATIENCE: usize = 1000;
+
+/// The ways in which PHP executes code, as options of its command line, with the releases that have them.
+const MODES: &[(&str, &[&str])] = &[
+    ("interpreted", &["-d", "opcache.enable_cli=0"]),
+    ("opcache", &["-d", "opcache.enable_cli=1"]),
+    (
+        "function JIT",
+        &["-d", "opcache.enable_cli=1", "-d", "opcache.jit_buffer_size=32M", "-d", "opcache.jit=1205"],
+    ),
+    (
+        "tracing JIT",
+        &[
+            "-d",
+            "opcache.enable_cli=1",
+            "-d",
+            "opcache.jit_buffer_size=32M",
+            "-d",
+            "opcache.jit=1254",
+            "-d",
+            "opcache.jit_hot_func=2",
+            "-d",
+            "opcache.jit_hot_loop=2",
+            "-d",
+            "opcache.jit_hot_return=2",
+        ],
+    ),
+];
+
+/// A program that is being walked.
+struct Walked {
+    process: Process,
+    executor: Executor,
+    walker: Walker,
+    tables: Tables,
+}
+
+impl Walked {
+    fn attach(id: i32) -> Self {
+        let process = Process::open(id).unwrap();
+        let php = Php::attach(&process, &AttachOptions::default()).unwrap();
+        let executor = php.executors(&process).unwrap()[0];
+        Self {
+            process,
+            executor,
+            walker: Walker::new(&php, WalkOptions::default()),
+            tables: Tables::default(),
+        }
+    }
+
+    /// The stack, as soon as it is `expected`; else the last one that was seen.
+    fn settle(&mut self, expected: &[String]) -> Vec<String> {
+        let mut found = Vec::new();
+        for _ in 0..PATIENCE {
+            let outcome = self.walker.sample(&self.process, &self.executor, &mut self.tables).unwrap();
+            if let Outcome::Stack(stack) = outcome {
+                found = programs::frames(&self.tables, stack.id);
+                if found == expected {
+                    break;
+                }
+            }
+        }
+        found
+    }
+}
+
+/// Runs `program` and compares each stack that it says it has with the one that we see; the number of them.
+fn compare(command: &mut Command, program: &Path, context: &str) -> usize {
+    let mut program = Program::start(command.arg(program));
+    let (mut walked, mut compared) = (None, 0);
+    while let Some((construct, expected)) = program.expected() {
+        let walked = walked.get_or_insert_with(|| Walked::attach(program.id()));
+        assert_eq!(walked.settle(&expected), expected, "{context}: {construct}");
+        compared += 1;
+        program.go_on();
+    }
+    compared
+}
+
+/// Runs `program` on the machine's PHP in every mode, where it has to show `expected` stacks.
+fn in_every_mode(program: &str, expected: usize) {
+    let Some(php) = peers::peer("php") else { return };
+    let path = programs::corpus(&format!("php/stacks/{program}.php"));
+    for (mode, options) in MODES {
+        let compared = compare(php.command().args(*options), &path, mode);
+        assert_eq!(compared, expected, "{mode}");
+    }
+}
+
+#[test]
+fn functions_methods_closures_and_what_php_calls_by_itself() {
+    in_every_mode("functions", 53);
+}
+
+#[test]
+fn generators() {
+    in_every_mode("generators", 25);
+}
+
+#[test]
+fn code_of_files_and_of_eval() {
+    in_every_mode("files", 21);
+}
+
+#[test]
+fn what_came_with_php_8_0() {
+    in_every_mode("php80", 14);
+}
+
+#[test]
+fn fibers_enums_and_first_class_callables() {
+    in_every_mode("php81", 18);
+}
+
+/// The releases that can be had besides the machine's, and the programs that they understand.
+const OTHERS: &[(&str, &[(&str, usize)])] = &[
+    ("php-7.4", &[("functions", 53), ("generators", 25), ("files", 21)]),
+    (
+        "php-8.4",
+        &[("functions", 53), ("generators", 25), ("files", 21), ("php80", 14), ("php81", 18), ("php84", 13)],
+    ),
+    (
+        "php-8.5",
+        &[("functions", 53), ("generators", 25), ("files", 21), ("php80", 14), ("php81", 18), ("php84", 13)],
+    ),
+];
+
+#[test]
+fn other_releases() {
+    for (name, programs) in OTHERS {
+        let Some(other) = programs::Other::find(name) else { continue };
+        for (program, expected) in *programs {
+            for (mode, options) in MODES {
+                let path = other.corpus.join(format!("{program}.php"));
+                let context = format!("{name}, {program}, {mode}");
+                let compared = compare(other.command().args(*options), &path, &context);
+                assert_eq!(compared, *expected, "{context}");
+            }
+        }
+    }
+}
