@@ -22,7 +22,7 @@ mod subject;
 pub use coordinator::{Coordinator, News};
 pub use error::Error;
 pub use finder::{Attach, Finder, Found, IsWanted, Selection};
-pub use options::{Idle, SampleOptions, StopMode};
+pub use options::{Grouping, Idle, SampleOptions, StopMode};
 pub use output::{OpenStream, Output, RbtOptions, RbtOutput, Stream, WholeOutput};
 pub use php::{IsPhp, PhpOptions, PhpProcess};
 pub use segment::Header;

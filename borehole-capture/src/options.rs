@@ -24,6 +24,17 @@ pub enum Idle {
     Sample,
 }
 
+/// How the samples of several processes stand in one output.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Grouping {
+    /// A segment begins whenever a process is attached to. Of one with a single process the metadata names it, of others
+    /// each sample.
+    #[default]
+    Segments,
+    /// One segment for all, and each sample names its process.
+    Bundled,
+}
+
 /// How processes are sampled.
 #[derive(Clone, Copy, Debug)]
 pub struct SampleOptions {
@@ -41,6 +52,8 @@ pub struct SampleOptions {
     pub samples: Option<u64>,
     /// When a new segment is begun.
     pub rotate: Option<Duration>,
+    /// How the samples of several processes stand in the output.
+    pub grouping: Grouping,
 }
 
 impl Default for SampleOptions {
@@ -53,6 +66,7 @@ impl Default for SampleOptions {
             duration: None,
             samples: None,
             rotate: None,
+            grouping: Grouping::default(),
         }
     }
 }

@@ -8,7 +8,7 @@ use borehole_model::{Context, Frame, Sample, Segment, StackId, Tables};
 use borehole_process::Stopper;
 
 use crate::error::Error;
-use crate::options::{Idle, SampleOptions, StopMode, nanoseconds};
+use crate::options::{Grouping, Idle, SampleOptions, StopMode, nanoseconds};
 use crate::output::Output;
 use crate::schedule::{self, Schedule, now_ns};
 use crate::segment::{self, Header};
@@ -21,6 +21,9 @@ const CARE_NS: u64 = 500_000_000;
 
 /// With nothing to sample, new processes are waited for this long at a time.
 const PATIENCE: Duration = Duration::from_millis(50);
+
+/// How often a process is stopped again because it was stopped at a bad moment.
+const MAX_STOPS: u32 = 3;
 
 /// What a process is called that executes nothing.
 const IDLE_FRAME: &[u8] = b"<idle>";
@@ -152,7 +155,9 @@ impl<'a> Session<'a> {
         if !arrived.is_empty() {
             self.statistics.attached += arrived.len() as u64;
             self.targets.extend(arrived.into_iter().map(Target::new));
-            self.begin_segment()?;
+            if self.options.grouping == Grouping::Segments || self.segment.format != segment::FORMAT {
+                self.begin_segment()?;
+            }
             self.publish();
         }
         Ok(may_come)
@@ -162,7 +167,8 @@ impl<'a> Session<'a> {
     fn begin_segment(&mut self) -> Result<(), Error> {
         self.end_segment()?;
         let index = self.segment.index + u64::from(self.segment.format == segment::FORMAT);
-        let subjects: Vec<&dyn Subject> = self.targets.iter().map(|target| target.subject.as_ref()).collect();
+        let named = if self.options.grouping == Grouping::Segments { self.targets.as_slice() } else { &[] };
+        let subjects: Vec<&dyn Subject> = named.iter().map(|target| target.subject.as_ref()).collect();
         self.segment = self.header.segment(
             index,
             self.options.period_ns(),
@@ -211,7 +217,16 @@ impl<'a> Session<'a> {
         let Self { options, targets, tables, statistics, .. } = self;
         let target = &mut targets[row];
         if options.stop == StopMode::Always && !target.cannot_stop {
-            return look_stopped(target, lane, tables, statistics);
+            // Where it was stopped its stack may have been half built.
+            let mut look = look_stopped(target, lane, tables, statistics)?;
+            for _ in 0..options.max_retries.min(MAX_STOPS) {
+                if look != Look::Torn {
+                    break;
+                }
+                statistics.retried += 1;
+                look = look_stopped(target, lane, tables, statistics)?;
+            }
+            return Ok(look);
         }
         let mut look = target.subject.look(lane, tables)?;
         for _ in 0..options.max_retries {

@@ -20,6 +20,7 @@ use crate::record::RecordArgs;
 use crate::recover::RecoverArgs;
 use crate::report::{self, ReportArgs};
 use crate::stack::StackArgs;
+use crate::top::TopArgs;
 
 /// Opens, converts, recovers and explores profiles of many formats
 #[derive(Parser, Debug)]
@@ -49,6 +50,8 @@ pub(crate) enum Command {
     /// Print the stacks that a PHP process has now
     #[command(after_help = STACK_EXAMPLES)]
     Stack(StackArgs),
+    /// Show live where the time of running PHP processes goes
+    Top(TopArgs),
     /// Write any readable profile as any writable format
     #[command(after_help = CONVERT_EXAMPLES)]
     Convert(ConvertArgs),

@@ -25,6 +25,7 @@ mod recover;
 mod reli;
 mod report;
 mod stack;
+mod top;
 
 use std::process::ExitCode;
 
@@ -46,6 +47,7 @@ fn run(command: Command) -> anyhow::Result<Exit> {
     match command {
         Command::Record(args) => record::run(&args),
         Command::Stack(args) => stack::run(&args),
+        Command::Top(args) => top::run(&args),
         Command::Convert(args) => convert::run(&args),
         Command::Recover(args) => recover::run(&args),
         Command::Info(args) => info::run(&args),

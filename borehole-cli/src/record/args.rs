@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use anyhow::{anyhow, bail};
 use borehole::Format;
-use borehole::capture::{Idle, PhpOptions, RbtOptions, SampleOptions, StopMode};
+use borehole::capture::{Grouping, Idle, PhpOptions, RbtOptions, SampleOptions, StopMode};
 use borehole::rbt::Compression;
 use borehole_analysis::Pattern;
 use borehole_php::Release;
 use clap::{Args, ValueEnum};
 
-use super::output::{Destination, Place, Single, Workers};
+use super::output::{Destination, Encoding, Place, Single, Workers};
 use super::targets::Targets;
 use crate::convert::Timestamps;
 use crate::inputs::format_name;
@@ -192,6 +192,7 @@ impl RecordArgs {
             duration: self.duration,
             samples: self.samples,
             rotate: self.rotate,
+            grouping: Grouping::Segments,
         };
         Sampling { options, php: self.php.clone(), php_regex: None, depth: self.depth }
     }
@@ -206,14 +207,14 @@ impl RecordArgs {
             return Destination::Workers(Workers { folder: folder.into(), threads: self.threads, rbt });
         }
         let by_name = path.and_then(Format::from_path).map(|(format, _)| format);
-        let format = self.format.or(by_name).unwrap_or(Format::Rbt);
+        let encoding = Encoding::Format(self.format.or(by_name).unwrap_or(Format::Rbt));
         let place = match path {
             None => Place::Stdout,
             Some(path) => {
                 Place::File { path: path.into(), force: self.force, is_numbered: self.rotate.is_some() }
             }
         };
-        Destination::Single(Single { format, place, rbt, opcodes: false })
+        Destination::Single(Single { encoding, place, rbt, opcodes: false })
     }
 }
 

@@ -3,6 +3,7 @@
 mod args;
 mod output;
 mod progress;
+mod reli_json;
 pub(crate) mod targets;
 
 use std::thread;
@@ -10,8 +11,8 @@ use std::thread;
 use anyhow::bail;
 use borehole::capture::{Coordinator, Error, Header, Session, Statistics};
 
-pub(crate) use args::{PhpArgs, RecordArgs, Sampling};
-pub(crate) use output::Destination;
+pub(crate) use args::{Detected, PhpArgs, RecordArgs, Sampling, parse_duration, parse_release};
+pub(crate) use output::{Destination, Encoding, Place, Single, Workers};
 
 use crate::exit::Exit;
 use crate::interrupt;

@@ -14,8 +14,10 @@ use borehole::{Existing, Format, OpcodeOutput, Target};
 
 use super::args::Sampling;
 use super::progress::Watcher;
+use super::reli_json::ReliJsonLines;
 use super::{Told, header};
 use crate::interrupt;
+use crate::outputs::STDOUT;
 
 /// Where a recording goes.
 #[derive(Clone, Debug)]
@@ -29,11 +31,20 @@ pub(crate) enum Destination {
 /// One output.
 #[derive(Clone, Debug)]
 pub(crate) struct Single {
-    pub(crate) format: Format,
+    pub(crate) encoding: Encoding,
     pub(crate) place: Place,
     pub(crate) rbt: RbtOptions,
     /// phpspy: whether opcodes are written.
     pub(crate) opcodes: bool,
+}
+
+/// How one output is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Encoding {
+    /// In a format that is read too.
+    Format(Format),
+    /// As reli's template `json_lines` has it.
+    ReliJsonLines,
 }
 
 /// Where one output goes.
@@ -72,14 +83,9 @@ impl Destination {
 
 impl Single {
     fn check(&self) -> anyhow::Result<()> {
-        let is_text =
-            matches!(self.format, Format::Phpspy | Format::Folded | Format::Collapsed | Format::Jsonl);
         match &self.place {
-            Place::Stdout if !is_text && io::stdout().is_terminal() => {
-                bail!(
-                    "unsupported output: expected a file or a pipe for {}, found a terminal; name one with -o",
-                    self.format.name()
-                )
+            Place::Stdout if !self.is_text() && io::stdout().is_terminal() => {
+                bail!("unsupported output: expected a file or a pipe, found a terminal; name one with -o")
             }
             Place::File { path, force: false, is_numbered: false } if path.is_file() => {
                 bail!("{}: file exists; --force replaces it", path.display())
@@ -88,34 +94,50 @@ impl Single {
         }
     }
 
+    fn is_text(&self) -> bool {
+        match self.encoding {
+            Encoding::Format(format) => {
+                matches!(format, Format::Phpspy | Format::Folded | Format::Collapsed | Format::Jsonl)
+            }
+            Encoding::ReliJsonLines => true,
+        }
+    }
+
     /// Runs a session that writes to this.
     pub(crate) fn run(
         self,
         session: impl FnOnce(&mut dyn Output) -> Result<Statistics, Error>,
     ) -> anyhow::Result<Statistics> {
-        if self.format == Format::Rbt {
+        if self.encoding == Encoding::Format(Format::Rbt) {
             return Ok(session(&mut self.live()?)?);
         }
-        let mut target = Target::new(self.format);
-        target.opcodes = if self.opcodes { OpcodeOutput::Write } else { OpcodeOutput::Omit };
-        if self.rbt.compression == Compression::Gzip && self.format != Format::Pprof {
-            target.compression = borehole::Compression::Gzip;
-        }
-        let mut output = match &self.place {
-            Place::Stdout => {
-                borehole::Output::direct("standard output", io::stdout().lock(), target.compression)
-            }
-            Place::File { path, force, .. } => {
-                let existing = if *force { Existing::Replace } else { Existing::Keep };
-                borehole::Output::create(path, existing, target.compression)?
+        let mut output = self.whole()?;
+        interrupt::unfinished(output.unfinished());
+        let statistics = match self.encoding {
+            Encoding::ReliJsonLines => session(&mut ReliJsonLines::new(&mut output))?,
+            Encoding::Format(format) => {
+                let mut target = Target::new(format);
+                target.opcodes = if self.opcodes { OpcodeOutput::Write } else { OpcodeOutput::Omit };
+                session(&mut WholeOutput(target.exporter(&mut output)?))?
             }
         };
-        interrupt::unfinished(output.unfinished());
-        let mut sink = WholeOutput(target.exporter(&mut output)?);
-        let statistics = session(&mut sink)?;
-        drop(sink);
         output.complete()?;
         Ok(statistics)
+    }
+
+    /// A file that appears when it is complete, or standard output.
+    fn whole(&self) -> Result<borehole::Output, borehole::Error> {
+        // The exporter of pprof compresses by itself.
+        let is_gzip =
+            self.rbt.compression == Compression::Gzip && self.encoding != Encoding::Format(Format::Pprof);
+        let compression = if is_gzip { borehole::Compression::Gzip } else { borehole::Compression::None };
+        match &self.place {
+            Place::Stdout => Ok(borehole::Output::direct(STDOUT, io::stdout().lock(), compression)),
+            Place::File { path, force, .. } => {
+                let existing = if *force { Existing::Replace } else { Existing::Keep };
+                borehole::Output::create(path, existing, compression)
+            }
+        }
     }
 
     /// An `rbt` stream that can be read at any time.
@@ -178,8 +200,8 @@ impl Workers {
                     Ok(Ok(statistics)) => all += statistics,
                     Ok(Err(error)) => first_error = first_error.or(Some(error.into())),
                     Err(_) => {
-                        first_error =
-                            first_error.or(Some(anyhow::anyhow!("a thread that samples has panicked")))
+                        let panicked = anyhow::anyhow!("a thread that samples has panicked");
+                        first_error = first_error.or(Some(panicked));
                     }
                 }
             }

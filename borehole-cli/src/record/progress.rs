@@ -55,7 +55,7 @@ impl Watcher {
                 self.say(&format!("process {process}: {php}"));
             }
             News::Departed(process) if self.line.is_some() => {
-                self.say(&format!("process {process} has ended"))
+                self.say(&format!("process {process} has ended"));
             }
             News::Attached { .. } | News::Departed(_) => {}
         }
