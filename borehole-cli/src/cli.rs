@@ -7,6 +7,7 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::check::CheckArgs;
 use crate::convert::ConvertArgs;
+use crate::doctor::DoctorArgs;
 use crate::dump::DumpArgs;
 use crate::exit::Exit;
 use crate::formats::FormatsArgs;
@@ -22,7 +23,7 @@ use crate::report::{self, ReportArgs};
 use crate::stack::StackArgs;
 use crate::top::TopArgs;
 
-/// Opens, converts, recovers and explores profiles of many formats
+/// Samples running PHP; opens, converts, recovers and explores profiles of many formats
 #[derive(Parser, Debug)]
 #[command(name = "borehole", version, arg_required_else_help = true, after_help = EXIT_CODES)]
 pub(crate) struct Cli {
@@ -39,7 +40,8 @@ Exit codes:
     3  the input was damaged; what could be saved was written
   130  interrupted; what was written is valid
 
-The command lines of reli for files (converter:*, rbt:analyze, rbt:recover) work as well.";
+The command lines of reli for files (converter:*, rbt:analyze, rbt:recover) and for processes (inspector:trace,
+daemon, top, eg) work as well.";
 
 /// What to do.
 #[derive(Subcommand, Debug)]
@@ -52,6 +54,8 @@ pub(crate) enum Command {
     Stack(StackArgs),
     /// Show live where the time of running PHP processes goes
     Top(TopArgs),
+    /// Say whether running processes can be sampled here, and if not, why and what helps
+    Doctor(DoctorArgs),
     /// Write any readable profile as any writable format
     #[command(after_help = CONVERT_EXAMPLES)]
     Convert(ConvertArgs),

@@ -8,6 +8,7 @@
 mod check;
 mod cli;
 mod convert;
+mod doctor;
 mod dump;
 mod exit;
 mod filter;
@@ -48,6 +49,7 @@ fn run(command: Command) -> anyhow::Result<Exit> {
         Command::Record(args) => record::run(&args),
         Command::Stack(args) => stack::run(&args),
         Command::Top(args) => top::run(&args),
+        Command::Doctor(args) => doctor::run(&args),
         Command::Convert(args) => convert::run(&args),
         Command::Recover(args) => recover::run(&args),
         Command::Info(args) => info::run(&args),
