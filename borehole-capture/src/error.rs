@@ -26,6 +26,12 @@ impl Error {
         process.is_some_and(|error| error.kind() == borehole_process::ErrorKind::Gone)
     }
 
+    /// Whether the process runs no PHP.
+    #[must_use]
+    pub fn is_other_program(&self) -> bool {
+        matches!(self, Self::Php(error) if error.kind() == borehole_php::ErrorKind::NotPhp)
+    }
+
     /// Whether there are more distinct names, frames or stacks than a profile can hold.
     #[must_use]
     pub fn is_full(&self) -> bool {

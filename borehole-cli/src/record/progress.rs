@@ -47,7 +47,10 @@ impl Watcher {
             }
             News::Refused(process, error) => {
                 let text = error.to_string();
-                self.say(&format!("warning: process {process} is not sampled: {text}"));
+                // A pattern matches whatever has it in its command line, a shell or an editor.
+                if !error.is_other_program() {
+                    self.say(&format!("warning: process {process} is not sampled: {text}"));
+                }
                 self.last_refusal = Some(text);
             }
             News::Attached { process, facts } if self.line.is_some() => {

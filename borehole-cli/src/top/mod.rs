@@ -63,6 +63,9 @@ pub(crate) struct TopArgs {
     pub(crate) php: PhpArgs,
 }
 
+/// A last table of so little is of no use behind another.
+const TOO_SHORT: Duration = Duration::from_millis(200);
+
 /// How long a key is waited for before the table may be due.
 const PATIENCE: Duration = Duration::from_millis(50);
 
@@ -96,7 +99,9 @@ pub(crate) fn watch(args: &TopArgs, period: Duration) -> anyhow::Result<Exit> {
         let sharing = shared.clone();
         let session = scope.spawn(move || Session::new(options, header(), &mut sink, sharing).run(&arrivals));
         let hear = |news| {
-            if let News::Refused(process, error) = news {
+            if let News::Refused(process, error) = news
+                && !error.is_other_program()
+            {
                 let refusal = format!("process {process} is not sampled: {error}");
                 refusals.lock().unwrap_or_else(PoisonError::into_inner).push(refusal);
             }
@@ -135,7 +140,11 @@ impl Screen<'_> {
     fn print(&self) -> anyhow::Result<()> {
         let mut view = View::default();
         loop {
+            let start = Instant::now();
             let ended = self.wait();
+            if ended && start.elapsed() < TOO_SHORT && view.has_any() {
+                return Ok(());
+            }
             view.take(&self.board.lock().unwrap_or_else(PoisonError::into_inner));
             let text = if self.args.json {
                 view.as_json(&self.progress())

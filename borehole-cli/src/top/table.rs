@@ -66,6 +66,10 @@ impl View {
         self.is_typing
     }
 
+    pub(super) fn has_any(&self) -> bool {
+        !self.rows.is_empty()
+    }
+
     pub(super) fn is_paused(&self) -> bool {
         self.is_paused
     }
