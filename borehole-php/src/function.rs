@@ -69,6 +69,11 @@ impl Header {
         })
     }
 
+    /// Whether it is the code of a file, or of `eval`, outside of its functions.
+    pub(crate) fn is_code_of_file(&self) -> bool {
+        self.is_user && self.name == 0 && !self.made_up
+    }
+
     /// Whether another function may take its place while a request lasts.
     pub(crate) fn is_short_lived(&self) -> bool {
         self.short_lived
@@ -137,6 +142,13 @@ pub(crate) struct Elsewhere {
     pub(crate) before_exception: u64,
 }
 
+impl Elsewhere {
+    /// Whether the instruction at `op` is in the executor's state.
+    pub(crate) fn holds(&self, op: u64) -> bool {
+        self.state.0 <= op && op < self.state.1
+    }
+}
+
 impl Function {
     /// Reads what `header` leads to. `None` if it leads nowhere.
     pub(crate) fn read(
@@ -200,8 +212,7 @@ impl Function {
         if !self.header.is_user || self.header.made_up {
             return Some(Position::Unknown);
         }
-        let is_in_state = elsewhere.state.0 <= op && op < elsewhere.state.1;
-        if is_in_state {
+        if elsewhere.holds(op) {
             return Some(self.own(elsewhere.before_exception).map_or(Position::Unknown, Position::Op));
         }
         self.own(op).map(Position::Op)
@@ -294,6 +305,7 @@ pub(crate) struct Functions {
     by_address: HashMap<u64, Known>,
     /// Whether something was remembered since a request was last forgotten.
     has_request: bool,
+    generation: u64,
 }
 
 /// What is known of an address.
@@ -306,6 +318,11 @@ pub(crate) enum Known {
 }
 
 impl Functions {
+    /// Changes whenever a number may have become another function's.
+    pub(crate) fn generation(&self) -> u64 {
+        self.generation
+    }
+
     /// What is known of the function at `address`.
     pub(crate) fn at(&self, address: u64) -> Option<Known> {
         self.by_address.get(&address).copied()
@@ -332,6 +349,7 @@ impl Functions {
         let header = function.header;
         if let Some(at) = self.find(&header) {
             self.all[at] = function;
+            self.generation += 1;
             return at;
         }
         self.all.push(function);
@@ -342,6 +360,7 @@ impl Functions {
     /// Forgets what is at `address`.
     pub(crate) fn forget(&mut self, address: u64) {
         self.by_address.remove(&address);
+        self.generation += 1;
     }
 
     /// Forgets what does not outlive a request: all functions but those of PHP itself and those in opcache's memory.
@@ -352,6 +371,7 @@ impl Functions {
         let outlives =
             |header: &Header| !header.short_lived && (!header.is_user || php.is_shared(header.ops));
         let old = std::mem::take(self);
+        self.generation = old.generation + 1;
         let mut places: Vec<Option<usize>> = Vec::with_capacity(old.all.len());
         for function in old.all {
             places.push(outlives(&function.header).then(|| self.add(function)));
@@ -376,5 +396,6 @@ impl Functions {
         self.all.clear();
         self.by_header.clear();
         self.by_address.clear();
+        self.generation += 1;
     }
 }
