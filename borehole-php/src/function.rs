@@ -56,13 +56,14 @@ impl Header {
         let name = u64_at(bytes, fixed::FUNCTION_NAME)?;
         let own = |offset| if is_user { u64_at(bytes, offset) } else { Some(0) };
         let own_u32 = |offset| if is_user { u32_at(bytes, offset) } else { Some(0) };
+        let ops = own(layout.function_ops)?;
         Some(Self {
             is_user,
             short_lived: flags & layout.function_short_lived != 0 || (is_user && name == 0),
-            made_up: flags & layout.function_made_up != 0,
+            made_up: flags & layout.function_made_up != 0 || (is_user && ops == 0),
             name,
             class: u64_at(bytes, fixed::FUNCTION_SCOPE)?,
-            ops: own(layout.function_ops)?,
+            ops,
             op_count: own_u32(layout.function_op_count)?,
             file: own(layout.function_file)?,
             lines: (own_u32(layout.function_line_start)?, own_u32(layout.function_line_start + 4)?),
