@@ -56,17 +56,23 @@ impl Header {
         let name = u64_at(bytes, fixed::FUNCTION_NAME)?;
         let own = |offset| if is_user { u64_at(bytes, offset) } else { Some(0) };
         let own_u32 = |offset| if is_user { u32_at(bytes, offset) } else { Some(0) };
+        let ops = own(layout.function_ops)?;
         Some(Self {
             is_user,
             short_lived: flags & layout.function_short_lived != 0 || (is_user && name == 0),
-            made_up: flags & layout.function_made_up != 0,
+            made_up: flags & layout.function_made_up != 0 || (is_user && ops == 0),
             name,
             class: u64_at(bytes, fixed::FUNCTION_SCOPE)?,
-            ops: own(layout.function_ops)?,
+            ops,
             op_count: own_u32(layout.function_op_count)?,
             file: own(layout.function_file)?,
             lines: (own_u32(layout.function_line_start)?, own_u32(layout.function_line_start + 4)?),
         })
+    }
+
+    /// Whether it is the code of a file, or of `eval`, outside of its functions.
+    pub(crate) fn is_code_of_file(&self) -> bool {
+        self.is_user && self.name == 0 && !self.made_up
     }
 
     /// Whether another function may take its place while a request lasts.
@@ -137,6 +143,13 @@ pub(crate) struct Elsewhere {
     pub(crate) before_exception: u64,
 }
 
+impl Elsewhere {
+    /// Whether the instruction at `op` is in the executor's state.
+    pub(crate) fn holds(&self, op: u64) -> bool {
+        self.state.0 <= op && op < self.state.1
+    }
+}
+
 impl Function {
     /// Reads what `header` leads to. `None` if it leads nowhere.
     pub(crate) fn read(
@@ -200,8 +213,7 @@ impl Function {
         if !self.header.is_user || self.header.made_up {
             return Some(Position::Unknown);
         }
-        let is_in_state = elsewhere.state.0 <= op && op < elsewhere.state.1;
-        if is_in_state {
+        if elsewhere.holds(op) {
             return Some(self.own(elsewhere.before_exception).map_or(Position::Unknown, Position::Op));
         }
         self.own(op).map(Position::Op)
@@ -294,6 +306,7 @@ pub(crate) struct Functions {
     by_address: HashMap<u64, Known>,
     /// Whether something was remembered since a request was last forgotten.
     has_request: bool,
+    generation: u64,
 }
 
 /// What is known of an address.
@@ -306,6 +319,11 @@ pub(crate) enum Known {
 }
 
 impl Functions {
+    /// Changes whenever a number may have become another function's.
+    pub(crate) fn generation(&self) -> u64 {
+        self.generation
+    }
+
     /// What is known of the function at `address`.
     pub(crate) fn at(&self, address: u64) -> Option<Known> {
         self.by_address.get(&address).copied()
@@ -332,6 +350,7 @@ impl Functions {
         let header = function.header;
         if let Some(at) = self.find(&header) {
             self.all[at] = function;
+            self.generation += 1;
             return at;
         }
         self.all.push(function);
@@ -342,6 +361,7 @@ impl Functions {
     /// Forgets what is at `address`.
     pub(crate) fn forget(&mut self, address: u64) {
         self.by_address.remove(&address);
+        self.generation += 1;
     }
 
     /// Forgets what does not outlive a request: all functions but those of PHP itself and those in opcache's memory.
@@ -352,6 +372,7 @@ impl Functions {
         let outlives =
             |header: &Header| !header.short_lived && (!header.is_user || php.is_shared(header.ops));
         let old = std::mem::take(self);
+        self.generation = old.generation + 1;
         let mut places: Vec<Option<usize>> = Vec::with_capacity(old.all.len());
         for function in old.all {
             places.push(outlives(&function.header).then(|| self.add(function)));
@@ -376,5 +397,6 @@ impl Functions {
         self.all.clear();
         self.by_header.clear();
         self.by_address.clear();
+        self.generation += 1;
     }
 }

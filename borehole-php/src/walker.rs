@@ -1,6 +1,6 @@
 //! One stack after the other out of one process.
 
-use borehole_model::{FrameId, StackId, Tables};
+use borehole_model::{StackId, Tables};
 use borehole_process::Memory;
 use hashbrown::HashMap;
 
@@ -8,17 +8,15 @@ use crate::attach::Php;
 use crate::chain::{Chain, End, Limits, RawFrame};
 use crate::error::Error;
 use crate::executor::Executor;
-use crate::function::{Elsewhere, Function, Functions, Header, Known};
-use crate::layout::fixed;
+use crate::function::Elsewhere;
+use crate::lookup::{Lookup, Sought};
+use crate::prefix::{Prefix, Step};
 use crate::remote;
 use crate::snapshot::Snapshot;
-use crate::watch::Watches;
+use crate::watch::RequestWatch;
 
 /// How often one sample is begun anew because it went through memory that had not been copied. From then on it has.
 const ROUNDS: usize = 4;
-
-/// More functions than any program has; those that come and go may add up to it.
-const MOST_FUNCTIONS: usize = 1 << 16;
 
 /// More threads than any program has.
 const MOST_EXECUTORS: usize = 1 << 12;
@@ -64,19 +62,33 @@ pub struct Walker {
     php: Php,
     options: WalkOptions,
     limits: Limits,
-    functions: Functions,
-    watches: Watches,
-    snapshots: HashMap<u64, Snapshot>,
+    lookup: Lookup,
+    /// What is known of each executor, by the address of its state.
+    lanes: HashMap<u64, Lane>,
     chain: Chain,
-    /// The functions that are called without a frame, by their number.
-    frameless: HashMap<u32, u64>,
 }
 
-/// What became of the frames of a chain.
-enum Resolved {
-    Outcome(Outcome),
-    /// Something has to be read with the frames that was not.
-    Again,
+/// What is known of one executor.
+#[derive(Debug)]
+struct Lane {
+    snapshot: Snapshot,
+    request: RequestWatch,
+    prefix: Prefix,
+    is_idle: bool,
+}
+
+impl Lane {
+    fn new(php: &Php, executor: &Executor) -> Self {
+        let layout = &php.layout;
+        let start = remote::moved(executor.globals, layout.executor_stack_top);
+        let length = layout.executor_before_exception + 8 - layout.executor_stack_top;
+        Self {
+            snapshot: Snapshot::new(start, length),
+            request: RequestWatch::new(php, executor),
+            prefix: Prefix::default(),
+            is_idle: false,
+        }
+    }
 }
 
 impl Walker {
@@ -88,11 +100,9 @@ impl Walker {
             php: php.clone(),
             options,
             limits: Limits { depth, pass_function: php.pass_function },
-            functions: Functions::default(),
-            watches: Watches::default(),
-            snapshots: HashMap::new(),
+            lookup: Lookup::new(php),
+            lanes: HashMap::new(),
             chain: Chain::default(),
-            frameless: HashMap::new(),
         }
     }
 
@@ -107,50 +117,43 @@ impl Walker {
         executor: &Executor,
         tables: &mut Tables,
     ) -> Result<Outcome, Error> {
-        let mut snapshot = self.snapshot(executor);
-        let outcome = self.sample_into(memory, executor, &mut snapshot, tables);
-        snapshot.grow_older();
-        self.watches.grow_older();
-        self.snapshots.insert(executor.globals, snapshot);
+        if self.lanes.len() > MOST_EXECUTORS {
+            self.lanes.clear();
+        }
+        let lane = self.lanes.remove(&executor.globals);
+        let mut lane = lane.unwrap_or_else(|| Lane::new(&self.php, executor));
+        let outcome = self.sample_lane(memory, executor, &mut lane, tables);
+        lane.snapshot.grow_older();
+        self.lookup.grow_older();
+        self.lanes.insert(executor.globals, lane);
         outcome
     }
 
-    fn snapshot(&mut self, executor: &Executor) -> Snapshot {
-        if self.snapshots.len() > MOST_EXECUTORS {
-            self.snapshots.clear();
-        }
-        let layout = &self.php.layout;
-        let start = remote::moved(executor.globals, layout.executor_stack_top);
-        let length = layout.executor_before_exception + 8 - layout.executor_stack_top;
-        self.snapshots.remove(&executor.globals).unwrap_or_else(|| Snapshot::new(start, length))
-    }
-
-    fn sample_into(
+    fn sample_lane(
         &mut self,
         memory: &impl Memory,
         executor: &Executor,
-        snapshot: &mut Snapshot,
+        lane: &mut Lane,
         tables: &mut Tables,
     ) -> Result<Outcome, Error> {
         for _ in 0..ROUNDS {
-            self.watches.aim(&self.php, executor);
-            if !snapshot.take(memory, self.watches.extras())? {
-                self.watches.clear();
+            let extras = lane.request.extra().into_iter().chain(self.lookup.extras());
+            if !lane.snapshot.take(memory, extras)? {
+                self.lookup.forget_extras();
                 return Ok(Outcome::Torn);
             }
-            if self.watches.is_other_request() {
-                self.functions.forget_request(&self.php);
+            let end = self.chain.follow(memory, &self.php.layout, &mut lane.snapshot, self.limits)?;
+            let was_idle = std::mem::replace(&mut lane.is_idle, end == End::Idle);
+            if lane.request.has_changed() || (lane.is_idle && !was_idle) {
+                self.lookup.forget_request();
             }
-            match self.chain.follow(memory, &self.php.layout, snapshot, self.limits)? {
+            match end {
                 End::Broken => return Ok(Outcome::Torn),
-                End::Idle => {
-                    self.functions.forget_request(&self.php);
-                    return Ok(Outcome::Idle);
-                }
-                End::Whole if !snapshot.is_whole() => snapshot.keep_alone(),
+                End::Idle => return Ok(Outcome::Idle),
+                End::Whole if !lane.snapshot.is_whole() => lane.snapshot.keep_alone(),
                 End::Whole => {
-                    let elsewhere = self.elsewhere(executor, snapshot);
-                    if let Resolved::Outcome(outcome) = self.resolve(memory, &elsewhere, tables)? {
+                    let elsewhere = self.elsewhere(executor, &lane.snapshot);
+                    if let Some(outcome) = self.resolve(memory, &elsewhere, &mut lane.prefix, tables)? {
                         return Ok(outcome);
                     }
                 }
@@ -166,156 +169,91 @@ impl Walker {
         Elsewhere { state: (executor.globals, end), before_exception: before.unwrap_or_default() }
     }
 
-    /// Makes a stack of the chain, from the root to the leaf.
+    /// Makes a stack of the chain, from the root to the leaf; `None` if something has to be read with the frames that was
+    /// not.
     fn resolve(
         &mut self,
         memory: &impl Memory,
         elsewhere: &Elsewhere,
+        prefix: &mut Prefix,
         tables: &mut Tables,
-    ) -> Result<Resolved, Error> {
-        if self.functions.len() > MOST_FUNCTIONS {
-            self.functions.clear();
-        }
-        let release = self.options.opcodes.then_some(self.php.identity.release);
-        let (mut stack, mut again) = (None, false);
-        for row in (0..self.chain.frames.len()).rev() {
+    ) -> Result<Option<Outcome>, Error> {
+        prefix.begin(self.lookup.generation());
+        let (mut stack, mut is_missing) = (None, false);
+        let rows = self.chain.frames.len();
+        for row in (0..rows).rev() {
             let raw = self.chain.frames[row];
-            let number = match self.function(memory, &raw, tables)? {
-                Sought::Found(number) => number,
-                Sought::Again => {
-                    again = true;
-                    continue;
-                }
-                Sought::Nowhere => return Ok(Resolved::Outcome(Outcome::Torn)),
-            };
-            let function = self.functions.get(number);
-            if function.is_nameless() {
+            let known = prefix.at(rows - 1 - row, &raw).filter(|_| row > 0);
+            if let Some(step) = known.filter(|step| step.stays) {
+                stack = step.stack;
                 continue;
             }
-            let Some(frame) = function.frame(raw.op, elsewhere, release, tables)? else {
-                self.functions.forget(raw.function);
-                return Ok(Resolved::Outcome(Outcome::Torn));
+            let number = match self.lookup.find(memory, raw.function, tables)? {
+                Sought::Found(number) => number,
+                Sought::Again => {
+                    is_missing = true;
+                    prefix.end();
+                    continue;
+                }
+                Sought::Nowhere => return Ok(Some(Outcome::Torn)),
             };
-            stack = Some(tables.intern_stack(stack, frame)?);
-            // A leaf may have left such a call long ago: its instruction is not kept up to date.
-            let call = function.frameless_call(raw.op, &self.php.layout).filter(|_| row > 0);
-            if let Some(call) = call
-                && let Some(frame) = self.frameless(memory, call, elsewhere, tables)?
-            {
-                stack = Some(tables.intern_stack(stack, frame)?);
+            if let Some(step) = known.filter(|step| step.number == number) {
+                stack = step.stack;
+                continue;
+            }
+            let Some(extended) = self.extend(memory, stack, number, &raw, elsewhere, row == 0, tables)?
+            else {
+                self.lookup.forget(raw.function);
+                return Ok(Some(Outcome::Torn));
+            };
+            stack = extended;
+            if row > 0 && !elsewhere.holds(raw.op) {
+                let stays = self.stays(&raw, number, row == rows - 1);
+                prefix.push(rows - 1 - row, Step { raw, number, stays, stack });
             }
         }
-        if again {
-            return Ok(Resolved::Again);
+        if is_missing {
+            return Ok(None);
         }
         let stack = stack.map(|id| Outcome::Stack(Stack { id, omitted: self.chain.omitted }));
-        Ok(Resolved::Outcome(stack.unwrap_or(Outcome::Idle)))
+        Ok(Some(stack.unwrap_or(Outcome::Idle)))
     }
 
-    /// The frame of a function of PHP that has none.
-    fn frameless(
+    /// Whether the function of a frame stays what it is while its stack does: those that are declared, and a program's own
+    /// code, which is under everything until the program ends.
+    fn stays(&mut self, raw: &RawFrame, number: usize, is_root: bool) -> bool {
+        let is_program = is_root && self.chain.omitted == 0 && self.php.identity.sapi == "cli";
+        self.lookup.stays(raw.function) || (is_program && self.lookup.is_code_of_file(number))
+    }
+
+    /// `stack` with the frame `raw` of the function `number` on top, and with what that calls without a frame; `None` if
+    /// the frame cannot be one of that function.
+    #[expect(clippy::too_many_arguments, reason = "what a frame is made of comes from so many places")]
+    fn extend(
         &mut self,
         memory: &impl Memory,
-        number: u32,
-        elsewhere: &Elsewhere,
-        tables: &mut Tables,
-    ) -> Result<Option<FrameId>, Error> {
-        let function = match self.frameless.get(&number) {
-            Some(function) => *function,
-            None => {
-                let function = self.frameless_function(memory, number).unwrap_or_default();
-                self.frameless.insert(number, function);
-                function
-            }
-        };
-        let raw = RawFrame { address: 0, function, op: 0 };
-        match self.function(memory, &raw, tables)? {
-            Sought::Found(number) => self.functions.get(number).frame(0, elsewhere, None, tables),
-            Sought::Again | Sought::Nowhere => Ok(None),
-        }
-    }
-
-    fn frameless_function(&self, memory: &impl Memory, number: u32) -> Option<u64> {
-        let functions = memory.read_u64(self.php.frameless_functions).ok()?;
-        memory.read_u64(remote::moved(functions, usize::try_from(number).ok()?.checked_mul(8)?)).ok()
-    }
-
-    /// The function of a frame.
-    fn function(
-        &mut self,
-        memory: &impl Memory,
+        stack: Option<StackId>,
+        number: usize,
         raw: &RawFrame,
+        elsewhere: &Elsewhere,
+        is_leaf: bool,
         tables: &mut Tables,
-    ) -> Result<Sought, Error> {
-        match self.functions.at(raw.function) {
-            Some(Known::Stays(number)) => return Ok(Sought::Found(number)),
-            Some(Known::ComesAndGoes) => return self.watched(memory, raw.function, tables),
-            None => {}
+    ) -> Result<Option<Option<StackId>>, Error> {
+        let release = self.options.opcodes.then_some(self.php.identity.release);
+        let function = self.lookup.function(number);
+        if function.is_nameless() {
+            return Ok(Some(stack));
         }
-        let Some(header) = self.read_header(memory, raw.function)? else { return Ok(Sought::Nowhere) };
-        if header.is_short_lived() {
-            self.functions.remember(raw.function, Known::ComesAndGoes);
-            return self.watched(memory, raw.function, tables);
-        }
-        let Some(function) = Function::read(memory, header, tables)? else { return Ok(Sought::Nowhere) };
-        let number = self.functions.add(function);
-        self.functions.remember(raw.function, Known::Stays(number));
-        Ok(Sought::Found(number))
-    }
-
-    fn read_header(&self, memory: &impl Memory, address: u64) -> Result<Option<Header>, Error> {
-        let mut bytes = [0; fixed::FUNCTION_SIZE];
-        let filled = remote::read_some(memory, address, &mut bytes)?;
-        Ok(Header::parse(&bytes[..filled], &self.php.layout))
-    }
-
-    /// The function at an address that is read by itself, because there are too many to read with the frames.
-    fn unwatched(
-        &mut self,
-        memory: &impl Memory,
-        address: u64,
-        tables: &mut Tables,
-    ) -> Result<Sought, Error> {
-        let Some(header) = self.read_header(memory, address)? else { return Ok(Sought::Nowhere) };
-        if let Some(number) = self.functions.find(&header) {
-            return Ok(Sought::Found(number));
-        }
-        let function = Function::read(memory, header, tables)?;
-        Ok(function.map_or(Sought::Nowhere, |function| Sought::Found(self.functions.add(function))))
-    }
-
-    /// The function at an address that was read together with the frames, or will be.
-    fn watched(&mut self, memory: &impl Memory, address: u64, tables: &mut Tables) -> Result<Sought, Error> {
-        let Some(watch) = self.watches.of(address) else {
-            if self.watches.add(address) {
-                return Ok(Sought::Again);
-            }
-            return self.unwatched(memory, address, tables);
+        let Some(frame) = function.frame(raw.op, elsewhere, release, tables)? else { return Ok(None) };
+        let stack = tables.intern_stack(stack, frame)?;
+        // A leaf may have left such a call long ago: its instruction is not kept up to date.
+        let call = function.frameless_call(raw.op, &self.php.layout).filter(|_| !is_leaf);
+        let called = match call {
+            Some(call) => self.lookup.frameless(memory, call, tables)?,
+            None => None,
         };
-        let Some(header) = watch.header(&self.php.layout) else { return Ok(Sought::Nowhere) };
-        let wanted = header.ops().filter(|&(ops, _)| !self.php.is_shared(ops));
-        if !watch.aim_at(wanted) {
-            return Ok(Sought::Again);
-        }
-        match self.functions.find(&header) {
-            Some(number) if self.functions.get(number).begins_with(watch.ops()) => Ok(Sought::Found(number)),
-            // Read now, it may be something else already: what is read with the frames the next time decides.
-            _ => Ok(match Function::read(memory, header, tables)? {
-                Some(function) => {
-                    self.functions.add(function);
-                    Sought::Again
-                }
-                None => Sought::Nowhere,
-            }),
-        }
+        let Some(called) = called else { return Ok(Some(Some(stack))) };
+        let frame = self.lookup.function(called).frame(0, elsewhere, release, tables)?;
+        frame.map(|frame| tables.intern_stack(Some(stack), frame)).transpose().map(Some).map_err(Error::from)
     }
-}
-
-/// What became of the search for a function.
-enum Sought {
-    Found(usize),
-    /// It is being read with the frames from now on.
-    Again,
-    /// There is none.
-    Nowhere,
 }

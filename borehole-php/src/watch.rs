@@ -1,4 +1,4 @@
-//! What is read with each sample besides the stack: functions that come and go, and the time of the request.
+//! What is read with each sample besides the stack: functions that come and go, and when the request began.
 
 use crate::attach::Php;
 use crate::executor::Executor;
@@ -22,7 +22,18 @@ pub(crate) struct Watch {
     function: Extra,
     /// Its first instructions; empty if they stand in memory that is not used again.
     ops: Extra,
+    /// What both were when they were last found to be a function, its number, and of which generation that is.
+    before: Option<Before>,
     idle: u32,
+}
+
+/// See [`Watch`].
+#[derive(Debug)]
+struct Before {
+    function: Vec<u8>,
+    ops: Vec<u8>,
+    generation: u64,
+    number: usize,
 }
 
 impl Watch {
@@ -34,6 +45,18 @@ impl Watch {
     /// Its first instructions as they were read.
     pub(crate) fn ops(&self) -> &[u8] {
         &self.ops.bytes
+    }
+
+    /// The function that it was before, if it is still the same.
+    pub(crate) fn same_as_before(&self, generation: u64) -> Option<usize> {
+        let before = self.before.as_ref().filter(|before| before.generation == generation)?;
+        (before.function == self.function.bytes && before.ops == self.ops.bytes).then_some(before.number)
+    }
+
+    /// Says which function it is.
+    pub(crate) fn remember(&mut self, generation: u64, number: usize) {
+        let (function, ops) = (self.function.bytes.clone(), self.ops.bytes.clone());
+        self.before = Some(Before { function, ops, generation, number });
     }
 
     /// Whether the instructions that were read are `wanted`, which are read from now on.
@@ -49,41 +72,44 @@ impl Watch {
     }
 }
 
-/// Everything that is read with each sample.
+/// When the request of an executor began, read with each sample: another time is another request.
 #[derive(Debug)]
-pub(crate) struct Watches {
-    request_time: Extra,
-    last_request_time: Option<u64>,
-    functions: Vec<Watch>,
+pub(crate) struct RequestWatch {
+    time: Option<Extra>,
+    last: Option<u64>,
 }
 
-impl Default for Watches {
-    fn default() -> Self {
-        let request_time = Extra { address: 0, bytes: Vec::new() };
-        Self { request_time, last_request_time: None, functions: Vec::new() }
-    }
-}
-
-impl Watches {
-    /// Looks at the requests of `executor`.
-    pub(crate) fn aim(&mut self, php: &Php, executor: &Executor) {
-        let Some(sapi) = executor.sapi.filter(|_| php.identity.sapi != "cli") else { return };
-        self.request_time.address = moved(sapi, php.layout.sapi_request_time);
-        self.request_time.bytes.resize(8, 0);
+impl RequestWatch {
+    /// Looks at the requests of `executor`. A program of the command line has only one.
+    pub(crate) fn new(php: &Php, executor: &Executor) -> Self {
+        let sapi = executor.sapi.filter(|_| php.identity.sapi != "cli");
+        let time = |sapi| Extra { address: moved(sapi, php.layout.sapi_request_time), bytes: vec![0; 8] };
+        Self { time: sapi.map(time), last: None }
     }
 
-    /// Everything that is to be read.
-    pub(crate) fn extras(&mut self) -> impl Iterator<Item = &mut Extra> {
-        let functions = self.functions.iter_mut();
-        let functions = functions.flat_map(|watch| [&mut watch.function, &mut watch.ops]);
-        let all = std::iter::once(&mut self.request_time).chain(functions);
-        all.filter(|extra| !extra.bytes.is_empty())
+    /// What is to be read.
+    pub(crate) fn extra(&mut self) -> Option<&mut Extra> {
+        self.time.as_mut()
     }
 
     /// Whether the request began at another time than the one before.
-    pub(crate) fn is_other_request(&mut self) -> bool {
-        let time = u64_at(&self.request_time.bytes, 0);
-        std::mem::replace(&mut self.last_request_time, time) != time
+    pub(crate) fn has_changed(&mut self) -> bool {
+        let time = self.time.as_ref().and_then(|time| u64_at(&time.bytes, 0));
+        std::mem::replace(&mut self.last, time) != time
+    }
+}
+
+/// The functions that are read with each sample.
+#[derive(Debug, Default)]
+pub(crate) struct Watches {
+    functions: Vec<Watch>,
+}
+
+impl Watches {
+    /// Everything that is to be read.
+    pub(crate) fn extras(&mut self) -> impl Iterator<Item = &mut Extra> {
+        let all = self.functions.iter_mut().flat_map(|watch| [&mut watch.function, &mut watch.ops]);
+        all.filter(|extra| !extra.bytes.is_empty())
     }
 
     /// The function at `address`, if it was read with the frames.
@@ -98,7 +124,12 @@ impl Watches {
         let has_room = self.functions.len() < MOST;
         if has_room {
             let function = Extra { address, bytes: vec![0; fixed::FUNCTION_SIZE] };
-            self.functions.push(Watch { function, ops: Extra { address: 0, bytes: Vec::new() }, idle: 0 });
+            self.functions.push(Watch {
+                function,
+                ops: Extra { address: 0, bytes: Vec::new() },
+                before: None,
+                idle: 0,
+            });
         }
         has_room
     }

@@ -87,7 +87,7 @@ impl Other {
         let peer = peers::optional(name)?;
         let command = peer.command();
         assert_eq!(command.get_program(), "chroot");
-        let corpus = PathBuf::from(format!("/tmp/borehole-{}", std::process::id()));
+        let corpus = PathBuf::from(format!("/tmp/borehole-{}-{name}", std::process::id()));
         let root = PathBuf::from(command.get_args().next().unwrap());
         let copied = root.join(corpus.strip_prefix("/").unwrap());
         copy(&self::corpus("php/stacks"), &copied);

@@ -248,7 +248,7 @@ namespace {
         return true;
     });
     trigger_error('x');
-    $unknown = $nothing['of this'];
+    $unknown = $nothing;
     restore_error_handler();
 
     ob_start(function ($output) {

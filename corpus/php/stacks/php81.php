@@ -80,7 +80,7 @@ function resume_it(\Fiber $fiber)
     }
 }
 $fiber = new \Fiber(function () {
-    resume_it(new \Fiber(work(...)));
+    resume_it(new \Fiber(\Closure::fromCallable('App\work')));
     \point('fiber behind a fiber');
 });
 resume_it($fiber);
