@@ -19,6 +19,11 @@ pub trait Output: ProfileSink {
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
+
+    /// Whether a segment may come with other tables than the one before.
+    fn forgets(&self) -> bool {
+        false
+    }
 }
 
 /// A sink whose format is complete at its end only: until then there is nothing to write out.
@@ -129,6 +134,11 @@ impl ProfileSink for RbtOutput {
 impl Output for RbtOutput {
     fn flush(&mut self) -> io::Result<()> {
         self.segment.as_mut().map_or(Ok(()), |segment| segment.exporter.flush())
+    }
+
+    /// Each segment defines what it uses.
+    fn forgets(&self) -> bool {
+        true
     }
 }
 

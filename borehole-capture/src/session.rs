@@ -22,6 +22,9 @@ const CARE_NS: u64 = 500_000_000;
 /// With nothing to sample, new processes are waited for this long at a time.
 const PATIENCE: Duration = Duration::from_millis(50);
 
+/// Rows of tables beyond which a new segment begins with empty ones: about 100 MB.
+const MAX_ROWS: usize = 1 << 20;
+
 /// How often a process is stopped again because it was stopped at a bad moment.
 const MAX_STOPS: u32 = 3;
 
@@ -120,6 +123,9 @@ impl<'a> Session<'a> {
             let missed =
                 if self.targets.is_empty() { 0 } else { schedule.wait(|| self.shared.is_stopping()) };
             self.miss(missed);
+            if self.shared.is_stopping() {
+                return Ok(());
+            }
         }
     }
 
@@ -166,6 +172,9 @@ impl<'a> Session<'a> {
     /// Begins a segment for the processes that there are now.
     fn begin_segment(&mut self) -> Result<(), Error> {
         self.end_segment()?;
+        if self.is_to_forget() {
+            self.forget();
+        }
         let index = self.segment.index + u64::from(self.segment.format == segment::FORMAT);
         let named = if self.options.grouping == Grouping::Segments { self.targets.as_slice() } else { &[] };
         let subjects: Vec<&dyn Subject> = named.iter().map(|target| target.subject.as_ref()).collect();
@@ -180,6 +189,22 @@ impl<'a> Session<'a> {
         self.at_segment = self.statistics;
         self.output.segment(Context { tables: &self.tables, segment: &self.segment })?;
         Ok(())
+    }
+
+    /// Names that come and go, such as those of requests, must not fill the memory of a run without end.
+    fn is_to_forget(&self) -> bool {
+        let Self { tables, output, .. } = self;
+        let rows = tables.string_count() + tables.stack_count() + tables.labels_count();
+        output.forgets() && rows > MAX_ROWS
+    }
+
+    /// Begins with empty tables.
+    fn forget(&mut self) {
+        self.tables = Tables::default();
+        self.idle = None;
+        for target in &mut self.targets {
+            target.subject.forget();
+        }
     }
 
     /// Writes into the segment what became of its samples.
@@ -261,13 +286,16 @@ impl<'a> Session<'a> {
                 stack
             }
         };
-        let subject = &self.targets[row].subject;
+        let subject = &mut self.targets[row].subject;
+        // What cannot be read now is not known now.
+        let labels = subject.labels(lane, &mut self.tables).unwrap_or(None);
         let sample = Sample {
             stack: Some(stack),
             count: 1,
             time_ns: Some(i64::try_from(now_ns() - self.start_ns).unwrap_or(i64::MAX)),
             process: self.segment.process.is_none().then(|| i64::from(subject.process())),
             thread: subject.thread(lane),
+            labels,
             ..Sample::default()
         };
         let _ = self.output.sample(Context { tables: &self.tables, segment: &self.segment }, &sample)?;
@@ -304,9 +332,8 @@ impl<'a> Session<'a> {
         let departed: Vec<i32> = gone.map(|target| target.subject.process()).collect();
         self.shared.depart(&departed);
         let lasts_ns = now_ns() - self.segment_start_ns;
-        if self.options.rotate.is_some_and(|rotate| lasts_ns >= nanoseconds(rotate))
-            && !self.targets.is_empty()
-        {
+        let is_due = self.options.rotate.is_some_and(|rotate| lasts_ns >= nanoseconds(rotate));
+        if (is_due || self.is_to_forget()) && !self.targets.is_empty() {
             self.begin_segment()?;
         }
         self.output.flush()?;

@@ -1,6 +1,6 @@
 //! What is sampled.
 
-use borehole_model::{StackId, Tables};
+use borehole_model::{LabelsId, StackId, Tables};
 
 use crate::error::Error;
 
@@ -17,11 +17,23 @@ pub trait Subject: Send {
     /// The thread of a lane, where the interpreter has one executor a thread.
     fn thread(&self, lane: usize) -> Option<u64>;
 
-    /// Looks once at a lane. All ids it gives are of these `tables`, which are the same ones every time.
+    /// Looks once at a lane. All ids it gives are of these `tables`, which are the same ones every time until
+    /// [`Subject::forget`].
     ///
     /// # Errors
     /// When the process is gone or cannot be read any more, or the tables are full.
     fn look(&mut self, lane: usize, tables: &mut Tables) -> Result<Look, Error>;
+
+    /// What else is true of a lane now, such as the request that it serves. Asked after a look that found something.
+    ///
+    /// # Errors
+    /// As [`Subject::look`].
+    fn labels(&mut self, _lane: usize, _tables: &mut Tables) -> Result<Option<LabelsId>, Error> {
+        Ok(None)
+    }
+
+    /// From now on all ids are of other tables.
+    fn forget(&mut self);
 
     /// Looks for threads that have come and gone, and whether the process still runs the same program. Called about once
     /// a second.

@@ -51,6 +51,8 @@ impl Subject for Fake {
         1
     }
 
+    fn forget(&mut self) {}
+
     fn thread(&self, _lane: usize) -> Option<u64> {
         None
     }

@@ -3,14 +3,19 @@
 use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use borehole_capture::{Header, RbtOptions, RbtOutput, SampleOptions, Session, Shared, StopMode, Stream};
+use borehole_capture::{
+    Error, Header, Look, RbtOptions, RbtOutput, SampleOptions, Session, Shared, StopMode, Stream, Subject,
+};
 use borehole_formats::ReadOptions;
 use borehole_formats::rbt::{Compression, Reader, Record};
+use borehole_model::Tables;
 
 use crate::fake::Act::{Gone, Stack};
-use crate::fake::{Fake, arrived};
+use crate::fake::{Fake, arrived, stack};
 
 /// Samples, segments, and the metadata of all segments.
 fn read(file: &[u8]) -> (u64, usize, Vec<String>) {
@@ -123,4 +128,60 @@ fn a_stream_that_cannot_be_written_ends_the_session_with_its_error() {
     let session = Session::new(SampleOptions::default(), Header::default(), &mut output, Shared::default());
     let error = session.run(&arrivals).unwrap_err();
     assert!(error.to_string().contains("No space left"), "{error}");
+}
+
+/// Whatever it looks at has a new name.
+struct Hoarder {
+    names: u64,
+    forgotten: Arc<AtomicUsize>,
+}
+
+impl Subject for Hoarder {
+    fn process(&self) -> i32 {
+        7
+    }
+
+    fn lanes(&self) -> usize {
+        1
+    }
+
+    fn thread(&self, _lane: usize) -> Option<u64> {
+        None
+    }
+
+    fn look(&mut self, _lane: usize, tables: &mut Tables) -> Result<Look, Error> {
+        for _ in 0..200_000 {
+            self.names += 1;
+            tables.intern_string(&self.names.to_le_bytes()).unwrap();
+        }
+        Ok(Look::Stack { stack: stack(tables, &self.names.to_string()), omitted: 0 })
+    }
+
+    fn forget(&mut self) {
+        self.forgotten.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn refresh(&mut self) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn facts(&self) -> Vec<(String, String)> {
+        Vec::new()
+    }
+}
+
+#[test]
+fn names_without_end_do_not_fill_the_memory() {
+    let forgotten = Arc::new(AtomicUsize::new(0));
+    let subject = Box::new(Hoarder { names: 0, forgotten: Arc::clone(&forgotten) });
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("all.rbt");
+    let mut output = RbtOutput::single(RbtOptions::default(), File::create(&path).unwrap());
+    let options = SampleOptions { period: None, samples: Some(30), ..SampleOptions::default() };
+    let arrivals = arrived(vec![subject]);
+    Session::new(options, Header::default(), &mut output, Shared::default()).run(&arrivals).unwrap();
+    let (samples, segments, _) = read(&content(&path));
+    let times = forgotten.load(Ordering::Relaxed);
+    assert!(times >= 1, "{times}");
+    assert_eq!((samples, segments), (30, times + 1));
 }

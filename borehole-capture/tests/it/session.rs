@@ -128,6 +128,7 @@ fn deadlines_that_pass_are_missed_not_made_up_for() {
         fn lanes(&self) -> usize {
             self.0.lanes()
         }
+        fn forget(&mut self) {}
         fn thread(&self, lane: usize) -> Option<u64> {
             self.0.thread(lane)
         }

@@ -35,6 +35,8 @@ impl Subject for Restless {
         1
     }
 
+    fn forget(&mut self) {}
+
     fn thread(&self, _lane: usize) -> Option<u64> {
         None
     }

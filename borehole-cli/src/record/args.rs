@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{anyhow, bail};
 use borehole::Format;
-use borehole::capture::{Grouping, Idle, PhpOptions, RbtOptions, SampleOptions, StopMode};
+use borehole::capture::{Grouping, Idle, PhpOptions, RbtOptions, RequestLabels, SampleOptions, StopMode};
 use borehole::rbt::Compression;
 use borehole_analysis::Pattern;
 use borehole_php::Release;
@@ -79,6 +79,10 @@ pub(crate) struct RecordArgs {
     #[arg(long, value_name = "MODE", value_enum, default_value = "skip")]
     idle: IdleArg,
 
+    /// Label samples with facts about the request that is served: request (method and start), uri, script
+    #[arg(long, value_name = "FACT", value_enum, value_delimiter = ',')]
+    label: Vec<LabelArg>,
+
     /// When to stop a process for a sample [default: when-torn; always, if the option has no value]
     #[arg(long, value_name = "WHEN", value_enum, num_args = 0..=1, require_equals = true, default_value = "when-torn",
           default_missing_value = "always", hide_default_value = true)]
@@ -119,7 +123,7 @@ impl PhpArgs {
             }) as _
         });
         let release = self.php_version.and_then(|Detected(release)| release);
-        PhpOptions { depth, opcodes: true, release, is_php }
+        PhpOptions { depth, opcodes: true, release, is_php, labels: RequestLabels::default() }
     }
 }
 
@@ -134,11 +138,12 @@ pub(crate) struct Sampling {
     pub(crate) php: PhpArgs,
     pub(crate) php_regex: Option<Pattern>,
     pub(crate) depth: Option<u32>,
+    pub(crate) labels: RequestLabels,
 }
 
 impl Sampling {
     pub(crate) fn php(&self) -> PhpOptions {
-        self.php.options(self.php_regex.clone(), self.depth)
+        PhpOptions { labels: self.labels, ..self.php.options(self.php_regex.clone(), self.depth) }
     }
 }
 
@@ -153,6 +158,17 @@ enum IdleArg {
     Skip,
     /// Write a sample with the frame <idle>
     Sample,
+}
+
+/// A fact about a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum LabelArg {
+    /// http.method and request.start
+    Request,
+    /// http.url
+    Uri,
+    /// script
+    Script,
 }
 
 /// When a process is stopped.
@@ -194,7 +210,13 @@ impl RecordArgs {
             rotate: self.rotate,
             grouping: Grouping::Segments,
         };
-        Sampling { options, php: self.php.clone(), php_regex: None, depth: self.depth }
+        let has = |label| self.label.contains(&label);
+        let labels = RequestLabels {
+            request: has(LabelArg::Request),
+            uri: has(LabelArg::Uri),
+            script: has(LabelArg::Script),
+        };
+        Sampling { options, php: self.php.clone(), php_regex: None, depth: self.depth, labels }
     }
 
     pub(crate) fn destination(&self) -> Destination {

@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{bail, ensure};
 use borehole::Format;
-use borehole::capture::{Grouping, PhpProcess, RbtOptions, SampleOptions, StopMode};
+use borehole::capture::{Grouping, PhpProcess, RbtOptions, RequestLabels, SampleOptions, StopMode};
 use borehole::rbt::Compression;
 use borehole_analysis::Pattern;
 use clap::{Args, ValueEnum};
@@ -225,7 +225,7 @@ impl CommonArgs {
             grouping,
             ..SampleOptions::default()
         };
-        Ok(Sampling { options, php, php_regex, depth: self.depth })
+        Ok(Sampling { options, php, php_regex, depth: self.depth, labels: RequestLabels::default() })
     }
 
     fn rbt(&self) -> RbtOptions {

@@ -10,7 +10,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{anyhow, bail};
-use borehole::capture::{Coordinator, Idle, News, Progress, SampleOptions, Session, Shared, WholeOutput};
+use borehole::capture::{
+    Coordinator, Idle, News, Progress, RequestLabels, SampleOptions, Session, Shared, WholeOutput,
+};
 use borehole_analysis::Pattern;
 use clap::Args;
 
@@ -88,7 +90,13 @@ pub(crate) fn watch(args: &TopArgs, period: Duration) -> anyhow::Result<Exit> {
         idle: Idle::Skip,
         ..SampleOptions::default()
     };
-    let sampling = Sampling { options, php: args.php.clone(), php_regex: None, depth: args.depth };
+    let sampling = Sampling {
+        options,
+        php: args.php.clone(),
+        php_regex: None,
+        depth: args.depth,
+        labels: RequestLabels::default(),
+    };
     let (finder, command) = targets.finder(&sampling)?;
     let mut coordinator = Coordinator::new(finder, command);
     let (shared, arrivals) = coordinator.seat();
