@@ -63,3 +63,9 @@ pub fn descendants(ancestor: i32) -> Result<Vec<i32>, Error> {
     }
     Ok(all.iter().map(|process| process.id).filter(|id| family.contains(id)).collect())
 }
+
+/// Whether there is a process of this number that has not ended.
+#[must_use]
+pub fn exists(process: i32) -> bool {
+    files::stat(process, "stat").is_ok_and(|stat| stat.state != b'Z')
+}

@@ -27,7 +27,7 @@ mod transfer;
 pub use access::{Obstacle, obstacles, ptrace_scope};
 pub use core_file::Core;
 pub use error::{Error, ErrorKind};
-pub use find::{Candidate, descendants, processes};
+pub use find::{Candidate, descendants, exists, processes};
 pub use image::Image;
 pub use launch::Launched;
 pub use live::Process;
