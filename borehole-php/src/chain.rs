@@ -10,9 +10,6 @@ use crate::snapshot::{Snapshot, Spot};
 /// The longest chain that is followed. Frames behind it are lost, which the walker says.
 pub(crate) const LONGEST: usize = 1 << 16;
 
-/// The type of a `zval` that holds an object.
-const OBJECT: u8 = 8;
-
 /// The stand-in frame of a generator that delegates lies within the generator, at most so far behind its start.
 /// Source: `zend_generator.execute_fake`, 184 to 248 bytes, in 7.0 to 8.6.
 const STAND_IN_WITHIN: u64 = 256;
@@ -120,9 +117,8 @@ impl<M: Memory> Walk<'_, M> {
         if function != 0 && function != self.limits.pass_function {
             return false;
         }
-        let kind = self.snapshot.u32(spot, fixed::FRAME_THIS_TYPE).to_le_bytes()[0];
         let object = self.snapshot.u64(spot, fixed::FRAME_THIS);
-        kind == OBJECT && object < address && address - object < STAND_IN_WITHIN
+        object < address && address - object < STAND_IN_WITHIN
     }
 
     /// Adds the frame at `spot`, unless it has no function: PHP 7 puts such a frame under what it calls in the middle of an

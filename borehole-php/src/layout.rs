@@ -86,9 +86,8 @@ pub(crate) mod fixed {
     pub(crate) const FRAME_OP: usize = 0;
     /// `zend_execute_data.func`, `zend_function *`.
     pub(crate) const FRAME_FUNCTION: usize = 24;
-    /// `zend_execute_data.This`, a `zval`: its value, then its type.
+    /// `zend_execute_data.This`, a `zval`: its value comes first.
     pub(crate) const FRAME_THIS: usize = 32;
-    pub(crate) const FRAME_THIS_TYPE: usize = 40;
     /// As much of a `zend_execute_data` as is looked at.
     pub(crate) const FRAME_SIZE: usize = 64;
 

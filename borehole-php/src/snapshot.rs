@@ -10,7 +10,7 @@
 
 use borehole_process::{Error, Memory, Piece};
 
-use crate::remote::{u32_at, u64_at};
+use crate::remote::u64_at;
 
 const PAGE: u64 = 4096;
 
@@ -208,11 +208,6 @@ impl Snapshot {
     /// The number `offset` bytes behind `spot`, as it was first.
     pub(crate) fn u64(&self, spot: Spot, offset: usize) -> u64 {
         u64_at(&self.first, spot.0 + offset).unwrap_or_default()
-    }
-
-    /// The number `offset` bytes behind `spot`, as it was first.
-    pub(crate) fn u32(&self, spot: Spot, offset: usize) -> u32 {
-        u32_at(&self.first, spot.0 + offset).unwrap_or_default()
     }
 
     /// Whether the eight bytes `offset` behind `spot` stayed what they were. What is in the first copy only counts as

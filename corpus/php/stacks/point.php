@@ -31,7 +31,8 @@ function point_frame($call, $file, $line): string
     }
     // PHP gives functions of its own the place of their caller where they only pass a call on.
     if (isset($call['class']) && point_is_internal($call['class'], $name)) {
-        [$file, $line] = ['<internal>', -1];
+        $file = '<internal>';
+        $line = -1;
     }
     if (isset($call['class'])) {
         $name = explode("\0", $call['class'])[0] . '::' . $name;
