@@ -92,6 +92,8 @@ fn find_php(target: &impl Target, options: &AttachOptions<'_>) -> Result<Symbols
         match target.symbols(mapping) {
             Ok(symbols) if is_php(&symbols) => return Ok(symbols),
             Ok(_) => {}
+            // Tables of characters, fonts, archives: whatever a program may have mapped.
+            Err(error) if error.kind() == borehole_process::ErrorKind::Malformed => {}
             Err(error) => refused = refused.or(Some((mapping.path.clone(), error))),
         }
     }
