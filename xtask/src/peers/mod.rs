@@ -7,6 +7,7 @@ mod debian;
 mod firefox;
 mod perfetto;
 mod pprof;
+mod python;
 mod speedscope;
 
 use std::collections::BTreeMap;
@@ -79,6 +80,12 @@ const PEERS: &[Peer] = &[
         judges: "the processed profiles that we write, by the loader of Firefox Profiler",
         install: "the npm package @firefox-devtools/profiler-cli, which needs node and npm",
         prepare: firefox::prepare,
+    },
+    Peer {
+        name: "python",
+        judges: "the profiles of Python that we read and write, by its own profiler",
+        install: "the Debian package debootstrap, and be root",
+        prepare: python::prepare,
     },
 ];
 

@@ -2,6 +2,7 @@
 
 mod corrupt;
 mod formats;
+mod live;
 mod musts;
 mod properties;
 mod real;
@@ -119,7 +120,7 @@ pub(crate) fn reference(name: &str) -> Vec<PlainSample> {
     values.filter(|line| line.get("tid").is_some()).map(|line| reference_sample(&line)).collect()
 }
 
-fn reference_sample(line: &Value) -> PlainSample {
+pub(crate) fn reference_sample(line: &Value) -> PlainSample {
     let frames = line["frames"].as_array().unwrap().iter();
     PlainSample {
         thread: line["tid"].as_u64().unwrap(),
