@@ -1,6 +1,8 @@
 //! Samples added up by stack, for formats that keep no order in time.
 
 use borehole_model::StackId;
+#[cfg(any(feature = "pstats", feature = "tachyon-jsonl"))]
+use borehole_model::Tables;
 
 /// What stands for the stack of a sample that has none, in formats where a sample must be somewhere.
 #[cfg(any(feature = "callgrind", feature = "flamegraph"))]
@@ -39,6 +41,19 @@ impl StackCounts {
     /// How many samples a stack has.
     pub(crate) fn count(&self, stack: Option<StackId>) -> u64 {
         stack.map_or(self.empty, |id| self.counts.get(id.index()).copied().unwrap_or(0))
+    }
+
+    /// How many samples had each stack on theirs, itself included: by stack.
+    #[cfg(any(feature = "pstats", feature = "tachyon-jsonl"))]
+    pub(crate) fn totals(&self, tables: &Tables) -> Vec<u64> {
+        let mut totals = self.counts.clone();
+        totals.resize(tables.stack_count(), 0);
+        for stack in tables.stack_ids().rev() {
+            if let Some(caller) = tables.parent(stack) {
+                totals[caller.index()] = totals[caller.index()].saturating_add(totals[stack.index()]);
+            }
+        }
+        totals
     }
 
     /// The stacks that have samples and how many, in order of first appearance.
