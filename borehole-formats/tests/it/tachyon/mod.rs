@@ -1,9 +1,11 @@
 //! `tachyon` against what CPython 3.15.2 reads out of the same files.
 
+mod allocations;
 mod corrupt;
 mod formats;
 mod live;
 mod musts;
+mod page;
 mod properties;
 mod real;
 mod recover;
