@@ -12,6 +12,7 @@ mod interrupts;
 mod outputs;
 mod pages;
 mod program;
+mod python;
 mod recover;
 mod reli;
 mod report;

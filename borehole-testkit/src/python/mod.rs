@@ -5,7 +5,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Output;
+use std::process::{Command, Output};
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -41,6 +41,12 @@ impl Python {
     #[must_use]
     pub fn version(&self) -> &str {
         self.peer.version()
+    }
+
+    /// The command that enters its system and runs it there: the root is its first argument.
+    #[must_use]
+    pub fn command(&self) -> Command {
+        self.peer.command()
     }
 
     /// Where the file `name` of the folder is for this system.
@@ -141,11 +147,12 @@ impl Python {
         assert_eq!(answers.len(), jobs.len());
         let printed = jobs.iter().zip(answers).map(|((options, name), answer)| {
             assert_eq!(answer["code"], 0, "{options:?} {name}: {}", answer["progress"]);
-            // What it is about to do stands before the last line that it rewinds.
+            // Progress stands before the last line that it rewinds, the number of samples at the end.
             let text = answer["printed"].as_str().unwrap_or_default();
-            text.rsplit_once('\r')
-                .map_or(text, |(_, rest)| rest.split_once('\n').map_or("", |(_, rest)| rest))
-                .to_owned()
+            let text = text
+                .rsplit_once('\r')
+                .map_or(text, |(_, rest)| rest.split_once('\n').map_or("", |(_, rest)| rest));
+            text.rsplit_once("Replayed ").map_or(text, |(text, _)| text).to_owned()
         });
         printed.collect()
     }
