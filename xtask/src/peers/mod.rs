@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 use anyhow::{Context, Result, bail, ensure};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::command;
 
@@ -31,11 +31,11 @@ struct Peer {
 }
 
 /// A reference program that can be run.
-#[derive(Serialize)]
-struct Ready {
+#[derive(Deserialize, Serialize)]
+pub(crate) struct Ready {
     /// The program, and arguments that come before all others.
-    command: Vec<String>,
-    version: String,
+    pub(crate) command: Vec<String>,
+    pub(crate) version: String,
 }
 
 const PEERS: &[Peer] = &[
@@ -132,6 +132,19 @@ pub(crate) fn run(without: &[String]) -> Result<()> {
     fs::write(folder.join("peers.json"), serde_json::to_vec_pretty(&ready)?)?;
     ensure!(missing.is_empty(), "{}", missing.join("\n"));
     Ok(())
+}
+
+/// The peer called `name`, if it has been set up.
+///
+/// # Errors
+/// When the list of peers cannot be read.
+pub(crate) fn ready(name: &str) -> Result<Option<Ready>> {
+    let list = folder()?.join("peers.json");
+    if !list.is_file() {
+        return Ok(None);
+    }
+    let mut peers: BTreeMap<String, Ready> = serde_json::from_slice(&fs::read(&list)?)?;
+    Ok(peers.remove(name))
 }
 
 fn check_names(without: &[String]) -> Result<()> {
