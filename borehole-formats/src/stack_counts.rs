@@ -1,7 +1,7 @@
 //! Samples added up by stack, for formats that keep no order in time.
 
 use borehole_model::StackId;
-#[cfg(feature = "flamegraph")]
+#[cfg(any(feature = "flamegraph", feature = "pstats", feature = "tachyon-jsonl"))]
 use borehole_model::Tables;
 
 /// What stands for the stack of a sample that has none, in formats where a sample must be somewhere.
@@ -43,22 +43,35 @@ impl StackCounts {
         stack.map_or(self.empty, |id| self.counts.get(id.index()).copied().unwrap_or(0))
     }
 
+    /// How many samples had each stack on theirs, itself included: by stack.
+    #[cfg(any(feature = "flamegraph", feature = "pstats", feature = "tachyon-jsonl"))]
+    pub(crate) fn totals(&self, tables: &Tables) -> Vec<u64> {
+        let mut totals = self.counts.clone();
+        totals.resize(tables.stack_count(), 0);
+        for stack in tables.stack_ids().rev() {
+            if let Some(caller) = tables.parent(stack) {
+                totals[caller.index()] = totals[caller.index()].saturating_add(totals[stack.index()]);
+            }
+        }
+        totals
+    }
+
     /// The same samples, those of stacks with fewer than `least`, callees included, counted as their callers'.
     /// The stacks, of `tables`, come in the order there.
     #[cfg(feature = "flamegraph")]
     pub(crate) fn gathered(&self, tables: &Tables, least: u64) -> Self {
-        let mut totals = self.counts.clone();
-        totals.resize(tables.stack_count(), 0);
-        let mut gathered = Self { counts: totals.clone(), empty: self.empty, order: Vec::new() };
+        let totals = self.totals(tables);
+        let mut counts = self.counts.clone();
+        counts.resize(tables.stack_count(), 0);
         for stack in tables.stack_ids().rev() {
-            let Some(caller) = tables.parent(stack) else { continue };
-            let total = totals[stack.index()];
-            totals[caller.index()] = totals[caller.index()].saturating_add(total);
-            if total < least {
-                let own = std::mem::take(&mut gathered.counts[stack.index()]);
-                gathered.counts[caller.index()] = gathered.counts[caller.index()].saturating_add(own);
+            if let Some(caller) = tables.parent(stack)
+                && totals[stack.index()] < least
+            {
+                let own = std::mem::take(&mut counts[stack.index()]);
+                counts[caller.index()] = counts[caller.index()].saturating_add(own);
             }
         }
+        let mut gathered = Self { counts, empty: self.empty, order: Vec::new() };
         let all = tables.stack_ids().map(Some).chain([None]);
         gathered.order = all.filter(|&stack| gathered.count(stack) > 0).collect();
         gathered
