@@ -196,6 +196,14 @@ fn check_wanted(wanted: &[String]) -> Result<()> {
     Ok(())
 }
 
+/// The machine's PHP, installed if it is missing.
+///
+/// # Errors
+/// When it cannot be installed.
+pub(crate) fn php() -> Result<Ready> {
+    php::machine(&folder()?)
+}
+
 /// The peer called `name`, if it has been set up.
 ///
 /// # Errors
