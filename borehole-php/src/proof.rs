@@ -32,10 +32,15 @@ pub(crate) fn executor(memory: &impl Memory, layout: &Layout, globals: u64) -> R
     let reading = |error| Error::reading("cannot read PHP's executor", error);
     memory.read(globals, &mut state).map_err(reading)?;
     let at = |offset| u64_at(&state, offset).unwrap_or_default();
-    listed(memory, at(layout.executor_function_table), fixed::FUNCTION_NAME)
-        .ok_or_else(|| implausible("functions", at(layout.executor_function_table)))?;
-    listed(memory, at(layout.executor_class_table), fixed::CLASS_NAME)
-        .ok_or_else(|| implausible("classes", at(layout.executor_class_table)))?;
+    for (what, table, name) in [
+        ("functions", at(layout.executor_function_table), fixed::FUNCTION_NAME),
+        ("classes", at(layout.executor_class_table), fixed::CLASS_NAME),
+    ] {
+        let found = remote::mapped(are_listed(memory, table, name)).map_err(reading)?;
+        if found != Some(true) {
+            return Err(implausible(what, table));
+        }
+    }
     if at(layout.executor_current) == 0 {
         return Ok(());
     }
@@ -54,16 +59,21 @@ fn implausible(what: &str, found: u64) -> Error {
     Error::new(ErrorKind::Implausible, text)
 }
 
-/// Some if the first entries of the table at `address` are of PHP itself and have the names that they are listed under.
-fn listed(memory: &impl Memory, address: u64, name_offset: usize) -> Option<()> {
-    let buckets = remote::buckets(memory, address, LOOKED_AT).ok()?;
-    let is_right = |bucket: &remote::Bucket| {
+/// Whether the first entries of the table at `address` are of PHP itself and have the names that they are listed under.
+fn are_listed(
+    memory: &impl Memory,
+    address: u64,
+    name_offset: usize,
+) -> Result<bool, borehole_process::Error> {
+    let buckets = remote::buckets(memory, address, LOOKED_AT)?;
+    for bucket in &buckets {
         let mut entry = [0; 24];
-        memory.read(bucket.pointer, &mut entry).ok()?;
-        let name = remote::string(memory, u64_at(&entry, name_offset)?).ok()?;
-        let key = remote::string(memory, bucket.key).ok()?;
-        Some(entry[0] == INTERNAL && !key.is_empty() && name.eq_ignore_ascii_case(&key))
-    };
-    let all = buckets.len() == LOOKED_AT && buckets.iter().all(|bucket| is_right(bucket) == Some(true));
-    all.then_some(())
+        memory.read(bucket.pointer, &mut entry)?;
+        let name = remote::string(memory, u64_at(&entry, name_offset).unwrap_or_default())?;
+        let key = remote::string(memory, bucket.key)?;
+        if entry[0] != INTERNAL || key.is_empty() || !name.eq_ignore_ascii_case(&key) {
+            return Ok(false);
+        }
+    }
+    Ok(buckets.len() == LOOKED_AT)
 }

@@ -2,7 +2,7 @@
 //!
 //! Nothing read here is trusted: lengths are cut, and nothing is allocated before its bytes are there.
 
-use borehole_process::{Error, Memory, Piece};
+use borehole_process::{Error, ErrorKind, Memory, Piece};
 
 use crate::layout::fixed;
 
@@ -35,6 +35,15 @@ pub(crate) const fn moved(address: u64, offset: usize) -> u64 {
 /// Reads `into` from `address` as far as there is memory, and says how far that is.
 pub(crate) fn read_some(memory: &impl Memory, address: u64, into: &mut [u8]) -> Result<usize, Error> {
     memory.read_pieces(&mut [Piece { address, into }])
+}
+
+/// Memory that is not there is no error of the process: what was there has gone, or never was.
+pub(crate) fn mapped<T>(result: Result<T, Error>) -> Result<Option<T>, Error> {
+    match result {
+        Ok(value) => Ok(Some(value)),
+        Err(error) if error.kind() == ErrorKind::Unmapped => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 /// The bytes of the `zend_string` at `address`, cut at [`LONGEST_NAME`].

@@ -5,7 +5,6 @@ use borehole_process::Memory;
 use crate::attach::Php;
 use crate::error::Error;
 use crate::executor::Executor;
-use crate::function::unmapped_as_none;
 use crate::layout::fixed;
 use crate::remote::{self, u64_at};
 
@@ -33,12 +32,12 @@ impl Php {
         let Some(sapi) = executor.sapi else { return Ok(None) };
         let time = self.layout.sapi_request_time;
         let mut state = vec![0; time + 8];
-        if unmapped_as_none(memory.read(sapi, &mut state))?.is_none() {
+        if remote::mapped(memory.read(sapi, &mut state))?.is_none() {
             return Ok(None);
         }
         let text = |offset| match u64_at(&state, offset) {
             None | Some(0) => Ok(None),
-            Some(address) => unmapped_as_none(remote::c_string(memory, address)),
+            Some(address) => remote::mapped(remote::c_string(memory, address)),
         };
         let seconds = f64::from_bits(u64_at(&state, time).unwrap_or_default());
         let request = Request {
