@@ -3,7 +3,7 @@
 use borehole_process::{Mapping, Memory, Symbols, Target};
 
 use crate::error::{Error, ErrorKind};
-use crate::executor::Place;
+use crate::executor::{Executor, Place};
 use crate::layout::Layout;
 use crate::modules;
 use crate::proof;
@@ -61,9 +61,23 @@ impl Php {
             frameless_functions: address("zend_flf_functions"),
         };
         for executor in php.executors(target)? {
-            proof::executor(target, &php.layout, executor.globals)?;
+            php.prove(target, &executor)?;
         }
         Ok(php)
+    }
+
+    /// Looks at an executor until it makes sense, or has not done so for long.
+    fn prove(&self, memory: &impl Memory, executor: &Executor) -> Result<(), Error> {
+        let mut proof = proof::executor(memory, &self.layout, executor);
+        for _ in 1..proof::ATTEMPTS {
+            match proof {
+                Err(error) if error.kind() == ErrorKind::Implausible => {
+                    proof = proof::executor(memory, &self.layout, executor);
+                }
+                _ => return proof,
+            }
+        }
+        proof
     }
 
     /// Exactly which PHP it is.

@@ -18,6 +18,8 @@ use crate::programs::{self, Other, Program};
 
 /// What attaching needs of the thousands of symbols of a PHP.
 const SYMBOLS: &[&str] = &[
+    "compiler_globals",
+    "compiler_globals_offset",
     "executor_globals",
     "executor_globals_offset",
     "module_registry",
@@ -357,6 +359,7 @@ fn recordings_are_made_anew_when_asked_for() {
                 .command()
                 .env_clear()
                 .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin")
+                .current_dir("/")
                 .arg(programs.join("everything.php")),
         ),
         &folder,
@@ -370,6 +373,7 @@ fn recordings_are_made_anew_when_asked_for() {
                     command
                         .env_clear()
                         .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin")
+                        .current_dir("/")
                         .arg(other.corpus.join("everything.php")),
                 ),
                 &folder,
