@@ -53,7 +53,8 @@ pub enum Outcome {
 pub struct Stack {
     /// Its frames, in the tables that the walker was given.
     pub id: StackId,
-    /// How many frames on the root's side are not in it, because there are more than were asked for.
+    /// How many frames on the root's side are not in it, because there are more than were asked for. Of stacks with more
+    /// than 65,536 frames the rest counts as one.
     pub omitted: u64,
 }
 

@@ -5,4 +5,5 @@
 mod images;
 mod pool;
 mod programs;
+mod running;
 mod stacks;
