@@ -49,15 +49,8 @@ impl fmt::Display for Error {
     }
 }
 
-impl std::error::Error for Error {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Process(error) => Some(error),
-            Self::Php(error) => Some(error),
-            Self::Output(error) => Some(error),
-        }
-    }
-}
+// Its text says all of it: what is behind it is no further source.
+impl std::error::Error for Error {}
 
 impl From<borehole_process::Error> for Error {
     fn from(error: borehole_process::Error) -> Self {

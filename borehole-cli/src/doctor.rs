@@ -63,6 +63,13 @@ impl Finding {
     }
 }
 
+/// Whether the program that a command line begins with has a name like PHP's.
+fn looks_like_php(command: &[u8]) -> bool {
+    let program = command.split(|&byte| byte == b' ').next().unwrap_or_default();
+    let name = program.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
+    name.windows(3).any(|part| part == b"php") || [b"apache2".as_slice(), b"httpd"].contains(&name)
+}
+
 /// How many processes are looked at when none is named.
 const MAX_PROCESSES: usize = 20;
 
@@ -92,7 +99,6 @@ fn line(finding: &Finding) -> String {
 
 fn system_findings() -> Vec<Finding> {
     let mut findings = vec![scope_finding()];
-    let looks_like_php = |command: &[u8]| command.windows(3).any(|part| part == b"php");
     let all = processes().unwrap_or_default();
     let found: Vec<_> = all.iter().filter(|process| looks_like_php(&process.command)).collect();
     if found.is_empty() {

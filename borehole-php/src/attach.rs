@@ -107,7 +107,9 @@ fn find_php(target: &impl Target, options: &AttachOptions<'_>) -> Result<Symbols
         match target.symbols(mapping) {
             Ok(symbols) if is_php(&symbols) => return Ok(symbols),
             Ok(_) => {}
-            // Other libraries are looked into in case, and may be unreadable.
+            // Tables of characters, fonts, archives: whatever a program may have mapped. Other libraries are looked into
+            // in case, and may be unreadable.
+            Err(error) if error.kind() == borehole_process::ErrorKind::Malformed => {}
             Err(error) if is_likely(mapping) || Some(*mapping) == program => {
                 refused = refused.or(Some((text(&mapping.path), error)));
             }
