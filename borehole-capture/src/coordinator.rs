@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use borehole_process::Launched;
 
+use crate::control::{Progress, Shared};
 use crate::error::Error;
 use crate::finder::Finder;
 use crate::schedule::now_ns;
-use crate::shared::{Progress, Shared};
 use crate::subject::Subject;
 
 /// Finds processes and gives them to sessions, to the one that has the fewest.

@@ -6,6 +6,7 @@
 //! * A [`Coordinator`] finds processes by number, family or command line, attaches to them and gives them to sessions.
 //! * [`RbtOutput`] writes live `rbt` files: what was flushed can be read whatever happens to this program.
 
+mod control;
 mod coordinator;
 mod error;
 mod finder;
@@ -15,10 +16,10 @@ mod php;
 mod schedule;
 mod segment;
 mod session;
-mod shared;
 mod statistics;
 mod subject;
 
+pub use control::{Progress, Shared};
 pub use coordinator::{Coordinator, News};
 pub use error::Error;
 pub use finder::{Attach, Finder, Found, IsWanted, Selection};
@@ -27,6 +28,5 @@ pub use output::{OpenStream, Output, RbtOptions, RbtOutput, Stream, WholeOutput}
 pub use php::{IsPhp, PhpOptions, PhpProcess, RequestLabels};
 pub use segment::Header;
 pub use session::Session;
-pub use shared::{Progress, Shared};
 pub use statistics::Statistics;
 pub use subject::{Look, Subject};

@@ -7,12 +7,12 @@ use std::time::Duration;
 use borehole_model::{Context, Frame, Sample, Segment, StackId, Tables};
 use borehole_process::Stopper;
 
+use crate::control::{Progress, Shared};
 use crate::error::Error;
 use crate::options::{Grouping, Idle, SampleOptions, StopMode, nanoseconds};
 use crate::output::Output;
 use crate::schedule::{self, Schedule, now_ns};
 use crate::segment::{self, Header};
-use crate::shared::{Progress, Shared};
 use crate::statistics::Statistics;
 use crate::subject::{Look, Subject};
 

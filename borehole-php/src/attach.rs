@@ -3,7 +3,7 @@
 use borehole_process::{Mapping, Memory, Symbols, Target};
 
 use crate::error::{Error, ErrorKind};
-use crate::executor::Place;
+use crate::executor::{Executor, Place};
 use crate::layout::Layout;
 use crate::modules;
 use crate::proof;
@@ -61,9 +61,23 @@ impl Php {
             frameless_functions: address("zend_flf_functions"),
         };
         for executor in php.executors(target)? {
-            proof::executor(target, &php.layout, executor.globals)?;
+            php.prove(target, &executor)?;
         }
         Ok(php)
+    }
+
+    /// Looks at an executor until it makes sense, or has not done so for long.
+    fn prove(&self, memory: &impl Memory, executor: &Executor) -> Result<(), Error> {
+        let mut proof = proof::executor(memory, &self.layout, executor);
+        for _ in 1..proof::ATTEMPTS {
+            match proof {
+                Err(error) if error.kind() == ErrorKind::Implausible => {
+                    proof = proof::executor(memory, &self.layout, executor);
+                }
+                _ => return proof,
+            }
+        }
+        proof
     }
 
     /// Exactly which PHP it is.
@@ -87,32 +101,40 @@ fn is_php(symbols: &Symbols) -> bool {
 /// The symbols of the mapped file that is PHP: the program itself, or a library.
 fn find_php(target: &impl Target, options: &AttachOptions<'_>) -> Result<Symbols, Error> {
     let candidates = candidates(target, options);
+    let program = target.mappings().iter().find(|mapping| mapping.path.starts_with(b"/"));
     let mut refused = None;
     for mapping in &candidates {
         match target.symbols(mapping) {
             Ok(symbols) if is_php(&symbols) => return Ok(symbols),
             Ok(_) => {}
-            // Tables of characters, fonts, archives: whatever a program may have mapped.
+            // Tables of characters, fonts, archives: whatever a program may have mapped. Other libraries are looked into
+            // in case, and may be unreadable.
             Err(error) if error.kind() == borehole_process::ErrorKind::Malformed => {}
-            Err(error) => refused = refused.or(Some((mapping.path.clone(), error))),
+            Err(error) if is_likely(mapping) || Some(*mapping) == program => {
+                refused = refused.or(Some((text(&mapping.path), error)));
+            }
+            Err(_) => {}
         }
     }
-    match refused {
-        Some((path, error)) => Err(Error::reading(&format!("cannot look for PHP in {}", text(&path)), error)),
-        None => Err(Error::new(ErrorKind::NotPhp, not_php(&candidates))),
+    match (refused, program) {
+        (Some((path, error)), _) => Err(Error::reading(&format!("cannot look for PHP in {path}"), error)),
+        (None, program) => {
+            let program = program.map_or_else(|| "nothing".to_owned(), |mapping| text(&mapping.path));
+            let what =
+                format!("missing PHP: expected a program or library with its symbols, found {program}");
+            Err(Error::new(ErrorKind::NotPhp, what))
+        }
     }
-}
-
-fn not_php(candidates: &[&Mapping]) -> String {
-    let program = candidates.first().map_or_else(|| "the process".to_owned(), |mapping| text(&mapping.path));
-    format!(
-        "missing PHP: expected a program or library with its symbols, found {program} and {} other files",
-        candidates.len().saturating_sub(1)
-    )
 }
 
 fn text(path: &[u8]) -> String {
     String::from_utf8_lossy(path).into_owned()
+}
+
+/// Whether the name of a file says that it may be PHP.
+fn is_likely(mapping: &Mapping) -> bool {
+    let name = mapping.path.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
+    name.windows(3).any(|part| part == b"php")
 }
 
 /// The first mapping of each file, the likely ones first.
@@ -123,10 +145,6 @@ fn candidates<'t>(target: &'t impl Target, options: &AttachOptions<'_>) -> Vec<&
         files.retain(|mapping| is_php(&mapping.path));
         return files;
     }
-    let is_likely = |mapping: &Mapping| {
-        let name = mapping.path.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
-        name.windows(3).any(|part| part == b"php")
-    };
     files.sort_by_key(|mapping| !is_likely(mapping));
     files
 }

@@ -90,7 +90,7 @@ impl<M: Memory> Walk<'_, M> {
         let mut lap = Lap::new(address);
         while address != 0 {
             let Some(spot) = self.snapshot.find(self.memory, address, fixed::FRAME_SIZE)? else {
-                return Ok(End::Broken);
+                return Ok(if self.snapshot.is_full() { self.cut() } else { End::Broken });
             };
             let is_done = if self.is_stand_in(spot, address) {
                 self.delegating(spot)?
@@ -101,14 +101,20 @@ impl<M: Memory> Walk<'_, M> {
                 return Ok(End::Broken);
             }
             address = self.snapshot.u64(spot, self.layout.frame_previous);
-            if self.chain.len() >= LONGEST as u64 {
-                return Ok(End::Whole);
+            if self.chain.len() >= LONGEST as u64 && address != 0 {
+                return Ok(self.cut());
             }
             if lap.is_back_at(address) {
                 return Ok(End::Broken);
             }
         }
         Ok(End::Whole)
+    }
+
+    /// Says that there are more frames than can be followed.
+    fn cut(&mut self) -> End {
+        self.chain.omitted += 1;
+        End::Whole
     }
 
     /// Whether the frame at `address` is the stand-in that a delegating generator has inside itself.

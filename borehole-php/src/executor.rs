@@ -16,15 +16,17 @@ pub struct Executor {
     pub globals: u64,
     /// The address of its `sapi_globals_struct`.
     pub(crate) sapi: Option<u64>,
+    /// The address of its `zend_compiler_globals`.
+    pub(crate) compiler: Option<u64>,
 }
 
 /// How the executors are found.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Place {
     /// Global variables.
-    Global { executor: u64, sapi: Option<u64> },
+    Global { executor: u64, sapi: Option<u64>, compiler: Option<u64> },
     /// A block a thread, whose address stands at an offset from the thread pointer.
-    PerThread { block_pointer: i64, executor: u64, sapi: Option<u64> },
+    PerThread { block_pointer: i64, executor: u64, sapi: Option<u64>, compiler: Option<u64> },
 }
 
 impl Place {
@@ -37,9 +39,9 @@ impl Place {
     }
 
     fn global(symbols: &Symbols) -> Result<Self, Error> {
-        let sapi = symbols.find("sapi_globals").map(|symbol| symbol.address);
-        let executor = symbols.find("executor_globals").ok_or_else(|| missing("executor_globals"))?;
-        Ok(Self::Global { executor: executor.address, sapi })
+        let address = |name: &str| symbols.find(name).map(|symbol| symbol.address);
+        let executor = address("executor_globals").ok_or_else(|| missing("executor_globals"))?;
+        Ok(Self::Global { executor, sapi: address("sapi_globals"), compiler: address("compiler_globals") })
     }
 
     fn per_thread(memory: &impl Memory, symbols: &Symbols) -> Result<Self, Error> {
@@ -52,6 +54,7 @@ impl Place {
             block_pointer: block_pointer(memory, code.address)?,
             executor: offset("executor_globals_offset")?,
             sapi: offset("sapi_globals_offset").ok(),
+            compiler: offset("compiler_globals_offset").ok(),
         })
     }
 }
@@ -94,8 +97,10 @@ impl Php {
     /// When the process is gone, or its threads cannot be asked.
     pub fn executors(&self, target: &impl Target) -> Result<Vec<Executor>, Error> {
         match self.place {
-            Place::Global { executor, sapi } => Ok(vec![Executor { thread: None, globals: executor, sapi }]),
-            Place::PerThread { block_pointer, executor, sapi } => {
+            Place::Global { executor, sapi, compiler } => {
+                Ok(vec![Executor { thread: None, globals: executor, sapi, compiler }])
+            }
+            Place::PerThread { block_pointer, executor, sapi, compiler } => {
                 let mut executors = Vec::new();
                 for thread in target.threads()? {
                     let Ok(pointer) = target.thread_pointer(thread) else { continue };
@@ -104,8 +109,8 @@ impl Php {
                         target.read_u64(pointer.wrapping_add_signed(block_pointer)).unwrap_or_default();
                     if block != 0 {
                         let at = |offset: u64| block.wrapping_add(offset);
-                        let (globals, sapi) = (at(executor), sapi.map(at));
-                        executors.push(Executor { thread: Some(thread), globals, sapi });
+                        let (globals, sapi, compiler) = (at(executor), sapi.map(at), compiler.map(at));
+                        executors.push(Executor { thread: Some(thread), globals, sapi, compiler });
                     }
                 }
                 Ok(executors)

@@ -263,13 +263,15 @@ impl Texts {
             _ => remote::string(memory, address).map(Some),
         };
         let read = || {
+            // Code of `eval` in a method has the method's class, but is no method of it.
             let class = match header.class {
                 0 => 0,
+                _ if header.name == 0 => 0,
                 class => memory.read_u64(moved(class, fixed::CLASS_NAME))?,
             };
             Ok(Self { function: text(header.name)?, class: text(class)?, file: text(header.file)? })
         };
-        unmapped_as_none(read())
+        Ok(remote::mapped(read())?)
     }
 }
 
@@ -280,22 +282,13 @@ fn read_ops(memory: &impl Memory, header: &Header) -> Result<Option<Vec<Op>>, Er
     let mut done = 0;
     while done < length {
         let part = &mut part[..(length - done).min(64 << 10)];
-        if unmapped_as_none(memory.read(moved(address, done), part))?.is_none() {
+        if remote::mapped(memory.read(moved(address, done), part))?.is_none() {
             return Ok(None);
         }
         ops.extend(part.chunks_exact(fixed::OP_SIZE).filter_map(Op::parse));
         done += part.len();
     }
     Ok(Some(ops))
-}
-
-/// Memory that is not there is no error of the process: the function has gone, or never was.
-pub(crate) fn unmapped_as_none<T>(result: Result<T, borehole_process::Error>) -> Result<Option<T>, Error> {
-    match result {
-        Ok(value) => Ok(Some(value)),
-        Err(error) if error.kind() == borehole_process::ErrorKind::Unmapped => Ok(None),
-        Err(error) => Err(error.into()),
-    }
 }
 
 /// The functions that are known.

@@ -108,6 +108,9 @@ pub(crate) mod fixed {
     pub(crate) const OP_LINE: usize = 24;
     pub(crate) const OP_CODE: usize = 28;
 
+    /// `zend_compiler_globals.function_table`, `HashTable *`; `class_table` follows.
+    pub(crate) const COMPILER_FUNCTION_TABLE: usize = 56;
+
     /// `zend_class_entry.name`, `zend_string *`.
     pub(crate) const CLASS_NAME: usize = 8;
 
@@ -122,7 +125,15 @@ pub(crate) mod fixed {
     pub(crate) const TABLE_SIZE: usize = 56;
     /// `Bucket`: a `zval`, the hash, the key.
     pub(crate) const BUCKET_SIZE: usize = 32;
+    pub(crate) const BUCKET_HASH: usize = 16;
     pub(crate) const BUCKET_KEY: usize = 24;
+
+    /// The types of a `zval`.
+    pub(crate) const KIND_STRING: u8 = 6;
+    pub(crate) const KIND_ARRAY: u8 = 7;
+
+    /// `zend_executor_globals.symbol_table`, a `HashTable`: the global variables.
+    pub(crate) const EXECUTOR_VARIABLES: usize = 304;
 
     /// `zend_module_entry`.
     pub(crate) const MODULE_SIZE: usize = 168;

@@ -125,9 +125,6 @@ impl Lookup {
     /// The function at an address that was read together with the frames, or will be.
     fn watched(&mut self, memory: &impl Memory, address: u64, tables: &mut Tables) -> Result<Sought, Error> {
         let Some(watch) = self.watches.of(address) else {
-            if self.watches.add(address) {
-                return Ok(Sought::Again);
-            }
             return self.unwatched(memory, address, tables);
         };
         let generation = self.functions.generation();
@@ -150,7 +147,8 @@ impl Lookup {
         Ok(Sought::Again)
     }
 
-    /// The function at an address that is read by itself, because there are too many to read with the frames.
+    /// The function at an address that was not read together with the frames. It will be from now on, unless there are
+    /// too many.
     fn unwatched(
         &mut self,
         memory: &impl Memory,
@@ -158,11 +156,15 @@ impl Lookup {
         tables: &mut Tables,
     ) -> Result<Sought, Error> {
         let Some(header) = self.read_header(memory, address)? else { return Ok(Sought::Nowhere) };
-        if let Some(number) = self.functions.find(&header) {
-            return Ok(Sought::Found(number));
-        }
-        let function = Function::read(memory, header, tables)?;
-        Ok(function.map_or(Sought::Nowhere, |function| Sought::Found(self.functions.add(function))))
+        let number = match self.functions.find(&header) {
+            Some(number) => number,
+            None => match Function::read(memory, header, tables)? {
+                Some(function) => self.functions.add(function),
+                None => return Ok(Sought::Nowhere),
+            },
+        };
+        let wanted = header.ops().filter(|&(ops, _)| !self.php.is_shared(ops));
+        Ok(if self.watches.add(address, wanted) { Sought::Again } else { Sought::Found(number) })
     }
 
     /// The function of PHP that is called without a frame by its number `call`.

@@ -52,25 +52,29 @@ fn read_modules(memory: &impl Memory, symbols: &Symbols) -> Result<Vec<Module>, 
     let registry = symbols.find("module_registry").ok_or_else(missing)?;
     let reading = |error| Error::reading("cannot read PHP's modules", error);
     let buckets = remote::buckets(memory, registry.address, MOST_MODULES).map_err(reading)?;
-    let modules = buckets.iter().filter_map(|bucket| read_module(memory, bucket.pointer));
-    Ok(modules.collect())
+    let modules = buckets.iter().filter_map(|bucket| read_module(memory, bucket.pointer).transpose());
+    modules.collect::<Result<_, _>>().map_err(reading)
 }
 
-/// The module at `address`; `None` for what is no module, or cannot be read.
-fn read_module(memory: &impl Memory, address: u64) -> Option<Module> {
+/// The module at `address`; `None` for what is no module, or stands where no memory is.
+fn read_module(memory: &impl Memory, address: u64) -> Result<Option<Module>, borehole_process::Error> {
     let mut entry = [0; fixed::MODULE_SIZE];
-    memory.read(address, &mut entry).ok()?;
-    if u32_at(&entry, 0)? & 0xffff != u32::try_from(fixed::MODULE_SIZE).ok()? {
-        return None;
+    let filled = remote::read_some(memory, address, &mut entry)?;
+    let size = u32_at(&entry[..filled], 0).unwrap_or_default() & 0xffff;
+    if filled < fixed::MODULE_SIZE || u32::try_from(fixed::MODULE_SIZE) != Ok(size) {
+        return Ok(None);
     }
-    let text = |offset| remote::c_string(memory, u64_at(&entry, offset)?).ok();
-    Some(Module {
-        api: u32_at(&entry, fixed::MODULE_API)?,
+    let text = |offset| {
+        let address = u64_at(&entry, offset).unwrap_or_default();
+        remote::mapped(remote::c_string(memory, address)).map(Option::unwrap_or_default)
+    };
+    Ok(Some(Module {
+        api: u32_at(&entry, fixed::MODULE_API).unwrap_or_default(),
         debug: entry[fixed::MODULE_DEBUG] != 0,
         threads: if entry[fixed::MODULE_THREADS] == 0 { Threads::One } else { Threads::Many },
         name: text(fixed::MODULE_NAME)?,
-        version: text(fixed::MODULE_VERSION).unwrap_or_default(),
-    })
+        version: text(fixed::MODULE_VERSION)?,
+    }))
 }
 
 /// The version of PHP itself: its own modules carry it. `Core` carries the engine's.

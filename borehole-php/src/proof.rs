@@ -3,6 +3,7 @@
 use borehole_process::Memory;
 
 use crate::error::{Error, ErrorKind};
+use crate::executor::Executor;
 use crate::layout::{Layout, fixed};
 use crate::release::Release;
 use crate::remote::{self, moved, u64_at};
@@ -25,26 +26,49 @@ pub(crate) fn executor_size(found: u64, layout: &Layout, release: Release) -> Re
     Err(Error::new(ErrorKind::Implausible, what))
 }
 
-/// The executor's state at `globals` must lead to functions and classes that carry the names they are listed under, and
-/// its stack must lie within its page.
-pub(crate) fn executor(memory: &impl Memory, layout: &Layout, globals: u64) -> Result<(), Error> {
+/// How often the state of a running executor is looked at before it counts as implausible: it may be in the middle of a
+/// change.
+pub(crate) const ATTEMPTS: usize = 16;
+
+/// The state of `executor` must lead to functions and classes that carry the names they are listed under, and its stack
+/// must lie within its page. Before its first request it leads nowhere, and the compiler's state has to do instead.
+pub(crate) fn executor(memory: &impl Memory, layout: &Layout, executor: &Executor) -> Result<(), Error> {
     let mut state = vec![0; layout.executor_before_exception + 8];
-    let reading = |error| Error::reading("cannot read PHP's executor", error);
-    memory.read(globals, &mut state).map_err(reading)?;
+    memory.read(executor.globals, &mut state).map_err(reading)?;
     let at = |offset| u64_at(&state, offset).unwrap_or_default();
-    listed(memory, at(layout.executor_function_table), fixed::FUNCTION_NAME)
-        .ok_or_else(|| implausible("functions", at(layout.executor_function_table)))?;
-    listed(memory, at(layout.executor_class_table), fixed::CLASS_NAME)
-        .ok_or_else(|| implausible("classes", at(layout.executor_class_table)))?;
-    if at(layout.executor_current) == 0 {
+    let tables = [at(layout.executor_function_table), at(layout.executor_class_table)];
+    let current = at(layout.executor_current);
+    if let (Some(compiler), 0, [0, 0]) = (executor.compiler, current, tables) {
+        let mut tables = [0; 16];
+        memory.read(moved(compiler, fixed::COMPILER_FUNCTION_TABLE), &mut tables).map_err(reading)?;
+        return listed_tables(memory, [0, 8].map(|offset| u64_at(&tables, offset).unwrap_or_default()));
+    }
+    listed_tables(memory, tables)?;
+    if current == 0 {
         return Ok(());
     }
     let [top, end, page] = [0, 8, 16].map(|offset| at(layout.executor_stack_top + offset));
-    let page_end = memory.read_u64(moved(page, fixed::STACK_PAGE_END)).map_err(reading)?;
-    if page < top && top <= end && end == page_end {
+    let page_end = remote::mapped(memory.read_u64(moved(page, fixed::STACK_PAGE_END))).map_err(reading)?;
+    if page < top && top <= end && Some(end) == page_end {
         return Ok(());
     }
     Err(implausible("stack", page))
+}
+
+fn reading(error: borehole_process::Error) -> Error {
+    Error::reading("cannot read PHP's executor", error)
+}
+
+fn listed_tables(memory: &impl Memory, [functions, classes]: [u64; 2]) -> Result<(), Error> {
+    for (what, table, name) in
+        [("functions", functions, fixed::FUNCTION_NAME), ("classes", classes, fixed::CLASS_NAME)]
+    {
+        let found = remote::mapped(are_listed(memory, table, name)).map_err(reading)?;
+        if found != Some(true) {
+            return Err(implausible(what, table));
+        }
+    }
+    Ok(())
 }
 
 fn implausible(what: &str, found: u64) -> Error {
@@ -54,16 +78,21 @@ fn implausible(what: &str, found: u64) -> Error {
     Error::new(ErrorKind::Implausible, text)
 }
 
-/// Some if the first entries of the table at `address` are of PHP itself and have the names that they are listed under.
-fn listed(memory: &impl Memory, address: u64, name_offset: usize) -> Option<()> {
-    let buckets = remote::buckets(memory, address, LOOKED_AT).ok()?;
-    let is_right = |bucket: &remote::Bucket| {
+/// Whether the first entries of the table at `address` are of PHP itself and have the names that they are listed under.
+fn are_listed(
+    memory: &impl Memory,
+    address: u64,
+    name_offset: usize,
+) -> Result<bool, borehole_process::Error> {
+    let buckets = remote::buckets(memory, address, LOOKED_AT)?;
+    for bucket in &buckets {
         let mut entry = [0; 24];
-        memory.read(bucket.pointer, &mut entry).ok()?;
-        let name = remote::string(memory, u64_at(&entry, name_offset)?).ok()?;
-        let key = remote::string(memory, bucket.key).ok()?;
-        Some(entry[0] == INTERNAL && !key.is_empty() && name.eq_ignore_ascii_case(&key))
-    };
-    let all = buckets.len() == LOOKED_AT && buckets.iter().all(|bucket| is_right(bucket) == Some(true));
-    all.then_some(())
+        memory.read(bucket.pointer, &mut entry)?;
+        let name = remote::string(memory, u64_at(&entry, name_offset).unwrap_or_default())?;
+        let key = remote::string(memory, bucket.key)?;
+        if entry[0] != INTERNAL || key.is_empty() || !name.eq_ignore_ascii_case(&key) {
+            return Ok(false);
+        }
+    }
+    Ok(buckets.len() == LOOKED_AT)
 }

@@ -2,7 +2,7 @@
 //!
 //! Nothing read here is trusted: lengths are cut, and nothing is allocated before its bytes are there.
 
-use borehole_process::{Error, Memory, Piece};
+use borehole_process::{Error, ErrorKind, Memory, Piece};
 
 use crate::layout::fixed;
 
@@ -35,6 +35,15 @@ pub(crate) const fn moved(address: u64, offset: usize) -> u64 {
 /// Reads `into` from `address` as far as there is memory, and says how far that is.
 pub(crate) fn read_some(memory: &impl Memory, address: u64, into: &mut [u8]) -> Result<usize, Error> {
     memory.read_pieces(&mut [Piece { address, into }])
+}
+
+/// Memory that is not there is no error of the process: what was there has gone, or never was.
+pub(crate) fn mapped<T>(result: Result<T, Error>) -> Result<Option<T>, Error> {
+    match result {
+        Ok(value) => Ok(Some(value)),
+        Err(error) if error.kind() == ErrorKind::Unmapped => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 /// The bytes of the `zend_string` at `address`, cut at [`LONGEST_NAME`].
@@ -78,10 +87,14 @@ pub(crate) fn c_string(memory: &impl Memory, address: u64) -> Result<Vec<u8>, Er
     Ok(bytes)
 }
 
-/// A bucket of a hash table with string keys and pointers as values.
+/// A bucket of a hash table with string keys.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bucket {
+    /// The value, if it is one that stands elsewhere.
     pub(crate) pointer: u64,
+    /// The type of the value.
+    pub(crate) kind: u8,
+    pub(crate) hash: u64,
     /// The key's `zend_string`; null if the key is a number.
     pub(crate) key: u64,
 }
@@ -96,9 +109,22 @@ pub(crate) fn buckets(memory: &impl Memory, address: u64, most: usize) -> Result
     let mut bytes = vec![0; wanted.saturating_mul(fixed::BUCKET_SIZE)];
     memory.read(first, &mut bytes)?;
     let bucket = |bytes: &[u8]| {
-        let pointer = u64_at(bytes, 0)?;
-        Some(Bucket { pointer, key: u64_at(bytes, fixed::BUCKET_KEY)? })
+        Some(Bucket {
+            pointer: u64_at(bytes, 0)?,
+            kind: *bytes.get(8)?,
+            hash: u64_at(bytes, fixed::BUCKET_HASH)?,
+            key: u64_at(bytes, fixed::BUCKET_KEY)?,
+        })
     };
     let is_used = |bytes: &&[u8]| bytes.get(8).is_some_and(|&kind| kind != 0);
     Ok(bytes.chunks_exact(fixed::BUCKET_SIZE).filter(is_used).filter_map(bucket).collect())
+}
+
+/// The hash of a string, as its `zend_string` and the buckets with it as key have it.
+///
+/// Source: `zend_inline_hash_func`: DJBX33A, with the highest bit set.
+pub(crate) fn hash(string: &[u8]) -> u64 {
+    let hash =
+        string.iter().fold(5381_u64, |hash, &byte| hash.wrapping_mul(33).wrapping_add(u64::from(byte)));
+    hash | 1 << 63
 }

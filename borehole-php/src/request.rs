@@ -5,7 +5,6 @@ use borehole_process::Memory;
 use crate::attach::Php;
 use crate::error::Error;
 use crate::executor::Executor;
-use crate::function::unmapped_as_none;
 use crate::layout::fixed;
 use crate::remote::{self, u64_at};
 
@@ -14,7 +13,8 @@ use crate::remote::{self, u64_at};
 pub struct Request {
     /// `GET`, `POST`, …
     pub method: Option<Vec<u8>>,
-    /// The path that was asked for.
+    /// What was asked for, with the query. As long as no code of the request has mentioned `$_SERVER`, only the name that
+    /// the server has for the script is known.
     pub uri: Option<Vec<u8>>,
     /// What stands behind the question mark.
     pub query: Option<Vec<u8>>,
@@ -33,21 +33,49 @@ impl Php {
         let Some(sapi) = executor.sapi else { return Ok(None) };
         let time = self.layout.sapi_request_time;
         let mut state = vec![0; time + 8];
-        if unmapped_as_none(memory.read(sapi, &mut state))?.is_none() {
+        if remote::mapped(memory.read(sapi, &mut state))?.is_none() {
             return Ok(None);
         }
         let text = |offset| match u64_at(&state, offset) {
             None | Some(0) => Ok(None),
-            Some(address) => unmapped_as_none(remote::c_string(memory, address)),
+            Some(address) => remote::mapped(remote::c_string(memory, address)),
         };
         let seconds = f64::from_bits(u64_at(&state, time).unwrap_or_default());
         let request = Request {
             method: text(fixed::SAPI_METHOD)?,
-            uri: text(fixed::SAPI_URI)?,
+            uri: match remote::mapped(asked_for(memory, executor))?.flatten() {
+                Some(uri) => Some(uri),
+                None => text(fixed::SAPI_URI)?,
+            },
             query: text(fixed::SAPI_QUERY)?,
             script: text(fixed::SAPI_SCRIPT)?,
             time_unix_s: (seconds.is_finite() && seconds > 0.0).then_some(seconds),
         };
         Ok((request != Request::default()).then_some(request))
     }
+}
+
+/// More entries than these are not looked at for the one that is wanted: those that PHP makes come first.
+const LOOKED_AT: usize = 256;
+
+/// `$_SERVER['REQUEST_URI']`, if it is there.
+fn asked_for(memory: &impl Memory, executor: &Executor) -> Result<Option<Vec<u8>>, borehole_process::Error> {
+    let variables = remote::moved(executor.globals, fixed::EXECUTOR_VARIABLES);
+    let Some(server) = entry(memory, variables, b"_SERVER", fixed::KIND_ARRAY)? else { return Ok(None) };
+    match entry(memory, server, b"REQUEST_URI", fixed::KIND_STRING)? {
+        Some(uri) => remote::string(memory, uri).map(Some),
+        None => Ok(None),
+    }
+}
+
+/// The value called `name`, of type `kind`, in the hash table at `table`.
+fn entry(
+    memory: &impl Memory,
+    table: u64,
+    name: &[u8],
+    kind: u8,
+) -> Result<Option<u64>, borehole_process::Error> {
+    let hash = remote::hash(name);
+    let found = remote::buckets(memory, table, LOOKED_AT)?.into_iter().find(|bucket| bucket.hash == hash);
+    Ok(found.filter(|bucket| bucket.kind == kind && bucket.key != 0).map(|bucket| bucket.pointer))
 }

@@ -14,8 +14,8 @@ use crate::remote::u64_at;
 
 const PAGE: u64 = 4096;
 
-/// Room for some 80,000 small frames.
-const MOST_BYTES: u64 = 8 << 20;
+/// Room for a hundred thousand small frames.
+const MOST_BYTES: u64 = 16 << 20;
 
 /// Each range costs a third of a microsecond, twice.
 const MOST_RANGES: usize = 48;
@@ -74,6 +74,7 @@ pub(crate) struct Snapshot {
     alone: Vec<Range>,
     last_range: usize,
     last_miss: (u64, u64),
+    is_full: bool,
     age: u32,
 }
 
@@ -89,6 +90,7 @@ impl Snapshot {
             alone: Vec::new(),
             last_range: 0,
             last_miss: (0, 0),
+            is_full: false,
             age: 0,
         }
     }
@@ -101,6 +103,7 @@ impl Snapshot {
     ) -> Result<bool, Error> {
         self.first.truncate(self.second.len());
         self.alone.clear();
+        self.is_full = false;
         let mut pieces =
             Vec::with_capacity(2 * self.ranges.len() + 2 + extras.size_hint().1.unwrap_or_default());
         let (state, mut rest) = self.first.split_at_mut(self.state_length);
@@ -177,14 +180,16 @@ impl Snapshot {
     }
 
     /// Reads the pages from `address` to `end` by themselves; where the last such read was right above, several below.
+    /// `None` also when too much has been copied.
     fn read_alone(&mut self, memory: &impl Memory, address: u64, end: u64) -> Result<Option<Spot>, Error> {
         let (start, end_of_pages) = (address - address % PAGE, end.next_multiple_of(PAGE));
         let reach = if self.last_miss.0 == end_of_pages { (self.last_miss.1 * 2).min(REACH) } else { 1 };
         let far = Range::new(end_of_pages.saturating_sub(reach * PAGE).min(start), end_of_pages);
         for mut range in [far, Range::new(start, end_of_pages)] {
             range.offset = self.first.len();
-            if range.offset + range.len() > usize::try_from(2 * MOST_BYTES).unwrap_or(usize::MAX) {
-                return Ok(None);
+            if (range.offset + range.len()) as u64 > MOST_BYTES {
+                self.is_full = true;
+                continue;
             }
             self.first.resize(range.offset + range.len(), 0);
             let into = &mut self.first[range.offset..];
@@ -198,6 +203,11 @@ impl Snapshot {
             self.first.truncate(range.offset);
         }
         Ok(None)
+    }
+
+    /// Whether something was not found because too much would have to be copied.
+    pub(crate) fn is_full(&self) -> bool {
+        self.is_full
     }
 
     /// Whether everything asked for was in the copy.
@@ -236,10 +246,7 @@ impl Snapshot {
             }
             !touches
         });
-        let bytes: u64 = self.ranges.iter().map(|other| other.end - other.start).sum();
-        if bytes + (range.end - range.start) > MOST_BYTES {
-            self.ranges.clear();
-        } else if self.ranges.len() >= MOST_RANGES {
+        if self.ranges.len() >= MOST_RANGES {
             let idlest = self.ranges.iter().enumerate().max_by_key(|(_, other)| other.idle);
             if let Some((at, _)) = idlest {
                 self.ranges.remove(at);

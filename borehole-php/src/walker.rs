@@ -6,11 +6,12 @@ use hashbrown::HashMap;
 
 use crate::attach::Php;
 use crate::chain::{Chain, End, Limits, RawFrame};
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::executor::Executor;
 use crate::function::Elsewhere;
 use crate::lookup::{Lookup, Sought};
 use crate::prefix::{Prefix, Step};
+use crate::proof;
 use crate::remote;
 use crate::snapshot::Snapshot;
 use crate::watch::RequestWatch;
@@ -52,7 +53,8 @@ pub enum Outcome {
 pub struct Stack {
     /// Its frames, in the tables that the walker was given.
     pub id: StackId,
-    /// How many frames on the root's side are not in it, because there are more than were asked for.
+    /// How many frames on the root's side are not in it, because there are more than were asked for. Of stacks with more
+    /// than 65,536 frames the rest counts as one.
     pub omitted: u64,
 }
 
@@ -75,6 +77,9 @@ struct Lane {
     request: RequestWatch,
     prefix: Prefix,
     is_idle: bool,
+    /// How often it may still be implausible; `None` once it has been shown to be what it should. An executor that had
+    /// nothing to do when it was attached to has shown little.
+    doubts: Option<usize>,
 }
 
 impl Lane {
@@ -87,6 +92,7 @@ impl Lane {
             request: RequestWatch::new(php, executor),
             prefix: Prefix::default(),
             is_idle: false,
+            doubts: Some(proof::ATTEMPTS),
         }
     }
 }
@@ -150,6 +156,9 @@ impl Walker {
             match end {
                 End::Broken => return Ok(Outcome::Torn),
                 End::Idle => return Ok(Outcome::Idle),
+                End::Whole if !self.is_proven(memory, executor, &mut lane.doubts)? => {
+                    return Ok(Outcome::Torn);
+                }
                 End::Whole if !lane.snapshot.is_whole() => lane.snapshot.keep_alone(),
                 End::Whole => {
                     let elsewhere = self.elsewhere(executor, &lane.snapshot);
@@ -160,6 +169,22 @@ impl Walker {
             }
         }
         Ok(Outcome::Torn)
+    }
+
+    /// Whether an executor that has something to do is what it should be.
+    fn is_proven(
+        &self,
+        memory: &impl Memory,
+        executor: &Executor,
+        doubts: &mut Option<usize>,
+    ) -> Result<bool, Error> {
+        let Some(left) = *doubts else { return Ok(true) };
+        match proof::executor(memory, &self.php.layout, executor) {
+            Ok(()) => *doubts = None,
+            Err(error) if error.kind() == ErrorKind::Implausible && left > 0 => *doubts = Some(left - 1),
+            Err(error) => return Err(error),
+        }
+        Ok(doubts.is_none())
     }
 
     fn elsewhere(&self, executor: &Executor, snapshot: &Snapshot) -> Elsewhere {

@@ -119,19 +119,17 @@ impl Watches {
         Some(watch)
     }
 
-    /// Has the function at `address` read from now on; `false` if there are too many.
-    pub(crate) fn add(&mut self, address: u64) -> bool {
-        let has_room = self.functions.len() < MOST;
-        if has_room {
-            let function = Extra { address, bytes: vec![0; fixed::FUNCTION_SIZE] };
-            self.functions.push(Watch {
-                function,
-                ops: Extra { address: 0, bytes: Vec::new() },
-                before: None,
-                idle: 0,
-            });
+    /// Has the function at `address` and the instructions `ops` read from now on; `false` if there are too many.
+    pub(crate) fn add(&mut self, address: u64, ops: Option<(u64, usize)>) -> bool {
+        if self.functions.len() >= MOST {
+            return false;
         }
-        has_room
+        let nothing = || Extra { address: 0, bytes: Vec::new() };
+        let function = Extra { address, bytes: vec![0; fixed::FUNCTION_SIZE] };
+        let mut watch = Watch { function, ops: nothing(), before: None, idle: 0 };
+        watch.aim_at(ops);
+        self.functions.push(watch);
+        true
     }
 
     /// Says that a sample is done: forgets what stacks are no longer in.

@@ -188,7 +188,8 @@ fn templates_are_text_as_reli_writes_it() {
         let child = start(&["inspector:trace", "-p", &busy.id(), "-t", template, "-s", "1000000"]);
         std::thread::sleep(std::time::Duration::from_millis(1500));
         send(&child, Signal::SIGINT);
-        let ended = ended(child);
+        // It may be waiting for its pipe to be read.
+        let ended = Ended::from(child.wait_with_output().unwrap());
         assert_eq!(ended.code, 130, "{}", ended.stderr);
         String::from_utf8(ended.stdout).unwrap()
     };

@@ -2,5 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails, in what it calls as well")]
 
+mod images;
+mod pool;
 mod programs;
+mod running;
 mod stacks;

@@ -4,6 +4,7 @@ use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::Duration;
 
 use borehole_model::{FrameId, StackId, Tables};
 use borehole_testkit::peers::{self, Peer};
@@ -84,14 +85,18 @@ pub(crate) struct Other {
 impl Other {
     /// The one called `name`, if it is set up, with a copy of the programs.
     pub(crate) fn find(name: &str) -> Option<Self> {
+        Self::set_up(name, Path::new(&format!("/tmp/borehole-{}-{name}", std::process::id())))
+    }
+
+    /// As [`Self::find`], with the copy in the folder `corpus`.
+    pub(crate) fn set_up(name: &str, corpus: &Path) -> Option<Self> {
         let peer = peers::optional(name)?;
         let command = peer.command();
         assert_eq!(command.get_program(), "chroot");
-        let corpus = PathBuf::from(format!("/tmp/borehole-{}-{name}", std::process::id()));
         let root = PathBuf::from(command.get_args().next().unwrap());
         let copied = root.join(corpus.strip_prefix("/").unwrap());
         copy(&self::corpus("php/stacks"), &copied);
-        Some(Self { peer, copied, corpus })
+        Some(Self { peer, copied, corpus: corpus.to_owned() })
     }
 
     pub(crate) fn command(&self) -> Command {
@@ -105,7 +110,7 @@ impl Drop for Other {
     }
 }
 
-fn copy(from: &Path, to: &Path) {
+pub(crate) fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap() {
         let (from, to) =
@@ -115,5 +120,13 @@ fn copy(from: &Path, to: &Path) {
         } else {
             fs::copy(&from, &to).unwrap();
         }
+    }
+}
+
+/// Waits until a process sleeps.
+pub(crate) fn rest(id: i32) {
+    let state = || fs::read_to_string(format!("/proc/{id}/stat")).unwrap();
+    while !state().rsplit(") ").next().unwrap().starts_with('S') {
+        std::thread::sleep(Duration::from_millis(1));
     }
 }

@@ -72,11 +72,17 @@ pub(crate) fn pool(folder: &Path) -> Result<Ready> {
     Ok(Ready { command: vec![path.display().to_string()], version })
 }
 
+/// What the version of a release is called that serves requests in threads. No distribution has one: it is built.
+const WITH_THREADS: &str = "-zts";
+
 /// Finds the release `version` in its folder, or makes the folder, which takes some minutes and needs root.
 ///
 /// # Errors
 /// When it cannot be made.
 pub(crate) fn release(folder: &Path, version: &str) -> Result<Ready> {
+    if let Some(version) = version.strip_suffix(WITH_THREADS) {
+        return with_threads(folder, version);
+    }
     let known = RELEASES.iter().find(|release| release.version == version);
     let release = known.with_context(|| format!("expected a known release, found {version}"))?;
     let keys = match release.source {
@@ -89,7 +95,39 @@ pub(crate) fn release(folder: &Path, version: &str) -> Result<Ready> {
 
 /// Whether the release `version` has been made.
 pub(crate) fn is_there(folder: &Path, version: &str) -> bool {
-    folder.join(name(version)).is_dir()
+    match version.strip_suffix(WITH_THREADS) {
+        Some(version) => folder.join(name(version)).join("opt").join(THREADS_FOLDER).is_dir(),
+        None => folder.join(name(version)).is_dir(),
+    }
+}
+
+/// Where the release with threads is, in `/opt` of the release that it is built in.
+const THREADS_FOLDER: &str = "php-zts";
+
+/// Builds the release `version` with threads, in the folder of the release.
+fn with_threads(folder: &Path, version: &str) -> Result<Ready> {
+    release(folder, version)?;
+    let root = folder.join(name(version));
+    once(&root.join("opt"), THREADS_FOLDER, |into| build(&root, version, into))?;
+    let program = format!("/opt/{THREADS_FOLDER}/php");
+    ready(vec!["chroot".to_owned(), root.display().to_string(), program])
+}
+
+/// Builds the command line of the release's own source, stripped as distributions do it.
+fn build(root: &Path, version: &str, into: &Path) -> Result<()> {
+    let list = fs::read_to_string(root.join("etc/apt/sources.list"))?;
+    fs::write(root.join("etc/apt/sources.list.d/source.list"), list.replace("deb ", "deb-src "))?;
+    command::run(&mut chroot(root, &["apt-get", "--quiet", "update"]))?;
+    install(root, &["gcc", "make", "pkgconf", "libc6-dev", "xz-utils"])?;
+    let output = Path::new("/").join(into.strip_prefix(root)?).join("php");
+    let script = format!(
+        "mkdir -p /usr/src/php && cd /usr/src/php && apt-get --quiet source --download-only php{version} && \
+         tar xf php{version}_*.orig.tar.xz --strip-components=1 && \
+         ./configure --quiet --disable-all --enable-zts --enable-cli --disable-cgi --disable-phpdbg && \
+         make --quiet --jobs 2 && strip -o {} sapi/cli/php",
+        output.display()
+    );
+    command::run(&mut chroot(root, &["sh", "-c", &script]))
 }
 
 fn name(version: &str) -> String {

@@ -1,0 +1,397 @@
+//! Recordings of each release: walked without PHP, and damaged in every way.
+
+use std::cell::Cell;
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+
+use borehole_model::Tables;
+use borehole_php::{AttachOptions, Error, ErrorKind, Executor, Outcome, Php, WalkOptions, Walker};
+use borehole_process::{
+    Error as ProcessError, ErrorKind as ProcessErrorKind, Image, Mapping, Mappings, Memory, Piece, Process,
+    Recorder, Symbols, Target,
+};
+use borehole_testkit::peers;
+
+use crate::programs::{self, Other, Program};
+
+/// What attaching needs of the thousands of symbols of a PHP.
+const SYMBOLS: &[&str] = &[
+    "compiler_globals",
+    "compiler_globals_offset",
+    "executor_globals",
+    "executor_globals_offset",
+    "module_registry",
+    "sapi_globals",
+    "sapi_globals_offset",
+    "sapi_module",
+    "tsrm_get_ls_cache_tcb_offset",
+    "zend_flf_functions",
+    "zend_pass_function",
+];
+
+/// The recordings, with the versions that they are of.
+fn images() -> Vec<PathBuf> {
+    let folder = fs::read_dir(programs::corpus("php/images")).unwrap();
+    let files = folder.map(|entry| entry.unwrap().path());
+    let mut images: Vec<_> =
+        files.filter(|path| path.extension().is_some_and(|end| end == "image")).collect();
+    images.sort();
+    images
+}
+
+fn read(path: &Path) -> Image {
+    Image::read(BufReader::new(File::open(path).unwrap())).unwrap()
+}
+
+fn expected(path: &Path) -> Vec<String> {
+    let text = fs::read_to_string(path.with_extension("txt")).unwrap();
+    text.lines().map(ToOwned::to_owned).collect()
+}
+
+/// Attaches and walks once.
+fn walk(target: &impl Target) -> Result<(Outcome, Vec<String>), Error> {
+    let php = Php::attach(target, &AttachOptions::default())?;
+    let executor = php.executors(target)?.first().copied();
+    let executor = executor.ok_or_else(|| Error::from(ProcessError::unmapped(0)))?;
+    let mut tables = Tables::default();
+    let outcome = Walker::new(&php, WalkOptions::default()).sample(target, &executor, &mut tables)?;
+    let frames = match outcome {
+        Outcome::Stack(stack) => programs::frames(&tables, stack.id),
+        Outcome::Idle | Outcome::Torn => Vec::new(),
+    };
+    Ok((outcome, frames))
+}
+
+#[test]
+fn recordings_of_each_release_are_walked_as_the_processes_were() {
+    let mut releases = BTreeSet::new();
+    for path in images() {
+        let image = read(&path);
+        let identity = Php::attach(&image, &AttachOptions::default()).unwrap().identity().clone();
+        assert!(path.to_string_lossy().contains(&identity.version), "{identity}: {}", path.display());
+        assert_eq!(walk(&image).unwrap().1, expected(&path), "{identity}");
+        releases.insert(identity.release.to_string());
+    }
+    assert_eq!(Vec::from_iter(releases), ["7.0", "7.2", "7.4", "8.1", "8.2", "8.3", "8.4", "8.5", "8.6"]);
+}
+
+/// A target that can be read only so often.
+struct Failing<'i> {
+    image: &'i Image,
+    reads_left: Cell<u64>,
+    how: Failure,
+}
+
+#[derive(Clone, Copy)]
+enum Failure {
+    /// There is nothing where is read.
+    Unmapped,
+    /// The process has ended.
+    Gone,
+    /// From then on all memory is noise.
+    Noise,
+}
+
+impl Memory for Failing<'_> {
+    fn read_pieces(&self, pieces: &mut [Piece<'_>]) -> Result<usize, ProcessError> {
+        if self.reads_left.get() > 0 {
+            self.reads_left.set(self.reads_left.get() - 1);
+            return self.image.read_pieces(pieces);
+        }
+        match self.how {
+            Failure::Unmapped => Ok(pieces.first().map_or(0, |piece| piece.into.len() / 2)),
+            Failure::Gone => Err(ProcessError::new(ProcessErrorKind::Gone, "no such process")),
+            Failure::Noise => {
+                let mut noise = Noise::new(pieces.first().map_or(1, |piece| piece.address | 1));
+                let bytes = pieces.iter_mut().flat_map(|piece| piece.into.iter_mut());
+                Ok(bytes.map(|byte| *byte = noise.next().to_le_bytes()[3]).count())
+            }
+        }
+    }
+}
+
+impl Target for Failing<'_> {
+    fn mappings(&self) -> &Mappings {
+        self.image.mappings()
+    }
+
+    fn symbols(&self, mapping: &Mapping) -> Result<Symbols, ProcessError> {
+        self.image.symbols(mapping)
+    }
+
+    fn threads(&self) -> Result<Vec<i32>, ProcessError> {
+        self.image.threads()
+    }
+
+    fn thread_pointer(&self, thread: i32) -> Result<u64, ProcessError> {
+        self.image.thread_pointer(thread)
+    }
+}
+
+/// Random numbers, the same ones each time.
+struct Noise(u64);
+
+impl Noise {
+    fn new(seed: u64) -> Self {
+        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+    }
+
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+}
+
+#[test]
+fn every_read_may_fail() {
+    for path in images() {
+        let (image, expected) = (read(&path), expected(&path));
+        for how in [Failure::Unmapped, Failure::Gone, Failure::Noise] {
+            let mut reads = 0;
+            loop {
+                let failing = Failing { image: &image, reads_left: Cell::new(reads), how };
+                let found = walk(&failing);
+                match (&found, how) {
+                    (Ok((Outcome::Stack(_), frames)), _) if *frames == expected => {}
+                    (Err(error), Failure::Gone) => assert_eq!(error.kind(), ErrorKind::Process, "{error}"),
+                    (Err(error), Failure::Unmapped) => assert_ne!(error.to_string(), ""),
+                    (Ok((Outcome::Torn | Outcome::Idle, _)), Failure::Unmapped) | (_, Failure::Noise) => {}
+                    (found, _) => panic!("read {reads} of {}: {found:?}", path.display()),
+                }
+                if failing.reads_left.get() > 0 {
+                    break;
+                }
+                reads += 1;
+            }
+            assert!(reads > 20, "{}: {reads} reads", path.display());
+        }
+    }
+}
+
+#[test]
+fn damaged_memory_is_walked_to_an_end() {
+    for (number, path) in images().iter().enumerate() {
+        let image = read(path);
+        let pages: Vec<u64> = pages(&image);
+        let mut noise = Noise::new(number as u64 + 1);
+        for _ in 0..200 {
+            let mut damaged = image.clone();
+            for _ in 0..=noise.next() % 8 {
+                let page = pages[usize::try_from(noise.next() % pages.len() as u64).unwrap()];
+                let address = page + noise.next() % 512 * 8;
+                // Pointers into what was recorded lead further into nonsense than wild ones.
+                let value = match noise.next() % 3 {
+                    0 => noise.next(),
+                    1 => {
+                        pages[usize::try_from(noise.next() % pages.len() as u64).unwrap()]
+                            + noise.next() % 512 * 8
+                    }
+                    _ => u64::MAX,
+                };
+                damaged.overwrite(address, &value.to_le_bytes());
+            }
+            drop(walk(&damaged));
+        }
+    }
+}
+
+/// The addresses of the recorded pages.
+fn pages(image: &Image) -> Vec<u64> {
+    let readable = |address: &u64| image.read_u64(*address).is_ok();
+    let all = image.mappings().iter().flat_map(|mapping| (mapping.start..mapping.end).step_by(4096));
+    all.filter(readable).collect()
+}
+
+/// A recording of 8.2, its executor, and the frames of its stack from the leaf.
+fn of_8_2() -> (Image, Php, Executor, Vec<u64>) {
+    let path = images().into_iter().find(|path| path.to_string_lossy().contains("8.2.")).unwrap();
+    let image = read(&path);
+    let php = Php::attach(&image, &AttachOptions::default()).unwrap();
+    let executor = php.executors(&image).unwrap()[0];
+    let mut frames = vec![image.read_u64(executor.globals + 488).unwrap()];
+    while let Ok(next) = image.read_u64(frames.last().unwrap() + 48)
+        && next != 0
+    {
+        frames.push(next);
+    }
+    (image, php, executor, frames)
+}
+
+fn sample(image: &Image, php: &Php, executor: &Executor, options: WalkOptions) -> (Outcome, Vec<String>) {
+    let mut tables = Tables::default();
+    let outcome = Walker::new(php, options).sample(image, executor, &mut tables).unwrap();
+    let frames = match outcome {
+        Outcome::Stack(stack) => programs::frames(&tables, stack.id),
+        Outcome::Idle | Outcome::Torn => Vec::new(),
+    };
+    (outcome, frames)
+}
+
+#[test]
+fn a_chain_that_comes_back_to_itself_is_torn() {
+    let (image, php, executor, frames) = of_8_2();
+    assert!(frames.len() > 10, "{frames:?}");
+    for from in 0..frames.len() {
+        for to in 0..=from {
+            let mut damaged = image.clone();
+            damaged.overwrite(frames[from] + 48, &frames[to].to_le_bytes());
+            let (outcome, _) = sample(&damaged, &php, &executor, WalkOptions::default());
+            assert_eq!(outcome, Outcome::Torn, "{from} to {to}");
+        }
+    }
+}
+
+#[test]
+fn names_of_gigabytes_and_functions_of_millions_of_instructions_are_cut_or_torn() {
+    let (image, php, executor, frames) = of_8_2();
+    // The first user function: its `function_name`, and its number of instructions.
+    let function = image.read_u64(frames[1] + 24).unwrap();
+    let name = image.read_u64(function + 8).unwrap();
+    let mut long = image.clone();
+    long.overwrite(name + 16, &(3_u64 << 30).to_le_bytes());
+    let (_, stack) = sample(&long, &php, &executor, WalkOptions::default());
+    let longest = stack.iter().map(|frame| frame.chars().count()).max();
+    assert!(longest.is_some_and(|longest| (4000..5000).contains(&longest)), "{longest:?}");
+    let mut many = image.clone();
+    many.overwrite(function + 80, &u32::MAX.to_le_bytes());
+    assert_eq!(sample(&many, &php, &executor, WalkOptions::default()).0, Outcome::Torn);
+}
+
+#[test]
+fn frames_beyond_the_depth_are_counted() {
+    let (image, php, executor, _) = of_8_2();
+    let (whole, all) = sample(&image, &php, &executor, WalkOptions::default());
+    assert!(matches!(whole, Outcome::Stack(stack) if stack.omitted == 0));
+    let (cut, some) = sample(&image, &php, &executor, WalkOptions { depth: Some(5), opcodes: false });
+    assert_eq!(some, all[..5]);
+    let Outcome::Stack(stack) = cut else { panic!("{cut:?}") };
+    // The bottom of a fiber is counted as well, which has no name.
+    assert_eq!(stack.omitted, all.len() as u64 - 5 + 1);
+}
+
+#[test]
+fn frames_say_their_instruction_if_asked_for() {
+    let (image, php, executor, _) = of_8_2();
+    let mut tables = Tables::default();
+    let outcome = Walker::new(&php, WalkOptions::default()).sample(&image, &executor, &mut tables).unwrap();
+    let Outcome::Stack(stack) = outcome else { panic!("{outcome:?}") };
+    let opcode = |id| tables.frame(id).opcode.map(|name| String::from_utf8_lossy(tables.string(name)));
+    let opcodes: Vec<_> = tables.frames_leaf_first(Some(stack.id)).map(opcode).collect();
+    assert_eq!(opcodes[0], None);
+    assert_eq!(opcodes[1].as_deref(), Some("ZEND_DO_ICALL"));
+    assert!(opcodes.iter().flatten().any(|name| name == "ZEND_DO_UCALL"), "{opcodes:?}");
+    assert!(opcodes.iter().flatten().any(|name| name == "ZEND_INCLUDE_OR_EVAL"), "{opcodes:?}");
+}
+
+#[test]
+fn what_is_not_php_is_refused_with_a_reason() {
+    let (image, ..) = of_8_2();
+    let refusal = |image: &Image, options: &AttachOptions<'_>| {
+        let error = Php::attach(image, options).unwrap_err();
+        (error.kind(), error.to_string())
+    };
+    let nothing = refusal(&image, &AttachOptions { is_php: Some(&|_| false), ..AttachOptions::default() });
+    assert_eq!(nothing.0, ErrorKind::NotPhp);
+    let mut stripped = image.clone();
+    stripped.retain_symbols(|name| name != b"executor_globals");
+    let (kind, text) = refusal(&stripped, &AttachOptions::default());
+    assert_eq!(kind, ErrorKind::NotPhp, "{text}");
+    assert!(
+        text.starts_with("missing PHP: expected a program or library with its symbols, found "),
+        "{text}"
+    );
+    // A module that was compiled for a release nobody knows.
+    let mut unknown = image.clone();
+    let registry = symbol(&image, "module_registry");
+    let first = image.read_u64(image.read_u64(registry + 16).unwrap()).unwrap();
+    unknown.overwrite(first + 4, &20_300_101_u32.to_le_bytes());
+    let (kind, text) = refusal(&unknown, &AttachOptions::default());
+    assert_eq!(kind, ErrorKind::UnsupportedVersion, "{text}");
+    assert!(text.contains("7.0, 7.1") && text.ends_with("made for 20300101"), "{text}");
+    unknown.overwrite(first + 4, &20_220_829_u32.to_le_bytes());
+    unknown.overwrite(first + 8, &[1]);
+    let (kind, text) = refusal(&unknown, &AttachOptions::default());
+    assert_eq!(kind, ErrorKind::UnsupportedVersion, "{text}");
+    assert!(text.contains("--enable-debug"), "{text}");
+}
+
+#[test]
+fn a_release_that_it_is_not_is_refused() {
+    let mut refused = 0;
+    for path in images() {
+        let image = read(&path);
+        let own = Php::attach(&image, &AttachOptions::default()).unwrap().identity().release;
+        for release in borehole_php::Release::all() {
+            let options = AttachOptions { release: Some(release), ..AttachOptions::default() };
+            if let Err(error) = Php::attach(&image, &options) {
+                assert_eq!(error.kind(), ErrorKind::Implausible, "{own} as {release}: {error}");
+                refused += 1;
+            }
+        }
+    }
+    assert!(refused > 20, "{refused}");
+}
+
+fn symbol(image: &Image, name: &str) -> u64 {
+    let symbols = image.mappings().iter().filter_map(|mapping| image.symbols(mapping).ok());
+    symbols.into_iter().find_map(|symbols| symbols.find(name)).unwrap().address
+}
+
+/// Records the stack of `everything.php` in every release that is set up. `UPDATE_GOLDEN=1` asks for it.
+#[test]
+fn recordings_are_made_anew_when_asked_for() {
+    if std::env::var_os("UPDATE_GOLDEN").is_none() {
+        return;
+    }
+    let folder = programs::corpus("php/images");
+    fs::create_dir_all(&folder).unwrap();
+    // In a folder that is called the same on every machine: its name gets into the recordings.
+    let programs = Path::new("/tmp/borehole-stacks");
+    programs::copy(&programs::corpus("php/stacks"), programs);
+    let machine = peers::peer("php").unwrap();
+    record(
+        Program::start(
+            machine
+                .command()
+                .env_clear()
+                .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin")
+                .current_dir("/")
+                .arg(programs.join("everything.php")),
+        ),
+        &folder,
+    );
+    fs::remove_dir_all(programs).unwrap();
+    for name in ["7.0", "7.2", "7.4", "8.1", "8.3", "8.4", "8.5", "8.6", "8.4-zts"] {
+        if let Some(other) = Other::set_up(&format!("php-{name}"), programs) {
+            let mut command = other.command();
+            record(
+                Program::start(
+                    command
+                        .env_clear()
+                        .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin")
+                        .current_dir("/")
+                        .arg(other.corpus.join("everything.php")),
+                ),
+                &folder,
+            );
+        }
+    }
+}
+
+fn record(mut program: Program, folder: &Path) {
+    let (_, expected) = program.expected().unwrap();
+    programs::rest(program.id());
+    let recorder = Recorder::new(Process::open(program.id()).unwrap()).unwrap();
+    let identity = Php::attach(&recorder, &AttachOptions::default()).unwrap().identity().clone();
+    assert_eq!(walk(&recorder).unwrap().1, expected, "{identity}");
+    let mut image = recorder.finish();
+    image.retain_symbols(|name| SYMBOLS.iter().any(|wanted| wanted.as_bytes() == name));
+    let threads = if identity.to_string().contains("ZTS") { "-zts" } else { "" };
+    let name = format!("{}{threads}", identity.version);
+    image.write(File::create(folder.join(format!("{name}.image"))).unwrap()).unwrap();
+    fs::write(folder.join(format!("{name}.txt")), expected.join("\n") + "\n").unwrap();
+}

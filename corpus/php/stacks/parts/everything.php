@@ -1,0 +1,4 @@
+<?php
+\App\Shop\within_a_fiber(
+    $GLOBALS['callback']
+);
