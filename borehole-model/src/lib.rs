@@ -17,6 +17,7 @@ mod event;
 mod frames;
 mod ids;
 mod labels;
+mod numbers;
 mod sample;
 mod segment;
 mod sink;
@@ -29,6 +30,7 @@ pub use event::{Addresses, Annotation, Event, FieldKind, FieldShape, Shape, Valu
 pub use frames::{Frame, NameParts, NativeFrame};
 pub use ids::{FrameId, LabelsId, ShapeId, StackId, StringId};
 pub use labels::{Label, LabelValue};
+pub use numbers::RowIndex;
 pub use sample::{Sample, Status};
 pub use segment::{Segment, ValueType};
 pub use sink::{Context, ProfileSink, Recovery, Warning};

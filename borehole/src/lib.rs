@@ -97,6 +97,34 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+//! Events of the program's own types, and the same read back (with the feature `derive`):
+//!
+//! ```
+//! # #[cfg(feature = "derive")] {
+//! use borehole::trc::{Reader, TraceEvent, TypedEvents, Writer};
+//!
+//! #[derive(TraceEvent, Debug, PartialEq)]
+//! struct Request<'a> {
+//!     #[traceevent(timestamp)]
+//!     at_ns: u64,
+//!     #[traceevent(pooled)]
+//!     route: &'a str,
+//!     #[traceevent(unit = "us")]
+//!     took: u64,
+//! }
+//!
+//! let mut writer = Writer::new(Vec::new());
+//! writer.write(&Request { at_ns: 1_000, route: "/carts", took: 310 })?;
+//! let trace = writer.finish()?;
+//!
+//! let (mut reader, mut typed) = (Reader::new(trace.as_slice()), TypedEvents::default());
+//! while let Some(event) = reader.next_event()? {
+//!     assert_eq!(typed.read(&event)?, Some(Request { at_ns: 1_000, route: "/carts", took: 310 }));
+//! }
+//! # }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
 mod convert;
 mod error;
 mod eventless;

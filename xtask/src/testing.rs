@@ -32,6 +32,19 @@ pub(crate) fn workspace(root: &Path, without: &[String]) -> Result<()> {
     command::run(&mut cargo)
 }
 
+/// Tests the recorder of Tokio with the hooks that see every task, which Tokio has for who builds all of a program
+/// that way.
+///
+/// # Errors
+/// When a test fails.
+pub(crate) fn tokio_unstable(root: &Path) -> Result<()> {
+    let mut cargo = command::cargo(root);
+    cargo.args(["test", "--package", "borehole-tokio"]).env("RUSTFLAGS", "--cfg tokio_unstable");
+    // Other flags build everything anew: in a folder of its own both builds stay.
+    cargo.env("CARGO_TARGET_DIR", command::target(root).join("tokio-unstable"));
+    command::run(&mut cargo)
+}
+
 /// What proptest draws its random numbers from.
 const SEED_VARIABLE: &str = "PROPTEST_RNG_SEED";
 

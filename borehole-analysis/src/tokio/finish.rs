@@ -94,7 +94,7 @@ impl TokioSink {
     }
 
     fn long_poll(&self, poll: &Poll) -> LongPoll {
-        let &Poll { duration_ns, start_ns, worker, task, place } = poll;
+        let &Poll { duration_ns, start_ns, worker, task, place, .. } = poll;
         LongPoll { duration_ns, start_ns, worker, task, spawned_at: self.places.text(place).to_owned() }
     }
 

@@ -14,21 +14,29 @@ const OCTAVES: i32 = 64;
 struct Buckets {
     /// By octave, in order.
     octaves: Vec<(i32, Box<[u64; PARTS as usize]>)>,
+    /// The row of the octave that was used last.
+    last: usize,
 }
 
 impl Buckets {
     #[inline]
     fn add(&mut self, key: i32) {
         let octave = key.div_euclid(PARTS);
-        let row = match self.octaves.binary_search_by_key(&octave, |(octave, _)| *octave) {
+        if self.octaves.get(self.last).is_none_or(|(last, _)| *last != octave) {
+            self.last = self.row(octave);
+        }
+        // The remainder is not negative, and below the number of parts.
+        self.octaves[self.last].1[key.rem_euclid(PARTS).unsigned_abs() as usize] += 1;
+    }
+
+    fn row(&mut self, octave: i32) -> usize {
+        match self.octaves.binary_search_by_key(&octave, |(octave, _)| *octave) {
             Ok(row) => row,
             Err(row) => {
                 self.octaves.insert(row, (octave, Box::new([0; PARTS as usize])));
                 row
             }
-        };
-        // The remainder is not negative, and below the number of parts.
-        self.octaves[row].1[key.rem_euclid(PARTS).unsigned_abs() as usize] += 1;
+        }
     }
 
     /// The key at a rank, 1-based.

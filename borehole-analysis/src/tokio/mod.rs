@@ -40,7 +40,7 @@ use self::queue::Queue;
 use self::spans::Spans;
 use self::stacks::Stacks;
 use self::tasks::{Tasks, Wait};
-use self::workers::{Move, Workers};
+use self::workers::{Move, Poll, Workers};
 
 pub use self::activity::{
     AliveCounts, Delay, DelayView, LongPoll, PlaceRow, PollView, TaskPlaceRow, TaskView, WakeView, WorkerRow,
@@ -160,18 +160,19 @@ impl TokioSink {
     fn poll_starts(&mut self, plan: Plan, event: &Event<'_>, time_ns: u64) {
         let (Some(worker), Some(task)) = (plan.number(event, 0), plan.number(event, 2)) else { return };
         let place = self.places.row(plan.text(event, 3).unwrap_or("(unknown)"));
-        self.workers.poll_starts(worker, time_ns, task, place, plan.number(event, 1).unwrap_or(0));
         let measured = plan.number(event, 4);
         let delay_ns = measured.unwrap_or(0);
         let wait = Wait { delay_ns, poll_ns: time_ns, task, worker: Some(worker), place: place + 1 };
-        self.tasks.polled(wait, measured.is_some());
+        let task_row = self.tasks.polled(wait, measured.is_some());
+        let poll = Poll { duration_ns: 0, start_ns: time_ns, worker, task, place, task_row };
+        self.workers.poll_starts(poll, plan.number(event, 1).unwrap_or(0));
     }
 
     #[inline]
     fn poll_ends(&mut self, plan: Plan, event: &Event<'_>, time_ns: u64) {
         let Some(worker) = plan.number(event, 0) else { return };
         if let Some(poll) = self.workers.poll_ends(worker, time_ns) {
-            self.tasks.poll_ended(poll.task, poll.start_ns, poll.duration_ns);
+            self.tasks.poll_ended(poll.task_row, poll.start_ns, poll.duration_ns);
         }
     }
 

@@ -9,22 +9,34 @@ const MOST: usize = 4096;
 /// What further names are called.
 pub(super) const OTHERS: &str = "(others)";
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Names {
     rows: HashMap<String, u32>,
     texts: Vec<String>,
-    last: u32,
+    /// The rows that were found last, by where the names stood in memory: equal names mostly stand in the same place.
+    recent: [u32; RECENT],
+}
+
+const RECENT: usize = 16;
+
+impl Default for Names {
+    fn default() -> Self {
+        Self { rows: HashMap::new(), texts: Vec::new(), recent: [u32::MAX; RECENT] }
+    }
 }
 
 impl Names {
     /// The row of a name.
     #[inline]
     pub(super) fn row(&mut self, name: &str) -> u32 {
-        match self.texts.get(self.last as usize) {
-            Some(last) if last == name => {}
-            _ => self.last = self.find(name),
+        let address = name.as_ptr().addr();
+        let recent = (address ^ (address >> 4) ^ name.len()) % RECENT;
+        let row = self.recent[recent];
+        if self.texts.get(row as usize).is_some_and(|text| text == name) {
+            return row;
         }
-        self.last
+        self.recent[recent] = self.find(name);
+        self.recent[recent]
     }
 
     fn find(&mut self, name: &str) -> u32 {

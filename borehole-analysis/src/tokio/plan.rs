@@ -4,6 +4,8 @@ use borehole_model::{Event, FieldKind, Shape, StringId, Tables, Value};
 
 /// The most fields that are looked at.
 const FIELDS: usize = 5;
+/// No position.
+const NONE: u16 = u16::MAX;
 
 /// What an event tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,7 +67,8 @@ const SPAN_FIELDS: &[&str] = &["span_id", "span_name", "dial9.tokio.task_id"];
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Plan {
     pub(super) sort: Sort,
-    fields: [Option<u32>; FIELDS],
+    /// Positions among the values; [`NONE`] where the shape has no such field.
+    fields: [u16; FIELDS],
     /// What a number of [`Sort::WholeSpan`]'s duration is to be multiplied by to be in nanoseconds.
     pub(super) scale_ns: u64,
     /// The row of an event of [`Sort::Other`] among those.
@@ -75,7 +78,7 @@ pub(super) struct Plan {
 impl Plan {
     pub(super) fn new(shape: &Shape, tables: &Tables) -> Self {
         let name = text(tables, shape.name);
-        let mut plan = Self { sort: Sort::Other, fields: [None; FIELDS], scale_ns: 1, other: 0 };
+        let mut plan = Self { sort: Sort::Other, fields: [NONE; FIELDS], scale_ns: 1, other: 0 };
         let known = SORTS.iter().find(|(known, ..)| *known == name);
         let (sort, names) = match known {
             Some(&(_, sort, names)) => (sort, names),
@@ -103,8 +106,8 @@ impl Plan {
         };
         let Some(duration) = role("span.duration") else { return };
         self.sort = Sort::WholeSpan;
-        self.fields[0] = Some(duration);
-        self.fields[1] = role("span.name");
+        self.fields[0] = u16::try_from(duration).unwrap_or(NONE);
+        self.fields[1] = role("span.name").and_then(|field| u16::try_from(field).ok()).unwrap_or(NONE);
         self.scale_ns = match unit(shape, tables, duration).as_deref() {
             Some("us") => 1_000,
             Some("ms") => 1_000_000,
@@ -115,7 +118,7 @@ impl Plan {
 
     #[inline]
     pub(super) fn value<'v>(&self, event: &Event<'v>, field: usize) -> Option<&'v Value<'v>> {
-        event.values.get(self.fields[field]? as usize)
+        event.values.get(usize::from(self.fields[field]))
     }
 
     #[inline]
@@ -136,9 +139,9 @@ impl Plan {
     }
 }
 
-fn position(shape: &Shape, tables: &Tables, name: &str) -> Option<u32> {
+fn position(shape: &Shape, tables: &Tables, name: &str) -> u16 {
     let found = shape.fields.iter().position(|field| tables.string(field.name) == name.as_bytes());
-    found.and_then(|position| u32::try_from(position).ok())
+    found.and_then(|position| u16::try_from(position).ok()).unwrap_or(NONE)
 }
 
 /// The unit that is said of a field.

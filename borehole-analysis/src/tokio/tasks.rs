@@ -1,6 +1,6 @@
 //! Tasks, their wakes, and how long they waited to be polled.
 
-use hashbrown::HashMap;
+use borehole_model::RowIndex;
 
 use super::histogram::Durations;
 use super::names::at;
@@ -16,7 +16,7 @@ const WAKE: u32 = 0;
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Task {
-    row: u32,
+    id: u64,
     /// 1 above the row of a name; 0 where the place is unknown.
     place: u32,
     spawned_ns: Option<u64>,
@@ -24,13 +24,22 @@ struct Task {
     is_polled: bool,
 }
 
-/// A wake or a poll, for tasks whose delays the runtime does not measure. Ordered by task and time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// A wake or a poll, for tasks whose delays the runtime does not measure.
+#[derive(Clone, Copy, Debug)]
 struct Moment {
     task: u32,
     time_ns: u64,
     /// One more than a poll took, up to 4 s.
     what: u32,
+}
+
+/// What a task is waiting for, at a moment of the trace.
+#[derive(Clone, Copy, Debug, Default)]
+struct State {
+    /// The first wake since its last poll.
+    woken_ns: Option<u64>,
+    /// When that poll ended.
+    idle_ns: u64,
 }
 
 /// A wait. Ordered by how long it was.
@@ -46,7 +55,8 @@ pub(super) struct Wait {
 
 #[derive(Debug)]
 pub(super) struct Tasks {
-    tasks: HashMap<u64, Task>,
+    index: RowIndex,
+    tasks: Vec<Task>,
     pub(super) wakes: WakeView,
     /// Whether polls tell of their delay.
     pub(super) is_measured: bool,
@@ -61,7 +71,8 @@ pub(super) struct Tasks {
 impl Tasks {
     pub(super) fn new(rows: usize) -> Self {
         Self {
-            tasks: HashMap::new(),
+            index: RowIndex::default(),
+            tasks: Vec::new(),
             wakes: WakeView::default(),
             is_measured: false,
             moments: Vec::new(),
@@ -73,9 +84,25 @@ impl Tasks {
     }
 
     #[inline]
+    fn row(&mut self, id: u64) -> usize {
+        match self.index.get(id) {
+            Some(row) => row,
+            None => self.add(id),
+        }
+    }
+
+    #[cold]
+    fn add(&mut self, id: u64) -> usize {
+        let row = self.tasks.len();
+        self.index.insert(id, row);
+        self.tasks.push(Task { id, ..Task::default() });
+        row
+    }
+
+    #[inline]
     fn task(&mut self, id: u64) -> &mut Task {
-        let next = u32::try_from(self.tasks.len()).unwrap_or(u32::MAX);
-        self.tasks.entry(id).or_insert_with(|| Task { row: next, ..Task::default() })
+        let row = self.row(id);
+        &mut self.tasks[row]
     }
 
     pub(super) fn spawned(&mut self, id: u64, time_ns: u64, place: Option<u32>) {
@@ -88,25 +115,26 @@ impl Tasks {
         self.task(id).ended_ns = Some(time_ns);
     }
 
-    /// A poll starts. What the runtime measured is taken as it is.
+    /// A poll starts. What the runtime measured is taken as it is. Answers the row of the task.
     #[inline]
-    pub(super) fn polled(&mut self, wait: Wait, is_measured: bool) {
-        let task = self.task(wait.task);
+    pub(super) fn polled(&mut self, wait: Wait, is_measured: bool) -> usize {
+        let row = self.row(wait.task);
+        let task = &mut self.tasks[row];
         task.is_polled = true;
         task.place = wait.place;
         if is_measured {
             self.is_measured = true;
             self.waited(wait);
         }
+        row
     }
 
     /// A poll ended of a task whose delay is not measured.
     #[inline]
-    pub(super) fn poll_ended(&mut self, id: u64, start_ns: u64, duration_ns: u64) {
+    pub(super) fn poll_ended(&mut self, row: usize, start_ns: u64, duration_ns: u64) {
         if !self.is_measured {
             let what = u32::try_from(duration_ns).unwrap_or(u32::MAX - 1).saturating_add(1);
-            let task = self.task(id).row;
-            self.moments.push(Moment { task, time_ns: start_ns, what });
+            self.moments.push(Moment { task: number(row), time_ns: start_ns, what });
         }
     }
 
@@ -117,7 +145,7 @@ impl Tasks {
         self.wakes.by_itself += u64::from(waker == id && id != 0);
         self.wakes.off_worker += u64::from(worker == Some(NO_WORKER));
         if !self.is_measured && id != 0 {
-            let task = self.task(id).row;
+            let task = number(self.row(id));
             self.moments.push(Moment { task, time_ns, what: WAKE });
         }
     }
@@ -145,26 +173,22 @@ impl Tasks {
     /// From a task's first wake since its last poll began, or from the end of that poll if it was woken while it
     /// ran, to its next poll.
     fn derive_delays(&mut self, mut moments: Vec<Moment>) {
-        moments.sort_unstable();
-        let mut tasks = vec![(0, 0); self.tasks.len()];
-        for (&id, task) in &self.tasks {
-            if let Some(known) = tasks.get_mut(task.row as usize) {
-                *known = (id, task.place);
+        // Batches are in order each, so that little is left to do for a sort that knows runs.
+        moments.sort_by_key(|moment| (moment.time_ns, moment.what));
+        let mut states = vec![State::default(); self.tasks.len()];
+        for Moment { task, time_ns, what } in moments {
+            let row = task as usize;
+            let Some(state) = states.get_mut(row) else { continue };
+            if what == WAKE {
+                state.woken_ns = state.woken_ns.or(Some(time_ns));
+                continue;
             }
-        }
-        for moments in moments.chunk_by(|one, other| one.task == other.task) {
-            let (task, place) = tasks.get(moments[0].task as usize).copied().unwrap_or_default();
-            let (mut woken_ns, mut idle_ns) = (None, 0);
-            for &Moment { time_ns, what, .. } in moments {
-                if what == WAKE {
-                    woken_ns = woken_ns.or(Some(time_ns));
-                    continue;
-                }
-                if let Some(woken_ns) = woken_ns.take() {
-                    let delay_ns = time_ns.saturating_sub(idle_ns.max(woken_ns));
-                    self.waited(Wait { delay_ns, poll_ns: time_ns, task, worker: None, place });
-                }
-                idle_ns = time_ns.saturating_add(u64::from(what) - 1);
+            let woken_ns = state.woken_ns.take();
+            let idle_ns = std::mem::replace(&mut state.idle_ns, time_ns.saturating_add(u64::from(what) - 1));
+            if let Some(woken_ns) = woken_ns {
+                let Task { id, place, .. } = self.tasks[row];
+                let delay_ns = time_ns.saturating_sub(idle_ns.max(woken_ns));
+                self.waited(Wait { delay_ns, poll_ns: time_ns, task: id, worker: None, place });
             }
         }
     }
@@ -173,7 +197,7 @@ impl Tasks {
     pub(super) fn view(&self) -> (TaskView, Lifetimes) {
         let mut view = TaskView::default();
         let mut found = Lifetimes::default();
-        for task in self.tasks.values() {
+        for task in &self.tasks {
             match (task.spawned_ns, task.ended_ns) {
                 (Some(spawned_ns), ended_ns) => {
                     let (spawned, alive) = at(&mut found.places, task.place);
@@ -216,7 +240,7 @@ impl Tasks {
 
     /// Tasks alive after each spawning and ending. Ends of what was not spawned take nothing away.
     fn balance(&self) -> Vec<(u64, u64)> {
-        let known = self.tasks.values().filter_map(|task| Some((task.spawned_ns?, task.ended_ns)));
+        let known = self.tasks.iter().filter_map(|task| Some((task.spawned_ns?, task.ended_ns)));
         let mut changes: Vec<_> = known
             .flat_map(|(spawned_ns, ended_ns)| {
                 let ended = ended_ns.map(|ended_ns| (ended_ns.max(spawned_ns), -1));
@@ -231,6 +255,11 @@ impl Tasks {
         };
         changes.into_iter().map(after).collect()
     }
+}
+
+/// As it stands in a [`Moment`].
+fn number(row: usize) -> u32 {
+    u32::try_from(row).unwrap_or(u32::MAX)
 }
 
 /// How long tasks lived, and for each place (1 above the row of its name) how many were spawned there and how many
@@ -259,8 +288,9 @@ mod tests {
     use super::*;
 
     fn poll(tasks: &mut Tasks, task: u64, start_ns: u64, duration_ns: u64) {
-        tasks.polled(Wait { delay_ns: 0, poll_ns: start_ns, task, worker: Some(0), place: 0 }, false);
-        tasks.poll_ended(task, start_ns, duration_ns);
+        let wait = Wait { delay_ns: 0, poll_ns: start_ns, task, worker: Some(0), place: 0 };
+        let row = tasks.polled(wait, false);
+        tasks.poll_ended(row, start_ns, duration_ns);
     }
 
     #[test]

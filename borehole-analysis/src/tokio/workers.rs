@@ -1,6 +1,6 @@
 //! What workers do: polls, and stretches of activity and of rest.
 
-use hashbrown::HashMap;
+use borehole_model::RowIndex;
 
 use super::halves::{Began, Halves};
 use super::histogram::Durations;
@@ -40,6 +40,8 @@ pub(super) struct Poll {
     pub(super) task: u64,
     /// A row of the names of places.
     pub(super) place: u32,
+    /// The row of the task.
+    pub(super) task_row: usize,
 }
 
 /// A poll with many spans in it. Ordered by how many.
@@ -54,6 +56,7 @@ struct OpenPoll {
     start_ns: u64,
     thread: Option<u64>,
     task: u64,
+    task_row: usize,
     place: u32,
     spans: u32,
 }
@@ -168,7 +171,7 @@ pub(super) struct Workers {
     /// The thread that this batch tells of; none if there are several.
     batch_thread: BatchThread,
     lanes: Vec<Lane>,
-    rows: HashMap<u64, usize>,
+    rows: RowIndex,
     last: usize,
     pub(super) durations: Durations,
     /// By place.
@@ -200,7 +203,7 @@ impl Workers {
             batch_from: 0,
             batch_thread: BatchThread::default(),
             lanes: Vec::new(),
-            rows: HashMap::new(),
+            rows: RowIndex::default(),
             last: 0,
             durations: Durations::default(),
             places: Vec::new(),
@@ -241,11 +244,13 @@ impl Workers {
         Some(lane)
     }
 
-    #[cold]
+    #[inline]
     fn find(&mut self, worker: u64) -> Option<usize> {
-        if let Some(&row) = self.rows.get(&worker) {
-            return Some(row);
-        }
+        self.rows.get(worker).or_else(|| self.add(worker))
+    }
+
+    #[cold]
+    fn add(&mut self, worker: u64) -> Option<usize> {
         if self.lanes.len() == MOST_WORKERS {
             return None;
         }
@@ -255,13 +260,14 @@ impl Workers {
     }
 
     #[inline]
-    pub(super) fn poll_starts(&mut self, worker: u64, time_ns: u64, task: u64, place: u32, queue: u64) {
+    pub(super) fn poll_starts(&mut self, poll: Poll, queue: u64) {
         self.started += 1;
         let batch = self.batch;
-        let Some(lane) = self.lane(worker, time_ns) else { return };
+        let Poll { worker, start_ns, task, task_row, place, .. } = poll;
+        let Some(lane) = self.lane(worker, start_ns) else { return };
         lane.polls += 1;
         lane.longest_queue = lane.longest_queue.max(queue);
-        let open = OpenPoll { start_ns: time_ns, thread: lane.thread, task, place, spans: 0 };
+        let open = OpenPoll { start_ns, thread: lane.thread, task, task_row, place, spans: 0 };
         lane.open_poll.begin(batch, open);
     }
 
@@ -271,12 +277,12 @@ impl Workers {
         let batch = self.batch;
         let lane = self.lane(worker, time_ns)?;
         let open = lane.open_poll.end(batch, time_ns, lane.thread)?;
-        let OpenPoll { start_ns, task, place, .. } = open;
+        let OpenPoll { start_ns, task, task_row, place, .. } = open;
         let duration_ns = time_ns - start_ns;
         lane.busy_ns = lane.busy_ns.saturating_add(duration_ns);
         lane.longest_poll_ns = lane.longest_poll_ns.max(duration_ns);
         let thread = lane.thread.or(open.thread);
-        let poll = Poll { duration_ns, start_ns, worker, task, place };
+        let poll = Poll { duration_ns, start_ns, worker, task, place, task_row };
         self.durations.add(duration_ns);
         at(&mut self.places, place).add(duration_ns);
         self.longest.add(poll);

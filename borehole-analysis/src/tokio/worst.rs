@@ -19,9 +19,14 @@ impl<T: Ord> Worst<T> {
     pub(super) fn add(&mut self, item: T) {
         if self.kept.len() < self.most {
             self.kept.push(Reverse(item));
-        } else if let Some(mut least) = self.kept.peek_mut()
-            && least.0 < item
-        {
+        } else if self.kept.peek().is_some_and(|least| least.0 < item) {
+            self.replace_least(item);
+        }
+    }
+
+    #[cold]
+    fn replace_least(&mut self, item: T) {
+        if let Some(mut least) = self.kept.peek_mut() {
             *least = Reverse(item);
         }
     }

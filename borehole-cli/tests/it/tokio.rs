@@ -117,6 +117,18 @@ fn a_recording_without_polls_is_not_said_to_be_fine() {
     assert!(text.contains("holds no whole poll") && !text.contains("none in"), "{text}");
 }
 
+/// The reference has active periods across changes of threads, which make up to 2 % of a worker's time here. Of one
+/// worker it drops 450 of 1,744 periods: there ours is more, by no larger part than that.
+#[track_caller]
+fn assert_active(found: f64, expected: &Value, name: &str) {
+    let (periods, parks) = (number(&expected["activeCount"]), number(&expected["parkCount"]));
+    if parks - periods <= 2.0 {
+        return assert_near(&found.into(), &expected["utilization"], 0.02, name);
+    }
+    let least = number(&expected["utilization"]);
+    assert!(name == JOINED && (least..least * parks / periods).contains(&found), "{name}: {found}, {least}");
+}
+
 #[test]
 fn workers_polled_and_were_parked_as_often() {
     for name in RECORDINGS {
@@ -127,10 +139,7 @@ fn workers_polled_and_were_parked_as_often() {
             assert_eq!(worker["parks"], expected["parkCount"], "{name}");
             let span_ns = number(&report["end_ns"]) - number(&report["start_ns"]);
             let active = number(&worker["active_ns"]) / span_ns;
-            // The reference has active periods across changes of threads, and drops others; an old recording has
-            // no threads to change.
-            let part = if name == OLD { 0.02 } else { 0.4 };
-            assert_near(&active.into(), &expected["utilization"], part, name);
+            assert_active(active, expected, name);
             let cpu = number(&worker["cpu_ns"]) / number(&worker["active_ns"]);
             assert!((0.0..=1.01).contains(&cpu), "{name}: {cpu}, where the reference has negative ones");
         }
@@ -243,9 +252,8 @@ fn samples_that_blocked_are_in_polls() {
     };
     assert_eq!(of(OLD), (57, 57));
     // The newer recording names threads alone. The reference takes each for one worker's for good, though workers
-    // change threads; here a sample is in a poll of its own thread.
-    let (found, expected) = of(BLOCKED);
-    assert!((50..=100).contains(&found) && expected == 86, "{found}");
+    // change threads, and counts 30 more; here a sample is in a poll of its own thread.
+    assert_eq!(of(BLOCKED), (56, 86));
 }
 
 #[test]

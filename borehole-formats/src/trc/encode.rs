@@ -2,8 +2,7 @@
 
 use std::io::{self, Write};
 
-use borehole_wire::put_varint;
-
+use super::buffer::Buffer;
 use super::intern::ASIDE;
 use super::layout::{FieldKind, FieldType, MAX_ELEMENTS, MAX_NESTING, Tag};
 use super::schema::Schema;
@@ -17,6 +16,8 @@ pub struct EventWriter<'w, W> {
     writer: &'w mut Writer<W>,
     /// Where the next field stands in the registry's column, or [`ASIDE`].
     next: usize,
+    /// Where the next value goes in the batch.
+    at: usize,
     /// The time that the event after this one counts from.
     base_ns: u64,
 }
@@ -36,11 +37,24 @@ pub(super) struct Pending {
 impl Pending {
     /// Forgets what is left of an event that was not finished.
     #[inline]
-    pub(super) fn forget(&mut self) {
+    fn forget(&mut self) {
         if !self.open.is_empty() || self.invalid.is_some() {
             self.open.clear();
             self.invalid = None;
         }
+    }
+
+    /// Remembers why the event cannot be written: the first reason.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn refuse(&mut self, invalid: Invalid) {
+        self.invalid.get_or_insert(invalid);
+    }
+
+    #[cold]
+    #[inline(never)]
+    pub(super) fn take_refusal(&mut self) -> Invalid {
+        self.invalid.take().unwrap_or_else(|| Invalid::new("expected values that fit, found others"))
     }
 }
 
@@ -55,18 +69,12 @@ enum Place {
 impl<'w, W: Write> EventWriter<'w, W> {
     #[inline(always)]
     pub(super) fn new(writer: &'w mut Writer<W>, schema: &Schema, timestamp_ns: Option<u64>) -> Self {
-        match begin(&mut writer.core, schema, timestamp_ns, writer.options.dialect) {
-            Ok((next, base_ns)) => Self { writer, next, base_ns },
-            Err(invalid) => Self::refused(writer, invalid),
-        }
-    }
-
-    #[cold]
-    fn refused(writer: &'w mut Writer<W>, invalid: Invalid) -> Self {
-        let pending = &mut writer.core.pending;
-        pending.open.clear();
-        pending.invalid = Some(invalid);
-        Self { writer, next: ASIDE, base_ns: 0 }
+        let Begun { next, at, base_ns } =
+            match begin(&mut writer.core, schema, timestamp_ns, writer.options.dialect) {
+                Ok(begun) => begun,
+                Err(invalid) => refused(&mut writer.core.pending, invalid),
+            };
+        Self { writer, next, at, base_ns }
     }
 
     /// Completes the event.
@@ -91,9 +99,9 @@ impl<'w, W: Write> EventWriter<'w, W> {
     #[inline(always)]
     fn commit(self) -> io::Result<()> {
         let core = &mut self.writer.core;
-        core.committed = core.batch.len();
+        core.buffer.commit(self.at);
         core.base_ns = self.base_ns;
-        if core.committed >= self.writer.options.batch_bytes { self.writer.end_batch() } else { Ok(()) }
+        if self.at >= self.writer.options.batch_bytes { self.writer.end_batch() } else { Ok(()) }
     }
 
     fn check_complete(&mut self) -> Result<(), Invalid> {
@@ -101,14 +109,7 @@ impl<'w, W: Write> EventWriter<'w, W> {
         if self.writer.core.pending.invalid.is_none() {
             self.refuse_incomplete();
         }
-        let core = &mut self.writer.core;
-        match core.pending.invalid.take() {
-            Some(invalid) => {
-                core.batch.truncate(core.committed);
-                Err(invalid)
-            }
-            None => Ok(()),
-        }
+        self.writer.core.pending.invalid.take().map_or(Ok(()), Err)
     }
 
     fn refuse_incomplete(&mut self) {
@@ -124,8 +125,18 @@ impl<'w, W: Write> EventWriter<'w, W> {
     }
 
     #[inline]
-    fn out(&mut self) -> &mut Vec<u8> {
-        &mut self.writer.core.batch
+    fn out<const N: usize>(&mut self, bytes: [u8; N]) {
+        self.at = self.writer.core.buffer.put(self.at, bytes);
+    }
+
+    #[inline]
+    fn out_varint(&mut self, value: u64) {
+        self.at = self.writer.core.buffer.put_varint(self.at, value);
+    }
+
+    #[inline]
+    fn out_slice(&mut self, bytes: &[u8]) {
+        self.at = self.writer.core.buffer.put_slice(self.at, bytes);
     }
 
     /// Remembers the first thing that did not fit.
@@ -184,11 +195,10 @@ impl<'w, W: Write> EventWriter<'w, W> {
     /// The next field, if values go into fields and one is left.
     #[inline]
     fn next_field(&mut self) -> Option<Place> {
-        let core = &mut self.writer.core;
-        let field_type = core.registry.field(self.next)?;
+        let field_type = self.writer.core.registry.field(self.next)?;
         self.next += 1;
         if field_type.optional {
-            core.batch.push(1);
+            self.out([1]);
         }
         Some(Place::Field(field_type.kind))
     }
@@ -218,73 +228,40 @@ impl<'w, W: Write> EventWriter<'w, W> {
     }
 
     /// Writes an unsigned integer, in as many bits as the field has.
-    // It hands itself on by value, and is inlined, so that where the next field stands stays in a register.
     #[inline(always)]
     pub fn unsigned(self, value: u64) -> Self {
-        let core = &mut self.writer.core;
-        let Some(FieldType { kind, optional: false }) = core.registry.field(self.next) else {
-            return self.unsigned_aside(value);
-        };
-        let [byte, second, third, fourth, ..] = value.to_le_bytes();
-        match kind {
-            FieldKind::Varint => put_varint(&mut core.batch, value),
-            FieldKind::U8 if value < 1 << 8 => core.batch.push(byte),
-            FieldKind::U16 if value < 1 << 16 => core.batch.extend_from_slice(&[byte, second]),
-            FieldKind::U32 if value < 1 << 32 => {
-                core.batch.extend_from_slice(&[byte, second, third, fourth]);
-            }
-            _ => return self.unsigned_aside(value),
-        }
-        Self { next: self.next + 1, ..self }
-    }
-
-    #[inline(never)]
-    fn unsigned_aside(mut self, value: u64) -> Self {
-        self.put_unsigned(value);
-        self
+        self.value(&ValueDef::Unsigned(value))
     }
 
     /// Writes text, into a field of strings or of pooled strings.
     #[inline(always)]
     pub fn text(self, text: &str) -> Self {
-        let core = &mut self.writer.core;
-        let required = FieldType::required(FieldKind::String);
-        if core.registry.field(self.next) == Some(required)
-            && let Ok(count) = u32::try_from(text.len())
-        {
-            core.batch.extend_from_slice(&count.to_le_bytes());
-            core.batch.extend_from_slice(text.as_bytes());
-            return Self { next: self.next + 1, ..self };
-        }
-        self.text_aside(text)
-    }
-
-    #[inline(never)]
-    fn text_aside(mut self, text: &str) -> Self {
-        self.put_text(text);
-        self
+        self.value(&ValueDef::Text(text))
     }
 
     /// Writes addresses, the leaf first, into a field of stacks or of pooled stacks.
     #[inline]
     pub fn stack(self, addresses: &[u64]) -> Self {
-        self.value_aside(&ValueDef::Stack(addresses))
+        self.value(&ValueDef::Stack(addresses))
     }
 
     /// Writes a value.
+    // Inlined, with a detour that takes and answers words, so that where values go stays in registers.
     #[inline(always)]
     pub fn value(self, value: &ValueDef<'_>) -> Self {
-        match *value {
-            ValueDef::Unsigned(value) => self.unsigned(value),
-            ValueDef::Text(text) => self.text(text),
-            _ => self.value_aside(value),
-        }
+        let Self { writer, next, at, base_ns } = self;
+        let (next, at) = match put_plain(&mut writer.core, next, at, value) {
+            Some(end) => (next + 1, end),
+            None => Self::put_aside(writer, next, at, value),
+        };
+        Self { writer, next, at, base_ns }
     }
 
     #[inline(never)]
-    fn value_aside(mut self, value: &ValueDef<'_>) -> Self {
-        self.put(value);
-        self
+    fn put_aside(writer: &mut Writer<W>, next: usize, at: usize, value: &ValueDef<'_>) -> (usize, usize) {
+        let mut event = EventWriter { writer, next, at, base_ns: 0 };
+        event.put(value);
+        (event.next, event.at)
     }
 
     /// Writes a value of whatever sort.
@@ -329,7 +306,7 @@ impl<'w, W: Write> EventWriter<'w, W> {
         match self.writer.core.registry.field(self.next) {
             Some(FieldType { optional: true, .. }) => {
                 self.next += 1;
-                self.out().push(0);
+                self.out([0]);
             }
             _ => self.put_absent_aside(),
         }
@@ -344,7 +321,7 @@ impl<'w, W: Write> EventWriter<'w, W> {
             }
             Some(FieldType { optional: true, .. }) => {
                 self.next += 1;
-                self.out().push(0);
+                self.out([0]);
             }
             Some(FieldType { kind, .. }) => {
                 self.next += 1;
@@ -360,12 +337,12 @@ impl<'w, W: Write> EventWriter<'w, W> {
             None => return,
             Some(Place::Field(kind)) => kind,
             Some(Place::Element) => {
-                self.out().push(FieldKind::Varint as u8);
+                self.out([FieldKind::Varint as u8]);
                 FieldKind::Varint
             }
         };
         let width = match kind {
-            FieldKind::Varint => return put_varint(self.out(), value),
+            FieldKind::Varint => return self.out_varint(value),
             FieldKind::U8 => 1,
             FieldKind::U16 => 2,
             FieldKind::U32 => 4,
@@ -375,14 +352,14 @@ impl<'w, W: Write> EventWriter<'w, W> {
         if bytes[width..].iter().any(|&byte| byte != 0) {
             return self.mismatch(kind, &value.to_string());
         }
-        self.out().extend_from_slice(&bytes[..width]);
+        self.out_slice(&bytes[..width]);
     }
 
     /// Writes bytes that are the whole value of a field of `kind`.
     #[inline]
     fn put_fixed<const N: usize>(&mut self, kind: FieldKind, bytes: [u8; N], what: &str) {
         if self.accept(kind, what) {
-            self.out().extend_from_slice(&bytes);
+            self.out(bytes);
         }
     }
 
@@ -397,7 +374,7 @@ impl<'w, W: Write> EventWriter<'w, W> {
                 false
             }
             Some(Place::Element) => {
-                self.out().push(kind as u8);
+                self.out([kind as u8]);
                 true
             }
         }
@@ -408,10 +385,10 @@ impl<'w, W: Write> EventWriter<'w, W> {
         match self.place() {
             None => {}
             Some(Place::Field(FieldKind::String)) => self.put_prefixed(text.as_bytes()),
-            Some(Place::Field(FieldKind::PooledString)) => self.put_interned(Tag::Strings, text.as_bytes()),
+            Some(Place::Field(FieldKind::PooledString)) => self.put_entry(Tag::Strings, text.as_bytes()),
             Some(Place::Field(kind)) => self.mismatch(kind, "text"),
             Some(Place::Element) => {
-                self.out().push(FieldKind::String as u8);
+                self.out([FieldKind::String as u8]);
                 self.put_prefixed(text.as_bytes());
             }
         }
@@ -431,11 +408,11 @@ impl<'w, W: Write> EventWriter<'w, W> {
             None => {}
             Some(Place::Field(FieldKind::Stack)) => self.put_addresses(addresses),
             Some(Place::Field(FieldKind::PooledStack)) => {
-                self.put_interned(Tag::Stacks, addresses.as_flattened());
+                self.put_entry(Tag::Stacks, addresses.as_flattened());
             }
             Some(Place::Field(kind)) => self.mismatch(kind, "a stack"),
             Some(Place::Element) => {
-                self.out().push(FieldKind::Stack as u8);
+                self.out([FieldKind::Stack as u8]);
                 self.put_addresses(addresses);
             }
         }
@@ -443,30 +420,62 @@ impl<'w, W: Write> EventWriter<'w, W> {
 
     #[inline]
     fn put_native_stack(&mut self, addresses: &[u64]) {
-        let mut bytes = std::mem::take(&mut self.writer.core.addresses);
-        bytes.clear();
-        bytes.extend(addresses.iter().map(|address| address.to_le_bytes()));
-        self.put_stack(&bytes);
-        self.writer.core.addresses = bytes;
-    }
-
-    #[inline]
-    fn put_addresses(&mut self, addresses: &[[u8; 8]]) {
-        match count_u32(addresses.len()) {
-            Err(invalid) => self.refuse(invalid),
-            Ok(count) => {
-                self.out().extend_from_slice(&count.to_le_bytes());
-                self.out().extend_from_slice(addresses.as_flattened());
+        match self.place() {
+            None => {}
+            Some(Place::Field(FieldKind::Stack)) => self.put_native_addresses(addresses),
+            Some(Place::Field(FieldKind::PooledStack)) => {
+                let interned = self.writer.core.intern_stack(addresses, self.at);
+                self.put_interned(interned);
+            }
+            Some(Place::Field(kind)) => self.mismatch(kind, "a stack"),
+            Some(Place::Element) => {
+                self.out([FieldKind::Stack as u8]);
+                self.put_native_addresses(addresses);
             }
         }
     }
 
     #[inline]
-    fn put_interned(&mut self, pool: Tag, entry: &[u8]) {
-        match self.writer.core.intern(pool, entry) {
-            Err(invalid) => self.refuse(invalid),
-            Ok(id) => self.out().extend_from_slice(&id.to_le_bytes()),
+    fn put_addresses(&mut self, addresses: &[[u8; 8]]) {
+        if self.put_count(addresses.len()) {
+            self.out_slice(addresses.as_flattened());
         }
+    }
+
+    fn put_native_addresses(&mut self, addresses: &[u64]) {
+        if self.put_count(addresses.len()) {
+            self.at = self.writer.core.buffer.put_addresses(self.at, addresses);
+        }
+    }
+
+    /// A count of four bytes. Answers whether it fits.
+    #[inline]
+    fn put_count(&mut self, count: usize) -> bool {
+        match count_u32(count) {
+            Err(invalid) => {
+                self.refuse(invalid);
+                false
+            }
+            Ok(count) => {
+                self.out(count.to_le_bytes());
+                true
+            }
+        }
+    }
+
+    /// The id of an entry, and where values go on behind its definition.
+    #[inline]
+    fn put_interned(&mut self, interned: Result<(u32, usize), Invalid>) {
+        match interned {
+            Err(invalid) => self.refuse(invalid),
+            Ok((id, at)) => self.at = self.writer.core.buffer.put(at, id.to_le_bytes()),
+        }
+    }
+
+    #[inline]
+    fn put_entry(&mut self, pool: Tag, entry: &[u8]) {
+        let interned = self.writer.core.intern(pool, entry, self.at);
+        self.put_interned(interned);
     }
 
     fn put_pooled(&mut self, string: StringRef) {
@@ -504,13 +513,9 @@ impl<'w, W: Write> EventWriter<'w, W> {
         if !self.accept(FieldKind::StringMap, "pairs of text") {
             return;
         }
-        match count_u32(pairs.len()) {
-            Err(invalid) => self.refuse(invalid),
-            Ok(count) => {
-                self.out().extend_from_slice(&count.to_le_bytes());
-                for text in pairs.flat_map(|(key, value)| [key, value]) {
-                    self.put_prefixed(text.as_bytes());
-                }
+        if self.put_count(pairs.len()) {
+            for text in pairs.flat_map(|(key, value)| [key, value]) {
+                self.put_prefixed(text.as_bytes());
             }
         }
     }
@@ -540,7 +545,7 @@ impl<'w, W: Write> EventWriter<'w, W> {
                 )));
             }
             Some(count) => {
-                self.out().extend_from_slice(&count.to_le_bytes());
+                self.out(count.to_le_bytes());
                 self.step_aside();
                 self.writer.core.pending.open.push(u64::from(count) * width);
             }
@@ -555,36 +560,80 @@ impl<'w, W: Write> EventWriter<'w, W> {
 
     #[inline]
     fn put_prefixed(&mut self, bytes: &[u8]) {
-        match count_u32(bytes.len()) {
-            Err(invalid) => self.refuse(invalid),
-            Ok(count) => {
-                self.out().extend_from_slice(&count.to_le_bytes());
-                self.out().extend_from_slice(bytes);
-            }
+        if self.put_count(bytes.len()) {
+            self.out_slice(bytes);
         }
     }
 }
 
-/// Writes what stands before the values. Answers where the first field stands in the registry's column, and what the
-/// time is afterwards.
+/// Writes a value that has to be there and fits the field, if it is that simple. Answers where it ends.
+#[inline(always)]
+fn put_plain(core: &mut Core, next: usize, at: usize, value: &ValueDef<'_>) -> Option<usize> {
+    let FieldType { kind, optional: false } = core.registry.field(next)? else { return None };
+    let buffer = &mut core.buffer;
+    match (*value, kind) {
+        (ValueDef::Unsigned(number), _) => put_unsigned(buffer, at, kind, number),
+        (ValueDef::Text(text), FieldKind::String) => {
+            let at = buffer.put(at, u32::try_from(text.len()).ok()?.to_le_bytes());
+            Some(buffer.put_slice(at, text.as_bytes()))
+        }
+        (ValueDef::Bool(flag), FieldKind::Bool) => Some(buffer.put(at, [u8::from(flag)])),
+        (ValueDef::Signed(number), FieldKind::I64) => Some(buffer.put(at, number.to_le_bytes())),
+        (ValueDef::Float(number), FieldKind::F64) => Some(buffer.put(at, number.to_le_bytes())),
+        _ => None,
+    }
+}
+
+/// Writes an unsigned integer, if the field is one that holds it.
+#[inline(always)]
+fn put_unsigned(buffer: &mut Buffer, at: usize, kind: FieldKind, number: u64) -> Option<usize> {
+    let [byte, second, third, fourth, ..] = number.to_le_bytes();
+    match kind {
+        FieldKind::Varint => Some(buffer.put_varint(at, number)),
+        FieldKind::U8 if number < 1 << 8 => Some(buffer.put(at, [byte])),
+        FieldKind::U16 if number < 1 << 16 => Some(buffer.put(at, [byte, second])),
+        FieldKind::U32 if number < 1 << 32 => Some(buffer.put(at, [byte, second, third, fourth])),
+        _ => None,
+    }
+}
+
+/// An event whose head is written.
+struct Begun {
+    /// As in [`EventWriter`].
+    next: usize,
+    at: usize,
+    base_ns: u64,
+}
+
+/// What is begun where nothing can be.
+#[cold]
+fn refused(pending: &mut Pending, invalid: Invalid) -> Begun {
+    pending.open.clear();
+    pending.invalid = Some(invalid);
+    Begun { next: ASIDE, at: 0, base_ns: 0 }
+}
+
+/// Writes what stands before the values.
 #[inline(always)]
 fn begin(
     core: &mut Core,
     schema: &Schema,
     timestamp_ns: Option<u64>,
     dialect: super::Dialect,
-) -> Result<(usize, u64), Invalid> {
+) -> Result<Begun, Invalid> {
     core.open();
+    core.pending.forget();
     let head = core.type_head(schema, dialect)?;
     core.pending.row = head.row;
     match (head.has_timestamp, timestamp_ns) {
         (true, Some(timestamp_ns)) => {
-            put_head(core, head.type_id, timestamp_ns);
-            Ok((head.first, timestamp_ns))
+            let at = put_head(core, head.type_id, timestamp_ns);
+            Ok(Begun { next: head.first, at, base_ns: timestamp_ns })
         }
         (false, None) => {
-            core.batch.extend_from_slice(&[Tag::Event as u8, head.type_id[0], head.type_id[1]]);
-            Ok((head.first, core.base_ns))
+            let at = core.buffer.len();
+            let at = core.buffer.put(at, [Tag::Event as u8, head.type_id[0], head.type_id[1]]);
+            Ok(Begun { next: head.first, at, base_ns: core.base_ns })
         }
         (true, None) => Err(Invalid::new(format!("{}: expected a timestamp, found none", schema.name()))),
         (false, Some(_)) => Err(Invalid::new(format!("{}: expected no timestamp, found one", schema.name()))),

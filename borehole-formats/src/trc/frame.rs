@@ -6,7 +6,7 @@
 
 use borehole_wire::Cursor;
 
-use super::batch::Batch;
+use super::batch::{Batch, Row};
 use super::fault::{Fault, What};
 use super::layout::{FieldKind, FieldType, HEADER_BYTES, HEADER_TAG, MAGIC, Tag, VERSION};
 use super::schema::{Annotation, Definition, Field};
@@ -116,7 +116,7 @@ impl Outline {
     /// The frame at the start of `bytes`, in the middle of `batch`. The values of an event go into `slots`.
     pub(super) fn read(bytes: &[u8], batch: &Batch, slots: &mut Vec<Slot>) -> Result<Self, Fault> {
         if Self::is_event(bytes) {
-            let (row, timestamp_ns, len) = event(bytes, batch, slots)?;
+            let Found { row_index: row, timestamp_ns, len, .. } = event(bytes, batch, batch.base_ns, slots)?;
             return Ok(Self { len, kind: Kind::Event { row, timestamp_ns } });
         }
         let mut cursor = Cursor::new(bytes, 0);
@@ -176,35 +176,44 @@ pub(super) enum Oddity {
     Entry(u32),
 }
 
-/// Reads an event: the row of its type, its time, and its length.
+/// An event that was read; where its values stand is in the slots.
+pub(super) struct Found<'b> {
+    pub(super) row_index: u32,
+    pub(super) row: &'b Row,
+    pub(super) timestamp_ns: Option<u64>,
+    pub(super) len: usize,
+}
+
+/// Reads an event whose time counts from `base_ns`.
 // Inlined, so that what it finds stays in registers: this is the loop in which all reading is spent.
 #[inline(always)]
-pub(super) fn event(
+pub(super) fn event<'b>(
     bytes: &[u8],
-    batch: &Batch,
+    batch: &'b Batch,
+    base_ns: u64,
     slots: &mut Vec<Slot>,
-) -> Result<(u32, Option<u64>, usize), Fault> {
+) -> Result<Found<'b>, Fault> {
     let head = match bytes.first_chunk() {
         Some(head) => u64::from_le_bytes(*head),
         None => short_head(bytes)?,
     };
     let [_, low, high, delta_low, delta_middle, delta_high, ..] = head.to_le_bytes();
     let type_id = u16::from_le_bytes([low, high]);
-    let Some((row, known)) = batch.find(type_id) else {
+    let Some((row_index, row)) = batch.find(type_id) else {
         return Err(Fault { at: 1, what: What::UnknownType(type_id) });
     };
     let mut at = UNTIMED_HEAD_BYTES;
     let mut timestamp_ns = None;
-    if known.has_timestamp {
+    if row.has_timestamp {
         if bytes.len() < TIMED_HEAD_BYTES {
             return Err(missing(TIMED_HEAD_BYTES - bytes.len(), at));
         }
         let delta_ns = u64::from(u32::from_le_bytes([delta_low, delta_middle, delta_high, 0]));
-        timestamp_ns = Some(moved_on(batch.base_ns, delta_ns)?);
+        timestamp_ns = Some(moved_on(base_ns, delta_ns)?);
         at = TIMED_HEAD_BYTES;
     }
-    let len = values(bytes, at, &known.types, slots)?;
-    Ok((row, timestamp_ns, len))
+    let len = values(bytes, at, &row.types, slots)?;
+    Ok(Found { row_index, row, timestamp_ns, len })
 }
 
 /// Tag and type id.

@@ -60,10 +60,19 @@ struct Importer<'a, S: Write> {
     /// Whether those events are wanted as events too.
     is_watched: bool,
     segment: Segment,
-    /// The shape of each type of the batch, and the handle of the schema that it was made from: annotations change a
-    /// type while its batch goes on.
-    shapes: Vec<Option<(u64, ShapeId)>>,
+    /// By the row of the type in its batch.
+    shapes: Vec<Option<Known>>,
     batches: u64,
+}
+
+/// What is known of a type of events.
+#[derive(Clone, Copy)]
+struct Known {
+    /// That of the schema it was made from: annotations change a type while its batch goes on.
+    handle: u64,
+    shape: ShapeId,
+    /// Whether text stands in the events themselves, where it need not be UTF-8.
+    has_text: bool,
 }
 
 impl<S: Read + Write + Seek> Importer<'_, S> {
@@ -75,29 +84,47 @@ impl<S: Read + Write + Seek> Importer<'_, S> {
         // The memory of the values goes from event to event, though what they borrow does not.
         let mut memory: Vec<ModelValue<'static>> = Vec::new();
         loop {
+            let mut outcome = Ok(ControlFlow::Continue(()));
+            let flow = reader.visit_whole(|event| {
+                outcome = self.take(event, &mut memory, replaced);
+                outcome.as_ref().map_or(ControlFlow::Break(()), |flow| *flow)
+            });
+            let flow = outcome.map(|_| flow)?;
+            if flow.is_break() {
+                return Ok(flow);
+            }
             let Some(frame) = reader.next_frame()? else { return Ok(ControlFlow::Continue(())) };
-            match frame.content {
+            let flow = match frame.content {
                 Content::Header { .. } => self.batch(frame.offset)?,
-                Content::Event(event) => {
-                    if let Some(sampler) = &mut self.sampler
-                        && sampler.take(&event, self.tables)?
-                        && !self.is_watched
-                    {
-                        continue;
-                    }
-                    let mut values = std::mem::take(&mut memory);
-                    let flow = self.event(&event, &mut values, replaced)?;
-                    memory = recycle(values);
-                    if flow.is_break() {
-                        return Ok(flow);
-                    }
-                }
-                _ => {}
+                Content::Event(event) => self.take(&event, &mut memory, replaced)?,
+                _ => ControlFlow::Continue(()),
+            };
+            if flow.is_break() {
+                return Ok(flow);
             }
         }
     }
 
-    fn batch(&mut self, offset: u64) -> Result<(), ReadError> {
+    #[inline(always)]
+    fn take(
+        &mut self,
+        event: &Event<'_>,
+        memory: &mut Vec<ModelValue<'static>>,
+        replaced: &mut Vec<Warning>,
+    ) -> Result<ControlFlow<()>, ReadError> {
+        if let Some(sampler) = &mut self.sampler
+            && sampler.take(event, self.tables)?
+            && !self.is_watched
+        {
+            return Ok(ControlFlow::Continue(()));
+        }
+        let mut values = std::mem::take(memory);
+        let flow = self.event(event, &mut values, replaced)?;
+        *memory = recycle(values);
+        Ok(flow)
+    }
+
+    fn batch(&mut self, offset: u64) -> Result<ControlFlow<()>, ReadError> {
         self.shapes.clear();
         self.segment = Segment {
             format: NAME,
@@ -111,7 +138,7 @@ impl<S: Read + Write + Seek> Importer<'_, S> {
             Some(sampler) => sampler.begin_batch(),
             None => self.sink.segment(Context { tables: self.tables, segment: &self.segment })?,
         }
-        Ok(())
+        Ok(ControlFlow::Continue(()))
     }
 
     fn deliver_samples(&mut self, recovery: &mut Recovery) -> Result<ControlFlow<()>, ReadError> {
@@ -125,13 +152,11 @@ impl<S: Read + Write + Seek> Importer<'_, S> {
         values: &mut Vec<ModelValue<'e>>,
         replaced: &mut Vec<Warning>,
     ) -> Result<ControlFlow<()>, ReadError> {
+        let Known { shape, has_text, .. } = self.shape(event)?;
         values.extend(event.values().map(model_value));
-        if values.iter().any(is_replaced) && replaced.len() < Recovery::MAX_WARNINGS {
-            let message =
-                format!("invalid text in {}: expected UTF-8, found other bytes, now U+FFFD", event.name());
-            replaced.push(Warning::new(message).at(event.offset()));
+        if has_text && values.iter().any(is_replaced) && replaced.len() < Recovery::MAX_WARNINGS {
+            replaced.push(replacement(event));
         }
-        let shape = self.shape(event)?;
         let event = ModelEvent {
             shape,
             type_id: Some(u32::from(event.type_id())),
@@ -142,22 +167,23 @@ impl<S: Read + Write + Seek> Importer<'_, S> {
     }
 
     #[inline]
-    fn shape(&mut self, event: &Event<'_>) -> Result<ShapeId, TableFull> {
+    fn shape(&mut self, event: &Event<'_>) -> Result<Known, TableFull> {
         let row = event.row_index as usize;
         match self.shapes.get(row) {
-            Some(&Some((handle, shape))) if handle == event.schema().handle() => Ok(shape),
+            Some(&Some(known)) if known.handle == event.schema().handle() => Ok(known),
             _ => self.new_shape(row, event.schema()),
         }
     }
 
     #[cold]
-    fn new_shape(&mut self, row: usize, schema: &Schema) -> Result<ShapeId, TableFull> {
-        let shape = intern_shape(self.tables, schema)?;
+    fn new_shape(&mut self, row: usize, schema: &Schema) -> Result<Known, TableFull> {
+        let has_text = schema.fields().iter().any(|field| field.field_type.kind == FieldKind::String);
+        let known = Known { handle: schema.handle(), shape: intern_shape(self.tables, schema)?, has_text };
         if self.shapes.len() <= row {
             self.shapes.resize(row + 1, None);
         }
-        self.shapes[row] = Some((schema.handle(), shape));
-        Ok(shape)
+        self.shapes[row] = Some(known);
+        Ok(known)
     }
 }
 
@@ -165,6 +191,11 @@ impl<S: Read + Write + Seek> Importer<'_, S> {
 fn recycle(mut values: Vec<ModelValue<'_>>) -> Vec<ModelValue<'static>> {
     values.clear();
     values.into_iter().map(|_| ModelValue::Absent).collect()
+}
+
+fn replacement(event: &Event<'_>) -> Warning {
+    let message = format!("invalid text in {}: expected UTF-8, found other bytes, now U+FFFD", event.name());
+    Warning::new(message).at(event.offset())
 }
 
 /// Whether something was put in the place of what is not UTF-8: only then is text not borrowed.
@@ -208,8 +239,21 @@ const fn model_kind(kind: FieldKind) -> ModelKind {
     }
 }
 
-/// A value as the model has it. Lists stand in each other at most [`MAX_NESTING`](super::layout::MAX_NESTING) deep.
+/// A value as the model has it.
+// What most values are is inlined, so that they go where they belong at once.
+#[inline(always)]
 fn model_value(value: Value<'_>) -> ModelValue<'_> {
+    match value {
+        Value::Absent => ModelValue::Absent,
+        Value::Unsigned(value) => ModelValue::Unsigned(value),
+        Value::PooledText { text: Some(text), .. } => ModelValue::Text(Cow::Borrowed(text)),
+        value => any_value(value),
+    }
+}
+
+/// The same of any value. Lists stand in each other at most [`MAX_NESTING`](super::layout::MAX_NESTING) deep.
+#[inline(never)]
+fn any_value(value: Value<'_>) -> ModelValue<'_> {
     match value {
         Value::Absent => ModelValue::Absent,
         Value::Unsigned(value) => ModelValue::Unsigned(value),
@@ -225,9 +269,9 @@ fn model_value(value: Value<'_>) -> ModelValue<'_> {
         Value::TextMap(pairs) => {
             ModelValue::Map(pairs.map(|(key, value)| (text(key), text(value))).collect())
         }
-        Value::List(elements) => ModelValue::List(elements.map(model_value).collect()),
+        Value::List(elements) => ModelValue::List(elements.map(any_value).collect()),
         Value::Map(pairs) => {
-            ModelValue::Map(pairs.map(|(key, value)| (model_value(key), model_value(value))).collect())
+            ModelValue::Map(pairs.map(|(key, value)| (any_value(key), any_value(value))).collect())
         }
     }
 }

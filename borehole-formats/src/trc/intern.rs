@@ -25,23 +25,25 @@ pub(super) struct Interned {
 
 /// The rows of entries that were interned lately, by where they stood in memory: the same text of a program mostly
 /// stands in the same place. What stands there now is compared all the same.
-struct Recent([u32; Self::PLACES]);
+struct Recent([u32; 1 << Self::PLACE_BITS]);
 
 impl Recent {
-    const PLACES: usize = 64;
+    const PLACE_BITS: u32 = 10;
     const NONE: u32 = u32::MAX;
 
+    /// The place of an entry of so many bytes.
     #[inline]
-    fn place(entry: &[u8]) -> usize {
-        // Texts of one sort stand some bytes from each other.
-        let address = entry.as_ptr().addr();
-        (address ^ (address >> 6) ^ entry.len()) % Self::PLACES
+    fn place(address: usize, len: usize) -> usize {
+        // Neighbours differ in their lowest bits alone, which a product carries into its highest.
+        let mixed = (address as u64 ^ (len as u64) << 48).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        // A few bits.
+        usize::try_from(mixed >> (u64::BITS - Self::PLACE_BITS)).unwrap_or_default()
     }
 }
 
 impl Default for Recent {
     fn default() -> Self {
-        Self([Self::NONE; Self::PLACES])
+        Self([Self::NONE; 1 << Self::PLACE_BITS])
     }
 }
 
@@ -53,53 +55,75 @@ enum Occupation {
 }
 
 impl Interned {
-    /// The id of `entry`, and whether it is new; `None` if no ids are left.
+    /// The id of `entry`, if it was interned lately.
     #[inline]
-    pub(super) fn intern(&mut self, entry: &[u8]) -> Option<(u32, bool)> {
-        let place = Recent::place(entry);
-        let row = self.recent.0[place] as usize;
-        if row < self.ends.len() && slice(&self.bytes, &self.ends, row) == entry {
-            return Some((self.ids[row], false));
-        }
-        let interned = self.intern_slowly(entry)?;
-        let row = self.find(entry).and_then(|row| u32::try_from(row).ok());
-        self.recent.0[place] = row.unwrap_or(Recent::NONE);
-        Some(interned)
+    pub(super) fn recent(&self, entry: &[u8]) -> Option<u32> {
+        let row = self.recent_row(entry.as_ptr().addr(), entry.len());
+        (self.entry(row)? == entry).then(|| self.ids[row])
     }
 
-    fn find(&self, entry: &[u8]) -> Option<usize> {
-        let Self { bytes, ends, index, hasher, .. } = self;
-        index.find(hasher.hash_one(entry), |&row| slice(bytes, ends, row) == entry).copied()
+    /// The id of a stack of the program, if it was interned lately.
+    #[inline]
+    pub(super) fn recent_stack(&self, addresses: &[u64]) -> Option<u32> {
+        let row = self.recent_row(addresses.as_ptr().addr(), size_of_val(addresses));
+        let (stored, rest) = self.entry(row)?.as_chunks();
+        if stored.len() != addresses.len() || !rest.is_empty() {
+            return None;
+        }
+        // All of them, without a look at each: as many at once as the machine can.
+        let pairs = stored.iter().zip(addresses);
+        let differing = pairs.fold(0, |bits, (one, other)| bits | (u64::from_le_bytes(*one) ^ other));
+        (differing == 0).then(|| self.ids[row])
     }
 
-    fn intern_slowly(&mut self, entry: &[u8]) -> Option<(u32, bool)> {
-        if let Some(row) = self.find(entry) {
-            return Some((self.ids[row], false));
-        }
-        let id = self.free_id()?;
-        self.next = id.checked_add(1)?;
-        self.insert(entry, id);
-        Some((id, true))
+    #[inline]
+    fn recent_row(&self, address: usize, len: usize) -> usize {
+        self.recent.0[Recent::place(address, len)] as usize
+    }
+
+    #[inline]
+    fn entry(&self, row: usize) -> Option<&[u8]> {
+        let end = *self.ends.get(row)?;
+        let start = if row == 0 { 0 } else { self.ends[row - 1] };
+        self.bytes.get(start..end)
+    }
+
+    /// The id of `entry`, which stands at `address` in the program, and whether it is new; `None` if no ids are left.
+    pub(super) fn intern(&mut self, entry: &[u8], address: usize) -> Option<(u32, bool)> {
+        let hash = self.hasher.hash_one(entry);
+        let found = self.index.find(hash, |&row| slice(&self.bytes, &self.ends, row) == entry).copied();
+        let row = match found {
+            Some(row) => row,
+            None => {
+                let id = self.free_id()?;
+                self.next = id.checked_add(1)?;
+                self.insert(hash, entry, id)
+            }
+        };
+        let place = Recent::place(address, entry.len());
+        self.recent.0[place] = u32::try_from(row).unwrap_or(Recent::NONE);
+        Some((self.ids[row], found.is_none()))
     }
 
     fn free_id(&self) -> Option<u32> {
         (self.next..u32::MAX).find(|id| !self.occupied.contains_key(id))
     }
 
-    fn insert(&mut self, entry: &[u8], id: u32) {
+    /// Answers the row.
+    fn insert(&mut self, hash: u64, entry: &[u8], id: u32) -> usize {
         let Self { bytes, ends, ids, index, hasher, .. } = self;
         let row = ends.len();
         bytes.extend_from_slice(entry);
         ends.push(bytes.len());
         ids.push(id);
-        let hash = hasher.hash_one(entry);
         index.insert_unique(hash, row, |&row| hasher.hash_one(slice(bytes, ends, row)));
+        row
     }
 
     /// Takes over an entry that the part of the stream before defines.
     pub(super) fn adopt(&mut self, entry: &[u8], id: u32) {
         self.occupied.insert(id, Occupation::Defined);
-        self.insert(entry, id);
+        self.insert(self.hasher.hash_one(entry), entry, id);
     }
 
     /// An id that nothing in the batch defines, now or later: `wanted` if that is possible.
@@ -359,11 +383,11 @@ mod tests {
         let mut strings = Interned::default();
         strings.adopt(b"old", 1);
         assert_eq!(strings.undefined(2), Some(2));
-        let ids = [b"a".as_slice(), b"old", b"b", b"a"].map(|entry| strings.intern(entry).unwrap());
+        let ids = [b"a".as_slice(), b"old", b"b", b"a"].map(|entry| strings.intern(entry, 0).unwrap());
         assert_eq!(ids, [(0, true), (1, false), (3, true), (0, false)]);
         assert_eq!([strings.undefined(3), strings.undefined(2)], [Some(u32::MAX), Some(2)]);
         strings.clear();
-        assert_eq!(strings.intern(b"old"), Some((0, true)));
+        assert_eq!(strings.intern(b"old", 0), Some((0, true)));
     }
 
     #[test]

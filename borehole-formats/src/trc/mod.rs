@@ -9,6 +9,7 @@
 //! * [`import`] and [`Exporter`] connect the format with the model.
 
 mod batch;
+mod buffer;
 mod encode;
 mod event;
 mod export;

@@ -4,13 +4,15 @@
 use super::layout::{FieldKind, FieldType, Tag};
 use super::value::{Stack, StackFrames};
 use super::write::{Core, Dialect, Invalid, count_u32};
-use borehole_wire::put_varint;
 
 /// Takes the values of one event, in the order of its fields.
 pub struct FieldWriter<'w> {
     core: &'w mut Core,
+    /// Where the next value goes.
+    at: usize,
     dialect: Dialect,
-    invalid: Option<Invalid>,
+    /// Whether a value did not fit. The core knows why.
+    is_refused: bool,
 }
 
 /// A type that fields of typed events can have.
@@ -40,77 +42,90 @@ pub trait PutPooled {
 }
 
 impl<'w> FieldWriter<'w> {
-    #[inline]
-    pub(super) fn new(core: &'w mut Core, dialect: Dialect) -> Self {
-        Self { core, dialect, invalid: None }
+    #[inline(always)]
+    pub(super) const fn new(core: &'w mut Core, at: usize, dialect: Dialect) -> Self {
+        Self { core, at, dialect, is_refused: false }
     }
 
-    #[inline]
-    pub(super) fn finish(self) -> Result<(), Invalid> {
-        match self.invalid {
-            None => Ok(()),
-            Some(invalid) => {
-                self.core.batch.truncate(self.core.committed);
-                Err(invalid)
-            }
-        }
+    /// Answers where the last value ends.
+    #[inline(always)]
+    pub(super) fn finish(self) -> Result<usize, Invalid> {
+        if self.is_refused { Err(self.core.pending.take_refusal()) } else { Ok(self.at) }
     }
 
-    #[inline]
+    // It hands over what was put together and not itself, so that where the next value goes stays in a register.
+    #[inline(always)]
+    fn refuse(&mut self, invalid: Invalid) {
+        self.is_refused = true;
+        self.core.pending.refuse(invalid);
+    }
+
+    #[inline(always)]
     fn fixed<const N: usize>(&mut self, bytes: [u8; N]) {
-        self.core.batch.extend_from_slice(&bytes);
+        self.at = self.core.buffer.put(self.at, bytes);
+    }
+
+    #[inline(always)]
+    fn varint(&mut self, value: u64) {
+        self.at = self.core.buffer.put_varint(self.at, value);
     }
 
     /// A count of four bytes. Answers whether it fits.
-    #[inline]
+    #[inline(always)]
     fn count(&mut self, count: usize) -> bool {
         match count_u32(count) {
             Ok(count) => self.fixed(count.to_le_bytes()),
-            Err(invalid) => self.invalid = Some(invalid),
+            Err(invalid) => self.refuse(invalid),
         }
-        self.invalid.is_none()
+        !self.is_refused
     }
 
-    #[inline]
+    #[inline(always)]
     fn prefixed(&mut self, bytes: &[u8]) {
         if self.count(bytes.len()) {
-            self.core.batch.extend_from_slice(bytes);
+            self.at = self.core.buffer.put_slice(self.at, bytes);
         }
     }
 
-    #[inline]
-    fn interned(&mut self, pool: Tag, entry: &[u8]) {
-        match self.core.intern(pool, entry) {
-            Ok(id) => self.fixed(id.to_le_bytes()),
-            Err(invalid) => self.invalid = Some(invalid),
+    /// The id of an entry, and where values go on behind its definition.
+    #[inline(always)]
+    fn interned(&mut self, interned: Result<(u32, usize), Invalid>) {
+        match interned {
+            Ok((id, at)) => self.at = self.core.buffer.put(at, id.to_le_bytes()),
+            Err(invalid) => self.refuse(invalid),
         }
     }
 
+    #[inline(always)]
+    fn pooled_text(&mut self, text: &str) {
+        let interned = self.core.intern(Tag::Strings, text.as_bytes(), self.at);
+        self.interned(interned);
+    }
+
+    #[inline(always)]
     fn stack(&mut self, stack: StackFrames<'_>) {
         if self.count(stack.len()) {
             match stack {
                 StackFrames::Stored(Stack(bytes)) => {
-                    self.core.batch.extend_from_slice(bytes.as_flattened());
+                    self.at = self.core.buffer.put_slice(self.at, bytes.as_flattened());
                 }
-                StackFrames::Native(addresses) => addresses.iter().for_each(|a| self.fixed(a.to_le_bytes())),
+                StackFrames::Native(addresses) => {
+                    self.at = self.core.buffer.put_addresses(self.at, addresses);
+                }
             }
         }
     }
 
+    #[inline(always)]
     fn pooled_stack(&mut self, stack: StackFrames<'_>) {
         if self.dialect == Dialect::V032 {
             return self.stack(stack);
         }
-        match stack {
-            StackFrames::Stored(Stack(bytes)) => self.interned(Tag::Stacks, bytes.as_flattened()),
-            StackFrames::Native(addresses) => {
-                let mut bytes = std::mem::take(&mut self.core.addresses);
-                bytes.clear();
-                bytes.extend(addresses.iter().map(|address| address.to_le_bytes()));
-                self.interned(Tag::Stacks, bytes.as_flattened());
-                self.core.addresses = bytes;
-            }
-        }
+        let interned = match stack {
+            StackFrames::Stored(Stack(bytes)) => self.core.intern(Tag::Stacks, bytes.as_flattened(), self.at),
+            StackFrames::Native(addresses) => self.core.intern_stack(addresses, self.at),
+        };
+        self.interned(interned);
     }
 }
 
@@ -120,7 +135,7 @@ macro_rules! fixed {
         impl PutField for $type {
             const TYPE: FieldType = FieldType::required(FieldKind::$kind);
 
-            #[inline]
+            #[inline(always)]
             fn put(&self, out: &mut FieldWriter<'_>) {
                 out.fixed(self.to_le_bytes());
             }
@@ -136,7 +151,7 @@ macro_rules! written_as {
         impl $trait for $type {
             const TYPE: FieldType = FieldType::required(FieldKind::$kind);
 
-            #[inline]
+            #[inline(always)]
             fn $method(&self, $out: &mut FieldWriter<'_>) {
                 let $value = self;
                 $put
@@ -147,16 +162,16 @@ macro_rules! written_as {
 
 written_as! {
     PutField::put, bool: Bool, |value, out| out.fixed([u8::from(*value)]);
-    PutField::put, u64: Varint, |value, out| put_varint(&mut out.core.batch, *value);
-    PutField::put, usize: Varint, |value, out| put_varint(&mut out.core.batch, *value as u64);
+    PutField::put, u64: Varint, |value, out| out.varint(*value);
+    PutField::put, usize: Varint, |value, out| out.varint(*value as u64);
     PutField::put, &str: String, |value, out| out.prefixed(value.as_bytes());
     PutField::put, String: String, |value, out| out.prefixed(value.as_bytes());
     PutField::put, &[u8]: Bytes, |value, out| out.prefixed(value);
     PutField::put, Vec<u8>: Bytes, |value, out| out.prefixed(value);
     PutField::put, StackFrames<'_>: Stack, |value, out| out.stack(*value);
     PutField::put, Vec<u64>: Stack, |value, out| out.stack(value.as_slice().into());
-    PutPooled::put_pooled, &str: PooledString, |value, out| out.interned(Tag::Strings, value.as_bytes());
-    PutPooled::put_pooled, String: PooledString, |value, out| out.interned(Tag::Strings, value.as_bytes());
+    PutPooled::put_pooled, &str: PooledString, |value, out| out.pooled_text(value);
+    PutPooled::put_pooled, String: PooledString, |value, out| out.pooled_text(value);
     PutPooled::put_pooled, StackFrames<'_>: PooledStack, |value, out| out.pooled_stack(*value);
     PutPooled::put_pooled, Vec<u64>: PooledStack, |value, out| out.pooled_stack(value.as_slice().into());
 }
@@ -176,7 +191,7 @@ impl PutField for Vec<(String, String)> {
 impl<T: PutField> PutField for Option<T> {
     const TYPE: FieldType = optional(T::TYPE);
 
-    #[inline]
+    #[inline(always)]
     fn put(&self, out: &mut FieldWriter<'_>) {
         out.fixed([u8::from(self.is_some())]);
         if let Some(value) = self {
@@ -188,7 +203,7 @@ impl<T: PutField> PutField for Option<T> {
 impl<T: PutPooled> PutPooled for Option<T> {
     const TYPE: FieldType = optional(T::TYPE);
 
-    #[inline]
+    #[inline(always)]
     fn put_pooled(&self, out: &mut FieldWriter<'_>) {
         out.fixed([u8::from(self.is_some())]);
         if let Some(value) = self {

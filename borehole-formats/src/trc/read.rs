@@ -1,6 +1,7 @@
 //! Frames and events, pulled one after the other.
 
 use std::io::Read;
+use std::ops::ControlFlow;
 
 use borehole_wire::Cursor;
 
@@ -8,7 +9,7 @@ use super::NAME;
 use super::batch::Batch;
 use super::event::Event;
 use super::fault::{Fault, What};
-use super::frame::{self, Kind, Oddity, Outline, Slot};
+use super::frame::{self, Found, Kind, Oddity, Outline, Slot};
 use super::layout::{HEADER_BYTES, MAGIC, VERSION};
 use super::schema::{Annotation, Schema};
 use super::value::{Stack, prefixed};
@@ -193,14 +194,48 @@ impl<R: Read> Reader<R> {
         if self.place != Place::Inside || !Outline::is_event(bytes) {
             return None;
         }
-        let (row, timestamp_ns, len) = frame::event(bytes, &self.batch, &mut self.slots).ok()?;
+        let found = frame::event(bytes, &self.batch, self.batch.base_ns, &mut self.slots).ok()?;
+        let Found { row_index, timestamp_ns, len, .. } = found;
         if self.options.is_lenient() && self.swallows_a_batch(len) {
             return None;
         }
         self.batch.base_ns = timestamp_ns.unwrap_or(self.batch.base_ns);
         self.recovery.events += 1;
         self.taken = len;
-        Some((row, timestamp_ns))
+        Some((row_index, timestamp_ns))
+    }
+
+    /// Calls `visit` with the events that come next, as long as they are whole and sound, as nearly all are, and it
+    /// does not stop: a run of them costs less than as many calls.
+    #[inline(always)]
+    pub(super) fn visit_whole(
+        &mut self,
+        mut visit: impl FnMut(&Event<'_>) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        self.window.consume(std::mem::take(&mut self.taken));
+        if self.place != Place::Inside || self.options.is_lenient() {
+            return ControlFlow::Continue(());
+        }
+        let Self { window, batch, slots, recovery, is_recovered, .. } = self;
+        let (bytes, start, is_recovered) = (window.available(), window.offset(), *is_recovered);
+        let (mut at, mut base_ns, mut flow) = (0, batch.base_ns, ControlFlow::Continue(()));
+        while flow.is_continue()
+            && let Some(rest) = bytes.get(at..).filter(|rest| Outline::is_event(rest))
+            && let Ok(found) = frame::event(rest, batch, base_ns, slots)
+        {
+            let Found { row_index, row, timestamp_ns, len } = found;
+            let (slots, frame) = (slots.get(..row.types.len()), rest.get(..len));
+            let (slots, frame) = (slots.unwrap_or_default(), frame.unwrap_or_default());
+            let offset = start + at as u64;
+            base_ns = timestamp_ns.unwrap_or(base_ns);
+            at += len;
+            recovery.events += 1;
+            let event = Event { row, row_index, timestamp_ns, slots, frame, batch, offset, is_recovered };
+            flow = visit(&event);
+        }
+        batch.base_ns = base_ns;
+        window.consume(at);
+        flow
     }
 
     /// The next frame, of whatever sort; `None` at the end, and after an error.
@@ -219,10 +254,14 @@ impl<R: Read> Reader<R> {
     /// As [`Reader::next_event`].
     #[inline]
     pub fn for_each_event(&mut self, mut visit: impl FnMut(&Event<'_>)) -> Result<(), Error> {
-        while let Some((row, timestamp_ns)) = self.find_event()? {
+        loop {
+            let _ = self.visit_whole(|event| {
+                visit(event);
+                ControlFlow::Continue(())
+            });
+            let Some((row, timestamp_ns)) = self.find_event()? else { return Ok(()) };
             visit(&self.event(row, timestamp_ns));
         }
-        Ok(())
     }
 
     /// Where the frame given out last stands, or where the next one will.

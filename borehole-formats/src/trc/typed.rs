@@ -154,24 +154,25 @@ impl<W: Write> Writer<W> {
     pub fn write<T: TraceEvent + ?Sized>(&mut self, event: &T) -> io::Result<()> {
         let known = T::event_type().known::<T>()?;
         let (core, options) = (&mut self.core, self.options);
-        core.open();
+        // What a batch defines is in an open one.
         let type_id = match core.typed_ids.get(known.index) {
             Some(type_id) => type_id,
             None => define(core, known, options.dialect)?,
         };
         let timestamp_ns = event.timestamp_ns();
-        put_head(core, type_id, timestamp_ns);
-        let mut fields = FieldWriter::new(core, options.dialect);
+        let at = put_head(core, type_id, timestamp_ns);
+        let mut fields = FieldWriter::new(core, at, options.dialect);
         event.put_fields(&mut fields);
-        fields.finish()?;
-        core.committed = core.batch.len();
+        let end = fields.finish()?;
+        core.buffer.commit(end);
         core.base_ns = timestamp_ns;
-        if core.committed >= options.batch_bytes { self.end_batch() } else { Ok(()) }
+        if end >= options.batch_bytes { self.end_batch() } else { Ok(()) }
     }
 }
 
 #[cold]
 fn define(core: &mut Core, known: &Known, dialect: Dialect) -> Result<[u8; 2], Invalid> {
+    core.open();
     if let Some(slot) = known.slot {
         core.registry.want(&known.schema, slot);
     }

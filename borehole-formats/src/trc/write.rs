@@ -9,6 +9,7 @@ use std::{error, fmt};
 
 use borehole_wire::put_varint;
 
+use super::buffer::Buffer;
 use super::encode::{EventWriter, Pending};
 use super::intern::{Head, Interned, Refusal, Registry};
 use super::layout::{FieldType, HEADER_BYTES, MAGIC, MAX_DELTA_NS, Tag, VERSION};
@@ -59,11 +60,10 @@ pub struct WriteOptions {
 }
 
 impl Default for WriteOptions {
-    /// The newest dialect, in batches of some 1 MB.
-    ///
-    /// Source of the size: `dial9-core` 0.5.7, the buffer of a thread.
+    /// The newest dialect, in batches of some 256 KiB: one stays in the caches of a processor until it is written, and
+    /// what each defines anew is little beside it. The recorder of the reference makes them four times as large.
     fn default() -> Self {
-        Self { dialect: Dialect::Newest, batch_bytes: 1023 << 10 }
+        Self { dialect: Dialect::Newest, batch_bytes: 256 << 10 }
     }
 }
 
@@ -222,7 +222,8 @@ impl<W: Write> Writer<W> {
     /// When it is longer than 32 bits can say, or no ids are left.
     pub fn intern_string(&mut self, string: &str) -> io::Result<StringRef> {
         self.core.open();
-        let id = self.core.intern(Tag::Strings, string.as_bytes())?;
+        let at = self.core.buffer.len();
+        let (id, _) = self.core.intern(Tag::Strings, string.as_bytes(), at)?;
         Ok(StringRef { batch: self.core.number, id })
     }
 
@@ -235,8 +236,8 @@ impl<W: Write> Writer<W> {
             return Err(Invalid::new("expected a dialect with pooled stacks, found 0.3.2").into());
         }
         self.core.open();
-        let bytes: Vec<u8> = addresses.iter().flat_map(|address| address.to_le_bytes()).collect();
-        let id = self.core.intern(Tag::Stacks, &bytes)?;
+        let at = self.core.buffer.len();
+        let (id, _) = self.core.intern_stack(addresses, at)?;
         Ok(StackRef { batch: self.core.number, id })
     }
 
@@ -263,13 +264,12 @@ impl<W: Write> Writer<W> {
     /// # Errors
     /// When the output takes no more. The batch is lost then; what follows is a batch of its own.
     pub fn end_batch(&mut self) -> io::Result<()> {
-        let Core { batch, committed, .. } = &self.core;
-        let written = match batch.get(..*committed) {
-            Some(bytes) if !bytes.is_empty() => {
-                self.has_written = true;
-                self.output.write_all(bytes)
-            }
-            _ => Ok(()),
+        let batch = self.core.buffer.committed();
+        let written = if batch.is_empty() {
+            Ok(())
+        } else {
+            self.has_written = true;
+            self.output.write_all(batch)
         };
         self.core.clear();
         written
@@ -318,16 +318,14 @@ impl<W: Write> Writer<W> {
 
     /// Bytes of the batch that is being put together, and not in the output.
     pub const fn pending_bytes(&self) -> usize {
-        self.core.committed
+        self.core.buffer.len()
     }
 }
 
 /// What a writer is beside its output: the batch that is being put together.
 #[derive(Default)]
 pub(super) struct Core {
-    pub(super) batch: Vec<u8>,
-    /// How much of `batch` are whole frames. What stands behind is an event that is not complete.
-    pub(super) committed: usize,
+    pub(super) buffer: Buffer,
     pub(super) base_ns: u64,
     pub(super) registry: Registry,
     pub(super) strings: Interned,
@@ -338,8 +336,8 @@ pub(super) struct Core {
     pub(super) number: u64,
     /// What is rarely needed of the event that is being put together.
     pub(super) pending: Pending,
-    /// Memory for a stack that is being written.
-    pub(super) addresses: Vec<[u8; 8]>,
+    /// Memory for what is defined, and for a stack that is being written.
+    scratch: Vec<u8>,
     pub(super) typed_ids: TypedIds,
 }
 
@@ -350,22 +348,24 @@ fn next_batch() -> u64 {
 }
 
 impl Core {
-    /// Begins a batch if there is none, and drops what is left of an event that was not finished.
-    #[inline(always)]
+    /// Begins a batch if there is none.
+    #[inline]
     pub(super) fn open(&mut self) {
-        self.batch.truncate(self.committed);
-        self.pending.forget();
         if !self.is_open {
             self.is_open = true;
-            self.batch.extend_from_slice(&MAGIC);
-            self.batch.push(VERSION);
-            self.committed = self.batch.len();
+            let [t, r, c, zero] = MAGIC;
+            self.append(&[t, r, c, zero, VERSION]);
         }
     }
 
+    /// Appends whole frames. No event is being put together.
+    fn append(&mut self, frames: &[u8]) {
+        let end = self.buffer.put_slice(self.buffer.len(), frames);
+        self.buffer.commit(end);
+    }
+
     fn clear(&mut self) {
-        self.batch.clear();
-        self.committed = 0;
+        self.buffer.clear();
         self.base_ns = 0;
         self.registry.clear();
         self.strings.clear();
@@ -418,45 +418,81 @@ impl Core {
             self.registry.define(schema, dialect).map_err(|refusal| refusal.invalid(schema))?;
         if is_new {
             let defined = self.registry.row(row);
-            put_schema(&mut self.batch, schema, defined.type_id, &defined.fields);
+            let mut frames = std::mem::take(&mut self.scratch);
+            frames.clear();
+            put_schema(&mut frames, schema, defined.type_id, &defined.fields);
             if dialect == Dialect::Newest && !schema.annotations().is_empty() {
-                put_annotations(&mut self.batch, defined.type_id, schema.annotations());
+                put_annotations(&mut frames, defined.type_id, schema.annotations());
             }
-            self.committed = self.batch.len();
+            self.append(&frames);
+            self.scratch = frames;
         }
         Ok(row)
     }
 
     /// The id of an entry of a pool. If it is new, a frame that defines it goes before the event that is being put
-    /// together.
+    /// together, which ends at `at`; answers where it ends then, too.
     #[inline]
-    pub(super) fn intern(&mut self, pool: Tag, entry: &[u8]) -> Result<u32, Invalid> {
-        let (interned, count) = match pool {
-            Tag::Strings => (&mut self.strings, entry.len()),
-            _ => (&mut self.stacks, entry.len() / 8),
-        };
-        let count = count_u32(count)?;
-        match interned.intern(entry) {
-            None => Err(Invalid::new("too many pool entries in one batch: expected at most 4294967294")),
-            Some((id, false)) => Ok(id),
-            Some((id, true)) => {
-                self.define_entry(pool, id, count, entry);
-                Ok(id)
-            }
+    pub(super) fn intern(&mut self, pool: Tag, entry: &[u8], at: usize) -> Result<(u32, usize), Invalid> {
+        match self.pool(pool).recent(entry) {
+            Some(id) => Ok((id, at)),
+            None => self.intern_slowly(pool, entry, entry.as_ptr().addr(), at),
+        }
+    }
+
+    /// The same for a stack of the program.
+    #[inline]
+    pub(super) fn intern_stack(&mut self, addresses: &[u64], at: usize) -> Result<(u32, usize), Invalid> {
+        match self.stacks.recent_stack(addresses) {
+            Some(id) => Ok((id, at)),
+            None => self.intern_stack_slowly(addresses, at),
+        }
+    }
+
+    #[inline]
+    const fn pool(&mut self, pool: Tag) -> &mut Interned {
+        match pool {
+            Tag::Strings => &mut self.strings,
+            _ => &mut self.stacks,
         }
     }
 
     #[cold]
-    fn define_entry(&mut self, pool: Tag, id: u32, count: u32, entry: &[u8]) {
-        let before = self.batch.len();
-        self.batch.push(pool as u8);
-        for number in [1, id, count] {
-            self.batch.extend_from_slice(&number.to_le_bytes());
+    fn intern_stack_slowly(&mut self, addresses: &[u64], at: usize) -> Result<(u32, usize), Invalid> {
+        let mut bytes = std::mem::take(&mut self.scratch);
+        bytes.clear();
+        bytes.extend(addresses.iter().flat_map(|address| address.to_le_bytes()));
+        let interned = self.intern_slowly(Tag::Stacks, &bytes, addresses.as_ptr().addr(), at);
+        self.scratch = bytes;
+        interned
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn intern_slowly(
+        &mut self,
+        pool: Tag,
+        entry: &[u8],
+        address: usize,
+        at: usize,
+    ) -> Result<(u32, usize), Invalid> {
+        let count = count_u32(if pool == Tag::Strings { entry.len() } else { entry.len() / 8 })?;
+        match self.pool(pool).intern(entry, address) {
+            None => Err(Invalid::new("too many pool entries in one batch: expected at most 4294967294")),
+            Some((id, false)) => Ok((id, at)),
+            Some((id, true)) => Ok((id, self.define_entry(pool, id, count, entry, at))),
         }
-        self.batch.extend_from_slice(entry);
-        let len = self.batch.len() - before;
-        self.batch[self.committed..].rotate_right(len);
-        self.committed += len;
+    }
+
+    fn define_entry(&mut self, pool: Tag, id: u32, count: u32, entry: &[u8], at: usize) -> usize {
+        let buffer = &mut self.buffer;
+        let mut end = buffer.put(at, [pool as u8]);
+        for number in [1, id, count] {
+            end = buffer.put(end, number.to_le_bytes());
+        }
+        end = buffer.put_slice(end, entry);
+        buffer.commit_first(at, end);
+        end
     }
 }
 
@@ -469,12 +505,6 @@ pub(super) fn count_u32(count: usize) -> Result<u32, Invalid> {
 #[cold]
 fn too_large(count: usize) -> Invalid {
     Invalid::new(format!("too large: expected at most {}, found {count}", u32::MAX))
-}
-
-/// When the time has to be set anew before an event.
-#[inline]
-pub(super) fn needs_reset(base_ns: u64, timestamp_ns: u64) -> bool {
-    timestamp_ns.checked_sub(base_ns).is_none_or(|delta| delta > MAX_DELTA_NS)
 }
 
 impl Refusal {
@@ -527,15 +557,29 @@ fn put_annotations(out: &mut Vec<u8>, type_id: u16, annotations: &[Annotation]) 
     }
 }
 
-/// Writes what stands before the values of an event with a time.
+/// Writes what stands before the values of an event with a time. Answers where they begin.
 #[inline(always)]
-pub(super) fn put_head(core: &mut Core, type_id: [u8; 2], timestamp_ns: u64) {
-    let mut delta_ns = timestamp_ns.wrapping_sub(core.base_ns);
-    if needs_reset(core.base_ns, timestamp_ns) {
-        core.batch.push(Tag::Reset as u8);
-        core.batch.extend_from_slice(&timestamp_ns.to_le_bytes());
-        delta_ns = 0;
+pub(super) fn put_head(core: &mut Core, type_id: [u8; 2], timestamp_ns: u64) -> usize {
+    let at = core.buffer.len();
+    // An earlier time is one that is very much later.
+    let delta_ns = timestamp_ns.wrapping_sub(core.base_ns);
+    if delta_ns > MAX_DELTA_NS {
+        return put_head_behind_reset(core, type_id, timestamp_ns);
     }
-    let [low, middle, high, ..] = delta_ns.to_le_bytes();
-    core.batch.extend_from_slice(&[Tag::Event as u8, type_id[0], type_id[1], low, middle, high]);
+    // In one piece: two bytes more than it has, which the values overwrite.
+    let [low, high] = type_id;
+    let head = u64::from_le_bytes([Tag::Event as u8, low, high, 0, 0, 0, 0, 0]) | delta_ns << 24;
+    core.buffer.put(at, head.to_le_bytes());
+    at + TIMED_HEAD_BYTES
+}
+
+/// Tag, type id and the time since the event before.
+const TIMED_HEAD_BYTES: usize = 6;
+
+#[cold]
+#[inline(never)]
+fn put_head_behind_reset(core: &mut Core, type_id: [u8; 2], timestamp_ns: u64) -> usize {
+    let at = core.buffer.put(core.buffer.len(), [Tag::Reset as u8]);
+    let at = core.buffer.put(at, timestamp_ns.to_le_bytes());
+    core.buffer.put(at, [Tag::Event as u8, type_id[0], type_id[1], 0, 0, 0])
 }

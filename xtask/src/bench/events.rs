@@ -1,4 +1,5 @@
-//! Claims on `trc`: visiting, streaming and writing events, beside the reference in the same run.
+//! Claims on `trc`: visiting, reading as types, streaming, writing, recording and reporting events, beside the
+//! reference in the same run.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -11,11 +12,16 @@ use dial9_trace_format::encoder::Encoder;
 use dial9_trace_format::types::FieldValueRef;
 
 use super::measure::{Work, rate, rate_on};
-use super::mixes::{MIXES, Mix};
+use super::mixes::{MIXES, Mix, read, read_by_reference};
+use super::recording::record;
 use super::{Bench, Claim, Goal, Unit};
 
 /// The version of the reference, as the manifest of the workspace asks for it.
 const REFERENCE: &str = "dial9-trace-format 0.5.4";
+
+/// What the reference's recorder takes for an event. Source: `dial9-core` 0.5.7, measured beside its clock on a
+/// machine like this one.
+const RECORDING_SECONDS: f64 = 62e-9;
 
 /// The most that streaming may hold.
 const STREAMING_BYTES: f64 = 8e6;
@@ -28,17 +34,21 @@ pub(crate) fn claims(bench: &Bench) -> Result<Vec<Claim>> {
         claims.push(visited(mix, &stream));
         streams.push(stream);
     }
-    for (mix, stream) in MIXES.into_iter().zip(&streams) {
-        claims.push(streamed(mix, stream));
-    }
-    claims.push(memory(&streams[0])?);
+    let streams = || MIXES.into_iter().zip(&streams);
+    claims.extend(streams().filter(|(mix, _)| mix.is_read).map(|(mix, stream)| typed(mix, stream)));
+    claims.extend(streams().map(|(mix, stream)| streamed(mix, stream)));
     claims.extend(MIXES.into_iter().map(written));
+    claims.push(recorded());
+    for (mix, stream) in streams().take(1) {
+        claims.push(memory(stream)?);
+        claims.extend(reported(bench, mix, stream));
+    }
     Ok(claims)
 }
 
 /// The events of `mix` as the reference writes them.
 fn stream(bench: &Bench, mix: Mix) -> Result<PathBuf> {
-    let name = format!("events-{}-{}.trc", mix.name, mix.events);
+    let name = format!("events2-{}-{}.trc", mix.name, mix.events);
     bench.input(&name, |output| {
         let mut encoder = Encoder::new();
         (mix.reference)(&mut encoder, mix.events)?;
@@ -59,7 +69,15 @@ fn visited(mix: Mix, stream: &Path) -> Claim {
     Claim::new(name, Unit::PerSecond, Goal::Ratio(2.0), ours).against(REFERENCE.to_owned(), reference)
 }
 
-/// The same out of the file, beside out of memory.
+/// Every event as a value of its type, out of memory.
+fn typed(mix: Mix, stream: &Path) -> Claim {
+    let name = format!("trc events, mix {}: read as values of types", mix.name);
+    let ours = rate_on(stream, mix.events as f64, |bytes| read(bytes).map(keep));
+    let reference = rate_on(stream, mix.events as f64, |bytes| read_by_reference(bytes).map(keep));
+    Claim::new(name, Unit::PerSecond, Goal::Ratio(8.0), ours).against(REFERENCE.to_owned(), reference)
+}
+
+/// Visited out of the file, beside out of memory.
 fn streamed(mix: Mix, stream: &Path) -> Claim {
     let name = format!("trc events, mix {}: streamed from the file", mix.name);
     let path = stream.to_owned();
@@ -97,6 +115,23 @@ fn written(mix: Mix) -> Claim {
         Ok(())
     });
     Claim::new(name, Unit::PerSecond, Goal::Ratio(1.3), ours).against(REFERENCE.to_owned(), reference)
+}
+
+/// What a thread takes to record an event, the clock included.
+fn recorded() -> Claim {
+    let name = "trc events: recorded from a thread, with the clock".to_owned();
+    Claim::new(name, Unit::Seconds, Goal::Value(RECORDING_SECONDS), Box::new(record))
+}
+
+/// The report of a whole trace: its time, and its memory.
+fn reported(bench: &Bench, mix: Mix, stream: &Path) -> [Claim; 2] {
+    let work = Work::new(&bench.borehole, ["report".as_ref(), stream.as_os_str()]);
+    let name = format!("report of {} M events, mix {}", mix.events / 1_000_000, mix.name);
+    let memory = work.clone().peak_bytes();
+    [
+        Claim::new(format!("{name}, CPU"), Unit::Seconds, Goal::Value(1.0), work.cpu_seconds()),
+        Claim::new(format!("{name}, peak memory"), Unit::Bytes, Goal::Value(200e6), memory).once(),
+    ]
 }
 
 /// Uses all values of the events in a file, as it streams by.
@@ -179,6 +214,9 @@ mod tests {
             assert_eq!(sum_by_reference(&ours).unwrap(), expected, "{}", mix.name);
             assert_eq!(sum_by_reference(&reference).unwrap(), expected, "{}", mix.name);
             assert_eq!(ours.len(), reference.len(), "{}", mix.name);
+            if mix.is_read {
+                assert_eq!(read(&ours).unwrap(), read_by_reference(&reference).unwrap(), "{}", mix.name);
+            }
         }
     }
 }

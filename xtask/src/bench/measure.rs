@@ -9,6 +9,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, ensure};
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeVal;
+use nix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 
 use super::Side;
@@ -136,4 +137,13 @@ pub(crate) fn rate_on(path: &Path, items: f64, mut work: impl FnMut(&[u8]) -> Re
 fn cpu_seconds() -> Result<f64> {
     let used = getrusage(UsageWho::RUSAGE_SELF)?;
     Ok(seconds(used.user_time()) + seconds(used.system_time()))
+}
+
+/// The CPU time that this thread has taken so far.
+///
+/// # Errors
+/// When the system does not tell.
+pub(super) fn thread_seconds() -> Result<f64> {
+    let used = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID)?;
+    Ok(used.tv_sec() as f64 + used.tv_nsec() as f64 / 1e9)
 }

@@ -7,6 +7,7 @@ mod events;
 mod inputs;
 mod measure;
 mod mixes;
+mod recording;
 mod references;
 mod report;
 mod tachyon;

@@ -155,6 +155,10 @@ impl<S: Read + Write + Seek> Sampler<S> {
         sink: &mut dyn ProfileSink,
         recovery: &mut Recovery,
     ) -> Result<ControlFlow<()>, ReadError> {
+        if sink.watches_events() {
+            // It has made of the events what it makes of them; task dumps are of use as samples alone.
+            self.left_out.retain(|kind, _| *kind == SampleKind::TaskDump);
+        }
         self.note_left_out(recovery);
         self.facts.complete();
         let mut delivery = Delivery {

@@ -74,12 +74,14 @@ impl Plan {
     }
 
     /// The value of one of the fields that are looked at, if the type has it.
+    #[inline]
     pub(super) fn value<'e>(&self, event: &Event<'e>, field: usize) -> Option<Value<'e>> {
         event.value(usize::from(self.fields[field]?))
     }
 
+    #[inline]
     pub(super) fn number(&self, event: &Event<'_>, field: usize) -> Option<u64> {
-        self.value(event, field)?.as_u64()
+        event.unsigned(usize::from(self.fields[field]?))
     }
 
     /// Whether the events are those that our exporter writes, which say everything themselves.

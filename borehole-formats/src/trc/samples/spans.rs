@@ -1,13 +1,14 @@
 //! What was going on when, on each thread or worker.
 
-use hashbrown::HashMap;
+use borehole_model::RowIndex;
 
 /// Stretches of time with what they were spent on, by whose time it was.
 ///
 /// Memory: 24 bytes a stretch.
 #[derive(Debug, Default)]
 pub(super) struct Spans {
-    lanes: HashMap<u64, Lane>,
+    rows: RowIndex,
+    lanes: Vec<Lane>,
 }
 
 #[derive(Debug, Default)]
@@ -25,11 +26,23 @@ struct Span {
 
 impl Spans {
     pub(super) fn begin(&mut self, lane: u64, time_ns: u64, what: u64) {
-        self.lanes.entry(lane).or_default().open = Some((time_ns, what));
+        let row = match self.rows.get(lane) {
+            Some(row) => row,
+            None => self.add(lane),
+        };
+        self.lanes[row].open = Some((time_ns, what));
+    }
+
+    #[cold]
+    fn add(&mut self, lane: u64) -> usize {
+        self.rows.insert(lane, self.lanes.len());
+        self.lanes.push(Lane::default());
+        self.lanes.len() - 1
     }
 
     pub(super) fn end(&mut self, lane: u64, time_ns: u64) {
-        let Some(lane) = self.lanes.get_mut(&lane) else { return };
+        let Some(row) = self.rows.get(lane) else { return };
+        let lane = &mut self.lanes[row];
         if let Some((start_ns, what)) = lane.open.take() {
             lane.spans.push(Span { start_ns, end_ns: time_ns, what });
         }
@@ -37,7 +50,7 @@ impl Spans {
 
     /// Closes what is open, and brings everything into order: batches of a trace need not be in it.
     pub(super) fn complete(&mut self) {
-        for lane in self.lanes.values_mut() {
+        for lane in &mut self.lanes {
             if let Some((start_ns, what)) = lane.open.take() {
                 lane.spans.push(Span { start_ns, end_ns: u64::MAX, what });
             }
@@ -47,7 +60,7 @@ impl Spans {
 
     /// What was going on at a time; `None` if nothing is known.
     pub(super) fn at(&self, lane: u64, time_ns: u64) -> Option<u64> {
-        let spans = &self.lanes.get(&lane)?.spans;
+        let spans = &self.lanes[self.rows.find(lane)?].spans;
         let after = spans.partition_point(|span| span.start_ns <= time_ns);
         let span = spans.get(after.checked_sub(1)?)?;
         (time_ns <= span.end_ns).then_some(span.what)

@@ -88,6 +88,11 @@ fn one_batch() -> Vec<u8> {
     writer.finish().unwrap()
 }
 
+/// A writer whose batches hold more than what is counted at once.
+fn writer() -> Writer<io::Sink> {
+    Writer::with_options(io::sink(), WriteOptions { batch_bytes: 1 << 20, ..WriteOptions::default() })
+}
+
 /// Calls `step` often enough to warm up, and then counts what calling it takes.
 fn after_warm_up(mut step: impl FnMut(u64)) -> Allocations {
     let [warm_up, counted] = EVENTS;
@@ -112,7 +117,7 @@ fn reading_events_allocates_nothing() {
 #[test]
 fn writing_events_allocates_nothing_inside_a_batch() {
     let types = types();
-    let mut writer = Writer::new(io::sink());
+    let mut writer = writer();
     // Several batches, after which all memory is there; then one of which each type is known.
     (0..EVENTS[1]).for_each(|number| write(&mut writer, &types, number));
     writer.end_batch().unwrap();
@@ -124,7 +129,7 @@ fn writing_events_allocates_nothing_inside_a_batch() {
 #[test]
 fn another_batch_allocates_no_more_than_its_types_ask_for() {
     let types = types();
-    let mut writer = Writer::new(io::sink());
+    let mut writer = writer();
     let mut batch = || {
         (0..10_000).for_each(|number| write(&mut writer, &types, number));
         writer.end_batch().unwrap();

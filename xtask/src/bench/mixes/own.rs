@@ -1,13 +1,13 @@
 //! The mix of the reference's own benchmark. Source: `dial9-trace-format` 0.3.2, `benches/codec.rs`.
 
 use anyhow::Result;
-use borehole_formats::trc::{FieldKind, Writer};
+use borehole_formats::trc::{self, Writer};
 use dial9_trace_format::encoder::Encoder;
 use dial9_trace_format::{StackFrames, TraceEvent};
 
-use super::{schema, time_ns};
+use super::time_ns;
 
-#[derive(TraceEvent)]
+#[derive(TraceEvent, trc::TraceEvent)]
 #[traceevent(wire_slot)]
 struct PollStart {
     #[traceevent(timestamp)]
@@ -18,7 +18,7 @@ struct PollStart {
     spawn_loc_id: u64,
 }
 
-#[derive(TraceEvent)]
+#[derive(TraceEvent, trc::TraceEvent)]
 #[traceevent(wire_slot)]
 struct PollEnd {
     #[traceevent(timestamp)]
@@ -26,7 +26,7 @@ struct PollEnd {
     worker_id: u64,
 }
 
-#[derive(TraceEvent)]
+#[derive(TraceEvent, trc::TraceEvent)]
 #[traceevent(wire_slot)]
 struct WorkerPark {
     #[traceevent(timestamp)]
@@ -36,7 +36,7 @@ struct WorkerPark {
     cpu_time_ns: u64,
 }
 
-#[derive(TraceEvent)]
+#[derive(TraceEvent, trc::TraceEvent)]
 #[traceevent(wire_slot)]
 struct WakeEvent {
     #[traceevent(timestamp)]
@@ -47,14 +47,25 @@ struct WakeEvent {
 }
 
 #[derive(TraceEvent)]
-#[traceevent(wire_slot)]
-struct CpuSample {
+#[traceevent(name = "CpuSample", wire_slot)]
+struct ReferenceSample {
     #[traceevent(timestamp)]
     timestamp_ns: u64,
     worker_id: u64,
     tid: u32,
     source: u8,
     frames: StackFrames,
+}
+
+#[derive(trc::TraceEvent)]
+#[traceevent(wire_slot)]
+struct CpuSample<'a> {
+    #[traceevent(timestamp)]
+    timestamp_ns: u64,
+    worker_id: u64,
+    tid: u32,
+    source: u8,
+    frames: trc::StackFrames<'a>,
 }
 
 const fn frames(number: u64) -> [u64; 3] {
@@ -66,85 +77,86 @@ const fn task(number: u64) -> u64 {
     1000 + number % 5000
 }
 
+/// The thread that a sample is of.
+fn thread(number: u64) -> Result<u32> {
+    Ok(u32::try_from(12345 + number % 4)?)
+}
+
+impl PollStart {
+    const fn new(number: u64) -> Self {
+        Self {
+            timestamp_ns: time_ns(number),
+            worker_id: number % 8,
+            local_queue_depth: number % 32,
+            task_id: task(number),
+            spawn_loc_id: number % 20,
+        }
+    }
+}
+
+impl PollEnd {
+    const fn new(number: u64) -> Self {
+        Self { timestamp_ns: time_ns(number), worker_id: number % 8 }
+    }
+}
+
+impl WorkerPark {
+    const fn new(number: u64) -> Self {
+        Self {
+            timestamp_ns: time_ns(number),
+            worker_id: number % 8,
+            local_queue_depth: number % 16,
+            cpu_time_ns: 500_000_000 + number * 100,
+        }
+    }
+}
+
+impl WakeEvent {
+    const fn new(number: u64) -> Self {
+        Self {
+            timestamp_ns: time_ns(number),
+            waker_task_id: task(number),
+            woken_task_id: task(number + 1),
+            target_worker: number % 8,
+        }
+    }
+}
+
 pub(super) fn write(writer: &mut Writer<Vec<u8>>, events: u64) -> Result<()> {
-    use FieldKind::{Stack, U8, U32, Varint};
-    let start = schema(
-        "PollStart",
-        &[
-            ("worker_id", Varint),
-            ("local_queue_depth", Varint),
-            ("task_id", Varint),
-            ("spawn_loc_id", Varint),
-        ],
-    )?;
-    let end = schema("PollEnd", &[("worker_id", Varint)])?;
-    let park = schema(
-        "WorkerPark",
-        &[("worker_id", Varint), ("local_queue_depth", Varint), ("cpu_time_ns", Varint)],
-    )?;
-    let wake = schema(
-        "WakeEvent",
-        &[("waker_task_id", Varint), ("woken_task_id", Varint), ("target_worker", Varint)],
-    )?;
-    let sample =
-        schema("CpuSample", &[("worker_id", Varint), ("tid", U32), ("source", U8), ("frames", Stack)])?;
     for number in 0..events {
-        let (at, worker) = (time_ns(number), number % 8);
         match number % 5 {
-            0 => {
-                let event = writer.begin_event(&start, at).unsigned(worker).unsigned(number % 32);
-                event.unsigned(task(number)).unsigned(number % 20).finish()?;
-            }
-            1 => writer.begin_event(&end, at).unsigned(worker).finish()?,
-            2 => {
-                let event = writer.begin_event(&park, at).unsigned(worker).unsigned(number % 16);
-                event.unsigned(500_000_000 + number * 100).finish()?;
-            }
-            3 => {
-                let event = writer.begin_event(&wake, at).unsigned(task(number)).unsigned(task(number + 1));
-                event.unsigned(worker).finish()?;
-            }
-            _ => {
-                let event =
-                    writer.begin_event(&sample, at).unsigned(worker).unsigned(12345 + number % 4).unsigned(0);
-                event.stack(&frames(number)).finish()?;
-            }
+            0 => writer.write(&PollStart::new(number))?,
+            1 => writer.write(&PollEnd::new(number))?,
+            2 => writer.write(&WorkerPark::new(number))?,
+            3 => writer.write(&WakeEvent::new(number))?,
+            _ => writer.write(&CpuSample {
+                timestamp_ns: time_ns(number),
+                worker_id: number % 8,
+                tid: thread(number)?,
+                source: 0,
+                frames: frames(number).as_slice().into(),
+            })?,
         }
     }
     Ok(())
 }
 
 pub(super) fn reference(encoder: &mut Encoder, events: u64) -> Result<()> {
+    // One for all, so that no time goes into the memory of its frames.
+    let mut sample =
+        ReferenceSample { timestamp_ns: 0, worker_id: 0, tid: 0, source: 0, frames: StackFrames(vec![0; 3]) };
     for number in 0..events {
-        let (timestamp_ns, worker_id) = (time_ns(number), number % 8);
         match number % 5 {
-            0 => encoder.write(&PollStart {
-                timestamp_ns,
-                worker_id,
-                local_queue_depth: number % 32,
-                task_id: task(number),
-                spawn_loc_id: number % 20,
-            })?,
-            1 => encoder.write(&PollEnd { timestamp_ns, worker_id })?,
-            2 => encoder.write(&WorkerPark {
-                timestamp_ns,
-                worker_id,
-                local_queue_depth: number % 16,
-                cpu_time_ns: 500_000_000 + number * 100,
-            })?,
-            3 => encoder.write(&WakeEvent {
-                timestamp_ns,
-                waker_task_id: task(number),
-                woken_task_id: task(number + 1),
-                target_worker: worker_id,
-            })?,
-            _ => encoder.write(&CpuSample {
-                timestamp_ns,
-                worker_id,
-                tid: u32::try_from(12345 + number % 4)?,
-                source: 0,
-                frames: StackFrames(frames(number).to_vec()),
-            })?,
+            0 => encoder.write(&PollStart::new(number))?,
+            1 => encoder.write(&PollEnd::new(number))?,
+            2 => encoder.write(&WorkerPark::new(number))?,
+            3 => encoder.write(&WakeEvent::new(number))?,
+            _ => {
+                sample.frames.0.copy_from_slice(&frames(number));
+                (sample.timestamp_ns, sample.worker_id) = (time_ns(number), number % 8);
+                sample.tid = thread(number)?;
+                encoder.write(&sample)?;
+            }
         }
     }
     Ok(())

@@ -2,15 +2,15 @@
 //! written.
 
 use anyhow::Result;
-use borehole_formats::trc::{FieldKind, ValueDef, Writer};
+use borehole_formats::trc::{self, Schema, ValueDef, Writer};
 use dial9_trace_format::encoder::{Encoder, Schema as ReferenceSchema};
 use dial9_trace_format::schema::FieldDef;
 use dial9_trace_format::types::FieldType;
 use dial9_trace_format::{FieldValue, TraceEvent};
 
-use super::{schema, time_ns};
+use super::time_ns;
 
-#[derive(TraceEvent)]
+#[derive(TraceEvent, trc::TraceEvent)]
 #[traceevent(wire_slot)]
 struct Request<'a> {
     #[traceevent(timestamp)]
@@ -30,30 +30,9 @@ fn path(number: u64) -> &'static str {
     PATHS[usize::from(number.to_le_bytes()[0] % 2)]
 }
 
-pub(super) fn typed(writer: &mut Writer<Vec<u8>>, events: u64) -> Result<()> {
-    use FieldKind::{String, U16, Varint};
-    let request = schema(
-        "Request",
-        &[
-            ("method", String),
-            ("path", String),
-            ("user_agent", String),
-            ("status", U16),
-            ("duration_us", Varint),
-            ("sent_bytes", Varint),
-        ],
-    )?;
-    for number in 0..events {
-        let event = writer.begin_event(&request, time_ns(number)).text("GET");
-        let event = event.text(path(number)).text(USER_AGENT);
-        event.unsigned(200).unsigned(900 + number % 9000).unsigned(20_000 + number % 7).finish()?;
-    }
-    Ok(())
-}
-
-pub(super) fn typed_reference(encoder: &mut Encoder, events: u64) -> Result<()> {
-    for number in 0..events {
-        encoder.write(&Request {
+impl Request<'static> {
+    fn new(number: u64) -> Self {
+        Self {
             timestamp_ns: time_ns(number),
             method: "GET",
             path: path(number),
@@ -61,9 +40,16 @@ pub(super) fn typed_reference(encoder: &mut Encoder, events: u64) -> Result<()> 
             status: 200,
             duration_us: 900 + number % 9000,
             sent_bytes: 20_000 + number % 7,
-        })?;
+        }
     }
-    Ok(())
+}
+
+pub(super) fn typed(writer: &mut Writer<Vec<u8>>, events: u64) -> Result<()> {
+    (0..events).try_for_each(|number| Ok(writer.write(&Request::new(number))?))
+}
+
+pub(super) fn typed_reference(encoder: &mut Encoder, events: u64) -> Result<()> {
+    (0..events).try_for_each(|number| Ok(encoder.write(&Request::new(number))?))
 }
 
 /// A number that both sides write as a float.
@@ -72,18 +58,17 @@ fn ratio(number: u64) -> f64 {
 }
 
 pub(super) fn dynamic(writer: &mut Writer<Vec<u8>>, events: u64) -> Result<()> {
-    use FieldKind::{Bool, F64, I64, String, Varint};
-    let measured = schema(
-        "Measured",
-        &[
-            ("id", Varint),
-            ("size", Varint),
-            ("name", String),
-            ("cached", Bool),
-            ("ratio", F64),
-            ("change", I64),
-        ],
-    )?;
+    use trc::FieldKind::{Bool, F64, I64, String, Varint};
+    let fields = [
+        ("id", Varint),
+        ("size", Varint),
+        ("name", String),
+        ("cached", Bool),
+        ("ratio", F64),
+        ("change", I64),
+    ];
+    let measured =
+        Schema::new("Measured", fields.map(|(name, kind)| (name, trc::FieldType::required(kind))))?;
     for number in 0..events {
         let values = [
             ValueDef::Unsigned(number % 10_000),

@@ -1,15 +1,15 @@
 //! What a runtime does: polls alone, and polls with the wakes, parks and unparks between them.
 
 use anyhow::Result;
-use borehole_formats::trc::{FieldKind, Schema, Writer};
+use borehole_formats::trc::{self, Writer};
 use dial9_trace_format::encoder::Encoder;
 use dial9_trace_format::{InternedString, TraceEvent};
 
-use super::{schema, time_ns};
+use super::time_ns;
 
 #[derive(TraceEvent)]
-#[traceevent(wire_slot)]
-struct PollStartEvent {
+#[traceevent(name = "PollStartEvent", wire_slot)]
+struct ReferencePollStart {
     #[traceevent(timestamp)]
     timestamp_ns: u64,
     worker_id: u64,
@@ -18,33 +18,57 @@ struct PollStartEvent {
     spawn_loc: InternedString,
 }
 
-#[derive(TraceEvent)]
+#[derive(trc::TraceEvent)]
 #[traceevent(wire_slot)]
-struct PollEndEvent {
+pub(super) struct PollStartEvent<'a> {
     #[traceevent(timestamp)]
-    timestamp_ns: u64,
-    worker_id: u64,
+    pub(super) timestamp_ns: u64,
+    pub(super) worker_id: u64,
+    pub(super) local_queue: u8,
+    pub(super) task_id: u64,
+    #[traceevent(pooled)]
+    pub(super) spawn_loc: &'a str,
 }
 
-#[derive(TraceEvent)]
+#[derive(TraceEvent, trc::TraceEvent)]
 #[traceevent(wire_slot)]
-struct WorkerParkEvent {
+pub(super) struct PollEndEvent {
     #[traceevent(timestamp)]
-    timestamp_ns: u64,
-    worker_id: u64,
-    local_queue: u8,
-    cpu_time_ns: u64,
-    tid: u32,
+    pub(super) timestamp_ns: u64,
+    pub(super) worker_id: u64,
 }
 
-#[derive(TraceEvent)]
+#[derive(TraceEvent, trc::TraceEvent)]
 #[traceevent(wire_slot)]
-struct WakeEventEvent {
+pub(super) struct WorkerParkEvent {
     #[traceevent(timestamp)]
-    timestamp_ns: u64,
-    waker_task_id: u64,
-    woken_task_id: u64,
-    target_worker: u8,
+    pub(super) timestamp_ns: u64,
+    pub(super) worker_id: u64,
+    pub(super) local_queue: u8,
+    pub(super) cpu_time_ns: u64,
+    pub(super) tid: u32,
+}
+
+#[derive(TraceEvent, trc::TraceEvent)]
+#[traceevent(wire_slot)]
+pub(super) struct WorkerUnparkEvent {
+    #[traceevent(timestamp)]
+    pub(super) timestamp_ns: u64,
+    pub(super) worker_id: u64,
+    pub(super) local_queue: u8,
+    pub(super) cpu_time_ns: u64,
+    pub(super) sched_wait_ns: Option<u64>,
+    pub(super) tid: u32,
+}
+
+#[derive(TraceEvent, trc::TraceEvent)]
+#[traceevent(wire_slot)]
+pub(super) struct WakeEventEvent {
+    #[traceevent(timestamp)]
+    pub(super) timestamp_ns: u64,
+    pub(super) waker_task_id: u64,
+    pub(super) woken_task_id: u64,
+    pub(super) target_worker: u8,
 }
 
 /// Where tasks are spawned. Both sides intern the location with each poll, as a recorder does that is handed it.
@@ -63,81 +87,105 @@ const fn task(number: u64) -> u64 {
     200 + number / 2 % 5000
 }
 
-struct Types {
-    start: Schema,
-    end: Schema,
-    park: Schema,
-    wake: Schema,
+const fn worker(number: u64) -> u64 {
+    number / 2 % 8
 }
 
-impl Types {
-    fn new() -> Result<Self> {
-        use FieldKind::{PooledString, U8, U32, Varint};
+fn queue(number: u64) -> u8 {
+    number.to_le_bytes()[0] % 32
+}
+
+fn thread(number: u64) -> Result<u32> {
+    Ok(u32::try_from(4000 + number % 8)?)
+}
+
+const fn cpu_time_ns(number: u64) -> u64 {
+    500_000_000 + number * 100
+}
+
+impl PollEndEvent {
+    const fn new(number: u64) -> Self {
+        Self { timestamp_ns: time_ns(number), worker_id: worker(number) }
+    }
+}
+
+impl WakeEventEvent {
+    fn new(number: u64) -> Self {
+        Self {
+            timestamp_ns: time_ns(number),
+            waker_task_id: task(number),
+            woken_task_id: task(number + 2),
+            target_worker: number.to_le_bytes()[0] % 8,
+        }
+    }
+}
+
+impl WorkerParkEvent {
+    fn new(number: u64) -> Result<Self> {
         Ok(Self {
-            start: schema(
-                "PollStartEvent",
-                &[
-                    ("worker_id", Varint),
-                    ("local_queue", U8),
-                    ("task_id", Varint),
-                    ("spawn_loc", PooledString),
-                ],
-            )?,
-            end: schema("PollEndEvent", &[("worker_id", Varint)])?,
-            park: schema(
-                "WorkerParkEvent",
-                &[("worker_id", Varint), ("local_queue", U8), ("cpu_time_ns", Varint), ("tid", U32)],
-            )?,
-            wake: schema(
-                "WakeEventEvent",
-                &[("waker_task_id", Varint), ("woken_task_id", Varint), ("target_worker", U8)],
-            )?,
+            timestamp_ns: time_ns(number),
+            worker_id: number % 8,
+            local_queue: 0,
+            cpu_time_ns: cpu_time_ns(number),
+            tid: thread(number)?,
         })
     }
+}
 
-    fn poll(&self, writer: &mut Writer<Vec<u8>>, number: u64) -> Result<()> {
-        let at = time_ns(number);
-        if number % 2 == 1 {
-            return Ok(writer.begin_event(&self.end, at).unsigned(number / 2 % 8).finish()?);
-        }
-        let event = writer.begin_event(&self.start, at).unsigned(number / 2 % 8).unsigned(number % 32);
-        Ok(event.unsigned(task(number)).text(location(number / 2)).finish()?)
+impl WorkerUnparkEvent {
+    fn new(number: u64) -> Result<Self> {
+        Ok(Self {
+            timestamp_ns: time_ns(number),
+            worker_id: number % 8,
+            local_queue: 0,
+            cpu_time_ns: cpu_time_ns(number),
+            sched_wait_ns: (number % 100 == 18).then_some(number % 5000),
+            tid: thread(number)?,
+        })
     }
+}
+
+fn poll(writer: &mut Writer<Vec<u8>>, number: u64) -> Result<()> {
+    if number % 2 == 1 {
+        return Ok(writer.write(&PollEndEvent::new(number))?);
+    }
+    Ok(writer.write(&PollStartEvent {
+        timestamp_ns: time_ns(number),
+        worker_id: worker(number),
+        local_queue: queue(number),
+        task_id: task(number),
+        spawn_loc: location(number / 2),
+    })?)
 }
 
 pub(super) fn polls(writer: &mut Writer<Vec<u8>>, events: u64) -> Result<()> {
-    let types = Types::new()?;
-    (0..events).try_for_each(|number| types.poll(writer, number))
+    (0..events).try_for_each(|number| poll(writer, number))
 }
 
 pub(super) fn tokio(writer: &mut Writer<Vec<u8>>, events: u64) -> Result<()> {
-    let types = Types::new()?;
     for number in 0..events {
-        let at = time_ns(number);
-        match number % 10 {
-            8 => {
-                let event = writer.begin_event(&types.wake, at).unsigned(task(number));
-                event.unsigned(task(number + 2)).unsigned(number % 8).finish()?;
-            }
-            9 => {
-                let event = writer.begin_event(&types.park, at).unsigned(number % 8).unsigned(0);
-                event.unsigned(500_000_000 + number * 100).unsigned(4000 + number % 8).finish()?;
-            }
-            _ => types.poll(writer, number)?,
+        match number % 20 {
+            8 | 19 => writer.write(&WakeEventEvent::new(number))?,
+            9 => writer.write(&WorkerParkEvent::new(number)?)?,
+            18 => writer.write(&WorkerUnparkEvent::new(number)?)?,
+            _ => poll(writer, number)?,
         }
     }
     Ok(())
 }
 
 fn poll_reference(encoder: &mut Encoder, number: u64) -> Result<()> {
-    let (timestamp_ns, worker_id) = (time_ns(number), number / 2 % 8);
     if number % 2 == 1 {
-        return Ok(encoder.write(&PollEndEvent { timestamp_ns, worker_id })?);
+        return Ok(encoder.write(&PollEndEvent::new(number))?);
     }
     let spawn_loc = encoder.intern_string(location(number / 2))?;
-    let local_queue = u8::try_from(number % 32)?;
-    let task_id = task(number);
-    Ok(encoder.write(&PollStartEvent { timestamp_ns, worker_id, local_queue, task_id, spawn_loc })?)
+    Ok(encoder.write(&ReferencePollStart {
+        timestamp_ns: time_ns(number),
+        worker_id: worker(number),
+        local_queue: queue(number),
+        task_id: task(number),
+        spawn_loc,
+    })?)
 }
 
 pub(super) fn polls_reference(encoder: &mut Encoder, events: u64) -> Result<()> {
@@ -146,21 +194,10 @@ pub(super) fn polls_reference(encoder: &mut Encoder, events: u64) -> Result<()> 
 
 pub(super) fn tokio_reference(encoder: &mut Encoder, events: u64) -> Result<()> {
     for number in 0..events {
-        let timestamp_ns = time_ns(number);
-        match number % 10 {
-            8 => encoder.write(&WakeEventEvent {
-                timestamp_ns,
-                waker_task_id: task(number),
-                woken_task_id: task(number + 2),
-                target_worker: u8::try_from(number % 8)?,
-            })?,
-            9 => encoder.write(&WorkerParkEvent {
-                timestamp_ns,
-                worker_id: number % 8,
-                local_queue: 0,
-                cpu_time_ns: 500_000_000 + number * 100,
-                tid: u32::try_from(4000 + number % 8)?,
-            })?,
+        match number % 20 {
+            8 | 19 => encoder.write(&WakeEventEvent::new(number))?,
+            9 => encoder.write(&WorkerParkEvent::new(number)?)?,
+            18 => encoder.write(&WorkerUnparkEvent::new(number)?)?,
             _ => poll_reference(encoder, number)?,
         }
     }

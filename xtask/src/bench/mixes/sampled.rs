@@ -1,15 +1,15 @@
 //! CPU samples: 200 distinct stacks, 24 deep.
 
 use anyhow::Result;
-use borehole_formats::trc::{FieldKind, FieldType, Schema, Writer};
+use borehole_formats::trc::{self, Writer};
 use dial9_trace_format::encoder::Encoder;
 use dial9_trace_format::{InternedStackFrames, InternedString, TraceEvent};
 
 use super::time_ns;
 
 #[derive(TraceEvent)]
-#[traceevent(wire_slot)]
-struct CpuSampleEvent {
+#[traceevent(name = "CpuSampleEvent", wire_slot)]
+struct ReferenceSample {
     #[traceevent(timestamp)]
     timestamp_ns: u64,
     worker_id: u64,
@@ -18,6 +18,21 @@ struct CpuSampleEvent {
     thread_name: Option<InternedString>,
     callchain: InternedStackFrames,
     cpu: Option<u64>,
+}
+
+#[derive(trc::TraceEvent)]
+#[traceevent(wire_slot)]
+pub(super) struct CpuSampleEvent<'a> {
+    #[traceevent(timestamp)]
+    pub(super) timestamp_ns: u64,
+    pub(super) worker_id: u64,
+    pub(super) tid: u32,
+    pub(super) source: u8,
+    #[traceevent(pooled)]
+    pub(super) thread_name: Option<&'a str>,
+    #[traceevent(pooled)]
+    pub(super) callchain: trc::StackFrames<'a>,
+    pub(super) cpu: Option<u64>,
 }
 
 const DEPTH: u64 = 24;
@@ -35,24 +50,22 @@ fn chosen(stacks: &[Vec<u64>], number: u64) -> &[u64] {
 
 const THREAD: &str = "tokio-runtime-worker";
 
+fn thread(number: u64) -> Result<u32> {
+    Ok(u32::try_from(4000 + number % 8)?)
+}
+
 pub(super) fn write(writer: &mut Writer<Vec<u8>>, events: u64) -> Result<()> {
-    use FieldKind::{PooledStack, PooledString, U8, U32, Varint};
-    let sample = Schema::new(
-        "CpuSampleEvent",
-        [
-            ("worker_id", FieldType::required(Varint)),
-            ("tid", FieldType::required(U32)),
-            ("source", FieldType::required(U8)),
-            ("thread_name", FieldType::optional(PooledString)),
-            ("callchain", FieldType::required(PooledStack)),
-            ("cpu", FieldType::optional(Varint)),
-        ],
-    )?;
     let stacks = stacks();
     for number in 0..events {
-        let event = writer.begin_event(&sample, time_ns(number)).unsigned(255).unsigned(4000 + number % 8);
-        let event = event.unsigned(number % 2).text(THREAD);
-        event.stack(chosen(&stacks, number)).unsigned(number % 8).finish()?;
+        writer.write(&CpuSampleEvent {
+            timestamp_ns: time_ns(number),
+            worker_id: 255,
+            tid: thread(number)?,
+            source: u8::from(number % 2 == 1),
+            thread_name: Some(THREAD),
+            callchain: chosen(&stacks, number).into(),
+            cpu: Some(number % 8),
+        })?;
     }
     Ok(())
 }
@@ -62,11 +75,11 @@ pub(super) fn reference(encoder: &mut Encoder, events: u64) -> Result<()> {
     for number in 0..events {
         let thread_name = encoder.intern_string(THREAD)?;
         let callchain = encoder.intern_stack_frames(chosen(&stacks, number))?;
-        encoder.write(&CpuSampleEvent {
+        encoder.write(&ReferenceSample {
             timestamp_ns: time_ns(number),
             worker_id: 255,
-            tid: u32::try_from(4000 + number % 8)?,
-            source: u8::try_from(number % 2)?,
+            tid: thread(number)?,
+            source: u8::from(number % 2 == 1),
             thread_name: Some(thread_name),
             callchain,
             cpu: Some(number % 8),

@@ -1,0 +1,179 @@
+//! The batch that is being put together.
+
+/// Whole frames, and room behind them in which the next one is put together.
+///
+/// What is put takes the place to put it at and answers the one behind it, so that the place stays in a register: a
+/// length in memory would make each value wait for the one before. What is not committed is overwritten.
+#[derive(Default)]
+pub(super) struct Buffer {
+    /// All of it can be written to.
+    bytes: Vec<u8>,
+    /// How much of it is whole frames.
+    len: usize,
+}
+
+/// The room that there is at least once something was put.
+const LEAST_BYTES: usize = 4096;
+
+impl Buffer {
+    /// The whole frames.
+    pub(super) fn committed(&self) -> &[u8] {
+        &self.bytes[..self.len]
+    }
+
+    /// How many bytes are whole frames.
+    #[inline]
+    pub(super) const fn len(&self) -> usize {
+        self.len
+    }
+
+    /// What stands before `end` is whole frames.
+    #[inline]
+    pub(super) fn commit(&mut self, end: usize) {
+        self.len = end.min(self.bytes.len());
+    }
+
+    /// Forgets everything and keeps the memory.
+    pub(super) const fn clear(&mut self) {
+        self.len = 0;
+    }
+
+    #[inline(always)]
+    pub(super) fn put<const N: usize>(&mut self, at: usize, bytes: [u8; N]) -> usize {
+        match self.bytes.get_mut(at..).and_then(<[u8]>::first_chunk_mut) {
+            Some(place) => *place = bytes,
+            None => self.put_in_more(at, &bytes),
+        }
+        at + N
+    }
+
+    #[inline(always)]
+    pub(super) fn put_slice(&mut self, at: usize, bytes: &[u8]) -> usize {
+        let end = at + bytes.len();
+        match self.bytes.get_mut(at..end) {
+            Some(place) => place.copy_from_slice(bytes),
+            None => self.put_in_more(at, bytes),
+        }
+        end
+    }
+
+    #[inline]
+    pub(super) fn put_addresses(&mut self, at: usize, addresses: &[u64]) -> usize {
+        let end = at + size_of_val(addresses);
+        if end > self.bytes.len() {
+            self.grow(end);
+        }
+        let places = self.bytes[at..end].as_chunks_mut().0;
+        places.iter_mut().zip(addresses).for_each(|(place, address)| *place = address.to_le_bytes());
+        end
+    }
+
+    /// Makes room first.
+    #[cold]
+    #[inline(never)]
+    fn put_in_more(&mut self, at: usize, bytes: &[u8]) {
+        let end = at + bytes.len();
+        self.grow(end);
+        self.bytes[at..end].copy_from_slice(bytes);
+    }
+
+    #[cold]
+    fn grow(&mut self, end: usize) {
+        self.bytes.resize(end.max(self.bytes.len() * 2).max(LEAST_BYTES), 0);
+    }
+
+    #[inline(always)]
+    pub(super) fn put_varint(&mut self, at: usize, value: u64) -> usize {
+        let [low, ..] = value.to_le_bytes();
+        if value < 1 << 7 {
+            return self.put(at, [low]);
+        }
+        if value < 1 << 14 {
+            let [high, ..] = (value >> 7).to_le_bytes();
+            return self.put(at, [low | 0x80, high]);
+        }
+        self.put_long_varint(at, value)
+    }
+
+    #[inline]
+    fn put_long_varint(&mut self, at: usize, value: u64) -> usize {
+        match grouped(value) {
+            Some((word, width)) => {
+                self.put(at, word.to_le_bytes());
+                at + width
+            }
+            None => self.put_longest_varint(at, value),
+        }
+    }
+
+    /// One of nine or ten bytes.
+    #[cold]
+    fn put_longest_varint(&mut self, at: usize, value: u64) -> usize {
+        let word = groups(value & 0x00ff_ffff_ffff_ffff) | 0x8080_8080_8080_8080;
+        let at = self.put(at, word.to_le_bytes());
+        let [low, ..] = (value >> 56).to_le_bytes();
+        if low < 0x80 { self.put(at, [low]) } else { self.put(at, [low, 1]) }
+    }
+
+    /// What stands from `from` to `end` is whole frames that go before what was not complete before them.
+    pub(super) fn commit_first(&mut self, from: usize, end: usize) {
+        self.bytes[self.len..end].rotate_right(end - from);
+        self.len += end - from;
+    }
+}
+
+/// The bytes of a varint as a word, and how many there are; `None` if they are more than eight.
+#[inline]
+const fn grouped(value: u64) -> Option<(u64, usize)> {
+    if value >= 1 << 56 {
+        return None;
+    }
+    let groups = groups(value);
+    // All but the last have their top bit set.
+    let width = 8 - (groups | 1).leading_zeros() / 8;
+    let more = (1u64 << (8 * (width - 1))) - 1;
+    Some((groups | 0x8080_8080_8080_8080 & more, width as usize))
+}
+
+/// The eight lowest groups of seven bits, each in a byte.
+#[inline]
+const fn groups(value: u64) -> u64 {
+    let halves = value & 0x0fff_ffff | (value & 0x00ff_ffff_f000_0000) << 4;
+    let pairs = halves & 0x0000_3fff_0000_3fff | (halves & 0x0fff_c000_0fff_c000) << 2;
+    pairs & 0x007f_007f_007f_007f | (pairs & 0x3f80_3f80_3f80_3f80) << 1
+}
+
+#[cfg(test)]
+mod tests {
+    use borehole_wire::put_varint;
+
+    use super::*;
+
+    #[test]
+    fn varints_of_every_length_are_those_of_the_wire() {
+        let edges = (0..64).map(|bit| 1u64 << bit).flat_map(|power| [power - 1, power, power + power / 3]);
+        for value in edges.chain([u64::MAX]) {
+            let (mut buffer, mut expected) = (Buffer::default(), Vec::new());
+            put_varint(&mut expected, value);
+            let end = buffer.put_varint(0, value);
+            buffer.commit(end);
+            assert_eq!(buffer.committed(), expected, "{value:#x}");
+        }
+    }
+
+    #[test]
+    fn frames_go_before_what_is_not_complete() {
+        let mut buffer = Buffer::default();
+        let at = buffer.put_slice(0, b"first");
+        buffer.commit(at);
+        let at = buffer.put(at, *b"half");
+        let end = buffer.put_slice(at, b"second");
+        buffer.commit_first(at, end);
+        assert_eq!(buffer.committed(), b"firstsecond");
+        let at = buffer.put(end, [0; 2 * LEAST_BYTES]);
+        buffer.commit(at);
+        assert!(buffer.committed().starts_with(b"firstsecondhalf\0"));
+        buffer.clear();
+        assert_eq!(buffer.committed(), b"");
+    }
+}
