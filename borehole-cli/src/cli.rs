@@ -7,6 +7,7 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::check::CheckArgs;
 use crate::convert::ConvertArgs;
+use crate::doctor::DoctorArgs;
 use crate::dump::DumpArgs;
 use crate::exit::Exit;
 use crate::formats::FormatsArgs;
@@ -16,10 +17,13 @@ use crate::interrupt;
 use crate::messages;
 use crate::outputs::STDOUT;
 use crate::pages::{CompletionsArgs, ManArgs};
+use crate::record::RecordArgs;
 use crate::recover::RecoverArgs;
 use crate::report::{self, ReportArgs};
+use crate::stack::StackArgs;
+use crate::top::TopArgs;
 
-/// Opens, converts, recovers and explores profiles of many formats
+/// Samples running PHP; opens, converts, recovers and explores profiles of many formats
 #[derive(Parser, Debug)]
 #[command(name = "borehole", version, arg_required_else_help = true, after_help = EXIT_CODES)]
 pub(crate) struct Cli {
@@ -36,11 +40,22 @@ Exit codes:
     3  the input was damaged; what could be saved was written
   130  interrupted; what was written is valid
 
-The command lines of reli for files (converter:*, rbt:analyze, rbt:recover) work as well.";
+The command lines of reli for files (converter:*, rbt:analyze, rbt:recover) and for processes (inspector:trace,
+daemon, top, eg) work as well.";
 
 /// What to do.
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {
+    /// Sample running PHP processes into a file
+    #[command(after_help = RECORD_EXAMPLES)]
+    Record(Box<RecordArgs>),
+    /// Print the stacks that a PHP process has now
+    #[command(after_help = STACK_EXAMPLES)]
+    Stack(StackArgs),
+    /// Show live where the time of running PHP processes goes
+    Top(TopArgs),
+    /// Say whether running processes can be sampled here, and if not, why and what helps
+    Doctor(DoctorArgs),
     /// Write any readable profile as any writable format
     #[command(after_help = CONVERT_EXAMPLES)]
     Convert(ConvertArgs),
@@ -66,6 +81,20 @@ pub(crate) enum Command {
     /// Print the manual page
     Man(ManArgs),
 }
+
+const RECORD_EXAMPLES: &str = "\
+Examples:
+  borehole record -p 4711 -o trace.rbt                       until Ctrl-C
+  borehole record -p 4711 -d 30s -o flame.svg                thirty seconds as a flame graph
+  borehole record -P 'php-fpm: pool' --rate 50 -o traces/    a whole pool, a file a thread
+  borehole record -o trace.rbt -- php import.php             a command, from its start to its end
+
+Not allowed to read the process? `borehole doctor -p PID` says why, and what helps.";
+
+const STACK_EXAMPLES: &str = "\
+Examples:
+  borehole stack -p 4711
+  borehole stack -p 4711 --json | jq '.stacks[0].frames[0]'";
 
 const CONVERT_EXAMPLES: &str = "\
 Examples:

@@ -8,6 +8,7 @@
 mod check;
 mod cli;
 mod convert;
+mod doctor;
 mod dump;
 mod exit;
 mod filter;
@@ -20,9 +21,12 @@ mod messages;
 mod outputs;
 mod pages;
 mod progress;
+mod record;
 mod recover;
 mod reli;
 mod report;
+mod stack;
+mod top;
 
 use std::process::ExitCode;
 
@@ -42,6 +46,10 @@ fn main() -> ExitCode {
 
 fn run(command: Command) -> anyhow::Result<Exit> {
     match command {
+        Command::Record(args) => record::run(&args),
+        Command::Stack(args) => stack::run(&args),
+        Command::Top(args) => top::run(&args),
+        Command::Doctor(args) => doctor::run(&args),
         Command::Convert(args) => convert::run(&args),
         Command::Recover(args) => recover::run(&args),
         Command::Info(args) => info::run(&args),

@@ -38,6 +38,17 @@ pub fn peer(name: &str) -> Option<Peer> {
     }
 }
 
+/// The peer called `name`, which is only there if somebody asked for it: `None`, said on stderr, if nobody has.
+#[must_use]
+#[expect(clippy::print_stderr, reason = "a check that is left out must not go unnoticed")]
+pub fn optional(name: &str) -> Option<Peer> {
+    let found = find(&folder(), name).ok();
+    if found.is_none() {
+        eprintln!("WITHOUT {name}: `cargo xtask peers {name}` sets it up");
+    }
+    found
+}
+
 /// The cache of `cargo xtask peers`.
 fn folder() -> PathBuf {
     let named = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);

@@ -140,6 +140,9 @@ mod source;
 mod spool;
 mod target;
 
+/// Sampling of running processes.
+#[cfg(feature = "capture")]
+pub use borehole_capture as capture;
 pub use borehole_formats::detect::{Facts, Format, formats_table};
 pub use borehole_formats::{Export, Limits, Losses, OnDamage, ReadError, ReadOptions, SampleKind};
 pub use borehole_model as model;

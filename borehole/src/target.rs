@@ -174,7 +174,7 @@ impl Target {
             #[cfg(feature = "rbt")]
             Format::Rbt => {
                 let (timestamps, period_us) = (self.timestamps, self.period_us);
-                let options = rbt::ExportOptions { timestamps, period_us };
+                let options = rbt::ExportOptions { timestamps, period_us, checkpoint_interval: None };
                 Ok(Box::new(rbt::Exporter::new(output, options)))
             }
             #[cfg(feature = "tachyon")]

@@ -31,7 +31,7 @@ const CHECKS: &[Check] = &[
     },
     Check { name: "features", run: features },
     Check { name: "doc", run: doc },
-    Check { name: "peers", run: |at| peers::run(at.without) },
+    Check { name: "peers", run: |at| peers::run(at.without, &[]) },
     Check { name: "tokio-unstable", run: |at| testing::tokio_unstable(at.root) },
     Check { name: "test", run: |at| testing::workspace(at.root, at.without) },
 ];

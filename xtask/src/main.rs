@@ -41,7 +41,13 @@ enum Task {
         without: Without,
     },
     /// Set up the reference programs that tests compare with.
-    Peers(Without),
+    Peers {
+        /// Set up this release of PHP as well, such as php-8.4, or php for all (repeatable); takes minutes, and root.
+        #[arg(value_name = "PEER")]
+        wanted: Vec<String>,
+        #[command(flatten)]
+        without: Without,
+    },
     /// Measure every claim on speed and memory, and keep the table in BENCHMARKS.md.
     Bench(bench::Options),
     /// Run one command and print the CPU time and memory that it took.
@@ -88,7 +94,7 @@ fn run(task: Task, root: &Path) -> Result<()> {
         Task::Demo => demo::run(root),
         Task::Test(without) => testing::run(root, &without.names),
         Task::Ci { only, without } => ci::run(root, &only, &without.names),
-        Task::Peers(without) => peers::run(&without.names),
+        Task::Peers { wanted, without } => peers::run(&without.names, &wanted),
         Task::Bench(options) => bench::run(root, &options),
         Task::Measure(options) => bench::single(&options),
         Task::Reference { program } => bench::reference(program),

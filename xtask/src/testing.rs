@@ -12,7 +12,7 @@ use crate::{command, peers};
 /// # Errors
 /// When a peer is missing, or a test fails.
 pub(crate) fn run(root: &Path, without: &[String]) -> Result<()> {
-    peers::run(without)?;
+    peers::run(without, &[])?;
     workspace(root, without)
 }
 

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails, in what it calls as well")]
 
+mod capture;
 mod check;
 mod choosing;
 mod conversions;
@@ -12,6 +13,7 @@ mod interrupts;
 mod outputs;
 mod pages;
 mod program;
+mod python;
 mod recover;
 mod reli;
 mod report;

@@ -21,6 +21,8 @@ pub struct ExportOptions {
     pub timestamps: Timestamps,
     /// The sampling period in microseconds, for segments that do not know theirs. Default: 10,000, as reli.
     pub period_us: Option<u32>,
+    /// After how many samples a checkpoint is written; `None`: at the end of each segment only.
+    pub checkpoint_interval: Option<u64>,
 }
 
 /// Whether samples carry timestamps.
@@ -79,6 +81,18 @@ impl<W: Write> Exporter<W> {
         }
     }
 
+    /// Writes everything out: what is in the output now can be read, though its last segment is not complete.
+    ///
+    /// # Errors
+    /// When the output cannot be written.
+    pub fn flush(&mut self) -> io::Result<()> {
+        match &mut self.state {
+            State::Unopened(output) => output.flush(),
+            State::Open(writer) => writer.flush(),
+            State::Finished => Ok(()),
+        }
+    }
+
     fn header(&self, segment: &Segment) -> Header {
         let has_timestamps = match self.options.timestamps {
             Timestamps::AsSource => segment.has_times,
@@ -93,7 +107,13 @@ impl<W: Write> Exporter<W> {
     fn open(&mut self, header: Header) -> io::Result<&mut Writer<W>> {
         self.columns.forget();
         self.state = match std::mem::replace(&mut self.state, State::Finished) {
-            State::Unopened(output) => State::Open(Box::new(Writer::new(output, header)?)),
+            State::Unopened(output) => {
+                let writer = Writer::new(output, header)?;
+                State::Open(Box::new(match self.options.checkpoint_interval {
+                    Some(interval) => writer.checkpoint_every(interval),
+                    None => writer,
+                }))
+            }
             State::Open(mut writer) => {
                 writer.start_segment(header)?;
                 State::Open(writer)

@@ -195,7 +195,7 @@ fn recycle(mut values: Vec<ModelValue<'_>>) -> Vec<ModelValue<'static>> {
 
 fn replacement(event: &Event<'_>) -> Warning {
     let message = format!("invalid text in {}: expected UTF-8, found other bytes, now U+FFFD", event.name());
-    Warning { offset: Some(event.offset()), message, lost_bytes: 0, saved_samples: None }
+    Warning::new(message).at(event.offset())
 }
 
 /// Whether something was put in the place of what is not UTF-8: only then is text not borrowed.

@@ -10,6 +10,7 @@ mod mixes;
 mod recording;
 mod references;
 mod report;
+mod tachyon;
 mod text;
 mod traces;
 mod writing;

@@ -6,7 +6,9 @@
 mod debian;
 mod firefox;
 mod perfetto;
+mod php;
 mod pprof;
+mod python;
 mod speedscope;
 
 use std::collections::BTreeMap;
@@ -14,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 use anyhow::{Context, Result, bail, ensure};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::command;
 
@@ -30,11 +32,11 @@ struct Peer {
 }
 
 /// A reference program that can be run.
-#[derive(Serialize)]
-struct Ready {
+#[derive(Deserialize, Serialize)]
+pub(crate) struct Ready {
     /// The program, and arguments that come before all others.
-    command: Vec<String>,
-    version: String,
+    pub(crate) command: Vec<String>,
+    pub(crate) version: String,
 }
 
 const PEERS: &[Peer] = &[
@@ -63,6 +65,18 @@ const PEERS: &[Peer] = &[
         prepare: |_| debian::program("callgrind_annotate", "valgrind"),
     },
     Peer {
+        name: "php",
+        judges: "the stacks that we see in a running PHP",
+        install: "the Debian package php-cli",
+        prepare: php::machine,
+    },
+    Peer {
+        name: "php-fpm",
+        judges: "the requests that we see in the workers of a pool",
+        install: "the Debian package php-fpm",
+        prepare: php::pool,
+    },
+    Peer {
         name: "perl",
         judges: "nothing itself: callgrind_annotate is written in it",
         install: "the Debian package perl",
@@ -80,6 +94,25 @@ const PEERS: &[Peer] = &[
         install: "the npm package @firefox-devtools/profiler-cli, which needs node and npm",
         prepare: firefox::prepare,
     },
+    Peer {
+        name: "python",
+        judges: "the profiles of Python that we read and write, by its own profiler",
+        install: "the Debian package debootstrap, and be root",
+        prepare: python::prepare,
+    },
+];
+
+/// The peers that are set up when somebody asks for them: the releases of PHP that the machine does not have. Each judges
+/// what `php` judges, and takes some minutes and half a gigabyte.
+const ON_DEMAND: &[(&str, &str)] = &[
+    ("php-7.0", "7.0"),
+    ("php-7.2", "7.2"),
+    ("php-7.4", "7.4"),
+    ("php-8.1", "8.1"),
+    ("php-8.3", "8.3"),
+    ("php-8.4", "8.4"),
+    ("php-8.5", "8.5"),
+    ("php-8.6", "8.6"),
 ];
 
 /// The variable that tells tests where the peers are.
@@ -99,12 +132,14 @@ pub(crate) fn folder() -> Result<PathBuf> {
     }
 }
 
-/// Finds or sets up every peer but those of `without`, and says what it found.
+/// Finds or sets up every peer but those of `without`, those on demand if they are `wanted` or have been before, and
+/// says what it found.
 ///
 /// # Errors
 /// When one is missing and cannot be set up; the others are set up all the same.
-pub(crate) fn run(without: &[String]) -> Result<()> {
+pub(crate) fn run(without: &[String], wanted: &[String]) -> Result<()> {
     check_names(without)?;
+    check_wanted(wanted)?;
     let folder = folder()?;
     fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
     let mut ready = BTreeMap::new();
@@ -116,15 +151,62 @@ pub(crate) fn run(without: &[String]) -> Result<()> {
         }
         match (peer.prepare)(&folder) {
             Ok(found) => {
-                println!("{:<20} {:<28} {}", peer.name, found.version, found.command.join(" "));
+                announce(peer.name, &found);
                 ready.insert(peer.name, found);
             }
             Err(error) => missing.push(complaint(peer, &error)),
         }
     }
+    for &(name, version) in ON_DEMAND {
+        if !wanted.iter().any(|wanted| is_asked_for(wanted, name)) && !php::is_there(&folder, version) {
+            continue;
+        }
+        match php::release(&folder, version) {
+            Ok(found) => {
+                announce(name, &found);
+                ready.insert(name, found);
+            }
+            Err(error) => missing.push(format!("missing peer {name}: {error:#}")),
+        }
+    }
     fs::write(folder.join("peers.json"), serde_json::to_vec_pretty(&ready)?)?;
     ensure!(missing.is_empty(), "{}", missing.join("\n"));
     Ok(())
+}
+
+fn announce(name: &str, found: &Ready) {
+    println!("{name:<20} {:<28} {}", found.version, found.command.join(" "));
+}
+
+/// Whether `wanted` is the peer `name`, or all releases of PHP.
+fn is_asked_for(wanted: &str, name: &str) -> bool {
+    wanted == name || wanted == "php"
+}
+
+fn check_wanted(wanted: &[String]) -> Result<()> {
+    for wanted in wanted {
+        if !ON_DEMAND.iter().any(|(name, _)| is_asked_for(wanted, name)) {
+            let known: Vec<_> = ON_DEMAND.iter().map(|(name, _)| *name).collect();
+            bail!(
+                "unknown peer on demand: expected php for all, or one of {}, found {wanted}",
+                known.join(", ")
+            );
+        }
+    }
+    Ok(())
+}
+
+/// The peer called `name`, if it has been set up.
+///
+/// # Errors
+/// When the list of peers cannot be read.
+pub(crate) fn ready(name: &str) -> Result<Option<Ready>> {
+    let list = folder()?.join("peers.json");
+    if !list.is_file() {
+        return Ok(None);
+    }
+    let mut peers: BTreeMap<String, Ready> = serde_json::from_slice(&fs::read(&list)?)?;
+    Ok(peers.remove(name))
 }
 
 fn check_names(without: &[String]) -> Result<()> {
@@ -187,8 +269,19 @@ mod tests {
     }
 
     #[test]
+    fn releases_of_php_are_asked_for_one_by_one_or_together() {
+        assert!(check_wanted(&["php".to_owned(), "php-8.4".to_owned()]).is_ok());
+        assert!(is_asked_for("php", "php-7.4") && !is_asked_for("php-8.4", "php-7.4"));
+        let error = check_wanted(&["php-5.6".to_owned()]).unwrap_err().to_string();
+        assert!(
+            error.starts_with("unknown peer on demand: expected php for all, or one of php-7.0, "),
+            "{error}"
+        );
+    }
+
+    #[test]
     fn a_missing_peer_says_what_to_install_and_how_to_go_without() {
-        let text = complaint(&PEERS[5], &anyhow::anyhow!("not on the path"));
+        let text = complaint(&PEERS[7], &anyhow::anyhow!("not on the path"));
         assert!(text.contains("not on the path"), "{text}");
         assert!(text.contains("install the Debian package chromium"), "{text}");
         assert!(text.contains("--without chromium"), "{text}");

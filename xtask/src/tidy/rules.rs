@@ -36,7 +36,7 @@ pub(crate) const CRATES: &[Crate] = &[
     Crate {
         name: "borehole-process",
         level: 0,
-        outside: &["rustix", "libc", "object", "procfs"],
+        outside: &["flate2", "libc", "nix", "object"],
         freedom: Freedom::System,
     },
     Crate {
@@ -51,7 +51,7 @@ pub(crate) const CRATES: &[Crate] = &[
     Crate { name: "borehole-php", level: 2, outside: &["hashbrown"], freedom: Freedom::Pure },
     Crate { name: "borehole-tui", level: 2, outside: &["ratatui", "crossterm"], freedom: Freedom::Pure },
     Crate { name: "borehole-tokio", level: 3, outside: &["nix", "tokio"], freedom: Freedom::System },
-    Crate { name: "borehole-capture", level: 3, outside: &[], freedom: Freedom::System },
+    Crate { name: "borehole-capture", level: 3, outside: &["nix"], freedom: Freedom::System },
     Crate {
         name: "borehole-sql",
         level: 3,

@@ -205,7 +205,8 @@ fn timestamps_are_left_out_or_added_when_asked() {
     let (bytes, losses) = export(&everything(), never);
     assert_eq!(losses, "timestamps dropped: 2");
     assert!(read(&bytes).lines.iter().all(|line| !line.contains("timed") && !line.contains("us @")));
-    let always = ExportOptions { timestamps: Timestamps::Always, period_us: Some(250) };
+    let always =
+        ExportOptions { timestamps: Timestamps::Always, period_us: Some(250), ..ExportOptions::default() };
     let (bytes, losses) = export(&everything(), always);
     assert_eq!(losses, "");
     let reading = read(&bytes);

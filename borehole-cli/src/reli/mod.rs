@@ -1,9 +1,11 @@
-//! Reli's own command lines for files, translated into ours.
+//! Reli's own command lines, translated into ours; those for running processes in `inspect`.
 //!
-//! They read standard input and write standard output, as reli's do; paths are taken as well. A command's
+//! Those for files read standard input and write standard output, as reli's do; paths are taken as well. A command's
 //! name may be cut short as long as it is the only one that begins so (`c:fold`, `rbt:a`), as reli's may.
 //!
 //! Source: reli 0.12, its commands `converter:*`, `rbt:recover` and `rbt:analyze`.
+
+mod inspect;
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -19,8 +21,9 @@ use crate::inputs::{Inputs, Reading};
 use crate::outputs::OutputArgs;
 use crate::recover::{self, RecoverArgs};
 use crate::report::{Dialect, ReportArgs};
+use inspect::{DaemonArgs, EgArgs, ReliTopArgs, TraceArgs};
 
-/// The commands of reli that work on files
+/// The commands of reli
 #[derive(Parser, Debug)]
 #[command(name = "reli", arg_required_else_help = true)]
 struct Reli {
@@ -87,6 +90,18 @@ pub(crate) enum Command {
         #[command(flatten)]
         report: Box<ReportArgs>,
     },
+    /// Sample a process that runs PHP
+    #[command(name = "inspector:trace")]
+    Trace(Box<TraceArgs>),
+    /// Sample all processes that match
+    #[command(name = "inspector:daemon")]
+    Daemon(Box<DaemonArgs>),
+    /// Show live where the time goes
+    #[command(name = "inspector:top")]
+    Top(Box<ReliTopArgs>),
+    /// Print the address of PHP's executor globals
+    #[command(name = "inspector:eg")]
+    Eg(Box<EgArgs>),
 }
 
 /// Inputs, and an option that only PHP needs.
@@ -110,7 +125,7 @@ pub(crate) enum RecoverFormat {
     Phpspy,
 }
 
-const NAMES: [&str; 9] = [
+const NAMES: [&str; 13] = [
     "converter:speedscope",
     "converter:pprof",
     "converter:folded",
@@ -120,6 +135,10 @@ const NAMES: [&str; 9] = [
     "converter:flamegraph",
     "rbt:recover",
     "rbt:analyze",
+    "inspector:trace",
+    "inspector:daemon",
+    "inspector:top",
+    "inspector:eg",
 ];
 
 /// The command, if this is one of reli's command lines: its name has a colon, or the program is called `reli`.
@@ -170,6 +189,10 @@ pub(crate) fn run(command: Command) -> anyhow::Result<Exit> {
             report.dialect = Dialect::Reli;
             cli::report(&ReportCommand { inputs: input.into(), report: *report })
         }
+        Command::Trace(args) => inspect::trace(*args),
+        Command::Daemon(args) => inspect::daemon(*args),
+        Command::Top(args) => inspect::top(&args),
+        Command::Eg(args) => inspect::eg(&args),
     }
 }
 

@@ -1,0 +1,110 @@
+//! When samples are due: at fixed points in time, so that what one sample takes does not put off the next.
+
+use nix::sys::prctl;
+use nix::sys::time::TimeSpec;
+use nix::time::{ClockId, ClockNanosleepFlags, clock_gettime, clock_nanosleep};
+
+/// Nanoseconds on a clock that never steps.
+pub(crate) fn now_ns() -> u64 {
+    // The clock is there on every Linux.
+    clock_gettime(ClockId::CLOCK_MONOTONIC).map_or(0, |time| {
+        let seconds = u64::try_from(time.tv_sec()).unwrap_or(0);
+        seconds.saturating_mul(1_000_000_000).saturating_add(u64::try_from(time.tv_nsec()).unwrap_or(0))
+    })
+}
+
+/// The kernel wakes a thread up to 50 µs late, to wake several at once. Not this thread.
+pub(crate) fn be_punctual() {
+    // Where it is not allowed samples are late by as much.
+    let _ = prctl::set_timerslack(1);
+}
+
+/// Sleeping takes about this long at least: what is due sooner is waited for awake.
+const SPIN_NS: u64 = 50_000;
+
+/// Who sleeps wakes at least so often to see whether it is to end.
+const MAX_SLEEP_NS: u64 = 100_000_000;
+
+/// Points in time at which samples are due.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Schedule {
+    /// `None`: as fast as it can.
+    period_ns: Option<u64>,
+    due_ns: u64,
+}
+
+impl Schedule {
+    /// The first is due now.
+    pub(crate) fn start(period_ns: Option<u64>) -> Self {
+        Self { period_ns, due_ns: now_ns() }
+    }
+
+    /// The first is due now again, and none was missed.
+    pub(crate) fn restart(&mut self) {
+        self.due_ns = now_ns();
+    }
+
+    /// Waits for the next point in time, or until `is_over`. Answers how many have passed without being waited for.
+    pub(crate) fn wait(&mut self, is_over: impl Fn() -> bool) -> u64 {
+        let Some(period_ns) = self.period_ns else { return 0 };
+        let missed = self.advance(period_ns, now_ns());
+        while !is_over() {
+            match self.due_ns.saturating_sub(now_ns()) {
+                0 => break,
+                1..=SPIN_NS => std::hint::spin_loop(),
+                _ => sleep_until(self.due_ns.min(now_ns() + MAX_SLEEP_NS)),
+            }
+        }
+        missed
+    }
+
+    /// Goes on to the next point in time. One that has passed by less than a period is taken at once: it is late, not
+    /// missed.
+    fn advance(&mut self, period_ns: u64, now_ns: u64) -> u64 {
+        self.due_ns = self.due_ns.saturating_add(period_ns);
+        let missed = now_ns.saturating_sub(self.due_ns) / period_ns.max(1);
+        self.due_ns = self.due_ns.saturating_add(missed.saturating_mul(period_ns));
+        missed
+    }
+}
+
+fn sleep_until(time_ns: u64) {
+    let part = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
+    let time = TimeSpec::new(part(time_ns / 1_000_000_000), part(time_ns % 1_000_000_000));
+    // A signal ends it early: the caller looks at the clock.
+    let _ = clock_nanosleep(ClockId::CLOCK_MONOTONIC, ClockNanosleepFlags::TIMER_ABSTIME, &time);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_late_is_taken_and_what_has_passed_is_missed() {
+        let mut schedule = Schedule { period_ns: Some(100), due_ns: 1000 };
+        assert_eq!((schedule.advance(100, 1050), schedule.due_ns), (0, 1100));
+        assert_eq!((schedule.advance(100, 1299), schedule.due_ns), (0, 1200));
+        assert_eq!((schedule.advance(100, 1799), schedule.due_ns), (4, 1700));
+        assert_eq!((schedule.advance(100, 1800), schedule.due_ns), (0, 1800));
+    }
+
+    #[test]
+    fn points_in_time_do_not_drift() {
+        let start = now_ns();
+        let mut schedule = Schedule::start(Some(1_000_000));
+        let mut passed = 0;
+        for _ in 0..20 {
+            passed += 1 + schedule.wait(|| false);
+        }
+        assert!(now_ns() - start >= passed * 1_000_000);
+        assert_eq!((schedule.due_ns - start) / 1_000_000, passed);
+    }
+
+    #[test]
+    fn a_long_wait_ends_when_it_is_over() {
+        let start = now_ns();
+        let mut schedule = Schedule::start(Some(3_600_000_000_000));
+        assert_eq!(schedule.wait(|| now_ns() - start > 1_000_000), 0);
+        assert!(now_ns() - start < 60_000_000_000);
+    }
+}

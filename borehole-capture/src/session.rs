@@ -1,0 +1,374 @@
+//! One thread that samples processes into one output.
+
+use std::io;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
+use std::time::Duration;
+
+use borehole_model::{Context, Frame, Sample, Segment, StackId, Tables};
+use borehole_process::Stopper;
+
+use crate::error::Error;
+use crate::options::{Grouping, Idle, SampleOptions, StopMode, nanoseconds};
+use crate::output::Output;
+use crate::schedule::{self, Schedule, now_ns};
+use crate::segment::{self, Header};
+use crate::shared::{Progress, Shared};
+use crate::statistics::Statistics;
+use crate::subject::{Look, Subject};
+
+/// What is written to the file, and what is known of processes, is looked after this often.
+const CARE_NS: u64 = 500_000_000;
+
+/// With nothing to sample, new processes are waited for this long at a time.
+const PATIENCE: Duration = Duration::from_millis(50);
+
+/// Rows of tables beyond which a new segment begins with empty ones: about 100 MB.
+const MAX_ROWS: usize = 1 << 20;
+
+/// How often a process is stopped again because it was stopped at a bad moment.
+const MAX_STOPS: u32 = 3;
+
+/// What a process is called that executes nothing.
+const IDLE_FRAME: &[u8] = b"<idle>";
+
+/// Samples processes into one output, on the thread that runs it.
+pub struct Session<'a> {
+    options: SampleOptions,
+    header: Header,
+    output: &'a mut dyn Output,
+    shared: Shared,
+    tables: Tables,
+    segment: Segment,
+    segment_start_ns: u64,
+    targets: Vec<Target>,
+    idle: Option<StackId>,
+    statistics: Statistics,
+    /// What was counted when the segment began.
+    at_segment: Statistics,
+    start_ns: u64,
+}
+
+/// A process that is being sampled.
+struct Target {
+    subject: Box<dyn Subject>,
+    stopper: Stopper,
+    /// The system does not let it be stopped: that is not tried again and again.
+    cannot_stop: bool,
+    is_gone: bool,
+}
+
+impl Target {
+    fn new(subject: Box<dyn Subject>) -> Self {
+        let stopper = Stopper::new(subject.process());
+        Self { subject, stopper, cannot_stop: false, is_gone: false }
+    }
+}
+
+impl<'a> Session<'a> {
+    /// Samples into `output` what comes to [`Session::run`]; `header` is what each segment says of itself.
+    pub fn new(options: SampleOptions, header: Header, output: &'a mut dyn Output, shared: Shared) -> Self {
+        Self {
+            options,
+            header,
+            output,
+            shared,
+            tables: Tables::default(),
+            segment: Segment::default(),
+            segment_start_ns: 0,
+            targets: Vec::new(),
+            idle: None,
+            statistics: Statistics::default(),
+            at_segment: Statistics::default(),
+            start_ns: now_ns(),
+        }
+    }
+
+    /// Samples until it is asked to end, the time or number of samples is reached, or nothing is left to sample and
+    /// nothing more will `arrive`. Completes the output in every case.
+    ///
+    /// # Errors
+    /// When the output cannot be written, or a profile cannot hold more.
+    pub fn run(mut self, arrivals: &Receiver<Box<dyn Subject>>) -> Result<Statistics, Error> {
+        // Whoever waits for the end must see it even if this panics.
+        let _end = self.shared.end_on_drop();
+        schedule::be_punctual();
+        let sampled = self.sample_all(arrivals);
+        self.statistics.elapsed_ns = now_ns() - self.start_ns;
+        let completed = self.complete();
+        self.publish();
+        sampled.and(completed).map(|()| self.statistics)
+    }
+
+    fn sample_all(&mut self, arrivals: &Receiver<Box<dyn Subject>>) -> Result<(), Error> {
+        let mut schedule = Schedule::start(self.options.period_ns());
+        let mut care_ns = now_ns() + CARE_NS;
+        loop {
+            let had_none = self.targets.is_empty();
+            if !self.welcome(arrivals)? && self.targets.is_empty() {
+                return Ok(());
+            }
+            if had_none {
+                schedule.restart();
+            }
+            self.sample_each()?;
+            let now_ns = now_ns();
+            self.statistics.elapsed_ns = now_ns - self.start_ns;
+            if now_ns >= care_ns || self.targets.iter().any(|target| target.is_gone) {
+                self.take_care()?;
+                care_ns = now_ns + CARE_NS;
+            }
+            if self.is_over() {
+                return Ok(());
+            }
+            let missed =
+                if self.targets.is_empty() { 0 } else { schedule.wait(|| self.shared.is_stopping()) };
+            self.miss(missed);
+            if self.shared.is_stopping() {
+                return Ok(());
+            }
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        let Statistics { taken, idle, elapsed_ns, .. } = self.statistics;
+        let written = if self.options.idle == Idle::Sample { taken + idle } else { taken };
+        self.shared.is_stopping()
+            || self.options.samples.is_some_and(|samples| written >= samples)
+            || self.options.duration.is_some_and(|duration| elapsed_ns >= nanoseconds(duration))
+    }
+
+    /// Takes in what has arrived; waits for it if there is nothing else to do. Answers whether more may come.
+    fn welcome(&mut self, arrivals: &Receiver<Box<dyn Subject>>) -> Result<bool, Error> {
+        let mut arrived = Vec::new();
+        let mut may_come = true;
+        if self.targets.is_empty() {
+            match arrivals.recv_timeout(PATIENCE) {
+                Ok(subject) => arrived.push(subject),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => may_come = false,
+            }
+        }
+        loop {
+            match arrivals.try_recv() {
+                Ok(subject) => arrived.push(subject),
+                Err(TryRecvError::Empty) => break,
+                Err(TryRecvError::Disconnected) => {
+                    may_come = false;
+                    break;
+                }
+            }
+        }
+        if !arrived.is_empty() {
+            self.statistics.attached += arrived.len() as u64;
+            self.targets.extend(arrived.into_iter().map(Target::new));
+            if self.options.grouping == Grouping::Segments || self.segment.format != segment::FORMAT {
+                self.begin_segment()?;
+            }
+            self.publish();
+        }
+        Ok(may_come)
+    }
+
+    /// Begins a segment for the processes that there are now.
+    fn begin_segment(&mut self) -> Result<(), Error> {
+        self.end_segment()?;
+        if self.is_to_forget() {
+            self.forget();
+        }
+        let index = self.segment.index + u64::from(self.segment.format == segment::FORMAT);
+        let named = if self.options.grouping == Grouping::Segments { self.targets.as_slice() } else { &[] };
+        let subjects: Vec<&dyn Subject> = named.iter().map(|target| target.subject.as_ref()).collect();
+        self.segment = self.header.segment(
+            index,
+            self.options.period_ns(),
+            self.start_ns,
+            &subjects,
+            &mut self.tables,
+        )?;
+        self.segment_start_ns = now_ns();
+        self.at_segment = self.statistics;
+        self.output.segment(Context { tables: &self.tables, segment: &self.segment })?;
+        Ok(())
+    }
+
+    /// Names that come and go, such as those of requests, must not fill the memory of a run without end.
+    fn is_to_forget(&self) -> bool {
+        let Self { tables, output, .. } = self;
+        let rows = tables.string_count() + tables.stack_count() + tables.labels_count();
+        output.forgets() && rows > MAX_ROWS
+    }
+
+    /// Begins with empty tables.
+    fn forget(&mut self) {
+        self.tables = Tables::default();
+        self.idle = None;
+        for target in &mut self.targets {
+            target.subject.forget();
+        }
+    }
+
+    /// Writes into the segment what became of its samples.
+    fn end_segment(&mut self) -> Result<(), Error> {
+        if self.segment.format != segment::FORMAT {
+            return Ok(());
+        }
+        for (key, value) in self.statistics.since(&self.at_segment).facts() {
+            let key = self.tables.intern_string(key.as_bytes()).map_err(io::Error::from)?;
+            let value = self.tables.intern_string(value.to_string().as_bytes()).map_err(io::Error::from)?;
+            self.output.metadata(Context { tables: &self.tables, segment: &self.segment }, key, value)?;
+        }
+        Ok(())
+    }
+
+    fn sample_each(&mut self) -> Result<(), Error> {
+        for row in 0..self.targets.len() {
+            for lane in 0..self.targets[row].subject.lanes() {
+                self.statistics.asked += 1;
+                match self.sample(row, lane) {
+                    Ok(look) => self.write(row, lane, look)?,
+                    Err(error) if error.is_full() => return Err(error),
+                    Err(error) => {
+                        self.statistics.failed += 1;
+                        self.targets[row].is_gone |= error.is_gone();
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks until the stack holds still; if it never does, the process is made to.
+    fn sample(&mut self, row: usize, lane: usize) -> Result<Look, Error> {
+        let Self { options, targets, tables, statistics, .. } = self;
+        let target = &mut targets[row];
+        if options.stop == StopMode::Always && !target.cannot_stop {
+            // Where it was stopped its stack may have been half built.
+            let mut look = look_stopped(target, lane, tables, statistics)?;
+            for _ in 0..options.max_retries.min(MAX_STOPS) {
+                if look != Look::Torn {
+                    break;
+                }
+                statistics.retried += 1;
+                look = look_stopped(target, lane, tables, statistics)?;
+            }
+            return Ok(look);
+        }
+        let mut look = target.subject.look(lane, tables)?;
+        for _ in 0..options.max_retries {
+            if look != Look::Torn {
+                return Ok(look);
+            }
+            statistics.retried += 1;
+            look = target.subject.look(lane, tables)?;
+        }
+        if look == Look::Torn && options.stop == StopMode::WhenTorn && !target.cannot_stop {
+            look = look_stopped(target, lane, tables, statistics)?;
+        }
+        Ok(look)
+    }
+
+    fn write(&mut self, row: usize, lane: usize, look: Look) -> Result<(), Error> {
+        let stack = match look {
+            Look::Torn => {
+                self.statistics.torn += 1;
+                return Ok(());
+            }
+            Look::Idle => {
+                self.statistics.idle += 1;
+                if self.options.idle == Idle::Skip {
+                    return Ok(());
+                }
+                self.idle_stack()?
+            }
+            Look::Stack { stack, omitted } => {
+                self.statistics.taken += 1;
+                self.statistics.truncated += u64::from(omitted > 0);
+                stack
+            }
+        };
+        let subject = &mut self.targets[row].subject;
+        // What cannot be read now is not known now.
+        let labels = subject.labels(lane, &mut self.tables).unwrap_or(None);
+        let sample = Sample {
+            stack: Some(stack),
+            count: 1,
+            time_ns: Some(i64::try_from(now_ns() - self.start_ns).unwrap_or(i64::MAX)),
+            process: self.segment.process.is_none().then(|| i64::from(subject.process())),
+            thread: subject.thread(lane),
+            labels,
+            ..Sample::default()
+        };
+        let _ = self.output.sample(Context { tables: &self.tables, segment: &self.segment }, &sample)?;
+        Ok(())
+    }
+
+    fn idle_stack(&mut self) -> Result<StackId, Error> {
+        if let Some(stack) = self.idle {
+            return Ok(stack);
+        }
+        let mut intern = || {
+            let name = self.tables.intern_string(IDLE_FRAME)?;
+            let frame = self.tables.intern_frame(&Frame::named(name))?;
+            self.tables.intern_stack(None, frame)
+        };
+        let stack = intern().map_err(io::Error::from)?;
+        self.idle = Some(stack);
+        Ok(stack)
+    }
+
+    fn miss(&mut self, deadlines: u64) {
+        let lanes: usize = self.targets.iter().map(|target| target.subject.lanes()).sum();
+        let missed = deadlines.saturating_mul(lanes as u64);
+        self.statistics.missed += missed;
+        self.statistics.asked += missed;
+    }
+
+    /// What does not have to be done at every sample.
+    fn take_care(&mut self) -> Result<(), Error> {
+        for target in &mut self.targets {
+            target.is_gone |= target.subject.refresh().is_err_and(|error| error.is_gone());
+        }
+        let gone = self.targets.extract_if(.., |target| target.is_gone);
+        let departed: Vec<i32> = gone.map(|target| target.subject.process()).collect();
+        self.shared.depart(&departed);
+        let lasts_ns = now_ns() - self.segment_start_ns;
+        let is_due = self.options.rotate.is_some_and(|rotate| lasts_ns >= nanoseconds(rotate));
+        if (is_due || self.is_to_forget()) && !self.targets.is_empty() {
+            self.begin_segment()?;
+        }
+        self.output.flush()?;
+        self.publish();
+        Ok(())
+    }
+
+    fn publish(&self) {
+        let processes = self.targets.iter().map(|target| target.subject.process()).collect();
+        self.shared.publish(Progress { statistics: self.statistics, processes });
+    }
+
+    fn complete(&mut self) -> Result<(), Error> {
+        self.end_segment()?;
+        self.output.finish(&self.tables)?;
+        Ok(())
+    }
+}
+
+/// Looks while the process stands still. Where it may not be stopped that is remembered, and what remains is a torn stack.
+fn look_stopped(
+    target: &mut Target,
+    lane: usize,
+    tables: &mut Tables,
+    statistics: &mut Statistics,
+) -> Result<Look, Error> {
+    match target.stopper.stop() {
+        Ok(_stopped) => {
+            statistics.stopped += 1;
+            target.subject.look(lane, tables)
+        }
+        Err(error) if error.kind() == borehole_process::ErrorKind::Gone => Err(error.into()),
+        Err(_) => {
+            target.cannot_stop = true;
+            target.subject.look(lane, tables)
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! What a session shares with who started it.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::statistics::Statistics;
+
+/// What those outside a session share with it.
+#[derive(Clone, Debug, Default)]
+pub struct Shared(Arc<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    stop: AtomicBool,
+    has_ended: AtomicBool,
+    progress: Mutex<Progress>,
+    departed: Mutex<Vec<i32>>,
+}
+
+/// How far a session is.
+#[derive(Clone, Debug, Default)]
+pub struct Progress {
+    /// What became of the samples so far.
+    pub statistics: Statistics,
+    /// The processes that are being sampled.
+    pub processes: Vec<i32>,
+}
+
+impl Shared {
+    /// Asks for the end, in good order.
+    pub fn stop(&self) {
+        self.0.stop.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the end was asked for.
+    #[must_use]
+    pub fn is_stopping(&self) -> bool {
+        self.0.stop.load(Ordering::Relaxed)
+    }
+
+    /// Whether the session has ended and its output is complete.
+    #[must_use]
+    pub fn has_ended(&self) -> bool {
+        self.0.has_ended.load(Ordering::Acquire)
+    }
+
+    /// How far the session was up to half a second ago.
+    #[must_use]
+    pub fn progress(&self) -> Progress {
+        lock(&self.0.progress).clone()
+    }
+
+    pub(crate) fn publish(&self, progress: Progress) {
+        *lock(&self.0.progress) = progress;
+    }
+
+    pub(crate) fn depart(&self, processes: &[i32]) {
+        lock(&self.0.departed).extend(processes);
+    }
+
+    /// The processes that are no longer sampled since this was last asked.
+    pub(crate) fn take_departed(&self) -> Vec<i32> {
+        std::mem::take(&mut *lock(&self.0.departed))
+    }
+
+    pub(crate) fn end_on_drop(&self) -> EndOnDrop {
+        EndOnDrop(self.clone())
+    }
+}
+
+/// Says that a session has ended when it goes.
+pub(crate) struct EndOnDrop(Shared);
+
+impl Drop for EndOnDrop {
+    fn drop(&mut self) {
+        self.0.0.has_ended.store(true, Ordering::Release);
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,94 @@
+//! Processes that come and go.
+
+use std::process::{Child, Command};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use borehole_capture::{Attach, Coordinator, Finder, Header, SampleOptions, Selection, Session};
+use borehole_process::{ErrorKind, Launched};
+
+use crate::fake::Act::Stack;
+use crate::fake::{Fake, Log};
+
+fn sleep(seconds: &str) -> Child {
+    Command::new("sleep").arg(seconds).spawn().unwrap()
+}
+
+fn id(child: &Child) -> i32 {
+    child.id().try_into().unwrap()
+}
+
+fn end(mut child: Child) {
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+fn attach_all() -> Attach {
+    Box::new(|process| Ok(Fake::boxed(process, &[Stack; 100])))
+}
+
+#[test]
+fn matching_processes_are_found_once_and_again_when_they_are_forgotten() {
+    // Nobody else sleeps as long.
+    let first = sleep("600.0625");
+    let is_wanted = |command: &[u8]| command == b"sleep 600.0625";
+    let mut finder = Finder::new(Selection::Matching(Box::new(is_wanted)), attach_all());
+    let attached = |finder: &mut Finder| -> Vec<i32> {
+        finder.look().unwrap().attached.iter().map(|subject| subject.process()).collect()
+    };
+    // Between fork and exec it still has its parent's name.
+    let start = Instant::now();
+    let mut found = Vec::new();
+    while found.is_empty() && start.elapsed() < Duration::from_secs(10) {
+        found = attached(&mut finder);
+    }
+    assert_eq!(found, [id(&first)]);
+    assert!(attached(&mut finder).is_empty());
+    finder.forget(id(&first));
+    assert_eq!(attached(&mut finder), [id(&first)]);
+    assert!(!finder.is_exhausted());
+    end(first);
+    assert!(attached(&mut finder).is_empty());
+}
+
+#[test]
+fn what_cannot_be_attached_to_is_tried_again_and_told_once() {
+    let child = sleep("600");
+    let attempts = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&attempts);
+    let attach: Attach = Box::new(move |_| {
+        counted.fetch_add(1, Ordering::Relaxed);
+        Err(borehole_process::Error::new(ErrorKind::Denied, "no").into())
+    });
+    let mut finder = Finder::new(Selection::One(id(&child)), attach);
+    let (mut told, start) = (Vec::new(), Instant::now());
+    while attempts.load(Ordering::Relaxed) < 8 {
+        told.extend(finder.look().unwrap().refused);
+        assert!(start.elapsed() < Duration::from_secs(60));
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    // Each pause is twice the one before: 10 + 20 + ... + 640 ms.
+    assert!(start.elapsed() > Duration::from_millis(1200));
+    assert_eq!((told.len(), told[0].0), (1, id(&child)));
+    assert!(!finder.is_exhausted());
+    end(child);
+    finder.look().unwrap();
+}
+
+#[test]
+fn a_command_is_sampled_until_it_ends() {
+    let command = Launched::start(&"sh".into(), &["-c".into(), "sleep 0.3 & sleep 0.4".into()]).unwrap();
+    let attach: Attach = Box::new(|process| Ok(Fake::boxed(process, &[Stack; 1_000_000])));
+    let mut coordinator =
+        Coordinator::new(Finder::new(Selection::Family(command.id()), attach), Some(command));
+    let (shared, arrivals) = coordinator.seat();
+    let options = SampleOptions { period: Some(Duration::from_millis(5)), ..SampleOptions::default() };
+    let session = std::thread::spawn(move || {
+        Session::new(options, Header::default(), &mut Log::default(), shared).run(&arrivals).unwrap()
+    });
+    let status = coordinator.run(|| false, |_| {}).unwrap();
+    assert!(status.unwrap().success());
+    // The shell and its two children.
+    assert_eq!(session.join().unwrap().attached, 3);
+}

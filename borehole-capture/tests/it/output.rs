@@ -1,0 +1,187 @@
+//! Live files.
+
+use std::fs::File;
+use std::io::Read as _;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use borehole_capture::{
+    Error, Header, Look, RbtOptions, RbtOutput, SampleOptions, Session, Shared, StopMode, Stream, Subject,
+};
+use borehole_formats::ReadOptions;
+use borehole_formats::rbt::{Compression, Reader, Record};
+use borehole_model::Tables;
+
+use crate::fake::Act::{Gone, Stack};
+use crate::fake::{Fake, arrived, stack};
+
+/// Samples, segments, and the metadata of all segments.
+fn read(file: &[u8]) -> (u64, usize, Vec<String>) {
+    let (mut samples, mut segments, mut facts) = (0, 0, Vec::new());
+    let mut reader = Reader::with_options(file, ReadOptions::lenient());
+    while let Some(record) = reader.next_record().unwrap() {
+        match record {
+            Record::Sample(sample) => samples += sample.count,
+            Record::Segment(_) => segments += 1,
+            Record::Metadata { key, value } => {
+                facts.push(format!("{}={}", String::from_utf8_lossy(key), String::from_utf8_lossy(value)));
+            }
+        }
+    }
+    (samples, segments, facts)
+}
+
+fn content(path: &Path) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    File::open(path).unwrap().read_to_end(&mut bytes).unwrap();
+    bytes
+}
+
+#[test]
+fn what_was_sampled_is_in_the_file_within_a_second() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("live.rbt");
+    for compression in [Compression::None, Compression::Gzip] {
+        let mut output = RbtOutput::single(
+            RbtOptions { compression, ..RbtOptions::default() },
+            File::create(&path).unwrap(),
+        );
+        let shared = Shared::default();
+        let stop = shared.clone();
+        let options = SampleOptions {
+            period: Some(Duration::from_millis(1)),
+            stop: StopMode::Never,
+            ..SampleOptions::default()
+        };
+        let arrivals = arrived(vec![Fake::boxed(7, &[Stack; 100_000])]);
+        let session = std::thread::spawn(move || {
+            Session::new(options, Header::default(), &mut output, shared).run(&arrivals).unwrap()
+        });
+        // The session goes on: what is there now would be there if it were killed.
+        let start = std::time::Instant::now();
+        while read(&content(&path)).0 < 300 {
+            assert!(start.elapsed() < Duration::from_secs(20), "{compression:?}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        stop.stop();
+        let statistics = session.join().unwrap();
+        let (samples, segments, facts) = read(&content(&path));
+        assert_eq!((samples, segments), (statistics.taken, 1));
+        assert!(facts.contains(&"pid=7".to_owned()), "{facts:?}");
+        assert!(facts.contains(&format!("samples.taken={samples}")), "{facts:?}");
+    }
+}
+
+#[test]
+fn compressed_segments_are_members_of_their_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("all.rbt.gz");
+    let file = Stream::from(File::create(&path).unwrap());
+    let options = RbtOptions { compression: Compression::Gzip, timestamps: true, ..RbtOptions::default() };
+    let mut output = RbtOutput::single(options, file);
+    let options = SampleOptions {
+        period: Some(Duration::from_millis(10)),
+        rotate: Some(Duration::from_millis(1)),
+        duration: Some(Duration::from_millis(1300)),
+        ..SampleOptions::default()
+    };
+    let arrivals = arrived(vec![Fake::boxed(7, &[Stack; 1000])]);
+    let statistics =
+        Session::new(options, Header::default(), &mut output, Shared::default()).run(&arrivals).unwrap();
+    let bytes = content(&path);
+    let (samples, segments, _) = read(&bytes);
+    assert_eq!((samples, segments), (statistics.taken, 3));
+    let is_member =
+        |at: &&[u8]| at.starts_with(&borehole_formats::gzip::MEMBER_MAGIC) && at[2] == 8 && at[3] == 0;
+    let members = bytes.windows(10).filter(is_member).count();
+    assert_eq!(members, 3);
+}
+
+#[test]
+fn each_segment_may_have_a_file_of_its_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().to_owned();
+    let open = move |number| Ok(Stream::from(File::create(place.join(format!("{number}.rbt")))?));
+    let mut output = RbtOutput::new(RbtOptions::default(), Box::new(open));
+    let options = SampleOptions {
+        period: Some(Duration::from_millis(10)),
+        rotate: Some(Duration::from_millis(1)),
+        duration: Some(Duration::from_millis(700)),
+        ..SampleOptions::default()
+    };
+    let arrivals = arrived(vec![Fake::boxed(7, &[Stack; 1000])]);
+    let statistics =
+        Session::new(options, Header::default(), &mut output, Shared::default()).run(&arrivals).unwrap();
+    let files = [0, 1].map(|number| read(&content(&folder.path().join(format!("{number}.rbt")))));
+    assert_eq!(files[0].0 + files[1].0, statistics.taken);
+    assert_eq!((files[0].1, files[1].1), (1, 1));
+    assert!(!folder.path().join("2.rbt").exists());
+}
+
+#[test]
+fn a_stream_that_cannot_be_written_ends_the_session_with_its_error() {
+    let mut output =
+        RbtOutput::single(RbtOptions::default(), File::options().write(true).open("/dev/full").unwrap());
+    let arrivals = arrived(vec![Fake::boxed(7, &[Stack, Gone])]);
+    let session = Session::new(SampleOptions::default(), Header::default(), &mut output, Shared::default());
+    let error = session.run(&arrivals).unwrap_err();
+    assert!(error.to_string().contains("No space left"), "{error}");
+}
+
+/// Whatever it looks at has a new name.
+struct Hoarder {
+    names: u64,
+    forgotten: Arc<AtomicUsize>,
+}
+
+impl Subject for Hoarder {
+    fn process(&self) -> i32 {
+        7
+    }
+
+    fn lanes(&self) -> usize {
+        1
+    }
+
+    fn thread(&self, _lane: usize) -> Option<u64> {
+        None
+    }
+
+    fn look(&mut self, _lane: usize, tables: &mut Tables) -> Result<Look, Error> {
+        for _ in 0..200_000 {
+            self.names += 1;
+            tables.intern_string(&self.names.to_le_bytes()).unwrap();
+        }
+        Ok(Look::Stack { stack: stack(tables, &self.names.to_string()), omitted: 0 })
+    }
+
+    fn forget(&mut self) {
+        self.forgotten.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn refresh(&mut self) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn facts(&self) -> Vec<(String, String)> {
+        Vec::new()
+    }
+}
+
+#[test]
+fn names_without_end_do_not_fill_the_memory() {
+    let forgotten = Arc::new(AtomicUsize::new(0));
+    let subject = Box::new(Hoarder { names: 0, forgotten: Arc::clone(&forgotten) });
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("all.rbt");
+    let mut output = RbtOutput::single(RbtOptions::default(), File::create(&path).unwrap());
+    let options = SampleOptions { period: None, samples: Some(30), ..SampleOptions::default() };
+    let arrivals = arrived(vec![subject]);
+    Session::new(options, Header::default(), &mut output, Shared::default()).run(&arrivals).unwrap();
+    let (samples, segments, _) = read(&content(&path));
+    let times = forgotten.load(Ordering::Relaxed);
+    assert!(times >= 1, "{times}");
+    assert_eq!((samples, segments), (30, times + 1));
+}

@@ -1,0 +1,323 @@
+//! The options of `borehole record`.
+
+use std::ffi::OsString;
+use std::time::Duration;
+
+use anyhow::{anyhow, bail};
+use borehole::Format;
+use borehole::capture::{Grouping, Idle, PhpOptions, RbtOptions, RequestLabels, SampleOptions, StopMode};
+use borehole::rbt::Compression;
+use borehole_analysis::Pattern;
+use borehole_php::Release;
+use clap::{Args, ValueEnum};
+
+use super::output::{Destination, Encoding, Place, Single, Workers};
+use super::targets::Targets;
+use crate::convert::Timestamps;
+use crate::inputs::format_name;
+
+/// What to sample, how, and where to write it.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct RecordArgs {
+    /// Sample the process of this number
+    #[arg(short, long, value_name = "PID", value_parser = clap::value_parser!(i32).range(1..))]
+    pid: Option<i32>,
+
+    /// Sample all processes whose command line matches, those that are started later too
+    #[arg(short = 'P', long, value_name = "REGEX", conflicts_with = "pid")]
+    pattern: Option<String>,
+
+    /// Start this command, and sample it and what it starts until it ends
+    #[arg(last = true, value_name = "COMMAND", conflicts_with_all = ["pid", "pattern"])]
+    command: Vec<OsString>,
+
+    /// The file to write; a folder, with a slash at its end, for a file a thread; `-`, or none, is standard output
+    #[arg(short, long, value_name = "OUTPUT")]
+    output: Option<String>,
+
+    /// The format to write, instead of telling it by the output's name [default: rbt]
+    #[arg(long, value_name = "FORMAT", value_parser = format_name)]
+    format: Option<Format>,
+
+    /// Replace the output if it exists
+    #[arg(long)]
+    force: bool,
+
+    /// Samples a second of each process; `max` for as many as it can
+    #[arg(short, long, value_name = "HZ|max", default_value = "100", value_parser = parse_rate)]
+    rate: Rate,
+
+    /// How long to sample, such as 30s, 5m or 1h
+    #[arg(short, long, value_name = "DURATION", value_parser = parse_duration)]
+    duration: Option<Duration>,
+
+    /// End after so many samples
+    #[arg(short = 'n', long, value_name = "COUNT")]
+    samples: Option<u64>,
+
+    /// Keep so many frames of a stack, from the leaf
+    #[arg(long, value_name = "FRAMES", value_parser = clap::value_parser!(u32).range(1..))]
+    depth: Option<u32>,
+
+    /// rbt: whether samples carry timestamps
+    #[arg(long, value_name = "MODE", value_enum, default_value = "none")]
+    timestamps: Timestamps,
+
+    /// Compress the output with gzip, rbt each segment by itself
+    #[arg(long)]
+    compress: bool,
+
+    /// rbt: write a checkpoint after so many samples
+    #[arg(long, value_name = "SAMPLES", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..))]
+    checkpoint: u64,
+
+    /// Begin a new segment after this time; of a file called trace.rbt they become trace.0.rbt, trace.1.rbt ...
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
+    rotate: Option<Duration>,
+
+    /// What to do with processes that execute nothing, such as workers that wait for a request
+    #[arg(long, value_name = "MODE", value_enum, default_value = "skip")]
+    idle: IdleArg,
+
+    /// Label samples with facts about the request that is served: request (method and start), uri, script
+    #[arg(long, value_name = "FACT", value_enum, value_delimiter = ',')]
+    label: Vec<LabelArg>,
+
+    /// When to stop a process for a sample [default: when-torn; always, if the option has no value]
+    #[arg(long, value_name = "WHEN", value_enum, num_args = 0..=1, require_equals = true, default_value = "when-torn",
+          default_missing_value = "always", hide_default_value = true)]
+    stop_process: StopArg,
+
+    /// How often to look again at a stack that changed while it was read
+    #[arg(long, value_name = "COUNT", default_value_t = 10)]
+    retries: u32,
+
+    /// Threads that sample, when the output is a folder
+    #[arg(long, value_name = "COUNT", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=256))]
+    threads: u16,
+
+    #[command(flatten)]
+    php: PhpArgs,
+}
+
+/// How PHP is found in a process.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct PhpArgs {
+    /// The release of PHP, such as 8.2, instead of reading it from the process
+    #[arg(long, value_name = "VERSION", value_parser = parse_release)]
+    pub(crate) php_version: Option<Detected>,
+
+    /// The path of the program or library that is PHP, as the process sees it, instead of looking for it
+    #[arg(long, value_name = "PATH")]
+    pub(crate) php_path: Option<String>,
+}
+
+impl PhpArgs {
+    /// As the capture takes them; `regex` is reli's way to say which file is PHP.
+    pub(crate) fn options(&self, regex: Option<Pattern>, depth: Option<u32>) -> PhpOptions {
+        let path = self.php_path.clone();
+        let is_php = (path.is_some() || regex.is_some()).then(|| {
+            Box::new(move |mapped: &[u8]| {
+                path.as_ref().is_none_or(|path| path.as_bytes() == mapped)
+                    && regex.as_ref().is_none_or(|regex| regex.is_match(mapped))
+            }) as _
+        });
+        let release = self.php_version.and_then(|Detected(release)| release);
+        PhpOptions { depth, opcodes: true, release, is_php, labels: RequestLabels::default() }
+    }
+}
+
+/// A release, or `auto`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Detected(pub(crate) Option<Release>);
+
+/// How to sample, whichever command line said so.
+#[derive(Clone, Debug)]
+pub(crate) struct Sampling {
+    pub(crate) options: SampleOptions,
+    pub(crate) php: PhpArgs,
+    pub(crate) php_regex: Option<Pattern>,
+    pub(crate) depth: Option<u32>,
+    pub(crate) labels: RequestLabels,
+}
+
+impl Sampling {
+    pub(crate) fn php(&self) -> PhpOptions {
+        PhpOptions { labels: self.labels, ..self.php.options(self.php_regex.clone(), self.depth) }
+    }
+}
+
+/// How often to sample.
+#[derive(Clone, Copy, Debug)]
+struct Rate(Option<Duration>);
+
+/// What to do with processes that execute nothing.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum IdleArg {
+    /// Count them
+    Skip,
+    /// Write a sample with the frame <idle>
+    Sample,
+}
+
+/// A fact about a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum LabelArg {
+    /// http.method and request.start
+    Request,
+    /// http.url
+    Uri,
+    /// script
+    Script,
+}
+
+/// When a process is stopped.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum StopArg {
+    /// Never
+    Never,
+    /// When its stack changed at every look
+    WhenTorn,
+    /// For every sample
+    Always,
+}
+
+impl RecordArgs {
+    pub(crate) fn targets(&self) -> anyhow::Result<Targets> {
+        match (self.pid, &self.pattern, self.command.as_slice()) {
+            (Some(process), None, []) => Ok(Targets::Process(process)),
+            (None, Some(pattern), []) => Ok(Targets::Matching(Pattern::new(pattern)?)),
+            (None, None, [_, ..]) => Ok(Targets::Command(self.command.clone())),
+            _ => bail!("missing target: expected -p PID, -P REGEX or -- COMMAND"),
+        }
+    }
+
+    pub(crate) fn sampling(&self) -> Sampling {
+        let options = SampleOptions {
+            period: self.rate.0,
+            max_retries: self.retries,
+            stop: match self.stop_process {
+                StopArg::Never => StopMode::Never,
+                StopArg::WhenTorn => StopMode::WhenTorn,
+                StopArg::Always => StopMode::Always,
+            },
+            idle: match self.idle {
+                IdleArg::Skip => Idle::Skip,
+                IdleArg::Sample => Idle::Sample,
+            },
+            duration: self.duration,
+            samples: self.samples,
+            rotate: self.rotate,
+            grouping: Grouping::Segments,
+        };
+        let has = |label| self.label.contains(&label);
+        let labels = RequestLabels {
+            request: has(LabelArg::Request),
+            uri: has(LabelArg::Uri),
+            script: has(LabelArg::Script),
+        };
+        Sampling { options, php: self.php.clone(), php_regex: None, depth: self.depth, labels }
+    }
+
+    pub(crate) fn destination(&self) -> Destination {
+        let path = self.output.as_deref().filter(|path| *path != "-");
+        let is_gzip = self.compress || path.is_some_and(|path| path.to_ascii_lowercase().ends_with(".gz"));
+        let compression = if is_gzip { Compression::Gzip } else { Compression::None };
+        let timestamps = matches!(self.timestamps, Timestamps::Delta);
+        let rbt = RbtOptions { timestamps, compression, checkpoint_interval: self.checkpoint };
+        if let Some(folder) = path.filter(|path| path.ends_with('/')) {
+            return Destination::Workers(Workers { folder: folder.into(), threads: self.threads, rbt });
+        }
+        let by_name = path.and_then(Format::from_path).map(|(format, _)| format);
+        let encoding = Encoding::Format(self.format.or(by_name).unwrap_or(Format::Rbt));
+        let place = match path {
+            None => Place::Stdout,
+            Some(path) => {
+                Place::File { path: path.into(), force: self.force, is_numbered: self.rotate.is_some() }
+            }
+        };
+        Destination::Single(Single { encoding, place, rbt, opcodes: false })
+    }
+}
+
+fn parse_rate(text: &str) -> anyhow::Result<Rate> {
+    if text == "max" {
+        return Ok(Rate(None));
+    }
+    let rate: f64 = text.parse().map_err(|_| anyhow!("expected a number or max, found {text}"))?;
+    if !(rate.is_finite() && (1e-3..=1e6).contains(&rate)) {
+        bail!("expected 0.001 to 1000000 samples a second, found {text}");
+    }
+    Ok(Rate(Some(Duration::from_secs_f64(1.0 / rate))))
+}
+
+/// A number with a unit; seconds if it has none.
+pub(crate) fn parse_duration(text: &str) -> anyhow::Result<Duration> {
+    let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
+    let seconds = match &text[digits.len()..] {
+        "ms" => 1e-3,
+        "" | "s" => 1.0,
+        "m" | "min" => 60.0,
+        "h" => 3600.0,
+        "d" => 86_400.0,
+        unit => bail!("expected the unit ms, s, m, h or d, found {unit}"),
+    };
+    let number: f64 = digits.parse().map_err(|_| anyhow!("expected a duration such as 30s, found {text}"))?;
+    let duration = Duration::try_from_secs_f64(number * seconds)?;
+    if duration.is_zero() {
+        bail!("expected more than no time, found {text}");
+    }
+    Ok(duration)
+}
+
+/// `8.2`, as reli writes it `v82`, or `auto`.
+pub(crate) fn parse_release(text: &str) -> anyhow::Result<Detected> {
+    if text == "auto" {
+        return Ok(Detected(None));
+    }
+    let digits: Vec<u8> = text.bytes().filter(u8::is_ascii_digit).map(|digit| digit - b'0').collect();
+    let release = match digits[..] {
+        [major, minor, ..] => Release::of_version(major, minor),
+        _ => None,
+    };
+    let known: Vec<String> = Release::all().map(|release| release.to_string()).collect();
+    let release =
+        release.ok_or_else(|| anyhow!("expected auto or one of {}, found {text}", known.join(", ")))?;
+    Ok(Detected(Some(release)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_have_units() {
+        for (text, ms) in [("250ms", 250), ("3", 3000), ("30s", 30_000), ("1.5m", 90_000), ("1h", 3_600_000)]
+        {
+            assert_eq!(parse_duration(text).unwrap(), Duration::from_millis(ms), "{text}");
+        }
+        for text in ["", "s", "0s", "-1s", "3 weeks", "1y", "1e400", "nan"] {
+            assert!(parse_duration(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn rates_are_periods() {
+        assert_eq!(parse_rate("100").unwrap().0, Some(Duration::from_millis(10)));
+        assert_eq!(parse_rate("0.5").unwrap().0, Some(Duration::from_secs(2)));
+        assert_eq!(parse_rate("max").unwrap().0, None);
+        for text in ["0", "-1", "inf", "nan", "fast", "1e7"] {
+            assert!(parse_rate(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn releases_are_written_as_php_or_reli_write_them() {
+        let eight_two = Release::of_version(8, 2);
+        for text in ["8.2", "v82", "8.2.36"] {
+            assert_eq!(parse_release(text).unwrap().0, eight_two, "{text}");
+        }
+        assert_eq!(parse_release("auto").unwrap().0, None);
+        assert!(parse_release("5.6").unwrap_err().to_string().contains("7.0"));
+    }
+}

@@ -1,0 +1,240 @@
+//! Where a recording goes.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, IsTerminal as _};
+use std::path::{Path, PathBuf};
+use std::thread;
+
+use anyhow::{Context as _, bail};
+use borehole::capture::{
+    Coordinator, Error, Output, RbtOptions, RbtOutput, Session, Statistics, Stream, WholeOutput,
+};
+use borehole::rbt::Compression;
+use borehole::{Existing, Format, OpcodeOutput, Target};
+
+use super::args::Sampling;
+use super::progress::Watcher;
+use super::reli_json::ReliJsonLines;
+use super::{Told, header};
+use crate::interrupt;
+use crate::outputs::STDOUT;
+
+/// Where a recording goes.
+#[derive(Clone, Debug)]
+pub(crate) enum Destination {
+    /// One output.
+    Single(Single),
+    /// A file a thread.
+    Workers(Workers),
+}
+
+/// One output.
+#[derive(Clone, Debug)]
+pub(crate) struct Single {
+    pub(crate) encoding: Encoding,
+    pub(crate) place: Place,
+    pub(crate) rbt: RbtOptions,
+    /// phpspy: whether opcodes are written.
+    pub(crate) opcodes: bool,
+}
+
+/// How one output is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Encoding {
+    /// In a format that is read too.
+    Format(Format),
+    /// As reli's template `json_lines` has it.
+    ReliJsonLines,
+}
+
+/// Where one output goes.
+#[derive(Clone, Debug)]
+pub(crate) enum Place {
+    /// To whoever reads ours.
+    Stdout,
+    /// Into a file.
+    File {
+        path: PathBuf,
+        force: bool,
+        /// A file a segment, with its number in its name.
+        is_numbered: bool,
+    },
+}
+
+/// `rbt` files, one a thread.
+#[derive(Clone, Debug)]
+pub(crate) struct Workers {
+    pub(crate) folder: PathBuf,
+    pub(crate) threads: u16,
+    pub(crate) rbt: RbtOptions,
+}
+
+impl Destination {
+    /// Finds out what cannot be written before anything is started.
+    pub(crate) fn check(&self) -> anyhow::Result<()> {
+        match self {
+            Self::Single(single) => single.check(),
+            Self::Workers(Workers { folder, .. }) => {
+                fs::create_dir_all(folder).with_context(|| folder.display().to_string())
+            }
+        }
+    }
+}
+
+impl Single {
+    fn check(&self) -> anyhow::Result<()> {
+        match &self.place {
+            Place::Stdout if !self.is_text() && io::stdout().is_terminal() => {
+                bail!("unsupported output: expected a file or a pipe, found a terminal; name one with -o")
+            }
+            Place::File { path, force: false, is_numbered: false } if path.is_file() => {
+                bail!("{}: file exists; --force replaces it", path.display())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn is_text(&self) -> bool {
+        match self.encoding {
+            Encoding::Format(format) => {
+                matches!(format, Format::Phpspy | Format::Folded | Format::Collapsed | Format::Jsonl)
+            }
+            Encoding::ReliJsonLines => true,
+        }
+    }
+
+    /// Runs a session that writes to this.
+    pub(crate) fn run(
+        self,
+        session: impl FnOnce(&mut dyn Output) -> Result<Statistics, Error>,
+    ) -> anyhow::Result<Statistics> {
+        if self.encoding == Encoding::Format(Format::Rbt) {
+            return Ok(session(&mut self.live()?)?);
+        }
+        let mut output = self.whole()?;
+        interrupt::unfinished(output.unfinished());
+        let statistics = match self.encoding {
+            Encoding::ReliJsonLines => session(&mut ReliJsonLines::new(&mut output))?,
+            Encoding::Format(format) => {
+                let mut target = Target::new(format);
+                target.opcodes = if self.opcodes { OpcodeOutput::Write } else { OpcodeOutput::Omit };
+                session(&mut WholeOutput(target.exporter(&mut output)?))?
+            }
+        };
+        output.complete()?;
+        Ok(statistics)
+    }
+
+    /// A file that appears when it is complete, or standard output.
+    fn whole(&self) -> Result<borehole::Output, borehole::Error> {
+        // The exporter of pprof compresses by itself.
+        let is_gzip =
+            self.rbt.compression == Compression::Gzip && self.encoding != Encoding::Format(Format::Pprof);
+        let compression = if is_gzip { borehole::Compression::Gzip } else { borehole::Compression::None };
+        match &self.place {
+            Place::Stdout => Ok(borehole::Output::direct(STDOUT, io::stdout().lock(), compression)),
+            Place::File { path, force, .. } => {
+                let existing = if *force { Existing::Replace } else { Existing::Keep };
+                borehole::Output::create(path, existing, compression)
+            }
+        }
+    }
+
+    /// An `rbt` stream that can be read at any time.
+    fn live(&self) -> anyhow::Result<RbtOutput> {
+        match &self.place {
+            Place::Stdout => Ok(RbtOutput::single(self.rbt, io::stdout())),
+            Place::File { path, force, is_numbered: false } => Ok(RbtOutput::single(
+                self.rbt,
+                create(path, *force).with_context(|| path.display().to_string())?,
+            )),
+            Place::File { path, force, is_numbered: true } => {
+                let (path, force) = (path.clone(), *force);
+                let open = move |number| Ok(Stream::from(create(&numbered(&path, number), force)?));
+                Ok(RbtOutput::new(self.rbt, Box::new(open)))
+            }
+        }
+    }
+}
+
+fn create(path: &Path, force: bool) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    if force || path.exists() && !path.is_file() {
+        options.create(true).truncate(true);
+    } else {
+        options.create_new(true);
+    }
+    options.write(true).open(path)
+}
+
+/// `trace.rbt` as `trace.7.rbt`.
+fn numbered(path: &Path, number: u64) -> PathBuf {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let (stem, extension) = name.split_once('.').unwrap_or((&name, "rbt"));
+    path.with_file_name(format!("{stem}.{number}.{extension}"))
+}
+
+impl Workers {
+    /// Runs a session a thread.
+    pub(crate) fn run(
+        self,
+        mut coordinator: Coordinator,
+        sampling: &Sampling,
+        watcher: &mut Watcher,
+    ) -> (anyhow::Result<Statistics>, Told) {
+        thread::scope(|scope| {
+            let threads: Vec<_> = (0..self.threads)
+                .map(|worker| {
+                    let (shared, arrivals) = coordinator.seat();
+                    let mut output = self.output(worker);
+                    scope.spawn(move || {
+                        Session::new(sampling.options, header(), &mut output, shared).run(&arrivals)
+                    })
+                })
+                .collect();
+            let told = coordinator.run(interrupt::requested, |news| watcher.hear(news));
+            let mut all = Statistics::default();
+            let mut first_error = None;
+            for thread in threads {
+                match thread.join() {
+                    Ok(Ok(statistics)) => all += statistics,
+                    Ok(Err(error)) => first_error = first_error.or(Some(error.into())),
+                    Err(_) => {
+                        let panicked = anyhow::anyhow!("a thread that samples has panicked");
+                        first_error = first_error.or(Some(panicked));
+                    }
+                }
+            }
+            (first_error.map_or(Ok(all), Err), Ok(told))
+        })
+    }
+
+    /// A file that appears with the first process.
+    fn output(&self, worker: u16) -> RbtOutput {
+        let extension = if self.rbt.compression == Compression::Gzip { "rbt.gz" } else { "rbt" };
+        let path = self.folder.join(format!("worker_{worker}.{extension}"));
+        let mut stream: Option<Stream> = None;
+        let open = move |_segment| match &stream {
+            Some(stream) => Ok(stream.clone()),
+            None => {
+                let file = OpenOptions::new().create(true).append(true).open(&path)?;
+                Ok(stream.insert(Stream::from(file)).clone())
+            }
+        };
+        RbtOutput::new(self.rbt, Box::new(open))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_stand_before_the_extension() {
+        for (path, wanted) in
+            [("/a.b/trace.rbt", "/a.b/trace.3.rbt"), ("t.rbt.gz", "t.3.rbt.gz"), ("trace", "trace.3.rbt")]
+        {
+            assert_eq!(numbered(Path::new(path), 3), Path::new(wanted));
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! What is said while a recording runs, and at its end.
+
+use std::io::{self, IsTerminal as _};
+use std::time::Duration;
+
+use borehole::capture::{News, Progress, Statistics};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::messages::{counted, say};
+
+/// Hears what happens and tells the user.
+pub(crate) struct Watcher {
+    period: Option<Duration>,
+    /// On a terminal only.
+    line: Option<ProgressBar>,
+    last_refusal: Option<String>,
+}
+
+impl Watcher {
+    pub(crate) fn new(period: Option<Duration>) -> Self {
+        let line = io::stderr().is_terminal().then(|| {
+            let style = ProgressStyle::with_template("{spinner} {msg}");
+            let line = ProgressBar::no_length()
+                .with_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
+            line.set_draw_target(ProgressDrawTarget::stderr_with_hz(5));
+            line.set_message("looking for processes that run PHP");
+            line
+        });
+        Self { period, line, last_refusal: None }
+    }
+
+    pub(crate) fn period(&self) -> Option<Duration> {
+        self.period
+    }
+
+    pub(crate) fn last_refusal(&self) -> Option<&str> {
+        self.last_refusal.as_deref()
+    }
+
+    pub(crate) fn hear(&mut self, news: News) {
+        match news {
+            News::Progress(progress) => {
+                if let Some(line) = &self.line {
+                    line.set_message(progress_text(&progress));
+                    line.tick();
+                }
+            }
+            News::Refused(process, error) => {
+                let text = error.to_string();
+                // A pattern matches whatever has it in its command line, a shell or an editor.
+                if !error.is_other_program() {
+                    self.say(&format!("warning: process {process} is not sampled: {text}"));
+                }
+                self.last_refusal = Some(text);
+            }
+            News::Attached { process, facts } if self.line.is_some() => {
+                let php = facts.iter().find(|(key, _)| key == "php").map_or("", |(_, value)| value);
+                self.say(&format!("process {process}: {php}"));
+            }
+            News::Departed(process) if self.line.is_some() => {
+                self.say(&format!("process {process} has ended"));
+            }
+            News::Attached { .. } | News::Departed(_) => {}
+        }
+    }
+
+    fn say(&self, text: &str) {
+        match &self.line {
+            Some(line) => line.suspend(|| say(text)),
+            None => say(text),
+        }
+    }
+
+    /// Leaves the terminal to whatever is said next.
+    pub(crate) fn finish(&self) {
+        if let Some(line) = &self.line {
+            line.finish_and_clear();
+        }
+    }
+}
+
+fn progress_text(progress: &Progress) -> String {
+    let Progress { statistics, processes } = progress;
+    let processes = match processes.len() {
+        1 => "1 process".to_owned(),
+        count => format!("{count} processes"),
+    };
+    format!("{:.1} s, {processes}, {}", seconds(statistics), quality(statistics))
+}
+
+fn seconds(statistics: &Statistics) -> f64 {
+    Duration::from_nanos(statistics.elapsed_ns).as_secs_f64()
+}
+
+/// How many samples, at which rate, and what else became of those that were asked for.
+fn quality(statistics: &Statistics) -> String {
+    let mut text =
+        format!("{} ({:.1}/s)", counted(statistics.taken, "sample"), statistics.achieved_per_second());
+    for (name, count) in [
+        ("idle", statistics.idle),
+        ("missed", statistics.missed),
+        ("torn", statistics.torn),
+        ("failed", statistics.failed),
+        ("retried", statistics.retried),
+        ("stopped", statistics.stopped),
+        ("truncated", statistics.truncated),
+    ] {
+        // The first three are said even if there are none: that is the news.
+        if count > 0 || matches!(name, "missed" | "torn" | "failed") {
+            text += &format!(", {count} {name}");
+        }
+    }
+    text
+}
+
+/// The last line.
+pub(crate) fn summary(statistics: &Statistics, period: Option<Duration>) -> String {
+    let asked = match period {
+        Some(period) => format!("{:.1} samples/s", 1.0 / period.as_secs_f64()),
+        None => "as many samples as possible".to_owned(),
+    };
+    let processes = if statistics.attached == 1 { "process" } else { "processes" };
+    format!(
+        "recorded {} {processes} for {:.1} s, asked for {asked}: {}",
+        statistics.attached,
+        seconds(statistics),
+        quality(statistics)
+    )
+}

@@ -1,0 +1,364 @@
+//! Reli's command lines for running processes.
+//!
+//! Source: reli 0.12, its commands `inspector:trace`, `inspector:daemon`, `inspector:top` and `inspector:eg`.
+
+use std::ffi::OsString;
+use std::io::{self, Write as _};
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use anyhow::{bail, ensure};
+use borehole::Format;
+use borehole::capture::{Grouping, PhpProcess, RbtOptions, RequestLabels, SampleOptions, StopMode};
+use borehole::rbt::Compression;
+use borehole_analysis::Pattern;
+use clap::{Args, ValueEnum};
+
+use crate::exit::Exit;
+use crate::messages::say;
+use crate::outputs::stdout_error;
+use crate::record::targets::Targets;
+use crate::record::{
+    self, Destination, Detected, Encoding, PhpArgs, Place, Recording, Sampling, Single, Workers,
+    parse_release,
+};
+use crate::top::{self, TopArgs};
+
+/// `inspector:trace`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct TraceArgs {
+    /// The process
+    #[arg(short, long, value_parser = clap::value_parser!(i32).range(1..))]
+    pid: Option<i32>,
+
+    #[command(flatten)]
+    common: CommonArgs,
+
+    /// A command to start and trace
+    #[arg(last = true, conflicts_with = "pid")]
+    command: Vec<OsString>,
+}
+
+/// `inspector:daemon`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct DaemonArgs {
+    /// Processes whose command line matches
+    #[arg(short = 'P', long)]
+    target_regex: String,
+
+    /// Threads that sample
+    #[arg(short = 'T', long, default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=256))]
+    threads: u16,
+
+    #[command(flatten)]
+    common: CommonArgs,
+}
+
+/// `inspector:top`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct ReliTopArgs {
+    /// Processes whose command line matches
+    #[arg(short = 'P', long)]
+    target_regex: String,
+
+    /// Keep so many frames of a stack, from the leaf
+    #[arg(short, long, value_parser = clap::value_parser!(u32).range(1..))]
+    depth: Option<u32>,
+
+    /// Nanoseconds from one sample to the next
+    #[arg(short, long, default_value_t = 10_000_000)]
+    sleep_ns: u64,
+
+    // Accepted and without effect: one thread samples as many processes as there are.
+    #[arg(short = 'T', long, hide = true)]
+    threads: Option<u16>,
+
+    #[command(flatten)]
+    target: TargetArgs,
+}
+
+/// `inspector:eg`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct EgArgs {
+    /// The process
+    #[arg(short, long, value_parser = clap::value_parser!(i32).range(1..))]
+    pid: i32,
+
+    #[command(flatten)]
+    target: TargetArgs,
+}
+
+/// How PHP is found in a process.
+#[derive(Args, Clone, Debug)]
+struct TargetArgs {
+    /// Which mapped file is PHP
+    #[arg(long)]
+    php_regex: Option<String>,
+
+    /// The release of PHP: auto, v70 ... v85
+    #[arg(long, value_parser = parse_release)]
+    php_version: Option<Detected>,
+
+    /// The program that is PHP
+    #[arg(long)]
+    php_path: Option<String>,
+
+    // What follows is accepted and without effect: it helps reli to find what is found here without help.
+    #[arg(long, hide = true)]
+    libpthread_regex: Option<String>,
+    #[arg(long, hide = true)]
+    libpthread_path: Option<String>,
+    #[arg(long, hide = true)]
+    zts_globals_regex: Option<String>,
+    #[arg(long, hide = true)]
+    target_thread_regex: Option<String>,
+    #[arg(long, hide = true)]
+    no_cache: bool,
+    #[arg(long, hide = true)]
+    memory_limit: Option<String>,
+    #[arg(long, hide = true, num_args = 0..=1, require_equals = true)]
+    bulk_stack_copy: Option<Option<String>>,
+}
+
+/// How to sample and what to write.
+#[derive(Args, Clone, Debug)]
+struct CommonArgs {
+    /// Keep so many frames of a stack, from the leaf
+    #[arg(short, long, value_parser = clap::value_parser!(u32).range(1..))]
+    depth: Option<u32>,
+
+    /// Nanoseconds from one sample to the next
+    #[arg(short, long, default_value_t = 10_000_000)]
+    sleep_ns: u64,
+
+    /// How often to look again at a stack that changed while it was read
+    #[arg(short = 'r', long, default_value_t = 10)]
+    max_retries: u32,
+
+    /// Stop the process for each sample
+    #[arg(short = 'S', long, num_args = 0..=1, default_missing_value = "on", value_parser = parse_switch)]
+    stop_process: Option<bool>,
+
+    /// template:phpspy, template:phpspy_with_opcode, template:json_lines, rbt or rbt-bundled
+    #[arg(short = 'F', short_alias = 'f', long, value_parser = parse_format)]
+    output_format: Option<OutputFormat>,
+
+    /// A template: phpspy, phpspy_with_opcode or json_lines
+    #[arg(short, long, value_parser = parse_template, conflicts_with = "output_format")]
+    template: Option<OutputFormat>,
+
+    /// Where to write
+    #[arg(short, long)]
+    output: Option<String>,
+
+    /// Whether samples carry timestamps
+    #[arg(long, default_value = "none")]
+    rbt_timestamps: String,
+
+    /// Compress rbt with gzip
+    #[arg(long)]
+    rbt_compress: bool,
+
+    #[command(flatten)]
+    target: TargetArgs,
+}
+
+/// What reli's captures write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum OutputFormat {
+    Phpspy,
+    PhpspyWithOpcode,
+    JsonLines,
+    Rbt,
+    RbtBundled,
+}
+
+fn parse_format(text: &str) -> anyhow::Result<OutputFormat> {
+    match text.strip_prefix("template:") {
+        Some(template) => parse_template(template),
+        None if text == "rbt" => Ok(OutputFormat::Rbt),
+        None if text == "rbt-bundled" => Ok(OutputFormat::RbtBundled),
+        None => bail!("expected template:NAME, rbt or rbt-bundled, found {text}"),
+    }
+}
+
+fn parse_template(text: &str) -> anyhow::Result<OutputFormat> {
+    match text {
+        "phpspy" => Ok(OutputFormat::Phpspy),
+        "phpspy_with_opcode" => Ok(OutputFormat::PhpspyWithOpcode),
+        "json_lines" => Ok(OutputFormat::JsonLines),
+        _ => bail!("expected phpspy, phpspy_with_opcode or json_lines, found {text}"),
+    }
+}
+
+fn parse_switch(text: &str) -> anyhow::Result<bool> {
+    match text {
+        "on" | "yes" | "true" | "1" => Ok(true),
+        "off" | "no" | "false" | "0" => Ok(false),
+        _ => bail!("expected on or off, found {text}"),
+    }
+}
+
+impl TargetArgs {
+    fn php(&self) -> anyhow::Result<(PhpArgs, Option<Pattern>)> {
+        let php = PhpArgs { php_version: self.php_version, php_path: self.php_path.clone() };
+        Ok((php, self.php_regex.as_deref().map(Pattern::new).transpose()?))
+    }
+}
+
+/// Sleeping less than this is not sleeping.
+const SHORTEST_SLEEP_NS: u64 = 1000;
+
+impl CommonArgs {
+    fn sampling(&self, grouping: Grouping) -> anyhow::Result<Sampling> {
+        let (php, php_regex) = self.target.php()?;
+        let period = (self.sleep_ns >= SHORTEST_SLEEP_NS).then(|| Duration::from_nanos(self.sleep_ns));
+        let stop = match self.stop_process {
+            Some(true) => StopMode::Always,
+            Some(false) => StopMode::Never,
+            None => StopMode::WhenTorn,
+        };
+        let options = SampleOptions {
+            period,
+            max_retries: self.max_retries,
+            stop,
+            grouping,
+            ..SampleOptions::default()
+        };
+        Ok(Sampling { options, php, php_regex, depth: self.depth, labels: RequestLabels::default() })
+    }
+
+    fn rbt(&self) -> RbtOptions {
+        let timestamps = self.rbt_timestamps == "delta";
+        let compression = if self.rbt_compress { Compression::Gzip } else { Compression::None };
+        RbtOptions { timestamps, compression, ..RbtOptions::default() }
+    }
+
+    /// The format; a name that ends in `.rbt` chooses it too.
+    fn format(&self) -> OutputFormat {
+        let is_rbt = |path: &String| path.ends_with(".rbt") || path.ends_with(".rbt.gz");
+        let by_name = self.output.as_ref().filter(|path| is_rbt(path)).map(|_| OutputFormat::Rbt);
+        self.output_format.or(self.template).or(by_name).unwrap_or(OutputFormat::Phpspy)
+    }
+
+    /// One output. As with reli's, what is there is written over.
+    fn single(&self) -> Destination {
+        let format = self.format();
+        let (encoding, opcodes) = match format {
+            OutputFormat::Phpspy => (Encoding::Format(Format::Phpspy), false),
+            OutputFormat::PhpspyWithOpcode => (Encoding::Format(Format::Phpspy), true),
+            OutputFormat::JsonLines => (Encoding::ReliJsonLines, false),
+            OutputFormat::Rbt | OutputFormat::RbtBundled => (Encoding::Format(Format::Rbt), false),
+        };
+        let place = match self.output.as_deref() {
+            None | Some("-") => Place::Stdout,
+            Some(path) => Place::File { path: path.into(), force: true, is_numbered: false },
+        };
+        Destination::Single(Single { encoding, place, rbt: self.rbt(), opcodes })
+    }
+}
+
+pub(super) fn trace(args: TraceArgs) -> anyhow::Result<Exit> {
+    let targets = match (args.pid, args.command.is_empty()) {
+        (Some(process), true) => Targets::Process(process),
+        (None, false) => Targets::Command(args.command),
+        _ => bail!("missing target: expected -p PID or -- COMMAND"),
+    };
+    let sampling = args.common.sampling(Grouping::Segments)?;
+    record::record(Recording { targets, sampling, destination: args.common.single() })
+}
+
+pub(super) fn daemon(args: DaemonArgs) -> anyhow::Result<Exit> {
+    let targets = Targets::Matching(Pattern::new(&args.target_regex)?);
+    if args.common.format() != OutputFormat::Rbt {
+        let sampling = args.common.sampling(Grouping::Bundled)?;
+        return record::record(Recording { targets, sampling, destination: args.common.single() });
+    }
+    let folder = match &args.common.output {
+        Some(folder) => PathBuf::from(folder),
+        None => session_folder()?,
+    };
+    ensure!(!folder.is_file(), "{}: expected a folder, found a file", folder.display());
+    say(&format!("writing to {}", folder.display()));
+    let workers = Workers { folder, threads: args.threads, rbt: args.common.rbt() };
+    let sampling = args.common.sampling(Grouping::Segments)?;
+    record::record(Recording { targets, sampling, destination: Destination::Workers(workers) })
+}
+
+/// A folder of this run's own.
+fn session_folder() -> anyhow::Result<PathBuf> {
+    let state = std::env::var_os("XDG_STATE_HOME").filter(|path| !path.is_empty()).map(PathBuf::from);
+    let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".local/state"));
+    let Some(state) = state.or_else(home) else {
+        bail!("missing folder: expected -o, XDG_STATE_HOME or HOME")
+    };
+    let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    let session = format!("{}_{}", utc(seconds), std::process::id());
+    Ok(state.join("reli/daemon-traces").join(session))
+}
+
+/// Seconds since 1970 as `2026-04-09T163012Z`.
+///
+/// Source: Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms", `civil_from_days`.
+fn utc(seconds: u64) -> String {
+    let (days, of_day) = (seconds / 86_400, seconds % 86_400);
+    let shifted = days + 719_468;
+    let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);
+    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    // Years begin in March here, so that the day that comes and goes is their last.
+    let month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month + 2) / 5 + 1;
+    let (year, month) = if month < 10 { (0, month + 3) } else { (1, month - 9) };
+    let year = year_of_era + era * 400 + year;
+    format!("{year:04}-{month:02}-{day:02}T{:02}{:02}{:02}Z", of_day / 3600, of_day / 60 % 60, of_day % 60)
+}
+
+pub(super) fn top(args: &ReliTopArgs) -> anyhow::Result<Exit> {
+    let (php, _) = args.target.php()?;
+    let native = TopArgs {
+        pid: None,
+        pattern: Some(args.target_regex.clone()),
+        rate: 100,
+        interval: Duration::from_secs(1),
+        duration: None,
+        plain: false,
+        json: false,
+        depth: args.depth,
+        php,
+    };
+    top::watch(&native, Duration::from_nanos(args.sleep_ns.max(SHORTEST_SLEEP_NS)))
+}
+
+pub(super) fn eg(args: &EgArgs) -> anyhow::Result<Exit> {
+    let (php, regex) = args.target.php()?;
+    let process = PhpProcess::attach(args.pid, &php.options(regex, None))?;
+    for executor in process.executors() {
+        writeln!(io::stdout(), "{:#x}", executor.globals).map_err(stdout_error)?;
+    }
+    Ok(Exit::Done)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sessions_are_called_by_the_time() {
+        assert_eq!(utc(0), "1970-01-01T000000Z");
+        assert_eq!(utc(1_775_752_212), "2026-04-09T163012Z");
+        assert_eq!(utc(1_709_164_799), "2024-02-28T235959Z");
+        assert_eq!(utc(1_709_164_800), "2024-02-29T000000Z");
+        assert_eq!(utc(4_102_444_800), "2100-01-01T000000Z");
+    }
+
+    #[test]
+    fn formats_have_the_names_that_reli_gives_them() {
+        assert_eq!(parse_format("template:phpspy").unwrap(), OutputFormat::Phpspy);
+        assert_eq!(parse_format("template:phpspy_with_opcode").unwrap(), OutputFormat::PhpspyWithOpcode);
+        assert_eq!(parse_format("rbt-bundled").unwrap(), OutputFormat::RbtBundled);
+        for text in ["phpspy", "template:rbt", "template:", "RBT"] {
+            assert!(parse_format(text).is_err(), "{text}");
+        }
+    }
+}

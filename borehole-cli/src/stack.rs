@@ -1,0 +1,156 @@
+//! `borehole stack`: what a process is doing right now.
+
+use std::io::{self, Write as _};
+
+use anyhow::Context as _;
+use borehole::capture::{Error, Look, PhpProcess, Subject as _};
+use borehole::model::{FrameId, StackId, Tables};
+use borehole_process::Stopper;
+use clap::Args;
+use serde_json::{Map, Value, json};
+
+use crate::exit::Exit;
+use crate::outputs::stdout_error;
+use crate::record::PhpArgs;
+
+/// Whose stacks, and how to print them.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct StackArgs {
+    /// The process
+    #[arg(short, long, value_name = "PID", value_parser = clap::value_parser!(i32).range(1..))]
+    pid: i32,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+
+    /// Print so many frames of a stack, from the leaf
+    #[arg(long, value_name = "FRAMES", value_parser = clap::value_parser!(u32).range(1..))]
+    depth: Option<u32>,
+
+    #[command(flatten)]
+    php: PhpArgs,
+}
+
+/// How often a process that runs is looked at before it is made to stand still.
+const LOOKS: usize = 10;
+
+pub(crate) fn run(args: &StackArgs) -> anyhow::Result<Exit> {
+    let mut process = PhpProcess::attach(args.pid, &args.php.options(None, args.depth))?;
+    let mut tables = Tables::default();
+    let mut stacks = Vec::new();
+    for lane in 0..process.lanes() {
+        let look = look(&mut process, lane, &mut tables)
+            .with_context(|| format!("process {} cannot be read any more", args.pid))?;
+        stacks.push((process.thread(lane), look));
+    }
+    let text =
+        if args.json { as_json(&process, &stacks, &tables) } else { as_text(&process, &stacks, &tables) };
+    io::stdout().write_all(text.as_bytes()).map_err(stdout_error)?;
+    Ok(Exit::Done)
+}
+
+fn look(process: &mut PhpProcess, lane: usize, tables: &mut Tables) -> Result<Look, Error> {
+    for _ in 0..LOOKS {
+        match process.look(lane, tables)? {
+            Look::Torn => {}
+            look => return Ok(look),
+        }
+    }
+    let mut stopper = Stopper::new(process.process());
+    let _stopped = stopper.stop()?;
+    process.look(lane, tables)
+}
+
+type Stacks = [(Option<u64>, Look)];
+
+fn as_text(process: &PhpProcess, stacks: &Stacks, tables: &Tables) -> String {
+    let mut text = format!("process {}: {}\n", process.process(), process.identity());
+    for (thread, look) in stacks {
+        if let Some(thread) = thread {
+            text += &format!("thread {thread}\n");
+        }
+        match *look {
+            Look::Idle => text += "  idle: no PHP code is executing\n",
+            Look::Torn => text += "  changing too fast to be read\n",
+            Look::Stack { stack, omitted } => {
+                for (index, frame) in tables.frames_leaf_first(Some(stack)).enumerate() {
+                    text += &format!("  #{index} {}\n", frame_text(frame, tables));
+                }
+                if omitted > 0 {
+                    text += &format!("  ... {omitted} more\n");
+                }
+            }
+        }
+    }
+    text
+}
+
+fn frame_text(frame: FrameId, tables: &Tables) -> String {
+    let frame = tables.frame(frame);
+    let mut text = lossy(tables.string(frame.function));
+    if let Some(file) = frame.file {
+        text += &format!(" {}", lossy(tables.string(file)));
+        if let Some(line) = frame.line {
+            text += &format!(":{line}");
+        }
+    }
+    if let Some(opcode) = frame.opcode {
+        text += &format!(" {}", lossy(tables.string(opcode)));
+    }
+    text
+}
+
+fn as_json(process: &PhpProcess, stacks: &Stacks, tables: &Tables) -> String {
+    let stacks: Vec<Value> =
+        stacks.iter().map(|(thread, look)| stack_object(*thread, *look, tables)).collect();
+    let object = json!({
+        "pid": process.process(),
+        "php": process.identity().to_string(),
+        "stacks": stacks,
+    });
+    format!("{object}\n")
+}
+
+fn stack_object(thread: Option<u64>, look: Look, tables: &Tables) -> Value {
+    let mut object = Map::new();
+    if let Some(thread) = thread {
+        object.insert("tid".to_owned(), thread.into());
+    }
+    let state = match look {
+        Look::Idle => "idle",
+        Look::Torn => "torn",
+        Look::Stack { stack, omitted } => {
+            object.insert("frames".to_owned(), frames(stack, tables));
+            object.insert("omitted".to_owned(), omitted.into());
+            "running"
+        }
+    };
+    object.insert("state".to_owned(), state.into());
+    Value::Object(object)
+}
+
+/// As `borehole dump` writes frames.
+fn frames(stack: StackId, tables: &Tables) -> Value {
+    let frame = |id: FrameId| {
+        let frame = tables.frame(id);
+        let mut object = Map::new();
+        let mut put = |key: &str, value: Value| object.insert(key.to_owned(), value);
+        put("function", lossy(tables.string(frame.function)).into());
+        if let Some(file) = frame.file {
+            put("file", lossy(tables.string(file)).into());
+        }
+        if let Some(line) = frame.line {
+            put("line", line.into());
+        }
+        if let Some(opcode) = frame.opcode {
+            put("opcode", lossy(tables.string(opcode)).into());
+        }
+        Value::Object(object)
+    };
+    tables.frames_leaf_first(Some(stack)).map(frame).collect()
+}
+
+fn lossy(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}

@@ -1,0 +1,228 @@
+//! `borehole top`.
+
+mod board;
+mod keys;
+mod table;
+
+use std::io::{self, IsTerminal as _, Write};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{anyhow, bail};
+use borehole::capture::{
+    Coordinator, Idle, News, Progress, RequestLabels, SampleOptions, Session, Shared, WholeOutput,
+};
+use borehole_analysis::Pattern;
+use clap::Args;
+
+use crate::exit::Exit;
+use crate::interrupt;
+use crate::messages::say;
+use crate::outputs::stdout_error;
+use crate::record::targets::Targets;
+use crate::record::{PhpArgs, Sampling, header, parse_duration};
+use board::{Board, BoardSink};
+use keys::{Key, Keys};
+use table::{Sort, View};
+
+/// What to watch.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct TopArgs {
+    /// Watch the process of this number
+    #[arg(short, long, value_name = "PID", value_parser = clap::value_parser!(i32).range(1..))]
+    pub(crate) pid: Option<i32>,
+
+    /// Watch all processes whose command line matches
+    #[arg(short = 'P', long, value_name = "REGEX", conflicts_with = "pid")]
+    pub(crate) pattern: Option<String>,
+
+    /// Samples a second of each process
+    #[arg(short, long, value_name = "HZ", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) rate: u32,
+
+    /// How often the table is shown
+    #[arg(short, long, value_name = "DURATION", default_value = "1s", value_parser = parse_duration)]
+    pub(crate) interval: Duration,
+
+    /// How long to watch
+    #[arg(short, long, value_name = "DURATION", value_parser = parse_duration)]
+    pub(crate) duration: Option<Duration>,
+
+    /// Print the tables one below the other, as is done anyway where there is no terminal
+    #[arg(long)]
+    pub(crate) plain: bool,
+
+    /// Print a line of JSON each time
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Keep so many frames of a stack, from the leaf
+    #[arg(long, value_name = "FRAMES", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) depth: Option<u32>,
+
+    #[command(flatten)]
+    pub(crate) php: PhpArgs,
+}
+
+/// A last table of so little is of no use behind another.
+const TOO_SHORT: Duration = Duration::from_millis(200);
+
+/// How long a key is waited for before the table may be due.
+const PATIENCE: Duration = Duration::from_millis(50);
+
+pub(crate) fn run(args: &TopArgs) -> anyhow::Result<Exit> {
+    let period = Duration::from_secs(1) / args.rate;
+    watch(args, period)
+}
+
+/// Watches with a sample each `period`.
+pub(crate) fn watch(args: &TopArgs, period: Duration) -> anyhow::Result<Exit> {
+    let targets = match (args.pid, &args.pattern) {
+        (Some(process), None) => Targets::Process(process),
+        (None, Some(pattern)) => Targets::Matching(Pattern::new(pattern)?),
+        _ => bail!("missing target: expected -p PID or -P REGEX"),
+    };
+    interrupt::heed();
+    let options = SampleOptions {
+        period: Some(period),
+        duration: args.duration,
+        idle: Idle::Skip,
+        ..SampleOptions::default()
+    };
+    let sampling = Sampling {
+        options,
+        php: args.php.clone(),
+        php_regex: None,
+        depth: args.depth,
+        labels: RequestLabels::default(),
+    };
+    let (finder, command) = targets.finder(&sampling)?;
+    let mut coordinator = Coordinator::new(finder, command);
+    let (shared, arrivals) = coordinator.seat();
+    let board = Arc::new(Mutex::new(Board::default()));
+    let refusals = Mutex::new(Vec::new());
+    thread::scope(|scope| {
+        let mut sink = WholeOutput(BoardSink(Arc::clone(&board)));
+        let sharing = shared.clone();
+        let session = scope.spawn(move || Session::new(options, header(), &mut sink, sharing).run(&arrivals));
+        let hear = |news| {
+            if let News::Refused(process, error) = news
+                && !error.is_other_program()
+            {
+                let refusal = format!("process {process} is not sampled: {error}");
+                refusals.lock().unwrap_or_else(PoisonError::into_inner).push(refusal);
+            }
+        };
+        let finding = scope.spawn(move || coordinator.run(interrupt::requested, hear));
+        let shown = Screen { args, shared: &shared, board: &board }.show();
+        shared.stop();
+        session.join().map_err(|_| anyhow!("the thread that samples has panicked"))??;
+        finding.join().map_err(|_| anyhow!("the thread that looks for processes has panicked"))??;
+        shown
+    })?;
+    for refusal in refusals.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        say(&format!("warning: {refusal}"));
+    }
+    Ok(Exit::Done)
+}
+
+/// What is shown, and where its content comes from.
+struct Screen<'a> {
+    args: &'a TopArgs,
+    shared: &'a Shared,
+    board: &'a Mutex<Board>,
+}
+
+impl Screen<'_> {
+    fn show(&self) -> anyhow::Result<()> {
+        let is_terminal = io::stdout().is_terminal() && io::stdin().is_terminal();
+        if self.args.json || self.args.plain || !is_terminal { self.print() } else { self.interact() }
+    }
+
+    fn progress(&self) -> Progress {
+        self.shared.progress()
+    }
+
+    /// One table below the other, the last when there is nothing more to sample.
+    fn print(&self) -> anyhow::Result<()> {
+        let mut view = View::default();
+        loop {
+            let start = Instant::now();
+            let ended = self.wait();
+            if ended && start.elapsed() < TOO_SHORT && view.has_any() {
+                return Ok(());
+            }
+            view.take(&self.board.lock().unwrap_or_else(PoisonError::into_inner));
+            let text = if self.args.json {
+                view.as_json(&self.progress())
+            } else {
+                view.as_text(&self.progress(), usize::MAX, 0) + "\n"
+            };
+            io::stdout().write_all(text.as_bytes()).map_err(stdout_error)?;
+            if ended {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Waits until the next table is due. Answers whether the sampling has ended.
+    fn wait(&self) -> bool {
+        let due = Instant::now() + self.args.interval;
+        while Instant::now() < due {
+            if self.shared.has_ended() {
+                return true;
+            }
+            thread::sleep(PATIENCE.min(due.saturating_duration_since(Instant::now())));
+        }
+        false
+    }
+
+    /// A table that is kept up to date, and keys.
+    fn interact(&self) -> anyhow::Result<()> {
+        let keys = Keys::start()?;
+        let mut view = View::default();
+        let mut due = Instant::now();
+        while !self.shared.has_ended() && !interrupt::requested() {
+            let key = keys.next(PATIENCE)?;
+            if key == Some(Key::Char('q')) && !view.is_typing() {
+                break;
+            }
+            if let Some(key) = key {
+                view.press(key);
+            }
+            let is_due = Instant::now() >= due;
+            if is_due && !view.is_paused() {
+                view.take(&self.board.lock().unwrap_or_else(PoisonError::into_inner));
+            }
+            if is_due || key.is_some() {
+                self.draw(&view)?;
+                due = Instant::now() + self.args.interval;
+            }
+        }
+        Ok(())
+    }
+
+    fn draw(&self, view: &View) -> anyhow::Result<()> {
+        let (columns, rows) =
+            terminal_size::terminal_size().map_or((80, 24), |(columns, rows)| (columns.0, rows.0));
+        let text = view.as_text(&self.progress(), usize::from(rows.saturating_sub(1)), usize::from(columns));
+        // Home, each line cleared behind its text, the rest of the screen cleared.
+        let text = text.replace('\n', "\x1b[K\r\n");
+        write!(io::stdout(), "\x1b[H{text}\x1b[J")
+            .and_then(|()| io::stdout().flush())
+            .map_err(stdout_error)?;
+        Ok(())
+    }
+}
+
+/// The keys that sort.
+pub(crate) const fn sort_of(key: char) -> Option<Sort> {
+    match key {
+        's' => Some(Sort::Own),
+        't' => Some(Sort::Total),
+        'r' => Some(Sort::Rate),
+        'n' => Some(Sort::Name),
+        _ => None,
+    }
+}

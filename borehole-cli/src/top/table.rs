@@ -1,0 +1,219 @@
+//! The table of `borehole top`.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use borehole::capture::Progress;
+use borehole_analysis::Pattern;
+use serde_json::json;
+
+use super::board::Board;
+use super::keys::Key;
+use super::sort_of;
+
+/// By what rows are sorted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Sort {
+    /// By samples in which the function was executing.
+    #[default]
+    Own,
+    /// By samples in which it was on the stack.
+    Total,
+    /// By samples a second in which it was on the stack, of late.
+    Rate,
+    /// By name.
+    Name,
+}
+
+/// A row.
+#[derive(Clone, Debug)]
+struct Row {
+    name: String,
+    own: u64,
+    total: u64,
+    per_second: f64,
+}
+
+/// What is shown: the counts at one moment, and how the user wants to see them.
+#[derive(Default)]
+pub(super) struct View {
+    sort: Sort,
+    filter: String,
+    is_typing: bool,
+    is_paused: bool,
+    samples: u64,
+    rows: Vec<Row>,
+    /// Samples a second by process.
+    processes: Vec<(i64, f64)>,
+    last: Option<Last>,
+}
+
+/// The counts of the time before.
+struct Last {
+    taken: Instant,
+    totals: Vec<u64>,
+    processes: BTreeMap<i64, u64>,
+}
+
+/// Rows of a printed table.
+const PRINTED_ROWS: usize = 20;
+
+/// How many processes are listed.
+const LISTED_PROCESSES: usize = 8;
+
+impl View {
+    pub(super) fn is_typing(&self) -> bool {
+        self.is_typing
+    }
+
+    pub(super) fn has_any(&self) -> bool {
+        !self.rows.is_empty()
+    }
+
+    pub(super) fn is_paused(&self) -> bool {
+        self.is_paused
+    }
+
+    /// Does what a key asks for.
+    pub(super) fn press(&mut self, key: Key) {
+        match (self.is_typing, key) {
+            (true, Key::Enter) => self.is_typing = false,
+            (true, Key::Back) => drop(self.filter.pop()),
+            (true, Key::Char(letter)) => self.filter.push(letter),
+            (false, Key::Char('p' | ' ')) => self.is_paused = !self.is_paused,
+            (false, Key::Char('/')) => {
+                self.filter.clear();
+                self.is_typing = true;
+            }
+            (false, Key::Char(letter)) => self.sort = sort_of(letter).unwrap_or(self.sort),
+            (false, Key::Enter | Key::Back) => {}
+        }
+    }
+
+    /// Takes the counts of now.
+    pub(super) fn take(&mut self, board: &Board) {
+        let now = Instant::now();
+        let last = self.last.take();
+        let seconds = last.as_ref().map_or(0.0, |last| now.duration_since(last.taken).as_secs_f64());
+        let rate = |count: u64, before: u64| {
+            #[expect(clippy::cast_precision_loss, reason = "a rate for people to read")]
+            let grown = count.saturating_sub(before) as f64;
+            if seconds > 0.0 { grown / seconds } else { 0.0 }
+        };
+        let before = |row: usize| last.as_ref().and_then(|last| last.totals.get(row)).copied().unwrap_or(0);
+        let functions = board.functions.iter().enumerate().filter(|(_, function)| function.total > 0);
+        self.rows = functions
+            .map(|(row, function)| Row {
+                name: function.name.clone(),
+                own: function.own,
+                total: function.total,
+                per_second: rate(function.total, before(row)),
+            })
+            .collect();
+        let before =
+            |process: &i64| last.as_ref().and_then(|last| last.processes.get(process)).copied().unwrap_or(0);
+        let counts = board.processes.iter();
+        self.processes = counts.map(|(&process, &count)| (process, rate(count, before(&process)))).collect();
+        self.samples = board.samples;
+        let totals = board.functions.iter().map(|function| function.total).collect();
+        self.last = Some(Last { taken: now, totals, processes: board.processes.clone() });
+    }
+
+    /// The rows that are to be shown, in their order.
+    fn sorted(&self) -> Vec<&Row> {
+        let pattern = Pattern::new(&self.filter).ok();
+        let is_shown =
+            |row: &&Row| pattern.as_ref().is_none_or(|pattern| pattern.is_match(row.name.as_bytes()));
+        let mut rows: Vec<&Row> = self.rows.iter().filter(is_shown).collect();
+        rows.sort_by(|a, b| {
+            let by = match self.sort {
+                Sort::Own => b.own.cmp(&a.own).then(b.total.cmp(&a.total)),
+                Sort::Total => b.total.cmp(&a.total),
+                Sort::Rate => b.per_second.total_cmp(&a.per_second),
+                Sort::Name => std::cmp::Ordering::Equal,
+            };
+            by.then_with(|| a.name.cmp(&b.name))
+        });
+        rows
+    }
+
+    /// The table in so many lines and columns; 0 columns are as many as it takes.
+    pub(super) fn as_text(&self, progress: &Progress, lines: usize, columns: usize) -> String {
+        let mut text = self.head(progress);
+        text += "  self%     self  total%    total  per second  function\n";
+        let room = lines.saturating_sub(text.lines().count()).min(if columns == 0 {
+            PRINTED_ROWS
+        } else {
+            usize::MAX
+        });
+        let rows = self.sorted();
+        for row in rows.iter().take(room) {
+            text += &format!(
+                "{:6.1}% {:8} {:6.1}% {:8} {:11.1}  {}\n",
+                percent(row.own, self.samples),
+                row.own,
+                percent(row.total, self.samples),
+                row.total,
+                row.per_second,
+                row.name
+            );
+        }
+        if columns == 0 && rows.len() > room {
+            text += &format!("{room} of {} shown\n", rows.len());
+        }
+        if columns == 0 { text } else { cut(&text, columns) }
+    }
+
+    fn head(&self, progress: &Progress) -> String {
+        let statistics = &progress.statistics;
+        let mut text = format!(
+            "{} samples, {:.1}/s, {} idle, {} missed, {} torn, {} failed",
+            self.samples,
+            statistics.achieved_per_second(),
+            statistics.idle,
+            statistics.missed,
+            statistics.torn,
+            statistics.failed
+        );
+        text += if self.is_paused { ", paused\n" } else { "\n" };
+        let listed = self.processes.iter().take(LISTED_PROCESSES);
+        let processes: Vec<String> =
+            listed.map(|(process, rate)| format!("{process}: {rate:.0}/s")).collect();
+        let more = self.processes.len().saturating_sub(LISTED_PROCESSES);
+        let more = if more > 0 { format!(", {more} more") } else { String::new() };
+        text += &format!("processes {}{more}\n", processes.join(", "));
+        if self.is_typing || !self.filter.is_empty() {
+            text += &format!("filter /{}{}\n", self.filter, if self.is_typing { "_" } else { "" });
+        } else if !self.is_typing {
+            text += "keys: s self, t total, r rate, n name, / filter, p pause, q quit\n";
+        }
+        text
+    }
+
+    pub(super) fn as_json(&self, progress: &Progress) -> String {
+        let rows: Vec<_> = self.sorted().into_iter().map(|row| {
+            json!({ "function": row.name, "self": row.own, "total": row.total, "per_second": row.per_second })
+        }).collect();
+        let processes: Vec<_> = self
+            .processes
+            .iter()
+            .map(|(process, rate)| json!({ "pid": process, "per_second": rate }))
+            .collect();
+        let counts: BTreeMap<_, _> = progress.statistics.facts().into_iter().collect();
+        let line =
+            json!({ "samples": self.samples, "counts": counts, "processes": processes, "functions": rows });
+        format!("{line}\n")
+    }
+}
+
+fn percent(count: u64, of: u64) -> f64 {
+    #[expect(clippy::cast_precision_loss, reason = "a percentage for people to read")]
+    let percent = count as f64 * 100.0 / of.max(1) as f64;
+    percent
+}
+
+/// Each line cut at so many characters.
+fn cut(text: &str, columns: usize) -> String {
+    let lines = text.lines().map(|line| line.chars().take(columns).collect::<String>() + "\n");
+    lines.collect()
+}

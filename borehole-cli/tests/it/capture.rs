@@ -1,0 +1,276 @@
+//! Sampling real PHP processes.
+
+use std::fs;
+use std::process::{Child, Command, Stdio};
+
+use borehole_testkit::{Scratch, corpus, peers};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::Value;
+
+use crate::program::{Ended, listing, program, run, samples_in, text, wait_for};
+
+/// A PHP program that is busy, ended with the test.
+struct Busy(Child);
+
+impl Busy {
+    /// `None` if PHP is left out. What it is called last no other process has in its command line.
+    fn start(name: &str) -> Option<Self> {
+        let mut command = peers::peer("php")?.command();
+        command.arg(corpus("php/trace/busy.php")).args(["60", "8", name]);
+        let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let busy = Self(child);
+        // Until it executes its program it cannot be told from others.
+        wait_for(|| {
+            let stack = run(&["stack", "-p", &busy.id()]);
+            String::from_utf8(stack.stdout).unwrap().contains("busy.php").then_some(())
+        });
+        Some(busy)
+    }
+
+    fn id(&self) -> String {
+        self.0.id().to_string()
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn start(arguments: &[&str]) -> Child {
+    program(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+fn send(child: &Child, signal: Signal) {
+    kill(Pid::from_raw(child.id().try_into().unwrap()), signal).unwrap();
+}
+
+fn ended(mut child: Child) -> Ended {
+    wait_for(|| child.try_wait().unwrap());
+    child.wait_with_output().unwrap().into()
+}
+
+fn info(path: &str) -> Value {
+    serde_json::from_slice(&run(&["info", "--json", path]).done()).unwrap()
+}
+
+#[test]
+fn a_process_is_sampled_as_often_as_was_asked_for() {
+    let Some(busy) = Busy::start("as-often") else { return };
+    let scratch = Scratch::new();
+    let path = scratch.path("trace.rbt");
+    let trace = text(&path);
+    let said = run(&["record", "-p", &busy.id(), "-n", "50", "--rate", "500", "-o", trace]);
+    assert_eq!(said.code, 0, "{}", said.stderr);
+    assert!(said.stderr.contains("recorded 1 process"), "{}", said.stderr);
+    assert!(said.stderr.contains("asked for 500.0 samples/s: 50 samples"), "{}", said.stderr);
+    let info = info(trace);
+    assert_eq!(info["samples"], 50);
+    let report = String::from_utf8(run(&["report", "--no-line", trace]).done()).unwrap();
+    assert!(report.contains("| leaf") && report.contains("| A::step"), "{report}");
+    // What became of the samples stands in the file.
+    let facts = String::from_utf8(run(&["dump", "--raw", trace]).done()).unwrap();
+    for fact in ["samples.taken", "samples.missed", "recorder", "PHP 8."] {
+        assert!(facts.contains(fact), "{fact}");
+    }
+    let refused = run(&["record", "-p", &busy.id(), "-n", "1", "-o", trace]).failed();
+    assert!(refused.contains("file exists; --force replaces it"), "{refused}");
+    run(&["record", "-p", &busy.id(), "-n", "1", "--force", "-o", trace]).done();
+    assert_eq!(self::info(trace)["samples"], 1);
+}
+
+#[test]
+fn an_interrupted_recording_is_complete_and_a_killed_one_can_be_recovered() {
+    let Some(busy) = Busy::start("interrupted") else { return };
+    for (signal, name) in
+        [(Signal::SIGINT, "a.rbt"), (Signal::SIGTERM, "b.rbt.gz"), (Signal::SIGKILL, "c.rbt")]
+    {
+        let scratch = Scratch::new();
+        let path = scratch.path(name);
+        let mut child = start(&["record", "-p", &busy.id(), "--rate", "1000", "-o", text(&path)]);
+        wait_for(|| fs::metadata(&path).is_ok_and(|file| file.len() > 600).then_some(()));
+        send(&child, signal);
+        if signal == Signal::SIGKILL {
+            child.wait().unwrap();
+            let saved = scratch.path("saved.rbt");
+            run(&["recover", text(&path), "-o", text(&saved)]).done();
+            assert!(samples_in(&fs::read(&saved).unwrap()) > 50);
+            continue;
+        }
+        let ended = ended(child);
+        assert_eq!(ended.code, 130, "{}", ended.stderr);
+        run(&["check", text(&path)]).done();
+        assert!(samples_in(&fs::read(&path).unwrap()) > 50);
+    }
+}
+
+#[test]
+fn a_command_is_sampled_from_its_start_to_its_end() {
+    let Some(php) = peers::peer("php") else { return };
+    let php = php.command().get_program().to_str().unwrap().to_owned();
+    let scratch = Scratch::new();
+    for name in ["trace.folded", "trace.rbt"] {
+        let path = scratch.path(name);
+        let busy = corpus("php/trace/busy.php");
+        let command = ["record", "--rate", "200", "-o", text(&path), "--", &php, text(&busy), "1"];
+        let said = run(&command);
+        assert_eq!(said.code, 0, "{}", said.stderr);
+        assert!(samples_in(&fs::read(&path).unwrap()) > 20, "{}", said.stderr);
+    }
+    // Nothing that was not asked for is left.
+    assert_eq!(listing(scratch.folder()), ["trace.folded", "trace.rbt"]);
+}
+
+#[test]
+fn a_daemon_writes_a_file_a_thread_and_closes_every_segment() {
+    let (Some(first), Some(second)) = (Busy::start("daemon-target"), Busy::start("daemon-target")) else {
+        return;
+    };
+    for (compress, extension) in [(false, "rbt"), (true, "rbt.gz")] {
+        let scratch = Scratch::new();
+        let folder = scratch.path("out");
+        let mut arguments = vec![
+            "inspector:daemon",
+            "-P",
+            "^[^ ]*php.* daemon-target$",
+            "-T",
+            "2",
+            "-f",
+            "rbt",
+            "-o",
+            text(&folder),
+        ];
+        arguments.extend(compress.then_some("--rbt-compress"));
+        let child = start(&arguments);
+        let files = [0, 1].map(|worker| folder.join(format!("worker_{worker}.{extension}")));
+        wait_for(|| {
+            files.iter().all(|file| fs::metadata(file).is_ok_and(|file| file.len() > 200)).then_some(())
+        });
+        send(&child, Signal::SIGTERM);
+        assert_eq!(ended(child).code, 130);
+        let mut processes = Vec::new();
+        for file in &files {
+            run(&["check", text(file)]).done();
+            let raw = String::from_utf8(run(&["dump", "--raw", text(file)]).done()).unwrap();
+            assert!(raw.contains("SEGMENT_END") && raw.contains("host"), "{raw}");
+            processes.extend([&first, &second].map(Busy::id).into_iter().filter(|id| raw.contains(id)));
+        }
+        processes.sort();
+        let mut wanted = [first.id(), second.id()];
+        wanted.sort();
+        assert_eq!(processes, wanted);
+    }
+}
+
+#[test]
+fn a_bundle_names_the_process_in_each_sample() {
+    let Some(busy) = Busy::start("bundled-target") else { return };
+    let scratch = Scratch::new();
+    let path = scratch.path("all.rbt");
+    let regex = "^[^ ]*php.* bundled-target$";
+    let child = start(&["inspector:daemon", "-P", regex, "-f", "rbt-bundled", "-o", text(&path)]);
+    wait_for(|| fs::metadata(&path).is_ok_and(|file| file.len() > 600).then_some(()));
+    send(&child, Signal::SIGINT);
+    assert_eq!(ended(child).code, 130);
+    let dump = String::from_utf8(run(&["dump", text(&path)]).done()).unwrap();
+    let samples = dump.lines().filter(|line| line.contains(r#""type":"sample""#));
+    assert!(samples.clone().count() > 10);
+    assert!(samples.into_iter().all(|line| line.contains(&format!(r#""pid":{}"#, busy.id()))));
+}
+
+#[test]
+fn templates_are_text_as_reli_writes_it() {
+    let Some(busy) = Busy::start("template") else { return };
+    let trace = |template: &str| {
+        let child = start(&["inspector:trace", "-p", &busy.id(), "-t", template, "-s", "1000000"]);
+        std::thread::sleep(std::time::Duration::from_millis(1500));
+        send(&child, Signal::SIGINT);
+        let ended = ended(child);
+        assert_eq!(ended.code, 130, "{}", ended.stderr);
+        String::from_utf8(ended.stdout).unwrap()
+    };
+    let phpspy = trace("phpspy");
+    assert!(phpspy.contains("busy.php:7\n") && !phpspy.contains("ZEND_"), "{phpspy}");
+    assert!(trace("phpspy_with_opcode").contains("busy.php:7:ZEND_DO_FCALL\n"));
+    let lines = trace("json_lines");
+    let first: Value = serde_json::from_str(lines.lines().next().unwrap()).unwrap();
+    let root = first["call_frames"].as_array().unwrap().last().unwrap();
+    assert_eq!(
+        (&root["function_name"], &root["opline"]["lineno"]),
+        (&Value::from("<main>"), &Value::from(7))
+    );
+}
+
+#[test]
+fn one_look_is_printed_as_text_or_json() {
+    let Some(busy) = Busy::start("one-look") else { return };
+    let shown = String::from_utf8(run(&["stack", "-p", &busy.id()]).quietly()).unwrap();
+    let mut lines = shown.lines();
+    assert!(lines.next().unwrap().starts_with(&format!("process {}: PHP ", busy.id())), "{shown}");
+    assert!(shown.contains("  #0 ") && shown.contains("<main> "), "{shown}");
+    let json: Value = serde_json::from_slice(&run(&["stack", "--json", "-p", &busy.id()]).quietly()).unwrap();
+    assert_eq!(json["stacks"][0]["state"], "running");
+    let root = json["stacks"][0]["frames"].as_array().unwrap().last().unwrap().clone();
+    assert_eq!((&root["function"], &root["line"]), (&Value::from("<main>"), &Value::from(7)));
+    let short = String::from_utf8(run(&["stack", "--depth", "2", "-p", &busy.id()]).quietly()).unwrap();
+    assert!(short.lines().last().unwrap().starts_with("  ... "), "{short}");
+    let address = String::from_utf8(run(&["inspector:eg", "-p", &busy.id()]).quietly()).unwrap();
+    assert!(u64::from_str_radix(address.trim().strip_prefix("0x").unwrap(), 16).unwrap() > 0x1000);
+}
+
+#[test]
+fn top_counts_functions_and_processes() {
+    let Some(busy) = Busy::start("top") else { return };
+    let shown = run(&["top", "--json", "-p", &busy.id(), "-d", "2s", "-i", "500ms"]).done();
+    let lines: Vec<Value> =
+        shown.split(|&byte| byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect();
+    assert!(lines.len() >= 3, "{}", lines.len());
+    let last = lines.last().unwrap();
+    let functions = last["functions"].as_array().unwrap();
+    let main = functions.iter().find(|row| row["function"] == "<main>").unwrap();
+    assert_eq!(main["total"], last["samples"]);
+    // A function that calls itself counts once a sample.
+    let step = functions.iter().find(|row| row["function"] == "A::step").unwrap();
+    assert!(step["total"].as_u64() <= last["samples"].as_u64());
+    assert_eq!(last["processes"][0]["pid"].to_string(), busy.id());
+    let plain = String::from_utf8(run(&["top", "-p", &busy.id(), "-d", "1s"]).done()).unwrap();
+    assert!(plain.contains("self%") && plain.contains("<main>"), "{plain}");
+}
+
+#[test]
+fn what_cannot_be_sampled_is_said() {
+    let gone = run(&["record", "-p", "2147483647", "-o", "-", "--format", "folded"]).failed();
+    assert!(gone.contains("process 2147483647 does not exist"), "{gone}");
+    let mut sleep = Command::new("sleep").arg("60").spawn().unwrap();
+    let id = sleep.id().to_string();
+    wait_for(|| {
+        fs::read_to_string(format!("/proc/{id}/comm")).is_ok_and(|name| name == "sleep\n").then_some(())
+    });
+    for command in ["stack", "inspector:eg"] {
+        let refused = run(&[command, "-p", &id]).failed();
+        assert!(refused.contains("missing PHP"), "{refused}");
+        assert_eq!(refused.matches("missing PHP").count(), 1, "{refused}");
+    }
+    let doctor = run(&["doctor", "-p", &id]);
+    assert_eq!(doctor.code, 2);
+    assert!(String::from_utf8(doctor.stdout).unwrap().contains("bad   process"), "{}", doctor.stderr);
+    sleep.kill().unwrap();
+    sleep.wait().unwrap();
+    let none = run(&["record", "-o", "-", "--format", "folded"]).failed();
+    assert!(none.contains("expected -p PID, -P REGEX or -- COMMAND"), "{none}");
+    let command = run(&["record", "--format", "folded", "--", "no-such-program"]).failed();
+    assert!(command.contains("no-such-program: "), "{command}");
+    let other = run(&["record", "--format", "folded", "--", "true"]).failed();
+    assert!(other.contains("nothing was sampled"), "{other}");
+}
+
+#[test]
+fn a_doctor_finds_a_healthy_process_healthy() {
+    let Some(busy) = Busy::start("healthy") else { return };
+    let said = String::from_utf8(run(&["doctor", "-p", &busy.id()]).quietly()).unwrap();
+    assert!(said.contains("may be read\n") && said.contains(" runs PHP "), "{said}");
+    assert!(!said.contains("bad "), "{said}");
+}

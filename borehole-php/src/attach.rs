@@ -1,0 +1,148 @@
+//! Finds the PHP in a process and proves that its structures are the known ones.
+
+use borehole_process::{Mapping, Memory, Symbols, Target};
+
+use crate::error::{Error, ErrorKind};
+use crate::executor::Place;
+use crate::layout::Layout;
+use crate::modules;
+use crate::proof;
+use crate::release::{Identity, Release, Threads};
+use crate::remote;
+
+/// Whether the file at a path is PHP.
+pub type IsPhp<'a> = &'a dyn Fn(&[u8]) -> bool;
+
+/// What the user knows better.
+#[derive(Default)]
+pub struct AttachOptions<'a> {
+    /// The release, where the process must not be asked for it.
+    pub release: Option<Release>,
+    /// Which mapped file is PHP, by its path; else those with `php` in their name come first, then all others.
+    pub is_php: Option<IsPhp<'a>>,
+}
+
+/// A PHP in a process, and where its state is.
+#[derive(Clone, Debug)]
+pub struct Php {
+    pub(crate) identity: Identity,
+    pub(crate) layout: Layout,
+    pub(crate) place: Place,
+    /// Memory that the workers of a pool share: opcache's.
+    pub(crate) shared: Vec<(u64, u64)>,
+    /// The function that does nothing; 0 if it has no symbol.
+    pub(crate) pass_function: u64,
+    /// The pointer to the functions that are called without a frame; 0 if there is none.
+    pub(crate) frameless_functions: u64,
+}
+
+impl Php {
+    /// Finds the PHP of `target`, its release and its state, and checks them against each other.
+    ///
+    /// # Errors
+    /// When there is no PHP, it is of an unknown release or build, its memory contradicts what is known of that
+    /// release, or the process cannot be read.
+    pub fn attach(target: &impl Target, options: &AttachOptions<'_>) -> Result<Self, Error> {
+        let symbols = find_php(target, options)?;
+        let found = modules::identify(target, &symbols, options.release)?;
+        let layout = Layout::of(found.release);
+        let place = Place::find(target, &symbols, found.threads)?;
+        if let (Threads::One, Some(symbol)) = (found.threads, symbols.find("executor_globals")) {
+            proof::executor_size(symbol.size, &layout, found.release)?;
+        }
+        let identity = Identity { sapi: sapi(target, &symbols), ..found };
+        let address = |name: &str| symbols.find(name).map_or(0, |symbol| symbol.address);
+        let php = Self {
+            identity,
+            layout,
+            place,
+            shared: shared_memory(target),
+            pass_function: address("zend_pass_function"),
+            frameless_functions: address("zend_flf_functions"),
+        };
+        for executor in php.executors(target)? {
+            proof::executor(target, &php.layout, executor.globals)?;
+        }
+        Ok(php)
+    }
+
+    /// Exactly which PHP it is.
+    #[must_use]
+    pub fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    /// Whether `address` is in opcache's memory: what is there stays what it is.
+    pub(crate) fn is_shared(&self, address: u64) -> bool {
+        self.shared.iter().any(|&(start, end)| start <= address && address < end)
+    }
+}
+
+/// What marks the symbols of a PHP: its list of modules, and where its state is.
+fn is_php(symbols: &Symbols) -> bool {
+    let has = |name: &str| symbols.find(name).is_some();
+    has("module_registry") && (has("executor_globals") || has("executor_globals_offset"))
+}
+
+/// The symbols of the mapped file that is PHP: the program itself, or a library.
+fn find_php(target: &impl Target, options: &AttachOptions<'_>) -> Result<Symbols, Error> {
+    let candidates = candidates(target, options);
+    let mut refused = None;
+    for mapping in &candidates {
+        match target.symbols(mapping) {
+            Ok(symbols) if is_php(&symbols) => return Ok(symbols),
+            Ok(_) => {}
+            // Tables of characters, fonts, archives: whatever a program may have mapped.
+            Err(error) if error.kind() == borehole_process::ErrorKind::Malformed => {}
+            Err(error) => refused = refused.or(Some((mapping.path.clone(), error))),
+        }
+    }
+    match refused {
+        Some((path, error)) => Err(Error::reading(&format!("cannot look for PHP in {}", text(&path)), error)),
+        None => Err(Error::new(ErrorKind::NotPhp, not_php(&candidates))),
+    }
+}
+
+fn not_php(candidates: &[&Mapping]) -> String {
+    let program = candidates.first().map_or_else(|| "the process".to_owned(), |mapping| text(&mapping.path));
+    format!(
+        "missing PHP: expected a program or library with its symbols, found {program} and {} other files",
+        candidates.len().saturating_sub(1)
+    )
+}
+
+fn text(path: &[u8]) -> String {
+    String::from_utf8_lossy(path).into_owned()
+}
+
+/// The first mapping of each file, the likely ones first.
+fn candidates<'t>(target: &'t impl Target, options: &AttachOptions<'_>) -> Vec<&'t Mapping> {
+    let files = target.mappings().iter().filter(|mapping| mapping.file_offset == 0);
+    let mut files: Vec<_> = files.filter(|mapping| mapping.path.starts_with(b"/")).collect();
+    if let Some(is_php) = options.is_php {
+        files.retain(|mapping| is_php(&mapping.path));
+        return files;
+    }
+    let is_likely = |mapping: &Mapping| {
+        let name = mapping.path.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
+        name.windows(3).any(|part| part == b"php")
+    };
+    files.sort_by_key(|mapping| !is_likely(mapping));
+    files
+}
+
+/// The name of the interface through which PHP runs, as far as it can be read.
+fn sapi(target: &impl Memory, symbols: &Symbols) -> String {
+    let name = || {
+        let module = symbols.find("sapi_module")?;
+        let name = target.read_u64(module.address).ok()?;
+        remote::c_string(target, name).ok()
+    };
+    String::from_utf8(name().unwrap_or_default()).unwrap_or_default()
+}
+
+/// Shared memory that can be written: what opcache keeps its code in.
+fn shared_memory(target: &impl Target) -> Vec<(u64, u64)> {
+    let shared = target.mappings().iter().filter(|mapping| mapping.shared && mapping.readable);
+    shared.filter(|mapping| mapping.writable).map(|mapping| (mapping.start, mapping.end)).collect()
+}

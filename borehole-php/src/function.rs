@@ -1,0 +1,402 @@
+//! What is known of functions, so that a frame costs no read: their names, their file, and the line of each of their
+//! instructions.
+//!
+//! Functions that are declared stay at their address until the request ends. Closures, code of files and of `eval`, and
+//! the functions that stand in for a call of `__call`, come and go, and others take their place: of these, what
+//! identifies them is read with each sample (see [`Header`]), and with it their instructions, unless these stand in memory
+//! that opcache never reuses.
+
+use borehole_model::{Frame, FrameId, NameParts, StringId, Tables};
+use borehole_process::Memory;
+use hashbrown::HashMap;
+
+use crate::attach::Php;
+use crate::error::Error;
+use crate::layout::{Layout, fixed};
+use crate::name::Name;
+use crate::opcodes;
+use crate::release::Release;
+use crate::remote::{self, moved, u32_at, u64_at};
+
+/// What stands for the file of functions that are part of PHP, as phpspy and reli have it.
+const INTERNAL_FILE: &[u8] = b"<internal>";
+
+/// The longest function that is taken for one: a hundred times what generated code has.
+const MOST_OPS: u32 = 1 << 20;
+
+/// `ZEND_HANDLE_EXCEPTION`: where a function is while its exception finds no handler yet.
+const HANDLE_EXCEPTION: u8 = 149;
+
+/// `ZEND_CALL_TRAMPOLINE`: the only instruction of a function that was made up for a call of `__call`.
+const CALL_TRAMPOLINE: u8 = 158;
+
+/// What identifies a function: the fields of `zend_function` that do not change while it lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Header {
+    is_user: bool,
+    short_lived: bool,
+    made_up: bool,
+    name: u64,
+    class: u64,
+    ops: u64,
+    op_count: u32,
+    file: u64,
+    lines: (u32, u32),
+}
+
+impl Header {
+    /// The header in the bytes of a `zend_function`; `None` if they are of none.
+    pub(crate) fn parse(bytes: &[u8], layout: &Layout) -> Option<Self> {
+        let is_user = match *bytes.get(fixed::FUNCTION_TYPE)? {
+            1 | 3 => false,
+            2 | 4 => true,
+            _ => return None,
+        };
+        let flags = u32_at(bytes, fixed::FUNCTION_FLAGS)?;
+        let name = u64_at(bytes, fixed::FUNCTION_NAME)?;
+        let own = |offset| if is_user { u64_at(bytes, offset) } else { Some(0) };
+        let own_u32 = |offset| if is_user { u32_at(bytes, offset) } else { Some(0) };
+        let ops = own(layout.function_ops)?;
+        Some(Self {
+            is_user,
+            short_lived: flags & layout.function_short_lived != 0 || (is_user && name == 0),
+            made_up: flags & layout.function_made_up != 0 || (is_user && ops == 0),
+            name,
+            class: u64_at(bytes, fixed::FUNCTION_SCOPE)?,
+            ops,
+            op_count: own_u32(layout.function_op_count)?,
+            file: own(layout.function_file)?,
+            lines: (own_u32(layout.function_line_start)?, own_u32(layout.function_line_start + 4)?),
+        })
+    }
+
+    /// Whether it is the code of a file, or of `eval`, outside of its functions.
+    pub(crate) fn is_code_of_file(&self) -> bool {
+        self.is_user && self.name == 0 && !self.made_up
+    }
+
+    /// Whether another function may take its place while a request lasts.
+    pub(crate) fn is_short_lived(&self) -> bool {
+        self.short_lived
+    }
+
+    /// Its instructions: their address, and how many bytes they have; `None` if there are too many.
+    pub(crate) fn ops(&self) -> Option<(u64, usize)> {
+        let bytes = usize::try_from(self.op_count).ok()? * fixed::OP_SIZE;
+        match (self.is_user, self.made_up) {
+            (true, false) if self.op_count > MOST_OPS => None,
+            (true, false) => Some((self.ops, bytes)),
+            _ => Some((0, 0)),
+        }
+    }
+}
+
+/// One instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Op {
+    line: u32,
+    extended: u32,
+    code: u8,
+}
+
+impl Op {
+    /// Whether it is `other`; what else an instruction has may change while it lives.
+    fn is(&self, other: &Self) -> bool {
+        (self.line, self.code) == (other.line, other.code)
+    }
+
+    fn parse(bytes: &[u8]) -> Option<Self> {
+        Some(Self {
+            line: u32_at(bytes, fixed::OP_LINE)?,
+            extended: u32_at(bytes, fixed::OP_EXTENDED)?,
+            code: *bytes.get(fixed::OP_CODE)?,
+        })
+    }
+}
+
+/// What is known of a function.
+#[derive(Debug)]
+pub(crate) struct Function {
+    pub(crate) header: Header,
+    name: Name,
+    file: Option<StringId>,
+    ops: Vec<Op>,
+    /// The frame of each instruction that a stack went through, and of none, which comes last.
+    frames: Vec<Option<FrameId>>,
+}
+
+/// Where in a function a frame is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Position {
+    /// At its instruction of this number.
+    Op(usize),
+    /// Somewhere in it.
+    Unknown,
+}
+
+/// What an instruction may be besides one of the function's own.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Elsewhere {
+    /// The executor's state, in which the instructions stand that handle exceptions and stand-in calls.
+    pub(crate) state: (u64, u64),
+    /// The instruction that raised the exception which is being handled.
+    pub(crate) before_exception: u64,
+}
+
+impl Elsewhere {
+    /// Whether the instruction at `op` is in the executor's state.
+    pub(crate) fn holds(&self, op: u64) -> bool {
+        self.state.0 <= op && op < self.state.1
+    }
+}
+
+impl Function {
+    /// Reads what `header` leads to. `None` if it leads nowhere.
+    pub(crate) fn read(
+        memory: &impl Memory,
+        header: Header,
+        tables: &mut Tables,
+    ) -> Result<Option<Self>, Error> {
+        let Some(texts) = Texts::read(memory, &header)? else { return Ok(None) };
+        let Some(ops) = read_ops(memory, &header)? else { return Ok(None) };
+        let name = Name::intern(tables, texts.class.as_deref(), texts.function.as_deref())?;
+        let file = match &texts.file {
+            Some(file) => Some(tables.intern_string(file)?),
+            None if header.is_user => None,
+            None => Some(tables.intern_string(INTERNAL_FILE)?),
+        };
+        let frames = vec![None; ops.len() + 1];
+        Ok(Some(Self { header, name, file, ops, frames }))
+    }
+
+    /// Whether it is one that PHP puts into a stack for its own purposes: under a fiber, around an attribute.
+    pub(crate) fn is_nameless(&self) -> bool {
+        self.header.name == 0 && (!self.header.is_user || self.header.made_up)
+    }
+
+    /// Whether `bytes` are its first instructions.
+    pub(crate) fn begins_with(&self, bytes: &[u8]) -> bool {
+        let ops = bytes.chunks_exact(fixed::OP_SIZE).map(Op::parse);
+        ops.zip(&self.ops).all(|(found, known)| found.is_some_and(|found| found.is(known)))
+    }
+
+    /// The frame of this function at the instruction at `op`; `None` if it cannot be there.
+    pub(crate) fn frame(
+        &mut self,
+        op: u64,
+        elsewhere: &Elsewhere,
+        release: Option<Release>,
+        tables: &mut Tables,
+    ) -> Result<Option<FrameId>, Error> {
+        let Some(position) = self.position(op, elsewhere) else { return Ok(None) };
+        let row = match position {
+            Position::Op(row) => row,
+            Position::Unknown => self.ops.len(),
+        };
+        if let Some(frame) = self.frames[row] {
+            return Ok(Some(frame));
+        }
+        let frame = self.describe(position, release, tables)?;
+        let frame = tables.intern_frame(&frame)?;
+        self.frames[row] = Some(frame);
+        Ok(Some(frame))
+    }
+
+    /// The number of the function of PHP that the instruction at `op` calls without a frame.
+    pub(crate) fn frameless_call(&self, op: u64, layout: &Layout) -> Option<u32> {
+        let op = self.ops[self.own(op)?];
+        let arguments = op.code.checked_sub(layout.op_frameless)?;
+        (arguments < 4).then_some(op.extended)
+    }
+
+    fn position(&self, op: u64, elsewhere: &Elsewhere) -> Option<Position> {
+        if !self.header.is_user || self.header.made_up {
+            return Some(Position::Unknown);
+        }
+        if elsewhere.holds(op) {
+            return Some(self.own(elsewhere.before_exception).map_or(Position::Unknown, Position::Op));
+        }
+        self.own(op).map(Position::Op)
+    }
+
+    /// The number of the instruction at `op`, if it is one of this function.
+    fn own(&self, op: u64) -> Option<usize> {
+        let distance = usize::try_from(op.checked_sub(self.header.ops)?).ok()?;
+        let row = distance / fixed::OP_SIZE;
+        (distance.is_multiple_of(fixed::OP_SIZE) && row < self.ops.len()).then_some(row)
+    }
+
+    fn describe(
+        &self,
+        position: Position,
+        release: Option<Release>,
+        tables: &mut Tables,
+    ) -> Result<Frame, Error> {
+        let (line, code) = match position {
+            Position::Op(row) => (Some(i64::from(self.ops[row].line)), Some(self.ops[row].code)),
+            Position::Unknown if self.header.made_up => (None, Some(CALL_TRAMPOLINE)),
+            Position::Unknown if self.header.is_user => {
+                (Some(i64::from(self.header.lines.1)), Some(HANDLE_EXCEPTION))
+            }
+            Position::Unknown => (None, None),
+        };
+        let opcode = match release.zip(code).and_then(|(release, code)| opcodes::name(release, code)) {
+            Some(name) => Some(tables.intern_string(name.as_bytes())?),
+            None => None,
+        };
+        let parts: Option<NameParts> = Some(self.name.parts);
+        Ok(Frame { parts, file: self.file, line, opcode, ..Frame::named(self.name.whole) })
+    }
+}
+
+/// The strings of a function.
+struct Texts {
+    function: Option<Vec<u8>>,
+    class: Option<Vec<u8>>,
+    file: Option<Vec<u8>>,
+}
+
+impl Texts {
+    fn read(memory: &impl Memory, header: &Header) -> Result<Option<Self>, Error> {
+        let text = |address: u64| match address {
+            0 => Ok(None),
+            _ => remote::string(memory, address).map(Some),
+        };
+        let read = || {
+            let class = match header.class {
+                0 => 0,
+                class => memory.read_u64(moved(class, fixed::CLASS_NAME))?,
+            };
+            Ok(Self { function: text(header.name)?, class: text(class)?, file: text(header.file)? })
+        };
+        unmapped_as_none(read())
+    }
+}
+
+fn read_ops(memory: &impl Memory, header: &Header) -> Result<Option<Vec<Op>>, Error> {
+    let Some((address, length)) = header.ops() else { return Ok(None) };
+    let mut ops = Vec::new();
+    let mut part = vec![0; length.min(64 << 10)];
+    let mut done = 0;
+    while done < length {
+        let part = &mut part[..(length - done).min(64 << 10)];
+        if unmapped_as_none(memory.read(moved(address, done), part))?.is_none() {
+            return Ok(None);
+        }
+        ops.extend(part.chunks_exact(fixed::OP_SIZE).filter_map(Op::parse));
+        done += part.len();
+    }
+    Ok(Some(ops))
+}
+
+/// Memory that is not there is no error of the process: the function has gone, or never was.
+pub(crate) fn unmapped_as_none<T>(result: Result<T, borehole_process::Error>) -> Result<Option<T>, Error> {
+    match result {
+        Ok(value) => Ok(Some(value)),
+        Err(error) if error.kind() == borehole_process::ErrorKind::Unmapped => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The functions that are known.
+#[derive(Debug, Default)]
+pub(crate) struct Functions {
+    all: Vec<Function>,
+    by_header: HashMap<Header, usize>,
+    by_address: HashMap<u64, Known>,
+    /// Whether something was remembered since a request was last forgotten.
+    has_request: bool,
+    generation: u64,
+}
+
+/// What is known of an address.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Known {
+    /// The function there stays.
+    Stays(usize),
+    /// A function that does not stay is, or was, there.
+    ComesAndGoes,
+}
+
+impl Functions {
+    /// Changes whenever a number may have become another function's.
+    pub(crate) fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    /// What is known of the function at `address`.
+    pub(crate) fn at(&self, address: u64) -> Option<Known> {
+        self.by_address.get(&address).copied()
+    }
+
+    /// Remembers what is at `address`.
+    pub(crate) fn remember(&mut self, address: u64, known: Known) {
+        self.by_address.insert(address, known);
+        self.has_request = true;
+    }
+
+    /// The function of number `at`.
+    pub(crate) fn get(&mut self, at: usize) -> &mut Function {
+        &mut self.all[at]
+    }
+
+    /// The number of the function with `header`.
+    pub(crate) fn find(&self, header: &Header) -> Option<usize> {
+        self.by_header.get(header).copied()
+    }
+
+    /// Adds a function, in place of one with the same header.
+    pub(crate) fn add(&mut self, function: Function) -> usize {
+        let header = function.header;
+        if let Some(at) = self.find(&header) {
+            self.all[at] = function;
+            self.generation += 1;
+            return at;
+        }
+        self.all.push(function);
+        self.by_header.insert(header, self.all.len() - 1);
+        self.all.len() - 1
+    }
+
+    /// Forgets what is at `address`.
+    pub(crate) fn forget(&mut self, address: u64) {
+        self.by_address.remove(&address);
+        self.generation += 1;
+    }
+
+    /// Forgets what does not outlive a request: all functions but those of PHP itself and those in opcache's memory.
+    pub(crate) fn forget_request(&mut self, php: &Php) {
+        if !self.has_request {
+            return;
+        }
+        let outlives =
+            |header: &Header| !header.short_lived && (!header.is_user || php.is_shared(header.ops));
+        let old = std::mem::take(self);
+        self.generation = old.generation + 1;
+        let mut places: Vec<Option<usize>> = Vec::with_capacity(old.all.len());
+        for function in old.all {
+            places.push(outlives(&function.header).then(|| self.add(function)));
+        }
+        for (address, known) in old.by_address {
+            if let Known::Stays(number) = known
+                && let Some(number) = places[number]
+            {
+                self.by_address.insert(address, Known::Stays(number));
+            }
+        }
+        self.has_request = false;
+    }
+
+    /// How many are known.
+    pub(crate) fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    /// Forgets all.
+    pub(crate) fn clear(&mut self) {
+        self.all.clear();
+        self.by_header.clear();
+        self.by_address.clear();
+        self.generation += 1;
+    }
+}

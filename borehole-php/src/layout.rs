@@ -1,0 +1,144 @@
+//! Where the fields of PHP's structures are: one table, a row a field, a column a release.
+//!
+//! Source: the headers of the distributions' packages, compiled with debug information, for 7.0.4, 7.2.3, 7.4.33, 8.1.2,
+//! 8.2.32 to 8.2.36, 8.3.6, 8.4.24, 8.5.7 and 8.6.0RC3, and checked against a process of each; 7.1, 7.3 and 8.0 from the
+//! headers that reli ships. All for x86-64. Fields not named here are not needed to walk a stack.
+
+use crate::release::Release;
+
+/// Declares [`Layout`] from rows of offsets, a column a release.
+macro_rules! layouts {
+    ($($(#[$doc:meta])* $field:ident: $type:ty = [$($offset:expr),+ $(,)?];)+) => {
+        /// The layout of one release: byte offsets, and bits of flags.
+        #[derive(Clone, Copy, Debug)]
+        pub(crate) struct Layout {
+            $($(#[$doc])* pub(crate) $field: $type,)+
+        }
+
+        impl Layout {
+            /// The column of `release`.
+            pub(crate) fn of(release: Release) -> Self {
+                $(
+                    const _: [$type; Release::COUNT] = [$($offset),+];
+                )+
+                Self { $($field: [$($offset),+][release.column()],)+ }
+            }
+        }
+    };
+}
+
+layouts! {
+    // release                                7.0   7.1   7.2   7.3   7.4   8.0   8.1   8.2   8.3   8.4   8.5   8.6
+
+    /// `zend_executor_globals`: its size in builds for one thread. Releases within a minor version only added to its end.
+    executor_size: usize =                  [1544, 1576, 1592, 1592, 1664, 1696, 1752, 1776, 1792, 1960, 1984, 2200];
+    /// `zend_executor_globals.function_table`, `HashTable *`.
+    executor_function_table: usize =        [ 432,  432,  432,  432,  432,  432,  432,  432,  432,  432,  456,  456];
+    /// `zend_executor_globals.class_table`, `HashTable *`.
+    executor_class_table: usize =           [ 440,  440,  440,  440,  440,  440,  440,  440,  440,  440,  464,  464];
+    /// `zend_executor_globals.vm_stack_top`, `zval *`; `vm_stack_end` and `vm_stack` follow.
+    executor_stack_top: usize =             [ 456,  456,  456,  456,  456,  456,  456,  456,  456,  456,  480,  480];
+    /// `zend_executor_globals.current_execute_data`, `zend_execute_data *`.
+    executor_current: usize =               [ 480,  480,  480,  488,  488,  488,  488,  488,  488,  488,  512,  512];
+    /// `zend_executor_globals.opline_before_exception`, `zend_op *`.
+    executor_before_exception: usize =      [ 856,  864,  864,  880,  880,  880,  880,  880,  880,  952,  976, 1016];
+
+    /// `zend_execute_data.prev_execute_data`, `zend_execute_data *`.
+    frame_previous: usize =                 [  56,   48,   48,   48,   48,   48,   48,   48,   48,   48,   48,   48];
+
+    /// `zend_op_array.last`, the number of its instructions, `u32`.
+    function_op_count: usize =              [  60,   56,   56,   60,   60,   68,   68,   80,   76,   96,   96,   96];
+    /// `zend_op_array.opcodes`, `zend_op *`.
+    function_ops: usize =                   [  64,   64,   64,   64,   64,   72,   72,   88,   80,  104,  104,  104];
+    /// `zend_op_array.filename`, `zend_string *`.
+    function_file: usize =                  [ 120,  120,  120,  128,  136,  144,  144,  152,  144,  168,  168,  168];
+    /// `zend_op_array.line_start`, `u32`; `line_end` follows.
+    function_line_start: usize =            [ 128,  128,  128,  136,  144,  152,  152,  160,  152,  176,  176,  176];
+    /// Flags of functions that do not stay at their address until the request ends: `ZEND_ACC_CLOSURE`,
+    /// `ZEND_ACC_FAKE_CLOSURE`, `ZEND_ACC_CALL_VIA_TRAMPOLINE`.
+    function_short_lived: u32 = [
+        0x30_0000, 0x30_0040, 0x30_0040, 0x30_0040, 0x34_0000, 0xc4_0000,
+        0xc4_0000, 0xc4_0000, 0xc4_0000, 0xc4_0000, 0xc4_0000, 0xc4_0000,
+    ];
+
+    /// `ZEND_ACC_CALL_VIA_TRAMPOLINE`: a function that PHP made up for one call.
+    function_made_up: u32 = [
+        0x20_0000, 0x20_0000, 0x20_0000, 0x20_0000, 0x04_0000, 0x04_0000,
+        0x04_0000, 0x04_0000, 0x04_0000, 0x04_0000, 0x04_0000, 0x04_0000,
+    ];
+
+    /// `ZEND_FRAMELESS_ICALL_0`, which three with more arguments follow: calls of functions of PHP that get no frame. 255
+    /// where there are none.
+    op_frameless: u8 =                      [ 255,  255,  255,  255,  255,  255,  255,  255,  255,  204,  204,  204];
+
+    /// `zend_generator.execute_data`, `zend_execute_data *`.
+    generator_frame: usize =                [  64,   64,   64,   64,   64,   64,   56,   56,   56,   56,   56,   56];
+    /// `zend_generator.node.parent`, the `zend_generator *` that it delegates to; null in the one that runs.
+    generator_delegate: usize =             [ 160,  160,  160,  160,  160,  160,  152,  152,  152,  152,  152,  152];
+
+    /// `sapi_globals_struct.global_request_time`, `double`: seconds since 1970; 0 between requests and until asked for.
+    sapi_request_time: usize =              [ 440,  440,  440,  440,  440,  440,  440,  440,  440,  440,  440,  432];
+}
+
+/// Offsets that are the same in every release.
+pub(crate) mod fixed {
+    /// `zend_execute_data.opline`, `zend_op *`.
+    pub(crate) const FRAME_OP: usize = 0;
+    /// `zend_execute_data.func`, `zend_function *`.
+    pub(crate) const FRAME_FUNCTION: usize = 24;
+    /// `zend_execute_data.This`, a `zval`: its value comes first.
+    pub(crate) const FRAME_THIS: usize = 32;
+    /// As much of a `zend_execute_data` as is looked at.
+    pub(crate) const FRAME_SIZE: usize = 64;
+
+    /// `zend_function.type`.
+    pub(crate) const FUNCTION_TYPE: usize = 0;
+    pub(crate) const FUNCTION_FLAGS: usize = 4;
+    /// `function_name`, `zend_string *`.
+    pub(crate) const FUNCTION_NAME: usize = 8;
+    /// `scope`, `zend_class_entry *`.
+    pub(crate) const FUNCTION_SCOPE: usize = 16;
+    /// As much of a `zend_function` as is looked at, in every release.
+    pub(crate) const FUNCTION_SIZE: usize = 184;
+
+    /// `zend_op`.
+    pub(crate) const OP_SIZE: usize = 32;
+    /// `extended_value`: of a call without a frame, the number of its function.
+    pub(crate) const OP_EXTENDED: usize = 20;
+    pub(crate) const OP_LINE: usize = 24;
+    pub(crate) const OP_CODE: usize = 28;
+
+    /// `zend_class_entry.name`, `zend_string *`.
+    pub(crate) const CLASS_NAME: usize = 8;
+
+    /// `zend_string.len`; its bytes follow.
+    pub(crate) const STRING_LENGTH: usize = 16;
+    pub(crate) const STRING_BYTES: usize = 24;
+
+    /// `HashTable.arData`, `Bucket *`.
+    pub(crate) const TABLE_BUCKETS: usize = 16;
+    /// `HashTable.nNumUsed`, `u32`.
+    pub(crate) const TABLE_USED: usize = 24;
+    pub(crate) const TABLE_SIZE: usize = 56;
+    /// `Bucket`: a `zval`, the hash, the key.
+    pub(crate) const BUCKET_SIZE: usize = 32;
+    pub(crate) const BUCKET_KEY: usize = 24;
+
+    /// `zend_module_entry`.
+    pub(crate) const MODULE_SIZE: usize = 168;
+    pub(crate) const MODULE_API: usize = 4;
+    pub(crate) const MODULE_DEBUG: usize = 8;
+    pub(crate) const MODULE_THREADS: usize = 9;
+    pub(crate) const MODULE_NAME: usize = 32;
+    pub(crate) const MODULE_VERSION: usize = 88;
+
+    /// `zend_vm_stack`: `top`, `end`, `prev`.
+    pub(crate) const STACK_PAGE_END: usize = 8;
+
+    /// `sapi_globals_struct.request_info`: `request_method`.
+    pub(crate) const SAPI_METHOD: usize = 8;
+    pub(crate) const SAPI_QUERY: usize = 16;
+    /// `path_translated`: the script's file.
+    pub(crate) const SAPI_SCRIPT: usize = 40;
+    pub(crate) const SAPI_URI: usize = 48;
+}

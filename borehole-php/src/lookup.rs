@@ -1,0 +1,189 @@
+//! From the address of a function in a process to what is known of it.
+
+use borehole_model::Tables;
+use borehole_process::Memory;
+use hashbrown::HashMap;
+
+use crate::attach::Php;
+use crate::error::Error;
+use crate::function::{Function, Functions, Header, Known};
+use crate::layout::fixed;
+use crate::remote;
+use crate::snapshot::Extra;
+use crate::watch::Watches;
+
+/// More functions than any program has; those that come and go may add up to it.
+const MOST_FUNCTIONS: usize = 1 << 16;
+
+/// What became of the search for a function.
+pub(crate) enum Sought {
+    /// It has this number.
+    Found(usize),
+    /// It is being read with the frames from now on.
+    Again,
+    /// There is none.
+    Nowhere,
+}
+
+/// Finds the functions of one process.
+#[derive(Debug)]
+pub(crate) struct Lookup {
+    php: Php,
+    functions: Functions,
+    watches: Watches,
+    /// The functions that are called without a frame, by their number.
+    frameless: HashMap<u32, u64>,
+}
+
+impl Lookup {
+    pub(crate) fn new(php: &Php) -> Self {
+        Self {
+            php: php.clone(),
+            functions: Functions::default(),
+            watches: Watches::default(),
+            frameless: HashMap::new(),
+        }
+    }
+
+    /// What is to be read together with the frames.
+    pub(crate) fn extras(&mut self) -> impl Iterator<Item = &mut Extra> {
+        self.watches.extras()
+    }
+
+    /// Something of it could not be read.
+    pub(crate) fn forget_extras(&mut self) {
+        self.watches.clear();
+    }
+
+    /// Changes whenever a number may have become another function's.
+    pub(crate) fn generation(&self) -> u64 {
+        self.functions.generation()
+    }
+
+    /// The function of `number`.
+    pub(crate) fn function(&mut self, number: usize) -> &mut Function {
+        self.functions.get(number)
+    }
+
+    /// Whether the function at `address` stays there.
+    pub(crate) fn stays(&self, address: u64) -> bool {
+        matches!(self.functions.at(address), Some(Known::Stays(_)))
+    }
+
+    /// Whether `number` is the code of a file outside of its functions.
+    pub(crate) fn is_code_of_file(&mut self, number: usize) -> bool {
+        self.functions.get(number).header.is_code_of_file()
+    }
+
+    /// Forgets what is at `address`, which turned out to be something else.
+    pub(crate) fn forget(&mut self, address: u64) {
+        self.functions.forget(address);
+    }
+
+    /// Forgets what does not outlive a request.
+    pub(crate) fn forget_request(&mut self) {
+        self.functions.forget_request(&self.php);
+    }
+
+    /// Says that a sample is done.
+    pub(crate) fn grow_older(&mut self) {
+        self.watches.grow_older();
+        if self.functions.len() > MOST_FUNCTIONS {
+            self.functions.clear();
+        }
+    }
+
+    /// The function at `address`.
+    pub(crate) fn find(
+        &mut self,
+        memory: &impl Memory,
+        address: u64,
+        tables: &mut Tables,
+    ) -> Result<Sought, Error> {
+        match self.functions.at(address) {
+            Some(Known::Stays(number)) => return Ok(Sought::Found(number)),
+            Some(Known::ComesAndGoes) => return self.watched(memory, address, tables),
+            None => {}
+        }
+        let Some(header) = self.read_header(memory, address)? else { return Ok(Sought::Nowhere) };
+        if header.is_short_lived() {
+            self.functions.remember(address, Known::ComesAndGoes);
+            return self.watched(memory, address, tables);
+        }
+        let Some(function) = Function::read(memory, header, tables)? else { return Ok(Sought::Nowhere) };
+        let number = self.functions.add(function);
+        self.functions.remember(address, Known::Stays(number));
+        Ok(Sought::Found(number))
+    }
+
+    fn read_header(&self, memory: &impl Memory, address: u64) -> Result<Option<Header>, Error> {
+        let mut bytes = [0; fixed::FUNCTION_SIZE];
+        let filled = remote::read_some(memory, address, &mut bytes)?;
+        Ok(Header::parse(&bytes[..filled], &self.php.layout))
+    }
+
+    /// The function at an address that was read together with the frames, or will be.
+    fn watched(&mut self, memory: &impl Memory, address: u64, tables: &mut Tables) -> Result<Sought, Error> {
+        let Some(watch) = self.watches.of(address) else {
+            if self.watches.add(address) {
+                return Ok(Sought::Again);
+            }
+            return self.unwatched(memory, address, tables);
+        };
+        let generation = self.functions.generation();
+        if let Some(number) = watch.same_as_before(generation) {
+            return Ok(Sought::Found(number));
+        }
+        let Some(header) = watch.header(&self.php.layout) else { return Ok(Sought::Nowhere) };
+        let wanted = header.ops().filter(|&(ops, _)| !self.php.is_shared(ops));
+        if !watch.aim_at(wanted) {
+            return Ok(Sought::Again);
+        }
+        let known = self.functions.find(&header);
+        if let Some(number) = known.filter(|&number| self.functions.get(number).begins_with(watch.ops())) {
+            watch.remember(generation, number);
+            return Ok(Sought::Found(number));
+        }
+        // Read now, it may be something else already: what is read with the frames the next time decides.
+        let Some(function) = Function::read(memory, header, tables)? else { return Ok(Sought::Nowhere) };
+        self.functions.add(function);
+        Ok(Sought::Again)
+    }
+
+    /// The function at an address that is read by itself, because there are too many to read with the frames.
+    fn unwatched(
+        &mut self,
+        memory: &impl Memory,
+        address: u64,
+        tables: &mut Tables,
+    ) -> Result<Sought, Error> {
+        let Some(header) = self.read_header(memory, address)? else { return Ok(Sought::Nowhere) };
+        if let Some(number) = self.functions.find(&header) {
+            return Ok(Sought::Found(number));
+        }
+        let function = Function::read(memory, header, tables)?;
+        Ok(function.map_or(Sought::Nowhere, |function| Sought::Found(self.functions.add(function))))
+    }
+
+    /// The function of PHP that is called without a frame by its number `call`.
+    pub(crate) fn frameless(
+        &mut self,
+        memory: &impl Memory,
+        call: u32,
+        tables: &mut Tables,
+    ) -> Result<Option<usize>, Error> {
+        let known = self.frameless.get(&call).copied();
+        let address = match known {
+            Some(address) => address,
+            None => self.frameless_address(memory, call).unwrap_or_default(),
+        };
+        let Sought::Found(number) = self.find(memory, address, tables)? else { return Ok(None) };
+        self.frameless.insert(call, address);
+        Ok(Some(number))
+    }
+
+    fn frameless_address(&self, memory: &impl Memory, call: u32) -> Option<u64> {
+        let functions = memory.read_u64(self.php.frameless_functions).ok()?;
+        memory.read_u64(remote::moved(functions, usize::try_from(call).ok()?.checked_mul(8)?)).ok()
+    }
+}

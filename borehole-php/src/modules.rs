@@ -1,0 +1,83 @@
+//! Which PHP it is, as the modules that are loaded say it.
+
+use borehole_process::{Memory, Symbols};
+
+use crate::error::{Error, ErrorKind};
+use crate::layout::fixed;
+use crate::release::{Identity, Release, Threads};
+use crate::remote::{self, u32_at, u64_at};
+
+/// More modules than any build has.
+const MOST_MODULES: usize = 512;
+
+/// A `zend_module_entry`, as far as it tells of the build.
+struct Module {
+    api: u32,
+    debug: bool,
+    threads: Threads,
+    name: Vec<u8>,
+    version: Vec<u8>,
+}
+
+/// Which PHP the modules of `module_registry` were compiled for; `release` overrides what they say.
+pub(crate) fn identify(
+    memory: &impl Memory,
+    symbols: &Symbols,
+    release: Option<Release>,
+) -> Result<Identity, Error> {
+    let modules = read_modules(memory, symbols)?;
+    let Some(first) = modules.first() else {
+        let what = "missing modules: expected at least one in PHP's registry, found none; it may be starting or ending";
+        return Err(Error::new(ErrorKind::Implausible, what));
+    };
+    if first.debug {
+        let what = "unsupported build of PHP: expected one without --enable-debug, found one with it";
+        return Err(Error::new(ErrorKind::UnsupportedVersion, what));
+    }
+    let release = release.or_else(|| Release::of_module_api(first.api)).ok_or_else(|| unknown(first.api))?;
+    Ok(Identity { release, version: version(&modules), threads: first.threads, sapi: String::new() })
+}
+
+fn unknown(api: u32) -> Error {
+    let known: Vec<_> = Release::all().map(|release| release.to_string()).collect();
+    let what = format!(
+        "unsupported version of PHP: expected one of {}, found one whose modules are made for {api}",
+        known.join(", ")
+    );
+    Error::new(ErrorKind::UnsupportedVersion, what)
+}
+
+fn read_modules(memory: &impl Memory, symbols: &Symbols) -> Result<Vec<Module>, Error> {
+    let missing = || Error::new(ErrorKind::NotPhp, "missing symbol module_registry");
+    let registry = symbols.find("module_registry").ok_or_else(missing)?;
+    let reading = |error| Error::reading("cannot read PHP's modules", error);
+    let buckets = remote::buckets(memory, registry.address, MOST_MODULES).map_err(reading)?;
+    let modules = buckets.iter().filter_map(|bucket| read_module(memory, bucket.pointer));
+    Ok(modules.collect())
+}
+
+/// The module at `address`; `None` for what is no module, or cannot be read.
+fn read_module(memory: &impl Memory, address: u64) -> Option<Module> {
+    let mut entry = [0; fixed::MODULE_SIZE];
+    memory.read(address, &mut entry).ok()?;
+    if u32_at(&entry, 0)? & 0xffff != u32::try_from(fixed::MODULE_SIZE).ok()? {
+        return None;
+    }
+    let text = |offset| remote::c_string(memory, u64_at(&entry, offset)?).ok();
+    Some(Module {
+        api: u32_at(&entry, fixed::MODULE_API)?,
+        debug: entry[fixed::MODULE_DEBUG] != 0,
+        threads: if entry[fixed::MODULE_THREADS] == 0 { Threads::One } else { Threads::Many },
+        name: text(fixed::MODULE_NAME)?,
+        version: text(fixed::MODULE_VERSION).unwrap_or_default(),
+    })
+}
+
+/// The version of PHP itself: its own modules carry it. `Core` carries the engine's.
+fn version(modules: &[Module]) -> String {
+    let own = [b"standard".as_slice(), b"SPL", b"date", b"Reflection"];
+    let of = |name: &&[u8]| modules.iter().find(|module| module.name == *name);
+    let looks_right = |version: &&Vec<u8>| version.first().is_some_and(u8::is_ascii_digit);
+    let version = own.iter().filter_map(of).map(|module| &module.version).find(looks_right);
+    version.map(|version| String::from_utf8_lossy(version).into_owned()).unwrap_or_default()
+}

@@ -1,0 +1,99 @@
+//! Which PHP it is.
+
+use std::fmt;
+
+/// A minor version of PHP whose structures are known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Release {
+    column: usize,
+}
+
+/// The known releases with the number that modules are compiled for, in the order of the columns of the layouts.
+///
+/// Source: `ZEND_MODULE_API_NO` in `Zend/zend_modules.h` of each release; 8.6 as of its third release candidate.
+const RELEASES: [(u8, u8, u32); Release::COUNT] = [
+    (7, 0, 20_151_012),
+    (7, 1, 20_160_303),
+    (7, 2, 20_170_718),
+    (7, 3, 20_180_731),
+    (7, 4, 20_190_902),
+    (8, 0, 20_200_930),
+    (8, 1, 20_210_902),
+    (8, 2, 20_220_829),
+    (8, 3, 20_230_831),
+    (8, 4, 20_240_924),
+    (8, 5, 20_250_925),
+    (8, 6, 20_260_924),
+];
+
+impl Release {
+    /// How many there are.
+    pub(crate) const COUNT: usize = 12;
+
+    /// The release whose modules are compiled for `api`.
+    #[must_use]
+    pub fn of_module_api(api: u32) -> Option<Self> {
+        RELEASES.iter().position(|release| release.2 == api).map(|column| Self { column })
+    }
+
+    /// The release `major`.`minor`.
+    #[must_use]
+    pub fn of_version(major: u8, minor: u8) -> Option<Self> {
+        let wanted = |release: &(u8, u8, u32)| (release.0, release.1) == (major, minor);
+        RELEASES.iter().position(wanted).map(|column| Self { column })
+    }
+
+    /// Every known release, the oldest first.
+    pub fn all() -> impl Iterator<Item = Self> {
+        (0..Self::COUNT).map(|column| Self { column })
+    }
+
+    /// Its column in tables that have one for each release.
+    pub(crate) const fn column(self) -> usize {
+        self.column
+    }
+}
+
+impl fmt::Display for Release {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (major, minor, _) = RELEASES[self.column];
+        write!(f, "{major}.{minor}")
+    }
+}
+
+/// How a PHP was built.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Threads {
+    /// One request at a time, its state in global variables (NTS).
+    One,
+    /// A request a thread, each with its own state (ZTS).
+    Many,
+}
+
+/// Exactly which PHP a process runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// Its release.
+    pub release: Release,
+    /// Its whole version, such as `8.2.36`; empty if no module of PHP's own tells it.
+    pub version: String,
+    /// Whether it serves requests in threads.
+    pub threads: Threads,
+    /// The interface through which it is run: `cli`, `fpm-fcgi`, `apache2handler`; empty if unknown.
+    pub sapi: String,
+}
+
+impl fmt::Display for Identity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.version.is_empty() {
+            write!(f, "PHP {}", self.release)?;
+        } else {
+            write!(f, "PHP {}", self.version)?;
+        }
+        f.write_str(match self.threads {
+            Threads::One => " NTS",
+            Threads::Many => " ZTS",
+        })?;
+        if self.sapi.is_empty() { Ok(()) } else { write!(f, " ({})", self.sapi) }
+    }
+}

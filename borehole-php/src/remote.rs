@@ -1,0 +1,104 @@
+//! Values of PHP in foreign memory: numbers in bytes that were read, strings, hash tables.
+//!
+//! Nothing read here is trusted: lengths are cut, and nothing is allocated before its bytes are there.
+
+use borehole_process::{Error, Memory, Piece};
+
+use crate::layout::fixed;
+
+/// The longest name or path that is kept; PHP's own files and functions stay far below it.
+pub(crate) const LONGEST_NAME: usize = 4096;
+
+/// What ends a name that was longer than [`LONGEST_NAME`].
+const CUT: &[u8] = "…".as_bytes();
+
+/// The little-endian `u64` at `offset` of `bytes`.
+#[inline]
+pub(crate) fn u64_at(bytes: &[u8], offset: usize) -> Option<u64> {
+    let bytes = bytes.get(offset..)?.first_chunk()?;
+    Some(u64::from_le_bytes(*bytes))
+}
+
+/// The little-endian `u32` at `offset` of `bytes`.
+#[inline]
+pub(crate) fn u32_at(bytes: &[u8], offset: usize) -> Option<u32> {
+    let bytes = bytes.get(offset..)?.first_chunk()?;
+    Some(u32::from_le_bytes(*bytes))
+}
+
+/// `address` moved by `offset`, wrapping like the pointers that it stands for.
+#[inline]
+pub(crate) const fn moved(address: u64, offset: usize) -> u64 {
+    address.wrapping_add(offset as u64)
+}
+
+/// Reads `into` from `address` as far as there is memory, and says how far that is.
+pub(crate) fn read_some(memory: &impl Memory, address: u64, into: &mut [u8]) -> Result<usize, Error> {
+    memory.read_pieces(&mut [Piece { address, into }])
+}
+
+/// The bytes of the `zend_string` at `address`, cut at [`LONGEST_NAME`].
+pub(crate) fn string(memory: &impl Memory, address: u64) -> Result<Vec<u8>, Error> {
+    let mut start = [0; fixed::STRING_BYTES + 104];
+    let filled = read_some(memory, address, &mut start)?;
+    let missing = || Error::unmapped(moved(address, filled));
+    let length = u64_at(&start[..filled], fixed::STRING_LENGTH).ok_or_else(missing)?;
+    let whole = usize::try_from(length).unwrap_or(usize::MAX);
+    let kept = whole.min(LONGEST_NAME);
+    let mut bytes = vec![0; kept];
+    let end = fixed::STRING_BYTES + kept;
+    if end <= filled {
+        bytes.copy_from_slice(&start[fixed::STRING_BYTES..end]);
+    } else {
+        memory.read(moved(address, fixed::STRING_BYTES), &mut bytes)?;
+    }
+    if kept < whole {
+        bytes.extend_from_slice(CUT);
+    }
+    Ok(bytes)
+}
+
+/// The bytes of the C string at `address` up to its NUL, cut at [`LONGEST_NAME`].
+pub(crate) fn c_string(memory: &impl Memory, address: u64) -> Result<Vec<u8>, Error> {
+    let mut bytes = Vec::new();
+    let mut part = [0; 256];
+    while bytes.len() < LONGEST_NAME {
+        let filled = read_some(memory, moved(address, bytes.len()), &mut part)?;
+        let part = &part[..filled];
+        if let Some(end) = part.iter().position(|&byte| byte == 0) {
+            bytes.extend_from_slice(&part[..end]);
+            return Ok(bytes);
+        }
+        if part.is_empty() {
+            return Err(Error::unmapped(moved(address, bytes.len())));
+        }
+        bytes.extend_from_slice(part);
+    }
+    bytes.extend_from_slice(CUT);
+    Ok(bytes)
+}
+
+/// A bucket of a hash table with string keys and pointers as values.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bucket {
+    pub(crate) pointer: u64,
+    /// The key's `zend_string`; null if the key is a number.
+    pub(crate) key: u64,
+}
+
+/// The first `most` buckets in use of the `HashTable` at `address`.
+pub(crate) fn buckets(memory: &impl Memory, address: u64, most: usize) -> Result<Vec<Bucket>, Error> {
+    let mut table = [0; fixed::TABLE_SIZE];
+    memory.read(address, &mut table)?;
+    let first = u64_at(&table, fixed::TABLE_BUCKETS).unwrap_or_default();
+    let used = u32_at(&table, fixed::TABLE_USED).unwrap_or_default();
+    let wanted = usize::try_from(used).unwrap_or(usize::MAX).min(most);
+    let mut bytes = vec![0; wanted.saturating_mul(fixed::BUCKET_SIZE)];
+    memory.read(first, &mut bytes)?;
+    let bucket = |bytes: &[u8]| {
+        let pointer = u64_at(bytes, 0)?;
+        Some(Bucket { pointer, key: u64_at(bytes, fixed::BUCKET_KEY)? })
+    };
+    let is_used = |bytes: &&[u8]| bytes.get(8).is_some_and(|&kind| kind != 0);
+    Ok(bytes.chunks_exact(fixed::BUCKET_SIZE).filter(is_used).filter_map(bucket).collect())
+}

@@ -1,0 +1,285 @@
+//! A consistent copy of the parts of a process that a stack is walked through.
+//!
+//! One read call copies the executor's state, the pages in which frames stood last time, then the pages again and the
+//! state again. What is equal in both copies stood there all the time in between: the call is not one moment, but what a
+//! frame is has not changed while it lasted.
+//!
+//! A place that was not copied is read by itself. The copy is then no longer consistent; the page is part of the next.
+//!
+//! Memory: at most [`MOST_BYTES`] twice, in at most [`MOST_RANGES`] ranges, whatever the process holds.
+
+use borehole_process::{Error, Memory, Piece};
+
+use crate::remote::u64_at;
+
+const PAGE: u64 = 4096;
+
+/// Room for some 80,000 small frames.
+const MOST_BYTES: u64 = 8 << 20;
+
+/// Each range costs a third of a microsecond, twice.
+const MOST_RANGES: usize = 48;
+
+/// A range that no stack of so many samples went through is not copied any longer.
+const IDLE_SAMPLES: u32 = 8;
+
+/// After so many samples, the ends of a range that no stack went through are not copied any longer.
+const TRIMMED_AFTER: u32 = 256;
+
+/// The most pages that are read at once when a stack reaches down out of the copy.
+const REACH: u64 = 16;
+
+/// Pages that are copied, `offset` bytes behind the start of the copy.
+#[derive(Clone, Copy, Debug)]
+struct Range {
+    start: u64,
+    end: u64,
+    offset: usize,
+    /// The part that stacks went through since it was last trimmed.
+    used: (u64, u64),
+    idle: u32,
+}
+
+impl Range {
+    const fn new(start: u64, end: u64) -> Self {
+        Self { start, end, offset: 0, used: (u64::MAX, 0), idle: 0 }
+    }
+
+    fn len(&self) -> usize {
+        usize::try_from(self.end - self.start).expect("ranges are below MOST_BYTES")
+    }
+}
+
+/// Where in the copy something stands.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Spot(usize);
+
+/// Something short that is read between the two copies.
+#[derive(Debug)]
+pub(crate) struct Extra {
+    pub(crate) address: u64,
+    pub(crate) bytes: Vec<u8>,
+}
+
+/// See the [module](self).
+#[derive(Debug)]
+pub(crate) struct Snapshot {
+    state_address: u64,
+    state_length: usize,
+    ranges: Vec<Range>,
+    /// The state, the ranges, and what was read by itself.
+    first: Vec<u8>,
+    /// The state and the ranges.
+    second: Vec<u8>,
+    alone: Vec<Range>,
+    last_range: usize,
+    last_miss: (u64, u64),
+    age: u32,
+}
+
+impl Snapshot {
+    /// Nothing but `state_length` bytes of the state at `state_address`.
+    pub(crate) fn new(state_address: u64, state_length: usize) -> Self {
+        Self {
+            state_address,
+            state_length,
+            ranges: Vec::new(),
+            first: vec![0; state_length],
+            second: vec![0; state_length],
+            alone: Vec::new(),
+            last_range: 0,
+            last_miss: (0, 0),
+            age: 0,
+        }
+    }
+
+    /// Copies everything anew, and `extras` in between; `false` if something could not be read and is left out next time.
+    pub(crate) fn take<'e>(
+        &mut self,
+        memory: &impl Memory,
+        extras: impl Iterator<Item = &'e mut Extra>,
+    ) -> Result<bool, Error> {
+        self.first.truncate(self.second.len());
+        self.alone.clear();
+        let mut pieces =
+            Vec::with_capacity(2 * self.ranges.len() + 2 + extras.size_hint().1.unwrap_or_default());
+        let (state, mut rest) = self.first.split_at_mut(self.state_length);
+        pieces.push(Piece { address: self.state_address, into: state });
+        for range in &self.ranges {
+            let (into, behind) = rest.split_at_mut(range.len());
+            pieces.push(Piece { address: range.start, into });
+            rest = behind;
+        }
+        for extra in extras {
+            pieces.push(Piece { address: extra.address, into: &mut extra.bytes });
+        }
+        let (state, mut rest) = self.second.split_at_mut(self.state_length);
+        for range in &self.ranges {
+            let (into, behind) = rest.split_at_mut(range.len());
+            pieces.push(Piece { address: range.start, into });
+            rest = behind;
+        }
+        pieces.push(Piece { address: self.state_address, into: state });
+        let wanted: usize = pieces.iter().map(|piece| piece.into.len()).sum();
+        let filled = memory.read_pieces(&mut pieces)?;
+        drop(pieces);
+        if filled < wanted {
+            self.forget_unreadable(filled);
+        }
+        Ok(filled == wanted)
+    }
+
+    /// Leaves out the range whose copy ended `filled` bytes into the whole.
+    fn forget_unreadable(&mut self, filled: usize) {
+        if let Some(at) = self.ranges.iter().position(|range| filled < range.offset + range.len()) {
+            self.ranges.remove(at);
+            self.lay_out();
+        }
+    }
+
+    /// The number at `offset` of the state; `None` if it changed while the copy was taken.
+    pub(crate) fn state(&self, offset: usize) -> Option<u64> {
+        let number = u64_at(&self.first, offset)?;
+        (u64_at(&self.second, offset)? == number).then_some(number)
+    }
+
+    /// Where `length` bytes of `address` are, read by themselves if they are not in the copy; `None` if there is no such
+    /// memory, or too much would have to be copied.
+    pub(crate) fn find(
+        &mut self,
+        memory: &impl Memory,
+        address: u64,
+        length: usize,
+    ) -> Result<Option<Spot>, Error> {
+        let Some(end) = address.checked_add(length as u64) else { return Ok(None) };
+        if let Some(range) = self.ranges.get_mut(self.last_range)
+            && range.start <= address
+            && end <= range.end
+        {
+            return Ok(Some(Self::used(range, address, end)));
+        }
+        let at = self.ranges.partition_point(|range| range.start <= address).wrapping_sub(1);
+        if let Some(range) = self.ranges.get_mut(at).filter(|range| end <= range.end) {
+            self.last_range = at;
+            return Ok(Some(Self::used(range, address, end)));
+        }
+        let known = self.alone.iter_mut().rfind(|range| range.start <= address && end <= range.end);
+        match known {
+            Some(range) => Ok(Some(Self::used(range, address, end))),
+            None => self.read_alone(memory, address, end),
+        }
+    }
+
+    fn used(range: &mut Range, address: u64, end: u64) -> Spot {
+        range.used = (range.used.0.min(address), range.used.1.max(end));
+        let inside = usize::try_from(address - range.start).expect("ranges are below MOST_BYTES");
+        Spot(range.offset + inside)
+    }
+
+    /// Reads the pages from `address` to `end` by themselves; where the last such read was right above, several below.
+    fn read_alone(&mut self, memory: &impl Memory, address: u64, end: u64) -> Result<Option<Spot>, Error> {
+        let (start, end_of_pages) = (address - address % PAGE, end.next_multiple_of(PAGE));
+        let reach = if self.last_miss.0 == end_of_pages { (self.last_miss.1 * 2).min(REACH) } else { 1 };
+        let far = Range::new(end_of_pages.saturating_sub(reach * PAGE).min(start), end_of_pages);
+        for mut range in [far, Range::new(start, end_of_pages)] {
+            range.offset = self.first.len();
+            if range.offset + range.len() > usize::try_from(2 * MOST_BYTES).unwrap_or(usize::MAX) {
+                return Ok(None);
+            }
+            self.first.resize(range.offset + range.len(), 0);
+            let into = &mut self.first[range.offset..];
+            let filled = memory.read_pieces(&mut [Piece { address: range.start, into }])?;
+            if filled == range.len() {
+                self.last_miss = (range.start, reach);
+                let spot = Self::used(&mut range, address, end);
+                self.alone.push(range);
+                return Ok(Some(spot));
+            }
+            self.first.truncate(range.offset);
+        }
+        Ok(None)
+    }
+
+    /// Whether everything asked for was in the copy.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.alone.is_empty()
+    }
+
+    /// The number `offset` bytes behind `spot`, as it was first.
+    pub(crate) fn u64(&self, spot: Spot, offset: usize) -> u64 {
+        u64_at(&self.first, spot.0 + offset).unwrap_or_default()
+    }
+
+    /// Whether the eight bytes `offset` behind `spot` stayed what they were. What is in the first copy only counts as
+    /// such: [`Self::is_whole`] tells.
+    pub(crate) fn is_steady(&self, spot: Spot, offset: usize) -> bool {
+        let at = spot.0 + offset;
+        at >= self.second.len() || u64_at(&self.second, at) == u64_at(&self.first, at)
+    }
+
+    /// Has what was read by itself copied from now on.
+    pub(crate) fn keep_alone(&mut self) {
+        for range in std::mem::take(&mut self.alone) {
+            self.insert(range);
+        }
+        self.lay_out();
+    }
+
+    /// Puts `range` among the others, and makes one of those that touch.
+    fn insert(&mut self, mut range: Range) {
+        self.ranges.retain(|other| {
+            let touches = other.start <= range.end && range.start <= other.end;
+            if touches {
+                range.start = range.start.min(other.start);
+                range.end = range.end.max(other.end);
+                range.used = (range.used.0.min(other.used.0), range.used.1.max(other.used.1));
+            }
+            !touches
+        });
+        let bytes: u64 = self.ranges.iter().map(|other| other.end - other.start).sum();
+        if bytes + (range.end - range.start) > MOST_BYTES {
+            self.ranges.clear();
+        } else if self.ranges.len() >= MOST_RANGES {
+            let idlest = self.ranges.iter().enumerate().max_by_key(|(_, other)| other.idle);
+            if let Some((at, _)) = idlest {
+                self.ranges.remove(at);
+            }
+        }
+        let at = self.ranges.partition_point(|other| other.start < range.start);
+        self.ranges.insert(at, range);
+    }
+
+    /// Says that a sample is done: forgets what stacks no longer go through.
+    pub(crate) fn grow_older(&mut self) {
+        self.age += 1;
+        let trim = self.age.is_multiple_of(TRIMMED_AFTER);
+        let mut changed = false;
+        for range in &mut self.ranges {
+            let was_used = range.used.0 < range.used.1;
+            if trim && was_used {
+                let (start, end) = (range.used.0 - range.used.0 % PAGE, range.used.1.next_multiple_of(PAGE));
+                changed |= (range.start, range.end) != (start, end);
+                (range.start, range.end) = (start, end);
+            }
+            range.idle = if was_used { 0 } else { range.idle.saturating_add(1) };
+            if trim || range.idle > 0 {
+                range.used = (u64::MAX, 0);
+            }
+        }
+        let before = self.ranges.len();
+        self.ranges.retain(|range| range.idle <= IDLE_SAMPLES);
+        if changed || self.ranges.len() != before {
+            self.lay_out();
+        }
+    }
+
+    fn lay_out(&mut self) {
+        let mut offset = self.state_length;
+        for range in &mut self.ranges {
+            range.offset = offset;
+            offset += range.len();
+        }
+        self.first.resize(offset, 0);
+        self.second.resize(offset, 0);
+    }
+}

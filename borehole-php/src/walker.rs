@@ -1,0 +1,259 @@
+//! One stack after the other out of one process.
+
+use borehole_model::{StackId, Tables};
+use borehole_process::Memory;
+use hashbrown::HashMap;
+
+use crate::attach::Php;
+use crate::chain::{Chain, End, Limits, RawFrame};
+use crate::error::Error;
+use crate::executor::Executor;
+use crate::function::Elsewhere;
+use crate::lookup::{Lookup, Sought};
+use crate::prefix::{Prefix, Step};
+use crate::remote;
+use crate::snapshot::Snapshot;
+use crate::watch::RequestWatch;
+
+/// How often one sample is begun anew because it went through memory that had not been copied. From then on it has.
+const ROUNDS: usize = 4;
+
+/// More threads than any program has.
+const MOST_EXECUTORS: usize = 1 << 12;
+
+/// How stacks are walked.
+#[derive(Clone, Copy, Debug)]
+pub struct WalkOptions {
+    /// How many frames of a stack are kept, counted from the leaf; `None`: all.
+    pub depth: Option<u32>,
+    /// Whether frames carry the name of the instruction that is executing.
+    pub opcodes: bool,
+}
+
+impl Default for WalkOptions {
+    fn default() -> Self {
+        Self { depth: None, opcodes: true }
+    }
+}
+
+/// What a sample found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// A stack that stood there while it was read.
+    Stack(Stack),
+    /// No code of PHP was executing: a worker between requests, or PHP on its way up or down.
+    Idle,
+    /// The stack changed while it was read, or what was read makes no sense. Trying again at once is cheap.
+    Torn,
+}
+
+/// A stack that was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stack {
+    /// Its frames, in the tables that the walker was given.
+    pub id: StackId,
+    /// How many frames on the root's side are not in it, because there are more than were asked for.
+    pub omitted: u64,
+}
+
+/// Walks the stacks of one process. It remembers the process's functions, and where its stacks stand.
+#[derive(Debug)]
+pub struct Walker {
+    php: Php,
+    options: WalkOptions,
+    limits: Limits,
+    lookup: Lookup,
+    /// What is known of each executor, by the address of its state.
+    lanes: HashMap<u64, Lane>,
+    chain: Chain,
+}
+
+/// What is known of one executor.
+#[derive(Debug)]
+struct Lane {
+    snapshot: Snapshot,
+    request: RequestWatch,
+    prefix: Prefix,
+    is_idle: bool,
+}
+
+impl Lane {
+    fn new(php: &Php, executor: &Executor) -> Self {
+        let layout = &php.layout;
+        let start = remote::moved(executor.globals, layout.executor_stack_top);
+        let length = layout.executor_before_exception + 8 - layout.executor_stack_top;
+        Self {
+            snapshot: Snapshot::new(start, length),
+            request: RequestWatch::new(php, executor),
+            prefix: Prefix::default(),
+            is_idle: false,
+        }
+    }
+}
+
+impl Walker {
+    /// A walker that knows nothing yet of the process that `php` is in.
+    #[must_use]
+    pub fn new(php: &Php, options: WalkOptions) -> Self {
+        let depth = options.depth.map_or(usize::MAX, |depth| usize::try_from(depth).unwrap_or(usize::MAX));
+        Self {
+            php: php.clone(),
+            options,
+            limits: Limits { depth, pass_function: php.pass_function },
+            lookup: Lookup::new(php),
+            lanes: HashMap::new(),
+            chain: Chain::default(),
+        }
+    }
+
+    /// The stack that `executor` has now, its frames in `tables`: the same ones for all samples of this walker.
+    ///
+    /// # Errors
+    /// When the process is gone or may no longer be read, or the tables are full. Memory that makes no sense is
+    /// [`Outcome::Torn`].
+    pub fn sample(
+        &mut self,
+        memory: &impl Memory,
+        executor: &Executor,
+        tables: &mut Tables,
+    ) -> Result<Outcome, Error> {
+        if self.lanes.len() > MOST_EXECUTORS {
+            self.lanes.clear();
+        }
+        let lane = self.lanes.remove(&executor.globals);
+        let mut lane = lane.unwrap_or_else(|| Lane::new(&self.php, executor));
+        let outcome = self.sample_lane(memory, executor, &mut lane, tables);
+        lane.snapshot.grow_older();
+        self.lookup.grow_older();
+        self.lanes.insert(executor.globals, lane);
+        outcome
+    }
+
+    fn sample_lane(
+        &mut self,
+        memory: &impl Memory,
+        executor: &Executor,
+        lane: &mut Lane,
+        tables: &mut Tables,
+    ) -> Result<Outcome, Error> {
+        for _ in 0..ROUNDS {
+            let extras = lane.request.extra().into_iter().chain(self.lookup.extras());
+            if !lane.snapshot.take(memory, extras)? {
+                self.lookup.forget_extras();
+                return Ok(Outcome::Torn);
+            }
+            let end = self.chain.follow(memory, &self.php.layout, &mut lane.snapshot, self.limits)?;
+            let was_idle = std::mem::replace(&mut lane.is_idle, end == End::Idle);
+            if lane.request.has_changed() || (lane.is_idle && !was_idle) {
+                self.lookup.forget_request();
+            }
+            match end {
+                End::Broken => return Ok(Outcome::Torn),
+                End::Idle => return Ok(Outcome::Idle),
+                End::Whole if !lane.snapshot.is_whole() => lane.snapshot.keep_alone(),
+                End::Whole => {
+                    let elsewhere = self.elsewhere(executor, &lane.snapshot);
+                    if let Some(outcome) = self.resolve(memory, &elsewhere, &mut lane.prefix, tables)? {
+                        return Ok(outcome);
+                    }
+                }
+            }
+        }
+        Ok(Outcome::Torn)
+    }
+
+    fn elsewhere(&self, executor: &Executor, snapshot: &Snapshot) -> Elsewhere {
+        let layout = &self.php.layout;
+        let end = remote::moved(executor.globals, layout.executor_size);
+        let before = snapshot.state(layout.executor_before_exception - layout.executor_stack_top);
+        Elsewhere { state: (executor.globals, end), before_exception: before.unwrap_or_default() }
+    }
+
+    /// Makes a stack of the chain, from the root to the leaf; `None` if something has to be read with the frames that was
+    /// not.
+    fn resolve(
+        &mut self,
+        memory: &impl Memory,
+        elsewhere: &Elsewhere,
+        prefix: &mut Prefix,
+        tables: &mut Tables,
+    ) -> Result<Option<Outcome>, Error> {
+        prefix.begin(self.lookup.generation());
+        let (mut stack, mut is_missing) = (None, false);
+        let rows = self.chain.frames.len();
+        for row in (0..rows).rev() {
+            let raw = self.chain.frames[row];
+            let known = prefix.at(rows - 1 - row, &raw).filter(|_| row > 0);
+            if let Some(step) = known.filter(|step| step.stays) {
+                stack = step.stack;
+                continue;
+            }
+            let number = match self.lookup.find(memory, raw.function, tables)? {
+                Sought::Found(number) => number,
+                Sought::Again => {
+                    is_missing = true;
+                    prefix.end();
+                    continue;
+                }
+                Sought::Nowhere => return Ok(Some(Outcome::Torn)),
+            };
+            if let Some(step) = known.filter(|step| step.number == number) {
+                stack = step.stack;
+                continue;
+            }
+            let Some(extended) = self.extend(memory, stack, number, &raw, elsewhere, row == 0, tables)?
+            else {
+                self.lookup.forget(raw.function);
+                return Ok(Some(Outcome::Torn));
+            };
+            stack = extended;
+            if row > 0 && !elsewhere.holds(raw.op) {
+                let stays = self.stays(&raw, number, row == rows - 1);
+                prefix.push(rows - 1 - row, Step { raw, number, stays, stack });
+            }
+        }
+        if is_missing {
+            return Ok(None);
+        }
+        let stack = stack.map(|id| Outcome::Stack(Stack { id, omitted: self.chain.omitted }));
+        Ok(Some(stack.unwrap_or(Outcome::Idle)))
+    }
+
+    /// Whether the function of a frame stays what it is while its stack does: those that are declared, and a program's own
+    /// code, which is under everything until the program ends.
+    fn stays(&mut self, raw: &RawFrame, number: usize, is_root: bool) -> bool {
+        let is_program = is_root && self.chain.omitted == 0 && self.php.identity.sapi == "cli";
+        self.lookup.stays(raw.function) || (is_program && self.lookup.is_code_of_file(number))
+    }
+
+    /// `stack` with the frame `raw` of the function `number` on top, and with what that calls without a frame; `None` if
+    /// the frame cannot be one of that function.
+    #[expect(clippy::too_many_arguments, reason = "what a frame is made of comes from so many places")]
+    fn extend(
+        &mut self,
+        memory: &impl Memory,
+        stack: Option<StackId>,
+        number: usize,
+        raw: &RawFrame,
+        elsewhere: &Elsewhere,
+        is_leaf: bool,
+        tables: &mut Tables,
+    ) -> Result<Option<Option<StackId>>, Error> {
+        let release = self.options.opcodes.then_some(self.php.identity.release);
+        let function = self.lookup.function(number);
+        if function.is_nameless() {
+            return Ok(Some(stack));
+        }
+        let Some(frame) = function.frame(raw.op, elsewhere, release, tables)? else { return Ok(None) };
+        let stack = tables.intern_stack(stack, frame)?;
+        // A leaf may have left such a call long ago: its instruction is not kept up to date.
+        let call = function.frameless_call(raw.op, &self.php.layout).filter(|_| !is_leaf);
+        let called = match call {
+            Some(call) => self.lookup.frameless(memory, call, tables)?,
+            None => None,
+        };
+        let Some(called) = called else { return Ok(Some(Some(stack))) };
+        let frame = self.lookup.function(called).frame(0, elsewhere, release, tables)?;
+        frame.map(|frame| tables.intern_stack(Some(stack), frame)).transpose().map(Some).map_err(Error::from)
+    }
+}

@@ -1,0 +1,6 @@
+//! Real PHP programs, and recordings of them.
+
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails, in what it calls as well")]
+
+mod programs;
+mod stacks;

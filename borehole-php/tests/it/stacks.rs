@@ -1,0 +1,202 @@
+//! What PHP itself says of its stacks, and what we see of them from outside.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use borehole_model::Tables;
+use borehole_php::{AttachOptions, Executor, Outcome, Php, WalkOptions, Walker};
+use borehole_process::Process;
+use borehole_testkit::peers;
+
+use crate::programs::{self, Program};
+
+/// How long a program may take to come to rest where it said it would.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// The ways in which PHP executes code, as options of its command line, with the releases that have them.
+const MODES: &[(&str, &[&str])] = &[
+    ("interpreted", &["-d", "opcache.enable_cli=0"]),
+    ("opcache", &["-d", "opcache.enable_cli=1"]),
+    (
+        "function JIT",
+        &["-d", "opcache.enable_cli=1", "-d", "opcache.jit_buffer_size=32M", "-d", "opcache.jit=1205"],
+    ),
+    (
+        "tracing JIT",
+        &[
+            "-d",
+            "opcache.enable_cli=1",
+            "-d",
+            "opcache.jit_buffer_size=32M",
+            "-d",
+            "opcache.jit=1254",
+            "-d",
+            "opcache.jit_hot_func=2",
+            "-d",
+            "opcache.jit_hot_loop=2",
+            "-d",
+            "opcache.jit_hot_return=2",
+        ],
+    ),
+];
+
+/// A program that is being walked.
+struct Walked {
+    process: Process,
+    executor: Executor,
+    walker: Walker,
+    tables: Tables,
+}
+
+impl Walked {
+    fn attach(id: i32) -> Self {
+        let process = Process::open(id).unwrap();
+        let php = Php::attach(&process, &AttachOptions::default()).unwrap();
+        let executor = php.executors(&process).unwrap()[0];
+        Self {
+            process,
+            executor,
+            walker: Walker::new(&php, WalkOptions::default()),
+            tables: Tables::default(),
+        }
+    }
+
+    /// The stack, as soon as it is `expected`; else the last one that was seen.
+    fn settle(&mut self, expected: &[String]) -> Vec<String> {
+        let mut found = Vec::new();
+        let until = Instant::now() + PATIENCE;
+        while Instant::now() < until {
+            let outcome = self.walker.sample(&self.process, &self.executor, &mut self.tables).unwrap();
+            if let Outcome::Stack(stack) = outcome {
+                found = programs::frames(&self.tables, stack.id);
+                if found == expected {
+                    break;
+                }
+            }
+        }
+        found
+    }
+}
+
+/// Runs `program` and compares each stack that it says it has with the one that we see; the number of them.
+fn compare(command: &mut Command, program: &Path, context: &str) -> usize {
+    let mut program = Program::start(command.arg(program));
+    let (mut walked, mut compared) = (None, 0);
+    while let Some((construct, expected)) = program.expected() {
+        let walked = walked.get_or_insert_with(|| Walked::attach(program.id()));
+        assert_eq!(walked.settle(&expected), expected, "{context}: {construct}");
+        compared += 1;
+        program.go_on();
+    }
+    compared
+}
+
+/// Runs `program` on the machine's PHP in every mode.
+fn in_every_mode(program: &str) {
+    let Some(php) = peers::peer("php") else { return };
+    let expected = PROGRAMS.iter().find(|(name, ..)| *name == program).unwrap().2;
+    let path = programs::corpus(&format!("php/stacks/{program}.php"));
+    for (mode, options) in MODES {
+        let compared = compare(php.command().args(*options), &path, mode);
+        assert_eq!(compared, expected, "{mode}");
+    }
+}
+
+/// The programs, the first release that understands each, and how many stacks it shows.
+const PROGRAMS: &[(&str, (u8, u8), usize)] = &[
+    ("functions", (7, 0), 52),
+    ("generators", (7, 0), 25),
+    ("files", (7, 0), 21),
+    ("php80", (8, 0), 14),
+    ("php81", (8, 1), 18),
+    ("php84", (8, 4), 13),
+];
+
+#[test]
+fn functions_methods_closures_and_what_php_calls_by_itself() {
+    in_every_mode("functions");
+}
+
+#[test]
+fn generators() {
+    in_every_mode("generators");
+}
+
+#[test]
+fn code_of_files_and_of_eval() {
+    in_every_mode("files");
+}
+
+#[test]
+fn what_came_with_php_8_0() {
+    in_every_mode("php80");
+}
+
+#[test]
+fn fibers_enums_and_first_class_callables() {
+    in_every_mode("php81");
+}
+
+/// Runs every program that `release` understands, in every mode.
+fn other_release(release: (u8, u8)) {
+    other(&format!("php-{}.{}", release.0, release.1), release, MODES);
+}
+
+fn other(name: &str, release: (u8, u8), modes: &[(&str, &[&str])]) {
+    let Some(other) = programs::Other::find(name) else { return };
+    for (program, since, expected) in PROGRAMS.iter().filter(|(_, since, _)| *since <= release) {
+        for (mode, options) in modes {
+            let path = other.corpus.join(format!("{program}.php"));
+            let context = format!("{name}, {program} since {since:?}, {mode}");
+            let compared = compare(other.command().args(*options), &path, &context);
+            assert_eq!(compared, *expected, "{context}");
+        }
+    }
+}
+
+#[test]
+fn php_7_0() {
+    other_release((7, 0));
+}
+
+#[test]
+fn php_7_2() {
+    other_release((7, 2));
+}
+
+#[test]
+fn php_7_4() {
+    other_release((7, 4));
+}
+
+#[test]
+fn php_8_1() {
+    other_release((8, 1));
+}
+
+#[test]
+fn php_8_3() {
+    other_release((8, 3));
+}
+
+#[test]
+fn php_8_4() {
+    other_release((8, 4));
+}
+
+#[test]
+fn php_8_5() {
+    other_release((8, 5));
+}
+
+#[test]
+fn php_8_6() {
+    other_release((8, 6));
+}
+
+#[test]
+fn php_8_4_with_threads() {
+    // Built without opcache.
+    other("php-8.4-zts", (8, 4), &MODES[..1]);
+}

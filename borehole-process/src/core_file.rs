@@ -1,0 +1,247 @@
+//! The memory that a process had when it crashed, from its ELF core file.
+//!
+//! Source: Linux, `fs/binfmt_elf.c`: what `elf_core_dump`, `fill_files_note` and `fill_prstatus` write.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+
+use object::elf::{ET_CORE, NT_FILE, NT_PRPSINFO, NT_PRSTATUS, PF_R, PF_W, PF_X, PT_LOAD};
+use object::read::elf::{ElfFile64, FileHeader as _, ProgramHeader as _};
+use object::{Endianness, ReadCache};
+
+use crate::elf;
+use crate::error::{Error, ErrorKind};
+use crate::maps::{Mapping, Mappings};
+use crate::memory::{Memory, Piece};
+use crate::symbols::Symbols;
+use crate::target::Target;
+
+/// A core file, and the files that its process had mapped.
+#[derive(Debug)]
+pub struct Core {
+    file: File,
+    /// In order of their addresses.
+    segments: Vec<Segment>,
+    mappings: Mappings,
+    threads: Vec<Thread>,
+    /// The folder that was the root of the process.
+    root: PathBuf,
+}
+
+/// Memory that the core file holds.
+#[derive(Clone, Copy, Debug)]
+struct Segment {
+    address: u64,
+    bytes: u64,
+    offset: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Thread {
+    id: i32,
+    pointer: u64,
+}
+
+/// Where the process is called by its number in `elf_prpsinfo`.
+const PRPSINFO_ID: usize = 24;
+/// Where the thread is called by its number in `elf_prstatus`.
+const PRSTATUS_ID: usize = 32;
+/// Where `elf_prstatus` has the base of the segment `fs` on x86-64: the registers begin at 112, and it is the 22nd.
+const PRSTATUS_FS_BASE: usize = 112 + 21 * 8;
+
+impl Core {
+    /// Opens a core file. The files that were mapped are looked for below `root`, which is `/` for a process of this
+    /// system.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or is no core file of a 64-bit process.
+    pub fn open(path: &Path, root: &Path) -> Result<Self, Error> {
+        let name = path.display();
+        let file = elf::open_regular(path)
+            .map_err(|error| Error::new(ErrorKind::Unsupported, format!("{name}: {error}")))?;
+        let invalid =
+            |error| Error::new(ErrorKind::Malformed, format!("{name}: expected a core file: {error}"));
+        let parsed = Parsed::of(&file).map_err(invalid)?;
+        let Parsed { segments, mappings, threads } = parsed;
+        Ok(Self { file, segments, mappings: Mappings::new(mappings), threads, root: root.to_owned() })
+    }
+
+    /// Copies memory that stands in the core file, from `address` on. Answers how many bytes.
+    fn copy_dumped(&self, address: u64, into: &mut [u8]) -> usize {
+        let behind = self.segments.partition_point(|segment| segment.address <= address);
+        let Some(segment) = self.segments[..behind].last() else { return 0 };
+        let skipped = address - segment.address;
+        let left = segment.bytes.saturating_sub(skipped);
+        copy(&self.file, segment.offset.saturating_add(skipped), left, into)
+    }
+
+    /// Copies memory that was not dumped because a file has it.
+    fn copy_mapped(&self, address: u64, into: &mut [u8]) -> usize {
+        let Some(mapping) = self.mappings.at(address).filter(|mapping| mapping.shows_file()) else {
+            return 0;
+        };
+        let Ok(file) = elf::open_regular(&elf::below(&self.root, &mapping.path)) else { return 0 };
+        let offset = mapping.file_offset.saturating_add(address - mapping.start);
+        copy(&file, offset, mapping.end - address, into)
+    }
+}
+
+/// Copies at most `left` bytes.
+fn copy(file: &File, offset: u64, left: u64, into: &mut [u8]) -> usize {
+    let length = usize::try_from(left).unwrap_or(usize::MAX).min(into.len());
+    match file.read_exact_at(&mut into[..length], offset) {
+        Ok(()) => length,
+        Err(_) => 0,
+    }
+}
+
+impl Memory for Core {
+    fn read_pieces(&self, pieces: &mut [Piece<'_>]) -> Result<usize, Error> {
+        let mut filled = 0;
+        for piece in pieces {
+            let mut done = 0;
+            while done < piece.into.len() {
+                let address = piece.address.saturating_add(done as u64);
+                let into = &mut piece.into[done..];
+                let copied = match self.copy_dumped(address, into) {
+                    0 => self.copy_mapped(address, into),
+                    copied => copied,
+                };
+                if copied == 0 {
+                    return Ok(filled + done);
+                }
+                done += copied;
+            }
+            filled += done;
+        }
+        Ok(filled)
+    }
+}
+
+impl Target for Core {
+    fn mappings(&self) -> &Mappings {
+        &self.mappings
+    }
+
+    fn symbols(&self, mapping: &Mapping) -> Result<Symbols, Error> {
+        let path = elf::below(&self.root, &mapping.path);
+        let file = elf::open_regular(&path)
+            .map_err(|error| Error::new(ErrorKind::Unsupported, format!("{}: {error}", path.display())))?;
+        elf::symbols(&file, mapping)
+    }
+
+    fn threads(&self) -> Result<Vec<i32>, Error> {
+        Ok(self.threads.iter().map(|thread| thread.id).collect())
+    }
+
+    fn thread_pointer(&self, thread: i32) -> Result<u64, Error> {
+        let found = self.threads.iter().find(|known| known.id == thread);
+        let missing = || Error::new(ErrorKind::Gone, format!("thread {thread} is not in the core file"));
+        found.map(|thread| thread.pointer).ok_or_else(missing)
+    }
+}
+
+/// What the headers and notes of a core file say.
+struct Parsed {
+    segments: Vec<Segment>,
+    mappings: Vec<Mapping>,
+    threads: Vec<Thread>,
+}
+
+type Header = object::elf::ProgramHeader64<Endianness>;
+
+impl Parsed {
+    fn of(file: &File) -> Result<Self, String> {
+        let data = ReadCache::new(file);
+        let elf: ElfFile64<'_, Endianness, _> = ElfFile64::parse(&data).map_err(|error| error.to_string())?;
+        let endian = elf.endian();
+        if elf.elf_header().e_type(endian) != ET_CORE {
+            return Err("found an ELF file of another type".to_owned());
+        }
+        let headers = elf.elf_program_headers();
+        let loads = || headers.iter().filter(|header| header.p_type(endian) == PT_LOAD);
+        let mut parsed = Self {
+            segments: loads().map(|header| segment(header, endian)).collect(),
+            mappings: Vec::new(),
+            threads: Vec::new(),
+        };
+        parsed.segments.sort_by_key(|segment| segment.address);
+        let mut files = Vec::new();
+        let mut process = 0;
+        for header in headers {
+            let Some(mut notes) = header.notes(endian, &data).map_err(|error| error.to_string())? else {
+                continue;
+            };
+            while let Some(note) = notes.next().map_err(|error| error.to_string())? {
+                match note.n_type(endian) {
+                    NT_FILE => files = mapped_files(note.desc()).ok_or("found an invalid list of files")?,
+                    NT_PRSTATUS => parsed.threads.extend(thread(note.desc())),
+                    NT_PRPSINFO => process = number(note.desc(), PRPSINFO_ID).unwrap_or(0),
+                    _ => {}
+                }
+            }
+        }
+        // The thread that crashed stands first.
+        parsed.threads.sort_by_key(|thread| thread.id != process);
+        parsed.mappings = loads().map(|header| mapping(header, endian, &files)).collect();
+        Ok(parsed)
+    }
+}
+
+fn segment(header: &Header, endian: Endianness) -> Segment {
+    Segment {
+        address: header.p_vaddr(endian),
+        bytes: header.p_filesz(endian),
+        offset: header.p_offset(endian),
+    }
+}
+
+/// A part of a file that was mapped.
+struct MappedFile {
+    start: u64,
+    end: u64,
+    file_offset: u64,
+    path: Vec<u8>,
+}
+
+fn mapping(header: &Header, endian: Endianness, files: &[MappedFile]) -> Mapping {
+    let (start, flags) = (header.p_vaddr(endian), header.p_flags(endian));
+    let file = files.iter().find(|file| (file.start..file.end).contains(&start));
+    let file_offset = file.map_or(0, |file| file.file_offset.saturating_add(start - file.start));
+    Mapping {
+        start,
+        end: start.saturating_add(header.p_memsz(endian)),
+        file_offset,
+        readable: flags.contains(PF_R),
+        writable: flags.contains(PF_W),
+        executable: flags.contains(PF_X),
+        shared: false,
+        path: file.map(|file| file.path.clone()).unwrap_or_default(),
+        deleted: false,
+    }
+}
+
+/// `NT_FILE`: how many, the size of a page, three numbers a file, then the paths.
+fn mapped_files(note: &[u8]) -> Option<Vec<MappedFile>> {
+    let word = |index: usize| Some(u64::from_le_bytes(note.get(index * 8..)?.first_chunk().copied()?));
+    let (count, page_bytes) = (usize::try_from(word(0)?).ok()?, word(1)?);
+    let paths = note.get(count.checked_mul(3)?.checked_add(2)?.checked_mul(8)?..)?;
+    let paths = paths.split(|&byte| byte == 0);
+    let mut files = Vec::new();
+    for (index, path) in (0..count).zip(paths) {
+        let row = 2 + index * 3;
+        let file_offset = word(row + 2)?.checked_mul(page_bytes)?;
+        files.push(MappedFile { start: word(row)?, end: word(row + 1)?, file_offset, path: path.to_owned() });
+    }
+    Some(files)
+}
+
+fn thread(note: &[u8]) -> Option<Thread> {
+    let pointer = u64::from_le_bytes(note.get(PRSTATUS_FS_BASE..)?.first_chunk().copied()?);
+    Some(Thread { id: number(note, PRSTATUS_ID)?, pointer })
+}
+
+fn number(note: &[u8], at: usize) -> Option<i32> {
+    Some(i32::from_le_bytes(note.get(at..)?.first_chunk().copied()?))
+}

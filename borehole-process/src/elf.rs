@@ -1,0 +1,128 @@
+//! Symbols of the ELF files that a process has mapped.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+use object::elf::{FileHeader64, PT_LOAD, PT_TLS, ProgramHeader64, STT_TLS};
+use object::read::elf::{ElfFile64, ProgramHeader as _, Sym as _};
+use object::{Endianness, ReadCache};
+
+use crate::error::{Error, ErrorKind};
+use crate::files;
+use crate::maps::Mapping;
+use crate::symbols::{Symbol, Symbols, ThreadLocalBlock};
+
+/// Segments begin at pages, whatever their headers say. No machine of ours has smaller ones, and larger ones are
+/// multiples.
+const PAGE_BYTES: u64 = 4096;
+
+/// Opens the file that `mapping` of the process shows, however the process may see the file system.
+///
+/// In order: its path below the root of the process, unless that file was deleted or replaced; the kernel's own link to
+/// what is mapped, which needs privileges; the program's file, if it is that.
+pub(crate) fn open_mapped(process: i32, mapping: &Mapping) -> Result<File, Error> {
+    if !mapping.shows_file() {
+        return Err(no_file(process, mapping));
+    }
+    let below_root = (!mapping.deleted).then(|| below(&files::path(process, "root"), &mapping.path));
+    let link = files::path(process, &format!("map_files/{:x}-{:x}", mapping.start, mapping.end));
+    let program = files::path(process, "exe");
+    let is_program = shows_program(&program, mapping);
+    let places = below_root.into_iter().chain([link]).chain(is_program.then_some(program));
+    let mut first_error = None;
+    for place in places {
+        match open_regular(&place) {
+            Ok(file) => return Ok(file),
+            Err(error) => first_error = first_error.or(Some(error)),
+        }
+    }
+    let error = first_error.unwrap_or_else(|| io::ErrorKind::NotFound.into());
+    let path = String::from_utf8_lossy(&mapping.path);
+    let kind = if error.kind() == io::ErrorKind::PermissionDenied {
+        ErrorKind::Denied
+    } else {
+        ErrorKind::Unsupported
+    };
+    let state = if mapping.deleted { ", deleted since it was started" } else { "" };
+    Err(Error::new(kind, format!("{path} of process {process}{state}: {error}")))
+}
+
+fn no_file(process: i32, mapping: &Mapping) -> Error {
+    let what = format!("expected a file at {:#x} of process {process}, found none", mapping.start);
+    Error::new(ErrorKind::Unsupported, what)
+}
+
+/// The absolute `path` as it is seen from `root`.
+pub(crate) fn below(root: &Path, path: &[u8]) -> PathBuf {
+    let relative = path.strip_prefix(b"/").unwrap_or(path);
+    root.join(std::ffi::OsStr::from_bytes(relative))
+}
+
+fn shows_program(program: &Path, mapping: &Mapping) -> bool {
+    let Ok(link) = std::fs::read_link(program) else { return false };
+    let link = link.as_os_str().as_bytes();
+    link.strip_suffix(b" (deleted)").unwrap_or(link) == mapping.path
+}
+
+/// Opens a file, and nothing that would make us wait.
+pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
+    let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
+    if file.metadata()?.is_file() {
+        return Ok(file);
+    }
+    Err(io::Error::other("expected a regular file"))
+}
+
+/// The dynamic symbols of `file`, at their addresses where `mapping` shows a part of it.
+pub(crate) fn symbols(file: &File, mapping: &Mapping) -> Result<Symbols, Error> {
+    let invalid = |error: object::Error| {
+        let path = String::from_utf8_lossy(&mapping.path);
+        Error::new(ErrorKind::Malformed, format!("{path}: expected a 64-bit ELF file: {error}"))
+    };
+    let data = ReadCache::new(file);
+    let elf: ElfFile64<'_, Endianness, _> = ElfFile64::parse(&data).map_err(invalid)?;
+    let endian = elf.endian();
+    let headers = elf.elf_program_headers();
+    let bias = bias(headers, endian, mapping)?;
+    let mut symbols = Symbols::new(thread_local_block(headers, endian));
+    let table = elf.elf_dynamic_symbol_table();
+    for symbol in table.iter() {
+        let Ok(name) = symbol.name(endian, table.strings()) else { continue };
+        if symbol.is_undefined(endian) || name.is_empty() {
+            continue;
+        }
+        let thread_local = symbol.st_type() == STT_TLS;
+        let value = symbol.st_value(endian);
+        let address = if thread_local { value } else { value.wrapping_add(bias) };
+        symbols.add(name, Symbol { address, size: symbol.st_size(endian), thread_local });
+    }
+    Ok(symbols)
+}
+
+type Header = <FileHeader64<Endianness> as object::read::elf::FileHeader>::ProgramHeader;
+
+/// What is added to the addresses of the file to get those of the process.
+fn bias(headers: &[Header], endian: Endianness, mapping: &Mapping) -> Result<u64, Error> {
+    let shown = |header: &&ProgramHeader64<Endianness>| {
+        let (offset, size) = header.file_range(endian);
+        let first_page = offset / PAGE_BYTES * PAGE_BYTES;
+        let end = offset.saturating_add(size);
+        header.p_type(endian) == PT_LOAD && (first_page..end).contains(&mapping.file_offset)
+    };
+    let header = headers.iter().find(shown).ok_or_else(|| {
+        let path = String::from_utf8_lossy(&mapping.path);
+        let what = format!("{path}: expected a segment at offset {:#x}, found none", mapping.file_offset);
+        Error::new(ErrorKind::Malformed, what)
+    })?;
+    let (offset, address) = (header.p_offset(endian), header.p_vaddr(endian));
+    let address = address.wrapping_add(mapping.file_offset).wrapping_sub(offset);
+    Ok(mapping.start.wrapping_sub(address))
+}
+
+fn thread_local_block(headers: &[Header], endian: Endianness) -> Option<ThreadLocalBlock> {
+    let header = headers.iter().find(|header| header.p_type(endian) == PT_TLS)?;
+    Some(ThreadLocalBlock { size: header.p_memsz(endian), alignment: header.p_align(endian) })
+}

@@ -1,0 +1,98 @@
+//! What the folder `/proc/PID` says of a process.
+
+use std::fs;
+use std::io::{self, ErrorKind as IoError};
+use std::path::PathBuf;
+
+use crate::error::{Error, ErrorKind};
+
+/// A file in the folder of a process.
+pub(crate) fn path(process: i32, name: &str) -> PathBuf {
+    PathBuf::from(format!("/proc/{process}/{name}"))
+}
+
+/// The content of a file in the folder of a process.
+pub(crate) fn read(process: i32, name: &str) -> Result<Vec<u8>, Error> {
+    fs::read(path(process, name)).map_err(|error| of_io(process, name, &error))
+}
+
+/// An error of the system as ours.
+pub(crate) fn of_io(process: i32, name: &str, error: &io::Error) -> Error {
+    let kind = match (error.kind(), error.raw_os_error()) {
+        (IoError::NotFound, _) | (_, Some(libc::ESRCH)) => return gone(process),
+        (IoError::PermissionDenied, _) => ErrorKind::Denied,
+        _ => ErrorKind::Unsupported,
+    };
+    Error::new(kind, format!("/proc/{process}/{name}: {error}"))
+}
+
+/// There is no such process.
+pub(crate) fn gone(process: i32) -> Error {
+    Error::new(ErrorKind::Gone, format!("process {process} does not exist or has ended"))
+}
+
+/// What a process is and when it began; two processes that had the same number differ in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stat {
+    /// The letter of its state; `Z` is a process that has ended.
+    pub(crate) state: u8,
+    pub(crate) parent: i32,
+    /// In ticks since the machine was started.
+    pub(crate) started: u64,
+}
+
+/// Reads `/proc/PID/stat`, or `task/TID/stat` of a thread.
+///
+/// Source: Linux, `Documentation/filesystems/proc.rst`, table 1-4.
+pub(crate) fn stat(process: i32, name: &str) -> Result<Stat, Error> {
+    let text = read(process, name)?;
+    parse_stat(&text)
+        .ok_or_else(|| Error::new(ErrorKind::Malformed, format!("/proc/{process}/{name}: invalid")))
+}
+
+fn parse_stat(text: &[u8]) -> Option<Stat> {
+    // The name stands in parentheses and may hold any.
+    let behind_name = text.iter().rposition(|&byte| byte == b')')? + 1;
+    let rest = std::str::from_utf8(text.get(behind_name..)?).ok()?;
+    let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
+    Some(Stat {
+        state: *fields.first()?.as_bytes().first()?,
+        parent: fields.get(1)?.parse().ok()?,
+        started: fields.get(19)?.parse().ok()?,
+    })
+}
+
+/// A field of `/proc/PID/status`.
+pub(crate) fn status_field(status: &[u8], name: &str) -> Option<String> {
+    let text = String::from_utf8_lossy(status);
+    let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
+    Some(line.trim().to_owned())
+}
+
+/// The numbers that the entries of a folder are called.
+pub(crate) fn numbers(folder: &std::path::Path) -> io::Result<Vec<i32>> {
+    let entries = fs::read_dir(folder)?;
+    let number = |entry: io::Result<fs::DirEntry>| entry.ok()?.file_name().to_str()?.parse().ok();
+    let mut numbers: Vec<i32> = entries.filter_map(number).collect();
+    numbers.sort_unstable();
+    Ok(numbers)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_with_parentheses_and_spaces_is_no_trap() {
+        let text = b"42 (a) b (c) S 7 42 42 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 987654 1 2";
+        assert_eq!(parse_stat(text), Some(Stat { state: b'S', parent: 7, started: 987_654 }));
+        assert_eq!(parse_stat(b"42 (a"), None);
+    }
+
+    #[test]
+    fn fields_of_a_status_are_found_by_their_whole_name() {
+        let status = b"Name:\tphp\nUid:\t33\t33\t33\t33\nUidMap: 0\n";
+        assert_eq!(status_field(status, "Uid").unwrap(), "33\t33\t33\t33");
+        assert_eq!(status_field(status, "Nam"), None);
+    }
+}

@@ -1,0 +1,66 @@
+//! A command that is started to be looked at.
+
+use std::ffi::OsString;
+use std::io;
+use std::process::{Child, Command, ExitStatus};
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use crate::error::{Error, ErrorKind};
+
+/// A command of ours. It may be read even where the system lets processes look into their descendants only.
+#[derive(Debug)]
+pub struct Launched {
+    child: Child,
+    id: i32,
+}
+
+impl Launched {
+    /// Starts a program with its arguments, with our standard streams.
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    pub fn start(program: &OsString, arguments: &[OsString]) -> Result<Self, Error> {
+        let name = program.to_string_lossy();
+        let child = Command::new(program).args(arguments).spawn().map_err(|error| {
+            let kind = match error.kind() {
+                io::ErrorKind::NotFound => ErrorKind::Gone,
+                io::ErrorKind::PermissionDenied => ErrorKind::Denied,
+                _ => ErrorKind::Unsupported,
+            };
+            Error::new(kind, format!("{name}: {error}"))
+        })?;
+        let id = i32::try_from(child.id())
+            .map_err(|_| Error::new(ErrorKind::Unsupported, "too large process number"))?;
+        Ok(Self { child, id })
+    }
+
+    /// Its number.
+    #[must_use]
+    pub fn id(&self) -> i32 {
+        self.id
+    }
+
+    /// How it ended; `None` while it runs.
+    pub fn exit_status(&mut self) -> Option<ExitStatus> {
+        self.child.try_wait().ok().flatten()
+    }
+
+    /// Asks it to end, and waits for that, but not for longer than `patience`. Answers how it ended, `None` if it has not.
+    pub fn end(&mut self, patience: Duration) -> Option<ExitStatus> {
+        // A child that nobody has waited for keeps its number: the signal meets nobody else.
+        if self.exit_status().is_none() {
+            let _ = kill(Pid::from_raw(self.id), Signal::SIGTERM);
+        }
+        let deadline = Instant::now() + patience;
+        loop {
+            let status = self.exit_status();
+            if status.is_some() || Instant::now() > deadline {
+                return status;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+}

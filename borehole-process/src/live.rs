@@ -1,0 +1,154 @@
+//! A running process.
+
+use std::fs::File;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use nix::errno::Errno;
+use nix::unistd::Pid;
+
+use crate::elf;
+use crate::error::{Error, ErrorKind};
+use crate::files::{self, Stat};
+use crate::maps::{Mapping, Mappings};
+use crate::memory::{Memory, Piece};
+use crate::symbols::Symbols;
+use crate::target::Target;
+use crate::{access, tracer, transfer};
+
+/// A running process that may be read.
+#[derive(Debug)]
+pub struct Process {
+    id: i32,
+    started: u64,
+    mappings: Mappings,
+    /// `/proc/PID/mem`, where it may be opened. It stays with the address space that it was opened on.
+    memory: Option<File>,
+    /// Whether the system refuses the call and all is read from the file.
+    refuses_call: AtomicBool,
+}
+
+/// Up to this size one piece is read faster from the file than by the call: 1.1 µs against 1.5 µs. Above a few pages it is
+/// the other way round.
+const SMALL_PIECE_BYTES: usize = 4096;
+
+impl Process {
+    /// Opens the process and makes sure that its memory can be read.
+    ///
+    /// # Errors
+    /// When there is no such process, or it may not be read: then the error says what is in the way and what would help.
+    pub fn open(id: i32) -> Result<Self, Error> {
+        let Stat { state, started, .. } = files::stat(id, "stat")?;
+        if state == b'Z' {
+            return Err(files::gone(id));
+        }
+        let maps = files::read(id, "maps").map_err(|error| access::explain(id, error))?;
+        let mappings = Mappings::parse(&maps)?;
+        let memory = File::open(files::path(id, "mem")).ok();
+        let process = Self { id, started, mappings, memory, refuses_call: AtomicBool::new(false) };
+        process.probe().map_err(|error| access::explain(id, error))?;
+        Ok(process)
+    }
+
+    /// Its number.
+    #[must_use]
+    pub fn id(&self) -> i32 {
+        self.id
+    }
+
+    /// Whether it has not ended, and its number is not another's by now.
+    #[must_use]
+    pub fn is_running(&self) -> bool {
+        files::stat(self.id, "stat").is_ok_and(|stat| stat.started == self.started && stat.state != b'Z')
+    }
+
+    /// Whether it runs the program that it ran when it was opened: a process may replace its program, and its memory with
+    /// it.
+    #[must_use]
+    pub fn runs_same_program(&self) -> bool {
+        let shown = |mappings: &Mappings| mappings.iter().find(|mapping| mapping.shows_file()).cloned();
+        let now = files::read(self.id, "maps").and_then(|maps| Mappings::parse(&maps));
+        self.is_running() && now.is_ok_and(|now| shown(&now) == shown(&self.mappings))
+    }
+
+    /// Looks again what is mapped where.
+    ///
+    /// # Errors
+    /// When the process has ended.
+    pub fn refresh(&mut self) -> Result<(), Error> {
+        self.mappings = Mappings::parse(&files::read(self.id, "maps")?)?;
+        Ok(())
+    }
+
+    /// One byte of its memory has to be readable.
+    fn probe(&self) -> Result<(), Error> {
+        let readable =
+            self.mappings.iter().find(|mapping| mapping.readable && !mapping.path.starts_with(b"[v"));
+        let Some(mapping) = readable else {
+            return Err(Error::new(
+                ErrorKind::Unsupported,
+                format!(
+                    "expected a program, found process {} without memory: a thread of the kernel",
+                    self.id
+                ),
+            ));
+        };
+        self.pieces(&mut [Piece { address: mapping.start, into: &mut [0] }], false).map(drop)
+    }
+
+    fn pieces(&self, pieces: &mut [Piece<'_>], prefer_file: bool) -> Result<usize, Error> {
+        if (prefer_file || self.refuses_call.load(Ordering::Relaxed))
+            && let Some(memory) = &self.memory
+        {
+            return transfer::by_file(memory, pieces).ok_or_else(|| files::gone(self.id));
+        }
+        match transfer::by_call(Pid::from_raw(self.id), pieces) {
+            Ok(filled) => Ok(filled),
+            Err(Errno::ESRCH) => Err(files::gone(self.id)),
+            // A sandbox may refuse the call and allow the file.
+            Err(Errno::ENOSYS | Errno::EPERM) if self.memory.is_some() => {
+                self.refuses_call.store(true, Ordering::Relaxed);
+                self.pieces(pieces, true)
+            }
+            Err(errno) => Err(self.refused(errno)),
+        }
+    }
+
+    #[cold]
+    fn refused(&self, errno: Errno) -> Error {
+        let kind = if errno == Errno::EPERM { ErrorKind::Denied } else { ErrorKind::Unsupported };
+        Error::new(kind, format!("memory of process {}: {}", self.id, errno.desc()))
+    }
+}
+
+impl Memory for Process {
+    fn read_pieces(&self, pieces: &mut [Piece<'_>]) -> Result<usize, Error> {
+        let is_small = matches!(pieces, [piece] if piece.into.len() <= SMALL_PIECE_BYTES);
+        self.pieces(pieces, is_small)
+    }
+}
+
+impl Target for Process {
+    fn mappings(&self) -> &Mappings {
+        &self.mappings
+    }
+
+    fn symbols(&self, mapping: &Mapping) -> Result<Symbols, Error> {
+        elf::symbols(&elf::open_mapped(self.id, mapping)?, mapping)
+    }
+
+    fn threads(&self) -> Result<Vec<i32>, Error> {
+        threads(self.id)
+    }
+
+    fn thread_pointer(&self, thread: i32) -> Result<u64, Error> {
+        tracer::thread_pointer(self.id, thread)
+    }
+}
+
+/// The threads of a process, the main thread first.
+pub(crate) fn threads(process: i32) -> Result<Vec<i32>, Error> {
+    let folder = files::path(process, "task");
+    let mut threads = files::numbers(&folder).map_err(|error| files::of_io(process, "task", &error))?;
+    threads.sort_by_key(|&thread| thread != process);
+    Ok(threads)
+}

@@ -1,0 +1,85 @@
+//! The few calls of `ptrace` that stopping a thread takes.
+//!
+//! They are made here and not through a wrapper because a signal that arrives while a thread is stopped has to reach it
+//! afterwards, whatever its number, and because an exit must not be taken from a parent that waits for it.
+
+#![allow(unsafe_code, reason = "no crate offers these calls with signals beyond 31")]
+
+use std::io;
+
+use libc::{c_int, c_void, pid_t};
+
+/// Why a thread stands still.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stop {
+    /// It was asked to, or its process was stopped by a signal.
+    Asked,
+    /// This signal was about to reach it.
+    Signal(c_int),
+}
+
+/// Makes the calling thread the tracer of `thread`, without stopping it.
+pub(crate) fn seize(thread: pid_t) -> io::Result<()> {
+    // SAFETY: the request takes no addresses, only the options, of which there are none.
+    check(unsafe { libc::ptrace(libc::PTRACE_SEIZE, thread, NOTHING, NOTHING) })
+}
+
+/// Asks a seized thread to stop.
+pub(crate) fn interrupt(thread: pid_t) -> io::Result<()> {
+    // SAFETY: the request takes no arguments.
+    check(unsafe { libc::ptrace(libc::PTRACE_INTERRUPT, thread, NOTHING, NOTHING) })
+}
+
+/// Lets a stopped thread go, with the signal that was about to reach it.
+pub(crate) fn detach(thread: pid_t, stop: Stop) -> io::Result<()> {
+    let signal = match stop {
+        Stop::Asked => 0,
+        Stop::Signal(signal) => signal,
+    };
+    let signal = std::ptr::without_provenance_mut::<c_void>(usize::try_from(signal).unwrap_or(0));
+    // SAFETY: the last argument is a number in the shape of a pointer; nothing is behind it.
+    check(unsafe { libc::ptrace(libc::PTRACE_DETACH, thread, NOTHING, signal) })
+}
+
+/// Whether a seized thread stands still by now; does not wait, and leaves exits to whom they concern.
+pub(crate) fn poll_stop(thread: pid_t) -> io::Result<Option<Stop>> {
+    let id = libc::id_t::try_from(thread).map_err(io::Error::other)?;
+    let flags = libc::WSTOPPED | libc::WNOHANG | libc::__WALL;
+    // SAFETY: all bytes zero are a valid `siginfo_t`, and say that nothing happened.
+    let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
+    // SAFETY: `info` lives until the call is over, and is written by nobody else.
+    if unsafe { libc::waitid(libc::P_PID, id, &raw mut info, flags) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: what `waitid` filled in, or left zero, has these fields.
+    let (changed, status) = unsafe { (info.si_pid(), info.si_status()) };
+    if changed == 0 {
+        return Ok(None);
+    }
+    // Source: Linux, `ptrace(2)`: the event stands above the signal.
+    let is_event = status >> 8 == libc::PTRACE_EVENT_STOP;
+    Ok(Some(if is_event { Stop::Asked } else { Stop::Signal(status & 0xff) }))
+}
+
+/// The base of the segment `fs` of a stopped thread.
+#[cfg(target_arch = "x86_64")]
+pub(crate) fn thread_pointer(thread: pid_t) -> io::Result<u64> {
+    // SAFETY: all bytes zero are valid registers.
+    let mut registers: libc::user_regs_struct = unsafe { std::mem::zeroed() };
+    let into = (&raw mut registers).cast::<c_void>();
+    // SAFETY: the request writes one `user_regs_struct` to its last argument, which is one.
+    check(unsafe { libc::ptrace(libc::PTRACE_GETREGS, thread, NOTHING, into) })?;
+    Ok(registers.fs_base)
+}
+
+/// The thread pointer of a stopped thread.
+#[cfg(not(target_arch = "x86_64"))]
+pub(crate) fn thread_pointer(_thread: pid_t) -> io::Result<u64> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+const NOTHING: *mut c_void = std::ptr::null_mut();
+
+fn check(result: libc::c_long) -> io::Result<()> {
+    if result == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}

@@ -1,0 +1,262 @@
+//! Stopping the threads of a process, and letting them go whatever happens.
+//!
+//! A thread of ours does nothing but hold them. The kernel lets go of whatever a thread traces when that thread ends, so
+//! the ways out are all the same way: after an error the holding thread ends; a panic elsewhere drops the guard, which
+//! lets go; and when this process is killed all its threads end. Nothing is left behind in the other process, because
+//! seizing, unlike attaching, sends no signal.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use crate::error::{Error, ErrorKind};
+use crate::files;
+use crate::live::threads;
+use crate::ptrace::{self, Stop};
+
+/// Stops a process for moments.
+#[derive(Debug)]
+pub struct Stopper {
+    process: i32,
+    holder: Option<Holder>,
+}
+
+/// A process whose threads all stand still, until this is dropped.
+#[derive(Debug)]
+pub struct Stopped<'a> {
+    stopper: &'a mut Stopper,
+}
+
+/// The thread that holds, and the way to talk to it.
+#[derive(Debug)]
+struct Holder {
+    orders: Sender<Order>,
+    answers: Receiver<Result<(), Error>>,
+    thread: JoinHandle<()>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Order {
+    Stop,
+    Resume,
+}
+
+/// How long threads may take to stop. A thread that waits for a disk that does not answer cannot be stopped at all.
+const PATIENCE: Duration = Duration::from_millis(200);
+
+/// How often the list of threads is read until it shows no new ones. Each round all known threads stand still already.
+const MAX_ROUNDS: usize = 64;
+
+impl Stopper {
+    /// For the process of this number. Nothing is done to it yet.
+    #[must_use]
+    pub fn new(process: i32) -> Self {
+        Self { process, holder: None }
+    }
+
+    /// Stops all threads of the process.
+    ///
+    /// # Errors
+    /// When the process is gone, may not be stopped, is being traced by another, or does not stop in time. It then runs on.
+    pub fn stop(&mut self) -> Result<Stopped<'_>, Error> {
+        match self.order(Order::Stop) {
+            Ok(()) => Ok(Stopped { stopper: self }),
+            Err(error) => {
+                self.end();
+                Err(error)
+            }
+        }
+    }
+
+    fn order(&mut self, order: Order) -> Result<(), Error> {
+        if self.holder.is_none() {
+            self.holder = Some(Holder::start(self.process)?);
+        }
+        let ended = || Error::new(ErrorKind::Unsupported, "the thread that stops others has ended");
+        let holder = self.holder.as_ref().ok_or_else(ended)?;
+        holder.orders.send(order).map_err(|_| ended())?;
+        holder.answers.recv().map_err(|_| ended())?
+    }
+
+    /// Ends the holding thread; with it everything that it may still hold is let go.
+    fn end(&mut self) {
+        if let Some(Holder { orders, answers, thread }) = self.holder.take() {
+            drop((orders, answers));
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Stopper {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+impl Drop for Stopped<'_> {
+    fn drop(&mut self) {
+        if self.stopper.order(Order::Resume).is_err() {
+            self.stopper.end();
+        }
+    }
+}
+
+impl Holder {
+    fn start(process: i32) -> Result<Self, Error> {
+        let (orders, incoming) = mpsc::channel();
+        let (outgoing, answers) = mpsc::channel();
+        let hold = move || hold(process, &incoming, &outgoing);
+        let thread =
+            thread::Builder::new().name("borehole-stop".to_owned()).spawn(hold).map_err(|error| {
+                Error::new(ErrorKind::Unsupported, format!("a thread to stop process {process}: {error}"))
+            })?;
+        Ok(Self { orders, answers, thread })
+    }
+}
+
+/// Carries out orders until there will be no more, or one could not be carried out in full.
+fn hold(process: i32, orders: &Receiver<Order>, answers: &Sender<Result<(), Error>>) {
+    let mut held = Held::default();
+    for order in orders {
+        let done = match order {
+            Order::Stop => held.stop_all(process),
+            Order::Resume => held.resume_all(),
+        };
+        let is_done = done.is_ok();
+        if answers.send(done).is_err() || !is_done {
+            break;
+        }
+    }
+}
+
+/// Threads that stand still, and why.
+#[derive(Debug, Default)]
+struct Held(BTreeMap<i32, Stop>);
+
+impl Held {
+    fn stop_all(&mut self, process: i32) -> Result<(), Error> {
+        let deadline = Instant::now() + PATIENCE;
+        for _ in 0..MAX_ROUNDS {
+            let new: Vec<i32> = threads(process)?
+                .into_iter()
+                .filter(|&thread| self.is_to_be_stopped(process, thread))
+                .collect();
+            if new.is_empty() {
+                return if self.0.is_empty() { Err(files::gone(process)) } else { Ok(()) };
+            }
+            let seized: Result<Vec<i32>, Error> =
+                new.into_iter().filter_map(|thread| ask(process, thread).transpose()).collect();
+            for thread in seized? {
+                self.await_stop(process, thread, deadline)?;
+            }
+        }
+        Err(Error::new(
+            ErrorKind::Unsupported,
+            format!("process {process} makes threads faster than they stop"),
+        ))
+    }
+
+    /// A thread that has ended stops no more; a main thread stays in the list like that while others run.
+    fn is_to_be_stopped(&self, process: i32, thread: i32) -> bool {
+        !self.0.contains_key(&thread)
+            && files::stat(process, &format!("task/{thread}/stat"))
+                .is_ok_and(|stat| !matches!(stat.state, b'Z' | b'X'))
+    }
+
+    fn await_stop(&mut self, process: i32, thread: i32, deadline: Instant) -> Result<(), Error> {
+        let mut pause = Pause::default();
+        loop {
+            match ptrace::poll_stop(thread) {
+                Ok(Some(stop)) => {
+                    self.0.insert(thread, stop);
+                    return Ok(());
+                }
+                Ok(None) if Instant::now() > deadline => return Err(late(process, thread)),
+                Ok(None) => pause.take(),
+                Err(_) => return Err(vanished(process, thread)),
+            }
+        }
+    }
+
+    fn resume_all(&mut self) -> Result<(), Error> {
+        let mut result = Ok(());
+        for (thread, stop) in std::mem::take(&mut self.0) {
+            if ptrace::detach(thread, stop).is_err() {
+                // It was killed meanwhile. Who holds must end, for it cannot be buried before.
+                result = Err(Error::new(ErrorKind::Gone, format!("thread {thread} has ended")));
+            }
+        }
+        result
+    }
+}
+
+/// Seizes a thread and asks it to stop; `None` if it has ended.
+fn ask(process: i32, thread: i32) -> Result<Option<i32>, Error> {
+    let asked = ptrace::seize(thread).and_then(|()| ptrace::interrupt(thread));
+    match asked {
+        Ok(()) => Ok(Some(thread)),
+        Err(error) if error.raw_os_error() == Some(libc::ESRCH) => Ok(None),
+        Err(error) => Err(refused(process, &error)),
+    }
+}
+
+fn refused(process: i32, error: &io::Error) -> Error {
+    let status = files::read(process, "status").unwrap_or_default();
+    let tracer = files::status_field(&status, "TracerPid").filter(|tracer| tracer != "0");
+    let what = match tracer {
+        Some(tracer) => {
+            format!("process {process} may not be stopped: process {tracer} is tracing it already")
+        }
+        None => format!("process {process} may not be stopped: {error}"),
+    };
+    Error::new(ErrorKind::Denied, what)
+}
+
+fn late(process: i32, thread: i32) -> Error {
+    let what = format!(
+        "thread {thread} of process {process} did not stop within {} ms: it waits for a device, or has ended",
+        PATIENCE.as_millis()
+    );
+    Error::new(ErrorKind::Unsupported, what)
+}
+
+fn vanished(process: i32, thread: i32) -> Error {
+    Error::new(
+        ErrorKind::Gone,
+        format!("thread {thread} of process {process} ended while it was being stopped"),
+    )
+}
+
+/// Waits between two looks: a running thread stops within some microseconds, one that does not may take long.
+#[derive(Default)]
+struct Pause {
+    looks: u32,
+}
+
+impl Pause {
+    fn take(&mut self) {
+        self.looks += 1;
+        match self.looks {
+            0..=200 => std::hint::spin_loop(),
+            201..=400 => thread::yield_now(),
+            _ => thread::sleep(Duration::from_micros(100)),
+        }
+    }
+}
+
+/// Where a thread keeps its thread-local storage. Only this thread is stopped, by a thread of ours that ends right after.
+pub(crate) fn thread_pointer(process: i32, thread: i32) -> Result<u64, Error> {
+    let learn = move || {
+        let mut held = Held::default();
+        ask(process, thread)?.ok_or_else(|| vanished(process, thread))?;
+        held.await_stop(process, thread, Instant::now() + PATIENCE)?;
+        let pointer = ptrace::thread_pointer(thread);
+        held.resume_all()?;
+        pointer.map_err(|error| {
+            Error::new(ErrorKind::Unsupported, format!("registers of thread {thread}: {error}"))
+        })
+    };
+    thread::spawn(learn).join().unwrap_or_else(|_| Err(vanished(process, thread)))
+}

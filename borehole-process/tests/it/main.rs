@@ -1,0 +1,13 @@
+//! Real processes: this test program itself, started once more in a role of `child`.
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "tests, and children that say where to look"
+)]
+
+mod child;
+mod find;
+mod live;
+mod stop;
+mod stored;

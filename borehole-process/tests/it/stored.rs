@@ -1,0 +1,149 @@
+//! Processes that were stored: core files and images are read as the process was.
+
+use std::io::BufReader;
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use borehole_process::{Core, ErrorKind, Image, Memory as _, Piece, Process, Recorder, Stopper, Target};
+
+use crate::child::{PATTERN_BYTES, ROLE, Role, pattern};
+
+/// What a walker does: symbols, threads, some memory.
+fn look(target: &impl Target, child: &Role) -> (u64, Vec<u8>, Vec<i32>, u64) {
+    let is_library = |path: &[u8]| path.ends_with(b"/libc.so.6");
+    let library = target.mappings().iter().find(|mapping| is_library(&mapping.path)).unwrap();
+    let environ = target.symbols(library).unwrap().find("environ").unwrap();
+    let mut bytes = vec![0; 10_000];
+    target.read(child.pattern_address + 5, &mut bytes).unwrap();
+    let threads = target.threads().unwrap();
+    let pointer = target.thread_pointer(threads[0]).unwrap();
+    (target.read_u64(environ.address).unwrap(), bytes, threads, pointer)
+}
+
+#[test]
+fn an_image_answers_as_the_process_did() {
+    let child = Role::start("wait");
+    let process = Process::open(child.id()).unwrap();
+    let direct = look(&process, &child);
+    let recorder = Recorder::new(&process).unwrap();
+    assert_eq!(look(&recorder, &child), direct);
+    let mut image = recorder.finish();
+    assert_eq!(look(&image, &child), direct);
+    assert!((10_000..100_000).contains(&image.bytes()), "{}", image.bytes());
+    image.retain_symbols(|name| name == b"environ");
+
+    let mut file = Vec::new();
+    image.write(&mut file).unwrap();
+    assert!(file.len() < 40_000, "{}", file.len());
+    let read = Image::read(file.as_slice()).unwrap();
+    assert_eq!(read, image);
+    assert_eq!(look(&read, &child), direct);
+    // What nobody read is not in it.
+    let error = read.read_u64(child.pattern_address + 200_000).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unmapped);
+}
+
+#[test]
+fn an_image_is_read_up_to_what_it_lacks() {
+    let child = Role::start("wait");
+    let process = Process::open(child.id()).unwrap();
+    let recorder = Recorder::new(&process).unwrap();
+    let start = child.pattern_address.next_multiple_of(4096);
+    recorder.read_u64(start).unwrap();
+    assert_eq!(recorder.read_u64(1).unwrap_err().kind(), ErrorKind::Unmapped);
+    let mut image = recorder.finish();
+    let (mut first, mut second) = ([0; 8], vec![0; 8192]);
+    let mut pieces =
+        [Piece { address: start, into: &mut first }, Piece { address: start + 96, into: &mut second }];
+    assert_eq!(image.read_pieces(&mut pieces).unwrap(), 8 + 4000);
+    image.overwrite(start + 6, &[1, 2, 3, 4]);
+    assert_eq!(image.read_u64(start).unwrap() >> 48, 0x0201);
+    image.overwrite(u64::MAX, &[1, 2]);
+}
+
+#[test]
+fn other_files_are_no_images() {
+    let gzip = |text: &[u8]| {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        std::io::Write::write_all(&mut encoder, text).unwrap();
+        encoder.finish().unwrap()
+    };
+    let refused = |file: &[u8]| Image::read(BufReader::new(file)).unwrap_err().to_string();
+    assert!(refused(b"hello").starts_with("image: "), "{}", refused(b"hello"));
+    for line in ["hello\n", "page 0\nshort", "page x\n", "symbol 1 2 a\n", "mapping 1 2\n", "no end"] {
+        let file = gzip(format!("borehole-image 1\n{line}").as_bytes());
+        let said = refused(&file);
+        assert!(said.contains("image"), "{line}: {said}");
+        assert!(refused(&gzip(line.as_bytes())).starts_with("expected a line of an image"));
+    }
+}
+
+/// Lets the system write a core file of a child. `None` where the system is set up to do something else with it.
+fn core_file(folder: &Path) -> Option<(Role, std::path::PathBuf)> {
+    let script = "ulimit -c unlimited && exec \"$0\" --exact child::role --nocapture";
+    let mut command = Command::new("sh");
+    command.arg("-c").arg(script).arg(std::env::current_exe().unwrap());
+    command.env(ROLE, "count").current_dir(folder).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut role = Role::of(command);
+    let kill = format!("kill -ABRT {}", role.id());
+    assert!(Command::new("sh").arg("-c").arg(kill).status().unwrap().success());
+    assert_eq!(role.child.wait().unwrap().signal(), Some(6));
+    let entries = std::fs::read_dir(folder).unwrap();
+    let file =
+        entries.map(|entry| entry.unwrap().path()).find(|path| path.to_string_lossy().contains("core"));
+    file.map(|file| (role, file))
+}
+
+#[test]
+fn a_core_file_holds_what_the_process_had() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some((child, file)) = core_file(folder.path()) else {
+        eprintln!("left out: this system writes no core files into the folder of a process");
+        return;
+    };
+    let core = Core::open(&file, Path::new("/")).unwrap();
+    let (environ, bytes, threads, pointer) = look(&core, &child);
+    assert!((0..).zip(&bytes).all(|(index, &byte)| byte == pattern(index + 5)));
+    assert_eq!((threads[0], threads.len()), (child.id(), core.threads().unwrap().len()));
+    assert!(threads.len() >= 5, "{threads:?}");
+    assert_eq!(core.read_u64(pointer).unwrap(), pointer);
+    assert!(core.mappings().at(environ).unwrap().writable);
+    let mut all = vec![0; PATTERN_BYTES];
+    core.read(child.pattern_address, &mut all).unwrap();
+    // Code is not dumped; it comes from the file that has it.
+    let code = core.mappings().iter().find(|mapping| mapping.executable && mapping.shows_file()).unwrap();
+    let mut bytes = [0; 4096];
+    core.read(code.start, &mut bytes).unwrap();
+    assert!(bytes.iter().any(|&byte| byte != 0));
+    assert_eq!(core.read_u64(1).unwrap_err().kind(), ErrorKind::Unmapped);
+    assert_eq!(core.thread_pointer(1).unwrap_err().kind(), ErrorKind::Gone);
+}
+
+#[test]
+fn another_file_is_no_core_file() {
+    let own = std::env::current_exe().unwrap();
+    let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml");
+    for (file, wanted) in [
+        (own.as_path(), "expected a core file: found an ELF file of another type"),
+        (manifest.as_path(), "expected a core file: "),
+        (Path::new("/no/such/file"), "/no/such/file: "),
+        (Path::new("/dev/zero"), "expected a regular file"),
+    ] {
+        let error = Core::open(file, Path::new("/")).unwrap_err();
+        assert!(error.to_string().contains(wanted), "{error}");
+    }
+}
+
+#[test]
+fn a_stopped_process_is_recorded_as_of_one_moment() {
+    let child = Role::start("count");
+    let process = Process::open(child.id()).unwrap();
+    let mut stopper = Stopper::new(child.id());
+    let stopped = stopper.stop().unwrap();
+    let recorder = Recorder::new(&process).unwrap();
+    let counter = recorder.read_u64(child.counter_address).unwrap();
+    drop(stopped);
+    crate::child::until("it counts on", || process.read_u64(child.counter_address).unwrap() > counter);
+    assert_eq!(recorder.read_u64(child.counter_address).unwrap(), counter);
+}

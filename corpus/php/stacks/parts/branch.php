@@ -1,0 +1,2 @@
+<?php
+return require __DIR__ . '/leaf.php';

@@ -1,0 +1,4 @@
+<?php
+return function () {
+    point($GLOBALS['note']);
+};

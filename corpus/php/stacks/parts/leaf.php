@@ -1,0 +1,4 @@
+<?php
+
+point($GLOBALS['note']);
+return 1;

@@ -1,0 +1,178 @@
+//! PHP: the machine's own, and other releases in folders that are the root of a small system each.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+
+use super::{Ready, debian, once};
+use crate::command;
+
+/// Where a release comes from.
+#[derive(Clone, Copy)]
+enum Source {
+    Debian,
+    /// Packages of the suite `experimental` on top of another.
+    Experimental,
+    Ubuntu,
+}
+
+/// A release that the machine does not have, and how it is had.
+struct Release {
+    version: &'static str,
+    source: Source,
+    suite: &'static str,
+    /// Packages besides the command line's.
+    packages: &'static [&'static str],
+}
+
+/// 7.1, 7.3 and 8.0 are in no distribution that still has a mirror.
+const RELEASES: &[Release] = &[
+    Release { version: "7.0", source: Source::Ubuntu, suite: "xenial", packages: &["php7.0-opcache"] },
+    Release { version: "7.2", source: Source::Ubuntu, suite: "bionic", packages: &["php7.2-opcache"] },
+    Release { version: "7.4", source: Source::Debian, suite: "bullseye", packages: &["php7.4-opcache"] },
+    Release { version: "8.1", source: Source::Ubuntu, suite: "jammy", packages: &["php8.1-opcache"] },
+    Release { version: "8.3", source: Source::Ubuntu, suite: "noble", packages: &["php8.3-opcache"] },
+    Release { version: "8.4", source: Source::Debian, suite: "trixie", packages: &["php8.4-opcache"] },
+    Release {
+        version: "8.5",
+        source: Source::Experimental,
+        suite: "sid",
+        packages: &["php-common=2:101", "php8.5-common"],
+    },
+    Release { version: "8.6", source: Source::Experimental, suite: "sid", packages: &["php-common=2:102~"] },
+];
+
+/// The release whose folder Ubuntu's signatures are checked with: Debian packages Ubuntu's keys since then.
+const HAS_UBUNTU_KEYS: &str = "8.4";
+
+/// Finds the machine's PHP, or installs it.
+///
+/// # Errors
+/// When it cannot be installed.
+pub(crate) fn machine(_folder: &Path) -> Result<Ready> {
+    debian::ensure_installed("php", "php-cli")?;
+    let path = command::find("php").context("php-cli brings no php")?;
+    ready(vec![path.display().to_string()])
+}
+
+/// Finds the pool manager of the machine's PHP, or installs it without starting it.
+///
+/// # Errors
+/// When it cannot be installed.
+pub(crate) fn pool(folder: &Path) -> Result<Ready> {
+    let version = machine(folder)?.version;
+    let release: Vec<_> = version.split('.').take(2).collect();
+    let name = format!("php-fpm{}", release.join("."));
+    let kept_quiet = NoServices::begin(Path::new("/"))?;
+    debian::ensure_installed(&name, &format!("php{}-fpm", release.join(".")))?;
+    drop(kept_quiet);
+    let path = command::find(&name).with_context(|| format!("the package brings no {name}"))?;
+    Ok(Ready { command: vec![path.display().to_string()], version })
+}
+
+/// Finds the release `version` in its folder, or makes the folder, which takes some minutes and needs root.
+///
+/// # Errors
+/// When it cannot be made.
+pub(crate) fn release(folder: &Path, version: &str) -> Result<Ready> {
+    let known = RELEASES.iter().find(|release| release.version == version);
+    let release = known.with_context(|| format!("expected a known release, found {version}"))?;
+    let keys = match release.source {
+        Source::Ubuntu if !is_there(folder, version) => Some(ubuntu_keys(folder)?),
+        _ => None,
+    };
+    let root = once(folder, &name(version), |into| make(release, keys.as_deref(), into))?;
+    ready(vec!["chroot".to_owned(), root.display().to_string(), format!("php{version}")])
+}
+
+/// Whether the release `version` has been made.
+pub(crate) fn is_there(folder: &Path, version: &str) -> bool {
+    folder.join(name(version)).is_dir()
+}
+
+fn name(version: &str) -> String {
+    format!("php-{version}")
+}
+
+fn ready(command: Vec<String>) -> Result<Ready> {
+    let (program, arguments) = command.split_first().context("a command has a program")?;
+    let version = command::output(Command::new(program).args(arguments).args(["-r", "echo PHP_VERSION;"]))?;
+    Ok(Ready { command, version })
+}
+
+/// The file of Ubuntu's keys.
+fn ubuntu_keys(folder: &Path) -> Result<PathBuf> {
+    release(folder, HAS_UBUNTU_KEYS)?;
+    let root = folder.join(name(HAS_UBUNTU_KEYS));
+    let keys = root.join("usr/share/keyrings/ubuntu-archive-keyring.gpg");
+    if !keys.is_file() {
+        install(&root, &["ubuntu-keyring"])?;
+    }
+    ensure!(keys.is_file(), "expected Ubuntu's keys at {}, found none", keys.display());
+    Ok(keys)
+}
+
+/// Makes the root of a small system with the release in it.
+fn make(release: &Release, ubuntu_keys: Option<&Path>, root: &Path) -> Result<()> {
+    debian::ensure_installed("debootstrap", "debootstrap")?;
+    let mut debootstrap = Command::new("debootstrap");
+    debootstrap.arg("--variant=minbase");
+    match ubuntu_keys {
+        // The script that all of Ubuntu's suites share, by the name of the first, with the mirror that it knows.
+        Some(keys) => {
+            debootstrap.args(["--components=main,universe", "--keyring"]).arg(keys);
+            debootstrap.arg(release.suite).arg(root).args(["", "gutsy"])
+        }
+        None => debootstrap.arg(release.suite).arg(root),
+    };
+    command::run(&mut debootstrap)?;
+    if matches!(release.source, Source::Experimental) {
+        let list = root.join("etc/apt/sources.list");
+        let sources = fs::read_to_string(&list)?;
+        fs::write(&list, format!("{sources}{}", sources.replace(release.suite, "experimental")))?;
+    }
+    // A mirror may be a frozen one, whose lists are signed and out of date.
+    let update = ["apt-get", "--quiet", "-o", "Acquire::Check-Valid-Until=false", "update"];
+    command::run(&mut chroot(root, &update))?;
+    let cli = format!("php{}-cli", release.version);
+    install(root, &[&[cli.as_str()], release.packages].concat())
+}
+
+/// Installs packages in the system at `root`, and starts nothing.
+fn install(root: &Path, packages: &[&str]) -> Result<()> {
+    let _kept_quiet = NoServices::begin(root)?;
+    let apt_get = ["apt-get", "--quiet", "install", "--yes", "--no-install-recommends"];
+    command::run(chroot(root, &apt_get).args(packages).env("DEBIAN_FRONTEND", "noninteractive"))
+}
+
+fn chroot(root: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new("chroot");
+    command.arg(root).args(arguments);
+    command
+}
+
+/// As long as it lives, packages that are installed start no services, unless somebody has decided that already.
+struct NoServices(Option<PathBuf>);
+
+impl NoServices {
+    fn begin(root: &Path) -> Result<Self> {
+        use std::os::unix::fs::PermissionsExt as _;
+        let policy = root.join("usr/sbin/policy-rc.d");
+        if policy.exists() {
+            return Ok(Self(None));
+        }
+        fs::write(&policy, "#!/bin/sh\nexit 101\n").with_context(|| policy.display().to_string())?;
+        fs::set_permissions(&policy, fs::Permissions::from_mode(0o755))?;
+        Ok(Self(Some(policy)))
+    }
+}
+
+impl Drop for NoServices {
+    fn drop(&mut self) {
+        if let Some(policy) = &self.0 {
+            drop(fs::remove_file(policy));
+        }
+    }
+}
