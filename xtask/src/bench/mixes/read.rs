@@ -18,6 +18,7 @@ enum Ours<'a> {
     Sample(CpuSampleEvent<'a>),
 }
 
+#[expect(clippy::enum_variant_names, reason = "they are called so in the stream")]
 #[derive(Deserialize)]
 #[serde(tag = "event")]
 enum Reference {
