@@ -92,7 +92,8 @@ fn merged_samples_say_where_they_are_from() {
 
 #[test]
 fn samples_of_all_threads_and_files_come_in_the_order_of_time() {
-    let files = ["05_threads20_none", "09_subinterp"].map(|name| corpus(&format!("tachyon/corpus/{name}.bin")));
+    let files =
+        ["05_threads20_none", "09_subinterp"].map(|name| corpus(&format!("tachyon/corpus/{name}.bin")));
     let inputs: Vec<_> = files.iter().map(String::as_str).collect();
     let (mut unsorted, sorted) = (samples(&[], &inputs), samples(&["--sort-by-time"], &inputs));
     let time = |sample: &serde_json::Value| sample["time_ns"].as_i64().unwrap();
