@@ -12,8 +12,11 @@ use crate::query::{By, Query};
 use crate::ranking::{Ranking, rank_totals};
 use crate::recent::Recent;
 use crate::sample_groups::SampleGroups;
+use crate::states::StateCounts;
 use crate::totals::totals;
-use crate::view::{Breakdown, FrameGroup, ReportView, Row, SampleGroup, Share, Summary, Table};
+use crate::view::{
+    Breakdown, FrameGroup, ReportView, Row, SampleGroup, Share, StateRow, StateTable, Summary, Table,
+};
 
 /// The groups of the rows that stand for no frame.
 #[derive(Clone, Copy, Debug)]
@@ -37,6 +40,7 @@ impl Edges {
 pub(crate) struct Answer<'a> {
     pub(crate) query: &'a Query,
     pub(crate) counts: &'a StackCounts,
+    pub(crate) states: &'a StateCounts,
     pub(crate) tree: &'a CallTree,
     pub(crate) tables: &'a Tables,
     pub(crate) edges: Edges,
@@ -78,6 +82,7 @@ impl Answer<'_> {
         ReportView {
             summary,
             self_time: self.table(self.self_time(), whole),
+            states: (!self.states.is_empty()).then(|| self.state_table(total.clone())),
             total_time: self.table(total, whole),
             callers: query.callers.as_ref().map(|_| beside(edges.root, |path| path.caller)),
             callees: query.callees.as_ref().map(|_| beside(edges.leaf, |path| path.callee)),
@@ -109,6 +114,23 @@ impl Answer<'_> {
         let group_of = |stack| Some(tree.node(stack)).filter(|node| node.shown).map(|node| node.group);
         let totals = totals(tree, self.tables, self.matched(), tree.groups().len(), group_of);
         rank_totals(tree, self.tables, self.matched().map(|(stack, _)| stack), &totals, group_of)
+    }
+
+    /// The states of the frames of `total`.
+    fn state_table(&self, total: Ranking) -> StateTable {
+        let Self { tree, tables, states, .. } = *self;
+        let group_of = |stack| Some(tree.node(stack)).filter(|node| node.shown).map(|node| node.group);
+        let in_state: [Vec<Tally>; StateCounts::STATES] = std::array::from_fn(|state| {
+            let own = self.matched().map(|own| (own.0, states.tally(state, own, tables)));
+            totals(tree, tables, own, tree.groups().len(), group_of)
+        });
+        let distinct = total.len();
+        let rows = total.sorted().into_iter().take(self.limit()).map(|(group, tally)| StateRow {
+            frame: tree.groups().name(group).clone(),
+            count: tally.count,
+            states: states.shares(tally.count, std::array::from_fn(|state| in_state[state][group].count)),
+        });
+        StateTable { rows: rows.collect(), distinct }
     }
 
     fn neighbours(&self, end: GroupId, pick: fn(&PathFacts) -> Neighbour) -> Ranking {

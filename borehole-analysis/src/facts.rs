@@ -8,6 +8,12 @@ use borehole_model::{Context, Sample, Warning};
 use crate::counts::Tally;
 use crate::view::{PeriodSamples, Summary};
 
+/// The format whose stacks end where its files end them.
+const PYTHON: &str = "tachyon";
+
+/// The most frames of a stack that it keeps.
+const PYTHON_DEPTH: u32 = 256;
+
 /// Counts what passes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Facts {
@@ -15,6 +21,7 @@ pub(crate) struct Facts {
     /// Samples since the period last changed.
     pending: u64,
     empty: u64,
+    deepest: u64,
     without_period: u64,
     wall_ns: u128,
     segments: u64,
@@ -33,6 +40,11 @@ impl Facts {
         self.pending = self.pending.saturating_add(sample.count);
         if sample.stack.is_none() {
             self.empty = self.empty.saturating_add(sample.count);
+        }
+        if at.segment.format == PYTHON
+            && sample.stack.is_some_and(|stack| at.tables.depth(stack) >= PYTHON_DEPTH)
+        {
+            self.deepest = self.deepest.saturating_add(sample.count);
         }
         let process = at.process(sample);
         if let Some(process) = process {
@@ -85,6 +97,7 @@ impl Facts {
         Summary {
             samples: self.samples,
             empty: self.empty,
+            deepest: self.deepest,
             wall_ns: self.has_wall().then_some(self.wall_ns),
             periods: std::mem::take(&mut self.periods),
             without_period: self.without_period,

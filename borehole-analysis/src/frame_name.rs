@@ -62,6 +62,13 @@ impl FrameName {
         text.extend_from_slice(format!(":{}", self.line.unwrap_or(unknown)).as_bytes());
     }
 
+    /// Whether it is of Python's own profiler, which runs in the program that it profiles.
+    ///
+    /// Source: CPython 3.15.2, `profiling/sampling`, whose reports leave it out.
+    pub(crate) fn is_of_profiler(&self) -> bool {
+        self.file.as_ref().is_some_and(|file| file.ends_with(b"_sync_coordinator.py"))
+    }
+
     pub(crate) fn of(frame: &Frame, tables: &Tables, query: &Query) -> Self {
         let string = |id| tables.string(id).to_vec();
         let mut name = Self { function: string(frame.function), ..Self::default() };

@@ -77,8 +77,10 @@ impl FrameGroups {
             return group;
         }
         let group = self.names.len();
+        let mut traits = Traits::of(&text, query);
+        traits.hidden |= name.is_of_profiler();
         self.names.push(Arc::new(name));
-        self.traits.push(Traits::of(&text, query));
+        self.traits.push(traits);
         self.index.insert(text, group);
         group
     }

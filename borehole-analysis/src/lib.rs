@@ -25,6 +25,7 @@ mod ranking;
 mod recent;
 mod report;
 mod sample_groups;
+mod states;
 pub mod tokio;
 mod totals;
 mod view;
@@ -36,5 +37,5 @@ pub use query::{By, Lines, Opcodes, Query};
 pub use report::ReportSink;
 pub use view::{
     Breakdown, FrameGroup, GroupValue, LabelText, PeriodSamples, RecentRun, ReportView, Row, SampleGroup,
-    Share, Summary, Table,
+    Share, StateRow, StateTable, Summary, Table, ThreadStates,
 };

@@ -12,6 +12,7 @@ use crate::facts::Facts;
 use crate::query::Query;
 use crate::recent::Recent;
 use crate::sample_groups::SampleGroups;
+use crate::states::StateCounts;
 use crate::view::ReportView;
 
 /// Reads a profile and answers a [`Query`] about it.
@@ -46,6 +47,7 @@ pub struct ReportSink {
     period_ns: Option<u64>,
     facts: Facts,
     counts: StackCounts,
+    states: StateCounts,
     tree: CallTree,
     recent: Option<Recent>,
     groups: Option<SampleGroups>,
@@ -60,6 +62,7 @@ impl ReportSink {
             period_ns: None,
             facts: Facts::default(),
             counts: StackCounts::default(),
+            states: StateCounts::default(),
             tree: CallTree::default(),
             recent: (query.last > 0).then(|| Recent::new(query.last)),
             groups: query.by.as_ref().and_then(SampleGroups::new),
@@ -107,6 +110,7 @@ impl ProfileSink for ReportSink {
         self.facts.count(at, sample);
         if let Some(stack) = sample.stack {
             self.counts.add(stack, sample.count);
+            self.states.add(stack, sample);
             if self.recent.is_some() || self.groups.is_some() {
                 self.add_in_order(at, stack, sample);
             }
@@ -137,9 +141,9 @@ impl ProfileSink for ReportSink {
             self.tree.place(stack, tables, &self.query);
         }
         let summary = self.facts.summary();
-        let Self { query, counts, recent, groups, .. } = self;
+        let Self { query, counts, states, recent, groups, .. } = self;
         let edges = Edges::of(&mut self.tree, query);
-        let answer = Answer { query, counts, tree: &self.tree, tables, edges };
+        let answer = Answer { query, counts, states, tree: &self.tree, tables, edges };
         self.view = answer.view(summary, recent.as_ref(), groups.as_ref());
         Ok(())
     }

@@ -13,6 +13,8 @@ pub struct ReportView {
     pub self_time: Table,
     /// What was executing, directly or through what it called: each frame of a sample once.
     pub total_time: Table,
+    /// What threads were doing while a frame was on their stacks, for sources that know it.
+    pub states: Option<StateTable>,
     /// Who called the frames of the query's pattern; `<root>` where nobody did.
     pub callers: Option<Table>,
     /// Whom the frames of the query's pattern called; `<leaf>` where they were executing themselves.
@@ -32,6 +34,8 @@ pub struct Summary {
     pub matched: u64,
     /// Samples with an empty stack.
     pub empty: u64,
+    /// Samples of Python whose stack is as deep as its files allow: it may have lost its outer frames.
+    pub deepest: u64,
     /// How long the samples were, each as long as the period of its own segment; `None` where no segment
     /// has one.
     pub wall_ns: Option<u128>,
@@ -89,6 +93,41 @@ pub struct Row {
     pub frame: Arc<FrameName>,
     /// Its share of the samples that count.
     pub share: Share,
+}
+
+/// Frames with the states of threads, in the order of [`ReportView::total_time`].
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct StateTable {
+    /// The rows, at most as many as the query allows.
+    pub rows: Vec<StateRow>,
+    /// How many rows there are without that limit.
+    pub distinct: usize,
+}
+
+/// A frame and what threads were doing while it was on their stacks.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StateRow {
+    /// The frame.
+    pub frame: Arc<FrameName>,
+    /// In how many samples it was on the stack.
+    pub count: u64,
+    /// What they were doing then.
+    pub states: ThreadStates,
+}
+
+/// In how many of some samples, 0 to 100, threads were in each of these states.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct ThreadStates {
+    /// They had the GIL.
+    pub has_gil: f64,
+    /// They were on a CPU; `None` where that was not looked at.
+    pub on_cpu: Option<f64>,
+    /// They waited for the GIL.
+    pub waits_for_gil: f64,
+    /// They had an exception.
+    pub has_exception: f64,
+    /// They collected garbage.
+    pub in_gc: f64,
 }
 
 /// A part of the samples that count.

@@ -69,7 +69,7 @@ pub(crate) struct ReportArgs {
     #[arg(long, value_name = "END", value_enum, default_value_t = Anchor::Left)]
     pub(crate) crop_anchor: Anchor,
 
-    /// What to print, from by, self, total, callers, callees, tail, and of Tokio programs flags, workers, polls,
+    /// What to print, from by, self, total, states (of threads of Python), callers, callees, tail, and of Tokio programs flags, workers, polls,
     /// tasks, delays, blocking, queue, spans, allocations, events (tokio for all of these): `,` puts below, `+` beside
     #[arg(long, value_name = "SPEC", value_parser = Layout::parse, default_value = Layout::DEFAULT)]
     pub(crate) sections: Layout,

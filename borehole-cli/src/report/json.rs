@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use borehole_analysis::tokio::TokioView;
 use borehole_analysis::{
     Breakdown, FrameGroup, FrameName, GroupValue, LabelText, Paths, RecentRun, ReportView, Row, SampleGroup,
-    Share, Summary, Table,
+    Share, StateRow, StateTable, Summary, Table, ThreadStates,
 };
 use serde::Serialize;
 
@@ -31,6 +31,8 @@ struct Document<'a> {
     #[serde(rename = "total", skip_serializing_if = "Option::is_none")]
     total_time: Option<TableObject<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    states: Option<StatesObject>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     callers: Option<TableObject<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     callees: Option<TableObject<'a>>,
@@ -45,6 +47,8 @@ struct SummaryObject {
     samples: u64,
     matched: u64,
     empty: u64,
+    #[serde(rename = "samples_at_depth_limit")]
+    deepest: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     wall_ns: Option<u64>,
     periods: Vec<PeriodObject>,
@@ -82,6 +86,26 @@ struct RowObject {
     frame: FrameObject,
     #[serde(flatten)]
     share: ShareObject,
+}
+
+#[derive(Serialize)]
+struct StatesObject {
+    distinct: usize,
+    rows: Vec<StateObject>,
+}
+
+/// In how many of the samples in which a frame was on the stack threads were in a state, in per cent.
+#[derive(Serialize)]
+struct StateObject {
+    #[serde(flatten)]
+    frame: FrameObject,
+    count: u64,
+    has_gil: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    on_cpu: Option<f64>,
+    gil_requested: f64,
+    has_exception: f64,
+    in_gc: f64,
 }
 
 #[derive(Serialize)]
@@ -184,6 +208,7 @@ pub(crate) fn write(
         tokio: tokio.map(tokio_json::object),
         self_time: asked(&view.self_time),
         total_time: asked(&view.total_time),
+        states: view.states.as_ref().filter(|_| args.wants_top()).map(states),
         callers: view.callers.as_ref().map(|table| self::table(table, args.callers.as_deref())),
         callees: view.callees.as_ref().map(|table| self::table(table, args.callees.as_deref())),
         last: view.last.as_ref().map(|runs| runs.iter().map(run).collect()),
@@ -199,6 +224,7 @@ fn summary(summary: &Summary) -> SummaryObject {
         samples: summary.samples,
         matched: summary.matched,
         empty: summary.empty,
+        deepest: summary.deepest,
         wall_ns: summary.wall_ns.map(whole),
         periods: periods.map(|row| PeriodObject { period_ns: row.period_ns, samples: row.samples }).collect(),
         samples_without_period: summary.without_period,
@@ -230,6 +256,15 @@ fn share(share: Share) -> ShareObject {
 fn table<'a>(table: &Table, pattern: Option<&'a str>) -> TableObject<'a> {
     let row = |row: &Row| RowObject { frame: frame(&row.frame), share: share(row.share) };
     TableObject { pattern, distinct: table.distinct, rows: table.rows.iter().map(row).collect() }
+}
+
+fn states(table: &StateTable) -> StatesObject {
+    let row = |row: &StateRow| {
+        let ThreadStates { has_gil, on_cpu, waits_for_gil, has_exception, in_gc } = row.states;
+        let (frame, count) = (frame(&row.frame), row.count);
+        StateObject { frame, count, has_gil, on_cpu, gil_requested: waits_for_gil, has_exception, in_gc }
+    };
+    StatesObject { distinct: table.distinct, rows: table.rows.iter().map(row).collect() }
 }
 
 fn frame(name: &FrameName) -> FrameObject {

@@ -14,6 +14,8 @@ pub(crate) enum Section {
     SelfTime,
     /// What was executing.
     TotalTime,
+    /// What threads were doing meanwhile. Not known to reli.
+    States,
     /// The answer to `--callers`.
     Callers,
     /// The answer to `--callees`.
@@ -43,10 +45,11 @@ pub(crate) enum Section {
 }
 
 impl Section {
-    const ALL: [(&'static str, Self); 16] = [
+    const ALL: [(&'static str, Self); 17] = [
         ("by", Self::By),
         ("self", Self::SelfTime),
         ("total", Self::TotalTime),
+        ("states", Self::States),
         ("callers", Self::Callers),
         ("callees", Self::Callees),
         ("tail", Self::Tail),
@@ -82,7 +85,7 @@ pub(crate) struct Layout {
 
 impl Layout {
     /// Everything that was asked for, each below the one before.
-    pub(crate) const DEFAULT: &str = "tokio,by,self,total,callers,callees,tail";
+    pub(crate) const DEFAULT: &str = "tokio,by,self,total,states,callers,callees,tail";
 
     /// Reads `self+total,tail`: `,` separates rows, `+` the sections of a row. Empty parts are left out; `tokio` as
     /// a row of its own is all that there is about Tokio programs.
@@ -181,7 +184,7 @@ mod tests {
     #[test]
     fn an_unknown_section_is_named() {
         let error = Layout::parse("self,tial").unwrap_err();
-        let known = "expected by, self, total, callers, callees, tail, flags, workers, polls, tasks, delays, \
+        let known = "expected by, self, total, states, callers, callees, tail, flags, workers, polls, tasks, delays, \
                      blocking, queue, spans, allocations, events or tokio";
         assert_eq!(error, format!("unknown section 'tial': {known}"));
     }

@@ -4,7 +4,8 @@ use std::io::{self, Write};
 
 use borehole_analysis::tokio::TokioView;
 use borehole_analysis::{
-    Breakdown, By, FrameGroup, GroupValue, LabelText, Paths, RecentRun, ReportView, SampleGroup, Share, Table,
+    Breakdown, By, FrameGroup, FrameName, GroupValue, LabelText, Paths, RecentRun, ReportView, SampleGroup,
+    Share, StateTable, Table, ThreadStates,
 };
 
 use super::args::{Dialect, ReportArgs};
@@ -84,7 +85,10 @@ impl Drawing<'_> {
             Section::TotalTime if args.wants_top() => {
                 self.frames("total-time top (inclusive)", &view.total_time)
             }
-            Section::SelfTime | Section::TotalTime => Vec::new(),
+            Section::States if args.wants_top() && self.is_native() => {
+                view.states.as_ref().map(|states| self.states(states)).unwrap_or_default()
+            }
+            Section::SelfTime | Section::TotalTime | Section::States => Vec::new(),
             Section::Callers => neighbours(&view.callers, "callers", &args.callers),
             Section::Callees => neighbours(&view.callees, "callees", &args.callees),
             Section::Tail => view.last.as_deref().map(|last| self.tail(last)).unwrap_or_default(),
@@ -102,6 +106,31 @@ impl Drawing<'_> {
             [row.share.count.to_string(), percent(row.share), frame]
         });
         self.table(title, ["count", "pct", "frame"], rows.collect(), table.distinct)
+    }
+
+    /// What threads were doing while frames were on their stacks; no column of what nobody looked at.
+    fn states(&self, table: &StateTable) -> Vec<String> {
+        let title = "states of threads (while on the stack)";
+        let share = |percent: f64| format!("{percent:5.1}%");
+        let frame = |frame: &FrameName| printable(&frame.text(self.rendering.paths));
+        let knows_cpu = table.rows.iter().any(|row| row.states.on_cpu.is_some());
+        let rows = table.rows.iter();
+        if knows_cpu {
+            let rows = rows.map(|row| {
+                let ThreadStates { has_gil, on_cpu, waits_for_gil, has_exception, in_gc } = row.states;
+                let cells = [has_gil, on_cpu.unwrap_or(0.0), waits_for_gil, has_exception, in_gc].map(share);
+                let [gil, cpu, waits, exception, gc] = cells;
+                [row.count.to_string(), gil, cpu, waits, exception, gc, frame(&row.frame)]
+            });
+            let heads = ["count", "GIL", "CPU", "waits", "except", "GC", "frame"];
+            return self.table(title, heads, rows.collect(), table.distinct);
+        }
+        let rows = rows.map(|row| {
+            let ThreadStates { has_gil, waits_for_gil, has_exception, in_gc, .. } = row.states;
+            let [gil, waits, exception, gc] = [has_gil, waits_for_gil, has_exception, in_gc].map(share);
+            [row.count.to_string(), gil, waits, exception, gc, frame(&row.frame)]
+        });
+        self.table(title, ["count", "GIL", "waits", "except", "GC", "frame"], rows.collect(), table.distinct)
     }
 
     fn breakdown(&self, name: &str, breakdown: &Breakdown) -> Vec<String> {

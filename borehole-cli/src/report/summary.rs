@@ -61,7 +61,15 @@ fn microseconds(period_ns: u64) -> String {
 fn quality(summary: &Summary) -> Vec<String> {
     let mut facts = Vec::new();
     if let (Some(got), Some(span_ns)) = (samples_per_second(summary), summary.span_ns) {
+        // Of several threads there is a sample each a period.
         let asked = match summary.periods[..] {
+            [ref only] if only.period_ns > 0 && summary.threads > 1 && summary.processes < 2 => {
+                format!(
+                    "asked for {:.1} of each of {} threads, ",
+                    per_second(1, only.period_ns),
+                    summary.threads
+                )
+            }
             [ref only] if only.period_ns > 0 => format!("asked for {:.1}, ", per_second(1, only.period_ns)),
             _ => String::new(),
         };
@@ -71,6 +79,10 @@ fn quality(summary: &Summary) -> Vec<String> {
             String::new()
         };
         facts.push(format!("{asked}got {got:.1} samples/s over {:.2} s{whom}", seconds(span_ns.into())));
+    }
+    if summary.deepest > 0 {
+        let count = grouped(summary.deepest);
+        facts.push(format!("{count} samples at the limit of 256 frames, perhaps without their outer ones"));
     }
     for (count, what) in
         [(summary.empty, "samples with an empty stack"), (summary.without_period, "samples without a period")]

@@ -142,3 +142,48 @@ fn a_profile_without_a_period_is_not_said_to_have_one() {
     let ended = run(&["report", &corpus("pprof/go-heap.pb.gz")]);
     assert!(ended.stderr.contains("sampling period unknown"), "{}", ended.stderr);
 }
+
+#[test]
+fn what_threads_of_python_did_is_said_of_each_function() {
+    let report = |name: &str| -> Value {
+        let file = corpus(&format!("tachyon/corpus/{name}.bin"));
+        let report = run(&["report", "--json", "--all", "--no-line", &file]).done();
+        serde_json::from_slice(&report).unwrap()
+    };
+    for name in ["35_mode_all_contention", "36_mode_all_exceptions", "34_subinterp_native_gc_opcodes"] {
+        let file = corpus(&format!("tachyon/corpus/{name}.bin"));
+        let dump = String::from_utf8(run(&["dump", "--flat", &file]).done()).unwrap();
+        let lines = dump.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let samples: Vec<_> = lines.filter(|line| line["type"] == "sample").collect();
+        let report = report(name);
+        let rows = report["states"]["rows"].as_array().unwrap();
+        assert!(rows.len() > 3, "{name}");
+        for row in rows {
+            // Without lines, functions of one name are one.
+            let is_it = |frame: &Value| frame["function"] == row["function"];
+            let has = |sample: &&Value| sample["frames"].as_array().unwrap().iter().any(is_it);
+            let on_stack: Vec<_> = samples.iter().filter(has).collect();
+            assert_eq!(row["count"], on_stack.len(), "{name} {row}");
+            for state in ["has_gil", "on_cpu", "gil_requested", "has_exception"] {
+                let is_in =
+                    |sample: &&&Value| sample["status"].as_array().unwrap().iter().any(|flag| flag == state);
+                let share = on_stack.iter().filter(is_in).count() as f64 * 100.0 / on_stack.len() as f64;
+                // Where nobody looked at the CPU, nothing is said of it.
+                assert_eq!(row[state].as_f64().unwrap_or(0.0), share, "{name} {state} {row}");
+            }
+            let collects = |frame: &Value| frame["function"] == "<GC>";
+            let in_gc = |sample: &&&Value| sample["frames"].as_array().unwrap().iter().any(collects);
+            let share = on_stack.iter().filter(in_gc).count() as f64 * 100.0 / on_stack.len() as f64;
+            assert_eq!(row["in_gc"].as_f64(), Some(share), "{name} {row}");
+        }
+    }
+    // In this mode nobody looks at the CPU.
+    let wall = report("05_threads20_none");
+    assert!(wall["states"]["rows"][0].get("on_cpu").is_none());
+    assert_eq!(wall["summary"]["samples_at_depth_limit"], 0);
+    assert_eq!(report("03_rec300_none")["summary"]["samples_at_depth_limit"], 1423);
+    let text = run(&["report", &corpus("tachyon/corpus/03_rec300_none.bin")]);
+    assert!(text.stderr.contains("1,423 samples at the limit of 256 frames"), "{}", text.stderr);
+    let text = String::from_utf8(text.done()).unwrap();
+    assert!(text.contains("# states of threads") && !text.contains("_sync_coordinator"), "{text}");
+}

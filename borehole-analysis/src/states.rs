@@ -1,0 +1,74 @@
+//! What threads were doing while each function was on their stacks.
+
+use borehole_model::{Sample, StackId, Status, Tables};
+
+use crate::counts::Tally;
+use crate::view::ThreadStates;
+
+/// The flags that are counted, in the order of [`ThreadStates`].
+///
+/// Source: CPython 3.15, `_remote_debugging`: has the GIL, on a CPU, waits for the GIL, has an exception.
+const FLAGS: [u8; 4] = [1, 2, 8, 16];
+
+const ON_CPU: u8 = 2;
+
+/// That something was not looked at. In most modes that is the CPU.
+const UNKNOWN: u8 = 4;
+
+/// The frame below which Python collects garbage.
+const COLLECTING: &[u8] = b"<GC>";
+
+/// Samples per stack and state, for sources that know states.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct StateCounts {
+    /// By stack.
+    counts: Vec<[u64; FLAGS.len()]>,
+    knows_cpu: bool,
+}
+
+impl StateCounts {
+    #[inline]
+    pub(crate) fn add(&mut self, stack: StackId, sample: &Sample<'_>) {
+        let Some(Status(bits)) = sample.status else { return };
+        if stack.index() >= self.counts.len() {
+            self.counts.resize(stack.index() + 1, [0; FLAGS.len()]);
+        }
+        self.knows_cpu |= bits & UNKNOWN == 0 || bits & ON_CPU != 0;
+        for (sum, flag) in self.counts[stack.index()].iter_mut().zip(FLAGS) {
+            *sum = sum.saturating_add(if bits & flag != 0 { sample.count } else { 0 });
+        }
+    }
+
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.counts.is_empty()
+    }
+
+    /// How many states are told apart: those of the flags, and the collection of garbage.
+    pub(crate) const STATES: usize = FLAGS.len() + 1;
+
+    /// How many of a stack's samples were in a state.
+    pub(crate) fn tally(&self, state: usize, (stack, all): (StackId, Tally), tables: &Tables) -> Tally {
+        let flag = |state: usize| self.counts.get(stack.index()).map_or(0, |counts| counts[state]);
+        let count = match state {
+            state if state < FLAGS.len() => flag(state),
+            _ if is_collecting(stack, tables) => all.count,
+            _ => 0,
+        };
+        Tally { count, wall_ns: 0 }
+    }
+
+    /// The shares of `all` samples that were in each of the states.
+    // A percentage has no use for the digits that a double lacks.
+    #[expect(clippy::cast_precision_loss)]
+    pub(crate) fn shares(&self, all: u64, counts: [u64; Self::STATES]) -> ThreadStates {
+        let percent = counts.map(|count| count as f64 * 100.0 / all.max(1) as f64);
+        let [has_gil, on_cpu, waits_for_gil, has_exception, in_gc] = percent;
+        let on_cpu = Some(on_cpu).filter(|_| self.knows_cpu);
+        ThreadStates { has_gil, on_cpu, waits_for_gil, has_exception, in_gc }
+    }
+}
+
+fn is_collecting(stack: StackId, tables: &Tables) -> bool {
+    let mut names = tables.frames_leaf_first(Some(stack)).map(|frame| tables.frame(frame).function);
+    names.any(|name| tables.string(name) == COLLECTING)
+}
