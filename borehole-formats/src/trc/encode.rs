@@ -2,11 +2,11 @@
 
 use std::io::{self, Write};
 
-use super::buffer::Buffer;
 use super::intern::ASIDE;
 use super::layout::{FieldKind, FieldType, MAX_ELEMENTS, MAX_NESTING, Tag};
+use super::plain::{Begun, begin, put_plain};
 use super::schema::Schema;
-use super::write::{Core, Invalid, StackRef, StringRef, ValueDef, Writer, count_u32, put_head};
+use super::write::{Invalid, StackRef, StringRef, ValueDef, Writer, count_u32};
 
 /// Puts an event together: one call a value, in the order of the fields, then [`EventWriter::finish`].
 ///
@@ -35,9 +35,10 @@ pub(super) struct Pending {
 }
 
 impl Pending {
-    /// Forgets what is left of an event that was not finished.
+    /// An event of a type begins: what is left of one that was not finished is forgotten.
     #[inline]
-    fn forget(&mut self) {
+    pub(super) fn begin(&mut self, row: usize) {
+        self.row = row;
         if !self.open.is_empty() || self.invalid.is_some() {
             self.open.clear();
             self.invalid = None;
@@ -566,76 +567,10 @@ impl<'w, W: Write> EventWriter<'w, W> {
     }
 }
 
-/// Writes a value that has to be there and fits the field, if it is that simple. Answers where it ends.
-#[inline(always)]
-fn put_plain(core: &mut Core, next: usize, at: usize, value: &ValueDef<'_>) -> Option<usize> {
-    let FieldType { kind, optional: false } = core.registry.field(next)? else { return None };
-    let buffer = &mut core.buffer;
-    match (*value, kind) {
-        (ValueDef::Unsigned(number), _) => put_unsigned(buffer, at, kind, number),
-        (ValueDef::Text(text), FieldKind::String) => {
-            let at = buffer.put(at, u32::try_from(text.len()).ok()?.to_le_bytes());
-            Some(buffer.put_slice(at, text.as_bytes()))
-        }
-        (ValueDef::Bool(flag), FieldKind::Bool) => Some(buffer.put(at, [u8::from(flag)])),
-        (ValueDef::Signed(number), FieldKind::I64) => Some(buffer.put(at, number.to_le_bytes())),
-        (ValueDef::Float(number), FieldKind::F64) => Some(buffer.put(at, number.to_le_bytes())),
-        _ => None,
-    }
-}
-
-/// Writes an unsigned integer, if the field is one that holds it.
-#[inline(always)]
-fn put_unsigned(buffer: &mut Buffer, at: usize, kind: FieldKind, number: u64) -> Option<usize> {
-    let [byte, second, third, fourth, ..] = number.to_le_bytes();
-    match kind {
-        FieldKind::Varint => Some(buffer.put_varint(at, number)),
-        FieldKind::U8 if number < 1 << 8 => Some(buffer.put(at, [byte])),
-        FieldKind::U16 if number < 1 << 16 => Some(buffer.put(at, [byte, second])),
-        FieldKind::U32 if number < 1 << 32 => Some(buffer.put(at, [byte, second, third, fourth])),
-        _ => None,
-    }
-}
-
-/// An event whose head is written.
-struct Begun {
-    /// As in [`EventWriter`].
-    next: usize,
-    at: usize,
-    base_ns: u64,
-}
-
 /// What is begun where nothing can be.
 #[cold]
 fn refused(pending: &mut Pending, invalid: Invalid) -> Begun {
     pending.open.clear();
     pending.invalid = Some(invalid);
     Begun { next: ASIDE, at: 0, base_ns: 0 }
-}
-
-/// Writes what stands before the values.
-#[inline(always)]
-fn begin(
-    core: &mut Core,
-    schema: &Schema,
-    timestamp_ns: Option<u64>,
-    dialect: super::Dialect,
-) -> Result<Begun, Invalid> {
-    core.open();
-    core.pending.forget();
-    let head = core.type_head(schema, dialect)?;
-    core.pending.row = head.row;
-    match (head.has_timestamp, timestamp_ns) {
-        (true, Some(timestamp_ns)) => {
-            let at = put_head(core, head.type_id, timestamp_ns);
-            Ok(Begun { next: head.first, at, base_ns: timestamp_ns })
-        }
-        (false, None) => {
-            let at = core.buffer.len();
-            let at = core.buffer.put(at, [Tag::Event as u8, head.type_id[0], head.type_id[1]]);
-            Ok(Begun { next: head.first, at, base_ns: core.base_ns })
-        }
-        (true, None) => Err(Invalid::new(format!("{}: expected a timestamp, found none", schema.name()))),
-        (false, Some(_)) => Err(Invalid::new(format!("{}: expected no timestamp, found one", schema.name()))),
-    }
 }

@@ -20,6 +20,7 @@ mod import;
 mod intern;
 mod keys;
 pub mod layout;
+mod plain;
 mod pool;
 mod put;
 mod read;

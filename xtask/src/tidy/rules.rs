@@ -83,8 +83,17 @@ const CLI_OUTSIDE: &[&str] = &[
     "unicode-width",
 ];
 const TESTKIT_OUTSIDE: &[&str] = &["allocation-counter", "serde", "serde_json", "sha2", "tempfile"];
-const XTASK_OUTSIDE: &[&str] =
-    &["anyhow", "clap", "dial9-trace-format", "inferno", "nix", "proc-macro2", "serde", "serde_json"];
+const XTASK_OUTSIDE: &[&str] = &[
+    "anyhow",
+    "clap",
+    "dial9-trace-format",
+    "inferno",
+    "nix",
+    "proc-macro2",
+    "serde",
+    "serde_json",
+    "tempfile",
+];
 
 /// The crate whose folders are formats. Its other files serve all of them.
 pub(crate) const FORMATS_CRATE: &str = "borehole-formats";
