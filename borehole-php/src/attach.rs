@@ -30,8 +30,6 @@ pub struct Php {
     pub(crate) place: Place,
     /// Memory that the workers of a pool share: opcache's.
     pub(crate) shared: Vec<(u64, u64)>,
-    /// Whether there is room for compiled code, which does not keep the instruction of a leaf up to date.
-    pub(crate) has_jit: bool,
     /// The function that does nothing; 0 if it has no symbol.
     pub(crate) pass_function: u64,
     /// The pointer to the functions that are called without a frame; 0 if there is none.
@@ -59,7 +57,6 @@ impl Php {
             layout,
             place,
             shared: shared_memory(target),
-            has_jit: target.mappings().iter().any(|mapping| mapping.shared && mapping.executable),
             pass_function: address("zend_pass_function"),
             frameless_functions: address("zend_flf_functions"),
         };
