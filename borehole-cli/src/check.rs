@@ -68,12 +68,7 @@ fn check(path: &str, reading: &Reading) -> anyhow::Result<Verdict> {
         Err(Error::Read { source, .. }) if !source.is_limit() => source,
         Err(error) => return Err(error.into()),
     };
-    let first = Warning {
-        offset: error.offset(),
-        message: error.message().to_owned(),
-        lost_bytes: 0,
-        saved_samples: None,
-    };
+    let first = Warning::new(error.message()).at(error.offset());
     let mut recovery = Recovery { samples: count.samples, ..Recovery::default() };
     if path != "-" {
         let input = Reading { lenient: true, ..reading.clone() }.open(path)?;

@@ -25,7 +25,7 @@ pub(crate) struct ConvertArgs {
     #[command(flatten)]
     pub(crate) filter: FilterArgs,
 
-    /// Put events in the order of time; those of all inputs together, or of each with --label-inputs. What does not
+    /// Put samples and events in the order of time, those of all threads together; those of all inputs together, or of each with --label-inputs. What does not
     /// fit into memory waits in temporary files
     #[arg(long)]
     pub(crate) sort_by_time: bool,
@@ -223,7 +223,7 @@ impl Details {
 
 pub(crate) fn run(args: &ConvertArgs) -> anyhow::Result<Exit> {
     interrupt::heed();
-    let mut target = args.output.target(None)?;
+    let mut target = args.output.target_for(&args.inputs)?;
     args.details.apply(&mut target);
     let mut output = args.output.create(&target)?;
     let output_name = output.name().to_owned();
@@ -234,7 +234,7 @@ pub(crate) fn run(args: &ConvertArgs) -> anyhow::Result<Exit> {
         inputs.reading.samples.get_or_insert(SampleKind::All);
     }
     let recovery = if args.sort_by_time {
-        let mut sorted = SortByTime::new(&mut *exporter);
+        let mut sorted = SortByTime::new(&mut *exporter).with_samples();
         inputs.read_into(&mut args.filter.in_front_of(&mut sorted)?, &output_name)?
     } else {
         inputs.read_into(&mut args.filter.in_front_of(&mut *exporter)?, &output_name)?

@@ -26,7 +26,8 @@ pub(crate) struct Inputs {
     pub(crate) reading: Reading,
 
     /// Label samples with the file that they are from, input=NAME; samples with labels of their own keep those.
-    /// In timelines and when sorting, each input is then a program of its own
+    /// In timelines and when sorting, each input is then a program of its own. A tachyon file that is called NAME_PID.bin, as
+    /// Python calls those of subprocesses, is of that process
     #[arg(long)]
     pub(crate) label_inputs: bool,
 }
@@ -125,10 +126,12 @@ impl Inputs {
             let input = self.reading.open(path)?;
             let name = input.name().to_owned();
             let labels = self.label_inputs.then(|| labelled::of_input(&name, &mut tables)).transpose()?;
+            let process = labelled::process_of(&name)
+                .filter(|_| self.label_inputs && input.format() == Format::Tachyon);
             if self.label_inputs {
                 sink.source(&name).map_err(|source| Error::Write { name: output.to_owned(), source })?;
             }
-            let mut sink = Labelled { sink: &mut sink, labels };
+            let mut sink = Labelled { sink: &mut sink, labels, process };
             let read = input.read_into(&mut tables, &mut sink).map_err(|error| error.with_output(output))?;
             messages::warnings(&name, &read);
             recovery.merge(read);
@@ -138,6 +141,14 @@ impl Inputs {
         }
         sink.finish(&tables).map_err(|source| Error::Write { name: output.to_owned(), source })?;
         Ok(recovery)
+    }
+
+    /// The formats of those inputs that are files. What is wrong with one is said when it is read.
+    pub(crate) fn formats(&self) -> Vec<Format> {
+        let files = self.names().filter(|path| fs::metadata(path).is_ok_and(|found| found.is_file()));
+        let opened =
+            files.filter_map(|path| Input::open(Source::path(path).ok()?, &self.reading.options()).ok());
+        opened.map(|input| input.format()).chain(self.reading.from).collect()
     }
 
     /// Fails if an input is not there or cannot be read: better now than after an hour of reading the

@@ -16,10 +16,21 @@ pub(crate) fn of_input(name: &str, tables: &mut Tables) -> Result<LabelsId, Tabl
     tables.intern_labels(&[Label { key, value }])
 }
 
+/// The process that the name of a file tells: Python's profiler calls the files of subprocesses `NAME_PID.bin`.
+///
+/// Source: CPython 3.15.2, `profiling/sampling/_child_monitor.py`.
+pub(crate) fn process_of(name: &str) -> Option<i64> {
+    let name = name.strip_suffix(".gz").unwrap_or(name);
+    let (_, number) = name.rsplit_once('.')?.0.rsplit_once('_')?;
+    number.parse().ok().filter(|&process| process > 0)
+}
+
 /// Gives samples without labels those it has; `None` gives none.
 pub(crate) struct Labelled<'a> {
     pub(crate) sink: &'a mut dyn ProfileSink,
     pub(crate) labels: Option<LabelsId>,
+    /// The process of samples that know of none.
+    pub(crate) process: Option<i64>,
 }
 
 impl ProfileSink for Labelled<'_> {
@@ -29,6 +40,27 @@ impl ProfileSink for Labelled<'_> {
 
     fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
         let labels = sample.labels.or(self.labels);
-        self.sink.sample(at, &Sample { labels, ..*sample })
+        let named = self.process.filter(|_| at.segment.process.is_none());
+        let process = sample.process.or(named);
+        self.sink.sample(at, &Sample { labels, process, ..*sample })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::process_of;
+
+    #[test]
+    fn only_a_number_behind_the_last_underscore_is_a_process() {
+        for (name, process) in [
+            ("run/profile_31275.bin", Some(31_275)),
+            ("a_b_7.bin.gz", Some(7)),
+            ("profile.bin", None),
+            ("profile_x.bin", None),
+            ("profile_0.bin", None),
+            ("31275.bin", None),
+        ] {
+            assert_eq!(process_of(name), process, "{name}");
+        }
     }
 }

@@ -6,7 +6,7 @@ use anyhow::{anyhow, bail};
 use borehole::{Compression, Error, Existing, Format, Output, Target};
 use clap::Args;
 
-use crate::inputs::format_name;
+use crate::inputs::{Inputs, format_name};
 use crate::interrupt;
 
 /// What standard output is called in messages.
@@ -50,6 +50,27 @@ impl OutputArgs {
             target.compression = Compression::Gzip;
         }
         Ok(target)
+    }
+
+    /// The format and compression for what is made of `inputs`. An ending that several formats share stands for the
+    /// format of the inputs, if that has it.
+    pub(crate) fn target_for(&self, inputs: &Inputs) -> anyhow::Result<Target> {
+        let shared = self.path().filter(|_| self.to.is_none()).map(Format::sharing).unwrap_or_default();
+        if shared.len() < 2 {
+            return self.target(None);
+        }
+        let known = inputs.formats();
+        let mut fitting = shared.iter().filter(|format| known.contains(format));
+        match (fitting.next(), fitting.next()) {
+            (Some(&only), None) => self.target(Some(only)),
+            _ => {
+                let names: Vec<_> = shared.iter().map(|format| format!("--to {}", format.name())).collect();
+                let (names, path) = (names.join(" or "), self.path().unwrap_or_default());
+                bail!(
+                    "ambiguous output format: expected {names}, found the name {path}, whose ending they share"
+                )
+            }
+        }
     }
 
     fn unknown(&self) -> anyhow::Error {

@@ -6,6 +6,8 @@
 //! place of what they would misread: white space at the end, the space before a last word that is a number
 //! (it would be a second count), `#` before a space at the beginning (a comment).
 
+use std::borrow::Cow;
+
 use borehole_model::{Frame, FrameId, StackId, StringId, TableFull, Tables};
 
 use crate::stack_counts::StackCounts;
@@ -24,10 +26,10 @@ pub enum Names {
 /// Stacks of named frames: stacks that look alike as text are one stack here.
 pub(crate) struct FoldedLines<'a> {
     tables: &'a Tables,
-    counts: &'a StackCounts,
+    counts: Cow<'a, StackCounts>,
     names: FrameNames,
-    /// Where two frames have one name, the stacks of names, whose frames are in the tables of the names.
-    merged: Option<StackCounts>,
+    /// Whether the stacks are those of names, because two frames have one name: they are in the tables of the names then.
+    are_merged: bool,
     replaced: u64,
 }
 
@@ -42,18 +44,27 @@ impl<'a> FoldedLines<'a> {
         for (stack, _) in counts.iter() {
             path.unseen(stack, |_, frame| names.add(tables, frame))?;
         }
-        let merged = if names.are_distinct() { None } else { Some(names.merge(tables, counts)?) };
+        let are_merged = !names.are_distinct();
+        let counts =
+            if are_merged { Cow::Owned(names.merge(tables, counts)?) } else { Cow::Borrowed(counts) };
         let replaced = names.replaced;
-        Ok(Self { tables, counts, names, merged, replaced })
+        Ok(Self { tables, counts, names, are_merged, replaced })
+    }
+
+    /// Counts stacks with fewer than `least` samples, callees included, as their callers.
+    #[cfg(feature = "flamegraph")]
+    pub(crate) fn gather(&mut self, least: u64) {
+        let tables = if self.are_merged { &self.names.texts } else { self.tables };
+        self.counts = Cow::Owned(self.counts.gathered(tables, least));
     }
 
     /// Gives each line to `write`: the frames of the stack, and the count.
     pub(crate) fn each<E>(&mut self, mut write: impl FnMut(&[u8], u64) -> Result<(), E>) -> Result<(), E> {
-        let Self { tables, counts, names, merged, replaced } = self;
+        let Self { tables, counts, names, are_merged, replaced } = self;
         let (mut path, mut line) = (Vec::new(), Vec::new());
-        for (stack, count) in merged.as_ref().unwrap_or(counts).iter() {
+        for (stack, count) in counts.iter() {
             line.clear();
-            if merged.is_some() {
+            if *are_merged {
                 let frames = names.texts.frames_leaf_first(stack);
                 join(frames.map(|frame| names.texts.frame(frame).function), names, &mut path, &mut line);
             } else {

@@ -13,10 +13,14 @@
 
 #[cfg(feature = "callgrind")]
 pub mod callgrind;
+#[cfg(any(feature = "speedscope", feature = "gecko"))]
+mod chains;
 #[cfg(feature = "chrome-trace")]
 pub mod chrome_trace;
 #[cfg(feature = "collapsed")]
 pub mod collapsed;
+#[cfg(any(feature = "speedscope", feature = "gecko", feature = "jsonl"))]
+mod decimal;
 pub mod detect;
 mod error;
 mod export;
@@ -36,6 +40,8 @@ pub mod gecko;
 pub mod gzip;
 #[cfg(feature = "gzip")]
 mod gzip_writer;
+#[cfg(any(feature = "speedscope", feature = "gecko"))]
+mod json_stream;
 #[cfg(feature = "jsonl")]
 pub mod jsonl;
 #[cfg(any(feature = "phpspy", feature = "folded"))]

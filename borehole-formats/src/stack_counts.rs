@@ -1,13 +1,15 @@
 //! Samples added up by stack, for formats that keep no order in time.
 
 use borehole_model::StackId;
+#[cfg(any(feature = "flamegraph", feature = "pstats", feature = "tachyon-jsonl"))]
+use borehole_model::Tables;
 
 /// What stands for the stack of a sample that has none, in formats where a sample must be somewhere.
 #[cfg(any(feature = "callgrind", feature = "flamegraph"))]
 pub(crate) const EMPTY_STACK: &str = "[empty stack]";
 
 /// A column of counts beside the table of stacks, and the order in which the stacks appeared.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct StackCounts {
     counts: Vec<u64>,
     empty: u64,
@@ -41,6 +43,40 @@ impl StackCounts {
         stack.map_or(self.empty, |id| self.counts.get(id.index()).copied().unwrap_or(0))
     }
 
+    /// How many samples had each stack on theirs, itself included: by stack.
+    #[cfg(any(feature = "flamegraph", feature = "pstats", feature = "tachyon-jsonl"))]
+    pub(crate) fn totals(&self, tables: &Tables) -> Vec<u64> {
+        let mut totals = self.counts.clone();
+        totals.resize(tables.stack_count(), 0);
+        for stack in tables.stack_ids().rev() {
+            if let Some(caller) = tables.parent(stack) {
+                totals[caller.index()] = totals[caller.index()].saturating_add(totals[stack.index()]);
+            }
+        }
+        totals
+    }
+
+    /// The same samples, those of stacks with fewer than `least`, callees included, counted as their callers'.
+    /// The stacks, of `tables`, come in the order there.
+    #[cfg(feature = "flamegraph")]
+    pub(crate) fn gathered(&self, tables: &Tables, least: u64) -> Self {
+        let totals = self.totals(tables);
+        let mut counts = self.counts.clone();
+        counts.resize(tables.stack_count(), 0);
+        for stack in tables.stack_ids().rev() {
+            if let Some(caller) = tables.parent(stack)
+                && totals[stack.index()] < least
+            {
+                let own = std::mem::take(&mut counts[stack.index()]);
+                counts[caller.index()] = counts[caller.index()].saturating_add(own);
+            }
+        }
+        let mut gathered = Self { counts, empty: self.empty, order: Vec::new() };
+        let all = tables.stack_ids().map(Some).chain([None]);
+        gathered.order = all.filter(|&stack| gathered.count(stack) > 0).collect();
+        gathered
+    }
+
     /// The stacks that have samples and how many, in order of first appearance.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Option<StackId>, u64)> + '_ {
         self.order.iter().map(|&stack| (stack, self.count(stack)))
@@ -68,5 +104,29 @@ mod tests {
         counts.add(Some(leaf), u64::MAX);
         let all: Vec<_> = counts.iter().collect();
         assert_eq!(all, [(Some(leaf), u64::MAX), (None, 2), (Some(root), 3)]);
+    }
+
+    #[cfg(feature = "flamegraph")]
+    #[test]
+    fn stacks_with_few_samples_are_counted_as_their_callers() {
+        let mut tables = Tables::default();
+        let mut frame = |name: &[u8]| {
+            let name = tables.intern_string(name).unwrap();
+            tables.intern_frame(&Frame::named(name)).unwrap()
+        };
+        let (f, g) = (frame(b"f"), frame(b"g"));
+        let root = tables.intern_stack(None, f).unwrap();
+        let narrow = tables.intern_stack(Some(root), f).unwrap();
+        let below = tables.intern_stack(Some(narrow), f).unwrap();
+        let wide = tables.intern_stack(Some(root), g).unwrap();
+        let below_wide = tables.intern_stack(Some(wide), g).unwrap();
+        let mut counts = StackCounts::default();
+        for (stack, count) in [(narrow, 2), (below, 2), (wide, 4), (below_wide, 1)] {
+            counts.add(Some(stack), count);
+        }
+        counts.add(None, 1);
+        let gathered: Vec<_> = counts.gathered(&tables, 5).iter().collect();
+        assert_eq!(gathered, [(Some(root), 4), (Some(wide), 5), (None, 1)]);
+        assert_eq!(counts.gathered(&tables, 1).iter().count(), 5);
     }
 }

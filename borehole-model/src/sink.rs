@@ -214,6 +214,26 @@ pub struct Warning {
     pub saved_samples: Option<u64>,
 }
 
+impl Warning {
+    /// A warning about the input as a whole, by which nothing is lost.
+    #[must_use]
+    pub fn new(message: impl Into<String>) -> Self {
+        Self { offset: None, message: message.into(), lost_bytes: 0, saved_samples: None }
+    }
+
+    /// The same, about the place `offset`, if there is one.
+    #[must_use]
+    pub fn at(self, offset: impl Into<Option<u64>>) -> Self {
+        Self { offset: offset.into(), ..self }
+    }
+
+    /// The same, with `lost_bytes` that could not be used.
+    #[must_use]
+    pub fn losing(self, lost_bytes: u64) -> Self {
+        Self { lost_bytes, ..self }
+    }
+}
+
 /// What came out of an input. Partial success is a value, not an error that hides what was read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recovery {

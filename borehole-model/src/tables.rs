@@ -187,6 +187,21 @@ impl Tables {
         self.stacks.len()
     }
 
+    /// All sets of labels, in order of first appearance.
+    pub fn labels_ids(&self) -> impl Iterator<Item = LabelsId> + use<> {
+        (0..self.labels.len()).filter_map(LabelsId::from_row)
+    }
+
+    /// All frames, in order of first appearance.
+    pub fn frame_ids(&self) -> impl Iterator<Item = FrameId> + use<> {
+        (0..self.frames.len()).filter_map(FrameId::from_row)
+    }
+
+    /// All stacks, callers before those that they call.
+    pub fn stack_ids(&self) -> impl DoubleEndedIterator<Item = StackId> + use<> {
+        (0..self.stacks.len()).filter_map(StackId::from_row)
+    }
+
     /// How many distinct label sets there are.
     #[must_use]
     pub const fn labels_count(&self) -> usize {

@@ -1,6 +1,7 @@
 //! A running process.
 
 use std::fs::File;
+use std::os::unix::fs::FileExt as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use nix::errno::Errno;
@@ -25,6 +26,8 @@ pub struct Process {
     memory: Option<File>,
     /// Whether the system refuses the call and all is read from the file.
     refuses_call: AtomicBool,
+    /// Where something can be read for as long as the program does not unmap it.
+    probe_address: u64,
 }
 
 /// Up to this size one piece is read faster from the file than by the call: 1.1 µs against 1.5 µs. Above a few pages it is
@@ -43,8 +46,10 @@ impl Process {
         }
         let maps = files::read(id, "maps").map_err(|error| access::explain(id, error))?;
         let mappings = Mappings::parse(&maps)?;
+        let probe_address = probe_address(id, &mappings)?;
         let memory = File::open(files::path(id, "mem")).ok();
-        let process = Self { id, started, mappings, memory, refuses_call: AtomicBool::new(false) };
+        let refuses_call = AtomicBool::new(false);
+        let process = Self { id, started, mappings, memory, refuses_call, probe_address };
         process.probe().map_err(|error| access::explain(id, error))?;
         Ok(process)
     }
@@ -65,9 +70,17 @@ impl Process {
     /// it.
     #[must_use]
     pub fn runs_same_program(&self) -> bool {
+        match &self.memory {
+            // Nothing is read from an address space that is no more; from one that is, a byte or an error.
+            Some(memory) => !matches!(memory.read_at(&mut [0], self.probe_address), Ok(0)),
+            None => self.is_running() && self.shows_same_program(),
+        }
+    }
+
+    fn shows_same_program(&self) -> bool {
         let shown = |mappings: &Mappings| mappings.iter().find(|mapping| mapping.shows_file()).cloned();
         let now = files::read(self.id, "maps").and_then(|maps| Mappings::parse(&maps));
-        self.is_running() && now.is_ok_and(|now| shown(&now) == shown(&self.mappings))
+        now.is_ok_and(|now| shown(&now) == shown(&self.mappings))
     }
 
     /// Looks again what is mapped where.
@@ -81,18 +94,7 @@ impl Process {
 
     /// One byte of its memory has to be readable.
     fn probe(&self) -> Result<(), Error> {
-        let readable =
-            self.mappings.iter().find(|mapping| mapping.readable && !mapping.path.starts_with(b"[v"));
-        let Some(mapping) = readable else {
-            return Err(Error::new(
-                ErrorKind::Unsupported,
-                format!(
-                    "expected a program, found process {} without memory: a thread of the kernel",
-                    self.id
-                ),
-            ));
-        };
-        self.pieces(&mut [Piece { address: mapping.start, into: &mut [0] }], false).map(drop)
+        self.pieces(&mut [Piece { address: self.probe_address, into: &mut [0] }], false).map(drop)
     }
 
     fn pieces(&self, pieces: &mut [Piece<'_>], prefer_file: bool) -> Result<usize, Error> {
@@ -143,6 +145,16 @@ impl Target for Process {
     fn thread_pointer(&self, thread: i32) -> Result<u64, Error> {
         tracer::thread_pointer(self.id, thread)
     }
+}
+
+/// A readable address. What the kernel maps for every process is none: some of it cannot be read from outside.
+fn probe_address(id: i32, mappings: &Mappings) -> Result<u64, Error> {
+    let mapping = mappings.iter().find(|mapping| mapping.readable && !mapping.path.starts_with(b"[v"));
+    let missing = || {
+        let what = format!("expected a program, found process {id} without memory: a thread of the kernel");
+        Error::new(ErrorKind::Unsupported, what)
+    };
+    mapping.map(|mapping| mapping.start).ok_or_else(missing)
 }
 
 /// The threads of a process, the main thread first.

@@ -149,7 +149,7 @@ impl Input {
             .map_err(|error| Error::reading(&name, error))?;
         if self.is_empty {
             let message = format!("empty: read as {} without samples", self.format.name());
-            recovery.note(Warning { offset: None, message, lost_bytes: 0, saved_samples: None });
+            recovery.note(Warning::new(message));
         }
         Ok(recovery)
     }

@@ -179,8 +179,7 @@ fn the_summary_tells_of_times_threads_and_damage() {
     // A second input, with a clock of its own.
     take(0, None, None, Some(1_000_000));
     take(1, None, None, Some(1_000_007));
-    sink.warning(&Warning { offset: None, message: "odd".into(), lost_bytes: 12, saved_samples: None })
-        .unwrap();
+    sink.warning(&Warning::new("odd").losing(12)).unwrap();
     sink.finish(&tables).unwrap();
     let Summary { processes, threads, span_ns, warnings, lost_bytes, .. } = sink.into_view().summary;
     assert_eq!((processes, threads, span_ns, warnings, lost_bytes), (2, 2, Some(457), 1, 12));

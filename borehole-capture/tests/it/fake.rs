@@ -27,7 +27,7 @@ pub(crate) struct Fake {
 }
 
 impl Fake {
-    pub(crate) fn new(process: i32, script: &[Act]) -> Box<dyn Subject> {
+    pub(crate) fn boxed(process: i32, script: &[Act]) -> Box<dyn Subject> {
         Box::new(Self { process, script: script.iter().copied().collect() })
     }
 }

@@ -25,7 +25,7 @@ fn end(mut child: Child) {
 }
 
 fn attach_all() -> Attach {
-    Box::new(|process| Ok(Fake::new(process, &[Stack; 100])))
+    Box::new(|process| Ok(Fake::boxed(process, &[Stack; 100])))
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn what_cannot_be_attached_to_is_tried_again_and_told_once() {
 #[test]
 fn a_command_is_sampled_until_it_ends() {
     let command = Launched::start(&"sh".into(), &["-c".into(), "sleep 0.3 & sleep 0.4".into()]).unwrap();
-    let attach: Attach = Box::new(|process| Ok(Fake::new(process, &[Stack; 1_000_000])));
+    let attach: Attach = Box::new(|process| Ok(Fake::boxed(process, &[Stack; 1_000_000])));
     let mut coordinator =
         Coordinator::new(Finder::new(Selection::Family(command.id()), attach), Some(command));
     let (shared, arrivals) = coordinator.seat();

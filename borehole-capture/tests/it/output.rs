@@ -55,7 +55,7 @@ fn what_was_sampled_is_in_the_file_within_a_second() {
             stop: StopMode::Never,
             ..SampleOptions::default()
         };
-        let arrivals = arrived(vec![Fake::new(7, &[Stack; 100_000])]);
+        let arrivals = arrived(vec![Fake::boxed(7, &[Stack; 100_000])]);
         let session = std::thread::spawn(move || {
             Session::new(options, Header::default(), &mut output, shared).run(&arrivals).unwrap()
         });
@@ -87,7 +87,7 @@ fn compressed_segments_are_members_of_their_own() {
         duration: Some(Duration::from_millis(1300)),
         ..SampleOptions::default()
     };
-    let arrivals = arrived(vec![Fake::new(7, &[Stack; 1000])]);
+    let arrivals = arrived(vec![Fake::boxed(7, &[Stack; 1000])]);
     let statistics =
         Session::new(options, Header::default(), &mut output, Shared::default()).run(&arrivals).unwrap();
     let bytes = content(&path);
@@ -111,7 +111,7 @@ fn each_segment_may_have_a_file_of_its_own() {
         duration: Some(Duration::from_millis(700)),
         ..SampleOptions::default()
     };
-    let arrivals = arrived(vec![Fake::new(7, &[Stack; 1000])]);
+    let arrivals = arrived(vec![Fake::boxed(7, &[Stack; 1000])]);
     let statistics =
         Session::new(options, Header::default(), &mut output, Shared::default()).run(&arrivals).unwrap();
     let files = [0, 1].map(|number| read(&content(&folder.path().join(format!("{number}.rbt")))));
@@ -124,7 +124,7 @@ fn each_segment_may_have_a_file_of_its_own() {
 fn a_stream_that_cannot_be_written_ends_the_session_with_its_error() {
     let mut output =
         RbtOutput::single(RbtOptions::default(), File::options().write(true).open("/dev/full").unwrap());
-    let arrivals = arrived(vec![Fake::new(7, &[Stack, Gone])]);
+    let arrivals = arrived(vec![Fake::boxed(7, &[Stack, Gone])]);
     let session = Session::new(SampleOptions::default(), Header::default(), &mut output, Shared::default());
     let error = session.run(&arrivals).unwrap_err();
     assert!(error.to_string().contains("No space left"), "{error}");

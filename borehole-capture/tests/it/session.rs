@@ -15,7 +15,7 @@ fn fast() -> SampleOptions {
 #[test]
 fn every_look_is_counted_as_what_it_was() {
     let script = [Stack, Idles, Torn, Stack, Torn, Torn, Torn, Failed, Deep, Torn, Torn, Idles, Gone];
-    let (statistics, log) = run(fast(), vec![Fake::new(7, &script)]);
+    let (statistics, log) = run(fast(), vec![Fake::boxed(7, &script)]);
     assert_eq!((statistics.taken, statistics.idle, statistics.torn), (3, 2, 1));
     assert_eq!((statistics.failed, statistics.retried, statistics.truncated), (2, 5, 1));
     assert_eq!((statistics.stopped, statistics.attached, statistics.missed), (0, 1, 0));
@@ -40,7 +40,7 @@ fn every_look_is_counted_as_what_it_was() {
 #[test]
 fn idle_processes_are_samples_if_they_are_asked_for() {
     let options = SampleOptions { idle: Idle::Sample, ..fast() };
-    let (statistics, log) = run(options, vec![Fake::new(7, &[Idles, Stack, Idles, Gone])]);
+    let (statistics, log) = run(options, vec![Fake::boxed(7, &[Idles, Stack, Idles, Gone])]);
     assert_eq!(log.lines[1..4], ["<idle>", "main", "<idle>"]);
     assert_eq!((statistics.taken, statistics.idle), (1, 2));
 }
@@ -48,7 +48,7 @@ fn idle_processes_are_samples_if_they_are_asked_for() {
 #[test]
 fn several_processes_are_told_apart_by_each_sample() {
     let first: Vec<_> = [Stack; 3].into_iter().chain([Gone]).collect();
-    let (statistics, log) = run(fast(), vec![Fake::new(7, &first), Fake::new(8, &[Stack, Gone])]);
+    let (statistics, log) = run(fast(), vec![Fake::boxed(7, &first), Fake::boxed(8, &[Stack, Gone])]);
     assert_eq!(log.lines[0], "segment 0 pid=7 pid=8 test=yes fake=yes");
     assert_eq!(log.lines[1..5], ["main of 7", "main of 8", "main of 7", "main of 7"]);
     assert_eq!((statistics.attached, statistics.failed), (2, 2));
@@ -57,14 +57,14 @@ fn several_processes_are_told_apart_by_each_sample() {
 #[test]
 fn a_segment_begins_with_each_process_that_arrives() {
     let (sender, arrivals) = mpsc::channel();
-    sender.send(Fake::new(7, &[Stack, Gone])).unwrap();
+    sender.send(Fake::boxed(7, &[Stack, Gone])).unwrap();
     let shared = Shared::default();
     let progress = shared.clone();
     let send_later = std::thread::spawn(move || {
         while progress.progress().statistics.failed == 0 {
             std::thread::sleep(Duration::from_millis(1));
         }
-        sender.send(Fake::new(8, &[Deep, Gone])).unwrap();
+        sender.send(Fake::boxed(8, &[Deep, Gone])).unwrap();
     });
     let mut log = Log::default();
     let statistics = Session::new(fast(), Header::default(), &mut log, shared).run(&arrivals).unwrap();
@@ -80,13 +80,13 @@ fn a_segment_begins_with_each_process_that_arrives() {
 #[test]
 fn a_bundle_is_one_segment_and_names_the_process_in_each_sample() {
     let options = SampleOptions { grouping: Grouping::Bundled, ..fast() };
-    let (_, log) = run(options, vec![Fake::new(7, &[Stack, Gone])]);
+    let (_, log) = run(options, vec![Fake::boxed(7, &[Stack, Gone])]);
     assert_eq!(log.lines[..2], ["segment 0 test=yes", "main of 7"]);
 }
 
 #[test]
 fn it_ends_when_it_is_enough() {
-    let forever = || Fake::new(7, &[Stack; 100_000]);
+    let forever = || Fake::boxed(7, &[Stack; 100_000]);
     let (statistics, _) = run(SampleOptions { samples: Some(10), ..fast() }, vec![forever()]);
     assert_eq!(statistics.taken, 10);
     let period = Some(Duration::from_millis(1));
@@ -101,7 +101,7 @@ fn it_ends_in_good_order_when_it_is_told_to() {
     let shared = Shared::default();
     let stop = shared.clone();
     let (sender, arrivals) = mpsc::channel::<Box<dyn Subject>>();
-    sender.send(Fake::new(7, &[Stack; 10])).unwrap();
+    sender.send(Fake::boxed(7, &[Stack; 10])).unwrap();
     let stopper = std::thread::spawn(move || {
         while stop.progress().processes.is_empty() {
             std::thread::sleep(Duration::from_millis(1));
@@ -148,7 +148,7 @@ fn deadlines_that_pass_are_missed_not_made_up_for() {
         }
     }
     let options = SampleOptions { period: Some(Duration::from_millis(1)), ..fast() };
-    let slow = Box::new(Slow(Fake::new(7, &[Stack, Stack, Stack, Gone])));
+    let slow = Box::new(Slow(Fake::boxed(7, &[Stack, Stack, Stack, Gone])));
     let (statistics, _) = run(options, vec![slow]);
     assert_eq!((statistics.taken, statistics.failed), (3, 1));
     assert!(statistics.missed >= 3 * 8, "{statistics:?}");
@@ -162,7 +162,7 @@ fn segments_rotate_by_time() {
         duration: Some(Duration::from_millis(1300)),
         ..fast()
     };
-    let (_, log) = run(options, vec![Fake::new(7, &[Stack; 100_000])]);
+    let (_, log) = run(options, vec![Fake::boxed(7, &[Stack; 100_000])]);
     // Looked after twice a second.
     let segments = log.lines.iter().filter(|line| line.starts_with("segment")).count();
     assert_eq!(segments, 3, "{:?}", log.lines);

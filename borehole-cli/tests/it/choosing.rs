@@ -81,6 +81,26 @@ fn merged_samples_say_where_they_are_from() {
         let found = merged.iter().filter(|sample| sample["labels"] == label).count();
         assert_eq!(found, samples(&[], &[file]).len(), "{file}");
     }
+    // Python calls the files of subprocesses so.
+    for (file, process) in files.iter().zip([Some(31_275), Some(31_276), None]) {
+        let of_file = merged.iter().filter(|sample| sample["labels"][0][1] == **file);
+        assert!(of_file.into_iter().all(|sample| sample["pid"].as_i64() == process), "{file}");
+    }
     let report = run(&[&["report", "--by", "input", "--label-inputs"], &inputs[..]].concat()).done();
     assert!(String::from_utf8(report).unwrap().contains("25_multiline.bin"));
+}
+
+#[test]
+fn samples_of_all_threads_and_files_come_in_the_order_of_time() {
+    let files =
+        ["05_threads20_none", "09_subinterp"].map(|name| corpus(&format!("tachyon/corpus/{name}.bin")));
+    let inputs: Vec<_> = files.iter().map(String::as_str).collect();
+    let (mut unsorted, sorted) = (samples(&[], &inputs), samples(&["--sort-by-time"], &inputs));
+    let time = |sample: &serde_json::Value| sample["time_ns"].as_i64().unwrap();
+    assert!(!unsorted.is_sorted_by_key(time) && sorted.is_sorted_by_key(time));
+    unsorted.sort_by_key(time);
+    assert!(unsorted == sorted);
+    // The threads of a tick bear one time.
+    let ticks = sorted.chunk_by(|left, right| time(left) == time(right));
+    assert!(ticks.filter(|tick| tick.len() >= 20).count() > 100);
 }

@@ -13,6 +13,7 @@ mod interrupts;
 mod outputs;
 mod pages;
 mod program;
+mod python;
 mod recover;
 mod reli;
 mod report;

@@ -207,3 +207,30 @@ fn more_samples_than_a_format_can_repeat_are_refused_by_name() {
     let folded = run(&["convert", &corpus("rbt/repeat_huge.rbt"), "--to", "folded"]).quietly();
     assert!(folded.starts_with(b"main /index.php:1;foo /foo.php:10 1099511627777\n"));
 }
+
+#[test]
+fn an_ending_that_formats_share_stands_for_that_of_the_input_or_is_asked_about() {
+    let scratch = Scratch::new();
+    let output = scratch.path("out.bin");
+    for (input, format) in [
+        ("tachyon/corpus/24_idle.bin", "tachyon"),
+        ("tachyon/bigendian/24_idle.bin", "tachyon"),
+        ("trc/in/v054_all_types.bin", "trc"),
+    ] {
+        run(&["convert", &corpus(input), "-o", text(&output), "--force"]).done();
+        let info = run(&["info", "--json", text(&output)]).done();
+        let info: serde_json::Value = serde_json::from_slice(&info).unwrap();
+        assert_eq!(info["format"], format, "{input}");
+    }
+    let other = scratch.path("other.bin");
+    let inputs =
+        ["rbt/daemon_worker.rbt", "tachyon/corpus/24_idle.bin", "trc/in/v054_all_types.bin"].map(corpus);
+    for inputs in [&inputs[..1], &inputs[1..]] {
+        let inputs: Vec<_> = inputs.iter().map(String::as_str).collect();
+        let error = run(&[&["convert", "-o", text(&other)], &inputs[..]].concat()).failed();
+        assert!(error.contains("expected --to tachyon or --to trc, found the name "), "{error}");
+    }
+    assert!(!other.exists());
+    run(&["convert", &inputs[0], "-o", text(&other), "--to", "trc"]).done();
+    assert!(other.exists());
+}

@@ -8,8 +8,21 @@ use borehole_testkit::Scratch;
 
 use crate::program::{listing, program, run, text};
 
-const COMMANDS: [&str; 9] =
-    ["check", "convert", "recover", "info", "dump", "report", "formats", "completions", "man"];
+const COMMANDS: [&str; 13] = [
+    "record",
+    "stack",
+    "top",
+    "doctor",
+    "check",
+    "convert",
+    "recover",
+    "info",
+    "dump",
+    "report",
+    "formats",
+    "completions",
+    "man",
+];
 
 /// What `reader` makes of `page`; `None`, said on stderr, where it is not installed.
 #[expect(clippy::print_stderr, reason = "a check that is left out must not go unnoticed")]

@@ -5,10 +5,11 @@
 //! made: names are numbers, and two lines differ where their first different number stands.
 
 use std::cmp::{Ordering, Reverse};
+use std::hash::BuildHasher as _;
 use std::io::{self, Write};
 
 use borehole_model::{Frame, FrameId, StackId, StringId, TableFull, Tables};
-use hashbrown::HashMap;
+use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
 
 use crate::own_frames;
 
@@ -39,50 +40,63 @@ struct Row {
     end: usize,
 }
 
+/// A thread's samples of all stacks that count as one.
+struct Merged {
+    thread: Option<u64>,
+    stack: StackId,
+    count: u64,
+}
+
 impl Lines {
     /// The lines of `counts`.
     ///
     /// # Errors
     /// When a table is full.
     pub(super) fn of(counts: &Counts, tables: &Tables) -> Result<Self, TableFull> {
-        let mut naming = Naming::new(tables);
-        let mut merged = Counts::new();
+        let shapes = Shapes::of(tables)?;
         let mut lines = Self::default();
-        for (&(thread, stack), &count) in counts {
-            match naming.stack(stack)? {
-                None => lines.empty = lines.empty.saturating_add(count),
-                named => {
-                    let sum = merged.entry((thread, named)).or_default();
-                    *sum = sum.saturating_add(count);
-                }
-            }
-        }
         let mut texts = Texts::default();
-        for ((thread, stack), count) in merged {
-            lines.add(thread, stack, count, &naming.named, &mut texts)?;
+        for merged in lines.merge(counts, &shapes) {
+            lines.add(&merged, &shapes, &mut texts)?;
         }
         Ok(lines)
     }
 
-    fn add(
-        &mut self,
-        thread: Option<u64>,
-        stack: Option<StackId>,
-        count: u64,
-        named: &Tables,
-        texts: &mut Texts,
-    ) -> Result<(), TableFull> {
+    fn merge(&mut self, counts: &Counts, shapes: &Shapes<'_>) -> Vec<Merged> {
+        let hasher = DefaultHashBuilder::default();
+        let (mut all, mut index) = (Vec::<Merged>::new(), HashTable::<usize>::new());
+        for (&(thread, stack), &count) in counts {
+            let Some(stack) = stack.filter(|stack| shapes.hashes[stack.index()] != 0) else {
+                self.empty = self.empty.saturating_add(count);
+                continue;
+            };
+            let hash_of =
+                |merged: &Merged| hasher.hash_one((merged.thread, shapes.hashes[merged.stack.index()]));
+            let merged = Merged { thread, stack, count };
+            let is_it = |&at: &usize| all[at].thread == thread && shapes.are_alike(all[at].stack, stack);
+            if let Some(&at) = index.find(hash_of(&merged), is_it) {
+                all[at].count = all[at].count.saturating_add(count);
+                continue;
+            }
+            let hash = hash_of(&merged);
+            all.push(merged);
+            index.insert_unique(hash, all.len() - 1, |&at| hash_of(&all[at]));
+        }
+        all
+    }
+
+    fn add(&mut self, merged: &Merged, shapes: &Shapes<'_>, texts: &mut Texts) -> Result<(), TableFull> {
         let start = self.paths.len();
-        for frame in named.frames_leaf_first(stack) {
-            let name = texts.of(frame, named, &mut self.names)?;
+        for frame in shapes.frames_leaf_first(merged.stack) {
+            let name = texts.of(frame, &shapes.named, &mut self.names)?;
             self.paths.push(name);
         }
-        if let Some(thread) = thread {
+        if let Some(thread) = merged.thread {
             let name = self.names.intern_string(format!("tid:{thread}").as_bytes())?;
             self.paths.push(name);
         }
         self.paths[start..].reverse();
-        self.rows.push(Row { count, start, end: self.paths.len() });
+        self.rows.push(Row { count: merged.count, start, end: self.paths.len() });
         Ok(())
     }
 
@@ -100,18 +114,40 @@ impl Lines {
                 || if all_plain { by_names(left, right, names) } else { by_bytes(left, right, names) };
             Reverse(a.count).cmp(&Reverse(b.count)).then_with(by_text)
         });
-        let mut line = Vec::new();
-        for row in rows {
-            line.clear();
-            for &name in &paths[row.start..row.end] {
-                line.extend_from_slice(names.string(name));
-                line.push(SEPARATOR);
-            }
-            line.pop();
-            writeln!(line, " {}", row.count)?;
-            output.write_all(&line)?;
+        let mut line = Line::default();
+        rows.iter().try_for_each(|row| line.write(&paths[row.start..row.end], row.count, names, output))
+    }
+}
+
+/// The last line that was written. The next one mostly begins as it does.
+#[derive(Default)]
+struct Line {
+    text: Vec<u8>,
+    path: Vec<StringId>,
+    /// Where each name ends, its separator included.
+    ends: Vec<usize>,
+}
+
+impl Line {
+    fn write(
+        &mut self,
+        path: &[StringId],
+        count: u64,
+        names: &Tables,
+        output: &mut impl Write,
+    ) -> io::Result<()> {
+        let same = self.path.iter().zip(path).take_while(|(old, new)| old == new).count();
+        self.text.truncate(same.checked_sub(1).map_or(0, |last| self.ends[last]));
+        self.ends.truncate(same);
+        self.path.clear();
+        self.path.extend_from_slice(path);
+        for &name in &path[same..] {
+            self.text.extend_from_slice(names.string(name));
+            self.text.push(SEPARATOR);
+            self.ends.push(self.text.len());
         }
-        Ok(())
+        output.write_all(self.text.strip_suffix(&[SEPARATOR]).unwrap_or_default())?;
+        writeln!(output, " {count}")
     }
 }
 
@@ -172,65 +208,50 @@ fn write_name(tables: &Tables, frame: &Frame, text: &mut Vec<u8>) {
     text.extend_from_slice(format!(":{line}").as_bytes());
 }
 
-/// Maps stacks to stacks of what counts of a frame, without those of the profiler itself.
-struct Naming<'a> {
+/// What counts of each stack: file, function and line of its frames, without those of the profiler itself.
+struct Shapes<'a> {
     tables: &'a Tables,
+    /// Frames of nothing else.
     named: Tables,
-    /// By frame; the inner `None` is one to leave out.
-    frames: Vec<Option<Option<FrameId>>>,
-    /// By stack; the inner `None` is the empty one.
-    stacks: Vec<Option<Option<StackId>>>,
-    pending: Vec<StackId>,
+    /// By frame: which of those it is, `None` of one to leave out.
+    frames: Vec<Option<FrameId>>,
+    /// By stack: a hash of what counts of it, 0 if nothing does.
+    hashes: Vec<u64>,
 }
 
-impl<'a> Naming<'a> {
-    fn new(tables: &'a Tables) -> Self {
-        Self {
-            tables,
-            named: Tables::default(),
-            frames: vec![None; tables.frame_count()],
-            stacks: vec![None; tables.stack_count()],
-            pending: Vec::new(),
+impl<'a> Shapes<'a> {
+    fn of(tables: &'a Tables) -> Result<Self, TableFull> {
+        let mut named = Tables::default();
+        let frames = tables.frame_ids().map(|frame| name(tables.frame(frame), tables, &mut named));
+        let frames = frames.collect::<Result<Vec<_>, _>>()?;
+        let hasher = DefaultHashBuilder::default();
+        let mut hashes: Vec<u64> = Vec::with_capacity(tables.stack_count());
+        for stack in tables.stack_ids() {
+            let below = tables.parent(stack).map_or(0, |parent| hashes[parent.index()]);
+            let frame = frames[tables.leaf(stack).index()];
+            hashes.push(frame.map_or(below, |frame| hasher.hash_one((below, frame)) | 1));
         }
+        Ok(Self { tables, named, frames, hashes })
     }
 
-    fn stack(&mut self, stack: Option<StackId>) -> Result<Option<StackId>, TableFull> {
-        self.pending.clear();
-        let (mut named, mut next) = (None, stack);
-        while let Some(id) = next {
-            if let Some(known) = self.stacks[id.index()] {
-                named = known;
-                break;
-            }
-            self.pending.push(id);
-            next = self.tables.parent(id);
-        }
-        while let Some(id) = self.pending.pop() {
-            if let Some(frame) = self.frame(self.tables.leaf(id))? {
-                named = Some(self.named.intern_stack(named, frame)?);
-            }
-            self.stacks[id.index()] = Some(named);
-        }
-        Ok(named)
+    fn frames_leaf_first(&self, stack: StackId) -> impl Iterator<Item = FrameId> {
+        self.tables.frames_leaf_first(Some(stack)).filter_map(|frame| self.frames[frame.index()])
     }
 
-    fn frame(&mut self, id: FrameId) -> Result<Option<FrameId>, TableFull> {
-        if let Some(known) = self.frames[id.index()] {
-            return Ok(known);
-        }
-        let frame = self.tables.frame(id);
-        let Frame { function, file, line, native, .. } = *frame;
-        let named = if own_frames::is_own(frame, self.tables) {
-            None
-        } else {
-            let file = file.or(native.map(|native| native.module)).map(|file| self.tables.string(file));
-            let function = self.named.intern_string(self.tables.string(function))?;
-            let file = file.map(|file| self.named.intern_string(file)).transpose()?;
-            Some(self.named.intern_frame(&Frame { file, line, ..Frame::named(function) })?)
-        };
-        self.frames[id.index()] = Some(named);
-        Ok(named)
+    fn are_alike(&self, left: StackId, right: StackId) -> bool {
+        left == right || self.frames_leaf_first(left).eq(self.frames_leaf_first(right))
     }
+}
+
+fn name(frame: &Frame, tables: &Tables, named: &mut Tables) -> Result<Option<FrameId>, TableFull> {
+    if own_frames::is_own(frame, tables) {
+        return Ok(None);
+    }
+    let Frame { function, file, line, native, .. } = *frame;
+    let file = file.or(native.map(|native| native.module)).map(|file| tables.string(file));
+    let function = named.intern_string(tables.string(function))?;
+    let file = file.map(|file| named.intern_string(file)).transpose()?;
+    named.intern_frame(&Frame { file, line, ..Frame::named(function) }).map(Some)
 }
 
 #[cfg(test)]

@@ -360,6 +360,26 @@ impl Format {
         found.map(|facts| (facts.format, compressed))
     }
 
+    /// The formats that share the ending by which [`from_path`](Self::from_path) tells the one of `path`; one, where
+    /// none does.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use borehole_formats::detect::Format;
+    ///
+    /// let formats = Format::sharing("run.bin");
+    /// assert_eq!(formats, [Format::Tachyon, Format::Trc]);
+    /// assert_eq!(Format::sharing("run.tachyon.jsonl"), [Format::TachyonJsonl]);
+    /// ```
+    #[must_use]
+    pub fn sharing(path: &str) -> Vec<Self> {
+        let (name, _) = file_name(path);
+        let found = TABLE.iter().find_map(|facts| facts.ending(&name));
+        let shares = |facts: &&Facts| found.is_some() && facts.ending(&name) == found;
+        TABLE.iter().filter(shares).map(|facts| facts.format).collect()
+    }
+
     /// Whether a file of this format may be called `path`: some endings are those of several formats.
     #[must_use]
     pub fn fits(self, path: &str) -> bool {
@@ -369,7 +389,12 @@ impl Format {
 
 impl Facts {
     fn is_name(&self, name: &str) -> bool {
-        self.extensions.iter().any(|extension| has_extension(name, extension))
+        self.ending(name).is_some()
+    }
+
+    /// The ending of this format that a name has.
+    fn ending(&self, name: &str) -> Option<&'static str> {
+        self.extensions.iter().copied().find(|extension| has_extension(name, extension))
     }
 }
 

@@ -1,6 +1,5 @@
 //! The model into a flame graph.
 
-use std::fmt::Write as _;
 use std::io::{self, BufWriter, Write};
 use std::ops::ControlFlow;
 
@@ -47,6 +46,10 @@ pub enum Direction {
     Icicles,
 }
 
+/// The drawing library leaves out frames with less than a ten-thousandth of all samples; half of that is to spare.
+/// Source: inferno 0.12, `Options::min_width`.
+const NARROWEST: u64 = 20_000;
+
 /// Adds samples up by stack and draws them.
 ///
 /// Samples without a stack are a frame `[empty stack]`. A profile without samples is a picture that says
@@ -84,16 +87,24 @@ impl<W: Write> Exporter<W> {
         }
     }
 
-    /// The stacks as the drawing library takes them.
-    fn lines(&self, tables: &Tables) -> io::Result<String> {
-        let mut text = String::new();
-        let mut total = 0u64;
-        FoldedLines::new(tables, &self.counts, self.options.names)?.each(|stack, count| {
-            total = total.checked_add(count).ok_or_else(too_many_samples)?;
-            push_drawable(&mut text, stack);
-            writeln!(text, " {count}").map_err(io::Error::other)
+    /// The stacks as the drawing library takes them, the last first, in an order that keeps the callees of a caller
+    /// together, which that of the lines does not: `;` comes behind the digits. What the library would leave out,
+    /// because it is too narrow, it is not given.
+    fn lines(&self, tables: &Tables) -> io::Result<Vec<String>> {
+        let mut counts = Vec::new();
+        let mut stacks = FoldedLines::new(tables, &self.counts, self.options.names)?;
+        stacks.gather(self.total()? / NARROWEST);
+        stacks.each(|stack, count| {
+            counts.push((drawable_stack(stack), count));
+            io::Result::Ok(())
         })?;
-        Ok(text)
+        counts.sort_by(|(one, _), (other, _)| other.split(';').cmp(one.split(';')));
+        Ok(counts.iter().map(|(stack, count)| format!("{stack} {count}")).collect())
+    }
+
+    fn total(&self) -> io::Result<u64> {
+        let mut counts = self.counts.iter().map(|(_, count)| count);
+        counts.try_fold(0u64, u64::checked_add).ok_or_else(too_many_samples)
     }
 
     fn drawing(&self) -> flamegraph::Options<'static> {
@@ -106,6 +117,8 @@ impl<W: Write> Exporter<W> {
         };
         // What comes first in a frame is its function: a box too narrow for all of it shows that.
         drawing.text_truncate_direction = flamegraph::TextTruncateDirection::Right;
+        // Keeps the order of the lines, and takes the last first.
+        drawing.flame_chart = true;
         // Colours that follow from the names: the same profile is the same file.
         drawing.deterministic = true;
         drawing
@@ -118,12 +131,12 @@ fn too_many_samples() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, message)
 }
 
-/// Adds the frames of a stack, with what XML cannot hold replaced.
-fn push_drawable(text: &mut String, stack: &[u8]) {
+/// The frames of a stack, with what XML cannot hold replaced.
+fn drawable_stack(stack: &[u8]) -> String {
     if stack.is_empty() {
-        text.push_str(EMPTY_STACK);
+        return EMPTY_STACK.to_owned();
     }
-    text.extend(String::from_utf8_lossy(stack).chars().map(drawable));
+    String::from_utf8_lossy(stack).chars().map(drawable).collect()
 }
 
 fn drawable(c: char) -> char {
@@ -153,7 +166,8 @@ impl<W: Write> ProfileSink for Exporter<W> {
 
     fn finish(&mut self, tables: &Tables) -> io::Result<()> {
         let lines = self.lines(tables)?;
-        let drawn = flamegraph::from_lines(&mut self.drawing(), lines.lines(), &mut self.output);
+        let drawn =
+            flamegraph::from_lines(&mut self.drawing(), lines.iter().map(String::as_str), &mut self.output);
         if !lines.is_empty() {
             drawn?;
         }

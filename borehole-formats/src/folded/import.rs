@@ -107,7 +107,7 @@ impl Importer<'_> {
             return Err(Error::malformed(NAME, Position::Line(lines.number()), message).into());
         }
         let message = format!("{message} (line {})", lines.number());
-        self.warn(Warning { offset: Some(lines.offset()), message, lost_bytes, saved_samples: None })
+        self.warn(Warning::new(message).at(lines.offset()).losing(lost_bytes))
     }
 
     /// Notes an oddity, the first time.
@@ -121,12 +121,7 @@ impl Importer<'_> {
             return;
         }
         let message = format!("{message} (first at line {})", lines.number());
-        self.recovery.note(Warning {
-            offset: Some(lines.offset()),
-            message,
-            lost_bytes: 0,
-            saved_samples: None,
-        });
+        self.recovery.note(Warning::new(message).at(lines.offset()));
     }
 
     #[cold]

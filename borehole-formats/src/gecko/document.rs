@@ -9,10 +9,10 @@ use borehole_model::{FrameId, StackId, StringId, Tables};
 use hashbrown::HashMap;
 
 use super::lane::Lane;
-use super::spool::{Entry, Pull, Spool};
 use super::state::Kind;
-use super::tables::{LaneTables, Strings};
-use super::write::Output;
+use super::tables::{KnownStacks, LaneTables, Strings};
+use crate::chains::{Entry, Pull, Spool};
+use crate::json_stream::JsonStream;
 
 const META: &str = r#""processType":0,"categories":[
 {"name":"Other","color":"grey","subcategories":["Other"]},
@@ -46,10 +46,11 @@ pub(super) struct Facts {
 
 /// A document while it is written.
 pub(super) struct Document<'a, W, S, F> {
-    output: Output<W>,
+    output: JsonStream<W>,
     spool: &'a mut Spool<S, F>,
     tables: &'a Tables,
     strings: Strings,
+    known: KnownStacks,
     /// When the first sample of all was taken.
     base_ns: i64,
     pub(super) stacks: &'a [StackId],
@@ -74,10 +75,11 @@ where
 {
     pub(super) fn new(output: W, spool: &'a mut Spool<S, F>, tables: &'a Tables) -> Self {
         Self {
-            output: Output::new(output),
+            output: JsonStream::new(output),
             spool,
             tables,
             strings: Strings::new(),
+            known: KnownStacks::default(),
             base_ns: 0,
             stacks: &[],
             instructions: &[],
@@ -121,7 +123,7 @@ where
     fn put_lane(&mut self, lane: &Lane) -> io::Result<()> {
         self.put_lane_facts(lane);
         let lane_tables = self.lane_tables(lane)?;
-        self.put_samples(lane, &lane_tables)?;
+        self.put_samples(lane)?;
         self.put_stack_table(&lane_tables)?;
         self.put_frame_table(&lane_tables)?;
         self.put_function_table(&lane_tables)?;
@@ -163,19 +165,23 @@ where
     /// The tables of a lane: all of its samples are looked at once before any is written.
     fn lane_tables(&mut self, lane: &Lane) -> io::Result<LaneTables> {
         let mut lane_tables = LaneTables::default();
+        self.known.next_lane(self.tables);
         let mut pull = Pull::of(&lane.chain);
         while let Some([stack, ..]) = self.spool.pull(&mut pull)? {
-            lane_tables.stack(self.stacks[index_of(stack)], self.tables, &mut self.strings);
+            let stack = self.stacks[index_of(stack)];
+            lane_tables.stack(stack, &mut self.known, self.tables, &mut self.strings);
         }
         Ok(lane_tables)
     }
 
-    fn put_samples(&mut self, lane: &Lane, lane_tables: &LaneTables) -> io::Result<()> {
-        let rows: Vec<_> = self.stacks.iter().map(|&stack| lane_tables.row(stack)).collect();
+    fn put_samples(&mut self, lane: &Lane) -> io::Result<()> {
         self.output.raw(",\n\"samples\":{\"stack\":[");
+        let known = std::mem::take(&mut self.known);
+        let stacks = self.stacks;
         self.put_sample_column(lane, |output, [stack, ..]| {
-            output.optional(rows[index_of(stack)]);
+            output.optional(known.row(stacks[index_of(stack)]));
         })?;
+        self.known = known;
         self.output.raw("],\"time\":[");
         let mut time_ns = self.since_base(lane);
         self.put_sample_column(lane, |output, [_, since, _]| {
@@ -203,7 +209,7 @@ where
     fn put_sample_column(
         &mut self,
         lane: &Lane,
-        mut put: impl FnMut(&mut Output<W>, Entry),
+        mut put: impl FnMut(&mut JsonStream<W>, Entry),
     ) -> io::Result<()> {
         let (mut pull, mut separator) = (Pull::of(&lane.chain), "");
         while let Some(entry) = self.spool.pull(&mut pull)? {
@@ -222,7 +228,7 @@ where
         &mut self,
         name: &str,
         rows: &[T],
-        mut put: impl FnMut(&mut Output<W>, &T),
+        mut put: impl FnMut(&mut JsonStream<W>, &T),
     ) -> io::Result<()> {
         self.output.raw("\"").raw(name).raw("\":[");
         for (index, row) in rows.iter().enumerate() {
@@ -250,14 +256,14 @@ where
         let rows = &lane_tables.stacks;
         self.output.raw(",\n\"stackTable\":{");
         self.put_column("frame", rows, |output, row| {
-            output.number(row.frame);
+            output.number(row.frame());
         })?;
         self.put_column("category", rows, |output, row| {
-            output.number(row.category);
+            output.number(lane_tables.stack_category(*row));
         })?;
         self.put_same(&["subcategory"], rows, "0")?;
         self.put_column("prefix", rows, |output, row| {
-            output.optional(row.prefix);
+            output.optional(row.prefix());
         })?;
         self.put_length(rows);
         Ok(())

@@ -8,7 +8,7 @@ use hashbrown::HashMap;
 
 use super::document::{Document, Facts};
 use super::lane::{Key, Lane, Taken};
-use super::spool::Spool;
+use crate::chains::Spool;
 use crate::own_frames;
 use crate::{Export, Losses};
 
@@ -42,7 +42,7 @@ pub struct Exporter<W, S, F> {
 struct Shown {
     stacks: Vec<StackId>,
     /// By stack: its place plus one.
-    places: Vec<u64>,
+    places: Vec<u32>,
     /// By stack.
     traits: Vec<Traits>,
     path: Vec<StackId>,
@@ -144,7 +144,7 @@ impl Shown {
         let Some(stack) = stack else { return (0, Traits::default()) };
         match self.traits.get(stack.index()) {
             Some(traits) if traits.is_known && self.places[stack.index()] != 0 => {
-                (if traits.has_frames { self.places[stack.index()] } else { 0 }, *traits)
+                (if traits.has_frames { self.places[stack.index()].into() } else { 0 }, *traits)
             }
             _ => self.new_stack(stack, tables),
         }
@@ -157,7 +157,8 @@ impl Shown {
             self.places.resize(self.traits.len(), 0);
         }
         self.stacks.push(stack);
-        self.places[stack.index()] = self.stacks.len() as u64;
+        self.places[stack.index()] =
+            u32::try_from(self.stacks.len()).expect("stacks are numbered with 32 bits");
         (if traits.has_frames { self.stacks.len() as u64 } else { 0 }, traits)
     }
 

@@ -4,8 +4,8 @@ use std::io::{self, Read, Seek, Write};
 
 use borehole_model::Status;
 
-use super::spool::{Chain, Spool};
 use super::state::{self, Kind, Stretches};
+use crate::chains::{Chain, Spool};
 
 /// What tells lanes apart: inputs too, as each has its own clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

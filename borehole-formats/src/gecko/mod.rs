@@ -6,7 +6,6 @@
 mod document;
 mod export;
 mod lane;
-mod spool;
 mod state;
 mod tables;
 mod write;

@@ -4,7 +4,7 @@ use std::io::{self, Read, Seek, Write};
 
 use borehole_model::Status;
 
-use super::spool::{Chain, Spool};
+use crate::chains::{Chain, Spool};
 
 /// The kinds of stretches. At one time a thread is in one state of each kind at most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,9 @@
 //! The tables of a lane, which hold what its samples refer to, and the strings of all lanes.
 
+use std::hash::BuildHasher as _;
+
 use borehole_model::{Frame, FrameId, StackId, StringId, Tables};
-use hashbrown::HashMap;
+use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
 
 use crate::own_frames;
 
@@ -43,12 +45,63 @@ const PYTHON: u64 = 1;
 const NATIVE: u64 = 2;
 const GC: u64 = 3;
 
-#[derive(Clone, Copy, Debug)]
+/// A stack. There are most of these, so they are small: eight bytes, and five in the index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct StackRow {
-    pub(super) frame: u64,
+    frame: u32,
+    /// The place of the caller's row, plus one.
+    prefix: u32,
+}
+
+impl StackRow {
+    pub(super) fn frame(self) -> u64 {
+        self.frame.into()
+    }
+
     /// The place of the caller's row.
-    pub(super) prefix: Option<u64>,
-    pub(super) category: u64,
+    pub(super) fn prefix(self) -> Option<u64> {
+        self.prefix.checked_sub(1).map(u64::from)
+    }
+}
+
+/// What is known of the model's stacks: in which lane a stack was looked up last, and its row plus one there; no row
+/// where there is nothing to show.
+///
+/// Lanes are written one after the other, so one column serves all.
+#[derive(Debug, Default)]
+pub(super) struct KnownStacks {
+    lane: u32,
+    rows: Vec<(u32, u32)>,
+}
+
+impl KnownStacks {
+    /// Forgets the lane before.
+    pub(super) fn next_lane(&mut self, tables: &Tables) {
+        self.rows.resize(tables.stack_count(), (0, 0));
+        match self.lane.checked_add(1) {
+            Some(next) => self.lane = next,
+            None => {
+                self.rows.fill((0, 0));
+                self.lane = 1;
+            }
+        }
+    }
+
+    #[inline]
+    fn get(&self, stack: StackId) -> Option<u32> {
+        let (lane, row) = self.rows[stack.index()];
+        (lane == self.lane).then_some(row)
+    }
+
+    fn set(&mut self, stack: StackId, row: u32) {
+        self.rows[stack.index()] = (self.lane, row);
+    }
+
+    /// The row of a stack that has been looked up before.
+    #[inline]
+    pub(super) fn row(&self, stack: StackId) -> Option<u64> {
+        self.get(stack)?.checked_sub(1).map(u64::from)
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -75,39 +128,47 @@ pub(super) struct LaneTables {
     pub(super) frames: Vec<FrameRow>,
     pub(super) functions: Vec<FunctionRow>,
     pub(super) resources: Vec<u64>,
-    stack_index: HashMap<(u64, Option<u64>), u64>,
+    stack_index: HashTable<u32>,
+    hasher: DefaultHashBuilder,
+    path: Vec<StackId>,
     frame_index: HashMap<FrameRow, u64>,
     function_index: HashMap<(Option<StringId>, StringId), u64>,
     resource_index: HashMap<Option<StringId>, u64>,
-    /// The rows of stacks and frames of the model; no row where there is nothing to show.
-    known_stacks: HashMap<StackId, Option<u64>>,
+    /// The rows of frames of the model; no row where there is nothing to show.
     known_frames: HashMap<FrameId, Option<u64>>,
 }
 
 impl LaneTables {
-    /// The row of a stack, without the profiler's own frames.
-    pub(super) fn stack(&mut self, stack: StackId, tables: &Tables, strings: &mut Strings) -> Option<u64> {
-        let (mut path, mut next, mut row) = (Vec::new(), Some(stack), None);
-        while let Some(stack) = next {
-            if let Some(&known) = self.known_stacks.get(&stack) {
-                row = known;
-                break;
-            }
-            path.push(stack);
-            next = tables.parent(stack);
+    /// Takes a stack in, without the profiler's own frames.
+    #[inline]
+    pub(super) fn stack(
+        &mut self,
+        stack: StackId,
+        known: &mut KnownStacks,
+        tables: &Tables,
+        strings: &mut Strings,
+    ) {
+        if known.get(stack).is_none() {
+            self.new_stack(stack, known, tables, strings);
         }
-        for &stack in path.iter().rev() {
-            if let Some(frame) = self.frame(tables.leaf(stack), tables, strings) {
-                row = Some(self.stack_row(frame, row));
-            }
-            self.known_stacks.insert(stack, row);
-        }
-        row
     }
 
-    /// The row of a stack that has been looked up before.
-    pub(super) fn row(&self, stack: StackId) -> Option<u64> {
-        self.known_stacks.get(&stack).copied().flatten()
+    fn new_stack(&mut self, stack: StackId, known: &mut KnownStacks, tables: &Tables, strings: &mut Strings) {
+        let (mut next, mut row) = (Some(stack), 0);
+        while let Some(stack) = next {
+            if let Some(found) = known.get(stack) {
+                row = found;
+                break;
+            }
+            self.path.push(stack);
+            next = tables.parent(stack);
+        }
+        while let Some(stack) = self.path.pop() {
+            if let Some(frame) = self.frame(tables.leaf(stack), tables, strings) {
+                row = self.stack_row(StackRow { frame: number(frame), prefix: row }) + 1;
+            }
+            known.set(stack, row);
+        }
     }
 
     /// The category of a frame, which is that of its function.
@@ -115,13 +176,21 @@ impl LaneTables {
         self.functions[index(frame.function)].category
     }
 
-    fn stack_row(&mut self, frame: u64, prefix: Option<u64>) -> u64 {
-        let Self { stacks, stack_index, frames, functions, .. } = self;
-        *stack_index.entry((frame, prefix)).or_insert_with(|| {
-            let category = functions[index(frames[index(frame)].function)].category;
-            stacks.push(StackRow { frame, prefix, category });
-            stacks.len() as u64 - 1
-        })
+    /// The category of a stack, which is that of its frame.
+    pub(super) fn stack_category(&self, row: StackRow) -> u64 {
+        self.category(&self.frames[index(row.frame())])
+    }
+
+    fn stack_row(&mut self, row: StackRow) -> u32 {
+        let Self { stacks, stack_index, hasher, .. } = self;
+        let hash = hasher.hash_one(row);
+        if let Some(&place) = stack_index.find(hash, |&place| stacks[place as usize] == row) {
+            return place;
+        }
+        let place = number(stacks.len() as u64);
+        stacks.push(row);
+        stack_index.insert_unique(hash, place, |&place| hasher.hash_one(stacks[place as usize]));
+        place
     }
 
     fn frame(&mut self, id: FrameId, tables: &Tables, strings: &mut Strings) -> Option<u64> {
@@ -181,6 +250,11 @@ impl FunctionRow {
     pub(super) const fn is_script(&self) -> bool {
         self.category == PYTHON
     }
+}
+
+/// A place as it is stored: a lane has no more stacks and frames than the model.
+fn number(place: u64) -> u32 {
+    u32::try_from(place).expect("stacks and frames are numbered with 32 bits")
 }
 
 fn index(place: u64) -> usize {

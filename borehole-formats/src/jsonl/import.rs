@@ -342,7 +342,7 @@ impl<'a> Importer<'a> {
         match expected {
             Some(expected) if expected != found => {
                 let message = format!("missing {what}: expected {expected}, found {found}");
-                Ok(self.pass_on(Warning { offset: None, message, lost_bytes: 0, saved_samples: None })?)
+                Ok(self.pass_on(Warning::new(message))?)
             }
             _ => Ok(()),
         }
@@ -354,7 +354,7 @@ impl<'a> Importer<'a> {
 
     fn warn_of_missing_end(&mut self, offset: Option<u64>) -> Result<(), ReadError> {
         let message = r#"truncated: expected a last line of type "end""#.to_owned();
-        self.pass_on(Warning { offset, message, lost_bytes: 0, saved_samples: None })
+        self.pass_on(Warning::new(message).at(offset))
     }
 
     /// Ends the import at a bad line, or gets over it: where the input was cut off in the middle of its last
@@ -369,7 +369,7 @@ impl<'a> Importer<'a> {
         } else {
             return Err(Error::new(why.kind, NAME, Position::Line(number), why.message).into());
         };
-        self.pass_on(Warning { offset: Some(offset), message, lost_bytes: length, saved_samples: None })
+        self.pass_on(Warning::new(message).at(offset).losing(length))
     }
 
     fn pass_on(&mut self, warning: Warning) -> Result<(), ReadError> {

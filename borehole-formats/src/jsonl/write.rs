@@ -4,6 +4,8 @@
 //! is allocated once the buffer has grown. Whether a comma is due is told by the last byte written, so the
 //! writer has no stack of open objects and no state to get wrong.
 
+use crate::decimal::put_decimal;
+
 /// Builds lines of JSON in a buffer that is used again.
 ///
 /// Shape: calls follow the JSON: [`begin_object`](Self::begin_object), then a [`key`](Self::key) and a value
@@ -138,14 +140,14 @@ impl LineWriter {
         if value < 0 {
             self.bytes.push(b'-');
         }
-        self.digits(value.unsigned_abs());
+        put_decimal(&mut self.bytes, value.unsigned_abs());
     }
 
     /// Writes an unsigned integer, all digits.
     #[inline]
     pub fn unsigned(&mut self, value: u64) {
         self.separate();
-        self.digits(value);
+        put_decimal(&mut self.bytes, value);
     }
 
     /// Writes a floating-point number in the fewest digits that read back to the same bits. What JSON lacks
@@ -187,23 +189,6 @@ impl LineWriter {
         }
     }
 
-    #[inline]
-    fn digits(&mut self, mut value: u64) {
-        let mut buffer = [0; MAX_DIGITS];
-        let mut start = MAX_DIGITS;
-        while value >= 100 {
-            let pair = usize::from((value % 100).to_le_bytes()[0]);
-            value /= 100;
-            start -= 2;
-            buffer[start..start + 2].copy_from_slice(&PAIRS[pair]);
-        }
-        let pair = PAIRS[usize::from(value.to_le_bytes()[0])];
-        start -= 2;
-        buffer[start..start + 2].copy_from_slice(&pair);
-        start += usize::from(value < 10);
-        self.bytes.extend_from_slice(&buffer[start..]);
-    }
-
     #[cold]
     fn escape(&mut self, byte: u8) {
         let short = match byte {
@@ -225,26 +210,7 @@ impl LineWriter {
     }
 }
 
-/// Room for the digits of 2⁶⁴ − 1, in pairs.
-const MAX_DIGITS: usize = 20;
-
 const HEX: &[u8; 16] = b"0123456789abcdef";
-
-/// The two decimal digits of each number below 100.
-const PAIRS: [[u8; 2]; 100] = {
-    let mut pairs = [[b'0'; 2]; 100];
-    let mut row = 0;
-    let (mut tens, mut ones) = (b'0', b'0');
-    while row < pairs.len() {
-        pairs[row] = [tens, ones];
-        ones += 1;
-        if ones > b'9' {
-            (tens, ones) = (tens + 1, b'0');
-        }
-        row += 1;
-    }
-    pairs
-};
 
 /// Whether a byte cannot stand in a JSON string as it is.
 const fn is_escaped(byte: u8) -> bool {

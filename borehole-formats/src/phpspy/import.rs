@@ -95,12 +95,7 @@ impl Importer<'_> {
             }
             if mem::take(&mut self.trace.is_rounded) {
                 let message = format!("line numbers with fractions were cut off (line {})", lines.number());
-                self.recovery.note(Warning {
-                    offset: Some(lines.offset()),
-                    message,
-                    lost_bytes: 0,
-                    saved_samples: None,
-                });
+                self.recovery.note(Warning::new(message).at(lines.offset()));
             }
         }
         self.recovery.stopped = self.deliver()?.is_break();
@@ -159,7 +154,7 @@ impl Importer<'_> {
     #[cold]
     fn warn(&mut self, message: &str, lost_bytes: u64, lines: &Lines<impl BufRead>) -> Result<(), ReadError> {
         let message = format!("{message} (line {})", lines.number());
-        let warning = Warning { offset: Some(lines.offset()), message, lost_bytes, saved_samples: None };
+        let warning = Warning::new(message).at(lines.offset()).losing(lost_bytes);
         self.sink.warning(&warning)?;
         self.recovery.warn(warning);
         Ok(())

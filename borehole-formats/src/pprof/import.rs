@@ -34,12 +34,7 @@ pub fn import(
     let columns = Columns::choose(&document)?;
     let segment = segment(&document, &columns, tables)?;
     if document.drops_frames {
-        damage.recovery.note(Warning {
-            offset: None,
-            message: "drop_frames and keep_frames are not applied".to_owned(),
-            lost_bytes: 0,
-            saved_samples: None,
-        });
+        damage.recovery.note(Warning::new("drop_frames and keep_frames are not applied"));
     }
     sink.segment(Context { tables, segment: &segment })?;
     damage.recovery.segments = 1;
@@ -77,7 +72,7 @@ impl Damage {
             return Err(error);
         }
         let message = error.message().to_owned();
-        self.recovery.warn(Warning { offset: error.offset(), message, lost_bytes, saved_samples: None });
+        self.recovery.warn(Warning::new(message).at(error.offset()).losing(lost_bytes));
         Ok(())
     }
 }

@@ -14,7 +14,7 @@ const SAMPLED: &str = "__sampled__";
 /// Writes all statistics.
 pub(super) fn write(stats: &Stats, output: &mut impl Write) -> io::Result<()> {
     output.write_all(b"{")?;
-    for row in &stats.rows {
+    for (number, row) in stats.rows.iter().enumerate() {
         put_function(stats, &row.function, output)?;
         put_tuple(5, output)?;
         put_integer(row.direct, output)?;
@@ -22,9 +22,9 @@ pub(super) fn write(stats: &Stats, output: &mut impl Write) -> io::Result<()> {
         put_float(row.direct as f64 * stats.period_s, output)?;
         put_float(row.cumulative as f64 * stats.period_s, output)?;
         output.write_all(b"{")?;
-        for &(caller, count) in &row.callers {
-            put_function(stats, &stats.rows[caller].function, output)?;
-            put_integer(count, output)?;
+        for call in stats.calls_of(number) {
+            put_function(stats, &stats.caller(call).function, output)?;
+            put_integer(call.count, output)?;
         }
         output.write_all(b"0")?;
     }

@@ -146,12 +146,7 @@ impl<R: Read> Events<R> {
     pub fn padding(&self) -> Option<Warning> {
         let zeros = self.window.envelope().skipped_zeros();
         let message = format!("{zeros} zero bytes after a gzip member");
-        (zeros > 0).then(|| Warning {
-            offset: Some(self.window.offset()),
-            message,
-            lost_bytes: 0,
-            saved_samples: None,
-        })
+        (zeros > 0).then(|| Warning::new(message).at(self.window.offset()))
     }
 
     /// Where the record given out last stands, or where the next one will.
@@ -345,7 +340,7 @@ impl<R: Read> Events<R> {
     }
 
     fn warn(&mut self, offset: u64, lost_bytes: u64, message: String) {
-        self.warnings.push(Warning { offset: Some(offset), message, lost_bytes, saved_samples: None });
+        self.warnings.push(Warning::new(message).at(offset).losing(lost_bytes));
     }
 
     #[cold]

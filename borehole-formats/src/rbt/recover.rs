@@ -337,7 +337,7 @@ impl<R: Read> Reader<R> {
     }
 
     fn warn_damage(&mut self, offset: u64, lost_bytes: u64, message: String) {
-        self.damage(Warning { offset: Some(offset), message, lost_bytes, saved_samples: None });
+        self.damage(Warning::new(message).at(offset).losing(lost_bytes));
     }
 
     /// Keeps what the events warned of, all of it damage.
@@ -353,7 +353,7 @@ impl<R: Read> Reader<R> {
 
     /// Keeps a warning of something that is no damage, or that comes of one told before.
     pub(super) fn warn(&mut self, offset: u64, message: String) {
-        self.recovery.warn(Warning { offset: Some(offset), message, lost_bytes: 0, saved_samples: None });
+        self.recovery.warn(Warning::new(message).at(offset));
     }
 
     /// Keeps `warning`, which begins a region, and ends the one before.

@@ -9,9 +9,11 @@ use hashbrown::HashMap;
 use super::layout::{SCHEMA, Unit, Weights};
 use super::names::Names;
 use super::shown::ShownStacks;
-use super::spool::{Entry, Spool};
+use super::track::Entry;
 use super::track::{Key, Taken, Track};
-use super::write::{Output, Utf8Errors};
+use super::utf8::Utf8Errors;
+use crate::chains::{Pull, Spool};
+use crate::json_stream::JsonStream;
 use crate::{Export, Losses};
 
 /// Writes a speedscope document: a profile for each process and thread.
@@ -41,7 +43,7 @@ use crate::{Export, Losses};
 /// ```
 #[derive(Debug)]
 pub struct Exporter<W, S, F> {
-    output: Output<W>,
+    output: JsonStream<W>,
     utf8_errors: Utf8Errors,
     spool: Spool<S, F>,
     tracks: Vec<Track>,
@@ -89,7 +91,7 @@ where
     /// for profiles of a few thousand entries.
     pub fn new(output: W, utf8_errors: Utf8Errors, make_spool: F) -> Self {
         Self {
-            output: Output::new(output),
+            output: JsonStream::new(output),
             utf8_errors,
             spool: Spool::new(make_spool),
             tracks: Vec::new(),
@@ -137,7 +139,7 @@ where
         let key = Key { process: at.process(sample), thread: sample.thread, weights, value };
         let stack = self.place(sample.stack, at.tables);
         let time_ns = sample.time_ns.unwrap_or(0);
-        (key, unit, Taken { stack, count: sample.count, weight, time_ns, period_ns })
+        (key, unit, Taken { stack: stack.into(), count: sample.count, weight, time_ns, period_ns })
     }
 
     /// The track of `key`, made if it is new.
@@ -333,7 +335,7 @@ fn is_wall(segment: &Segment) -> bool {
         .all(|value_type| value_type.kind == "wall" && Unit::named(&value_type.unit).nanoseconds().is_some())
 }
 
-fn put_facts<W: Write>(output: &mut Output<W>, track: &Track, name: &str) {
+fn put_facts<W: Write>(output: &mut JsonStream<W>, track: &Track, name: &str) {
     output.raw("{\"type\":\"sampled\",\"name\":").string(name);
     output.raw(",\"unit\":").string(track.unit.name());
     output.raw(",\"startValue\":").signed(track.start_ns.into());
@@ -342,7 +344,7 @@ fn put_facts<W: Write>(output: &mut Output<W>, track: &Track, name: &str) {
 }
 
 /// Opens the member `borehole`, which lets our importer restore what the format has no place for.
-fn put_own_facts<W: Write>(output: &mut Output<W>, track: &Track, value_type: Option<&ValueType>) {
+fn put_own_facts<W: Write>(output: &mut JsonStream<W>, track: &Track, value_type: Option<&ValueType>) {
     let Key { process, thread, weights, .. } = track.key;
     output.raw(",\n\"borehole\":{\"weights\":").string(weights.name());
     for (key, value) in [
@@ -362,7 +364,7 @@ fn put_own_facts<W: Write>(output: &mut Output<W>, track: &Track, value_type: Op
 }
 
 /// Writes the counts of the entries, unless they follow from the weights, and closes the member.
-fn put_counts<W, S, F>(output: &mut Output<W>, spool: &mut Spool<S, F>, track: &Track) -> io::Result<()>
+fn put_counts<W, S, F>(output: &mut JsonStream<W>, spool: &mut Spool<S, F>, track: &Track) -> io::Result<()>
 where
     W: Write,
     S: Read + Write + Seek,
@@ -378,7 +380,7 @@ where
 }
 
 fn put_samples<W, S, F>(
-    output: &mut Output<W>,
+    output: &mut JsonStream<W>,
     spool: &mut Spool<S, F>,
     track: &Track,
     stacks: &[StackId],
@@ -391,7 +393,8 @@ where
 {
     output.raw(",\n\"samples\":[");
     let (mut frames, mut separator) = (Vec::new(), "[");
-    spool.each(&track.chain, |entry| {
+    let mut pull = Pull::of(&track.chain);
+    while let Some(entry) = spool.pull(&mut pull)?.map(Entry::from) {
         let place = usize::try_from(entry.stack).ok().and_then(|place| place.checked_sub(1));
         names.frames_root_first(place.map(|place| stacks[place]), &mut frames);
         output.raw(std::mem::replace(&mut separator, ",["));
@@ -401,17 +404,17 @@ where
             }
             output.number(frame);
         }
-        output.raw("]").spill()
-    })?;
+        output.raw("]").spill()?;
+    }
     output.raw("]");
     Ok(())
 }
 
 fn put_column<W, S, F>(
-    output: &mut Output<W>,
+    output: &mut JsonStream<W>,
     spool: &mut Spool<S, F>,
     track: &Track,
-    column: impl Fn(&Entry) -> u64,
+    column: impl Fn(Entry) -> u64,
 ) -> io::Result<()>
 where
     W: Write,
@@ -419,7 +422,9 @@ where
     F: FnMut() -> io::Result<S>,
 {
     let mut separator = "";
-    spool.each(&track.chain, |entry| {
-        output.raw(std::mem::replace(&mut separator, ",")).number(column(&entry)).spill()
-    })
+    let mut pull = Pull::of(&track.chain);
+    while let Some(entry) = spool.pull(&mut pull)? {
+        output.raw(std::mem::replace(&mut separator, ",")).number(column(entry.into())).spill()?;
+    }
+    Ok(())
 }

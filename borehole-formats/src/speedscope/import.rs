@@ -74,7 +74,7 @@ fn meet(error: Error, options: &ReadOptions, recovery: &mut Recovery) -> Result<
         Position::Line(line) => format!("{} (line {line})", error.message()),
         _ => error.message().to_owned(),
     };
-    recovery.warn(Warning { offset: None, message, lost_bytes: 0, saved_samples: None });
+    recovery.warn(Warning::new(message));
     Ok(())
 }
 

@@ -12,13 +12,12 @@ mod layout;
 mod names;
 mod read;
 mod shown;
-mod spool;
 mod track;
-mod write;
+mod utf8;
 
 pub use export::Exporter;
 pub use import::import;
-pub use write::Utf8Errors;
+pub use utf8::Utf8Errors;
 
 /// The short name of the format.
 pub const NAME: &str = "speedscope";

@@ -5,8 +5,9 @@ use std::io::{self, Write};
 use borehole_model::{Frame, StackId, StringId, Tables};
 use hashbrown::HashMap;
 
-use super::write::{Output, Utf8Errors};
+use super::utf8::Utf8Errors;
 use crate::Losses;
+use crate::json_stream::JsonStream;
 
 /// Frames numbered in the order of first use.
 #[derive(Debug)]
@@ -94,7 +95,7 @@ impl<'t> Names<'t> {
     /// Writes the array of frames, and answers with what it lost.
     pub(super) fn write<W: Write>(
         &mut self,
-        output: &mut Output<W>,
+        output: &mut JsonStream<W>,
         utf8_errors: Utf8Errors,
     ) -> io::Result<Losses> {
         output.raw("[");

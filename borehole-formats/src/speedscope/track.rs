@@ -3,7 +3,7 @@
 use std::io::{self, Read, Seek, Write};
 
 use super::layout::{Unit, Weights};
-use super::spool::{Chain, Entry, Spool};
+use crate::chains::{self, Chain, Spool};
 
 /// What tells profiles apart. All samples of one are weighed alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -19,12 +19,27 @@ pub(super) struct Key {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Taken {
     /// 0 is the empty stack, otherwise its id.
-    pub(super) stack: u32,
+    pub(super) stack: u64,
     pub(super) count: u64,
     /// Unused by [`Weights::Times`].
     pub(super) weight: u64,
     pub(super) time_ns: i64,
     pub(super) period_ns: Option<u64>,
+}
+
+/// What waits until its track is written.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Entry {
+    /// 0 is the empty stack, otherwise its id.
+    pub(super) stack: u64,
+    pub(super) count: u64,
+    pub(super) weight: u64,
+}
+
+impl From<chains::Entry> for Entry {
+    fn from([stack, count, weight]: chains::Entry) -> Self {
+        Self { stack, count, weight }
+    }
 }
 
 #[derive(Debug)]
@@ -124,16 +139,16 @@ impl Track {
             // A lone sample of unknown period still has to be seen.
             tail_ns: period_ns.or(self.pending.map(|pending| pending.tail_ns)).unwrap_or(1),
         });
-        before.map_or(Ok(()), |before| self.push(&before.entry, spool))
+        before.map_or(Ok(()), |before| self.push(before.entry, spool))
     }
 
     fn push<S: Read + Write + Seek, F: FnMut() -> io::Result<S>>(
         &mut self,
-        entry: &Entry,
+        entry: Entry,
         spool: &mut Spool<S, F>,
     ) -> io::Result<()> {
         // Other readers of JSON have signed numbers.
-        let entry = &Entry { weight: entry.weight.min(i64::MAX.unsigned_abs()), ..*entry };
+        let entry = Entry { weight: entry.weight.min(i64::MAX.unsigned_abs()), ..entry };
         self.total += u128::from(entry.weight);
         self.counts_follow &= match self.key.weights {
             Weights::Counts => true,
@@ -142,7 +157,7 @@ impl Track {
             }),
             Weights::Times | Weights::Values => entry.count == 1,
         };
-        spool.push(&mut self.chain, entry)
+        spool.push(&mut self.chain, [entry.stack, entry.count, entry.weight])
     }
 
     /// Ends the last run: at the end, or where an input ends and the next one may have another clock.
@@ -154,6 +169,6 @@ impl Track {
         if self.key.weights == Weights::Times {
             pending.entry.weight = pending.entry.weight.saturating_add(pending.tail_ns);
         }
-        self.push(&pending.entry, spool)
+        self.push(pending.entry, spool)
     }
 }

@@ -43,7 +43,7 @@ impl<'a> Reader<'a> {
     }
 
     fn say(&mut self, message: String) {
-        self.recovery.warn(Warning { offset: None, message, lost_bytes: 0, saved_samples: None });
+        self.recovery.warn(Warning::new(message));
     }
 }
 

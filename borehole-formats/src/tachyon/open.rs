@@ -62,12 +62,7 @@ pub(super) fn open<'a>(
     };
     if footer.file_bytes != bytes.len() as u64 {
         let message = format!("expected a file of {} bytes, found {}", footer.file_bytes, bytes.len());
-        recovery.warn(Warning {
-            offset: Some(footer_offset as u64 + 8),
-            message,
-            lost_bytes: 0,
-            saved_samples: None,
-        });
+        recovery.warn(Warning::new(message).at(footer_offset as u64 + 8));
     }
     let samples = &bytes[HEADER_BYTES..index(header.strings_offset)];
     Ok(Parts {
@@ -149,12 +144,7 @@ fn check_header(header: &Header, file_bytes: usize, recovery: &mut Recovery) -> 
     if ![COMPRESSION_NONE, COMPRESSION_ZSTD].contains(&header.compression) {
         // CPython takes whatever is not 1 for none.
         let message = format!("expected compression 0 or 1, found {}; read as none", header.compression);
-        recovery.warn(Warning {
-            offset: Some(frames_at as u64 + 8),
-            message,
-            lost_bytes: 0,
-            saved_samples: None,
-        });
+        recovery.warn(Warning::new(message).at(frames_at as u64 + 8));
     }
     Ok(())
 }
@@ -246,7 +236,7 @@ fn whole_tables<'a>(
     {
         if count as usize != found {
             let message = format!("expected {count} {what}, found {found}");
-            recovery.warn(Warning { offset: Some(end as u64), message, lost_bytes: 0, saved_samples: None });
+            recovery.warn(Warning::new(message).at(end as u64));
         }
     }
     Ok(Tables::new(strings, frames))
@@ -263,6 +253,6 @@ fn check_end(what: &str, cursor: &Cursor<'_>, end: u64, recovery: &mut Recovery)
     let found = cursor.offset();
     if found != end {
         let message = format!("expected the {what} to end at byte {end}, found their end at {found}");
-        recovery.warn(Warning { offset: Some(found.min(end)), message, lost_bytes: 0, saved_samples: None });
+        recovery.warn(Warning::new(message).at(found.min(end)));
     }
 }

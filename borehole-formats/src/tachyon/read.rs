@@ -445,7 +445,7 @@ impl<'a> Reader<'a> {
 
     #[cold]
     pub(super) fn warn(&mut self, offset: u64, lost_bytes: u64, message: String) {
-        self.recovery.warn(Warning { offset: Some(offset), message, lost_bytes, saved_samples: None });
+        self.recovery.warn(Warning::new(message).at(offset).losing(lost_bytes));
     }
 
     /// Bytes that are no record: the end of the reading, or of the damage.
@@ -497,7 +497,7 @@ impl<'a> Reader<'a> {
         let (found, found_threads) = (self.recovery.samples, self.threads.len() as u64);
         if found_threads < u64::from(threads) {
             let message = format!("expected {threads} threads, found {found_threads}");
-            self.recovery.warn(Warning { offset: None, message, lost_bytes: 0, saved_samples: None });
+            self.recovery.warn(Warning::new(message));
         }
         if found != samples {
             let message = format!("expected {samples} samples, found {found}");

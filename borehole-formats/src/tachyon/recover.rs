@@ -47,29 +47,14 @@ fn correct_compression(parts: &mut Parts<'_>, recovery: &mut Recovery) {
     };
     parts.is_zstd = !parts.is_zstd;
     let message = format!("expected {said}, found {found}");
-    recovery.warn(Warning {
-        offset: Some(parts.samples_offset),
-        message,
-        lost_bytes: 0,
-        saved_samples: None,
-    });
+    recovery.warn(Warning::new(message).at(parts.samples_offset));
 }
 
 /// Takes a damaged file apart. `error` is what strict reading says of it.
 fn locate<'a>(bytes: &'a [u8], error: &Error, recovery: &mut Recovery) -> Parts<'a> {
-    recovery.warn(Warning {
-        offset: error.offset(),
-        message: error.message().to_owned(),
-        lost_bytes: 0,
-        saved_samples: None,
-    });
+    recovery.warn(Warning::new(error.message()).at(error.offset()));
     let Some(head) = bytes.first_chunk::<HEADER_BYTES>() else {
-        recovery.warn(Warning {
-            offset: None,
-            message: "no samples are left".to_owned(),
-            lost_bytes: bytes.len() as u64,
-            saved_samples: None,
-        });
+        recovery.warn(Warning::new("no samples are left").losing(bytes.len() as u64));
         return nothing();
     };
     let body = &bytes[HEADER_BYTES..];
@@ -87,7 +72,7 @@ fn locate<'a>(bytes: &'a [u8], error: &Error, recovery: &mut Recovery) -> Parts<
     let (tables, has_tables) = sections.tables(bytes);
     if !has_tables {
         let message = "the tables are lost: frames are numbered, not named".to_owned();
-        recovery.warn(Warning { offset: None, message, lost_bytes: 0, saved_samples: None });
+        recovery.warn(Warning::new(message));
     }
     let mut header = known.unwrap_or(Header { byte_order: order, ..Header::default() });
     header.compression = u32::from(is_zstd);

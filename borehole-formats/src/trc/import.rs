@@ -129,12 +129,7 @@ impl<S: Read + Write + Seek> Importer<'_, S> {
         if values.iter().any(is_replaced) && replaced.len() < Recovery::MAX_WARNINGS {
             let message =
                 format!("invalid text in {}: expected UTF-8, found other bytes, now U+FFFD", event.name());
-            replaced.push(Warning {
-                offset: Some(event.offset()),
-                message,
-                lost_bytes: 0,
-                saved_samples: None,
-            });
+            replaced.push(Warning::new(message).at(event.offset()));
         }
         let shape = self.shape(event)?;
         let event = ModelEvent {

@@ -432,7 +432,7 @@ impl<R: Read> Reader<R> {
         let zeros = self.window.envelope().skipped_zeros();
         if zeros > 0 {
             let message = format!("{zeros} zero bytes after a gzip member");
-            self.recovery.note(Warning { offset: Some(offset), message, lost_bytes: 0, saved_samples: None });
+            self.recovery.note(Warning::new(message).at(offset));
         }
         self.place = Place::Ended;
         Ok(())
@@ -461,7 +461,7 @@ impl<R: Read> Reader<R> {
     }
 
     pub(super) fn warn(&mut self, offset: u64, lost_bytes: u64, message: String) {
-        self.recovery.warn(Warning { offset: Some(offset), message, lost_bytes, saved_samples: None });
+        self.recovery.warn(Warning::new(message).at(offset).losing(lost_bytes));
     }
 }
 

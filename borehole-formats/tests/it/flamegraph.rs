@@ -1,6 +1,6 @@
 //! Flame graphs, read back by an XML parser that is not ours.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read as _;
 
 use borehole_formats::flamegraph::{Direction, ExportOptions, Exporter, Names};
@@ -49,6 +49,16 @@ fn frames_cover_the_samples() {
 }
 
 #[test]
+fn a_caller_is_one_box_whatever_its_neighbours_are_called() {
+    let samples =
+        [sample("main;f1", 10), sample("main;f10;b", 20), sample("main;f1;a", 30), sample("main;f1 x", 5)];
+    let mut frames = frames(&draw(&samples, ExportOptions::default()));
+    frames.retain(|(name, _)| name.starts_with('f'));
+    frames.sort();
+    assert_eq!(frames, [("f1", 40), ("f1 x", 5), ("f10", 20)].map(|(name, count)| (name.to_owned(), count)));
+}
+
+#[test]
 fn samples_of_real_files_are_all_there() {
     for name in ["native.rbt", "multi_segment.rbt", "pid_samples.rbt", "zero_depth.rbt", "unicode.rbt"] {
         let samples = rbt_samples(name);
@@ -60,6 +70,31 @@ fn samples_of_real_files_are_all_there() {
         let empty = frames.iter().find(|(name, _)| name == "[empty stack]").map_or(0, |(_, count)| *count);
         assert_eq!(empty, roots, "{name}");
     }
+}
+
+#[test]
+fn what_is_too_narrow_to_be_drawn_changes_nothing() {
+    let samples: Vec<FlatSample> = (1..3000)
+        .map(|number: u64| {
+            sample(&format!("main;{};{};leaf{number}", number % 7, number % 400), 1 + 30_000 / number)
+        })
+        .collect();
+    let folded = |sample: &FlatSample| {
+        let names =
+            sample.frames_leaf_first.iter().rev().map(|frame| String::from_utf8_lossy(&frame.function));
+        format!("{} {}", names.collect::<Vec<_>>().join(";"), sample.count)
+    };
+    let lines: Vec<String> = samples.iter().map(folded).collect();
+    let mut whole = Vec::new();
+    let mut drawing = inferno::flamegraph::Options::default();
+    inferno::flamegraph::from_lines(&mut drawing, lines.iter().map(String::as_str), &mut whole).unwrap();
+    let expected = frames(&String::from_utf8(whole).unwrap());
+    assert!((300..3000).contains(&expected.len()), "{}", expected.len());
+    let drawn = frames(&draw(&samples, ExportOptions::default()));
+    assert_eq!(drawn.len(), expected.len());
+    let (drawn, expected): (BTreeSet<_>, BTreeSet<_>) =
+        (drawn.into_iter().collect(), expected.into_iter().collect());
+    assert_eq!(drawn.symmetric_difference(&expected).collect::<Vec<_>>(), Vec::<&(String, u64)>::new());
 }
 
 #[test]

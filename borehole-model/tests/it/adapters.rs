@@ -72,7 +72,7 @@ fn play(sink: &mut dyn ProfileSink) -> io::Result<usize> {
             break;
         }
     }
-    sink.warning(&Warning { offset: None, message: "odd".to_owned(), lost_bytes: 0, saved_samples: None })?;
+    sink.warning(&Warning::new("odd"))?;
     sink.finish(&tables)?;
     Ok(taken)
 }

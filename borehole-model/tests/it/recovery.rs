@@ -3,7 +3,7 @@
 use borehole_model::{Recovery, Warning};
 
 fn warning(lost_bytes: u64) -> Warning {
-    Warning { offset: Some(3), message: "odd".to_owned(), lost_bytes, saved_samples: None }
+    Warning::new("odd").at(3_u64).losing(lost_bytes)
 }
 
 #[test]

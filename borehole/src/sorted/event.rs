@@ -21,7 +21,7 @@ impl<'a> Bytes<'a> {
         Ok(u64::from_le_bytes(*bytes))
     }
 
-    fn length(&mut self) -> io::Result<usize> {
+    pub(super) fn length(&mut self) -> io::Result<usize> {
         usize::try_from(self.number()?).map_err(io::Error::other)
     }
 
@@ -30,7 +30,7 @@ impl<'a> Bytes<'a> {
     }
 }
 
-fn put(out: &mut Vec<u8>, number: u64) {
+pub(super) fn put(out: &mut Vec<u8>, number: u64) {
     out.extend_from_slice(&number.to_le_bytes());
 }
 
@@ -100,11 +100,11 @@ fn encode_value(out: &mut Vec<u8>, value: &Value<'_>) {
 pub(super) fn decode<'a>(
     bytes: &'a [u8],
     time_ns: Option<u64>,
-    shapes: &[Option<ShapeId>],
+    shapes: &[ShapeId],
     values: &'a mut Vec<Value<'a>>,
 ) -> io::Result<Event<'a>> {
     let mut bytes = Bytes(bytes);
-    let shape = shapes.get(bytes.length()?).copied().flatten();
+    let shape = shapes.get(bytes.length()?).copied();
     let shape = shape.ok_or_else(|| io::Error::other("an event that waited has no shape"))?;
     let type_id = u32::try_from(bytes.number()?).ok();
     for _ in 0..bytes.number()? {
@@ -174,7 +174,7 @@ mod tests {
         let event = Event { shape, type_id: Some(9), time_ns: Some(4), values: &values };
         let mut bytes = Vec::new();
         encode(&mut bytes, &event);
-        assert_eq!(decode(&bytes, Some(4), &[Some(shape)], &mut Vec::new()).unwrap(), event);
-        assert!(decode(&bytes[..bytes.len() - 1], None, &[Some(shape)], &mut Vec::new()).is_err());
+        assert_eq!(decode(&bytes, Some(4), &[shape], &mut Vec::new()).unwrap(), event);
+        assert!(decode(&bytes[..bytes.len() - 1], None, &[shape], &mut Vec::new()).is_err());
     }
 }

@@ -2,17 +2,20 @@
 
 mod event;
 mod runs;
+mod sample;
 
 use std::io;
 use std::ops::ControlFlow;
 
 use borehole_formats::{Export, Losses};
-use borehole_model::{Context, Event, ProfileSink, Sample, Segment, StringId, Tables};
+use borehole_model::{Context, Event, ProfileSink, Sample, Segment, ShapeId, StringId, Tables};
 
 use self::runs::Runs;
+use self::sample::Ids;
 
 /// Passes events on in the order of time: those without a time first, equal ones as they came. The events of a source are
-/// passed on when the next one begins, as one segment; samples pass as they come.
+/// passed on when the next one begins, as one segment. Samples pass as they come, or are sorted as events are
+/// ([`with_samples`](Self::with_samples)); those of a tick, which bear the same time, then follow each other.
 ///
 /// Memory: a fixed number of bytes; what does not fit waits in temporary files.
 ///
@@ -51,6 +54,10 @@ use self::runs::Runs;
 pub struct SortByTime<S> {
     sink: S,
     runs: Runs,
+    /// Samples that wait, if they are sorted.
+    samples: Option<Runs>,
+    /// The segments of those samples.
+    segments: Vec<Segment>,
     /// The first segment of the source.
     segment: Option<Segment>,
     /// The name of a source whose events have not been passed on.
@@ -66,7 +73,22 @@ impl<S: ProfileSink> SortByTime<S> {
     }
 
     fn with_memory(sink: S, bytes: usize) -> Self {
-        Self { sink, runs: Runs::new(bytes), segment: None, next_source: None, is_done: false }
+        Self {
+            sink,
+            runs: Runs::new(bytes),
+            samples: None,
+            segments: Vec::new(),
+            segment: None,
+            next_source: None,
+            is_done: false,
+        }
+    }
+
+    /// Sorts samples too.
+    #[must_use]
+    pub fn with_samples(self) -> Self {
+        let samples = Some(Runs::new(self.runs.memory_bytes()));
+        Self { samples, ..self }
     }
 
     /// The sink.
@@ -76,6 +98,7 @@ impl<S: ProfileSink> SortByTime<S> {
 
     /// Passes on what waits.
     fn drain(&mut self, tables: &Tables) -> io::Result<()> {
+        self.drain_samples(tables)?;
         let segment = self.segment.take().unwrap_or_default();
         let at = Context { tables, segment: &segment };
         let runs = std::mem::take(&mut self.runs);
@@ -86,9 +109,37 @@ impl<S: ProfileSink> SortByTime<S> {
         if self.sink.keeps_events() {
             self.sink.segment(at)?;
         }
-        let sink = &mut self.sink;
-        self.is_done = runs.each(|event| sink.event(at, event))?.is_break();
+        let (sink, shapes) = (&mut self.sink, tables.shape_ids().collect::<Vec<ShapeId>>());
+        let pass =
+            |time_ns, bytes: &[u8]| sink.event(at, &event::decode(bytes, time_ns, &shapes, &mut Vec::new())?);
+        self.is_done = runs.each(pass)?.is_break();
         Ok(())
+    }
+
+    fn drain_samples(&mut self, tables: &Tables) -> io::Result<()> {
+        let Some(samples) = &mut self.samples else { return Ok(()) };
+        let empty = Runs::new(samples.memory_bytes());
+        let samples = std::mem::replace(samples, empty);
+        let segments = std::mem::take(&mut self.segments);
+        if samples.is_empty() || self.is_done {
+            return Ok(());
+        }
+        let (sink, ids, mut values) = (&mut self.sink, Ids::of(tables), Vec::new());
+        let pass = |time_key, bytes: &[u8]| {
+            let (place, sample) = sample::decode(bytes, time_key, &ids, &mut values)?;
+            let segment = segments.get(place).ok_or(io::ErrorKind::UnexpectedEof)?;
+            sink.sample(Context { tables, segment }, &sample)
+        };
+        self.is_done = samples.each(pass)?.is_break();
+        Ok(())
+    }
+
+    /// The place of a segment among those of the samples that wait.
+    fn place(&mut self, segment: &Segment) -> usize {
+        if self.segments.last() != Some(segment) {
+            self.segments.push(segment.clone());
+        }
+        self.segments.len() - 1
     }
 
     /// Begins the source that has been announced: now its tables are at hand.
@@ -110,13 +161,21 @@ impl<S: ProfileSink> ProfileSink for SortByTime<S> {
 
     fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
         self.begin_source(at.tables)?;
-        self.sink.sample(at, sample)
+        if self.samples.is_none() {
+            return self.sink.sample(at, sample);
+        }
+        let place = self.place(at.segment);
+        if let Some(samples) = &mut self.samples {
+            let key = sample.time_ns.map(sample::time_key);
+            samples.push(key, |out| sample::encode(out, place, sample))?;
+        }
+        Ok(self.flow())
     }
 
     fn event(&mut self, at: Context<'_>, event: &Event<'_>) -> io::Result<ControlFlow<()>> {
         self.begin_source(at.tables)?;
         self.segment.get_or_insert_with(|| at.segment.clone());
-        self.runs.push(event)?;
+        self.runs.push(event.time_ns, |out| event::encode(out, event))?;
         Ok(self.flow())
     }
 
@@ -192,6 +251,47 @@ mod tests {
         }
         expected.sort_by_key(|&(time_ns, _)| time_ns);
         sorted.finish(&tables).unwrap();
+        assert_eq!(sorted.into_inner().0, expected);
+    }
+
+    /// Times and threads of samples.
+    #[derive(Default)]
+    struct Samples(Vec<(Option<i64>, u64, Vec<i64>)>);
+
+    impl ProfileSink for Samples {
+        fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
+            assert_eq!(at.segment.period_ns, sample.interpreter);
+            assert_eq!((sample.stack, sample.delta_us, sample.count), (None, None, 3));
+            self.0.push((sample.time_ns, sample.thread.unwrap(), sample.values.to_vec()));
+            Ok(ControlFlow::Continue(()))
+        }
+    }
+
+    #[test]
+    fn samples_of_all_threads_are_sorted_and_those_of_a_tick_keep_their_order() {
+        let tables = Tables::default();
+        let mut sorted = SortByTime::with_memory(Samples::default(), 2000).with_samples();
+        let mut expected = Vec::new();
+        for thread in 0..4_u64 {
+            let segment = Segment { period_ns: Some(thread), ..Segment::default() };
+            let at = Context { tables: &tables, segment: &segment };
+            for tick in -500..500 {
+                let values = [tick];
+                let sample = Sample {
+                    count: 3,
+                    time_ns: Some(tick),
+                    delta_us: Some(1),
+                    thread: Some(thread),
+                    interpreter: Some(thread),
+                    values: &values,
+                    ..Sample::default()
+                };
+                let _ = sorted.sample(at, &sample).unwrap();
+                expected.push((Some(tick), thread, vec![tick]));
+            }
+        }
+        sorted.finish(&tables).unwrap();
+        expected.sort();
         assert_eq!(sorted.into_inner().0, expected);
     }
 

@@ -6,20 +6,16 @@ use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read as _, Seek as _, Write as _};
 use std::ops::ControlFlow;
 
-use borehole_model::{Event, ShapeId};
-
-use super::event::{decode, encode};
-
-/// Up to here events wait in memory.
+/// Up to here what is sorted waits in memory.
 pub(super) const MEMORY_BYTES: usize = 64 << 20;
 
 /// So many runs are merged at a time: each has an open file and a buffer.
 const MOST_RUNS: usize = 64;
 
-/// What stands before an event's bytes in a run: its time, whether it has one, and how long it is.
+/// What stands before an entry's bytes in a run: its time, whether it has one, and how long it is.
 const HEAD_BYTES: usize = 8 + 1 + 8;
 
-/// Where an event stands in memory, in the order that is wanted.
+/// Where an entry stands in memory, in the order that is wanted.
 #[derive(Debug, Default)]
 struct Row {
     time_ns: Option<u64>,
@@ -33,7 +29,6 @@ pub(super) struct Runs {
     bytes: Vec<u8>,
     rows: Vec<Row>,
     files: Vec<File>,
-    shapes: Vec<Option<ShapeId>>,
 }
 
 impl Runs {
@@ -49,21 +44,17 @@ impl Runs {
         self.rows.is_empty() && self.files.is_empty()
     }
 
-    pub(super) fn push(&mut self, event: &Event<'_>) -> io::Result<()> {
-        let shape = event.shape.index();
-        if self.shapes.len() <= shape {
-            self.shapes.resize(shape + 1, None);
-        }
-        self.shapes[shape] = Some(event.shape);
+    /// Takes what `encode` appends, as an entry of that time.
+    pub(super) fn push(&mut self, time_ns: Option<u64>, encode: impl FnOnce(&mut Vec<u8>)) -> io::Result<()> {
         let start = self.bytes.len();
-        encode(&mut self.bytes, event);
-        self.rows.push(Row { time_ns: event.time_ns, start, end: self.bytes.len() });
+        encode(&mut self.bytes);
+        self.rows.push(Row { time_ns, start, end: self.bytes.len() });
         let rows_bytes = self.rows.len() * size_of::<Row>();
         if self.bytes.len() + rows_bytes >= self.memory_bytes { self.spill() } else { Ok(()) }
     }
 
     /// Writes what is in memory as a run. When there are too many runs they become one, which comes first as
-    /// its events did.
+    /// its entries did.
     fn spill(&mut self) -> io::Result<()> {
         self.rows.sort_by_key(|row| row.time_ns);
         let mut run = BufWriter::new(tempfile::tempfile()?);
@@ -85,13 +76,11 @@ impl Runs {
         Ok(())
     }
 
-    /// Gives all events in order, until that is enough.
+    /// Gives all entries in order, until that is enough.
     pub(super) fn each(
         mut self,
-        mut take: impl FnMut(&Event<'_>) -> io::Result<ControlFlow<()>>,
+        mut take: impl FnMut(Option<u64>, &[u8]) -> io::Result<ControlFlow<()>>,
     ) -> io::Result<ControlFlow<()>> {
-        let shapes = std::mem::take(&mut self.shapes);
-        let mut take = |time_ns, bytes: &[u8]| take(&decode(bytes, time_ns, &shapes, &mut Vec::new())?);
         if !self.files.is_empty() {
             self.spill()?;
             return merge(self.files, take);
@@ -119,14 +108,14 @@ fn write(run: &mut BufWriter<File>, time_ns: Option<u64>, bytes: &[u8]) -> io::R
     run.write_all(bytes)
 }
 
-/// A run that is being read: its next event.
+/// A run that is being read: its next entry.
 struct Front {
     run: BufReader<File>,
     bytes: Vec<u8>,
 }
 
 impl Front {
-    /// Reads the next event; the time of it, or `None` at the end.
+    /// Reads the next entry; the time of it, or `None` at the end.
     fn advance(&mut self) -> io::Result<Option<Option<u64>>> {
         let mut head = [0; HEAD_BYTES];
         match self.run.read_exact(&mut head) {

@@ -30,8 +30,8 @@ pub(crate) struct Single {
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Usage {
     /// On all cores, the system's work for it included.
-    cpu_seconds: f64,
-    peak_bytes: f64,
+    pub(crate) cpu_seconds: f64,
+    pub(crate) peak_bytes: f64,
 }
 
 /// Runs the command of `options` as the only child of this process and prints its [`Usage`].
@@ -84,7 +84,8 @@ impl Work {
         self
     }
 
-    fn run(&self) -> Result<Usage> {
+    /// Runs the command once.
+    pub(crate) fn run(&self) -> Result<Usage> {
         let mut own = Command::new(env::current_exe()?);
         own.arg("measure");
         if let Some(stdin) = &self.stdin {

@@ -9,6 +9,7 @@ mod measure;
 mod mixes;
 mod references;
 mod report;
+mod tachyon;
 mod text;
 mod traces;
 mod writing;

@@ -8,6 +8,7 @@ mod firefox;
 mod perfetto;
 mod php;
 mod pprof;
+mod python;
 mod speedscope;
 
 use std::collections::BTreeMap;
@@ -15,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 use anyhow::{Context, Result, bail, ensure};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::command;
 
@@ -31,11 +32,11 @@ struct Peer {
 }
 
 /// A reference program that can be run.
-#[derive(Serialize)]
-struct Ready {
+#[derive(Deserialize, Serialize)]
+pub(crate) struct Ready {
     /// The program, and arguments that come before all others.
-    command: Vec<String>,
-    version: String,
+    pub(crate) command: Vec<String>,
+    pub(crate) version: String,
 }
 
 const PEERS: &[Peer] = &[
@@ -92,6 +93,12 @@ const PEERS: &[Peer] = &[
         judges: "the processed profiles that we write, by the loader of Firefox Profiler",
         install: "the npm package @firefox-devtools/profiler-cli, which needs node and npm",
         prepare: firefox::prepare,
+    },
+    Peer {
+        name: "python",
+        judges: "the profiles of Python that we read and write, by its own profiler",
+        install: "the Debian package debootstrap, and be root",
+        prepare: python::prepare,
     },
 ];
 
@@ -188,6 +195,27 @@ fn check_wanted(wanted: &[String]) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// The machine's PHP, installed if it is missing.
+///
+/// # Errors
+/// When it cannot be installed.
+pub(crate) fn php() -> Result<Ready> {
+    php::machine(&folder()?)
+}
+
+/// The peer called `name`, if it has been set up.
+///
+/// # Errors
+/// When the list of peers cannot be read.
+pub(crate) fn ready(name: &str) -> Result<Option<Ready>> {
+    let list = folder()?.join("peers.json");
+    if !list.is_file() {
+        return Ok(None);
+    }
+    let mut peers: BTreeMap<String, Ready> = serde_json::from_slice(&fs::read(&list)?)?;
+    Ok(peers.remove(name))
 }
 
 fn check_names(without: &[String]) -> Result<()> {

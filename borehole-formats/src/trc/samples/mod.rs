@@ -186,7 +186,7 @@ impl<S: Read + Write + Seek> Sampler<S> {
             let (kind, wanted) = (kind.name(), self.wanted.name());
             let message =
                 format!("left out {count} samples of the kind {kind}: the kind asked for is {wanted}");
-            recovery.note(Warning { offset: None, message, lost_bytes: 0, saved_samples: None });
+            recovery.note(Warning::new(message));
         }
     }
 }

@@ -121,12 +121,7 @@ fn pprof_profile() -> Profile {
             lost_bytes: 12,
             saved_samples: Some(7),
         },
-        Warning {
-            offset: None,
-            message: "checkpoint does not match".into(),
-            lost_bytes: 0,
-            saved_samples: None,
-        },
+        Warning::new("checkpoint does not match"),
     ];
     (vec![Call::Segment(segment), Call::Sample(measured)], warnings)
 }

@@ -1,8 +1,11 @@
 //! `tachyon` against what CPython 3.15.2 reads out of the same files.
 
+mod allocations;
 mod corrupt;
 mod formats;
+mod live;
 mod musts;
+mod page;
 mod properties;
 mod real;
 mod recover;
@@ -119,7 +122,7 @@ pub(crate) fn reference(name: &str) -> Vec<PlainSample> {
     values.filter(|line| line.get("tid").is_some()).map(|line| reference_sample(&line)).collect()
 }
 
-fn reference_sample(line: &Value) -> PlainSample {
+pub(crate) fn reference_sample(line: &Value) -> PlainSample {
     let frames = line["frames"].as_array().unwrap().iter();
     PlainSample {
         thread: line["tid"].as_u64().unwrap(),

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use super::{comparable, finish, read_well, rewrite, statistics, writer};
 
 #[derive(Clone, Debug)]
-struct Step {
+pub(crate) struct Step {
     thread: u64,
     interpreter: u32,
     later_us: u64,
@@ -20,7 +20,7 @@ struct Step {
     pushed: Vec<usize>,
 }
 
-fn step() -> impl Strategy<Value = Step> {
+pub(crate) fn step() -> impl Strategy<Value = Step> {
     let numbers = (0_u64..3, 0_u32..2, prop_oneof![0_u64..5000, Just(u64::MAX - 3)], 0_u8..64);
     let repeats = prop_oneof![60 => 0_usize..4, 1 => 5000_usize..9000];
     (numbers, 0_usize..6, repeats, vec(0_usize..40, 0..6)).prop_map(|(numbers, popped, repeats, pushed)| {
@@ -30,7 +30,7 @@ fn step() -> impl Strategy<Value = Step> {
     })
 }
 
-fn options() -> impl Strategy<Value = WriterOptions> {
+pub(crate) fn options() -> impl Strategy<Value = WriterOptions> {
     (any::<bool>(), any::<bool>(), any::<bool>(), any::<u64>()).prop_map(|(big, old, plain, start_us)| {
         WriterOptions {
             byte_order: if big { ByteOrder::Big } else { ByteOrder::Little },
@@ -49,10 +49,10 @@ fn frame(number: usize) -> (String, i32) {
 }
 
 /// Thread, interpreter, time, status, and the frames, the innermost first.
-type Observation = (u64, u32, u64, u8, Vec<(String, i32)>);
+pub(crate) type Observation = (u64, u32, u64, u8, Vec<(String, i32)>);
 
 /// The samples of `steps` in the order of time, and the file.
-fn write(steps: &[Step], options: WriterOptions) -> (Vec<Observation>, Vec<u8>) {
+pub(crate) fn write(steps: &[Step], options: WriterOptions) -> (Vec<Observation>, Vec<u8>) {
     let mut writer = writer(options);
     writer.set_statistics(statistics());
     let mut stacks: std::collections::HashMap<_, Vec<usize>> = std::collections::HashMap::new();

@@ -1,29 +1,29 @@
-//! Columns of many lanes in one temporary file.
+//! Entries of many chains in one temporary file.
 //!
-//! Samples of all lanes come mixed and are written lane by lane, column by column. So entries of three numbers
-//! wait as varints in blocks, each of one chain, in a file that the caller supplies. Memory is one block a chain
-//! and sixteen bytes for each block that is full.
+//! Samples of all threads come mixed and are written thread by thread, column by column. So entries of three
+//! numbers wait as varints in blocks, each of one chain, in a file that the caller supplies. Memory is one block
+//! a chain and sixteen bytes for each block that is full.
 
 use std::io::{self, Read, Seek, SeekFrom, Write};
 
 use borehole_wire::{Cursor, put_varint};
 
-/// How long blocks are, about.
+/// How long blocks are, about. Long enough that seeking is rare, short enough for thousands of chains.
 const BLOCK_BYTES: usize = 4 << 10;
 
 /// One entry: what its chain makes of it.
-pub(super) type Entry = [u64; 3];
+pub(crate) type Entry = [u64; 3];
 
-/// Entries of one kind of one lane, in order.
+/// Entries of one kind, in order.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Chain {
+pub(crate) struct Chain {
     full: Vec<(u64, usize)>,
     last: Vec<u8>,
 }
 
 /// The file that full blocks go to. It is made when the first block is full.
 #[derive(Debug)]
-pub(super) struct Spool<S, F> {
+pub(crate) struct Spool<S, F> {
     make: F,
     file: Option<S>,
     end: u64,
@@ -31,7 +31,7 @@ pub(super) struct Spool<S, F> {
 
 /// How far a chain has been read.
 #[derive(Debug)]
-pub(super) struct Pull<'c> {
+pub(crate) struct Pull<'c> {
     chain: &'c Chain,
     next: usize,
     block: Vec<u8>,
@@ -39,18 +39,18 @@ pub(super) struct Pull<'c> {
 }
 
 impl<'c> Pull<'c> {
-    pub(super) const fn of(chain: &'c Chain) -> Self {
+    pub(crate) const fn of(chain: &'c Chain) -> Self {
         Self { chain, next: 0, block: Vec::new(), at: 0 }
     }
 }
 
 impl<S: Read + Write + Seek, F: FnMut() -> io::Result<S>> Spool<S, F> {
-    pub(super) const fn new(make: F) -> Self {
+    pub(crate) const fn new(make: F) -> Self {
         Self { make, file: None, end: 0 }
     }
 
     #[inline]
-    pub(super) fn push(&mut self, chain: &mut Chain, entry: Entry) -> io::Result<()> {
+    pub(crate) fn push(&mut self, chain: &mut Chain, entry: Entry) -> io::Result<()> {
         for number in entry {
             put_varint(&mut chain.last, number);
         }
@@ -72,7 +72,7 @@ impl<S: Read + Write + Seek, F: FnMut() -> io::Result<S>> Spool<S, F> {
 
     /// The next entry of a chain. Nothing is pushed once something has been pulled.
     #[inline]
-    pub(super) fn pull(&mut self, pull: &mut Pull<'_>) -> io::Result<Option<Entry>> {
+    pub(crate) fn pull(&mut self, pull: &mut Pull<'_>) -> io::Result<Option<Entry>> {
         if pull.at == pull.block.len() && !self.load(pull)? {
             return Ok(None);
         }

@@ -1,0 +1,61 @@
+//! JSON to a stream, piece by piece.
+
+use std::io::{self, Write};
+
+use crate::decimal::put_decimal;
+
+/// A document on its way into a stream.
+#[derive(Debug)]
+pub(crate) struct JsonStream<W> {
+    buffer: Vec<u8>,
+    stream: W,
+}
+
+impl<W: Write> JsonStream<W> {
+    /// Bytes that are collected before the stream sees them.
+    const BUFFER_BYTES: usize = 64 << 10;
+
+    pub(crate) const fn new(stream: W) -> Self {
+        Self { buffer: Vec::new(), stream }
+    }
+
+    /// JSON as it stands.
+    #[inline]
+    pub(crate) fn raw(&mut self, json: &str) -> &mut Self {
+        self.buffer.extend_from_slice(json.as_bytes());
+        self
+    }
+
+    #[inline]
+    pub(crate) fn number(&mut self, value: u64) -> &mut Self {
+        put_decimal(&mut self.buffer, value);
+        self
+    }
+
+    #[cfg(feature = "speedscope")]
+    pub(crate) fn signed(&mut self, value: i128) -> &mut Self {
+        self.raw(&value.to_string())
+    }
+
+    pub(crate) fn string(&mut self, text: &str) -> &mut Self {
+        serde_json::to_writer(&mut self.buffer, text).expect("a string is JSON, and a vector takes it");
+        self
+    }
+
+    /// Hands over what has been collected, if that is enough to be worth it.
+    #[inline]
+    pub(crate) fn spill(&mut self) -> io::Result<()> {
+        if self.buffer.len() < Self::BUFFER_BYTES { Ok(()) } else { self.hand_over() }
+    }
+
+    pub(crate) fn finish(&mut self) -> io::Result<()> {
+        self.hand_over()?;
+        self.stream.flush()
+    }
+
+    fn hand_over(&mut self) -> io::Result<()> {
+        self.stream.write_all(&self.buffer)?;
+        self.buffer.clear();
+        Ok(())
+    }
+}

@@ -1,0 +1,290 @@
+//! Claims on `tachyon`: reading, converting and writing, beside Python's own profiler where it is set up.
+
+use std::cell::OnceCell;
+use std::fs;
+use std::io::{self, Cursor, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::rc::Rc;
+
+use anyhow::{Context, Result, ensure};
+use borehole_formats::tachyon::{Compression, FrameDef, FrameId, Reader, Writer, WriterOptions};
+
+use super::measure::{Usage, Work, rate, rate_on};
+use super::{Bench, Claim, Goal, Side, Unit};
+use crate::{command, peers};
+
+/// A profile of a million samples, of stacks thirty deep on average.
+#[derive(Clone, Copy)]
+struct Profile {
+    /// What is in it.
+    what: &'static str,
+    file: &'static str,
+    /// How many samples a second are to be decoded.
+    goal: f64,
+}
+
+const PROFILES: [Profile; 2] = [
+    Profile { what: "100k stacks", file: "big1M_100k", goal: 10e6 },
+    Profile { what: "2k stacks in runs", file: "big1M_2k_rle", goal: 60e6 },
+];
+
+const SAMPLES: f64 = 1e6;
+
+/// What we write, how `replay` is told to write it, and how many times as fast ours is to be.
+const OUTPUTS: [(&str, &str, f64); 4] = [
+    ("collapsed", "--collapsed", 40.0),
+    ("pstats", "--pstats", 60.0),
+    ("gecko", "--gecko", 60.0),
+    ("tachyon-jsonl", "--jsonl", 60.0),
+];
+
+/// How much less memory a conversion is to take.
+const LESS_MEMORY: f64 = 4.0;
+
+/// How many times as fast writing is to be.
+const FASTER_WRITING: f64 = 20.0;
+
+/// How many samples are written.
+const WRITTEN: usize = 200_000;
+
+/// The longest that opening a file is to take.
+const OPEN_SECONDS: f64 = 0.005;
+
+pub(crate) fn claims(bench: &Bench) -> Result<Vec<Claim>> {
+    let plain: Vec<PathBuf> = PROFILES.iter().map(|profile| plain(bench, *profile)).collect::<Result<_>>()?;
+    let mut claims = Vec::new();
+    for (profile, path) in PROFILES.into_iter().zip(&plain) {
+        claims.extend([decoded(profile, path), opened(profile, path)]);
+    }
+    let python = Python::find(bench)?;
+    for (profile, path) in PROFILES.into_iter().zip(&plain) {
+        for output in OUTPUTS {
+            claims.extend(converted(bench, python.as_ref(), profile, path, output)?);
+        }
+    }
+    for compression in [Compression::None, Compression::Zstd] {
+        claims.push(written(python.as_ref(), &plain[0], compression)?);
+    }
+    claims.push(merged(bench));
+    Ok(claims)
+}
+
+/// The profile without compression.
+fn plain(bench: &Bench, profile: Profile) -> Result<PathBuf> {
+    let source = bench.corpus(&format!("tachyon/synthetic/{}_zstd.bin", profile.file));
+    bench.input(&format!("{}_none.bin", profile.file), |output| {
+        let mut convert = Command::new(&bench.borehole);
+        convert.args(["convert", "--to", "tachyon", "--tachyon-compression", "none"]).arg(&source);
+        let converted = convert.output()?;
+        ensure!(converted.status.success(), "{}", String::from_utf8_lossy(&converted.stderr));
+        Ok(output.write_all(&converted.stdout)?)
+    })
+}
+
+/// Every sample with its stack, out of memory.
+fn decoded(profile: Profile, path: &Path) -> Claim {
+    let name = format!("tachyon, 1M samples of {}: decoded, stacks rebuilt", profile.what);
+    let ours = rate_on(path, SAMPLES, decode);
+    let reference = rate_on(path, SAMPLES, |bytes| {
+        plain_loop(bytes);
+        Ok(())
+    });
+    let claim = Claim::new(name, Unit::PerSecond, Goal::Value(profile.goal), ours);
+    claim.against("a plain loop over the bytes".to_owned(), reference)
+}
+
+fn decode(bytes: &[u8]) -> Result<()> {
+    let mut reader = Reader::new(bytes)?;
+    while let Some(sample) = reader.next_sample()? {
+        std::hint::black_box((sample.time_us, sample.status, sample.kept, sample.frames_root_first));
+    }
+    Ok(())
+}
+
+/// What cannot be done without: each byte looked at, each varint put together.
+fn plain_loop(bytes: &[u8]) {
+    let (mut sum, mut value) = (0_u64, 0_u64);
+    for &byte in bytes {
+        value = value << 7 | u64::from(byte & 0x7f);
+        if byte < 0x80 {
+            sum = sum.wrapping_add(std::mem::take(&mut value));
+        }
+    }
+    std::hint::black_box(sum);
+}
+
+fn opened(profile: Profile, path: &Path) -> Claim {
+    const TIMES: u32 = 20;
+    let mut per_second = rate_on(path, TIMES.into(), |bytes| {
+        (0..TIMES).try_for_each(|_| {
+            std::hint::black_box(Reader::new(bytes)?);
+            Ok(())
+        })
+    });
+    let name = format!("tachyon, 1M samples of {}: opened", profile.what);
+    Claim::new(name, Unit::Seconds, Goal::Value(OPEN_SECONDS), Box::new(move || Ok(1.0 / per_second()?)))
+}
+
+/// The time and the memory of one conversion. Without Python there is nothing to compare them with.
+fn converted(
+    bench: &Bench,
+    python: Option<&Python>,
+    profile: Profile,
+    path: &Path,
+    (to, option, faster): (&str, &str, f64),
+) -> Result<Vec<Claim>> {
+    let Some(python) = python else { return Ok(Vec::new()) };
+    let input = python.lend(path)?;
+    let options = ["-m", "profiling.sampling", "replay", option, "-o", &python.inside("output"), &input];
+    let (their_cpu, their_peak) = remembered(python.work(&options));
+    let output = bench.folder.join("output");
+    let words = ["convert".as_ref(), path.as_os_str(), "--to".as_ref(), to.as_ref()];
+    let ours = Work::new(&bench.borehole, words).saving(&output);
+    let name = |what| format!("tachyon, 1M samples of {} to {to}, {what}", profile.what);
+    let cpu = Claim::new(name("CPU"), Unit::Seconds, Goal::Ratio(faster), ours.clone().cpu_seconds());
+    let peak = Claim::new(name("peak memory"), Unit::Bytes, Goal::Ratio(LESS_MEMORY), ours.peak_bytes());
+    Ok(vec![cpu.against(python.name(), their_cpu), peak.against(python.name(), their_peak).once()])
+}
+
+/// Both sides of `work`, which runs once: it takes half a minute.
+fn remembered(work: Work) -> (Side, Side) {
+    let usage = Rc::new(OnceCell::new());
+    let run = move || -> Result<Usage> {
+        if let Some(&usage) = usage.get() {
+            return Ok(usage);
+        }
+        let found = work.run()?;
+        Ok(*usage.get_or_init(|| found))
+    };
+    let again = run.clone();
+    (Box::new(move || Ok(run()?.cpu_seconds)), Box::new(move || Ok(again()?.peak_bytes)))
+}
+
+/// A sample whose frames the writer knows.
+struct Prepared {
+    thread: u64,
+    interpreter: u32,
+    time_us: u64,
+    status: u8,
+    frames: Vec<u32>,
+}
+
+/// Samples of frames that are defined, or objects that are made, before the time counts.
+fn written(python: Option<&Python>, path: &Path, compression: Compression) -> Result<Claim> {
+    let word = if compression == Compression::Zstd { "Zstandard" } else { "plain" };
+    let name = format!("tachyon, {}k samples of defined frames, written, {word}", WRITTEN / 1000);
+    let bytes = fs::read(path)?;
+    let samples = Rc::new(prepared(&bytes)?);
+    let ours = rate(WRITTEN as f64, move || write(&bytes, &samples, compression));
+    let Some(python) = python else { return Ok(Claim::new(name, Unit::PerSecond, Goal::Value(1.0), ours)) };
+    let input = python.lend(path)?;
+    fs::write(python.folder.join("write.py"), include_str!("tachyon_write.py"))?;
+    let number = u32::from(compression == Compression::Zstd).to_string();
+    let words = [python.inside("write.py"), input, python.inside("output"), WRITTEN.to_string(), number];
+    let program = python.command.clone();
+    let reference: Side = Box::new(move || {
+        let answer = command::output(Command::new(&program[0]).args(&program[1..]).args(&words))?;
+        answer.trim().parse().with_context(|| format!("writing says {answer}"))
+    });
+    let claim = Claim::new(name, Unit::PerSecond, Goal::Ratio(FASTER_WRITING), ours);
+    Ok(claim.against(python.name(), reference))
+}
+
+fn prepared(bytes: &[u8]) -> Result<Vec<Prepared>> {
+    let mut reader = Reader::new(bytes)?;
+    let mut samples = Vec::new();
+    while samples.len() < WRITTEN
+        && let Some(sample) = reader.next_sample()?
+    {
+        samples.push(Prepared {
+            thread: sample.thread,
+            interpreter: sample.interpreter,
+            time_us: sample.time_us,
+            status: sample.status,
+            frames: sample.frames_root_first.iter().rev().copied().collect(),
+        });
+    }
+    Ok(samples)
+}
+
+fn write(source: &[u8], samples: &[Prepared], compression: Compression) -> Result<()> {
+    let reader = Reader::new(source)?;
+    let tables = reader.tables();
+    let options =
+        WriterOptions { compression, start_us: reader.header().start_us, ..WriterOptions::default() };
+    let mut writer = Writer::new(Cursor::new(Vec::new()), options)?;
+    let mut defined: Vec<FrameId> = Vec::new();
+    for index in 0..u32::try_from(tables.frame_count())? {
+        let frame = tables.frame(index).context("a frame within the table")?;
+        let string = |index| tables.string(index).unwrap_or_default();
+        let (file, function) = (string(frame.file), string(frame.function));
+        let &borehole_formats::tachyon::Frame { line, end_line, column, end_column, opcode, .. } = frame;
+        let def = FrameDef { file, function, line, end_line, column, end_column, opcode };
+        defined.push(writer.define_frame(&def)?);
+    }
+    let mut frames = Vec::new();
+    for sample in samples {
+        frames.clear();
+        frames.extend(sample.frames.iter().map(|&frame| defined[frame as usize]));
+        let thread = writer.thread(sample.thread, sample.interpreter)?;
+        writer.write_sample(thread, sample.time_us, sample.status, &frames)?;
+    }
+    Ok(writer.finish(io::sink())?)
+}
+
+/// A hundred files take the memory of ten: what is distinct in them is the same.
+fn merged(bench: &Bench) -> Claim {
+    let file = bench.corpus("tachyon/corpus/26_realapp_zstd.bin");
+    let merge = |files: usize| {
+        let words = ["convert".as_ref(), "--to".as_ref(), "tachyon".as_ref()];
+        Work::new(&bench.borehole, words.into_iter().chain(std::iter::repeat_n(file.as_os_str(), files)))
+    };
+    let name = "tachyon, 100 files merged into one, peak memory".to_owned();
+    let claim = Claim::new(name, Unit::Bytes, Goal::Ratio(0.9), merge(100).peak_bytes());
+    claim.against("10 files".to_owned(), merge(10).peak_bytes()).once()
+}
+
+/// Python in its own system, and a folder there.
+struct Python {
+    command: Vec<String>,
+    version: String,
+    folder: PathBuf,
+}
+
+impl Python {
+    /// Python, if it is set up.
+    fn find(bench: &Bench) -> Result<Option<Self>> {
+        let Some(ready) = peers::ready("python")? else {
+            eprintln!("WITHOUT python: tachyon is compared with nothing; `cargo xtask peers` sets it up");
+            return Ok(None);
+        };
+        let root = ready.command.get(1).context("Python has no system")?;
+        let folder =
+            Path::new(root).join("tmp").join(bench.folder.file_name().context("a folder has a name")?);
+        fs::create_dir_all(&folder)?;
+        Ok(Some(Self { command: ready.command, version: ready.version, folder }))
+    }
+
+    fn name(&self) -> String {
+        format!("Python {}", self.version)
+    }
+
+    /// What Python calls the file `name` of its folder.
+    fn inside(&self, name: &str) -> String {
+        let folder = self.folder.file_name().unwrap_or_default();
+        Path::new("/tmp").join(folder).join(name).display().to_string()
+    }
+
+    /// Puts a copy of `file` where Python sees it.
+    fn lend(&self, file: &Path) -> Result<String> {
+        let name = super::claims::name(file);
+        fs::copy(file, self.folder.join(&name))?;
+        Ok(self.inside(&name))
+    }
+
+    fn work(&self, arguments: &[&str]) -> Work {
+        let words = self.command[1..].iter().map(String::as_str).chain(arguments.iter().copied());
+        Work::new(Path::new(&self.command[0]), words.map(str::to_owned).collect::<Vec<_>>())
+    }
+}
