@@ -40,8 +40,8 @@ Exit codes:
     3  the input was damaged; what could be saved was written
   130  interrupted; what was written is valid
 
-The command lines of reli for files (converter:*, rbt:analyze, rbt:recover) and for processes (inspector:trace,
-daemon, top, eg) work as well.";
+The command lines of reli for files (converter:*, rbt:analyze, rbt:recover)
+and for processes (inspector:trace, daemon, top, eg) work as well.";
 
 /// What to do.
 #[derive(Subcommand, Debug)]
@@ -84,12 +84,12 @@ pub(crate) enum Command {
 
 const RECORD_EXAMPLES: &str = "\
 Examples:
-  borehole record -p 4711 -o trace.rbt                       until Ctrl-C
-  borehole record -p 4711 -d 30s -o flame.svg                thirty seconds as a flame graph
-  borehole record -P 'php-fpm: pool' --rate 50 -o traces/    a whole pool, a file a thread
-  borehole record -o trace.rbt -- php import.php             a command, from its start to its end
+  borehole record -p 4711 -o trace.rbt               until Ctrl-C
+  borehole record -p 4711 -d 30s -o flame.svg        half a minute, as a graph
+  borehole record -P 'php-fpm: pool www' -o traces/  a pool, a file a thread
+  borehole record -o trace.rbt -- php import.php     a command, to its end
 
-Not allowed to read the process? `borehole doctor -p PID` says why, and what helps.";
+It may not read the process? `borehole doctor -p PID` says what helps.";
 
 const STACK_EXAMPLES: &str = "\
 Examples:

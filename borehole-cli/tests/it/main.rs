@@ -12,6 +12,7 @@ mod inputs;
 mod interrupts;
 mod outputs;
 mod pages;
+mod pool;
 mod program;
 mod python;
 mod recover;
