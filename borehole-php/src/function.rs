@@ -121,7 +121,7 @@ pub(crate) struct Function {
     name: Name,
     file: Option<StringId>,
     ops: Vec<Op>,
-    /// The frame of each instruction that a stack went through, and of none, which comes last.
+    /// The frame of each instruction that a stack went through; then while it raises, and then of no instruction.
     frames: Vec<Option<FrameId>>,
 }
 
@@ -130,6 +130,8 @@ pub(crate) struct Function {
 enum Position {
     /// At its instruction of this number.
     Op(usize),
+    /// Where it raised an exception, which nobody knows any longer.
+    Raising,
     /// Somewhere in it.
     Unknown,
 }
@@ -165,7 +167,7 @@ impl Function {
             None if header.is_user => None,
             None => Some(tables.intern_string(INTERNAL_FILE)?),
         };
-        let frames = vec![None; ops.len() + 1];
+        let frames = vec![None; ops.len() + 2];
         Ok(Some(Self { header, name, file, ops, frames }))
     }
 
@@ -188,18 +190,39 @@ impl Function {
         release: Option<Release>,
         tables: &mut Tables,
     ) -> Result<Option<FrameId>, Error> {
-        let Some(position) = self.position(op, elsewhere) else { return Ok(None) };
+        match self.position(op, elsewhere) {
+            Some(position) => self.frame_at(position, release, tables).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// The frame of this function somewhere in it.
+    pub(crate) fn frame_anywhere(
+        &mut self,
+        release: Option<Release>,
+        tables: &mut Tables,
+    ) -> Result<FrameId, Error> {
+        self.frame_at(Position::Unknown, release, tables)
+    }
+
+    fn frame_at(
+        &mut self,
+        position: Position,
+        release: Option<Release>,
+        tables: &mut Tables,
+    ) -> Result<FrameId, Error> {
         let row = match position {
             Position::Op(row) => row,
-            Position::Unknown => self.ops.len(),
+            Position::Raising => self.ops.len(),
+            Position::Unknown => self.ops.len() + 1,
         };
         if let Some(frame) = self.frames[row] {
-            return Ok(Some(frame));
+            return Ok(frame);
         }
         let frame = self.describe(position, release, tables)?;
         let frame = tables.intern_frame(&frame)?;
         self.frames[row] = Some(frame);
-        Ok(Some(frame))
+        Ok(frame)
     }
 
     /// The number of the function of PHP that the instruction at `op` calls without a frame.
@@ -214,7 +237,7 @@ impl Function {
             return Some(Position::Unknown);
         }
         if elsewhere.holds(op) {
-            return Some(self.own(elsewhere.before_exception).map_or(Position::Unknown, Position::Op));
+            return Some(self.own(elsewhere.before_exception).map_or(Position::Raising, Position::Op));
         }
         self.own(op).map(Position::Op)
     }
@@ -235,9 +258,7 @@ impl Function {
         let (line, code) = match position {
             Position::Op(row) => (Some(i64::from(self.ops[row].line)), Some(self.ops[row].code)),
             Position::Unknown if self.header.made_up => (None, Some(CALL_TRAMPOLINE)),
-            Position::Unknown if self.header.is_user => {
-                (Some(i64::from(self.header.lines.1)), Some(HANDLE_EXCEPTION))
-            }
+            Position::Raising => (Some(i64::from(self.header.lines.1)), Some(HANDLE_EXCEPTION)),
             Position::Unknown => (None, None),
         };
         let opcode = match release.zip(code).and_then(|(release, code)| opcodes::name(release, code)) {

@@ -2,7 +2,7 @@
 
 use borehole_model::Tables;
 use borehole_process::Memory;
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 
 use crate::attach::Php;
 use crate::error::Error;
@@ -33,6 +33,10 @@ pub(crate) struct Lookup {
     watches: Watches,
     /// The functions that are called without a frame, by their number.
     frameless: HashMap<u32, u64>,
+    /// The functions that have been seen to be executing none of their instructions.
+    compiled: HashSet<u64>,
+    /// The last function of which that was seen once.
+    doubted: Option<u64>,
 }
 
 impl Lookup {
@@ -42,6 +46,8 @@ impl Lookup {
             functions: Functions::default(),
             watches: Watches::default(),
             frameless: HashMap::new(),
+            compiled: HashSet::new(),
+            doubted: None,
         }
     }
 
@@ -80,8 +86,18 @@ impl Lookup {
         self.functions.forget(address);
     }
 
+    /// Whether the function at `address`, which executes but none of its instructions, is compiled: code that was called by
+    /// compiled code does not say where it is. The first time, the function may be what is wrong.
+    pub(crate) fn is_compiled(&mut self, address: u64) -> bool {
+        if self.doubted.replace(address) == Some(address) && self.compiled.len() < MOST_FUNCTIONS {
+            self.compiled.insert(address);
+        }
+        self.compiled.contains(&address)
+    }
+
     /// Forgets what does not outlive a request.
     pub(crate) fn forget_request(&mut self) {
+        self.compiled.clear();
         self.functions.forget_request(&self.php);
     }
 

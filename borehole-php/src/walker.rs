@@ -269,8 +269,15 @@ impl Walker {
         if function.is_nameless() {
             return Ok(Some(stack));
         }
-        let Some(frame) = function.frame(raw.op, elsewhere, release, tables)? else { return Ok(None) };
+        let frame = match function.frame(raw.op, elsewhere, release, tables)? {
+            Some(frame) => frame,
+            None if is_leaf && self.lookup.is_compiled(raw.function) => {
+                self.lookup.function(number).frame_anywhere(release, tables)?
+            }
+            None => return Ok(None),
+        };
         let stack = tables.intern_stack(stack, frame)?;
+        let function = self.lookup.function(number);
         // A leaf may have left such a call long ago: its instruction is not kept up to date.
         let call = function.frameless_call(raw.op, &self.php.layout).filter(|_| !is_leaf);
         let called = match call {

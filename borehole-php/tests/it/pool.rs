@@ -41,7 +41,8 @@ impl Pool {
 
     fn worker(&self) -> i32 {
         let manager = self.manager.id().try_into().unwrap();
-        until("a worker", || borehole_process::descendants(manager).unwrap().last().copied())
+        let workers = || borehole_process::descendants(manager).unwrap();
+        until("a worker", || workers().into_iter().find(|&worker| worker != manager))
     }
 
     /// Asks for `script`, and keeps the end of the body back.

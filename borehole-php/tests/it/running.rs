@@ -54,6 +54,40 @@ fn no_stack_of_a_busy_program_is_one_that_cannot_be() {
     assert!(tables.stack_count() > 50, "{} stacks", tables.stack_count());
 }
 
+/// The options of both compilers that opcache has.
+const COMPILERS: [&str; 2] = ["opcache.jit=1205", "opcache.jit=1254"];
+
+#[test]
+fn the_function_that_executes_in_compiled_code_is_seen() {
+    let Some(php) = peers::peer("php") else { return };
+    for compiler in COMPILERS {
+        let options = ["-d", "opcache.enable_cli=1", "-d", "opcache.jit_buffer_size=32M", "-d", compiler];
+        let mut command = php.command();
+        let program = command.args(options).arg(programs::corpus("php/trace/busy.php")).arg("60");
+        let program = Program::start(program);
+        let (process, php) = attach(program.id());
+        let tables = &mut Tables::default();
+        let executor = php.executors(&process).unwrap()[0];
+        let mut walker = Walker::new(&php, WalkOptions::default());
+        let (mut stacks, mut leaves, mut torn) = (0, 0, 0);
+        let end = Instant::now() + Duration::from_secs(50);
+        while stacks < 5000 {
+            assert!(Instant::now() < end, "{compiler}: {stacks} stacks in time, {torn} torn");
+            match walker.sample(&process, &executor, tables).unwrap() {
+                Outcome::Stack(stack) => {
+                    stacks += 1;
+                    let function = tables.frame(tables.leaf(stack.id)).function;
+                    leaves += usize::from(tables.string(function) == b"leaf");
+                }
+                Outcome::Torn => torn += 1,
+                Outcome::Idle => {}
+            }
+        }
+        // Its loop is most of what the program does, whatever executes it.
+        assert!(leaves > stacks / 4, "{compiler}: {leaves} of {stacks}, {torn} torn");
+    }
+}
+
 /// The process, once it has become PHP, and PHP has come up.
 fn attach(id: i32) -> (Process, Php) {
     let end = Instant::now() + Duration::from_secs(20);
