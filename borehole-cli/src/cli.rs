@@ -46,7 +46,7 @@ and for processes (inspector:trace, daemon, top, eg) work as well.";
 /// What to do.
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {
-    /// Sample running PHP processes into a file
+    /// Sample running PHP processes into a file; `borehole doctor` says what helps where that is not allowed
     #[command(after_help = RECORD_EXAMPLES)]
     Record(Box<RecordArgs>),
     /// Print the stacks that a PHP process has now
@@ -87,9 +87,7 @@ Examples:
   borehole record -p 4711 -o trace.rbt               until Ctrl-C
   borehole record -p 4711 -d 30s -o flame.svg        half a minute, as a graph
   borehole record -P 'php-fpm: pool www' -o traces/  a pool, a file a thread
-  borehole record -o trace.rbt -- php import.php     a command, to its end
-
-It may not read the process? `borehole doctor -p PID` says what helps.";
+  borehole record -o trace.rbt -- php import.php     a command, to its end";
 
 const STACK_EXAMPLES: &str = "\
 Examples:
