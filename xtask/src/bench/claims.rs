@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 
 use super::traces::Trace;
-use super::{Bench, Claim, conversion, decoding, events, tachyon, text, writing};
+use super::{Bench, Claim, capture, conversion, decoding, events, tachyon, text, writing};
 
 /// The traces that claims are made about.
 pub(crate) struct Traces {
@@ -50,6 +50,7 @@ pub(crate) fn all(bench: &Bench) -> Result<Vec<Claim>> {
     claims.extend(text::claims(bench)?);
     claims.extend(events::claims(bench)?);
     claims.extend(tachyon::claims(bench)?);
+    claims.extend(capture::claims(bench)?);
     Ok(claims)
 }
 

@@ -1,5 +1,6 @@
 //! `cargo xtask bench`: every speed and size that is claimed, measured side by side with its reference.
 
+mod capture;
 mod claims;
 mod conversion;
 mod decoding;
