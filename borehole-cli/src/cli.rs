@@ -32,7 +32,7 @@ pub(crate) struct Cli {
 }
 
 const EXIT_CODES: &str = "\
-Inputs are told by their content, raw or gzip-compressed; `-` is standard input or output.
+Inputs are told by their content, raw or compressed with gzip or zstd; `-` is standard input or output.
 
 Exit codes:
     0  done

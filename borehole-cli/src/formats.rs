@@ -39,7 +39,7 @@ fn table(out: &mut impl Write) -> io::Result<()> {
     }
     writeln!(
         out,
-        "\nAll are read gzip-compressed as well, whatever their name; written they are if .gz stands behind it."
+        "\nAll are read compressed with gzip or zstd as well, whatever their name; written, with gzip, if .gz stands behind it."
     )?;
     writeln!(out, "More endings and names: borehole formats --json")
 }

@@ -20,7 +20,7 @@ pub(crate) fn of_input(name: &str, tables: &mut Tables) -> Result<LabelsId, Tabl
 ///
 /// Source: CPython 3.15.2, `profiling/sampling/_child_monitor.py`.
 pub(crate) fn process_of(name: &str) -> Option<i64> {
-    let name = name.strip_suffix(".gz").unwrap_or(name);
+    let name = name.strip_suffix(".gz").or_else(|| name.strip_suffix(".zst")).unwrap_or(name);
     let (_, number) = name.rsplit_once('.')?.0.rsplit_once('_')?;
     number.parse().ok().filter(|&process| process > 0)
 }
@@ -55,6 +55,7 @@ mod tests {
         for (name, process) in [
             ("run/profile_31275.bin", Some(31_275)),
             ("a_b_7.bin.gz", Some(7)),
+            ("a_b_7.bin.zst", Some(7)),
             ("profile.bin", None),
             ("profile_x.bin", None),
             ("profile_0.bin", None),

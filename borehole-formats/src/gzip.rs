@@ -1,4 +1,5 @@
-//! The gzip envelope: plain bytes, gzip members, or a mixture, as one stream of decompressed bytes.
+//! The envelope of profiles: plain bytes, gzip members, Zstandard frames, or a mixture, as one stream of
+//! decompressed bytes. Frames are members too; they are read with the feature `zstd` only.
 //!
 //! Content decides, not names. Every member of a concatenation is read; zero padding after a member is
 //! skipped; plain bytes may follow a member; and a caller that knows where a record of plain data ends can
@@ -8,17 +9,18 @@
 use std::io::{self, Read};
 use std::{error, fmt};
 
-use flate2::{Decompress, FlushDecompress, Status};
 use memchr::memmem;
 
 pub use crate::gzip_writer::GzipWriter;
+use crate::member::{Decoder, MAGIC_BYTES, MAGICS, State, Step};
+pub use crate::member::{Fault, Method};
 
 /// The first bytes of a gzip member: its magic number and the only defined compression method.
 ///
 /// Source: RFC 1952, section 2.3.1.
 pub const MEMBER_MAGIC: [u8; 3] = [0x1f, 0x8b, 0x08];
 
-/// Reads an input of plain bytes and gzip members.
+/// Reads an input of plain bytes and members.
 pub struct Envelope<R> {
     input: R,
     /// Up to `start` what was used, the last [`KEPT_BYTES`] of it at least; up to `end` what was not.
@@ -30,6 +32,8 @@ pub struct Envelope<R> {
     mode: Mode,
     /// Whether the bytes that were read last came out of a member.
     from_member: bool,
+    /// How the member entered last is compressed.
+    method: Method,
     /// Where the member that was found damaged last starts, and whether anything came out of it.
     damaged_member: (u64, bool),
     skipped_zeros: u64,
@@ -42,31 +46,49 @@ enum Mode {
     },
     Plain,
     Member {
-        inflate: Box<Decompress>,
+        decoder: Decoder,
         offset: u64,
+        has_output: bool,
     },
     /// A damaged member, already drained; the damage has still to be reported.
     Damaged(Damage),
     End,
 }
 
-/// What is wrong with a gzip member.
+/// What is wrong with a member, and where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Damage {
     /// Where the member starts in the compressed input.
     pub member_offset: u64,
     /// Where the damage was met in the compressed input.
     pub offset: u64,
+    /// How the member is compressed.
+    pub method: Method,
+    /// What is wrong.
+    pub fault: Fault,
+}
+
+impl Damage {
     /// Whether the input merely ends too early.
-    pub truncated: bool,
+    #[must_use]
+    pub fn is_truncated(&self) -> bool {
+        self.fault == Fault::Truncated
+    }
 }
 
 impl fmt::Display for Damage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let what = if self.truncated { "truncated" } else { "invalid" };
-        let Self { member_offset, offset, .. } = self;
-        write!(f, "{what} gzip member: starts at byte {member_offset:#x} of the compressed file, ")?;
-        write!(f, "is damaged at byte {offset:#x}")
+        let Self { member_offset, offset, method, fault } = self;
+        let what = match fault {
+            Fault::Truncated => "truncated",
+            Fault::Invalid => "invalid",
+            Fault::TooLarge => "unsupported",
+        };
+        write!(f, "{what} {method}: starts at byte {member_offset:#x} of the compressed file, ")?;
+        match fault {
+            Fault::TooLarge => write!(f, "needs a window of more than {} MiB", WINDOW_BYTES_MAX >> 20),
+            _ => write!(f, "is damaged at byte {offset:#x}"),
+        }
     }
 }
 
@@ -74,12 +96,21 @@ impl error::Error for Damage {}
 
 impl From<Damage> for io::Error {
     fn from(damage: Damage) -> Self {
-        let kind = if damage.truncated { io::ErrorKind::UnexpectedEof } else { io::ErrorKind::InvalidData };
+        let kind =
+            if damage.is_truncated() { io::ErrorKind::UnexpectedEof } else { io::ErrorKind::InvalidData };
         Self::new(kind, damage)
     }
 }
 
 const RAW_BYTES: usize = 64 << 10;
+
+/// The largest window that a frame may ask for.
+#[cfg(feature = "zstd")]
+const WINDOW_BYTES_MAX: u64 = 1 << crate::zstd::WINDOW_LOG_MAX;
+
+/// No member asks for one.
+#[cfg(not(feature = "zstd"))]
+const WINDOW_BYTES_MAX: u64 = 0;
 
 /// How far one can go back behind a damage to find what a member has swallowed, however the input comes in.
 const KEPT_BYTES: usize = 64 << 10;
@@ -96,15 +127,21 @@ impl<R: Read> Envelope<R> {
             input_ended: false,
             mode: Mode::Boundary { after_member: false },
             from_member: false,
+            method: Method::Gzip,
             damaged_member: (0, false),
             skipped_zeros: 0,
         }
     }
 
-    /// Whether the bytes that were read last came out of a gzip member. One read never mixes them with plain
+    /// Whether the bytes that were read last came out of a member. One read never mixes them with plain
     /// ones.
     pub const fn is_compressed(&self) -> bool {
         self.from_member
+    }
+
+    /// How the member that was read last is compressed.
+    pub const fn method(&self) -> Method {
+        self.method
     }
 
     /// How many zero bytes of padding after a member were skipped.
@@ -112,7 +149,7 @@ impl<R: Read> Envelope<R> {
         self.skipped_zeros
     }
 
-    /// Takes back plain bytes that the caller has read but not used, which start with a gzip member, and
+    /// Takes back plain bytes that the caller has read but not used, which start with a member, and
     /// goes on by decompressing them.
     pub fn unread_member(&mut self, unread: &[u8]) {
         let mut raw = Vec::with_capacity(unread.len() + RAW_BYTES);
@@ -136,7 +173,7 @@ impl<R: Read> Envelope<R> {
     /// When the input cannot be read.
     pub fn skip_damage(&mut self, plain_magic: &[u8]) -> io::Result<u64> {
         // A magic number may begin in what was used and end in what was not.
-        self.buffer(plain_magic.len().max(MEMBER_MAGIC.len()))?;
+        self.buffer(plain_magic.len().max(MAGIC_BYTES))?;
         if self.step_back(plain_magic) {
             self.mode = Mode::Boundary { after_member: true };
             return Ok(0);
@@ -144,11 +181,10 @@ impl<R: Read> Envelope<R> {
         let mut passed = 0;
         loop {
             let raw = &self.raw[self.start..self.end];
-            let found = [MEMBER_MAGIC.as_slice(), plain_magic]
-                .into_iter()
-                .filter_map(|magic| memmem::find(raw, magic))
-                .min();
-            let keep = if self.input_ended { 0 } else { raw.len().min(plain_magic.len().max(3) - 1) };
+            let magics = MAGICS.iter().copied().chain([plain_magic]);
+            let found = magics.filter_map(|magic| memmem::find(raw, magic)).min();
+            let longest = plain_magic.len().max(MAGIC_BYTES);
+            let keep = if self.input_ended { 0 } else { raw.len().min(longest - 1) };
             let skip = found.unwrap_or(raw.len() - keep);
             self.consume(skip);
             passed += skip as u64;
@@ -167,8 +203,8 @@ impl<R: Read> Envelope<R> {
         let swallowed = self.raw_offset.saturating_sub(member_offset + 1);
         let back = usize::try_from(swallowed).unwrap_or(usize::MAX).min(self.start).min(KEPT_BYTES);
         let from = self.start - back;
-        let magics = if has_output { &[MEMBER_MAGIC.as_slice()][..] } else { &[&MEMBER_MAGIC, plain_magic] };
-        let found = magics.iter().filter_map(|magic| {
+        let plain = (!has_output).then_some(plain_magic);
+        let found = MAGICS.iter().copied().chain(plain).filter_map(|magic| {
             let until = self.end.min(self.start + magic.len() - 1);
             memmem::find(&self.raw[from..until], magic)
         });
@@ -214,7 +250,8 @@ impl<R: Read> Envelope<R> {
     }
 
     fn enter(&mut self, after_member: bool) -> io::Result<()> {
-        let raw = self.buffer(MEMBER_MAGIC.len())?;
+        let raw = self.buffer(MAGIC_BYTES)?;
+        let method = Method::expected(raw);
         self.mode = match raw {
             [] => Mode::End,
             [0, ..] if after_member => {
@@ -223,12 +260,14 @@ impl<R: Read> Envelope<R> {
                 self.skipped_zeros += zeros as u64;
                 Mode::Boundary { after_member }
             }
-            // Two bytes are enough only where no more come.
-            [0x1f, 0x8b] | [0x1f, 0x8b, 8, ..] => {
-                let offset = self.raw_offset;
-                Mode::Member { inflate: Box::new(Decompress::new_gzip(15)), offset }
-            }
-            _ => Mode::Plain,
+            _ => match method {
+                Some(method) => {
+                    self.method = method;
+                    let decoder = Decoder::new(method)?;
+                    Mode::Member { decoder, offset: self.raw_offset, has_output: false }
+                }
+                None => Mode::Plain,
+            },
         };
         Ok(())
     }
@@ -257,27 +296,30 @@ impl<R: Read> Envelope<R> {
         if self.start == self.end && !self.input_ended {
             self.fill()?;
         }
-        let Mode::Member { inflate, offset } = &mut self.mode else { return Ok(None) };
-        let (before_in, before_out) = (inflate.total_in(), inflate.total_out());
-        let status = inflate.decompress(&self.raw[self.start..self.end], out, FlushDecompress::None);
-        let consumed = usize::try_from(inflate.total_in() - before_in).unwrap_or(0);
-        let produced = usize::try_from(inflate.total_out() - before_out).unwrap_or(0);
-        let member = (*offset, inflate.total_out() > 0);
+        let Mode::Member { decoder, offset, has_output } = &mut self.mode else { return Ok(None) };
+        let Step { consumed, produced, state } = decoder.step(&self.raw[self.start..self.end], out);
+        *has_output |= produced > 0;
+        let member = (*offset, *has_output);
         self.consume(consumed);
-        match status {
-            Ok(Status::StreamEnd) => self.mode = Mode::Boundary { after_member: true },
-            Ok(_) if consumed == 0 && produced == 0 && self.input_ended => {
-                self.damaged(member, true);
+        match state {
+            State::Ended => self.mode = Mode::Boundary { after_member: true },
+            State::Failed(fault) => self.damaged(member, fault),
+            State::Inside if consumed == 0 && produced == 0 && self.input_ended => {
+                self.damaged(member, Fault::Truncated);
             }
-            Ok(_) => {}
-            Err(_) => self.damaged(member, false),
+            State::Inside => {}
         }
         Ok((produced > 0).then_some(produced))
     }
 
-    fn damaged(&mut self, member: (u64, bool), truncated: bool) {
+    fn damaged(&mut self, member: (u64, bool), fault: Fault) {
+        // What is wrong from its first byte on must not be found again.
+        if self.raw_offset == member.0 && self.start < self.end {
+            self.consume(1);
+        }
         self.damaged_member = member;
-        self.mode = Mode::Damaged(Damage { member_offset: member.0, offset: self.raw_offset, truncated });
+        let (method, offset) = (self.method, self.raw_offset);
+        self.mode = Mode::Damaged(Damage { member_offset: member.0, offset, method, fault });
     }
 }
 

@@ -46,6 +46,8 @@ mod json_stream;
 pub mod jsonl;
 #[cfg(any(feature = "phpspy", feature = "folded"))]
 mod location;
+#[cfg(feature = "gzip")]
+mod member;
 mod options;
 #[cfg(any(feature = "collapsed", feature = "pstats", feature = "tachyon-jsonl", feature = "gecko"))]
 mod own_frames;
@@ -93,6 +95,8 @@ mod timeline;
 pub mod trc;
 #[cfg(any(feature = "rbt", feature = "trc"))]
 mod window;
+#[cfg(feature = "zstd")]
+pub mod zstd;
 
 // What comes out of damaged input is this crate's business; sinks hear of it too, so the model owns the types.
 pub use borehole_model::{Recovery, Warning};

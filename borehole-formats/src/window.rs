@@ -5,7 +5,7 @@
 
 use std::io::{self, Read};
 
-use crate::gzip::{Damage, Envelope, MEMBER_MAGIC};
+use crate::gzip::{Damage, Envelope, Method};
 
 const CHUNK_BYTES: usize = 64 << 10;
 
@@ -17,12 +17,12 @@ pub(crate) struct Window<R> {
     /// The offset of `bytes[0]`.
     base: u64,
     ended: bool,
-    /// Up to which offset the bytes came out of a gzip member.
+    /// Up to which offset the bytes came out of a member.
     compressed_until: u64,
     damage: Option<Damage>,
     /// Whether the damage has been reported, and may be passed over.
     damaged: bool,
-    /// How what may follow a damaged gzip member begins.
+    /// How what may follow a damaged member begins.
     magic: &'static [u8],
 }
 
@@ -81,7 +81,7 @@ impl<R: Read> Window<R> {
         Ok(self.available())
     }
 
-    /// Reads one more chunk. A damaged gzip member ends the input here, with the damage on record.
+    /// Reads one more chunk. A damaged member ends the input here, with the damage on record.
     pub(crate) fn fill(&mut self) -> io::Result<()> {
         self.make_room();
         match self.input.read(&mut self.bytes[self.end..]) {
@@ -135,22 +135,22 @@ impl<R: Read> Window<R> {
         })
     }
 
-    /// Whether the bytes at hand are the first behind a gzip member.
+    /// Whether the bytes at hand are the first behind a member.
     #[cfg(feature = "trc")]
     pub(crate) const fn is_behind_member(&self) -> bool {
         self.compressed_until > 0 && self.offset() == self.compressed_until
     }
 
-    /// Whether a gzip member may begin here, in the middle of plain data.
+    /// Whether a member may begin here, in the middle of plain data.
     pub(crate) fn at_member(&self) -> bool {
         self.member_at(0).is_some()
     }
 
-    /// The bytes from `at` bytes on, if a gzip member may begin there, in the middle of plain data.
+    /// The bytes from `at` bytes on, if a member may begin there, in the middle of plain data.
     pub(crate) fn member_at(&self, at: usize) -> Option<&[u8]> {
         let bytes = self.available().get(at..)?;
         let plain = self.offset() + at as u64 >= self.compressed_until;
-        (plain && bytes.starts_with(&MEMBER_MAGIC)).then_some(bytes)
+        (plain && Method::of(bytes).is_some()).then_some(bytes)
     }
 
     /// Goes on by decompressing what is at hand and what follows.

@@ -9,8 +9,10 @@ use std::thread::{self, JoinHandle};
 use std::time::SystemTime;
 
 use borehole_formats::gzip::GzipWriter;
+#[cfg(feature = "zstd")]
+use borehole_formats::zstd::ZstdWriter;
 
-use crate::options::{Builder, Compression};
+use crate::options::{Builder, Compression, SUFFIXES};
 use crate::segment::{ACTIVE, COMPLETE, with_suffix};
 
 /// The thread that looks after completed files.
@@ -28,9 +30,7 @@ impl Archive {
             // Nobody is there to be told: a file that cannot be compressed stays as it is.
             let _ = make_room(&options, started);
             for path in arrivals {
-                if options.compression == Compression::Gzip {
-                    let _ = compress(&path);
-                }
+                let _ = compress(&path, options.compression);
                 let _ = make_room(&options, started);
             }
         };
@@ -54,21 +54,33 @@ impl Archive {
 /// What a file ends in that is being compressed.
 const PART: &str = ".part";
 
-/// Puts a compressed file into the place of `path`; it appears whole or not at all.
-fn compress(path: &Path) -> io::Result<()> {
-    let target = with_suffix(path, ".gz");
+/// Puts a compressed file, if so is said, into the place of `path`; it appears whole or not at all.
+fn compress(path: &Path, compression: Compression) -> io::Result<()> {
+    let Some(suffix) = compression.suffix() else { return Ok(()) };
+    let target = with_suffix(path, suffix);
     let part = with_suffix(&target, PART);
-    let written = write_compressed(path, &part).and_then(|()| fs::rename(&part, &target));
+    let written = write_compressed(path, &part, compression).and_then(|()| fs::rename(&part, &target));
     match written {
         Ok(()) => fs::remove_file(path),
         Err(_) => fs::remove_file(&part),
     }
 }
 
-fn write_compressed(path: &Path, target: &Path) -> io::Result<()> {
-    let mut output = GzipWriter::new(File::create(target)?);
-    io::copy(&mut File::open(path)?, &mut output)?;
-    output.complete().map(drop)
+fn write_compressed(path: &Path, target: &Path, compression: Compression) -> io::Result<()> {
+    let (mut input, output) = (File::open(path)?, File::create(target)?);
+    match compression {
+        #[cfg(feature = "zstd")]
+        Compression::Zstd => {
+            let mut output = ZstdWriter::new(output)?;
+            io::copy(&mut input, &mut output)?;
+            output.complete().map(drop)
+        }
+        Compression::None | Compression::Gzip => {
+            let mut output = GzipWriter::new(output);
+            io::copy(&mut input, &mut output)?;
+            output.complete().map(drop)
+        }
+    }
 }
 
 /// A completed file.
@@ -135,8 +147,8 @@ impl State {
         let process = process.parse().ok()?;
         number.parse::<u64>().ok()?;
         match end {
-            "" | ".gz" => Some(Self::Complete),
             ACTIVE => Some(Self::Active(process)),
+            end if end.is_empty() || SUFFIXES.contains(&end) => Some(Self::Complete),
             _ => None,
         }
     }
@@ -159,7 +171,7 @@ mod tests {
 
     #[test]
     fn files_of_others_are_never_counted() {
-        for file in ["trace.7.0.bin", "trace.7.12.bin.gz"] {
+        for file in ["trace.7.0.bin", "trace.7.12.bin.gz", "trace.7.1.bin.zst"] {
             assert_eq!(State::of(file, "trace"), Some(State::Complete), "{file}");
         }
         assert_eq!(State::of("trace.7.0.bin.active", "trace"), Some(State::Active(7)));

@@ -15,7 +15,25 @@ pub enum Compression {
     /// They are compressed with gzip, aside.
     #[default]
     Gzip,
+    /// They are compressed with zstd, aside.
+    #[cfg(feature = "zstd")]
+    Zstd,
 }
+
+impl Compression {
+    /// What the names of such files have behind the others'.
+    pub(crate) const fn suffix(self) -> Option<&'static str> {
+        match self {
+            Self::None => None,
+            Self::Gzip => Some(".gz"),
+            #[cfg(feature = "zstd")]
+            Self::Zstd => Some(".zst"),
+        }
+    }
+}
+
+/// What completed files may have behind their names, whoever wrote them.
+pub(crate) const SUFFIXES: &[&str] = &[".gz", ".zst"];
 
 /// How to record; [`Builder::start`] begins.
 #[derive(Clone, Debug)]

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::clock::{now_ns, unix_ns};
 use crate::events::{ClockSyncEvent, SegmentMetadataEvent};
-use crate::options::Builder;
+use crate::options::{Builder, SUFFIXES};
 use crate::trc::Writer;
 
 /// What a file that is being written ends in, behind its later name. Source: `dial9-core` 0.5.7.
@@ -32,7 +32,7 @@ impl Segment {
         fs::create_dir_all(&options.folder)?;
         for number in number.. {
             let path = path(&options.folder, &options.name, number);
-            if path.exists() || with_suffix(&path, ".gz").exists() {
+            if path.exists() || SUFFIXES.iter().any(|suffix| with_suffix(&path, suffix).exists()) {
                 continue;
             }
             match OpenOptions::new().write(true).create_new(true).open(with_suffix(&path, ACTIVE)) {

@@ -4,6 +4,10 @@ use std::io::{self, Cursor, Read};
 
 use borehole_formats::detect::{DETECT_BYTES, Format, detect};
 use borehole_formats::gzip::Envelope;
+#[cfg(feature = "tachyon")]
+use borehole_formats::gzip::Method;
+#[cfg(feature = "zstd")]
+use borehole_formats::zstd::{FIRST_BLOCK_BYTES, FRAME_MAGIC};
 use borehole_formats::{ReadError, ReadOptions};
 use borehole_model::{ProfileSink, Recovery, Tables, Warning};
 
@@ -55,12 +59,6 @@ pub struct Input {
 /// What has been looked at already, and the rest.
 type Bytes = io::Chain<Cursor<Vec<u8>>, Box<dyn Read>>;
 
-/// How a gzip member begins: of a compressed file there is nothing to map.
-///
-/// Source: RFC 1952, section 2.3.1.
-#[cfg(feature = "tachyon")]
-const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
-
 /// How an input is to be opened and read.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct InputOptions {
@@ -71,7 +69,7 @@ pub struct InputOptions {
 }
 
 impl Input {
-    /// Opens `source`, which may be gzip-compressed.
+    /// Opens `source`, which may be compressed.
     ///
     /// An empty input is an `rbt` trace without samples, and a note: that is what a live capture of nothing
     /// leaves; unless its name is that of a `tachyon` file, whose profiler leaves that when it is killed.
@@ -82,10 +80,10 @@ impl Input {
         #[cfg(feature = "tachyon")]
         let (mappable, source) = source.split_mappable();
         let (name, mut reader) = source.into_parts();
-        let mut prefix = Vec::new();
-        if let Err(source) = reader.by_ref().take(DETECT_BYTES as u64).read_to_end(&mut prefix) {
-            return Err(Error::Open { name, source });
-        }
+        let mut prefix = match beginning(&mut reader) {
+            Ok(prefix) => prefix,
+            Err(source) => return Err(Error::Open { name, source }),
+        };
         let Some(format) = options.format.or_else(|| tell(&prefix, &name)) else {
             prefix.truncate(16);
             return Err(Error::Unrecognised { name, begins: prefix });
@@ -94,7 +92,8 @@ impl Input {
             return Err(Error::NotReadable { name, format });
         }
         #[cfg(feature = "tachyon")]
-        let mappable = mappable.filter(|_| format == Format::Tachyon && !prefix.starts_with(&GZIP_MAGIC));
+        // Of a compressed file there is nothing to map.
+        let mappable = mappable.filter(|_| format == Format::Tachyon && Method::of(&prefix).is_none());
         let is_empty = prefix.is_empty();
         let bytes = Cursor::new(prefix).chain(reader);
         Ok(Self {
@@ -155,9 +154,22 @@ impl Input {
     }
 }
 
+/// The first bytes of an input, as many as it takes to tell its format.
+fn beginning(reader: &mut dyn Read) -> io::Result<Vec<u8>> {
+    let mut prefix = Vec::new();
+    reader.take(DETECT_BYTES as u64).read_to_end(&mut prefix)?;
+    // A frame yields nothing before its first block is there.
+    #[cfg(feature = "zstd")]
+    if prefix.starts_with(&FRAME_MAGIC) {
+        let missing = FIRST_BLOCK_BYTES.saturating_sub(prefix.len());
+        reader.take(missing as u64).read_to_end(&mut prefix)?;
+    }
+    Ok(prefix)
+}
+
 /// The format of an input that begins with `prefix`: by content, then by name.
 fn tell(prefix: &[u8], name: &str) -> Option<Format> {
-    let by_name = || Format::from_path(name).map(|(format, _)| format);
+    let by_name = || Format::from_path(name.strip_suffix(".zst").unwrap_or(name)).map(|(format, _)| format);
     if prefix.is_empty() {
         return by_name()
             .filter(|format| *format == Format::Tachyon && format.readable())

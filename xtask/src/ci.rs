@@ -38,6 +38,7 @@ const CHECKS: &[Check] = &[
 
 /// The facade's features, each of which must build alone.
 const FORMATS: &[&str] = &[
+    "zstd",
     "rbt",
     "tachyon",
     "trc",

@@ -8,7 +8,8 @@ use super::NAME;
 use super::event::{Framed, RawEvent, Unframed};
 use super::layout::{EventType, HEADER_BYTES, Header, MAGIC, RESERVED_EVENT, RawHeader, VERSION};
 use super::recover::{LOOK_AHEAD, find_header, holds_a_segment};
-use crate::gzip::{Envelope, MEMBER_MAGIC};
+use crate::gzip::Envelope;
+use crate::member::{FIRST_BYTES, MAGIC_BYTES};
 use crate::window::Window;
 use crate::{Error, ErrorKind, Position, ReadOptions, Warning};
 
@@ -65,7 +66,7 @@ pub(super) enum Step {
 }
 
 impl<R: Read> Events<R> {
-    /// The events of `input`: raw, gzipped, or segments of both sorts one after the other.
+    /// The events of `input`: raw, compressed, or segments of all sorts one after the other.
     pub fn new(input: R, options: ReadOptions) -> Self {
         Self {
             window: Window::new(Envelope::new(input), &MAGIC),
@@ -142,10 +143,10 @@ impl<R: Read> Events<R> {
         std::mem::take(&mut self.warnings)
     }
 
-    /// The padding behind gzip members, which is harmless; complete once the end has been reached.
+    /// The padding behind members, which is harmless; complete once the end has been reached.
     pub fn padding(&self) -> Option<Warning> {
         let zeros = self.window.envelope().skipped_zeros();
-        let message = format!("{zeros} zero bytes after a gzip member");
+        let message = format!("{zeros} zero bytes after a {}", self.window.envelope().method());
         (zeros > 0).then(|| Warning::new(message).at(self.window.offset()))
     }
 
@@ -207,7 +208,7 @@ impl<R: Read> Events<R> {
                 None if self.window.has_ended() => return self.end(),
                 None => Err(Unframed::Short { missing: 1 }),
                 Some(RESERVED_EVENT) => return self.header_step(),
-                Some(byte) if byte == MEMBER_MAGIC[0] && self.enter_member()? => continue,
+                Some(byte) if FIRST_BYTES.contains(&byte) && self.enter_member()? => continue,
                 Some(_) => match self.mended.take() {
                     None => Framed::of(self.window.available(), self.max_payload()),
                     Some(mended) => Ok(mended),
@@ -237,9 +238,9 @@ impl<R: Read> Events<R> {
         self.window.ensure(count).map_err(|error| Error::io(NAME, Position::Byte(offset), error))
     }
 
-    /// Whether a gzip member begins here; if so, what comes next is what it holds.
+    /// Whether a member begins here; if so, what comes next is what it holds.
     fn enter_member(&mut self) -> Result<bool, Error> {
-        self.ensure(MEMBER_MAGIC.len())?;
+        self.ensure(MAGIC_BYTES)?;
         let entered = self.window.at_member();
         if entered {
             self.window.enter_member();
@@ -278,7 +279,7 @@ impl<R: Read> Events<R> {
         }
     }
 
-    /// Where, in a header that was cut off, another segment begins: raw, or in a gzip member. Only readers that
+    /// Where, in a header that was cut off, another segment begins: raw, or in a member. Only readers that
     /// read on after damage care.
     fn segment_inside_header(&mut self) -> Result<Option<usize>, Error> {
         if !self.options.is_lenient() {
@@ -295,11 +296,11 @@ impl<R: Read> Events<R> {
         Ok((1..HEADER_BYTES).find(begins).filter(cut))
     }
 
-    /// The end of the data; an error if a gzip member is damaged in a way that cutting does not explain.
+    /// The end of the data; an error if a member is damaged in a way that cutting does not explain.
     fn end(&mut self) -> Result<Option<Step>, Error> {
         let offset = self.window.offset();
         if let Some(damage) = self.window.take_damage() {
-            if !damage.truncated {
+            if !damage.is_truncated() {
                 return Err(Error::malformed(NAME, Position::Byte(offset), damage.to_string()));
             }
             self.warn(offset, 0, damage.to_string());

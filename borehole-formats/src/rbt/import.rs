@@ -15,7 +15,7 @@ use super::read::{self, Reader, Record, SegmentStart};
 use crate::function_name::FunctionName;
 use crate::{ReadError, ReadOptions};
 
-/// Streams `input`, raw or gzipped, into `sink`.
+/// Streams `input`, raw or compressed, into `sink`.
 ///
 /// Time runs on over the segments of an input, as reli's segmented writer counts it: the origin is the start
 /// of the first segment. A segment's process is its metadata `pid`.

@@ -1,6 +1,6 @@
 //! `rbt`, the binary trace format of reli: samples of PHP call stacks.
 //!
-//! * [`Reader`] pulls segments, metadata and samples out of raw or gzipped input, strictly or, with
+//! * [`Reader`] pulls segments, metadata and samples out of raw or compressed input, strictly or, with
 //!   [`ReadOptions::lenient`](crate::ReadOptions::lenient), past any damage.
 //! * [`Events`] pulls the undecoded events, for tools that show a file as it is.
 //! * [`Writer`] writes one segment after another to a stream, [`SegmentedWriter`] rotates by time.

@@ -156,7 +156,7 @@ pub(super) enum Fault {
 }
 
 impl<R: Read> Reader<R> {
-    /// Reads `input` strictly: raw, gzipped, or segments of both sorts one after the other.
+    /// Reads `input` strictly: raw, compressed, or segments of all sorts one after the other.
     pub fn new(input: R) -> Self {
         Self::with_options(input, ReadOptions::default())
     }

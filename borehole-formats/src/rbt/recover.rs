@@ -13,7 +13,7 @@
 //! A definition that was lost leaves a hole that later samples refer to. They keep their weight and time: a
 //! stand-in named `<lost …>` takes the place of what is missing.
 
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 
 use borehole_wire::Cursor;
 use memchr::memmem;
@@ -24,7 +24,8 @@ use super::event::{Event, FrameFields, Framed, RawEvent};
 use super::events::{Place, type_name};
 use super::layout::{EventType, HEADER_BYTES, MAGIC, RESERVED_EVENT, RawHeader};
 use super::read::{Effect, Fault, Reader};
-use crate::gzip::{Envelope, MEMBER_MAGIC};
+use crate::gzip::{Envelope, Method};
+use crate::member::FIRST_BYTES;
 use crate::{Error, Position, Warning};
 
 /// How many bytes behind a candidate are looked at.
@@ -100,10 +101,10 @@ impl<R: Read> Reader<R> {
         Ok(Some(Error::truncated(NAME, Position::Byte(offset), message)))
     }
 
-    /// Where behind the front of the window, but before `end`, segments begin: raw, or in a gzip member.
+    /// Where behind the front of the window, but before `end`, segments begin: raw, or in a member.
     fn segments_before(&self, end: usize) -> impl Iterator<Item = usize> {
         let bytes = self.events.window.available().get(1..end).unwrap_or_default();
-        let starts = memchr::memchr2_iter(RESERVED_EVENT, MEMBER_MAGIC[0], bytes);
+        let starts = memchr::memchr3_iter(RESERVED_EVENT, FIRST_BYTES[0], FIRST_BYTES[1], bytes);
         starts.map(|at| at + 1).filter(|&at| self.is_segment(at))
     }
 
@@ -129,7 +130,7 @@ impl<R: Read> Reader<R> {
         self.judge(judge, end)
     }
 
-    /// Whether a segment begins `at` bytes into the window: raw, or in a gzip member.
+    /// Whether a segment begins `at` bytes into the window: raw, or in a member.
     fn is_segment(&self, at: usize) -> bool {
         let bytes = self.events.window.available().get(at..).unwrap_or_default();
         bytes.starts_with(&MAGIC) && RawHeader::at(bytes).is_some_and(|raw| raw.is_flawless())
@@ -374,7 +375,7 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// After the end of the data: whether it was the end of a damaged gzip member only, behind which there is
+    /// After the end of the data: whether it was the end of a damaged member only, behind which there is
     /// more to read.
     pub(super) fn go_on_after_damage(&mut self) -> Result<bool, Error> {
         if !self.options.is_lenient() {
@@ -387,7 +388,9 @@ impl<R: Read> Reader<R> {
             Some(passed) => passed.map_err(io)?,
         };
         self.keep_warnings();
-        self.warn_damage(offset, passed, "compressed bytes passed over after a damaged gzip member".into());
+        let method = self.events.window.envelope().method();
+        let message = format!("compressed bytes passed over after a damaged {method}");
+        self.warn_damage(offset, passed, message);
         self.events.resume(Place::Start);
         Ok(!self.events.ensure(1)?.is_empty())
     }
@@ -403,11 +406,15 @@ fn is_first_event(bytes: &[u8]) -> bool {
     }
 }
 
-/// Whether a gzip member that begins with a segment's header stands at the front of `bytes`.
+/// Whether a member that begins with a segment's header stands at the front of `bytes`. Of a frame whose first block
+/// is longer than that its magic number has to be enough.
 pub(super) fn holds_a_segment(bytes: &[u8]) -> bool {
     let mut header = [0; HEADER_BYTES];
     let read = Envelope::new(&bytes[..bytes.len().min(LOOK_AHEAD)]).read_exact(&mut header);
-    read.is_ok() && RawHeader::at(&header).is_some_and(|raw| raw.is_flawless())
+    match read {
+        Ok(()) => RawHeader::at(&header).is_some_and(|raw| raw.is_flawless()),
+        Err(error) => Method::of(bytes) == Some(Method::Zstd) && error.kind() == ErrorKind::UnexpectedEof,
+    }
 }
 
 /// Whether the fields of `raw` fill its payload exactly, so that its length can be believed.

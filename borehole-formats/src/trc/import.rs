@@ -18,7 +18,7 @@ use super::schema::Schema;
 use super::value::Value;
 use crate::{ReadError, ReadOptions};
 
-/// Streams `input`, raw or gzipped, into `sink`: each batch is a segment, each event an event.
+/// Streams `input`, raw or compressed, into `sink`: each batch is a segment, each event an event.
 ///
 /// A sink that does not keep events gets samples out of those that tell of stacks, of the kind that
 /// [`ReadOptions::samples`] names, labelled with `source`, `worker` and `task` as far as the trace tells. They wait

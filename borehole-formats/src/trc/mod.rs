@@ -1,6 +1,6 @@
 //! `trc`, the self-describing event trace of dial9: what a Tokio program did, or whatever a program records.
 //!
-//! * [`Reader`] pulls events and frames out of raw or gzipped input, strictly or, with
+//! * [`Reader`] pulls events and frames out of raw or compressed input, strictly or, with
 //!   [`ReadOptions::lenient`](crate::ReadOptions::lenient), past any damage. It streams: it holds one frame and
 //!   what the current batch defines.
 //! * [`Schema`] is a type of events, [`Writer`] writes events as batches, checked against their schema.

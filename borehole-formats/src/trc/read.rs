@@ -17,7 +17,7 @@ use crate::gzip::Envelope;
 use crate::window::Window;
 use crate::{Error, Position, ReadOptions, Recovery, Warning};
 
-/// Reads the frames of a stream: raw, gzipped, or parts of both sorts one after the other.
+/// Reads the frames of a stream: raw, compressed, or parts of all sorts one after the other.
 ///
 /// It holds one frame and what the current batch defines, never the stream. What ends in the middle of a frame
 /// is the end of the data, and a warning in [`Reader::recovery`]; nothing before it is lost.
@@ -442,7 +442,7 @@ impl<R: Read> Reader<R> {
         self.window.ensure(count).map_err(|error| Error::io(NAME, Position::Byte(offset), error))
     }
 
-    /// Whether a gzip member begins here, behind plain data; if so, what comes next is what it holds.
+    /// Whether a member begins here, behind plain data; if so, what comes next is what it holds.
     fn enter_member(&mut self) -> Result<bool, Error> {
         self.ensure(HEADER_BYTES)?;
         let entered = self.window.at_member();
@@ -452,12 +452,12 @@ impl<R: Read> Reader<R> {
         Ok(entered)
     }
 
-    /// The end of the data; an error if a gzip member is damaged in a way that cutting does not explain.
+    /// The end of the data; an error if a member is damaged in a way that cutting does not explain.
     fn end(&mut self) -> Result<(), Error> {
         let offset = self.window.offset();
         let damage = self.window.take_damage();
         if let Some(damage) = damage {
-            if !damage.truncated && !self.options.is_lenient() {
+            if !damage.is_truncated() && !self.options.is_lenient() {
                 return Err(Error::malformed(NAME, Position::Byte(offset), damage.to_string()));
             }
             self.warn(offset, 0, damage.to_string());
@@ -470,7 +470,7 @@ impl<R: Read> Reader<R> {
         }
         let zeros = self.window.envelope().skipped_zeros();
         if zeros > 0 {
-            let message = format!("{zeros} zero bytes after a gzip member");
+            let message = format!("{zeros} zero bytes after a {}", self.window.envelope().method());
             self.recovery.note(Warning::new(message).at(offset));
         }
         self.place = Place::Ended;
@@ -486,7 +486,7 @@ impl<R: Read> Reader<R> {
         self.end()
     }
 
-    /// What stands behind a gzip member and is no frame does not belong to the stream, as `gzip` sees it too.
+    /// What stands behind a member and is no frame does not belong to the stream, as `gzip` sees it too.
     fn pass_over_rest(&mut self, fault: Fault) -> Result<(), Error> {
         let offset = self.window.offset();
         let mut lost = 0;
@@ -495,7 +495,8 @@ impl<R: Read> Reader<R> {
             self.window.consume(count);
             lost += count as u64;
         }
-        self.warn(offset, lost, format!("ignored what follows a gzip member: {}", fault.what.message()));
+        let method = self.window.envelope().method();
+        self.warn(offset, lost, format!("ignored what follows a {method}: {}", fault.what.message()));
         self.end()
     }
 

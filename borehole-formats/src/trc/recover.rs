@@ -131,7 +131,7 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// After the end of the data: whether it was the end of a damaged gzip member only, behind which there is
+    /// After the end of the data: whether it was the end of a damaged member only, behind which there is
     /// more to read.
     pub(super) fn go_on_after_damage(&mut self) -> Result<bool, Error> {
         if !self.options.is_lenient() {
@@ -140,7 +140,8 @@ impl<R: Read> Reader<R> {
         let offset = self.offset();
         let Some(passed) = self.window.past_damage() else { return Ok(false) };
         let passed = passed.map_err(|error| Error::io(NAME, Position::Byte(offset), error))?;
-        self.warn(offset, passed, "compressed bytes passed over after a damaged gzip member".into());
+        let method = self.window.envelope().method();
+        self.warn(offset, passed, format!("compressed bytes passed over after a damaged {method}"));
         // What follows was written on its own, so it begins with a header.
         self.place = Place::Start;
         Ok(!self.ensure(1)?.is_empty())

@@ -1,0 +1,141 @@
+//! What compressed data comes in: gzip members and Zstandard frames, one decoder a member.
+
+use std::{fmt, io};
+
+use flate2::{Decompress, FlushDecompress, Status};
+
+use crate::gzip::MEMBER_MAGIC;
+#[cfg(feature = "zstd")]
+use crate::zstd::{FRAME_MAGIC, FrameDecoder, is_skippable};
+
+/// The bytes with which members begin.
+pub(crate) const MAGICS: &[&[u8]] = &[
+    &MEMBER_MAGIC,
+    #[cfg(feature = "zstd")]
+    &FRAME_MAGIC,
+];
+
+/// The first bytes of [`MAGICS`], for a search.
+#[cfg(feature = "rbt")]
+pub(crate) const FIRST_BYTES: [u8; 2] = [MAGICS[0][0], MAGICS[MAGICS.len() - 1][0]];
+
+/// The length of the longest of [`MAGICS`].
+pub(crate) const MAGIC_BYTES: usize = 4;
+
+/// How a member is compressed. As text it is the name of such a member.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Method {
+    /// A gzip member.
+    Gzip,
+    /// A Zstandard frame.
+    Zstd,
+}
+
+impl Method {
+    /// How the member is compressed that stands at the front of `bytes`, if one does.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use borehole_formats::gzip::Method;
+    ///
+    /// assert_eq!(Method::of(&[0x1f, 0x8b, 8, 0]), Some(Method::Gzip));
+    /// assert_eq!(Method::of(b"main;query 3\n"), None);
+    /// ```
+    #[must_use]
+    pub fn of(bytes: &[u8]) -> Option<Self> {
+        let index = MAGICS.iter().position(|magic| bytes.starts_with(magic))?;
+        Some(if index == 0 { Self::Gzip } else { Self::Zstd })
+    }
+
+    /// As [`of`](Self::of), where nothing but a member is expected: the input may end in its magic number, and a
+    /// frame may be one that decoders pass over.
+    pub(crate) fn expected(bytes: &[u8]) -> Option<Self> {
+        // Two bytes are enough only where no more come.
+        if bytes == &MEMBER_MAGIC[..2] {
+            return Some(Self::Gzip);
+        }
+        #[cfg(feature = "zstd")]
+        if is_skippable(bytes) {
+            return Some(Self::Zstd);
+        }
+        Self::of(bytes)
+    }
+}
+
+impl fmt::Display for Method {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Gzip => "gzip member",
+            Self::Zstd => "zstd frame",
+        })
+    }
+}
+
+/// Decompresses one member.
+pub(crate) enum Decoder {
+    Gzip(Box<Decompress>),
+    #[cfg(feature = "zstd")]
+    Zstd(Box<FrameDecoder>),
+}
+
+/// What came of a step of decompression.
+pub(crate) struct Step {
+    pub(crate) consumed: usize,
+    pub(crate) produced: usize,
+    pub(crate) state: State,
+}
+
+/// How a member stands after a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    Inside,
+    Ended,
+    Failed(Fault),
+}
+
+/// What is wrong with a member.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Fault {
+    /// The input ends too early.
+    Truncated,
+    /// It cannot be decompressed.
+    Invalid,
+    /// To decompress it takes more memory than it may.
+    TooLarge,
+}
+
+impl Decoder {
+    pub(crate) fn new(method: Method) -> io::Result<Self> {
+        match method {
+            #[cfg(feature = "zstd")]
+            Method::Zstd => Ok(Self::Zstd(Box::new(FrameDecoder::new()?))),
+            _ => Ok(Self::Gzip(Box::new(Decompress::new_gzip(15)))),
+        }
+    }
+
+    /// One step: what `input` holds into `output`, as far as that goes. A step that neither takes nor gives needs
+    /// more input.
+    pub(crate) fn step(&mut self, input: &[u8], output: &mut [u8]) -> Step {
+        match self {
+            Self::Gzip(inflate) => gzip_step(inflate, input, output),
+            #[cfg(feature = "zstd")]
+            Self::Zstd(frame) => frame.step(input, output),
+        }
+    }
+}
+
+fn gzip_step(inflate: &mut Decompress, input: &[u8], output: &mut [u8]) -> Step {
+    let (before_in, before_out) = (inflate.total_in(), inflate.total_out());
+    let status = inflate.decompress(input, output, FlushDecompress::None);
+    let consumed = usize::try_from(inflate.total_in() - before_in).unwrap_or(0);
+    let produced = usize::try_from(inflate.total_out() - before_out).unwrap_or(0);
+    let state = match status {
+        Ok(Status::StreamEnd) => State::Ended,
+        Ok(_) => State::Inside,
+        Err(_) => State::Failed(Fault::Invalid),
+    };
+    Step { consumed, produced, state }
+}
