@@ -18,3 +18,4 @@ mod replay;
 mod speedscope;
 mod tachyon;
 mod trc;
+mod zstd;

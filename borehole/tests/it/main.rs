@@ -6,3 +6,4 @@ mod conversions;
 mod errors;
 mod inputs;
 mod outputs;
+mod zstd;

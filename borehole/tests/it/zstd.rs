@@ -1,0 +1,131 @@
+//! Inputs that are Zstandard frames, and what the recorder leaves.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+
+use borehole::model::{Count, Tables};
+use borehole::{Format, Input, InputOptions, Source, Target, convert, import_all};
+use borehole_formats::zstd::{FRAME_MAGIC, ZstdWriter};
+use borehole_recorder::trc::TraceEvent;
+use borehole_recorder::{Compression, Recorder};
+use borehole_testkit::{Scratch, corpus, read_corpus};
+
+fn open(file: impl AsRef<std::path::Path>) -> Input {
+    Input::open(Source::path(file).unwrap(), &InputOptions::default()).unwrap()
+}
+
+fn folded(input: Input) -> Vec<u8> {
+    let mut output = Vec::new();
+    convert([input], &Target::new(Format::Folded), &mut output).unwrap();
+    output
+}
+
+fn frame(bytes: &[u8]) -> Vec<u8> {
+    let mut writer = ZstdWriter::new(Vec::new()).unwrap();
+    writer.write_all(bytes).unwrap();
+    writer.complete().unwrap()
+}
+
+#[test]
+fn a_compressed_file_is_told_by_content_and_read_as_the_plain_one() {
+    for (packed, plain, format) in [
+        ("zstd/realistic_54k_ts.rbt.zst", "rbt/realistic_54k_ts.rbt", Format::Rbt),
+        ("zstd/real_032_cpu.bin.zst", "trc/in/real_032_cpu.bin.gz", Format::Trc),
+    ] {
+        let input = open(corpus(packed));
+        assert_eq!(input.format(), format);
+        let found = folded(input);
+        assert!(found.len() > 1000 && found == folded(open(corpus(plain))), "{packed}");
+    }
+    let input = open(corpus("zstd/two.folded.zst"));
+    assert_eq!((input.format(), folded(input)), (Format::Folded, b"main 1\nmain;query 3\n".to_vec()));
+}
+
+#[test]
+fn a_file_that_would_be_mapped_is_not_when_it_is_compressed() {
+    let scratch = Scratch::new();
+    let plain = corpus("tachyon/corpus/05_threads20_none.bin");
+    let packed =
+        scratch.write("profile.bin.zst", &frame(&read_corpus("tachyon/corpus/05_threads20_none.bin")));
+    let input = open(packed);
+    assert_eq!(input.format(), Format::Tachyon);
+    assert_eq!(folded(input), folded(open(plain)));
+}
+
+#[test]
+fn the_first_block_may_be_longer_than_what_tells_a_format() {
+    let mut seed = 1u64;
+    let mut text = String::new();
+    while text.len() < 300 << 10 {
+        text.push_str("main;");
+        for _ in 0..64 {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            text.push(char::from(b'0' + u8::try_from(seed >> 58).unwrap()));
+        }
+        writeln!(text, " 1").unwrap();
+    }
+    let text = text.replace(';', ":").replacen("main:", "main;", 1);
+    let packed = frame(text.as_bytes());
+    // The header of a block behind that of a frame without a size.
+    let block = u32::from_le_bytes([packed[6], packed[7], packed[8], 0]) >> 3;
+    assert!(packed.starts_with(&FRAME_MAGIC) && block > 64 << 10, "{block}");
+    let open = |bytes: Vec<u8>| {
+        let source = Source::reader("input", std::io::Cursor::new(bytes));
+        Input::open(source, &InputOptions::default()).unwrap()
+    };
+    assert_eq!(folded(open(packed)), folded(open(text.into_bytes())));
+}
+
+#[test]
+fn a_name_tells_where_the_content_does_not() {
+    let scratch = Scratch::new();
+    let packed = scratch.write("cut.folded.zst", &FRAME_MAGIC);
+    assert_eq!(open(packed).format(), Format::Folded);
+}
+
+#[test]
+fn a_text_that_is_cut_off_in_its_frame_is_an_error_that_says_where() {
+    let packed = read_corpus("zstd/two.folded.zst");
+    let cut = packed.len() - 1;
+    let source = Source::reader("cut.folded.zst", std::io::Cursor::new(packed[..cut].to_vec()));
+    let input = Input::open(source, &InputOptions::default()).unwrap();
+    let error = convert([input], &Target::new(Format::Folded), Vec::new()).unwrap_err().to_string();
+    let expected = "truncated zstd frame: starts at byte 0x0 of the compressed file, is damaged at byte 0x1c";
+    assert!(error.contains(expected), "{error}");
+}
+
+#[derive(TraceEvent)]
+struct Step {
+    #[traceevent(timestamp)]
+    at_ns: u64,
+    number: u64,
+}
+
+#[test]
+fn what_the_recorder_compresses_opens() {
+    let folder = Scratch::new();
+    let builder = Recorder::builder(folder.folder()).compression(Compression::Zstd).segment_bytes(4_000);
+    let recorder = builder.start().unwrap();
+    let handle = recorder.handle();
+    for number in 0..2_000 {
+        handle.record_now(|at_ns| Step { at_ns, number });
+        if number % 100 == 0 {
+            handle.flush();
+        }
+    }
+    let summary = recorder.finish().unwrap();
+    let files: Vec<_> =
+        std::fs::read_dir(folder.folder()).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert!(files.len() > 3 && files.len() as u64 == summary.segments, "{files:?}");
+    assert!(files.iter().all(|path| path.to_string_lossy().ends_with(".bin.zst")), "{files:?}");
+    assert!(files.iter().all(|path| std::fs::read(path).unwrap().starts_with(&FRAME_MAGIC)));
+    let (mut tables, mut count) = (Tables::default(), Count::default());
+    let inputs: Vec<_> = files.iter().map(open).collect();
+    assert!(inputs.iter().all(|input| input.format() == Format::Trc));
+    for input in inputs {
+        let recovery = input.read_into(&mut tables, &mut count).unwrap();
+        assert!(recovery.is_clean(), "{recovery:?}");
+    }
+    // Two clocks at the head of each file and one at its end, and a description with each of the two.
+    assert_eq!(count.events, 2_000 + 5 * summary.segments);
+}
