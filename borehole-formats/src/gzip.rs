@@ -82,11 +82,13 @@ impl fmt::Display for Damage {
         let what = match fault {
             Fault::Truncated => "truncated",
             Fault::Invalid => "invalid",
-            Fault::TooLarge => "unsupported",
+            Fault::WindowTooLarge { .. } => "unsupported",
         };
         write!(f, "{what} {method}: starts at byte {member_offset:#x} of the compressed file, ")?;
         match fault {
-            Fault::TooLarge => write!(f, "needs a window of more than {} MiB", WINDOW_BYTES_MAX >> 20),
+            Fault::WindowTooLarge { max_bytes } => {
+                write!(f, "needs a window of more than {} MiB", max_bytes >> 20)
+            }
             _ => write!(f, "is damaged at byte {offset:#x}"),
         }
     }
@@ -104,16 +106,9 @@ impl From<Damage> for io::Error {
 
 const RAW_BYTES: usize = 64 << 10;
 
-/// The largest window that a frame may ask for.
-#[cfg(feature = "zstd")]
-const WINDOW_BYTES_MAX: u64 = 1 << crate::zstd::WINDOW_LOG_MAX;
-
-/// No member asks for one.
-#[cfg(not(feature = "zstd"))]
-const WINDOW_BYTES_MAX: u64 = 0;
-
-/// How far one can go back behind a damage to find what a member has swallowed, however the input comes in.
-const KEPT_BYTES: usize = 64 << 10;
+/// How far one can go back behind a damage to find what a member has swallowed, however the input comes in: more than
+/// the longest block of a frame.
+const KEPT_BYTES: usize = 132 << 10;
 
 impl<R: Read> Envelope<R> {
     /// An envelope around `input`.

@@ -103,8 +103,11 @@ pub enum Fault {
     Truncated,
     /// It cannot be decompressed.
     Invalid,
-    /// To decompress it takes more memory than it may.
-    TooLarge,
+    /// To decompress it, more of what came out has to be kept than may be.
+    WindowTooLarge {
+        /// How much that is at most.
+        max_bytes: u64,
+    },
 }
 
 impl Decoder {

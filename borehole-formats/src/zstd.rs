@@ -88,7 +88,11 @@ impl FrameDecoder {
 /// What an error means: its number, negated.
 fn fault(code: usize) -> Fault {
     let too_large = ZSTD_ErrorCode::ZSTD_error_frameParameter_windowTooLarge as usize;
-    if code == too_large.wrapping_neg() { Fault::TooLarge } else { Fault::Invalid }
+    if code == too_large.wrapping_neg() {
+        Fault::WindowTooLarge { max_bytes: 1 << WINDOW_LOG_MAX }
+    } else {
+        Fault::Invalid
+    }
 }
 
 /// Writes a frame at the default level, with a checksum: equal bytes give equal bytes.

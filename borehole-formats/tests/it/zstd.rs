@@ -199,6 +199,18 @@ fn all_before_a_wrong_block_comes_out_and_the_next_frame_is_found() {
 }
 
 #[test]
+fn a_frame_that_swallows_the_next_ones_gives_them_back() {
+    let trace = read_corpus("rbt/tiny_one.rbt");
+    let (mut first, others) = (frame(&trace), frame(&trace).repeat(2_000));
+    assert!(others.len() > 100 << 10, "{}", others.len());
+    // Not the last block, stored as it is, of 100 KiB.
+    let header = (100u32 << 10) << 3;
+    first[6..9].copy_from_slice(&header.to_le_bytes()[..3]);
+    let recovery = import_rbt(&[first, others].concat(), &ReadOptions::lenient()).unwrap();
+    assert!(recovery.samples >= 1_999, "{}", recovery.samples);
+}
+
+#[test]
 fn a_wrong_checksum_is_met_behind_everything() {
     let mut packed = frame(FOLDED);
     *packed.last_mut().unwrap() ^= 1;

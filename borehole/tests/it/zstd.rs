@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 
 use borehole::model::{Count, Tables};
-use borehole::{Format, Input, InputOptions, Source, Target, convert, import_all};
+use borehole::{Format, Input, InputOptions, Source, Target, convert};
 use borehole_formats::zstd::{FRAME_MAGIC, ZstdWriter};
 use borehole_recorder::trc::TraceEvent;
 use borehole_recorder::{Compression, Recorder};
