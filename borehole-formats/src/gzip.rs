@@ -246,7 +246,6 @@ impl<R: Read> Envelope<R> {
 
     fn enter(&mut self, after_member: bool) -> io::Result<()> {
         let raw = self.buffer(MAGIC_BYTES)?;
-        let method = Method::expected(raw);
         self.mode = match raw {
             [] => Mode::End,
             [0, ..] if after_member => {
@@ -255,7 +254,7 @@ impl<R: Read> Envelope<R> {
                 self.skipped_zeros += zeros as u64;
                 Mode::Boundary { after_member }
             }
-            _ => match method {
+            raw => match Method::expected(raw) {
                 Some(method) => {
                     self.method = method;
                     let decoder = Decoder::new(method)?;
