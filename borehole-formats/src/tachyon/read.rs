@@ -3,6 +3,7 @@
 use borehole_wire::Cursor;
 
 use super::NAME;
+use super::journal::open_unfinished;
 use super::layout::{HEADER_BYTES, Header, MAX_DEPTH, RUN_ENTRY_BYTES, RecordKind};
 use super::open::{Parts, TablesEnd, open};
 use super::record::{Record, RecordFault, longest_record, run_entry};
@@ -117,6 +118,20 @@ impl<'a> Reader<'a> {
         } else {
             open(bytes, TablesEnd::ByCount, &mut recovery)?
         };
+        Ok(Self::of_parts(parts, options, recovery))
+    }
+
+    /// Reads `bytes`, the spool of a [`Writer`](super::Writer) that was killed, with the strings and frames of its
+    /// journal. To strict options such a file is damaged.
+    ///
+    /// # Errors
+    /// When the journal is of another file, and as [`Reader::with_options`].
+    pub fn with_journal(bytes: &'a [u8], journal: &'a [u8], options: ReadOptions) -> Result<Self, Error> {
+        if !options.is_lenient() {
+            return Self::with_options(bytes, options);
+        }
+        let mut recovery = Recovery::default();
+        let parts = open_unfinished(bytes, journal, &mut recovery)?;
         Ok(Self::of_parts(parts, options, recovery))
     }
 
