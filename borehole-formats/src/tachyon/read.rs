@@ -193,6 +193,16 @@ impl<'a> Reader<'a> {
         &self.counts
     }
 
+    /// How many bytes the samples take in the file, and how many of them have come out decompressed so far; `None` if
+    /// they are not compressed.
+    #[must_use]
+    pub const fn compressed_bytes(&self) -> Option<(u64, u64)> {
+        let begins = HEADER_BYTES as u64;
+        let stored = self.header.strings_offset.saturating_sub(begins);
+        let decompressed = self.region.offset().saturating_sub(begins);
+        if self.region.is_compressed() { Some((stored, decompressed)) } else { None }
+    }
+
     /// What has come out so far, and what was odd or lost.
     #[must_use]
     pub const fn recovery(&self) -> &Recovery {
