@@ -214,3 +214,27 @@ fn the_journal_of_another_file_is_refused() {
         assert!(refused.to_string().starts_with("expected"), "{refused}");
     }
 }
+
+#[test]
+fn a_damaged_journal_costs_names_and_no_samples() {
+    let (mut writer, spool, journal) = journaled(WriterOptions::default());
+    let whole = read_well(&real("21_slow_10hz"));
+    for samples in whole.chunks(10) {
+        write(&mut writer, samples);
+        writer.flush().unwrap();
+    }
+    let (spool, journal) = (spool.content(), journal.content());
+    let expected = saved(&spool, &journal);
+    assert_eq!(expected.len(), whole.len());
+    let mut named = 0;
+    for cut in 72..journal.len() {
+        let found = saved(&spool, &journal[..cut]);
+        let same = found.iter().zip(&expected).filter(|(found, sample)| found == sample).count();
+        assert!(found.len() == expected.len() && same >= named, "{same} named before byte {cut}");
+        named = same;
+        let mut wrong = journal.clone();
+        wrong[cut] ^= 0xff;
+        assert_eq!(saved(&spool, &wrong).len(), expected.len());
+    }
+    assert!(named > 0);
+}
