@@ -109,7 +109,7 @@ impl Single {
         session: impl FnOnce(&mut dyn Output) -> Result<Statistics, Error>,
     ) -> anyhow::Result<Statistics> {
         if self.encoding == Encoding::Format(Format::Rbt) {
-            return Ok(session(&mut self.live()?)?);
+            return Ok(session(&mut self.live())?);
         }
         let mut output = self.whole()?;
         interrupt::unfinished(output.unfinished());
@@ -121,7 +121,10 @@ impl Single {
                 session(&mut Exported(target.exporter_to_file(&mut output)?))?
             }
         };
-        output.complete()?;
+        // Where nothing was sampled there is nothing to keep, which the caller says.
+        if statistics.attached > 0 || interrupt::requested() {
+            output.complete()?;
+        }
         Ok(statistics)
     }
 
@@ -140,20 +143,16 @@ impl Single {
         }
     }
 
-    /// An `rbt` stream that can be read at any time.
-    fn live(&self) -> anyhow::Result<RbtOutput> {
-        match &self.place {
-            Place::Stdout => Ok(RbtOutput::single(self.rbt, io::stdout())),
-            Place::File { path, force, is_numbered: false } => Ok(RbtOutput::single(
-                self.rbt,
-                create(path, *force).with_context(|| path.display().to_string())?,
-            )),
-            Place::File { path, force, is_numbered: true } => {
-                let (path, force) = (path.clone(), *force);
-                let open = move |number| Ok(Stream::from(create(&numbered(&path, number), force)?));
-                Ok(RbtOutput::new(self.rbt, Box::new(open)))
-            }
+    /// An `rbt` stream that can be read at any time. Where nothing is sampled no file is made, and none replaced.
+    fn live(&self) -> RbtOutput {
+        let Place::File { path, force, is_numbered } = self.place.clone() else {
+            return RbtOutput::single(self.rbt, io::stdout());
+        };
+        if is_numbered {
+            let open = move |number| Ok(Stream::from(create(&numbered(&path, number), force)?));
+            return RbtOutput::new(self.rbt, Box::new(open));
         }
+        opened_once(self.rbt, move || create(&path, force))
     }
 }
 
@@ -176,6 +175,16 @@ impl Output for Exported<'_> {
     }
 }
 
+/// A file for all segments, which `open` makes for the first.
+fn opened_once(options: RbtOptions, open: impl Fn() -> io::Result<File> + Send + 'static) -> RbtOutput {
+    let mut stream: Option<Stream> = None;
+    let open = move |_segment| match &stream {
+        Some(stream) => Ok(stream.clone()),
+        None => Ok(stream.insert(Stream::from(open()?)).clone()),
+    };
+    RbtOutput::new(options, Box::new(open))
+}
+
 fn create(path: &Path, force: bool) -> io::Result<File> {
     let mut options = OpenOptions::new();
     if force || path.exists() && !path.is_file() {
@@ -183,7 +192,13 @@ fn create(path: &Path, force: bool) -> io::Result<File> {
     } else {
         options.create_new(true);
     }
-    options.write(true).open(path)
+    open(options.write(true), path)
+}
+
+/// Opens a file; the error names it.
+fn open(options: &OpenOptions, path: &Path) -> io::Result<File> {
+    let named = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
+    options.open(path).map_err(named)
 }
 
 /// `trace.rbt` as `trace.7.rbt`.
@@ -232,15 +247,7 @@ impl Workers {
     fn output(&self, worker: u16) -> RbtOutput {
         let extension = if self.rbt.compression == Compression::Gzip { "rbt.gz" } else { "rbt" };
         let path = self.folder.join(format!("worker_{worker}.{extension}"));
-        let mut stream: Option<Stream> = None;
-        let open = move |_segment| match &stream {
-            Some(stream) => Ok(stream.clone()),
-            None => {
-                let file = OpenOptions::new().create(true).append(true).open(&path)?;
-                Ok(stream.insert(Stream::from(file)).clone())
-            }
-        };
-        RbtOutput::new(self.rbt, Box::new(open))
+        opened_once(self.rbt, move || open(OpenOptions::new().create(true).append(true), &path))
     }
 }
 

@@ -289,6 +289,20 @@ fn what_cannot_be_sampled_is_said() {
 }
 
 #[test]
+fn where_nothing_is_sampled_no_file_is_made_or_replaced() {
+    let scratch = Scratch::new();
+    for name in ["trace.rbt", "trace.0.rbt", "flame.svg"] {
+        let path = scratch.path(name);
+        let path = path.to_str().unwrap();
+        run(&["record", "-o", path, "--", "true"]).failed();
+        assert!(!fs::exists(path).unwrap(), "{path}");
+        fs::write(path, "kept").unwrap();
+        run(&["record", "--force", "-o", path, "--", "true"]).failed();
+        assert_eq!(fs::read(path).unwrap(), b"kept", "{path}");
+    }
+}
+
+#[test]
 fn a_doctor_finds_a_healthy_process_healthy() {
     let Some(busy) = Busy::start("healthy") else { return };
     let said = String::from_utf8(run(&["doctor", "-p", &busy.id()]).quietly()).unwrap();
