@@ -143,7 +143,8 @@ fn a_killed_conversion_leaves_what_recover_saves_with_its_names() {
         assert!(recovered.stderr.contains("frames are those of its journal"), "{}", recovered.stderr);
         let samples = samples_in(&fs::read(&saved).unwrap());
         assert!(samples > 1000, "{samples}");
-        let whole = scratch.write("whole.rbt", &read_corpus("rbt/realistic_54k_ts.rbt"));
+        let whole = scratch.path("whole.bin");
+        run(&["convert", &corpus("rbt/realistic_54k_ts.rbt"), "--to", "tachyon", "-o", text(&whole)]).done();
         let (found, known) = (stacks_of(&saved), stacks_of(&whole));
         assert!(found.len() > 10 && found.is_subset(&known), "{:?}", found.difference(&known).next());
         // Without the journal frames are numbers.
