@@ -6,6 +6,8 @@ use std::ops::ControlFlow;
 
 use borehole_model::{Context, Event, ProfileSink, Sample, StringId, Tables, Warning};
 
+use crate::ticks::Ticks;
+
 /// Takes stock of a profile.
 ///
 /// # Examples
@@ -61,6 +63,8 @@ pub struct Inventory {
     pub label_keys: BTreeMap<String, u64>,
     /// The earliest and the latest time on the input's clock, in nanoseconds.
     pub time_ns: Option<(i64, i64)>,
+    /// Distinct times of samples: the ticks of a profiler that looks at all threads at once.
+    pub ticks: Ticks,
     /// Distinct strings.
     pub strings: usize,
     /// Distinct frames.
@@ -162,6 +166,7 @@ impl ProfileSink for Inventory {
         if let Some(time) = sample.time_ns {
             let (first, last) = self.time_ns.unwrap_or((time, time));
             self.time_ns = Some((first.min(time), last.max(time)));
+            self.ticks.note(time);
         }
         self.processes.note(at.process(sample));
         self.threads.note(sample.thread);
@@ -229,6 +234,7 @@ impl ProfileSink for Inventory {
         self.frames = tables.frame_count();
         self.stacks = tables.stack_count();
         self.label_sets = tables.labels_count();
+        self.ticks.settle();
         self.shapes = tables.shape_count();
         self.name_events(tables);
         Ok(())

@@ -26,6 +26,7 @@ mod recent;
 mod report;
 mod sample_groups;
 mod states;
+mod ticks;
 pub mod tokio;
 mod totals;
 mod view;
@@ -35,6 +36,7 @@ pub use inventory::{Inventory, Numbers, SegmentFacts};
 pub use pattern::{Pattern, PatternError};
 pub use query::{By, Lines, Opcodes, Query};
 pub use report::ReportSink;
+pub use ticks::Ticks;
 pub use view::{
     Breakdown, FrameGroup, GroupValue, LabelText, PeriodSamples, RecentRun, ReportView, Row, SampleGroup,
     Share, StateRow, StateTable, Summary, Table, ThreadStates,

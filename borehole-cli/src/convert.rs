@@ -227,7 +227,7 @@ pub(crate) fn run(args: &ConvertArgs) -> anyhow::Result<Exit> {
     args.details.apply(&mut target);
     let mut output = args.output.create(&target)?;
     let output_name = output.name().to_owned();
-    let mut exporter = target.exporter(&mut output)?;
+    let mut exporter = target.exporter_to_file(&mut output)?;
     let mut inputs = args.inputs.clone();
     if matches!(target.format, Format::Perfetto | Format::ChromeTrace) {
         // A timeline has a place for each kind.

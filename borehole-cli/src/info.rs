@@ -5,8 +5,8 @@ use std::fmt::Display;
 use std::fs;
 use std::io::{self, Write};
 
-use borehole::{Format, Recovery, Source, Warning, count_records, import_all};
-use borehole_analysis::{Inventory, Numbers, SegmentFacts};
+use borehole::{Format, RecordCounts, Recovery, Source, Warning, count_records, import_all};
+use borehole_analysis::{Inventory, Numbers, SegmentFacts, Ticks};
 use clap::Args;
 use serde_json::{Map, Value, json};
 
@@ -36,8 +36,8 @@ struct Info {
     size_bytes: Option<u64>,
     inventory: Inventory,
     recovery: Recovery,
-    /// How many records of each type, for formats that have them and inputs that can be read twice.
-    records: Vec<(&'static str, u64)>,
+    /// What records there are, for formats that have them and inputs that can be read twice.
+    records: RecordCounts,
 }
 
 /// Looks at every input, and ends as the worst of them does.
@@ -81,8 +81,8 @@ fn inspect(path: &str, reading: &Reading) -> anyhow::Result<Info> {
     let again = if is_file { Source::path(path).ok() } else { None };
     let size_bytes = again.as_ref().and_then(Source::size_bytes);
     let records = match again {
-        Some(source) => count_records(format, source.into_reader()).into_iter().collect(),
-        None => Vec::new(),
+        Some(source) => count_records(format, source.into_reader()),
+        None => RecordCounts::default(),
     };
     Ok(Info { name, format, size_bytes, inventory, recovery, records })
 }
@@ -100,10 +100,10 @@ fn text(info: &Info, out: &mut impl Write) -> io::Result<()> {
     if inventory.samples > 0 || *format != Format::Trc {
         sample_rows(inventory, out)?;
     }
-    if !records.is_empty() {
-        let records: Vec<_> = records.iter().map(|(name, count)| format!("{name} {count}")).collect();
-        row(out, "records", records.join(", "))?;
+    if *format == Format::Tachyon {
+        tick_rows(inventory, out)?;
     }
+    record_rows(records, out)?;
     if let [only] = &inventory.first_segments[..] {
         for (key, value) in &only.metadata {
             row(out, "metadata", format_args!("{key}={value}"))?;
@@ -141,6 +141,57 @@ fn sample_rows(inventory: &Inventory, out: &mut impl Write) -> io::Result<()> {
         row("values", kind.clone())?;
     }
     Ok(())
+}
+
+/// How often a profiler looked that looks at all threads at once.
+fn tick_rows(inventory: &Inventory, out: &mut impl Write) -> io::Result<()> {
+    if let Some(numbers) = listed(&inventory.interpreters) {
+        row(out, "interpreters", numbers)?;
+    }
+    let achieved = achieved_per_s(inventory).map(|rate| format!("; {rate:.1} a second")).unwrap_or_default();
+    let asked = asked_per_s(inventory).map(|rate| format!(", asked for {rate:.1}")).unwrap_or_default();
+    match inventory.ticks.count() {
+        Some(count) => row(out, "ticks", format!("{count}{achieved}{asked}")),
+        None => row(out, "ticks", format!("more than {}{asked}", Ticks::MAX)),
+    }
+}
+
+/// How many ticks a second there were between the first and the last.
+fn achieved_per_s(inventory: &Inventory) -> Option<f64> {
+    let (first, last) = inventory.time_ns?;
+    let gaps = inventory.ticks.count()?.checked_sub(1).filter(|&gaps| gaps > 0)?;
+    #[expect(clippy::cast_precision_loss, reason = "printed with one digit")]
+    let rate = gaps as f64 / (i128::from(last) - i128::from(first)) as f64 * 1e9;
+    Some(rate)
+}
+
+/// How many ticks a second the profiler was asked for, where there is one answer.
+fn asked_per_s(inventory: &Inventory) -> Option<f64> {
+    let [only] = &inventory.first_segments[..] else { return None };
+    #[expect(clippy::cast_precision_loss, reason = "printed with one digit")]
+    only.period_ns.filter(|&ns| ns > 0).map(|ns| 1e9 / ns as f64)
+}
+
+/// What the records are, and how well they are compressed.
+fn record_rows(records: &RecordCounts, out: &mut impl Write) -> io::Result<()> {
+    if !records.by_type.is_empty() {
+        let counts: Vec<_> = records.by_type.iter().map(|(name, count)| format!("{name} {count}")).collect();
+        row(out, "records", counts.join(", "))?;
+    }
+    match (records.compressed_bytes, ratio(records)) {
+        (Some((stored, decompressed)), Some(ratio)) => {
+            row(out, "compression", format!("{ratio:.2} times: {decompressed} bytes of samples in {stored}"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// How many times the records are longer than what they take in the file.
+fn ratio(records: &RecordCounts) -> Option<f64> {
+    let (stored, decompressed) = records.compressed_bytes.filter(|&(stored, _)| stored > 0)?;
+    #[expect(clippy::cast_precision_loss, reason = "printed with two digits")]
+    let ratio = decompressed as f64 / stored as f64;
+    Some(ratio)
 }
 
 /// What the events of a trace are.
@@ -253,7 +304,9 @@ fn segment_rows(inventory: &Inventory, out: &mut impl Write) -> io::Result<()> {
 fn object(info: &Info) -> Value {
     let Info { name, format, size_bytes, inventory, recovery, records } = info;
     let records: Map<String, Value> =
-        records.iter().map(|&(name, count)| (name.to_owned(), json!(count))).collect();
+        records.by_type.iter().map(|(&name, &count)| (name.to_owned(), json!(count))).collect();
+    let ticks = (*format == Format::Tachyon).then(|| inventory.ticks.count()).flatten();
+    let compressed = info.records.compressed_bytes;
     let warning = |warning: &Warning| {
         let Warning { offset, message, lost_bytes, saved_samples } = warning;
         json!({"offset": offset, "message": message, "lost_bytes": lost_bytes, "saved_samples": saved_samples})
@@ -283,6 +336,9 @@ fn object(info: &Info) -> Value {
         "label_sets": inventory.label_sets,
         "value_types": inventory.value_types,
         "time_ns": inventory.time_ns,
+        "ticks": ticks,
+        "compressed_bytes": compressed.map(|(stored, _)| stored),
+        "decompressed_bytes": compressed.map(|(_, decompressed)| decompressed),
         "records": records,
         "lost_bytes": recovery.lost_bytes,
         "warnings": recovery.warnings.iter().map(warning).collect::<Vec<_>>(),

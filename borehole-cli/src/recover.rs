@@ -1,10 +1,10 @@
 //! `borehole recover`.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use borehole::{Recovery, import_all};
+use borehole::{Format, Recovery, import_all, tachyon};
 use clap::Args;
 
 use crate::exit::Exit;
@@ -17,11 +17,12 @@ use crate::outputs::OutputArgs;
 #[derive(Args, Clone, Debug)]
 #[command(mut_arg("lenient", |arg| arg.hide(true)))]
 pub(crate) struct RecoverArgs {
-    /// The damaged file; `-` is standard input
+    /// The damaged file; `-` is standard input. Of a tachyon file that was never completed NAME stands for NAME.part
     #[arg(value_name = "INPUT", default_value = "-")]
     pub(crate) input: String,
 
-    /// tachyon: another profile of the same program, whose names are borrowed if INPUT has lost its own
+    /// tachyon: whose names are taken if INPUT has lost its own: another profile of the same program, or what a killed
+    /// program left [default: INPUT.tables, if that was left]
     #[arg(long, value_name = "FROM.bin")]
     pub(crate) tables: Option<PathBuf>,
 
@@ -35,9 +36,12 @@ pub(crate) struct RecoverArgs {
 pub(crate) fn run(args: &RecoverArgs) -> anyhow::Result<Exit> {
     interrupt::heed();
     let reading = Reading { lenient: true, ..args.reading.clone() };
-    let mut input = reading.open(&args.input)?;
+    let path = left_of(&args.input);
+    let mut input = reading.open(&path)?;
     if let Some(path) = &args.tables {
         input.lend_tables(fs::read(path).with_context(|| path.display().to_string())?);
+    } else if let Some(journal) = journal_of(&path).filter(|_| input.format() == Format::Tachyon) {
+        input.lend_tables(journal);
     }
     let name = input.name().to_owned();
     let target = args.output.target(Some(input.format()))?;
@@ -54,6 +58,18 @@ pub(crate) fn run(args: &RecoverArgs) -> anyhow::Result<Exit> {
     messages::say(&summary(&recovery));
     messages::interrupted(recovery.samples.saturating_add(recovery.events));
     Ok(Exit::after(&recovery))
+}
+
+/// The file `name`, or what a killed program left of it.
+fn left_of(name: &str) -> String {
+    let part = format!("{name}.part");
+    if Path::new(name).exists() || !Path::new(&part).is_file() { name.to_owned() } else { part }
+}
+
+/// The names that a killed program left beside the file at `path`.
+fn journal_of(path: &str) -> Option<Vec<u8>> {
+    let journal = fs::read(format!("{path}.tables")).ok()?;
+    (path != "-" && journal.starts_with(&tachyon::JOURNAL_MAGIC)).then_some(journal)
 }
 
 /// What was saved: in all, and before anything was damaged.

@@ -1,5 +1,7 @@
 //! What all exporters have in common.
 
+use std::io;
+
 use borehole_model::ProfileSink;
 
 /// A sink that writes a file format.
@@ -8,11 +10,24 @@ use borehole_model::ProfileSink;
 pub trait Export: ProfileSink {
     /// What the samples held and the format cannot: for a message to the user, once, after `finish`.
     fn losses(&self) -> Losses;
+
+    /// Brings what has come so far to where it survives the program, if there is such a place. Does nothing unless
+    /// overridden.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 impl<E: Export + ?Sized> Export for Box<E> {
     fn losses(&self) -> Losses {
         (**self).losses()
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        (**self).flush()
     }
 }
 

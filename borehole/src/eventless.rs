@@ -39,4 +39,8 @@ impl Export for Eventless<'_> {
         losses.add("events", self.events);
         losses
     }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.exporter.flush()
+    }
 }

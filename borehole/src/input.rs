@@ -108,8 +108,9 @@ impl Input {
         })
     }
 
-    /// Lends the tables of `sibling`, a whole `tachyon` file of another run of the same program, to an input of
-    /// that format that has lost its own. Other inputs are not affected.
+    /// Lends the tables of `sibling` to an input of the format `tachyon` that has lost its own: a whole file of another
+    /// run of the same program, or what a killed program left beside the input
+    /// ([`Target::exporter_to_file`](crate::Target::exporter_to_file)). Other inputs are not affected.
     pub fn lend_tables(&mut self, sibling: Vec<u8>) {
         self.sibling = Some(sibling);
     }

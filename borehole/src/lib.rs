@@ -152,7 +152,7 @@ pub use error::Error;
 pub use input::{Input, InputOptions};
 pub use output::{Existing, Output};
 #[cfg(all(feature = "jsonl", any(feature = "rbt", feature = "trc")))]
-pub use records::{count_records, dump_records};
+pub use records::{RecordCounts, count_records, dump_records};
 pub use sorted::SortByTime;
 pub use source::Source;
 pub use target::{Compression, Target};

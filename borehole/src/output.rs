@@ -5,7 +5,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use borehole_formats::gzip::GzipWriter;
-use tempfile::NamedTempFile;
+use tempfile::{NamedTempFile, TempPath};
 
 use crate::{Compression, Error};
 
@@ -35,6 +35,8 @@ use crate::{Compression, Error};
 pub struct Output {
     name: String,
     stream: Stream,
+    /// What goes when the output is in its place, or given up.
+    leftovers: Vec<TempPath>,
 }
 
 enum Stream {
@@ -90,7 +92,7 @@ impl Output {
             Compression::None => Stream::Plain(place),
             Compression::Gzip => Stream::Gzip(Box::new(GzipWriter::new(place))),
         };
-        Self { name, stream }
+        Self { name, stream, leftovers: Vec::new() }
     }
 
     /// The name for messages.
@@ -104,14 +106,32 @@ impl Output {
     /// Dropping the output removes it. A program that ends otherwise removes it itself.
     #[must_use]
     pub fn unfinished(&self) -> Option<&Path> {
-        let place = match &self.stream {
-            Stream::Plain(place) => Some(place),
-            Stream::Gzip(member) => member.stream(),
-        };
-        match place? {
+        match self.place()? {
             Place::File { file, .. } => Some(file.get_ref().path()),
             Place::Direct(_) => None,
         }
+    }
+
+    fn place(&self) -> Option<&Place> {
+        match &self.stream {
+            Stream::Plain(place) => Some(place),
+            Stream::Gzip(member) => member.stream(),
+        }
+    }
+
+    /// Creates a file whose name is the output's and `suffix`. It is removed when the output is complete, or dropped;
+    /// if the program is killed before, it stays. `None` for what is written directly.
+    #[cfg(feature = "tachyon")]
+    pub(crate) fn create_beside(&mut self, suffix: &str) -> Result<Option<File>, Error> {
+        let Some(Place::File { path, existing, .. }) = self.place() else { return Ok(None) };
+        let mut beside = path.clone().into_os_string();
+        beside.push(suffix);
+        let beside = PathBuf::from(beside);
+        let created = leftover(path, &beside, *existing);
+        let (file, leftover) =
+            created.map_err(|source| Error::Write { name: beside.display().to_string(), source })?;
+        self.leftovers.push(leftover);
+        Ok(Some(file))
     }
 
     /// Completes the output: the file is now in its place.
@@ -119,7 +139,7 @@ impl Output {
     /// # Errors
     /// When the rest cannot be written, or the file cannot be moved.
     pub fn complete(self) -> Result<(), Error> {
-        let Self { name, stream } = self;
+        let Self { name, stream, leftovers: _leftovers } = self;
         let place = match stream {
             Stream::Plain(place) => Ok(place),
             Stream::Gzip(mut member) => member.complete(),
@@ -199,6 +219,29 @@ fn linked(path: &Path) -> PathBuf {
         path = path.parent().unwrap_or(Path::new("")).join(next);
     }
     path
+}
+
+/// A file `beside` the output at `path`, with the permissions that the output will have.
+#[cfg(feature = "tachyon")]
+fn leftover(path: &Path, beside: &Path, existing: Existing) -> io::Result<(File, TempPath)> {
+    let mut options = File::options();
+    match existing {
+        Existing::Keep => options.create_new(true),
+        Existing::Replace => options.create(true).truncate(true),
+    };
+    let file = options.read(true).write(true).open(beside).map_err(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists => io::Error::new(
+            error.kind(),
+            "file exists, which somebody is writing or a killed program has left; borehole recover saves what it \
+             holds, --force replaces it",
+        ),
+        _ => error,
+    })?;
+    let leftover = TempPath::try_from_path(beside)?;
+    if let Ok(replaced) = fs::metadata(path) {
+        file.set_permissions(replaced.permissions())?;
+    }
+    Ok((file, leftover))
 }
 
 fn exists() -> io::Error {

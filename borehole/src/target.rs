@@ -1,5 +1,7 @@
 //! Which format samples are to become, and how.
 
+#[cfg(feature = "tachyon")]
+use std::fs::File;
 use std::io::Write;
 
 use borehole_formats::Export;
@@ -37,11 +39,19 @@ use borehole_formats::tachyon_jsonl;
 #[cfg(feature = "trc")]
 use borehole_formats::trc;
 
-use crate::Error;
 use crate::eventless::Eventless;
 use crate::sorted::SortByTime;
 #[cfg(any(feature = "speedscope", feature = "gecko", feature = "tachyon"))]
 use crate::spool::spool;
+use crate::{Error, Output};
+
+/// What follows the output's name in that of the samples of a file that is not complete.
+#[cfg(feature = "tachyon")]
+const SPOOL_SUFFIX: &str = ".part";
+
+/// What follows it in that of their names.
+#[cfg(feature = "tachyon")]
+const JOURNAL_SUFFIX: &str = ".part.tables";
 
 /// An output format with its options. What does not concern the format is ignored.
 ///
@@ -169,6 +179,42 @@ impl Target {
         })
     }
 
+    /// As [`Target::exporter`], for a file: what a format has to keep back until its end is kept beside the file, so
+    /// that [`Input`](crate::Input) recovers it if the program is killed (`tachyon`: `NAME.part`, and names in
+    /// `NAME.part.tables`).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[cfg(feature = "tachyon")] {
+    /// use borehole::model::Tables;
+    /// use borehole::{Compression, Existing, Format, Output, ProfileSink as _, Target};
+    ///
+    /// let folder = tempfile::tempdir()?;
+    /// let mut output = Output::create(folder.path().join("a.bin"), Existing::Keep, Compression::None)?;
+    /// let mut exporter = Target::new(Format::Tachyon).exporter_to_file(&mut output)?;
+    /// assert!(folder.path().join("a.bin.part").exists());
+    /// exporter.finish(&Tables::default())?;
+    /// drop(exporter);
+    /// output.complete()?;
+    /// assert_eq!(std::fs::read_dir(&folder)?.count(), 1);
+    /// # }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When the format cannot be written, or nothing can be created beside the file.
+    pub fn exporter_to_file<'w>(&self, output: &'w mut Output) -> Result<Box<dyn Export + 'w>, Error> {
+        #[cfg(feature = "tachyon")]
+        if self.format == Format::Tachyon
+            && let Some(spool) = output.create_beside(SPOOL_SUFFIX)?
+            && let Some(journal) = output.create_beside(JOURNAL_SUFFIX)?
+        {
+            return Ok(Box::new(Eventless::new(self.journaled_exporter(output, spool, journal))));
+        }
+        self.exporter(output)
+    }
+
     fn exporter_of_format<'w>(&self, output: impl Write + 'w) -> Result<Box<dyn Export + 'w>, Error> {
         match self.format {
             #[cfg(feature = "rbt")]
@@ -232,8 +278,25 @@ impl Target {
 
     #[cfg(feature = "tachyon")]
     fn tachyon_exporter<'w>(&self, output: impl Write + 'w) -> Box<dyn Export + 'w> {
+        Box::new(tachyon::Exporter::new(output, self.tachyon_options(), || Ok(spool())))
+    }
+
+    #[cfg(feature = "tachyon")]
+    fn journaled_exporter<'w>(
+        &self,
+        output: impl Write + 'w,
+        spool: File,
+        journal: File,
+    ) -> Box<dyn Export + 'w> {
+        let mut spool = Some(spool);
+        let make_spool =
+            move || spool.take().ok_or_else(|| std::io::Error::other("expected one spool, found none"));
+        Box::new(tachyon::Exporter::new(output, self.tachyon_options(), make_spool).with_journal(journal))
+    }
+
+    #[cfg(feature = "tachyon")]
+    fn tachyon_options(&self) -> tachyon::ExportOptions {
         let period_us = self.tachyon.period_us.or(self.period_us);
-        let options = tachyon::ExportOptions { period_us, ..self.tachyon };
-        Box::new(tachyon::Exporter::new(output, options, || Ok(spool())))
+        tachyon::ExportOptions { period_us, ..self.tachyon }
     }
 }

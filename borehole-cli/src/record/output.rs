@@ -2,15 +2,15 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, IsTerminal as _};
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::thread;
 
 use anyhow::{Context as _, bail};
-use borehole::capture::{
-    Coordinator, Error, Output, RbtOptions, RbtOutput, Session, Statistics, Stream, WholeOutput,
-};
+use borehole::capture::{Coordinator, Error, Output, RbtOptions, RbtOutput, Session, Statistics, Stream};
+use borehole::model::{Context, Sample};
 use borehole::rbt::Compression;
-use borehole::{Existing, Format, OpcodeOutput, Target};
+use borehole::{Existing, Export, Format, OpcodeOutput, ProfileSink, Target};
 
 use super::args::Sampling;
 use super::progress::Watcher;
@@ -118,7 +118,7 @@ impl Single {
             Encoding::Format(format) => {
                 let mut target = Target::new(format);
                 target.opcodes = if self.opcodes { OpcodeOutput::Write } else { OpcodeOutput::Omit };
-                session(&mut WholeOutput(target.exporter(&mut output)?))?
+                session(&mut Exported(target.exporter_to_file(&mut output)?))?
             }
         };
         // Where nothing was sampled there is nothing to keep, which the caller says.
@@ -153,6 +153,25 @@ impl Single {
             return RbtOutput::new(self.rbt, Box::new(open));
         }
         opened_once(self.rbt, move || create(&path, force))
+    }
+}
+
+/// A file that is complete at its end only, and may have a place for what has come before.
+struct Exported<'w>(Box<dyn Export + 'w>);
+
+impl ProfileSink for Exported<'_> {
+    fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
+        self.0.sample(at, sample)
+    }
+
+    fn next(&mut self) -> Option<&mut dyn ProfileSink> {
+        Some(&mut *self.0)
+    }
+}
+
+impl Output for Exported<'_> {
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
     }
 }
 

@@ -108,6 +108,26 @@ fn an_interrupted_recording_is_complete_and_a_killed_one_can_be_recovered() {
 }
 
 #[test]
+fn a_killed_recording_is_recovered_with_its_names_also_where_they_stand_at_the_end() {
+    let Some(busy) = Busy::start("killed-tachyon") else { return };
+    let scratch = Scratch::new();
+    let path = scratch.path("a.bin");
+    let arguments = ["record", "-p", &busy.id(), "--rate", "500", "--format", "tachyon", "-o", text(&path)];
+    let mut child = start(&arguments);
+    let part = scratch.path("a.bin.part");
+    // It is flushed once a second, and grows by nothing else so soon.
+    wait_for(|| fs::metadata(&part).is_ok_and(|part| part.len() > 500).then_some(()));
+    send(&child, Signal::SIGKILL);
+    child.wait().unwrap();
+    let saved = scratch.path("saved.bin");
+    let recovered = run(&["recover", text(&path), "-o", text(&saved)]);
+    assert_eq!(recovered.code, 3, "{}", recovered.stderr);
+    assert!(samples_in(&fs::read(&saved).unwrap()) > 50);
+    let report = String::from_utf8(run(&["report", "--no-line", text(&saved)]).done()).unwrap();
+    assert!(report.contains("A::step") && !report.contains("frame#"), "{report}");
+}
+
+#[test]
 fn a_command_is_sampled_from_its_start_to_its_end() {
     let Some(php) = peers::peer("php") else { return };
     let php = php.command().get_program().to_str().unwrap().to_owned();

@@ -67,3 +67,41 @@ fn texts_and_documents_are_described_too() {
         assert_eq!((&info["format"], &info["samples"]), (&format.into(), &samples.into()), "{file}");
     }
 }
+
+#[test]
+fn ticks_rates_interpreters_and_compression_of_a_python_profile_are_told() {
+    // The numbers are those of CPython's reader and of the zstd command.
+    for (file, rows) in [
+        (
+            "06_threads20_zstd",
+            &[
+                "interpreters   1: 0",
+                "ticks          495; 325.9 a second, asked for 500.0",
+                "compression    4.27 times: 33655 bytes of samples in 7889",
+            ][..],
+        ),
+        (
+            "09_subinterp",
+            &["interpreters   4: 0, 1, 2, 3", "ticks          552; 1144.0 a second, asked for 2000.0"],
+        ),
+    ] {
+        let ended = run(&["info", &corpus(&format!("tachyon/corpus/{file}.bin"))]);
+        let text = String::from_utf8(ended.done()).unwrap();
+        for row in rows {
+            assert!(text.lines().any(|line| line == *row), "expected {row:?} in\n{text}");
+        }
+        assert_eq!(text.contains("compression    "), file.ends_with("zstd"), "{text}");
+    }
+}
+
+#[test]
+fn programs_read_ticks_and_compression_where_there_are_any() {
+    let numbers = |file: &str| {
+        let info = &objects(&run(&["info", "--json", &corpus(file)]).stdout)[0];
+        ["ticks", "compressed_bytes", "decompressed_bytes"].map(|key| info[key].as_u64())
+    };
+    let compressed = numbers("tachyon/corpus/02_cpu_zstd.bin");
+    assert_eq!(compressed, [Some(1496), Some(4338), Some(22_885)]);
+    assert_eq!(numbers("tachyon/corpus/05_threads20_none.bin"), [Some(1102), None, None]);
+    assert_eq!(numbers("rbt/annotations_ts.rbt"), [None; 3]);
+}

@@ -1,5 +1,6 @@
-//! Ctrl-C, and being asked to terminate: what was read is written.
+//! Ctrl-C, and being asked to terminate: what was read is written. And being killed.
 
+use std::collections::HashSet;
 use std::fs;
 use std::io::Write as _;
 use std::path::Path;
@@ -9,7 +10,7 @@ use borehole_testkit::{Scratch, read_corpus};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use crate::program::{Ended, code, listing, named_pipe, program, samples_in, text, wait_for};
+use crate::program::{Ended, code, corpus, listing, named_pipe, program, run, samples_in, text, wait_for};
 
 /// The program, with a pipe to read that stays open.
 fn start(arguments: &[&str]) -> (Child, ChildStdin) {
@@ -106,4 +107,64 @@ fn the_second_interrupt_ends_at_once_and_leaves_nothing() {
     });
     assert_eq!((code(status), listing(scratch.folder())), (130, vec!["pipe".to_owned()]));
     drop(stdin);
+}
+
+/// Starts to make a tachyon file in `folder` out of a pipe that does not end, and kills that when some of it is there.
+fn killed_conversion(folder: &Path, options: &[&str]) {
+    let output = folder.join("a.bin");
+    let (mut child, mut stdin) =
+        start(&[&["convert", "--to", "tachyon", "-o", text(&output)], options].concat());
+    stdin.write_all(&most_of_a_trace()).unwrap();
+    let part = folder.join("a.bin.part");
+    wait_for(|| fs::metadata(&part).is_ok_and(|part| part.len() > 64).then_some(()));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let unnamed: Vec<_> =
+        listing(folder).into_iter().filter(|name| !name.starts_with(".borehole-")).collect();
+    assert_eq!(unnamed, ["a.bin.part", "a.bin.part.tables"]);
+}
+
+/// The distinct stacks of a file, without threads and counts.
+fn stacks_of(path: &Path) -> HashSet<String> {
+    let dumped = String::from_utf8(run(&["convert", text(path), "--to", "collapsed"]).done()).unwrap();
+    let stack = |line: &str| line.split_once(';').unwrap().1.rsplit_once(' ').unwrap().0.to_owned();
+    dumped.lines().map(stack).collect()
+}
+
+#[test]
+fn a_killed_conversion_leaves_what_recover_saves_with_its_names() {
+    for options in [&["--tachyon-compression", "none"][..], &[]] {
+        let scratch = Scratch::new();
+        killed_conversion(scratch.folder(), options);
+        let saved = scratch.path("saved.bin");
+        // The name of the file that was to be stands for what is left of it.
+        let recovered = run(&["recover", text(&scratch.path("a.bin")), "-o", text(&saved)]);
+        assert_eq!(recovered.code, 3, "{}", recovered.stderr);
+        assert!(recovered.stderr.contains("frames are those of its journal"), "{}", recovered.stderr);
+        let samples = samples_in(&fs::read(&saved).unwrap());
+        assert!(samples > 1000, "{samples}");
+        let whole = scratch.path("whole.bin");
+        run(&["convert", &corpus("rbt/realistic_54k_ts.rbt"), "--to", "tachyon", "-o", text(&whole)]).done();
+        let (found, known) = (stacks_of(&saved), stacks_of(&whole));
+        assert!(found.len() > 10 && found.is_subset(&known), "{:?}", found.difference(&known).next());
+        // Without the journal frames are numbers.
+        fs::remove_file(scratch.path("a.bin.part.tables")).unwrap();
+        let numbered = run(&["recover", text(&scratch.path("a.bin.part")), "--to", "folded"]);
+        assert!(numbered.stdout.starts_with(b"frame#"), "{}", numbered.stderr);
+    }
+}
+
+#[test]
+fn what_a_killed_program_left_is_not_written_over_unless_asked() {
+    let scratch = Scratch::new();
+    killed_conversion(scratch.folder(), &[]);
+    let trace = corpus("rbt/daemon_worker.rbt");
+    let convert =
+        ["convert", &trace, "--to", "tachyon", "-o", text(&scratch.path("a.bin"))].map(str::to_owned);
+    let refused = run(&convert).failed();
+    assert!(refused.contains("a.bin.part: file exists"), "{refused}");
+    assert!(scratch.path("a.bin.part.tables").exists());
+    run(&[&convert[..], &["--force".to_owned()]].concat()).done();
+    let left = listing(scratch.folder());
+    assert_eq!(left.iter().filter(|name| !name.starts_with(".borehole-")).collect::<Vec<_>>(), ["a.bin"]);
 }

@@ -47,6 +47,9 @@ const PYTHON: [u8; 3] = [3, 15, 2];
 pub struct Exporter<W, S: Write, F> {
     output: Option<W>,
     make_spool: F,
+    journal: Option<Box<dyn Write + Send>>,
+    /// Whether the writer has a journal.
+    is_journaled: bool,
     options: ExportOptions,
     writer: Option<Writer<S>>,
     columns: Columns,
@@ -96,6 +99,8 @@ where
         Self {
             output: Some(output),
             make_spool,
+            journal: None,
+            is_journaled: false,
             options,
             writer: None,
             columns: Columns {
@@ -109,6 +114,14 @@ where
             clock: Clock::default(),
             lost: Lost::default(),
         }
+    }
+
+    /// Writes names to `journal` too, so that the spool can be recovered if it outlives the program: see
+    /// [`Writer::with_journal`]. Only then [`Export::flush`] does anything.
+    #[must_use]
+    pub fn with_journal(mut self, journal: impl Write + Send + 'static) -> Self {
+        self.journal = Some(Box::new(journal));
+        self
     }
 
     /// Begins the file with what the first segment says of itself.
@@ -129,6 +142,10 @@ where
             order,
         };
         let mut writer = Writer::new((self.make_spool)()?, options)?;
+        if let Some(journal) = self.journal.take() {
+            writer = writer.with_journal(journal)?;
+            self.is_journaled = true;
+        }
         if let Some(statistics) = facts.statistics {
             writer.set_statistics(statistics);
         }
@@ -355,6 +372,13 @@ where
     S: Read + Write + Seek,
     F: FnMut() -> io::Result<S>,
 {
+    fn flush(&mut self) -> io::Result<()> {
+        match &mut self.writer {
+            Some(writer) if self.is_journaled => writer.flush(),
+            _ => Ok(()),
+        }
+    }
+
     fn losses(&self) -> Losses {
         let Lost { labels, values, processes, times, deep, metadata } = self.lost;
         let mut losses = Losses::default();

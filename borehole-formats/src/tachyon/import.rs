@@ -8,6 +8,7 @@ use borehole_model::{
     Tables,
 };
 
+use super::journal::JOURNAL_MAGIC;
 use super::layout::{COMPRESSION_NONE, COMPRESSION_ZSTD, Header};
 use super::opcodes::Opcodes;
 use super::read::{self, Reader};
@@ -33,8 +34,8 @@ pub fn import(
     stream(Reader::with_options(bytes, *options)?, tables, sink)
 }
 
-/// As [`import`], with the strings and frames of `sibling`, another run of the same program, if this file has
-/// lost its own; see [`Reader::borrow_tables`].
+/// As [`import`], with the strings and frames of `sibling` if this file has lost its own: another run of the same
+/// program, see [`Reader::borrow_tables`], or the journal of its writer, see [`Reader::with_journal`].
 ///
 /// # Errors
 /// When the sibling cannot be read, and as [`import`].
@@ -45,6 +46,9 @@ pub fn import_borrowing(
     tables: &mut Tables,
     sink: &mut dyn ProfileSink,
 ) -> Result<Recovery, ReadError> {
+    if sibling.starts_with(&JOURNAL_MAGIC) {
+        return stream(Reader::with_journal(bytes, sibling, *options)?, tables, sink);
+    }
     let mut reader = Reader::with_options(bytes, *options)?;
     reader.borrow_tables(bytes, sibling)?;
     stream(reader, tables, sink)

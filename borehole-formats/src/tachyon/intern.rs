@@ -38,9 +38,10 @@ impl Strings {
         u32::try_from(self.ends.len()).unwrap_or(u32::MAX)
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &[u8]> {
-        let starts = std::iter::once(0).chain(self.ends.iter().copied());
-        starts.zip(&self.ends).map(|(start, &end)| &self.bytes[start..end])
+    /// Those from number `first` on.
+    pub(super) fn since(&self, first: usize) -> impl ExactSizeIterator<Item = &[u8]> {
+        let mut start = first.checked_sub(1).map_or(0, |before| self.ends[before]);
+        self.ends[first..].iter().map(move |&end| &self.bytes[std::mem::replace(&mut start, end)..end])
     }
 }
 
@@ -69,8 +70,9 @@ impl Frames {
         u32::try_from(self.rows.len()).unwrap_or(u32::MAX)
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Frame> {
-        self.rows.iter()
+    /// Those from number `first` on.
+    pub(super) fn since(&self, first: usize) -> &[Frame] {
+        &self.rows[first..]
     }
 }
 

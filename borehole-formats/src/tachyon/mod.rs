@@ -3,12 +3,14 @@
 //! * [`Reader`] pulls samples out of a whole file, strictly or, with
 //!   [`ReadOptions::lenient`](crate::ReadOptions::lenient), past any damage.
 //! * [`Writer`] writes what CPython writes for the same samples, byte for byte.
+//!   With a journal beside it, what it has flushed can be recovered if it is killed.
 //! * [`import`] and [`Exporter`] connect the format with the model.
 
 mod borrow;
 mod export;
 mod import;
 mod intern;
+mod journal;
 pub mod layout;
 mod metadata;
 mod number;
@@ -25,6 +27,7 @@ mod write;
 
 pub use export::{ExportOptions, Exporter};
 pub use import::{import, import_borrowing, read_document};
+pub use journal::JOURNAL_MAGIC;
 pub use layout::{ByteOrder, Header, HeaderLayout};
 pub use opcodes::Opcodes;
 pub use read::{Reader, RecordCounts, Sample};

@@ -3,6 +3,7 @@
 use borehole_wire::Cursor;
 
 use super::NAME;
+use super::journal::open_unfinished;
 use super::layout::{HEADER_BYTES, Header, MAX_DEPTH, RUN_ENTRY_BYTES, RecordKind};
 use super::open::{Parts, TablesEnd, open};
 use super::record::{Record, RecordFault, longest_record, run_entry};
@@ -120,6 +121,20 @@ impl<'a> Reader<'a> {
         Ok(Self::of_parts(parts, options, recovery))
     }
 
+    /// Reads `bytes`, the spool of a [`Writer`](super::Writer) that was killed, with the strings and frames of its
+    /// journal. To strict options such a file is damaged.
+    ///
+    /// # Errors
+    /// When the journal is of another file, and as [`Reader::with_options`].
+    pub fn with_journal(bytes: &'a [u8], journal: &'a [u8], options: ReadOptions) -> Result<Self, Error> {
+        if !options.is_lenient() {
+            return Self::with_options(bytes, options);
+        }
+        let mut recovery = Recovery::default();
+        let parts = open_unfinished(bytes, journal, &mut recovery)?;
+        Ok(Self::of_parts(parts, options, recovery))
+    }
+
     fn of_parts(parts: Parts<'a>, options: ReadOptions, recovery: Recovery) -> Self {
         let Parts { header, statistics, tables, samples, samples_offset, is_zstd, expected, has_tables } =
             parts;
@@ -176,6 +191,16 @@ impl<'a> Reader<'a> {
     #[must_use]
     pub const fn record_counts(&self) -> &RecordCounts {
         &self.counts
+    }
+
+    /// How many bytes the samples take in the file, and how many of them have come out decompressed so far; `None` if
+    /// they are not compressed.
+    #[must_use]
+    pub const fn compressed_bytes(&self) -> Option<(u64, u64)> {
+        let begins = HEADER_BYTES as u64;
+        let stored = self.header.strings_offset.saturating_sub(begins);
+        let decompressed = self.region.offset().saturating_sub(begins);
+        if self.region.is_compressed() { Some((stored, decompressed)) } else { None }
     }
 
     /// What has come out so far, and what was odd or lost.

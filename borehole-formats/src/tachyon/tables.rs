@@ -156,6 +156,12 @@ fn read_rows<T>(count: u32, mut read: impl FnMut() -> Result<T, NumberFault>) ->
     Rows { rows, fault: None }
 }
 
+/// Appends a string to `out`.
+pub(super) fn put_string(out: &mut Vec<u8>, string: &[u8]) {
+    put_varint(out, string.len() as u64);
+    out.extend_from_slice(string);
+}
+
 fn read_string<'a>(cursor: &mut Cursor<'a>) -> Result<&'a [u8], NumberFault> {
     let mut after = *cursor;
     let length = varint_u32(&mut after)?;

@@ -11,12 +11,13 @@ use hashbrown::HashMap;
 use zstd::stream::write::Encoder;
 
 use super::intern::{Frames, Strings};
+use super::journal::Journal;
 use super::layout::{
     ByteOrder, COMPRESSION_NONE, COMPRESSION_ZSTD, Config, FOOTER_BYTES, Footer, HEADER_BYTES, Header,
     HeaderLayout, MAX_DEPTH, RUN_BYTES, RUN_ENTRY_BYTES, RecordKind, VERSION,
 };
 use super::statistics::Statistics;
-use super::tables::Frame;
+use super::tables::{Frame, put_string};
 
 /// The level that CPython compresses with.
 ///
@@ -102,13 +103,16 @@ impl ThreadSlot {
     }
 }
 
-/// Writes a file. `S` is where the samples wait until all is known: an empty temporary file, or memory.
+/// Writes a file. `S` is where the samples wait until all is known: an empty temporary file, or memory. They stand
+/// there behind a header without the places of the tables: with a journal ([`Writer::with_journal`]) the spool of
+/// a writer that was killed is read by [`Reader::with_journal`](super::Reader::with_journal).
 ///
 /// Memory grows with what is distinct and with the threads, of which each has a run of at most 16 KiB.
 #[derive(Debug)]
 pub struct Writer<S: Write> {
     options: WriterOptions,
     body: Body<S>,
+    journal: Option<Journal>,
     strings: Strings,
     frames: Frames,
     threads: Vec<Thread>,
@@ -136,9 +140,11 @@ impl<S: Read + Write + Seek> Writer<S> {
     /// A writer whose samples wait in `spool`, which is empty.
     ///
     /// # Errors
-    /// When the compressor cannot be made.
-    pub fn new(spool: S, options: WriterOptions) -> io::Result<Self> {
+    /// When the spool cannot be written, or the compressor cannot be made.
+    pub fn new(mut spool: S, options: WriterOptions) -> io::Result<Self> {
+        spool.write_all(&unfinished_header(&options))?;
         Ok(Self {
+            journal: None,
             body: Body::new(spool, options.compression)?,
             options,
             strings: Strings::default(),
@@ -149,6 +155,16 @@ impl<S: Read + Write + Seek> Writer<S> {
             samples: 0,
             runs: 0,
         })
+    }
+
+    /// Writes strings and frames to `journal` too, before the spool has samples that refer to them.
+    ///
+    /// # Errors
+    /// When the journal cannot be written.
+    pub fn with_journal(mut self, journal: impl Write + Send + 'static) -> io::Result<Self> {
+        let head = unfinished_header(&self.options);
+        self.journal = Some(Journal::begin(Box::new(journal), &head)?);
+        Ok(self)
     }
 
     /// The number of a frame. For bytes like CPython's, a stack's frames are defined innermost first.
@@ -226,7 +242,7 @@ impl<S: Read + Write + Seek> Writer<S> {
         added.iter().for_each(|frame| put_varint(out, u64::from(frame.0)));
         row.frames_leaf_first.clear();
         row.frames_leaf_first.extend_from_slice(frames);
-        self.body.drain()
+        self.drain()
     }
 
     /// Writes a sample of the stack that the thread had last; the empty one if it had none.
@@ -271,7 +287,31 @@ impl<S: Read + Write + Seek> Writer<S> {
         out.extend_from_slice(&row.run);
         row.run.clear();
         row.run_samples = 0;
-        self.body.drain()
+        self.drain()
+    }
+
+    #[inline]
+    fn drain(&mut self) -> io::Result<()> {
+        if self.body.is_full() { self.store() } else { Ok(()) }
+    }
+
+    #[cold]
+    fn store(&mut self) -> io::Result<()> {
+        if let Some(journal) = &mut self.journal {
+            journal.write_new(&self.strings, &self.frames)?;
+        }
+        self.body.store()
+    }
+
+    /// Brings all samples so far to spool and journal. Runs end here, where CPython would go on with them: the
+    /// samples are the same, the bytes are not.
+    ///
+    /// # Errors
+    /// When spool or journal cannot be written.
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.flush_runs()?;
+        self.store()?;
+        self.body.flush()
     }
 
     /// The runs that are open at the end: in order of their threads, or as they came.
@@ -295,12 +335,9 @@ impl<S: Read + Write + Seek> Writer<S> {
     pub fn finish(mut self, mut output: impl Write) -> io::Result<()> {
         self.flush_runs()?;
         let mut tables = Vec::new();
-        for string in self.strings.iter() {
-            put_varint(&mut tables, string.len() as u64);
-            tables.extend_from_slice(string);
-        }
+        self.strings.since(0).for_each(|string| put_string(&mut tables, string));
         let strings_bytes = tables.len() as u64;
-        self.frames.iter().for_each(|frame| frame.encode(&mut tables));
+        self.frames.since(0).iter().for_each(|frame| frame.encode(&mut tables));
         let order = self.options.byte_order;
         if let Some(statistics) = &self.statistics {
             tables.extend(statistics.encode(order));
@@ -312,7 +349,7 @@ impl<S: Read + Write + Seek> Writer<S> {
         header.frames_offset = header.strings_offset + strings_bytes;
         let file_bytes = header.strings_offset + tables.len() as u64 + FOOTER_BYTES as u64;
         output.write_all(&header.encode())?;
-        spool.seek(SeekFrom::Start(0))?;
+        spool.seek(SeekFrom::Start(HEADER_BYTES as u64))?;
         io::copy(&mut spool.take(samples_bytes), &mut output)?;
         output.write_all(&tables)?;
         output.write_all(&Footer { file_bytes, ..footer }.encode(order))?;
@@ -321,33 +358,44 @@ impl<S: Read + Write + Seek> Writer<S> {
 
     /// The header without the places of the tables.
     fn header(&self) -> io::Result<Header> {
-        let WriterOptions { byte_order, layout, compression, python, start_us, interval_us, config, .. } =
-            self.options;
-        if layout == HeaderLayout::Old && u32::try_from(self.samples).is_err() {
+        if self.options.layout == HeaderLayout::Old && u32::try_from(self.samples).is_err() {
             let found = self.samples;
             let message =
                 format!("too many samples for the old header: expected less than 2^32, found {found}");
             return Err(io::Error::other(message));
         }
-        let compression = match compression {
-            Compression::None => COMPRESSION_NONE,
-            Compression::Zstd => COMPRESSION_ZSTD,
-        };
         Ok(Header {
-            byte_order,
-            layout,
-            version: VERSION,
-            python,
-            start_us,
-            interval_us,
             samples: self.samples,
             threads: u32::try_from(self.threads.len()).unwrap_or(u32::MAX),
-            strings_offset: 0,
-            frames_offset: 0,
-            compression,
-            config,
+            ..first_header(&self.options)
         })
     }
+}
+
+/// What is known before the first sample.
+fn first_header(options: &WriterOptions) -> Header {
+    let WriterOptions { byte_order, layout, compression, python, start_us, interval_us, config, .. } =
+        *options;
+    let compression = match compression {
+        Compression::None => COMPRESSION_NONE,
+        Compression::Zstd => COMPRESSION_ZSTD,
+    };
+    Header {
+        byte_order,
+        layout,
+        version: VERSION,
+        python,
+        start_us,
+        interval_us,
+        compression,
+        config,
+        ..Header::default()
+    }
+}
+
+/// The header of the spool, always in the layout that has room for all of it.
+fn unfinished_header(options: &WriterOptions) -> [u8; HEADER_BYTES] {
+    Header { layout: HeaderLayout::New, ..first_header(options) }.encode()
 }
 
 fn put_head(out: &mut Vec<u8>, row: &Thread, kind: RecordKind, order: ByteOrder) {
@@ -415,11 +463,17 @@ impl<S: Read + Write + Seek> Body<S> {
     }
 
     #[inline]
-    fn drain(&mut self) -> io::Result<()> {
-        if self.buffer.len() < BUFFER_BYTES { Ok(()) } else { self.store() }
+    const fn is_full(&self) -> bool {
+        self.buffer.len() >= BUFFER_BYTES
     }
 
-    #[cold]
+    fn flush(&mut self) -> io::Result<()> {
+        match &mut self.stream {
+            Stream::Plain(spool) => spool.flush(),
+            Stream::Zstd(encoder) => encoder.flush(),
+        }
+    }
+
     fn store(&mut self) -> io::Result<()> {
         match &mut self.stream {
             Stream::Plain(spool) => spool.write_all(&self.buffer)?,
@@ -429,7 +483,7 @@ impl<S: Read + Write + Seek> Body<S> {
         Ok(())
     }
 
-    /// The spool, and how much is in it.
+    /// The spool, and how many bytes of samples are in it.
     fn finish(mut self) -> io::Result<(S, u64)> {
         self.store()?;
         let mut spool = match self.stream {
@@ -437,8 +491,8 @@ impl<S: Read + Write + Seek> Body<S> {
             Stream::Zstd(encoder) => encoder.finish()?,
         };
         spool.flush()?;
-        let length = spool.stream_position()?;
-        Ok((spool, length))
+        let end = spool.stream_position()?;
+        Ok((spool, end.saturating_sub(HEADER_BYTES as u64)))
     }
 }
 

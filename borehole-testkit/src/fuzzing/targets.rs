@@ -76,6 +76,14 @@ fn tachyon(bytes: &[u8]) {
         assert_eq!(samples, delivered);
         assert!(samples <= lenient, "{samples} strictly, {lenient} past damage");
     }
+    // The same bytes as the blocks of a journal of theirs.
+    let (head, blocks) = bytes.split_at(bytes.len().min(tachyon::layout::HEADER_BYTES));
+    let journal = [&tachyon::JOURNAL_MAGIC, head, blocks].concat();
+    let (options, mut count) = (ReadOptions::lenient(), Count::default());
+    let outcome = tachyon::import_borrowing(bytes, &journal, &options, &mut Tables::default(), &mut count);
+    if let Ok(recovery) = outcome {
+        assert_eq!(recovery.samples, count.samples);
+    }
 }
 
 /// Reads the bytes as a `trc` stream, strictly and past damage: what is counted is what comes out, and what

@@ -47,18 +47,27 @@ pub fn dump_records(input: Input, output: impl Write) -> Result<Recovery, Error>
     dumped.map_err(|error| Error::reading(&name, error))
 }
 
-/// How many records of each type an input holds, by name, up to the first that is damaged; nothing for formats
-/// without records.
+/// What the records of an input are.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RecordCounts {
+    /// How many there are of each type, by name; nothing for formats without records.
+    pub by_type: BTreeMap<&'static str, u64>,
+    /// How many bytes the records take in the file and decompressed, in formats that compress them and nothing else.
+    pub compressed_bytes: Option<(u64, u64)>,
+}
+
+/// Counts the records of an input, up to the first that is damaged.
 #[must_use]
-pub fn count_records(format: Format, input: impl Read) -> BTreeMap<&'static str, u64> {
+pub fn count_records(format: Format, input: impl Read) -> RecordCounts {
+    let by_type = |by_type| RecordCounts { by_type, compressed_bytes: None };
     match format {
         #[cfg(feature = "rbt")]
-        Format::Rbt => rbt::count(input),
+        Format::Rbt => by_type(rbt::count(input)),
         #[cfg(feature = "trc")]
-        Format::Trc => trc::count(input),
+        Format::Trc => by_type(trc::count(input)),
         #[cfg(feature = "tachyon")]
         Format::Tachyon => tachyon::count(input),
-        _ => BTreeMap::new(),
+        _ => by_type(BTreeMap::new()),
     }
 }
 

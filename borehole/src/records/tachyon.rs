@@ -1,6 +1,5 @@
 //! The records of a `tachyon` file.
 
-use std::collections::BTreeMap;
 use std::io::Read;
 
 use borehole_formats::ReadOptions;
@@ -8,11 +7,23 @@ use borehole_formats::gzip::Envelope;
 use borehole_formats::tachyon::layout::RecordKind;
 use borehole_formats::tachyon::{Reader, read_document};
 
-/// How many there are of each kind, by name, up to the first that is damaged.
-pub(super) fn count(input: impl Read) -> BTreeMap<&'static str, u64> {
+use super::RecordCounts;
+
+/// How many there are of each kind, up to the first that is damaged.
+pub(super) fn count(input: impl Read) -> RecordCounts {
     let options = ReadOptions::default();
     let bytes = read_document(Envelope::new(input), &options).unwrap_or_default();
-    let Ok(mut reader) = Reader::with_options(&bytes, options) else { return BTreeMap::new() };
-    while let Ok(Some(_)) = reader.next_sample() {}
-    RecordKind::ALL.map(RecordKind::name).into_iter().zip(reader.record_counts().records).collect()
+    let Ok(mut reader) = Reader::with_options(&bytes, options) else { return RecordCounts::default() };
+    let is_whole = loop {
+        match reader.next_sample() {
+            Ok(Some(_)) => {}
+            Ok(None) => break true,
+            Err(_) => break false,
+        }
+    };
+    let names = RecordKind::ALL.map(RecordKind::name).into_iter();
+    RecordCounts {
+        by_type: names.zip(reader.record_counts().records).collect(),
+        compressed_bytes: reader.compressed_bytes().filter(|_| is_whole),
+    }
 }

@@ -3,6 +3,7 @@
 mod allocations;
 mod corrupt;
 mod formats;
+mod journal;
 mod live;
 mod musts;
 mod page;

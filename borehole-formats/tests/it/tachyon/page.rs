@@ -3,7 +3,7 @@
 use borehole_formats::tachyon::layout::{
     Config, FOOTER_BYTES, HEADER_BYTES, MAGIC, MAX_DEPTH, RUN_BYTES, RecordKind, VERSION,
 };
-use borehole_formats::tachyon::{ByteOrder, Header, HeaderLayout};
+use borehole_formats::tachyon::{ByteOrder, Header, HeaderLayout, JOURNAL_MAGIC};
 use borehole_model::Status;
 
 const PAGE: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/formats/tachyon.md"));
@@ -108,6 +108,7 @@ fn numbers_and_names_in_the_text_are_those_of_the_code() {
     for text in [
         format!("magic `{MAGIC:#x}`"),
         format!("begins `{}` (little-endian) or `{}`", begins(ByteOrder::Little), begins(ByteOrder::Big)),
+        format!("its journal: `{}`, the {HEADER_BYTES} bytes", String::from_utf8_lossy(&JOURNAL_MAGIC)),
         format!("Both have version {VERSION},"),
         format!("of at most {MAX_DEPTH}."),
         format!("the innermost {} are kept", MAX_DEPTH - 1),

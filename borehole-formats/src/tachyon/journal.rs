@@ -1,0 +1,126 @@
+//! Strings and frames beside samples that are not complete yet, so that those have names whatever happens to
+//! their writer.
+//!
+//! A journal begins with [`JOURNAL_MAGIC`] and the first 64 bytes of the file that it belongs to. Then come
+//! blocks: how many strings are new, those, how many frames are new, those, all encoded as in the tables of a
+//! file. What a sample refers to is in the journal before the sample is in the file.
+
+use std::fmt;
+use std::io::{self, Write};
+
+use borehole_wire::{Cursor, put_varint};
+
+use super::NAME;
+use super::intern::{Frames, Strings};
+use super::layout::{ByteOrder, COMPRESSION_ZSTD, HEADER_BYTES, Header, HeaderLayout};
+use super::number::varint_u32;
+use super::open::{Parts, malformed};
+use super::tables::{Tables, put_string, read_frames, read_strings};
+use crate::{Error, Position, Recovery, Warning};
+
+/// How a journal begins.
+pub const JOURNAL_MAGIC: [u8; 8] = *b"TACHDEFS";
+
+/// Writes a journal.
+pub(super) struct Journal {
+    output: Box<dyn Write + Send>,
+    /// How many strings and frames have been written.
+    written: (usize, usize),
+}
+
+impl Journal {
+    /// The journal of the file that begins with `head`.
+    pub(super) fn begin(mut output: Box<dyn Write + Send>, head: &[u8; HEADER_BYTES]) -> io::Result<Self> {
+        output.write_all(&JOURNAL_MAGIC)?;
+        output.write_all(head)?;
+        output.flush()?;
+        Ok(Self { output, written: (0, 0) })
+    }
+
+    /// Writes what has been defined since the last time.
+    pub(super) fn write_new(&mut self, strings: &Strings, frames: &Frames) -> io::Result<()> {
+        let new_strings = strings.since(self.written.0);
+        let new_frames = frames.since(self.written.1);
+        if new_strings.len() == 0 && new_frames.is_empty() {
+            return Ok(());
+        }
+        self.written.0 += new_strings.len();
+        self.written.1 += new_frames.len();
+        let mut block = Vec::new();
+        put_varint(&mut block, new_strings.len() as u64);
+        new_strings.for_each(|string| put_string(&mut block, string));
+        put_varint(&mut block, new_frames.len() as u64);
+        new_frames.iter().for_each(|frame| frame.encode(&mut block));
+        self.output.write_all(&block)?;
+        self.output.flush()
+    }
+}
+
+impl fmt::Debug for Journal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Journal").field("written", &self.written).finish_non_exhaustive()
+    }
+}
+
+/// Takes `bytes` apart, the samples that a killed writer left, with the names in its journal.
+///
+/// # Errors
+/// When the journal belongs to another file.
+pub(super) fn open_unfinished<'a>(
+    bytes: &'a [u8],
+    journal: &'a [u8],
+    recovery: &mut Recovery,
+) -> Result<Parts<'a>, Error> {
+    let header = header(bytes, journal)?;
+    let blocks = Cursor::new(&journal[HEAD_BYTES..], HEAD_BYTES as u64);
+    let tables = read_blocks(blocks);
+    recovery.warn(Warning::new(format!(
+        "unfinished: its writer was ended; {} strings and {} frames are those of its journal",
+        tables.string_count(),
+        tables.frame_count()
+    )));
+    Ok(Parts {
+        header,
+        statistics: None,
+        tables,
+        samples: &bytes[HEADER_BYTES..],
+        samples_offset: HEADER_BYTES as u64,
+        is_zstd: header.compression == COMPRESSION_ZSTD,
+        expected: None,
+        has_tables: true,
+    })
+}
+
+/// What stands before the blocks.
+const HEAD_BYTES: usize = JOURNAL_MAGIC.len() + HEADER_BYTES;
+
+/// The header of the samples, which is that of the journal.
+fn header(bytes: &[u8], journal: &[u8]) -> Result<Header, Error> {
+    let Some(head) = bytes.first_chunk::<HEADER_BYTES>() else {
+        let message = format!("expected a header of {HEADER_BYTES} bytes, found {} bytes", bytes.len());
+        return Err(Error::truncated(NAME, Position::Byte(bytes.len() as u64), message));
+    };
+    let belongs = journal.strip_prefix(&JOURNAL_MAGIC).is_some_and(|rest| rest.starts_with(head));
+    let order = ByteOrder::of_magic(*head.first_chunk().expect("a header is longer"));
+    match order.filter(|_| belongs) {
+        Some(order) => Ok(Header::decode(head, order, HeaderLayout::New)),
+        None => Err(malformed(0, "expected the file that the journal is of, found another")),
+    }
+}
+
+/// All strings and frames that are whole.
+fn read_blocks(mut cursor: Cursor<'_>) -> Tables<'_> {
+    let (mut strings, mut frames) = (Vec::new(), Vec::new());
+    while let Ok(count) = varint_u32(&mut cursor) {
+        let new = read_strings(&mut cursor, count);
+        strings.extend(new.rows);
+        let count = if new.fault.is_none() { varint_u32(&mut cursor) } else { break };
+        let Ok(count) = count else { break };
+        let new = read_frames(&mut cursor, count);
+        frames.extend(new.rows);
+        if new.fault.is_some() {
+            break;
+        }
+    }
+    Tables::new(strings, frames)
+}
