@@ -1,6 +1,8 @@
 //! Messages to protobuf's wire format. Source: protobuf.dev, "Encoding".
 
-use borehole_wire::{put_varint, put_varint_signed, varint_len};
+use borehole_wire::put_varint;
+#[cfg(feature = "pprof")]
+use borehole_wire::{put_varint_signed, varint_len};
 
 /// How a field's value is stored.
 pub(crate) mod wire {

@@ -1,7 +1,7 @@
 //! Samples added up by stack, for formats that keep no order in time.
 
 use borehole_model::StackId;
-#[cfg(any(feature = "flamegraph", feature = "pstats", feature = "tachyon-jsonl"))]
+#[cfg(any(feature = "flamegraph", feature = "pstats"))]
 use borehole_model::Tables;
 
 /// What stands for the stack of a sample that has none, in formats where a sample must be somewhere.
@@ -44,7 +44,7 @@ impl StackCounts {
     }
 
     /// How many samples had each stack on theirs, itself included: by stack.
-    #[cfg(any(feature = "flamegraph", feature = "pstats", feature = "tachyon-jsonl"))]
+    #[cfg(any(feature = "flamegraph", feature = "pstats"))]
     pub(crate) fn totals(&self, tables: &Tables) -> Vec<u64> {
         let mut totals = self.counts.clone();
         totals.resize(tables.stack_count(), 0);
