@@ -24,7 +24,7 @@ pub use coordinator::{Coordinator, News};
 pub use error::Error;
 pub use finder::{Attach, Finder, Found, IsWanted, Selection};
 pub use options::{Grouping, Idle, SampleOptions, StopMode};
-pub use output::{OpenStream, Output, RbtOptions, RbtOutput, Stream, WholeOutput};
+pub use output::{OpenStream, Output, RbtOptions, RbtOutput, Stream};
 pub use php::{IsPhp, PhpOptions, PhpProcess, RequestLabels};
 pub use segment::Header;
 pub use session::Session;

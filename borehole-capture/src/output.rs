@@ -26,21 +26,6 @@ pub trait Output: ProfileSink {
     }
 }
 
-/// A sink whose format is complete at its end only: until then there is nothing to write out.
-pub struct WholeOutput<S>(pub S);
-
-impl<S: ProfileSink> ProfileSink for WholeOutput<S> {
-    fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
-        self.0.sample(at, sample)
-    }
-
-    fn next(&mut self) -> Option<&mut dyn ProfileSink> {
-        Some(&mut self.0)
-    }
-}
-
-impl<S: ProfileSink> Output for WholeOutput<S> {}
-
 /// How samples become a live `rbt` file.
 #[derive(Clone, Copy, Debug)]
 pub struct RbtOptions {

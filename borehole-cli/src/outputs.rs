@@ -44,9 +44,8 @@ impl OutputArgs {
         let same = otherwise.filter(|format| self.path().is_some_and(|path| format.fits(path)));
         let format = self.to.or(same).or(by_name).or(otherwise);
         let mut target = Target::new(format.ok_or_else(|| self.unknown())?);
-        let named_gz = self.path().is_some_and(|path| path.to_ascii_lowercase().ends_with(".gz"));
         // The exporter of pprof compresses by itself.
-        if (self.compress || named_gz) && target.format != Format::Pprof {
+        if is_gzip(self.path(), self.compress)? && target.format != Format::Pprof {
             target.compression = Compression::Gzip;
         }
         Ok(target)
@@ -91,7 +90,7 @@ impl OutputArgs {
                 Ok(output)
             }
             None => {
-                refuse_binary_terminal(target)?;
+                refuse_terminal(target.format, target.compression == Compression::Gzip)?;
                 Ok(Output::direct(STDOUT, io::stdout().lock(), target.compression))
             }
         }
@@ -103,16 +102,26 @@ pub(crate) fn stdout_error(source: io::Error) -> Error {
     Error::Write { name: STDOUT.to_owned(), source }
 }
 
+/// Whether an output is compressed with gzip: because it is `asked` for, or by its name.
+pub(crate) fn is_gzip(path: Option<&str>, asked: bool) -> anyhow::Result<bool> {
+    let name = path.unwrap_or_default().to_ascii_lowercase();
+    if name.ends_with(".zst") {
+        bail!(
+            "unsupported compression: expected a name that ends in .gz, or in no compression's ending, found {name}"
+        );
+    }
+    Ok(asked || name.ends_with(".gz"))
+}
+
 /// A terminal is no place for bytes that are not text.
-fn refuse_binary_terminal(target: &Target) -> anyhow::Result<()> {
+pub(crate) fn refuse_terminal(format: Format, is_gzip: bool) -> anyhow::Result<()> {
     let formats =
         [Format::Rbt, Format::Tachyon, Format::Trc, Format::Pstats, Format::Pprof, Format::Perfetto];
-    let is_binary = formats.contains(&target.format) || target.compression == Compression::Gzip;
-    if is_binary && io::stdout().is_terminal() {
-        let gzip = if target.compression == Compression::Gzip { ", compressed" } else { "" };
+    if (is_gzip || formats.contains(&format)) && io::stdout().is_terminal() {
+        let gzip = if is_gzip { ", compressed" } else { "" };
         bail!(
             "unsupported output: expected a file or a pipe for {}{gzip}, found a terminal; name one with -o",
-            target.format.name()
+            format.name()
         );
     }
     Ok(())

@@ -15,6 +15,7 @@ use super::output::{Destination, Encoding, Place, Single, Workers};
 use super::targets::Targets;
 use crate::convert::Timestamps;
 use crate::inputs::format_name;
+use crate::outputs::is_gzip;
 
 /// What to sample, how, and where to write it.
 #[derive(Args, Clone, Debug)]
@@ -219,14 +220,13 @@ impl RecordArgs {
         Sampling { options, php: self.php.clone(), php_regex: None, depth: self.depth, labels }
     }
 
-    pub(crate) fn destination(&self) -> Destination {
+    pub(crate) fn destination(&self) -> anyhow::Result<Destination> {
         let path = self.output.as_deref().filter(|path| *path != "-");
-        let is_gzip = self.compress || path.is_some_and(|path| path.to_ascii_lowercase().ends_with(".gz"));
-        let compression = if is_gzip { Compression::Gzip } else { Compression::None };
+        let compression = if is_gzip(path, self.compress)? { Compression::Gzip } else { Compression::None };
         let timestamps = matches!(self.timestamps, Timestamps::Delta);
         let rbt = RbtOptions { timestamps, compression, checkpoint_interval: self.checkpoint };
         if let Some(folder) = path.filter(|path| path.ends_with('/')) {
-            return Destination::Workers(Workers { folder: folder.into(), threads: self.threads, rbt });
+            return Ok(Destination::Workers(Workers { folder: folder.into(), threads: self.threads, rbt }));
         }
         let by_name = path.and_then(Format::from_path).map(|(format, _)| format);
         let encoding = Encoding::Format(self.format.or(by_name).unwrap_or(Format::Rbt));
@@ -236,7 +236,7 @@ impl RecordArgs {
                 Place::File { path: path.into(), force: self.force, is_numbered: self.rotate.is_some() }
             }
         };
-        Destination::Single(Single { encoding, place, rbt, opcodes: false })
+        Ok(Destination::Single(Single { encoding, place, rbt, opcodes: false }))
     }
 }
 

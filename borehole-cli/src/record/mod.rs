@@ -27,7 +27,11 @@ pub(crate) struct Recording {
 }
 
 pub(crate) fn run(args: &RecordArgs) -> anyhow::Result<Exit> {
-    record(Recording { targets: args.targets()?, sampling: args.sampling(), destination: args.destination() })
+    record(Recording {
+        targets: args.targets()?,
+        sampling: args.sampling(),
+        destination: args.destination()?,
+    })
 }
 
 /// Samples until there is nothing more to sample, or it is enough, or the user asks to stop.

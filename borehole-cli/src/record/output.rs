@@ -1,7 +1,7 @@
 //! Where a recording goes.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, IsTerminal as _};
+use std::io;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -17,7 +17,7 @@ use super::progress::Watcher;
 use super::reli_json::ReliJsonLines;
 use super::{Told, header};
 use crate::interrupt;
-use crate::outputs::STDOUT;
+use crate::outputs::{STDOUT, refuse_terminal};
 
 /// Where a recording goes.
 #[derive(Clone, Debug)]
@@ -84,22 +84,17 @@ impl Destination {
 impl Single {
     fn check(&self) -> anyhow::Result<()> {
         match &self.place {
-            Place::Stdout if !self.is_text() && io::stdout().is_terminal() => {
-                bail!("unsupported output: expected a file or a pipe, found a terminal; name one with -o")
+            Place::Stdout => {
+                let format = match self.encoding {
+                    Encoding::Format(format) => format,
+                    Encoding::ReliJsonLines => Format::Jsonl,
+                };
+                refuse_terminal(format, self.rbt.compression == Compression::Gzip)
             }
             Place::File { path, force: false, is_numbered: false } if path.is_file() => {
                 bail!("{}: file exists; --force replaces it", path.display())
             }
             _ => Ok(()),
-        }
-    }
-
-    fn is_text(&self) -> bool {
-        match self.encoding {
-            Encoding::Format(format) => {
-                matches!(format, Format::Phpspy | Format::Folded | Format::Collapsed | Format::Jsonl)
-            }
-            Encoding::ReliJsonLines => true,
         }
     }
 

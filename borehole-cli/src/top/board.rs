@@ -5,6 +5,7 @@ use std::io;
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use borehole::capture::Output;
 use borehole::model::{Context, ProfileSink, Sample};
 
 /// Samples by function and by process.
@@ -38,6 +39,8 @@ impl ProfileSink for BoardSink {
         Ok(ControlFlow::Continue(()))
     }
 }
+
+impl Output for BoardSink {}
 
 impl Board {
     fn add(&mut self, at: Context<'_>, sample: &Sample<'_>) {

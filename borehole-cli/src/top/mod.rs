@@ -10,9 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{anyhow, bail};
-use borehole::capture::{
-    Coordinator, Idle, News, Progress, RequestLabels, SampleOptions, Session, Shared, WholeOutput,
-};
+use borehole::capture::{Coordinator, Idle, News, Progress, RequestLabels, SampleOptions, Session, Shared};
 use borehole_analysis::Pattern;
 use clap::Args;
 
@@ -103,7 +101,7 @@ pub(crate) fn watch(args: &TopArgs, period: Duration) -> anyhow::Result<Exit> {
     let board = Arc::new(Mutex::new(Board::default()));
     let refusals = Mutex::new(Vec::new());
     thread::scope(|scope| {
-        let mut sink = WholeOutput(BoardSink(Arc::clone(&board)));
+        let mut sink = BoardSink(Arc::clone(&board));
         let sharing = shared.clone();
         let session = scope.spawn(move || Session::new(options, header(), &mut sink, sharing).run(&arrivals));
         let hear = |news| {

@@ -52,6 +52,15 @@ fn a_name_that_tells_no_format_is_refused() {
 }
 
 #[test]
+fn a_name_that_promises_what_is_not_written_is_refused() {
+    let scratch = Scratch::new();
+    let path = scratch.path("trace.rbt.zst");
+    let refused = convert_to(path.to_str().unwrap(), &["--to", "rbt"]).failed();
+    assert!(refused.contains("unsupported compression: expected a name that ends in .gz"), "{refused}");
+    assert!(!path.exists());
+}
+
+#[test]
 fn a_file_that_exists_is_kept_unless_it_is_forced_away() {
     let scratch = Scratch::new();
     let path = scratch.write("a.folded", b"old");
