@@ -8,6 +8,7 @@
 
 mod access;
 mod core_file;
+mod dump;
 mod elf;
 mod error;
 mod files;
@@ -26,6 +27,7 @@ mod transfer;
 
 pub use access::{Obstacle, obstacles, ptrace_scope};
 pub use core_file::Core;
+pub use dump::Dump;
 pub use error::{Error, ErrorKind};
 pub use find::{Candidate, descendants, exists, processes};
 pub use image::Image;

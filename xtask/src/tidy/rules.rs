@@ -36,7 +36,7 @@ pub(crate) const CRATES: &[Crate] = &[
     Crate {
         name: "borehole-process",
         level: 0,
-        outside: &["flate2", "libc", "nix", "object"],
+        outside: &["flate2", "libc", "nix", "object", "zstd"],
         freedom: Freedom::System,
     },
     Crate {
@@ -45,7 +45,7 @@ pub(crate) const CRATES: &[Crate] = &[
         outside: &["flate2", "hashbrown", "inferno", "memchr", "serde", "serde_json", "zstd"],
         freedom: Freedom::Pure,
     },
-    Crate { name: "borehole-heap", level: 1, outside: &["hashbrown"], freedom: Freedom::Pure },
+    Crate { name: "borehole-heap", level: 1, outside: &["hashbrown", "serde_json"], freedom: Freedom::Pure },
     Crate { name: "borehole-analysis", level: 1, outside: &["hashbrown", "regex"], freedom: Freedom::Pure },
     Crate { name: "borehole-recorder", level: 2, outside: &["nix", "signal-hook"], freedom: Freedom::System },
     Crate { name: "borehole-php", level: 2, outside: &["hashbrown"], freedom: Freedom::Pure },

@@ -1,0 +1,11 @@
+//! A PHP heap as a graph: nodes, the edges between them, and the memory that each stands for.
+//!
+//! The vocabulary (types of nodes and locations, names of links, regions, strengths) is that of reli's memory profiler, so that
+//! queries and habits carry over.
+#![forbid(unsafe_code)]
+
+mod names;
+mod sink;
+
+pub use names::{LocationType, NodeType, Region, Strength};
+pub use sink::{Edge, HeapSink, Location, NodeId, StringId};

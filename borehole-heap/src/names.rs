@@ -1,0 +1,142 @@
+//! The words of the graph: what kinds of nodes, locations, regions and references there are.
+
+/// Declares a type whose values are rows of a table of names.
+macro_rules! names {
+    ($(#[$doc:meta])* $type:ident: $($constant:ident = $name:literal,)+) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $type(u16);
+
+        impl $type {
+            /// The names that this version knows, in the order of their constants. A graph that was read from a file may
+            /// know more: their numbers follow.
+            pub const NAMES: &'static [&'static str] = &[$($name),+];
+
+            names!(@constants $type 0_u16; $($constant = $name,)+);
+
+            /// The type with this number among the names of a graph.
+            #[must_use]
+            pub const fn new(number: u16) -> Self {
+                Self(number)
+            }
+
+            /// Its number among the names of a graph.
+            #[must_use]
+            pub const fn number(self) -> u16 {
+                self.0
+            }
+        }
+    };
+    (@constants $type:ident $number:expr; $constant:ident = $name:literal, $($rest:tt)*) => {
+        #[doc = concat!("`", $name, "`.")]
+        pub const $constant: Self = Self($number);
+        names!(@constants $type $number + 1; $($rest)*);
+    };
+    (@constants $type:ident $number:expr;) => {};
+}
+
+names! {
+    /// What a node stands for.
+    NodeType:
+    ARG_INFO = "ArgInfoContext",
+    ARG_INFOS = "ArgInfosContext",
+    ARRAY_ELEMENT = "ArrayElementContext",
+    ARRAY_ELEMENTS = "ArrayElementsContext",
+    ARRAY_HEADER = "ArrayHeaderContext",
+    ARRAY_POSSIBLE_OVERHEAD = "ArrayPossibleOverheadContext",
+    CALL_FRAME = "CallFrameContext",
+    CALL_FRAME_VARIABLE_TABLE = "CallFrameVariableTableContext",
+    CALL_FRAMES = "CallFramesContext",
+    CLASS_CONSTANT = "ClassConstantContext",
+    CLASS_CONSTANT_INFO = "ClassConstantInfoContext",
+    CLASS_CONSTANTS = "ClassConstantsContext",
+    CLASS_DEFINITION = "ClassDefinitionContext",
+    CLASS_ENTRY = "ClassEntryContext",
+    CLASS_STATIC_PROPERTIES = "ClassStaticPropertiesContext",
+    CLOSURE = "ClosureContext",
+    DEFAULT_PROPERTIES_TABLE = "DefaultPropertiesTableContext",
+    DEFAULT_STATIC_PROPERTIES = "DefaultStaticPropertiesContext",
+    DEFINED_CLASSES = "DefinedClassesContext",
+    DEFINED_FUNCTIONS = "DefinedFunctionsContext",
+    DYNAMIC_FUNC_DEFS = "DynamicFuncDefsContext",
+    GLOBAL_CONSTANT = "GlobalConstantContext",
+    GLOBAL_CONSTANTS = "GlobalConstantsContext",
+    GLOBAL_VARIABLES = "GlobalVariablesContext",
+    INCLUDED_FILES = "IncludedFilesContext",
+    INTERNAL_FUNCTION_DEFINITION = "InternalFunctionDefinitionContext",
+    LOCAL_VARIABLE_NAME_TABLE = "LocalVariableNameTableContext",
+    OBJECT = "ObjectContext",
+    OBJECT_HANDLERS = "ObjectHandlersContext",
+    OBJECT_PROPERTIES = "ObjectPropertiesContext",
+    OBJECTS_STORE = "ObjectsStoreContext",
+    OP_ARRAY = "OpArrayContext",
+    PHP_REFERENCE = "PhpReferenceContext",
+    PROPERTIES_INFO = "PropertiesInfoContext",
+    PROPERTY_INFO = "PropertyInfoContext",
+    RESOURCE = "ResourceContext",
+    RUNTIME_CACHE = "RuntimeCacheContext",
+    SCALAR_VALUE = "ScalarValueContext",
+    STRING = "StringContext",
+    USER_FUNCTION_DEFINITION = "UserFunctionDefinitionContext",
+}
+
+names! {
+    /// What a range of memory holds.
+    LocationType:
+    CALL_FRAME_HEADER = "CallFrameHeaderMemoryLocation",
+    CALL_FRAME_VARIABLE_TABLE = "CallFrameVariableTableMemoryLocation",
+    DEFAULT_PROPERTIES_TABLE = "DefaultPropertiesTableMemoryLocation",
+    DEFAULT_STATIC_MEMBERS_TABLE = "DefaultStaticMembersTableMemoryLocation",
+    DYNAMIC_FUNC_DEFS_TABLE = "DynamicFuncDefsTableMemoryLocation",
+    LOCAL_VARIABLE_NAME_TABLE = "LocalVariableNameTableMemoryLocation",
+    OBJECTS_STORE = "ObjectsStoreMemoryLocation",
+    RUNTIME_CACHE = "RuntimeCacheMemoryLocation",
+    STATIC_MEMBERS_TABLE = "StaticMembersTableMemoryLocation",
+    ARG_INFOS = "ZendArgInfosMemoryLocation",
+    ARRAY = "ZendArrayMemoryLocation",
+    ARRAY_TABLE = "ZendArrayTableMemoryLocation",
+    ARRAY_TABLE_OVERHEAD = "ZendArrayTableOverheadMemoryLocation",
+    CLASS_CONSTANT = "ZendClassConstantMemoryLocation",
+    CLASS_ENTRY = "ZendClassEntryMemoryLocation",
+    CONSTANT = "ZendConstantMemoryLocation",
+    OBJECT = "ZendObjectMemoryLocation",
+    OP_ARRAY_BODY = "ZendOpArrayBodyMemoryLocation",
+    OP_ARRAY_HEADER = "ZendOpArrayHeaderMemoryLocation",
+    PROPERTY_INFO = "ZendPropertyInfoMemoryLocation",
+    REFERENCE = "ZendReferenceMemoryLocation",
+    RESOURCE = "ZendResourceMemoryLocation",
+    STRING = "ZendStringMemoryLocation",
+}
+
+names! {
+    /// What part of PHP's memory a range lies in.
+    Region:
+    HEAP = "zend_mm_heap",
+    HUGE = "zend_mm_huge",
+    VM_STACK = "vm_stack",
+    COMPILER_ARENA = "compiler_arena",
+}
+
+/// Whether a reference keeps its target alive.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Strength {
+    /// It counts in the target's reference count.
+    #[default]
+    Strong,
+    /// It does not: the table of objects, weak references and the keys of weak maps.
+    Weak,
+    /// It is the engine's own: an object's class or handlers.
+    Structural,
+}
+
+impl Strength {
+    /// Its name in databases.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Strong => "strong",
+            Self::Weak => "weak",
+            Self::Structural => "structural",
+        }
+    }
+}

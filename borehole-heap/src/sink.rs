@@ -1,0 +1,70 @@
+//! Where the nodes, edges and locations of a heap flow into.
+
+use crate::names::{LocationType, NodeType, Region, Strength};
+
+/// A node's number: in the order of creation, from 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NodeId(pub u32);
+
+/// A string's number in the sink that gave it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct StringId(pub u32);
+
+/// A reference from a node to another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Edge {
+    /// `None`: the child is a root.
+    pub parent: Option<NodeId>,
+    /// What is referred to.
+    pub child: NodeId,
+    /// By what name: a variable, a property, a key, or a fixed word.
+    pub link: StringId,
+    /// Whether this is the edge by which the walk came to the child first. Each node has exactly one.
+    pub is_tree: bool,
+    /// Whether it keeps the child alive.
+    pub strength: Strength,
+}
+
+/// Memory that a node stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Location {
+    /// What it holds.
+    pub location_type: LocationType,
+    /// Where it begins in the target's memory.
+    pub address: u64,
+    /// Its logical size in bytes: what its content needs.
+    pub size: u64,
+    /// Bytes that the allocator's block has beyond `size`.
+    pub bin_overhead: u32,
+    /// The class, of objects.
+    pub class: Option<StringId>,
+    /// The content, of strings.
+    pub string: Option<StringId>,
+    /// The reference count, of what has one.
+    pub refcount: Option<u32>,
+    /// `GC_TYPE_INFO`, of what has it.
+    pub type_info: Option<u32>,
+    /// `None`: in none of PHP's own.
+    pub region: Option<Region>,
+}
+
+/// What takes a heap as it is walked.
+pub trait HeapSink {
+    /// The number of `string`. Equal strings have the same one.
+    fn string(&mut self, string: &[u8]) -> StringId;
+
+    /// Adds a node. Its tree edge follows before the next node does.
+    fn node(&mut self, node_type: NodeType) -> NodeId;
+
+    /// Adds an edge between nodes that were added.
+    fn edge(&mut self, edge: Edge);
+
+    /// Adds a location of `node`.
+    fn location(&mut self, node: NodeId, location: &Location);
+
+    /// Adds a fact about `node`, such as `#count` of an array's elements or `value` of a number.
+    fn attribute(&mut self, node: NodeId, key: StringId, value: StringId);
+
+    /// Adds a fact about the whole, by a key of the memory database's `summary`.
+    fn summary(&mut self, key: &str, value: &str);
+}
