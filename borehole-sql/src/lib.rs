@@ -1,0 +1,8 @@
+//! PHP heaps in databases: the schema of reli's memory database, filled from a heap graph, and read back.
+//!
+//! [`schema`] describes the tables once; [`dialect`] says it in the words of SQLite, PostgreSQL and MySQL.
+#![forbid(unsafe_code)]
+
+pub mod dialect;
+pub mod schema;
+pub mod text;
