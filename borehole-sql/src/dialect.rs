@@ -149,6 +149,23 @@ impl Dialect {
         )
     }
 
+    /// The statements that add up the locations of a run by type and by class, the largest sums first.
+    #[must_use]
+    pub(crate) fn add_up(self, run: i64) -> Vec<String> {
+        let add_up = |table: &str, name: &str, column: &str| {
+            let (name, count) = (self.quoted(name), self.quoted("count"));
+            format!(
+                "INSERT INTO {table} (run_id, {name}, {count}, memory_usage) \
+                 SELECT {run}, {column}, COUNT(*), SUM(size) FROM context_node_locations \
+                 WHERE run_id = {run} AND {column} IS NOT NULL GROUP BY {column} ORDER BY SUM(size) DESC"
+            )
+        };
+        vec![
+            add_up("location_types_summary", "type", "location_type"),
+            add_up("class_objects_summary", "class_name", "class_name"),
+        ]
+    }
+
     /// Everything but the rows, in the order in which it is made: before the rows, and behind them.
     #[must_use]
     pub fn create_all(self) -> (Vec<String>, Vec<String>) {

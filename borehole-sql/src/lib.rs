@@ -4,5 +4,13 @@
 #![forbid(unsafe_code)]
 
 pub mod dialect;
+mod error;
+mod rows;
 pub mod schema;
+#[cfg(feature = "sqlite")]
+mod sqlite;
 pub mod text;
+
+pub use error::{Error, ErrorKind};
+#[cfg(feature = "sqlite")]
+pub use sqlite::Sqlite;

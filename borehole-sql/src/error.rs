@@ -1,0 +1,68 @@
+//! What a database refuses.
+
+use std::{error, fmt};
+
+/// What is wrong, and what helps.
+pub struct Error(Box<Inner>);
+
+struct Inner {
+    kind: ErrorKind,
+    message: String,
+    source: Option<Box<dyn error::Error + Send + Sync>>,
+}
+
+/// The sort of an [`Error`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The file is no database, or one of another shape.
+    Unsupported,
+    /// The run does not exist.
+    Missing,
+    /// Somebody else is writing.
+    Locked,
+    /// The statement is wrong.
+    Statement,
+    /// Reading or writing failed.
+    Io,
+}
+
+impl Error {
+    #[cold]
+    pub(crate) fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Self(Box::new(Inner { kind, message: message.into(), source: None }))
+    }
+
+    #[cold]
+    pub(crate) fn caused(
+        kind: ErrorKind,
+        message: impl Into<String>,
+        source: impl error::Error + Send + Sync + 'static,
+    ) -> Self {
+        Self(Box::new(Inner { kind, message: message.into(), source: Some(Box::new(source)) }))
+    }
+
+    /// The sort of this error.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        self.0.kind
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.message)
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl error::Error for Error {
+    fn source(&self) -> Option<&(dyn error::Error + 'static)> {
+        self.0.source.as_deref().map(|source| source as _)
+    }
+}

@@ -1,0 +1,153 @@
+//! A heap graph as rows of the tables.
+
+use std::borrow::Cow;
+
+use borehole_heap::{Graph, NodeId};
+
+use crate::schema::{
+    CONTEXT_EDGES, CONTEXT_NODE_ATTRIBUTES, CONTEXT_NODE_LOCATIONS, CONTEXT_NODES, Kind, SUMMARY, Table,
+};
+use crate::text::escape;
+
+/// A value of a row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Cell<'a> {
+    Null,
+    Integer(i64),
+    Text(Cow<'a, str>),
+}
+
+impl<'a> Cell<'a> {
+    fn text(bytes: &'a [u8]) -> Self {
+        Self::Text(escape(bytes))
+    }
+
+    fn node(node: NodeId) -> Self {
+        Self::Integer(node.0.into())
+    }
+
+    /// Addresses and sizes above 2⁶³ are negative: databases have signed numbers only.
+    const fn bits(number: u64) -> Self {
+        Self::Integer(number.cast_signed())
+    }
+}
+
+impl<'a, T: Into<Self>> From<Option<T>> for Cell<'a> {
+    fn from(value: Option<T>) -> Self {
+        value.map_or(Self::Null, Into::into)
+    }
+}
+
+impl From<u32> for Cell<'_> {
+    fn from(number: u32) -> Self {
+        Self::Integer(number.into())
+    }
+}
+
+impl From<NodeId> for Cell<'_> {
+    fn from(node: NodeId) -> Self {
+        Self::node(node)
+    }
+}
+
+impl<'a> From<&'a [u8]> for Cell<'a> {
+    fn from(bytes: &'a [u8]) -> Self {
+        Self::text(bytes)
+    }
+}
+
+/// The columns of a table that rows are given for: all but the numbers that the database gives.
+pub(crate) fn given(table: &Table) -> impl Iterator<Item = &'static str> {
+    table.columns.iter().filter(|column| column.kind != Kind::Serial).map(|column| column.name)
+}
+
+/// Where the rows go.
+pub(crate) trait RowSink {
+    type Error;
+
+    /// The rows that follow are of `table`.
+    fn begin(&mut self, table: &'static Table) -> Result<(), Self::Error>;
+
+    /// Adds a row: its cells are those of [`given`].
+    fn row(&mut self, cells: &[Cell<'_>]) -> Result<(), Self::Error>;
+}
+
+/// Gives out all rows of a run that come straight from `graph`.
+pub(crate) fn write<G: Graph, S: RowSink>(graph: &G, run: i64, sink: &mut S) -> Result<(), S::Error> {
+    summary(graph, run, sink)?;
+    nodes(graph, run, sink)?;
+    edges(graph, run, sink)?;
+    locations(graph, run, sink)?;
+    attributes(graph, run, sink)
+}
+
+fn summary<G: Graph, S: RowSink>(graph: &G, run: i64, sink: &mut S) -> Result<(), S::Error> {
+    sink.begin(&SUMMARY)?;
+    for &(key, value) in graph.summary() {
+        sink.row(&[Cell::Integer(run), graph.string(key).into(), graph.string(value).into()])?;
+    }
+    Ok(())
+}
+
+fn nodes<G: Graph, S: RowSink>(graph: &G, run: i64, sink: &mut S) -> Result<(), S::Error> {
+    sink.begin(&CONTEXT_NODES)?;
+    for node in all(graph) {
+        let (name, canonical) = (graph.node_type_name(node), graph.canonical(node));
+        sink.row(&[Cell::Integer(run), node.into(), name.into(), canonical.into()])?;
+    }
+    Ok(())
+}
+
+fn edges<G: Graph, S: RowSink>(graph: &G, run: i64, sink: &mut S) -> Result<(), S::Error> {
+    sink.begin(&CONTEXT_EDGES)?;
+    for parent in [None].into_iter().chain(all(graph).map(Some)) {
+        for child in graph.children(parent).filter_map(|row| graph.child(row)) {
+            sink.row(&[
+                Cell::Integer(run),
+                parent.into(),
+                child.node.into(),
+                graph.string(child.link).into(),
+                Cell::Integer(child.is_tree.into()),
+                child.strength.name().as_bytes().into(),
+            ])?;
+        }
+    }
+    Ok(())
+}
+
+fn locations<G: Graph, S: RowSink>(graph: &G, run: i64, sink: &mut S) -> Result<(), S::Error> {
+    sink.begin(&CONTEXT_NODE_LOCATIONS)?;
+    for row in 0..graph.counts().locations {
+        let location = graph.location(row);
+        sink.row(&[
+            Cell::Integer(run),
+            graph.location_node(row).into(),
+            Cell::bits(location.address),
+            Cell::bits(location.size),
+            graph.location_type_name(location.location_type).into(),
+            location.class.map(|class| graph.string(class)).into(),
+            location.string.map(|string| graph.string(string)).into(),
+            location.refcount.into(),
+            location.type_info.into(),
+            location.region.map(|region| graph.region_name(region)).into(),
+            location.bin_overhead.into(),
+        ])?;
+    }
+    Ok(())
+}
+
+fn attributes<G: Graph, S: RowSink>(graph: &G, run: i64, sink: &mut S) -> Result<(), S::Error> {
+    sink.begin(&CONTEXT_NODE_ATTRIBUTES)?;
+    for node in all(graph) {
+        for attribute in graph.attributes(node).map(|row| graph.attribute(row)) {
+            let (key, value) = (graph.string(attribute.key), graph.string(attribute.value));
+            sink.row(&[Cell::Integer(run), node.into(), key.into(), value.into()])?;
+        }
+    }
+    Ok(())
+}
+
+/// Every node, in order.
+fn all<G: Graph>(graph: &G) -> impl Iterator<Item = NodeId> + use<G> {
+    (0..u32::try_from(graph.counts().nodes).unwrap_or(u32::MAX)).map(NodeId)
+}
