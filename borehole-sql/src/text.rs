@@ -34,7 +34,7 @@ fn escaped(bytes: &[u8]) -> String {
             match character {
                 '\0' => push_escaped(&mut text, 0),
                 ESCAPE => {
-                    character.encode_utf8(&mut [0; 4]).bytes().for_each(|byte| push_escaped(&mut text, byte))
+                    character.encode_utf8(&mut [0; 4]).bytes().for_each(|byte| push_escaped(&mut text, byte));
                 }
                 other => text.push(other),
             }

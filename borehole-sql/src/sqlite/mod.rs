@@ -1,14 +1,20 @@
 //! Heaps in a file of SQLite.
 
+mod ask;
+mod load;
+mod paths;
+
 use std::path::Path;
+use std::time::Duration;
 
 use borehole_heap::Graph;
-use rusqlite::{Connection, ErrorCode, OpenFlags, Statement, Transaction};
+use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use crate::dialect::Dialect;
 use crate::error::{Error, ErrorKind};
-use crate::rows::{self, Cell, RowSink};
-use crate::schema::{INDEXES, Table};
+use crate::rows;
+use crate::schema::TABLES;
+use load::Loader;
 
 /// A database file.
 pub struct Sqlite {
@@ -29,7 +35,7 @@ const FOR_NEW: &str = "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAG
 const FOR_EXISTING: &str = "PRAGMA cache_size = -262144; PRAGMA threads = 2;";
 
 /// How long to wait for somebody else who writes.
-const PATIENCE_MS: std::time::Duration = std::time::Duration::from_secs(5);
+const PATIENCE: Duration = Duration::from_secs(5);
 
 impl Sqlite {
     /// A new database in the empty or missing file at `path`, which is not seen by anybody else until it is complete: if
@@ -61,16 +67,11 @@ impl Sqlite {
 
     fn open_with(path: &Path, flags: OpenFlags) -> Result<Self, Error> {
         let connection = Connection::open_with_flags(path, flags).map_err(refused)?;
-        connection.busy_timeout(PATIENCE_MS).map_err(refused)?;
+        connection.busy_timeout(PATIENCE).map_err(refused)?;
         connection.execute_batch(FOR_EXISTING).map_err(refused)?;
         // Reads the file for the first time.
         connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(())).map_err(refused)?;
         Ok(Self { connection, is_new: false })
-    }
-
-    /// The connection, for statements.
-    pub(crate) const fn connection(&self) -> &Connection {
-        &self.connection
     }
 
     /// Adds `graph` as a run of its own, with all tables, indexes and views that are missing, and answers its number. The
@@ -79,16 +80,15 @@ impl Sqlite {
     /// # Errors
     /// When the database cannot be written, or holds tables of another shape.
     pub fn add_run<G: Graph>(&mut self, graph: &G, created_at: &str) -> Result<i64, Error> {
-        let before = (!self.is_new).then_some(INDEXES);
         let transaction = self.connection.transaction().map_err(refused)?;
         let (first, last) = DIALECT.create_all();
         execute(&transaction, &first)?;
-        if before.is_some() {
+        if !self.is_new {
             check_shape(&transaction)?;
         }
         transaction.execute("INSERT INTO runs (created_at) VALUES (?1)", [created_at]).map_err(refused)?;
         let run = transaction.last_insert_rowid();
-        rows::write(graph, run, &mut Loader { transaction: &transaction, statement: None })?;
+        rows::write(graph, run, &mut Loader::new(&transaction))?;
         execute(&transaction, &DIALECT.add_up(run))?;
         execute(&transaction, &last)?;
         transaction.commit().map_err(refused)?;
@@ -102,7 +102,7 @@ fn execute(connection: &Connection, statements: &[String]) -> Result<(), Error> 
 
 /// Refuses tables that lack columns.
 fn check_shape(connection: &Connection) -> Result<(), Error> {
-    for table in crate::schema::TABLES {
+    for table in TABLES {
         let columns = table.columns.iter().map(|column| column.name).collect::<Vec<_>>().join(", ");
         let probe = format!("SELECT {columns} FROM {} LIMIT 0", table.name);
         connection.prepare(&probe).map_err(|error| {
@@ -113,41 +113,9 @@ fn check_shape(connection: &Connection) -> Result<(), Error> {
     Ok(())
 }
 
-/// Inserts row by row.
-struct Loader<'t> {
-    transaction: &'t Transaction<'t>,
-    statement: Option<Statement<'t>>,
-}
-
-impl RowSink for Loader<'_> {
-    type Error = Error;
-
-    fn begin(&mut self, table: &'static Table) -> Result<(), Error> {
-        let columns: Vec<_> = rows::given(table).collect();
-        let values = vec!["?"; columns.len()].join(", ");
-        let statement = format!("INSERT INTO {} ({}) VALUES ({values})", table.name, columns.join(", "));
-        self.statement = Some(self.transaction.prepare(&statement).map_err(refused)?);
-        Ok(())
-    }
-
-    fn row(&mut self, cells: &[Cell<'_>]) -> Result<(), Error> {
-        let statement = self.statement.as_mut().expect("begin was called before");
-        for (index, cell) in (1..).zip(cells) {
-            match cell {
-                Cell::Null => statement.raw_bind_parameter(index, rusqlite::types::Null),
-                Cell::Integer(number) => statement.raw_bind_parameter(index, number),
-                Cell::Text(text) => statement.raw_bind_parameter(index, &**text),
-            }
-            .map_err(refused)?;
-        }
-        statement.raw_execute().map_err(refused)?;
-        Ok(())
-    }
-}
-
 /// An error of SQLite's with what to do about it.
 #[cold]
-pub(crate) fn refused(error: rusqlite::Error) -> Error {
+fn refused(error: rusqlite::Error) -> Error {
     let code = error.sqlite_error_code();
     let (kind, message) = match code {
         Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => {

@@ -1,0 +1,150 @@
+//! Questions that are asked of every heap, by name.
+//!
+//! They answer what the examples in reli's document of its database output answer, in SQL that all three databases take.
+
+/// A question with a name.
+#[derive(Clone, Copy, Debug)]
+pub struct Query {
+    /// Its name.
+    pub name: &'static str,
+    /// What it answers.
+    pub doc: &'static str,
+    /// The statement: `:run` stands for the run, `:other` for a second one, `:node` for a node.
+    pub sql: &'static str,
+}
+
+impl Query {
+    /// The one with this name.
+    #[must_use]
+    pub fn find(name: &str) -> Option<&'static Self> {
+        QUERIES.iter().find(|query| query.name == name)
+    }
+
+    /// Which of `:run`, `:other` and `:node` it needs.
+    #[must_use]
+    pub fn needs(&self, parameter: &str) -> bool {
+        self.sql.contains(parameter)
+    }
+}
+
+/// All of them.
+pub const QUERIES: &[Query] = &[
+    Query {
+        name: "types",
+        doc: "memory by what it holds",
+        sql: "SELECT type, count, memory_usage, ROUND(memory_usage * 100.0 / \
+                (SELECT SUM(memory_usage) FROM location_types_summary WHERE run_id = :run), 1) AS percent \
+              FROM location_types_summary WHERE run_id = :run ORDER BY memory_usage DESC, type",
+    },
+    Query {
+        name: "classes",
+        doc: "memory of objects by class",
+        sql: "SELECT class_name, count, memory_usage, ROUND(memory_usage * 1.0 / count, 1) AS bytes_per_object \
+              FROM class_objects_summary WHERE run_id = :run ORDER BY memory_usage DESC, class_name LIMIT 20",
+    },
+    Query {
+        name: "duplicate-strings",
+        doc: "strings of the same content at several places",
+        sql: "SELECT string_value, COUNT(*) AS copies, SUM(size) AS total_bytes, size AS bytes_per_copy \
+              FROM context_node_locations \
+              WHERE run_id = :run AND location_type = 'ZendStringMemoryLocation' AND string_value IS NOT NULL \
+              GROUP BY string_value, size HAVING COUNT(*) > 1 ORDER BY total_bytes DESC, string_value LIMIT 20",
+    },
+    Query {
+        name: "high-refcounts",
+        doc: "values that many refer to",
+        sql: "SELECT location_type, class_name, address, size, refcount FROM context_node_locations \
+              WHERE run_id = :run AND refcount IS NOT NULL ORDER BY refcount DESC, address LIMIT 20",
+    },
+    Query {
+        name: "depths",
+        doc: "memory by the distance from the roots",
+        sql: "WITH RECURSIVE placed(node_id, depth) AS ( \
+                SELECT child_node_id, 0 FROM context_edges \
+                WHERE run_id = :run AND parent_node_id IS NULL AND is_tree = 1 \
+                UNION ALL \
+                SELECT edge.child_node_id, placed.depth + 1 FROM context_edges edge \
+                JOIN placed ON edge.parent_node_id = placed.node_id \
+                WHERE edge.run_id = :run AND edge.is_tree = 1) \
+              SELECT depth, COUNT(DISTINCT placed.node_id) AS nodes, SUM(location.size) AS total_bytes \
+              FROM placed JOIN context_node_locations location \
+                ON location.run_id = :run AND location.node_id = placed.node_id \
+              GROUP BY depth ORDER BY depth LIMIT 30",
+    },
+    Query {
+        name: "empty-arrays",
+        doc: "arrays without elements that have a table of their own",
+        sql: "SELECT node_id, total_size, refcount FROM v_arrays \
+              WHERE run_id = :run AND element_count = 0 ORDER BY total_size DESC, node_id LIMIT 20",
+    },
+    Query {
+        name: "back-references",
+        doc: "references to what was reached before: shared values and cycles",
+        sql: "SELECT parent_node_id, child_node_id, link_name FROM context_edges \
+              WHERE run_id = :run AND is_tree = 0 ORDER BY parent_node_id, child_node_id LIMIT 20",
+    },
+    Query {
+        name: "roots",
+        doc: "memory below each root and its children",
+        sql: "WITH RECURSIVE below(node_id, root, branch, depth) AS ( \
+                SELECT child_node_id, link_name, '', 0 FROM context_edges \
+                WHERE run_id = :run AND parent_node_id IS NULL AND is_tree = 1 \
+                UNION ALL \
+                SELECT edge.child_node_id, below.root, \
+                  CASE WHEN below.depth = 0 THEN edge.link_name ELSE below.branch END, below.depth + 1 \
+                FROM context_edges edge JOIN below ON edge.parent_node_id = below.node_id \
+                WHERE edge.run_id = :run AND edge.is_tree = 1) \
+              SELECT root, branch, COUNT(DISTINCT below.node_id) AS nodes, SUM(location.size) AS total_bytes \
+              FROM below JOIN context_node_locations location \
+                ON location.run_id = :run AND location.node_id = below.node_id \
+              GROUP BY root, branch ORDER BY total_bytes DESC, root, branch LIMIT 15",
+    },
+    Query {
+        name: "large-strings",
+        doc: "the largest strings",
+        sql: "SELECT size, refcount, address, SUBSTR(string_value, 1, 80) AS preview FROM context_node_locations \
+              WHERE run_id = :run AND location_type = 'ZendStringMemoryLocation' \
+              ORDER BY size DESC, address LIMIT 10",
+    },
+    Query {
+        name: "wasteful-arrays",
+        doc: "arrays whose table is large for the elements that it has",
+        sql: "SELECT node_id, element_count, table_size, total_size, \
+                ROUND(table_size * 1.0 / element_count, 1) AS bytes_per_element \
+              FROM v_arrays WHERE run_id = :run AND element_count > 0 AND table_size > 0 \
+              ORDER BY table_size * 1.0 / element_count DESC, node_id LIMIT 15",
+    },
+    Query {
+        name: "regions",
+        doc: "memory by region and by what it holds",
+        sql: "SELECT region, location_type, COUNT(*) AS count, SUM(size) AS total_bytes \
+              FROM context_node_locations WHERE run_id = :run AND region IS NOT NULL \
+              GROUP BY region, location_type ORDER BY total_bytes DESC, region, location_type LIMIT 20",
+    },
+    Query {
+        name: "references",
+        doc: "who refers to a node",
+        sql: "SELECT parent_node_id, link_name, is_tree, strength FROM context_edges \
+              WHERE run_id = :run AND child_node_id = :node ORDER BY parent_node_id, link_name",
+    },
+    Query {
+        name: "class-growth",
+        doc: "how the memory of each class differs between two runs",
+        sql: "SELECT before.class_name, before.count AS count_before, later.count AS count_after, \
+                later.count - before.count AS count_growth, before.memory_usage AS bytes_before, \
+                later.memory_usage AS bytes_after, later.memory_usage - before.memory_usage AS bytes_growth \
+              FROM class_objects_summary before JOIN class_objects_summary later \
+                ON later.class_name = before.class_name \
+              WHERE before.run_id = :run AND later.run_id = :other \
+              ORDER BY bytes_growth DESC, before.class_name LIMIT 20",
+    },
+    Query {
+        name: "new-classes",
+        doc: "classes that only the second of two runs has",
+        sql: "SELECT later.class_name, later.count, later.memory_usage FROM class_objects_summary later \
+              LEFT JOIN class_objects_summary before \
+                ON before.class_name = later.class_name AND before.run_id = :run \
+              WHERE later.run_id = :other AND before.class_name IS NULL \
+              ORDER BY later.memory_usage DESC, later.class_name",
+    },
+];
