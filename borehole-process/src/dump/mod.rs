@@ -87,22 +87,26 @@ impl Dump {
         Self { image, ..Self::default() }
     }
 
+    /// Replaces what is said to be mapped where.
+    pub fn set_mappings(&mut self, mappings: Mappings) {
+        self.image.mappings = mappings;
+    }
+
     /// Adds memory. What a range before has of it stays as it was; what a recorded page has of it does not.
     pub fn insert(&mut self, address: u64, bytes: Vec<u8>) {
         let length = bytes.len();
-        self.insert_spans(bytes, [Span { address, length }]);
+        self.insert_spans(bytes, [(0, Span { address, length })]);
     }
 
-    /// Adds the memory of `spans`, whose bytes follow each other in `bytes`, as [`Self::insert`] does. The same in one
-    /// piece: nothing is copied.
-    pub fn insert_spans(&mut self, bytes: Vec<u8>, spans: impl IntoIterator<Item = Span>) {
-        let (buffer, mut offset) = (self.buffers.len(), 0);
-        for Span { address, length } in spans {
+    /// Adds the memory of many spans at once, as [`Self::insert`] adds that of one: the bytes of each begin at its offset
+    /// in `bytes`. Nothing is copied.
+    pub fn insert_spans(&mut self, bytes: Vec<u8>, spans: impl IntoIterator<Item = (usize, Span)>) {
+        let buffer = self.buffers.len();
+        for (offset, Span { address, length }) in spans {
             // Neither addresses nor bytes that are not there.
-            let room = usize::try_from(u64::MAX - address).unwrap_or(usize::MAX).min(bytes.len() - offset);
-            let length = length.min(room);
+            let room = usize::try_from(u64::MAX - address).unwrap_or(usize::MAX);
+            let length = length.min(room).min(bytes.len().saturating_sub(offset));
             self.place(Range { address, length, buffer, offset });
-            offset += length;
         }
         self.buffers.push(bytes);
         self.directory.take();
@@ -296,7 +300,8 @@ mod tests {
     fn spans_share_a_buffer_and_those_that_touch_are_one() {
         let mut dump = Dump::default();
         let span = |address, length| Span { address, length };
-        dump.insert_spans((0..100).collect(), [span(0x2000, 10), span(0x200a, 20), span(0x9000, 70)]);
+        let spans = [(0, span(0x2000, 10)), (10, span(0x200a, 20)), (30, span(0x9000, 70))];
+        dump.insert_spans((0..100).collect(), spans);
         assert_eq!(dump.bytes(0x2000, 30), Some(&(0..30).collect::<Vec<u8>>()[..]));
         assert_eq!(dump.bytes(0x9000, 70), Some(&(30..100).collect::<Vec<u8>>()[..]));
         assert_eq!(dump.ranges().count(), 2);
