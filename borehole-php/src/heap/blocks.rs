@@ -397,3 +397,66 @@ impl Marks {
         self.0[word(index)] >> (index % 64) & 1 == 1
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use super::*;
+    use crate::heap::live;
+
+    /// What `wait.inc` has in use while it asks: the array that it puts the answer into.
+    const ASKING: u64 = 376;
+
+    #[test]
+    fn the_blocks_of_real_programs_add_up() {
+        for (name, peer, root) in live::phps() {
+            for program in ["m1_objects", "m2_arrays", "m3_closures", "m4_generators", "m5_mixed"] {
+                let Some(copied) = live::copy(&peer, &root, program, &[], &[]) else {
+                    println!("{name} {program}: not run");
+                    continue;
+                };
+                let blocks = Blocks::of(&copied.dump, &copied.php, &copied.executor).unwrap();
+                blocks.proof().unwrap();
+                assert_eq!(blocks.sums().bytes() + ASKING, copied.usage, "{name} {program}");
+                assert_eq!(blocks.iter().map(|block| block.bytes).sum::<u64>(), blocks.sums().bytes());
+                for block in blocks.iter() {
+                    assert_eq!(blocks.find(block.end() - 1), Some(block));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn another_allocator_is_told() {
+        for (name, peer, root) in live::phps() {
+            let Some(copied) = live::copy(&peer, &root, "m2_arrays", &[], &[("USE_ZEND_ALLOC", "0")]) else { continue };
+            let blocks = Blocks::of(&copied.dump, &copied.php, &copied.executor).unwrap();
+            assert!(blocks.allocator().is_none(), "{name}");
+        }
+    }
+
+    #[test]
+    fn scale() {
+        let (_, peer, root) = live::phps().remove(0);
+        let copied = live::copy(&peer, &root, "scale", &[], &[("ARG", "1000000")]).unwrap();
+        let start = Instant::now();
+        let blocks = Blocks::of(&copied.dump, &copied.php, &copied.executor).unwrap();
+        println!("blocks {:?} {:?}", start.elapsed(), blocks.sums());
+        blocks.proof().unwrap();
+        let all: Vec<u64> = blocks.iter().map(|block| block.address + 1).collect();
+        let start = Instant::now();
+        let mut sum = 0_u64;
+        for &address in &all {
+            sum += u64::from(blocks.find(address).unwrap().index);
+        }
+        println!("find sequential {:?} for {} {sum}", start.elapsed(), all.len());
+        let start = Instant::now();
+        let mut at = 1_usize;
+        for _ in 0..all.len() {
+            at = (at * 6_364_136_223 + 1_442_695_041) % all.len();
+            sum += u64::from(blocks.find(all[at]).unwrap().index);
+        }
+        println!("find random {:?} {sum}", start.elapsed());
+    }
+}

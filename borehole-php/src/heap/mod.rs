@@ -5,3 +5,5 @@
 
 pub(crate) mod allocator;
 pub(crate) mod blocks;
+#[cfg(test)]
+mod live;
