@@ -1,0 +1,9 @@
+//! The heap of a PHP process: what the allocator gave out, and what holds it.
+//!
+//! * [`allocator`] finds the allocator's heap and tells where its fields are by what must stand in them.
+//! * [`blocks`] lists every block that is in use, and proves the list by the allocator's own sums.
+
+pub(crate) mod allocator;
+pub(crate) mod blocks;
+#[cfg(test)]
+mod live;
