@@ -5,5 +5,8 @@
 
 pub(crate) mod allocator;
 pub(crate) mod blocks;
+pub(crate) mod internals;
+pub(crate) mod layout;
 #[cfg(test)]
 mod live;
+pub(crate) mod walk;
