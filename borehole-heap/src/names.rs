@@ -78,6 +78,18 @@ names! {
     SCALAR_VALUE = "ScalarValueContext",
     STRING = "StringContext",
     USER_FUNCTION_DEFINITION = "UserFunctionDefinitionContext",
+    GLOBAL_CALLBACKS = "GlobalCallbacksContext",
+    REGULAR_LIST = "RegularListContext",
+    PERSISTENT_LIST = "PersistentListContext",
+    CONSTANT_EXPRESSION = "ConstantExpressionContext",
+    LITERALS = "LiteralsContext",
+    PROPERTY_HOOKS = "PropertyHooksContext",
+    INI_DIRECTIVES = "IniDirectivesContext",
+    INI_DIRECTIVE = "IniDirectiveContext",
+    VM_STACK = "VmStackContext",
+    ATTRIBUTES = "AttributesContext",
+    ATTRIBUTE = "AttributeContext",
+    CALLBACK_STACK = "CallbackStackContext",
 }
 
 names! {
@@ -107,6 +119,21 @@ names! {
     RESOURCE = "ZendResourceMemoryLocation",
     STRING = "ZendStringMemoryLocation",
     OBJECT_HANDLERS = "ZendObjectHandlersMemoryLocation",
+    CONSTANT_EXPRESSION = "ZendAstMemoryLocation",
+    LITERALS = "ZendLiteralsMemoryLocation",
+    OP_ARRAY_REFCOUNT = "ZendOpArrayRefcountMemoryLocation",
+    LIVE_RANGES = "ZendLiveRangesMemoryLocation",
+    TRY_CATCH_TABLE = "ZendTryCatchTableMemoryLocation",
+    INTERFACES_TABLE = "ClassInterfacesTableMemoryLocation",
+    TRAIT_NAMES = "ClassTraitNamesMemoryLocation",
+    PROPERTIES_INFO_TABLE = "PropertiesInfoTableMemoryLocation",
+    MUTABLE_DATA = "ClassMutableDataMemoryLocation",
+    PROPERTY_HOOKS = "PropertyHooksTableMemoryLocation",
+    INI_ENTRY = "ZendIniEntryMemoryLocation",
+    VM_STACK_HEADER = "VmStackArenaHeaderMemoryLocation",
+    VM_STACK_UNUSED = "UnusedVmStackMemoryLocation",
+    CALLBACK_STACK = "ZendStackMemoryLocation",
+    ATTRIBUTE = "ZendAttributeMemoryLocation",
 }
 
 names! {

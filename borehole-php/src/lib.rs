@@ -14,6 +14,7 @@ mod chain;
 mod error;
 mod executor;
 mod function;
+mod heap;
 mod layout;
 mod lookup;
 mod modules;

@@ -1,0 +1,126 @@
+//! Memory of running PHP programs, for tests.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use borehole_process::{Dump, Memory as _, Piece, Process, Recorder, Target as _};
+use borehole_testkit::peers::{self, Peer};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use crate::attach::{AttachOptions, Php};
+use crate::executor::Executor;
+
+/// How much is read at once.
+const PART: u64 = 1 << 20;
+
+/// A stopped program, copied.
+pub(crate) struct Copied {
+    pub(crate) dump: Dump,
+    pub(crate) php: Php,
+    pub(crate) executor: Executor,
+    /// What it said of its memory.
+    pub(crate) usage: u64,
+    pub(crate) ready: String,
+}
+
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        drop(self.0.kill());
+        drop(self.0.wait());
+    }
+}
+
+/// Where the programs are.
+fn programs() -> PathBuf {
+    std::env::var_os("BOREHOLE_MEM").map_or_else(|| borehole_testkit::corpus("php/mem"), PathBuf::from)
+}
+
+/// The PHPs at hand, with the folder that is their root.
+pub(crate) fn phps() -> Vec<(String, Peer, PathBuf)> {
+    let names = ["7.0", "7.2", "7.4", "8.1", "8.3", "8.4", "8.5", "8.6", "8.4-zts"];
+    let mut found: Vec<_> =
+        peers::peer("php").map(|peer| ("php".to_owned(), peer, PathBuf::from("/"))).into_iter().collect();
+    for name in names.map(|name| format!("php-{name}")) {
+        let Some(peer) = peers::optional(&name) else { continue };
+        let root = PathBuf::from(peer.command().get_args().next().unwrap());
+        found.push((name, peer, root));
+    }
+    found
+}
+
+/// Runs a program of the corpus until it says that it is ready, and copies it; `None` if it does not come so far.
+pub(crate) fn copy(
+    peer: &Peer,
+    root: &Path,
+    program: &str,
+    arguments: &[&str],
+    env: &[(&str, &str)],
+) -> Option<Copied> {
+    let folder = format!("tmp/borehole-mem-{}-{program}", std::process::id());
+    let there = root.join(&folder);
+    fs::create_dir_all(&there).unwrap();
+    for entry in fs::read_dir(programs()).unwrap() {
+        let entry = entry.unwrap();
+        fs::copy(entry.path(), there.join(entry.file_name())).unwrap();
+    }
+    let mut command = peer.command();
+    command
+        .args(arguments)
+        .arg(format!("/{folder}/{program}.php"))
+        .args(env.iter().filter(|(k, _)| *k == "ARG").map(|(_, v)| v));
+    command.env("WAIT", "100").envs(env.iter().copied());
+    let copied = run(&mut command);
+    fs::remove_dir_all(&there).unwrap();
+    copied
+}
+
+fn run(command: &mut Command) -> Option<Copied> {
+    let mut child =
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut errors = BufReader::new(child.stderr.take().unwrap());
+    let running = Running(child);
+    let ready = loop {
+        let mut line = String::new();
+        if errors.read_line(&mut line).unwrap() == 0 {
+            return None;
+        }
+        if let Some(ready) = line.strip_prefix("READY ") {
+            break ready.to_owned();
+        }
+    };
+    std::thread::sleep(std::time::Duration::from_millis(50));
+    let id = i32::try_from(running.0.id()).unwrap();
+    kill(Pid::from_raw(id), Signal::SIGSTOP).unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(20));
+    let recorder = Recorder::new(Process::open(id).unwrap()).unwrap();
+    let php = Php::attach(&recorder, &AttachOptions::default()).unwrap();
+    let executor = php.executors(&recorder).unwrap()[0];
+    let mut dump = Dump::new(recorder.finish());
+    let process = Process::open(id).unwrap();
+    for mapping in process.mappings() {
+        // Of PHP itself also its tables that are constants: of an empty array, of handlers of objects.
+        let is_php = mapping.path.windows(3).any(|part| part == b"php") && !mapping.executable;
+        let wanted = mapping.readable && (mapping.writable || is_php) && !mapping.path.starts_with(b"[v");
+        if wanted {
+            insert(&mut dump, &process, mapping.start, mapping.end);
+        }
+    }
+    let usage = ready.split("\"usage\":").nth(1).unwrap().split(',').next().unwrap().parse().unwrap();
+    Some(Copied { dump, php, executor, usage, ready })
+}
+
+fn insert(dump: &mut Dump, process: &Process, start: u64, end: u64) {
+    let mut address = start;
+    while address < end {
+        let mut part = vec![0; usize::try_from(PART.min(end - address)).unwrap()];
+        let filled = process.read_pieces(&mut [Piece { address, into: &mut part }]).unwrap();
+        part.truncate(filled);
+        dump.insert(address, part);
+        address += PART;
+    }
+}
