@@ -8,6 +8,7 @@ mod error;
 mod graph;
 mod names;
 mod number;
+pub mod rmem;
 mod sink;
 
 pub use error::{Error, ErrorKind};

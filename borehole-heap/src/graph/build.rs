@@ -125,8 +125,26 @@ impl Builder {
     /// Adds a fact about `node` whose value is a text already.
     pub fn attribute_text(&mut self, node: NodeId, key: StringId, value: &[u8], kind: ValueKind) {
         let value = self.string(value);
-        self.attributes.push(AttributeRow { node: node.0, key: key.0, value: value.0 });
-        self.kinds.push(kind);
+        self.attribute_strings(node, key, value, kind);
+    }
+
+    /// The same with a text that has a number.
+    pub(crate) fn attribute_strings(
+        &mut self,
+        node: NodeId,
+        key: StringId,
+        value: StringId,
+        kind: ValueKind,
+    ) {
+        if self.has(node) {
+            self.attributes.push(AttributeRow { node: node.0, key: key.0, value: value.0 });
+            self.kinds.push(kind);
+        }
+    }
+
+    /// Adds a fact about the whole, of strings that have numbers.
+    pub(crate) fn summary_strings(&mut self, key: StringId, value: StringId) {
+        self.summary.push((key, value));
     }
 
     /// The graph.
@@ -221,9 +239,6 @@ impl HeapSink for Builder {
     }
 
     fn attribute(&mut self, node: NodeId, key: StringId, value: Value<'_>) {
-        if !self.has(node) {
-            return;
-        }
         match value {
             Value::Null => self.attribute_text(node, key, b"null", ValueKind::Null),
             Value::Bool(true) => self.attribute_text(node, key, b"1", ValueKind::Bool),
@@ -242,13 +257,5 @@ impl HeapSink for Builder {
     fn summary(&mut self, key: &str, value: &str) {
         let fact = (self.string(key.as_bytes()), self.string(value.as_bytes()));
         self.summary.push(fact);
-    }
-}
-
-impl Builder {
-    /// The string with this number.
-    #[must_use]
-    pub fn text(&self, string: StringId) -> &[u8] {
-        self.strings.get(string.0 as usize)
     }
 }

@@ -6,7 +6,7 @@ use hashbrown::HashMap;
 pub(crate) type Groups = Vec<(u32, u32)>;
 
 /// The addresses that more than one node has, with the smallest node of each.
-pub(crate) type Shared = HashMap<u64, u32>;
+type Shared = HashMap<u64, u32>;
 
 /// The groups of nodes by the addresses of their locations, which are pairs of address and node.
 ///

@@ -3,18 +3,21 @@
 mod build;
 mod canonical;
 mod columns;
+mod copy;
 mod parents;
 mod rows;
 mod strings;
 
 use std::ops::Range;
 
+use crate::error::Error;
 use crate::names::{LocationType, NodeType, Region, Strength};
 use crate::sink::{Location, NodeId, StringId};
 
 pub use build::Builder;
-pub(crate) use canonical::{Groups, Shared};
+pub(crate) use canonical::{Groups, groups};
 pub use columns::HeapGraph;
+pub(crate) use columns::{NO_ATTRIBUTE, NO_LOCATION};
 pub use parents::{Parents, TreeParents};
 pub(crate) use rows::{Rows, STRIDE as ROWS_STRIDE, range_within};
 pub(crate) use strings::STRIDE as STRINGS_STRIDE;
@@ -161,6 +164,14 @@ pub trait Graph {
         self.name(&self.vocabulary().regions, region.number())
     }
 
+    /// The same in memory.
+    ///
+    /// # Errors
+    /// When a damaged graph has more than 32 bits can count.
+    fn to_graph(&self) -> Result<HeapGraph, Error> {
+        copy::copy(self)
+    }
+
     /// The name with this number in a list of the vocabulary.
     fn name(&self, names: &[StringId], number: u16) -> &[u8] {
         names.get(usize::from(number)).map_or(&[], |&name| self.string(name))
@@ -181,4 +192,19 @@ pub struct Vocabulary {
 /// Every node of a graph, in order.
 pub(crate) fn nodes(count: usize) -> impl Iterator<Item = NodeId> {
     (0..u32::try_from(count).unwrap_or(u32::MAX)).map(NodeId)
+}
+
+/// What the text of an attribute is, where nobody said: reli writes the text alone.
+pub(crate) fn guess_kind(key: &[u8], value: &[u8]) -> ValueKind {
+    let text = std::str::from_utf8(value).unwrap_or_default();
+    match key {
+        b"#is_internal" | b"is_packed" => ValueKind::Bool,
+        b"function_name" | b"file" => ValueKind::Text,
+        _ if text == "null" => ValueKind::Null,
+        _ if text.is_empty() && key == b"value" => ValueKind::Bool,
+        _ if text.parse::<i64>().is_ok_and(|number| number.to_string() == text) => ValueKind::Integer,
+        _ if text.parse::<f64>().is_ok_and(f64::is_finite) => ValueKind::Float,
+        _ if text.starts_with('[') || text.starts_with('{') => ValueKind::Json,
+        _ => ValueKind::Text,
+    }
 }

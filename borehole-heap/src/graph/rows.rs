@@ -32,6 +32,10 @@ impl Rows {
         &self.starts
     }
 
+    pub(crate) fn row_count(&self) -> usize {
+        self.starts.last().map_or(0, |&count| count as usize)
+    }
+
     /// The rows of `node`, given the node of each row.
     pub(crate) fn range(&self, node: u32, node_of: impl Fn(usize) -> u32) -> Range<usize> {
         let entry = (node / STRIDE) as usize;
@@ -44,6 +48,8 @@ impl Rows {
 }
 
 /// The rows of `node` within `rows`, which are sorted by their nodes.
+///
+/// Where they are not sorted after all, a part of them.
 pub(crate) fn range_within(rows: Range<usize>, node: u32, node_of: impl Fn(usize) -> u32) -> Range<usize> {
     let first = partition_point(rows.clone(), |row| node_of(row) < node);
     // Most nodes have a row or two.

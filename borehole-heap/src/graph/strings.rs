@@ -89,11 +89,6 @@ impl Interner {
         Some(row)
     }
 
-    /// The string with this number; empty where there is none.
-    pub(crate) fn get(&self, row: usize) -> &[u8] {
-        self.strings.get(row)
-    }
-
     /// The strings without the index.
     pub(crate) fn into_strings(mut self) -> Strings {
         self.strings.shrink();
