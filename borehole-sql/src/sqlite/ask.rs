@@ -86,7 +86,7 @@ impl Sqlite {
 
     fn answer(&self, statement: &str, parameters: impl Params) -> Result<Answer, Error> {
         let mut statement = self.connection.prepare(statement).map_err(refused)?;
-        let columns: Vec<String> = statement.column_names().iter().copied().map(str::to_owned).collect();
+        let columns: Vec<String> = statement.column_names().map(str::to_owned).collect();
         let mut found = statement.query(parameters).map_err(refused)?;
         let mut rows = Vec::new();
         while let Some(row) = found.next().map_err(refused)? {
