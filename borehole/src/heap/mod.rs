@@ -1,0 +1,121 @@
+//! Heaps of PHP: kept in files, analysed, written.
+//!
+//! [`HeapFile`] opens whatever holds a heap: a dump of memory, a core file, a graph as `.rmem`, as reli's JSON, or in a database of SQLite.
+//! [`save`] writes a graph.
+
+mod open;
+mod save;
+
+use std::fmt;
+use std::path::Path;
+
+pub use borehole_heap::{
+    Builder, Counts, Graph, HeapGraph, HeapSink, Location, NodeId, NodeType, Parents, StringId, Strength, Total,
+    Totals, TreeParents,
+};
+pub use open::{HeapFile, OpenOptions};
+pub use save::{SaveOptions, save};
+
+/// In what a heap is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum HeapFormat {
+    /// Memory of a process, to be analysed: `.rdump`.
+    Rdump,
+    /// Memory of a process that crashed: an ELF core file.
+    Core,
+    /// A graph in reli's container: `.rmem`.
+    Rmem,
+    /// A graph as reli writes it as JSON.
+    Json,
+    /// A heap as Java's tools read it.
+    Hprof,
+    /// A heap as Chrome's developer tools read it.
+    HeapSnapshot,
+    /// A database of SQLite.
+    Sqlite,
+}
+
+impl HeapFormat {
+    /// All of them.
+    pub const ALL: [Self; 7] = [
+        Self::Rdump,
+        Self::Core,
+        Self::Rmem,
+        Self::Json,
+        Self::Hprof,
+        Self::HeapSnapshot,
+        Self::Sqlite,
+    ];
+
+    /// Its name on the command line.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Rdump => "rdump",
+            Self::Core => "core",
+            Self::Rmem => "rmem",
+            Self::Json => "json",
+            Self::Hprof => "hprof",
+            Self::HeapSnapshot => "heapsnapshot",
+            Self::Sqlite => "sqlite3",
+        }
+    }
+
+    /// The one that files of this name are in, upper and lower case being one.
+    #[must_use]
+    pub fn from_path(path: &Path) -> Option<Self> {
+        let extension = path.extension()?.to_str()?.to_ascii_lowercase();
+        match extension.as_str() {
+            "rdump" => Some(Self::Rdump),
+            "rmem" => Some(Self::Rmem),
+            "json" => Some(Self::Json),
+            "hprof" => Some(Self::Hprof),
+            "heapsnapshot" => Some(Self::HeapSnapshot),
+            "sqlite3" | "sqlite" | "db" => Some(Self::Sqlite),
+            _ => None,
+        }
+    }
+}
+
+/// What is wrong with a heap, or with the file that holds it. It names the file.
+#[derive(Debug)]
+pub struct Error {
+    name: String,
+    cause: Box<dyn std::error::Error + Send + Sync>,
+    hint: Option<String>,
+}
+
+impl Error {
+    #[cold]
+    fn new(name: &str, cause: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        Self { name: name.to_owned(), cause: cause.into(), hint: None }
+    }
+
+    #[cold]
+    fn with_hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// What the user may try next.
+    #[must_use]
+    pub fn hint(&self) -> Option<&str> {
+        self.hint.as_deref()
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.name.as_str() {
+            "" => write!(f, "{}", self.cause),
+            name => write!(f, "{name}: {}", self.cause),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.cause.source()
+    }
+}

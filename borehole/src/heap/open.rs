@@ -1,0 +1,172 @@
+//! What holds a heap, opened.
+
+use std::fs::File;
+use std::io::{BufReader, Read as _, Seek as _};
+use std::path::{Path, PathBuf};
+
+use borehole_heap::{Graph, rmem};
+use borehole_process::{Core, Dump, DumpRecovery};
+
+use super::{Analysis, AnalyzeOptions, Error, HeapFormat, analyze};
+use crate::mapped::{Mappable, Mapped};
+
+/// A file that holds a heap.
+pub struct HeapFile {
+    name: String,
+    format: HeapFormat,
+    content: Content,
+}
+
+enum Content {
+    Mapped(Mapped),
+    Bytes(Vec<u8>),
+    Stream(File),
+    Path(PathBuf),
+}
+
+/// How a file is read.
+#[derive(Default)]
+pub struct OpenOptions<'o> {
+    /// Whether what is left of a damaged file is good enough.
+    pub lenient: bool,
+    /// How memory is analysed.
+    pub analyze: AnalyzeOptions<'o>,
+    /// Where the files are that a process had mapped that left a core file; `None`: where they were.
+    pub root: Option<&'o Path>,
+}
+
+/// A graph that was opened.
+pub struct Opened<'f> {
+    /// The graph.
+    pub graph: Box<dyn Graph + 'f>,
+    /// What the analysis found, if there had to be one.
+    pub analysis: Option<Analysis>,
+    /// What the file of memory had lost.
+    pub recovery: DumpRecovery,
+}
+
+/// As much of a file as tells what it is.
+const BEGINNING_BYTES: u64 = 64;
+
+impl HeapFile {
+    /// Opens the file at `path`, whatever it is called.
+    ///
+    /// # Errors
+    /// When it cannot be read, or holds no heap.
+    pub fn open(path: &Path) -> Result<Self, Error> {
+        let name = path.display().to_string();
+        let refused = |error| Error::new(&name, error);
+        let mut file = File::open(path).map_err(refused)?;
+        let mut beginning = Vec::new();
+        file.by_ref().take(BEGINNING_BYTES).read_to_end(&mut beginning).map_err(refused)?;
+        let format = tell(&beginning).ok_or_else(|| unknown(&name, &beginning))?;
+        file.rewind().map_err(refused)?;
+        let content = match format {
+            HeapFormat::Core | HeapFormat::Sqlite => Content::Path(path.to_owned()),
+            HeapFormat::Rmem => match Mappable::here(&file).and_then(|file| file.map_for_lookup()) {
+                Some(mapped) => Content::Mapped(mapped),
+                None => Content::Bytes(rest(file).map_err(refused)?),
+            },
+            _ => Content::Stream(file),
+        };
+        Ok(Self { name, format, content })
+    }
+
+    /// What it is.
+    #[must_use]
+    pub const fn format(&self) -> HeapFormat {
+        self.format
+    }
+
+    /// The name for messages.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The graph: analysed if the file holds memory, and otherwise as it is.
+    ///
+    /// # Errors
+    /// When the file is damaged, or is memory of a process in which no PHP is understood.
+    pub fn graph(&self, options: &OpenOptions<'_>) -> Result<Opened<'_>, Error> {
+        let plain = |graph| Opened { graph, analysis: None, recovery: DumpRecovery::default() };
+        match &self.content {
+            Content::Mapped(mapped) => Ok(plain(self.view(mapped.bytes())?)),
+            Content::Bytes(bytes) => Ok(plain(self.view(bytes)?)),
+            Content::Path(path) if self.format == HeapFormat::Core => {
+                self.analyzed(&self.core(path, options)?, DumpRecovery::default(), options)
+            }
+            Content::Path(path) => Ok(plain(self.database(path)?)),
+            Content::Stream(file) if self.format == HeapFormat::Rdump => {
+                let (dump, recovery) = self.dump(file, options)?;
+                self.analyzed(&dump, recovery, options)
+            }
+            Content::Stream(file) => Ok(plain(self.json(file)?)),
+        }
+    }
+
+    fn view<'b>(&self, bytes: &'b [u8]) -> Result<Box<dyn Graph + 'b>, Error> {
+        let view = rmem::View::open(bytes).map_err(|error| Error::new(&self.name, error))?;
+        Ok(Box::new(view))
+    }
+
+    fn dump(&self, file: &File, options: &OpenOptions<'_>) -> Result<(Dump, DumpRecovery), Error> {
+        let (dump, recovery) =
+            Dump::recover(BufReader::new(file)).map_err(|error| Error::new(&self.name, error))?;
+        match recovery.warnings.first() {
+            Some(first) if !options.lenient => {
+                let message = format!("{} (rdump, at byte {:#x})", first.message, first.offset);
+                Err(Error::new(&self.name, message)
+                    .with_hint("--lenient analyses what is left; what lay in the rest is counted as missing"))
+            }
+            _ => Ok((dump, recovery)),
+        }
+    }
+
+    fn analyzed(
+        &self,
+        dump: &Dump,
+        recovery: DumpRecovery,
+        options: &OpenOptions<'_>,
+    ) -> Result<Opened<'static>, Error> {
+        let (graph, analysis) =
+            analyze(dump, &options.analyze).map_err(|error| error.in_file(&self.name))?;
+        Ok(Opened { graph: Box::new(graph), analysis: Some(analysis), recovery })
+    }
+
+    fn core(&self, path: &Path, options: &OpenOptions<'_>) -> Result<Dump, Error> {
+        let refused = |error| Error::new(&self.name, error);
+        let core = Core::open(path, options.root.unwrap_or(Path::new("/"))).map_err(refused)?;
+        borehole_capture::heap::from_core(&core).map_err(|error| Error::new(&self.name, error))
+    }
+}
+
+fn rest(mut file: File) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// What a file is that begins so.
+fn tell(beginning: &[u8]) -> Option<HeapFormat> {
+    let text = beginning.iter().find(|byte| !byte.is_ascii_whitespace());
+    match beginning {
+        _ if beginning.starts_with(&rmem::MAGIC) => Some(HeapFormat::Rmem),
+        _ if beginning.starts_with(Dump::MAGIC) => Some(HeapFormat::Rdump),
+        _ if beginning.starts_with(b"SQLite format 3\0") => Some(HeapFormat::Sqlite),
+        // An ELF file whose type, the half word behind its 16 bytes of identification, is ET_CORE.
+        _ if beginning.starts_with(b"\x7fELF") && beginning.get(16) == Some(&4) => Some(HeapFormat::Core),
+        _ if text == Some(&b'{') => Some(HeapFormat::Json),
+        _ => None,
+    }
+}
+
+#[cold]
+fn unknown(name: &str, beginning: &[u8]) -> Error {
+    let begins = beginning[..beginning.len().min(16)].escape_ascii();
+    let message = format!(
+        "unsupported format: expected rdump, rmem, json, a database of SQLite or a core file, \
+         found a file that begins \"{begins}\""
+    );
+    Error::new(name, message)
+}
