@@ -79,8 +79,11 @@ impl<S: HeapSink> Walker<'_, S> {
     fn read_class_name(&mut self, address: u64) -> ClassName {
         let name = self.view.pointer(address, fixed::CLASS_NAME);
         let count = self.view.number(address, self.layout.class_property_count);
+        let name = self.text_bytes(name);
+        // A class without a name has its place behind a 0.
+        let shown = name.split(|&byte| byte == 0).next().unwrap_or_default();
         let mut class = ClassName {
-            name: self.text_at(name),
+            name: self.sink.string(shown),
             property_count: count.min(MOST_PROPERTIES),
             properties: Vec::new(),
             statics: Vec::new(),

@@ -181,3 +181,78 @@ fn path(heap: &Collected, node: NodeId) -> String {
     links.reverse();
     format!("{} ({})", links.join(" -> "), NodeType::NAMES[usize::from(heap.nodes[node.0 as usize].number())])
 }
+
+/// How many objects of each class there are, and how large they are together.
+fn classes(heap: &Collected) -> BTreeMap<String, (u64, u64)> {
+    let mut classes: BTreeMap<String, (u64, u64)> = BTreeMap::new();
+    for (_, location) in heap.locations.iter().filter(|(_, location)| location.region.is_some()) {
+        if let Some(class) = location.class {
+            let sum = classes.entry(heap.text(class)).or_default();
+            sum.0 += 1;
+            sum.1 += location.size;
+        }
+    }
+    classes
+}
+
+/// How many locations of each type there are in PHP's own memory, and how large they are together.
+fn types(heap: &Collected) -> BTreeMap<String, (u64, u64)> {
+    let mut types: BTreeMap<String, (u64, u64)> = BTreeMap::new();
+    for (_, location) in heap.locations.iter().filter(|(_, location)| location.region.is_some()) {
+        let name = LocationType::NAMES[usize::from(location.location_type.number())];
+        let sum = types.entry(name.to_owned()).or_default();
+        sum.0 += 1;
+        sum.1 += location.size;
+    }
+    types
+}
+
+fn reli(program: &str) -> serde_json::Value {
+    let path = borehole_testkit::corpus(&format!("php/reli-json/{program}.json.gz"));
+    let file = flate2::read::GzDecoder::new(std::fs::File::open(path).unwrap());
+    serde_json::from_reader(file).unwrap()
+}
+
+fn summary(json: &serde_json::Value, key: &str) -> BTreeMap<String, (u64, u64)> {
+    let number = |value: &serde_json::Value, key: &str| value[key].as_u64().unwrap();
+    let rows = json[key].as_object().unwrap().iter();
+    rows.map(|(name, sums)| (name.clone(), (number(sums, "count"), number(sums, "memory_usage")))).collect()
+}
+
+#[test]
+fn compare_reli() {
+    let (_, peer, root) = live::phps().remove(0);
+    for program in ["m1_objects", "m3_closures", "m4_generators", "m5_mixed"] {
+        let Some(copied) = live::copy(&peer, &root, program, &["-d", "opcache.enable_cli=0"], &[]) else { continue };
+        let seen = see(&copied);
+        let reli = reli(program);
+        for (key, ours) in [("class_objects_summary", classes(&seen.heap)), ("location_types_summary", types(&seen.heap))] {
+            let theirs = summary(&reli, key);
+            let names: BTreeSet<_> = ours.keys().chain(theirs.keys()).collect();
+            for name in names {
+                let (ours, theirs) = (ours.get(name), theirs.get(name));
+                println!("{} {program} {name}: ours {ours:?} reli {theirs:?}", if ours == theirs { "  " } else { "!!" });
+            }
+        }
+    }
+}
+
+#[test]
+fn speed() {
+    let count = std::env::var("COUNT").unwrap_or("100000".into());
+    let (_, peer, root) = live::phps().remove(0);
+    let copied = live::copy(&peer, &root, "scale", &[], &[("ARG", &count)]).unwrap();
+    for _ in 0..3 {
+        let start = Instant::now();
+        let mut blocks = Blocks::of(&copied.dump, &copied.php, &copied.executor).unwrap();
+        let listed = start.elapsed();
+        let start = Instant::now();
+        let mut sink = Counting::default();
+        let walked = walk(&copied.dump, &copied.php, &copied.executor, &mut blocks, &mut sink);
+        let took = start.elapsed();
+        println!(
+            "{count} objects: blocks {listed:?}, walk {took:?}, {} nodes ({} ns a node), {} edges {} locations {} attributes {} strings, torn {} missing {}",
+            sink.nodes, took.as_nanos() / u128::from(sink.nodes), sink.edges, sink.locations, sink.attributes, sink.strings, walked.torn, walked.missing
+        );
+    }
+}
