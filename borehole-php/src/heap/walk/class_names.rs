@@ -127,9 +127,19 @@ impl<S: HeapSink> Walker<'_, S> {
                 names.resize(place + 1, None);
             }
             if names[place].is_none() {
-                names[place] = Some(self.text_at(key));
+                let name = self.text_at(key);
+                // What a class declares anew hides what its ancestor has under that name.
+                let is_hidden = names.contains(&Some(name));
+                let name = if is_hidden { self.qualified(ancestor, key) } else { name };
+                names[place] = Some(name);
             }
         }
+    }
+
+    fn qualified(&mut self, class: u64, name: u64) -> StringId {
+        let class = self.text_bytes(self.view.pointer(class, fixed::CLASS_NAME));
+        let name = [&*class, b"::", &*self.text_bytes(name)].concat();
+        self.sink.string(&name)
     }
 
     /// The value and the key of a bucket that is no packed one.
