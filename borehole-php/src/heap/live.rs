@@ -4,6 +4,7 @@ use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use borehole_process::{Dump, Memory as _, Piece, Process, Recorder, Target as _};
 use borehole_testkit::peers::{self, Peer};
@@ -25,6 +26,9 @@ pub(crate) struct Copied {
     pub(crate) usage: u64,
     pub(crate) ready: String,
 }
+
+/// The number of the next folder.
+static NEXT: AtomicU32 = AtomicU32::new(0);
 
 struct Running(Child);
 
@@ -61,7 +65,8 @@ pub(crate) fn copy(
     arguments: &[&str],
     env: &[(&str, &str)],
 ) -> Option<Copied> {
-    let folder = format!("tmp/borehole-mem-{}-{program}", std::process::id());
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    let folder = format!("tmp/borehole-mem-{}-{number}", std::process::id());
     let there = root.join(&folder);
     fs::create_dir_all(&there).unwrap();
     for entry in fs::read_dir(programs()).unwrap() {
