@@ -8,4 +8,4 @@ mod names;
 mod sink;
 
 pub use names::{LocationType, NodeType, Region, Strength};
-pub use sink::{Edge, HeapSink, Location, NodeId, StringId};
+pub use sink::{Edge, HeapSink, Location, NodeId, StringId, Value};

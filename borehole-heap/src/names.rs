@@ -106,6 +106,7 @@ names! {
     REFERENCE = "ZendReferenceMemoryLocation",
     RESOURCE = "ZendResourceMemoryLocation",
     STRING = "ZendStringMemoryLocation",
+    OBJECT_HANDLERS = "ZendObjectHandlersMemoryLocation",
 }
 
 names! {

@@ -48,6 +48,21 @@ pub struct Location {
     pub region: Option<Region>,
 }
 
+/// What an attribute says.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Value<'a> {
+    /// Nothing: PHP's `null`.
+    Null,
+    /// `true` or `false`.
+    Bool(bool),
+    /// A whole number.
+    Integer(i64),
+    /// A number with a fraction, or one that is none.
+    Float(f64),
+    /// A text: the name of a function or a file.
+    Text(&'a [u8]),
+}
+
 /// What takes a heap as it is walked.
 pub trait HeapSink {
     /// The number of `string`. Equal strings have the same one.
@@ -62,8 +77,10 @@ pub trait HeapSink {
     /// Adds a location of `node`.
     fn location(&mut self, node: NodeId, location: &Location);
 
-    /// Adds a fact about `node`, such as `#count` of an array's elements or `value` of a number.
-    fn attribute(&mut self, node: NodeId, key: StringId, value: StringId);
+    /// Adds a fact about `node`, such as `#count` of an array's elements or `value` of a number. What says how a location
+    /// is to be understood is a fact of its node: `is_packed` of an array's table; `function_name`, `file`, `line_start` and
+    /// `line_end` of a function's instructions.
+    fn attribute(&mut self, node: NodeId, key: StringId, value: Value<'_>);
 
     /// Adds a fact about the whole, by a key of the memory database's `summary`.
     fn summary(&mut self, key: &str, value: &str);
