@@ -78,6 +78,19 @@ names! {
     SCALAR_VALUE = "ScalarValueContext",
     STRING = "StringContext",
     USER_FUNCTION_DEFINITION = "UserFunctionDefinitionContext",
+    GENERATOR = "GeneratorContext",
+    FIBER = "FiberContext",
+    WEAK_MAP = "WeakMapContext",
+    WEAK_REFERENCE = "WeakReferenceContext",
+    INTERNAL_DATA = "InternalDataContext",
+    VM_STACK = "VmStackContext",
+    VM_STACK_ARENA = "VmStackArenaContext",
+    COMPILER_ARENA = "CompilerArenaContext",
+    MEMORY_MANAGER = "MemoryManagerContext",
+    GARBAGE = "GarbageContext",
+    UNATTRIBUTED = "UnattributedContext",
+    UNATTRIBUTED_BIN = "UnattributedBinContext",
+    UNATTRIBUTED_BLOCK = "UnattributedBlockContext",
 }
 
 names! {
@@ -107,6 +120,12 @@ names! {
     RESOURCE = "ZendResourceMemoryLocation",
     STRING = "ZendStringMemoryLocation",
     OBJECT_HANDLERS = "ZendObjectHandlersMemoryLocation",
+    INTERNAL_DATA = "InternalDataMemoryLocation",
+    VM_STACK_ARENA_HEADER = "VmStackArenaHeaderMemoryLocation",
+    UNUSED_VM_STACK = "UnusedVmStackMemoryLocation",
+    ARENA = "ZendArenaMemoryLocation",
+    HUGE_LIST = "ZendMmHugeListMemoryLocation",
+    UNATTRIBUTED = "UnattributedMemoryLocation",
 }
 
 names! {

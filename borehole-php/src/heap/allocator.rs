@@ -79,7 +79,7 @@ pub(crate) fn heap_pointers(memory: &impl Memory, symbols: &Symbols, threads: Th
 
 /// Where the fields of the heap and of its chunks are. Offsets of the heap's from the heap, of the chunk's from the chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct HeapLayout {
+pub(crate) struct Fields {
     pub(crate) free_slots: usize,
     pub(crate) real_size: usize,
     pub(crate) main_chunk: usize,
@@ -98,7 +98,7 @@ pub(crate) struct Huge {
 #[derive(Clone, Debug)]
 pub(crate) struct Allocator {
     pub(crate) address: u64,
-    pub(crate) layout: HeapLayout,
+    pub(crate) layout: Fields,
     pub(crate) numbers: Numbers,
     /// In the order of the ring, from the main chunk.
     pub(crate) chunks: Vec<u64>,
@@ -229,7 +229,7 @@ impl Allocator {
         let real = real_bytes(&chunks, &cached, &huge);
         let real_size = real_size_field(heap, main_chunk, real, release);
         let map = map_field(&header, main_chunk)?;
-        let layout = HeapLayout {
+        let layout = Fields {
             free_slots: real_size - BINS * 8,
             real_size,
             main_chunk,
@@ -253,7 +253,7 @@ fn real_bytes(chunks: &[u64], cached: &[u64], huge: &[Huge]) -> u64 {
 }
 
 impl Numbers {
-    fn read(heap: &[u8], layout: &HeapLayout, release: Release) -> Self {
+    fn read(heap: &[u8], layout: &Fields, release: Release) -> Self {
         let long = |offset| u64_at(heap, offset).unwrap_or_default();
         let int = |offset| u32_at(heap, offset).unwrap_or_default();
         let counts = layout.main_chunk + 16;
@@ -295,7 +295,8 @@ fn real_size_field(heap: &[u8], main_chunk: usize, real: u64, release: Release) 
 fn map_field(header: &Header, main_chunk: usize) -> Result<usize, Error> {
     let first = usize::try_from(HEAP_IN_CHUNK).expect("a small number") + main_chunk + 48 + PAGES / 8;
     let is_map = |&map: &usize| {
-        u32_at(header, map) == Some(HEADER_PAGE) && Pages::new(header, map - PAGES / 8, map).all(|run| run.is_ok())
+        u32_at(header, map) == Some(HEADER_PAGE)
+            && Pages::new(header, map - PAGES / 8, map).all(|run| run.is_ok())
     };
     let found = (first..MAP_BEFORE).step_by(4).find(is_map);
     found.ok_or_else(|| implausible("main chunk", "a map of its pages", "none"))
@@ -311,7 +312,10 @@ fn ring(memory: &impl Memory, main: u64, heap: u64) -> (Vec<u64>, Option<Error>)
             Ok((owner, next)) if owner == heap => next,
             Ok((owner, _)) => {
                 chunks.pop();
-                return (chunks, Some(broken("ring of chunks", chunk, &format!("one of the heap at {owner:#x}"))));
+                return (
+                    chunks,
+                    Some(broken("ring of chunks", chunk, &format!("one of the heap at {owner:#x}"))),
+                );
             }
             Err(error) => {
                 chunks.pop();
@@ -322,7 +326,10 @@ fn ring(memory: &impl Memory, main: u64, heap: u64) -> (Vec<u64>, Option<Error>)
             return (chunks, None);
         }
         if next % CHUNK_BYTES != 0 || !seen.insert(next) {
-            return (chunks, Some(broken("ring of chunks", next, "which comes back to itself or is no chunk")));
+            return (
+                chunks,
+                Some(broken("ring of chunks", next, "which comes back to itself or is no chunk")),
+            );
         }
         chunks.push(next);
         chunk = next;
@@ -415,7 +422,8 @@ impl<'h> Pages<'h> {
             2 if low(0x1f) < BINS => (Run::Small { first, bin: low(0x1f) }, BIN_PAGES[low(0x1f)]),
             _ => (Run::Free { first }, 0),
         };
-        let is_whole = pages > 0 && first + pages <= PAGES && (first..first + pages).all(|page| self.is_used(page));
+        let is_whole =
+            pages > 0 && first + pages <= PAGES && (first..first + pages).all(|page| self.is_used(page));
         if is_whole {
             return Ok(run);
         }
@@ -445,8 +453,8 @@ impl Iterator for Pages<'_> {
 ///
 /// Source: `zend_alloc_sizes.h`, the same in 7.0 to 8.6.
 pub(crate) const BIN_BYTES: [u16; BINS] = [
-    8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 384, 448, 512, 640, 768, 896, 1024,
-    1280, 1536, 1792, 2048, 2560, 3072,
+    8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 384, 448, 512, 640, 768, 896,
+    1024, 1280, 1536, 1792, 2048, 2560, 3072,
 ];
 
 /// How many pages a run of each bin has.

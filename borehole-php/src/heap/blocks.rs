@@ -211,7 +211,8 @@ impl Blocks {
     fn free(&mut self, dump: &Dump, bin: usize, first: u64) {
         let mut next = first;
         while next != 0 {
-            let place = self.place(next).filter(|&(kind, address, _)| usize::from(kind) == bin && address == next);
+            let place =
+                self.place(next).filter(|&(kind, address, _)| usize::from(kind) == bin && address == next);
             let place = place.map(|(.., place)| place).filter(|&place| self.is_live(place));
             let words = dump.bytes(next, 8).and_then(|bytes| u64_at(bytes, 0));
             let (Some(place), Some(following)) = (place, words) else {
@@ -290,6 +291,11 @@ impl Blocks {
         Some(self.claims[at].1)
     }
 
+    /// The blocks that were claimed, and for what.
+    pub(crate) fn claims(&self) -> impl Iterator<Item = (Block, Region)> {
+        self.claims.iter().filter_map(|&(start, region)| Some((self.at(start)?, region)))
+    }
+
     /// How many places there are: every [`Block::index`] is less.
     pub(crate) fn places(&self) -> usize {
         self.places as usize
@@ -339,7 +345,8 @@ fn equal(what: &str, expected: u64, found: u64) -> Result<(), Error> {
     if expected == found {
         return Ok(());
     }
-    let text = format!("implausible {what} of PHP's heap: expected {expected} by its own count, found {found}");
+    let text =
+        format!("implausible {what} of PHP's heap: expected {expected} by its own count, found {found}");
     Err(Error::new(ErrorKind::Implausible, text))
 }
 
@@ -430,7 +437,9 @@ mod tests {
     #[test]
     fn another_allocator_is_told() {
         for (name, peer, root) in live::phps() {
-            let Some(copied) = live::copy(&peer, &root, "m2_arrays", &[], &[("USE_ZEND_ALLOC", "0")]) else { continue };
+            let Some(copied) = live::copy(&peer, &root, "m2_arrays", &[], &[("USE_ZEND_ALLOC", "0")]) else {
+                continue;
+            };
             let blocks = Blocks::of(&copied.dump, &copied.php, &copied.executor).unwrap();
             assert!(blocks.allocator().is_none(), "{name}");
         }

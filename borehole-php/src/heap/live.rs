@@ -43,7 +43,8 @@ fn programs() -> PathBuf {
 /// The PHPs at hand, with the folder that is their root.
 pub(crate) fn phps() -> Vec<(String, Peer, PathBuf)> {
     let names = ["7.0", "7.2", "7.4", "8.1", "8.3", "8.4", "8.5", "8.6", "8.4-zts"];
-    let mut found: Vec<_> = peers::peer("php").map(|peer| ("php".to_owned(), peer, PathBuf::from("/"))).into_iter().collect();
+    let mut found: Vec<_> =
+        peers::peer("php").map(|peer| ("php".to_owned(), peer, PathBuf::from("/"))).into_iter().collect();
     for name in names.map(|name| format!("php-{name}")) {
         let Some(peer) = peers::optional(&name) else { continue };
         let root = PathBuf::from(peer.command().get_args().next().unwrap());
@@ -53,7 +54,13 @@ pub(crate) fn phps() -> Vec<(String, Peer, PathBuf)> {
 }
 
 /// Runs a program of the corpus until it says that it is ready, and copies it; `None` if it does not come so far.
-pub(crate) fn copy(peer: &Peer, root: &Path, program: &str, arguments: &[&str], env: &[(&str, &str)]) -> Option<Copied> {
+pub(crate) fn copy(
+    peer: &Peer,
+    root: &Path,
+    program: &str,
+    arguments: &[&str],
+    env: &[(&str, &str)],
+) -> Option<Copied> {
     let folder = format!("tmp/borehole-mem-{}-{program}", std::process::id());
     let there = root.join(&folder);
     fs::create_dir_all(&there).unwrap();
@@ -62,7 +69,10 @@ pub(crate) fn copy(peer: &Peer, root: &Path, program: &str, arguments: &[&str], 
         fs::copy(entry.path(), there.join(entry.file_name())).unwrap();
     }
     let mut command = peer.command();
-    command.args(arguments).arg(format!("/{folder}/{program}.php")).args(env.iter().filter(|(k, _)| *k == "ARG").map(|(_, v)| v));
+    command
+        .args(arguments)
+        .arg(format!("/{folder}/{program}.php"))
+        .args(env.iter().filter(|(k, _)| *k == "ARG").map(|(_, v)| v));
     command.env("WAIT", "100").envs(env.iter().copied());
     let copied = run(&mut command);
     fs::remove_dir_all(&there).unwrap();
@@ -70,7 +80,8 @@ pub(crate) fn copy(peer: &Peer, root: &Path, program: &str, arguments: &[&str], 
 }
 
 fn run(command: &mut Command) -> Option<Copied> {
-    let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child =
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     let mut errors = BufReader::new(child.stderr.take().unwrap());
     let running = Running(child);
     let ready = loop {
