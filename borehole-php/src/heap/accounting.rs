@@ -9,8 +9,8 @@ use crate::heap::blocks::{Block, Blocks, Marks};
 
 /// Keeps the account of a walk: which blocks it came to, and what it said of them.
 #[derive(Debug)]
-pub(crate) struct Accounting {
-    blocks: Blocks,
+pub(crate) struct Accounting<'b> {
+    blocks: &'b Blocks,
     reached: Marks,
     /// Bytes of the blocks that were reached.
     reached_bytes: RegionBytes,
@@ -42,12 +42,11 @@ impl RegionBytes {
     }
 }
 
-impl Accounting {
-    pub(crate) fn new(blocks: Blocks) -> Self {
-        let reached = Marks::of(&blocks);
+impl<'b> Accounting<'b> {
+    pub(crate) fn new(blocks: &'b Blocks) -> Self {
         Self {
             blocks,
-            reached,
+            reached: Marks::of(blocks),
             reached_bytes: RegionBytes::default(),
             located_bytes: RegionBytes::default(),
             block_overhead: 0,
@@ -55,13 +54,8 @@ impl Accounting {
         }
     }
 
-    pub(crate) fn blocks(&self) -> &Blocks {
-        &self.blocks
-    }
-
-    /// See [`Blocks::claim`].
-    pub(crate) fn claim(&mut self, address: u64, region: Region) {
-        self.blocks.claim(address, region);
+    pub(crate) fn blocks(&self) -> &'b Blocks {
+        self.blocks
     }
 
     /// Says that something in `block` was reached.
@@ -89,7 +83,7 @@ impl Accounting {
     }
 
     /// The blocks that nothing has led to.
-    pub(crate) fn unreached(&self) -> impl Iterator<Item = Block> {
+    pub(crate) fn unreached(&self) -> impl Iterator<Item = Block> + use<'_, 'b> {
         self.blocks.iter().filter(|block| !self.is_reached(block))
     }
 

@@ -51,7 +51,7 @@ impl Unreached {
 pub(crate) fn find(
     view: View<'_>,
     layout: &HeapLayout,
-    accounting: &Accounting,
+    accounting: &Accounting<'_>,
     objects: impl Iterator<Item = (u32, u64)>,
 ) -> Garbage {
     let mut search = Search::new(view, layout, accounting);
