@@ -418,14 +418,15 @@ mod tests {
     #[test]
     fn the_blocks_of_real_programs_add_up() {
         for (name, peer, root) in live::phps() {
-            for program in ["m1_objects", "m2_arrays", "m3_closures", "m4_generators", "m5_mixed"] {
+            for program in live::PROGRAMS {
                 let Some(copied) = live::copy(&peer, &root, program, &[], &[]) else {
                     println!("{name} {program}: not run");
                     continue;
                 };
+                let asking = if program.starts_with("mem/") { ASKING } else { 0 };
                 let blocks = Blocks::of(&copied.dump, &copied.php, &copied.executor).unwrap();
                 blocks.proof().unwrap();
-                assert_eq!(blocks.sums().bytes() + ASKING, copied.usage, "{name} {program}");
+                assert_eq!(blocks.sums().bytes() + asking, copied.usage, "{name} {program}");
                 assert_eq!(blocks.iter().map(|block| block.bytes).sum::<u64>(), blocks.sums().bytes());
                 for block in blocks.iter() {
                     assert_eq!(blocks.find(block.end() - 1), Some(block));
@@ -437,7 +438,7 @@ mod tests {
     #[test]
     fn another_allocator_is_told() {
         for (name, peer, root) in live::phps() {
-            let Some(copied) = live::copy(&peer, &root, "m2_arrays", &[], &[("USE_ZEND_ALLOC", "0")]) else {
+            let Some(copied) = live::copy_with(&peer, &root, "internals/objects", &[], &[], &[("USE_ZEND_ALLOC", "0")]) else {
                 continue;
             };
             let blocks = Blocks::of(&copied.dump, &copied.php, &copied.executor).unwrap();
@@ -448,7 +449,7 @@ mod tests {
     #[test]
     fn scale() {
         let (_, peer, root) = live::phps().remove(0);
-        let copied = live::copy(&peer, &root, "scale", &[], &[("ARG", "1000000")]).unwrap();
+        let copied = live::copy(&peer, &root, "mem/scale", &["-d", "memory_limit=-1"], &["1000000"]).unwrap();
         let start = Instant::now();
         let blocks = Blocks::of(&copied.dump, &copied.php, &copied.executor).unwrap();
         println!("blocks {:?} {:?}", start.elapsed(), blocks.sums());
