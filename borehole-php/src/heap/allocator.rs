@@ -212,7 +212,7 @@ fn implausible(what: &str, expected: &str, found: &str) -> Error {
 
 impl Allocator {
     /// The heap at `address`, which must be in its main chunk.
-    fn read(memory: &impl Memory, address: u64, release: Release) -> Result<Self, Error> {
+    pub(super) fn read(memory: &impl Memory, address: u64, release: Release) -> Result<Self, Error> {
         let main = address - HEAP_IN_CHUNK;
         let header = read_header(memory, main)?;
         let heap = &header[usize::try_from(HEAP_IN_CHUNK).expect("a small number")..];

@@ -63,7 +63,13 @@ pub(crate) fn phps() -> Vec<(String, Peer, PathBuf)> {
 }
 
 /// Runs a program of `corpus/php` until it says that it is ready, and copies it; `None` if it does not come so far.
-pub(crate) fn copy(peer: &Peer, root: &Path, program: &str, php: &[&str], arguments: &[&str]) -> Option<Copied> {
+pub(crate) fn copy(
+    peer: &Peer,
+    root: &Path,
+    program: &str,
+    php: &[&str],
+    arguments: &[&str],
+) -> Option<Copied> {
     copy_with(peer, root, program, php, arguments, &[])
 }
 
