@@ -286,6 +286,15 @@ impl Blocks {
         }
     }
 
+    /// Whether the heap has the memory at `address`, for blocks in use, free ones, or kept for later.
+    pub(crate) fn is_heap(&self, address: u64) -> bool {
+        let chunk = address / CHUNK_BYTES;
+        let cached = self.allocator.as_ref().map_or(&[][..], |allocator| &allocator.cached);
+        self.chunks.contains_key(&chunk)
+            || self.find_huge(address).is_some()
+            || cached.contains(&(chunk * CHUNK_BYTES))
+    }
+
     fn claimed(&self, start: u64) -> Option<Region> {
         let at = self.claims.binary_search_by_key(&start, |claim| claim.0).ok()?;
         Some(self.claims[at].1)

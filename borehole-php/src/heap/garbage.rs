@@ -10,7 +10,7 @@ use crate::heap::accounting::Accounting;
 use crate::heap::blocks::{Block, Blocks};
 use crate::heap::guess::{self, Guess};
 use crate::heap::layout::HeapLayout;
-use crate::heap::walk::memory::View;
+use crate::heap::walk::View;
 use crate::layout::fixed;
 use crate::remote::{moved, u32_at, u64_at};
 
@@ -87,7 +87,8 @@ impl<'a> Search<'a> {
             is_held: false,
         };
         let unreached: Vec<_> = accounting.unreached().map(look).collect();
-        let positions = unreached.iter().zip(0..).map(|(one, position)| (one.block.index, position)).collect();
+        let positions =
+            unreached.iter().zip(0..).map(|(one, position)| (one.block.index, position)).collect();
         Self { view, layout, blocks: accounting.blocks(), unreached, positions }
     }
 
@@ -119,8 +120,13 @@ impl<'a> Search<'a> {
     fn spread(&mut self) {
         let view = self.view;
         let held = |one: &Unreached| one.is_held_from_elsewhere(view);
-        let mut open: Vec<usize> =
-            self.unreached.iter().enumerate().filter(|(_, one)| held(one)).map(|(position, _)| position).collect();
+        let mut open: Vec<usize> = self
+            .unreached
+            .iter()
+            .enumerate()
+            .filter(|(_, one)| held(one))
+            .map(|(position, _)| position)
+            .collect();
         for &position in &open {
             self.unreached[position].is_held = true;
         }
@@ -155,7 +161,8 @@ impl<'a> Search<'a> {
         let (guess, value, block, is_table) = (one.guess, one.value, one.block, one.is_table);
         let bytes = view.bytes(block.address, block.bytes);
         let mut word = |offset: usize| {
-            let Some(address) = u64_at(&bytes, offset).filter(|address| address % 8 == 0 && *address != 0) else {
+            let Some(address) = u64_at(&bytes, offset).filter(|address| address % 8 == 0 && *address != 0)
+            else {
                 return;
             };
             let Some(target) = self.blocks.find(address) else { return };

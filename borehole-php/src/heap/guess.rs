@@ -2,7 +2,7 @@
 
 use crate::heap::blocks::Block;
 use crate::heap::layout::HeapLayout;
-use crate::heap::walk::memory::View;
+use crate::heap::walk::View;
 use crate::layout::fixed;
 use crate::remote::moved;
 
@@ -74,7 +74,8 @@ fn is_array(view: View<'_>, _: &HeapLayout, block: &Block) -> bool {
 
 /// It has a class and handlers.
 fn is_object(view: View<'_>, _: &HeapLayout, block: &Block) -> bool {
-    let is_there = |offset| view.u64(moved(block.address, offset)).is_some_and(|address| view.u64(address).is_some());
+    let is_there =
+        |offset| view.u64(moved(block.address, offset)).is_some_and(|address| view.u64(address).is_some());
     block.bytes >= 40 && is_there(16) && is_there(24)
 }
 

@@ -16,7 +16,7 @@ layouts! {
     /// `zend_executor_globals.user_error_handler`, a `zval`; `user_exception_handler`, another, and three `zend_stack`
     /// follow: reporting levels, error handlers, exception handlers.
     executor_error_handler: usize =         [ 656,  664,  664,  680,  680,  680,  680,  680,  688,  704,  728,  776];
-    /// `zend_executor_globals.ini_directives`, `HashTable *`.
+    /// `zend_executor_globals.ini_directives`, `HashTable *`; `modified_ini_directives`, another, follows.
     executor_ini: usize =                   [ 792,  800,  800,  816,  816,  816,  816,  816,  816,  832,  856,  904];
     /// `zend_executor_globals.objects_store`.
     executor_objects: usize =               [ 816,  824,  824,  840,  840,  840,  840,  840,  840,  856,  880,  928];
@@ -116,6 +116,10 @@ layouts! {
     class_property_defaults: usize =        [  40,   40,   40,   40,   40,   40,   40,   40,   40,   40,   40,   48];
     /// `zend_class_entry.function_table`, a `HashTable`; `properties_info` and `constants_table` follow.
     class_functions: usize =                [  64,   64,   64,   64,   64,   64,   64,   64,   64,   64,   64,   72];
+    /// Whether `static_members_table` points to the pointer though it is no map pointer.
+    class_statics_indirect: bool = [
+        false, false, false, true, false, false, false, false, false, false, false, false,
+    ];
     /// `zend_class_entry.mutable_data`, a map pointer to what a class in opcache's memory has of its own in each process.
     class_mutable: usize =                  [   0,    0,    0,    0,    0,    0,  232,  232,  232,  232,  232,  240];
     /// `zend_class_entry.properties_info_table`, `zend_property_info **`.
@@ -175,6 +179,8 @@ layouts! {
     kind_constant: u8 =                     [  11,   11,   11,  255,  255,  255,  255,  255,  255,  255,  255,  255];
     /// `IS_CONSTANT_AST`,
     kind_expression: u8 =                   [  12,   12,   12,   11,   11,   11,   11,   11,   11,   11,   11,   11];
+    /// `IS_PTR`,
+    kind_pointer: u8 =                      [  17,   17,   17,   14,   14,   13,   13,   13,   13,   13,   13,   13];
     /// `IS_INDIRECT`.
     kind_indirect: u8 =                     [  15,   15,   15,   13,   13,   12,   12,   12,   12,   12,   12,   12];
     /// The bits of a reference counted value's `u.type_info` that are its type.

@@ -122,7 +122,9 @@ fn run(command: &mut Command) -> Option<Copied> {
     let mut dump = Dump::new(recorder.finish());
     let process = Process::open(id).unwrap();
     for mapping in process.mappings() {
-        let wanted = mapping.readable && mapping.writable && !mapping.path.starts_with(b"[v");
+        // Of PHP itself also its tables that are constants: of an empty array, of handlers of objects.
+        let is_php = mapping.path.windows(3).any(|part| part == b"php") && !mapping.executable;
+        let wanted = mapping.readable && (mapping.writable || is_php) && !mapping.path.starts_with(b"[v");
         if wanted {
             insert(&mut dump, &process, mapping.start, mapping.end);
         }

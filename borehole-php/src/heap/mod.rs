@@ -8,6 +8,11 @@
 pub(crate) mod accounting;
 pub(crate) mod allocator;
 pub(crate) mod blocks;
+pub(crate) mod garbage;
+pub(crate) mod guess;
+pub(crate) mod internals;
 pub(crate) mod layout;
 #[cfg(test)]
 mod live;
+mod remainder;
+pub(crate) mod walk;

@@ -3,7 +3,7 @@
 use borehole_heap::{HeapSink, LocationType, NodeId, NodeType, Strength};
 
 use super::InternalsLayout;
-use crate::heap::walk::{Kind, ObjectView, Walker};
+use crate::heap::walk::{Kind, ObjectView, Shape, Walker};
 use crate::layout::fixed;
 use crate::release::Release;
 use crate::remote::{moved, u32_at, u64_at};
@@ -52,19 +52,31 @@ fn elements<S: HeapSink>(
     count: usize,
     walker: &mut Walker<'_, S>,
 ) -> Option<NodeId> {
-    let (kind, location) = (NodeType::ARRAY_ELEMENTS, LocationType::INTERNAL_DATA);
-    let node = walker.block(object.node, "storage", kind, location, address, bytes)?;
-    let count = walker.sink.string(count.to_string().as_bytes());
-    walker.fact(node, "#count", count);
+    let shape = Shape::new(LocationType::INTERNAL_DATA, bytes);
+    let kind = NodeType::ARRAY_ELEMENTS;
+    let node = walker.block(object.node, "storage", Strength::Strong, kind, address, shape)?;
+    walker.count_attribute(node, count as u64);
     Some(node)
+}
+
+/// An element that is a block of its own; `None` if it has been one before.
+fn element<S: HeapSink>(
+    parent: NodeId,
+    number: u64,
+    address: u64,
+    size: u64,
+    walker: &mut Walker<'_, S>,
+) -> Option<NodeId> {
+    let (kind, shape) = (NodeType::ARRAY_ELEMENT, Shape::new(LocationType::INTERNAL_DATA, size));
+    walker.block(parent, &number.to_string(), Strength::Strong, kind, address, shape)
 }
 
 /// `WeakMap`: what it holds, under keys that it does not hold.
 pub(super) fn weak_map<S: HeapSink>(object: &ObjectView, walker: &mut Walker<'_, S>) {
     let Some((start, bytes, entries)) = table(object.start, walker) else { return };
     let map = walker.part(object.node, "weak_map", NodeType::WEAK_MAP);
-    let (kind, location) = (NodeType::ARRAY_ELEMENTS, LocationType::ARRAY_TABLE);
-    let Some(node) = walker.block(map, "entries", kind, location, start, bytes) else { return };
+    let (kind, shape) = (NodeType::ARRAY_ELEMENTS, Shape::new(LocationType::ARRAY_TABLE, bytes));
+    let Some(node) = walker.block(map, "entries", Strength::Strong, kind, start, shape) else { return };
     // The key is the address of the object, from 8.2 on without the bits that are always 0.
     let shift = if Release::of_version(8, 2) <= Some(walker.php.identity.release) { 3 } else { 0 };
     for (number, entry) in entries.iter().enumerate() {
@@ -83,11 +95,8 @@ pub(super) fn object_storage<S: HeapSink>(
     let Some((start, bytes, entries)) = table(object.start, walker) else { return };
     let Some(node) = elements(object, start, bytes, entries.len(), walker) else { return };
     for (number, entry) in entries.iter().enumerate() {
-        let (kind, location) = (NodeType::ARRAY_ELEMENT, LocationType::INTERNAL_DATA);
         let size = layout.storage_value as u64 + 16;
-        let Some(element) = walker.block(node, &number.to_string(), kind, location, entry.pointer, size) else {
-            continue;
-        };
+        let Some(element) = element(node, number as u64, entry.pointer, size, walker) else { continue };
         let key = walker.view.u64(entry.pointer).unwrap_or_default();
         walker.refers(element, "key", Kind::Object, key, Strength::Strong);
         walker.holds(element, "value", moved(entry.pointer, layout.storage_value));
@@ -101,16 +110,17 @@ pub(super) fn array_object<S: HeapSink>(object: &ObjectView, walker: &mut Walker
 
 /// `SplFixedArray`: values in a row.
 pub(super) fn fixed_array<S: HeapSink>(object: &ObjectView, walker: &mut Walker<'_, S>) {
-    let [size, values] = [0, 8].map(|offset| walker.view.u64(moved(object.start, offset)).unwrap_or_default());
+    let [size, values] =
+        [0, 8].map(|offset| walker.view.u64(moved(object.start, offset)).unwrap_or_default());
     row(object, values, size, 16, walker);
 }
 
 /// `SplHeap`: `spl_heap` is behind a pointer, and begins with a pointer to its elements.
 pub(super) fn heap<S: HeapSink>(object: &ObjectView, stride: usize, walker: &mut Walker<'_, S>) {
     let heap = walker.view.u64(object.start).unwrap_or_default();
-    let (kind, location) = (NodeType::INTERNAL_DATA, LocationType::INTERNAL_DATA);
     let Some(block) = walker.block_at(heap) else { return };
-    drop(walker.block(object.node, "heap", kind, location, heap, block.bytes));
+    let (kind, shape) = (NodeType::INTERNAL_DATA, Shape::new(LocationType::INTERNAL_DATA, block.bytes));
+    walker.block(object.node, "heap", Strength::Strong, kind, heap, shape);
     let count = walker.view.u32(moved(heap, HEAP_COUNT)).unwrap_or_default();
     row(object, walker.view.u64(heap).unwrap_or_default(), u64::from(count), stride, walker);
 }
@@ -119,7 +129,13 @@ pub(super) fn heap<S: HeapSink>(object: &ObjectView, stride: usize, walker: &mut
 const HEAP_COUNT: usize = 32;
 
 /// `count` elements of `stride` bytes at `address`, which are a value each, or two: data and priority.
-fn row<S: HeapSink>(object: &ObjectView, address: u64, count: u64, stride: usize, walker: &mut Walker<'_, S>) {
+fn row<S: HeapSink>(
+    object: &ObjectView,
+    address: u64,
+    count: u64,
+    stride: usize,
+    walker: &mut Walker<'_, S>,
+) {
     let Some(block) = walker.block_at(address) else { return };
     let count = count.min(block.bytes / stride as u64);
     let number = usize::try_from(count).unwrap_or(usize::MAX);
@@ -138,17 +154,20 @@ fn row<S: HeapSink>(object: &ObjectView, address: u64, count: u64, stride: usize
 }
 
 /// `SplDoublyLinkedList`: `spl_ptr_llist` is behind a pointer, and begins with a pointer to its first element.
-pub(super) fn linked_list<S: HeapSink>(object: &ObjectView, layout: &InternalsLayout, walker: &mut Walker<'_, S>) {
+pub(super) fn linked_list<S: HeapSink>(
+    object: &ObjectView,
+    layout: &InternalsLayout,
+    walker: &mut Walker<'_, S>,
+) {
     let list = walker.view.u64(object.start).unwrap_or_default();
     let Some(block) = walker.block_at(list) else { return };
     let Some(node) = elements(object, list, block.bytes, 0, walker) else { return };
     let mut next = walker.view.u64(list).unwrap_or_default();
     let mut number = 0_u64;
     while walker.block_at(next).is_some() {
-        let (kind, location) = (NodeType::ARRAY_ELEMENT, LocationType::INTERNAL_DATA);
-        let size = layout.list_value as u64 + 16;
         // It ends where it comes back to itself.
-        let Some(element) = walker.block(node, &number.to_string(), kind, location, next, size) else { return };
+        let size = layout.list_value as u64 + 16;
+        let Some(element) = element(node, number, next, size, walker) else { return };
         walker.holds(element, "value", moved(next, layout.list_value));
         next = walker.view.u64(moved(next, 8)).unwrap_or_default();
         number += 1;

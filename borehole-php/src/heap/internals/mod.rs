@@ -10,8 +10,8 @@ mod suspended;
 
 use borehole_heap::{HeapSink, NodeType, Strength};
 
-use crate::heap::layout::HeapLayout;
 use crate::heap::walk::{Kind, ObjectView, Walker};
+use crate::release::Release;
 use crate::remote::moved;
 
 pub(crate) use self::layout::InternalsLayout;
@@ -26,9 +26,13 @@ pub(crate) fn visit<S: HeapSink>(object: &ObjectView, walker: &mut Walker<'_, S>
         b"WeakReference" => weak_reference(object, walker),
         b"WeakMap" => containers::weak_map(object, walker),
         b"SplObjectStorage" | b"MultipleIterator" => containers::object_storage(object, &layout, walker),
-        b"ArrayObject" | b"ArrayIterator" | b"RecursiveArrayIterator" => containers::array_object(object, walker),
+        b"ArrayObject" | b"ArrayIterator" | b"RecursiveArrayIterator" => {
+            containers::array_object(object, walker)
+        }
         b"SplFixedArray" => containers::fixed_array(object, walker),
-        b"SplDoublyLinkedList" | b"SplQueue" | b"SplStack" => containers::linked_list(object, &layout, walker),
+        b"SplDoublyLinkedList" | b"SplQueue" | b"SplStack" => {
+            containers::linked_list(object, &layout, walker)
+        }
         b"SplHeap" | b"SplMinHeap" | b"SplMaxHeap" => containers::heap(object, 16, walker),
         b"SplPriorityQueue" => containers::heap(object, layout.queue_element, walker),
         _ => {}
@@ -37,8 +41,8 @@ pub(crate) fn visit<S: HeapSink>(object: &ObjectView, walker: &mut Walker<'_, S>
 }
 
 /// The size of the structure that objects of an internal class are, where it is known.
-pub(crate) fn size(class: &[u8], heap: &HeapLayout) -> Option<u64> {
-    let layout = InternalsLayout::of(heap.release);
+pub(crate) fn size(class: &[u8], release: Release) -> Option<u64> {
+    let layout = InternalsLayout::of(release);
     let size = match class {
         b"Closure" => layout.closure_size,
         b"Generator" => layout.generator_size,

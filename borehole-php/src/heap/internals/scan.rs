@@ -7,7 +7,7 @@ use borehole_heap::{HeapSink, LocationType, NodeId, NodeType, Strength};
 
 use crate::heap::blocks::Block;
 use crate::heap::guess::{self, Guess};
-use crate::heap::walk::{Kind, ObjectView, Walker};
+use crate::heap::walk::{Kind, ObjectView, Shape, Walker};
 use crate::remote::{moved, u32_at, u64_at};
 
 /// Memory to look through, and the node that it belongs to.
@@ -60,9 +60,19 @@ impl<S: HeapSink> Walker<'_, S> {
         }
     }
 
+    /// Whether something stands in the memory that nobody else has led to.
+    pub(crate) fn leads_somewhere(&self, scan: &Scan) -> bool {
+        let bytes = self.view.bytes(scan.start, scan.bytes);
+        let words = bytes.chunks_exact(8).enumerate();
+        words.filter_map(|(offset, word)| Some((offset, u64_at(word, 0)?))).any(|(offset, address)| {
+            let before = offset.checked_sub(1).and_then(|before| bytes.get(before * 8..));
+            address % 8 == 0 && address != 0 && self.target(address, before).is_some()
+        })
+    }
+
     /// What a word leads to that nobody else has led to. `before` are the bytes from the word before it on.
     fn target(&self, address: u64, before: Option<&[u8]>) -> Option<Target> {
-        let block = self.blocks.find(address).filter(|block| !self.is_reached(block))?;
+        let block = self.blocks.find(address).filter(|block| !self.account.is_reached(block))?;
         if self.is_listed_object(address) {
             return Some(Target::Known(Kind::Object, address));
         }
@@ -83,7 +93,9 @@ impl<S: HeapSink> Walker<'_, S> {
     fn is_listed_object(&self, address: u64) -> bool {
         let handle = self.view.u32(moved(address, 8)).unwrap_or_default();
         let Some((first, count)) = self.object_store() else { return false };
-        handle > 0 && handle < count && self.view.u64(first.wrapping_add(u64::from(handle) * 8)) == Some(address)
+        handle > 0
+            && handle < count
+            && self.view.u64(first.wrapping_add(u64::from(handle) * 8)) == Some(address)
     }
 
     /// The places of the table of objects, and how many have been used.
@@ -93,8 +105,9 @@ impl<S: HeapSink> Walker<'_, S> {
     }
 
     fn plain(&mut self, parent: NodeId, name: &str, block: &Block) {
-        let (kind, location) = (NodeType::INTERNAL_DATA, LocationType::INTERNAL_DATA);
-        let Some(node) = self.block(parent, name, kind, location, block.address, block.bytes) else { return };
+        let (kind, shape) = (NodeType::INTERNAL_DATA, Shape::new(LocationType::INTERNAL_DATA, block.bytes));
+        let node = self.block(parent, name, Strength::Structural, kind, block.address, shape);
+        let Some(node) = node else { return };
         self.scans.push(Scan { node, start: block.address, bytes: block.bytes });
     }
 }

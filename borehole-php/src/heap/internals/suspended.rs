@@ -1,15 +1,17 @@
 //! Code that waits: generators and fibers, with their frames.
 
-use borehole_heap::{HeapSink, NodeType, Region, Strength};
+use borehole_heap::{HeapSink, NodeType, Strength};
 
 use super::InternalsLayout;
-use crate::attach::Php;
-use crate::heap::blocks::Blocks;
-use crate::heap::walk::{Kind, ObjectView, View, Walker};
+use crate::heap::walk::{Kind, ObjectView, Walker};
 use crate::remote::moved;
 
 /// A generator: its frame, and what goes in and out of it.
-pub(super) fn generator<S: HeapSink>(object: &ObjectView, layout: &InternalsLayout, walker: &mut Walker<'_, S>) {
+pub(super) fn generator<S: HeapSink>(
+    object: &ObjectView,
+    layout: &InternalsLayout,
+    walker: &mut Walker<'_, S>,
+) {
     let node = walker.part(object.node, "generator", NodeType::GENERATOR);
     let [frame, delegate] = [walker.php.layout.generator_frame, walker.php.layout.generator_delegate]
         .map(|offset| walker.view.pointer(object.start, offset));
@@ -28,7 +30,6 @@ pub(super) fn generator<S: HeapSink>(object: &ObjectView, layout: &InternalsLayo
 pub(super) fn fiber<S: HeapSink>(object: &ObjectView, layout: &InternalsLayout, walker: &mut Walker<'_, S>) {
     let node = walker.part(object.node, "fiber", NodeType::FIBER);
     walker.holds(node, "function", moved(object.start, layout.fiber_function));
-    let frame = walker.view.pointer(object.start, layout.fiber_frame);
-    walker.refers(node, "call_frames", Kind::Frames, frame, Strength::Strong);
+    walker.chain(node, walker.view.pointer(object.start, layout.fiber_frame));
     walker.holds(node, "result", moved(object.start, layout.fiber_result));
 }
