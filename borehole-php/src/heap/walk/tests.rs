@@ -1,7 +1,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
-use borehole_heap::{Edge, HeapSink, Location, LocationType, NodeId, NodeType, StringId};
+use borehole_heap::{Edge, HeapSink, Location, LocationType, NodeId, NodeType, StringId, Value};
 use hashbrown::HashMap;
 
 use super::*;
@@ -15,7 +15,7 @@ struct Collected {
     nodes: Vec<NodeType>,
     edges: Vec<Edge>,
     locations: Vec<(NodeId, Location)>,
-    attributes: Vec<(NodeId, StringId, StringId)>,
+    attributes: Vec<(NodeId, StringId, String)>,
 }
 
 impl HeapSink for Collected {
@@ -42,8 +42,8 @@ impl HeapSink for Collected {
         self.locations.push((node, *location));
     }
 
-    fn attribute(&mut self, node: NodeId, key: StringId, value: StringId) {
-        self.attributes.push((node, key, value));
+    fn attribute(&mut self, node: NodeId, key: StringId, value: Value<'_>) {
+        self.attributes.push((node, key, format!("{value:?}")));
     }
 
     fn summary(&mut self, _: &str, _: &str) {}
@@ -100,7 +100,7 @@ impl HeapSink for Counting {
         self.bytes += location.size;
     }
 
-    fn attribute(&mut self, _: NodeId, _: StringId, _: StringId) {
+    fn attribute(&mut self, _: NodeId, _: StringId, _: Value<'_>) {
         self.attributes += 1;
     }
 
@@ -110,7 +110,7 @@ impl HeapSink for Counting {
 #[test]
 fn look() {
     let only = std::env::var("ONLY").unwrap_or_default();
-    let program = std::env::var("PROGRAM").unwrap_or("m1_objects".into());
+    let program = std::env::var("PROGRAM").unwrap_or("mem/m1_objects".into());
     for (name, peer, root) in live::phps() {
         if !only.is_empty() && only != name {
             continue;
@@ -162,7 +162,7 @@ fn look() {
             println!("{types:#?}");
             let damaged = heap.attributes.iter().filter(|(_, key, _)| heap.text(*key) == "#damage");
             for (node, _, value) in damaged.take(20) {
-                println!("damage {} {} {}", node.0, heap.text(*value), path(heap, *node));
+                println!("damage {} {} {}", node.0, value, path(heap, *node));
             }
         }
     }
