@@ -32,6 +32,7 @@ mod watch;
 pub use attach::{AttachOptions, IsPhp, Php};
 pub use error::{Error, ErrorKind};
 pub use executor::Executor;
+pub use heap::{Analysis, AnalyzeOptions, analyze};
 pub use release::{Identity, Release, Threads};
 pub use request::Request;
 pub use walker::{Outcome, Stack, WalkOptions, Walker};

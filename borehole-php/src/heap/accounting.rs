@@ -71,6 +71,11 @@ impl<'b> Accounting<'b> {
         self.reached.contains(block.index)
     }
 
+    /// What the blocks add up to that were reached.
+    pub(crate) fn reached_bytes(&self) -> u64 {
+        self.reached_bytes.all()
+    }
+
     /// The blocks that were reached.
     pub(crate) fn reached(self) -> Marks {
         self.reached

@@ -7,6 +7,7 @@
 
 pub(crate) mod accounting;
 pub(crate) mod allocator;
+mod analyze;
 pub(crate) mod blocks;
 pub(crate) mod garbage;
 pub(crate) mod guess;
@@ -16,3 +17,5 @@ pub(crate) mod layout;
 mod live;
 mod remainder;
 pub(crate) mod walk;
+
+pub use analyze::{Analysis, AnalyzeOptions, analyze};

@@ -52,6 +52,8 @@ const NODES_A_WORD: u64 = 2;
 pub(crate) struct Walked {
     /// The blocks that were reached.
     pub(crate) reached: Marks,
+    /// What they add up to.
+    pub(crate) reached_bytes: u64,
     /// How often memory was not there.
     pub(crate) missing: u64,
     /// How often memory contradicted itself.
@@ -74,7 +76,8 @@ pub(crate) fn walk<S: HeapSink>(
     walker.roots();
     walker.account.summary(dump, php, walker.sink);
     let Walker { account, missing, torn, nodes_left, .. } = walker;
-    Walked { reached: account.reached(), missing, torn, is_stopped: nodes_left == 0 }
+    let reached_bytes = account.reached_bytes();
+    Walked { reached: account.reached(), reached_bytes, missing, torn, is_stopped: nodes_left == 0 }
 }
 
 /// The state of a walk.
