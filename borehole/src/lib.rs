@@ -128,8 +128,10 @@
 mod convert;
 mod error;
 mod eventless;
+#[cfg(feature = "heap")]
+pub mod heap;
 mod input;
-#[cfg(feature = "tachyon")]
+#[cfg(any(feature = "tachyon", feature = "heap"))]
 mod mapped;
 mod output;
 #[cfg(all(feature = "jsonl", any(feature = "rbt", feature = "trc")))]

@@ -25,9 +25,17 @@ impl Mappable {
         Some(Self { file, start })
     }
 
-    /// Maps the file; `None` where that does not work, and it has to be read instead.
-    #[allow(unsafe_code, reason = "mapping a file is unsafe, because others may change it")]
+    /// Maps the file, to be read from end to end; `None` where that does not work, and it has to be read instead.
+    #[cfg(feature = "tachyon")]
     pub(crate) fn map(&self) -> Option<Mapped> {
+        let mapped = self.map_for_lookup()?;
+        give_hints(&mapped.map);
+        Some(mapped)
+    }
+
+    /// Maps the file, to be looked at here and there.
+    #[allow(unsafe_code, reason = "mapping a file is unsafe, because others may change it")]
+    pub(crate) fn map_for_lookup(&self) -> Option<Mapped> {
         let start = usize::try_from(self.start).ok()?;
         // SAFETY: the mapping is private and only read from. Readers take any bytes and hold on to no
         // conclusion about bytes that they would read again, so a file that changes underneath gives a wrong
@@ -36,7 +44,6 @@ impl Mappable {
         if start > map.len() {
             return None;
         }
-        give_hints(&map);
         Some(Mapped { map, start })
     }
 }
@@ -51,10 +58,11 @@ impl Mapped {
 /// From here on large pages are worth it.
 ///
 /// Source: the specification of `tachyon`.
-#[cfg(target_os = "linux")]
+#[cfg(all(feature = "tachyon", target_os = "linux"))]
 const HUGE_PAGES_FROM: usize = 32 << 20;
 
 /// Tells the system that all of the file will be read in order. Without the hints reading takes longer.
+#[cfg(feature = "tachyon")]
 fn give_hints(map: &Mmap) {
     #[cfg(unix)]
     for hint in [memmap2::Advice::Sequential, memmap2::Advice::WillNeed] {

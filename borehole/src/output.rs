@@ -1,6 +1,6 @@
 //! Files that appear whole or not at all.
 
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
@@ -59,6 +59,25 @@ pub enum Existing {
     Replace,
 }
 
+/// Who may read a new file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Readers {
+    /// Whom the settings of the process let.
+    Others,
+    Owner,
+}
+
+impl Readers {
+    fn restrict(self, options: &mut OpenOptions) {
+        #[cfg(unix)]
+        if self == Self::Owner {
+            std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
+        }
+        #[cfg(not(unix))]
+        let _ = (self, options);
+    }
+}
+
 const BUFFER_BYTES: usize = 64 << 10;
 
 /// How many links in a row are followed, as many as the kernel follows: links that lead in a circle end.
@@ -74,9 +93,25 @@ impl Output {
         existing: Existing,
         compression: Compression,
     ) -> Result<Self, Error> {
-        let path = path.as_ref();
+        Self::create_for(path.as_ref(), existing, compression, Readers::Others)
+    }
+
+    /// An output at `path` that only its owner may read and write: memory of a process holds secrets.
+    ///
+    /// # Errors
+    /// When the file exists and is to be kept, or nothing can be created beside it.
+    pub fn create_private(path: impl AsRef<Path>, existing: Existing) -> Result<Self, Error> {
+        Self::create_for(path.as_ref(), existing, Compression::None, Readers::Owner)
+    }
+
+    fn create_for(
+        path: &Path,
+        existing: Existing,
+        compression: Compression,
+        readers: Readers,
+    ) -> Result<Self, Error> {
         let name = path.display().to_string();
-        match Place::create(path, existing) {
+        match Place::create(path, existing, readers) {
             Ok(place) => Ok(Self::over(name, place, compression)),
             Err(source) => Err(Error::Write { name, source }),
         }
@@ -165,7 +200,7 @@ impl Write for Output {
 }
 
 impl Place {
-    fn create(path: &Path, existing: Existing) -> io::Result<Self> {
+    fn create(path: &Path, existing: Existing, readers: Readers) -> io::Result<Self> {
         match fs::metadata(path) {
             Ok(found) if found.is_dir() => {
                 Err(io::Error::new(io::ErrorKind::IsADirectory, "expected a file, found a directory"))
@@ -174,20 +209,22 @@ impl Place {
                 Ok(Self::Direct(Box::new(File::options().write(true).open(path)?)))
             }
             Ok(_) if existing == Existing::Keep => Err(exists()),
-            _ => Self::beside(path, existing),
+            _ => Self::beside(path, existing, readers),
         }
     }
 
     /// A temporary file in the folder of `path`, with the permissions of the file that it replaces, or
-    /// those of an ordinary new one.
-    fn beside(path: &Path, existing: Existing) -> io::Result<Self> {
+    /// those of an ordinary new one, or of a private one.
+    fn beside(path: &Path, existing: Existing, readers: Readers) -> io::Result<Self> {
         // A link stays a link: what it leads to is written.
         let path = linked(path);
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let file = tempfile::Builder::new()
-            .prefix(".borehole-")
-            .make_in(folder, |beside| File::options().write(true).create_new(true).open(beside))?;
-        if let Ok(replaced) = fs::metadata(&path) {
+        let mut options = File::options();
+        options.read(true).write(true).create_new(true);
+        readers.restrict(&mut options);
+        let file =
+            tempfile::Builder::new().prefix(".borehole-").make_in(folder, |beside| options.open(beside))?;
+        if let (Ok(replaced), Readers::Others) = (fs::metadata(&path), readers) {
             file.as_file().set_permissions(replaced.permissions())?;
         }
         Ok(Self::File { file: BufWriter::with_capacity(BUFFER_BYTES, file), path, existing })

@@ -181,6 +181,88 @@ pub trait Graph {
     }
 }
 
+impl<G: Graph + ?Sized> Graph for &G {
+    #[inline]
+    fn counts(&self) -> Counts {
+        (**self).counts()
+    }
+
+    #[inline]
+    fn node_type(&self, node: NodeId) -> NodeType {
+        (**self).node_type(node)
+    }
+
+    #[inline]
+    fn canonical(&self, node: NodeId) -> Option<NodeId> {
+        (**self).canonical(node)
+    }
+
+    #[inline]
+    fn children(&self, parent: Option<NodeId>) -> Range<usize> {
+        (**self).children(parent)
+    }
+
+    #[inline]
+    fn child(&self, row: usize) -> Option<Child> {
+        (**self).child(row)
+    }
+
+    #[inline]
+    fn locations(&self, node: NodeId) -> Range<usize> {
+        (**self).locations(node)
+    }
+
+    #[inline]
+    fn location(&self, row: usize) -> Location {
+        (**self).location(row)
+    }
+
+    #[inline]
+    fn location_node(&self, row: usize) -> NodeId {
+        (**self).location_node(row)
+    }
+
+    #[inline]
+    fn attributes(&self, node: NodeId) -> Range<usize> {
+        (**self).attributes(node)
+    }
+
+    #[inline]
+    fn attribute(&self, row: usize) -> Attribute {
+        (**self).attribute(row)
+    }
+
+    #[inline]
+    fn attribute_node(&self, row: usize) -> NodeId {
+        (**self).attribute_node(row)
+    }
+
+    #[inline]
+    fn string(&self, string: StringId) -> &[u8] {
+        (**self).string(string)
+    }
+
+    #[inline]
+    fn vocabulary(&self) -> &Vocabulary {
+        (**self).vocabulary()
+    }
+
+    #[inline]
+    fn summary(&self) -> &[(StringId, StringId)] {
+        (**self).summary()
+    }
+
+    #[inline]
+    fn totals(&self) -> Option<&Totals> {
+        (**self).totals()
+    }
+
+    #[inline]
+    fn created(&self) -> &str {
+        (**self).created()
+    }
+}
+
 /// The names that a graph knows, by the numbers of their types.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Vocabulary {

@@ -81,6 +81,9 @@ impl Range {
 }
 
 impl Dump {
+    /// The first bytes of a file that holds one.
+    pub const MAGIC: [u8; 8] = layout::MAGIC;
+
     /// A dump without ranges: the mappings, symbols, threads and pages of `image` are its.
     #[must_use]
     pub fn new(image: Image) -> Self {

@@ -9,12 +9,33 @@ mod save;
 use std::fmt;
 use std::path::Path;
 
+pub use borehole_capture::heap::{HeapOptions, HeapStatistics, Taken, take};
 pub use borehole_heap::{
-    Builder, Counts, Graph, HeapGraph, HeapSink, Location, NodeId, NodeType, Parents, StringId, Strength, Total,
+    Builder, Counts, Graph, HeapGraph, HeapSink, Location, NodeId, NodeType, Parents, Strength, StringId, Total,
     Totals, TreeParents,
 };
-pub use open::{HeapFile, OpenOptions};
-pub use save::{SaveOptions, save};
+pub use borehole_php::{Analysis, AnalyzeOptions};
+pub use borehole_process::{Dump, DumpRecovery};
+#[cfg(feature = "sqlite")]
+pub use borehole_sql as sql;
+pub use open::{HeapFile, OpenOptions, Opened};
+pub use save::write;
+#[cfg(feature = "sqlite")]
+pub use save::write_sqlite;
+
+/// The graph of the heap whose memory is in `dump`.
+///
+/// # Errors
+/// When there is no PHP in it, or one that is not understood.
+pub fn analyze(dump: &Dump, options: &AnalyzeOptions<'_>) -> Result<(HeapGraph, Analysis), Error> {
+    let mut builder = Builder::new();
+    let analysis = borehole_php::analyze(dump, options, &mut builder).map_err(|error| Error::new("", error))?;
+    if let Some(created) = dump.fact("created_at").and_then(|created| std::str::from_utf8(created).ok()) {
+        builder.set_created(created);
+    }
+    let graph = builder.finish().map_err(|error| Error::new("", error))?;
+    Ok((graph, analysis))
+}
 
 /// In what a heap is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,6 +111,13 @@ impl Error {
     #[cold]
     fn new(name: &str, cause: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         Self { name: name.to_owned(), cause: cause.into(), hint: None }
+    }
+
+    /// The same, of the file with this name.
+    #[cold]
+    fn in_file(mut self, name: &str) -> Self {
+        name.clone_into(&mut self.name);
+        self
     }
 
     #[cold]

@@ -1,23 +1,43 @@
 //! Graphs, written.
 
-use std::io::Write;
+use std::io::{BufWriter, Write};
 use std::path::Path;
 
 use borehole_heap::{Graph, rmem};
 
 use super::{Error, HeapFormat};
-use crate::{Existing, Output};
 
-/// Writes `graph` to `output`, which stays to be completed.
+/// Writes `graph` to `output`, whose name is for messages.
 ///
 /// # Errors
-/// When `output` cannot be written, or the format is not one that graphs are written in as a stream.
-pub fn write(graph: &dyn Graph, format: HeapFormat, output: &mut Output) -> Result<(), Error> {
-    let name = output.name().to_owned();
-    let refused = |error| Error::new(&name, error);
+/// When `output` cannot be written, or graphs are not written as a stream in this format.
+pub fn write(graph: &dyn Graph, format: HeapFormat, name: &str, output: impl Write) -> Result<(), Error> {
+    let mut output = BufWriter::with_capacity(BUFFER_BYTES, output);
     match format {
-        HeapFormat::Rmem => rmem::write(graph, &mut *output).map_err(refused),
-        HeapFormat::Rdump | HeapFormat::Core => Err(Error::new(&name, "a graph does not hold the memory itself")),
-        HeapFormat::Sqlite => Err(Error::new(&name, "a database is a file: name one with -o")),
+        HeapFormat::Rmem => rmem::write(&graph, &mut output),
+        HeapFormat::Json | HeapFormat::Hprof | HeapFormat::HeapSnapshot => todo!(),
+        HeapFormat::Rdump | HeapFormat::Core => {
+            return Err(Error::new(name, "unsupported output: a graph does not hold the memory itself"));
+        }
+        HeapFormat::Sqlite => {
+            return Err(Error::new(name, "unsupported output: a database needs a file; name one with -o"));
+        }
     }
+    .map_err(|error| Error::new(name, error))?;
+    output.flush().map_err(|error| Error::new(name, error))
+}
+
+const BUFFER_BYTES: usize = 1 << 20;
+
+/// Adds `graph` as a run to the database at `path`, which is empty or new if `is_new`. Answers the number of the run.
+///
+/// # Errors
+/// When the database cannot be written.
+#[cfg(feature = "sqlite")]
+pub fn write_sqlite(graph: &dyn Graph, path: &Path, is_new: bool, created_at: &str) -> Result<i64, Error> {
+    use borehole_sql::Sqlite;
+    let name = path.display().to_string();
+    let opened = if is_new { Sqlite::create(path) } else { Sqlite::open(path) };
+    let run = opened.and_then(|mut database| database.add_run(&graph, created_at));
+    run.map_err(|error| Error::new(&name, error))
 }

@@ -1,0 +1,163 @@
+//! `borehole heap runs`, `query` and `paths`: what is done with databases.
+
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, anyhow, bail};
+use borehole::heap::sql::{Answer, Parameters, QUERIES, Query, Sqlite, Value};
+use clap::Args;
+
+use super::live::bytes;
+use super::table;
+use crate::exit::Exit;
+use crate::messages::say;
+use crate::outputs::stdout_error;
+
+fn read(path: &Path) -> anyhow::Result<Sqlite> {
+    Sqlite::read(path).with_context(|| path.display().to_string())
+}
+
+fn change(path: &Path) -> anyhow::Result<Sqlite> {
+    Sqlite::open(path).with_context(|| path.display().to_string())
+}
+
+fn print(text: &str) -> anyhow::Result<Exit> {
+    io::stdout().write_all(text.as_bytes()).map_err(stdout_error)?;
+    Ok(Exit::Done)
+}
+
+/// `borehole heap runs`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct RunsArgs {
+    /// A database
+    #[arg(value_name = "FILE")]
+    database: PathBuf,
+
+    /// Delete this run
+    #[arg(long, value_name = "RUN")]
+    delete_run: Option<i64>,
+
+    /// Print JSON, a line a run
+    #[arg(long, conflicts_with = "delete_run")]
+    json: bool,
+}
+
+impl RunsArgs {
+    pub(super) fn run(&self) -> anyhow::Result<Exit> {
+        if let Some(run) = self.delete_run {
+            change(&self.database)?.delete_run(run).with_context(|| self.database.display().to_string())?;
+            return Ok(Exit::Done);
+        }
+        let runs = read(&self.database)?.runs()?;
+        let row = |run: borehole::heap::sql::Run| {
+            vec![Value::Integer(run.id), Value::Text(run.created_at), Value::Integer(run.nodes.cast_signed())]
+        };
+        let columns = ["run_id", "created_at", "nodes"].map(str::to_owned).to_vec();
+        let answer = Answer { columns, rows: runs.into_iter().map(row).collect() };
+        print(&if self.json { table::json(&answer) } else { table::text(&answer) })
+    }
+}
+
+/// `borehole heap query`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct QueryArgs {
+    /// A database
+    #[arg(value_name = "FILE")]
+    database: PathBuf,
+
+    /// A statement
+    #[arg(value_name = "SQL", required_unless_present_any = ["named", "list"], conflicts_with_all = ["named", "list"])]
+    statement: Option<String>,
+
+    /// A question by its name
+    #[arg(long, value_name = "NAME")]
+    named: Option<String>,
+
+    /// List the questions that have names
+    #[arg(long)]
+    list: bool,
+
+    /// The run; otherwise the last
+    #[arg(long, value_name = "RUN")]
+    run_id: Option<i64>,
+
+    /// A second run, to compare with
+    #[arg(long, value_name = "RUN")]
+    other_run: Option<i64>,
+
+    /// A node
+    #[arg(long, value_name = "NODE")]
+    node: Option<i64>,
+
+    /// Print JSON, a line a row
+    #[arg(long)]
+    json: bool,
+
+    /// Print comma-separated values
+    #[arg(long, conflicts_with = "json")]
+    csv: bool,
+}
+
+impl QueryArgs {
+    pub(super) fn run(&self) -> anyhow::Result<Exit> {
+        if self.list {
+            let line = |query: &Query| format!("{:<18} {}\n", query.name, query.doc);
+            return print(&QUERIES.iter().map(line).collect::<String>());
+        }
+        let database = read(&self.database)?;
+        let answer = match (&self.statement, &self.named) {
+            (Some(statement), _) => database.query(statement)?,
+            (None, Some(name)) => self.ask(&database, name)?,
+            (None, None) => bail!("missing query: expected a statement, --named NAME or --list"),
+        };
+        print(&match (self.json, self.csv) {
+            (true, _) => table::json(&answer),
+            (_, true) => table::csv(&answer),
+            _ => table::text(&answer),
+        })
+    }
+
+    fn ask(&self, database: &Sqlite, name: &str) -> anyhow::Result<Answer> {
+        let query = Query::find(name)
+            .ok_or_else(|| anyhow!("unsupported name: found {name}; --list prints those that are known"))?;
+        let required = [(":other", self.other_run, "--other-run"), (":node", self.node, "--node")];
+        if let Some((.., option)) = required.iter().find(|(need, value, _)| query.needs(need) && value.is_none()) {
+            bail!("missing {option}: {name} needs it");
+        }
+        let run = Some(database.run(self.run_id)?);
+        Ok(database.ask(query, Parameters { run, other: self.other_run, node: self.node })?)
+    }
+}
+
+/// `borehole heap paths`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct PathsArgs {
+    /// A database
+    #[arg(value_name = "FILE")]
+    database: PathBuf,
+
+    /// The run; otherwise all
+    #[arg(long, value_name = "RUN")]
+    run_id: Option<i64>,
+}
+
+impl PathsArgs {
+    pub(super) fn run(&self) -> anyhow::Result<Exit> {
+        paths(&self.database, self.run_id)
+    }
+}
+
+/// Writes the paths of a run, or of all.
+pub(crate) fn paths(path: &Path, run: Option<i64>) -> anyhow::Result<Exit> {
+    let mut database = change(path)?;
+    let runs = match run {
+        Some(run) => vec![database.run(Some(run))?],
+        None => database.runs()?.into_iter().map(|run| run.id).collect(),
+    };
+    for run in runs {
+        let sizes = database.path_sizes(run)?;
+        say(&format!("run {run}: {} paths, {} of text", sizes.nodes, bytes(sizes.bytes)));
+        database.write_paths(run)?;
+    }
+    Ok(Exit::Done)
+}

@@ -1,0 +1,116 @@
+//! `borehole heap analyze` and `borehole heap export`: heaps in files.
+
+use std::path::PathBuf;
+
+use anyhow::{anyhow, ensure};
+use borehole::heap::{AnalyzeOptions, HeapFile, OpenOptions, Opened};
+use clap::Args;
+
+use super::live::{accounted, only};
+use super::output::GraphOutput;
+use crate::exit::Exit;
+use crate::messages::say;
+use crate::record::PhpArgs;
+
+/// How memory in a file is analysed.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct Memory {
+    /// Analyse what is left of a damaged file
+    #[arg(long)]
+    pub(crate) lenient: bool,
+
+    /// The thread whose heap it is to be, where each has one
+    #[arg(long, value_name = "TID")]
+    pub(crate) thread: Option<i32>,
+
+    /// Of a core file: the folder that was the root of the process
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) root: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) php: PhpArgs,
+}
+
+impl Memory {
+    /// Opens a file, and says what was found in it.
+    pub(crate) fn graph<'f>(&self, file: &'f HeapFile) -> anyhow::Result<Opened<'f>> {
+        let php = self.php.options(None, None);
+        let mut analyze = AnalyzeOptions { thread: self.thread, ..AnalyzeOptions::default() };
+        analyze.attach.release = php.release;
+        analyze.attach.is_php = php.is_php.as_deref().map(|is_php| is_php as _);
+        let options = OpenOptions { lenient: self.lenient, analyze, root: self.root.as_deref() };
+        let opened = file.graph(&options)?;
+        for warning in &opened.recovery.warnings {
+            say(&format!("warning: {}: {} (at byte {:#x})", file.name(), warning.message, warning.offset));
+        }
+        if let Some(analysis) = &opened.analysis {
+            say(&format!("{}: {}: {}", file.name(), analysis.identity, accounted(analysis)));
+            if let Some(choice) = only(&analysis.threads).filter(|_| self.thread.is_none()) {
+                say(&format!("note: {}: {choice}", file.name()));
+            }
+        }
+        Ok(opened)
+    }
+}
+
+/// How a command ends that opened this.
+fn exit(opened: &Opened<'_>) -> Exit {
+    if opened.recovery.is_whole() { Exit::Done } else { Exit::Damaged }
+}
+
+/// `borehole heap analyze`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct AnalyzeArgs {
+    /// A dump or a core file
+    #[arg(value_name = "FILE")]
+    pub(crate) input: PathBuf,
+
+    #[command(flatten)]
+    pub(crate) output: GraphOutput,
+
+    #[command(flatten)]
+    pub(crate) memory: Memory,
+}
+
+impl AnalyzeArgs {
+    pub(crate) fn run(&self) -> anyhow::Result<Exit> {
+        let file = HeapFile::open(&self.input)?;
+        ensure!(
+            file.is_memory(),
+            "{}: expected a dump or a core file, found {}; borehole heap export writes it in another format",
+            file.name(),
+            file.format().name()
+        );
+        export(&file, &self.output, &self.memory)
+    }
+}
+
+/// `borehole heap export`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct ExportArgs {
+    /// A graph, or a dump or core file to be analysed
+    #[arg(value_name = "FILE")]
+    pub(crate) input: PathBuf,
+
+    #[command(flatten)]
+    pub(crate) output: GraphOutput,
+
+    #[command(flatten)]
+    pub(crate) memory: Memory,
+}
+
+impl ExportArgs {
+    pub(crate) fn run(&self) -> anyhow::Result<Exit> {
+        export(&HeapFile::open(&self.input)?, &self.output, &self.memory)
+    }
+}
+
+fn export(file: &HeapFile, output: &GraphOutput, memory: &Memory) -> anyhow::Result<Exit> {
+    let format = output.checked_format()?;
+    let opened = memory.graph(file)?;
+    if opened.graph.counts().nodes == 0 {
+        return Err(anyhow!("{}: the graph has no nodes", file.name()));
+    }
+    output.write(&*opened.graph, format)?;
+    Ok(exit(&opened))
+}

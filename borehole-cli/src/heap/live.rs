@@ -1,0 +1,214 @@
+//! `borehole heap dump` and `borehole heap capture`: the heap of a running process.
+
+use std::ffi::OsString;
+use std::io::{BufWriter, Write as _};
+use std::path::PathBuf;
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context as _, anyhow, bail, ensure};
+use borehole::heap::{self, Analysis, AnalyzeOptions, HeapFormat, HeapOptions, Taken};
+use borehole::{Existing, Output};
+use borehole_process::Launched;
+use clap::Args;
+
+use super::output::GraphOutput;
+use crate::exit::Exit;
+use crate::interrupt;
+use crate::messages::say;
+use crate::record::{PhpArgs, parse_duration};
+use crate::utc;
+
+/// How memory is copied.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct Taking {
+    /// Do not stop the process meanwhile: what changes is torn, and counted
+    #[arg(long = "no-stop")]
+    pub(crate) no_stop: bool,
+
+    /// Copy what is mapped of files as well, so that nothing of them is missed elsewhere
+    #[arg(long)]
+    pub(crate) include_binary: bool,
+
+    /// Leave out memory that PHP's own allocator did not make: the heap of the C library
+    #[arg(long)]
+    pub(crate) exclude_heap: bool,
+
+    #[command(flatten)]
+    pub(crate) php: PhpArgs,
+}
+
+impl Taking {
+    /// Copies the memory of a process, and says what that took.
+    pub(crate) fn take(&self, process: i32) -> anyhow::Result<Taken> {
+        let php = self.php.options(None, None);
+        let options = HeapOptions {
+            stop: !self.no_stop,
+            include_binary: self.include_binary,
+            exclude_heap: self.exclude_heap,
+            release: php.release,
+            is_php: php.is_php,
+            created_at: utc::iso(utc::now_s()),
+        };
+        let taken = heap::take(process, &options)?;
+        say(&told(process, &taken));
+        Ok(taken)
+    }
+}
+
+/// What was copied, and how long that stopped the process.
+fn told(process: i32, taken: &Taken) -> String {
+    let statistics = &taken.statistics;
+    let copied = bytes(statistics.copied_bytes);
+    let mut text = format!("process {process}, {}: {copied} copied", taken.identity);
+    text += &match statistics.stopped {
+        Some(stopped) => format!(", stopped for {:.1} ms", stopped.as_secs_f64() * 1e3),
+        None => ", not stopped: what changed meanwhile is torn".to_owned(),
+    };
+    if statistics.unreadable_bytes > 0 {
+        text += &format!("; {} could not be read", bytes(statistics.unreadable_bytes));
+    }
+    text
+}
+
+/// A number of bytes in the unit that suits it.
+pub(super) fn bytes(count: u64) -> String {
+    let units = [("GiB", 1_u64 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
+    match units.into_iter().find(|&(_, unit)| count >= unit) {
+        #[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
+        Some((name, unit)) => format!("{:.1} {name}", count as f64 / unit as f64),
+        None => format!("{count} bytes"),
+    }
+}
+
+/// `borehole heap dump`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct DumpArgs {
+    /// The process
+    #[arg(short, long, value_name = "PID", value_parser = clap::value_parser!(i32).range(1..))]
+    pub(crate) pid: i32,
+
+    /// The file to write
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: PathBuf,
+
+    /// Replace an existing file
+    #[arg(long)]
+    pub(crate) force: bool,
+
+    #[command(flatten)]
+    pub(crate) taking: Taking,
+}
+
+impl DumpArgs {
+    pub(crate) fn run(&self) -> anyhow::Result<Exit> {
+        let existing = if self.force { Existing::Replace } else { Existing::Keep };
+        // Before the process is stopped: what cannot be written need not be copied.
+        let mut output = Output::create_private(&self.output, existing)?;
+        interrupt::unfinished(output.unfinished());
+        let taken = self.taking.take(self.pid)?;
+        let name = output.name().to_owned();
+        let mut buffered = BufWriter::with_capacity(1 << 20, &mut output);
+        taken.dump.write(&mut buffered).and_then(|()| buffered.flush()).context(name)?;
+        drop(buffered);
+        output.complete()?;
+        Ok(Exit::Done)
+    }
+}
+
+/// `borehole heap capture`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct CaptureArgs {
+    /// The process
+    #[arg(short, long, value_name = "PID", value_parser = clap::value_parser!(i32).range(1..))]
+    pub(crate) pid: Option<i32>,
+
+    /// With a command: how long after its start its heap is copied
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration, default_value = "1s", requires = "command")]
+    pub(crate) after: Duration,
+
+    #[command(flatten)]
+    pub(crate) output: GraphOutput,
+
+    #[command(flatten)]
+    pub(crate) taking: Taking,
+
+    /// A command to start and look at; it is ended afterwards
+    #[arg(last = true, conflicts_with = "pid", value_name = "COMMAND")]
+    pub(crate) command: Vec<OsString>,
+}
+
+/// How long a command is given to end when it is asked to.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+impl CaptureArgs {
+    pub(crate) fn run(&self) -> anyhow::Result<Exit> {
+        let format = self.output.checked_format()?;
+        let taken = match self.pid {
+            Some(process) => self.taking.take(process)?,
+            None => self.take_of_command()?,
+        };
+        write_graph(taken, &self.output, format)
+    }
+
+    fn take_of_command(&self) -> anyhow::Result<Taken> {
+        let [program, arguments @ ..] = self.command.as_slice() else {
+            bail!("missing process: expected -p PID or -- COMMAND")
+        };
+        let mut launched = Launched::start(program, arguments)?;
+        thread::sleep(self.after);
+        let status = launched.exit_status();
+        ensure!(status.is_none(), "the command ended before its heap was copied; --after says when that is");
+        let taken = self.taking.take(launched.id());
+        launched.end(PATIENCE);
+        taken
+    }
+}
+
+/// Analyses what was copied, and writes the graph.
+fn write_graph(taken: Taken, output: &GraphOutput, format: HeapFormat) -> anyhow::Result<Exit> {
+    if format == HeapFormat::Rdump {
+        bail!("unsupported output: borehole heap dump writes dumps");
+    }
+    let (graph, analysis) = heap::analyze(&taken.dump, &AnalyzeOptions::default())?;
+    // Hundreds of megabytes that are not needed any more.
+    drop(taken);
+    say(&accounted(&analysis));
+    output.write(&graph, format)?;
+    Ok(Exit::Done)
+}
+
+/// How much of a heap is accounted for.
+pub(super) fn accounted(analysis: &Analysis) -> String {
+    let mut text = match analysis.used_bytes {
+        None => "PHP does not use its own allocator: sizes are those that values need".to_owned(),
+        Some(used) => {
+            #[expect(clippy::cast_precision_loss, reason = "two digits are shown")]
+            let percent = analysis.reached_bytes as f64 / used.max(1) as f64 * 100.0;
+            let whole = match &analysis.doubt {
+                None => "every byte accounted for".to_owned(),
+                Some(doubt) => doubt.clone(),
+            };
+            format!("{used} bytes in use, {whole}; {percent:.2} % held by something known")
+        }
+    };
+    for (count, what) in
+        [(analysis.missing, "places that were not copied"), (analysis.torn, "that contradict themselves")]
+    {
+        if count > 0 {
+            text += &format!("; {count} {what}");
+        }
+    }
+    if analysis.is_incomplete {
+        text += "; given up, because memory leads to more than it can hold";
+    }
+    text
+}
+
+/// Which thread's heap.
+pub(crate) fn only(threads: &[i32]) -> Option<String> {
+    (threads.len() > 1).then(|| {
+        let threads = threads.iter().map(i32::to_string).collect::<Vec<_>>().join(", ");
+        anyhow!("each of the threads {threads} has a heap of its own; --thread chooses").to_string()
+    })
+}

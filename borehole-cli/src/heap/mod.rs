@@ -1,0 +1,84 @@
+//! `borehole heap`: what a PHP process holds in memory.
+
+mod database;
+mod file;
+mod info;
+mod live;
+mod output;
+mod table;
+
+use clap::Subcommand;
+
+use crate::exit::Exit;
+pub(crate) use database::{PathsArgs, QueryArgs, RunsArgs, paths};
+pub(crate) use file::{AnalyzeArgs, ExportArgs, Memory};
+use info::InfoArgs;
+pub(crate) use live::{CaptureArgs, DumpArgs, Taking};
+pub(crate) use output::{GraphFormat, GraphOutput};
+
+/// What to do with a heap.
+#[derive(Subcommand, Clone, Debug)]
+pub(crate) enum HeapCommand {
+    /// Copy the memory of a PHP process, which is stopped for that moment, to be analysed later and elsewhere
+    #[command(after_help = DUMP_EXAMPLES)]
+    Dump(DumpArgs),
+    /// Copy the memory of a PHP process and write its heap as a graph
+    #[command(after_help = CAPTURE_EXAMPLES)]
+    Capture(CaptureArgs),
+    /// Write the heap in a dump or a core file as a graph
+    #[command(after_help = ANALYZE_EXAMPLES)]
+    Analyze(AnalyzeArgs),
+    /// Say what a file is and what is in it: memory by type and by class, and how much is accounted for
+    Info(InfoArgs),
+    /// Write a graph in another format
+    #[command(after_help = EXPORT_EXAMPLES)]
+    Export(ExportArgs),
+    /// List the runs of a database, or delete one
+    Runs(RunsArgs),
+    /// Ask a database, in SQL or by the name of a question
+    #[command(after_help = QUERY_EXAMPLES)]
+    Query(QueryArgs),
+    /// Write the path to each node of a run into a database
+    Paths(PathsArgs),
+}
+
+const DUMP_EXAMPLES: &str = "\
+Examples:
+  borehole heap dump -p 4711 -o worker.rdump
+  borehole heap analyze worker.rdump -o worker.rmem";
+
+const CAPTURE_EXAMPLES: &str = "\
+Examples:
+  borehole heap capture -p 4711 -o worker.rmem
+  borehole heap capture -p 4711 -o heaps.sqlite3      a further run, if there are some
+  borehole heap capture -p 4711 -o worker.heapsnapshot   for Chrome's developer tools
+  borehole heap capture --after 5s -o import.rmem -- php import.php";
+
+const ANALYZE_EXAMPLES: &str = "\
+Examples:
+  borehole heap analyze worker.rdump -o worker.rmem
+  borehole heap analyze core.4711 -o crash.sqlite3";
+
+const EXPORT_EXAMPLES: &str = "\
+Examples:
+  borehole heap export worker.rmem -o worker.hprof    for Eclipse MAT and VisualVM
+  borehole heap export worker.rmem -f json | jq '.summary'";
+
+const QUERY_EXAMPLES: &str = "\
+Examples:
+  borehole heap query heaps.sqlite3 --list
+  borehole heap query heaps.sqlite3 --named duplicate-strings
+  borehole heap query heaps.sqlite3 'SELECT type, COUNT(*) FROM context_nodes GROUP BY type'";
+
+pub(crate) fn run(command: &HeapCommand) -> anyhow::Result<Exit> {
+    match command {
+        HeapCommand::Dump(args) => args.run(),
+        HeapCommand::Capture(args) => args.run(),
+        HeapCommand::Analyze(args) => args.run(),
+        HeapCommand::Info(args) => args.run(),
+        HeapCommand::Export(args) => args.run(),
+        HeapCommand::Runs(args) => args.run(),
+        HeapCommand::Query(args) => args.run(),
+        HeapCommand::Paths(args) => args.run(),
+    }
+}
