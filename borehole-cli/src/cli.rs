@@ -12,6 +12,7 @@ use crate::dump::DumpArgs;
 use crate::eg::EgArgs;
 use crate::exit::Exit;
 use crate::formats::FormatsArgs;
+use crate::heap::HeapCommand;
 use crate::info::InfoArgs;
 use crate::inputs::Inputs;
 use crate::interrupt;
@@ -77,6 +78,11 @@ pub(crate) enum Command {
     /// Show where the time goes: hot frames, callers, callees, last stacks; what a Tokio program did
     #[command(after_help = REPORT_EXAMPLES)]
     Report(ReportCommand),
+    /// See what a PHP process holds in memory
+    Heap {
+        #[command(subcommand)]
+        command: HeapCommand,
+    },
     /// List the formats
     Formats(FormatsArgs),
     /// Print a completion script for a shell

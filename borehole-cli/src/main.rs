@@ -5,6 +5,7 @@
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program that talks to its user")]
 
+mod cell;
 mod check;
 mod cli;
 mod convert;
@@ -14,6 +15,7 @@ mod eg;
 mod exit;
 mod filter;
 mod formats;
+mod heap;
 mod info;
 mod inputs;
 mod interrupt;
@@ -28,6 +30,7 @@ mod reli;
 mod report;
 mod stack;
 mod top;
+mod utc;
 
 use std::process::ExitCode;
 
@@ -58,6 +61,7 @@ fn run(command: Command) -> anyhow::Result<Exit> {
         Command::Check(args) => check::run(&args),
         Command::Dump(args) => dump::run(&args),
         Command::Report(args) => cli::report(&args),
+        Command::Heap { command } => heap::run(&command),
         Command::Formats(args) => formats::run(&args),
         Command::Completions(args) => pages::completions(&args),
         Command::Man(args) => pages::man(&args),

@@ -121,7 +121,9 @@ impl QueryArgs {
         let query = Query::find(name)
             .ok_or_else(|| anyhow!("unsupported name: found {name}; --list prints those that are known"))?;
         let required = [(":other", self.other_run, "--other-run"), (":node", self.node, "--node")];
-        if let Some((.., option)) = required.iter().find(|(need, value, _)| query.needs(need) && value.is_none()) {
+        if let Some((.., option)) =
+            required.iter().find(|(need, value, _)| query.needs(need) && value.is_none())
+        {
             bail!("missing {option}: {name} needs it");
         }
         let run = Some(database.run(self.run_id)?);

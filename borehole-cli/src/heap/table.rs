@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use borehole::heap::sql::{Answer, Value};
 use serde_json::{Map, Value as Json};
 
-use crate::report::cell::{pad, width};
+use crate::cell::{pad, width};
 
 /// The widest a cell may be; a longer one ends with an ellipsis.
 const WIDEST: usize = 80;

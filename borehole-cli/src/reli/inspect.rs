@@ -4,7 +4,7 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use anyhow::{bail, ensure};
 use borehole::Format;
@@ -22,6 +22,7 @@ use crate::record::{
     parse_release,
 };
 use crate::top::{self, TopArgs};
+use crate::utc;
 
 /// `inspector:trace`.
 #[derive(Args, Clone, Debug)]
@@ -291,26 +292,8 @@ fn session_folder() -> anyhow::Result<PathBuf> {
     let Some(state) = state.or_else(home) else {
         bail!("missing folder: expected -o, XDG_STATE_HOME or HOME")
     };
-    let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-    let session = format!("{}_{}", utc(seconds), std::process::id());
+    let session = format!("{}_{}", utc::iso_name(utc::now_s()), std::process::id());
     Ok(state.join("reli/daemon-traces").join(session))
-}
-
-/// Seconds since 1970 as `2026-04-09T163012Z`.
-///
-/// Source: Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms", `civil_from_days`.
-fn utc(seconds: u64) -> String {
-    let (days, of_day) = (seconds / 86_400, seconds % 86_400);
-    let shifted = days + 719_468;
-    let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);
-    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    // Years begin in March here, so that the day that comes and goes is their last.
-    let month = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month + 2) / 5 + 1;
-    let (year, month) = if month < 10 { (0, month + 3) } else { (1, month - 9) };
-    let year = year_of_era + era * 400 + year;
-    format!("{year:04}-{month:02}-{day:02}T{:02}{:02}{:02}Z", of_day / 3600, of_day / 60 % 60, of_day % 60)
 }
 
 pub(super) fn top(args: &ReliTopArgs) -> anyhow::Result<Exit> {
@@ -337,15 +320,6 @@ pub(super) fn eg(args: &EgArgs) -> anyhow::Result<Exit> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn sessions_are_called_by_the_time() {
-        assert_eq!(utc(0), "1970-01-01T000000Z");
-        assert_eq!(utc(1_775_752_212), "2026-04-09T163012Z");
-        assert_eq!(utc(1_709_164_799), "2024-02-28T235959Z");
-        assert_eq!(utc(1_709_164_800), "2024-02-29T000000Z");
-        assert_eq!(utc(4_102_444_800), "2100-01-01T000000Z");
-    }
 
     #[test]
     fn formats_have_the_names_that_reli_gives_them() {

@@ -4,9 +4,9 @@ use anyhow::Context as _;
 use borehole_analysis::{By, Lines, Opcodes, Paths, Pattern, Query};
 use clap::{Args, ValueEnum};
 
-use super::cell::Anchor;
 use super::layout::Layout;
 use super::render::{Crop, Rendering};
+use crate::cell::Anchor;
 
 /// How many rows the tables of callers and callees have when `--top=0` hides the others.
 ///

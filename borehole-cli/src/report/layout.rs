@@ -1,6 +1,6 @@
 //! Which sections a report has, below and beside each other.
 
-use super::cell::{pad, width};
+use crate::cell::{pad, width};
 
 /// Columns between sections that stand beside each other.
 const GAP: usize = 2;

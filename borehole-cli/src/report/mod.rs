@@ -4,7 +4,6 @@
 //! (`--by`, `--json`, what a table leaves out, Tokio programs) says so where it is.
 
 mod args;
-mod cell;
 mod json;
 mod layout;
 mod render;
@@ -19,6 +18,7 @@ use borehole_analysis::ReportSink;
 use borehole_analysis::tokio::TokioSink;
 use borehole_model::{ProfileSink, Tee};
 
+use crate::cell;
 use crate::outputs::stdout_error;
 
 pub(crate) use args::{Dialect, ReportArgs};

@@ -9,10 +9,10 @@ use borehole_analysis::{
 };
 
 use super::args::{Dialect, ReportArgs};
-use super::cell::{Anchor, crop, printable};
 use super::layout::{Section, share_of};
 use super::summary::grouped;
 use super::table::{self, border_columns, widths};
+use crate::cell::{Anchor, crop, printable};
 
 /// What stands where there is no value.
 const ABSENT: &str = "<none>";

@@ -2,7 +2,7 @@
 //!
 //! Source: Symfony Console, the default style of its table, in which reli prints.
 
-use super::cell::{pad, width};
+use crate::cell::{pad, width};
 
 /// Columns that borders and padding of a row of `cells` take beside the cells themselves.
 pub(crate) const fn border_columns(cells: usize) -> usize {

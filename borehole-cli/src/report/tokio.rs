@@ -2,10 +2,10 @@
 
 use borehole_analysis::tokio::{Finding, Rows, Seal, Severity, Spread, TokioView};
 
-use super::cell::printable;
 use super::layout::Section;
 use super::render::Drawing;
 use super::summary::grouped;
+use crate::cell::printable;
 
 /// How many functions of a stack are printed.
 const FUNCTIONS: usize = 4;

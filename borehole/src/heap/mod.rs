@@ -11,8 +11,8 @@ use std::path::Path;
 
 pub use borehole_capture::heap::{HeapOptions, HeapStatistics, Taken, take};
 pub use borehole_heap::{
-    Builder, Counts, Graph, HeapGraph, HeapSink, Location, NodeId, NodeType, Parents, Strength, StringId, Total,
-    Totals, TreeParents,
+    Builder, Counts, Graph, HeapGraph, HeapSink, Location, NodeId, NodeType, Parents, Scope, Strength,
+    StringId, Total, Totals, TreeParents, totals,
 };
 pub use borehole_php::{Analysis, AnalyzeOptions};
 pub use borehole_process::{Dump, DumpRecovery};
@@ -29,7 +29,8 @@ pub use save::write_sqlite;
 /// When there is no PHP in it, or one that is not understood.
 pub fn analyze(dump: &Dump, options: &AnalyzeOptions<'_>) -> Result<(HeapGraph, Analysis), Error> {
     let mut builder = Builder::new();
-    let analysis = borehole_php::analyze(dump, options, &mut builder).map_err(|error| Error::new("", error))?;
+    let analysis =
+        borehole_php::analyze(dump, options, &mut builder).map_err(|error| Error::new("", error))?;
     if let Some(created) = dump.fact("created_at").and_then(|created| std::str::from_utf8(created).ok()) {
         builder.set_created(created);
     }
@@ -59,15 +60,8 @@ pub enum HeapFormat {
 
 impl HeapFormat {
     /// All of them.
-    pub const ALL: [Self; 7] = [
-        Self::Rdump,
-        Self::Core,
-        Self::Rmem,
-        Self::Json,
-        Self::Hprof,
-        Self::HeapSnapshot,
-        Self::Sqlite,
-    ];
+    pub const ALL: [Self; 7] =
+        [Self::Rdump, Self::Core, Self::Rmem, Self::Json, Self::Hprof, Self::HeapSnapshot, Self::Sqlite];
 
     /// Its name on the command line.
     #[must_use]

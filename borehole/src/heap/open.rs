@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{BufReader, Read as _, Seek as _};
 use std::path::{Path, PathBuf};
 
-use borehole_heap::{Graph, rmem};
+use borehole_heap::{Graph, json, rmem};
 use borehole_process::{Core, Dump, DumpRecovery};
 
 use super::{Analysis, AnalyzeOptions, Error, HeapFormat, analyze};
@@ -84,6 +84,12 @@ impl HeapFile {
         &self.name
     }
 
+    /// Whether it holds memory that is still to be analysed.
+    #[must_use]
+    pub const fn is_memory(&self) -> bool {
+        matches!(self.format, HeapFormat::Rdump | HeapFormat::Core)
+    }
+
     /// The graph: analysed if the file holds memory, and otherwise as it is.
     ///
     /// # Errors
@@ -101,7 +107,12 @@ impl HeapFile {
                 let (dump, recovery) = self.dump(file, options)?;
                 self.analyzed(&dump, recovery, options)
             }
-            Content::Stream(_) => Err(Error::new(&self.name, "todo")),
+            Content::Stream(file) => {
+                let refused = |error| Error::new(&self.name, error);
+                let bytes = file.try_clone().and_then(rest).map_err(refused)?;
+                let graph = json::read(&bytes).map_err(|error| Error::new(&self.name, error))?;
+                Ok(plain(Box::new(graph)))
+            }
         }
     }
 
@@ -129,8 +140,7 @@ impl HeapFile {
         recovery: DumpRecovery,
         options: &OpenOptions<'_>,
     ) -> Result<Opened<'static>, Error> {
-        let (graph, analysis) =
-            analyze(dump, &options.analyze).map_err(|error| error.in_file(&self.name))?;
+        let (graph, analysis) = analyze(dump, &options.analyze).map_err(|error| error.in_file(&self.name))?;
         Ok(Opened { graph: Box::new(graph), analysis: Some(analysis), recovery })
     }
 

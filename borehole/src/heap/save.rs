@@ -3,7 +3,7 @@
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
-use borehole_heap::{Graph, rmem};
+use borehole_heap::{Graph, json, rmem};
 
 use super::{Error, HeapFormat};
 
@@ -11,11 +11,21 @@ use super::{Error, HeapFormat};
 ///
 /// # Errors
 /// When `output` cannot be written, or graphs are not written as a stream in this format.
-pub fn write(graph: &dyn Graph, format: HeapFormat, name: &str, output: impl Write) -> Result<(), Error> {
+pub fn write(
+    graph: &dyn Graph,
+    format: HeapFormat,
+    is_pretty: bool,
+    name: &str,
+    output: impl Write,
+) -> Result<(), Error> {
     let mut output = BufWriter::with_capacity(BUFFER_BYTES, output);
     match format {
         HeapFormat::Rmem => rmem::write(&graph, &mut output),
-        HeapFormat::Json | HeapFormat::Hprof | HeapFormat::HeapSnapshot => todo!(),
+        HeapFormat::Json => {
+            let layout = if is_pretty { json::Layout::Pretty } else { json::Layout::Compact };
+            json::write(&graph, layout, &mut output)
+        }
+        HeapFormat::Hprof | HeapFormat::HeapSnapshot => todo!(),
         HeapFormat::Rdump | HeapFormat::Core => {
             return Err(Error::new(name, "unsupported output: a graph does not hold the memory itself"));
         }
