@@ -2,7 +2,7 @@
 
 use std::thread;
 
-use borehole_process::{Memory, Piece, Process, Span};
+use borehole_process::{Memory, Piece, Process, Span, Urgent};
 
 use crate::error::Error;
 
@@ -36,7 +36,10 @@ pub(super) fn all(process: &Process, spans: &[Span], into: &mut [u8]) -> Result<
     let at = pieces.get(half).map_or(into.len(), |(offset, _)| *offset);
     let (low, high) = into.split_at_mut(at);
     let (first, second) = thread::scope(|scope| {
-        let second = scope.spawn(|| copy(process, &pieces[half..], at, high));
+        let second = scope.spawn(|| {
+            let _urgent = Urgent::begin();
+            copy(process, &pieces[half..], at, high)
+        });
         let first = copy(process, &pieces[..half], 0, low);
         (first, second.join())
     });

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use borehole_php::{AttachOptions, Identity, Php, Release};
 use borehole_process::{
-    Dump, Image, Process, Recorder, Resident, Span, Stopper, Target as _, prefaulted, resident_bytes,
+    Dump, Image, Process, Recorder, Resident, Span, Stopper, Target as _, Urgent, prefaulted, resident_bytes,
 };
 
 use crate::error::Error;
@@ -166,6 +166,7 @@ impl<'o> Taking<'o> {
     /// another attempt is left.
     fn copy_all(&mut self, mut buffer: Vec<u8>, is_last: bool) -> Result<Option<Moment>, Error> {
         let mut statistics = HeapStatistics::default();
+        let _urgent = Urgent::begin();
         let begun = Instant::now();
         let stopped = if self.options.stop { Some(self.stopper.stop()?) } else { None };
         statistics.stopping = begun.elapsed();
