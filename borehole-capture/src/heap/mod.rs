@@ -5,19 +5,21 @@
 //! large pieces, and the process runs on. Whatever else is to be done is done with the copy.
 
 mod copy;
+mod crashed;
 mod plan;
 
 use std::time::{Duration, Instant};
 
 use borehole_php::{AttachOptions, Identity, Php, Release};
 use borehole_process::{
-    Dump, ErrorKind, Image, Mappings, Process, Recorder, Resident, Span, Stopper, Target as _, Urgent,
-    prefaulted, resident_bytes,
+    Dump, ErrorKind, Image, Mappings, Process, Recorder, Resident, Span, Stopper, Target, Urgent, prefaulted,
+    resident_bytes,
 };
 
 use crate::error::Error;
 use crate::php::IsPhp;
 use copy::Copied;
+pub use crashed::of_core;
 use plan::Plan;
 
 /// How a heap is copied.
@@ -243,7 +245,7 @@ fn attach_options(options: &HeapOptions) -> AttachOptions<'_> {
 }
 
 /// What attaching to the process reads, and what it asks of files and threads: later it may be gone.
-fn record(process: &Process, options: &AttachOptions<'_>) -> Result<Image, Error> {
+fn record(process: &impl Target, options: &AttachOptions<'_>) -> Result<Image, Error> {
     let mut attempt = 1;
     loop {
         let recorder = Recorder::new(process)?;

@@ -1,16 +1,18 @@
 //! Heaps of real processes, copied while they stand still.
 
+use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::process::ExitStatusExt as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use borehole_capture::heap::{HeapOptions, take};
+use borehole_capture::heap::{HeapOptions, of_core, take};
 use borehole_model::Tables;
 use borehole_php::{AttachOptions, Outcome, Php, WalkOptions, Walker};
-use borehole_process::{Dump, Process, Stopper, Target};
+use borehole_process::{Core, Dump, Process, Stopper, Target};
 use borehole_testkit::peers;
 
 /// A PHP program that holds memory and waits three calls deep for a line.
@@ -36,12 +38,17 @@ impl Program {
     /// PHP that executes `code`, once it says that it is ready; `None` if PHP is left out.
     fn start(options: &[&str], code: &str) -> Option<Self> {
         let mut command = peers::peer("php")?.command();
-        command.args(options).args(["-r", code]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        command.args(options).args(["-r", code]);
+        Some(Self::of(command))
+    }
+
+    fn of(mut command: Command) -> Self {
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let input = child.stdin.take().unwrap();
         let mut program = Self { output: BufReader::new(child.stdout.take().unwrap()), input, child };
         assert_eq!(program.line(), "ready");
-        Some(program)
+        program
     }
 
     fn id(&self) -> i32 {
@@ -64,7 +71,7 @@ impl Program {
     }
 
     fn state(&self) -> char {
-        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.id())).unwrap();
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.id())).unwrap();
         stat[stat.rfind(')').unwrap() + 2..].chars().next().unwrap()
     }
 }
@@ -204,7 +211,7 @@ fn what_is_no_php_or_is_gone_is_said() {
     let error = take(id, &HeapOptions::default()).unwrap_err();
     sleep.kill().unwrap();
     // It has ended, and nobody has asked for it yet.
-    while !std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap().contains(") Z ") {
+    while !fs::read_to_string(format!("/proc/{id}/stat")).unwrap().contains(") Z ") {
         thread::yield_now();
     }
     let dead = take(id, &HeapOptions::default()).unwrap_err();
@@ -288,4 +295,45 @@ fn it_runs_on_after_a_panic() {
     }
     program.input.write_all(b"\n").unwrap();
     assert_eq!(program.line(), "50000");
+}
+
+/// The core file that a program leaves in `folder` when it is aborted. `None` where the system is set up to do something
+/// else with it.
+fn core_file(mut program: Program, folder: &Path) -> Option<PathBuf> {
+    let abort = format!("kill -ABRT {}", program.id());
+    assert!(Command::new("sh").arg("-c").arg(abort).status().unwrap().success());
+    assert_eq!(program.child.wait().unwrap().signal(), Some(6));
+    let entries = fs::read_dir(folder).unwrap();
+    entries.map(|entry| entry.unwrap().path()).find(|path| path.to_string_lossy().contains("core"))
+}
+
+#[test]
+fn a_core_file_gives_what_the_process_had() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(php) = peers::peer("php") else { return };
+    let mut command = Command::new("sh");
+    command.args(["-c", "ulimit -c unlimited && exec \"$0\" \"$@\""]).arg(php.command().get_program());
+    command.args(php.command().get_args()).args(["-r", WAITS]).current_dir(folder.path());
+    let program = Program::of(command);
+    let (id, live) = (program.id(), frames(&Process::open(program.id()).unwrap()));
+    let Some(file) = core_file(program, folder.path()) else {
+        eprintln!("left out: this system writes no core files into the folder of a process");
+        return;
+    };
+    let core = Core::open(&file, Path::new("/")).unwrap();
+    let taken = of_core(&core, &HeapOptions::default()).unwrap();
+    assert_eq!(frames(&taken.dump), live);
+    assert_eq!(frames(&written_and_read(&taken.dump)), live);
+    assert_eq!((fact(&taken.dump, "pid"), fact(&taken.dump, "stopped")), (&*id.to_string(), "core"));
+    assert_eq!(taken.statistics.unreadable_bytes, 0);
+    // A file that was cut gives what it has, or says why it does not.
+    let length = fs::metadata(&file).unwrap().len();
+    for part in [1, 50, 90, 99] {
+        let cut = fs::OpenOptions::new().write(true).open(&file).unwrap();
+        cut.set_len(length * (100 - part) / 100).unwrap();
+        let Ok(core) = Core::open(&file, Path::new("/")) else { continue };
+        if let Ok(less) = of_core(&core, &HeapOptions::default()) {
+            assert!(less.statistics.copied_bytes < taken.statistics.copied_bytes);
+        }
+    }
 }
