@@ -204,18 +204,11 @@ impl Taking<'_> {
         Ok(Some(Moment { memory, mappings, statistics }))
     }
 
-    /// States what is known of the moment.
     fn finish(&self, mut dump: Dump, identity: &Identity, statistics: HeapStatistics) -> Taken {
         let yes_or_no = |is_so: bool| if is_so { "yes" } else { "no" };
         dump.set_fact("pid", self.process.id().to_string());
-        dump.set_fact("php", identity.to_string());
         dump.set_fact("stopped", yes_or_no(statistics.stopped.is_some()));
-        dump.set_fact("include_binary", yes_or_no(self.options.include_binary));
         dump.set_fact("exclude_heap", yes_or_no(self.options.exclude_heap));
-        dump.set_fact("unreadable_bytes", statistics.unreadable_bytes.to_string());
-        if !self.options.created_at.is_empty() {
-            dump.set_fact("created_at", self.options.created_at.as_str());
-        }
         if let Some(stopped) = statistics.stopped {
             dump.set_fact("stop_us", stopped.as_micros().to_string());
         }
@@ -223,8 +216,19 @@ impl Taking<'_> {
         if let Ok(bytes) = resident_bytes(self.process.id()) {
             dump.set_fact("rss_bytes", bytes.to_string());
         }
-        Taken { dump, identity: identity.clone(), statistics }
+        state(dump, identity, statistics, self.options)
     }
+}
+
+/// States what is known of every dump.
+fn state(mut dump: Dump, identity: &Identity, statistics: HeapStatistics, options: &HeapOptions) -> Taken {
+    dump.set_fact("php", identity.to_string());
+    dump.set_fact("include_binary", if options.include_binary { "yes" } else { "no" });
+    dump.set_fact("unreadable_bytes", statistics.unreadable_bytes.to_string());
+    if !options.created_at.is_empty() {
+        dump.set_fact("created_at", options.created_at.as_str());
+    }
+    Taken { dump, identity: identity.clone(), statistics }
 }
 
 /// Puts together what was learnt before, what was copied, and the files.
