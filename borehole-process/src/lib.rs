@@ -22,10 +22,12 @@ mod prefault;
 mod ptrace;
 mod record;
 mod resident;
+mod scan;
 mod symbols;
 mod target;
 mod tracer;
 mod transfer;
+mod urgent;
 
 pub use access::{Obstacle, obstacles, ptrace_scope};
 pub use core_file::Core;
@@ -43,3 +45,4 @@ pub use resident::{Pages, Resident, resident_bytes};
 pub use symbols::{Symbol, Symbols, ThreadLocalBlock};
 pub use target::Target;
 pub use tracer::{Stopped, Stopper};
+pub use urgent::Urgent;

@@ -1,6 +1,7 @@
 //! Which memory of a process is there: what it has touched, not what it may touch.
 
 use std::fs::File;
+use std::io;
 use std::os::unix::fs::FileExt as _;
 
 use nix::errno::Errno;
@@ -10,6 +11,7 @@ use crate::dump::Span;
 use crate::error::{Error, ErrorKind};
 use crate::files;
 use crate::maps::Mapping;
+use crate::scan::{self, Region};
 
 /// Which pages of a mapping are meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +31,8 @@ pub struct Resident {
     pagemap: File,
     page_bytes: u64,
     entries: Vec<u8>,
+    /// Empty where the kernel cannot be asked for regions.
+    regions: Vec<Region>,
 }
 
 /// Bytes of an entry of `/proc/PID/pagemap`, and what its upper bits say of a page.
@@ -42,6 +46,9 @@ const OF_FILE: u64 = 1 << 61;
 /// Entries that are read at once.
 const BATCH: u64 = 1 << 15;
 
+/// Regions that are asked for at once.
+const REGIONS: usize = 1 << 12;
+
 impl Resident {
     /// Of the process of this number, and the program that it runs now.
     ///
@@ -52,7 +59,8 @@ impl Resident {
             .map_err(|error| crate::access::explain(process, files::of_io(process, "pagemap", &error)))?;
         let page_bytes = sysconf(SysconfVar::PAGE_SIZE).ok().flatten();
         let page_bytes = page_bytes.and_then(|bytes| bytes.try_into().ok()).unwrap_or(4096);
-        Ok(Self { process, pagemap, page_bytes, entries: Vec::new() })
+        let regions = vec![Region::default(); REGIONS];
+        Ok(Self { process, pagemap, page_bytes, entries: Vec::new(), regions })
     }
 
     /// Appends the pages of `mapping` to `into`, as spans.
@@ -62,8 +70,35 @@ impl Resident {
     pub fn add(&mut self, mapping: &Mapping, pages: Pages, into: &mut Vec<Span>) -> Result<(), Error> {
         match pages {
             Pages::Shared if self.add_shared(mapping, into).is_some() => Ok(()),
-            pages => self.add_mapped(mapping, pages, into),
+            _ if self.regions.is_empty() => self.add_mapped(mapping, pages, into),
+            pages => match self.add_scanned(mapping, pages, into) {
+                Err(error) if error.raw_os_error() == Some(libc::ESRCH) => Err(files::gone(self.process)),
+                // An older kernel.
+                Err(_) => {
+                    self.regions.clear();
+                    self.add_mapped(mapping, pages, into)
+                }
+                Ok(()) => Ok(()),
+            },
         }
+    }
+
+    fn add_scanned(&mut self, mapping: &Mapping, pages: Pages, into: &mut Vec<Span>) -> io::Result<()> {
+        // Of memory without a file none has to be told apart, which is faster.
+        let skips_files = pages == Pages::Own && mapping.shows_file();
+        let mut start = mapping.start;
+        while start < mapping.end {
+            let (count, end) =
+                scan::pages(&self.pagemap, (start, mapping.end), skips_files, &mut self.regions)?;
+            for region in &self.regions[..count] {
+                append(into, region.start, region.end.saturating_sub(region.start));
+            }
+            if end <= start {
+                return Err(io::Error::from(io::ErrorKind::InvalidData));
+            }
+            start = end;
+        }
+        Ok(())
     }
 
     fn add_mapped(&mut self, mapping: &Mapping, pages: Pages, into: &mut Vec<Span>) -> Result<(), Error> {
@@ -150,4 +185,35 @@ pub fn resident_bytes(process: i32) -> Result<u64, Error> {
         Error::new(ErrorKind::Malformed, format!("/proc/{process}/status: expected VmRSS, found {field:?}"))
     };
     kibibytes.map(|kibibytes| kibibytes.saturating_mul(1024)).ok_or_else(invalid)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::maps::Mappings;
+
+    /// Our own, all of which stand still but those that this test grows itself.
+    #[test]
+    fn both_ways_to_ask_agree() {
+        let held: Vec<u8> = vec![7; 40 << 20];
+        let id = i32::try_from(std::process::id()).expect("a small number");
+        let mappings = Mappings::parse(&files::read(id, "maps").expect("our own")).expect("mappings");
+        let found = |is_old: bool, mapping: &Mapping, pages| {
+            let mut resident = Resident::open(id).expect("our own");
+            if is_old {
+                resident.regions.clear();
+            }
+            let mut spans = Vec::new();
+            resident.add(mapping, pages, &mut spans).expect("our own");
+            spans
+        };
+        let at = mappings.at(held.as_ptr().addr() as u64).expect("a mapping").clone();
+        let file = mappings.iter().find(|mapping| mapping.shows_file() && mapping.executable).expect("code");
+        let whole: usize = found(false, &at, Pages::Own).iter().map(|span| span.length).sum();
+        assert!(whole >= held.len(), "{whole}");
+        assert_eq!(found(false, &at, Pages::Own), found(true, &at, Pages::Own));
+        assert_eq!(found(false, file, Pages::Present), found(true, file, Pages::Present));
+        assert_eq!((found(false, file, Pages::Own), found(true, file, Pages::Own)), (vec![], vec![]));
+        assert!(!found(false, file, Pages::Present).is_empty() && held[9] == 7);
+    }
 }

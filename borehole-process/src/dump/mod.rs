@@ -315,10 +315,8 @@ mod tests {
         let mut dump = Dump::default();
         dump.insert(u64::MAX - 4, vec![1; 16]);
         assert_eq!(dump.rest(u64::MAX - 4), Some(&[1; 4][..]));
-        dump.insert_spans(
-            vec![1; 3],
-            [Span { address: 0x1000, length: 8 }, Span { address: 0x2000, length: 8 }],
-        );
+        let span = |address| Span { address, length: 8 };
+        dump.insert_spans(vec![1; 3], [(0, span(0x1000)), (8, span(0x2000))]);
         assert_eq!((dump.rest(0x1000), dump.rest(0x2000)), (Some(&[1; 3][..]), None));
     }
 
