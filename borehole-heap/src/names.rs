@@ -90,6 +90,19 @@ names! {
     ATTRIBUTES = "AttributesContext",
     ATTRIBUTE = "AttributeContext",
     CALLBACK_STACK = "CallbackStackContext",
+    GENERATOR = "GeneratorContext",
+    FIBER = "FiberContext",
+    WEAK_MAP = "WeakMapContext",
+    WEAK_REFERENCE = "WeakReferenceContext",
+    INTERNAL_DATA = "InternalDataContext",
+    VM_STACK_ARENA = "VmStackArenaContext",
+    COMPILER_ARENA = "CompilerArenaContext",
+    MEMORY_MANAGER = "MemoryManagerContext",
+    MODULES = "ModulesContext",
+    GARBAGE = "GarbageContext",
+    UNATTRIBUTED = "UnattributedContext",
+    UNATTRIBUTED_BIN = "UnattributedBinContext",
+    UNATTRIBUTED_BLOCK = "UnattributedBlockContext",
 }
 
 names! {
@@ -134,6 +147,10 @@ names! {
     VM_STACK_UNUSED = "UnusedVmStackMemoryLocation",
     CALLBACK_STACK = "ZendStackMemoryLocation",
     ATTRIBUTE = "ZendAttributeMemoryLocation",
+    INTERNAL_DATA = "InternalDataMemoryLocation",
+    ARENA = "ZendArenaMemoryLocation",
+    HUGE_LIST = "ZendMmHugeListMemoryLocation",
+    UNATTRIBUTED = "UnattributedMemoryLocation",
 }
 
 names! {

@@ -79,7 +79,7 @@ pub(crate) fn heap_pointers(memory: &impl Memory, symbols: &Symbols, threads: Th
 
 /// Where the fields of the heap and of its chunks are. Offsets of the heap's from the heap, of the chunk's from the chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct HeapLayout {
+pub(crate) struct Fields {
     pub(crate) free_slots: usize,
     pub(crate) real_size: usize,
     pub(crate) main_chunk: usize,
@@ -98,7 +98,7 @@ pub(crate) struct Huge {
 #[derive(Clone, Debug)]
 pub(crate) struct Allocator {
     pub(crate) address: u64,
-    pub(crate) layout: HeapLayout,
+    pub(crate) layout: Fields,
     pub(crate) numbers: Numbers,
     /// In the order of the ring, from the main chunk.
     pub(crate) chunks: Vec<u64>,
@@ -212,7 +212,7 @@ fn implausible(what: &str, expected: &str, found: &str) -> Error {
 
 impl Allocator {
     /// The heap at `address`, which must be in its main chunk.
-    fn read(memory: &impl Memory, address: u64, release: Release) -> Result<Self, Error> {
+    pub(super) fn read(memory: &impl Memory, address: u64, release: Release) -> Result<Self, Error> {
         let main = address - HEAP_IN_CHUNK;
         let header = read_header(memory, main)?;
         let heap = &header[usize::try_from(HEAP_IN_CHUNK).expect("a small number")..];
@@ -229,7 +229,7 @@ impl Allocator {
         let real = real_bytes(&chunks, &cached, &huge);
         let real_size = real_size_field(heap, main_chunk, real, release);
         let map = map_field(&header, main_chunk)?;
-        let layout = HeapLayout {
+        let layout = Fields {
             free_slots: real_size - BINS * 8,
             real_size,
             main_chunk,
@@ -253,7 +253,7 @@ fn real_bytes(chunks: &[u64], cached: &[u64], huge: &[Huge]) -> u64 {
 }
 
 impl Numbers {
-    fn read(heap: &[u8], layout: &HeapLayout, release: Release) -> Self {
+    fn read(heap: &[u8], layout: &Fields, release: Release) -> Self {
         let long = |offset| u64_at(heap, offset).unwrap_or_default();
         let int = |offset| u32_at(heap, offset).unwrap_or_default();
         let counts = layout.main_chunk + 16;

@@ -286,9 +286,23 @@ impl Blocks {
         }
     }
 
+    /// Whether the heap has the memory at `address`, for blocks in use, free ones, or kept for later.
+    pub(crate) fn is_heap(&self, address: u64) -> bool {
+        let chunk = address / CHUNK_BYTES;
+        let cached = self.allocator.as_ref().map_or(&[][..], |allocator| &allocator.cached);
+        self.chunks.contains_key(&chunk)
+            || self.find_huge(address).is_some()
+            || cached.contains(&(chunk * CHUNK_BYTES))
+    }
+
     fn claimed(&self, start: u64) -> Option<Region> {
         let at = self.claims.binary_search_by_key(&start, |claim| claim.0).ok()?;
         Some(self.claims[at].1)
+    }
+
+    /// The blocks that were claimed, and for what.
+    pub(crate) fn claims(&self) -> impl Iterator<Item = (Block, Region)> {
+        self.claims.iter().filter_map(|&(start, region)| Some((self.at(start)?, region)))
     }
 
     /// How many places there are: every [`Block::index`] is less.
@@ -402,10 +416,10 @@ impl Marks {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Instant;
-
     use super::*;
+    use crate::heap::allocator::Allocator;
     use crate::heap::live;
+    use crate::release::Release;
 
     /// What `wait.inc` has in use while it asks: the array that it puts the answer into.
     const ASKING: u64 = 376;
@@ -413,14 +427,12 @@ mod tests {
     #[test]
     fn the_blocks_of_real_programs_add_up() {
         for (name, peer, root) in live::phps() {
-            for program in ["m1_objects", "m2_arrays", "m3_closures", "m4_generators", "m5_mixed"] {
-                let Some(copied) = live::copy(&peer, &root, program, &[], &[]) else {
-                    println!("{name} {program}: not run");
-                    continue;
-                };
+            for program in live::PROGRAMS {
+                let Some(copied) = live::copy(&peer, &root, program, &[], &[]) else { continue };
+                let asking = if program.starts_with("mem/") { ASKING } else { 0 };
                 let blocks = Blocks::of(&copied.dump, &copied.php, &copied.executor).unwrap();
                 blocks.proof().unwrap();
-                assert_eq!(blocks.sums().bytes() + ASKING, copied.usage, "{name} {program}");
+                assert_eq!(blocks.sums().bytes() + asking, copied.usage, "{name} {program}");
                 assert_eq!(blocks.iter().map(|block| block.bytes).sum::<u64>(), blocks.sums().bytes());
                 for block in blocks.iter() {
                     assert_eq!(blocks.find(block.end() - 1), Some(block));
@@ -432,35 +444,141 @@ mod tests {
     #[test]
     fn another_allocator_is_told() {
         for (name, peer, root) in live::phps() {
-            let Some(copied) = live::copy(&peer, &root, "m2_arrays", &[], &[("USE_ZEND_ALLOC", "0")]) else {
-                continue;
-            };
+            let environment = [("USE_ZEND_ALLOC", "0")];
+            let copied = live::copy_with(&peer, &root, "internals/objects", &[], &[], &environment).unwrap();
             let blocks = Blocks::of(&copied.dump, &copied.php, &copied.executor).unwrap();
             assert!(blocks.allocator().is_none(), "{name}");
         }
     }
 
+    /// A heap of one chunk, as 8.3 has it: a run of 64 bytes with a free list, a large block of 3 pages, a huge one.
+    struct Made {
+        chunk: Vec<u8>,
+    }
+
+    const CHUNK: u64 = 0x7f00_0020_0000;
+    const HEAP: u64 = CHUNK + 0x40;
+    const HUGE: u64 = CHUNK + 2 * CHUNK_BYTES;
+    const SMALL_RUN: u64 = CHUNK + 5 * PAGE_BYTES;
+    const LARGE_RUN: u64 = CHUNK + PAGE_BYTES;
+    /// The bin of 64 bytes.
+    const BIN: u64 = 7;
+
+    impl Made {
+        fn new() -> Self {
+            let mut made = Self { chunk: vec![0; usize::try_from(CHUNK_BYTES).unwrap()] };
+            made.word(CHUNK, HEAP);
+            made.word(CHUNK + 8, CHUNK);
+            // The first two blocks are taken, all others are free.
+            let in_use = 3 * PAGE_BYTES + 2 * 64 + 4 * CHUNK_BYTES;
+            made.word(HEAP + 0x10, in_use);
+            made.word(HEAP + 0x20 + BIN * 8, SMALL_RUN + 2 * 64);
+            for element in 2..63 {
+                made.word(SMALL_RUN + element * 64, SMALL_RUN + (element + 1) * 64);
+            }
+            let real = CHUNK_BYTES + 4 * CHUNK_BYTES;
+            made.word(HEAP + 0x110, real);
+            made.word(HEAP + 0x118, real);
+            made.word(HEAP + 0x130, SMALL_RUN);
+            for (offset, word) in [(0, HUGE), (8, 4 * CHUNK_BYTES), (16, 0)] {
+                made.word(SMALL_RUN + offset, word);
+            }
+            made.word(HEAP + 0x138, CHUNK);
+            made.word(HEAP + 0x148, 1 | 1 << 32);
+            // Pages 0 to 3 and 5.
+            made.word(CHUNK + 0x1c8, 0b10_1111);
+            made.word(CHUNK + 0x208, 0x4000_0001 | 0x4000_0003 << 32);
+            made.word(CHUNK + 0x208 + 16, (0x8000_0000 | BIN) << 32);
+            made
+        }
+
+        fn word(&mut self, address: u64, word: u64) {
+            let at = usize::try_from(address - CHUNK).unwrap();
+            self.chunk[at..at + 8].copy_from_slice(&word.to_le_bytes());
+        }
+
+        fn blocks(&self) -> Result<Blocks, Error> {
+            let mut dump = Dump::default();
+            dump.insert(CHUNK, self.chunk.clone());
+            let allocator = Allocator::read(&dump, HEAP, Release::of_version(8, 3).unwrap())?;
+            Blocks::read(&dump, Box::new(allocator))
+        }
+    }
+
     #[test]
-    fn scale() {
-        let (_, peer, root) = live::phps().remove(0);
-        let copied = live::copy(&peer, &root, "scale", &[], &[("ARG", "1000000")]).unwrap();
-        let start = Instant::now();
-        let blocks = Blocks::of(&copied.dump, &copied.php, &copied.executor).unwrap();
-        println!("blocks {:?} {:?}", start.elapsed(), blocks.sums());
+    fn blocks_are_found_by_any_address_in_them() {
+        let blocks = Made::new().blocks().unwrap();
         blocks.proof().unwrap();
-        let all: Vec<u64> = blocks.iter().map(|block| block.address + 1).collect();
-        let start = Instant::now();
-        let mut sum = 0_u64;
-        for &address in &all {
-            sum += u64::from(blocks.find(address).unwrap().index);
+        let found =
+            |address| blocks.find(address).map(|block| (block.address, block.bytes, block.region.number()));
+        let [heap, huge] = [Region::HEAP, Region::HUGE].map(Region::number);
+        assert_eq!(found(SMALL_RUN + 64), Some((SMALL_RUN + 64, 64, heap)));
+        assert_eq!(found(SMALL_RUN + 127), Some((SMALL_RUN + 64, 64, heap)));
+        assert_eq!(found(SMALL_RUN + 128), None, "a free block");
+        assert_eq!(found(LARGE_RUN + 9000), Some((LARGE_RUN, 12288, heap)));
+        assert_eq!(found(LARGE_RUN + 12288), None, "a free page");
+        assert_eq!(found(CHUNK + 100), None, "the header");
+        assert_eq!(found(HUGE + 4 * CHUNK_BYTES - 1), Some((HUGE, 4 * CHUNK_BYTES, huge)));
+        assert_eq!(found(HUGE + 4 * CHUNK_BYTES), None);
+        assert_eq!(found(u64::MAX), None);
+        assert_eq!(blocks.iter().count(), 4);
+        assert_eq!(blocks.places(), 1 + 64 + 1);
+    }
+
+    #[test]
+    fn claimed_blocks_are_of_another_region() {
+        let mut blocks = Made::new().blocks().unwrap();
+        blocks.claim(LARGE_RUN + 100, Region::VM_STACK);
+        assert_eq!(blocks.at(LARGE_RUN).unwrap().region, Region::VM_STACK);
+        assert_eq!(blocks.claims().count(), 1);
+    }
+
+    #[test]
+    fn a_heap_that_contradicts_itself_says_what_was_expected_and_found() {
+        let doubt = |change: &dyn Fn(&mut Made)| {
+            let mut made = Made::new();
+            change(&mut made);
+            let blocks = made.blocks().unwrap();
+            // What makes sense is still found.
+            assert!(blocks.at(LARGE_RUN).is_some());
+            blocks.proof().unwrap_err().to_string()
+        };
+        let size = doubt(&|made| made.word(HEAP + 0x10, 1000));
+        assert_eq!(
+            size,
+            "implausible blocks in use of PHP's heap: expected 1000 by its own count, found 8401024"
+        );
+        let real = doubt(&|made| made.word(HEAP + 0x110, CHUNK_BYTES));
+        assert!(
+            real.contains("chunks and huge blocks")
+                && real.ends_with("expected 2097152 by its own count, found 10485760"),
+            "{real}"
+        );
+        let cycle = doubt(&|made| made.word(SMALL_RUN + 30 * 64, SMALL_RUN + 4 * 64));
+        assert!(cycle.contains("list of free blocks of 64 bytes"), "{cycle}");
+        let outside = doubt(&|made| made.word(SMALL_RUN + 30 * 64, 0x1000));
+        assert!(outside.ends_with("found 0x1000"), "{outside}");
+        let ring = doubt(&|made| made.word(CHUNK + 8, CHUNK + CHUNK_BYTES));
+        assert!(ring.contains("chunk at 0x7f0000400000"), "{ring}");
+        let huge = doubt(&|made| made.word(SMALL_RUN + 16, SMALL_RUN));
+        assert!(huge.contains("list of huge blocks"), "{huge}");
+        let count = doubt(&|made| made.word(HEAP + 0x148, 2));
+        assert!(count.contains("expected 2 by its own count, found 1"), "{count}");
+    }
+
+    #[test]
+    fn damaged_headers_are_read_to_an_end() {
+        let mut refused = 0;
+        for at in 0..0x400 {
+            for byte in [0, 1, 0x40, 0x80, 0xff] {
+                let mut made = Made::new();
+                made.chunk[at] = byte;
+                match made.blocks() {
+                    Ok(blocks) => assert!(blocks.iter().count() < 1000),
+                    Err(_) => refused += 1,
+                }
+            }
         }
-        println!("find sequential {:?} for {} {sum}", start.elapsed(), all.len());
-        let start = Instant::now();
-        let mut at = 1_usize;
-        for _ in 0..all.len() {
-            at = (at * 6_364_136_223 + 1_442_695_041) % all.len();
-            sum += u64::from(blocks.find(all[at]).unwrap().index);
-        }
-        println!("find random {:?} {sum}", start.elapsed());
+        assert!(refused > 10, "{refused}");
     }
 }

@@ -124,6 +124,8 @@ layouts! {
     class_mutable: usize =                  [   0,    0,    0,    0,    0,    0,  232,  232,  232,  232,  232,  240];
     /// `zend_class_entry.properties_info_table`, `zend_property_info **`.
     class_property_table: usize =           [   0,    0,    0,    0,  232,  232,  248,  248,  248,  248,  248,  256];
+    /// `zend_class_entry.create_object`, what makes its objects if they are more than properties.
+    class_create: usize =                   [ 392,  392,  392,  344,  352,  352,  368,  376,  384,  384,  384,  392];
     /// `zend_class_entry.num_interfaces`, `u32`; `num_traits` follows.
     class_interface_count: usize =          [ 440,  440,  440,  384,  392,  392,  408,  416,  424,  424,  424,  432];
     /// `zend_class_entry.interfaces`, `zend_class_entry **`.

@@ -17,6 +17,21 @@ use crate::executor::Executor;
 /// How much is read at once.
 const PART: u64 = 1 << 20;
 
+/// The programs of `corpus/php`. Those that a release does not understand end before they are ready.
+pub(crate) const PROGRAMS: [&str; 11] = [
+    "mem/m1_objects",
+    "mem/m2_arrays",
+    "mem/m3_closures",
+    "mem/m4_generators",
+    "mem/m5_mixed",
+    "internals/objects",
+    "internals/containers",
+    "internals/garbage",
+    "internals/modern",
+    "internals/lazy",
+    "internals/extensions",
+];
+
 /// A stopped program, copied.
 pub(crate) struct Copied {
     pub(crate) dump: Dump,
@@ -24,6 +39,7 @@ pub(crate) struct Copied {
     pub(crate) executor: Executor,
     /// What it said of its memory.
     pub(crate) usage: u64,
+    /// All that it said, as JSON.
     pub(crate) ready: String,
 }
 
@@ -39,11 +55,6 @@ impl Drop for Running {
     }
 }
 
-/// Where the programs are.
-fn programs() -> PathBuf {
-    std::env::var_os("BOREHOLE_MEM").map_or_else(|| borehole_testkit::corpus("php/mem"), PathBuf::from)
-}
-
 /// The PHPs at hand, with the folder that is their root.
 pub(crate) fn phps() -> Vec<(String, Peer, PathBuf)> {
     let names = ["7.0", "7.2", "7.4", "8.1", "8.3", "8.4", "8.5", "8.6", "8.4-zts"];
@@ -57,30 +68,40 @@ pub(crate) fn phps() -> Vec<(String, Peer, PathBuf)> {
     found
 }
 
-/// Runs a program of the corpus until it says that it is ready, and copies it; `None` if it does not come so far.
+/// Runs a program of `corpus/php` until it says that it is ready, and copies it; `None` if it does not come so far.
 pub(crate) fn copy(
     peer: &Peer,
     root: &Path,
     program: &str,
+    php: &[&str],
     arguments: &[&str],
-    env: &[(&str, &str)],
 ) -> Option<Copied> {
+    copy_with(peer, root, program, php, arguments, &[])
+}
+
+/// As [`copy`], with variables of the environment.
+pub(crate) fn copy_with(
+    peer: &Peer,
+    root: &Path,
+    program: &str,
+    php: &[&str],
+    arguments: &[&str],
+    environment: &[(&str, &str)],
+) -> Option<Copied> {
+    let (folder, file) = program.split_once('/').unwrap();
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
-    let folder = format!("tmp/borehole-mem-{}-{number}", std::process::id());
-    let there = root.join(&folder);
-    fs::create_dir_all(&there).unwrap();
-    for entry in fs::read_dir(programs()).unwrap() {
+    let there = format!("tmp/borehole-{}-{number}-{file}", std::process::id());
+    let files = borehole_testkit::corpus(&format!("php/{folder}"));
+    fs::create_dir_all(root.join(&there)).unwrap();
+    for entry in fs::read_dir(files).unwrap() {
         let entry = entry.unwrap();
-        fs::copy(entry.path(), there.join(entry.file_name())).unwrap();
+        fs::copy(entry.path(), root.join(&there).join(entry.file_name())).unwrap();
     }
     let mut command = peer.command();
-    command
-        .args(arguments)
-        .arg(format!("/{folder}/{program}.php"))
-        .args(env.iter().filter(|(k, _)| *k == "ARG").map(|(_, v)| v));
-    command.env("WAIT", "100").envs(env.iter().copied());
+    command.args(php).arg(format!("/{there}/{file}.php")).args(arguments);
+    command.env("WAIT", "100").envs(environment.iter().copied());
     let copied = run(&mut command);
-    fs::remove_dir_all(&there).unwrap();
+    fs::remove_dir_all(root.join(&there)).unwrap();
     copied
 }
 

@@ -1,6 +1,6 @@
 //! Classes: what they declare, and what their static properties hold; constants.
 
-use borehole_heap::{HeapSink, LocationType, NodeId, NodeType};
+use borehole_heap::{HeapSink, LocationType, NodeId, NodeType, Value};
 
 use super::arrays::Bucket;
 use super::task::{Each, Pointers, Properties};
@@ -77,13 +77,12 @@ impl<S: HeapSink> Walker<'_, S> {
         }
         let file = view.pointer(address, layout.class_file);
         if file != 0 {
-            let file = self.text_at(file);
-            self.sink.attribute(node, self.words.file, file);
+            let file = self.text_bytes(file);
+            self.sink.attribute(node, self.words.file, Value::Text(&file));
         }
         let lines = [layout.class_file + 8, layout.class_file + 12].map(|at| view.number(address, at));
         for (key, line) in [self.words.line_start, self.words.line_end].into_iter().zip(lines) {
-            let line = self.number(i64::from(line));
-            self.sink.attribute(node, key, line);
+            self.sink.attribute(node, key, Value::Integer(i64::from(line)));
         }
     }
 

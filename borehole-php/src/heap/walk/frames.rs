@@ -1,6 +1,6 @@
 //! Call frames: the variables, temporaries and arguments of what is being executed.
 
-use borehole_heap::{HeapSink, LocationType, NodeId, NodeType};
+use borehole_heap::{HeapSink, LocationType, NodeId, NodeType, Value};
 
 use super::seen::Spot;
 use super::{Damage, Kind, Link, Shape, Task, Walker};
@@ -48,6 +48,12 @@ struct Frame {
 }
 
 impl<S: HeapSink> Walker<'_, S> {
+    /// The chain of frames from `first` on, as a part of `parent`.
+    pub(crate) fn chain(&mut self, parent: NodeId, first: u64) {
+        let node = self.part(parent, "call_frames", NodeType::CALL_FRAMES);
+        self.work.push(Task::Frames { node, next: first, at: 0 });
+    }
+
     /// Goes on with a chain of frames.
     pub(super) fn frames(&mut self, node: NodeId, next: u64, at: u32) {
         if next == 0 || self.seen.node(&self.spot(next)).is_some() {
@@ -120,16 +126,15 @@ impl<S: HeapSink> Walker<'_, S> {
             0 => b"<unknown>".to_vec(),
             function => self.title(function),
         };
-        let title = self.sink.string(&title);
-        self.sink.attribute(node, self.words.function_name, title);
+        self.sink.attribute(node, self.words.function_name, Value::Text(&title));
         let op = u64_at(header, fixed::FRAME_OP).unwrap_or_default();
         let line = self.view.u32(moved(op, fixed::OP_LINE)).filter(|_| frame.is_user && op != 0);
-        let line = self.number(line.map_or(-1, i64::from));
+        let line = Value::Integer(line.map_or(-1, i64::from));
         self.sink.attribute(node, self.words.lineno, line);
         if frame.is_user {
             let file = self.view.pointer(frame.function, self.php.layout.function_file);
-            let file = self.text_at(file);
-            self.sink.attribute(node, self.words.file, file);
+            let file = self.text_bytes(file);
+            self.sink.attribute(node, self.words.file, Value::Text(&file));
         }
     }
 

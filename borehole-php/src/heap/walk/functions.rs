@@ -1,6 +1,6 @@
 //! Functions: PHP's own, and what a program's are made of.
 
-use borehole_heap::{HeapSink, LocationType, NodeId, NodeType, Region};
+use borehole_heap::{HeapSink, LocationType, NodeId, NodeType, Region, Value};
 
 use super::task::Pointers;
 use super::{Damage, Kind, Link, Shape, Task, Walker};
@@ -128,16 +128,15 @@ impl<S: HeapSink> Walker<'_, S> {
 
     fn facts_of_code(&mut self, node: NodeId, address: u64) {
         let title = self.title(address);
-        let title = self.sink.string(&title);
-        self.sink.attribute(node, self.words.function_name, title);
+        self.sink.attribute(node, self.words.function_name, Value::Text(&title));
         let file = self.view.pointer(address, self.php.layout.function_file);
         if file != 0 {
-            let file = self.text_at(file);
-            self.sink.attribute(node, self.words.file, file);
+            let file = self.text_bytes(file);
+            self.sink.attribute(node, self.words.file, Value::Text(&file));
         }
         let lines = self.php.layout.function_line_start;
         let [first, last] = [lines, lines + 4].map(|offset| self.view.number(address, offset));
-        let [first, last] = [first, last].map(|line| self.number(i64::from(line)));
+        let [first, last] = [first, last].map(|line| Value::Integer(i64::from(line)));
         self.sink.attribute(node, self.words.line_start, first);
         self.sink.attribute(node, self.words.line_end, last);
     }

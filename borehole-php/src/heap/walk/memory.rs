@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use borehole_process::{Dump, Memory as _};
+use borehole_process::{Dump, Mappings, Memory as _, Target as _};
 
 use crate::remote::moved;
 
@@ -15,6 +15,11 @@ pub(crate) struct View<'d> {
 impl<'d> View<'d> {
     pub(crate) const fn new(dump: &'d Dump) -> Self {
         Self { dump }
+    }
+
+    /// What is mapped where.
+    pub(crate) fn mappings(self) -> &'d Mappings {
+        self.dump.mappings()
     }
 
     /// What there is without a gap from `address` on.

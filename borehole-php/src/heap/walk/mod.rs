@@ -23,12 +23,14 @@ mod words;
 #[cfg(test)]
 mod tests;
 
-use borehole_heap::{Edge, HeapSink, Location, LocationType, NodeId, NodeType, StringId};
+use borehole_heap::{Edge, HeapSink, Location, LocationType, NodeId, NodeType, StringId, Value};
 use borehole_process::Dump;
 
 use crate::attach::Php;
 use crate::executor::Executor;
+use crate::heap::accounting::Accounting;
 use crate::heap::blocks::{Block, Blocks, Marks};
+use crate::heap::internals::scan::Scan;
 use crate::heap::layout::HeapLayout;
 
 use self::class_names::ClassNames;
@@ -70,8 +72,9 @@ pub(crate) fn walk<S: HeapSink>(
     roots::claim(view, php, executor, blocks);
     let mut walker = Walker::new(dump, php, executor, blocks, sink);
     walker.roots();
-    let Walker { reached, missing, torn, nodes_left, .. } = walker;
-    Walked { reached, missing, torn, is_stopped: nodes_left == 0 }
+    walker.account.summary(dump, php, walker.sink);
+    let Walker { account, missing, torn, nodes_left, .. } = walker;
+    Walked { reached: account.reached(), missing, torn, is_stopped: nodes_left == 0 }
 }
 
 /// The state of a walk.
@@ -83,16 +86,16 @@ pub(crate) struct Walker<'d, S> {
     pub(crate) blocks: &'d Blocks,
     pub(crate) sink: &'d mut S,
     pub(crate) words: Words,
+    pub(crate) account: Accounting<'d>,
+    /// Memory that is looked through when all that is known has been walked.
+    pub(crate) scans: Vec<Scan>,
     seen: Seen,
-    reached: Marks,
     /// The last is the next.
     work: Vec<Task>,
     classes: ClassNames,
     handlers: Handlers,
     /// The nodes of the table of global variables: its unused part and its elements.
     globals: Option<[NodeId; 2]>,
-    /// For numbers as text.
-    text: Vec<u8>,
     nodes_left: u64,
     missing: u64,
     torn: u64,
@@ -136,12 +139,12 @@ impl<'d, S: HeapSink> Walker<'d, S> {
             sink,
             words,
             seen: Seen::new(blocks),
-            reached: Marks::of(blocks),
+            account: Accounting::new(blocks),
+            scans: Vec::new(),
             work: Vec::new(),
             classes: ClassNames::default(),
             handlers: Handlers::default(),
             globals: None,
-            text: Vec::new(),
             nodes_left: (dump.held_bytes() / 8 * NODES_A_WORD).min(u64::from(u32::MAX - 1)),
             missing: 0,
             torn: 0,
@@ -149,7 +152,7 @@ impl<'d, S: HeapSink> Walker<'d, S> {
     }
 
     /// Does what is to be done, and what follows from it.
-    fn run(&mut self) {
+    pub(crate) fn run(&mut self) {
         while let Some(task) = self.work.pop() {
             if self.nodes_left == 0 {
                 self.work.clear();
@@ -256,7 +259,7 @@ impl<'d, S: HeapSink> Walker<'d, S> {
     fn locate_within(&mut self, node: NodeId, spot: &Spot, shape: Shape, overhead: u64) {
         let Shape { location_type, size, class, string, counted } = shape;
         if let Some(block) = &spot.block {
-            self.reached.insert(block.index);
+            self.account.reach(block);
         }
         let location = Location {
             location_type,
@@ -269,6 +272,7 @@ impl<'d, S: HeapSink> Walker<'d, S> {
             type_info: counted.map(|(_, flags)| flags),
             region: spot.block.map(|block| block.region),
         };
+        self.account.locate(&location);
         self.sink.location(node, &location);
     }
 
@@ -285,11 +289,11 @@ impl<'d, S: HeapSink> Walker<'d, S> {
     #[cold]
     fn damage(&mut self, node: NodeId, damage: Damage) {
         let (count, value) = match damage {
-            Damage::Missing => (&mut self.missing, self.words.missing),
-            Damage::Torn => (&mut self.torn, self.words.torn),
+            Damage::Missing => (&mut self.missing, "missing"),
+            Damage::Torn => (&mut self.torn, "torn"),
         };
         *count += 1;
-        self.sink.attribute(node, self.words.damage, value);
+        self.sink.attribute(node, self.words.damage, Value::Text(value.as_bytes()));
     }
 
     /// The number of `number` as a string in the sink.
@@ -313,14 +317,13 @@ impl<'d, S: HeapSink> Walker<'d, S> {
         self.sink.string(&digits[at..])
     }
 
-    fn count_attribute(&mut self, node: NodeId, count: u64) {
-        let value = self.number(i64::try_from(count).unwrap_or(i64::MAX));
+    pub(crate) fn count_attribute(&mut self, node: NodeId, count: u64) {
+        let value = Value::Integer(i64::try_from(count).unwrap_or(i64::MAX));
         self.sink.attribute(node, self.words.count, value);
     }
 
     fn flag(&mut self, node: NodeId, key: StringId, is_set: bool) {
-        let value = if is_set { self.words.yes } else { self.words.no };
-        self.sink.attribute(node, key, value);
+        self.sink.attribute(node, key, Value::Bool(is_set));
     }
 
     /// The block in use that begins at `address`.

@@ -1,6 +1,6 @@
 //! Objects: their properties, and what objects of PHP's own classes hold beyond.
 
-use borehole_heap::{HeapSink, LocationType, NodeId, NodeType, Strength, StringId};
+use borehole_heap::{HeapSink, LocationType, NodeId, NodeType, Strength, Value};
 use hashbrown::HashMap;
 
 use super::seen::Spot;
@@ -90,7 +90,7 @@ impl<S: HeapSink> Walker<'_, S> {
         let room = start.block.map(|block| block.end().saturating_sub(start.address));
         let is_torn = room.is_some_and(|room| size > room)
             || start.block.is_some_and(|block| block.address != start.address);
-        size = internals::size(&class.internal, &self.layout).map_or(size, |own| own.max(size));
+        size = internals::size(&class.internal, self.php.identity.release).map_or(size, |own| own.max(size));
         size = room.map_or(size, |room| size.min(room));
         let shape = Shape { class: Some(name), counted, ..Shape::new(LocationType::OBJECT, size) };
         self.locate(node, start, shape);
@@ -217,32 +217,32 @@ impl<S: HeapSink> Walker<'_, S> {
         self.node(node_type, Link::strong(parent, name))
     }
 
-    /// A node for `size` bytes at `address` that `parent` holds; `None` if they are null, or part of another node.
+    /// A node for memory at `address` that `parent` refers to; `None` if that is null, or another node's.
     pub(crate) fn block(
         &mut self,
         parent: NodeId,
         name: &str,
+        strength: Strength,
         node_type: NodeType,
-        location_type: LocationType,
         address: u64,
-        size: u64,
+        shape: Shape,
     ) -> Option<NodeId> {
         if address == 0 {
             return None;
         }
         let name = self.sink.string(name.as_bytes());
-        let link = Link::strong(parent, name);
+        let link = Link { parent: Some(parent), name, strength };
         let spot = self.spot(address);
         if self.again(&spot, link) {
             return None;
         }
         let node = self.node_at(node_type, link, &spot);
-        self.locate(node, &spot, Shape::new(location_type, size));
+        self.locate(node, &spot, shape);
         Some(node)
     }
 
     /// A fact about a node.
-    pub(crate) fn fact(&mut self, node: NodeId, key: &str, value: StringId) {
+    pub(crate) fn fact(&mut self, node: NodeId, key: &str, value: Value<'_>) {
         let key = self.sink.string(key.as_bytes());
         self.sink.attribute(node, key, value);
     }

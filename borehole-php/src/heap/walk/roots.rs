@@ -93,7 +93,6 @@ impl<S: HeapSink> Walker<'_, S> {
         self.table_root(self.words.included_files, NodeType::INCLUDED_FILES, files, Each::Key, false);
         let strings = self.executor.compiler.map_or(0, |compiler| moved(compiler, layout.compiler_strings));
         self.root(self.words.interned_strings, Kind::Array, strings);
-        self.objects_store();
         self.callbacks();
         let list = moved(executor, layout.executor_regular_list);
         self.table_root(self.words.regular_list, NodeType::REGULAR_LIST, list, Each::Resource, false);
@@ -102,6 +101,19 @@ impl<S: HeapSink> Walker<'_, S> {
         self.directives();
         self.stack_pages();
         self.exceptions();
+        // What follows finds what nobody has led to so far.
+        self.finish_scans();
+        self.garbage();
+        self.modules();
+        self.objects_store();
+        self.finish_scans();
+        self.unattributed();
+    }
+
+    /// A node that nothing leads to.
+    pub(crate) fn root_node(&mut self, name: &str, node_type: NodeType) -> NodeId {
+        let name = self.sink.string(name.as_bytes());
+        self.node(node_type, Link::root(name))
     }
 
     fn root(&mut self, name: StringId, kind: Kind, address: u64) {
@@ -289,7 +301,7 @@ impl<S: HeapSink> Walker<'_, S> {
         for arena in [self.layout.compiler_arena, self.layout.compiler_ast_arena] {
             for page in pages(self.view, self.view.pointer(compiler, arena)) {
                 if let Some(block) = self.blocks.find(page) {
-                    self.reached.insert(block.index);
+                    self.account.reach(&block);
                 }
             }
         }

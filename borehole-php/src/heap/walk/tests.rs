@@ -1,7 +1,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
-use borehole_heap::{Edge, HeapSink, Location, LocationType, NodeId, NodeType, StringId};
+use borehole_heap::{Edge, HeapSink, Location, LocationType, NodeId, NodeType, StringId, Value};
 use hashbrown::HashMap;
 
 use super::*;
@@ -15,7 +15,7 @@ struct Collected {
     nodes: Vec<NodeType>,
     edges: Vec<Edge>,
     locations: Vec<(NodeId, Location)>,
-    attributes: Vec<(NodeId, StringId, StringId)>,
+    attributes: Vec<(NodeId, StringId, String)>,
 }
 
 impl HeapSink for Collected {
@@ -42,8 +42,15 @@ impl HeapSink for Collected {
         self.locations.push((node, *location));
     }
 
-    fn attribute(&mut self, node: NodeId, key: StringId, value: StringId) {
-        self.attributes.push((node, key, value));
+    fn attribute(&mut self, node: NodeId, key: StringId, value: Value<'_>) {
+        let text = match value {
+            Value::Null => "null".to_owned(),
+            Value::Bool(is) => is.to_string(),
+            Value::Integer(number) => number.to_string(),
+            Value::Float(number) => number.to_string(),
+            Value::Text(text) => String::from_utf8_lossy(text).into_owned(),
+        };
+        self.attributes.push((node, key, text));
     }
 
     fn summary(&mut self, _: &str, _: &str) {}
@@ -100,7 +107,7 @@ impl HeapSink for Counting {
         self.bytes += location.size;
     }
 
-    fn attribute(&mut self, _: NodeId, _: StringId, _: StringId) {
+    fn attribute(&mut self, _: NodeId, _: StringId, _: Value<'_>) {
         self.attributes += 1;
     }
 
@@ -110,7 +117,7 @@ impl HeapSink for Counting {
 #[test]
 fn look() {
     let only = std::env::var("ONLY").unwrap_or_default();
-    let program = std::env::var("PROGRAM").unwrap_or("m1_objects".into());
+    let program = std::env::var("PROGRAM").unwrap_or("mem/m1_objects".into());
     for (name, peer, root) in live::phps() {
         if !only.is_empty() && only != name {
             continue;
@@ -162,7 +169,7 @@ fn look() {
             println!("{types:#?}");
             let damaged = heap.attributes.iter().filter(|(_, key, _)| heap.text(*key) == "#damage");
             for (node, _, value) in damaged.take(20) {
-                println!("damage {} {} {}", node.0, heap.text(*value), path(heap, *node));
+                println!("damage {} {} {}", node.0, value, path(heap, *node));
             }
         }
     }
@@ -200,8 +207,8 @@ impl<'h> Graph<'h> {
         for (node, location) in &heap.locations {
             graph.locations.entry(*node).or_default().push(location);
         }
-        for &(node, key, value) in &heap.attributes {
-            graph.attributes.insert((node, heap.text(key)), heap.text(value));
+        for &(node, key, ref value) in &heap.attributes {
+            graph.attributes.insert((node, heap.text(key)), value.clone());
         }
         graph
     }
@@ -272,7 +279,7 @@ impl<'h> Graph<'h> {
 fn with_facts(check: impl Fn(&str, &Graph<'_>, &serde_json::Value, &Seen)) {
     let mut count = 0;
     for (name, peer, root) in live::phps() {
-        let Some(copied) = live::copy(&peer, &root, "facts", &["-d", "opcache.enable_cli=0"], &[]) else {
+        let Some(copied) = live::copy(&peer, &root, "mem/facts", &["-d", "opcache.enable_cli=0"], &[]) else {
             panic!("{name}: not run")
         };
         let seen = see(&copied);
@@ -529,7 +536,7 @@ fn summary(json: &serde_json::Value, key: &str) -> BTreeMap<String, (u64, u64)> 
 fn compare_reli() {
     let (_, peer, root) = live::phps().remove(0);
     for program in ["m1_objects", "m3_closures", "m4_generators", "m5_mixed"] {
-        let Some(copied) = live::copy(&peer, &root, program, &["-d", "opcache.enable_cli=0"], &[]) else {
+        let Some(copied) = live::copy(&peer, &root, &format!("mem/{program}"), &["-d", "opcache.enable_cli=0"], &[]) else {
             continue;
         };
         let seen = see(&copied);
@@ -554,7 +561,7 @@ fn compare_reli() {
 fn speed() {
     let count = std::env::var("COUNT").unwrap_or("100000".into());
     let (_, peer, root) = live::phps().remove(0);
-    let copied = live::copy(&peer, &root, "scale", &[], &[("ARG", &count)]).unwrap();
+    let copied = live::copy(&peer, &root, "mem/scale", &[], &[&count]).unwrap();
     for _ in 0..3 {
         let start = Instant::now();
         let mut blocks = Blocks::of(&copied.dump, &copied.php, &copied.executor).unwrap();

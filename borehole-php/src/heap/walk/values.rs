@@ -1,9 +1,8 @@
 //! Values: numbers, strings, references, resources, and what they lead to.
 
 use std::borrow::Cow;
-use std::io::Write as _;
 
-use borehole_heap::{HeapSink, LocationType, NodeId, NodeType, StringId};
+use borehole_heap::{HeapSink, LocationType, NodeId, NodeType, StringId, Value};
 
 use super::seen::Spot;
 use super::task::Pointers;
@@ -136,31 +135,15 @@ impl<'d, S: HeapSink> Walker<'d, S> {
 
     fn scalar(&mut self, link: Link, value: Zval) {
         let node = self.node(NodeType::SCALAR_VALUE, link);
-        let text = self.scalar_text(value);
-        self.sink.attribute(node, self.words.value, text);
-    }
-
-    /// As JSON has it; numbers that JSON does not have by their names.
-    fn scalar_text(&mut self, Zval { word, kind }: Zval) -> StringId {
-        match kind {
-            INTEGER => self.number(word.cast_signed()),
-            FLOAT => self.float(f64::from_bits(word)),
-            TRUE => self.words.yes,
-            FALSE => self.words.no,
-            _ => self.sink.string(b"null"),
-        }
-    }
-
-    fn float(&mut self, number: f64) -> StringId {
-        self.text.clear();
-        let written = match number {
-            _ if number.is_nan() => write!(self.text, "nan"),
-            f64::INFINITY => write!(self.text, "infinity"),
-            f64::NEG_INFINITY => write!(self.text, "-infinity"),
-            _ => write!(self.text, "{number:?}"),
+        let Zval { word, kind } = value;
+        let value = match kind {
+            INTEGER => Value::Integer(word.cast_signed()),
+            FLOAT => Value::Float(f64::from_bits(word)),
+            TRUE => Value::Bool(true),
+            FALSE => Value::Bool(false),
+            _ => Value::Null,
         };
-        debug_assert!(written.is_ok(), "a vector takes everything");
-        self.sink.string(&self.text)
+        self.sink.attribute(node, self.words.value, value);
     }
 
     #[inline]
