@@ -370,12 +370,15 @@ fn objects_have_the_numbers_and_properties_that_the_program_gave_them() {
 fn tables_of_the_engine_have_as_many_entries_as_the_program_counts() {
     with_facts(|name, graph, facts, _| {
         let number = |fact: &serde_json::Value| usize::try_from(fact.as_u64().unwrap()).unwrap();
+        // What begins with a 0 is a closure or a class that was not declared yet: it has no name that a program knows.
+        let is_named = |name: &&str| !name.starts_with('\0');
         let functions = graph.children[&Some(graph.at(&["function_table"]))].iter();
+        let functions = functions.filter(|(name, _)| is_named(&name.as_str()));
         let (internal, user): (Vec<_>, Vec<_>) =
             functions.map(|(_, node)| graph.attribute(*node, "#is_internal")).partition(|is| *is == "true");
         assert_eq!(user.len(), number(&facts["functions"]["user"]), "{name}");
         assert_eq!(internal.len(), number(&facts["functions"]["internal"]), "{name}");
-        let classes = graph.links(graph.at(&["class_table"])).len();
+        let classes = graph.links(graph.at(&["class_table"])).into_iter().filter(is_named).count();
         assert_eq!(classes, number(&facts["classes"]), "{name}");
         let constants = graph.links(graph.at(&["global_constants"])).len();
         assert_eq!(constants, number(&facts["constants"]), "{name}");
@@ -402,7 +405,7 @@ fn classes_have_their_static_properties_constants_and_methods() {
         assert_eq!(graph.count(graph.child(others, "array_elements")), 1, "{name}");
         let counted = graph.plain(graph.child(statics, "count"));
         assert_eq!(graph.scalar(counted), facts["counted"].to_string(), "{name}");
-        let limits = graph.child(graph.child(graph.child(class("base"), "constants"), "LIMITS"), "value");
+        let limits = graph.plain(graph.child(graph.child(graph.child(class("base"), "constants"), "LIMITS"), "value"));
         assert_eq!(graph.scalar(graph.element(graph.element(limits, "high"), "1")), "20", "{name}");
         let methods = graph.links(graph.child(class("base"), "methods"));
         assert!(
@@ -457,8 +460,8 @@ fn callbacks_and_settings_are_roots() {
         for handler in ["error_handler", "exception_handler"] {
             assert_eq!(graph.class(graph.child(callbacks, handler)), "Closure", "{name}");
         }
-        // Before that there was none.
-        let before = graph.child(graph.child(callbacks, "error_handlers"), "1");
+        // The one before; newer releases also have that there was none before that.
+        let before = graph.children[&Some(graph.child(callbacks, "error_handlers"))].last().unwrap().1;
         assert_eq!(graph.class(before), "Closure", "{name}");
         let precision = graph.at(&["ini_directives", "precision"]);
         assert_eq!(graph.string(graph.child(precision, "value")), "11", "{name}");
