@@ -405,7 +405,8 @@ fn classes_have_their_static_properties_constants_and_methods() {
         assert_eq!(graph.count(graph.child(others, "array_elements")), 1, "{name}");
         let counted = graph.plain(graph.child(statics, "count"));
         assert_eq!(graph.scalar(counted), facts["counted"].to_string(), "{name}");
-        let limits = graph.plain(graph.child(graph.child(graph.child(class("base"), "constants"), "LIMITS"), "value"));
+        let limits =
+            graph.plain(graph.child(graph.child(graph.child(class("base"), "constants"), "LIMITS"), "value"));
         assert_eq!(graph.scalar(graph.element(graph.element(limits, "high"), "1")), "20", "{name}");
         let methods = graph.links(graph.child(class("base"), "methods"));
         assert!(
@@ -488,12 +489,13 @@ fn every_node_has_one_tree_edge_that_comes_right_after_it() {
                     end + u64::from(location.bin_overhead) <= block.end(),
                     "{name} {location:x?} {block:x?}"
                 );
-                known.insert(location.address, end);
+                known.insert(location.address, (end, location.location_type));
             }
         }
         // No byte of the heap belongs to two.
-        for ((start, end), next) in known.iter().zip(known.keys().skip(1)) {
-            assert!(end <= next, "{name}: {start:x} to {end:x}, and {next:x}");
+        for ((start, (end, what)), (next, (_, other))) in known.iter().zip(known.iter().skip(1)) {
+            let [what, other] = [what, other].map(|what| LocationType::NAMES[usize::from(what.number())]);
+            assert!(end <= next, "{name}: {what} {start:x} to {end:x}, and {other} {next:x}");
         }
     });
 }
@@ -539,7 +541,9 @@ fn summary(json: &serde_json::Value, key: &str) -> BTreeMap<String, (u64, u64)> 
 fn compare_reli() {
     let (_, peer, root) = live::phps().remove(0);
     for program in ["m1_objects", "m3_closures", "m4_generators", "m5_mixed"] {
-        let Some(copied) = live::copy(&peer, &root, &format!("mem/{program}"), &["-d", "opcache.enable_cli=0"], &[]) else {
+        let Some(copied) =
+            live::copy(&peer, &root, &format!("mem/{program}"), &["-d", "opcache.enable_cli=0"], &[])
+        else {
             continue;
         };
         let seen = see(&copied);
