@@ -4,8 +4,17 @@
 //! queries and habits carry over.
 #![forbid(unsafe_code)]
 
+mod error;
+mod graph;
 mod names;
+mod number;
+pub mod rmem;
 mod sink;
 
+pub use error::{Error, ErrorKind};
+pub use graph::{
+    Attribute, Builder, Child, Counts, Graph, HeapGraph, Parents, Total, Totals, TreeParents, ValueKind,
+    Vocabulary,
+};
 pub use names::{LocationType, NodeType, Region, Strength};
 pub use sink::{Edge, HeapSink, Location, NodeId, StringId, Value};

@@ -7,7 +7,7 @@ use crate::names::{LocationType, NodeType, Region, Strength};
 pub struct NodeId(pub u32);
 
 /// A string's number in the sink that gave it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StringId(pub u32);
 
 /// A reference from a node to another.

@@ -4,6 +4,7 @@ use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use borehole_process::{Dump, Memory as _, Piece, Process, Recorder, Target as _};
 use borehole_testkit::peers::{self, Peer};
@@ -38,7 +39,12 @@ pub(crate) struct Copied {
     pub(crate) executor: Executor,
     /// What it said of its memory.
     pub(crate) usage: u64,
+    /// All that it said.
+    pub(crate) ready: String,
 }
+
+/// The number of the next folder.
+static NEXT: AtomicU32 = AtomicU32::new(0);
 
 struct Running(Child);
 
@@ -83,7 +89,8 @@ pub(crate) fn copy_with(
     environment: &[(&str, &str)],
 ) -> Option<Copied> {
     let (folder, file) = program.split_once('/').unwrap();
-    let there = format!("tmp/borehole-{}-{folder}-{file}", std::process::id());
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    let there = format!("tmp/borehole-{}-{number}", std::process::id());
     let files = borehole_testkit::corpus(&format!("php/{folder}"));
     fs::create_dir_all(root.join(&there)).unwrap();
     for entry in fs::read_dir(files).unwrap() {
@@ -130,7 +137,7 @@ fn run(command: &mut Command) -> Option<Copied> {
         }
     }
     let usage = ready.split("\"usage\":").nth(1).unwrap().split(',').next().unwrap().parse().unwrap();
-    Some(Copied { dump, php, executor, usage })
+    Some(Copied { dump, php, executor, usage, ready })
 }
 
 fn insert(dump: &mut Dump, process: &Process, start: u64, end: u64) {

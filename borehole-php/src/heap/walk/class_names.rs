@@ -79,8 +79,11 @@ impl<S: HeapSink> Walker<'_, S> {
     fn read_class_name(&mut self, address: u64) -> ClassName {
         let name = self.view.pointer(address, fixed::CLASS_NAME);
         let count = self.view.number(address, self.layout.class_property_count);
+        let name = self.text_bytes(name);
+        // A class without a name has its place behind a 0.
+        let shown = name.split(|&byte| byte == 0).next().unwrap_or_default();
         let mut class = ClassName {
-            name: self.text_at(name),
+            name: self.sink.string(shown),
             property_count: count.min(MOST_PROPERTIES),
             properties: Vec::new(),
             statics: Vec::new(),
@@ -124,9 +127,19 @@ impl<S: HeapSink> Walker<'_, S> {
                 names.resize(place + 1, None);
             }
             if names[place].is_none() {
-                names[place] = Some(self.text_at(key));
+                let name = self.text_at(key);
+                // What a class declares anew hides what its ancestor has under that name.
+                let is_hidden = names.contains(&Some(name));
+                let name = if is_hidden { self.qualified(ancestor, key) } else { name };
+                names[place] = Some(name);
             }
         }
+    }
+
+    fn qualified(&mut self, class: u64, name: u64) -> StringId {
+        let class = self.text_bytes(self.view.pointer(class, fixed::CLASS_NAME));
+        let name = [&*class, b"::", &*self.text_bytes(name)].concat();
+        self.sink.string(&name)
     }
 
     /// The value and the key of a bucket that is no packed one.

@@ -87,6 +87,10 @@ impl<S: HeapSink> Walker<'_, S> {
         }
         self.variables(node, &frame, &spot);
         self.tables_of_frame(node, &frame, &header);
+        if frame.is_user && self.view.pointer(frame.function, fixed::FUNCTION_NAME) == 0 {
+            // Code outside of functions is in no table of functions.
+            self.later(Link::structural(node, self.words.function), Kind::Function, frame.function);
+        }
         self.in_order(mark);
         u64_at(&header, self.php.layout.frame_previous).unwrap_or_default()
     }

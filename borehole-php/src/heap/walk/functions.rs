@@ -1,6 +1,6 @@
 //! Functions: PHP's own, and what a program's are made of.
 
-use borehole_heap::{HeapSink, LocationType, NodeId, NodeType, Value};
+use borehole_heap::{HeapSink, LocationType, NodeId, NodeType, Region, Value};
 
 use super::task::Pointers;
 use super::{Damage, Kind, Link, Shape, Task, Walker};

@@ -47,6 +47,7 @@ words! {
 
     // Call frames.
     function_name = "function_name",
+    function = "function",
     this = "this",
     local_variables = "local_variables",
     symbol_table = "symbol_table",

@@ -1,0 +1,107 @@
+//! Who refers to a node: what the graph's rows do not say, made when it is asked for.
+
+use super::{Graph, nodes};
+use crate::sink::{NodeId, StringId};
+
+/// By which reference the walk came to each node.
+#[derive(Debug)]
+pub struct TreeParents {
+    /// Parent and name: the largest number is no parent.
+    of: Vec<(u32, StringId)>,
+}
+
+impl TreeParents {
+    /// Of every node of `graph`.
+    #[must_use]
+    pub fn of(graph: &impl Graph) -> Self {
+        let count = graph.counts().nodes;
+        let mut of = vec![(u32::MAX, StringId(u32::MAX)); count];
+        for parent in std::iter::once(None).chain(nodes(count).map(Some)) {
+            let children = graph.children(parent).filter_map(|row| graph.child(row));
+            for child in children.filter(|child| child.is_tree) {
+                if let Some(entry) = of.get_mut(child.node.0 as usize) {
+                    *entry = (parent.map_or(u32::MAX, |parent| parent.0), child.link);
+                }
+            }
+        }
+        Self { of }
+    }
+
+    /// The parent of `node`; `None` for a root.
+    #[must_use]
+    pub fn parent(&self, node: NodeId) -> Option<NodeId> {
+        self.of
+            .get(node.0 as usize)
+            .filter(|(parent, _)| *parent != u32::MAX)
+            .map(|&(parent, _)| NodeId(parent))
+    }
+
+    /// The name by which the parent refers to `node`; `None` for a node that the tree does not reach.
+    #[must_use]
+    pub fn link(&self, node: NodeId) -> Option<StringId> {
+        self.of.get(node.0 as usize).map(|&(_, link)| link).filter(|link| link.0 != u32::MAX)
+    }
+
+    /// The nodes from the root to `node`, at most as many as there are nodes: a damaged tree may have cycles.
+    #[must_use]
+    pub fn path(&self, node: NodeId) -> Vec<NodeId> {
+        let upwards = std::iter::successors(Some(node), |&node| self.parent(node));
+        let mut path: Vec<NodeId> = upwards.take(self.of.len()).collect();
+        path.reverse();
+        path
+    }
+}
+
+/// Every reference to each node.
+#[derive(Debug)]
+pub struct Parents {
+    starts: Vec<u32>,
+    /// Parent, and the row of the reference: the largest number is no parent.
+    referrers: Vec<(u32, u32)>,
+}
+
+impl Parents {
+    /// Of every node of `graph`.
+    #[must_use]
+    pub fn of(graph: &impl Graph) -> Self {
+        let count = graph.counts().nodes;
+        let mut starts = vec![0_u32; count + 1];
+        let mut total = 0_usize;
+        for_each(graph, |_, _, child| {
+            starts[child.0 as usize] += 1;
+            total += 1;
+        });
+        let mut sum = 0;
+        for start in &mut starts {
+            sum += *start;
+            *start = sum;
+        }
+        let mut referrers = vec![(u32::MAX, u32::MAX); total];
+        for_each(graph, |parent, row, child| {
+            let start = &mut starts[child.0 as usize];
+            *start -= 1;
+            referrers[*start as usize] = (parent.map_or(u32::MAX, |parent| parent.0), row);
+        });
+        Self { starts, referrers }
+    }
+
+    /// Who refers to `node`, by which row of the graph's references. `None` is the graph itself, of a root.
+    pub fn referrers(&self, node: NodeId) -> impl Iterator<Item = (Option<NodeId>, usize)> {
+        let start = |entry: usize| self.starts.get(entry).map_or(0, |&start| start as usize);
+        let range = start(node.0 as usize)..start((node.0 as usize).saturating_add(1));
+        let found = self.referrers.get(range).unwrap_or_default();
+        let parent = |parent: u32| (parent != u32::MAX).then_some(NodeId(parent));
+        found.iter().rev().map(move |&(number, row)| (parent(number), row as usize))
+    }
+}
+
+fn for_each(graph: &impl Graph, mut see: impl FnMut(Option<NodeId>, u32, NodeId)) {
+    let count = graph.counts().nodes;
+    for parent in std::iter::once(None).chain(nodes(count).map(Some)) {
+        for row in graph.children(parent) {
+            if let Some(child) = graph.child(row).filter(|child| (child.node.0 as usize) < count) {
+                see(parent, u32::try_from(row).unwrap_or(u32::MAX), child.node);
+            }
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! Byte strings, each stored once, end to end.
+//!
+//! A heap has millions of them, so what is kept beside their bytes is small: a length each, and where every sixteenth
+//! begins. While they are interned there is also an index by hash, which holds the hashes, so that it grows without a look
+//! at the strings.
+
+use std::hash::BuildHasher as _;
+
+use hashbrown::{DefaultHashBuilder, HashTable};
+
+/// How many strings share one starting point: few enough that their lengths lie in one line of the processor's cache.
+pub(crate) const STRIDE: usize = 16;
+
+/// Strings by number.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Strings {
+    bytes: Vec<u8>,
+    /// Where every sixteenth string begins.
+    starts: Vec<usize>,
+    lengths: Vec<u32>,
+}
+
+impl Strings {
+    pub(crate) fn len(&self) -> usize {
+        self.lengths.len()
+    }
+
+    /// How long all of them are together.
+    pub(crate) fn total_bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Adds a string; of one that is longer than 32 bits can say, the beginning.
+    fn push(&mut self, string: &[u8]) {
+        if self.lengths.len().is_multiple_of(STRIDE) {
+            self.starts.push(self.bytes.len());
+        }
+        let length = u32::try_from(string.len()).unwrap_or(u32::MAX);
+        self.bytes.extend_from_slice(&string[..length as usize]);
+        self.lengths.push(length);
+    }
+
+    /// The string with this number; empty where there is none.
+    pub(crate) fn get(&self, row: usize) -> &[u8] {
+        let first = row / STRIDE * STRIDE;
+        let (Some(&start), Some(before), Some(&length)) =
+            (self.starts.get(row / STRIDE), self.lengths.get(first..row), self.lengths.get(row))
+        else {
+            return &[];
+        };
+        let start = start + before.iter().map(|&length| length as usize).sum::<usize>();
+        self.bytes.get(start..start + length as usize).unwrap_or_default()
+    }
+
+    fn shrink(&mut self) {
+        self.bytes.shrink_to_fit();
+        self.starts.shrink_to_fit();
+        self.lengths.shrink_to_fit();
+    }
+}
+
+/// Strings with an index, so that equal ones get the same number.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Interner {
+    strings: Strings,
+    index: HashTable<Entry>,
+    hasher: DefaultHashBuilder,
+}
+
+/// The upper half of a string's hash, and its number.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    hash: u32,
+    row: u32,
+}
+
+impl Interner {
+    /// The number of `string`; `None` when there are too many.
+    pub(crate) fn intern(&mut self, string: &[u8]) -> Option<u32> {
+        let hash = (self.hasher.hash_one(string) >> 32) as u32;
+        let Self { strings, index, .. } = self;
+        let same = |entry: &Entry| entry.hash == hash && strings.get(entry.row as usize) == string;
+        if let Some(entry) = index.find(spread(hash), same) {
+            return Some(entry.row);
+        }
+        let row = u32::try_from(strings.len()).ok().filter(|&row| row < u32::MAX)?;
+        strings.push(string);
+        index.insert_unique(spread(hash), Entry { hash, row }, |entry| spread(entry.hash));
+        Some(row)
+    }
+
+    /// The strings without the index.
+    pub(crate) fn into_strings(mut self) -> Strings {
+        self.strings.shrink();
+        self.strings
+    }
+}
+
+/// A table takes its positions from the low bits of a hash and its tags from the highest: both from the half that is kept.
+const fn spread(hash: u32) -> u64 {
+    (hash as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_strings_have_one_number_and_all_are_found_again() {
+        let mut interner = Interner::default();
+        let texts: Vec<String> = (0..1000).map(|number| format!("{}", number * number)).collect();
+        for (row, text) in texts.iter().enumerate() {
+            assert_eq!(interner.intern(text.as_bytes()).map(|row| row as usize), Some(row));
+        }
+        assert_eq!(interner.intern(b""), Some(1000));
+        assert_eq!(interner.intern(b"998001"), Some(999));
+        let strings = interner.into_strings();
+        assert_eq!(strings.len(), 1001);
+        for (row, text) in texts.iter().enumerate() {
+            assert_eq!(strings.get(row), text.as_bytes());
+        }
+        assert_eq!(strings.get(1000), b"");
+        assert_eq!(strings.get(1001), b"");
+    }
+}

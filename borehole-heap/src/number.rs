@@ -1,0 +1,91 @@
+//! Numbers as PHP writes them into JSON.
+
+use crate::graph::ValueKind;
+
+/// A whole number in digits, without an allocation.
+pub(crate) struct Digits {
+    bytes: [u8; 20],
+    start: usize,
+}
+
+impl Digits {
+    pub(crate) fn of(number: i64) -> Self {
+        let mut digits = Self::of_unsigned(number.unsigned_abs());
+        if number < 0 {
+            digits.start -= 1;
+            digits.bytes[digits.start] = b'-';
+        }
+        digits
+    }
+
+    pub(crate) fn of_unsigned(mut number: u64) -> Self {
+        let mut bytes = [0; 20];
+        let mut start = bytes.len();
+        loop {
+            start -= 1;
+            bytes[start] = b'0' + u8::try_from(number % 10).expect("a digit is below 10");
+            number /= 10;
+            if number == 0 {
+                return Self { bytes, start };
+            }
+        }
+    }
+
+    pub(crate) fn text(&self) -> &[u8] {
+        &self.bytes[self.start..]
+    }
+}
+
+/// The shortest text that reads as the same number. Source: PHP 8.2, `json_encode`: an exponent below 1e-4 and from 1e17 on,
+/// with a fraction before it; reli's way with numbers that JSON lacks, as the recorded files show it.
+pub(crate) fn float_text(number: f64) -> (String, ValueKind) {
+    if number.is_nan() {
+        return ("[\"nan\"]".to_owned(), ValueKind::Json);
+    }
+    if number.is_infinite() {
+        let sign = if number < 0.0 { "-" } else { "" };
+        return (format!("[\"{sign}infinity\"]"), ValueKind::Json);
+    }
+    let scientific = format!("{number:e}");
+    let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
+    let exponent: i32 = exponent.parse().unwrap_or_default();
+    if (-4..17).contains(&exponent) {
+        return (format!("{number}"), ValueKind::Float);
+    }
+    let fraction = if mantissa.contains('.') { "" } else { ".0" };
+    (format!("{mantissa}{fraction}e{exponent:+}"), ValueKind::Float)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whole_numbers_are_written_in_full() {
+        for number in [0, 1, -1, 9, 10, 65_536, i64::MAX, i64::MIN] {
+            assert_eq!(Digits::of(number).text(), number.to_string().as_bytes());
+        }
+        assert_eq!(Digits::of_unsigned(u64::MAX).text(), u64::MAX.to_string().as_bytes());
+    }
+
+    /// The texts are what PHP 8.2 prints.
+    #[test]
+    fn fractions_are_written_as_php_does() {
+        let php = [
+            (1e14, "100000000000000"),
+            (1e16, "10000000000000000"),
+            (1e17, "1.0e+17"),
+            (123_456_789_012_345_680.0, "1.2345678901234568e+17"),
+            (0.0001, "0.0001"),
+            (0.00001, "1.0e-5"),
+            (1.0, "1"),
+            (100_000.5, "100000.5"),
+            (f64::MAX, "1.7976931348623157e+308"),
+            (f64::NAN, "[\"nan\"]"),
+            (f64::INFINITY, "[\"infinity\"]"),
+        ];
+        for (number, text) in php {
+            assert_eq!(float_text(number).0, text);
+        }
+    }
+}

@@ -1,0 +1,381 @@
+//! Reads `.rmem` files in place.
+
+use std::ops::Range;
+
+use borehole_wire::Cursor;
+use hashbrown::HashMap;
+
+use super::index::{Order, Strings};
+use super::layout::*;
+use super::sections::{Section, Sections, Table, long, malformed, truncated, word};
+use crate::error::{Error, ErrorKind};
+use crate::graph::{
+    Attribute, Child, Counts, Graph, Groups, Total, Totals, ValueKind, Vocabulary, groups, guess_kind,
+};
+use crate::names::{LocationType, NodeType, Region, Strength};
+use crate::sink::{Location, NodeId, StringId};
+
+/// A file as a graph, read where it lies.
+///
+/// Opening a file of ours looks at its table of contents and its lists of names only, so it takes the same time for any
+/// size. For a file of another writer the indexes that it lacks are made. What the rows say is not checked before it is asked
+/// for; [`View::check`] does so for all.
+#[derive(Debug)]
+pub struct View<'a> {
+    pub(super) strings: Strings<'a>,
+    pub(super) nodes: Table<'a, NODE_BYTES>,
+    /// The row of each node, where they are not in the order of their numbers.
+    pub(super) node_rows: Option<Vec<u32>>,
+    pub(super) edges: Table<'a, EDGE_BYTES>,
+    pub(super) edge_order: Order<'a>,
+    pub(super) locations: Table<'a, LOCATION_BYTES>,
+    pub(super) location_order: Order<'a>,
+    pub(super) attributes: Table<'a, ATTRIBUTE_BYTES>,
+    pub(super) attribute_order: Order<'a>,
+    kinds: Option<&'a [u8]>,
+    canonical: Canonical<'a>,
+    vocabulary: Vocabulary,
+    numbers: Numbers,
+    pub(super) summary: Vec<(StringId, StringId)>,
+    totals: Option<Totals>,
+    created: String,
+}
+
+/// What the nodes' rows do not say of their groups.
+#[derive(Debug)]
+enum Canonical<'a> {
+    /// They say it; those of node 0's group are here.
+    Stored(Table<'a, 4>),
+    /// They say nothing.
+    Made(Groups),
+}
+
+/// The numbers of types by the strings of their names.
+#[derive(Debug, Default)]
+struct Numbers {
+    node_types: HashMap<u32, u16>,
+    location_types: HashMap<u32, u16>,
+    regions: HashMap<u32, u16>,
+}
+
+impl<'a> View<'a> {
+    /// Opens the file that `bytes` are, mapped or in memory.
+    ///
+    /// # Errors
+    /// When it is no `.rmem` file, of another version, or cut off; when sections are missing, or their sizes are not those of
+    /// their rows.
+    pub fn open(bytes: &'a [u8]) -> Result<Self, Error> {
+        let sections = Sections::of(bytes)?;
+        let ours = sections.find(OURS)?.filter(|ours| word(ours.bytes, 0) == OURS_VERSION);
+        let is_ours = ours.is_some();
+        let starts = if is_ours { Some(sections.table(STRING_STARTS)?) } else { None };
+        let strings = Strings::of(sections.require(STRINGS)?, starts)?;
+        let nodes = sections.require(NODES)?.table(NODES)?;
+        let edges = sections.require(EDGES)?.table(EDGES)?;
+        let (locations, attributes) = (sections.table(LOCATIONS)?, sections.table(ATTRIBUTES)?);
+        let node_rows = if is_ours { None } else { node_rows(nodes)? };
+        let count = node_rows.as_ref().map_or(nodes.len(), Vec::len);
+        let mut view = Self {
+            strings,
+            nodes,
+            node_rows,
+            edges,
+            edge_order: order(&sections, is_ours, EDGE_STARTS, edges, count + 1, edge_key)?,
+            locations,
+            location_order: order(&sections, is_ours, LOCATION_STARTS, locations, count, first_word)?,
+            attributes,
+            attribute_order: order(&sections, is_ours, ATTRIBUTE_STARTS, attributes, count, first_word)?,
+            kinds: sections.find(KINDS)?.map(|section| section.bytes),
+            canonical: Canonical::Stored(sections.table(ZERO_GROUP)?),
+            vocabulary: Vocabulary::default(),
+            numbers: Numbers::default(),
+            summary: read_summary(&sections)?,
+            totals: read_totals(&sections)?,
+            created: read_created(&sections)?,
+        };
+        match ours {
+            Some(ours) => view.read_names(ours)?,
+            None => view.find_names(),
+        }
+        Ok(view)
+    }
+
+    fn read_names(&mut self, section: Section<'a>) -> Result<(), Error> {
+        let mut cursor = Cursor::new(section.bytes, section.offset);
+        cursor.u32_le().map_err(truncated)?;
+        let lists = [
+            (&mut self.vocabulary.node_types, &mut self.numbers.node_types),
+            (&mut self.vocabulary.location_types, &mut self.numbers.location_types),
+            (&mut self.vocabulary.regions, &mut self.numbers.regions),
+        ];
+        for (names, numbers) in lists {
+            for _ in 0..cursor.u32_le().map_err(truncated)? {
+                let name = cursor.u32_le().map_err(truncated)?;
+                let number = u16::try_from(names.len()).map_err(|_| {
+                    let message = "too many names: expected at most 65535".to_owned();
+                    Error::new(ErrorKind::Limit, FORMAT, message).at(cursor.offset())
+                })?;
+                numbers.entry(name).or_insert(number);
+                names.push(StringId(name));
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives numbers to the names that the rows of another writer's file use: this version's own to those it knows.
+    fn find_names(&mut self) {
+        let names = |table: &mut dyn Iterator<Item = u32>, known: &[&str]| {
+            let mut used: Vec<u32> = Vec::new();
+            let mut seen: HashMap<u32, ()> = HashMap::new();
+            used.extend(table.filter(|&name| name != NULL && seen.insert(name, ()).is_none()));
+            number_names(&self.strings, &used, known)
+        };
+        let types = names(&mut self.nodes.rows().map(|row| word(row, 2)), NodeType::NAMES);
+        let locations = names(&mut self.locations.rows().map(|row| word(row, 1)), LocationType::NAMES);
+        let regions = names(&mut self.locations.rows().map(|row| word(row, 10)), Region::NAMES);
+        (self.vocabulary.node_types, self.numbers.node_types) = types;
+        (self.vocabulary.location_types, self.numbers.location_types) = locations;
+        (self.vocabulary.regions, self.numbers.regions) = regions;
+        if self.nodes.rows().all(|row| matches!(word(row, 1), 0 | NULL)) {
+            let pairs = self.locations.rows().map(|row| (long(row, 3), word(row, 0)));
+            self.canonical = Canonical::Made(groups(pairs));
+        }
+    }
+
+    fn node_count(&self) -> usize {
+        self.node_rows.as_ref().map_or(self.nodes.len(), Vec::len)
+    }
+
+    fn node_row(&self, node: NodeId) -> usize {
+        match &self.node_rows {
+            None => node.0 as usize,
+            Some(rows) => rows.get(node.0 as usize).map_or(usize::MAX, |&row| row as usize),
+        }
+    }
+}
+
+/// The row of each node, where their numbers are not those of their rows. Numbers may be left out, but not more than there are.
+fn node_rows(nodes: Table<'_, NODE_BYTES>) -> Result<Option<Vec<u32>>, Error> {
+    let numbers = || nodes.rows().map(first_word);
+    if numbers().enumerate().all(|(row, number)| row == number as usize) {
+        return Ok(None);
+    }
+    let mut rows = Vec::new();
+    for (row, number) in numbers().enumerate() {
+        let number = number as usize;
+        if number >= nodes.len().saturating_mul(2) {
+            let message =
+                format!("too large node number: expected below {}, found {number}", nodes.len() * 2);
+            return Err(malformed(message, nodes.offset_of(row)));
+        }
+        if rows.len() <= number {
+            rows.resize(number + 1, NULL);
+        }
+        rows[number] = u32::try_from(row).unwrap_or(NULL);
+    }
+    Ok(Some(rows))
+}
+
+fn order<'a, const N: usize>(
+    sections: &Sections<'a>,
+    is_stored: bool,
+    name: &str,
+    table: Table<'a, N>,
+    nodes: usize,
+    key: fn(&[u8; N]) -> u32,
+) -> Result<Order<'a>, Error> {
+    if is_stored {
+        return Order::stored(sections.table(name)?, nodes, name);
+    }
+    // A row of a node that does not exist is left where no node finds it: at the end.
+    let nodes = u32::try_from(nodes).unwrap_or(NULL);
+    let key = |row| table.row(row).map_or(nodes, key).min(nodes);
+    Ok(Order::made(table.len(), nodes as usize + 1, key))
+}
+
+pub(super) fn first_word<const N: usize>(row: &[u8; N]) -> u32 {
+    word(row, 0)
+}
+
+/// The roots' parent is the largest number, and comes first.
+pub(super) fn edge_key(row: &[u8; EDGE_BYTES]) -> u32 {
+    word(row, 0).wrapping_add(1)
+}
+
+/// The names with the numbers that this version gives them, others after them.
+fn number_names(strings: &Strings<'_>, used: &[u32], known: &[&str]) -> (Vec<StringId>, HashMap<u32, u16>) {
+    let mut names = vec![StringId(NULL); known.len()];
+    let mut numbers = HashMap::new();
+    for &name in used {
+        let text = strings.get(name as usize);
+        let place = known.iter().position(|known| known.as_bytes() == text).unwrap_or(names.len());
+        let Ok(number) = u16::try_from(place) else { break };
+        match names.get_mut(place) {
+            Some(entry) => *entry = StringId(name),
+            None => names.push(StringId(name)),
+        }
+        numbers.insert(name, number);
+    }
+    (names, numbers)
+}
+
+fn read_summary(sections: &Sections<'_>) -> Result<Vec<(StringId, StringId)>, Error> {
+    let Some(section) = sections.find(SUMMARY)? else { return Ok(Vec::new()) };
+    let mut cursor = Cursor::new(section.bytes, section.offset);
+    let mut facts = Vec::new();
+    for _ in 0..cursor.u32_le().map_err(truncated)? {
+        let (key, value) = (cursor.u32_le().map_err(truncated)?, cursor.u32_le().map_err(truncated)?);
+        facts.push((StringId(key), StringId(value)));
+    }
+    Ok(facts)
+}
+
+fn read_created(sections: &Sections<'_>) -> Result<String, Error> {
+    let Some(section) = sections.find(RUNS)? else { return Ok(String::new()) };
+    let mut cursor = Cursor::new(section.bytes, section.offset);
+    if cursor.u32_le().map_err(truncated)? == 0 {
+        return Ok(String::new());
+    }
+    let length = cursor.u32_le().map_err(truncated)?;
+    let created = cursor.bytes(length as usize).map_err(truncated)?;
+    Ok(String::from_utf8_lossy(created).into_owned())
+}
+
+fn read_totals(sections: &Sections<'_>) -> Result<Option<Totals>, Error> {
+    let Some(section) = sections.find(TOTALS)?.filter(|section| !section.bytes.is_empty()) else {
+        return Ok(None);
+    };
+    let mut cursor = Cursor::new(section.bytes, section.offset);
+    let location_types = read_list(&mut cursor).map_err(truncated)?;
+    let classes = read_list(&mut cursor).map_err(truncated)?;
+    Ok(Some(Totals { location_types, classes }))
+}
+
+fn read_list(cursor: &mut Cursor<'_>) -> Result<Vec<Total>, borehole_wire::Error> {
+    let mut totals = Vec::new();
+    for _ in 0..cursor.u32_le()? {
+        let length = cursor.u32_le()?;
+        let name = cursor.bytes(length as usize)?.to_vec();
+        totals.push(Total { name, count: cursor.u64_le()?, memory_usage: cursor.u64_le()? });
+    }
+    Ok(totals)
+}
+
+impl Graph for View<'_> {
+    fn counts(&self) -> Counts {
+        Counts {
+            nodes: self.node_count(),
+            edges: self.edges.len(),
+            locations: self.locations.len(),
+            attributes: self.attributes.len(),
+            strings: self.strings.count,
+        }
+    }
+
+    fn node_type(&self, node: NodeId) -> NodeType {
+        let name = self.nodes.word(self.node_row(node), 2);
+        NodeType::new(self.numbers.node_types.get(&name).copied().unwrap_or(u16::MAX))
+    }
+
+    fn canonical(&self, node: NodeId) -> Option<NodeId> {
+        match &self.canonical {
+            Canonical::Made(groups) => {
+                let row = groups.binary_search_by_key(&node.0, |&(node, _)| node).ok()?;
+                groups.get(row).map(|&(_, smallest)| NodeId(smallest))
+            }
+            Canonical::Stored(zero) => match self.nodes.word(self.node_row(node), 1) {
+                0 => zero.rows().any(|row| word(row, 0) == node.0).then_some(NodeId(0)),
+                canonical => ((canonical as usize) < self.node_count()).then_some(NodeId(canonical)),
+            },
+        }
+    }
+
+    fn children(&self, parent: Option<NodeId>) -> Range<usize> {
+        let key = parent.map_or(0, |parent| parent.0.saturating_add(1));
+        self.edge_order.range(key, self.edges.len(), |row| self.edges.row(row).map_or(NULL, edge_key))
+    }
+
+    fn child(&self, row: usize) -> Option<Child> {
+        let row = self.edges.row(self.edge_order.row(row))?;
+        let node = word(row, 1);
+        if node as usize >= self.node_count() {
+            return None;
+        }
+        let [is_tree, strength, ..] = word(row, 3).to_le_bytes();
+        let strength = match strength {
+            0 => Strength::Strong,
+            1 => Strength::Weak,
+            _ => Strength::Structural,
+        };
+        Some(Child { node: NodeId(node), link: StringId(word(row, 2)), is_tree: is_tree == 1, strength })
+    }
+
+    fn locations(&self, node: NodeId) -> Range<usize> {
+        self.location_order.range(node.0, self.locations.len(), |row| self.locations.word(row, 0))
+    }
+
+    fn location(&self, row: usize) -> Location {
+        let Some(row) = self.locations.row(self.location_order.row(row)) else {
+            return crate::graph::NO_LOCATION;
+        };
+        let some = |index| Some(word(row, index)).filter(|&number| number != NULL).map(StringId);
+        let number = |numbers: &HashMap<u32, u16>, index| numbers.get(&word(row, index)).copied();
+        let (refcount, type_info) = (word(row, 8), word(row, 9));
+        let is_counted = refcount != 0 || type_info != 0;
+        Location {
+            location_type: LocationType::new(number(&self.numbers.location_types, 1).unwrap_or(u16::MAX)),
+            address: long(row, 3),
+            size: long(row, 5),
+            bin_overhead: word(row, 11),
+            class: some(2),
+            string: some(7),
+            refcount: is_counted.then_some(refcount),
+            type_info: is_counted.then_some(type_info),
+            region: number(&self.numbers.regions, 10).map(Region::new),
+        }
+    }
+
+    fn location_node(&self, row: usize) -> NodeId {
+        NodeId(self.locations.word(self.location_order.row(row), 0))
+    }
+
+    fn attributes(&self, node: NodeId) -> Range<usize> {
+        self.attribute_order.range(node.0, self.attributes.len(), |row| self.attributes.word(row, 0))
+    }
+
+    fn attribute(&self, row: usize) -> Attribute {
+        let row = self.attribute_order.row(row);
+        let Some(found) = self.attributes.row(row) else { return crate::graph::NO_ATTRIBUTE };
+        let (key, value) = (StringId(word(found, 1)), StringId(word(found, 2)));
+        let kind = match self.kinds.and_then(|kinds| kinds.get(row)) {
+            Some(0) => ValueKind::Null,
+            Some(1) => ValueKind::Bool,
+            Some(2) => ValueKind::Integer,
+            Some(3) => ValueKind::Float,
+            Some(5) => ValueKind::Json,
+            Some(_) => ValueKind::Text,
+            None => guess_kind(self.string(key), self.string(value)),
+        };
+        Attribute { key, value, kind }
+    }
+
+    fn string(&self, string: StringId) -> &[u8] {
+        self.strings.get(string.0 as usize)
+    }
+
+    fn vocabulary(&self) -> &Vocabulary {
+        &self.vocabulary
+    }
+
+    fn summary(&self) -> &[(StringId, StringId)] {
+        &self.summary
+    }
+
+    fn totals(&self) -> Option<&Totals> {
+        self.totals.as_ref()
+    }
+
+    fn created(&self) -> &str {
+        &self.created
+    }
+}

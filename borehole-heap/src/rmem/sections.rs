@@ -1,0 +1,181 @@
+//! The header, the table of contents, and the sections as tables of rows.
+
+use borehole_wire::Cursor;
+
+use super::layout::*;
+use crate::error::{Error, ErrorKind};
+
+/// The sections of a file by their names.
+pub(super) struct Sections<'a> {
+    file: &'a [u8],
+    entries: Vec<Entry>,
+}
+
+struct Entry {
+    name: [u8; NAME_BYTES],
+    /// Where the entry itself stands.
+    at: u64,
+    offset: u64,
+    length: u64,
+    elements: u64,
+}
+
+/// A section whose bounds are those of the file.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Section<'a> {
+    pub(super) bytes: &'a [u8],
+    pub(super) offset: u64,
+    pub(super) elements: u64,
+}
+
+/// A section of rows of `N` bytes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Table<'a, const N: usize> {
+    rows: &'a [[u8; N]],
+    pub(super) offset: u64,
+}
+
+impl<'a, const N: usize> Table<'a, N> {
+    pub(super) const EMPTY: Self = Self { rows: &[], offset: 0 };
+
+    pub(super) fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    #[inline]
+    pub(super) fn row(&self, row: usize) -> Option<&'a [u8; N]> {
+        self.rows.get(row)
+    }
+
+    /// The word at `index` of `row`: the number for none where there is no such row.
+    #[inline]
+    pub(super) fn word(&self, row: usize, index: usize) -> u32 {
+        self.row(row).map_or(NULL, |row| word(row, index))
+    }
+
+    pub(super) fn rows(&self) -> impl Iterator<Item = &'a [u8; N]> + Clone + use<'a, N> {
+        self.rows.iter()
+    }
+
+    /// Where `row` stands in the file.
+    pub(super) fn offset_of(&self, row: usize) -> u64 {
+        self.offset.saturating_add((row as u64).saturating_mul(N as u64))
+    }
+}
+
+/// The 32-bit number at `index` of a row.
+#[inline]
+pub(super) fn word(row: &[u8], index: usize) -> u32 {
+    let bytes = row.get(index * 4..).and_then(|rest| rest.first_chunk());
+    bytes.map_or(NULL, |bytes| u32::from_le_bytes(*bytes))
+}
+
+/// The 64-bit number whose lower half is at `index` of a row.
+#[inline]
+pub(super) fn long(row: &[u8], index: usize) -> u64 {
+    u64::from(word(row, index)) | u64::from(word(row, index + 1)) << 32
+}
+
+impl<'a> Sections<'a> {
+    pub(super) fn of(file: &'a [u8]) -> Result<Self, Error> {
+        let mut header = Cursor::new(file, 0);
+        let magic: [u8; 4] = header.array().map_err(truncated)?;
+        if magic != MAGIC {
+            return Err(malformed(format!("expected RMEM, found {:?}", magic.escape_ascii().to_string()), 0));
+        }
+        let version = header.u32_le().map_err(truncated)?;
+        if version != VERSION {
+            return Err(unsupported(format!("unsupported version: expected {VERSION}, found {version}"), 4));
+        }
+        if header.u32_le().map_err(truncated)? & LITTLE_ENDIAN == 0 {
+            return Err(unsupported("unsupported byte order: expected little-endian".to_owned(), 8));
+        }
+        let count = header.u32_le().map_err(truncated)?;
+        let toc = header.u64_le().map_err(truncated)?;
+        header.bytes(HEADER_BYTES - 24).map_err(truncated)?;
+        let at = usize::try_from(toc).ok().and_then(|toc| file.get(toc..));
+        let contents = at.ok_or_else(|| {
+            let message =
+                format!("truncated: the table of contents is at byte {toc:#x}, the file ends before it");
+            Error::new(ErrorKind::Truncated, FORMAT, message).at(16)
+        })?;
+        let mut cursor = Cursor::new(contents, toc);
+        let mut entries = Vec::new();
+        for _ in 0..count {
+            entries.push(Entry::read(&mut cursor).map_err(truncated)?);
+        }
+        Ok(Self { file, entries })
+    }
+
+    /// The section called `name`.
+    pub(super) fn find(&self, name: &str) -> Result<Option<Section<'a>>, Error> {
+        let mut found = self.entries.iter().filter(|entry| entry.is_called(name));
+        let Some(entry) = found.next() else { return Ok(None) };
+        if let Some(second) = found.next() {
+            return Err(malformed(format!("duplicate section {name}"), second.at));
+        }
+        let end = entry.offset.checked_add(entry.length).and_then(|end| usize::try_from(end).ok());
+        let start = usize::try_from(entry.offset).unwrap_or(usize::MAX);
+        let bytes = end.and_then(|end| self.file.get(start..end)).ok_or_else(|| {
+            let Entry { offset, length, .. } = entry;
+            let message = format!(
+                "truncated: section {name} has {length} bytes at {offset:#x}, the file has {}",
+                self.file.len()
+            );
+            Error::new(ErrorKind::Truncated, FORMAT, message).at(entry.at)
+        })?;
+        Ok(Some(Section { bytes, offset: entry.offset, elements: entry.elements }))
+    }
+
+    pub(super) fn require(&self, name: &str) -> Result<Section<'a>, Error> {
+        self.find(name)?.ok_or_else(|| Error::malformed(FORMAT, format!("missing section {name}")).at(16))
+    }
+
+    /// The section called `name` as rows; without rows where it is missing.
+    pub(super) fn table<const N: usize>(&self, name: &str) -> Result<Table<'a, N>, Error> {
+        self.find(name)?.map_or(Ok(Table::EMPTY), |section| section.table(name))
+    }
+}
+
+impl Entry {
+    fn read(cursor: &mut Cursor<'_>) -> Result<Self, borehole_wire::Error> {
+        let at = cursor.offset();
+        let name = cursor.array()?;
+        let (offset, length, elements) = (cursor.u64_le()?, cursor.u64_le()?, cursor.u64_le()?);
+        Ok(Self { name, at, offset, length, elements })
+    }
+
+    fn is_called(&self, name: &str) -> bool {
+        let end = self.name.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
+        &self.name[..end] == name.as_bytes()
+    }
+}
+
+impl<'a> Section<'a> {
+    pub(super) fn table<const N: usize>(self, name: &str) -> Result<Table<'a, N>, Error> {
+        let (rows, rest) = self.bytes.as_chunks::<N>();
+        if !rest.is_empty() || rows.len() as u64 != self.elements {
+            let (found, elements) = (self.bytes.len(), self.elements);
+            let message =
+                format!("expected {elements} rows of {N} bytes in section {name}, found {found} bytes");
+            return Err(malformed(message, self.offset));
+        }
+        if u32::try_from(rows.len()).is_ok_and(|rows| rows < NULL - 1) {
+            return Ok(Table { rows, offset: self.offset });
+        }
+        let message = format!("too many rows in section {name}: expected fewer than 2^32");
+        Err(Error::new(ErrorKind::Limit, FORMAT, message).at(self.offset))
+    }
+}
+
+pub(super) fn truncated(error: borehole_wire::Error) -> Error {
+    Error::new(ErrorKind::Truncated, FORMAT, error.to_string()).at(error.offset())
+}
+
+pub(super) fn malformed(message: String, offset: u64) -> Error {
+    Error::malformed(FORMAT, message).at(offset)
+}
+
+fn unsupported(message: String, offset: u64) -> Error {
+    Error::new(ErrorKind::Unsupported, FORMAT, message).at(offset)
+}

@@ -1,0 +1,49 @@
+//! Damaged files: an error or a part of a graph, never a panic, and no more memory than the file takes.
+
+use borehole_heap::rmem::View;
+use borehole_testkit::allocations::allocations;
+use proptest::prelude::*;
+
+use crate::graphs::{graph, plain, small};
+use crate::rmem::written;
+
+/// Reads all that can be read. What is held grows with the file, whatever its numbers say.
+fn use_up(file: &[u8]) {
+    let (_, held) = allocations(|| View::open(file).map(drop));
+    assert!(held.peak_bytes < 20_000 + 4 * file.len() as u64, "{held:?} for {} bytes", file.len());
+    if let Ok(view) = View::open(file) {
+        let _ = view.check();
+        let _ = plain(&view);
+        let mut out = Vec::new();
+        let _ = borehole_heap::rmem::write(&view, &mut out);
+    }
+}
+
+#[test]
+fn every_prefix_and_every_changed_byte_ends_well() {
+    let good = written(&small());
+    for end in 0..good.len() {
+        use_up(&good[..end]);
+    }
+    for at in 0..good.len() {
+        for value in [0, 1, 0x7f, 0xff, good[at] ^ 0x80, good[at].wrapping_add(1)] {
+            let mut file = good.clone();
+            file[at] = value;
+            use_up(&file);
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn random_damage_ends_well(graph in graph(), changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..40)) {
+        let mut file = written(&graph);
+        for (at, value) in changes {
+            let at = at.index(file.len());
+            file[at] = value;
+        }
+        use_up(&file);
+    }
+}

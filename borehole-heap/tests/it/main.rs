@@ -1,0 +1,5 @@
+//! Heap graphs and their files.
+
+mod damage;
+mod graphs;
+mod rmem;
