@@ -494,7 +494,11 @@ fn every_node_has_one_tree_edge_that_comes_right_after_it() {
         }
         // No byte of the heap belongs to two.
         for ((start, end), next) in known.iter().zip(known.keys().skip(1)) {
-            assert!(end <= next, "{name}: {start:x} to {end:x}, and {next:x}");
+            let about = |at: &u64| {
+                let of = heap.locations.iter().filter(|(_, location)| location.address == *at);
+                of.map(|(node, location)| (path(heap, *node), *location)).collect::<Vec<_>>()
+            };
+            assert!(end <= next, "{name}: {start:x} to {end:x}, and {next:x}: {:#x?}", [about(start), about(next)]);
         }
     });
 }
