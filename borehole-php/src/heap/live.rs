@@ -39,7 +39,7 @@ pub(crate) struct Copied {
     pub(crate) executor: Executor,
     /// What it said of its memory.
     pub(crate) usage: u64,
-    /// All that it said.
+    /// All that it said, as JSON.
     pub(crate) ready: String,
 }
 
@@ -90,7 +90,7 @@ pub(crate) fn copy_with(
 ) -> Option<Copied> {
     let (folder, file) = program.split_once('/').unwrap();
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
-    let there = format!("tmp/borehole-{}-{number}", std::process::id());
+    let there = format!("tmp/borehole-{}-{number}-{file}", std::process::id());
     let files = borehole_testkit::corpus(&format!("php/{folder}"));
     fs::create_dir_all(root.join(&there)).unwrap();
     for entry in fs::read_dir(files).unwrap() {
