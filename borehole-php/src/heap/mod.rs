@@ -15,4 +15,6 @@ pub(crate) mod layout;
 #[cfg(test)]
 mod live;
 mod remainder;
+#[cfg(test)]
+mod tests;
 pub(crate) mod walk;

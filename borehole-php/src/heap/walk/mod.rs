@@ -89,6 +89,8 @@ pub(crate) struct Walker<'d, S> {
     pub(crate) account: Accounting<'d>,
     /// Memory that is looked through when all that is known has been walked.
     pub(crate) scans: Vec<Scan>,
+    /// Addresses of which it is not known what is there.
+    pub(crate) unknown: Vec<(Link, u64)>,
     seen: Seen,
     /// The last is the next.
     work: Vec<Task>,
@@ -141,6 +143,7 @@ impl<'d, S: HeapSink> Walker<'d, S> {
             seen: Seen::new(blocks),
             account: Accounting::new(blocks),
             scans: Vec::new(),
+            unknown: Vec::new(),
             work: Vec::new(),
             classes: ClassNames::default(),
             handlers: Handlers::default(),
@@ -205,7 +208,7 @@ impl<'d, S: HeapSink> Walker<'d, S> {
     }
 
     /// Goes to `address` later, unless it is null.
-    fn later(&mut self, link: Link, kind: Kind, address: u64) {
+    pub(crate) fn later(&mut self, link: Link, kind: Kind, address: u64) {
         if address != 0 {
             self.work.push(Task::Visit { link, kind, address });
         }

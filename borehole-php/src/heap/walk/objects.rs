@@ -227,11 +227,21 @@ impl<S: HeapSink> Walker<'_, S> {
         address: u64,
         shape: Shape,
     ) -> Option<NodeId> {
+        let name = self.sink.string(name.as_bytes());
+        self.block_by(Link { parent: Some(parent), name, strength }, node_type, address, shape)
+    }
+
+    /// As [`Self::block`].
+    pub(crate) fn block_by(
+        &mut self,
+        link: Link,
+        node_type: NodeType,
+        address: u64,
+        shape: Shape,
+    ) -> Option<NodeId> {
         if address == 0 {
             return None;
         }
-        let name = self.sink.string(name.as_bytes());
-        let link = Link { parent: Some(parent), name, strength };
         let spot = self.spot(address);
         if self.again(&spot, link) {
             return None;

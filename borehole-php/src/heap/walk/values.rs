@@ -121,7 +121,7 @@ impl<'d, S: HeapSink> Walker<'d, S> {
             _ if kind == self.layout.kind_constant => self.string(link, word),
             _ if kind == self.layout.kind_expression => self.expression(link, word),
             // An address that only the table's owner knows what to make of.
-            _ if kind == self.layout.kind_pointer => {}
+            _ if kind == self.layout.kind_pointer => self.unknown_pointer(link, word),
             _ => self.unknown(link),
         }
     }
@@ -233,6 +233,9 @@ impl<'d, S: HeapSink> Walker<'d, S> {
         let Some(header) = self.counted(node, &spot, RESOURCE) else { return };
         let size = self.layout.resource_size as u64;
         self.locate(node, &spot, Shape { counted: Some(header), ..Shape::new(LocationType::RESOURCE, size) });
+        let pointer = self.layout.resource_type + 8;
+        let name = self.sink.string(format!("internal+{pointer}").as_bytes());
+        self.unknown_pointer(Link::structural(node, name), self.view.pointer(address, pointer));
     }
 
     /// The reference count and the flags of what is at `spot`, which should be of type `kind`.
