@@ -136,9 +136,20 @@ fn show() {
                     let kind = LocationType::NAMES[usize::from(location.location_type.number())];
                     let is_raw = location.location_type == LocationType::INTERNAL_DATA;
                     if ["modules", "unattributed", "garbage"].contains(&root.as_str()) || is_raw {
-                        let words = copied.dump.bytes(location.address, usize::try_from(location.size.min(64)).unwrap());
-                        let words: Vec<_> = words.unwrap_or_default().chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().unwrap())).collect();
-                        println!("{} {kind} {:x} {} {words:x?}", heap.path(*node), location.address, location.size);
+                        let words = copied
+                            .dump
+                            .bytes(location.address, usize::try_from(location.size.min(64)).unwrap());
+                        let words: Vec<_> = words
+                            .unwrap_or_default()
+                            .chunks_exact(8)
+                            .map(|word| u64::from_le_bytes(word.try_into().unwrap()))
+                            .collect();
+                        println!(
+                            "{} {kind} {:x} {} {words:x?}",
+                            heap.path(*node),
+                            location.address,
+                            location.size
+                        );
                     }
                 }
             }
