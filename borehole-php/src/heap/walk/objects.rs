@@ -86,7 +86,7 @@ impl<S: HeapSink> Walker<'_, S> {
     ) -> u64 {
         let class = self.classes.get(number);
         let mut size = before + PROPERTIES + u64::from(class.property_count) * VALUE_SIZE;
-        let name = class.name;
+        let (name, is_class) = (class.name, class.is_class);
         let room = start.block.map(|block| block.end().saturating_sub(start.address));
         let is_torn = room.is_some_and(|room| size > room)
             || start.block.is_some_and(|block| block.address != start.address);
@@ -95,7 +95,7 @@ impl<S: HeapSink> Walker<'_, S> {
         let shape = Shape { class: Some(name), counted, ..Shape::new(LocationType::OBJECT, size) };
         self.locate(node, start, shape);
         let flags = counted.map_or(0, |counted| counted.1);
-        if is_torn || flags & self.layout.header_kind != OBJECT {
+        if is_torn || !is_class || flags & self.layout.header_kind != OBJECT {
             self.damage(node, Damage::Torn);
         }
         room.unwrap_or(size)
