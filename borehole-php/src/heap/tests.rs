@@ -145,3 +145,28 @@ fn show() {
         }
     }
 }
+
+#[test]
+fn rest() {
+    let program = std::env::var("PROGRAM").unwrap_or_default();
+    let only = std::env::var("ONLY").unwrap_or_default();
+    for (name, peer, root) in live::phps().into_iter().filter(|php| only.is_empty() || php.0 == only) {
+        for program in live::PROGRAMS.into_iter().filter(|one| one.contains(&program)) {
+            let Some(copied) = live::copy(&peer, &root, program, &[], &[]) else { continue };
+            let heap = Collected::of(&copied);
+            let of = |wanted: &str| {
+                let mut sum = 0;
+                for (node, location) in heap.locations.iter().filter(|(_, location)| location.region.is_some()) {
+                    if heap.path(*node).starts_with(wanted) {
+                        sum += location.size + u64::from(location.bin_overhead);
+                    }
+                }
+                sum
+            };
+            println!(
+                "== {name} {program} {:.3} % unattributed {} modules {} stack {} garbage {} store {}",
+                heap.share(), of("unattributed"), of("modules"), of("modules -> stack"), of("garbage"), of("objects_store")
+            );
+        }
+    }
+}

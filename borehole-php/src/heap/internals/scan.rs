@@ -41,7 +41,9 @@ impl<S: HeapSink> Walker<'_, S> {
     /// Looks through what has been put off, and walks what that leads to, until nothing is left.
     pub(crate) fn finish_scans(&mut self) {
         loop {
-            if let Some((link, address)) = self.unknown.pop() {
+            if let Some((link, kind, address)) = self.put_off.pop() {
+                self.later(link, kind, address);
+            } else if let Some((link, address)) = self.unknown.pop() {
                 if let Some(target) = self.target(address, None) {
                     self.go(link, target);
                 }

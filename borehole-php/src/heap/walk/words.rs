@@ -46,6 +46,7 @@ words! {
     operands = "operands",
 
     // Call frames.
+    func = "func",
     function_name = "function_name",
     function = "function",
     this = "this",
