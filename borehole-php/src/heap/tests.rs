@@ -22,6 +22,8 @@ struct Collected {
     locations: Vec<(NodeId, Location)>,
     attributes: Vec<(NodeId, StringId, String)>,
     summary: BTreeMap<String, String>,
+    /// How often memory was not there, and contradicted itself.
+    damage: (u64, u64),
 }
 
 impl HeapSink for Collected {
@@ -66,7 +68,8 @@ impl Collected {
         let mut blocks = Blocks::of(&copied.dump, &copied.php, &copied.executor).unwrap();
         let mut heap = Self::default();
         let walked = walk(&copied.dump, &copied.php, &copied.executor, &mut blocks, &mut heap);
-        assert_eq!((walked.missing, walked.torn, walked.is_stopped), (0, 0, false));
+        heap.damage = (walked.missing, walked.torn);
+        assert!(!walked.is_stopped);
         heap
     }
 
@@ -130,15 +133,33 @@ fn show() {
             let heap = Collected::of(&copied);
             println!("== {name} {program} {:.3} % {}", heap.share(), heap.nodes.len());
             if !only.is_empty() {
-                println!("{}{:#?}", heap.report(), heap.summary);
+                println!("{}{:#?} {:?}", heap.report(), heap.summary, heap.damage);
+                for (node, key, value) in &heap.attributes {
+                    if heap.text(*key) == "#damage" {
+                        println!("damage {value} {}", heap.path(*node));
+                    }
+                }
                 for (node, location) in &heap.locations {
                     let root = heap.root(*node);
                     let kind = LocationType::NAMES[usize::from(location.location_type.number())];
                     let is_raw = location.location_type == LocationType::INTERNAL_DATA;
-                    if ["modules", "unattributed", "garbage"].contains(&root.as_str()) || is_raw {
-                        let words = copied.dump.bytes(location.address, usize::try_from(location.size.min(64)).unwrap());
-                        let words: Vec<_> = words.unwrap_or_default().chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().unwrap())).collect();
-                        println!("{} {kind} {:x} {} {words:x?}", heap.path(*node), location.address, location.size);
+                    if ["modules", "unattributed", "garbage", "objects_store"].contains(&root.as_str())
+                        || is_raw
+                    {
+                        let words = copied
+                            .dump
+                            .bytes(location.address, usize::try_from(location.size.min(64)).unwrap());
+                        let words: Vec<_> = words
+                            .unwrap_or_default()
+                            .chunks_exact(8)
+                            .map(|word| u64::from_le_bytes(word.try_into().unwrap()))
+                            .collect();
+                        println!(
+                            "{} {kind} {:x} {} {words:x?}",
+                            heap.path(*node),
+                            location.address,
+                            location.size
+                        );
                     }
                 }
             }
@@ -156,7 +177,9 @@ fn rest() {
             let heap = Collected::of(&copied);
             let of = |wanted: &str| {
                 let mut sum = 0;
-                for (node, location) in heap.locations.iter().filter(|(_, location)| location.region.is_some()) {
+                for (node, location) in
+                    heap.locations.iter().filter(|(_, location)| location.region.is_some())
+                {
                     if heap.path(*node).starts_with(wanted) {
                         sum += location.size + u64::from(location.bin_overhead);
                     }
@@ -165,7 +188,12 @@ fn rest() {
             };
             println!(
                 "== {name} {program} {:.3} % unattributed {} modules {} stack {} garbage {} store {}",
-                heap.share(), of("unattributed"), of("modules"), of("modules -> stack"), of("garbage"), of("objects_store")
+                heap.share(),
+                of("unattributed"),
+                of("modules"),
+                of("modules -> stack"),
+                of("garbage"),
+                of("objects_store")
             );
         }
     }

@@ -86,6 +86,9 @@ impl<S: HeapSink> Walker<'_, S> {
             self.put_off.push((link, Kind::Function, frame.function));
         }
         let mark = self.work.len();
+        if let Some(closure) = self.closure_of(frame.function) {
+            self.later(Link::strong(node, self.words.closure), Kind::Object, closure);
+        }
         if header[CALL_INFO] == OBJECT {
             let this = u64_at(&header, fixed::FRAME_THIS).unwrap_or_default();
             self.later(Link::strong(node, self.words.this), Kind::Object, this);

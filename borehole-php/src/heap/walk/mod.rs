@@ -73,6 +73,7 @@ pub(crate) fn walk<S: HeapSink>(
     let mut walker = Walker::new(dump, php, executor, blocks, sink);
     walker.roots();
     walker.account.summary(dump, php, walker.sink);
+    walker.unattributed();
     let Walker { account, missing, torn, nodes_left, .. } = walker;
     Walked { reached: account.reached(), missing, torn, is_stopped: nodes_left == 0 }
 }

@@ -47,6 +47,7 @@ words! {
 
     // Call frames.
     func = "func",
+    closure = "closure",
     function_name = "function_name",
     function = "function",
     this = "this",
