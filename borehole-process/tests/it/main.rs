@@ -7,6 +7,7 @@
 )]
 
 mod child;
+mod dumps;
 mod find;
 mod live;
 mod stop;

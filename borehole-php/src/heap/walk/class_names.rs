@@ -5,6 +5,7 @@ use hashbrown::HashMap;
 
 use super::Walker;
 use super::values::Zval;
+use crate::heap::internals;
 use crate::layout::fixed;
 use crate::remote::{moved, u32_at, u64_at};
 
@@ -45,6 +46,8 @@ pub(crate) struct ClassName {
     pub(crate) statics: Vec<Option<StringId>>,
     /// The name of the class of PHP's own that it is or extends; empty if there is none.
     pub(crate) internal: Box<[u8]>,
+    /// How large the structures of that class are, where it is known.
+    pub(crate) internal_size: Option<u64>,
 }
 
 impl ClassNames {
@@ -88,6 +91,7 @@ impl<S: HeapSink> Walker<'_, S> {
             properties: Vec::new(),
             statics: Vec::new(),
             internal: Box::default(),
+            internal_size: None,
         };
         let mut ancestor = address;
         for _ in 0..MOST_ANCESTORS {
@@ -101,6 +105,7 @@ impl<S: HeapSink> Walker<'_, S> {
             }
             ancestor = self.view.pointer(ancestor, PARENT);
         }
+        class.internal_size = internals::size(&class.internal, self.php.identity.release);
         class
     }
 

@@ -92,7 +92,7 @@ impl<S: HeapSink> Walker<'_, S> {
         let room = start.block.map(|block| block.end().saturating_sub(start.address));
         let is_torn = room.is_some_and(|room| size > room)
             || start.block.is_some_and(|block| block.address != start.address);
-        size = internals::size(&class.internal, self.php.identity.release).map_or(size, |own| own.max(size));
+        size = class.internal_size.map_or(size, |own| own.max(size));
         size = room.map_or(size, |room| size.min(room));
         let shape = Shape { class: Some(name), counted, ..Shape::new(LocationType::OBJECT, size) };
         self.locate(node, start, shape);
