@@ -22,6 +22,8 @@ struct Collected {
     locations: Vec<(NodeId, Location)>,
     attributes: Vec<(NodeId, StringId, String)>,
     summary: BTreeMap<String, String>,
+    /// How often memory was not there, and contradicted itself.
+    damage: (u64, u64),
 }
 
 impl HeapSink for Collected {
@@ -66,7 +68,8 @@ impl Collected {
         let mut blocks = Blocks::of(&copied.dump, &copied.php, &copied.executor).unwrap();
         let mut heap = Self::default();
         let walked = walk(&copied.dump, &copied.php, &copied.executor, &mut blocks, &mut heap);
-        assert_eq!((walked.missing, walked.torn, walked.is_stopped), (0, 0, false));
+        heap.damage = (walked.missing, walked.torn);
+        assert!(!walked.is_stopped);
         heap
     }
 
@@ -130,12 +133,19 @@ fn show() {
             let heap = Collected::of(&copied);
             println!("== {name} {program} {:.3} % {}", heap.share(), heap.nodes.len());
             if !only.is_empty() {
-                println!("{}{:#?}", heap.report(), heap.summary);
+                println!("{}{:#?} {:?}", heap.report(), heap.summary, heap.damage);
+                for (node, key, value) in &heap.attributes {
+                    if heap.text(*key) == "#damage" {
+                        println!("damage {value} {}", heap.path(*node));
+                    }
+                }
                 for (node, location) in &heap.locations {
                     let root = heap.root(*node);
                     let kind = LocationType::NAMES[usize::from(location.location_type.number())];
                     let is_raw = location.location_type == LocationType::INTERNAL_DATA;
-                    if ["modules", "unattributed", "garbage"].contains(&root.as_str()) || is_raw {
+                    if ["modules", "unattributed", "garbage", "objects_store"].contains(&root.as_str())
+                        || is_raw
+                    {
                         let words = copied
                             .dump
                             .bytes(location.address, usize::try_from(location.size.min(64)).unwrap());
@@ -153,6 +163,38 @@ fn show() {
                     }
                 }
             }
+        }
+    }
+}
+
+#[test]
+fn rest() {
+    let program = std::env::var("PROGRAM").unwrap_or_default();
+    let only = std::env::var("ONLY").unwrap_or_default();
+    for (name, peer, root) in live::phps().into_iter().filter(|php| only.is_empty() || php.0 == only) {
+        for program in live::PROGRAMS.into_iter().filter(|one| one.contains(&program)) {
+            let Some(copied) = live::copy(&peer, &root, program, &[], &[]) else { continue };
+            let heap = Collected::of(&copied);
+            let of = |wanted: &str| {
+                let mut sum = 0;
+                for (node, location) in
+                    heap.locations.iter().filter(|(_, location)| location.region.is_some())
+                {
+                    if heap.path(*node).starts_with(wanted) {
+                        sum += location.size + u64::from(location.bin_overhead);
+                    }
+                }
+                sum
+            };
+            println!(
+                "== {name} {program} {:.3} % unattributed {} modules {} stack {} garbage {} store {}",
+                heap.share(),
+                of("unattributed"),
+                of("modules"),
+                of("modules -> stack"),
+                of("garbage"),
+                of("objects_store")
+            );
         }
     }
 }

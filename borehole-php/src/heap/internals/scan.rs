@@ -27,9 +27,14 @@ enum Target {
 /// Looks through `object` when all that is known has been walked, unless its class has nothing but properties.
 pub(super) fn later<S: HeapSink>(object: &ObjectView, walker: &mut Walker<'_, S>) {
     if walker.view.pointer(object.class, walker.layout.class_create) != 0 {
-        let &ObjectView { node, start, bytes, .. } = object;
-        walker.scans.push(Scan { node, start, bytes });
+        whole(object, walker);
     }
+}
+
+/// Looks through `object` when all that is known has been walked.
+pub(super) fn whole<S: HeapSink>(object: &ObjectView, walker: &mut Walker<'_, S>) {
+    let &ObjectView { node, start, bytes, .. } = object;
+    walker.scans.push(Scan { node, start, bytes });
 }
 
 impl<S: HeapSink> Walker<'_, S> {
@@ -41,7 +46,9 @@ impl<S: HeapSink> Walker<'_, S> {
     /// Looks through what has been put off, and walks what that leads to, until nothing is left.
     pub(crate) fn finish_scans(&mut self) {
         loop {
-            if let Some((link, address)) = self.unknown.pop() {
+            if let Some((link, kind, address)) = self.put_off.pop() {
+                self.later(link, kind, address);
+            } else if let Some((link, address)) = self.unknown.pop() {
                 if let Some(target) = self.target(address, None) {
                     self.go(link, target);
                 }
@@ -111,7 +118,7 @@ impl<S: HeapSink> Walker<'_, S> {
     }
 
     /// Whether the table of objects has `address` under the handle that stands there.
-    fn is_listed_object(&self, address: u64) -> bool {
+    pub(super) fn is_listed_object(&self, address: u64) -> bool {
         let handle = self.view.u32(moved(address, 8)).unwrap_or_default();
         let Some((first, count)) = self.object_store() else { return false };
         handle > 0

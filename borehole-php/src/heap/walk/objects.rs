@@ -71,6 +71,8 @@ impl<S: HeapSink> Walker<'_, S> {
         let view = ObjectView { node, address, start: start.address, bytes, class, number };
         if !self.classes.get(number).internal.is_empty() {
             internals::visit(&view, self);
+        } else if class == 0 {
+            internals::iterator(&view, self);
         }
         self.in_order(mark);
     }

@@ -238,7 +238,7 @@ impl<'d, S: HeapSink> Walker<'d, S> {
         let Some(header) = self.counted(node, &spot, RESOURCE) else { return };
         let size = self.layout.resource_size as u64;
         self.locate(node, &spot, Shape { counted: Some(header), ..Shape::new(LocationType::RESOURCE, size) });
-        let pointer = self.layout.resource_type + 8;
+        let pointer = (self.layout.resource_type + 4).next_multiple_of(8);
         let name = self.sink.string(format!("internal+{pointer}").as_bytes());
         self.unknown_pointer(Link::structural(node, name), self.view.pointer(address, pointer));
     }
