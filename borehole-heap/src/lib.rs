@@ -6,10 +6,12 @@
 
 mod error;
 mod graph;
+pub mod json;
 mod names;
 mod number;
 pub mod rmem;
 mod sink;
+mod totals;
 
 pub use error::{Error, ErrorKind};
 pub use graph::{
@@ -18,3 +20,4 @@ pub use graph::{
 };
 pub use names::{LocationType, NodeType, Region, Strength};
 pub use sink::{Edge, HeapSink, Location, NodeId, StringId, Value};
+pub use totals::{Scope, totals};

@@ -2,4 +2,5 @@
 
 mod damage;
 mod graphs;
+mod json;
 mod rmem;
