@@ -15,7 +15,7 @@ const MOST_ANCESTORS: usize = 256;
 
 /// `zend_class_entry.type`, of a class that is part of PHP.
 const INTERNAL: u8 = 1;
-/// Of one that a program declares.
+/// Of one that a program declares. A few of the engine's own have no type.
 const USER: u8 = 2;
 /// `zend_class_entry.parent`.
 const PARENT: usize = 16;
@@ -113,8 +113,7 @@ impl<S: HeapSink> Walker<'_, S> {
 
     /// Whether a class may be at `address`: its type and its name say so.
     fn is_class(&self, address: u64) -> bool {
-        let is_type =
-            self.view.array(address).is_some_and(|[class_type]| matches!(class_type, INTERNAL | USER));
+        let is_type = self.view.array(address).is_some_and(|[class_type]| class_type <= USER);
         let name = self.view.pointer(address, fixed::CLASS_NAME);
         is_type && self.text(&self.spot(name)).is_some_and(|text| text.is_whole())
     }
