@@ -30,18 +30,21 @@ struct Unreached {
     /// Where what counts references begins: in an object behind the data of its class.
     value: u64,
     handle: u32,
-    /// Whether it is the table of an unreached array.
-    is_table: bool,
+    /// Of the table of an unreached array: where what is used of it ends.
+    table_end: Option<u64>,
+    /// Whether something that counts references leads to it.
+    is_led_to: bool,
     /// References from unreached blocks.
     inner: u32,
     is_held: bool,
 }
 
 impl Unreached {
-    /// Whether it is held by something else than unreached blocks; what counts no references, when none of them has its address.
+    /// Whether it is held by something else than unreached blocks: what counts no references, when nothing leads to it that
+    /// does.
     fn is_held_from_elsewhere(&self, view: View<'_>) -> bool {
         match self.guess {
-            Guess::Plain => self.inner == 0,
+            Guess::Plain => !self.is_led_to,
             _ => guess::refcount(view, self.value).is_none_or(|count| count > self.inner),
         }
     }
@@ -58,6 +61,7 @@ pub(crate) fn find(
     search.name_objects(objects);
     search.name_tables();
     search.count();
+    search.lead();
     search.spread();
     search.garbage()
 }
@@ -82,7 +86,8 @@ impl<'a> Search<'a> {
             value: block.address,
             block,
             handle: 0,
-            is_table: false,
+            table_end: None,
+            is_led_to: false,
             inner: 0,
             is_held: false,
         };
@@ -103,9 +108,40 @@ impl<'a> Search<'a> {
 
     fn name_tables(&mut self) {
         for position in 0..self.unreached.len() {
-            if self.unreached[position].guess == Guess::Array {
-                self.targets(position, |table| table.is_table = true);
+            let one = &self.unreached[position];
+            if one.guess == Guess::Array {
+                let number = |offset| u64::from(self.view.number(one.value, offset));
+                let is_packed = number(TABLE_FLAGS) & PACKED != 0;
+                let stride = if is_packed { self.layout.packed_element } else { fixed::BUCKET_SIZE };
+                let used = number(fixed::TABLE_USED).saturating_mul(stride as u64);
+                let end = self.view.pointer(one.value, fixed::TABLE_BUCKETS).saturating_add(used);
+                self.targets(position, |table| table.table_end = Some(end));
             }
+        }
+    }
+
+    /// Marks what something leads to that counts references.
+    fn lead(&mut self) {
+        let counts = |one: &Unreached| one.guess != Guess::Plain;
+        let open = self.positions_of(counts);
+        self.mark(open, |one| &mut one.is_led_to);
+    }
+
+    fn positions_of(&self, is_wanted: impl Fn(&Unreached) -> bool) -> Vec<usize> {
+        let all = self.unreached.iter().enumerate();
+        all.filter(|(_, one)| is_wanted(one)).map(|(position, _)| position).collect()
+    }
+
+    /// Marks what the `open` ones lead to.
+    fn mark(&mut self, mut open: Vec<usize>, mark: impl Fn(&mut Unreached) -> &mut bool) {
+        while let Some(position) = open.pop() {
+            let mut new = Vec::new();
+            self.targets(position, |one| {
+                if !std::mem::replace(mark(one), true) {
+                    new.push(one.block.index);
+                }
+            });
+            open.extend(new.iter().filter_map(|index| self.positions.get(index)));
         }
     }
 
@@ -119,26 +155,11 @@ impl<'a> Search<'a> {
     /// Marks what is held from elsewhere, and all that it leads to.
     fn spread(&mut self) {
         let view = self.view;
-        let held = |one: &Unreached| one.is_held_from_elsewhere(view);
-        let mut open: Vec<usize> = self
-            .unreached
-            .iter()
-            .enumerate()
-            .filter(|(_, one)| held(one))
-            .map(|(position, _)| position)
-            .collect();
-        for &position in &open {
+        let held = self.positions_of(|one| one.is_held_from_elsewhere(view));
+        for &position in &held {
             self.unreached[position].is_held = true;
         }
-        while let Some(position) = open.pop() {
-            let mut new = Vec::new();
-            self.targets(position, |one| {
-                if !std::mem::replace(&mut one.is_held, true) {
-                    new.push(one.block.index);
-                }
-            });
-            open.extend(new.iter().filter_map(|index| self.positions.get(index)));
-        }
+        self.mark(held, |one| &mut one.is_held);
     }
 
     fn garbage(self) -> Garbage {
@@ -158,7 +179,7 @@ impl<'a> Search<'a> {
     fn targets(&mut self, position: usize, mut take: impl FnMut(&mut Unreached)) {
         let (view, layout) = (self.view, self.layout);
         let one = &self.unreached[position];
-        let (guess, value, block, is_table) = (one.guess, one.value, one.block, one.is_table);
+        let (guess, value, block, table_end) = (one.guess, one.value, one.block, one.table_end);
         let bytes = view.bytes(block.address, block.bytes);
         let mut word = |offset: usize| {
             let Some(address) = u64_at(&bytes, offset).filter(|address| address % 8 == 0 && *address != 0)
@@ -191,11 +212,20 @@ impl<'a> Search<'a> {
                     }
                 }
             }
-            Guess::Plain if is_table => (0..bytes.len()).step_by(8).filter(is_set).for_each(&mut word),
-            Guess::Plain => (0..bytes.len()).step_by(8).for_each(&mut word),
+            Guess::Plain => match table_end.map(|end| usize::try_from(end.saturating_sub(block.address))) {
+                None => (0..bytes.len()).step_by(8).for_each(&mut word),
+                Some(end) => {
+                    let end = end.map_or(bytes.len(), |end| end.min(bytes.len()));
+                    (0..end).step_by(8).filter(is_set).for_each(&mut word);
+                }
+            },
         }
     }
 }
+
+/// `HashTable.u.flags`, and the flag that its keys are 0, 1, 2, ….
+const TABLE_FLAGS: usize = 8;
+const PACKED: u64 = 4;
 
 /// `zend_object.properties`; the declared ones follow.
 const PROPERTIES: usize = 32;

@@ -38,6 +38,8 @@ pub(crate) struct Copied {
     pub(crate) executor: Executor,
     /// What it said of its memory.
     pub(crate) usage: u64,
+    /// All that it said, as JSON.
+    pub(crate) ready: String,
 }
 
 struct Running(Child);
@@ -83,7 +85,8 @@ pub(crate) fn copy_with(
     environment: &[(&str, &str)],
 ) -> Option<Copied> {
     let (folder, file) = program.split_once('/').unwrap();
-    let there = format!("tmp/borehole-{}-{folder}-{file}", std::process::id());
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    let there = format!("tmp/borehole-{}-{number}-{file}", std::process::id());
     let files = borehole_testkit::corpus(&format!("php/{folder}"));
     fs::create_dir_all(root.join(&there)).unwrap();
     for entry in fs::read_dir(files).unwrap() {
@@ -130,7 +133,7 @@ fn run(command: &mut Command) -> Option<Copied> {
         }
     }
     let usage = ready.split("\"usage\":").nth(1).unwrap().split(',').next().unwrap().parse().unwrap();
-    Some(Copied { dump, php, executor, usage })
+    Some(Copied { dump, php, executor, usage, ready })
 }
 
 fn insert(dump: &mut Dump, process: &Process, start: u64, end: u64) {

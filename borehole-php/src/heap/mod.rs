@@ -16,6 +16,8 @@ pub(crate) mod layout;
 #[cfg(test)]
 mod live;
 mod remainder;
+#[cfg(test)]
+mod tests;
 pub(crate) mod walk;
 
 pub use analyze::{Analysis, AnalyzeOptions, analyze};

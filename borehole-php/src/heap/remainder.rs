@@ -53,6 +53,10 @@ impl<S: HeapSink> Walker<'_, S> {
 
     /// What only the variables of modules, or the memory of the C library, or the machine's stack refer to.
     pub(crate) fn modules(&mut self) {
+        // It has all objects, and holds none.
+        if let Some(block) = self.object_store().and_then(|(first, _)| self.block_at(first)) {
+            self.account.reach(&block);
+        }
         let mut root = None;
         for (name, range) in self.places() {
             if self.account.unreached().next().is_none() {

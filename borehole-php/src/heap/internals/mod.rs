@@ -71,6 +71,23 @@ fn closure<S: HeapSink>(object: &ObjectView, layout: &InternalsLayout, walker: &
     walker.refers(node, "called_scope", Kind::Class, scope, Strength::Structural);
 }
 
+impl<S: HeapSink> Walker<'_, S> {
+    /// The closure that has the function at `address` inside itself: whoever executes the function holds the closure.
+    pub(crate) fn closure_of(&self, address: u64) -> Option<u64> {
+        let closure = address.checked_sub(CLOSURE_FUNCTION as u64)?;
+        (self.block_at(closure).is_some() && self.is_listed_object(closure)).then_some(closure)
+    }
+}
+
+/// What a loop over an object runs on: it looks like an object, but is in no list of them, and has no class.
+pub(crate) fn iterator<S: HeapSink>(object: &ObjectView, walker: &mut Walker<'_, S>) {
+    walker.holds(object.node, "data", moved(object.address, ITERATOR_DATA));
+    scan::whole(object, walker);
+}
+
+/// `zend_object_iterator.data`, behind its `zend_object`.
+const ITERATOR_DATA: usize = 56;
+
 /// A weak reference, if its object is still there.
 fn weak_reference<S: HeapSink>(object: &ObjectView, walker: &mut Walker<'_, S>) {
     let node = walker.part(object.node, "weak_reference", NodeType::WEAK_REFERENCE);

@@ -7,7 +7,7 @@ use borehole_heap::{HeapSink, LocationType, NodeId, NodeType, Strength};
 
 use crate::heap::blocks::Block;
 use crate::heap::guess::{self, Guess};
-use crate::heap::walk::{Kind, ObjectView, Shape, Walker};
+use crate::heap::walk::{Kind, Link, ObjectView, Shape, Walker};
 use crate::remote::{moved, u32_at, u64_at};
 
 /// Memory to look through, and the node that it belongs to.
@@ -27,16 +27,36 @@ enum Target {
 /// Looks through `object` when all that is known has been walked, unless its class has nothing but properties.
 pub(super) fn later<S: HeapSink>(object: &ObjectView, walker: &mut Walker<'_, S>) {
     if walker.view.pointer(object.class, walker.layout.class_create) != 0 {
-        let &ObjectView { node, start, bytes, .. } = object;
-        walker.scans.push(Scan { node, start, bytes });
+        whole(object, walker);
     }
 }
 
+/// Looks through `object` when all that is known has been walked.
+pub(super) fn whole<S: HeapSink>(object: &ObjectView, walker: &mut Walker<'_, S>) {
+    let &ObjectView { node, start, bytes, .. } = object;
+    walker.scans.push(Scan { node, start, bytes });
+}
+
 impl<S: HeapSink> Walker<'_, S> {
+    /// Goes to `address` when all that is known has been walked.
+    pub(crate) fn unknown_pointer(&mut self, link: Link, address: u64) {
+        self.unknown.push((Link { strength: Strength::Structural, ..link }, address));
+    }
+
     /// Looks through what has been put off, and walks what that leads to, until nothing is left.
     pub(crate) fn finish_scans(&mut self) {
-        while let Some(scan) = self.scans.pop() {
-            self.scan(scan, &|offset| format!("internal+{offset}"));
+        loop {
+            if let Some((link, kind, address)) = self.put_off.pop() {
+                self.later(link, kind, address);
+            } else if let Some((link, address)) = self.unknown.pop() {
+                if let Some(target) = self.target(address, None) {
+                    self.go(link, target);
+                }
+            } else if let Some(scan) = self.scans.pop() {
+                self.scan(scan, &|offset| format!("internal+{offset}"));
+            } else {
+                return;
+            }
             self.run();
         }
     }
@@ -45,17 +65,23 @@ impl<S: HeapSink> Walker<'_, S> {
     pub(crate) fn scan(&mut self, scan: Scan, name: &dyn Fn(usize) -> String) {
         let bytes = self.view.bytes(scan.start, scan.bytes);
         for (offset, word) in bytes.chunks_exact(8).enumerate() {
-            let Some(address) = u64_at(word, 0).filter(|address| address % 8 == 0 && *address != 0) else {
-                continue;
-            };
             let before = offset.checked_sub(1).and_then(|before| bytes.get(before * 8..));
-            let Some(target) = self.target(address, before) else { continue };
-            let name = name(offset * 8);
-            match target {
-                Target::Known(kind, address) => {
-                    self.refers(scan.node, &name, kind, address, Strength::Structural);
+            let target = u64_at(word, 0).and_then(|address| self.target(address, before));
+            if let Some(target) = target {
+                let name = self.sink.string(name(offset * 8).as_bytes());
+                self.go(Link::structural(scan.node, name), target);
+            }
+        }
+    }
+
+    fn go(&mut self, link: Link, target: Target) {
+        match target {
+            Target::Known(kind, address) => self.later(link, kind, address),
+            Target::Plain(block) => {
+                let shape = Shape::new(LocationType::INTERNAL_DATA, block.bytes);
+                if let Some(node) = self.block_by(link, NodeType::INTERNAL_DATA, block.address, shape) {
+                    self.scans.push(Scan { node, start: block.address, bytes: block.bytes });
                 }
-                Target::Plain(block) => self.plain(scan.node, &name, &block),
             }
         }
     }
@@ -63,15 +89,17 @@ impl<S: HeapSink> Walker<'_, S> {
     /// Whether something stands in the memory that nobody else has led to.
     pub(crate) fn leads_somewhere(&self, scan: &Scan) -> bool {
         let bytes = self.view.bytes(scan.start, scan.bytes);
-        let words = bytes.chunks_exact(8).enumerate();
-        words.filter_map(|(offset, word)| Some((offset, u64_at(word, 0)?))).any(|(offset, address)| {
+        bytes.chunks_exact(8).enumerate().any(|(offset, word)| {
             let before = offset.checked_sub(1).and_then(|before| bytes.get(before * 8..));
-            address % 8 == 0 && address != 0 && self.target(address, before).is_some()
+            u64_at(word, 0).is_some_and(|address| self.target(address, before).is_some())
         })
     }
 
     /// What a word leads to that nobody else has led to. `before` are the bytes from the word before it on.
     fn target(&self, address: u64, before: Option<&[u8]>) -> Option<Target> {
+        if address % 8 != 0 || address == 0 {
+            return None;
+        }
         let block = self.blocks.find(address).filter(|block| !self.account.is_reached(block))?;
         if self.is_listed_object(address) {
             return Some(Target::Known(Kind::Object, address));
@@ -90,7 +118,7 @@ impl<S: HeapSink> Walker<'_, S> {
     }
 
     /// Whether the table of objects has `address` under the handle that stands there.
-    fn is_listed_object(&self, address: u64) -> bool {
+    pub(super) fn is_listed_object(&self, address: u64) -> bool {
         let handle = self.view.u32(moved(address, 8)).unwrap_or_default();
         let Some((first, count)) = self.object_store() else { return false };
         handle > 0
@@ -102,13 +130,6 @@ impl<S: HeapSink> Walker<'_, S> {
     pub(crate) fn object_store(&self) -> Option<(u64, u32)> {
         let store = moved(self.executor.globals, self.layout.executor_objects);
         Some((self.view.u64(store)?, self.view.u32(moved(store, 8))?))
-    }
-
-    fn plain(&mut self, parent: NodeId, name: &str, block: &Block) {
-        let (kind, shape) = (NodeType::INTERNAL_DATA, Shape::new(LocationType::INTERNAL_DATA, block.bytes));
-        let node = self.block(parent, name, Strength::Structural, kind, block.address, shape);
-        let Some(node) = node else { return };
-        self.scans.push(Scan { node, start: block.address, bytes: block.bytes });
     }
 }
 

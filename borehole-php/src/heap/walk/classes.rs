@@ -184,16 +184,8 @@ impl<S: HeapSink> Walker<'_, S> {
     /// The methods of the class at `address`.
     pub(super) fn class_methods(&mut self, link: Link, address: u64) {
         let node = self.node(NodeType::DEFINED_FUNCTIONS, link);
-        self.functions_in(node, moved(address, self.layout.class_functions));
-    }
-
-    /// The functions in the `HashTable` at `address`.
-    pub(super) fn functions_in(&mut self, node: NodeId, address: u64) {
-        if let Some(header) = self.view.array(address) {
-            let spot = self.spot(address);
-            self.header(node, &spot, &header);
-        }
-        self.engine_table(node, address, Each::Function);
+        // The header is a part of the class.
+        self.engine_table(node, moved(address, self.layout.class_functions), Each::Function);
     }
 
     /// The constants of the class at `address`.

@@ -80,7 +80,15 @@ impl<S: HeapSink> Walker<'_, S> {
         let size = self.layout.frame_size as u64;
         self.locate_within(node, &spot, Shape::new(LocationType::CALL_FRAME_HEADER, size), 0);
         self.facts_of_frame(node, &frame, &header);
+        if frame.is_user {
+            // Functions are the tables' that list them; the code of a file, while it is executed, is the frame's.
+            let link = Link::structural(node, self.words.func);
+            self.put_off.push((link, Kind::Function, frame.function));
+        }
         let mark = self.work.len();
+        if let Some(closure) = self.closure_of(frame.function) {
+            self.later(Link::strong(node, self.words.closure), Kind::Object, closure);
+        }
         if header[CALL_INFO] == OBJECT {
             let this = u64_at(&header, fixed::FRAME_THIS).unwrap_or_default();
             self.later(Link::strong(node, self.words.this), Kind::Object, this);

@@ -51,12 +51,12 @@ impl<S: HeapSink> Walker<'_, S> {
         let node = self.node(NodeType::OP_ARRAY, link);
         let layout = self.layout;
         let spot = self.spot(address);
-        self.locate_within(
-            node,
-            &spot,
-            Shape::new(LocationType::OP_ARRAY_HEADER, layout.function_size as u64),
-            0,
-        );
+        // That of a closure is a part of the object.
+        let is_apart =
+            spot.block.is_none_or(|block| block.region != Region::HEAP || block.address == address);
+        if is_apart {
+            self.locate(node, &spot, Shape::new(LocationType::OP_ARRAY_HEADER, layout.function_size as u64));
+        }
         self.body(node, address);
         self.facts_of_code(node, address);
         let mark = self.work.len();

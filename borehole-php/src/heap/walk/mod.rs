@@ -75,6 +75,7 @@ pub(crate) fn walk<S: HeapSink>(
     let mut walker = Walker::new(dump, php, executor, blocks, sink);
     walker.roots();
     walker.account.summary(dump, php, walker.sink);
+    walker.unattributed();
     let Walker { account, missing, torn, nodes_left, .. } = walker;
     let reached_bytes = account.reached_bytes();
     Walked { reached: account.reached(), reached_bytes, missing, torn, is_stopped: nodes_left == 0 }
@@ -92,6 +93,10 @@ pub(crate) struct Walker<'d, S> {
     pub(crate) account: Accounting<'d>,
     /// Memory that is looked through when all that is known has been walked.
     pub(crate) scans: Vec<Scan>,
+    /// What is gone to only if nothing else that is known leads there.
+    pub(crate) put_off: Vec<(Link, Kind, u64)>,
+    /// Addresses of which it is not known what is there.
+    pub(crate) unknown: Vec<(Link, u64)>,
     seen: Seen,
     /// The last is the next.
     work: Vec<Task>,
@@ -144,6 +149,8 @@ impl<'d, S: HeapSink> Walker<'d, S> {
             seen: Seen::new(blocks),
             account: Accounting::new(blocks),
             scans: Vec::new(),
+            put_off: Vec::new(),
+            unknown: Vec::new(),
             work: Vec::new(),
             classes: ClassNames::default(),
             handlers: Handlers::default(),
@@ -208,7 +215,7 @@ impl<'d, S: HeapSink> Walker<'d, S> {
     }
 
     /// Goes to `address` later, unless it is null.
-    fn later(&mut self, link: Link, kind: Kind, address: u64) {
+    pub(crate) fn later(&mut self, link: Link, kind: Kind, address: u64) {
         if address != 0 {
             self.work.push(Task::Visit { link, kind, address });
         }

@@ -71,6 +71,8 @@ impl<S: HeapSink> Walker<'_, S> {
         let view = ObjectView { node, address, start: start.address, bytes, class, number };
         if !self.classes.get(number).internal.is_empty() {
             internals::visit(&view, self);
+        } else if class == 0 {
+            internals::iterator(&view, self);
         }
         self.in_order(mark);
     }
@@ -86,16 +88,16 @@ impl<S: HeapSink> Walker<'_, S> {
     ) -> u64 {
         let class = self.classes.get(number);
         let mut size = before + PROPERTIES + u64::from(class.property_count) * VALUE_SIZE;
-        let name = class.name;
+        let (name, is_class) = (class.name, class.is_class);
         let room = start.block.map(|block| block.end().saturating_sub(start.address));
         let is_torn = room.is_some_and(|room| size > room)
             || start.block.is_some_and(|block| block.address != start.address);
-        size = internals::size(&class.internal, self.php.identity.release).map_or(size, |own| own.max(size));
+        size = class.internal_size.map_or(size, |own| own.max(size));
         size = room.map_or(size, |room| size.min(room));
         let shape = Shape { class: Some(name), counted, ..Shape::new(LocationType::OBJECT, size) };
         self.locate(node, start, shape);
         let flags = counted.map_or(0, |counted| counted.1);
-        if is_torn || flags & self.layout.header_kind != OBJECT {
+        if is_torn || !is_class || flags & self.layout.header_kind != OBJECT {
             self.damage(node, Damage::Torn);
         }
         room.unwrap_or(size)
@@ -227,11 +229,21 @@ impl<S: HeapSink> Walker<'_, S> {
         address: u64,
         shape: Shape,
     ) -> Option<NodeId> {
+        let name = self.sink.string(name.as_bytes());
+        self.block_by(Link { parent: Some(parent), name, strength }, node_type, address, shape)
+    }
+
+    /// As [`Self::block`].
+    pub(crate) fn block_by(
+        &mut self,
+        link: Link,
+        node_type: NodeType,
+        address: u64,
+        shape: Shape,
+    ) -> Option<NodeId> {
         if address == 0 {
             return None;
         }
-        let name = self.sink.string(name.as_bytes());
-        let link = Link { parent: Some(parent), name, strength };
         let spot = self.spot(address);
         if self.again(&spot, link) {
             return None;

@@ -107,7 +107,6 @@ impl<S: HeapSink> Walker<'_, S> {
         self.modules();
         self.objects_store();
         self.finish_scans();
-        self.unattributed();
     }
 
     /// A node that nothing leads to.
@@ -310,7 +309,12 @@ impl<S: HeapSink> Walker<'_, S> {
     /// Exceptions that are on their way.
     fn exceptions(&mut self) {
         let exception = moved(self.executor.globals, self.layout.executor_exception);
+        let room = self.php.layout.executor_before_exception - self.layout.executor_exception;
         for (name, offset) in [(self.words.exception, 0), (self.words.previous_exception, 8)] {
+            if offset >= room {
+                // 8.6 has no previous one.
+                return;
+            }
             let object = self.view.u64(moved(exception, offset)).unwrap_or_default();
             self.root(name, Kind::Object, object);
         }

@@ -41,13 +41,18 @@ impl Zval {
 }
 
 /// What stands at the beginning of a string.
-struct Text<'d> {
+pub(super) struct Text<'d> {
     content: Cow<'d, [u8]>,
     counted: (u32, u32),
     damage: Option<Damage>,
 }
 
 impl<'d> Text<'d> {
+    /// Whether nothing contradicts that this is a string.
+    pub(super) fn is_whole(&self) -> bool {
+        self.damage.is_none()
+    }
+
     /// The `zend_string` at `spot`, with as much of its content as its block has.
     #[inline]
     fn read(view: View<'d>, header_kind: u32, spot: &Spot) -> Option<Self> {
@@ -121,7 +126,7 @@ impl<'d, S: HeapSink> Walker<'d, S> {
             _ if kind == self.layout.kind_constant => self.string(link, word),
             _ if kind == self.layout.kind_expression => self.expression(link, word),
             // An address that only the table's owner knows what to make of.
-            _ if kind == self.layout.kind_pointer => {}
+            _ if kind == self.layout.kind_pointer => self.unknown_pointer(link, word),
             _ => self.unknown(link),
         }
     }
@@ -147,7 +152,7 @@ impl<'d, S: HeapSink> Walker<'d, S> {
     }
 
     #[inline]
-    fn text(&self, spot: &Spot) -> Option<Text<'d>> {
+    pub(super) fn text(&self, spot: &Spot) -> Option<Text<'d>> {
         Text::read(self.view, self.layout.header_kind, spot)
     }
 
@@ -233,6 +238,9 @@ impl<'d, S: HeapSink> Walker<'d, S> {
         let Some(header) = self.counted(node, &spot, RESOURCE) else { return };
         let size = self.layout.resource_size as u64;
         self.locate(node, &spot, Shape { counted: Some(header), ..Shape::new(LocationType::RESOURCE, size) });
+        let pointer = (self.layout.resource_type + 4).next_multiple_of(8);
+        let name = self.sink.string(format!("internal+{pointer}").as_bytes());
+        self.unknown_pointer(Link::structural(node, name), self.view.pointer(address, pointer));
     }
 
     /// The reference count and the flags of what is at `spot`, which should be of type `kind`.

@@ -46,6 +46,8 @@ words! {
     operands = "operands",
 
     // Call frames.
+    func = "func",
+    closure = "closure",
     function_name = "function_name",
     function = "function",
     this = "this",
