@@ -6,6 +6,8 @@
 
 mod error;
 mod graph;
+pub mod heapsnapshot;
+pub mod hprof;
 pub mod json;
 mod names;
 mod number;

@@ -1,6 +1,7 @@
 //! Heap graphs and their files.
 
 mod damage;
+mod exports;
 mod graphs;
 mod json;
 mod rmem;
