@@ -40,6 +40,9 @@ pub(crate) enum GraphFormat {
     Rmem,
     /// Reli's JSON
     Json,
+    /// A line of JSON for each node, edge, location and fact
+    #[value(name = "jsonl")]
+    Lines,
     /// For Eclipse MAT and VisualVM
     Hprof,
     /// For Chrome's developer tools
@@ -55,6 +58,7 @@ impl From<GraphFormat> for HeapFormat {
         match format {
             GraphFormat::Rmem => Self::Rmem,
             GraphFormat::Json => Self::Json,
+            GraphFormat::Lines => Self::Lines,
             GraphFormat::Hprof => Self::Hprof,
             GraphFormat::HeapSnapshot => Self::HeapSnapshot,
             GraphFormat::Sqlite => Self::Sqlite,
@@ -86,7 +90,7 @@ impl GraphOutput {
                 path.display()
             ),
         };
-        let is_binary = format != HeapFormat::Json && format != HeapFormat::HeapSnapshot;
+        let is_binary = matches!(format, HeapFormat::Rmem | HeapFormat::Hprof);
         match self.path() {
             None if format == HeapFormat::Sqlite => {
                 bail!("unsupported output: a database needs a file; name one with -o")

@@ -6,8 +6,9 @@ use borehole_process::Dump;
 use crate::attach::{AttachOptions, Php};
 use crate::error::{Error, ErrorKind};
 use crate::executor::Executor;
+use crate::failed::{FailedCall, Failure};
 use crate::heap::blocks::Blocks;
-use crate::heap::walk;
+use crate::heap::walk::{self, WalkOptions};
 use crate::release::Identity;
 
 /// How memory is analysed.
@@ -17,6 +18,11 @@ pub struct AnalyzeOptions<'o> {
     pub attach: AttachOptions<'o>,
     /// The thread whose heap it is to be, where each has one; `None`: the first that runs PHP.
     pub thread: Option<i32>,
+    /// The error with which the program ended, when its calls are to be those of then.
+    pub failure: Option<Failure<'o>>,
+    /// Whether the contents of strings are replaced by their lengths and a hash, which differs from one analysis to the next.
+    /// Strings that PHP keeps once for all, as the names and literals of programs, stay.
+    pub redact: bool,
 }
 
 /// What an analysis came to, beside the graph.
@@ -32,6 +38,8 @@ pub struct Analysis {
     pub reached_bytes: u64,
     /// Why the blocks that were found do not add up to what the allocator counts; `None`: they do, to the byte.
     pub doubt: Option<String>,
+    /// The call that failed, where one was looked for; `None`: it is not on the stack any more.
+    pub failed_call: Option<FailedCall>,
     /// How often memory was needed that is not in the dump.
     pub missing: u64,
     /// How often memory contradicted itself.
@@ -53,13 +61,19 @@ pub fn analyze<S: HeapSink>(
     let executors = php.executors(dump)?;
     let executor = choose(&executors, options.thread)?;
     let mut blocks = Blocks::of(dump, &php, executor)?;
-    let walked = walk::walk(dump, &php, executor, &mut blocks, sink);
+    let failed_call = match &options.failure {
+        Some(failure) => php.failed_call(dump, executor, failure)?,
+        None => None,
+    };
+    let walk = WalkOptions { first_frame: failed_call.map(|call| call.frame), redact: options.redact };
+    let walked = walk::walk(dump, &php, executor, &mut blocks, &walk, sink);
     Ok(Analysis {
         identity: php.identity().clone(),
         threads: executors.iter().filter_map(|executor| executor.thread).collect(),
         used_bytes: blocks.allocator().map(|_| blocks.sums().bytes()),
         reached_bytes: walked.reached_bytes,
         doubt: blocks.proof().err().map(|error| error.to_string()),
+        failed_call,
         missing: walked.missing,
         torn: walked.torn,
         is_incomplete: walked.is_stopped,

@@ -185,4 +185,6 @@ layouts! {
     kind_indirect: u8 =                     [  15,   15,   15,   13,   13,   12,   12,   12,   12,   12,   12,   12];
     /// The bits of a reference counted value's `u.type_info` that are its type.
     header_kind: u32 =                      [0xff, 0xff, 0xff,   15,   15,   15,   15,   15,   15,   15,   15,   15];
+    /// `IS_STR_INTERNED` there: a string that PHP keeps once for all.
+    header_interned: u32 =                  [0x200, 0x200, 0x200, 64,   64,   64,   64,   64,   64,   64,   64,   64];
 }

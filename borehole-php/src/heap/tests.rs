@@ -7,7 +7,7 @@ use hashbrown::HashMap;
 
 use crate::heap::blocks::Blocks;
 use crate::heap::live::{self, Copied};
-use crate::heap::walk::walk;
+use crate::heap::walk::{WalkOptions, walk};
 use crate::release::Release;
 
 /// A heap held whole.
@@ -64,7 +64,14 @@ impl Collected {
     fn of(copied: &Copied) -> Self {
         let mut blocks = Blocks::of(&copied.dump, &copied.php, &copied.executor).unwrap();
         let mut heap = Self::default();
-        let walked = walk(&copied.dump, &copied.php, &copied.executor, &mut blocks, &mut heap);
+        let walked = walk(
+            &copied.dump,
+            &copied.php,
+            &copied.executor,
+            &mut blocks,
+            &WalkOptions::default(),
+            &mut heap,
+        );
         assert!(!walked.is_stopped);
         heap.damage = (walked.missing, walked.torn);
         heap

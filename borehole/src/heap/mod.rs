@@ -14,7 +14,7 @@ pub use borehole_heap::{
     Builder, Counts, Graph, HeapGraph, HeapSink, Location, NodeId, NodeType, Parents, Scope, Strength,
     StringId, Total, Totals, TreeParents, totals,
 };
-pub use borehole_php::{Analysis, AnalyzeOptions};
+pub use borehole_php::{Analysis, AnalyzeOptions, FailedCall, Failure};
 pub use borehole_process::{Dump, DumpRecovery};
 #[cfg(feature = "sqlite")]
 pub use borehole_sql as sql;
@@ -50,6 +50,8 @@ pub enum HeapFormat {
     Rmem,
     /// A graph as reli writes it as JSON.
     Json,
+    /// A graph, a line of JSON for each node, edge, location and fact.
+    Lines,
     /// A heap as Java's tools read it.
     Hprof,
     /// A heap as Chrome's developer tools read it.
@@ -59,10 +61,6 @@ pub enum HeapFormat {
 }
 
 impl HeapFormat {
-    /// All of them.
-    pub const ALL: [Self; 7] =
-        [Self::Rdump, Self::Core, Self::Rmem, Self::Json, Self::Hprof, Self::HeapSnapshot, Self::Sqlite];
-
     /// Its name on the command line.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -71,6 +69,7 @@ impl HeapFormat {
             Self::Core => "core",
             Self::Rmem => "rmem",
             Self::Json => "json",
+            Self::Lines => "jsonl",
             Self::Hprof => "hprof",
             Self::HeapSnapshot => "heapsnapshot",
             Self::Sqlite => "sqlite3",
@@ -85,6 +84,7 @@ impl HeapFormat {
             "rdump" => Some(Self::Rdump),
             "rmem" => Some(Self::Rmem),
             "json" => Some(Self::Json),
+            "jsonl" => Some(Self::Lines),
             "hprof" => Some(Self::Hprof),
             "heapsnapshot" => Some(Self::HeapSnapshot),
             "sqlite3" | "sqlite" | "db" => Some(Self::Sqlite),

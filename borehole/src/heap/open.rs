@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{BufReader, Read as _, Seek as _};
 use std::path::{Path, PathBuf};
 
+use borehole_capture::heap::{HeapOptions, of_core};
 use borehole_heap::{Graph, json, rmem};
 use borehole_process::{Core, Dump, DumpRecovery};
 
@@ -147,8 +148,9 @@ impl HeapFile {
     fn core(&self, path: &Path, options: &OpenOptions<'_>) -> Result<Dump, Error> {
         let refused = |error| Error::new(&self.name, error);
         let core = Core::open(path, options.root.unwrap_or(Path::new("/"))).map_err(refused)?;
-        let _ = core;
-        todo!()
+        let capture = HeapOptions { release: options.analyze.attach.release, ..HeapOptions::default() };
+        let taken = of_core(&core, &capture).map_err(|error| Error::new(&self.name, error))?;
+        Ok(taken.dump)
     }
 }
 

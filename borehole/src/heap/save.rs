@@ -3,7 +3,7 @@
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
-use borehole_heap::{Graph, json, rmem};
+use borehole_heap::{Graph, heapsnapshot, hprof, json, lines, rmem};
 
 use super::{Error, HeapFormat};
 
@@ -25,7 +25,9 @@ pub fn write(
             let layout = if is_pretty { json::Layout::Pretty } else { json::Layout::Compact };
             json::write(&graph, layout, &mut output)
         }
-        HeapFormat::Hprof | HeapFormat::HeapSnapshot => todo!(),
+        HeapFormat::Lines => lines::write(&graph, &mut output),
+        HeapFormat::Hprof => hprof::write(&graph, &mut output),
+        HeapFormat::HeapSnapshot => heapsnapshot::write(&graph, &mut output),
         HeapFormat::Rdump | HeapFormat::Core => {
             return Err(Error::new(name, "unsupported output: a graph does not hold the memory itself"));
         }

@@ -23,6 +23,8 @@ mod words;
 #[cfg(test)]
 mod tests;
 
+use std::hash::RandomState;
+
 use borehole_heap::{Edge, HeapSink, Location, LocationType, NodeId, NodeType, StringId, Value};
 use borehole_process::Dump;
 
@@ -62,17 +64,29 @@ pub(crate) struct Walked {
     pub(crate) is_stopped: bool,
 }
 
+/// How a heap is walked.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct WalkOptions {
+    /// The innermost frame, where it is not the one that is being executed.
+    pub(crate) first_frame: Option<u64>,
+    /// Whether what strings say that are not the program's own is left out.
+    pub(crate) redact: bool,
+}
+
 /// Walks the heap of `executor`.
 pub(crate) fn walk<S: HeapSink>(
     dump: &Dump,
     php: &Php,
     executor: &Executor,
     blocks: &mut Blocks,
+    options: &WalkOptions,
     sink: &mut S,
 ) -> Walked {
     let view = View::new(dump);
     roots::claim(view, php, executor, blocks);
     let mut walker = Walker::new(dump, php, executor, blocks, sink);
+    walker.redaction = options.redact.then(RandomState::new);
+    walker.first_frame = options.first_frame;
     walker.roots();
     walker.account.summary(dump, php, walker.sink);
     walker.unattributed();
@@ -104,6 +118,10 @@ pub(crate) struct Walker<'d, S> {
     handlers: Handlers,
     /// The nodes of the table of global variables: its unused part and its elements.
     globals: Option<[NodeId; 2]>,
+    /// The innermost frame, where it is not the one that is being executed.
+    first_frame: Option<u64>,
+    /// By what the contents of strings are replaced, where they are.
+    redaction: Option<RandomState>,
     nodes_left: u64,
     missing: u64,
     torn: u64,
@@ -155,6 +173,8 @@ impl<'d, S: HeapSink> Walker<'d, S> {
             classes: ClassNames::default(),
             handlers: Handlers::default(),
             globals: None,
+            first_frame: None,
+            redaction: None,
             nodes_left: (dump.held_bytes() / 8 * NODES_A_WORD).min(u64::from(u32::MAX - 1)),
             missing: 0,
             torn: 0,

@@ -69,7 +69,8 @@ impl<S: HeapSink> Walker<'_, S> {
     pub(super) fn roots(&mut self) {
         let executor = self.executor.globals;
         let (stacks, layout) = (self.php.layout, self.layout);
-        self.call_frames(self.view.pointer(executor, stacks.executor_current));
+        let executing = self.view.pointer(executor, stacks.executor_current);
+        self.call_frames(self.first_frame.unwrap_or(executing));
         self.global_variables();
         let functions = self.view.pointer(executor, stacks.executor_function_table);
         self.table_root(

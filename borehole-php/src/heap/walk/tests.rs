@@ -72,7 +72,8 @@ struct Seen {
 fn see(copied: &Copied) -> Seen {
     let mut blocks = Blocks::of(&copied.dump, &copied.php, &copied.executor).unwrap();
     let mut heap = Collected::default();
-    let walked = walk(&copied.dump, &copied.php, &copied.executor, &mut blocks, &mut heap);
+    let walked =
+        walk(&copied.dump, &copied.php, &copied.executor, &mut blocks, &WalkOptions::default(), &mut heap);
     Seen { heap, walked, blocks }
 }
 
@@ -662,7 +663,14 @@ fn speed() {
         let listed = start.elapsed();
         let start = Instant::now();
         let mut sink = Counting::default();
-        let walked = walk(&copied.dump, &copied.php, &copied.executor, &mut blocks, &mut sink);
+        let walked = walk(
+            &copied.dump,
+            &copied.php,
+            &copied.executor,
+            &mut blocks,
+            &WalkOptions::default(),
+            &mut sink,
+        );
         let took = start.elapsed();
         println!(
             "{count} objects: blocks {listed:?}, walk {took:?}, {} nodes ({} ns a node), {} edges {} locations {} attributes {} strings, torn {} missing {}",
@@ -761,7 +769,8 @@ fn damaged_memory_is_walked_to_an_end() {
                 Blocks::of(&dump, &copied.php, &copied.executor).unwrap_or_else(|_| Blocks::none());
             let mut sink = Counting::default();
             let start = Instant::now();
-            let walked = walk(&dump, &copied.php, &copied.executor, &mut blocks, &mut sink);
+            let walked =
+                walk(&dump, &copied.php, &copied.executor, &mut blocks, &WalkOptions::default(), &mut sink);
             if start.elapsed().as_millis() > 1000 {
                 println!(
                     "{name} {trial}: {:?} {} nodes of {whole}, torn {} missing {}",

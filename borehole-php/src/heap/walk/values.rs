@@ -1,6 +1,7 @@
 //! Values: numbers, strings, references, resources, and what they lead to.
 
 use std::borrow::Cow;
+use std::hash::BuildHasher as _;
 
 use borehole_heap::{HeapSink, LocationType, NodeId, NodeType, StringId, Value};
 
@@ -159,7 +160,19 @@ impl<'d, S: HeapSink> Walker<'d, S> {
     /// The content of the string at `address` in the sink; that of an empty one if there is none.
     pub(crate) fn text_at(&mut self, address: u64) -> StringId {
         let text = self.text(&self.spot(address));
-        self.sink.string(text.as_ref().map_or(&[], |text| &text.content))
+        self.content(text.as_ref())
+    }
+
+    /// What a string says, as far as it may be said.
+    fn content(&mut self, text: Option<&Text<'_>>) -> StringId {
+        let content: &[u8] = text.map_or(&[], |text| &text.content);
+        match (&self.redaction, text) {
+            (Some(key), Some(text)) if text.counted.1 & self.layout.header_interned == 0 => {
+                let redacted = format!("[{} bytes, {:016x}]", content.len(), key.hash_one(content));
+                self.sink.string(redacted.as_bytes())
+            }
+            _ => self.sink.string(content),
+        }
     }
 
     /// The content of the string at `address`, which is empty if there is none.
@@ -175,7 +188,7 @@ impl<'d, S: HeapSink> Walker<'d, S> {
         }
         let node = self.node_at(NodeType::STRING, link, &spot);
         let Some(text) = self.text(&spot) else { return self.damage(node, Damage::Missing) };
-        let string = self.sink.string(&text.content);
+        let string = self.content(Some(&text));
         self.located_string(node, &spot, &text, string);
     }
 
@@ -188,7 +201,7 @@ impl<'d, S: HeapSink> Walker<'d, S> {
     ) -> NodeId {
         let spot = self.spot(address);
         let text = self.text(&spot);
-        let string = self.sink.string(text.as_ref().map_or(&[], |text| &text.content));
+        let string = self.content(text.as_ref());
         let link = named(self, string);
         if !self.again(&spot, link) {
             let node = self.node_at(NodeType::STRING, link, &spot);
