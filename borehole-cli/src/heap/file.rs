@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::{anyhow, ensure};
-use borehole::heap::{AnalyzeOptions, HeapFile, OpenOptions, Opened};
+use borehole::heap::{AnalyzeOptions, Failure, HeapFile, OpenOptions, Opened};
 use clap::Args;
 
 use super::live::{accounted, only};
@@ -28,14 +28,46 @@ pub(crate) struct Memory {
     pub(crate) root: Option<PathBuf>,
 
     #[command(flatten)]
+    pub(crate) failure: FailureArgs,
+
+    /// Replace the contents of strings by their lengths and a hash; names and literals of programs stay
+    #[arg(long)]
+    pub(crate) redact: bool,
+
+    #[command(flatten)]
     pub(crate) php: PhpArgs,
+}
+
+/// The error with which a program ended, as `error_get_last()` says it: its calls are then those of that moment.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct FailureArgs {
+    /// With a heap that a shutdown function looks at: the file that the memory limit's error names
+    #[arg(long = "memory-limit-error-file", value_name = "FILE", requires = "line")]
+    pub(crate) file: Option<String>,
+
+    /// The line that the error names
+    #[arg(long = "memory-limit-error-line", value_name = "LINE", requires = "file")]
+    pub(crate) line: Option<u32>,
+
+    /// The longest chain of calls that is taken for one
+    #[arg(long = "memory-limit-error-max-depth", value_name = "FRAMES", default_value_t = 512)]
+    pub(crate) max_depth: usize,
+}
+
+impl FailureArgs {
+    pub(crate) fn failure(&self) -> Option<Failure<'_>> {
+        let (file, line) = (self.file.as_ref()?.as_bytes(), self.line?);
+        Some(Failure { file, line, max_depth: self.max_depth })
+    }
 }
 
 impl Memory {
     /// Opens a file, and says what was found in it.
     pub(crate) fn graph<'f>(&self, file: &'f HeapFile) -> anyhow::Result<Opened<'f>> {
         let php = self.php.options(None, None);
-        let mut analyze = AnalyzeOptions { thread: self.thread, ..AnalyzeOptions::default() };
+        let (failure, redact) = (self.failure.failure(), self.redact);
+        let mut analyze =
+            AnalyzeOptions { thread: self.thread, failure, redact, ..AnalyzeOptions::default() };
         analyze.attach.release = php.release;
         analyze.attach.is_php = php.is_php.as_deref().map(|is_php| is_php as _);
         let options = OpenOptions { lenient: self.lenient, analyze, root: self.root.as_deref() };

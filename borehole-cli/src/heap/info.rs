@@ -3,7 +3,7 @@
 use std::io::{self, Write as _};
 use std::path::PathBuf;
 
-use borehole::heap::{Graph, HeapFile, HeapFormat, Scope, Total, totals};
+use borehole::heap::{HeapFile, HeapFormat, Info, Total, info};
 use clap::Args;
 use serde_json::{Map, Value, json};
 
@@ -35,84 +35,74 @@ impl InfoArgs {
     pub(super) fn run(&self) -> anyhow::Result<Exit> {
         let file = HeapFile::open(&self.input)?;
         let opened = self.memory.graph(&file)?;
-        let facts = Facts::of(&*opened.graph, file.format());
-        let text = if self.json { facts.json() } else { facts.text(self.limit) };
+        let info = info(&&*opened.graph);
+        let text =
+            if self.json { as_json(&info, file.format()) } else { as_text(&info, file.format(), self.limit) };
         io::stdout().write_all(text.as_bytes()).map_err(stdout_error)?;
         Ok(if opened.recovery.is_whole() { Exit::Done } else { Exit::Damaged })
     }
 }
 
-/// What is said of a graph.
-struct Facts {
-    format: HeapFormat,
-    created: String,
-    counts: [(&'static str, usize); 4],
-    summary: Vec<(String, String)>,
-    types: Vec<Total>,
-    classes: Vec<Total>,
+/// How much of each sort there is, and of references by their strength.
+fn counts(info: &Info) -> [(&'static str, u64); 9] {
+    [
+        ("nodes", info.counts.nodes as u64),
+        ("edges", info.counts.edges as u64),
+        ("locations", info.counts.locations as u64),
+        ("attributes", info.counts.attributes as u64),
+        ("strong", info.references.strong),
+        ("weak", info.references.weak),
+        ("structural", info.references.structural),
+        ("shared", info.references.shared),
+        ("duplicates", info.duplicates),
+    ]
 }
 
-impl Facts {
-    fn of(graph: &dyn Graph, format: HeapFormat) -> Self {
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        let counts = graph.counts();
-        let totals = totals(&graph, Scope::Everything);
-        let pair = |&(key, value)| (text(graph.string(key)), text(graph.string(value)));
-        Self {
-            format,
-            created: graph.created().to_owned(),
-            counts: [
-                ("nodes", counts.nodes),
-                ("edges", counts.edges),
-                ("locations", counts.locations),
-                ("attributes", counts.attributes),
-            ],
-            summary: graph.summary().iter().map(pair).collect(),
-            types: totals.location_types,
-            classes: totals.classes,
-        }
+fn as_text(info: &Info, format: HeapFormat, limit: usize) -> String {
+    let mut text = format!("format      {}\n", format.name());
+    if !info.created.is_empty() {
+        text += &format!("created     {}\n", info.created);
     }
-
-    fn text(&self, limit: usize) -> String {
-        let mut text = format!("format      {}\n", self.format.name());
-        if !self.created.is_empty() {
-            text += &format!("created     {}\n", self.created);
-        }
-        for (what, count) in self.counts {
-            text += &format!("{what:<11} {count}\n");
-        }
-        text += "\n";
-        let widest = self.summary.iter().map(|(key, _)| key.len()).max().unwrap_or(0);
-        for (key, value) in &self.summary {
-            text += &format!("{key:<widest$}  {value}\n");
-        }
-        text += &ranking("memory by type", &self.types, limit);
-        text + &ranking("memory of objects by class", &self.classes, limit)
+    for (what, count) in counts(info) {
+        text += &format!("{what:<11} {count}\n");
     }
+    text += "\n";
+    let widest = info.summary.iter().map(|(key, _)| key.len()).max().unwrap_or(0);
+    for (key, value) in &info.summary {
+        text += &format!("{key:<widest$}  {value}\n");
+    }
+    text += &ranking("memory by region", &info.regions, limit);
+    text += &ranking("memory by type", &info.everything.location_types, limit);
+    text + &ranking("memory of objects by class", &info.everything.classes, limit)
+}
 
-    fn json(&self) -> String {
-        let list = |totals: &[Total]| -> Value {
-            let object = |total: &Total| {
-                let name = String::from_utf8_lossy(&total.name);
-                json!({"name": name, "count": total.count, "memory_usage": total.memory_usage})
-            };
-            totals.iter().map(object).collect()
+fn as_json(info: &Info, format: HeapFormat) -> String {
+    let list = |totals: &[Total]| -> Value {
+        let object = |total: &Total| {
+            let name = String::from_utf8_lossy(&total.name);
+            json!({"name": name, "count": total.count, "memory_usage": total.memory_usage})
         };
-        let summary: Map<_, _> =
-            self.summary.iter().map(|(key, value)| (key.clone(), Value::from(value.as_str()))).collect();
-        let counts: Map<_, _> =
-            self.counts.iter().map(|&(what, count)| (what.to_owned(), Value::from(count))).collect();
-        let object = json!({
-            "schema_version": 1,
-            "format": self.format.name(),
-            "created": self.created,
-            "counts": counts,
-            "summary": summary,
-            "location_types": list(&self.types),
-            "classes": list(&self.classes),
-        });
-        format!("{object}\n")
-    }
+        totals.iter().map(object).collect()
+    };
+    let summary: Map<_, _> =
+        info.summary.iter().map(|(key, value)| (key.clone(), Value::from(value.as_str()))).collect();
+    let counts: Map<_, _> =
+        counts(info).into_iter().map(|(what, count)| (what.to_owned(), Value::from(count))).collect();
+    let node_types: Map<_, _> =
+        info.node_types.iter().map(|(name, count)| (name.clone(), Value::from(*count))).collect();
+    let object = json!({
+        "schema_version": 1,
+        "format": format.name(),
+        "created": info.created,
+        "counts": counts,
+        "summary": summary,
+        "node_types": node_types,
+        "regions": list(&info.regions),
+        "location_types": list(&info.everything.location_types),
+        "classes": list(&info.everything.classes),
+        "overhead_bytes": info.overhead_bytes,
+    });
+    format!("{object}\n")
 }
 
 /// The largest of a list.
@@ -121,6 +111,7 @@ fn ranking(title: &str, totals: &[Total], limit: usize) -> String {
     let mut text = format!("\n{title}\n{:>12} {:>10}  name\n", "size", "count");
     for total in &totals[..shown] {
         let name = String::from_utf8_lossy(&total.name).replace(char::is_control, " ");
+        let name = if name.is_empty() { "(elsewhere)" } else { &name };
         text += &format!("{:>12} {:>10}  {name}\n", bytes(total.memory_usage), total.count);
     }
     if shown < totals.len() {

@@ -12,6 +12,7 @@ use borehole::{Existing, Output};
 use borehole_process::Launched;
 use clap::Args;
 
+use super::file::FailureArgs;
 use super::output::GraphOutput;
 use crate::exit::Exit;
 use crate::interrupt;
@@ -133,6 +134,13 @@ pub(crate) struct CaptureArgs {
     #[command(flatten)]
     pub(crate) taking: Taking,
 
+    #[command(flatten)]
+    pub(crate) failure: FailureArgs,
+
+    /// Replace the contents of strings by their lengths and a hash; names and literals of programs stay
+    #[arg(long)]
+    pub(crate) redact: bool,
+
     /// A command to start and look at; it is ended afterwards
     #[arg(last = true, conflicts_with = "pid", value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
@@ -148,7 +156,22 @@ impl CaptureArgs {
             Some(process) => self.taking.take(process)?,
             None => self.take_of_command()?,
         };
-        write_graph(taken, &self.output, format)
+        self.write(taken, format)
+    }
+
+    /// Analyses what was copied, and writes the graph.
+    fn write(&self, taken: Taken, format: HeapFormat) -> anyhow::Result<Exit> {
+        let (failure, redact) = (self.failure.failure(), self.redact);
+        let options = AnalyzeOptions { failure, redact, ..AnalyzeOptions::default() };
+        let (graph, analysis) = heap::analyze(&taken.dump, &options)?;
+        // Hundreds of megabytes that are not needed any more.
+        drop(taken);
+        say(&accounted(&analysis));
+        if failure.is_some() && analysis.failed_call.is_none() {
+            say("note: the call that failed is not on the stack any more; the calls are those of now");
+        }
+        self.output.write(&graph, format)?;
+        Ok(Exit::Done)
     }
 
     fn take_of_command(&self) -> anyhow::Result<Taken> {
@@ -163,19 +186,6 @@ impl CaptureArgs {
         launched.end(PATIENCE);
         taken
     }
-}
-
-/// Analyses what was copied, and writes the graph.
-fn write_graph(taken: Taken, output: &GraphOutput, format: HeapFormat) -> anyhow::Result<Exit> {
-    if format == HeapFormat::Rdump {
-        bail!("unsupported output: borehole heap dump writes dumps");
-    }
-    let (graph, analysis) = heap::analyze(&taken.dump, &AnalyzeOptions::default())?;
-    // Hundreds of megabytes that are not needed any more.
-    drop(taken);
-    say(&accounted(&analysis));
-    output.write(&graph, format)?;
-    Ok(Exit::Done)
 }
 
 /// How much of a heap is accounted for.

@@ -11,7 +11,7 @@ use clap::Subcommand;
 
 use crate::exit::Exit;
 pub(crate) use database::{PathsArgs, QueryArgs, RunsArgs, paths};
-pub(crate) use file::{AnalyzeArgs, ExportArgs, Memory};
+pub(crate) use file::{AnalyzeArgs, ExportArgs, FailureArgs, Memory};
 use info::InfoArgs;
 pub(crate) use live::{CaptureArgs, DumpArgs, Taking};
 pub(crate) use output::{GraphFormat, GraphOutput};

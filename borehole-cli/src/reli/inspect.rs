@@ -90,7 +90,7 @@ pub(crate) struct EgArgs {
 
 /// How PHP is found in a process.
 #[derive(Args, Clone, Debug)]
-struct TargetArgs {
+pub(super) struct TargetArgs {
     /// Which mapped file is PHP
     #[arg(long)]
     php_regex: Option<String>,
@@ -191,7 +191,7 @@ fn parse_template(text: &str) -> anyhow::Result<OutputFormat> {
     }
 }
 
-fn parse_switch(text: &str) -> anyhow::Result<bool> {
+pub(super) fn parse_switch(text: &str) -> anyhow::Result<bool> {
     match text {
         "on" | "yes" | "true" | "1" => Ok(true),
         "off" | "no" | "false" | "0" => Ok(false),
@@ -200,7 +200,7 @@ fn parse_switch(text: &str) -> anyhow::Result<bool> {
 }
 
 impl TargetArgs {
-    fn php(&self) -> anyhow::Result<(PhpArgs, Option<Pattern>)> {
+    pub(super) fn php(&self) -> anyhow::Result<(PhpArgs, Option<Pattern>)> {
         let php = PhpArgs { php_version: self.php_version, php_path: self.php_path.clone() };
         Ok((php, self.php_regex.as_deref().map(Pattern::new).transpose()?))
     }

@@ -1,4 +1,4 @@
-//! Reli's own command lines, translated into ours; those for running processes in `inspect`.
+//! Reli's own command lines, translated into ours; those for running processes in `inspect`, for heaps in `memory`.
 //!
 //! Those for files read standard input and write standard output, as reli's do; paths are taken as well. A command's
 //! name may be cut short as long as it is the only one that begins so (`c:fold`, `rbt:a`), as reli's may.
@@ -6,6 +6,7 @@
 //! Source: reli 0.12, its commands `converter:*`, `rbt:recover` and `rbt:analyze`.
 
 mod inspect;
+mod memory;
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -22,6 +23,7 @@ use crate::outputs::OutputArgs;
 use crate::recover::{self, RecoverArgs};
 use crate::report::{Dialect, ReportArgs};
 use inspect::{DaemonArgs, EgArgs, ReliTopArgs, TraceArgs};
+use memory::{ExportSqliteArgs, MemoryAnalyzeArgs, MemoryArgs, MemoryDumpArgs, OptimizeArgs};
 
 /// The commands of reli
 #[derive(Parser, Debug)]
@@ -102,6 +104,24 @@ pub(crate) enum Command {
     /// Print the address of PHP's executor globals
     #[command(name = "inspector:eg")]
     Eg(Box<EgArgs>),
+    /// Write the heap of a process that runs PHP
+    #[command(name = "inspector:memory")]
+    Memory(Box<MemoryArgs>),
+    /// Copy the memory of a process that runs PHP
+    #[command(name = "inspector:memory:dump")]
+    MemoryDump(Box<MemoryDumpArgs>),
+    /// Write the heap in a dump
+    #[command(name = "inspector:memory:analyze")]
+    MemoryAnalyze(Box<MemoryAnalyzeArgs>),
+    /// Write a graph as a database of SQLite
+    #[command(name = "inspector:memory:export-sqlite")]
+    ExportSqlite(ExportSqliteArgs),
+    /// Write the heap in a core file
+    #[command(name = "inspector:coredump")]
+    Coredump(Box<MemoryAnalyzeArgs>),
+    /// Write the paths to all nodes into a database
+    #[command(name = "inspector:optimize-memory-db")]
+    Optimize(OptimizeArgs),
 }
 
 /// Inputs, and an option that only PHP needs.
@@ -125,7 +145,7 @@ pub(crate) enum RecoverFormat {
     Phpspy,
 }
 
-const NAMES: [&str; 13] = [
+const NAMES: [&str; 19] = [
     "converter:speedscope",
     "converter:pprof",
     "converter:folded",
@@ -139,6 +159,12 @@ const NAMES: [&str; 13] = [
     "inspector:daemon",
     "inspector:top",
     "inspector:eg",
+    "inspector:memory",
+    "inspector:memory:dump",
+    "inspector:memory:analyze",
+    "inspector:memory:export-sqlite",
+    "inspector:coredump",
+    "inspector:optimize-memory-db",
 ];
 
 /// The command, if this is one of reli's command lines: its name has a colon, or the program is called `reli`.
@@ -155,14 +181,18 @@ pub(crate) fn parse(arguments: &[OsString]) -> Option<Command> {
     Some(Reli::parse_from(arguments).command)
 }
 
-/// The only command whose parts begin with the parts of `name`.
+/// The command whose parts begin with the parts of `name`, of which there are as many, if there is only one; or the command
+/// of that name.
 fn full_name(name: &str) -> Option<&'static str> {
-    let (group, command) = name.split_once(':')?;
-    let mut matching = NAMES.into_iter().filter(|full| {
-        full.split_once(':').is_some_and(|(full_group, full_command)| {
-            full_group.starts_with(group) && full_command.starts_with(command)
-        })
-    });
+    let parts: Vec<&str> = name.split(':').collect();
+    let begins = |full: &&str| {
+        let full: Vec<&str> = full.split(':').collect();
+        full.len() == parts.len() && full.iter().zip(&parts).all(|(full, part)| full.starts_with(part))
+    };
+    if let Some(exact) = NAMES.into_iter().find(|full| *full == name) {
+        return Some(exact);
+    }
+    let mut matching = NAMES.into_iter().filter(begins);
     let found = matching.next()?;
     matching.next().is_none().then_some(found)
 }
@@ -193,6 +223,11 @@ pub(crate) fn run(command: Command) -> anyhow::Result<Exit> {
         Command::Daemon(args) => inspect::daemon(*args),
         Command::Top(args) => inspect::top(&args),
         Command::Eg(args) => inspect::eg(&args),
+        Command::Memory(args) => memory::memory(&args),
+        Command::MemoryDump(args) => memory::dump(&args),
+        Command::MemoryAnalyze(args) | Command::Coredump(args) => memory::analyze(&args),
+        Command::ExportSqlite(args) => memory::export_sqlite(&args),
+        Command::Optimize(args) => memory::optimize(&args),
     }
 }
 

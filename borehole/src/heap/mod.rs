@@ -11,8 +11,8 @@ use std::path::Path;
 
 pub use borehole_capture::heap::{HeapOptions, HeapStatistics, Taken, take};
 pub use borehole_heap::{
-    Builder, Counts, Graph, HeapGraph, HeapSink, Location, NodeId, NodeType, Parents, Scope, Strength,
-    StringId, Total, Totals, TreeParents, totals,
+    Builder, Counts, Graph, HeapGraph, HeapSink, Info, Location, NodeId, NodeType, Parents, Strength,
+    StringId, Total, Totals, TreeParents, info,
 };
 pub use borehole_php::{Analysis, AnalyzeOptions, FailedCall, Failure};
 pub use borehole_process::{Dump, DumpRecovery};

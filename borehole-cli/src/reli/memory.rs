@@ -1,0 +1,290 @@
+//! Reli's command lines for heaps.
+//!
+//! Source: reli 0.12, its commands `inspector:memory`, `inspector:memory:dump`, `inspector:memory:analyze`,
+//! `inspector:memory:export-sqlite`, `inspector:coredump` and `inspector:optimize-memory-db`.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{bail, ensure};
+use clap::{Args, ValueEnum};
+
+use super::inspect::{TargetArgs, parse_switch};
+use crate::exit::Exit;
+use crate::heap::{
+    self, AnalyzeArgs, CaptureArgs, DumpArgs, ExportArgs, FailureArgs, GraphFormat, GraphOutput, Memory,
+    Taking,
+};
+
+/// Where a heap goes.
+#[derive(Args, Clone, Debug)]
+struct OutputArgs {
+    /// json, rmem or sqlite3; otherwise as the name of the output tells
+    #[arg(short = 'f', long, value_enum)]
+    output_format: Option<OutputFormat>,
+
+    /// The file to write instead of standard output
+    #[arg(short, long)]
+    output: Option<PathBuf>,
+
+    /// Indent JSON
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "on", value_parser = parse_switch, overrides_with = "no_pretty_print")]
+    pretty_print: Option<bool>,
+
+    #[arg(long, hide = true)]
+    no_pretty_print: bool,
+
+    // Of databases that are not written yet.
+    #[arg(long, hide = true)]
+    db_host: Option<String>,
+    #[arg(long, hide = true)]
+    db_port: Option<u16>,
+    #[arg(long, hide = true)]
+    db_name: Option<String>,
+    #[arg(long, hide = true)]
+    db_user: Option<String>,
+    #[arg(long, hide = true)]
+    db_password: Option<String>,
+}
+
+/// What reli writes a heap as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum OutputFormat {
+    Json,
+    Rmem,
+    Sqlite3,
+    Mysql,
+    Postgresql,
+    Report,
+    ReportJson,
+}
+
+impl OutputArgs {
+    /// As our own command takes it. Files are replaced, as reli replaces them; databases get a further run.
+    fn graph(&self) -> anyhow::Result<GraphOutput> {
+        let by_name = self.output.as_deref().map(by_name);
+        let format = match self.output_format {
+            None => by_name.unwrap_or(GraphFormat::Json),
+            Some(OutputFormat::Json) => GraphFormat::Json,
+            Some(OutputFormat::Rmem) => GraphFormat::Rmem,
+            Some(OutputFormat::Sqlite3) => GraphFormat::Sqlite,
+            Some(other) => {
+                let name = other.to_possible_value().map(|value| value.get_name().to_owned());
+                bail!(
+                    "unsupported output format: expected json, rmem or sqlite3, found {}",
+                    name.unwrap_or_default()
+                )
+            }
+        };
+        let is_file = matches!(format, GraphFormat::Rmem | GraphFormat::Sqlite);
+        ensure!(
+            !is_file || self.output.is_some(),
+            "missing output: this format needs a file; name one with -o"
+        );
+        let force = format != GraphFormat::Sqlite;
+        let pretty = self.pretty_print.unwrap_or(false) && !self.no_pretty_print;
+        Ok(GraphOutput { output: self.output.clone(), format: Some(format), force, pretty })
+    }
+}
+
+/// Reli's rule for the format of an output, upper and lower case being one.
+fn by_name(path: &Path) -> GraphFormat {
+    match path.extension().and_then(|extension| extension.to_str()).map(str::to_ascii_lowercase).as_deref() {
+        Some("rmem") => GraphFormat::Rmem,
+        Some("sqlite3" | "sqlite" | "db") => GraphFormat::Sqlite,
+        _ => GraphFormat::Json,
+    }
+}
+
+/// The error with which a program ended.
+#[derive(Args, Clone, Debug, Default)]
+struct ErrorArgs {
+    /// The file that the error names
+    #[arg(long, requires = "memory_limit_error_line")]
+    memory_limit_error_file: Option<String>,
+
+    /// The line that the error names
+    #[arg(long, requires = "memory_limit_error_file")]
+    memory_limit_error_line: Option<u32>,
+
+    /// How long the chain of calls may be
+    #[arg(long, default_value_t = 512)]
+    memory_limit_error_max_depth: usize,
+}
+
+impl From<&ErrorArgs> for FailureArgs {
+    fn from(args: &ErrorArgs) -> Self {
+        Self {
+            file: args.memory_limit_error_file.clone(),
+            line: args.memory_limit_error_line,
+            max_depth: args.memory_limit_error_max_depth,
+        }
+    }
+}
+
+/// `inspector:memory`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct MemoryArgs {
+    /// The process
+    #[arg(short, long, value_parser = clap::value_parser!(i32).range(1..))]
+    pid: Option<i32>,
+
+    /// Whether the process is stopped meanwhile
+    #[arg(short = 'S', long, num_args = 0..=1, default_missing_value = "on", value_parser = parse_switch)]
+    stop_process: Option<bool>,
+
+    #[arg(long, hide = true)]
+    no_stop_process: bool,
+
+    #[command(flatten)]
+    output: OutputArgs,
+
+    #[command(flatten)]
+    error: ErrorArgs,
+
+    #[command(flatten)]
+    target: TargetArgs,
+
+    /// A command to start and look at
+    #[arg(last = true, conflicts_with = "pid")]
+    command: Vec<OsString>,
+}
+
+/// When a command that was started is looked at.
+const AFTER: Duration = Duration::from_secs(1);
+
+pub(super) fn memory(args: &MemoryArgs) -> anyhow::Result<Exit> {
+    let (php, _) = args.target.php()?;
+    let no_stop = args.no_stop_process || args.stop_process == Some(false);
+    let taking = Taking { no_stop, php, ..Taking::default() };
+    let capture = CaptureArgs {
+        pid: args.pid,
+        after: AFTER,
+        output: args.output.graph()?,
+        taking,
+        failure: (&args.error).into(),
+        redact: false,
+        command: args.command.clone(),
+    };
+    capture.run()
+}
+
+/// `inspector:memory:dump`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct MemoryDumpArgs {
+    /// The process
+    #[arg(short, long, value_parser = clap::value_parser!(i32).range(1..))]
+    pid: i32,
+
+    /// The file to write
+    #[arg(short, long)]
+    output: PathBuf,
+
+    /// Whether the process is stopped meanwhile
+    #[arg(short = 'S', long, num_args = 0..=1, default_missing_value = "on", value_parser = parse_switch)]
+    stop_process: Option<bool>,
+
+    #[arg(long, hide = true)]
+    no_stop_process: bool,
+
+    /// Copy what is mapped of files as well
+    #[arg(long)]
+    include_binary: bool,
+
+    /// Leave out the heap of the C library
+    #[arg(long)]
+    exclude_heap: bool,
+
+    #[command(flatten)]
+    target: TargetArgs,
+}
+
+pub(super) fn dump(args: &MemoryDumpArgs) -> anyhow::Result<Exit> {
+    let (php, _) = args.target.php()?;
+    let no_stop = args.no_stop_process || args.stop_process == Some(false);
+    let taking =
+        Taking { no_stop, include_binary: args.include_binary, exclude_heap: args.exclude_heap, php };
+    DumpArgs { pid: args.pid, output: args.output.clone(), force: true, taking }.run()
+}
+
+/// `inspector:memory:analyze` and `inspector:coredump`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct MemoryAnalyzeArgs {
+    /// The file
+    #[arg(value_name = "FILE")]
+    input: PathBuf,
+
+    #[command(flatten)]
+    output: OutputArgs,
+
+    #[command(flatten)]
+    error: ErrorArgs,
+
+    /// Below which folder the files are that the process had mapped
+    #[arg(short = 'r', long)]
+    dependency_root: Option<PathBuf>,
+
+    // Accepted and without effect: the file tells, or it makes no difference.
+    #[arg(short, long, hide = true)]
+    pid: Option<i32>,
+    #[arg(long, hide = true)]
+    read_buffer: Option<String>,
+    #[arg(long, hide = true)]
+    no_fast_path: bool,
+
+    #[command(flatten)]
+    target: TargetArgs,
+}
+
+pub(super) fn analyze(args: &MemoryAnalyzeArgs) -> anyhow::Result<Exit> {
+    let (php, _) = args.target.php()?;
+    let memory = Memory {
+        root: args.dependency_root.clone(),
+        php,
+        failure: (&args.error).into(),
+        ..Memory::default()
+    };
+    AnalyzeArgs { input: args.input.clone(), output: args.output.graph()?, memory }.run()
+}
+
+/// `inspector:memory:export-sqlite`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct ExportSqliteArgs {
+    /// A graph
+    #[arg(value_name = "IN")]
+    input: PathBuf,
+
+    /// The database to write
+    #[arg(value_name = "OUT")]
+    output: PathBuf,
+
+    #[arg(long, hide = true)]
+    memory_limit: Option<String>,
+}
+
+pub(super) fn export_sqlite(args: &ExportSqliteArgs) -> anyhow::Result<Exit> {
+    ensure!(!args.output.exists(), "{}: file exists", args.output.display());
+    let output = GraphOutput {
+        output: Some(args.output.clone()),
+        format: Some(GraphFormat::Sqlite),
+        ..GraphOutput::default()
+    };
+    ExportArgs { input: args.input.clone(), output, memory: Memory::default() }.run()
+}
+
+/// `inspector:optimize-memory-db`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct OptimizeArgs {
+    /// A database
+    #[arg(value_name = "DB")]
+    database: PathBuf,
+
+    /// The run; otherwise all
+    #[arg(long)]
+    run_id: Option<i64>,
+}
+
+pub(super) fn optimize(args: &OptimizeArgs) -> anyhow::Result<Exit> {
+    heap::paths(&args.database, args.run_id)
+}
