@@ -122,7 +122,8 @@ fn look() {
         if !only.is_empty() && only != name {
             continue;
         }
-        let Some(copied) = live::copy(&peer, &root, &program, &[], &[]) else {
+        let opcache = std::env::var("OPCACHE").unwrap_or("opcache.enable_cli=0".into());
+        let Some(copied) = live::copy(&peer, &root, &program, &["-d", &opcache], &[]) else {
             println!("{name}: not run");
             continue;
         };
@@ -141,6 +142,22 @@ fn look() {
             seen.walked.torn,
             reached as f64 * 100.0 / total as f64
         );
+        let all = types(heap);
+        println!(
+            "    {:?} {:?}",
+            all.get("UnattributedMemoryLocation"),
+            all.get("InternalDataMemoryLocation")
+        );
+        for (node, location) in &heap.locations {
+            if location.location_type == LocationType::UNATTRIBUTED {
+                println!(
+                    "      {} {} {:x?}",
+                    location.size,
+                    path(heap, *node),
+                    copied.dump.bytes(location.address, 32)
+                );
+            }
+        }
         if !only.is_empty() {
             let mut bins = BTreeMap::new();
             for block in seen.blocks.iter().filter(|b| !seen.walked.reached.contains(b.index)) {
@@ -451,7 +468,12 @@ fn frames_have_their_functions_lines_variables_and_arguments() {
         assert_eq!(graph.string(graph.child(variables(2), "local")), "x".repeat(21), "{name}");
         let temporary = graph.links(variables(2)).iter().filter(|link| link.starts_with("$_T[")).count();
         // The array whose second element is on its way; 7.0 does not say which temporaries live.
-        assert_eq!(temporary, usize::from(!name.starts_with("php-7.0")), "{name} {:?}", graph.links(variables(2)));
+        assert_eq!(
+            temporary,
+            usize::from(!name.starts_with("php-7.0")),
+            "{name} {:?}",
+            graph.links(variables(2))
+        );
     });
 }
 
