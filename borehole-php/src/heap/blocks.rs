@@ -421,15 +421,12 @@ mod tests {
     use crate::heap::live;
     use crate::release::Release;
 
-    /// What `wait.inc` has in use while it asks: the array that it puts the answer into.
-    const ASKING: u64 = 376;
-
     #[test]
     fn the_blocks_of_real_programs_add_up() {
         for (name, peer, root) in live::phps() {
             for program in live::PROGRAMS {
                 let Some(copied) = live::copy(&peer, &root, program, &[], &[]) else { continue };
-                let asking = if program.starts_with("mem/") { ASKING } else { 0 };
+                let asking = if program.starts_with("mem/") { live::ASKING } else { 0 };
                 let blocks = Blocks::of(&copied.dump, &copied.php, &copied.executor).unwrap();
                 blocks.proof().unwrap();
                 assert_eq!(blocks.sums().bytes() + asking, copied.usage, "{name} {program}");

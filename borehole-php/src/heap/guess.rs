@@ -44,9 +44,8 @@ pub(crate) fn refcount(view: View<'_>, address: u64) -> Option<u32> {
 
 /// What `block` looks like. An object that stands behind data of its class is not told by this.
 pub(crate) fn guess(view: View<'_>, layout: &HeapLayout, block: &Block) -> Guess {
-    let kind = refcount(view, block.address)
-        .and_then(|_| view.u32(moved(block.address, 4)))
-        .map_or(0, |info| info & layout.header_kind);
+    let info = refcount(view, block.address).and_then(|_| view.u32(moved(block.address, 4)));
+    let kind = info.map_or(0, |info| info & layout.header_kind);
     let (guess, bears_out): (_, fn(View<'_>, &HeapLayout, &Block) -> bool) = match u8::try_from(kind) {
         Ok(fixed::KIND_STRING) => (Guess::String, is_string),
         Ok(fixed::KIND_ARRAY) => (Guess::Array, is_array),
@@ -55,7 +54,11 @@ pub(crate) fn guess(view: View<'_>, layout: &HeapLayout, block: &Block) -> Guess
         Ok(10) => (Guess::Reference, is_reference),
         _ => return Guess::Plain,
     };
-    if bears_out(view, layout, block) { guess } else { Guess::Plain }
+    // Only what can be part of a cycle has its place in the collector's list behind the flags. Half of an address is no header.
+    let flags = if layout.header_kind == 15 { 0x3ff } else { 0xffff };
+    let may_be_listed = matches!(guess, Guess::Array | Guess::Object);
+    let is_header = may_be_listed || info.is_some_and(|info| info <= flags);
+    if is_header && bears_out(view, layout, block) { guess } else { Guess::Plain }
 }
 
 /// It ends within its block, with a NUL.
