@@ -8,6 +8,8 @@ mod text;
 mod token;
 mod write;
 
+pub(crate) use text::{is_number, put_string};
+
 pub use read::read;
 pub use write::{Layout, write};
 

@@ -79,7 +79,7 @@ pub(super) fn put_fact(out: &mut impl Write, text: &[u8]) -> io::Result<()> {
 }
 
 /// Whether `text` is a number as JSON has them.
-pub(super) fn is_number(text: &[u8]) -> bool {
+pub(crate) fn is_number(text: &[u8]) -> bool {
     let digits = |text: &mut &[u8]| {
         let count = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
         *text = text.get(count..).unwrap_or_default();
