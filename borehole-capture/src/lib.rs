@@ -10,6 +10,7 @@ mod control;
 mod coordinator;
 mod error;
 mod finder;
+pub mod heap;
 mod options;
 mod output;
 mod php;

@@ -4,6 +4,7 @@ use borehole_process::{Mapping, Memory, Symbols, Target};
 
 use crate::error::{Error, ErrorKind};
 use crate::executor::{Executor, Place};
+use crate::heap::allocator::{self, HeapPointer};
 use crate::layout::Layout;
 use crate::modules;
 use crate::proof;
@@ -34,6 +35,8 @@ pub struct Php {
     pub(crate) pass_function: u64,
     /// The pointer to the functions that are called without a frame; 0 if there is none.
     pub(crate) frameless_functions: u64,
+    /// What its function that gives the allocator's heap reads; none if it has no symbol.
+    pub(crate) heap_pointers: Vec<HeapPointer>,
 }
 
 impl Php {
@@ -50,6 +53,7 @@ impl Php {
         if let (Threads::One, Some(symbol)) = (found.threads, symbols.find("executor_globals")) {
             proof::executor_size(symbol.size, &layout, found.release)?;
         }
+        let found_threads = found.threads;
         let identity = Identity { sapi: sapi(target, &symbols), ..found };
         let address = |name: &str| symbols.find(name).map_or(0, |symbol| symbol.address);
         let php = Self {
@@ -59,6 +63,7 @@ impl Php {
             shared: shared_memory(target),
             pass_function: address("zend_pass_function"),
             frameless_functions: address("zend_flf_functions"),
+            heap_pointers: allocator::heap_pointers(target, &symbols, found_threads),
         };
         for executor in php.executors(target)? {
             php.prove(target, &executor)?;

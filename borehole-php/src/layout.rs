@@ -6,16 +6,19 @@
 
 use crate::release::Release;
 
-/// Declares [`Layout`] from rows of offsets, a column a release.
+/// Declares a layout from rows of offsets, a column a release.
 macro_rules! layouts {
-    ($($(#[$doc:meta])* $field:ident: $type:ty = [$($offset:expr),+ $(,)?];)+) => {
-        /// The layout of one release: byte offsets, and bits of flags.
+    (
+        $(#[$about:meta])* $layout:ident:
+        $($(#[$doc:meta])* $field:ident: $type:ty = [$($offset:expr),+ $(,)?];)+
+    ) => {
+        $(#[$about])*
         #[derive(Clone, Copy, Debug)]
-        pub(crate) struct Layout {
+        pub(crate) struct $layout {
             $($(#[$doc])* pub(crate) $field: $type,)+
         }
 
-        impl Layout {
+        impl $layout {
             /// The column of `release`.
             pub(crate) fn of(release: Release) -> Self {
                 $(
@@ -27,7 +30,11 @@ macro_rules! layouts {
     };
 }
 
+pub(crate) use layouts;
+
 layouts! {
+    /// The layout of one release: byte offsets, and bits of flags.
+    Layout:
     // release                                7.0   7.1   7.2   7.3   7.4   8.0   8.1   8.2   8.3   8.4   8.5   8.6
 
     /// `zend_executor_globals`: its size in builds for one thread. Releases within a minor version only added to its end.

@@ -64,6 +64,15 @@ impl Image {
         self.pages.len() * PAGE_BYTES
     }
 
+    /// Forgets the pages that lie whole between these addresses.
+    pub(crate) fn forget_pages(&mut self, start: u64, end: u64) {
+        let Some(last) = end.checked_sub(PAGE_BYTES as u64).filter(|&last| start <= last) else { return };
+        let pages: Vec<u64> = self.pages.range(start..=last).map(|(&address, _)| address).collect();
+        for page in pages {
+            self.pages.remove(&page);
+        }
+    }
+
     /// Overwrites recorded memory, for tests of what reads damaged memory. What was not recorded stays so.
     pub fn overwrite(&mut self, address: u64, bytes: &[u8]) {
         for (index, &byte) in bytes.iter().enumerate() {

@@ -7,7 +7,9 @@
 )]
 
 mod child;
+mod dumps;
 mod find;
 mod live;
+mod page;
 mod stop;
 mod stored;

@@ -1,0 +1,166 @@
+//! Copies much memory in few calls.
+
+use std::thread;
+
+use borehole_process::{Memory, Piece, Span, Urgent};
+
+use crate::error::Error;
+
+/// What was copied: where each span begins in the buffer.
+#[derive(Debug, Default)]
+pub(super) struct Copied {
+    pub(super) placed: Vec<(usize, Span)>,
+    pub(super) unreadable_bytes: u64,
+}
+
+/// Larger pieces are not copied faster, and between two the threads are told apart.
+const PIECE_BYTES: usize = 2 << 20;
+
+/// Pieces of one system call.
+const BATCH: usize = 64;
+
+/// What cannot be read is left out in units of this.
+const PAGE_BYTES: usize = 4096;
+
+/// Less than this is copied faster than a thread starts.
+const MIN_BYTES_PER_THREAD: usize = 4 << 20;
+
+/// Copies the spans one after the other to `into`, which has room for exactly them.
+pub(super) fn all(memory: &(impl Memory + Sync), spans: &[Span], into: &mut [u8]) -> Result<Copied, Error> {
+    let pieces = pieces(spans);
+    let threads = thread::available_parallelism().map_or(1, usize::from).min(2);
+    if threads < 2 || into.len() < 2 * MIN_BYTES_PER_THREAD {
+        return Ok(copy(memory, &pieces, 0, into)?);
+    }
+    let half = pieces.partition_point(|(offset, _)| *offset < into.len() / 2);
+    let at = pieces.get(half).map_or(into.len(), |(offset, _)| *offset);
+    let (low, high) = into.split_at_mut(at);
+    let (first, second) = thread::scope(|scope| {
+        let second = scope.spawn(|| {
+            let _urgent = Urgent::begin();
+            copy(memory, &pieces[half..], at, high)
+        });
+        let first = copy(memory, &pieces[..half], 0, low);
+        (first, second.join())
+    });
+    let (mut first, second) = (first?, second.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?);
+    first.placed.extend(second.placed);
+    first.unreadable_bytes += second.unreadable_bytes;
+    Ok(first)
+}
+
+/// The spans in pieces of limited size, each with its offset.
+fn pieces(spans: &[Span]) -> Vec<(usize, Span)> {
+    let mut pieces = Vec::with_capacity(spans.len());
+    let mut offset = 0;
+    for span in spans {
+        let mut address = span.address;
+        let end = offset + span.length;
+        while offset < end {
+            let length = PIECE_BYTES.min(end - offset);
+            pieces.push((offset, Span { address, length }));
+            offset += length;
+            address += length as u64;
+        }
+    }
+    pieces
+}
+
+/// Copies pieces to `into`, which begins at the offset `base`.
+fn copy(
+    memory: &impl Memory,
+    pieces: &[(usize, Span)],
+    base: usize,
+    into: &mut [u8],
+) -> Result<Copied, borehole_process::Error> {
+    let mut copied = Copied::default();
+    let mut left = pieces.to_vec();
+    let mut next = 0;
+    while next < left.len() {
+        let end = left.len().min(next + BATCH);
+        let wanted: usize = left[next..end].iter().map(|(_, span)| span.length).sum();
+        let mut filled = memory.read_pieces(&mut borrow(&left[next..end], base, into))?;
+        let is_all = filled == wanted;
+        while next < end && left[next].1.length <= filled {
+            copied.placed.push(left[next]);
+            filled -= left[next].1.length;
+            next += 1;
+        }
+        if !is_all {
+            let (offset, Span { address, length }) = left[next];
+            let read = filled / PAGE_BYTES * PAGE_BYTES;
+            if read > 0 {
+                copied.placed.push((offset, Span { address, length: read }));
+            }
+            let passed = (read + PAGE_BYTES).min(length);
+            copied.unreadable_bytes += (passed - read) as u64;
+            left[next] =
+                (offset + passed, Span { address: address + passed as u64, length: length - passed });
+            next += usize::from(passed == length);
+        }
+    }
+    Ok(copied)
+}
+
+/// The parts of `into`, which begins at the offset `base`, that the pieces are copied to.
+fn borrow<'b>(pieces: &[(usize, Span)], base: usize, into: &'b mut [u8]) -> Vec<Piece<'b>> {
+    let (mut rest, mut at) = (into, base);
+    let mut borrowed = Vec::with_capacity(pieces.len());
+    for &(offset, Span { address, length }) in pieces {
+        let (_, behind) = rest.split_at_mut(offset - at);
+        let (into, behind) = behind.split_at_mut(length);
+        borrowed.push(Piece { address, into });
+        (rest, at) = (behind, offset + length);
+    }
+    borrowed
+}
+
+#[cfg(test)]
+mod tests {
+    use borehole_process::Error;
+
+    use super::*;
+
+    /// Memory of which some pages cannot be read.
+    struct Holed(Vec<u64>);
+
+    impl Memory for Holed {
+        fn read_pieces(&self, pieces: &mut [Piece<'_>]) -> Result<usize, Error> {
+            let mut filled = 0;
+            for piece in pieces {
+                for (byte, address) in piece.into.iter_mut().zip(piece.address..) {
+                    if self.0.contains(&(address / 4096)) {
+                        return Ok(filled);
+                    }
+                    *byte = (address / 4096).to_le_bytes()[0];
+                    filled += 1;
+                }
+            }
+            Ok(filled)
+        }
+    }
+
+    #[test]
+    fn pages_that_cannot_be_read_are_left_out_and_counted() {
+        let spans = [(16, 4), (100, 1), (200, 600)];
+        let spans = spans.map(|(page, pages)| Span { address: page * 4096, length: pages * 4096 });
+        let bytes: usize = spans.iter().map(|span| span.length).sum();
+        for holes in
+            [vec![], vec![16], vec![19], vec![17, 18], vec![100], vec![16, 17, 18, 19, 100, 799], vec![712]]
+        {
+            let mut into = vec![0xff; bytes];
+            let copied = copy(&Holed(holes.clone()), &pieces(&spans), 0, &mut into).unwrap();
+            assert_eq!(copied.unreadable_bytes, holes.len() as u64 * 4096);
+            let mut pages = Vec::new();
+            for (offset, span) in copied.placed {
+                for (page, at) in (offset..offset + span.length).step_by(4096).enumerate() {
+                    let number = span.address / 4096 + page as u64;
+                    assert!(into[at..at + 4096].iter().all(|&byte| byte == number.to_le_bytes()[0]));
+                    pages.push(number);
+                }
+            }
+            let all = (16..20).chain(100..101).chain(200..800);
+            assert_eq!(pages, all.filter(|page| !holes.contains(page)).collect::<Vec<_>>());
+        }
+    }
+}

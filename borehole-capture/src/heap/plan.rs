@@ -1,0 +1,165 @@
+//! What of a process is copied.
+
+use borehole_process::{Mapping, Mappings, Pages, Resident, Span};
+
+use crate::error::Error;
+use crate::heap::HeapOptions;
+
+/// What is to be copied, and how much that is.
+pub(super) struct Plan {
+    pub(super) spans: Vec<Span>,
+    pub(super) bytes: usize,
+}
+
+/// The size and the alignment of the chunks that PHP's allocator takes from the system, and the alignment of its huge
+/// blocks, which are not smaller.
+///
+/// Source: php-src, `Zend/zend_alloc_sizes.h`, `ZEND_MM_CHUNK_SIZE`.
+const CHUNK_BYTES: u64 = 2 << 20;
+
+/// More than PHP with all its extensions has.
+const MAX_PHP_DATA_BYTES: usize = 128 << 20;
+
+impl Plan {
+    /// Whatever the process has written, and what it shares with others.
+    pub(super) fn of_memory(
+        mappings: &Mappings,
+        resident: &mut Resident,
+        options: &HeapOptions,
+    ) -> Result<Self, Error> {
+        Self::of(mappings, resident, |mapping| memory(mapping, options.exclude_heap))
+    }
+
+    /// What the process has mapped of files and has not written: of PHP itself the data that it has looked at, or
+    /// everything of all files.
+    pub(super) fn of_files(
+        mappings: &Mappings,
+        resident: &mut Resident,
+        options: &HeapOptions,
+    ) -> Result<Self, Error> {
+        let is_php =
+            |path: &[u8]| contains_php(path) || options.is_php.as_ref().is_some_and(|is_php| is_php(path));
+        let is_meant = |mapping: &Mapping| {
+            let is_file = mapping.readable && !mapping.shared && mapping.shows_file();
+            let is_data = !mapping.executable && is_php(&mapping.path);
+            (is_file && is_data && !options.include_binary).then_some(Pages::Present)
+        };
+        let mut plan = Self::of(mappings, resident, is_meant)?;
+        if options.include_binary {
+            plan.add_whole(mappings);
+        }
+        Ok(plan)
+    }
+
+    fn of(
+        mappings: &Mappings,
+        resident: &mut Resident,
+        pages: impl Fn(&Mapping) -> Option<Pages>,
+    ) -> Result<Self, Error> {
+        let mut spans = Vec::new();
+        for mapping in mappings {
+            if let Some(pages) = pages(mapping) {
+                resident.add(mapping, pages, &mut spans)?;
+            }
+        }
+        let bytes = spans.iter().map(|span| span.length).sum();
+        Ok(Self { spans, bytes })
+    }
+
+    /// The data of PHP's files that a core file leaves out because the files have it.
+    pub(super) fn of_php_data(mappings: &Mappings) -> Self {
+        let is_data = |mapping: &&Mapping| {
+            mapping.readable && !mapping.executable && !mapping.writable && contains_php(&mapping.path)
+        };
+        let mut plan = Self { spans: Vec::new(), bytes: 0 };
+        for mapping in mappings.iter().filter(is_data) {
+            let length = usize::try_from(mapping.end.saturating_sub(mapping.start)).unwrap_or(usize::MAX);
+            // How large they are is said by the core file alone.
+            if length <= MAX_PHP_DATA_BYTES - plan.bytes {
+                plan.spans.push(Span { address: mapping.start, length });
+                plan.bytes += length;
+            }
+        }
+        plan
+    }
+
+    /// All of all files, whether or not the process has looked at it.
+    fn add_whole(&mut self, mappings: &Mappings) {
+        let is_file = |mapping: &&Mapping| mapping.readable && !mapping.shared && mapping.shows_file();
+        for mapping in mappings.iter().filter(is_file) {
+            let Ok(length) = usize::try_from(mapping.end - mapping.start) else { continue };
+            self.spans.push(Span { address: mapping.start, length });
+            self.bytes += length;
+        }
+    }
+}
+
+/// Which pages of a mapping can hold what PHP has made.
+fn memory(mapping: &Mapping, excludes_heap: bool) -> Option<Pages> {
+    let is_code = mapping.executable && !mapping.writable;
+    // What the kernel shows to each process: `[vvar]`, `[vdso]`.
+    let is_kernels = mapping.path.starts_with(b"[v");
+    if !mapping.readable || is_code || is_kernels {
+        return None;
+    }
+    if mapping.shared {
+        return is_shared_memory(mapping).then_some(Pages::Shared);
+    }
+    let is_excluded = excludes_heap && !mapping.shows_file() && !may_hold_chunks(mapping);
+    (!is_excluded).then_some(Pages::Own)
+}
+
+/// Whether it is memory that processes share, as opcache's, and not a file.
+fn is_shared_memory(mapping: &Mapping) -> bool {
+    let kinds: [&[u8]; 5] = [b"/dev/zero", b"/dev/shm/", b"/memfd:", b"/SYSV", b"[anon_shmem"];
+    mapping.deleted || mapping.path.is_empty() || kinds.iter().any(|kind| mapping.path.starts_with(kind))
+}
+
+/// Whether PHP's allocator can have memory in it.
+fn may_hold_chunks(mapping: &Mapping) -> bool {
+    let is_of_library = [&b"[heap]"[..], b"[stack"].iter().any(|name| mapping.path.starts_with(name));
+    let first = mapping.start.checked_next_multiple_of(CHUNK_BYTES);
+    let has_room = first.is_some_and(|first| mapping.end.saturating_sub(first) >= CHUNK_BYTES);
+    !is_of_library && has_room
+}
+
+/// Whether a path says that it leads to PHP or something of it.
+fn contains_php(path: &[u8]) -> bool {
+    path.windows(3).any(|part| part == b"php")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is copied of each line of `/proc/PID/maps`, with the C library's heap and without.
+    const MAPS: [(&str, Option<Pages>, Option<Pages>); 14] = {
+        use Pages::{Own, Shared};
+        let own = Some(Own);
+        [
+            ("00010000-00020000 r--p 00000000 08:01 1 /usr/bin/php8.2", own, own),
+            ("00020000-00030000 r-xp 00010000 08:01 1 /usr/bin/php8.2", None, None),
+            ("00030000-00040000 rw-p 00020000 08:01 1 /usr/bin/php8.2", own, own),
+            ("00040000-00800000 rw-p 00000000 00:00 0 [heap]", own, None),
+            ("10000000-10200000 rw-p 00000000 00:00 0 ", own, own),
+            ("10210000-10400000 rw-p 00000000 00:00 0 ", own, None),
+            ("10410000-10800000 rw-p 00000000 00:00 0 [anon:zend_alloc]", own, own),
+            ("10800000-10900000 ---p 00000000 00:00 0 ", None, None),
+            ("20000000-28000000 rw-s 00000000 00:01 7 /dev/zero (deleted)", Some(Shared), Some(Shared)),
+            ("28000000-28100000 r--s 00000000 08:01 9 /usr/share/zoneinfo/posixrules", None, None),
+            ("28100000-28200000 rw-s 00000000 00:01 9 /SYSV00000000 (deleted)", Some(Shared), Some(Shared)),
+            ("30000000-30021000 rw-p 00000000 00:00 0 [stack]", own, None),
+            ("30100000-30101000 r--p 00000000 00:00 0 [vvar]", None, None),
+            ("30200000-30300000 rwxs 00000000 00:01 7 /memfd:opcache (deleted)", Some(Shared), Some(Shared)),
+        ]
+    };
+
+    #[test]
+    fn what_php_can_have_written_is_copied() {
+        for (line, with_heap, without_heap) in MAPS {
+            let mappings = Mappings::parse(line.as_bytes()).unwrap();
+            let mapping = mappings.iter().next().unwrap();
+            assert_eq!((memory(mapping, false), memory(mapping, true)), (with_heap, without_heap), "{line}");
+        }
+    }
+}

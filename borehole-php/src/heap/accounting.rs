@@ -1,0 +1,194 @@
+//! What was reached of a heap, and what it adds up to.
+
+use borehole_heap::{HeapSink, Location, LocationType, Region};
+use borehole_process::Dump;
+
+use crate::attach::Php;
+use crate::heap::allocator::{Allocator, CHUNK_BYTES, PAGE_BYTES};
+use crate::heap::blocks::{Block, Blocks, Marks};
+
+/// Keeps the account of a walk: which blocks it came to, and what it said of them.
+#[derive(Debug)]
+pub(crate) struct Accounting<'b> {
+    blocks: &'b Blocks,
+    reached: Marks,
+    /// Bytes of the blocks that were reached.
+    reached_bytes: RegionBytes,
+    /// Bytes of the locations that were given out.
+    located_bytes: RegionBytes,
+    /// What blocks have beyond what was asked for.
+    block_overhead: u64,
+    /// What tables of arrays have beyond what is in use.
+    array_overhead: u64,
+}
+
+/// Bytes by region, in the order of their numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct RegionBytes([u64; Region::NAMES.len()]);
+
+impl RegionBytes {
+    fn add(&mut self, region: Region, bytes: u64) {
+        if let Some(sum) = self.0.get_mut(usize::from(region.number())) {
+            *sum = sum.saturating_add(bytes);
+        }
+    }
+
+    fn of(&self, region: Region) -> u64 {
+        self.0.get(usize::from(region.number())).copied().unwrap_or_default()
+    }
+
+    fn all(&self) -> u64 {
+        self.0.iter().fold(0, |sum, bytes| sum.saturating_add(*bytes))
+    }
+}
+
+impl<'b> Accounting<'b> {
+    pub(crate) fn new(blocks: &'b Blocks) -> Self {
+        Self {
+            blocks,
+            reached: Marks::of(blocks),
+            reached_bytes: RegionBytes::default(),
+            located_bytes: RegionBytes::default(),
+            block_overhead: 0,
+            array_overhead: 0,
+        }
+    }
+
+    pub(crate) fn blocks(&self) -> &'b Blocks {
+        self.blocks
+    }
+
+    /// Says that something in `block` was reached.
+    #[inline]
+    pub(crate) fn reach(&mut self, block: &Block) {
+        if self.reached.insert(block.index) {
+            self.reached_bytes.add(block.region, block.bytes);
+        }
+    }
+
+    #[inline]
+    pub(crate) fn is_reached(&self, block: &Block) -> bool {
+        self.reached.contains(block.index)
+    }
+
+    /// The blocks that were reached.
+    pub(crate) fn reached(self) -> Marks {
+        self.reached
+    }
+
+    /// Takes a location that was given out.
+    #[inline]
+    pub(crate) fn locate(&mut self, location: &Location) {
+        let Some(region) = location.region else { return };
+        self.located_bytes.add(region, location.size);
+        self.block_overhead += u64::from(location.bin_overhead);
+        if location.location_type == LocationType::ARRAY_TABLE_OVERHEAD {
+            self.array_overhead += location.size;
+        }
+    }
+
+    /// The blocks that nothing has led to.
+    pub(crate) fn unreached(&self) -> impl Iterator<Item = Block> + use<'_, 'b> {
+        self.blocks.iter().filter(|block| !self.is_reached(block))
+    }
+
+    /// Writes what is known of the whole under the keys of the memory database.
+    pub(crate) fn summary(&self, dump: &Dump, php: &Php, sink: &mut impl HeapSink) {
+        if let Some(allocator) = self.blocks.allocator() {
+            self.heap_summary(allocator, sink);
+            chunk_summary(
+                allocator,
+                self.blocks.sums().free_pages,
+                self.blocks.sums().mostly_empty_chunks,
+                sink,
+            );
+        }
+        sink.summary("heap_memory_accounting", &self.proof());
+        let rss = dump.fact("rss").and_then(|rss| std::str::from_utf8(rss).ok());
+        if let Some(rss) = rss {
+            sink.summary("rss", rss);
+        }
+        let release = php.identity().release.to_string().replace('.', "");
+        sink.summary("php_version", &format!("v{release}"));
+        sink.summary("analyzer", concat!("borehole ", env!("CARGO_PKG_VERSION")));
+    }
+
+    /// Whether every byte is accounted for, and if not why.
+    fn proof(&self) -> String {
+        match (self.blocks.allocator(), self.blocks.proof()) {
+            (None, _) => "none: PHP does not use its own allocator".to_owned(),
+            (Some(_), Ok(())) => "exact".to_owned(),
+            (Some(_), Err(error)) => error.to_string(),
+        }
+    }
+
+    fn heap_summary(&self, allocator: &Allocator, sink: &mut impl HeapSink) {
+        let totals = self.region_totals();
+        let chunks = allocator.chunks.len() as u64 * CHUNK_BYTES;
+        let huge = self.blocks.sums().huge;
+        let reached = self.reached_bytes.all();
+        let huge_reached = self.reached_bytes.of(Region::HUGE);
+        let numbers = [
+            ("zend_mm_heap_total", chunks.saturating_add(huge)),
+            ("zend_mm_heap_usage", reached),
+            ("zend_mm_chunk_total", chunks),
+            ("zend_mm_chunk_usage", reached - huge_reached),
+            ("zend_mm_huge_total", huge),
+            ("zend_mm_huge_usage", huge_reached),
+            ("vm_stack_total", totals.of(Region::VM_STACK)),
+            ("vm_stack_usage", self.located_bytes.of(Region::VM_STACK)),
+            ("compiler_arena_total", totals.of(Region::COMPILER_ARENA)),
+            ("compiler_arena_usage", self.located_bytes.of(Region::COMPILER_ARENA)),
+            ("possible_allocation_overhead_total", self.block_overhead),
+            ("possible_array_overhead_total", self.array_overhead),
+        ];
+        for (key, number) in numbers {
+            sink.summary(key, &number.to_string());
+        }
+        sink.summary("heap_memory_analyzed_percentage", &percentage(reached, allocator.numbers.size));
+    }
+
+    /// What the stack and the compiler's memory take as a whole.
+    fn region_totals(&self) -> RegionBytes {
+        let mut totals = RegionBytes::default();
+        for (block, region) in self.blocks.claims() {
+            totals.add(region, block.bytes);
+        }
+        totals
+    }
+}
+
+fn percentage(part: u64, whole: u64) -> String {
+    if whole == 0 {
+        return "0".to_owned();
+    }
+    #[expect(clippy::cast_precision_loss, reason = "a share need not be exact beyond 2^53 bytes")]
+    let share = part as f64 / whole as f64 * 100.0;
+    share.to_string()
+}
+
+/// What the heap says of itself.
+fn chunk_summary(allocator: &Allocator, free_pages: u64, mostly_empty: u64, sink: &mut impl HeapSink) {
+    let numbers = &allocator.numbers;
+    let cached = u64::from(numbers.cached_chunks_count);
+    let all = [
+        ("memory_get_usage", numbers.size),
+        ("memory_get_real_usage", numbers.real_size),
+        ("memory_get_peak_usage", numbers.peak),
+        ("memory_get_real_peak_usage", numbers.real_peak),
+        ("memory_limit", numbers.limit),
+        ("cached_chunks_size", cached.saturating_mul(CHUNK_BYTES)),
+        ("chunks_count", u64::from(numbers.chunks_count)),
+        ("peak_chunks_count", u64::from(numbers.peak_chunks_count)),
+        ("cached_chunks_count", cached),
+        ("chunks_total_free_bytes", free_pages.saturating_mul(PAGE_BYTES)),
+        ("chunks_mostly_empty_count", mostly_empty),
+    ];
+    for (key, number) in all {
+        sink.summary(key, &number.to_string());
+    }
+    if let Some((boundary, count)) = numbers.last_delete {
+        sink.summary("last_chunks_delete_boundary", &boundary.to_string());
+        sink.summary("last_chunks_delete_count", &count.to_string());
+    }
+}

@@ -1,0 +1,467 @@
+//! The allocator's heap: where it is, where its fields are, its chunks and huge blocks.
+//!
+//! Its structures are private to PHP and move within a minor version, by a distribution's patches, so nothing here is a table
+//! by release: each field is found by what must stand in it.
+//!
+//! Source: `zend_alloc.c`: `_zend_mm_heap`, `_zend_mm_chunk`, `_zend_mm_huge_list`, in 7.0 to 8.6, and processes of them.
+
+use borehole_process::{Memory, Symbols};
+use hashbrown::HashSet;
+
+use crate::attach::Php;
+use crate::error::{Error, ErrorKind};
+use crate::executor::{Executor, Place};
+use crate::layout::Layout;
+use crate::release::{Release, Threads};
+use crate::remote::{self, moved, u32_at, u64_at};
+
+/// Bytes of a chunk, and what its address is a multiple of.
+pub(crate) const CHUNK_BYTES: u64 = 2 << 20;
+pub(crate) const PAGE_BYTES: u64 = 4096;
+pub(crate) const PAGES: usize = 512;
+/// The sizes that small blocks have.
+pub(crate) const BINS: usize = 30;
+
+/// The first page of a chunk: its header, and in the main chunk the heap.
+pub(crate) type Header = [u8; 4096];
+
+/// Where in the main chunk the heap is.
+const HEAP_IN_CHUNK: u64 = 0x40;
+/// `zend_mm_chunk`: `heap`, `next`.
+const CHUNK_NEXT: usize = 8;
+/// `zend_mm_heap`: `use_custom_heap`, `size`, `peak`.
+const CUSTOM: usize = 0;
+const SIZE: usize = 0x10;
+const PEAK: usize = 0x18;
+/// `free_slot` comes right behind `peak`, or behind the key that 8.4 put there.
+const EARLIEST_FREE_SLOTS: usize = 0x20;
+/// Where `main_chunk` may be. Behind `free_slot`, `real_size`, `real_peak`, `limit`, `overflow` and `huge_list`.
+const MAIN_CHUNK_WITHIN: std::ops::Range<usize> = 0x138..0x1c0;
+/// How far into the chunk its page map may begin.
+const MAP_BEFORE: usize = 0x400;
+/// An entry of the page map: a large block of one page, which is what the header is.
+const HEADER_PAGE: u32 = 0x4000_0001;
+
+/// How PHP's allocator is found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum HeapPointer {
+    /// The address of the variable that points to it.
+    Variable(u64),
+    /// The offset, in the block of each thread, of the pointer to the thread's.
+    InThreadBlock(u64),
+}
+
+/// The addresses of the variables that the first instructions of `zend_mm_get_heap` load: `mov reg, [rip+rel32]`.
+///
+/// The function returns the pointer to the heap: it has to load it, or where it is in the block of a thread.
+pub(crate) fn heap_pointers(memory: &impl Memory, symbols: &Symbols, threads: Threads) -> Vec<HeapPointer> {
+    let Some(function) = symbols.find("zend_mm_get_heap") else { return Vec::new() };
+    let mut code = [0; 64];
+    let filled = remote::read_some(memory, function.address, &mut code).unwrap_or_default();
+    let end = usize::try_from(function.size).ok().filter(|&size| size > 0).unwrap_or(filled);
+    let code = &code[..filled.min(end)];
+    let load = |at: usize| {
+        let [prefix, 0x8b, register] = *code.get(at..at + 3)? else { return None };
+        // Of any register, relative to the next instruction.
+        let is_load = matches!(prefix, 0x48 | 0x4c) && register & 0xc7 == 0x05;
+        let distance = u32_at(code, at + 3)?.cast_signed();
+        is_load.then(|| moved(function.address, at + 7).wrapping_add_signed(i64::from(distance)))
+    };
+    let variables = (0..code.len()).filter_map(load);
+    match threads {
+        Threads::One => variables.map(HeapPointer::Variable).collect(),
+        Threads::Many => {
+            let offsets = variables.filter_map(|address| memory.read_u64(address).ok());
+            offsets.map(HeapPointer::InThreadBlock).collect()
+        }
+    }
+}
+
+/// Where the fields of the heap and of its chunks are. Offsets of the heap's from the heap, of the chunk's from the chunk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Fields {
+    pub(crate) free_slots: usize,
+    pub(crate) real_size: usize,
+    pub(crate) main_chunk: usize,
+    pub(crate) free_map: usize,
+    pub(crate) map: usize,
+}
+
+/// A block beyond the size of a chunk, which the system gave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Huge {
+    pub(crate) address: u64,
+    pub(crate) bytes: u64,
+}
+
+/// The allocator's heap, as its own fields tell of it.
+#[derive(Clone, Debug)]
+pub(crate) struct Allocator {
+    pub(crate) address: u64,
+    pub(crate) layout: Fields,
+    pub(crate) numbers: Numbers,
+    /// In the order of the ring, from the main chunk.
+    pub(crate) chunks: Vec<u64>,
+    /// Chunks that are kept for later.
+    pub(crate) cached: Vec<u64>,
+    pub(crate) huge: Vec<Huge>,
+    /// The first thing that made no sense. What was found until then is here.
+    pub(crate) doubt: Option<Error>,
+}
+
+/// What the heap counts of itself.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Numbers {
+    /// What `memory_get_usage()` answers.
+    pub(crate) size: u64,
+    pub(crate) peak: u64,
+    /// What `memory_get_usage(true)` answers.
+    pub(crate) real_size: u64,
+    pub(crate) real_peak: u64,
+    pub(crate) limit: u64,
+    pub(crate) chunks_count: u32,
+    pub(crate) peak_chunks_count: u32,
+    pub(crate) cached_chunks_count: u32,
+    /// The number of chunks at the last time that one was given back, and how often in a row it was that; `None` before 7.2.
+    pub(crate) last_delete: Option<(u32, u32)>,
+    /// Where the first free block of each bin is.
+    pub(crate) free: [u64; BINS],
+}
+
+/// What a PHP takes its memory from.
+#[derive(Clone, Debug)]
+pub(crate) enum Found {
+    /// Its own allocator.
+    Own(Box<Allocator>),
+    /// The system's: `USE_ZEND_ALLOC=0`, or a build without one of its own.
+    Foreign,
+}
+
+impl Php {
+    /// Finds the allocator of `executor` and what its heap consists of.
+    ///
+    /// # Errors
+    /// When there is none, it contradicts itself, or the memory cannot be read.
+    pub(crate) fn allocator(&self, memory: &impl Memory, executor: &Executor) -> Result<Found, Error> {
+        let by_code = self.heap_pointers.iter().filter_map(|&pointer| self.follow(memory, executor, pointer));
+        let mut candidates: Vec<u64> = by_code.collect();
+        candidates.extend(heap_of_stack(memory, &self.layout, executor));
+        let main = |heap: &&u64| **heap % CHUNK_BYTES == HEAP_IN_CHUNK;
+        let mut refused = None;
+        for &heap in candidates.iter().filter(main) {
+            match Allocator::read(memory, heap, self.identity.release) {
+                Ok(allocator) => return Ok(Found::Own(Box::new(allocator))),
+                Err(error) => refused = refused.or(Some(error)),
+            }
+        }
+        if candidates.iter().any(|&heap| is_foreign(memory, heap)) {
+            return Ok(Found::Foreign);
+        }
+        Err(refused.unwrap_or_else(|| missing(&candidates)))
+    }
+
+    /// Where a pointer leads that `zend_mm_get_heap` loads.
+    fn follow(&self, memory: &impl Memory, executor: &Executor, pointer: HeapPointer) -> Option<u64> {
+        let address = match (pointer, self.place) {
+            (HeapPointer::Variable(address), _) => address,
+            (HeapPointer::InThreadBlock(offset), Place::PerThread { executor: globals, .. }) => {
+                executor.globals.wrapping_sub(globals).wrapping_add(offset)
+            }
+            (HeapPointer::InThreadBlock(_), Place::Global { .. }) => return None,
+        };
+        memory.read_u64(address).ok().filter(|&heap| heap != 0)
+    }
+}
+
+fn missing(candidates: &[u64]) -> Error {
+    let what = format!(
+        "missing heap of PHP: expected it in its main chunk, found pointers to {candidates:#x?} in zend_mm_get_heap and the stack"
+    );
+    Error::new(ErrorKind::Implausible, what)
+}
+
+/// The heap of the chunk that the stack lies in.
+fn heap_of_stack(memory: &impl Memory, layout: &Layout, executor: &Executor) -> Option<u64> {
+    let stack = memory.read_u64(moved(executor.globals, layout.executor_stack_top + 16)).ok()?;
+    let chunk = stack - stack % CHUNK_BYTES;
+    memory.read_u64(chunk).ok().filter(|_| stack != 0)
+}
+
+/// Whether a heap that is in no chunk says that another allocator is used instead.
+fn is_foreign(memory: &impl Memory, heap: u64) -> bool {
+    let mut custom = [0; 4];
+    let is_read = memory.read(moved(heap, CUSTOM), &mut custom).is_ok();
+    is_read && heap % CHUNK_BYTES != HEAP_IN_CHUNK && matches!(u32::from_le_bytes(custom), 1..=3)
+}
+
+/// Reads the first page of a chunk.
+pub(crate) fn read_header(memory: &impl Memory, chunk: u64) -> Result<Box<Header>, Error> {
+    let mut header = Box::new([0; 4096]);
+    memory.read(chunk, header.as_mut_slice()).map_err(|error| {
+        Error::reading(&format!("cannot read the chunk at {chunk:#x} of PHP's heap"), error)
+    })?;
+    Ok(header)
+}
+
+fn implausible(what: &str, expected: &str, found: &str) -> Error {
+    Error::new(
+        ErrorKind::Implausible,
+        format!("implausible {what} of PHP's heap: expected {expected}, found {found}"),
+    )
+}
+
+impl Allocator {
+    /// The heap at `address`, which must be in its main chunk.
+    pub(super) fn read(memory: &impl Memory, address: u64, release: Release) -> Result<Self, Error> {
+        let main = address - HEAP_IN_CHUNK;
+        let header = read_header(memory, main)?;
+        let heap = &header[usize::try_from(HEAP_IN_CHUNK).expect("a small number")..];
+        if u64_at(header.as_slice(), 0) != Some(address) {
+            return Err(implausible("main chunk", &format!("one of the heap at {address:#x}"), "another"));
+        }
+        let main_chunk = main_chunk_field(heap, main).ok_or_else(|| {
+            implausible("fields", &format!("a pointer to the main chunk at {main:#x}"), "none")
+        })?;
+        let field = |offset| u64_at(heap, offset).unwrap_or_default();
+        let (chunks, broken_ring) = ring(memory, main, address);
+        let (huge, broken_list) = huge_blocks(memory, field(main_chunk - 8));
+        let cached = cached_chunks(memory, field(main_chunk + 8), field(main_chunk + 24) & 0xffff_ffff);
+        let real = real_bytes(&chunks, &cached, &huge);
+        let real_size = real_size_field(heap, main_chunk, real, release);
+        let map = map_field(&header, main_chunk)?;
+        let layout = Fields {
+            free_slots: real_size - BINS * 8,
+            real_size,
+            main_chunk,
+            free_map: map - PAGES / 8,
+            map,
+        };
+        let numbers = Numbers::read(heap, &layout, release);
+        let doubt = broken_ring.or(broken_list);
+        Ok(Self { address, layout, numbers, chunks, cached, huge, doubt })
+    }
+
+    /// What the heap holds of the system's memory.
+    pub(crate) fn real_bytes(&self) -> u64 {
+        real_bytes(&self.chunks, &self.cached, &self.huge)
+    }
+}
+
+fn real_bytes(chunks: &[u64], cached: &[u64], huge: &[Huge]) -> u64 {
+    let chunks = (chunks.len() as u64 + cached.len() as u64).saturating_mul(CHUNK_BYTES);
+    huge.iter().fold(chunks, |sum, huge| sum.saturating_add(huge.bytes))
+}
+
+impl Numbers {
+    fn read(heap: &[u8], layout: &Fields, release: Release) -> Self {
+        let long = |offset| u64_at(heap, offset).unwrap_or_default();
+        let int = |offset| u32_at(heap, offset).unwrap_or_default();
+        let counts = layout.main_chunk + 16;
+        let has_last_delete = Release::of_version(7, 2).is_some_and(|since| release >= since);
+        Self {
+            size: long(SIZE),
+            peak: long(PEAK),
+            real_size: long(layout.real_size),
+            real_peak: long(layout.real_size + 8),
+            limit: long(layout.real_size + 16),
+            chunks_count: int(counts),
+            peak_chunks_count: int(counts + 4),
+            cached_chunks_count: int(counts + 8),
+            last_delete: has_last_delete.then(|| (int(counts + 24), int(counts + 28))),
+            free: std::array::from_fn(|bin| long(layout.free_slots + bin * 8)),
+        }
+    }
+}
+
+/// `main_chunk`: the only field that points to the main chunk.
+fn main_chunk_field(heap: &[u8], main: u64) -> Option<usize> {
+    MAIN_CHUNK_WITHIN.step_by(8).find(|&offset| u64_at(heap, offset) == Some(main))
+}
+
+/// `real_size`: the word that is the sum of what the heap holds. Where none is, because the memory changed while it was
+/// copied, the place that it has in the releases.
+fn real_size_field(heap: &[u8], main_chunk: usize, real: u64, release: Release) -> usize {
+    let earliest = EARLIEST_FREE_SLOTS + BINS * 8;
+    let is_real_size = |&offset: &usize| {
+        u64_at(heap, offset) == Some(real) && u64_at(heap, offset + 8).is_some_and(|peak| peak >= real)
+    };
+    let has_key = Release::of_version(8, 4).is_some_and(|since| release >= since);
+    let usual = if has_key { earliest + 8 } else { earliest };
+    (earliest..main_chunk - 24).step_by(8).find(is_real_size).unwrap_or(usual)
+}
+
+/// The page map: the first place behind the heap that says of the header's page that it is one, and is preceded by the bits
+/// of the pages in use.
+fn map_field(header: &Header, main_chunk: usize) -> Result<usize, Error> {
+    let first = usize::try_from(HEAP_IN_CHUNK).expect("a small number") + main_chunk + 48 + PAGES / 8;
+    let is_map = |&map: &usize| {
+        u32_at(header, map) == Some(HEADER_PAGE)
+            && Pages::new(header, map - PAGES / 8, map).all(|run| run.is_ok())
+    };
+    let found = (first..MAP_BEFORE).step_by(4).find(is_map);
+    found.ok_or_else(|| implausible("main chunk", "a map of its pages", "none"))
+}
+
+/// The chunks from the main chunk on, which form a ring, and what broke it.
+fn ring(memory: &impl Memory, main: u64, heap: u64) -> (Vec<u64>, Option<Error>) {
+    let mut chunks = vec![main];
+    let mut seen: HashSet<u64> = [main].into_iter().collect();
+    let mut chunk = main;
+    loop {
+        let next = match chunk_words(memory, chunk) {
+            Ok((owner, next)) if owner == heap => next,
+            Ok((owner, _)) => {
+                chunks.pop();
+                return (
+                    chunks,
+                    Some(broken("ring of chunks", chunk, &format!("one of the heap at {owner:#x}"))),
+                );
+            }
+            Err(error) => {
+                chunks.pop();
+                return (chunks, Some(error));
+            }
+        };
+        if next == main {
+            return (chunks, None);
+        }
+        if next % CHUNK_BYTES != 0 || !seen.insert(next) {
+            return (
+                chunks,
+                Some(broken("ring of chunks", next, "which comes back to itself or is no chunk")),
+            );
+        }
+        chunks.push(next);
+        chunk = next;
+    }
+}
+
+fn broken(what: &str, address: u64, found: &str) -> Error {
+    implausible(what, "it whole", &format!("{address:#x}, {found}"))
+}
+
+/// The heap that a chunk is of, and the next chunk.
+fn chunk_words(memory: &impl Memory, chunk: u64) -> Result<(u64, u64), Error> {
+    let mut words = [0; 16];
+    memory.read(chunk, &mut words).map_err(|error| {
+        Error::reading(&format!("cannot read the chunk at {chunk:#x} of PHP's heap"), error)
+    })?;
+    Ok((u64_at(&words, 0).unwrap_or_default(), u64_at(&words, CHUNK_NEXT).unwrap_or_default()))
+}
+
+/// The chunks that are kept for later, as many as are counted and can be read.
+fn cached_chunks(memory: &impl Memory, first: u64, count: u64) -> Vec<u64> {
+    let mut chunks = Vec::new();
+    let mut next = first;
+    let mut seen = HashSet::new();
+    while next != 0 && next % CHUNK_BYTES == 0 && (chunks.len() as u64) < count && seen.insert(next) {
+        chunks.push(next);
+        next = chunk_words(memory, next).map_or(0, |words| words.1);
+    }
+    chunks
+}
+
+/// The list of huge blocks, each entry a small block with the address, the size and the next entry, and what broke it.
+fn huge_blocks(memory: &impl Memory, first: u64) -> (Vec<Huge>, Option<Error>) {
+    let (mut blocks, mut seen) = (Vec::new(), HashSet::new());
+    let mut next = first;
+    while next != 0 {
+        let mut entry = [0; 24];
+        if let Err(error) = memory.read(next, &mut entry) {
+            let what = format!("cannot read the list of huge blocks of PHP's heap at {next:#x}");
+            return (blocks, Some(Error::reading(&what, error)));
+        }
+        let [address, bytes, following] = [0, 8, 16].map(|offset| u64_at(&entry, offset).unwrap_or_default());
+        let is_whole = address % CHUNK_BYTES == 0 && bytes > 0 && bytes % PAGE_BYTES == 0;
+        if !is_whole || address.checked_add(bytes).is_none() || !seen.insert(next) {
+            let found = format!("listing {bytes} bytes at {address:#x}");
+            return (blocks, Some(broken("list of huge blocks", next, &found)));
+        }
+        blocks.push(Huge { address, bytes });
+        next = following;
+    }
+    (blocks, None)
+}
+
+/// What pages of a chunk hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Run {
+    /// Nothing.
+    Free { first: usize },
+    /// One block of some pages.
+    Large { first: usize, pages: usize },
+    /// Blocks of one bin.
+    Small { first: usize, bin: usize },
+}
+
+/// The runs of pages of a chunk, behind its header. Entries of pages inside of a run may be left over from earlier ones.
+pub(crate) struct Pages<'h> {
+    header: &'h [u8],
+    free_map: usize,
+    map: usize,
+    next: usize,
+}
+
+impl<'h> Pages<'h> {
+    pub(crate) fn new(header: &'h Header, free_map: usize, map: usize) -> Self {
+        Self { header, free_map, map, next: 1 }
+    }
+
+    fn is_used(&self, page: usize) -> bool {
+        self.header.get(self.free_map + page / 8).is_some_and(|bits| bits >> (page % 8) & 1 == 1)
+    }
+
+    fn run(&self, first: usize) -> Result<Run, Error> {
+        if !self.is_used(first) {
+            return Ok(Run::Free { first });
+        }
+        let entry = u32_at(self.header, self.map + first * 4).unwrap_or_default();
+        let low = |bits: u32| usize::try_from(entry & bits).unwrap_or_default();
+        let (run, pages) = match entry >> 30 {
+            1 => (Run::Large { first, pages: low(0x3ff) }, low(0x3ff)),
+            2 if low(0x1f) < BINS => (Run::Small { first, bin: low(0x1f) }, BIN_PAGES[low(0x1f)]),
+            _ => (Run::Free { first }, 0),
+        };
+        let is_whole =
+            pages > 0 && first + pages <= PAGES && (first..first + pages).all(|page| self.is_used(page));
+        if is_whole {
+            return Ok(run);
+        }
+        Err(implausible("map of pages", "a run of pages in use", &format!("{entry:#010x} of page {first}")))
+    }
+}
+
+impl Iterator for Pages<'_> {
+    type Item = Result<Run, Error>;
+
+    /// The next run; a page that makes no sense is an error, and counts as one page.
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.next >= PAGES {
+            return None;
+        }
+        let run = self.run(self.next);
+        self.next += match run {
+            Ok(Run::Large { pages, .. }) => pages,
+            Ok(Run::Small { bin, .. }) => BIN_PAGES[bin],
+            Ok(Run::Free { .. }) | Err(_) => 1,
+        };
+        Some(run)
+    }
+}
+
+/// The sizes of small blocks.
+///
+/// Source: `zend_alloc_sizes.h`, the same in 7.0 to 8.6.
+pub(crate) const BIN_BYTES: [u16; BINS] = [
+    8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 384, 448, 512, 640, 768, 896,
+    1024, 1280, 1536, 1792, 2048, 2560, 3072,
+];
+
+/// How many pages a run of each bin has.
+pub(crate) const BIN_PAGES: [usize; BINS] =
+    [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 5, 3, 1, 1, 5, 3, 2, 2, 5, 3, 7, 4, 5, 3];
+
+/// How many blocks a run of `bin` has.
+pub(crate) const fn bin_elements(bin: usize) -> usize {
+    BIN_PAGES[bin] * 4096 / BIN_BYTES[bin] as usize
+}

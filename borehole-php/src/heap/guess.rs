@@ -1,0 +1,93 @@
+//! What an unknown block probably holds, judged by its header and by whether its content bears that out.
+
+use crate::heap::blocks::Block;
+use crate::heap::layout::HeapLayout;
+use crate::heap::walk::View;
+use crate::layout::fixed;
+use crate::remote::moved;
+
+/// What a block looks like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Guess {
+    String,
+    Array,
+    Object,
+    Resource,
+    Reference,
+    /// Nothing that is counted.
+    Plain,
+}
+
+impl Guess {
+    pub(crate) const ALL: [Self; 6] =
+        [Self::String, Self::Array, Self::Object, Self::Resource, Self::Reference, Self::Plain];
+
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::String => "string",
+            Self::Array => "array",
+            Self::Object => "object",
+            Self::Resource => "resource",
+            Self::Reference => "reference",
+            Self::Plain => "plain",
+        }
+    }
+}
+
+/// More references than anything has.
+const MOST_REFERENCES: u32 = 1 << 30;
+
+/// `zend_refcounted_h.refcount`, if the value is one that counts references and plausibly has some.
+pub(crate) fn refcount(view: View<'_>, address: u64) -> Option<u32> {
+    view.u32(address).filter(|count| (1..MOST_REFERENCES).contains(count))
+}
+
+/// What `block` looks like. An object that stands behind data of its class is not told by this.
+pub(crate) fn guess(view: View<'_>, layout: &HeapLayout, block: &Block) -> Guess {
+    let info = refcount(view, block.address).and_then(|_| view.u32(moved(block.address, 4)));
+    let kind = info.map_or(0, |info| info & layout.header_kind);
+    let (guess, bears_out): (_, fn(View<'_>, &HeapLayout, &Block) -> bool) = match u8::try_from(kind) {
+        Ok(fixed::KIND_STRING) => (Guess::String, is_string),
+        Ok(fixed::KIND_ARRAY) => (Guess::Array, is_array),
+        Ok(8) => (Guess::Object, is_object),
+        Ok(9) => (Guess::Resource, is_resource),
+        Ok(10) => (Guess::Reference, is_reference),
+        _ => return Guess::Plain,
+    };
+    // Only what can be part of a cycle has its place in the collector's list behind the flags. Half of an address is no header.
+    let flags = if layout.header_kind == 15 { 0x3ff } else { 0xffff };
+    let may_be_listed = matches!(guess, Guess::Array | Guess::Object);
+    let is_header = may_be_listed || info.is_some_and(|info| info <= flags);
+    if is_header && bears_out(view, layout, block) { guess } else { Guess::Plain }
+}
+
+/// It ends within its block, with a NUL.
+fn is_string(view: View<'_>, _: &HeapLayout, block: &Block) -> bool {
+    let Some(length) = view.u64(moved(block.address, fixed::STRING_LENGTH)) else { return false };
+    let end = (fixed::STRING_BYTES as u64).checked_add(length).filter(|&end| end < block.bytes);
+    end.and_then(|end| view.array::<1>(block.address.wrapping_add(end))) == Some([0])
+}
+
+/// It is as large as an array, and its numbers agree.
+fn is_array(view: View<'_>, _: &HeapLayout, block: &Block) -> bool {
+    let number = |offset| view.u32(moved(block.address, offset)).unwrap_or_default();
+    let (used, elements, size) = (number(24), number(28), number(32));
+    block.bytes == fixed::TABLE_SIZE as u64 && elements <= used && used <= size && size.is_power_of_two()
+}
+
+/// It has a class and handlers.
+fn is_object(view: View<'_>, _: &HeapLayout, block: &Block) -> bool {
+    let is_there =
+        |offset| view.u64(moved(block.address, offset)).is_some_and(|address| view.u64(address).is_some());
+    block.bytes >= 40 && is_there(16) && is_there(24)
+}
+
+fn is_resource(_: View<'_>, layout: &HeapLayout, block: &Block) -> bool {
+    block.bytes == layout.resource_size as u64
+}
+
+/// It is as large as a reference, and its value is of a known type.
+fn is_reference(view: View<'_>, layout: &HeapLayout, block: &Block) -> bool {
+    let kind = view.array::<1>(moved(block.address, 16)).unwrap_or([u8::MAX])[0];
+    block.bytes == layout.reference_size as u64 && kind <= 12
+}

@@ -1,0 +1,175 @@
+//! Containers: what is put into them stands outside of their properties.
+
+use borehole_heap::{HeapSink, LocationType, NodeId, NodeType, Strength};
+
+use super::InternalsLayout;
+use crate::heap::walk::{Kind, ObjectView, Shape, Walker};
+use crate::layout::fixed;
+use crate::release::Release;
+use crate::remote::{moved, u32_at, u64_at};
+
+/// `HashTable.u.flags`, and the flag that its keys are 0, 1, 2, ….
+const TABLE_FLAGS: usize = 8;
+const PACKED: u32 = 4;
+/// `HashTable.nTableMask`: the negative number of hashes before the buckets.
+const TABLE_MASK: usize = 12;
+
+/// A bucket in use of the hash table of a container.
+struct Entry {
+    hash: u64,
+    /// Where the value is.
+    value: u64,
+    /// The value, where that is an address.
+    pointer: u64,
+}
+
+/// The `HashTable` at `address`: the beginning of its memory, how much of that is used, and its entries.
+fn table<S: HeapSink>(address: u64, walker: &Walker<'_, S>) -> Option<(u64, u64, Vec<Entry>)> {
+    let header: [u8; fixed::TABLE_SIZE] = walker.view.array(address)?;
+    let used = u32_at(&header, fixed::TABLE_USED).filter(|&used| used > 0)?;
+    let is_packed = u32_at(&header, TABLE_FLAGS)? & PACKED != 0;
+    let stride = if is_packed { walker.layout.packed_element as u64 } else { fixed::BUCKET_SIZE as u64 };
+    let buckets = u64_at(&header, fixed::TABLE_BUCKETS)?;
+    let start = buckets.wrapping_sub(u64::from(u32_at(&header, TABLE_MASK)?.wrapping_neg()) * 4);
+    // Whatever the header says, no more than there is.
+    let block = walker.block_at(start)?;
+    let end = buckets.saturating_add(u64::from(used) * stride).min(block.end());
+    let entry = |number: u64| {
+        let value = buckets + number * stride;
+        let bucket: [u8; 16] = walker.view.array(value)?;
+        let hash = if is_packed { number } else { walker.view.u64(moved(value, fixed::BUCKET_HASH))? };
+        (bucket[8] != 0).then_some(Entry { hash, value, pointer: u64_at(&bucket, 0)? })
+    };
+    let count = end.saturating_sub(buckets) / stride.max(1);
+    Some((start, end - start, (0..count).filter_map(entry).collect()))
+}
+
+/// The memory at `address` with what stands in it as its children.
+fn elements<S: HeapSink>(
+    object: &ObjectView,
+    address: u64,
+    bytes: u64,
+    count: usize,
+    walker: &mut Walker<'_, S>,
+) -> Option<NodeId> {
+    let shape = Shape::new(LocationType::INTERNAL_DATA, bytes);
+    let kind = NodeType::ARRAY_ELEMENTS;
+    let node = walker.block(object.node, "storage", Strength::Strong, kind, address, shape)?;
+    walker.count_attribute(node, count as u64);
+    Some(node)
+}
+
+/// An element that is a block of its own; `None` if it has been one before.
+fn element<S: HeapSink>(
+    parent: NodeId,
+    number: u64,
+    address: u64,
+    size: u64,
+    walker: &mut Walker<'_, S>,
+) -> Option<NodeId> {
+    let (kind, shape) = (NodeType::ARRAY_ELEMENT, Shape::new(LocationType::INTERNAL_DATA, size));
+    walker.block(parent, &number.to_string(), Strength::Strong, kind, address, shape)
+}
+
+/// `WeakMap`: what it holds, under keys that it does not hold.
+pub(super) fn weak_map<S: HeapSink>(object: &ObjectView, walker: &mut Walker<'_, S>) {
+    let Some((start, bytes, entries)) = table(object.start, walker) else { return };
+    let map = walker.part(object.node, "weak_map", NodeType::WEAK_MAP);
+    let (kind, shape) = (NodeType::ARRAY_ELEMENTS, Shape::new(LocationType::ARRAY_TABLE, bytes));
+    let Some(node) = walker.block(map, "entries", Strength::Strong, kind, start, shape) else { return };
+    // The key is the address of the object, from 8.2 on without the bits that are always 0.
+    let shift = if Release::of_version(8, 2) <= Some(walker.php.identity.release) { 3 } else { 0 };
+    for (number, entry) in entries.iter().enumerate() {
+        let element = walker.part(node, &number.to_string(), NodeType::ARRAY_ELEMENT);
+        walker.refers(element, "key", Kind::Object, entry.hash << shift, Strength::Weak);
+        walker.holds(element, "value", entry.value);
+    }
+}
+
+/// `SplObjectStorage`: a hash table of blocks, each an object and what is said of it.
+pub(super) fn object_storage<S: HeapSink>(
+    object: &ObjectView,
+    layout: &InternalsLayout,
+    walker: &mut Walker<'_, S>,
+) {
+    let Some((start, bytes, entries)) = table(object.start, walker) else { return };
+    let Some(node) = elements(object, start, bytes, entries.len(), walker) else { return };
+    for (number, entry) in entries.iter().enumerate() {
+        let size = layout.storage_value as u64 + 16;
+        let Some(element) = element(node, number as u64, entry.pointer, size, walker) else { continue };
+        let key = walker.view.u64(entry.pointer).unwrap_or_default();
+        walker.refers(element, "key", Kind::Object, key, Strength::Strong);
+        walker.holds(element, "value", moved(entry.pointer, layout.storage_value));
+    }
+}
+
+/// `ArrayObject` and `ArrayIterator`: an array, or an object that is used as one.
+pub(super) fn array_object<S: HeapSink>(object: &ObjectView, walker: &mut Walker<'_, S>) {
+    walker.holds(object.node, "storage", object.start);
+}
+
+/// `SplFixedArray`: values in a row.
+pub(super) fn fixed_array<S: HeapSink>(object: &ObjectView, walker: &mut Walker<'_, S>) {
+    let [size, values] =
+        [0, 8].map(|offset| walker.view.u64(moved(object.start, offset)).unwrap_or_default());
+    row(object, values, size, 16, walker);
+}
+
+/// `SplHeap`: `spl_heap` is behind a pointer, and begins with a pointer to its elements.
+pub(super) fn heap<S: HeapSink>(object: &ObjectView, stride: usize, walker: &mut Walker<'_, S>) {
+    let heap = walker.view.u64(object.start).unwrap_or_default();
+    let Some(block) = walker.block_at(heap) else { return };
+    let (kind, shape) = (NodeType::INTERNAL_DATA, Shape::new(LocationType::INTERNAL_DATA, block.bytes));
+    walker.block(object.node, "heap", Strength::Strong, kind, heap, shape);
+    let count = walker.view.u32(moved(heap, HEAP_COUNT)).unwrap_or_default();
+    row(object, walker.view.u64(heap).unwrap_or_default(), u64::from(count), stride, walker);
+}
+
+/// `spl_heap.count`, behind the elements and three functions.
+const HEAP_COUNT: usize = 32;
+
+/// `count` elements of `stride` bytes at `address`, which are a value each, or two: data and priority.
+fn row<S: HeapSink>(
+    object: &ObjectView,
+    address: u64,
+    count: u64,
+    stride: usize,
+    walker: &mut Walker<'_, S>,
+) {
+    let Some(block) = walker.block_at(address) else { return };
+    let count = count.min(block.bytes / stride as u64);
+    let number = usize::try_from(count).unwrap_or(usize::MAX);
+    let Some(node) = elements(object, address, count * stride as u64, number, walker) else { return };
+    for number in 0..number {
+        let value = moved(address, number * stride);
+        let name = number.to_string();
+        if stride == 16 {
+            walker.holds(node, &name, value);
+        } else {
+            let element = walker.part(node, &name, NodeType::ARRAY_ELEMENT);
+            walker.holds(element, "data", value);
+            walker.holds(element, "priority", moved(value, 16));
+        }
+    }
+}
+
+/// `SplDoublyLinkedList`: `spl_ptr_llist` is behind a pointer, and begins with a pointer to its first element.
+pub(super) fn linked_list<S: HeapSink>(
+    object: &ObjectView,
+    layout: &InternalsLayout,
+    walker: &mut Walker<'_, S>,
+) {
+    let list = walker.view.u64(object.start).unwrap_or_default();
+    let Some(block) = walker.block_at(list) else { return };
+    let Some(node) = elements(object, list, block.bytes, 0, walker) else { return };
+    let mut next = walker.view.u64(list).unwrap_or_default();
+    let mut number = 0_u64;
+    while walker.block_at(next).is_some() {
+        // It ends where it comes back to itself.
+        let size = layout.list_value as u64 + 16;
+        let Some(element) = element(node, number, next, size, walker) else { return };
+        walker.holds(element, "value", moved(next, layout.list_value));
+        next = walker.view.u64(moved(next, 8)).unwrap_or_default();
+        number += 1;
+    }
+}

@@ -1,0 +1,46 @@
+//! Where the fields of the structures are that objects of PHP's own classes consist of. Offsets from the beginning of an
+//! object's memory.
+//!
+//! Source: `zend_generators.h` and `zend_fibers.h` as in [`crate::layout`]; `zend_closures.c`, `spl_dllist.c`, `spl_heap.c` as
+//! found in a process of each release, those of 7.1, 7.3 and 8.0 as computed from the sizes of their parts.
+
+use crate::layout::layouts;
+use crate::release::Release;
+
+layouts! {
+    /// The layout of one release: byte offsets and sizes. 0: not in this release, or not known of it.
+    InternalsLayout:
+    // release                                7.0   7.1   7.2   7.3   7.4   8.0   8.1   8.2   8.3   8.4   8.5   8.6
+
+    /// `zend_closure.this_ptr`, a `zval`, in 8.6 the object.
+    closure_this: usize =                   [ 264,  280,  280,  272,  280,  288,  296,  304,  296,  312,  312,  312];
+    /// `zend_closure.called_scope`, `zend_class_entry *`.
+    closure_scope: usize =                  [ 280,  296,  296,  288,  296,  304,  312,  320,  312,  328,  328,  320];
+    /// `zend_closure`.
+    closure_size: u64 =                     [ 296,  312,  312,  304,  312,  320,  328,  336,  328,  344,  344,  336];
+
+    /// `zend_generator.value`, a `zval`; `key` and `retval` follow.
+    generator_value: usize =                [  80,   80,   80,   80,   80,   80,   72,   72,   72,   72,   72,   72];
+    /// `zend_generator.values`, a `zval`: what is left of an array that it yields from.
+    generator_values: usize =               [ 144,  144,  144,  144,  144,  144,  136,  136,  136,  136,  136,  136];
+    /// `zend_generator`.
+    generator_size: u64 =                   [ 344,    0,  352,    0,  296,    0,  272,  272,  272,  280,  280,  280];
+
+    /// `zend_fiber.fci.function_name`, a `zval`: what it calls.
+    fiber_function: usize =                 [   0,    0,    0,    0,    0,    0,  176,  192,  192,  192,  192,  192];
+    /// `zend_fiber.execute_data`, `zend_execute_data *`: where it was suspended.
+    fiber_frame: usize =                    [   0,    0,    0,    0,    0,    0,  264,  280,  288,  288,  288,  288];
+    /// `zend_fiber.vm_stack`, `zend_vm_stack`.
+    fiber_stack: usize =                    [   0,    0,    0,    0,    0,    0,    0,  296,  304,  304,  304,  304];
+    /// `zend_fiber.result`, a `zval`.
+    fiber_result: usize =                   [   0,    0,    0,    0,    0,    0,  280,  304,  312,  312,  312,  312];
+    /// `zend_fiber`.
+    fiber_size: u64 =                       [   0,    0,    0,    0,    0,    0,  296,  320,  328,  328,  328,  328];
+
+    /// `spl_ptr_llist_element.data`, a `zval`, behind `prev` and `next`.
+    list_value: usize =                     [  24,   24,   24,   24,   24,   16,   16,   16,   16,   16,   16,   16];
+    /// An element of `SplPriorityQueue`: its data, and where it has one its priority; a `zval` each.
+    queue_element: usize =                  [  16,   16,   16,   32,   32,   32,   32,   32,   32,   32,   32,   32];
+    /// An element of `SplObjectStorage`: where its `inf` is, a `zval`, behind the object, a `zval` before 8.1.
+    storage_value: usize =                  [  16,   16,   16,   16,   16,   16,    8,    8,    8,    8,    8,    8];
+}

@@ -1,0 +1,96 @@
+//! What objects of PHP's own classes hold beyond their properties.
+//!
+//! Classes whose structures are known are walked by these; of all others, and of what is left of the known ones,
+//! [`scan`] takes every word that is the address of a block that nobody else leads to.
+
+mod containers;
+mod layout;
+pub(crate) mod scan;
+mod suspended;
+
+use borehole_heap::{HeapSink, NodeType, Strength};
+
+use crate::heap::walk::{Kind, ObjectView, Walker};
+use crate::release::Release;
+use crate::remote::moved;
+
+pub(crate) use self::layout::InternalsLayout;
+
+/// Goes to what `object` holds beyond its properties.
+pub(crate) fn visit<S: HeapSink>(object: &ObjectView, walker: &mut Walker<'_, S>) {
+    let layout = InternalsLayout::of(walker.php.identity.release);
+    match walker.internal_class(object) {
+        b"Closure" => closure(object, &layout, walker),
+        b"Generator" => suspended::generator(object, &layout, walker),
+        b"Fiber" => suspended::fiber(object, &layout, walker),
+        b"WeakReference" => weak_reference(object, walker),
+        b"WeakMap" => containers::weak_map(object, walker),
+        b"SplObjectStorage" | b"MultipleIterator" => containers::object_storage(object, &layout, walker),
+        b"ArrayObject" | b"ArrayIterator" | b"RecursiveArrayIterator" => {
+            containers::array_object(object, walker)
+        }
+        b"SplFixedArray" => containers::fixed_array(object, walker),
+        b"SplDoublyLinkedList" | b"SplQueue" | b"SplStack" => {
+            containers::linked_list(object, &layout, walker)
+        }
+        b"SplHeap" | b"SplMinHeap" | b"SplMaxHeap" => containers::heap(object, 16, walker),
+        b"SplPriorityQueue" => containers::heap(object, layout.queue_element, walker),
+        _ => {}
+    }
+    scan::later(object, walker);
+}
+
+/// The size of the structure that objects of an internal class are, where it is known.
+pub(crate) fn size(class: &[u8], release: Release) -> Option<u64> {
+    let layout = InternalsLayout::of(release);
+    let size = match class {
+        b"Closure" => layout.closure_size,
+        b"Generator" => layout.generator_size,
+        b"Fiber" => layout.fiber_size,
+        _ => 0,
+    };
+    (size > 0).then_some(size)
+}
+
+/// `zend_closure.func`.
+const CLOSURE_FUNCTION: usize = 56;
+
+/// A closure: its function with the variables that it binds, its `$this`, its class.
+fn closure<S: HeapSink>(object: &ObjectView, layout: &InternalsLayout, walker: &mut Walker<'_, S>) {
+    let node = walker.part(object.node, "closure", NodeType::CLOSURE);
+    let at = |offset| moved(object.start, offset);
+    walker.refers(node, "func", Kind::Function, at(CLOSURE_FUNCTION), Strength::Strong);
+    // A pointer to the object, where there is no room for a value before the class.
+    if layout.closure_scope - layout.closure_this == 8 {
+        let this = walker.view.pointer(object.start, layout.closure_this);
+        walker.refers(node, "this_ptr", Kind::Object, this, Strength::Strong);
+    } else {
+        walker.holds(node, "this_ptr", at(layout.closure_this));
+    }
+    let scope = walker.view.pointer(object.start, layout.closure_scope);
+    walker.refers(node, "called_scope", Kind::Class, scope, Strength::Structural);
+}
+
+impl<S: HeapSink> Walker<'_, S> {
+    /// The closure that has the function at `address` inside itself: whoever executes the function holds the closure.
+    pub(crate) fn closure_of(&self, address: u64) -> Option<u64> {
+        let closure = address.checked_sub(CLOSURE_FUNCTION as u64)?;
+        (self.block_at(closure).is_some() && self.is_listed_object(closure)).then_some(closure)
+    }
+}
+
+/// What a loop over an object runs on: it looks like an object, but is in no list of them, and has no class.
+pub(crate) fn iterator<S: HeapSink>(object: &ObjectView, walker: &mut Walker<'_, S>) {
+    walker.holds(object.node, "data", moved(object.address, ITERATOR_DATA));
+    scan::whole(object, walker);
+}
+
+/// `zend_object_iterator.data`, behind its `zend_object`.
+const ITERATOR_DATA: usize = 56;
+
+/// A weak reference, if its object is still there.
+fn weak_reference<S: HeapSink>(object: &ObjectView, walker: &mut Walker<'_, S>) {
+    let node = walker.part(object.node, "weak_reference", NodeType::WEAK_REFERENCE);
+    let referent = walker.view.u64(object.start).unwrap_or_default();
+    walker.refers(node, "referent", Kind::Object, referent, Strength::Weak);
+}

@@ -1,0 +1,35 @@
+//! Code that waits: generators and fibers, with their frames.
+
+use borehole_heap::{HeapSink, NodeType, Strength};
+
+use super::InternalsLayout;
+use crate::heap::walk::{Kind, ObjectView, Walker};
+use crate::remote::moved;
+
+/// A generator: its frame, and what goes in and out of it.
+pub(super) fn generator<S: HeapSink>(
+    object: &ObjectView,
+    layout: &InternalsLayout,
+    walker: &mut Walker<'_, S>,
+) {
+    let node = walker.part(object.node, "generator", NodeType::GENERATOR);
+    let [frame, delegate] = [walker.php.layout.generator_frame, walker.php.layout.generator_delegate]
+        .map(|offset| walker.view.pointer(object.start, offset));
+    if frame != 0 {
+        let frames = walker.part(node, "call_frames", NodeType::CALL_FRAMES);
+        walker.refers(frames, "0", Kind::Frame, frame, Strength::Strong);
+    }
+    for (name, number) in [("value", 0), ("key", 1), ("retval", 2)] {
+        walker.holds(node, name, moved(object.start, layout.generator_value + number * 16));
+    }
+    walker.holds(node, "values", moved(object.start, layout.generator_values));
+    walker.refers(node, "yield_from", Kind::Object, delegate, Strength::Strong);
+}
+
+/// A fiber: what it calls, its frames, its result.
+pub(super) fn fiber<S: HeapSink>(object: &ObjectView, layout: &InternalsLayout, walker: &mut Walker<'_, S>) {
+    let node = walker.part(object.node, "fiber", NodeType::FIBER);
+    walker.holds(node, "function", moved(object.start, layout.fiber_function));
+    walker.chain(node, walker.view.pointer(object.start, layout.fiber_frame));
+    walker.holds(node, "result", moved(object.start, layout.fiber_result));
+}

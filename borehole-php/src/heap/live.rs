@@ -1,0 +1,161 @@
+//! Memory of running PHP programs, for tests.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use borehole_process::{Dump, Memory as _, Piece, Process, Recorder, Target as _};
+use borehole_testkit::peers::{self, Peer};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use crate::attach::{AttachOptions, Php};
+use crate::executor::Executor;
+
+/// How much is read at once.
+const PART: u64 = 1 << 20;
+
+/// What `wait.inc` has in use while it asks: the array that it puts the answer into.
+pub(crate) const ASKING: u64 = 376;
+
+/// The programs of `corpus/php`. Those that a release does not understand end before they are ready.
+pub(crate) const PROGRAMS: [&str; 11] = [
+    "mem/m1_objects",
+    "mem/m2_arrays",
+    "mem/m3_closures",
+    "mem/m4_generators",
+    "mem/m5_mixed",
+    "internals/objects",
+    "internals/containers",
+    "internals/garbage",
+    "internals/modern",
+    "internals/lazy",
+    "internals/extensions",
+];
+
+/// What `mem/m5_mixed.php` does for which it needs a driver of SQLite.
+const DATABASE: &str = "$pdo = new PDO('sqlite::memory:'); $st = $pdo->prepare('select 1');";
+
+/// A stopped program, copied.
+pub(crate) struct Copied {
+    pub(crate) dump: Dump,
+    pub(crate) php: Php,
+    pub(crate) executor: Executor,
+    /// What it said of its memory.
+    pub(crate) usage: u64,
+    /// All that it said, as JSON.
+    pub(crate) ready: String,
+}
+
+/// The number of the next folder.
+static NEXT: AtomicU32 = AtomicU32::new(0);
+
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        drop(self.0.kill());
+        drop(self.0.wait());
+    }
+}
+
+/// The PHPs at hand, with the folder that is their root.
+pub(crate) fn phps() -> Vec<(String, Peer, PathBuf)> {
+    let names = ["7.0", "7.2", "7.4", "8.1", "8.3", "8.4", "8.5", "8.6", "8.4-zts"];
+    let mut found: Vec<_> =
+        peers::peer("php").map(|peer| ("php".to_owned(), peer, PathBuf::from("/"))).into_iter().collect();
+    for name in names.map(|name| format!("php-{name}")) {
+        let Some(peer) = peers::optional(&name) else { continue };
+        let root = PathBuf::from(peer.command().get_args().next().unwrap());
+        found.push((name, peer, root));
+    }
+    found
+}
+
+/// Runs a program of `corpus/php` until it says that it is ready, and copies it; `None` if it does not come so far.
+pub(crate) fn copy(
+    peer: &Peer,
+    root: &Path,
+    program: &str,
+    php: &[&str],
+    arguments: &[&str],
+) -> Option<Copied> {
+    copy_with(peer, root, program, php, arguments, &[])
+}
+
+/// As [`copy`], with variables of the environment.
+pub(crate) fn copy_with(
+    peer: &Peer,
+    root: &Path,
+    program: &str,
+    php: &[&str],
+    arguments: &[&str],
+    environment: &[(&str, &str)],
+) -> Option<Copied> {
+    let (folder, file) = program.split_once('/').unwrap();
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    let there = format!("tmp/borehole-{}-{number}-{file}", std::process::id());
+    let files = borehole_testkit::corpus(&format!("php/{folder}"));
+    fs::create_dir_all(root.join(&there)).unwrap();
+    for entry in fs::read_dir(files).unwrap() {
+        let entry = entry.unwrap();
+        let text = fs::read_to_string(entry.path()).unwrap();
+        // A database that not every PHP has, of which the program makes no use.
+        let text = text.replace(DATABASE, "");
+        fs::write(root.join(&there).join(entry.file_name()), text).unwrap();
+    }
+    let mut command = peer.command();
+    command.args(php).arg(format!("/{there}/{file}.php")).args(arguments);
+    command.env("WAIT", "100").envs(environment.iter().copied());
+    let copied = run(&mut command);
+    fs::remove_dir_all(root.join(&there)).unwrap();
+    copied
+}
+
+fn run(command: &mut Command) -> Option<Copied> {
+    let mut child =
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut errors = BufReader::new(child.stderr.take().unwrap());
+    let running = Running(child);
+    let ready = loop {
+        let mut line = String::new();
+        if errors.read_line(&mut line).unwrap() == 0 {
+            return None;
+        }
+        if let Some(ready) = line.strip_prefix("READY ") {
+            break ready.to_owned();
+        }
+    };
+    std::thread::sleep(std::time::Duration::from_millis(50));
+    let id = i32::try_from(running.0.id()).unwrap();
+    kill(Pid::from_raw(id), Signal::SIGSTOP).unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(20));
+    let recorder = Recorder::new(Process::open(id).unwrap()).unwrap();
+    let php = Php::attach(&recorder, &AttachOptions::default()).unwrap();
+    let executor = php.executors(&recorder).unwrap()[0];
+    let mut dump = Dump::new(recorder.finish());
+    let process = Process::open(id).unwrap();
+    for mapping in process.mappings() {
+        // Of PHP itself also its tables that are constants: of an empty array, of handlers of objects.
+        let is_php = mapping.path.windows(3).any(|part| part == b"php") && !mapping.executable;
+        let wanted = mapping.readable && (mapping.writable || is_php) && !mapping.path.starts_with(b"[v");
+        if wanted {
+            insert(&mut dump, &process, mapping.start, mapping.end);
+        }
+    }
+    let usage = ready.split("\"usage\":").nth(1).unwrap().split(',').next().unwrap().parse().unwrap();
+    Some(Copied { dump, php, executor, usage, ready })
+}
+
+fn insert(dump: &mut Dump, process: &Process, start: u64, end: u64) {
+    let mut address = start;
+    while address < end {
+        let mut part = vec![0; usize::try_from(PART.min(end - address)).unwrap()];
+        let filled = process.read_pieces(&mut [Piece { address, into: &mut part }]).unwrap();
+        part.truncate(filled);
+        dump.insert(address, part);
+        address += PART;
+    }
+}

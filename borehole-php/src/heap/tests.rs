@@ -1,0 +1,362 @@
+//! What is known of the heaps of whole programs: how much of them, what containers hold, what is garbage.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use borehole_heap::{Edge, HeapSink, Location, LocationType, NodeId, NodeType, Strength, StringId, Value};
+use hashbrown::HashMap;
+
+use crate::heap::blocks::Blocks;
+use crate::heap::live::{self, Copied};
+use crate::heap::walk::walk;
+use crate::release::Release;
+
+/// A heap held whole.
+#[derive(Default)]
+struct Collected {
+    strings: Vec<Vec<u8>>,
+    numbers: HashMap<Vec<u8>, u32>,
+    nodes: Vec<NodeType>,
+    edges: Vec<Edge>,
+    /// The tree edge of each node.
+    tree: HashMap<NodeId, usize>,
+    locations: Vec<(NodeId, Location)>,
+    summary: BTreeMap<String, String>,
+    /// How often memory was not there, and contradicted itself.
+    damage: (u64, u64),
+}
+
+impl HeapSink for Collected {
+    fn string(&mut self, string: &[u8]) -> StringId {
+        if let Some(&number) = self.numbers.get(string) {
+            return StringId(number);
+        }
+        let number = u32::try_from(self.strings.len()).unwrap();
+        self.strings.push(string.to_vec());
+        self.numbers.insert(string.to_vec(), number);
+        StringId(number)
+    }
+
+    fn node(&mut self, node_type: NodeType) -> NodeId {
+        self.nodes.push(node_type);
+        NodeId(u32::try_from(self.nodes.len() - 1).unwrap())
+    }
+
+    fn edge(&mut self, edge: Edge) {
+        if edge.is_tree {
+            assert_eq!(self.tree.insert(edge.child, self.edges.len()), None, "a second tree edge");
+            assert!(edge.parent.is_none_or(|parent| parent < edge.child));
+        }
+        self.edges.push(edge);
+    }
+
+    fn location(&mut self, node: NodeId, location: &Location) {
+        self.locations.push((node, *location));
+    }
+
+    fn attribute(&mut self, _: NodeId, _: StringId, _: Value<'_>) {}
+
+    fn summary(&mut self, key: &str, value: &str) {
+        assert_eq!(self.summary.insert(key.to_owned(), value.to_owned()), None, "{key}");
+    }
+}
+
+impl Collected {
+    fn of(copied: &Copied) -> Self {
+        let mut blocks = Blocks::of(&copied.dump, &copied.php, &copied.executor).unwrap();
+        let mut heap = Self::default();
+        let walked = walk(&copied.dump, &copied.php, &copied.executor, &mut blocks, &mut heap);
+        assert!(!walked.is_stopped);
+        heap.damage = (walked.missing, walked.torn);
+        heap
+    }
+
+    fn text(&self, string: StringId) -> String {
+        String::from_utf8_lossy(&self.strings[string.0 as usize]).into_owned()
+    }
+
+    /// The links from a root to `node`.
+    fn path(&self, node: NodeId) -> String {
+        let mut links = Vec::new();
+        let mut at = Some(node);
+        while let Some(&edge) = at.and_then(|node| self.tree.get(&node)) {
+            links.push(self.text(self.edges[edge].link));
+            at = self.edges[edge].parent;
+        }
+        links.reverse();
+        links.join(" -> ")
+    }
+
+    fn number(&self, key: &str) -> u64 {
+        self.summary.get(key).unwrap_or_else(|| panic!("{key}")).parse().unwrap()
+    }
+
+    /// How much of what is in use was reached, in percent.
+    fn share(&self) -> f64 {
+        self.summary["heap_memory_analyzed_percentage"].parse().unwrap()
+    }
+
+    /// The node called `link` that nothing leads to.
+    fn root(&self, link: &str) -> Option<NodeId> {
+        let edge = self.edges.iter().find(|edge| edge.parent.is_none() && self.text(edge.link) == link);
+        edge.map(|edge| edge.child)
+    }
+
+    fn children(&self, node: NodeId) -> impl Iterator<Item = &Edge> {
+        self.edges.iter().filter(move |edge| edge.parent == Some(node))
+    }
+
+    /// The paths of the strings that a program made, by what it called them.
+    fn made(&self) -> BTreeMap<String, String> {
+        let strings =
+            self.locations.iter().filter(|(_, location)| location.location_type == LocationType::STRING);
+        let texts = strings.filter_map(|(node, location)| Some((*node, self.text(location.string?))));
+        let made = texts.filter_map(|(node, text)| {
+            let name = text.strip_prefix("made-")?.strip_suffix(&"-".repeat(20))?.to_owned();
+            Some((name, self.path(node)))
+        });
+        made.collect()
+    }
+
+    /// The class of an object.
+    fn class(&self, node: NodeId) -> String {
+        let location = self.locations.iter().find(|(of, location)| *of == node && location.class.is_some());
+        location.map(|(_, location)| self.text(location.class.unwrap())).unwrap_or_default()
+    }
+
+    /// What is there of the heap but not known, for the message of a test that fails.
+    fn unattributed(&self) -> Vec<String> {
+        let unknown = self
+            .locations
+            .iter()
+            .filter(|(_, location)| location.location_type == LocationType::UNATTRIBUTED);
+        unknown.map(|(node, location)| format!("{} {}", self.path(*node), location.size)).collect()
+    }
+}
+
+/// Each program in each PHP at hand that understands it.
+fn with_programs(programs: &[&str], mut check: impl FnMut(&str, &Copied, &Collected)) {
+    let mut count = 0;
+    for (name, peer, root) in live::phps() {
+        for program in programs {
+            let Some(copied) = live::copy(&peer, &root, program, &[], &[]) else { continue };
+            check(&format!("{name} {program}"), &copied, &Collected::of(&copied));
+            count += 1;
+        }
+    }
+    assert!(count > 0, "no program was run");
+}
+
+#[test]
+fn nearly_every_byte_is_reached() {
+    with_programs(&live::PROGRAMS, |name, copied, heap| {
+        let least = if name.contains("m1_") || name.contains("m2_") { 99.9 } else { 99.5 };
+        assert!(heap.share() >= least, "{name}: {} {:#?}", heap.share(), heap.unattributed());
+        assert_eq!(heap.damage, (0, 0), "{name}");
+        assert_eq!(heap.summary["heap_memory_accounting"], "exact", "{name}");
+        let asking = if name.contains("mem/") { live::ASKING } else { 0 };
+        assert_eq!(heap.number("memory_get_usage") + asking, copied.usage, "{name}");
+        // What is located, with what blocks have beyond, is the heap.
+        let located = heap.locations.iter().filter(|(_, location)| location.region.is_some());
+        let bytes: u64 = located.map(|(_, location)| location.size + u64::from(location.bin_overhead)).sum();
+        assert!(bytes <= heap.number("memory_get_usage"), "{name}: {bytes}");
+    });
+}
+
+/// The names of all roots of the walk that do not depend on looking through memory that is not known.
+const GUESSED: [&str; 3] = ["modules", "unattributed", "objects_store"];
+
+/// Where the strings of a program are, by what it called them.
+fn expect_made(name: &str, heap: &Collected, expected: &[(&str, &str)]) {
+    let made = heap.made();
+    for (what, links) in expected {
+        let path = made.get(*what).unwrap_or_else(|| panic!("{name}: {what} of {made:#?}"));
+        assert!(path.contains(links), "{name}: {what} in {path}, expected {links}");
+        assert!(!GUESSED.iter().any(|root| path.starts_with(root)), "{name}: {what} in {path}");
+    }
+}
+
+#[test]
+fn containers_hold_what_was_put_into_them() {
+    with_programs(&["internals/containers"], |name, _, heap| {
+        expect_made(
+            name,
+            heap,
+            &[
+                (
+                    "object storage key",
+                    "storage -> value -> storage -> 0 -> key -> storage -> array_elements",
+                ),
+                ("object storage value", "storage -> value -> storage -> 0 -> value -> array_elements -> 0"),
+                ("object storage value 19", "storage -> value -> storage -> 20 -> value"),
+                ("array object", "array -> value -> storage -> array_elements -> in"),
+                ("array iterator", "iterator -> value -> storage -> array_elements"),
+                ("fixed array", "fixed -> value -> storage -> 1"),
+                ("linked list 9", "list -> value -> storage -> 9 -> value"),
+                ("queue 0", "queue -> value -> storage -> 0 -> value"),
+                ("stack 5", "stack -> value -> storage -> 5 -> value"),
+                ("heap", "heap -> value -> storage -> 0"),
+                ("priority queue 9", "priorities -> value -> storage -> 0"),
+                ("nested array object", "nested -> value -> storage -> storage -> array_elements"),
+                ("multiple iterator", "multiple -> value -> storage -> 0 -> key -> storage"),
+                ("property of a container", "own -> value -> object_properties -> more"),
+                ("own storage", "own -> value -> storage -> 0 -> value"),
+                (
+                    "bound variable",
+                    "binding -> value -> closure -> func -> op_array -> static_variables -> array_elements -> bound",
+                ),
+                (
+                    "generator argument",
+                    "generating -> value -> generator -> call_frames -> 0 -> local_variables -> argument",
+                ),
+                (
+                    "generator local",
+                    "generating -> value -> generator -> call_frames -> 0 -> local_variables -> local",
+                ),
+                ("generator value", "generating -> value -> generator -> value"),
+                ("generator key", "generating -> value -> generator -> key"),
+                ("inner generator", "delegating -> value -> generator -> "),
+            ],
+        );
+        // What only structures hold that are not known.
+        let made = heap.made();
+        for what in
+            ["caching iterator", "limit iterator", "append iterator", "stream context", "shutdown argument"]
+        {
+            assert!(made.contains_key(what), "{name}: {what} of {made:#?}");
+        }
+    });
+}
+
+#[test]
+fn fibers_weak_maps_and_closures_of_methods_hold_what_they_do() {
+    with_programs(&["internals/modern"], |name, _, heap| {
+        expect_made(
+            name,
+            heap,
+            &[
+                ("fiber local", "fiber -> value -> fiber -> "),
+                ("fiber deep local", "fiber -> value -> fiber -> call_frames -> "),
+                ("fiber argument", "fiber -> value -> fiber -> call_frames -> "),
+                ("fiber result", "done -> value -> fiber -> result"),
+                (
+                    "fiber 3",
+                    "many -> value -> array_elements -> 3 -> value -> fiber -> call_frames -> 1 -> local_variables -> own",
+                ),
+                ("weak map value", "map -> value -> weak_map -> entries -> 0 -> value"),
+                ("thing", "thing -> value -> object_properties -> name"),
+                ("named argument", "named -> value -> generator -> call_frames -> 0 -> "),
+                ("magic", "magic -> value -> object_properties -> data"),
+                ("anonymous", "anonymous -> value -> object_properties -> text"),
+            ],
+        );
+        let weak: BTreeSet<_> =
+            heap.edges.iter().filter(|edge| edge.strength == Strength::Weak).collect_links(heap);
+        assert!(weak.contains("referent") && weak.contains("key"), "{name}: {weak:?}");
+    });
+}
+
+#[test]
+fn lazy_objects_hold_their_initializers() {
+    with_programs(&["internals/lazy"], |name, _, heap| {
+        let made = heap.made();
+        for what in ["captured by initializer", "resolved proxy", "initialized ghost"] {
+            assert!(made.contains_key(what), "{name}: {what} of {made:#?}");
+        }
+        assert!(!made.contains_key("never"), "{name}");
+    });
+}
+
+trait Links {
+    fn collect_links(self, heap: &Collected) -> BTreeSet<String>;
+}
+
+impl<'e, I: Iterator<Item = &'e Edge>> Links for I {
+    fn collect_links(self, heap: &Collected) -> BTreeSet<String> {
+        self.map(|edge| heap.text(edge.link)).collect()
+    }
+}
+
+/// The objects and other values under `garbage`, by their class.
+fn garbage(heap: &Collected) -> BTreeMap<String, usize> {
+    let mut classes = BTreeMap::new();
+    for edge in heap.root("garbage").into_iter().flat_map(|root| heap.children(root)) {
+        assert_eq!(edge.strength, Strength::Weak);
+        *classes.entry(heap.class(edge.child)).or_default() += 1;
+    }
+    classes
+}
+
+#[test]
+fn garbage_is_what_holds_itself_and_nothing_else() {
+    let mut count = 0;
+    with_programs(&live::PROGRAMS, |name, _, heap| {
+        let expected: &[(&str, usize)] = if name.contains("garbage") {
+            count += 1;
+            &[("", 10), ("Pair", 20), ("SplObjectStorage", 10)]
+        } else if name.contains("m5_mixed") {
+            count += 1;
+            &[("stdClass", 100)]
+        } else {
+            &[]
+        };
+        let expected = expected.iter().map(|&(class, count)| (class.to_owned(), count)).collect();
+        assert_eq!(garbage(heap), expected, "{name}");
+        // Nothing that garbage leads to is reached from elsewhere but by the table of objects.
+        for edge in heap.edges.iter().filter(|edge| !edge.is_tree && edge.strength == Strength::Strong) {
+            let parent = edge.parent.map(|parent| heap.path(parent)).unwrap_or_default();
+            let leads_into = heap.path(edge.child).starts_with("garbage -> ") && heap.class(edge.child) != "";
+            assert!(!leads_into || parent.starts_with("garbage"), "{name}: {parent}");
+        }
+    });
+    assert!(count > 0);
+}
+
+#[test]
+fn a_heap_without_an_account_is_walked_all_the_same() {
+    for (name, peer, root) in live::phps() {
+        let environment = [("USE_ZEND_ALLOC", "0")];
+        let copied = live::copy_with(&peer, &root, "internals/containers", &[], &[], &environment).unwrap();
+        let heap = Collected::of(&copied);
+        assert!(heap.summary["heap_memory_accounting"].starts_with("none: "), "{name}: {:?}", heap.summary);
+        assert!(!heap.summary.contains_key("memory_get_usage"), "{name}");
+        let made = heap.made();
+        for what in ["array object", "queue 0", "generator local", "property of a container"] {
+            assert!(made.contains_key(what), "{name}: {what} of {made:#?}");
+        }
+    }
+}
+
+#[test]
+fn summaries_have_the_keys_of_the_memory_database() {
+    with_programs(&["internals/objects"], |name, copied, heap| {
+        let since_7_2 = copied.php.identity().release >= Release::of_version(7, 2).unwrap();
+        let keys = [
+            "memory_get_usage",
+            "memory_get_real_usage",
+            "memory_get_peak_usage",
+            "memory_limit",
+            "zend_mm_heap_total",
+            "zend_mm_heap_usage",
+            "vm_stack_total",
+            "compiler_arena_total",
+            "cached_chunks_size",
+            "chunks_count",
+            "peak_chunks_count",
+            "cached_chunks_count",
+            "chunks_total_free_bytes",
+            "chunks_mostly_empty_count",
+        ];
+        let numbers: BTreeMap<_, _> = keys.map(|key| (key, heap.number(key))).into();
+        assert_eq!(heap.summary.contains_key("last_chunks_delete_count"), since_7_2, "{name}");
+        assert_eq!(numbers["vm_stack_total"], 256 << 10, "{name}");
+        assert_eq!(numbers["compiler_arena_total"] % (64 << 10), 0, "{name}");
+        assert_eq!(
+            numbers["memory_get_real_usage"],
+            (numbers["chunks_count"] + numbers["cached_chunks_count"]) * (2 << 20)
+                + heap.number("zend_mm_huge_total"),
+            "{name}"
+        );
+        assert!(numbers["memory_get_usage"] <= numbers["memory_get_peak_usage"], "{name}");
+        assert!(heap.summary["php_version"].starts_with('v'), "{name}");
+    });
+}

@@ -1,0 +1,182 @@
+//! What the walk needs to know of a class to walk its objects: read once a class.
+
+use borehole_heap::{HeapSink, StringId};
+use hashbrown::{HashMap, HashSet};
+
+use super::Walker;
+use super::values::Zval;
+use crate::heap::internals;
+use crate::layout::fixed;
+use crate::remote::{moved, u32_at, u64_at};
+
+/// A class has no more properties than this, and no more ancestors than [`MOST_ANCESTORS`], or it is damaged.
+const MOST_PROPERTIES: u32 = 1 << 16;
+const MOST_ANCESTORS: usize = 256;
+
+/// `zend_class_entry.type`, of a class that is part of PHP.
+const INTERNAL: u8 = 1;
+/// Of one that a program declares. A few of the engine's own have no type.
+const USER: u8 = 2;
+/// `zend_class_entry.parent`.
+const PARENT: usize = 16;
+/// `zend_object.properties_table`.
+const FIRST_PROPERTY: u32 = 40;
+
+/// A class as its objects see it.
+#[derive(Clone, Debug)]
+pub(crate) struct ClassNames {
+    by_address: HashMap<u64, u32>,
+    all: Vec<ClassName>,
+    last: (u64, u32),
+}
+
+impl Default for ClassNames {
+    fn default() -> Self {
+        Self { by_address: HashMap::new(), all: Vec::new(), last: (0, 0) }
+    }
+}
+
+/// One class.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ClassName {
+    /// Whether it is one, as far as can be told.
+    pub(crate) is_class: bool,
+    pub(crate) name: StringId,
+    /// How many properties its objects have.
+    pub(crate) property_count: u32,
+    /// The names of an object's properties, in the order of their places.
+    pub(crate) properties: Vec<Option<StringId>>,
+    /// The names of the static ones.
+    pub(crate) statics: Vec<Option<StringId>>,
+    /// The name of the class of PHP's own that it is or extends; empty if there is none.
+    pub(crate) internal: Box<[u8]>,
+    /// How large the structures of that class are, where it is known.
+    pub(crate) internal_size: Option<u64>,
+}
+
+impl ClassNames {
+    pub(crate) fn get(&self, number: u32) -> &ClassName {
+        &self.all[number as usize]
+    }
+}
+
+impl<S: HeapSink> Walker<'_, S> {
+    /// The number of the class at `address`.
+    #[inline]
+    pub(super) fn class_number(&mut self, address: u64) -> u32 {
+        if self.classes.last.0 == address && !self.classes.all.is_empty() {
+            return self.classes.last.1;
+        }
+        let number = match self.classes.by_address.get(&address) {
+            Some(&number) => number,
+            None => self.new_class_name(address),
+        };
+        self.classes.last = (address, number);
+        number
+    }
+
+    fn new_class_name(&mut self, address: u64) -> u32 {
+        let class = self.read_class_name(address);
+        let number = u32::try_from(self.classes.all.len()).expect("memory ends before classes do");
+        self.classes.all.push(class);
+        self.classes.by_address.insert(address, number);
+        number
+    }
+
+    fn read_class_name(&mut self, address: u64) -> ClassName {
+        let mut class = ClassName::default();
+        if !self.is_class(address) {
+            class.name = self.sink.string(b"");
+            return class;
+        }
+        let name = self.class_text(address);
+        // A class without a name has its place behind a 0.
+        class.name = self.sink.string(name.split(|&byte| byte == 0).next().unwrap_or_default());
+        class.is_class = true;
+        class.property_count =
+            self.view.number(address, self.layout.class_property_count).min(MOST_PROPERTIES);
+        let mut taken = HashSet::new();
+        let mut ancestor = address;
+        for _ in 0..MOST_ANCESTORS {
+            if !self.is_class(ancestor) {
+                break;
+            }
+            self.name_properties(&mut class, ancestor, &mut taken);
+            if self.view.array(ancestor) == Some([INTERNAL]) && class.internal.is_empty() {
+                class.internal = self.class_text(ancestor).into();
+            }
+            ancestor = self.view.pointer(ancestor, PARENT);
+        }
+        class.internal_size = internals::size(&class.internal, self.php.identity.release);
+        class
+    }
+
+    /// Whether a class may be at `address`: its type and its name say so.
+    fn is_class(&self, address: u64) -> bool {
+        let is_type = self.view.array(address).is_some_and(|[class_type]| class_type <= USER);
+        let name = self.view.pointer(address, fixed::CLASS_NAME);
+        is_type && self.text(&self.spot(name)).is_some_and(|text| text.is_whole())
+    }
+
+    fn class_text(&self, address: u64) -> Vec<u8> {
+        self.text_bytes(self.view.pointer(address, fixed::CLASS_NAME))
+    }
+
+    /// Adds the names that `ancestor` gives to places that have none yet.
+    fn name_properties(
+        &mut self,
+        class: &mut ClassName,
+        ancestor: u64,
+        taken: &mut HashSet<(bool, StringId)>,
+    ) {
+        let infos = moved(ancestor, self.layout.class_functions + fixed::TABLE_SIZE);
+        let Some(header) = self.view.array::<{ fixed::TABLE_SIZE }>(infos) else { return };
+        let used = self.table(&header).used.min(MOST_PROPERTIES);
+        for at in 0..used {
+            let Some((value, key)) = self.pair(&header, at) else { return };
+            let Some(info) = self.view.array::<8>(value.word).filter(|_| value.kind != 0) else { continue };
+            let place = u32_at(&info, 0).unwrap_or_default();
+            let is_static = u32_at(&info, 4).unwrap_or_default() & self.layout.property_static != 0;
+            let place = if is_static { place } else { place.wrapping_sub(FIRST_PROPERTY) / 16 };
+            let names = if is_static { &mut class.statics } else { &mut class.properties };
+            let Some(slot) = slot(names, place).filter(|slot| slot.is_none()) else { continue };
+            let name = self.text_at(key);
+            // What a class declares anew hides what its ancestor has under that name.
+            let is_hidden = !taken.insert((is_static, name));
+            *slot = Some(if is_hidden { self.qualified(ancestor, key) } else { name });
+        }
+    }
+
+    fn qualified(&mut self, class: u64, name: u64) -> StringId {
+        let class = self.class_text(class);
+        let name = [&*class, b"::", &*self.text_bytes(name)].concat();
+        self.sink.string(&name)
+    }
+
+    /// The value and the key of a bucket that is no packed one.
+    fn pair(&self, header: &[u8; fixed::TABLE_SIZE], at: u32) -> Option<(Zval, u64)> {
+        let buckets = u64_at(header, fixed::TABLE_BUCKETS)?;
+        let address = buckets.wrapping_add(u64::from(at) * fixed::BUCKET_SIZE as u64);
+        let bytes: [u8; fixed::BUCKET_SIZE] = self.view.array(address)?;
+        Some((Zval::parse(&bytes)?, u64_at(&bytes, fixed::BUCKET_KEY)?))
+    }
+
+    /// The name of a place: its number if the class gives none.
+    pub(super) fn property_name(&mut self, class: u32, is_static: bool, place: u32) -> StringId {
+        let class = self.classes.get(class);
+        let names = if is_static { &class.statics } else { &class.properties };
+        match names.get(place as usize).copied().flatten() {
+            Some(name) => name,
+            None => self.number(i64::from(place)),
+        }
+    }
+}
+
+/// The place of a name, for which there is room from now on; `None` if no class has that many.
+fn slot(names: &mut Vec<Option<StringId>>, place: u32) -> Option<&mut Option<StringId>> {
+    let place = usize::try_from(place).ok().filter(|_| place < MOST_PROPERTIES)?;
+    if names.len() <= place {
+        names.resize(place + 1, None);
+    }
+    names.get_mut(place)
+}

@@ -1,0 +1,85 @@
+//! The memory of a dump, lent.
+
+use std::borrow::Cow;
+
+use borehole_process::{Dump, Mappings, Memory as _, Target as _};
+
+use crate::remote::moved;
+
+/// The memory of a dump. What is not there is `None`, which is no error of the walk.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct View<'d> {
+    dump: &'d Dump,
+}
+
+impl<'d> View<'d> {
+    pub(crate) const fn new(dump: &'d Dump) -> Self {
+        Self { dump }
+    }
+
+    /// What is mapped where.
+    pub(crate) fn mappings(self) -> &'d Mappings {
+        self.dump.mappings()
+    }
+
+    /// What there is without a gap from `address` on.
+    #[inline]
+    pub(crate) fn rest(self, address: u64) -> &'d [u8] {
+        self.dump.rest(address).unwrap_or_default()
+    }
+
+    /// The `N` bytes at `address`.
+    #[inline]
+    pub(crate) fn array<const N: usize>(self, address: u64) -> Option<[u8; N]> {
+        self.rest(address).first_chunk().copied().or_else(|| self.split_array(address))
+    }
+
+    /// As [`Self::array`], where ranges of the dump meet.
+    #[cold]
+    fn split_array<const N: usize>(self, address: u64) -> Option<[u8; N]> {
+        let mut bytes = [0; N];
+        self.dump.read(address, &mut bytes).ok()?;
+        Some(bytes)
+    }
+
+    #[inline]
+    pub(crate) fn u64(self, address: u64) -> Option<u64> {
+        self.array(address).map(u64::from_le_bytes)
+    }
+
+    #[inline]
+    pub(crate) fn u32(self, address: u64) -> Option<u32> {
+        self.array(address).map(u32::from_le_bytes)
+    }
+
+    /// The field of a structure at `address`, or 0: of a field that a release does not have, at the offset 0, too.
+    pub(crate) fn pointer(self, address: u64, offset: usize) -> u64 {
+        if offset == 0 { 0 } else { self.u64(moved(address, offset)).unwrap_or_default() }
+    }
+
+    /// As [`Self::pointer`], of a number of 32 bits.
+    pub(crate) fn number(self, address: u64, offset: usize) -> u32 {
+        if offset == 0 { 0 } else { self.u32(moved(address, offset)).unwrap_or_default() }
+    }
+
+    /// As many of the `length` bytes at `address` as are there.
+    pub(crate) fn bytes(self, address: u64, length: u64) -> Cow<'d, [u8]> {
+        let rest = self.rest(address);
+        let wanted = usize::try_from(length).unwrap_or(usize::MAX);
+        match rest.get(..wanted) {
+            Some(all) => Cow::Borrowed(all),
+            None => self.split_bytes(rest, address, wanted),
+        }
+    }
+
+    #[cold]
+    fn split_bytes(self, first: &'d [u8], address: u64, wanted: usize) -> Cow<'d, [u8]> {
+        let mut bytes = Vec::new();
+        let mut part = first;
+        while !part.is_empty() && bytes.len() < wanted {
+            bytes.extend_from_slice(&part[..part.len().min(wanted - bytes.len())]);
+            part = self.rest(moved(address, bytes.len()));
+        }
+        Cow::Owned(bytes)
+    }
+}

@@ -1,0 +1,261 @@
+//! Objects: their properties, and what objects of PHP's own classes hold beyond.
+
+use borehole_heap::{HeapSink, LocationType, NodeId, NodeType, Strength, Value};
+use hashbrown::HashMap;
+
+use super::seen::Spot;
+use super::task::Properties;
+use super::values::{VALUE_SIZE, Zval};
+use super::{Damage, Kind, Link, Shape, Task, Walker};
+use crate::heap::internals;
+use crate::layout::fixed;
+use crate::remote::{u32_at, u64_at};
+
+/// `zend_object.ce`, `handlers`, `properties`, `properties_table`.
+const CLASS: usize = 16;
+const HANDLERS: usize = 24;
+const DYNAMIC: usize = 32;
+const PROPERTIES: u64 = 40;
+
+/// The type of an object in its header.
+const OBJECT: u32 = 8;
+
+/// No structure that has an object at its end is longer before it.
+const MOST_BEFORE: i32 = 1 << 16;
+
+/// An object whose node there is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ObjectView {
+    pub(crate) node: NodeId,
+    /// Where the `zend_object` is.
+    pub(crate) address: u64,
+    /// Where the memory begins that it is a part of.
+    pub(crate) start: u64,
+    /// How many bytes there are from `start` on: those of the block, or those of a `zend_object`.
+    pub(crate) bytes: u64,
+    /// Its `zend_class_entry`.
+    pub(crate) class: u64,
+    /// The number of its class.
+    number: u32,
+}
+
+/// The tables of functions that objects of a kind share, by address: how many bytes before an object its memory begins, and
+/// the node.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Handlers {
+    known: HashMap<u64, (u64, NodeId)>,
+    last: Option<(u64, u64, NodeId)>,
+}
+
+impl<S: HeapSink> Walker<'_, S> {
+    /// The object at `address`.
+    pub(super) fn object(&mut self, link: Link, address: u64) {
+        let spot = self.spot(address);
+        if self.again(&spot, link) {
+            return;
+        }
+        let node = self.node_at(NodeType::OBJECT, link, &spot);
+        let Some(header) = self.view.array::<{ PROPERTIES as usize }>(address) else {
+            return self.damage(node, Damage::Missing);
+        };
+        let word = |offset| u64_at(&header, offset).unwrap_or_default();
+        let class = word(CLASS);
+        let number = self.class_number(class);
+        let before = self.handlers(node, word(HANDLERS));
+        let start = Spot { address: address.wrapping_sub(before), block: spot.block };
+        let counted = u32_at(&header, 0).zip(u32_at(&header, 4));
+        let bytes = self.object_location(node, &start, before, number, counted);
+        let mark = self.work.len();
+        self.object_properties(node, address, number);
+        self.later(Link::strong(node, self.words.dynamic_properties), Kind::Array, word(DYNAMIC));
+        let view = ObjectView { node, address, start: start.address, bytes, class, number };
+        if !self.classes.get(number).internal.is_empty() {
+            internals::visit(&view, self);
+        } else if class == 0 {
+            internals::iterator(&view, self);
+        }
+        self.in_order(mark);
+    }
+
+    /// The location of an object that begins `before` bytes before its `zend_object`.
+    fn object_location(
+        &mut self,
+        node: NodeId,
+        start: &Spot,
+        before: u64,
+        number: u32,
+        counted: Option<(u32, u32)>,
+    ) -> u64 {
+        let class = self.classes.get(number);
+        let mut size = before + PROPERTIES + u64::from(class.property_count) * VALUE_SIZE;
+        let (name, is_class) = (class.name, class.is_class);
+        let room = start.block.map(|block| block.end().saturating_sub(start.address));
+        let is_torn = room.is_some_and(|room| size > room)
+            || start.block.is_some_and(|block| block.address != start.address);
+        size = class.internal_size.map_or(size, |own| own.max(size));
+        size = room.map_or(size, |room| size.min(room));
+        let shape = Shape { class: Some(name), counted, ..Shape::new(LocationType::OBJECT, size) };
+        self.locate(node, start, shape);
+        let flags = counted.map_or(0, |counted| counted.1);
+        if is_torn || !is_class || flags & self.layout.header_kind != OBJECT {
+            self.damage(node, Damage::Torn);
+        }
+        room.unwrap_or(size)
+    }
+
+    /// The edge to an object's handlers, and how far its memory begins before it.
+    fn handlers(&mut self, object: NodeId, address: u64) -> u64 {
+        let link = Link::structural(object, self.words.object_handlers);
+        if let Some((last, before, node)) = self.handlers.last
+            && last == address
+        {
+            self.edge(link, node, false);
+            return before;
+        }
+        let (before, node) = match self.handlers.known.get(&address) {
+            Some(&(before, node)) => {
+                self.edge(link, node, false);
+                (before, node)
+            }
+            None => self.new_handlers(link, address),
+        };
+        self.handlers.last = Some((address, before, node));
+        before
+    }
+
+    fn new_handlers(&mut self, link: Link, address: u64) -> (u64, NodeId) {
+        let node = self.node(NodeType::OBJECT_HANDLERS, link);
+        let spot = self.spot(address);
+        let size = self.layout.handlers_size as u64;
+        self.locate(node, &spot, Shape::new(LocationType::OBJECT_HANDLERS, size));
+        let offset = self.view.u32(address).map(u32::cast_signed);
+        let before = match offset {
+            Some(offset @ 0..MOST_BEFORE) => u64::from(offset.unsigned_abs()),
+            Some(_) => {
+                self.damage(node, Damage::Torn);
+                0
+            }
+            None => {
+                self.damage(node, Damage::Missing);
+                0
+            }
+        };
+        self.handlers.known.insert(address, (before, node));
+        (before, node)
+    }
+
+    fn object_properties(&mut self, object: NodeId, address: u64, class: u32) {
+        let count = self.classes.get(class).property_count;
+        if count == 0 {
+            return;
+        }
+        let link = Link::strong(object, self.words.object_properties);
+        let node = self.node(NodeType::OBJECT_PROPERTIES, link);
+        let values = address.wrapping_add(PROPERTIES);
+        let present = self.present(values, count);
+        self.count_attribute(node, present);
+        let row = Properties { node, class, values, at: 0, count, is_static: false, is_default: false };
+        self.work.push(Task::Properties(row));
+    }
+
+    /// How many of the `count` values at `address` there are.
+    pub(super) fn present(&self, address: u64, count: u32) -> u64 {
+        let bytes = self.view.bytes(address, u64::from(count) * VALUE_SIZE);
+        bytes.chunks_exact(16).filter(|value| value[8] != 0).count() as u64
+    }
+
+    /// Goes on with properties, up to one that leads on.
+    pub(super) fn properties(&mut self, mut row: Properties) {
+        while row.at < row.count {
+            let address = row.values.wrapping_add(u64::from(row.at) * VALUE_SIZE);
+            let Some(value) = self.view.array::<16>(address).and_then(|bytes| Zval::parse(&bytes)) else {
+                return self.damage(row.node, Damage::Missing);
+            };
+            let place = row.at;
+            row.at += 1;
+            let Some(value) = self.direct(value) else { continue };
+            if row.is_default && value.kind < fixed::KIND_STRING {
+                continue;
+            }
+            let name = self.property_name(row.class, row.is_static, place);
+            let link = Link::strong(row.node, name);
+            if self.leads_on(value) {
+                self.work.push(Task::Properties(row));
+                return self.value(link, value);
+            }
+            self.value(link, value);
+        }
+    }
+}
+
+/// What [`internals`] tells of an object.
+impl<S: HeapSink> Walker<'_, S> {
+    /// The name of the class of PHP's own that `object` is of, or that its class extends.
+    pub(crate) fn internal_class(&self, object: &ObjectView) -> &[u8] {
+        &self.classes.get(object.number).internal
+    }
+
+    /// What is at `address` is referred to by `parent`.
+    pub(crate) fn refers(
+        &mut self,
+        parent: NodeId,
+        name: &str,
+        kind: Kind,
+        address: u64,
+        strength: Strength,
+    ) {
+        let name = self.sink.string(name.as_bytes());
+        self.later(Link { parent: Some(parent), name, strength }, kind, address);
+    }
+
+    /// The value at `address` is a part of `parent`.
+    pub(crate) fn holds(&mut self, parent: NodeId, name: &str, address: u64) {
+        self.refers(parent, name, Kind::Value, address, Strength::Strong);
+    }
+
+    /// A node of its own for a part of `parent` that is no memory of its own.
+    pub(crate) fn part(&mut self, parent: NodeId, name: &str, node_type: NodeType) -> NodeId {
+        let name = self.sink.string(name.as_bytes());
+        self.node(node_type, Link::strong(parent, name))
+    }
+
+    /// A node for memory at `address` that `parent` refers to; `None` if that is null, or another node's.
+    pub(crate) fn block(
+        &mut self,
+        parent: NodeId,
+        name: &str,
+        strength: Strength,
+        node_type: NodeType,
+        address: u64,
+        shape: Shape,
+    ) -> Option<NodeId> {
+        let name = self.sink.string(name.as_bytes());
+        self.block_by(Link { parent: Some(parent), name, strength }, node_type, address, shape)
+    }
+
+    /// As [`Self::block`].
+    pub(crate) fn block_by(
+        &mut self,
+        link: Link,
+        node_type: NodeType,
+        address: u64,
+        shape: Shape,
+    ) -> Option<NodeId> {
+        if address == 0 {
+            return None;
+        }
+        let spot = self.spot(address);
+        if self.again(&spot, link) {
+            return None;
+        }
+        let node = self.node_at(node_type, link, &spot);
+        self.locate(node, &spot, shape);
+        Some(node)
+    }
+
+    /// A fact about a node.
+    pub(crate) fn fact(&mut self, node: NodeId, key: &str, value: Value<'_>) {
+        let key = self.sink.string(key.as_bytes());
+        self.sink.attribute(node, key, value);
+    }
+}

@@ -1,0 +1,322 @@
+//! Where the walk begins: what the engine itself holds.
+
+use borehole_heap::{HeapSink, LocationType, NodeId, NodeType, Region, StringId};
+
+use super::seen::Spot;
+use super::task::{Each, Pointers};
+use super::values::{VALUE_SIZE, Zval};
+use super::{Kind, Link, Shape, Task, View, Walker};
+use crate::attach::Php;
+use crate::executor::Executor;
+use crate::heap::blocks::Blocks;
+use crate::heap::layout::HeapLayout;
+use crate::layout::fixed;
+use crate::remote::{moved, u32_at, u64_at};
+
+/// `zend_executor_globals.included_files`, a `HashTable`.
+const INCLUDED_FILES: usize = 360;
+/// `zend_vm_stack` and `zend_arena`: `end` and `prev`.
+const PAGE_END: usize = 8;
+const PAGE_PREVIOUS: usize = 16;
+/// `zend_vm_stack`, with the padding to whole values.
+const PAGE_HEADER: u64 = 32;
+/// `zend_stack`: `size`, `top`, `max`, `elements`.
+const STACK_SIZE: usize = 24;
+const STACK_ELEMENTS: usize = 16;
+/// No stack and no arena has more pages.
+const MOST_PAGES: usize = 1 << 16;
+/// `zend_objects_store.size`, in places.
+const STORE_TOP: usize = 8;
+const STORE_SIZE: usize = 12;
+/// `zend_ini_entry`.
+const DIRECTIVE_VALUE: usize = 40;
+const DIRECTIVE_ORIGINAL: usize = 48;
+const DIRECTIVE_SIZE: u64 = 72;
+
+/// Says which blocks are pages of the stack or of the compiler's memory.
+pub(super) fn claim(view: View<'_>, php: &Php, executor: &Executor, blocks: &mut Blocks) {
+    let layout = HeapLayout::of(php.identity.release);
+    let stack = view.pointer(executor.globals, php.layout.executor_stack_top + 16);
+    for page in pages(view, stack) {
+        blocks.claim(page, Region::VM_STACK);
+    }
+    let Some(compiler) = executor.compiler else { return };
+    for arena in [layout.compiler_arena, layout.compiler_ast_arena] {
+        for page in pages(view, view.pointer(compiler, arena)) {
+            blocks.claim(page, Region::COMPILER_ARENA);
+        }
+    }
+}
+
+/// The pages of a stack or of an arena, from the last on.
+pub(super) fn pages(view: View<'_>, last: u64) -> Vec<u64> {
+    let mut pages = Vec::new();
+    let mut page = last;
+    while page != 0 && pages.len() < MOST_PAGES && !pages.contains(&page) {
+        pages.push(page);
+        page = view.pointer(page, PAGE_PREVIOUS);
+    }
+    pages
+}
+
+impl<S: HeapSink> Walker<'_, S> {
+    /// The address of the table of global variables.
+    pub(super) fn globals_address(&self) -> u64 {
+        moved(self.executor.globals, fixed::EXECUTOR_VARIABLES)
+    }
+
+    /// Walks everything.
+    pub(super) fn roots(&mut self) {
+        let executor = self.executor.globals;
+        let (stacks, layout) = (self.php.layout, self.layout);
+        self.call_frames(self.view.pointer(executor, stacks.executor_current));
+        self.global_variables();
+        let functions = self.view.pointer(executor, stacks.executor_function_table);
+        self.table_root(
+            self.words.function_table,
+            NodeType::DEFINED_FUNCTIONS,
+            functions,
+            Each::Function,
+            true,
+        );
+        let classes = self.view.pointer(executor, stacks.executor_class_table);
+        self.table_root(self.words.class_table, NodeType::DEFINED_CLASSES, classes, Each::Class, false);
+        let constants = self.view.pointer(executor, stacks.executor_class_table + 8);
+        self.table_root(
+            self.words.global_constants,
+            NodeType::GLOBAL_CONSTANTS,
+            constants,
+            Each::Constant,
+            false,
+        );
+        let files = moved(executor, INCLUDED_FILES);
+        self.table_root(self.words.included_files, NodeType::INCLUDED_FILES, files, Each::Key, false);
+        let strings = self.executor.compiler.map_or(0, |compiler| moved(compiler, layout.compiler_strings));
+        self.root(self.words.interned_strings, Kind::Array, strings);
+        self.callbacks();
+        let list = moved(executor, layout.executor_regular_list);
+        self.table_root(self.words.regular_list, NodeType::REGULAR_LIST, list, Each::Resource, false);
+        let list = moved(executor, layout.executor_persistent_list);
+        self.table_root(self.words.persistent_list, NodeType::PERSISTENT_LIST, list, Each::Resource, false);
+        self.directives();
+        self.stack_pages();
+        self.exceptions();
+        // What follows finds what nobody has led to so far.
+        self.finish_scans();
+        self.garbage();
+        self.modules();
+        self.objects_store();
+        self.finish_scans();
+    }
+
+    /// A node that nothing leads to.
+    pub(crate) fn root_node(&mut self, name: &str, node_type: NodeType) -> NodeId {
+        let name = self.sink.string(name.as_bytes());
+        self.node(node_type, Link::root(name))
+    }
+
+    fn root(&mut self, name: StringId, kind: Kind, address: u64) {
+        self.later(Link::root(name), kind, address);
+        self.run();
+    }
+
+    fn call_frames(&mut self, first: u64) {
+        let node = self.node(NodeType::CALL_FRAMES, Link::root(self.words.call_frames));
+        self.work.push(Task::Frames { node, next: first, at: 0 });
+        let frames = self.chain_length(first);
+        self.count_attribute(node, frames);
+        self.run();
+    }
+
+    fn chain_length(&self, first: u64) -> u64 {
+        let (mut frame, mut length) = (first, 0);
+        while frame != 0 && length < MOST_PAGES as u64 {
+            length += 1;
+            frame = self.view.pointer(frame, self.php.layout.frame_previous);
+        }
+        length
+    }
+
+    /// The parts of the table of global variables, which call frames have led to as their symbol table.
+    fn global_variables(&mut self) {
+        let node = self.node(NodeType::GLOBAL_VARIABLES, Link::root(self.words.global_variables));
+        let address = self.globals_address();
+        match self.globals {
+            Some([unused, elements]) => {
+                self.edge(Link::strong(node, self.words.possible_unused_area), unused, false);
+                self.edge(Link::strong(node, self.words.array_elements), elements, false);
+            }
+            None => {
+                let header = self.view.array(address);
+                if let Some(table) = header.map(|header| self.table(&header)) {
+                    self.parts(node, &table);
+                }
+            }
+        }
+        self.run();
+    }
+
+    /// A hash table of the engine's.
+    fn table_root(
+        &mut self,
+        name: StringId,
+        node_type: NodeType,
+        address: u64,
+        each: Each,
+        is_located: bool,
+    ) {
+        if address == 0 || self.view.rest(address).is_empty() {
+            return;
+        }
+        let node = self.node(node_type, Link::root(name));
+        if let Some(header) = self.view.array(address).filter(|_| is_located) {
+            let spot = self.spot(address);
+            self.header(node, &spot, &header);
+        }
+        self.engine_table(node, address, each);
+        self.run();
+    }
+
+    fn objects_store(&mut self) {
+        let node = self.node(NodeType::OBJECTS_STORE, Link::root(self.words.objects_store));
+        let store = moved(self.executor.globals, self.layout.executor_objects);
+        let Some(store) = self.view.array::<16>(store) else { return };
+        let start = u64_at(&store, 0).unwrap_or_default();
+        let [top, size] = [STORE_TOP, STORE_SIZE].map(|offset| u32_at(&store, offset).unwrap_or_default());
+        let spot = self.spot(start);
+        let room = spot.block.map_or(u64::MAX, |block| block.end() - start);
+        let bytes = (u64::from(size) * 8).min(room);
+        self.locate(node, &spot, Shape::new(LocationType::OBJECTS_STORE, bytes));
+        let count = u64::from(top).min(bytes / 8);
+        let places = self.view.bytes(start, count * 8);
+        let is_used = |place: &&[u8]| u64_at(place, 0).is_some_and(|object| object != 0 && object & 1 == 0);
+        let used = places.chunks_exact(8).filter(is_used).count();
+        self.count_attribute(node, used as u64);
+        let count = u32::try_from(count).unwrap_or(u32::MAX);
+        self.work.push(Task::Pointers(Pointers {
+            node,
+            start,
+            at: 0,
+            count,
+            kind: Kind::Object,
+            is_store: true,
+        }));
+        self.run();
+    }
+
+    /// What the program wants to be called in case of errors and exceptions.
+    fn callbacks(&mut self) {
+        let node = self.node(NodeType::GLOBAL_CALLBACKS, Link::root(self.words.global_callbacks));
+        let handler = moved(self.executor.globals, self.layout.executor_error_handler);
+        let words = self.words;
+        let mark = self.work.len();
+        self.later(Link::strong(node, words.error_handler), Kind::Value, handler);
+        self.later(
+            Link::strong(node, words.exception_handler),
+            Kind::Value,
+            handler.wrapping_add(VALUE_SIZE),
+        );
+        self.in_order(mark);
+        self.run();
+        let stacks = handler.wrapping_add(2 * VALUE_SIZE);
+        self.callback_stack(node, words.error_reporting_levels, stacks, 4);
+        self.callback_stack(node, words.error_handlers, moved(stacks, STACK_SIZE), VALUE_SIZE);
+        self.callback_stack(node, words.exception_handlers, moved(stacks, 2 * STACK_SIZE), VALUE_SIZE);
+    }
+
+    /// A `zend_stack` of elements of `size` bytes, those of a value being values.
+    fn callback_stack(&mut self, parent: NodeId, name: StringId, address: u64, size: u64) {
+        let start = self.view.pointer(address, STACK_ELEMENTS);
+        let Some(numbers) = self.view.array::<12>(address).filter(|_| start != 0) else { return };
+        let [top, most] = [4, 8].map(|offset| u32_at(&numbers, offset).unwrap_or_default());
+        let spot = self.spot(start);
+        let room = spot.block.map_or(u64::MAX, |block| block.end() - start);
+        let shape = Shape::new(LocationType::CALLBACK_STACK, (u64::from(most) * size).min(room));
+        let link = Link::strong(parent, name);
+        let Some(node) = self.once(link, NodeType::CALLBACK_STACK, &spot, shape) else { return };
+        if size == VALUE_SIZE {
+            let count = top.min(u32::try_from(room / size).unwrap_or(u32::MAX));
+            let kind = Kind::Value;
+            self.work.push(Task::Values(Pointers { node, start, at: 0, count, kind, is_store: false }));
+        }
+        self.run();
+    }
+
+    /// What is in a list of resources.
+    pub(super) fn listed(&mut self, link: Link, value: Zval) {
+        if value.kind != self.layout.kind_pointer {
+            self.value(link, value);
+        }
+    }
+
+    /// The settings that the program changed.
+    fn directives(&mut self) {
+        let all = self.view.pointer(self.executor.globals, self.layout.executor_ini + 8);
+        if all == 0 {
+            return;
+        }
+        let node = self.node(NodeType::INI_DIRECTIVES, Link::root(self.words.ini_directives));
+        if let Some(header) = self.view.array(all) {
+            let spot = self.spot(all);
+            self.header(node, &spot, &header);
+        }
+        self.engine_table(node, all, Each::Ini);
+        self.run();
+    }
+
+    pub(super) fn directive(&mut self, link: Link, address: u64) {
+        let spot = self.spot(address);
+        let shape = Shape::new(LocationType::INI_ENTRY, DIRECTIVE_SIZE);
+        let Some(node) = self.once(link, NodeType::INI_DIRECTIVE, &spot, shape) else { return };
+        let mark = self.work.len();
+        for (name, offset) in
+            [(self.words.value, DIRECTIVE_VALUE), (self.words.original_value, DIRECTIVE_ORIGINAL)]
+        {
+            self.later(Link::strong(node, name), Kind::String, self.view.pointer(address, offset));
+        }
+        self.in_order(mark);
+    }
+
+    /// The pages of the stack, of which the frames are a part, and what of them is not used; the pages of the compiler's
+    /// memory hold functions and classes.
+    fn stack_pages(&mut self) {
+        let executor = self.executor.globals;
+        let node = self.node(NodeType::VM_STACK, Link::root(self.words.vm_stack));
+        let top = self.view.pointer(executor, self.php.layout.executor_stack_top);
+        let first = self.view.pointer(executor, self.php.layout.executor_stack_top + 16);
+        for page in pages(self.view, first) {
+            // Of the page that is in use, the executor has the end of what is used.
+            let top = if page == first { top } else { self.view.pointer(page, 0) };
+            let end = self.view.pointer(page, PAGE_END);
+            let spot = self.spot(page);
+            self.locate_within(node, &spot, Shape::new(LocationType::VM_STACK_HEADER, PAGE_HEADER), 0);
+            let room = spot.block.map_or(0, |block| block.end());
+            if (page..=end).contains(&top) && end <= room {
+                let unused = Spot { address: top, block: spot.block };
+                self.locate_within(node, &unused, Shape::new(LocationType::VM_STACK_UNUSED, end - top), 0);
+            }
+        }
+        let Some(compiler) = self.executor.compiler else { return };
+        for arena in [self.layout.compiler_arena, self.layout.compiler_ast_arena] {
+            for page in pages(self.view, self.view.pointer(compiler, arena)) {
+                if let Some(block) = self.blocks.find(page) {
+                    self.account.reach(&block);
+                }
+            }
+        }
+    }
+
+    /// Exceptions that are on their way.
+    fn exceptions(&mut self) {
+        let exception = moved(self.executor.globals, self.layout.executor_exception);
+        let room = self.php.layout.executor_before_exception - self.layout.executor_exception;
+        for (name, offset) in [(self.words.exception, 0), (self.words.previous_exception, 8)] {
+            if offset >= room {
+                // 8.6 has no previous one.
+                return;
+            }
+            let object = self.view.u64(moved(exception, offset)).unwrap_or_default();
+            self.root(name, Kind::Object, object);
+        }
+    }
+}

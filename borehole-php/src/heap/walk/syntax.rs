@@ -1,0 +1,145 @@
+//! Constant expressions, which wait to be evaluated, and attributes.
+
+use borehole_heap::{HeapSink, LocationType, NodeId, NodeType};
+
+use super::seen::Spot;
+use super::task::Each;
+use super::{Damage, Kind, Link, Shape, Walker};
+use crate::remote::{u32_at, u64_at};
+
+/// `zend_ast_ref`: the header of what is counted.
+const HEADER: u64 = 8;
+/// `zend_ast.child`, and `zend_ast_zval.val`.
+const FIRST_CHILD: u64 = 8;
+/// `zend_ast_list.children` and `child`.
+const LIST_COUNT: u64 = 8;
+const LIST_CHILD: u64 = 16;
+
+/// `ZEND_AST_ZVAL` and `ZEND_AST_CONSTANT`: a value.
+const VALUES: [u16; 2] = [64, 65];
+/// `ZEND_AST_SPECIAL_SHIFT`: neither a list nor of some children.
+const IS_SPECIAL: u16 = 1 << 6;
+/// `ZEND_AST_IS_LIST_SHIFT`.
+const IS_LIST: u16 = 1 << 7;
+/// `ZEND_AST_NUM_CHILDREN_SHIFT`.
+const CHILDREN_SHIFT: u16 = 8;
+
+/// More than an expression that somebody wrote has.
+const MOST_PARTS: usize = 1 << 16;
+
+/// `zend_attribute`, up to its arguments.
+const ATTRIBUTE_SIZE: u64 = 32;
+
+impl<S: HeapSink> Walker<'_, S> {
+    /// The constant expression at `address`.
+    pub(super) fn expression(&mut self, link: Link, address: u64) {
+        let spot = self.spot(address);
+        if self.again(&spot, link) {
+            return;
+        }
+        let node = self.node_at(NodeType::CONSTANT_EXPRESSION, link, &spot);
+        let header = self.view.array::<8>(address);
+        let Some(counted) = header.and_then(|header| u32_at(&header, 0).zip(u32_at(&header, 4))) else {
+            return self.damage(node, Damage::Missing);
+        };
+        // Since 7.3 it is one block with the header.
+        let is_apart = self.layout.header_kind == 0xff;
+        let size = if is_apart { 16 } else { spot.block.map_or(HEADER, |block| block.bytes) };
+        let shape = Shape::new(LocationType::CONSTANT_EXPRESSION, size);
+        self.locate(node, &spot, Shape { counted: Some(counted), ..shape });
+        let root = address.wrapping_add(HEADER);
+        let root = if is_apart { self.view.pointer(address, 8) } else { root };
+        self.parts_of_expression(node, root);
+    }
+
+    /// The values in the tree at `root`.
+    fn parts_of_expression(&mut self, node: NodeId, root: u64) {
+        let mark = self.work.len();
+        let mut open = vec![root];
+        let mut values = 0;
+        let mut parts = 0;
+        while let Some(part) = open.pop() {
+            parts += 1;
+            if part == 0 || parts > MOST_PARTS {
+                continue;
+            }
+            let Some(kind) = self.view.array(part).map(u16::from_le_bytes) else {
+                self.damage(node, Damage::Missing);
+                continue;
+            };
+            self.locate_once(node, part, Shape::new(LocationType::CONSTANT_EXPRESSION, 8));
+            if VALUES.contains(&kind) {
+                let name = self.number(values);
+                values += 1;
+                self.later(Link::strong(node, name), Kind::Value, part.wrapping_add(FIRST_CHILD));
+                continue;
+            }
+            let (first, count) = match kind {
+                kind if kind & IS_SPECIAL != 0 => (0, 0),
+                kind if kind & IS_LIST != 0 => {
+                    (LIST_CHILD, self.view.u32(part.wrapping_add(LIST_COUNT)).unwrap_or_default())
+                }
+                kind => (FIRST_CHILD, u32::from(kind >> CHILDREN_SHIFT)),
+            };
+            let children = self.view.bytes(part.wrapping_add(first), u64::from(count) * 8);
+            open.extend(children.chunks_exact(8).rev().filter_map(|child| u64_at(child, 0)).take(MOST_PARTS));
+        }
+        self.in_order(mark);
+    }
+
+    /// The attributes in the `HashTable` at `address`.
+    pub(super) fn attributes(&mut self, link: Link, address: u64) {
+        let spot = self.spot(address);
+        if self.again(&spot, link) {
+            return;
+        }
+        let node = self.node_at(NodeType::ATTRIBUTES, link, &spot);
+        if let Some(header) = self.view.array(address) {
+            self.header(node, &spot, &header);
+        }
+        self.engine_table(node, address, Each::Attribute);
+    }
+
+    pub(super) fn attribute(&mut self, link: Link, address: u64) {
+        let spot = self.spot(address);
+        if self.again(&spot, link) {
+            return;
+        }
+        let node = self.node_at(NodeType::ATTRIBUTE, link, &spot);
+        let size = spot.block.map_or(ATTRIBUTE_SIZE, |block| block.end() - address);
+        self.locate(node, &spot, Shape::new(LocationType::ATTRIBUTE, size));
+        let name = self.view.pointer(address, 0) | self.view.u64(address).unwrap_or_default();
+        self.later(Link::strong(node, self.words.name), Kind::String, name);
+    }
+
+    /// What a map pointer leads to.
+    pub(super) fn mapped(&self, pointer: u64) -> u64 {
+        let base = self.layout.compiler_map_base;
+        if pointer == 0 || base == 0 {
+            return pointer;
+        }
+        if pointer & 1 == 0 {
+            let is_pointer = self.layout.map_indirect;
+            return if is_pointer { self.view.u64(pointer).unwrap_or_default() } else { pointer };
+        }
+        let base = self.executor.compiler.map_or(0, |compiler| self.view.pointer(compiler, base));
+        let slot = base.wrapping_add(pointer).wrapping_sub(self.layout.map_bias);
+        self.view.u64(slot).unwrap_or_default()
+    }
+
+    /// A node for the memory at `address`, once.
+    pub(super) fn once(
+        &mut self,
+        link: Link,
+        node_type: NodeType,
+        spot: &Spot,
+        shape: Shape,
+    ) -> Option<NodeId> {
+        if self.again(spot, link) {
+            return None;
+        }
+        let node = self.node_at(node_type, link, spot);
+        self.locate(node, spot, shape);
+        Some(node)
+    }
+}

@@ -1,0 +1,103 @@
+//! From an address to the range that has it, in a few nanoseconds.
+
+use super::Range;
+
+/// Addresses that differ in higher bits only are in different regions: 2 MiB, the size of a chunk of PHP's allocator.
+const REGION_BITS: u32 = 21;
+
+/// Slots for each region that is in use: a search rarely looks at a second one.
+const SLOTS_PER_REGION: usize = 4;
+
+/// An odd number without pattern: its product spreads neighbouring regions over the slots.
+const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// The regions that ranges touch, and which ranges those are.
+#[derive(Clone, Debug)]
+pub(super) struct Directory {
+    /// A power of two of them, at least one of which is empty.
+    slots: Vec<Slot>,
+    shift: u32,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Slot {
+    /// The number of the region and 1; 0 in an empty slot.
+    region: u64,
+    /// The ranges that touch it: from this one,
+    first: usize,
+    /// to the one before this.
+    end: usize,
+}
+
+fn region(address: u64) -> u64 {
+    address >> REGION_BITS
+}
+
+impl Directory {
+    /// Of ranges in the order of their addresses.
+    pub(super) fn of(ranges: &[Range]) -> Self {
+        let regions = |range: &Range| region(range.address)..=region(range.end().saturating_sub(1));
+        let mut found: Vec<Slot> = Vec::new();
+        for (index, range) in ranges.iter().enumerate() {
+            for region in regions(range) {
+                match found.last_mut() {
+                    Some(last) if last.region == region + 1 => last.end = index + 1,
+                    _ => found.push(Slot { region: region + 1, first: index, end: index + 1 }),
+                }
+            }
+        }
+        let count = (found.len() * SLOTS_PER_REGION).next_power_of_two().max(2);
+        let mut directory = Self { slots: vec![Slot::default(); count], shift: u64::BITS - count.ilog2() };
+        for slot in found {
+            let at = directory.slot(slot.region);
+            directory.slots[at] = slot;
+        }
+        directory
+    }
+
+    /// The slot of a region, or the empty one where it would be.
+    #[inline]
+    fn slot(&self, region: u64) -> usize {
+        let mask = self.slots.len() - 1;
+        let hash = region.wrapping_mul(SPREAD) >> self.shift;
+        let mut at = usize::try_from(hash).unwrap_or_default() & mask;
+        while self.slots[at].region != region && self.slots[at].region != 0 {
+            at = (at + 1) & mask;
+        }
+        at
+    }
+
+    /// The one of `ranges` that has `address`.
+    #[inline]
+    pub(super) fn find<'r>(&self, ranges: &'r [Range], address: u64) -> Option<&'r Range> {
+        let Slot { first, end, .. } = self.slots[self.slot(region(address) + 1)];
+        let mut range = ranges.get(first)?;
+        if end - first > 1 {
+            let before = ranges[first..end].partition_point(|range| range.address <= address);
+            range = &ranges[first + before.checked_sub(1)?];
+        }
+        (range.address <= address && address < range.end()).then_some(range)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_address_finds_what_a_search_of_all_ranges_finds() {
+        let range = |address, length| Range { address, length, buffer: 0, offset: 0 };
+        let mut ranges = vec![range(0, 1), range(0x1000, 0x40), range(0x1040, 0x40), range(0x1f_fff0, 0x30)];
+        ranges.extend((0..300).map(|index| range(0x7f00_0000_0000 + index * 0x40_0000, 0x20_0000)));
+        ranges.extend([range(0x7fff_0000_0000, 0x80_0000), range(u64::MAX - 8, 8)]);
+        let directory = Directory::of(&ranges);
+        let slow = |address| ranges.iter().find(|range| range.address <= address && address < range.end());
+        let edges = ranges.iter().flat_map(|range| [range.address, range.end()]);
+        for edge in edges.chain([0x3f_ffff, 0x7fff_0020_0001, 0x7f00_0021_0000]) {
+            for address in [edge.wrapping_sub(1), edge, edge.wrapping_add(1)] {
+                assert_eq!(directory.find(&ranges, address), slow(address), "{address:#x}");
+            }
+        }
+        assert_eq!(Directory::of(&[]).find(&[], 0x1000), None);
+    }
+}

@@ -1,0 +1,140 @@
+//! The file of a dump.
+//!
+//! All numbers are little-endian.
+//! ```text
+//! file     8 bytes  the magic number: 7f "RDUMP" 0d 0a
+//!          u32      the version: 1
+//!          u32      0
+//!          blocks up to the end
+//!
+//! block    u8       what it holds: see `Kind`
+//!          3 bytes  0
+//!          u32      S: how many bytes follow this header, at most 8 MiB
+//!          u32      how many bytes they hold when they are unpacked, at most 4 MiB
+//!          u32      CRC-32 of the twelve bytes before
+//!          S bytes  one frame of Zstandard, with its checksum
+//! ```
+//! Each block stands for itself: what is in one can be read without any other. A reader passes over kinds that it does not
+//! know. What blocks hold, when they are unpacked; records follow each other up to the end of the block:
+//! ```text
+//! fact     text     name
+//!          text     value
+//! mapping  u64      first address
+//!          u64      address behind the last
+//!          u64      offset in the file
+//!          u8       flags: 1 readable, 2 writable, 4 executable, 8 shared, 16 deleted
+//!          text     path
+//! thread   u32      number
+//!          u8       1 if its thread pointer is known, else 0
+//!          u64      thread pointer
+//! symbols  u64      first address of the mapping whose file has them; one in a block
+//!          u8       1 if the file has thread-local storage, else 0
+//!          u64      its size
+//!          u64      its alignment
+//!          symbols  up to the end
+//! symbol   u64      address, or offset in the thread-local storage
+//!          u64      size
+//!          u8       1 if each thread has its own, else 0
+//!          text     name
+//! pages    u32      N; one in a block
+//!          N spans  u64 address, u32 length
+//!          bytes    of the spans, one after the other
+//! memory   as `pages`
+//! end      u64      how many blocks there are before it
+//!
+//! text     u32      length
+//!          bytes
+//! ```
+//! Pages are what was read of files and of structures that do not change; memory is what was copied at one moment. Spans
+//! ascend and do not overlap, over all blocks of a kind; one that begins where the one before ended goes on with it. A
+//! file without the block `end` as its last was cut.
+
+use flate2::Crc;
+
+/// How a file begins. The first byte is in no text, and the last two tell whether line breaks were converted.
+pub(super) const MAGIC: [u8; 8] = *b"\x7fRDUMP\r\n";
+
+pub(super) const VERSION: u32 = 1;
+
+pub(super) const FILE_HEADER_BYTES: usize = 16;
+
+pub(super) const BLOCK_HEADER_BYTES: usize = 16;
+
+/// More than what is written: a reader needs so much memory for a block, whatever the file says.
+pub(super) const MAX_CONTENT_BYTES: usize = 4 << 20;
+
+pub(super) const MAX_STORED_BYTES: usize = 8 << 20;
+
+/// The bytes of memory that a block is filled up with. Measured with the heap of a million objects: blocks of 256 KiB make
+/// the file larger by a tenth, blocks of 4 MiB smaller by nothing.
+pub(super) const BLOCK_BYTES: usize = 1 << 20;
+
+/// What a block holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// It was written to its end.
+    End = 0,
+    Facts = 1,
+    Mappings = 2,
+    Threads = 3,
+    Symbols = 4,
+    Pages = 5,
+    Memory = 6,
+}
+
+impl Kind {
+    const ALL: [Self; 7] =
+        [Self::End, Self::Facts, Self::Mappings, Self::Threads, Self::Symbols, Self::Pages, Self::Memory];
+
+    pub(super) fn of(code: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|&kind| kind as u8 == code)
+    }
+}
+
+/// What stands before the frame of a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct BlockHeader {
+    /// The code of its [`Kind`], which need not be one that is known.
+    pub(super) kind: u8,
+    pub(super) stored: usize,
+    pub(super) content: usize,
+}
+
+impl BlockHeader {
+    pub(super) fn encode(self) -> [u8; BLOCK_HEADER_BYTES] {
+        let number = |bytes: usize| u32::try_from(bytes).expect("blocks are small").to_le_bytes();
+        let mut header = [0; BLOCK_HEADER_BYTES];
+        header[0] = self.kind;
+        header[4..8].copy_from_slice(&number(self.stored));
+        header[8..12].copy_from_slice(&number(self.content));
+        let check = check(&header);
+        header[12..].copy_from_slice(&check);
+        header
+    }
+
+    /// `None` if that is none.
+    pub(super) fn decode(header: &[u8; BLOCK_HEADER_BYTES]) -> Option<Self> {
+        let number = |at: usize| {
+            let bytes = header[at..].first_chunk().copied()?;
+            usize::try_from(u32::from_le_bytes(bytes)).ok()
+        };
+        let block = Self { kind: header[0], stored: number(4)?, content: number(8)? };
+        let is_valid = check(header) == header[12..]
+            && block.stored <= MAX_STORED_BYTES
+            && block.content <= MAX_CONTENT_BYTES;
+        is_valid.then_some(block)
+    }
+}
+
+fn check(header: &[u8; BLOCK_HEADER_BYTES]) -> [u8; 4] {
+    let mut crc = Crc::new();
+    crc.update(&header[..12]);
+    crc.sum().to_le_bytes()
+}
+
+pub(super) fn file_header() -> [u8; FILE_HEADER_BYTES] {
+    let mut header = [0; FILE_HEADER_BYTES];
+    header[..8].copy_from_slice(&MAGIC);
+    header[8..12].copy_from_slice(&VERSION.to_le_bytes());
+    header
+}

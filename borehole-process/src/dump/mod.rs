@@ -1,0 +1,331 @@
+//! The memory of a process at one moment, held whole: what is walked when the process has long run on.
+
+mod content;
+mod directory;
+mod frames;
+mod layout;
+mod pipeline;
+mod read;
+mod write;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::OnceLock;
+
+use crate::error::Error;
+use crate::image::{Image, PAGE_BYTES};
+use crate::maps::{Mapping, Mappings};
+use crate::memory::{Memory, Piece};
+use crate::symbols::Symbols;
+use crate::target::Target;
+
+use directory::Directory;
+pub use read::{DumpRecovery, DumpWarning};
+
+/// Copied memory of a process, with the mappings, symbols and threads that belong to it, and facts about the moment.
+///
+/// Unlike an [`Image`], which keeps single pages that somebody asked for, it holds long ranges and lends them out:
+/// [`bytes`](Self::bytes) copies nothing.
+#[derive(Clone, Default)]
+pub struct Dump {
+    /// What has been recorded page by page: whatever is not in a range is looked for here.
+    image: Image,
+    facts: BTreeMap<String, Vec<u8>>,
+    /// What the ranges are parts of.
+    buffers: Vec<Vec<u8>>,
+    /// In the order of their addresses, apart from each other.
+    ranges: Vec<Range>,
+    /// Made at the first look after a change.
+    directory: OnceLock<Directory>,
+}
+
+/// Memory of a process that is meant, without the bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// Its first address.
+    pub address: u64,
+    /// How many bytes it has.
+    pub length: usize,
+}
+
+/// Memory without gaps, and where its bytes are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Range {
+    address: u64,
+    length: usize,
+    buffer: usize,
+    /// In the buffer.
+    offset: usize,
+}
+
+impl Range {
+    fn end(&self) -> u64 {
+        self.address.saturating_add(self.length as u64)
+    }
+
+    /// Without its first `length` bytes.
+    fn behind(self, length: usize) -> Self {
+        let length = length.min(self.length);
+        Self {
+            address: self.address.saturating_add(length as u64),
+            length: self.length - length,
+            offset: self.offset + length,
+            ..self
+        }
+    }
+
+    /// Whether `next` goes on where it ends, in the address space and in the buffer.
+    fn goes_on_with(&self, next: &Self) -> bool {
+        self.end() == next.address && self.buffer == next.buffer && self.offset + self.length == next.offset
+    }
+}
+
+impl Dump {
+    /// A dump without ranges: the mappings, symbols, threads and pages of `image` are its.
+    #[must_use]
+    pub fn new(image: Image) -> Self {
+        Self { image, ..Self::default() }
+    }
+
+    /// Replaces what is said to be mapped where.
+    pub fn set_mappings(&mut self, mappings: Mappings) {
+        self.image.mappings = mappings;
+    }
+
+    /// Adds memory. What a range before has of it stays as it was; what a recorded page has of it does not.
+    pub fn insert(&mut self, address: u64, bytes: Vec<u8>) {
+        let length = bytes.len();
+        self.insert_spans(bytes, [(0, Span { address, length })]);
+    }
+
+    /// Adds the memory of many spans at once, as [`Self::insert`] adds that of one: the bytes of each begin at its offset
+    /// in `bytes`. Nothing is copied.
+    pub fn insert_spans(&mut self, bytes: Vec<u8>, spans: impl IntoIterator<Item = (usize, Span)>) {
+        let buffer = self.buffers.len();
+        for (offset, Span { address, length }) in spans {
+            // Neither addresses nor bytes that are not there.
+            let room = usize::try_from(u64::MAX - address).unwrap_or(usize::MAX);
+            let length = length.min(room).min(bytes.len().saturating_sub(offset));
+            self.place(Range { address, length, buffer, offset });
+        }
+        self.buffers.push(bytes);
+        self.directory.take();
+    }
+
+    /// Adds a range where others leave it room.
+    fn place(&mut self, mut range: Range) {
+        self.image.forget_pages(range.address, range.end());
+        while range.length > 0 {
+            let at = self.ranges.partition_point(|known| known.address <= range.address);
+            let covered = at.checked_sub(1).map_or(range.address, |before| self.ranges[before].end());
+            if covered > range.address {
+                range = range.behind(usize::try_from(covered - range.address).unwrap_or(usize::MAX));
+                continue;
+            }
+            let next = self.ranges.get(at).map_or(u64::MAX, |next| next.address);
+            let room = usize::try_from(next - range.address).unwrap_or(usize::MAX);
+            let fits = Range { length: range.length.min(room), ..range };
+            match at.checked_sub(1).map(|before| &mut self.ranges[before]) {
+                Some(before) if before.goes_on_with(&fits) => before.length += fits.length,
+                _ => self.ranges.insert(at, fits),
+            }
+            range = range.behind(fits.length);
+        }
+    }
+
+    /// The `length` bytes at `address`, if one range or one page has them all.
+    #[must_use]
+    #[inline]
+    pub fn bytes(&self, address: u64, length: usize) -> Option<&[u8]> {
+        self.rest(address)?.get(..length)
+    }
+
+    /// What there is without a gap from `address` on, which may be less than is there in all.
+    #[must_use]
+    #[inline]
+    pub fn rest(&self, address: u64) -> Option<&[u8]> {
+        let directory = self.directory.get_or_init(|| Directory::of(&self.ranges));
+        match directory.find(&self.ranges, address) {
+            Some(range) => self.content(range).get(usize::try_from(address - range.address).ok()?..),
+            None => self.rest_of_page(address),
+        }
+    }
+
+    #[cold]
+    fn rest_of_page(&self, address: u64) -> Option<&[u8]> {
+        let offset = usize::try_from(address % PAGE_BYTES as u64).ok()?;
+        self.image.pages.get(&(address - offset as u64)).map(|page| &page[offset..])
+    }
+
+    #[inline]
+    fn content(&self, range: &Range) -> &[u8] {
+        &self.buffers[range.buffer][range.offset..range.offset + range.length]
+    }
+
+    /// The memory in ranges, in the order of the addresses: recorded pages are not among it.
+    pub fn ranges(&self) -> impl Iterator<Item = (u64, &[u8])> {
+        self.ranges.iter().map(|range| (range.address, self.content(range)))
+    }
+
+    /// How many bytes of memory it holds.
+    #[must_use]
+    pub fn held_bytes(&self) -> u64 {
+        self.ranges.iter().map(|range| range.length as u64).sum::<u64>() + self.image.bytes() as u64
+    }
+
+    /// States a fact about the moment, such as `pid` or `rss`. A later one of the same name replaces it.
+    pub fn set_fact(&mut self, name: &str, value: impl Into<Vec<u8>>) {
+        self.facts.insert(name.to_owned(), value.into());
+    }
+
+    /// A fact about the moment.
+    #[must_use]
+    pub fn fact(&self, name: &str) -> Option<&[u8]> {
+        self.facts.get(name).map(Vec::as_slice)
+    }
+
+    /// The facts by name.
+    pub fn facts(&self) -> impl Iterator<Item = (&str, &[u8])> {
+        self.facts.iter().map(|(name, value)| (name.as_str(), value.as_slice()))
+    }
+}
+
+/// Without what the memory holds, of which there may be gigabytes.
+impl fmt::Debug for Dump {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let pages = self.image.pages.len();
+        f.debug_struct("Dump")
+            .field("facts", &self.facts)
+            .field("ranges", &self.ranges)
+            .field("pages", &pages)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The same of everything; how memory was put in does not matter.
+impl PartialEq for Dump {
+    fn eq(&self, other: &Self) -> bool {
+        self.image == other.image
+            && self.facts == other.facts
+            && is_same_memory(self.ranges(), other.ranges())
+    }
+}
+
+impl Eq for Dump {}
+
+fn is_same_memory<'d>(
+    mut ours: impl Iterator<Item = (u64, &'d [u8])>,
+    mut theirs: impl Iterator<Item = (u64, &'d [u8])>,
+) -> bool {
+    let mut next = (ours.next(), theirs.next());
+    loop {
+        match next {
+            (None, None) => return true,
+            (Some((here, our)), Some((there, their))) => {
+                let length = our.len().min(their.len());
+                if here != there || our[..length] != their[..length] {
+                    return false;
+                }
+                let behind = |address: u64, bytes: &'d [u8]| {
+                    (bytes.len() > length).then(|| (address + length as u64, &bytes[length..]))
+                };
+                next = (
+                    behind(here, our).or_else(|| ours.next()),
+                    behind(there, their).or_else(|| theirs.next()),
+                );
+            }
+            _ => return false,
+        }
+    }
+}
+
+impl Memory for Dump {
+    fn read_pieces(&self, pieces: &mut [Piece<'_>]) -> Result<usize, Error> {
+        let mut filled = 0;
+        for piece in pieces {
+            let mut done = 0;
+            while done < piece.into.len() {
+                let Some(address) = piece.address.checked_add(done as u64) else { return Ok(filled + done) };
+                let Some(there) = self.rest(address) else { return Ok(filled + done) };
+                let length = there.len().min(piece.into.len() - done);
+                piece.into[done..done + length].copy_from_slice(&there[..length]);
+                done += length;
+            }
+            filled += done;
+        }
+        Ok(filled)
+    }
+}
+
+impl Target for Dump {
+    fn mappings(&self) -> &Mappings {
+        self.image.mappings()
+    }
+
+    fn symbols(&self, mapping: &Mapping) -> Result<Symbols, Error> {
+        self.image.symbols(mapping)
+    }
+
+    fn threads(&self) -> Result<Vec<i32>, Error> {
+        self.image.threads()
+    }
+
+    fn thread_pointer(&self, thread: i32) -> Result<u64, Error> {
+        self.image.thread_pointer(thread)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_that_overlap_keep_what_came_first_and_neighbours_are_read_as_one() {
+        let mut dump = Dump::default();
+        dump.insert(0x1000, vec![1; 16]);
+        dump.insert(0x1020, vec![3; 16]);
+        dump.insert(0x1008, vec![2; 64]);
+        let mut read = [0; 72];
+        assert_eq!(dump.read_pieces(&mut [Piece { address: 0x1000, into: &mut read }]).expect("memory"), 72);
+        assert_eq!(read[..48], [[1; 16], [2; 16], [3; 16]].concat()[..]);
+        assert_eq!(read[48..], [2; 24]);
+        assert_eq!(dump.bytes(0x100f, 1), Some(&[1][..]));
+        assert_eq!(dump.bytes(0x1010, 16), Some(&[2; 16][..]));
+        assert_eq!(dump.bytes(0x1048, 1), None);
+        assert_eq!(dump.bytes(0xfff, 1), None);
+        assert_eq!(dump.held_bytes(), 72);
+    }
+
+    #[test]
+    fn spans_share_a_buffer_and_those_that_touch_are_one() {
+        let mut dump = Dump::default();
+        let span = |address, length| Span { address, length };
+        let spans = [(0, span(0x2000, 10)), (10, span(0x200a, 20)), (30, span(0x9000, 70))];
+        dump.insert_spans((0..100).collect(), spans);
+        assert_eq!(dump.bytes(0x2000, 30), Some(&(0..30).collect::<Vec<u8>>()[..]));
+        assert_eq!(dump.bytes(0x9000, 70), Some(&(30..100).collect::<Vec<u8>>()[..]));
+        assert_eq!(dump.ranges().count(), 2);
+    }
+
+    #[test]
+    fn memory_at_the_end_of_all_addresses_and_spans_without_bytes_are_cut() {
+        let mut dump = Dump::default();
+        dump.insert(u64::MAX - 4, vec![1; 16]);
+        assert_eq!(dump.rest(u64::MAX - 4), Some(&[1; 4][..]));
+        let span = |address| Span { address, length: 8 };
+        dump.insert_spans(vec![1; 3], [(0, span(0x1000)), (8, span(0x2000))]);
+        assert_eq!((dump.rest(0x1000), dump.rest(0x2000)), (Some(&[1; 3][..]), None));
+    }
+
+    #[test]
+    fn equal_is_what_holds_the_same_however_it_was_put_in() {
+        let (mut one, mut two) = (Dump::default(), Dump::default());
+        one.insert(0x1000, vec![7; 30]);
+        two.insert(0x1000, vec![7; 10]);
+        assert_ne!(one, two);
+        two.insert(0x100a, vec![7; 20]);
+        assert_eq!(one, two);
+        two.set_fact("pid", "1");
+        assert_ne!(one, two);
+    }
+}

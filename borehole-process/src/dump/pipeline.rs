@@ -1,0 +1,85 @@
+//! Work on blocks that several threads do while one reads or writes them in order.
+
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread;
+
+/// Jobs that a worker has been given and not given back: while it does one, the next is there.
+const DEPTH: usize = 2;
+
+/// A worker, as seen from the thread that has the work.
+struct Worker<J, R> {
+    jobs: SyncSender<J>,
+    results: Receiver<R>,
+}
+
+/// Takes jobs from `next` until there are none, has them done on other threads, and gives the results to `done` in the
+/// order of the jobs. `worker` makes what does the jobs, one for each thread; `next` and `done` are called on this one,
+/// and `next` again after it had none. Ends early with the error of `done`.
+pub(super) fn run<J: Send, R: Send, E, W: FnMut(J) -> R>(
+    worker: impl Fn() -> W + Sync,
+    mut next: impl FnMut() -> Option<J>,
+    mut done: impl FnMut(R) -> Result<(), E>,
+) -> Result<(), E> {
+    let count = thread::available_parallelism().map_or(1, usize::from);
+    let worker = &worker;
+    thread::scope(|scope| {
+        let start = |_| {
+            let (jobs, incoming) = sync_channel::<J>(DEPTH);
+            let (outgoing, results) = sync_channel(DEPTH);
+            scope.spawn(move || {
+                incoming.into_iter().map(worker()).try_for_each(|result| outgoing.send(result))
+            });
+            Worker { jobs, results }
+        };
+        let workers: Vec<Worker<J, R>> = (0..count).map(start).collect();
+        let (mut given, mut taken) = (0, 0);
+        loop {
+            while given - taken < count * DEPTH {
+                let Some(job) = next() else { break };
+                // A worker that panicked takes none; its panic is ours when the scope ends.
+                let Ok(()) = workers[given % count].jobs.send(job) else { return Ok(()) };
+                given += 1;
+            }
+            if given == taken {
+                return Ok(());
+            }
+            let Ok(result) = workers[taken % count].results.recv() else { return Ok(()) };
+            taken += 1;
+            done(result)?;
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use super::*;
+
+    #[test]
+    fn results_come_in_the_order_of_the_jobs() {
+        let (mut jobs, mut results) = (0..1000_u64, Vec::new());
+        let square = || |number: u64| number * number;
+        let take = |result| {
+            results.push(result);
+            Ok::<(), Infallible>(())
+        };
+        assert_eq!(run(square, || jobs.next(), take), Ok(()));
+        assert_eq!(results, (0..1000).map(|number| number * number).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn an_error_of_the_taker_ends_it() {
+        let (mut given, mut taken) = (0, 0);
+        let endless = || {
+            given += 1;
+            Some(given)
+        };
+        let refuse = |_| {
+            taken += 1;
+            if taken < 10 { Ok(()) } else { Err("full") }
+        };
+        assert_eq!(run(|| |number: u64| number, endless, refuse), Err("full"));
+        assert!(given < 100, "{given}");
+    }
+}

@@ -1,0 +1,219 @@
+//! Which memory of a process is there: what it has touched, not what it may touch.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt as _;
+
+use nix::errno::Errno;
+use nix::unistd::{SysconfVar, Whence, lseek, sysconf};
+
+use crate::dump::Span;
+use crate::error::{Error, ErrorKind};
+use crate::files;
+use crate::maps::Mapping;
+use crate::scan::{self, Region};
+
+/// Which pages of a mapping are meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pages {
+    /// Those that the process has for itself, in memory or swapped out: whatever it has written.
+    Own,
+    /// All that are in its memory, those of files included.
+    Present,
+    /// All that are in memory that several processes share, whoever of them touched it.
+    Shared,
+}
+
+/// Tells which pages of a process are there.
+#[derive(Debug)]
+pub struct Resident {
+    process: i32,
+    pagemap: File,
+    page_bytes: u64,
+    entries: Vec<u8>,
+    /// Empty where the kernel cannot be asked for regions.
+    regions: Vec<Region>,
+}
+
+/// Bytes of an entry of `/proc/PID/pagemap`, and what its upper bits say of a page.
+///
+/// Source: Linux, `Documentation/admin-guide/mm/pagemap.rst`.
+const ENTRY_BYTES: u64 = 8;
+const PRESENT: u64 = 1 << 63;
+const SWAPPED: u64 = 1 << 62;
+const OF_FILE: u64 = 1 << 61;
+
+/// Entries that are read at once.
+const BATCH: u64 = 1 << 15;
+
+/// Regions that are asked for at once.
+const REGIONS: usize = 1 << 12;
+
+impl Resident {
+    /// Of the process of this number, and the program that it runs now.
+    ///
+    /// # Errors
+    /// When it is gone, or may not be asked.
+    pub fn open(process: i32) -> Result<Self, Error> {
+        let pagemap = File::open(files::path(process, "pagemap"))
+            .map_err(|error| crate::access::explain(process, files::of_io(process, "pagemap", &error)))?;
+        let page_bytes = sysconf(SysconfVar::PAGE_SIZE).ok().flatten();
+        let page_bytes = page_bytes.and_then(|bytes| bytes.try_into().ok()).unwrap_or(4096);
+        let regions = vec![Region::default(); REGIONS];
+        Ok(Self { process, pagemap, page_bytes, entries: Vec::new(), regions })
+    }
+
+    /// Appends the pages of `mapping` to `into`, as spans.
+    ///
+    /// # Errors
+    /// When the process is gone.
+    pub fn add(&mut self, mapping: &Mapping, pages: Pages, into: &mut Vec<Span>) -> Result<(), Error> {
+        match pages {
+            Pages::Shared if self.add_shared(mapping, into).is_some() => Ok(()),
+            _ if self.regions.is_empty() => self.add_mapped(mapping, pages, into),
+            pages => match self.add_scanned(mapping, pages, into) {
+                Err(error) if error.raw_os_error() == Some(libc::ESRCH) => Err(files::gone(self.process)),
+                // An older kernel.
+                Err(_) => {
+                    self.regions.clear();
+                    self.add_mapped(mapping, pages, into)
+                }
+                Ok(()) => Ok(()),
+            },
+        }
+    }
+
+    fn add_scanned(&mut self, mapping: &Mapping, pages: Pages, into: &mut Vec<Span>) -> io::Result<()> {
+        // Of memory without a file none has to be told apart, which is faster.
+        let skips_files = pages == Pages::Own && mapping.shows_file();
+        let mut start = mapping.start;
+        while start < mapping.end {
+            let (count, end) =
+                scan::pages(&self.pagemap, (start, mapping.end), skips_files, &mut self.regions)?;
+            for region in &self.regions[..count] {
+                append(into, region.start, region.end.saturating_sub(region.start));
+            }
+            if end <= start {
+                return Err(io::Error::from(io::ErrorKind::InvalidData));
+            }
+            start = end;
+        }
+        Ok(())
+    }
+
+    fn add_mapped(&mut self, mapping: &Mapping, pages: Pages, into: &mut Vec<Span>) -> Result<(), Error> {
+        let is_meant = |entry: u64| match pages {
+            Pages::Own => entry & (PRESENT | SWAPPED) != 0 && entry & OF_FILE == 0,
+            Pages::Present | Pages::Shared => entry & (PRESENT | SWAPPED) != 0,
+        };
+        let batch = BATCH * self.page_bytes;
+        let mut start = mapping.start;
+        while start < mapping.end {
+            let end = mapping.end.min(start.saturating_add(batch));
+            let count = (end - start) / self.page_bytes;
+            self.read_entries(start, count)?;
+            let (entries, _) = self.entries.as_chunks();
+            for (&entry, index) in entries.iter().zip(0..) {
+                if is_meant(u64::from_ne_bytes(entry)) {
+                    append(into, start + index * self.page_bytes, self.page_bytes);
+                }
+            }
+            start = end;
+        }
+        Ok(())
+    }
+
+    fn read_entries(&mut self, start: u64, count: u64) -> Result<(), Error> {
+        let bytes = usize::try_from(count * ENTRY_BYTES).expect("a batch is small");
+        self.entries.resize(bytes, 0);
+        let offset = start / self.page_bytes * ENTRY_BYTES;
+        match self.pagemap.read_at(&mut self.entries, offset) {
+            // The address space that the file was opened on is no more.
+            Ok(0) => Err(files::gone(self.process)),
+            Ok(read) => {
+                self.entries.truncate(read);
+                Ok(())
+            }
+            Err(error) => Err(files::of_io(self.process, "pagemap", &error)),
+        }
+    }
+
+    /// What is in shared memory is known to the file that it is: `None` if that may not be opened.
+    fn add_shared(&self, mapping: &Mapping, into: &mut Vec<Span>) -> Option<()> {
+        let name = format!("map_files/{:x}-{:x}", mapping.start, mapping.end);
+        let file = File::open(files::path(self.process, &name)).ok()?;
+        let end = mapping.file_offset.checked_add(mapping.end - mapping.start)?;
+        let mut offset = mapping.file_offset;
+        while offset < end {
+            let data = match seek(&file, offset, Whence::SeekData) {
+                Ok(data) => data.min(end),
+                Err(Errno::ENXIO) => break,
+                Err(_) => return None,
+            };
+            let hole = seek(&file, data, Whence::SeekHole).ok()?.min(end);
+            append(into, mapping.start + (data - mapping.file_offset), hole.saturating_sub(data));
+            offset = hole.max(offset + 1);
+        }
+        Some(())
+    }
+}
+
+fn seek(file: &File, offset: u64, whence: Whence) -> Result<u64, Errno> {
+    let offset = offset.try_into().map_err(|_| Errno::EOVERFLOW)?;
+    lseek(file, offset, whence)?.try_into().map_err(|_| Errno::EOVERFLOW)
+}
+
+/// Appends memory that may go on where the last does.
+fn append(into: &mut Vec<Span>, address: u64, bytes: u64) {
+    let Ok(length) = usize::try_from(bytes) else { return };
+    match into.last_mut() {
+        _ if length == 0 => {}
+        Some(last) if last.address + last.length as u64 == address => last.length += length,
+        _ => into.push(Span { address, length }),
+    }
+}
+
+/// How many bytes of memory the process of this number has, those that it shares included.
+///
+/// # Errors
+/// When it is gone, or may not be asked.
+pub fn resident_bytes(process: i32) -> Result<u64, Error> {
+    let status = files::read(process, "status")?;
+    let field = files::status_field(&status, "VmRSS").unwrap_or_default();
+    let kibibytes = field.strip_suffix(" kB").and_then(|number| number.parse::<u64>().ok());
+    let invalid = || {
+        Error::new(ErrorKind::Malformed, format!("/proc/{process}/status: expected VmRSS, found {field:?}"))
+    };
+    kibibytes.map(|kibibytes| kibibytes.saturating_mul(1024)).ok_or_else(invalid)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::maps::Mappings;
+
+    /// Our own, all of which stand still but those that this test grows itself.
+    #[test]
+    fn both_ways_to_ask_agree() {
+        let held: Vec<u8> = vec![7; 40 << 20];
+        let id = i32::try_from(std::process::id()).expect("a small number");
+        let mappings = Mappings::parse(&files::read(id, "maps").expect("our own")).expect("mappings");
+        let found = |is_old: bool, mapping: &Mapping, pages| {
+            let mut resident = Resident::open(id).expect("our own");
+            if is_old {
+                resident.regions.clear();
+            }
+            let mut spans = Vec::new();
+            resident.add(mapping, pages, &mut spans).expect("our own");
+            spans
+        };
+        let at = mappings.at(held.as_ptr().addr() as u64).expect("a mapping").clone();
+        let file = mappings.iter().find(|mapping| mapping.shows_file() && mapping.executable).expect("code");
+        let whole: usize = found(false, &at, Pages::Own).iter().map(|span| span.length).sum();
+        assert!(whole >= held.len(), "{whole}");
+        assert_eq!(found(false, &at, Pages::Own), found(true, &at, Pages::Own));
+        assert_eq!(found(false, file, Pages::Present), found(true, file, Pages::Present));
+        assert_eq!((found(false, file, Pages::Own), found(true, file, Pages::Own)), (vec![], vec![]));
+        assert!(!found(false, file, Pages::Present).is_empty() && held[9] == 7);
+    }
+}
