@@ -67,9 +67,9 @@ impl Php {
         failure: &Failure<'_>,
     ) -> Result<Option<FailedCall>, Error> {
         let search = Search { php: self, memory, globals: executor.globals, failure };
-        Ok(mapped(search.run(executor))
-            .map_err(|error| Error::reading("cannot look for the failed call", error))?
-            .flatten())
+        let found = mapped(search.run(executor));
+        let found = found.map_err(|error| Error::reading("cannot look for the failed call", error))?;
+        Ok(found.flatten().filter(|found| found.depth <= failure.max_depth))
     }
 }
 
@@ -192,19 +192,18 @@ impl<M: Memory> Search<'_, M> {
         Ok(kinds.contains(&kind[0]))
     }
 
-    /// Follows the frames from `first` on. `None` if they do not lead to the root or below `intact`, or are too many.
+    /// Follows the frames from `first` on, to one more than may be. `None` if they lead neither to the root nor below
+    /// `intact`.
     fn follow(&self, first: u64, intact: u64) -> Found<Option<FailedCall>> {
-        let mut frame = first;
-        for depth in 0..=self.failure.max_depth {
-            if frame < intact || frame == 0 {
-                return Ok(Some(FailedCall { frame: first, depth, is_whole: frame == 0 }));
-            }
+        let (mut frame, mut depth) = (first, 0);
+        while frame >= intact && frame != 0 && depth <= self.failure.max_depth {
             let function = self.memory.read_u64(moved(frame, fixed::FRAME_FUNCTION))?;
             if !frame.is_multiple_of(VALUE_BYTES) || (function != 0 && !self.is_function(function, &KINDS)?) {
                 return Ok(None);
             }
             frame = self.memory.read_u64(moved(frame, self.php.layout.frame_previous))?;
+            depth += 1;
         }
-        Ok(None)
+        Ok(Some(FailedCall { frame: first, depth, is_whole: frame == 0 }))
     }
 }

@@ -6,6 +6,7 @@
 
 mod copy;
 mod crashed;
+mod limit;
 mod plan;
 
 use std::time::{Duration, Instant};
@@ -20,6 +21,7 @@ use crate::error::Error;
 use crate::php::IsPhp;
 use copy::Copied;
 pub use crashed::of_core;
+pub use limit::MemoryLimitError;
 use plan::Plan;
 
 /// How a heap is copied.
@@ -37,6 +39,8 @@ pub struct HeapOptions {
     pub is_php: Option<IsPhp>,
     /// When this is, as the dump is to say it; nothing is said if it is empty.
     pub created_at: String,
+    /// Where the program has exceeded its memory limit, if that is why its heap is copied.
+    pub memory_limit_error: Option<MemoryLimitError>,
 }
 
 impl Default for HeapOptions {
@@ -48,6 +52,7 @@ impl Default for HeapOptions {
             release: None,
             is_php: None,
             created_at: String::new(),
+            memory_limit_error: None,
         }
     }
 }
@@ -227,6 +232,9 @@ fn state(mut dump: Dump, identity: &Identity, statistics: HeapStatistics, option
     dump.set_fact("unreadable_bytes", statistics.unreadable_bytes.to_string());
     if !options.created_at.is_empty() {
         dump.set_fact("created_at", options.created_at.as_str());
+    }
+    if let Some(error) = &options.memory_limit_error {
+        error.state(&mut dump);
     }
     Taken { dump, identity: identity.clone(), statistics }
 }

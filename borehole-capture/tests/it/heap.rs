@@ -9,7 +9,7 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use borehole_capture::heap::{HeapOptions, of_core, take};
+use borehole_capture::heap::{HeapOptions, MemoryLimitError, of_core, take};
 use borehole_model::Tables;
 use borehole_php::{AttachOptions, Outcome, Php, WalkOptions, Walker};
 use borehole_process::{Core, Dump, Process, Stopper, Target};
@@ -336,4 +336,15 @@ fn a_core_file_gives_what_the_process_had() {
             assert!(less.statistics.copied_bytes < taken.statistics.copied_bytes);
         }
     }
+}
+
+#[test]
+fn where_the_memory_limit_was_exceeded_stays_with_the_copy() {
+    let Some(program) = Program::start(&[], WAITS) else { return };
+    let error = MemoryLimitError { file: b"/app/a\xff.php".to_vec(), line: 42, max_depth: 512 };
+    let options = HeapOptions { memory_limit_error: Some(error.clone()), ..HeapOptions::default() };
+    let mut dump = written_and_read(&take(program.id(), &options).unwrap().dump);
+    assert_eq!(MemoryLimitError::of(&dump), Some(error));
+    dump.set_fact("memory_limit_error_line", "soon");
+    assert_eq!((MemoryLimitError::of(&dump), MemoryLimitError::of(&Dump::default())), (None, None));
 }

@@ -275,7 +275,7 @@ impl<S: HeapSink> Walker<'_, S> {
             Each::Class => self.class(link, pointer),
             Each::Constant => self.constant(link, pointer),
             Each::ClassConstant => self.class_constant(link, bucket),
-            Each::PropertyInfo => self.property_info(link, pointer),
+            Each::PropertyInfo => self.property_info(link, pointer, bucket.key),
             Each::Key => self.string(link, bucket.key),
             Each::Resource => self.listed(link, bucket.value),
             Each::Ini => self.directive(link, pointer),

@@ -7,7 +7,7 @@ use super::task::{Each, Pointers, Properties};
 use super::values::VALUE_SIZE;
 use super::{Damage, Kind, Link, Shape, Task, Walker};
 use crate::layout::fixed;
-use crate::remote::moved;
+use crate::remote::{moved, u64_at};
 
 /// `zend_class_entry.type`.
 const INTERNAL: u8 = 1;
@@ -72,9 +72,26 @@ impl<S: HeapSink> Walker<'_, S> {
         let traits = count(layout.class_interface_count + 4) * 16;
         let start = view.pointer(address, layout.class_trait_names);
         self.table_of_code(node, start, LocationType::TRAIT_NAMES, traits);
-        if is_internal {
-            return;
+        if !is_internal {
+            self.trait_names(node, start, traits);
+            self.place_of_class(node, address);
         }
+    }
+
+    /// The names of the traits that a class uses, each as it was written and in small letters.
+    fn trait_names(&mut self, node: NodeId, start: u64, bytes: u64) {
+        let names = self.view.bytes(start, if start == 0 { 0 } else { bytes });
+        for (name, word) in (0..).zip(names.chunks_exact(8)) {
+            let address = u64_at(word, 0).unwrap_or_default();
+            if address != 0 {
+                let link = self.sink.string(format!("trait_names[{name}]").as_bytes());
+                self.string(Link::strong(node, link), address);
+            }
+        }
+    }
+
+    fn place_of_class(&mut self, node: NodeId, address: u64) {
+        let (view, layout) = (self.view, self.layout);
         let file = view.pointer(address, layout.class_file);
         if file != 0 {
             let file = self.text_bytes(file);
@@ -146,14 +163,19 @@ impl<S: HeapSink> Walker<'_, S> {
         self.engine_table(node, table, Each::PropertyInfo);
     }
 
-    pub(super) fn property_info(&mut self, link: Link, address: u64) {
+    /// What is declared of a property, under its plain name `key`.
+    pub(super) fn property_info(&mut self, link: Link, address: u64, key: u64) {
         let spot = self.spot(address);
         let (view, layout) = (self.view, self.layout);
         let shape = Shape::new(LocationType::PROPERTY_INFO, layout.property_size as u64);
         let Some(node) = self.once(link, NodeType::PROPERTY_INFO, &spot, shape) else { return };
         let mark = self.work.len();
         let part = |name| Link::strong(node, name);
-        self.later(part(self.words.name), Kind::String, view.pointer(address, PROPERTY_NAME));
+        let name = view.pointer(address, PROPERTY_NAME);
+        self.later(part(self.words.name), Kind::String, name);
+        if key != name {
+            self.later(part(self.words.key), Kind::String, key);
+        }
         self.later(part(self.words.doc_comment), Kind::String, view.pointer(address, PROPERTY_DOC));
         let attributes = view.pointer(address, layout.property_attributes);
         self.later(part(self.words.attributes), Kind::Attributes, attributes);
