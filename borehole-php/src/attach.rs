@@ -15,7 +15,7 @@ use crate::remote;
 pub type IsPhp<'a> = &'a dyn Fn(&[u8]) -> bool;
 
 /// What the user knows better.
-#[derive(Default)]
+#[derive(Clone, Copy, Default)]
 pub struct AttachOptions<'a> {
     /// The release, where the process must not be asked for it.
     pub release: Option<Release>,

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::{anyhow, ensure};
-use borehole::heap::{AnalyzeOptions, Failure, HeapFile, OpenOptions, Opened};
+use borehole::heap::{AnalyzeOptions, HeapFile, MemoryLimitError, OpenOptions, Opened};
 use clap::Args;
 
 use super::live::{accounted, only};
@@ -55,9 +55,9 @@ pub(crate) struct FailureArgs {
 }
 
 impl FailureArgs {
-    pub(crate) fn failure(&self) -> Option<Failure<'_>> {
-        let (file, line) = (self.file.as_ref()?.as_bytes(), self.line?);
-        Some(Failure { file, line, max_depth: self.max_depth })
+    pub(crate) fn error(&self) -> Option<MemoryLimitError> {
+        let (file, line) = (self.file.clone()?.into_bytes(), self.line?);
+        Some(MemoryLimitError { file, line, max_depth: self.max_depth })
     }
 }
 
@@ -65,7 +65,9 @@ impl Memory {
     /// Opens a file, and says what was found in it.
     pub(crate) fn graph<'f>(&self, file: &'f HeapFile) -> anyhow::Result<Opened<'f>> {
         let php = self.php.options(None, None);
-        let (failure, redact) = (self.failure.failure(), self.redact);
+        let error = self.failure.error();
+        let failure = error.as_ref().map(MemoryLimitError::failure);
+        let redact = self.redact;
         let mut analyze =
             AnalyzeOptions { thread: self.thread, failure, redact, ..AnalyzeOptions::default() };
         analyze.attach.release = php.release;

@@ -36,6 +36,9 @@ pub(crate) struct Taking {
     pub(crate) exclude_heap: bool,
 
     #[command(flatten)]
+    pub(crate) failure: FailureArgs,
+
+    #[command(flatten)]
     pub(crate) php: PhpArgs,
 }
 
@@ -49,6 +52,7 @@ impl Taking {
             exclude_heap: self.exclude_heap,
             release: php.release,
             is_php: php.is_php,
+            memory_limit_error: self.failure.error(),
             created_at: utc::iso(utc::now_s()),
         };
         let taken = heap::take(process, &options)?;
@@ -134,9 +138,6 @@ pub(crate) struct CaptureArgs {
     #[command(flatten)]
     pub(crate) taking: Taking,
 
-    #[command(flatten)]
-    pub(crate) failure: FailureArgs,
-
     /// Replace the contents of strings by their lengths and a hash; names and literals of programs stay
     #[arg(long)]
     pub(crate) redact: bool,
@@ -161,15 +162,11 @@ impl CaptureArgs {
 
     /// Analyses what was copied, and writes the graph.
     fn write(&self, taken: Taken, format: HeapFormat) -> anyhow::Result<Exit> {
-        let (failure, redact) = (self.failure.failure(), self.redact);
-        let options = AnalyzeOptions { failure, redact, ..AnalyzeOptions::default() };
+        let options = AnalyzeOptions { redact: self.redact, ..AnalyzeOptions::default() };
         let (graph, analysis) = heap::analyze(&taken.dump, &options)?;
         // Hundreds of megabytes that are not needed any more.
         drop(taken);
         say(&accounted(&analysis));
-        if failure.is_some() && analysis.failed_call.is_none() {
-            say("note: the call that failed is not on the stack any more; the calls are those of now");
-        }
         self.output.write(&graph, format)?;
         Ok(Exit::Done)
     }
@@ -208,6 +205,9 @@ pub(super) fn accounted(analysis: &Analysis) -> String {
         if count > 0 {
             text += &format!("; {count} {what}");
         }
+    }
+    if analysis.is_failure_missing {
+        text += "; the call that failed is not on the stack any more";
     }
     if analysis.is_incomplete {
         text += "; given up, because memory leads to more than it can hold";

@@ -157,13 +157,12 @@ const AFTER: Duration = Duration::from_secs(1);
 pub(super) fn memory(args: &MemoryArgs) -> anyhow::Result<Exit> {
     let (php, _) = args.target.php()?;
     let no_stop = args.no_stop_process || args.stop_process == Some(false);
-    let taking = Taking { no_stop, php, ..Taking::default() };
+    let taking = Taking { no_stop, php, failure: (&args.error).into(), ..Taking::default() };
     let capture = CaptureArgs {
         pid: args.pid,
         after: AFTER,
         output: args.output.graph()?,
         taking,
-        failure: (&args.error).into(),
         redact: false,
         command: args.command.clone(),
     };
@@ -203,8 +202,13 @@ pub(crate) struct MemoryDumpArgs {
 pub(super) fn dump(args: &MemoryDumpArgs) -> anyhow::Result<Exit> {
     let (php, _) = args.target.php()?;
     let no_stop = args.no_stop_process || args.stop_process == Some(false);
-    let taking =
-        Taking { no_stop, include_binary: args.include_binary, exclude_heap: args.exclude_heap, php };
+    let taking = Taking {
+        no_stop,
+        include_binary: args.include_binary,
+        exclude_heap: args.exclude_heap,
+        php,
+        ..Taking::default()
+    };
     DumpArgs { pid: args.pid, output: args.output.clone(), force: true, taking }.run()
 }
 

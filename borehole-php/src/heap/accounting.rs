@@ -109,7 +109,7 @@ impl<'b> Accounting<'b> {
             );
         }
         sink.summary("heap_memory_accounting", &self.proof());
-        let rss = dump.fact("rss").and_then(|rss| std::str::from_utf8(rss).ok());
+        let rss = dump.fact("rss_bytes").and_then(|rss| std::str::from_utf8(rss).ok());
         if let Some(rss) = rss {
             sink.summary("rss", rss);
         }

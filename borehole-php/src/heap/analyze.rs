@@ -6,13 +6,13 @@ use borehole_process::Dump;
 use crate::attach::{AttachOptions, Php};
 use crate::error::{Error, ErrorKind};
 use crate::executor::Executor;
-use crate::failed::{FailedCall, Failure};
+use crate::failed::Failure;
 use crate::heap::blocks::Blocks;
 use crate::heap::walk::{self, WalkOptions};
 use crate::release::Identity;
 
 /// How memory is analysed.
-#[derive(Default)]
+#[derive(Clone, Copy, Default)]
 pub struct AnalyzeOptions<'o> {
     /// How PHP is found in it.
     pub attach: AttachOptions<'o>,
@@ -38,8 +38,8 @@ pub struct Analysis {
     pub reached_bytes: u64,
     /// Why the blocks that were found do not add up to what the allocator counts; `None`: they do, to the byte.
     pub doubt: Option<String>,
-    /// The call that failed, where one was looked for; `None`: it is not on the stack any more.
-    pub failed_call: Option<FailedCall>,
+    /// Whether a call that failed was looked for and is not on the stack any more: the calls are those of the moment.
+    pub is_failure_missing: bool,
     /// How often memory was needed that is not in the dump.
     pub missing: u64,
     /// How often memory contradicted itself.
@@ -73,7 +73,7 @@ pub fn analyze<S: HeapSink>(
         used_bytes: blocks.allocator().map(|_| blocks.sums().bytes()),
         reached_bytes: walked.reached_bytes,
         doubt: blocks.proof().err().map(|error| error.to_string()),
-        failed_call,
+        is_failure_missing: options.failure.is_some() && failed_call.is_none(),
         missing: walked.missing,
         torn: walked.torn,
         is_incomplete: walked.is_stopped,

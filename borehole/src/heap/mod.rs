@@ -9,7 +9,7 @@ mod save;
 use std::fmt;
 use std::path::Path;
 
-pub use borehole_capture::heap::{HeapOptions, HeapStatistics, Taken, take};
+pub use borehole_capture::heap::{HeapOptions, HeapStatistics, MemoryLimitError, Taken, take};
 pub use borehole_heap::{
     Builder, Counts, Graph, HeapGraph, HeapSink, Info, Location, NodeId, NodeType, Parents, Strength,
     StringId, Total, Totals, TreeParents, info,
@@ -29,8 +29,11 @@ pub use save::write_sqlite;
 /// When there is no PHP in it, or one that is not understood.
 pub fn analyze(dump: &Dump, options: &AnalyzeOptions<'_>) -> Result<(HeapGraph, Analysis), Error> {
     let mut builder = Builder::new();
+    let stated = MemoryLimitError::of(dump);
+    let failure = options.failure.or(stated.as_ref().map(MemoryLimitError::failure));
+    let options = AnalyzeOptions { failure, ..*options };
     let analysis =
-        borehole_php::analyze(dump, options, &mut builder).map_err(|error| Error::new("", error))?;
+        borehole_php::analyze(dump, &options, &mut builder).map_err(|error| Error::new("", error))?;
     if let Some(created) = dump.fact("created_at").and_then(|created| std::str::from_utf8(created).ok()) {
         builder.set_created(created);
     }
