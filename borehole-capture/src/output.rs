@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use borehole_formats::gzip::GzipWriter;
+use borehole_formats::envelope::GzipWriter;
 use borehole_formats::rbt::layout::CHECKPOINT_INTERVAL;
 use borehole_formats::rbt::{self, Compression, Timestamps};
 use borehole_model::{Context, ProfileSink, Sample, StringId, Tables};

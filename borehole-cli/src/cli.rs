@@ -9,6 +9,7 @@ use crate::check::CheckArgs;
 use crate::convert::ConvertArgs;
 use crate::doctor::DoctorArgs;
 use crate::dump::DumpArgs;
+use crate::eg::EgArgs;
 use crate::exit::Exit;
 use crate::formats::FormatsArgs;
 use crate::info::InfoArgs;
@@ -54,6 +55,8 @@ pub(crate) enum Command {
     Stack(StackArgs),
     /// Show live where the time of running PHP processes goes
     Top(TopArgs),
+    /// Print the address of the executor globals of each thread that runs PHP
+    Eg(EgArgs),
     /// Say whether running processes can be sampled here, and if not, why and what helps
     Doctor(DoctorArgs),
     /// Write any readable profile as any writable format

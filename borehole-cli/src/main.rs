@@ -10,6 +10,7 @@ mod cli;
 mod convert;
 mod doctor;
 mod dump;
+mod eg;
 mod exit;
 mod filter;
 mod formats;
@@ -49,6 +50,7 @@ fn run(command: Command) -> anyhow::Result<Exit> {
         Command::Record(args) => record::run(&args),
         Command::Stack(args) => stack::run(&args),
         Command::Top(args) => top::run(&args),
+        Command::Eg(args) => eg::run(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Convert(args) => convert::run(&args),
         Command::Recover(args) => recover::run(&args),

@@ -14,11 +14,11 @@ use flate2::write::GzEncoder;
 ///
 /// ```
 /// use std::io::Write as _;
-/// use borehole_formats::gzip::GzipWriter;
+/// use borehole_formats::envelope::GzipWriter;
 ///
 /// let mut whole = GzipWriter::new(Vec::new());
 /// whole.write_all(b"a;b 1\n")?;
-/// assert!(whole.complete()?.starts_with(&borehole_formats::gzip::MEMBER_MAGIC));
+/// assert!(whole.complete()?.starts_with(&borehole_formats::envelope::MEMBER_MAGIC));
 ///
 /// let mut cut = Vec::new();
 /// drop(GzipWriter::new(&mut cut));

@@ -22,6 +22,8 @@ pub mod collapsed;
 #[cfg(any(feature = "speedscope", feature = "gecko", feature = "jsonl"))]
 mod decimal;
 pub mod detect;
+#[cfg(feature = "gzip")]
+pub mod envelope;
 mod error;
 mod export;
 #[cfg(feature = "flamegraph")]
@@ -36,8 +38,6 @@ mod frame_memo;
 mod function_name;
 #[cfg(feature = "gecko")]
 pub mod gecko;
-#[cfg(feature = "gzip")]
-pub mod gzip;
 #[cfg(feature = "gzip")]
 mod gzip_writer;
 #[cfg(any(feature = "speedscope", feature = "gecko"))]

@@ -4,7 +4,7 @@ use std::{fmt, io};
 
 use flate2::{Decompress, FlushDecompress, Status};
 
-use crate::gzip::MEMBER_MAGIC;
+use crate::envelope::MEMBER_MAGIC;
 #[cfg(feature = "zstd")]
 use crate::zstd::{FRAME_MAGIC, FrameDecoder, is_skippable};
 
@@ -38,7 +38,7 @@ impl Method {
     /// # Examples
     ///
     /// ```
-    /// use borehole_formats::gzip::Method;
+    /// use borehole_formats::envelope::Method;
     ///
     /// assert_eq!(Method::of(&[0x1f, 0x8b, 8, 0]), Some(Method::Gzip));
     /// assert_eq!(Method::of(b"main;query 3\n"), None);

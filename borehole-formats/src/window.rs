@@ -5,7 +5,7 @@
 
 use std::io::{self, Read};
 
-use crate::gzip::{Damage, Envelope, Method};
+use crate::envelope::{Damage, Envelope, Method};
 
 const CHUNK_BYTES: usize = 64 << 10;
 

@@ -1,4 +1,4 @@
-//! Zstandard frames, read by the [`Envelope`](crate::gzip::Envelope) and written here.
+//! Zstandard frames, read by the [`Envelope`](crate::envelope::Envelope) and written here.
 
 use std::io::{self, Write};
 
@@ -103,7 +103,7 @@ fn fault(code: usize) -> Fault {
 ///
 /// ```
 /// use std::io::{Read as _, Write as _};
-/// use borehole_formats::gzip::Envelope;
+/// use borehole_formats::envelope::Envelope;
 /// use borehole_formats::zstd::{FRAME_MAGIC, ZstdWriter};
 ///
 /// let mut writer = ZstdWriter::new(Vec::new())?;

@@ -8,7 +8,7 @@ use std::sync::mpsc::{self, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::SystemTime;
 
-use borehole_formats::gzip::GzipWriter;
+use borehole_formats::envelope::GzipWriter;
 #[cfg(feature = "zstd")]
 use borehole_formats::zstd::ZstdWriter;
 

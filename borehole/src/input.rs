@@ -3,9 +3,9 @@
 use std::io::{self, Cursor, Read};
 
 use borehole_formats::detect::{DETECT_BYTES, Format, detect};
-use borehole_formats::gzip::Envelope;
+use borehole_formats::envelope::Envelope;
 #[cfg(feature = "tachyon")]
-use borehole_formats::gzip::Method;
+use borehole_formats::envelope::Method;
 #[cfg(feature = "zstd")]
 use borehole_formats::zstd::{FIRST_BLOCK_BYTES, FRAME_MAGIC};
 use borehole_formats::{ReadError, ReadOptions};

@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use borehole_formats::gzip::GzipWriter;
+use borehole_formats::envelope::GzipWriter;
 use tempfile::{NamedTempFile, TempPath};
 
 use crate::{Compression, Error};

@@ -94,7 +94,7 @@ fn compressed_segments_are_members_of_their_own() {
     let (samples, segments, _) = read(&bytes);
     assert_eq!((samples, segments), (statistics.taken, 3));
     let is_member =
-        |at: &&[u8]| at.starts_with(&borehole_formats::gzip::MEMBER_MAGIC) && at[2] == 8 && at[3] == 0;
+        |at: &&[u8]| at.starts_with(&borehole_formats::envelope::MEMBER_MAGIC) && at[2] == 8 && at[3] == 0;
     let members = bytes.windows(10).filter(is_member).count();
     assert_eq!(members, 3);
 }

@@ -3,20 +3,19 @@
 //! Source: reli 0.12, its commands `inspector:trace`, `inspector:daemon`, `inspector:top` and `inspector:eg`.
 
 use std::ffi::OsString;
-use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{bail, ensure};
 use borehole::Format;
-use borehole::capture::{Grouping, PhpProcess, RbtOptions, RequestLabels, SampleOptions, StopMode};
+use borehole::capture::{Grouping, RbtOptions, RequestLabels, SampleOptions, StopMode};
 use borehole::rbt::Compression;
 use borehole_analysis::Pattern;
 use clap::{Args, ValueEnum};
 
+use crate::eg;
 use crate::exit::Exit;
 use crate::messages::say;
-use crate::outputs::stdout_error;
 use crate::record::targets::Targets;
 use crate::record::{
     self, Destination, Detected, Encoding, PhpArgs, Place, Recording, Sampling, Single, Workers,
@@ -332,11 +331,7 @@ pub(super) fn top(args: &ReliTopArgs) -> anyhow::Result<Exit> {
 
 pub(super) fn eg(args: &EgArgs) -> anyhow::Result<Exit> {
     let (php, regex) = args.target.php()?;
-    let process = PhpProcess::attach(args.pid, &php.options(regex, None))?;
-    for executor in process.executors() {
-        writeln!(io::stdout(), "{:#x}", executor.globals).map_err(stdout_error)?;
-    }
-    Ok(Exit::Done)
+    eg::print(args.pid, &php.options(regex, None))
 }
 
 #[cfg(test)]

@@ -240,6 +240,7 @@ fn one_look_is_printed_as_text_or_json() {
     assert!(short.lines().last().unwrap().starts_with("  ... "), "{short}");
     let address = String::from_utf8(run(&["inspector:eg", "-p", &busy.id()]).quietly()).unwrap();
     assert!(u64::from_str_radix(address.trim().strip_prefix("0x").unwrap(), 16).unwrap() > 0x1000);
+    assert_eq!(run(&["eg", "-p", &busy.id()]).quietly(), address.as_bytes());
 }
 
 #[test]

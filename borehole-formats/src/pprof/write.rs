@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use borehole_wire::put_varint_signed;
 
-use crate::gzip::GzipWriter;
+use crate::envelope::GzipWriter;
 pub(super) use crate::protobuf::Message;
 use crate::protobuf::{put_bytes, put_tag, wire};
 

@@ -8,7 +8,7 @@ use super::NAME;
 use super::event::{Framed, RawEvent, Unframed};
 use super::layout::{EventType, HEADER_BYTES, Header, MAGIC, RESERVED_EVENT, RawHeader, VERSION};
 use super::recover::{LOOK_AHEAD, find_header, holds_a_segment};
-use crate::gzip::Envelope;
+use crate::envelope::Envelope;
 use crate::member::{FIRST_BYTES, MAGIC_BYTES};
 use crate::window::Window;
 use crate::{Error, ErrorKind, Position, ReadOptions, Warning};

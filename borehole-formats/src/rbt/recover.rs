@@ -24,7 +24,7 @@ use super::event::{Event, FrameFields, Framed, RawEvent};
 use super::events::{Place, type_name};
 use super::layout::{EventType, HEADER_BYTES, MAGIC, RESERVED_EVENT, RawHeader};
 use super::read::{Effect, Fault, Reader};
-use crate::gzip::{Envelope, Method};
+use crate::envelope::{Envelope, Method};
 use crate::member::FIRST_BYTES;
 use crate::{Error, Position, Warning};
 

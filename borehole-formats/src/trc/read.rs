@@ -13,7 +13,7 @@ use super::frame::{self, Found, Kind, Oddity, Outline, Slot};
 use super::layout::{HEADER_BYTES, MAGIC, VERSION};
 use super::schema::{Annotation, Schema};
 use super::value::{Stack, prefixed};
-use crate::gzip::Envelope;
+use crate::envelope::Envelope;
 use crate::window::Window;
 use crate::{Error, Position, ReadOptions, Recovery, Warning};
 

@@ -2,7 +2,7 @@
 
 use std::io::{self, Read as _, Write as _};
 
-use borehole_formats::gzip::{Damage, Envelope, Fault, GzipWriter, Method};
+use borehole_formats::envelope::{Damage, Envelope, Fault, GzipWriter, Method};
 use borehole_formats::zstd::ZstdWriter;
 use borehole_formats::{ReadError, ReadOptions, Recovery, folded, rbt, trc};
 use borehole_model::{Count, Tables};

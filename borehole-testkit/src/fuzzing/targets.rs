@@ -4,7 +4,7 @@ use std::io::{self, Read as _};
 use std::ops::ControlFlow;
 
 use borehole_formats::detect::{DETECT_BYTES, detect};
-use borehole_formats::gzip::Envelope;
+use borehole_formats::envelope::Envelope;
 use borehole_formats::rbt::{self, Reader, Record};
 use borehole_formats::{Limits, ReadError, ReadOptions, Recovery};
 use borehole_formats::{folded, jsonl, phpspy, pprof, speedscope, tachyon, trc};

@@ -3,7 +3,7 @@
 use std::io::Read;
 
 use borehole_formats::ReadOptions;
-use borehole_formats::gzip::Envelope;
+use borehole_formats::envelope::Envelope;
 use borehole_formats::tachyon::layout::RecordKind;
 use borehole_formats::tachyon::{Reader, read_document};
 

@@ -73,7 +73,7 @@ fn compressed_output_that_was_not_completed_does_not_look_complete() {
     output.flush().unwrap();
     drop(output);
     let bytes = written.lock().unwrap().clone();
-    let unpacked = io::read_to_string(borehole_formats::gzip::Envelope::new(&bytes[..]));
+    let unpacked = io::read_to_string(borehole_formats::envelope::Envelope::new(&bytes[..]));
     assert_eq!(unpacked.unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
 }
 

@@ -81,7 +81,7 @@ fn reference_frame(frame: &Value) -> FrameKey {
 fn reference(path: &Path, numbers: &mut Stacks) -> Vec<Run> {
     let mut bytes = Vec::new();
     let file = fs::File::open(path).unwrap();
-    borehole_formats::gzip::Envelope::new(file).read_to_end(&mut bytes).unwrap();
+    borehole_formats::envelope::Envelope::new(file).read_to_end(&mut bytes).unwrap();
     let mut stacks = Vec::new();
     let mut runs = Vec::new();
     for line in bytes.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()) {
@@ -294,7 +294,7 @@ fn writer_made_files_come_out_byte_for_byte() {
         }
         let mut bytes = Vec::new();
         let raw = fs::File::open(corpus().join(name)).unwrap();
-        borehole_formats::gzip::Envelope::new(raw).read_to_end(&mut bytes).unwrap();
+        borehole_formats::envelope::Envelope::new(raw).read_to_end(&mut bytes).unwrap();
         // How often the writer of a file made checkpoints is not in the file: never, as a live capture, or as
         // one file of the corpus.
         if [None, Some(1000), Some(50_000)].into_iter().any(|interval| rewrite(&bytes, interval) == bytes) {

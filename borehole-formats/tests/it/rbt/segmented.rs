@@ -2,7 +2,7 @@
 
 use std::io;
 
-use borehole_formats::gzip::MEMBER_MAGIC;
+use borehole_formats::envelope::MEMBER_MAGIC;
 use borehole_formats::rbt::{Compression, FrameDef, SegmentedWriter};
 
 use super::writer::Full;

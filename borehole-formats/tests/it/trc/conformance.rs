@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Read as _;
 
 use borehole_formats::ReadOptions;
-use borehole_formats::gzip::Envelope;
+use borehole_formats::envelope::Envelope;
 use serde_json::{Value, json};
 
 use super::{corpus, input, names, read};

@@ -2,7 +2,7 @@
 
 use std::io::{self, Read as _};
 
-use borehole_formats::gzip::Envelope;
+use borehole_formats::envelope::Envelope;
 use borehole_formats::trc::{
     ExportOptions, Exporter, FieldKind, FieldType, Reader, Schema, ValueDef, Writer, import,
 };
