@@ -186,7 +186,7 @@ fn containers_hold_what_was_put_into_them() {
                     "object storage key",
                     "storage -> value -> storage -> 0 -> key -> storage -> array_elements",
                 ),
-                ("object storage value", "storage -> value -> storage -> 0 -> value -> array_elements -> 0"),
+                ("object storage value", "storage -> value -> storage -> 0 -> value"),
                 ("object storage value 19", "storage -> value -> storage -> 20 -> value"),
                 ("array object", "array -> value -> storage -> array_elements -> in"),
                 ("array iterator", "iterator -> value -> storage -> array_elements"),

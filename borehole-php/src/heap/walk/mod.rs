@@ -32,6 +32,7 @@ use crate::heap::accounting::Accounting;
 use crate::heap::blocks::{Block, Blocks, Marks};
 use crate::heap::internals::scan::Scan;
 use crate::heap::layout::HeapLayout;
+use crate::remote::moved;
 
 use self::class_names::ClassNames;
 use self::objects::Handlers;
@@ -95,6 +96,8 @@ pub(crate) struct Walker<'d, S> {
     /// Addresses of which it is not known what is there.
     pub(crate) unknown: Vec<(Link, u64)>,
     seen: Seen,
+    /// The places of the table of objects, and how many have been used.
+    pub(crate) store: Option<(u64, u32)>,
     /// The last is the next.
     work: Vec<Task>,
     classes: ClassNames,
@@ -135,10 +138,13 @@ pub(crate) enum Damage {
 impl<'d, S: HeapSink> Walker<'d, S> {
     fn new(dump: &'d Dump, php: &'d Php, executor: &Executor, blocks: &'d Blocks, sink: &'d mut S) -> Self {
         let words = Words::new(sink);
+        let (view, layout) = (View::new(dump), HeapLayout::of(php.identity.release));
+        let store = moved(executor.globals, layout.executor_objects);
         Self {
-            view: View::new(dump),
+            view,
             php,
-            layout: HeapLayout::of(php.identity.release),
+            layout,
+            store: view.u64(store).zip(view.u32(moved(store, 8))),
             executor: *executor,
             blocks,
             sink,
@@ -331,6 +337,15 @@ impl<'d, S: HeapSink> Walker<'d, S> {
 
     fn flag(&mut self, node: NodeId, key: StringId, is_set: bool) {
         self.sink.attribute(node, key, Value::Bool(is_set));
+    }
+
+    /// How many bytes what begins at `address` can have: those of its block, or of all that is there if PHP's memory is not
+    /// its own allocator's. `None` if nothing begins there.
+    pub(crate) fn room(&self, address: u64) -> Option<u64> {
+        if self.blocks.allocator().is_some() {
+            return Some(self.blocks.at(address)?.bytes);
+        }
+        Some(self.view.rest(address).len() as u64).filter(|&room| room > 0)
     }
 
     /// The block in use that begins at `address`.

@@ -54,6 +54,9 @@ impl<S: HeapSink> Walker<'_, S> {
         if self.again(&spot, link) {
             return;
         }
+        if self.is_unlisted(address) {
+            return internals::iterator(link, address, self);
+        }
         let node = self.node_at(NodeType::OBJECT, link, &spot);
         let Some(header) = self.view.array::<{ PROPERTIES as usize }>(address) else {
             return self.damage(node, Damage::Missing);
@@ -71,8 +74,6 @@ impl<S: HeapSink> Walker<'_, S> {
         let view = ObjectView { node, address, start: start.address, bytes, class, number };
         if !self.classes.get(number).internal.is_empty() {
             internals::visit(&view, self);
-        } else if class == 0 {
-            internals::iterator(&view, self);
         }
         self.in_order(mark);
     }
