@@ -6,15 +6,23 @@
 
 mod error;
 mod graph;
+pub mod heapsnapshot;
+pub mod hprof;
+mod info;
+pub mod json;
+pub mod lines;
 mod names;
 mod number;
 pub mod rmem;
 mod sink;
+mod totals;
 
 pub use error::{Error, ErrorKind};
 pub use graph::{
     Attribute, Builder, Child, Counts, Graph, HeapGraph, Parents, Total, Totals, TreeParents, ValueKind,
     Vocabulary,
 };
+pub use info::{Info, References, info};
 pub use names::{LocationType, NodeType, Region, Strength};
 pub use sink::{Edge, HeapSink, Location, NodeId, StringId, Value};
+pub use totals::{Scope, totals};

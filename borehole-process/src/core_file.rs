@@ -10,6 +10,7 @@ use object::elf::{ET_CORE, NT_FILE, NT_PRPSINFO, NT_PRSTATUS, PF_R, PF_W, PF_X, 
 use object::read::elf::{ElfFile64, FileHeader as _, ProgramHeader as _};
 use object::{Endianness, ReadCache};
 
+use crate::dump::Span;
 use crate::elf;
 use crate::error::{Error, ErrorKind};
 use crate::maps::{Mapping, Mappings};
@@ -67,6 +68,25 @@ impl Core {
         Ok(Self { file, segments, mappings: Mappings::new(mappings), threads, root: root.to_owned() })
     }
 
+    /// The memory that stands in the core file; of what is only code if `with_code`. No more than the file has.
+    #[must_use]
+    pub fn spans(&self, with_code: bool) -> Vec<Span> {
+        let length = self.file.metadata().map_or(0, |file| file.len());
+        let is_code = |address| {
+            self.mappings.at(address).is_some_and(|mapping| mapping.executable && !mapping.writable)
+        };
+        let mut left = length;
+        let mut spans = Vec::new();
+        for segment in self.segments.iter().filter(|segment| with_code || !is_code(segment.address)) {
+            let bytes = segment.bytes.min(length.saturating_sub(segment.offset)).min(left);
+            left -= bytes;
+            if let Ok(length @ 1..) = usize::try_from(bytes) {
+                spans.push(Span { address: segment.address, length });
+            }
+        }
+        spans
+    }
+
     /// Copies memory that stands in the core file, from `address` on. Answers how many bytes.
     fn copy_dumped(&self, address: u64, into: &mut [u8]) -> usize {
         let behind = self.segments.partition_point(|segment| segment.address <= address);
@@ -90,10 +110,15 @@ impl Core {
 /// Copies at most `left` bytes.
 fn copy(file: &File, offset: u64, left: u64, into: &mut [u8]) -> usize {
     let length = usize::try_from(left).unwrap_or(usize::MAX).min(into.len());
-    match file.read_exact_at(&mut into[..length], offset) {
-        Ok(()) => length,
-        Err(_) => 0,
+    let mut copied = 0;
+    while copied < length {
+        match file.read_at(&mut into[copied..length], offset.saturating_add(copied as u64)) {
+            // The file was cut there.
+            Ok(0) | Err(_) => break,
+            Ok(read) => copied += read,
+        }
     }
+    copied
 }
 
 impl Memory for Core {

@@ -2,7 +2,7 @@
 
 use std::thread;
 
-use borehole_process::{Memory, Piece, Process, Span, Urgent};
+use borehole_process::{Memory, Piece, Span, Urgent};
 
 use crate::error::Error;
 
@@ -26,11 +26,11 @@ const PAGE_BYTES: usize = 4096;
 const MIN_BYTES_PER_THREAD: usize = 4 << 20;
 
 /// Copies the spans one after the other to `into`, which has room for exactly them.
-pub(super) fn all(process: &Process, spans: &[Span], into: &mut [u8]) -> Result<Copied, Error> {
+pub(super) fn all(memory: &(impl Memory + Sync), spans: &[Span], into: &mut [u8]) -> Result<Copied, Error> {
     let pieces = pieces(spans);
     let threads = thread::available_parallelism().map_or(1, usize::from).min(2);
     if threads < 2 || into.len() < 2 * MIN_BYTES_PER_THREAD {
-        return Ok(copy(process, &pieces, 0, into)?);
+        return Ok(copy(memory, &pieces, 0, into)?);
     }
     let half = pieces.partition_point(|(offset, _)| *offset < into.len() / 2);
     let at = pieces.get(half).map_or(into.len(), |(offset, _)| *offset);
@@ -38,9 +38,9 @@ pub(super) fn all(process: &Process, spans: &[Span], into: &mut [u8]) -> Result<
     let (first, second) = thread::scope(|scope| {
         let second = scope.spawn(|| {
             let _urgent = Urgent::begin();
-            copy(process, &pieces[half..], at, high)
+            copy(memory, &pieces[half..], at, high)
         });
-        let first = copy(process, &pieces[..half], 0, low);
+        let first = copy(memory, &pieces[..half], 0, low);
         (first, second.join())
     });
     let (mut first, second) = (first?, second.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?);

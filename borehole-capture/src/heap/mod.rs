@@ -5,18 +5,23 @@
 //! large pieces, and the process runs on. Whatever else is to be done is done with the copy.
 
 mod copy;
+mod crashed;
+mod limit;
 mod plan;
 
 use std::time::{Duration, Instant};
 
 use borehole_php::{AttachOptions, Identity, Php, Release};
 use borehole_process::{
-    Dump, Image, Process, Recorder, Resident, Span, Stopper, Target as _, Urgent, prefaulted, resident_bytes,
+    Dump, ErrorKind, Image, Mappings, Process, Recorder, Resident, Span, Stopper, Target, Urgent, prefaulted,
+    resident_bytes,
 };
 
 use crate::error::Error;
 use crate::php::IsPhp;
 use copy::Copied;
+pub use crashed::of_core;
+pub use limit::MemoryLimitError;
 use plan::Plan;
 
 /// How a heap is copied.
@@ -34,6 +39,8 @@ pub struct HeapOptions {
     pub is_php: Option<IsPhp>,
     /// When this is, as the dump is to say it; nothing is said if it is empty.
     pub created_at: String,
+    /// Where the program has exceeded its memory limit, if that is why its heap is copied.
+    pub memory_limit_error: Option<MemoryLimitError>,
 }
 
 impl Default for HeapOptions {
@@ -45,6 +52,7 @@ impl Default for HeapOptions {
             release: None,
             is_php: None,
             created_at: String::new(),
+            memory_limit_error: None,
         }
     }
 }
@@ -93,34 +101,37 @@ const MAX_ATTACHES: u32 = 16;
 /// When there is no such process, it may not be read or stopped, runs no PHP that is understood, or ends meanwhile. It is
 /// never left stopped.
 pub fn take(process_id: i32, options: &HeapOptions) -> Result<Taken, Error> {
-    let begun = Instant::now();
-    let mut taking = Taking::begin(process_id, options)?;
-    let files = taking.copy_files()?;
-    let mut last = None;
-    for attempt in 1..=MAX_ATTEMPTS {
-        let buffer = taking.make_ready()?;
-        let prepared = begun.elapsed();
-        let Some(moment) = taking.copy_all(buffer, attempt == MAX_ATTEMPTS)? else { continue };
-        let statistics = HeapStatistics { attempts: attempt, preparing: prepared, ..moment.statistics };
-        let dump = taking.dump(moment, &files);
-        match Php::attach(&dump, &taking.attach_options()) {
-            Ok(php) => return Ok(taking.finish(dump, php.identity(), statistics)),
-            Err(error) => last = Some(error),
-        }
-    }
-    Err(last.map_or_else(|| grows(process_id), Error::from))
+    let mut taking = Taking {
+        options,
+        process: Process::open(process_id)?,
+        resident: Resident::open(process_id)?,
+        stopper: Stopper::new(process_id),
+    };
+    // What is read of a process that is just ending may look like anything.
+    taking.run().map_err(|error| if taking.process.is_running() { error } else { ended(process_id) })
+}
+
+fn ended(process: i32) -> Error {
+    let what = format!("process {process} has ended before it was copied");
+    borehole_process::Error::new(ErrorKind::Gone, what).into()
 }
 
 fn grows(process: i32) -> Error {
     let what = format!("process {process} grows faster than it can be copied");
-    borehole_process::Error::new(borehole_process::ErrorKind::Unsupported, what).into()
+    borehole_process::Error::new(ErrorKind::Unsupported, what).into()
+}
+
+/// Memory that was copied, and where in the buffer each span begins.
+#[derive(Clone)]
+struct Copy {
+    buffer: Vec<u8>,
+    placed: Vec<(usize, Span)>,
 }
 
 /// Memory that was copied at one moment.
 struct Moment {
-    buffer: Vec<u8>,
-    placed: Vec<(usize, Span)>,
-    mappings: borehole_process::Mappings,
+    memory: Copy,
+    mappings: Mappings,
     statistics: HeapStatistics,
 }
 
@@ -130,21 +141,27 @@ struct Taking<'o> {
     process: Process,
     resident: Resident,
     stopper: Stopper,
-    /// What attaching to it has read.
-    image: Image,
 }
 
-impl<'o> Taking<'o> {
-    fn begin(id: i32, options: &'o HeapOptions) -> Result<Self, Error> {
-        let process = Process::open(id)?;
-        let resident = Resident::open(id)?;
-        let attach = attach_options(options);
-        let image = record(&process, &attach)?;
-        Ok(Self { options, process, resident, stopper: Stopper::new(id), image })
-    }
-
-    fn attach_options(&self) -> AttachOptions<'o> {
-        attach_options(self.options)
+impl Taking<'_> {
+    fn run(&mut self) -> Result<Taken, Error> {
+        let begun = Instant::now();
+        let attach = attach_options(self.options);
+        let image = record(&self.process, &attach)?;
+        let files = self.copy_files()?;
+        let mut last = None;
+        for attempt in 1..=MAX_ATTEMPTS {
+            let buffer = self.make_ready()?;
+            let preparing = begun.elapsed();
+            let Some(moment) = self.copy_all(buffer, attempt == MAX_ATTEMPTS)? else { continue };
+            let statistics = HeapStatistics { attempts: attempt, preparing, ..moment.statistics };
+            let dump = assemble(image.clone(), moment, &files);
+            match Php::attach(&dump, &attach) {
+                Ok(php) => return Ok(self.finish(dump, php.identity(), statistics)),
+                Err(error) => last = Some(error),
+            }
+        }
+        Err(last.map_or_else(|| grows(self.process.id()), Error::from))
     }
 
     /// Memory for all that there is to copy now, and for some more.
@@ -155,11 +172,11 @@ impl<'o> Taking<'o> {
     }
 
     /// Copies files, which do not change: the process runs meanwhile.
-    fn copy_files(&mut self) -> Result<(Vec<u8>, Vec<(usize, Span)>), Error> {
+    fn copy_files(&mut self) -> Result<Copy, Error> {
         let plan = Plan::of_files(self.process.mappings(), &mut self.resident, self.options)?;
         let mut buffer = vec![0; plan.bytes];
         let Copied { placed, .. } = copy::all(&self.process, &plan.spans, &mut buffer)?;
-        Ok((buffer, placed))
+        Ok(Copy { buffer, placed })
     }
 
     /// Stops the process, copies its memory, and lets it run on. `None` if there is more than has room in `buffer`, and
@@ -188,29 +205,15 @@ impl<'o> Taking<'o> {
         statistics.copied_bytes = plan.bytes as u64 - copied.unreadable_bytes;
         buffer.truncate(plan.bytes);
         let mappings = self.process.mappings().clone();
-        Ok(Some(Moment { buffer, placed: copied.placed, mappings, statistics }))
+        let memory = Copy { buffer, placed: copied.placed };
+        Ok(Some(Moment { memory, mappings, statistics }))
     }
 
-    fn dump(&self, moment: Moment, (files, placed): &(Vec<u8>, Vec<(usize, Span)>)) -> Dump {
-        let mut dump = Dump::new(self.image.clone());
-        dump.set_mappings(moment.mappings);
-        dump.insert_spans(moment.buffer, moment.placed);
-        dump.insert_spans(files.clone(), placed.iter().copied());
-        dump
-    }
-
-    /// States what is known of the moment.
     fn finish(&self, mut dump: Dump, identity: &Identity, statistics: HeapStatistics) -> Taken {
         let yes_or_no = |is_so: bool| if is_so { "yes" } else { "no" };
         dump.set_fact("pid", self.process.id().to_string());
-        dump.set_fact("php", identity.to_string());
         dump.set_fact("stopped", yes_or_no(statistics.stopped.is_some()));
-        dump.set_fact("include_binary", yes_or_no(self.options.include_binary));
         dump.set_fact("exclude_heap", yes_or_no(self.options.exclude_heap));
-        dump.set_fact("unreadable_bytes", statistics.unreadable_bytes.to_string());
-        if !self.options.created_at.is_empty() {
-            dump.set_fact("created_at", self.options.created_at.as_str());
-        }
         if let Some(stopped) = statistics.stopped {
             dump.set_fact("stop_us", stopped.as_micros().to_string());
         }
@@ -218,8 +221,31 @@ impl<'o> Taking<'o> {
         if let Ok(bytes) = resident_bytes(self.process.id()) {
             dump.set_fact("rss_bytes", bytes.to_string());
         }
-        Taken { dump, identity: identity.clone(), statistics }
+        state(dump, identity, statistics, self.options)
     }
+}
+
+/// States what is known of every dump.
+fn state(mut dump: Dump, identity: &Identity, statistics: HeapStatistics, options: &HeapOptions) -> Taken {
+    dump.set_fact("php", identity.to_string());
+    dump.set_fact("include_binary", if options.include_binary { "yes" } else { "no" });
+    dump.set_fact("unreadable_bytes", statistics.unreadable_bytes.to_string());
+    if !options.created_at.is_empty() {
+        dump.set_fact("created_at", options.created_at.as_str());
+    }
+    if let Some(error) = &options.memory_limit_error {
+        error.state(&mut dump);
+    }
+    Taken { dump, identity: identity.clone(), statistics }
+}
+
+/// Puts together what was learnt before, what was copied, and the files.
+fn assemble(image: Image, moment: Moment, files: &Copy) -> Dump {
+    let mut dump = Dump::new(image);
+    dump.set_mappings(moment.mappings);
+    dump.insert_spans(moment.memory.buffer, moment.memory.placed);
+    dump.insert_spans(files.buffer.clone(), files.placed.iter().copied());
+    dump
 }
 
 /// So much is made ready beyond what there is: a process that runs grows.
@@ -231,7 +257,7 @@ fn attach_options(options: &HeapOptions) -> AttachOptions<'_> {
 }
 
 /// What attaching to the process reads, and what it asks of files and threads: later it may be gone.
-fn record(process: &Process, options: &AttachOptions<'_>) -> Result<Image, Error> {
+fn record(process: &impl Target, options: &AttachOptions<'_>) -> Result<Image, Error> {
     let mut attempt = 1;
     loop {
         let recorder = Recorder::new(process)?;

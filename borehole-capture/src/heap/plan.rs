@@ -17,6 +17,9 @@ pub(super) struct Plan {
 /// Source: php-src, `Zend/zend_alloc_sizes.h`, `ZEND_MM_CHUNK_SIZE`.
 const CHUNK_BYTES: u64 = 2 << 20;
 
+/// More than PHP with all its extensions has.
+const MAX_PHP_DATA_BYTES: usize = 128 << 20;
+
 impl Plan {
     /// Whatever the process has written, and what it shares with others.
     pub(super) fn of_memory(
@@ -61,6 +64,23 @@ impl Plan {
         }
         let bytes = spans.iter().map(|span| span.length).sum();
         Ok(Self { spans, bytes })
+    }
+
+    /// The data of PHP's files that a core file leaves out because the files have it.
+    pub(super) fn of_php_data(mappings: &Mappings) -> Self {
+        let is_data = |mapping: &&Mapping| {
+            mapping.readable && !mapping.executable && !mapping.writable && contains_php(&mapping.path)
+        };
+        let mut plan = Self { spans: Vec::new(), bytes: 0 };
+        for mapping in mappings.iter().filter(is_data) {
+            let length = usize::try_from(mapping.end.saturating_sub(mapping.start)).unwrap_or(usize::MAX);
+            // How large they are is said by the core file alone.
+            if length <= MAX_PHP_DATA_BYTES - plan.bytes {
+                plan.spans.push(Span { address: mapping.start, length });
+                plan.bytes += length;
+            }
+        }
+        plan
     }
 
     /// All of all files, whether or not the process has looked at it.

@@ -4,6 +4,7 @@
 
 mod fake;
 mod finding;
+mod heap;
 mod output;
 mod session;
 mod stopping;

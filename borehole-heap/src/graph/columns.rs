@@ -282,6 +282,10 @@ impl Graph for HeapGraph {
         Attribute { key: StringId(found.key), value: StringId(found.value), kind }
     }
 
+    fn attribute_node(&self, row: usize) -> NodeId {
+        NodeId(self.attributes.get(row).map_or(u32::MAX, |row| row.node))
+    }
+
     fn string(&self, string: StringId) -> &[u8] {
         self.strings.get(string.0 as usize)
     }

@@ -134,6 +134,9 @@ pub trait Graph {
     /// A row of attributes.
     fn attribute(&self, row: usize) -> Attribute;
 
+    /// The node of a row of attributes.
+    fn attribute_node(&self, row: usize) -> NodeId;
+
     /// The string with this number.
     fn string(&self, string: StringId) -> &[u8];
 

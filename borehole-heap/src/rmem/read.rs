@@ -359,6 +359,10 @@ impl Graph for View<'_> {
         Attribute { key, value, kind }
     }
 
+    fn attribute_node(&self, row: usize) -> NodeId {
+        NodeId(self.attributes.word(self.attribute_order.row(row), 0))
+    }
+
     fn string(&self, string: StringId) -> &[u8] {
         self.strings.get(string.0 as usize)
     }

@@ -64,9 +64,9 @@ impl<'a, G: Graph> File<'a, G> {
     fn new(graph: &'a G) -> Self {
         let counts = graph.counts();
         let (string_starts, strings_bytes) = string_starts(graph);
-        let rows = |range: fn(&G, NodeId) -> std::ops::Range<usize>| {
-            let nodes = nodes(counts.nodes);
-            Rows::of(nodes.flat_map(move |node| range(graph, node).map(move |_| node.0)), counts.nodes)
+        let starts = |count: usize, node_of: fn(&G, usize) -> NodeId| {
+            let last = u32::try_from(counts.nodes).unwrap_or(u32::MAX);
+            Rows::of((0..count).map(|row| node_of(graph, row).0.min(last)), counts.nodes)
         };
         let parents = std::iter::once(None).chain(nodes(counts.nodes).map(Some));
         let keys = parents.flat_map(|parent| {
@@ -79,8 +79,8 @@ impl<'a, G: Graph> File<'a, G> {
             strings_bytes,
             string_starts,
             edge_starts: Rows::of(keys, counts.nodes + 1),
-            location_starts: rows(G::locations),
-            attribute_starts: rows(G::attributes),
+            location_starts: starts(counts.locations, G::location_node),
+            attribute_starts: starts(counts.attributes, G::attribute_node),
             zero_group: match graph.canonical(NodeId(0)) {
                 Some(_) => nodes(counts.nodes).filter(is_zero).map(|node| node.0).collect(),
                 None => Vec::new(),
@@ -220,10 +220,9 @@ impl<'a, G: Graph> File<'a, G> {
     }
 
     fn attributes(&self, out: &mut Rowwise<impl Write>) -> io::Result<()> {
-        for node in nodes(self.graph.counts().nodes) {
-            for found in self.graph.attributes(node).map(|row| self.graph.attribute(row)) {
-                out.put(&row::<3, ATTRIBUTE_BYTES>([node.0, found.key.0, found.value.0]))?;
-            }
+        for row_number in 0..self.graph.counts().attributes {
+            let (node, found) = (self.graph.attribute_node(row_number), self.graph.attribute(row_number));
+            out.put(&row::<3, ATTRIBUTE_BYTES>([node.0, found.key.0, found.value.0]))?;
         }
         Ok(())
     }

@@ -15,6 +15,9 @@ pub(crate) struct Plain {
     created: String,
 }
 
+/// Type, class, string, region, numbers.
+type PlainLocation = (Vec<u8>, Option<Vec<u8>>, Option<Vec<u8>>, Option<Vec<u8>>, String);
+
 type PlainEdge = (u32, Vec<u8>, bool, Strength);
 
 #[derive(Debug, PartialEq)]
@@ -22,7 +25,7 @@ struct PlainNode {
     node_type: Vec<u8>,
     canonical: Option<NodeId>,
     children: Vec<PlainEdge>,
-    locations: Vec<(Vec<u8>, Option<Vec<u8>>, Option<Vec<u8>>, Option<Vec<u8>>, String)>,
+    locations: Vec<PlainLocation>,
     attributes: Vec<(Vec<u8>, Vec<u8>, String)>,
 }
 
@@ -48,8 +51,14 @@ fn plain_node(graph: &impl Graph, node: NodeId) -> PlainNode {
     let text = |string: StringId| graph.string(string).to_vec();
     let location = |row| {
         let found: Location = graph.location(row);
-        assert_eq!(graph.location_node(row), node);
-        let numbers = (found.address, found.size, found.bin_overhead, found.refcount, found.type_info);
+        let numbers = (
+            graph.location_node(row),
+            found.address,
+            found.size,
+            found.bin_overhead,
+            found.refcount,
+            found.type_info,
+        );
         (
             graph.location_type_name(found.location_type).to_vec(),
             found.class.map(text),

@@ -1,5 +1,11 @@
 //! Heap graphs and their files.
 
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails, in what it calls as well")]
+
 mod damage;
+mod exports;
 mod graphs;
+mod info;
+mod json;
+mod lines;
 mod rmem;

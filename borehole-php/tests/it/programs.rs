@@ -90,12 +90,17 @@ impl Other {
 
     /// As [`Self::find`], with the copy in the folder `corpus`.
     pub(crate) fn set_up(name: &str, corpus: &Path) -> Option<Self> {
+        Self::with("php/stacks", name, corpus)
+    }
+
+    /// As [`Self::set_up`], with the programs of the folder `programs` of the corpus.
+    pub(crate) fn with(programs: &str, name: &str, corpus: &Path) -> Option<Self> {
         let peer = peers::optional(name)?;
         let command = peer.command();
         assert_eq!(command.get_program(), "chroot");
         let root = PathBuf::from(command.get_args().next().unwrap());
         let copied = root.join(corpus.strip_prefix("/").unwrap());
-        copy(&self::corpus("php/stacks"), &copied);
+        copy(&self::corpus(programs), &copied);
         Some(Self { peer, copied, corpus: corpus.to_owned() })
     }
 

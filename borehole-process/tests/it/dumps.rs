@@ -5,7 +5,7 @@ use std::io;
 
 use borehole_process::{Dump, Image, Memory as _};
 use proptest::collection::{btree_map, vec};
-use proptest::prelude::{Strategy, any, prop_assert, prop_assert_eq, proptest};
+use proptest::prelude::{ProptestConfig, Strategy, any, prop_assert, prop_assert_eq, proptest};
 
 /// Mappings, symbols, threads and two pages.
 fn image() -> Image {
@@ -39,7 +39,7 @@ fn written(dump: &Dump) -> Vec<u8> {
 }
 
 /// A dump with everything in it, of several blocks of memory.
-fn example() -> Dump {
+pub(crate) fn example() -> Dump {
     let mut dump = Dump::new(image());
     dump.set_fact("pid", "77");
     dump.set_fact("path", &b"\xff\x00"[..]);
@@ -51,7 +51,7 @@ fn example() -> Dump {
 }
 
 /// Where the blocks of a file begin, and where it ends.
-fn boundaries(file: &[u8]) -> Vec<usize> {
+pub(crate) fn boundaries(file: &[u8]) -> Vec<usize> {
     let mut all = vec![16];
     while all[all.len() - 1] < file.len() {
         let at = all[all.len() - 1];
@@ -241,6 +241,8 @@ fn dumps() -> impl Strategy<Value = Dump> {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+
     #[test]
     fn any_dump_is_read_back(dump in dumps()) {
         let file = written(&dump);

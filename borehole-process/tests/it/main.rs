@@ -10,5 +10,6 @@ mod child;
 mod dumps;
 mod find;
 mod live;
+mod page;
 mod stop;
 mod stored;

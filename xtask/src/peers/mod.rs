@@ -5,11 +5,13 @@
 
 mod debian;
 mod firefox;
+mod memlab;
 mod perfetto;
 mod php;
 mod pprof;
 mod python;
 mod speedscope;
+mod visualvm;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -93,6 +95,18 @@ const PEERS: &[Peer] = &[
         judges: "the processed profiles that we write, by the loader of Firefox Profiler",
         install: "the npm package @firefox-devtools/profiler-cli, which needs node and npm",
         prepare: firefox::prepare,
+    },
+    Peer {
+        name: "visualvm",
+        judges: "the heap dumps of Java that we write, by VisualVM's own reader",
+        install: "the Debian packages visualvm and default-jdk-headless",
+        prepare: visualvm::prepare,
+    },
+    Peer {
+        name: "memlab",
+        judges: "the heap snapshots of V8 that we write, by memlab's parser",
+        install: "the npm package @memlab/core, which needs node and npm",
+        prepare: memlab::prepare,
     },
     Peer {
         name: "python",

@@ -1,7 +1,7 @@
 //! What the walk needs to know of a class to walk its objects: read once a class.
 
 use borehole_heap::{HeapSink, StringId};
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 
 use super::Walker;
 use super::values::Zval;
@@ -15,6 +15,8 @@ const MOST_ANCESTORS: usize = 256;
 
 /// `zend_class_entry.type`, of a class that is part of PHP.
 const INTERNAL: u8 = 1;
+/// Of one that a program declares. A few of the engine's own have no type.
+const USER: u8 = 2;
 /// `zend_class_entry.parent`.
 const PARENT: usize = 16;
 /// `zend_object.properties_table`.
@@ -35,8 +37,10 @@ impl Default for ClassNames {
 }
 
 /// One class.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct ClassName {
+    /// Whether it is one, as far as can be told.
+    pub(crate) is_class: bool,
     pub(crate) name: StringId,
     /// How many properties its objects have.
     pub(crate) property_count: u32,
@@ -80,28 +84,26 @@ impl<S: HeapSink> Walker<'_, S> {
     }
 
     fn read_class_name(&mut self, address: u64) -> ClassName {
-        let name = self.view.pointer(address, fixed::CLASS_NAME);
-        let count = self.view.number(address, self.layout.class_property_count);
-        let name = self.text_bytes(name);
+        let mut class = ClassName::default();
+        if !self.is_class(address) {
+            class.name = self.sink.string(b"");
+            return class;
+        }
+        let name = self.class_text(address);
         // A class without a name has its place behind a 0.
-        let shown = name.split(|&byte| byte == 0).next().unwrap_or_default();
-        let mut class = ClassName {
-            name: self.sink.string(shown),
-            property_count: count.min(MOST_PROPERTIES),
-            properties: Vec::new(),
-            statics: Vec::new(),
-            internal: Box::default(),
-            internal_size: None,
-        };
+        class.name = self.sink.string(name.split(|&byte| byte == 0).next().unwrap_or_default());
+        class.is_class = true;
+        class.property_count =
+            self.view.number(address, self.layout.class_property_count).min(MOST_PROPERTIES);
+        let mut taken = HashSet::new();
         let mut ancestor = address;
         for _ in 0..MOST_ANCESTORS {
-            if ancestor == 0 {
+            if !self.is_class(ancestor) {
                 break;
             }
-            self.name_properties(&mut class, ancestor);
-            if self.view.array::<1>(ancestor) == Some([INTERNAL]) && class.internal.is_empty() {
-                let name = self.view.pointer(ancestor, fixed::CLASS_NAME);
-                class.internal = self.text_bytes(name).into();
+            self.name_properties(&mut class, ancestor, &mut taken);
+            if self.view.array(ancestor) == Some([INTERNAL]) && class.internal.is_empty() {
+                class.internal = self.class_text(ancestor).into();
             }
             ancestor = self.view.pointer(ancestor, PARENT);
         }
@@ -109,40 +111,44 @@ impl<S: HeapSink> Walker<'_, S> {
         class
     }
 
+    /// Whether a class may be at `address`: its type and its name say so.
+    fn is_class(&self, address: u64) -> bool {
+        let is_type = self.view.array(address).is_some_and(|[class_type]| class_type <= USER);
+        let name = self.view.pointer(address, fixed::CLASS_NAME);
+        is_type && self.text(&self.spot(name)).is_some_and(|text| text.is_whole())
+    }
+
+    fn class_text(&self, address: u64) -> Vec<u8> {
+        self.text_bytes(self.view.pointer(address, fixed::CLASS_NAME))
+    }
+
     /// Adds the names that `ancestor` gives to places that have none yet.
-    fn name_properties(&mut self, class: &mut ClassName, ancestor: u64) {
+    fn name_properties(
+        &mut self,
+        class: &mut ClassName,
+        ancestor: u64,
+        taken: &mut HashSet<(bool, StringId)>,
+    ) {
         let infos = moved(ancestor, self.layout.class_functions + fixed::TABLE_SIZE);
         let Some(header) = self.view.array::<{ fixed::TABLE_SIZE }>(infos) else { return };
-        let table = self.table(&header);
-        for at in 0..table.used {
+        let used = self.table(&header).used.min(MOST_PROPERTIES);
+        for at in 0..used {
             let Some((value, key)) = self.pair(&header, at) else { return };
-            let info = value.word;
-            let Some(start) = self.view.array::<8>(info).filter(|_| value.kind != 0) else { continue };
-            let place = u32_at(&start, 0).unwrap_or_default();
-            let is_static = u32_at(&start, 4).unwrap_or_default() & self.layout.property_static != 0;
-            let (names, place) = match is_static {
-                true => (&mut class.statics, place),
-                false => (&mut class.properties, place.wrapping_sub(FIRST_PROPERTY) / 16),
-            };
-            if place >= MOST_PROPERTIES {
-                continue;
-            }
-            let place = place as usize;
-            if names.len() <= place {
-                names.resize(place + 1, None);
-            }
-            if names[place].is_none() {
-                let name = self.text_at(key);
-                // What a class declares anew hides what its ancestor has under that name.
-                let is_hidden = names.contains(&Some(name));
-                let name = if is_hidden { self.qualified(ancestor, key) } else { name };
-                names[place] = Some(name);
-            }
+            let Some(info) = self.view.array::<8>(value.word).filter(|_| value.kind != 0) else { continue };
+            let place = u32_at(&info, 0).unwrap_or_default();
+            let is_static = u32_at(&info, 4).unwrap_or_default() & self.layout.property_static != 0;
+            let place = if is_static { place } else { place.wrapping_sub(FIRST_PROPERTY) / 16 };
+            let names = if is_static { &mut class.statics } else { &mut class.properties };
+            let Some(slot) = slot(names, place).filter(|slot| slot.is_none()) else { continue };
+            let name = self.text_at(key);
+            // What a class declares anew hides what its ancestor has under that name.
+            let is_hidden = !taken.insert((is_static, name));
+            *slot = Some(if is_hidden { self.qualified(ancestor, key) } else { name });
         }
     }
 
     fn qualified(&mut self, class: u64, name: u64) -> StringId {
-        let class = self.text_bytes(self.view.pointer(class, fixed::CLASS_NAME));
+        let class = self.class_text(class);
         let name = [&*class, b"::", &*self.text_bytes(name)].concat();
         self.sink.string(&name)
     }
@@ -164,4 +170,13 @@ impl<S: HeapSink> Walker<'_, S> {
             None => self.number(i64::from(place)),
         }
     }
+}
+
+/// The place of a name, for which there is room from now on; `None` if no class has that many.
+fn slot(names: &mut Vec<Option<StringId>>, place: u32) -> Option<&mut Option<StringId>> {
+    let place = usize::try_from(place).ok().filter(|_| place < MOST_PROPERTIES)?;
+    if names.len() <= place {
+        names.resize(place + 1, None);
+    }
+    names.get_mut(place)
 }

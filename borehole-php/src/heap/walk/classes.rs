@@ -7,7 +7,7 @@ use super::task::{Each, Pointers, Properties};
 use super::values::VALUE_SIZE;
 use super::{Damage, Kind, Link, Shape, Task, Walker};
 use crate::layout::fixed;
-use crate::remote::moved;
+use crate::remote::{moved, u64_at};
 
 /// `zend_class_entry.type`.
 const INTERNAL: u8 = 1;
@@ -20,6 +20,8 @@ const CONSTANT_DOC: usize = 16;
 const CONSTANT_NAME: usize = 16;
 /// A property has two: one for reading, one for writing.
 const HOOKS: u32 = 2;
+/// `zend_class_mutable_data`.
+const MUTABLE_SIZE: u64 = 32;
 /// No class has more properties, interfaces or traits.
 const MOST: u32 = 1 << 16;
 
@@ -48,6 +50,7 @@ impl<S: HeapSink> Walker<'_, S> {
         self.later(part(words.default_static_properties), Kind::ClassStaticDefaults, address);
         self.later(part(words.methods), Kind::ClassMethods, address);
         self.later(part(words.constants), Kind::ClassConstants, address);
+        self.later(part(words.mutable_data), Kind::ClassMutable, address);
         self.later(part(words.attributes), Kind::Attributes, view.pointer(address, layout.class_attributes));
         self.later(part(words.enum_cases), Kind::Array, view.pointer(address, layout.class_enum_table));
         if !is_internal {
@@ -72,9 +75,26 @@ impl<S: HeapSink> Walker<'_, S> {
         let traits = count(layout.class_interface_count + 4) * 16;
         let start = view.pointer(address, layout.class_trait_names);
         self.table_of_code(node, start, LocationType::TRAIT_NAMES, traits);
-        if is_internal {
-            return;
+        if !is_internal {
+            self.trait_names(node, start, traits);
+            self.place_of_class(node, address);
         }
+    }
+
+    /// The names of the traits that a class uses, each as it was written and in small letters.
+    fn trait_names(&mut self, node: NodeId, start: u64, bytes: u64) {
+        let names = self.view.bytes(start, if start == 0 { 0 } else { bytes });
+        for (name, word) in (0..).zip(names.chunks_exact(8)) {
+            let address = u64_at(word, 0).unwrap_or_default();
+            if address != 0 {
+                let link = self.sink.string(format!("trait_names[{name}]").as_bytes());
+                self.string(Link::strong(node, link), address);
+            }
+        }
+    }
+
+    fn place_of_class(&mut self, node: NodeId, address: u64) {
+        let (view, layout) = (self.view, self.layout);
         let file = view.pointer(address, layout.class_file);
         if file != 0 {
             let file = self.text_bytes(file);
@@ -146,14 +166,19 @@ impl<S: HeapSink> Walker<'_, S> {
         self.engine_table(node, table, Each::PropertyInfo);
     }
 
-    pub(super) fn property_info(&mut self, link: Link, address: u64) {
+    /// What is declared of a property, under its plain name `key`.
+    pub(super) fn property_info(&mut self, link: Link, address: u64, key: u64) {
         let spot = self.spot(address);
         let (view, layout) = (self.view, self.layout);
         let shape = Shape::new(LocationType::PROPERTY_INFO, layout.property_size as u64);
         let Some(node) = self.once(link, NodeType::PROPERTY_INFO, &spot, shape) else { return };
         let mark = self.work.len();
         let part = |name| Link::strong(node, name);
-        self.later(part(self.words.name), Kind::String, view.pointer(address, PROPERTY_NAME));
+        let name = view.pointer(address, PROPERTY_NAME);
+        self.later(part(self.words.name), Kind::String, name);
+        if key != name {
+            self.later(part(self.words.key), Kind::String, key);
+        }
         self.later(part(self.words.doc_comment), Kind::String, view.pointer(address, PROPERTY_DOC));
         let attributes = view.pointer(address, layout.property_attributes);
         self.later(part(self.words.attributes), Kind::Attributes, attributes);
@@ -193,6 +218,30 @@ impl<S: HeapSink> Walker<'_, S> {
         let node = self.node(NodeType::CLASS_CONSTANTS, link);
         let table = moved(address, self.layout.class_functions + 2 * fixed::TABLE_SIZE);
         self.engine_table(node, table, Each::ClassConstant);
+    }
+
+    /// What the class at `address`, which opcache shares between processes, has of its own in this one.
+    pub(super) fn class_mutable(&mut self, link: Link, address: u64) {
+        let data = self.mapped(self.view.pointer(address, self.layout.class_mutable));
+        if data == 0 || self.view.rest(data).is_empty() {
+            return;
+        }
+        let spot = self.spot(data);
+        let size = spot.block.map_or(MUTABLE_SIZE, |block| MUTABLE_SIZE.min(block.end() - data));
+        let shape = Shape::new(LocationType::MUTABLE_DATA, size);
+        let Some(node) = self.once(link, NodeType::CLASS_MUTABLE_DATA, &spot, shape) else { return };
+        let [defaults, constants] = [0, 8].map(|offset| self.view.u64(data + offset).unwrap_or_default());
+        if constants != 0 {
+            let link = Link::strong(node, self.words.constants);
+            let table = self.spot(constants);
+            let shape = Shape::new(LocationType::ARRAY, fixed::TABLE_SIZE as u64);
+            if let Some(node) = self.once(link, NodeType::CLASS_CONSTANTS, &table, shape) {
+                self.engine_table(node, constants, Each::ClassConstant);
+            }
+        }
+        let link = Link::strong(node, self.words.default_properties);
+        let shape = LocationType::DEFAULT_PROPERTIES_TABLE;
+        self.class_values(link, address, defaults, NodeType::DEFAULT_PROPERTIES_TABLE, shape, false, true);
     }
 
     pub(super) fn class_constant(&mut self, link: Link, bucket: Bucket) {

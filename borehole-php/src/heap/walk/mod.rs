@@ -29,7 +29,7 @@ use borehole_process::Dump;
 use crate::attach::Php;
 use crate::executor::Executor;
 use crate::heap::accounting::Accounting;
-use crate::heap::blocks::{Block, Blocks, Marks};
+use crate::heap::blocks::{Block, Blocks};
 use crate::heap::internals::scan::Scan;
 use crate::heap::layout::HeapLayout;
 use crate::remote::moved;
@@ -51,8 +51,6 @@ const NODES_A_WORD: u64 = 2;
 /// What became of a walk.
 #[derive(Clone, Debug)]
 pub(crate) struct Walked {
-    /// The blocks that were reached.
-    pub(crate) reached: Marks,
     /// How often memory was not there.
     pub(crate) missing: u64,
     /// How often memory contradicted itself.
@@ -75,8 +73,8 @@ pub(crate) fn walk<S: HeapSink>(
     walker.roots();
     walker.account.summary(dump, php, walker.sink);
     walker.unattributed();
-    let Walker { account, missing, torn, nodes_left, .. } = walker;
-    Walked { reached: account.reached(), missing, torn, is_stopped: nodes_left == 0 }
+    let Walker { missing, torn, nodes_left, .. } = walker;
+    Walked { missing, torn, is_stopped: nodes_left == 0 }
 }
 
 /// The state of a walk.
@@ -187,12 +185,10 @@ impl<'d, S: HeapSink> Walker<'d, S> {
         match kind {
             Kind::Value => self.value_at(link, address),
             Kind::String => self.string(link, address),
-            Kind::Array => self.array(link, address, true),
-            Kind::ArrayWithin => self.array(link, address, false),
+            Kind::Array => self.array(link, address),
             Kind::Object => self.object(link, address),
             Kind::Reference => self.reference(link, address),
             Kind::Resource => self.resource(link, address),
-            Kind::Expression => self.expression(link, address),
             Kind::Function => self.function(link, address),
             Kind::Code => self.code(link, address),
             Kind::CodeVariables => self.code_variables(link, address),
@@ -205,6 +201,7 @@ impl<'d, S: HeapSink> Walker<'d, S> {
             Kind::ClassStaticDefaults => self.class_static_defaults(link, address),
             Kind::ClassMethods => self.class_methods(link, address),
             Kind::ClassConstants => self.class_constants(link, address),
+            Kind::ClassMutable => self.class_mutable(link, address),
             Kind::Attributes => self.attributes(link, address),
             Kind::Frame => {
                 self.frame(link, address);

@@ -9,13 +9,13 @@ use super::values::{VALUE_SIZE, Zval};
 use super::{Damage, Kind, Link, Shape, Task, Walker};
 use crate::heap::internals;
 use crate::layout::fixed;
-use crate::remote::{u32_at, u64_at};
+use crate::remote::{moved, u32_at, u64_at};
 
 /// `zend_object.ce`, `handlers`, `properties`, `properties_table`.
 const CLASS: usize = 16;
 const HANDLERS: usize = 24;
 const DYNAMIC: usize = 32;
-const PROPERTIES: u64 = 40;
+const PROPERTIES: usize = 40;
 
 /// The type of an object in its header.
 const OBJECT: u32 = 8;
@@ -58,7 +58,7 @@ impl<S: HeapSink> Walker<'_, S> {
             return internals::iterator(link, address, self);
         }
         let node = self.node_at(NodeType::OBJECT, link, &spot);
-        let Some(header) = self.view.array::<{ PROPERTIES as usize }>(address) else {
+        let Some(header) = self.view.array::<PROPERTIES>(address) else {
             return self.damage(node, Damage::Missing);
         };
         let word = |offset| u64_at(&header, offset).unwrap_or_default();
@@ -88,8 +88,8 @@ impl<S: HeapSink> Walker<'_, S> {
         counted: Option<(u32, u32)>,
     ) -> u64 {
         let class = self.classes.get(number);
-        let mut size = before + PROPERTIES + u64::from(class.property_count) * VALUE_SIZE;
-        let name = class.name;
+        let mut size = before + PROPERTIES as u64 + u64::from(class.property_count) * VALUE_SIZE;
+        let (name, is_class) = (class.name, class.is_class);
         let room = start.block.map(|block| block.end().saturating_sub(start.address));
         let is_torn = room.is_some_and(|room| size > room)
             || start.block.is_some_and(|block| block.address != start.address);
@@ -98,7 +98,7 @@ impl<S: HeapSink> Walker<'_, S> {
         let shape = Shape { class: Some(name), counted, ..Shape::new(LocationType::OBJECT, size) };
         self.locate(node, start, shape);
         let flags = counted.map_or(0, |counted| counted.1);
-        if is_torn || flags & self.layout.header_kind != OBJECT {
+        if is_torn || !is_class || flags & self.layout.header_kind != OBJECT {
             self.damage(node, Damage::Torn);
         }
         room.unwrap_or(size)
@@ -152,7 +152,7 @@ impl<S: HeapSink> Walker<'_, S> {
         }
         let link = Link::strong(object, self.words.object_properties);
         let node = self.node(NodeType::OBJECT_PROPERTIES, link);
-        let values = address.wrapping_add(PROPERTIES);
+        let values = moved(address, PROPERTIES);
         let present = self.present(values, count);
         self.count_attribute(node, present);
         let row = Properties { node, class, values, at: 0, count, is_static: false, is_default: false };

@@ -41,13 +41,18 @@ impl Zval {
 }
 
 /// What stands at the beginning of a string.
-struct Text<'d> {
+pub(super) struct Text<'d> {
     content: Cow<'d, [u8]>,
     counted: (u32, u32),
     damage: Option<Damage>,
 }
 
 impl<'d> Text<'d> {
+    /// Whether nothing contradicts that this is a string.
+    pub(super) fn is_whole(&self) -> bool {
+        self.damage.is_none()
+    }
+
     /// The `zend_string` at `spot`, with as much of its content as its block has.
     #[inline]
     fn read(view: View<'d>, header_kind: u32, spot: &Spot) -> Option<Self> {
@@ -114,7 +119,7 @@ impl<'d, S: HeapSink> Walker<'d, S> {
         match kind {
             NULL | FALSE | TRUE | INTEGER | FLOAT => self.scalar(link, value),
             fixed::KIND_STRING => self.string(link, word),
-            fixed::KIND_ARRAY => self.array(link, word, true),
+            fixed::KIND_ARRAY => self.array(link, word),
             OBJECT => self.object(link, word),
             RESOURCE => self.resource(link, word),
             REFERENCE => self.reference(link, word),
@@ -147,7 +152,7 @@ impl<'d, S: HeapSink> Walker<'d, S> {
     }
 
     #[inline]
-    fn text(&self, spot: &Spot) -> Option<Text<'d>> {
+    pub(super) fn text(&self, spot: &Spot) -> Option<Text<'d>> {
         Text::read(self.view, self.layout.header_kind, spot)
     }
 

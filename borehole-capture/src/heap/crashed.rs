@@ -1,0 +1,53 @@
+//! The heap of a process that has crashed, from its core file.
+
+use std::time::Instant;
+
+use borehole_php::Php;
+use borehole_process::{Core, Dump, Target as _, prefaulted};
+
+use crate::error::Error;
+use crate::heap::copy::{self, Copied};
+use crate::heap::plan::Plan;
+use crate::heap::{HeapOptions, HeapStatistics, Taken, attach_options, record, state};
+
+/// Copies the memory that a core file holds. Of the options, whether to stop and what to leave out of the heap have no
+/// meaning here.
+///
+/// # Errors
+/// When it is not of a PHP that is understood, or does not hold what is needed to tell.
+pub fn of_core(core: &Core, options: &HeapOptions) -> Result<Taken, Error> {
+    let begun = Instant::now();
+    let attach = attach_options(options);
+    let mut dump = Dump::new(record(core, &attach)?);
+    let spans = core.spans(options.include_binary);
+    let mut buffer = prefaulted(spans.iter().map(|span| span.length).sum());
+    let preparing = begun.elapsed();
+    let Copied { placed, unreadable_bytes } = copy::all(core, &spans, &mut buffer)?;
+    let copied_bytes = buffer.len() as u64 - unreadable_bytes;
+    dump.insert_spans(buffer, placed);
+    insert_data(core, &mut dump)?;
+    let copying = begun.elapsed() - preparing;
+    let statistics = HeapStatistics {
+        preparing,
+        copying,
+        copied_bytes,
+        unreadable_bytes,
+        attempts: 1,
+        ..HeapStatistics::default()
+    };
+    let identity = Php::attach(&dump, &attach)?.identity().clone();
+    if let Some(process) = core.threads()?.first() {
+        dump.set_fact("pid", process.to_string());
+    }
+    dump.set_fact("stopped", "core");
+    Ok(state(dump, &identity, statistics, options))
+}
+
+/// Copies the data of PHP's files, which stands in them and not in the core file.
+fn insert_data(core: &Core, dump: &mut Dump) -> Result<(), Error> {
+    let Plan { spans, bytes } = Plan::of_php_data(core.mappings());
+    let mut buffer = vec![0; bytes];
+    let placed = copy::all(core, &spans, &mut buffer)?.placed;
+    dump.insert_spans(buffer, placed);
+    Ok(())
+}

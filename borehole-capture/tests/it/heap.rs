@@ -1,0 +1,350 @@
+//! Heaps of real processes, copied while they stand still.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::os::unix::process::ExitStatusExt as _;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use borehole_capture::heap::{HeapOptions, MemoryLimitError, of_core, take};
+use borehole_model::Tables;
+use borehole_php::{AttachOptions, Outcome, Php, WalkOptions, Walker};
+use borehole_process::{Core, Dump, Process, Stopper, Target};
+use borehole_testkit::peers;
+
+/// A PHP program that holds memory and waits three calls deep for a line.
+const WAITS: &str = "
+    function inner($held) { echo \"ready\\n\"; fgets(STDIN); echo count($held), \"\\n\"; }
+    class Holder { public $held = []; function outer() { inner($this->held); } }
+    $holder = new Holder;
+    for ($i = 0; $i < 50000; $i++) { $holder->held[] = \"text $i\"; }
+    $holder->outer();";
+
+/// One that never rests, and grows and shrinks all the time.
+const RESTLESS: &str = "
+    echo \"ready\\n\";
+    while (true) { $all = []; for ($i = 0; $i < 200000; $i++) { $all[] = str_repeat('x', $i % 97); } }";
+
+struct Program {
+    child: Child,
+    input: ChildStdin,
+    output: BufReader<std::process::ChildStdout>,
+}
+
+impl Program {
+    /// PHP that executes `code`, once it says that it is ready; `None` if PHP is left out.
+    fn start(options: &[&str], code: &str) -> Option<Self> {
+        let mut command = peers::peer("php")?.command();
+        command.args(options).args(["-r", code]);
+        Some(Self::of(command))
+    }
+
+    fn of(mut command: Command) -> Self {
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let input = child.stdin.take().unwrap();
+        let mut program = Self { output: BufReader::new(child.stdout.take().unwrap()), input, child };
+        assert_eq!(program.line(), "ready");
+        program
+    }
+
+    fn id(&self) -> i32 {
+        self.child.id().try_into().unwrap()
+    }
+
+    fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.output.read_line(&mut line).unwrap();
+        line.trim_end().to_owned()
+    }
+
+    /// Waits until its main thread is in this state.
+    fn until(&self, states: &[char]) {
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while !states.contains(&self.state()) {
+            assert!(Instant::now() < deadline, "{states:?}: {}", self.state());
+            thread::sleep(Duration::from_micros(200));
+        }
+    }
+
+    fn state(&self) -> char {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.id())).unwrap();
+        stat[stat.rfind(')').unwrap() + 2..].chars().next().unwrap()
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+/// The frames of the one stack there is.
+fn frames(target: &impl Target) -> Vec<String> {
+    let php = Php::attach(target, &AttachOptions::default()).unwrap();
+    let executor = php.executors(target).unwrap()[0];
+    let (mut walker, mut tables) = (Walker::new(&php, WalkOptions::default()), Tables::default());
+    let Outcome::Stack(stack) = walker.sample(target, &executor, &mut tables).unwrap() else {
+        panic!("no stack")
+    };
+    let name = |id| String::from_utf8_lossy(tables.string(tables.frame(id).function)).into_owned();
+    tables.frames_leaf_first(Some(stack.id)).map(name).collect()
+}
+
+fn written_and_read(dump: &Dump) -> Dump {
+    let mut file = Vec::new();
+    dump.write(&mut file).unwrap();
+    Dump::read(&*file).unwrap()
+}
+
+fn fact<'d>(dump: &'d Dump, name: &str) -> &'d str {
+    std::str::from_utf8(dump.fact(name).unwrap_or_default()).unwrap()
+}
+
+#[test]
+fn the_copy_shows_what_the_process_shows_and_the_process_runs_on() {
+    let settings = [&[][..], &["-d", "opcache.enable_cli=1", "-d", "opcache.protect_memory=1"]];
+    for options in settings {
+        let Some(mut program) = Program::start(options, WAITS) else { return };
+        program.until(&['S']);
+        let live = frames(&Process::open(program.id()).unwrap());
+        assert_eq!(live, ["fgets", "inner", "Holder::outer", "<main>"]);
+        let taken = take(program.id(), &HeapOptions::default()).unwrap();
+        assert_eq!(frames(&taken.dump), live);
+        assert_eq!(frames(&written_and_read(&taken.dump)), live);
+        assert!(taken.dump.held_bytes() > 4 << 20, "{}", taken.dump.held_bytes());
+        program.input.write_all(b"\n").unwrap();
+        assert_eq!(program.line(), "50000");
+        assert!(program.child.wait().unwrap().success());
+    }
+}
+
+#[test]
+fn the_facts_of_the_moment_are_in_the_copy() {
+    let Some(program) = Program::start(&[], WAITS) else { return };
+    let options = HeapOptions { created_at: "2026-11-21T20:00:00Z".to_owned(), ..HeapOptions::default() };
+    let taken = take(program.id(), &options).unwrap();
+    let dump = &taken.dump;
+    assert_eq!(fact(dump, "pid"), program.id().to_string());
+    assert_eq!(fact(dump, "created_at"), "2026-11-21T20:00:00Z");
+    assert_eq!(fact(dump, "php"), taken.identity.to_string());
+    assert_eq!((fact(dump, "stopped"), fact(dump, "unreadable_bytes")), ("yes", "0"));
+    let stopped = taken.statistics.stopped.unwrap();
+    assert_eq!(fact(dump, "stop_us"), stopped.as_micros().to_string());
+    assert!(fact(dump, "rss_bytes").parse::<u64>().unwrap() > 4 << 20);
+    assert!(taken.statistics.stopping + taken.statistics.planning + taken.statistics.copying <= stopped);
+}
+
+#[test]
+fn a_process_need_not_be_stopped() {
+    let Some(mut program) = Program::start(&[], WAITS) else { return };
+    program.until(&['S']);
+    // While we hold it, nobody can stop it once more.
+    let mut stopper = Stopper::new(program.id());
+    let held = stopper.stop().unwrap();
+    assert!(take(program.id(), &HeapOptions::default()).is_err());
+    let taken = take(program.id(), &HeapOptions { stop: false, ..HeapOptions::default() }).unwrap();
+    drop(held);
+    assert_eq!(taken.statistics.stopped, None);
+    assert_eq!((fact(&taken.dump, "stopped"), taken.dump.fact("stop_us")), ("no", None));
+    assert_eq!(frames(&taken.dump).len(), 4);
+    program.input.write_all(b"\n").unwrap();
+    assert_eq!(program.line(), "50000");
+}
+
+#[test]
+fn one_that_never_rests_is_copied_as_it_was_at_one_moment() {
+    let Some(program) = Program::start(&["-d", "memory_limit=-1"], RESTLESS) else { return };
+    for _ in 0..10 {
+        let taken = take(program.id(), &HeapOptions::default()).unwrap();
+        assert_eq!(taken.statistics.unreadable_bytes, 0);
+        assert_eq!(frames(&taken.dump).last().unwrap(), "<main>");
+    }
+    // What changes while it is read is no failure.
+    let options = HeapOptions { stop: false, ..HeapOptions::default() };
+    assert!((0..10).any(|_| take(program.id(), &options).is_ok()));
+}
+
+/// Whether some of `mapping` is in a range.
+fn has_some(dump: &Dump, is_meant: impl Fn(&borehole_process::Mapping) -> bool) -> bool {
+    let meant: Vec<_> = dump.mappings().iter().filter(|mapping| is_meant(mapping)).collect();
+    assert!(!meant.is_empty());
+    let mut ranges = dump.ranges();
+    ranges.any(|(address, bytes)| {
+        let end = address + bytes.len() as u64;
+        meant.iter().any(|mapping| mapping.start < end && address < mapping.end)
+    })
+}
+
+#[test]
+fn what_is_asked_for_is_in_it_and_nothing_else() {
+    let Some(program) = Program::start(&["-d", "opcache.enable_cli=1"], WAITS) else { return };
+    let dump = |options: HeapOptions| {
+        let dump = take(program.id(), &options).unwrap().dump;
+        assert!(Php::attach(&dump, &AttachOptions::default()).is_ok());
+        dump
+    };
+    let has_heap = |dump: &Dump| has_some(dump, |mapping| mapping.path == b"[heap]");
+    let has_code = |dump: &Dump| has_some(dump, |mapping| mapping.executable && mapping.shows_file());
+    let has_shared = |dump: &Dump| has_some(dump, |mapping| mapping.shared && mapping.writable);
+    let all = dump(HeapOptions::default());
+    assert_eq!((has_heap(&all), has_code(&all), has_shared(&all)), (true, false, true));
+    let less = dump(HeapOptions { exclude_heap: true, ..HeapOptions::default() });
+    assert_eq!((has_heap(&less), has_code(&less), has_shared(&less)), (false, false, true));
+    assert!(less.held_bytes() < all.held_bytes());
+    let more = dump(HeapOptions { include_binary: true, ..HeapOptions::default() });
+    assert_eq!((has_heap(&more), has_code(&more), has_shared(&more)), (true, true, true));
+    let libc = more.mappings().iter().find(|mapping| mapping.path.ends_with(b"libc.so.6")).unwrap();
+    assert_eq!(more.bytes(libc.start, 4), Some(&b"\x7fELF"[..]));
+    // Of shared memory only what somebody touched: it is 128 MB.
+    assert!(all.held_bytes() < 64 << 20, "{}", all.held_bytes());
+}
+
+#[test]
+fn what_is_no_php_or_is_gone_is_said() {
+    let mut sleep = Command::new("sleep").arg("60").spawn().unwrap();
+    let id = sleep.id().try_into().unwrap();
+    let error = take(id, &HeapOptions::default()).unwrap_err();
+    sleep.kill().unwrap();
+    // It has ended, and nobody has asked for it yet.
+    while !fs::read_to_string(format!("/proc/{id}/stat")).unwrap().contains(") Z ") {
+        thread::yield_now();
+    }
+    let dead = take(id, &HeapOptions::default()).unwrap_err();
+    sleep.wait().unwrap();
+    let gone = take(id, &HeapOptions::default()).unwrap_err();
+    assert!(error.is_other_program(), "{error}");
+    assert!(dead.is_gone() && gone.is_gone(), "{dead}; {gone}");
+}
+
+/// At whatever moment it is killed: there is a whole copy, or it is gone.
+#[test]
+fn one_that_is_killed_meanwhile_is_gone() {
+    let (mut gone, mut whole) = (0, 0);
+    for round in 0..40_u64 {
+        let Some(mut program) = Program::start(&[], WAITS) else { return };
+        let id = program.id();
+        let result = thread::scope(|scope| {
+            scope.spawn(|| {
+                thread::sleep(Duration::from_micros(round * 700));
+                program.child.kill().unwrap();
+            });
+            take(id, &HeapOptions::default())
+        });
+        match result {
+            Ok(taken) => {
+                assert_eq!(frames(&taken.dump).len(), 4);
+                whole += 1;
+            }
+            Err(error) => {
+                assert!(error.is_gone(), "round {round}: {error}");
+                gone += 1;
+            }
+        }
+    }
+    assert!(gone > 0 && gone + whole == 40, "{gone} gone, {whole} whole");
+}
+
+#[test]
+fn it_runs_on_after_the_death_of_who_copies_it() {
+    let Some(program) = Program::start(&["-d", "memory_limit=-1"], RESTLESS) else { return };
+    for _ in 0..5 {
+        let mut copier = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "heap::copies_what_it_is_told_to", "--nocapture"])
+            .env("BOREHOLE_TEST_HEAP", program.id().to_string())
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        program.until(&['t']);
+        copier.kill().unwrap();
+        assert_eq!(copier.wait().unwrap().signal(), Some(9));
+        program.until(&['R', 'S']);
+        thread::sleep(Duration::from_millis(2));
+        assert!(program.state() != 't');
+    }
+}
+
+/// Played in a child only: there the variable is set.
+#[test]
+fn copies_what_it_is_told_to() {
+    if let Ok(process) = std::env::var("BOREHOLE_TEST_HEAP") {
+        let end = Instant::now() + Duration::from_secs(60);
+        while Instant::now() < end {
+            drop(take(process.parse().unwrap(), &HeapOptions::default()));
+        }
+    }
+}
+
+#[test]
+fn it_runs_on_after_a_panic() {
+    let Some(mut program) = Program::start(&[], WAITS) else { return };
+    // Which mapped file is PHP is asked before and behind the stop, and while it is planned what to copy.
+    for count in [0, 3, 30, 300, 3000] {
+        let left = std::sync::atomic::AtomicI32::new(count);
+        let is_php = move |path: &[u8]| {
+            assert!(left.fetch_sub(1, std::sync::atomic::Ordering::Relaxed) != 0, "asked too often");
+            path.windows(3).any(|part| part == b"php")
+        };
+        let options = HeapOptions { is_php: Some(Box::new(is_php)), ..HeapOptions::default() };
+        drop(catch_unwind(AssertUnwindSafe(|| take(program.id(), &options).is_ok())));
+        program.until(&['S']);
+    }
+    program.input.write_all(b"\n").unwrap();
+    assert_eq!(program.line(), "50000");
+}
+
+/// The core file that a program leaves in `folder` when it is aborted. `None` where the system is set up to do something
+/// else with it.
+fn core_file(mut program: Program, folder: &Path) -> Option<PathBuf> {
+    let abort = format!("kill -ABRT {}", program.id());
+    assert!(Command::new("sh").arg("-c").arg(abort).status().unwrap().success());
+    assert_eq!(program.child.wait().unwrap().signal(), Some(6));
+    let entries = fs::read_dir(folder).unwrap();
+    entries.map(|entry| entry.unwrap().path()).find(|path| path.to_string_lossy().contains("core"))
+}
+
+#[test]
+fn a_core_file_gives_what_the_process_had() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(php) = peers::peer("php") else { return };
+    let mut command = Command::new("sh");
+    command.args(["-c", "ulimit -c unlimited && exec \"$0\" \"$@\""]).arg(php.command().get_program());
+    command.args(php.command().get_args()).args(["-r", WAITS]).current_dir(folder.path());
+    let program = Program::of(command);
+    let (id, live) = (program.id(), frames(&Process::open(program.id()).unwrap()));
+    let Some(file) = core_file(program, folder.path()) else {
+        eprintln!("left out: this system writes no core files into the folder of a process");
+        return;
+    };
+    let core = Core::open(&file, Path::new("/")).unwrap();
+    let taken = of_core(&core, &HeapOptions::default()).unwrap();
+    assert_eq!(frames(&taken.dump), live);
+    assert_eq!(frames(&written_and_read(&taken.dump)), live);
+    assert_eq!((fact(&taken.dump, "pid"), fact(&taken.dump, "stopped")), (&*id.to_string(), "core"));
+    assert_eq!(taken.statistics.unreadable_bytes, 0);
+    // A file that was cut gives what it has, or says why it does not.
+    let length = fs::metadata(&file).unwrap().len();
+    for part in [1, 50, 90, 99] {
+        let cut = fs::OpenOptions::new().write(true).open(&file).unwrap();
+        cut.set_len(length * (100 - part) / 100).unwrap();
+        let Ok(core) = Core::open(&file, Path::new("/")) else { continue };
+        if let Ok(less) = of_core(&core, &HeapOptions::default()) {
+            assert!(less.statistics.copied_bytes < taken.statistics.copied_bytes);
+        }
+    }
+}
+
+#[test]
+fn where_the_memory_limit_was_exceeded_stays_with_the_copy() {
+    let Some(program) = Program::start(&[], WAITS) else { return };
+    let error = MemoryLimitError { file: b"/app/a\xff.php".to_vec(), line: 42, max_depth: 512 };
+    let options = HeapOptions { memory_limit_error: Some(error.clone()), ..HeapOptions::default() };
+    let mut dump = written_and_read(&take(program.id(), &options).unwrap().dump);
+    assert_eq!(MemoryLimitError::of(&dump), Some(error));
+    dump.set_fact("memory_limit_error_line", "soon");
+    assert_eq!((MemoryLimitError::of(&dump), MemoryLimitError::of(&Dump::default())), (None, None));
+}

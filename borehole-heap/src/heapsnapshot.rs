@@ -1,0 +1,171 @@
+//! Exports a graph as a heap snapshot of V8, which Chrome's developer tools open.
+//!
+//! Source: V8 12, `src/profiler/heap-snapshot-generator.cc` (`HeapSnapshotJSONSerializer`).
+
+use std::io::{self, Write};
+
+use crate::error::Error;
+use crate::graph::{Child, Graph, nodes};
+use crate::json::put_string;
+use crate::names::{NodeType, Strength};
+use crate::number::Digits;
+use crate::sink::{NodeId, StringId};
+
+const FORMAT: &str = "heapsnapshot";
+
+/// What the columns are called, and the types that their numbers stand for.
+const META: &str = r#"{"node_fields":["type","name","id","self_size","edge_count","trace_node_id","detachedness"],"node_types":[["hidden","array","string","object","code","closure","regexp","number","native","synthetic","concatenated string","sliced string","symbol","bigint","object shape"],"string","number","number","number","number","number"],"edge_fields":["type","name_or_index","to_node"],"edge_types":[["context","element","property","internal","hidden","shortcut","weak"],"string_or_number","node"],"trace_function_info_fields":["function_id","name","script_name","script_id","line","column"],"trace_node_fields":["id","function_info_index","count","size","children"],"sample_fields":["timestamp_us","last_assigned_id"],"location_fields":["object_index","script_id","line","column"]}"#;
+
+const FIELDS_OF_A_NODE: u64 = 7;
+
+// Of `node_types`.
+const ARRAY: u64 = 1;
+const STRING: u64 = 2;
+const OBJECT: u64 = 3;
+const CODE: u64 = 4;
+const CLOSURE: u64 = 5;
+const NUMBER: u64 = 7;
+const NATIVE: u64 = 8;
+const SYNTHETIC: u64 = 9;
+
+// Of `edge_types`.
+const ELEMENT: u64 = 1;
+const PROPERTY: u64 = 2;
+const INTERNAL: u64 = 3;
+const WEAK: u64 = 6;
+
+/// Strings are names here: of longer ones the beginning is enough.
+const NAME_BYTES: usize = 1024;
+
+/// Writes `graph` as a `.heapsnapshot`.
+///
+/// Node N of the graph has the number 2N + 3 there; a root of its own stands before them. A node's size is that of its memory
+/// with what the allocator adds.
+///
+/// # Errors
+/// Those of `output`.
+pub fn write(graph: &impl Graph, output: impl Write) -> Result<(), Error> {
+    let mut writer = Writer { graph, out: io::BufWriter::with_capacity(1 << 16, output) };
+    writer.document().map_err(|error| Error::io(FORMAT, error))
+}
+
+struct Writer<'a, G, W: Write> {
+    graph: &'a G,
+    out: io::BufWriter<W>,
+}
+
+impl<G: Graph, W: Write> Writer<'_, G, W> {
+    fn document(&mut self) -> io::Result<()> {
+        let count = self.graph.counts().nodes;
+        let parents = || std::iter::once(None).chain(nodes(count).map(Some));
+        let edges: u64 = parents().map(|parent| self.children(parent).count() as u64).sum();
+        let nodes = count as u64 + 1;
+        write!(
+            self.out,
+            "{{\"snapshot\":{{\"meta\":{META},\"node_count\":{nodes},\"edge_count\":{edges},\"trace_function_count\":0}},\n\"nodes\":["
+        )?;
+        self.root()?;
+        for node in crate::graph::nodes(count) {
+            self.node(node)?;
+        }
+        self.out.write_all(b"],\n\"edges\":[")?;
+        let mut separator: &[u8] = b"";
+        for parent in parents() {
+            for row in self.graph.children(parent) {
+                if let Some(child) = self.graph.child(row) {
+                    self.out.write_all(separator)?;
+                    self.edge(&child)?;
+                    separator = b",\n";
+                }
+            }
+        }
+        self.out.write_all(
+            b"],\n\"trace_function_infos\":[],\n\"trace_tree\":[],\n\"samples\":[],\n\"locations\":[],\n",
+        )?;
+        self.strings()?;
+        self.out.flush()
+    }
+
+    fn children(&self, parent: Option<NodeId>) -> impl Iterator<Item = Child> {
+        self.graph.children(parent).filter_map(|row| self.graph.child(row))
+    }
+
+    fn numbers(&mut self, numbers: &[u64]) -> io::Result<()> {
+        for (place, &number) in numbers.iter().enumerate() {
+            if place > 0 {
+                self.out.write_all(b",")?;
+            }
+            self.out.write_all(Digits::of_unsigned(number).text())?;
+        }
+        Ok(())
+    }
+
+    /// Its name is the last string.
+    fn root(&mut self) -> io::Result<()> {
+        let name = self.graph.counts().strings as u64;
+        let edges = self.children(None).count() as u64;
+        self.numbers(&[SYNTHETIC, name, 1, 0, edges, 0, 0])
+    }
+
+    fn node(&mut self, node: NodeId) -> io::Result<()> {
+        let (node_type, name) = self.describe(node);
+        let locations = self.graph.locations(node).map(|row| self.graph.location(row));
+        let size = locations
+            .map(|location| location.size.saturating_add(u64::from(location.bin_overhead)))
+            .fold(0, u64::saturating_add);
+        // Numbers of JavaScript are whole up to here.
+        let size = size.min((1 << 53) - 1);
+        let edges = self.children(Some(node)).count() as u64;
+        let number = u64::from(node.0) * 2 + 3;
+        self.out.write_all(b",\n")?;
+        self.numbers(&[node_type, name, number, size, edges, 0, 0])
+    }
+
+    /// The type and the name's string.
+    fn describe(&self, node: NodeId) -> (u64, u64) {
+        let found = self.graph.node_type(node);
+        let own_name = self.graph.vocabulary().node_types.get(usize::from(found.number())).copied();
+        let location = self.graph.locations(node).next().map(|row| self.graph.location(row));
+        let class = location.and_then(|location| location.class);
+        let text = location.and_then(|location| location.string);
+        let value = self.graph.attributes(node).next().map(|row| self.graph.attribute(row).value);
+        let (node_type, name) = match found {
+            NodeType::OBJECT => (OBJECT, class),
+            NodeType::STRING => (STRING, text),
+            NodeType::CLOSURE => (CLOSURE, None),
+            NodeType::SCALAR_VALUE => (NUMBER, value),
+            NodeType::ARRAY_HEADER | NodeType::ARRAY_ELEMENTS => (ARRAY, None),
+            NodeType::OP_ARRAY | NodeType::USER_FUNCTION_DEFINITION | NodeType::CALL_FRAME => (CODE, value),
+            _ => (NATIVE, None),
+        };
+        let count = self.graph.counts().strings;
+        let known = |name: &StringId| (name.0 as usize) < count;
+        let name = name.filter(known).or(own_name.filter(known));
+        (node_type, name.map_or(count as u64, |name| u64::from(name.0)))
+    }
+
+    fn edge(&mut self, child: &Child) -> io::Result<()> {
+        let link = self.graph.string(child.link);
+        let index = std::str::from_utf8(link).ok().and_then(|text| text.parse::<u32>().ok());
+        let index = index.filter(|&index| Digits::of(i64::from(index)).text() == link);
+        let strings = self.graph.counts().strings as u64;
+        let name = u64::from(child.link.0).min(strings);
+        let (edge_type, name) = match (child.strength, index) {
+            (Strength::Weak, _) => (WEAK, name),
+            (Strength::Structural, _) => (INTERNAL, name),
+            (Strength::Strong, Some(index)) => (ELEMENT, u64::from(index)),
+            (Strength::Strong, None) => (PROPERTY, name),
+        };
+        self.numbers(&[edge_type, name, (u64::from(child.node.0) + 1) * FIELDS_OF_A_NODE])
+    }
+
+    fn strings(&mut self) -> io::Result<()> {
+        self.out.write_all(b"\"strings\":[")?;
+        for number in 0..u32::try_from(self.graph.counts().strings).unwrap_or(u32::MAX) {
+            let text = self.graph.string(StringId(number));
+            put_string(&mut self.out, text.get(..NAME_BYTES).unwrap_or(text))?;
+            self.out.write_all(b",\n")?;
+        }
+        self.out.write_all(b"\"(root)\"]}\n")
+    }
+}

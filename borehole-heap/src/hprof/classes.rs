@@ -1,0 +1,217 @@
+//! The classes that a graph needs, and what each node becomes.
+
+use hashbrown::HashMap;
+
+use super::records::{BOOLEAN_TYPE, DOUBLE_TYPE, INT_TYPE, LONG_TYPE, OBJECT_TYPE};
+use crate::graph::{Graph, ValueKind, nodes};
+use crate::names::NodeType;
+use crate::sink::{NodeId, StringId};
+
+/// A node with more names for what it refers to than this, together with the others of its class, has a list of them instead
+/// of fields.
+const MOST_FIELDS: usize = 48;
+
+/// What a node is, before its class is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Key {
+    /// An object of this PHP class.
+    Object(StringId),
+    /// Anything else, by its type.
+    Node(NodeType),
+}
+
+/// What a node becomes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Form {
+    /// An instance of a class of the graph, by the class's place.
+    Instance(usize),
+    /// A text.
+    String,
+    Long(i64),
+    Double(f64),
+    Boolean(bool),
+    /// No object at all: a reference to it is none.
+    Null,
+}
+
+/// A class of the graph.
+#[derive(Debug, Default)]
+pub(super) struct Class {
+    pub(super) name: Vec<u8>,
+    pub(super) shape: Shape,
+}
+
+/// What its instances have beside their address and size.
+#[derive(Debug)]
+pub(super) enum Shape {
+    /// A field for each name.
+    Fields(Vec<StringId>),
+    /// `entries` and their `names`.
+    Entries,
+}
+
+impl Default for Shape {
+    fn default() -> Self {
+        Self::Fields(Vec::new())
+    }
+}
+
+/// The classes of the Java language that are needed, with their fields. VisualVM looks for the system's properties and for
+/// references and the field of theirs, and fails without.
+pub(super) const JAVA: &[(&str, &[(&str, u8)])] = &[
+    ("java/lang/Object", &[]),
+    ("java/lang/Class", &[]),
+    ("java/lang/String", &[("value", OBJECT_TYPE), ("hash", INT_TYPE)]),
+    ("java/lang/Long", &[("value", LONG_TYPE)]),
+    ("java/lang/Double", &[("value", DOUBLE_TYPE)]),
+    ("java/lang/Boolean", &[("value", BOOLEAN_TYPE)]),
+    ("[Ljava/lang/Object;", &[]),
+    ("[Ljava/lang/String;", &[]),
+    ("[C", &[]),
+    ("java/lang/System", &[]),
+    ("java/lang/ref/Reference", &[("referent", OBJECT_TYPE)]),
+    ("java/util/Properties", &[("defaults", OBJECT_TYPE), ("table", OBJECT_TYPE)]),
+    ("java/lang/ref/SoftReference", &[]),
+    ("java/lang/ref/WeakReference", &[]),
+    ("java/lang/ref/FinalReference", &[]),
+    ("java/lang/ref/PhantomReference", &[]),
+    ("java/util/Hashtable$Entry", &[("key", OBJECT_TYPE), ("value", OBJECT_TYPE), ("next", OBJECT_TYPE)]),
+];
+
+/// The properties of the system: VisualVM takes it that there are some.
+pub(super) const PROPERTIES: [(&str, &str); 2] = [("java.vm.name", "PHP"), ("java.version", "1.8")];
+
+// Places in `JAVA`.
+pub(super) const OBJECT: usize = 0;
+pub(super) const STRING: usize = 2;
+pub(super) const LONG: usize = 3;
+pub(super) const DOUBLE: usize = 4;
+pub(super) const BOOLEAN: usize = 5;
+pub(super) const OBJECTS: usize = 6;
+pub(super) const STRINGS: usize = 7;
+pub(super) const SYSTEM: usize = 9;
+pub(super) const PROPERTIES_CLASS: usize = 11;
+pub(super) const ENTRY: usize = 16;
+
+/// The classes of a graph.
+pub(super) struct Classes {
+    places: HashMap<Key, usize>,
+    pub(super) classes: Vec<Class>,
+    /// The object that each table of properties belongs to: what the table holds are its fields.
+    owners: HashMap<u32, u32>,
+}
+
+impl Classes {
+    pub(super) fn of(graph: &impl Graph) -> Self {
+        let mut found = Self { places: HashMap::new(), classes: Vec::new(), owners: owners(graph) };
+        let mut seen: HashMap<(usize, StringId), ()> = HashMap::new();
+        let mut links = Vec::new();
+        for node in nodes(graph.counts().nodes) {
+            let Form::Instance(place) = found.form(graph, node) else { continue };
+            let place = if place == usize::MAX { found.add(graph, node) } else { place };
+            links.clear();
+            links.extend(found.members(graph, node).map(|(link, _)| link));
+            let class = &mut found.classes[place];
+            for &link in &links {
+                if let Shape::Fields(fields) = &mut class.shape {
+                    if seen.insert((place, link), ()).is_none() {
+                        fields.push(link);
+                    }
+                    if fields.len() > MOST_FIELDS {
+                        class.shape = Shape::Entries;
+                    }
+                }
+            }
+        }
+        found
+    }
+
+    fn add(&mut self, graph: &impl Graph, node: NodeId) -> usize {
+        let key = key(graph, node);
+        let name = match key {
+            Key::Object(class) => class_name(graph.string(class)),
+            Key::Node(_) => {
+                let name = graph.node_type_name(node);
+                [b"php/", name.strip_suffix(b"Context").unwrap_or(name)].concat()
+            }
+        };
+        self.classes.push(Class { name, shape: Shape::default() });
+        self.places.insert(key, self.classes.len() - 1);
+        self.classes.len() - 1
+    }
+
+    /// What `node` becomes; the place is the largest number while its class is not known.
+    pub(super) fn form(&self, graph: &impl Graph, node: NodeId) -> Form {
+        if self.owners.contains_key(&node.0) {
+            return Form::Null;
+        }
+        match graph.node_type(node) {
+            NodeType::STRING => Form::String,
+            NodeType::SCALAR_VALUE => scalar(graph, node),
+            _ => Form::Instance(self.places.get(&key(graph, node)).copied().unwrap_or(usize::MAX)),
+        }
+    }
+
+    /// What an object refers to, by which name: what is in its table of properties too.
+    pub(super) fn members<'a>(
+        &'a self,
+        graph: &'a impl Graph,
+        node: NodeId,
+    ) -> impl Iterator<Item = (StringId, NodeId)> + 'a {
+        let children = graph.children(Some(node)).filter_map(|row| graph.child(row));
+        children.flat_map(move |child| {
+            let is_own = self.owners.get(&child.node.0) == Some(&node.0);
+            let inner = if is_own { graph.children(Some(child.node)) } else { 0..0 };
+            let inner = inner.filter_map(|row| graph.child(row)).map(|child| (child.link, child.node));
+            inner.chain((!is_own).then_some((child.link, child.node)))
+        })
+    }
+
+    /// The node that a reference to `node` leads to.
+    pub(super) fn target(&self, node: NodeId) -> NodeId {
+        self.owners.get(&node.0).map_or(node, |&owner| NodeId(owner))
+    }
+}
+
+fn owners(graph: &impl Graph) -> HashMap<u32, u32> {
+    let mut owners = HashMap::new();
+    for node in nodes(graph.counts().nodes) {
+        if graph.node_type(node) != NodeType::OBJECT {
+            continue;
+        }
+        for child in graph.children(Some(node)).filter_map(|row| graph.child(row)) {
+            if child.is_tree && graph.node_type(child.node) == NodeType::OBJECT_PROPERTIES {
+                owners.entry(child.node.0).or_insert(node.0);
+            }
+        }
+    }
+    owners
+}
+
+fn key(graph: &impl Graph, node: NodeId) -> Key {
+    let node_type = graph.node_type(node);
+    let first = graph.locations(node).next().filter(|_| node_type == NodeType::OBJECT);
+    let class = first.and_then(|row| graph.location(row).class);
+    class.map_or(Key::Node(node_type), Key::Object)
+}
+
+/// A PHP class's name is kept as it is, unless readers would take it for an array or find nothing.
+fn class_name(name: &[u8]) -> Vec<u8> {
+    let is_misleading = name.is_empty() || name.starts_with(b"[") || name.starts_with(b"java");
+    if is_misleading { [b"php/object/", name].concat() } else { name.to_vec() }
+}
+
+fn scalar(graph: &impl Graph, node: NodeId) -> Form {
+    let Some(found) = graph.attributes(node).next().map(|row| graph.attribute(row)) else {
+        return Form::Null;
+    };
+    let text = std::str::from_utf8(graph.string(found.value)).unwrap_or_default();
+    match found.kind {
+        ValueKind::Integer => text.parse().map_or(Form::Null, Form::Long),
+        ValueKind::Float => text.parse().map_or(Form::Null, Form::Double),
+        ValueKind::Bool => Form::Boolean(text == "1"),
+        ValueKind::Json if text.contains("nan") => Form::Double(f64::NAN),
+        ValueKind::Json if text.contains("infinity") => Form::Double(f64::INFINITY),
+        _ => Form::Null,
+    }
+}

@@ -1,0 +1,115 @@
+//! What a graph is and what is in it, at a glance.
+
+use hashbrown::HashMap;
+
+use crate::graph::{Counts, Graph, Total, Totals, nodes};
+use crate::names::{NodeType, Strength};
+use crate::totals::{Scope, totals};
+
+/// A graph at a glance. Lists are sorted, the largest first.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Info {
+    /// How much of each sort there is.
+    pub counts: Counts,
+    /// When it was taken, as ISO 8601; empty where unknown.
+    pub created: String,
+    /// Facts about the whole, in order.
+    pub summary: Vec<(String, String)>,
+    /// How many nodes of each type there are.
+    pub node_types: Vec<(String, u64)>,
+    /// References of each strength, and how many are second ones.
+    pub references: References,
+    /// Types of locations and classes in PHP's own memory, as counted by the one who walked where that is known.
+    pub own_memory: Totals,
+    /// The same, those outside of PHP's own memory too.
+    pub everything: Totals,
+    /// Each part of PHP's memory; those outside have no name.
+    pub regions: Vec<Total>,
+    /// Bytes that blocks have beyond what is in them.
+    pub overhead_bytes: u64,
+    /// Nodes that stand for the same memory as another with a smaller number.
+    pub duplicates: u64,
+}
+
+/// How many references there are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct References {
+    /// From nothing: the branches of the graph.
+    pub roots: u64,
+    /// That keep their target alive.
+    pub strong: u64,
+    /// That do not.
+    pub weak: u64,
+    /// That are the engine's own.
+    pub structural: u64,
+    /// To what the walk had seen before.
+    pub shared: u64,
+}
+
+/// Looks at all of `graph` once.
+#[must_use]
+pub fn info(graph: &impl Graph) -> Info {
+    let text = |string| String::from_utf8_lossy(graph.string(string)).into_owned();
+    let count = graph.counts().nodes;
+    let is_duplicate = |&node: &_| graph.canonical(node).is_some_and(|canonical| canonical != node);
+    let (regions, overhead_bytes) = regions(graph);
+    Info {
+        counts: graph.counts(),
+        created: graph.created().to_owned(),
+        summary: graph.summary().iter().map(|&(key, value)| (text(key), text(value))).collect(),
+        node_types: node_types(graph),
+        references: references(graph),
+        own_memory: graph.totals().cloned().unwrap_or_else(|| totals(graph, Scope::OwnMemory)),
+        everything: totals(graph, Scope::Everything),
+        regions,
+        overhead_bytes,
+        duplicates: nodes(count).filter(is_duplicate).count() as u64,
+    }
+}
+
+fn node_types(graph: &impl Graph) -> Vec<(String, u64)> {
+    let mut counts: HashMap<NodeType, u64> = HashMap::new();
+    for node in nodes(graph.counts().nodes) {
+        *counts.entry(graph.node_type(node)).or_default() += 1;
+    }
+    let names = &graph.vocabulary().node_types;
+    let name =
+        |node_type: NodeType| String::from_utf8_lossy(graph.name(names, node_type.number())).into_owned();
+    let mut counts: Vec<(String, u64)> =
+        counts.into_iter().map(|(node_type, count)| (name(node_type), count)).collect();
+    counts.sort_by(|left, right| right.1.cmp(&left.1).then_with(|| left.0.cmp(&right.0)));
+    counts
+}
+
+fn references(graph: &impl Graph) -> References {
+    let mut found = References { roots: graph.children(None).len() as u64, ..References::default() };
+    for child in (0..graph.counts().edges).filter_map(|row| graph.child(row)) {
+        let count = match child.strength {
+            Strength::Strong => &mut found.strong,
+            Strength::Weak => &mut found.weak,
+            Strength::Structural => &mut found.structural,
+        };
+        *count += 1;
+        found.shared += u64::from(!child.is_tree);
+    }
+    found
+}
+
+fn regions(graph: &impl Graph) -> (Vec<Total>, u64) {
+    let mut sums: HashMap<Option<u16>, (u64, u64)> = HashMap::new();
+    let mut overhead = 0_u64;
+    for location in (0..graph.counts().locations).map(|row| graph.location(row)) {
+        let sum = sums.entry(location.region.map(crate::names::Region::number)).or_default();
+        *sum = (sum.0 + 1, sum.1.saturating_add(location.size));
+        overhead = overhead.saturating_add(u64::from(location.bin_overhead));
+    }
+    let name = |region: Option<u16>| {
+        region.map_or(&[][..], |number| graph.name(&graph.vocabulary().regions, number))
+    };
+    let total = |(region, (count, memory_usage))| Total { name: name(region).to_vec(), count, memory_usage };
+    let mut totals: Vec<Total> = sums.into_iter().map(total).collect();
+    totals.sort_by(|left, right| {
+        right.memory_usage.cmp(&left.memory_usage).then_with(|| left.name.cmp(&right.name))
+    });
+    (totals, overhead)
+}

@@ -1,0 +1,82 @@
+//! What a location says in JSON, which depends on its type, and its type, which JSON does not say.
+
+use crate::graph::{Attribute, Graph};
+use crate::names::{LocationType, NodeType};
+use crate::sink::{Location, NodeId};
+
+/// Said of every table of an array; a graph says it of those that are.
+pub(super) const PACKED: &str = "is_packed";
+
+/// The facts of a node that JSON puts into its locations of these types. Source: `corpus/php/reli-json`.
+const FACTS: &[(LocationType, &[&str])] = &[
+    (LocationType::ARRAY_TABLE, &[PACKED]),
+    (LocationType::OP_ARRAY_BODY, &["function_name"]),
+    (LocationType::OP_ARRAY_HEADER, &["function_name", "file", "line_start", "line_end"]),
+];
+
+/// Locations that reli counts, but does not show where they are.
+const HIDDEN: &[LocationType] = &[LocationType::CALL_FRAME_HEADER, LocationType::CALL_FRAME_VARIABLE_TABLE];
+
+/// What each type of node has, where the location itself does not show it.
+const TYPES: &[(NodeType, LocationType)] = &[
+    (NodeType::ARG_INFOS, LocationType::ARG_INFOS),
+    (NodeType::ARRAY_HEADER, LocationType::ARRAY),
+    (NodeType::CLASS_CONSTANT_INFO, LocationType::CLASS_CONSTANT),
+    (NodeType::CLASS_ENTRY, LocationType::CLASS_ENTRY),
+    (NodeType::CLASS_STATIC_PROPERTIES, LocationType::STATIC_MEMBERS_TABLE),
+    (NodeType::DEFAULT_PROPERTIES_TABLE, LocationType::DEFAULT_PROPERTIES_TABLE),
+    (NodeType::DEFAULT_STATIC_PROPERTIES, LocationType::DEFAULT_STATIC_MEMBERS_TABLE),
+    (NodeType::DEFINED_FUNCTIONS, LocationType::ARRAY),
+    (NodeType::DYNAMIC_FUNC_DEFS, LocationType::DYNAMIC_FUNC_DEFS_TABLE),
+    (NodeType::GLOBAL_CONSTANT, LocationType::CONSTANT),
+    (NodeType::LOCAL_VARIABLE_NAME_TABLE, LocationType::LOCAL_VARIABLE_NAME_TABLE),
+    (NodeType::OBJECT_HANDLERS, LocationType::OBJECT_HANDLERS),
+    (NodeType::OBJECTS_STORE, LocationType::OBJECTS_STORE),
+    (NodeType::PHP_REFERENCE, LocationType::REFERENCE),
+    (NodeType::PROPERTY_INFO, LocationType::PROPERTY_INFO),
+    (NodeType::RESOURCE, LocationType::RESOURCE),
+    (NodeType::RUNTIME_CACHE, LocationType::RUNTIME_CACHE),
+];
+
+/// Keys of a location that its type can be told from, the surest first.
+const SIGNS: &[(&str, LocationType)] = &[
+    ("used_location", LocationType::ARRAY_TABLE_OVERHEAD),
+    ("file", LocationType::OP_ARRAY_HEADER),
+    ("line_start", LocationType::OP_ARRAY_HEADER),
+    ("line_end", LocationType::OP_ARRAY_HEADER),
+    ("function_name", LocationType::OP_ARRAY_BODY),
+    (PACKED, LocationType::ARRAY_TABLE),
+    ("class_name", LocationType::OBJECT),
+    ("value", LocationType::STRING),
+];
+
+/// The type of a location with these keys, of a node of this type; `None` where neither tells.
+pub(super) fn type_of(keys: &[String], node_type: NodeType) -> Option<LocationType> {
+    let sign = SIGNS.iter().find(|(sign, _)| keys.iter().any(|key| key == sign));
+    let by_node = TYPES.iter().find(|(known, _)| *known == node_type);
+    sign.map(|&(_, found)| found).or(by_node.map(|&(_, found)| found))
+}
+
+/// Whether JSON shows a location of this type.
+pub(super) fn is_shown(location_type: LocationType) -> bool {
+    !HIDDEN.contains(&location_type)
+}
+
+/// The facts that belong to a location of this type.
+pub(super) fn facts(location_type: LocationType) -> &'static [&'static str] {
+    FACTS.iter().find(|(known, _)| *known == location_type).map_or(&[], |(_, facts)| facts)
+}
+
+/// The fact of `node` called `key`.
+pub(super) fn fact(graph: &impl Graph, node: NodeId, key: &str) -> Option<Attribute> {
+    let mut attributes = graph.attributes(node).map(|row| graph.attribute(row));
+    attributes.find(|found| graph.string(found.key) == key.as_bytes())
+}
+
+/// The table whose unused rest an overhead is: that of the elements beside it.
+pub(super) fn used_table(graph: &impl Graph, parent: NodeId) -> Option<(NodeId, Location)> {
+    let mut children = graph.children(Some(parent)).filter_map(|row| graph.child(row));
+    let elements = children.find(|child| graph.string(child.link) == b"array_elements")?.node;
+    let mut locations = graph.locations(elements).map(|row| graph.location(row));
+    Some((elements, locations.find(|location| location.location_type == LocationType::ARRAY_TABLE)?))
+}

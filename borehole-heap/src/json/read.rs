@@ -1,0 +1,335 @@
+//! Reads reli's JSON.
+
+use hashbrown::HashMap;
+
+use super::locations::{PACKED, facts, type_of};
+use super::token::{Token, Tokens};
+use super::{LOCATIONS, NODE_ID, REFERENCE, TYPE};
+use crate::error::Error;
+use crate::graph::{Builder, HeapGraph, Total, Totals, ValueKind};
+use crate::names::{LocationType, NodeType, Strength};
+use crate::sink::{Edge, HeapSink as _, Location, NodeId, StringId};
+
+/// Reads the JSON of reli's memory profiler.
+///
+/// The nodes keep the order of their numbers. JSON does not say what type a location is of, and in which region it lies: the
+/// type follows from the node and from what the location says, and the totals are kept as they are.
+///
+/// # Errors
+/// When it is no JSON, or not of reli's shape.
+pub fn read(json: &[u8]) -> Result<HeapGraph, Error> {
+    let mut reader = Reader {
+        tokens: Tokens::new(json),
+        builder: Builder::new(),
+        nodes: Vec::new(),
+        edges: Vec::new(),
+        locations: Vec::new(),
+        attributes: Vec::new(),
+        totals: Totals::default(),
+    };
+    reader.document()?;
+    reader.finish()
+}
+
+struct Reader<'a> {
+    tokens: Tokens<'a>,
+    builder: Builder,
+    /// Number and type, in the order of the document.
+    nodes: Vec<(u64, NodeType)>,
+    edges: Vec<Reference>,
+    locations: Vec<(usize, Location)>,
+    attributes: Vec<(usize, StringId, StringId, ValueKind)>,
+    totals: Totals,
+}
+
+/// An edge; the parent is a place in `nodes`, the child the number that the document gives it.
+struct Reference {
+    parent: Option<usize>,
+    child: u64,
+    link: StringId,
+    is_tree: bool,
+}
+
+/// What a value of a node is.
+enum Member {
+    /// A node of its own, at this place.
+    Node(usize),
+    Done,
+}
+
+impl Reader<'_> {
+    fn document(&mut self) -> Result<(), Error> {
+        self.tokens.expect(b'{')?;
+        let mut is_first = true;
+        while let Some(key) = self.tokens.key(&mut is_first)? {
+            match key.as_slice() {
+                b"summary" => self.summary()?,
+                b"location_types_summary" => self.totals.location_types = self.totals()?,
+                b"class_objects_summary" => self.totals.classes = self.totals()?,
+                b"context" => self.context()?,
+                _ => self.tokens.skip()?,
+            }
+        }
+        Ok(())
+    }
+
+    fn summary(&mut self) -> Result<(), Error> {
+        self.tokens.expect(b'[')?;
+        let mut is_first = true;
+        while self.tokens.entry(&mut is_first)? {
+            if self.tokens.peek()? != b'{' {
+                self.tokens.skip()?;
+                continue;
+            }
+            self.tokens.expect(b'{')?;
+            let mut is_first_key = true;
+            while let Some(key) = self.tokens.key(&mut is_first_key)? {
+                let (value, kind) = self.value()?;
+                let value: &[u8] = match (kind, value.as_slice()) {
+                    (ValueKind::Bool, b"") => b"false",
+                    (ValueKind::Bool, _) => b"true",
+                    (_, value) => value,
+                };
+                let fact = (self.builder.string(&key), self.builder.string(value));
+                self.builder.summary_strings(fact.0, fact.1);
+            }
+        }
+        Ok(())
+    }
+
+    /// An empty one is a list, as PHP writes it.
+    fn totals(&mut self) -> Result<Vec<Total>, Error> {
+        let mut totals = Vec::new();
+        if self.tokens.peek()? == b'[' {
+            self.tokens.skip()?;
+            return Ok(totals);
+        }
+        self.tokens.expect(b'{')?;
+        let mut is_first = true;
+        while let Some(name) = self.tokens.key(&mut is_first)? {
+            let mut total = Total { name, count: 0, memory_usage: 0 };
+            self.tokens.expect(b'{')?;
+            let mut is_first_key = true;
+            while let Some(key) = self.tokens.key(&mut is_first_key)? {
+                match key.as_slice() {
+                    b"count" => total.count = self.number()?,
+                    b"memory_usage" | b"total_size" => total.memory_usage = self.number()?,
+                    _ => self.tokens.skip()?,
+                }
+            }
+            totals.push(total);
+        }
+        Ok(totals)
+    }
+
+    /// The tree. The nodes on the path are on a stack of our own: trees are deep.
+    fn context(&mut self) -> Result<(), Error> {
+        if self.tokens.peek()? == b'[' {
+            return self.tokens.skip();
+        }
+        self.tokens.expect(b'{')?;
+        let mut path: Vec<(Option<usize>, bool)> = vec![(None, true)];
+        while let Some((node, is_first)) = path.last_mut() {
+            let node = *node;
+            let Some(key) = self.tokens.key(is_first)? else {
+                path.pop();
+                continue;
+            };
+            if let Member::Node(child) = self.member(node, &key)? {
+                path.push((Some(child), false));
+            }
+        }
+        Ok(())
+    }
+
+    /// What stands under `key` of `node`.
+    fn member(&mut self, node: Option<usize>, key: &[u8]) -> Result<Member, Error> {
+        match (self.tokens.peek()?, node) {
+            (b'{', _) => self.child(node, key),
+            (b'[', Some(node)) if key == LOCATIONS.as_bytes() => self.locations(node).map(|()| Member::Done),
+            (_, Some(node)) => {
+                let (value, kind) = self.value()?;
+                let (key, value) = (self.builder.string(key), self.builder.string(&value));
+                self.attributes.push((node, key, value, kind));
+                Ok(Member::Done)
+            }
+            (_, None) => Err(self.tokens.wrong("expected a node")),
+        }
+    }
+
+    fn child(&mut self, parent: Option<usize>, link: &[u8]) -> Result<Member, Error> {
+        self.tokens.expect(b'{')?;
+        let link = self.builder.string(link);
+        let mut is_first = true;
+        let key = self.tokens.key(&mut is_first)?.unwrap_or_default();
+        if key == REFERENCE.as_bytes() {
+            let child = self.number()?;
+            self.tokens.expect(b'}')?;
+            self.edges.push(Reference { parent, child, link, is_tree: false });
+            return Ok(Member::Done);
+        }
+        if key != NODE_ID.as_bytes() {
+            return Err(self.tokens.wrong(format!("expected {NODE_ID} or {REFERENCE} first")));
+        }
+        let number = self.number()?;
+        if self.tokens.key(&mut is_first)?.unwrap_or_default() != TYPE.as_bytes() {
+            return Err(self.tokens.wrong(format!("expected {TYPE} after {NODE_ID}")));
+        }
+        let Token::String(name) = self.tokens.next()? else {
+            return Err(self.tokens.wrong(format!("expected a string as {TYPE}")));
+        };
+        let node_type = self.builder.node_type(&name);
+        self.edges.push(Reference { parent, child: number, link, is_tree: true });
+        self.nodes.push((number, node_type));
+        Ok(Member::Node(self.nodes.len() - 1))
+    }
+
+    fn number(&mut self) -> Result<u64, Error> {
+        if let Token::Number(text) = self.tokens.next()? {
+            let number = std::str::from_utf8(text).ok().and_then(|text| text.parse().ok());
+            return number.ok_or_else(|| self.tokens.wrong("expected a whole number"));
+        }
+        Err(self.tokens.wrong("expected a number"))
+    }
+
+    /// A value that is no node, as text.
+    fn value(&mut self) -> Result<(Vec<u8>, ValueKind), Error> {
+        self.tokens.peek()?;
+        let start = self.tokens.offset();
+        if matches!(self.tokens.peek()?, b'[' | b'{') {
+            self.tokens.skip()?;
+            let value: serde_json::Value = serde_json::from_slice(self.tokens.since(start))
+                .map_err(|error| self.tokens.wrong(error.to_string()))?;
+            return Ok((value.to_string().into_bytes(), ValueKind::Json));
+        }
+        Ok(match self.tokens.next()? {
+            Token::String(text) => (text, ValueKind::Text),
+            Token::Bool(true) => (b"1".to_vec(), ValueKind::Bool),
+            Token::Bool(false) => (Vec::new(), ValueKind::Bool),
+            Token::Number(text) if text.iter().any(|byte| matches!(byte, b'.' | b'e' | b'E')) => {
+                (text.to_vec(), ValueKind::Float)
+            }
+            Token::Number(text) => (text.to_vec(), ValueKind::Integer),
+            _ => (b"null".to_vec(), ValueKind::Null),
+        })
+    }
+
+    fn locations(&mut self, node: usize) -> Result<(), Error> {
+        self.tokens.expect(b'[')?;
+        let mut is_first = true;
+        while self.tokens.entry(&mut is_first)? {
+            self.location(node)?;
+        }
+        Ok(())
+    }
+
+    fn location(&mut self, node: usize) -> Result<(), Error> {
+        let mut location = crate::graph::NO_LOCATION;
+        let mut keys = Vec::new();
+        let mut said = Vec::new();
+        self.tokens.expect(b'{')?;
+        let mut is_first = true;
+        while let Some(key) = self.tokens.key(&mut is_first)? {
+            match key.as_slice() {
+                b"address" => location.address = self.number()?,
+                b"size" => location.size = self.number()?,
+                b"refcount" => location.refcount = Some(self.small_number()?),
+                b"type_info" => location.type_info = Some(self.small_number()?),
+                b"class_name" => location.class = Some(self.text()?),
+                b"value" => location.string = Some(self.text()?),
+                // It is that of the elements beside it.
+                b"used_location" => self.tokens.skip()?,
+                _ => {
+                    let (value, kind) = self.value()?;
+                    let is_default = key == PACKED.as_bytes() && kind == ValueKind::Bool && value.is_empty();
+                    if !is_default {
+                        said.push((self.builder.string(&key), self.builder.string(&value), kind));
+                    }
+                }
+            }
+            keys.push(String::from_utf8_lossy(&key).into_owned());
+        }
+        let node_type = self.nodes.get(node).map_or(NodeType::new(u16::MAX), |&(_, node_type)| node_type);
+        let found = type_of(&keys, node_type);
+        location.location_type = found.unwrap_or_else(|| self.builder.location_type(UNKNOWN_LOCATION));
+        self.facts(node, location.location_type, said);
+        self.locations.push((node, location));
+        Ok(())
+    }
+
+    /// What locations say together is said of their node once.
+    fn facts(
+        &mut self,
+        node: usize,
+        location_type: LocationType,
+        said: Vec<(StringId, StringId, ValueKind)>,
+    ) {
+        let is_known = !facts(location_type).is_empty();
+        for (key, value, kind) in said.into_iter().filter(|_| is_known) {
+            let own = self.attributes.iter().rev().take_while(|known| known.0 == node);
+            if !own.into_iter().any(|known| known.1 == key) {
+                self.attributes.push((node, key, value, kind));
+            }
+        }
+    }
+
+    fn small_number(&mut self) -> Result<u32, Error> {
+        let number = self.number()?;
+        u32::try_from(number).map_err(|_| self.tokens.wrong(format!("too large: {number}")))
+    }
+
+    fn text(&mut self) -> Result<StringId, Error> {
+        match self.tokens.next()? {
+            Token::String(text) => Ok(self.builder.string(&text)),
+            _ => Err(self.tokens.wrong("expected a string")),
+        }
+    }
+
+    /// Gives the nodes their numbers, and the graph what was read.
+    fn finish(mut self) -> Result<HeapGraph, Error> {
+        let mut order: Vec<usize> = (0..self.nodes.len()).collect();
+        order.sort_by_key(|&place| self.nodes[place].0);
+        let mut by_number = HashMap::with_capacity(order.len());
+        let mut by_place = vec![NodeId(0); order.len()];
+        for place in order {
+            let (number, node_type) = self.nodes[place];
+            let node = self.builder.node(node_type);
+            by_place[place] = node;
+            if by_number.insert(number, node).is_some() {
+                return Err(self.tokens.wrong(format!("duplicate node {number}")));
+            }
+        }
+        for edge in &self.edges {
+            let Some(&child) = by_number.get(&edge.child) else {
+                return Err(self.tokens.wrong(format!("missing node {}, which is referred to", edge.child)));
+            };
+            let parent = edge.parent.map(|place| by_place[place]);
+            let parent_type = edge.parent.map(|place| self.nodes[place].1);
+            let strength = strength(parent_type, edge.link, &mut self.builder);
+            self.builder.edge(Edge { parent, child, link: edge.link, is_tree: edge.is_tree, strength });
+        }
+        for (place, location) in &self.locations {
+            self.builder.location(by_place[*place], location);
+        }
+        for &(place, key, value, kind) in &self.attributes {
+            self.builder.attribute_strings(by_place[place], key, value, kind);
+        }
+        self.builder.set_totals(self.totals);
+        self.builder.finish()
+    }
+}
+
+/// What a location is whose type nothing tells.
+const UNKNOWN_LOCATION: &[u8] = b"MemoryLocation";
+
+/// JSON does not say it. Source: reli's database document: objects are held weakly by their store, and structurally hold
+/// their handlers; so do classes their entries.
+fn strength(parent: Option<NodeType>, link: StringId, builder: &mut Builder) -> Strength {
+    let is_structural =
+        ["object_handlers", "class_entry"].iter().any(|name| builder.string(name.as_bytes()) == link);
+    match parent {
+        Some(NodeType::OBJECTS_STORE) => Strength::Weak,
+        Some(_) if is_structural => Strength::Structural,
+        _ => Strength::Strong,
+    }
+}

@@ -1,0 +1,138 @@
+//! Texts and numbers as PHP's `json_encode` writes them.
+
+use std::io::{self, Write};
+
+use crate::graph::ValueKind;
+
+/// Writes `text` as a string: beyond ASCII by numbers, `/` with a backslash, and what is not UTF-8 as U+FFFD, one for each
+/// piece that decoders take together. Source: PHP 8.2, `json_encode` with `JSON_INVALID_UTF8_SUBSTITUTE`.
+pub(crate) fn put_string(out: &mut impl Write, text: &[u8]) -> io::Result<()> {
+    out.write_all(b"\"")?;
+    for chunk in text.utf8_chunks() {
+        put_valid(out, chunk.valid())?;
+        if !chunk.invalid().is_empty() {
+            out.write_all(b"\\ufffd")?;
+        }
+    }
+    out.write_all(b"\"")
+}
+
+fn put_valid(out: &mut impl Write, text: &str) -> io::Result<()> {
+    let bytes = text.as_bytes();
+    let mut written = 0;
+    for (at, character) in text.char_indices() {
+        if is_plain(character) {
+            continue;
+        }
+        out.write_all(bytes.get(written..at).unwrap_or_default())?;
+        put_escaped(out, character)?;
+        written = at + character.len_utf8();
+    }
+    out.write_all(bytes.get(written..).unwrap_or_default())
+}
+
+const fn is_plain(character: char) -> bool {
+    matches!(character, ' '..='\x7f') && !matches!(character, '"' | '\\' | '/')
+}
+
+fn put_escaped(out: &mut impl Write, character: char) -> io::Result<()> {
+    let short = match character {
+        '"' => "\\\"",
+        '\\' => "\\\\",
+        '/' => "\\/",
+        '\x08' => "\\b",
+        '\x0c' => "\\f",
+        '\n' => "\\n",
+        '\r' => "\\r",
+        '\t' => "\\t",
+        _ => {
+            let mut units = [0; 2];
+            return character
+                .encode_utf16(&mut units)
+                .iter()
+                .try_for_each(|unit| write!(out, "\\u{unit:04x}"));
+        }
+    };
+    out.write_all(short.as_bytes())
+}
+
+/// Writes the value of an attribute. A text that is not what its kind says, as damaged files have it, is a string.
+pub(super) fn put_value(out: &mut impl Write, text: &[u8], kind: ValueKind) -> io::Result<()> {
+    match kind {
+        ValueKind::Null => out.write_all(b"null"),
+        ValueKind::Bool => out.write_all(if matches!(text, b"" | b"0") { b"false" } else { b"true" }),
+        ValueKind::Integer | ValueKind::Float if is_number(text) => out.write_all(text),
+        ValueKind::Json if serde_json::from_slice::<serde_json::Value>(text).is_ok() => out.write_all(text),
+        _ => put_string(out, text),
+    }
+}
+
+/// Writes a fact about the whole: as what it reads, which is how reli gives back what its database holds as texts.
+pub(super) fn put_fact(out: &mut impl Write, text: &[u8]) -> io::Result<()> {
+    let is_list = matches!(text.first(), Some(b'[' | b'{'));
+    let kind = match text {
+        b"true" | b"false" => return out.write_all(text),
+        _ if is_list => ValueKind::Json,
+        _ => ValueKind::Float,
+    };
+    put_value(out, text, kind)
+}
+
+/// Whether `text` is a number as JSON has them.
+pub(crate) fn is_number(text: &[u8]) -> bool {
+    let digits = |text: &mut &[u8]| {
+        let count = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        *text = text.get(count..).unwrap_or_default();
+        count
+    };
+    let mut rest = text.strip_prefix(b"-").unwrap_or(text);
+    let starts_with_zero = rest.starts_with(b"0");
+    let whole = digits(&mut rest);
+    if whole == 0 || (starts_with_zero && whole > 1) {
+        return false;
+    }
+    if let Some(fraction) = rest.strip_prefix(b".") {
+        rest = fraction;
+        if digits(&mut rest) == 0 {
+            return false;
+        }
+    }
+    if let Some(exponent) = rest.strip_prefix(b"e").or_else(|| rest.strip_prefix(b"E")) {
+        rest = exponent.strip_prefix(b"+").or_else(|| exponent.strip_prefix(b"-")).unwrap_or(exponent);
+        if digits(&mut rest) == 0 {
+            return false;
+        }
+    }
+    rest.is_empty()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The right sides are what PHP 8.2 prints.
+    #[test]
+    fn strings_are_escaped_as_php_does() {
+        let php: [(&[u8], &str); 4] = [
+            ("a/b\u{e9}\u{2028}\x7f".as_bytes(), "\"a\\/b\\u00e9\\u2028\x7f\""),
+            ("\x01\"\\\u{1F600}<>&'".as_bytes(), "\"\\u0001\\\"\\\\\\ud83d\\ude00<>&'\""),
+            (b"\xff", "\"\\ufffd\""),
+            (b"\x08\x0c\n\r\t", "\"\\b\\f\\n\\r\\t\""),
+        ];
+        for (text, expected) in php {
+            let mut out = Vec::new();
+            put_string(&mut out, text).unwrap();
+            assert_eq!(String::from_utf8(out).unwrap(), expected);
+        }
+    }
+
+    #[test]
+    fn numbers_are_what_json_has() {
+        for number in ["0", "-0", "12", "1.5", "1.0e+17", "2E-3", "-7"] {
+            assert!(is_number(number.as_bytes()), "{number}");
+        }
+        for text in ["", "-", "01", "1.", ".5", "1e", "0x1", "1 ", "nan", "+1"] {
+            assert!(!is_number(text.as_bytes()), "{text}");
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! How much memory things of each type and each class take.
+
+use hashbrown::HashMap;
+
+use crate::graph::{Graph, Total, Totals};
+use crate::names::LocationType;
+use crate::sink::Location;
+
+/// Which locations count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// Those in PHP's own memory: what reli's JSON counts.
+    OwnMemory,
+    /// All, those outside of PHP's own memory too: what reli's databases count.
+    Everything,
+}
+
+/// Counts and sizes by type of location and by class, the largest first. A location of two nodes counts once where only
+/// PHP's own memory does.
+#[must_use]
+pub fn totals(graph: &impl Graph, scope: Scope) -> Totals {
+    let mut types: HashMap<u16, (u64, u64)> = HashMap::new();
+    let mut classes: HashMap<u32, (u64, u64)> = HashMap::new();
+    let mut add = |location: &Location| {
+        let sum = |entry: &mut (u64, u64)| {
+            *entry = (entry.0 + 1, entry.1.saturating_add(location.size));
+        };
+        sum(types.entry(location.location_type.number()).or_default());
+        if let Some(class) = location.class {
+            sum(classes.entry(class.0).or_default());
+        }
+    };
+    for row in 0..graph.counts().locations {
+        let location = graph.location(row);
+        let counts = match scope {
+            Scope::Everything => true,
+            Scope::OwnMemory => location.region.is_some() && is_first(graph, row),
+        };
+        if counts {
+            add(&location);
+        }
+    }
+    let type_name = |number: u16| graph.location_type_name(LocationType::new(number)).to_vec();
+    let class_name = |class: u32| graph.string(crate::sink::StringId(class)).to_vec();
+    Totals { location_types: ranked(types, type_name), classes: ranked(classes, class_name) }
+}
+
+/// Whether the node of `row` is the first that stands for its memory.
+fn is_first(graph: &impl Graph, row: usize) -> bool {
+    let node = graph.location_node(row);
+    graph.canonical(node).is_none_or(|canonical| canonical == node)
+}
+
+fn ranked<K>(sums: HashMap<K, (u64, u64)>, name: impl Fn(K) -> Vec<u8>) -> Vec<Total> {
+    let total = |(key, (count, memory_usage))| Total { name: name(key), count, memory_usage };
+    let mut totals: Vec<Total> = sums.into_iter().map(total).collect();
+    totals.sort_by(|left, right| {
+        right.memory_usage.cmp(&left.memory_usage).then_with(|| left.name.cmp(&right.name))
+    });
+    totals
+}
