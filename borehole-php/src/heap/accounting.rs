@@ -71,11 +71,6 @@ impl<'b> Accounting<'b> {
         self.reached.contains(block.index)
     }
 
-    /// The blocks that were reached.
-    pub(crate) fn reached(self) -> Marks {
-        self.reached
-    }
-
     /// Takes a location that was given out.
     #[inline]
     pub(crate) fn locate(&mut self, location: &Location) {

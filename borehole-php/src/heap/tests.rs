@@ -304,7 +304,8 @@ fn garbage_is_what_holds_itself_and_nothing_else() {
         // Nothing that garbage leads to is reached from elsewhere but by the table of objects.
         for edge in heap.edges.iter().filter(|edge| !edge.is_tree && edge.strength == Strength::Strong) {
             let parent = edge.parent.map(|parent| heap.path(parent)).unwrap_or_default();
-            let leads_into = heap.path(edge.child).starts_with("garbage -> ") && heap.class(edge.child) != "";
+            let leads_into =
+                heap.path(edge.child).starts_with("garbage -> ") && !heap.class(edge.child).is_empty();
             assert!(!leads_into || parent.starts_with("garbage"), "{name}: {parent}");
         }
     });

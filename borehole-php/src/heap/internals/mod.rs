@@ -6,7 +6,7 @@
 mod containers;
 mod layout;
 pub(crate) mod scan;
-mod suspended;
+pub(crate) mod suspended;
 
 use borehole_heap::{HeapSink, LocationType, NodeType, Strength};
 
@@ -27,11 +27,11 @@ pub(crate) fn visit<S: HeapSink>(object: &ObjectView, walker: &mut Walker<'_, S>
         b"WeakMap" => containers::weak_map(object, walker),
         b"SplObjectStorage" | b"MultipleIterator" => containers::object_storage(object, &layout, walker),
         b"ArrayObject" | b"ArrayIterator" | b"RecursiveArrayIterator" => {
-            containers::array_object(object, walker)
+            containers::array_object(object, walker);
         }
         b"SplFixedArray" => containers::fixed_array(object, walker),
         b"SplDoublyLinkedList" | b"SplQueue" | b"SplStack" => {
-            containers::linked_list(object, &layout, walker)
+            containers::linked_list(object, &layout, walker);
         }
         b"SplHeap" | b"SplMinHeap" | b"SplMaxHeap" => containers::heap(object, 16, walker),
         b"SplPriorityQueue" => containers::heap(object, layout.queue_element, walker),

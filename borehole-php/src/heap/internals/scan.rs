@@ -97,7 +97,7 @@ impl<S: HeapSink> Walker<'_, S> {
 
     /// What a word leads to that nobody else has led to. `before` are the bytes from the word before it on.
     fn target(&self, address: u64, before: Option<&[u8]>) -> Option<Target> {
-        if address % 8 != 0 || address == 0 {
+        if !address.is_multiple_of(8) || address == 0 {
             return None;
         }
         let block = self.blocks.find(address).filter(|block| !self.account.is_reached(block))?;

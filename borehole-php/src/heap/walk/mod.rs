@@ -31,6 +31,7 @@ use crate::executor::Executor;
 use crate::heap::accounting::Accounting;
 use crate::heap::blocks::{Block, Blocks};
 use crate::heap::internals::scan::Scan;
+use crate::heap::internals::suspended;
 use crate::heap::layout::HeapLayout;
 use crate::remote::moved;
 
@@ -69,6 +70,7 @@ pub(crate) fn walk<S: HeapSink>(
 ) -> Walked {
     let view = View::new(dump);
     roots::claim(view, php, executor, blocks);
+    suspended::claim(view, blocks);
     let mut walker = Walker::new(dump, php, executor, blocks, sink);
     walker.roots();
     walker.account.summary(dump, php, walker.sink);

@@ -27,8 +27,6 @@ const MOST_BEFORE: i32 = 1 << 16;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ObjectView {
     pub(crate) node: NodeId,
-    /// Where the `zend_object` is.
-    pub(crate) address: u64,
     /// Where the memory begins that it is a part of.
     pub(crate) start: u64,
     /// How many bytes there are from `start` on: those of the block, or those of a `zend_object`.
@@ -71,7 +69,7 @@ impl<S: HeapSink> Walker<'_, S> {
         let mark = self.work.len();
         self.object_properties(node, address, number);
         self.later(Link::strong(node, self.words.dynamic_properties), Kind::Array, word(DYNAMIC));
-        let view = ObjectView { node, address, start: start.address, bytes, class, number };
+        let view = ObjectView { node, start: start.address, bytes, class, number };
         if !self.classes.get(number).internal.is_empty() {
             internals::visit(&view, self);
         }
