@@ -103,6 +103,8 @@ names! {
     UNATTRIBUTED = "UnattributedContext",
     UNATTRIBUTED_BIN = "UnattributedBinContext",
     UNATTRIBUTED_BLOCK = "UnattributedBlockContext",
+    WEAK_REFERENCES = "WeakReferencesContext",
+    CLASS_MUTABLE_DATA = "ClassMutableDataContext",
 }
 
 names! {

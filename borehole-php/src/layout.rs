@@ -91,6 +91,8 @@ layouts! {
 pub(crate) mod fixed {
     /// `zend_execute_data.opline`, `zend_op *`.
     pub(crate) const FRAME_OP: usize = 0;
+    /// `zend_execute_data.return_value`, `zval *`: of a generator's frame the generator.
+    pub(crate) const FRAME_RESULT: usize = 16;
     /// `zend_execute_data.func`, `zend_function *`.
     pub(crate) const FRAME_FUNCTION: usize = 24;
     /// `zend_execute_data.This`, a `zval`: its value comes first.

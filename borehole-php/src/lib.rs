@@ -1,9 +1,10 @@
-//! The stacks of a PHP process, walked from outside.
+//! The stacks and the heap of a PHP process, walked from outside.
 //!
 //! * [`Php::attach`] finds the PHP in a process, tells its release by the modules that are loaded, and proves that the
 //!   structures in memory are those of that release, or says why not.
 //! * [`Php::executors`] are what has a stack: one, or one for each thread.
 //! * [`Walker::sample`] gives the stack that an executor has now. In the common case it costs one read call.
+//! * [`Php::walk_heap`] gives all that the heap of an executor holds, from a dump of its memory.
 //!
 //! All of it is written against [`borehole_process::Target`] and [`borehole_process::Memory`]: a live process, a core file
 //! and a recorded image are walked by the same code. Nothing that is read is trusted; no number read sizes an

@@ -63,6 +63,7 @@ impl fmt::Debug for Error {
 
 impl error::Error for Error {
     fn source(&self) -> Option<&(dyn error::Error + 'static)> {
-        self.0.source.as_deref().map(|source| source as _)
+        // Its text is part of this error's.
+        self.0.source.as_deref().and_then(error::Error::source)
     }
 }

@@ -76,11 +76,6 @@ impl<'b> Accounting<'b> {
         self.reached_bytes.all()
     }
 
-    /// The blocks that were reached.
-    pub(crate) fn reached(self) -> Marks {
-        self.reached
-    }
-
     /// Takes a location that was given out.
     #[inline]
     pub(crate) fn locate(&mut self, location: &Location) {

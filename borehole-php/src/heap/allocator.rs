@@ -97,7 +97,6 @@ pub(crate) struct Huge {
 /// The allocator's heap, as its own fields tell of it.
 #[derive(Clone, Debug)]
 pub(crate) struct Allocator {
-    pub(crate) address: u64,
     pub(crate) layout: Fields,
     pub(crate) numbers: Numbers,
     /// In the order of the ring, from the main chunk.
@@ -238,7 +237,7 @@ impl Allocator {
         };
         let numbers = Numbers::read(heap, &layout, release);
         let doubt = broken_ring.or(broken_list);
-        Ok(Self { address, layout, numbers, chunks, cached, huge, doubt })
+        Ok(Self { layout, numbers, chunks, cached, huge, doubt })
     }
 
     /// What the heap holds of the system's memory.
@@ -354,7 +353,8 @@ fn cached_chunks(memory: &impl Memory, first: u64, count: u64) -> Vec<u64> {
     let mut chunks = Vec::new();
     let mut next = first;
     let mut seen = HashSet::new();
-    while next != 0 && next % CHUNK_BYTES == 0 && (chunks.len() as u64) < count && seen.insert(next) {
+    while next != 0 && next.is_multiple_of(CHUNK_BYTES) && (chunks.len() as u64) < count && seen.insert(next)
+    {
         chunks.push(next);
         next = chunk_words(memory, next).map_or(0, |words| words.1);
     }

@@ -4,6 +4,8 @@
 //! these apart, as they do for PHP's own collector: what counts more references than the unreached blocks have to it is held
 //! from elsewhere, and so is whatever it leads to. The rest is garbage.
 
+use std::ops::Range;
+
 use hashbrown::HashMap;
 
 use crate::heap::accounting::Accounting;
@@ -11,8 +13,8 @@ use crate::heap::blocks::{Block, Blocks};
 use crate::heap::guess::{self, Guess};
 use crate::heap::layout::HeapLayout;
 use crate::heap::walk::View;
-use crate::layout::fixed;
-use crate::remote::{moved, u32_at, u64_at};
+use crate::layout::{Layout, fixed};
+use crate::remote::{self, u32_at, u64_at};
 
 /// Values that hold each other.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -24,6 +26,7 @@ pub(crate) struct Garbage {
 }
 
 /// A block that was not reached.
+#[derive(Clone, Copy)]
 struct Unreached {
     block: Block,
     guess: Guess,
@@ -54,10 +57,11 @@ impl Unreached {
 pub(crate) fn find(
     view: View<'_>,
     layout: &HeapLayout,
+    stacks: &Layout,
     accounting: &Accounting<'_>,
     objects: impl Iterator<Item = (u32, u64)>,
 ) -> Garbage {
-    let mut search = Search::new(view, layout, accounting);
+    let mut search = Search::new(view, layout, stacks, accounting);
     search.name_objects(objects);
     search.name_tables();
     search.count();
@@ -69,6 +73,7 @@ pub(crate) fn find(
 struct Search<'a> {
     view: View<'a>,
     layout: &'a HeapLayout,
+    stacks: &'a Layout,
     blocks: &'a Blocks,
     unreached: Vec<Unreached>,
     /// The position in `unreached` by the number of the block.
@@ -76,7 +81,7 @@ struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    fn new(view: View<'a>, layout: &'a HeapLayout, accounting: &'a Accounting) -> Self {
+    fn new(view: View<'a>, layout: &'a HeapLayout, stacks: &'a Layout, accounting: &Accounting<'a>) -> Self {
         let look = |block: Block| Unreached {
             guess: match guess::guess(view, layout, &block) {
                 // The objects are known: what only looks like one is none.
@@ -94,7 +99,7 @@ impl<'a> Search<'a> {
         let unreached: Vec<_> = accounting.unreached().map(look).collect();
         let positions =
             unreached.iter().zip(0..).map(|(one, position)| (one.block.index, position)).collect();
-        Self { view, layout, blocks: accounting.blocks(), unreached, positions }
+        Self { view, layout, stacks, blocks: accounting.blocks(), unreached, positions }
     }
 
     fn name_objects(&mut self, objects: impl Iterator<Item = (u32, u64)>) {
@@ -177,49 +182,70 @@ impl<'a> Search<'a> {
 
     /// Hands out, for each reference of an unreached block to another one, that other.
     fn targets(&mut self, position: usize, mut take: impl FnMut(&mut Unreached)) {
-        let (view, layout) = (self.view, self.layout);
         let one = &self.unreached[position];
-        let (guess, value, block, table_end) = (one.guess, one.value, one.block, one.table_end);
-        let bytes = view.bytes(block.address, block.bytes);
-        let mut word = |offset: usize| {
-            let Some(address) = u64_at(&bytes, offset).filter(|address| address % 8 == 0 && *address != 0)
-            else {
-                return;
-            };
-            let Some(target) = self.blocks.find(address) else { return };
-            let Some(&position) = self.positions.get(&target.index) else { return };
+        let (view, blocks, own) = (self.view, self.blocks, *one);
+        let bytes = view.bytes(own.block.address, own.block.bytes);
+        let parts = self.parts(&own, bytes.len());
+        let words = parts.into_iter().flat_map(|(range, is_values)| {
+            // What a value held before it was unset still stands in it.
+            let is_set = |offset: &usize| u32_at(&bytes, offset + 8).is_some_and(|info| info & 0xff != 0);
+            range.step_by(8).filter(move |offset| !is_values || is_set(offset))
+        });
+        for offset in words {
+            let address = u64_at(&bytes, offset).filter(|address| address % 8 == 0 && *address != 0);
+            let Some(target) = address.and_then(|address| blocks.find(address)) else { continue };
+            let Some(&position) = self.positions.get(&target.index) else { continue };
             let target = &mut self.unreached[position];
-            if target.guess == Guess::Plain || target.value == address {
-                take(target);
+            let is_counted = target.guess != Guess::Plain;
+            if is_counted && (Some(target.value) != address || self.is_own_frame(offset, &own, position)) {
+                continue;
             }
-        };
-        // What a value held before it was unset still stands in it.
-        let is_set = |offset: &usize| u32_at(&bytes, offset + 8).is_some_and(|info| info & 0xff != 0);
-        match guess {
-            Guess::String | Guess::Resource => {}
-            Guess::Reference => word(8),
-            Guess::Array => word(fixed::TABLE_BUCKETS),
-            Guess::Object => {
-                let object = usize::try_from(value - block.address).unwrap_or_default();
-                (0..object).step_by(8).for_each(&mut word);
-                word(object + PROPERTIES);
-                let rest = object + PROPERTIES + 8..bytes.len();
-                match plain_object_bytes(view, layout, value) {
-                    None => rest.step_by(8).for_each(&mut word),
-                    Some(length) => {
-                        let end = bytes.len().min(object.saturating_add(length));
-                        (rest.start..end).step_by(8).filter(is_set).for_each(&mut word);
-                    }
-                }
-            }
-            Guess::Plain => match table_end.map(|end| usize::try_from(end.saturating_sub(block.address))) {
-                None => (0..bytes.len()).step_by(8).for_each(&mut word),
-                Some(end) => {
-                    let end = end.map_or(bytes.len(), |end| end.min(bytes.len()));
-                    (0..end).step_by(8).filter(is_set).for_each(&mut word);
-                }
-            },
+            take(&mut self.unreached[position]);
         }
+    }
+
+    /// Whether the word at `offset` of a generator's frame is the generator: the frame knows it, but does not hold it.
+    fn is_own_frame(&self, offset: usize, frame: &Unreached, target: usize) -> bool {
+        let generator = self.unreached[target].value;
+        offset == fixed::FRAME_RESULT
+            && frame.guess == Guess::Plain
+            && self.view.pointer(generator, self.stacks.generator_frame) == frame.block.address
+    }
+
+    /// Where references may stand in a block of `length` bytes, and whether they are values there.
+    fn parts(&self, one: &Unreached, length: usize) -> Vec<(Range<usize>, bool)> {
+        match one.guess {
+            Guess::String | Guess::Resource => Vec::new(),
+            Guess::Reference => vec![(8..16, true)],
+            Guess::Array => vec![(fixed::TABLE_BUCKETS..fixed::TABLE_BUCKETS + 8, false)],
+            Guess::Object => self.parts_of_object(one, length),
+            Guess::Plain => {
+                let used = one.table_end.map(|end| usize::try_from(end.saturating_sub(one.block.address)));
+                let end = used.map_or(length, |used| used.map_or(length, |used| used.min(length)));
+                vec![(0..end, one.table_end.is_some())]
+            }
+        }
+    }
+
+    /// What is before an object, the table of its dynamic properties, its properties, and what is behind them.
+    fn parts_of_object(&self, one: &Unreached, length: usize) -> Vec<(Range<usize>, bool)> {
+        let object = usize::try_from(one.value - one.block.address).unwrap_or(length);
+        let class = self.view.pointer(one.value, 16);
+        let count =
+            usize::try_from(self.view.number(class, self.layout.class_property_count)).unwrap_or_default();
+        let values = object.saturating_add(PROPERTIES + 8).min(length);
+        // One more for the guard of a class with magic methods.
+        let end = values.saturating_add(count.saturating_add(1).saturating_mul(16)).min(length);
+        let before = (0..object.min(length), false);
+        let dynamic = (values.saturating_sub(8)..values, false);
+        if self.view.pointer(class, self.layout.class_create) == 0 || object > 0 {
+            return vec![before, dynamic, (values..end, true)];
+        }
+        // A generator knows others that it does not hold: from the one on that it delegates to.
+        let is_generator = remote::string(self.view.dump(), self.view.pointer(class, fixed::CLASS_NAME))
+            .is_ok_and(|name| name == b"Generator");
+        let end = if is_generator { self.stacks.generator_delegate + 8 } else { length };
+        vec![dynamic, (values..end.min(length), false)]
     }
 }
 
@@ -229,14 +255,3 @@ const PACKED: u64 = 4;
 
 /// `zend_object.properties`; the declared ones follow.
 const PROPERTIES: usize = 32;
-
-/// How long an object is that has nothing but its properties; `None` for one that may have more.
-fn plain_object_bytes(view: View<'_>, layout: &HeapLayout, object: u64) -> Option<usize> {
-    let class = view.u64(moved(object, 16))?;
-    if view.u64(moved(class, layout.class_create))? != 0 {
-        return None;
-    }
-    // One more for the guard of a class with magic methods.
-    let count = usize::try_from(view.u32(moved(class, layout.class_property_count))?).ok()?;
-    count.checked_add(1)?.checked_mul(16)?.checked_add(PROPERTIES + 8)
-}

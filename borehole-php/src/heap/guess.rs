@@ -19,9 +19,6 @@ pub(crate) enum Guess {
 }
 
 impl Guess {
-    pub(crate) const ALL: [Self; 6] =
-        [Self::String, Self::Array, Self::Object, Self::Resource, Self::Reference, Self::Plain];
-
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::String => "string",

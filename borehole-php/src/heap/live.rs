@@ -4,6 +4,7 @@ use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use borehole_process::{Dump, Memory as _, Piece, Process, Recorder, Target as _};
 use borehole_testkit::peers::{self, Peer};
@@ -47,6 +48,9 @@ pub(crate) struct Copied {
     /// All that it said, as JSON.
     pub(crate) ready: String,
 }
+
+/// The number of the next folder.
+static NEXT: AtomicU32 = AtomicU32::new(0);
 
 struct Running(Child);
 

@@ -18,9 +18,13 @@ const PART: u64 = CHUNK_BYTES;
 impl<S: HeapSink> Walker<'_, S> {
     /// Garbage that has not been collected: the table of objects has its objects, which holds nothing.
     pub(crate) fn garbage(&mut self) {
+        // It has all objects, and holds none.
+        if let Some(block) = self.object_store().and_then(|(first, _)| self.block_at(first)) {
+            self.account.reach(&block);
+        }
         let objects = self.stored_objects();
         let Garbage { objects, values } =
-            garbage::find(self.view, &self.layout, &self.account, objects.into_iter());
+            garbage::find(self.view, &self.layout, &self.php.layout, &self.account, objects.into_iter());
         if objects.is_empty() && values.is_empty() {
             return;
         }
@@ -53,10 +57,6 @@ impl<S: HeapSink> Walker<'_, S> {
 
     /// What only the variables of modules, or the memory of the C library, or the machine's stack refer to.
     pub(crate) fn modules(&mut self) {
-        // It has all objects, and holds none.
-        if let Some(block) = self.object_store().and_then(|(first, _)| self.block_at(first)) {
-            self.account.reach(&block);
-        }
         let mut root = None;
         for (name, range) in self.places() {
             if self.account.unreached().next().is_none() {

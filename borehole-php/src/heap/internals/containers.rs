@@ -32,8 +32,8 @@ fn table<S: HeapSink>(address: u64, walker: &Walker<'_, S>) -> Option<(u64, u64,
     let buckets = u64_at(&header, fixed::TABLE_BUCKETS)?;
     let start = buckets.wrapping_sub(u64::from(u32_at(&header, TABLE_MASK)?.wrapping_neg()) * 4);
     // Whatever the header says, no more than there is.
-    let block = walker.block_at(start)?;
-    let end = buckets.saturating_add(u64::from(used) * stride).min(block.end());
+    let room = walker.room(start)?;
+    let end = buckets.saturating_add(u64::from(used) * stride).min(start.saturating_add(room));
     let entry = |number: u64| {
         let value = buckets + number * stride;
         let bucket: [u8; 16] = walker.view.array(value)?;
@@ -110,16 +110,25 @@ pub(super) fn array_object<S: HeapSink>(object: &ObjectView, walker: &mut Walker
 
 /// `SplFixedArray`: values in a row.
 pub(super) fn fixed_array<S: HeapSink>(object: &ObjectView, walker: &mut Walker<'_, S>) {
-    let [size, values] =
-        [0, 8].map(|offset| walker.view.u64(moved(object.start, offset)).unwrap_or_default());
+    let pair = |address, walker: &Walker<'_, S>| {
+        [0, 8].map(|offset| walker.view.u64(moved(address, offset)).unwrap_or_default())
+    };
+    let [mut size, mut values] = pair(object.start, walker);
+    // In 7.0 the pair is a block of its own. No array is as long as an address.
+    if let Some(room) = walker.room(size) {
+        let (kind, shape) = (NodeType::INTERNAL_DATA, Shape::new(LocationType::INTERNAL_DATA, room.min(16)));
+        walker.block(object.node, "array", Strength::Strong, kind, size, shape);
+        [size, values] = pair(size, walker);
+    }
     row(object, values, size, 16, walker);
 }
 
 /// `SplHeap`: `spl_heap` is behind a pointer, and begins with a pointer to its elements.
 pub(super) fn heap<S: HeapSink>(object: &ObjectView, stride: usize, walker: &mut Walker<'_, S>) {
     let heap = walker.view.u64(object.start).unwrap_or_default();
-    let Some(block) = walker.block_at(heap) else { return };
-    let (kind, shape) = (NodeType::INTERNAL_DATA, Shape::new(LocationType::INTERNAL_DATA, block.bytes));
+    let Some(room) = walker.room(heap) else { return };
+    let shape = Shape::new(LocationType::INTERNAL_DATA, room.min(HEAP_BYTES));
+    let kind = NodeType::INTERNAL_DATA;
     walker.block(object.node, "heap", Strength::Strong, kind, heap, shape);
     let count = walker.view.u32(moved(heap, HEAP_COUNT)).unwrap_or_default();
     row(object, walker.view.u64(heap).unwrap_or_default(), u64::from(count), stride, walker);
@@ -127,6 +136,8 @@ pub(super) fn heap<S: HeapSink>(object: &ObjectView, stride: usize, walker: &mut
 
 /// `spl_heap.count`, behind the elements and three functions.
 const HEAP_COUNT: usize = 32;
+/// `spl_heap`, at most.
+const HEAP_BYTES: u64 = 64;
 
 /// `count` elements of `stride` bytes at `address`, which are a value each, or two: data and priority.
 fn row<S: HeapSink>(
@@ -136,8 +147,8 @@ fn row<S: HeapSink>(
     stride: usize,
     walker: &mut Walker<'_, S>,
 ) {
-    let Some(block) = walker.block_at(address) else { return };
-    let count = count.min(block.bytes / stride as u64);
+    let Some(room) = walker.room(address) else { return };
+    let count = count.min(room / stride as u64);
     let number = usize::try_from(count).unwrap_or(usize::MAX);
     let Some(node) = elements(object, address, count * stride as u64, number, walker) else { return };
     for number in 0..number {
@@ -153,6 +164,9 @@ fn row<S: HeapSink>(
     }
 }
 
+/// `spl_ptr_llist`, at most.
+const LIST_BYTES: u64 = 40;
+
 /// `SplDoublyLinkedList`: `spl_ptr_llist` is behind a pointer, and begins with a pointer to its first element.
 pub(super) fn linked_list<S: HeapSink>(
     object: &ObjectView,
@@ -160,11 +174,11 @@ pub(super) fn linked_list<S: HeapSink>(
     walker: &mut Walker<'_, S>,
 ) {
     let list = walker.view.u64(object.start).unwrap_or_default();
-    let Some(block) = walker.block_at(list) else { return };
-    let Some(node) = elements(object, list, block.bytes, 0, walker) else { return };
+    let Some(room) = walker.room(list) else { return };
+    let Some(node) = elements(object, list, room.min(LIST_BYTES), 0, walker) else { return };
     let mut next = walker.view.u64(list).unwrap_or_default();
     let mut number = 0_u64;
-    while walker.block_at(next).is_some() {
+    while walker.room(next).is_some() {
         // It ends where it comes back to itself.
         let size = layout.list_value as u64 + 16;
         let Some(element) = element(node, number, next, size, walker) else { return };

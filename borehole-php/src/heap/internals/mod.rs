@@ -6,11 +6,11 @@
 mod containers;
 mod layout;
 pub(crate) mod scan;
-mod suspended;
+pub(crate) mod suspended;
 
-use borehole_heap::{HeapSink, NodeType, Strength};
+use borehole_heap::{HeapSink, LocationType, NodeType, Strength};
 
-use crate::heap::walk::{Kind, ObjectView, Walker};
+use crate::heap::walk::{Kind, Link, ObjectView, Shape, Walker};
 use crate::release::Release;
 use crate::remote::moved;
 
@@ -27,11 +27,11 @@ pub(crate) fn visit<S: HeapSink>(object: &ObjectView, walker: &mut Walker<'_, S>
         b"WeakMap" => containers::weak_map(object, walker),
         b"SplObjectStorage" | b"MultipleIterator" => containers::object_storage(object, &layout, walker),
         b"ArrayObject" | b"ArrayIterator" | b"RecursiveArrayIterator" => {
-            containers::array_object(object, walker)
+            containers::array_object(object, walker);
         }
         b"SplFixedArray" => containers::fixed_array(object, walker),
         b"SplDoublyLinkedList" | b"SplQueue" | b"SplStack" => {
-            containers::linked_list(object, &layout, walker)
+            containers::linked_list(object, &layout, walker);
         }
         b"SplHeap" | b"SplMinHeap" | b"SplMaxHeap" => containers::heap(object, 16, walker),
         b"SplPriorityQueue" => containers::heap(object, layout.queue_element, walker),
@@ -75,18 +75,23 @@ impl<S: HeapSink> Walker<'_, S> {
     /// The closure that has the function at `address` inside itself: whoever executes the function holds the closure.
     pub(crate) fn closure_of(&self, address: u64) -> Option<u64> {
         let closure = address.checked_sub(CLOSURE_FUNCTION as u64)?;
-        (self.block_at(closure).is_some() && self.is_listed_object(closure)).then_some(closure)
+        (self.room(closure).is_some() && self.is_listed_object(closure)).then_some(closure)
     }
 }
 
-/// What a loop over an object runs on: it looks like an object, but is in no list of them, and has no class.
-pub(crate) fn iterator<S: HeapSink>(object: &ObjectView, walker: &mut Walker<'_, S>) {
-    walker.holds(object.node, "data", moved(object.address, ITERATOR_DATA));
-    scan::whole(object, walker);
+/// What a loop over an object runs on: it looks like an object, but is in no list of them, and its class is not set.
+pub(crate) fn iterator<S: HeapSink>(link: Link, address: u64, walker: &mut Walker<'_, S>) {
+    let bytes = walker.room(address).unwrap_or(ITERATOR_SIZE);
+    let shape = Shape::new(LocationType::INTERNAL_DATA, bytes.min(ITERATOR_SIZE));
+    let Some(node) = walker.block_by(link, NodeType::INTERNAL_DATA, address, shape) else { return };
+    walker.holds(node, "data", moved(address, ITERATOR_DATA));
+    walker.scans.push(scan::Scan { node, start: address, bytes });
 }
 
 /// `zend_object_iterator.data`, behind its `zend_object`.
 const ITERATOR_DATA: usize = 56;
+/// `zend_object_iterator`, which many others begin with.
+const ITERATOR_SIZE: u64 = 88;
 
 /// A weak reference, if its object is still there.
 fn weak_reference<S: HeapSink>(object: &ObjectView, walker: &mut Walker<'_, S>) {

@@ -97,7 +97,7 @@ impl<S: HeapSink> Walker<'_, S> {
 
     /// What a word leads to that nobody else has led to. `before` are the bytes from the word before it on.
     fn target(&self, address: u64, before: Option<&[u8]>) -> Option<Target> {
-        if address % 8 != 0 || address == 0 {
+        if !address.is_multiple_of(8) || address == 0 {
             return None;
         }
         let block = self.blocks.find(address).filter(|block| !self.account.is_reached(block))?;
@@ -119,17 +119,27 @@ impl<S: HeapSink> Walker<'_, S> {
 
     /// Whether the table of objects has `address` under the handle that stands there.
     pub(super) fn is_listed_object(&self, address: u64) -> bool {
-        let handle = self.view.u32(moved(address, 8)).unwrap_or_default();
-        let Some((first, count)) = self.object_store() else { return false };
-        handle > 0
-            && handle < count
-            && self.view.u64(first.wrapping_add(u64::from(handle) * 8)) == Some(address)
+        self.under_handle(address) == Some(address)
+    }
+
+    /// Whether the table of objects is there and has something else under the handle that stands at `address`.
+    pub(crate) fn is_unlisted(&self, address: u64) -> bool {
+        let has_table = self.object_store().is_some_and(|(first, _)| self.view.u64(first).is_some());
+        has_table && self.under_handle(address) != Some(address)
+    }
+
+    /// What the table of objects has under the handle that stands at `address`.
+    fn under_handle(&self, address: u64) -> Option<u64> {
+        let handle = self.view.u32(moved(address, 8))?;
+        let (first, count) = self.object_store()?;
+        let is_handle = handle > 0 && handle < count;
+        is_handle.then(|| self.view.u64(first.wrapping_add(u64::from(handle) * 8)))?
     }
 
     /// The places of the table of objects, and how many have been used.
+    #[inline]
     pub(crate) fn object_store(&self) -> Option<(u64, u32)> {
-        let store = moved(self.executor.globals, self.layout.executor_objects);
-        Some((self.view.u64(store)?, self.view.u32(moved(store, 8))?))
+        self.store
     }
 }
 

@@ -49,8 +49,8 @@ pub(super) struct Bucket {
 }
 
 impl<S: HeapSink> Walker<'_, S> {
-    /// The array at `address`, a block of its own or within another.
-    pub(super) fn array(&mut self, link: Link, address: u64, is_own: bool) {
+    /// The array at `address`.
+    pub(super) fn array(&mut self, link: Link, address: u64) {
         let spot = self.spot(address);
         if self.again(&spot, link) {
             return;
@@ -59,9 +59,7 @@ impl<S: HeapSink> Walker<'_, S> {
         let Some(header) = self.view.array::<{ fixed::TABLE_SIZE }>(address) else {
             return self.damage(node, Damage::Missing);
         };
-        if is_own {
-            self.header(node, &spot, &header);
-        }
+        self.header(node, &spot, &header);
         let table = self.table(&header);
         if table.is_torn {
             self.damage(node, Damage::Torn);
@@ -280,6 +278,7 @@ impl<S: HeapSink> Walker<'_, S> {
             Each::Resource => self.listed(link, bucket.value),
             Each::Ini => self.directive(link, pointer),
             Each::Attribute => self.attribute(link, pointer),
+            Each::Weak => self.weak(link, pointer),
         }
     }
 }

@@ -20,6 +20,8 @@ const CONSTANT_DOC: usize = 16;
 const CONSTANT_NAME: usize = 16;
 /// A property has two: one for reading, one for writing.
 const HOOKS: u32 = 2;
+/// `zend_class_mutable_data`.
+const MUTABLE_SIZE: u64 = 32;
 /// No class has more properties, interfaces or traits.
 const MOST: u32 = 1 << 16;
 
@@ -48,6 +50,7 @@ impl<S: HeapSink> Walker<'_, S> {
         self.later(part(words.default_static_properties), Kind::ClassStaticDefaults, address);
         self.later(part(words.methods), Kind::ClassMethods, address);
         self.later(part(words.constants), Kind::ClassConstants, address);
+        self.later(part(words.mutable_data), Kind::ClassMutable, address);
         self.later(part(words.attributes), Kind::Attributes, view.pointer(address, layout.class_attributes));
         self.later(part(words.enum_cases), Kind::Array, view.pointer(address, layout.class_enum_table));
         if !is_internal {
@@ -215,6 +218,30 @@ impl<S: HeapSink> Walker<'_, S> {
         let node = self.node(NodeType::CLASS_CONSTANTS, link);
         let table = moved(address, self.layout.class_functions + 2 * fixed::TABLE_SIZE);
         self.engine_table(node, table, Each::ClassConstant);
+    }
+
+    /// What the class at `address`, which opcache shares between processes, has of its own in this one.
+    pub(super) fn class_mutable(&mut self, link: Link, address: u64) {
+        let data = self.mapped(self.view.pointer(address, self.layout.class_mutable));
+        if data == 0 || self.view.rest(data).is_empty() {
+            return;
+        }
+        let spot = self.spot(data);
+        let size = spot.block.map_or(MUTABLE_SIZE, |block| MUTABLE_SIZE.min(block.end() - data));
+        let shape = Shape::new(LocationType::MUTABLE_DATA, size);
+        let Some(node) = self.once(link, NodeType::CLASS_MUTABLE_DATA, &spot, shape) else { return };
+        let [defaults, constants] = [0, 8].map(|offset| self.view.u64(data + offset).unwrap_or_default());
+        if constants != 0 {
+            let link = Link::strong(node, self.words.constants);
+            let table = self.spot(constants);
+            let shape = Shape::new(LocationType::ARRAY, fixed::TABLE_SIZE as u64);
+            if let Some(node) = self.once(link, NodeType::CLASS_CONSTANTS, &table, shape) {
+                self.engine_table(node, constants, Each::ClassConstant);
+            }
+        }
+        let link = Link::strong(node, self.words.default_properties);
+        let shape = LocationType::DEFAULT_PROPERTIES_TABLE;
+        self.class_values(link, address, defaults, NodeType::DEFAULT_PROPERTIES_TABLE, shape, false, true);
     }
 
     pub(super) fn class_constant(&mut self, link: Link, bucket: Bucket) {

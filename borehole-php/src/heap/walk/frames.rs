@@ -29,7 +29,6 @@ const RANGE_NO_VALUES: [u32; 2] = [2, 3];
 /// What a frame says of itself.
 #[derive(Clone, Copy, Debug)]
 struct Frame {
-    address: u64,
     /// The function, or 0.
     function: u64,
     is_user: bool,
@@ -115,7 +114,6 @@ impl<S: HeapSink> Walker<'_, S> {
         let ops = self.view.pointer(function, self.php.layout.function_ops);
         let position = op.checked_sub(ops).map(|distance| distance / fixed::OP_SIZE as u64);
         Frame {
-            address: spot.address,
             function: if is_there { function } else { 0 },
             is_user,
             call_info: u32_at(header, CALL_INFO).unwrap_or_default(),

@@ -17,6 +17,11 @@ impl<'d> View<'d> {
         Self { dump }
     }
 
+    /// All of it.
+    pub(crate) const fn dump(self) -> &'d Dump {
+        self.dump
+    }
+
     /// What is mapped where.
     pub(crate) fn mappings(self) -> &'d Mappings {
         self.dump.mappings()

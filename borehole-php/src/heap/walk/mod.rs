@@ -31,9 +31,11 @@ use borehole_process::Dump;
 use crate::attach::Php;
 use crate::executor::Executor;
 use crate::heap::accounting::Accounting;
-use crate::heap::blocks::{Block, Blocks, Marks};
+use crate::heap::blocks::{Block, Blocks};
 use crate::heap::internals::scan::Scan;
+use crate::heap::internals::suspended;
 use crate::heap::layout::HeapLayout;
+use crate::remote::moved;
 
 use self::class_names::ClassNames;
 use self::objects::Handlers;
@@ -52,9 +54,7 @@ const NODES_A_WORD: u64 = 2;
 /// What became of a walk.
 #[derive(Clone, Debug)]
 pub(crate) struct Walked {
-    /// The blocks that were reached.
-    pub(crate) reached: Marks,
-    /// What they add up to.
+    /// What the blocks add up to that something was found to lead to.
     pub(crate) reached_bytes: u64,
     /// How often memory was not there.
     pub(crate) missing: u64,
@@ -84,6 +84,7 @@ pub(crate) fn walk<S: HeapSink>(
 ) -> Walked {
     let view = View::new(dump);
     roots::claim(view, php, executor, blocks);
+    suspended::claim(view, blocks);
     let mut walker = Walker::new(dump, php, executor, blocks, sink);
     walker.redaction = options.redact.then(RandomState::new);
     walker.first_frame = options.first_frame;
@@ -91,8 +92,7 @@ pub(crate) fn walk<S: HeapSink>(
     walker.account.summary(dump, php, walker.sink);
     walker.unattributed();
     let Walker { account, missing, torn, nodes_left, .. } = walker;
-    let reached_bytes = account.reached_bytes();
-    Walked { reached: account.reached(), reached_bytes, missing, torn, is_stopped: nodes_left == 0 }
+    Walked { reached_bytes: account.reached_bytes(), missing, torn, is_stopped: nodes_left == 0 }
 }
 
 /// The state of a walk.
@@ -112,6 +112,8 @@ pub(crate) struct Walker<'d, S> {
     /// Addresses of which it is not known what is there.
     pub(crate) unknown: Vec<(Link, u64)>,
     seen: Seen,
+    /// The places of the table of objects, and how many have been used.
+    pub(crate) store: Option<(u64, u32)>,
     /// The last is the next.
     work: Vec<Task>,
     classes: ClassNames,
@@ -156,10 +158,13 @@ pub(crate) enum Damage {
 impl<'d, S: HeapSink> Walker<'d, S> {
     fn new(dump: &'d Dump, php: &'d Php, executor: &Executor, blocks: &'d Blocks, sink: &'d mut S) -> Self {
         let words = Words::new(sink);
+        let (view, layout) = (View::new(dump), HeapLayout::of(php.identity.release));
+        let store = moved(executor.globals, layout.executor_objects);
         Self {
-            view: View::new(dump),
+            view,
             php,
-            layout: HeapLayout::of(php.identity.release),
+            layout,
+            store: view.u64(store).zip(view.u32(moved(store, 8))),
             executor: *executor,
             blocks,
             sink,
@@ -204,12 +209,10 @@ impl<'d, S: HeapSink> Walker<'d, S> {
         match kind {
             Kind::Value => self.value_at(link, address),
             Kind::String => self.string(link, address),
-            Kind::Array => self.array(link, address, true),
-            Kind::ArrayWithin => self.array(link, address, false),
+            Kind::Array => self.array(link, address),
             Kind::Object => self.object(link, address),
             Kind::Reference => self.reference(link, address),
             Kind::Resource => self.resource(link, address),
-            Kind::Expression => self.expression(link, address),
             Kind::Function => self.function(link, address),
             Kind::Code => self.code(link, address),
             Kind::CodeVariables => self.code_variables(link, address),
@@ -222,6 +225,7 @@ impl<'d, S: HeapSink> Walker<'d, S> {
             Kind::ClassStaticDefaults => self.class_static_defaults(link, address),
             Kind::ClassMethods => self.class_methods(link, address),
             Kind::ClassConstants => self.class_constants(link, address),
+            Kind::ClassMutable => self.class_mutable(link, address),
             Kind::Attributes => self.attributes(link, address),
             Kind::Frame => {
                 self.frame(link, address);
@@ -354,6 +358,15 @@ impl<'d, S: HeapSink> Walker<'d, S> {
 
     fn flag(&mut self, node: NodeId, key: StringId, is_set: bool) {
         self.sink.attribute(node, key, Value::Bool(is_set));
+    }
+
+    /// How many bytes what begins at `address` can have: those of its block, or of all that is there if PHP's memory is not
+    /// its own allocator's. `None` if nothing begins there.
+    pub(crate) fn room(&self, address: u64) -> Option<u64> {
+        if self.blocks.allocator().is_some() {
+            return Some(self.blocks.at(address)?.bytes);
+        }
+        Some(self.view.rest(address).len() as u64).filter(|&room| room > 0)
     }
 
     /// The block in use that begins at `address`.

@@ -9,13 +9,13 @@ use super::values::{VALUE_SIZE, Zval};
 use super::{Damage, Kind, Link, Shape, Task, Walker};
 use crate::heap::internals;
 use crate::layout::fixed;
-use crate::remote::{u32_at, u64_at};
+use crate::remote::{moved, u32_at, u64_at};
 
 /// `zend_object.ce`, `handlers`, `properties`, `properties_table`.
 const CLASS: usize = 16;
 const HANDLERS: usize = 24;
 const DYNAMIC: usize = 32;
-const PROPERTIES: u64 = 40;
+const PROPERTIES: usize = 40;
 
 /// The type of an object in its header.
 const OBJECT: u32 = 8;
@@ -27,8 +27,6 @@ const MOST_BEFORE: i32 = 1 << 16;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ObjectView {
     pub(crate) node: NodeId,
-    /// Where the `zend_object` is.
-    pub(crate) address: u64,
     /// Where the memory begins that it is a part of.
     pub(crate) start: u64,
     /// How many bytes there are from `start` on: those of the block, or those of a `zend_object`.
@@ -54,8 +52,11 @@ impl<S: HeapSink> Walker<'_, S> {
         if self.again(&spot, link) {
             return;
         }
+        if self.is_unlisted(address) {
+            return internals::iterator(link, address, self);
+        }
         let node = self.node_at(NodeType::OBJECT, link, &spot);
-        let Some(header) = self.view.array::<{ PROPERTIES as usize }>(address) else {
+        let Some(header) = self.view.array::<PROPERTIES>(address) else {
             return self.damage(node, Damage::Missing);
         };
         let word = |offset| u64_at(&header, offset).unwrap_or_default();
@@ -68,11 +69,9 @@ impl<S: HeapSink> Walker<'_, S> {
         let mark = self.work.len();
         self.object_properties(node, address, number);
         self.later(Link::strong(node, self.words.dynamic_properties), Kind::Array, word(DYNAMIC));
-        let view = ObjectView { node, address, start: start.address, bytes, class, number };
+        let view = ObjectView { node, start: start.address, bytes, class, number };
         if !self.classes.get(number).internal.is_empty() {
             internals::visit(&view, self);
-        } else if class == 0 {
-            internals::iterator(&view, self);
         }
         self.in_order(mark);
     }
@@ -87,7 +86,7 @@ impl<S: HeapSink> Walker<'_, S> {
         counted: Option<(u32, u32)>,
     ) -> u64 {
         let class = self.classes.get(number);
-        let mut size = before + PROPERTIES + u64::from(class.property_count) * VALUE_SIZE;
+        let mut size = before + PROPERTIES as u64 + u64::from(class.property_count) * VALUE_SIZE;
         let (name, is_class) = (class.name, class.is_class);
         let room = start.block.map(|block| block.end().saturating_sub(start.address));
         let is_torn = room.is_some_and(|room| size > room)
@@ -151,7 +150,7 @@ impl<S: HeapSink> Walker<'_, S> {
         }
         let link = Link::strong(object, self.words.object_properties);
         let node = self.node(NodeType::OBJECT_PROPERTIES, link);
-        let values = address.wrapping_add(PROPERTIES);
+        let values = moved(address, PROPERTIES);
         let present = self.present(values, count);
         self.count_attribute(node, present);
         let row = Properties { node, class, values, at: 0, count, is_static: false, is_default: false };

@@ -28,6 +28,9 @@ const MOST_PAGES: usize = 1 << 16;
 /// `zend_objects_store.size`, in places.
 const STORE_TOP: usize = 8;
 const STORE_SIZE: usize = 12;
+/// `ZEND_WEAKREF_GET_TAG`, and `ZEND_WEAKREF_TAG_HT`.
+const WEAK_TAGS: u64 = 3;
+const WEAK_TABLE: u64 = 2;
 /// `zend_ini_entry`.
 const DIRECTIVE_VALUE: usize = 40;
 const DIRECTIVE_ORIGINAL: usize = 48;
@@ -99,6 +102,10 @@ impl<S: HeapSink> Walker<'_, S> {
         self.table_root(self.words.regular_list, NodeType::REGULAR_LIST, list, Each::Resource, false);
         let list = moved(executor, layout.executor_persistent_list);
         self.table_root(self.words.persistent_list, NodeType::PERSISTENT_LIST, list, Each::Resource, false);
+        if layout.executor_weak != 0 {
+            let weak = moved(executor, layout.executor_weak);
+            self.table_root(self.words.weak_references, NodeType::WEAK_REFERENCES, weak, Each::Weak, false);
+        }
         self.directives();
         self.stack_pages();
         self.exceptions();
@@ -247,6 +254,13 @@ impl<S: HeapSink> Walker<'_, S> {
     pub(super) fn listed(&mut self, link: Link, value: Zval) {
         if value.kind != self.layout.kind_pointer {
             self.value(link, value);
+        }
+    }
+
+    /// What refers weakly to one object: where it is more than one thing, a table of them.
+    pub(super) fn weak(&mut self, link: Link, pointer: u64) {
+        if pointer & WEAK_TAGS == WEAK_TABLE {
+            self.array(link, pointer & !WEAK_TAGS);
         }
     }
 

@@ -41,13 +41,9 @@ pub(crate) enum Kind {
     Value,
     String,
     Array,
-    /// A `HashTable` that is a part of something else.
-    ArrayWithin,
     Object,
     Reference,
     Resource,
-    /// `zend_ast_ref`.
-    Expression,
     /// `zend_function`.
     Function,
     /// `zend_op_array`: of the function whose node is the parent.
@@ -65,6 +61,7 @@ pub(crate) enum Kind {
     ClassStaticDefaults,
     ClassMethods,
     ClassConstants,
+    ClassMutable,
     /// `zend_execute_data`.
     Frame,
     /// A `HashTable` of `zend_attribute *`.
@@ -94,6 +91,8 @@ pub(crate) enum Each {
     Ini,
     /// `zend_attribute *`.
     Attribute,
+    /// What refers to an object without holding it.
+    Weak,
 }
 
 /// A hash table in the middle of which the walk is.

@@ -120,7 +120,7 @@ impl<'d, S: HeapSink> Walker<'d, S> {
         match kind {
             NULL | FALSE | TRUE | INTEGER | FLOAT => self.scalar(link, value),
             fixed::KIND_STRING => self.string(link, word),
-            fixed::KIND_ARRAY => self.array(link, word, true),
+            fixed::KIND_ARRAY => self.array(link, word),
             OBJECT => self.object(link, word),
             RESOURCE => self.resource(link, word),
             REFERENCE => self.reference(link, word),

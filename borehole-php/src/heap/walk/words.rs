@@ -30,7 +30,6 @@ words! {
     line_start = "line_start",
     line_end = "line_end",
     lineno = "lineno",
-    handle = "handle",
 
     // Links, and attributes of the same name.
     array_elements = "array_elements",
@@ -43,7 +42,6 @@ words! {
     dynamic_properties = "dynamic_properties",
     name = "name",
     info = "info",
-    operands = "operands",
 
     // Call frames.
     func = "func",
@@ -77,6 +75,7 @@ words! {
     methods = "methods",
     constants = "constants",
     enum_cases = "backed_enum_table",
+    mutable_data = "mutable_data",
     hooks = "hooks",
 
     // Roots.
@@ -99,9 +98,7 @@ words! {
     regular_list = "regular_list",
     persistent_list = "persistent_list",
     ini_directives = "ini_directives",
-    modified_value = "modified_value",
     original_value = "original_value",
     weak_references = "weak_references",
     vm_stack = "vm_stack",
-    compiler_arena = "compiler_arena",
 }

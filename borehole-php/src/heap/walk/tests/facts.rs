@@ -1,0 +1,239 @@
+//! What programs say of themselves.
+
+use std::collections::BTreeMap;
+
+use borehole_heap::{LocationType, NodeId, NodeType};
+
+use super::graph::{Graph, Seen, see};
+use crate::heap::live;
+
+/// Runs `facts.php` in every PHP at hand, without and with opcache, with what it says.
+fn with_facts(check: impl Fn(&str, &Graph<'_>, &serde_json::Value, &Seen)) {
+    let mut count = 0;
+    for (name, peer, root) in live::phps() {
+        for opcache in ["opcache.enable_cli=0", "opcache.enable_cli=1"] {
+            let copied = live::copy(&peer, &root, "mem/facts", &["-d", opcache], &[]);
+            let copied = copied.unwrap_or_else(|| panic!("{name}: not run"));
+            let seen = see(&copied);
+            let facts = serde_json::from_str(&copied.ready).unwrap();
+            check(&format!("{name} {opcache}"), &Graph::new(&seen.heap), &facts, &seen);
+            count += 1;
+        }
+    }
+    assert!(count > 0);
+}
+
+#[test]
+fn values_are_what_the_program_says() {
+    with_facts(|name, graph, facts, seen| {
+        assert_eq!((seen.walked.missing, seen.walked.torn, seen.walked.is_stopped), (0, 0, false), "{name}");
+        for (array, count) in facts["counts"].as_object().unwrap() {
+            let elements = graph.child(graph.global(array), "array_elements");
+            let count = usize::try_from(count.as_u64().unwrap()).unwrap();
+            assert_eq!(graph.count(elements), count, "{name} {array}");
+            assert_eq!(graph.links(elements).len(), count, "{name} {array}");
+        }
+        for (string, length) in facts["lengths"].as_object().unwrap() {
+            let string = graph.global(string);
+            assert_eq!(graph.string(string).len() as u64, length.as_u64().unwrap(), "{name}");
+            assert_eq!(graph.location(string).size, 24 + length.as_u64().unwrap(), "{name}");
+        }
+        for (array, keys) in facts["keys"].as_object().unwrap() {
+            let elements = graph.child(graph.global(array), "array_elements");
+            let keys: Vec<_> = keys.as_array().unwrap().iter().map(|key| key.as_str().unwrap()).collect();
+            assert_eq!(graph.links(elements), keys, "{name} {array}");
+        }
+        let hash = graph.global("hash");
+        let values = ["a", "b", "c", "d", "e"].map(|key| graph.scalar(graph.element(hash, key)).to_owned());
+        assert_eq!(values, ["1", "2.5", "null", "false", "true"], "{name}");
+        assert_eq!(graph.string(graph.element(hash, "1000")), "thousand", "{name}");
+        let copies = graph.global("copies");
+        for at in ["0", "1", "2"] {
+            assert_eq!(graph.element(copies, at), graph.global("packed"), "{name}");
+        }
+        // The variable, and three in `$copies`.
+        assert_eq!(graph.location(graph.global("packed")).refcount, Some(4), "{name}");
+    });
+}
+
+#[test]
+fn references_are_one_node_and_a_cycle_of_them_ends() {
+    with_facts(|name, graph, _, _| {
+        let one = graph.child(graph.global("one"), "array_elements");
+        let [r, s] = ["r", "s"].map(|key| graph.child(graph.child(one, key), "value"));
+        assert_eq!(r, s, "{name}");
+        assert_eq!(graph.heap.nodes[r.0 as usize], NodeType::PHP_REFERENCE);
+        assert_eq!(graph.location(r).refcount, Some(3), "{name}");
+        assert_eq!(graph.at(&["global_variables", "array_elements", "value", "value"]), r, "{name}");
+        let own = graph.global("self");
+        assert_eq!(graph.element(own, "me"), own, "{name}");
+    });
+}
+
+#[test]
+fn objects_have_the_numbers_and_properties_that_the_program_gave_them() {
+    with_facts(|name, graph, facts, _| {
+        let store = graph.at(&["objects_store"]);
+        let numbers = facts["leaves"].as_array().unwrap();
+        for (at, number) in numbers.iter().enumerate() {
+            let leaf = graph.child(store, &number.to_string());
+            assert_eq!(graph.class(leaf), "Facts\\Leaf", "{name}");
+            assert_eq!(graph.string(graph.property(leaf, "label")), format!("leaf {at}"), "{name}");
+            let next = graph.child(store, &numbers[(at + 1) % 10].to_string());
+            assert_eq!(graph.property(leaf, "next"), next, "{name}");
+            assert_eq!(graph.scalar(graph.property(leaf, "number")), (at + 1).to_string(), "{name}");
+            assert_eq!(graph.string(graph.property(leaf, "hidden")), "of leaf", "{name}");
+            let links = graph.links(graph.child(leaf, "object_properties"));
+            let expected =
+                ["label", "list", "Facts\\Base::hidden", "number", "hidden", "next", "price", "flag", "none"];
+            assert_eq!(links, expected, "{name}");
+            // `$leaves`, `Base::$all`, `$next` of the one before.
+            let references = 3;
+            assert_eq!(graph.location(leaf).refcount, Some(references), "{name}");
+            assert_eq!(graph.location(leaf).size, 40 + 9 * 16, "{name}");
+        }
+        let loose = graph.child(store, &facts["loose"].to_string());
+        let dynamic = graph.child(graph.child(loose, "dynamic_properties"), "array_elements");
+        assert_eq!(graph.links(dynamic), ["first", "second", "7"], "{name}");
+        assert!(!graph.links(loose).contains(&"object_properties"), "{name}");
+    });
+}
+
+#[test]
+fn tables_of_the_engine_have_as_many_entries_as_the_program_counts() {
+    with_facts(|name, graph, facts, _| {
+        let number = |fact: &serde_json::Value| usize::try_from(fact.as_u64().unwrap()).unwrap();
+        // What begins with a 0 is a closure or a class that was not declared yet: it has no name that a program knows.
+        let is_named = |name: &&str| !name.starts_with('\0');
+        let functions = graph.children[&Some(graph.at(&["function_table"]))].iter();
+        let functions = functions.filter(|(name, _)| is_named(&name.as_str()));
+        let (internal, user): (Vec<_>, Vec<_>) =
+            functions.map(|(_, node)| graph.attribute(*node, "#is_internal")).partition(|is| *is == "true");
+        assert_eq!(user.len(), number(&facts["functions"]["user"]), "{name}");
+        assert_eq!(internal.len(), number(&facts["functions"]["internal"]), "{name}");
+        let classes = graph.links(graph.at(&["class_table"])).into_iter().filter(is_named).count();
+        assert_eq!(classes, number(&facts["classes"]), "{name}");
+        let constants = graph.links(graph.at(&["global_constants"])).len();
+        assert_eq!(constants, number(&facts["constants"]), "{name}");
+        let files: Vec<_> =
+            facts["files"].as_array().unwrap().iter().map(|file| file.as_str().unwrap()).collect();
+        assert_eq!(graph.links(graph.at(&["included_files"])), files, "{name}");
+        let table = graph.at(&["global_constants", "facts\\TABLE", "value"]);
+        assert_eq!(graph.string(graph.element(table, "b")), "text", "{name}");
+    });
+}
+
+#[test]
+fn classes_have_their_static_properties_constants_and_methods() {
+    with_facts(|name, graph, facts, _| {
+        let class = |class: &str| graph.at(&["class_table", &format!("facts\\{class}")]);
+        let statics = graph.child(class("leaf"), "static_properties");
+        let all = graph.plain(graph.child(statics, "all"));
+        assert_eq!(
+            graph.count(graph.child(all, "array_elements")) as u64,
+            facts["all"].as_u64().unwrap(),
+            "{name}"
+        );
+        let others = graph.plain(graph.child(graph.child(class("other"), "static_properties"), "all"));
+        assert_eq!(graph.count(graph.child(others, "array_elements")), 1, "{name}");
+        let counted = graph.plain(graph.child(statics, "count"));
+        assert_eq!(graph.scalar(counted), facts["counted"].to_string(), "{name}");
+        let limits =
+            graph.plain(graph.child(graph.child(graph.child(class("base"), "constants"), "LIMITS"), "value"));
+        assert_eq!(graph.scalar(graph.element(graph.element(limits, "high"), "1")), "20", "{name}");
+        let methods = graph.links(graph.child(class("base"), "methods"));
+        assert!(
+            ["__construct", "name", "number"].iter().all(|method| methods.contains(method)),
+            "{name} {methods:?}"
+        );
+        assert_eq!(
+            graph.string(graph.child(class("base"), "doc_comment")),
+            "/** A base with every kind of property. */"
+        );
+        let seen = graph.child(graph.child(graph.child(class("base"), "methods"), "name"), "op_array");
+        let seen = graph.child(graph.child(seen, "static_variables"), "array_elements");
+        assert_eq!(graph.links(seen), ["calls", "seen"], "{name}");
+    });
+}
+
+#[test]
+fn frames_have_their_functions_lines_variables_and_arguments() {
+    with_facts(|name, graph, facts, _| {
+        let frames = graph.at(&["call_frames"]);
+        let names: Vec<_> = (0..)
+            .map_while(|at: usize| graph.children[&Some(frames)].get(at))
+            .map(|(_, frame)| graph.attribute(*frame, "function_name"))
+            .collect();
+        let stack = facts["stack"].as_array().unwrap().iter().map(|frame| frame.as_str().unwrap());
+        let expected: Vec<_> = std::iter::once("usleep").chain(stack).chain(["<main>"]).collect();
+        assert_eq!(names, expected, "{name}");
+        assert_eq!(graph.count(frames), expected.len(), "{name}");
+        let frame = |at: usize| graph.child(frames, &at.to_string());
+        assert_eq!(graph.attribute(frame(0), "lineno"), "-1", "{name}");
+        let wanted = std::fs::read_to_string(borehole_testkit::corpus("php/mem/facts.php")).unwrap();
+        let line = wanted.lines().position(|line| line.contains("usleep(")).unwrap() + 1;
+        assert_eq!(graph.attribute(frame(1), "lineno"), line.to_string(), "{name}");
+        let variables = |at| graph.child(frame(at), "local_variables");
+        let usleep = graph.links(variables(0));
+        assert_eq!(usleep, ["$args_to_internal_function[0]"], "{name}");
+        let leaf = graph.links(variables(1));
+        let known = ["depth", "known", "extra", "local", "end", "$extra_args[0]", "$extra_args[1]"];
+        assert_eq!(leaf, known, "{name}");
+        assert_eq!(graph.string(graph.child(variables(1), "$extra_args[0]")), "one more", "{name}");
+        assert_eq!(graph.string(graph.child(variables(2), "local")), "x".repeat(21), "{name}");
+        let temporary = graph.links(variables(2)).iter().filter(|link| link.starts_with("$_T[")).count();
+        // The array whose second element is on its way; 7.0 does not say which temporaries live.
+        assert_eq!(
+            temporary,
+            usize::from(!name.starts_with("php-7.0")),
+            "{name} {:?}",
+            graph.links(variables(2))
+        );
+    });
+}
+
+#[test]
+fn callbacks_and_settings_are_roots() {
+    with_facts(|name, graph, _, _| {
+        let callbacks = graph.at(&["global_callbacks"]);
+        for handler in ["error_handler", "exception_handler"] {
+            assert_eq!(graph.class(graph.child(callbacks, handler)), "Closure", "{name}");
+        }
+        // The one before; newer releases also have that there was none before that.
+        let before = graph.children[&Some(graph.child(callbacks, "error_handlers"))].last().unwrap().1;
+        assert_eq!(graph.class(before), "Closure", "{name}");
+        let precision = graph.at(&["ini_directives", "precision"]);
+        assert_eq!(graph.string(graph.child(precision, "value")), "11", "{name}");
+    });
+}
+
+#[test]
+fn every_node_has_one_tree_edge_that_comes_right_after_it() {
+    with_facts(|name, graph, _, seen| {
+        let heap = graph.heap;
+        let mut next = 0;
+        for edge in heap.edges.iter().filter(|edge| edge.is_tree) {
+            assert_eq!(edge.child, NodeId(next), "{name}");
+            assert!(edge.parent.is_none_or(|parent| parent.0 < next), "{name}");
+            next += 1;
+        }
+        assert_eq!(next as usize, heap.nodes.len(), "{name}");
+        let mut known = BTreeMap::new();
+        for (_, location) in heap.locations.iter().filter(|(_, location)| location.size > 0) {
+            let end = location.address + location.size;
+            if let Some(block) = seen.blocks.find(location.address) {
+                assert!(end <= block.end(), "{name} {location:x?} {block:x?}");
+                assert!(
+                    end + u64::from(location.bin_overhead) <= block.end(),
+                    "{name} {location:x?} {block:x?}"
+                );
+                known.insert(location.address, (end, location.location_type));
+            }
+        }
+        // No byte of the heap belongs to two.
+        for ((start, (end, what)), (next, (_, other))) in known.iter().zip(known.iter().skip(1)) {
+            let [what, other] = [what, other].map(|what| LocationType::NAMES[usize::from(what.number())]);
+            assert!(end <= next, "{name}: {what} {start:x} to {end:x}, and {other} {next:x}");
+        }
+    });
+}

@@ -1,0 +1,205 @@
+//! A heap as the walk gives it, to be asked.
+
+use std::collections::BTreeMap;
+
+use borehole_heap::{Edge, HeapSink, Location, LocationType, NodeId, NodeType, StringId, Value};
+use hashbrown::HashMap;
+
+use crate::heap::blocks::Blocks;
+use crate::heap::live::Copied;
+use crate::heap::walk::{WalkOptions, Walked, walk};
+
+/// A heap held whole.
+#[derive(Default)]
+pub(super) struct Collected {
+    pub(super) strings: Vec<Vec<u8>>,
+    pub(super) numbers: HashMap<Vec<u8>, u32>,
+    pub(super) nodes: Vec<NodeType>,
+    pub(super) edges: Vec<Edge>,
+    pub(super) locations: Vec<(NodeId, Location)>,
+    pub(super) attributes: Vec<(NodeId, StringId, String)>,
+}
+
+impl HeapSink for Collected {
+    fn string(&mut self, string: &[u8]) -> StringId {
+        if let Some(&number) = self.numbers.get(string) {
+            return StringId(number);
+        }
+        let number = u32::try_from(self.strings.len()).unwrap();
+        self.strings.push(string.to_vec());
+        self.numbers.insert(string.to_vec(), number);
+        StringId(number)
+    }
+
+    fn node(&mut self, node_type: NodeType) -> NodeId {
+        self.nodes.push(node_type);
+        NodeId(u32::try_from(self.nodes.len() - 1).unwrap())
+    }
+
+    fn edge(&mut self, edge: Edge) {
+        self.edges.push(edge);
+    }
+
+    fn location(&mut self, node: NodeId, location: &Location) {
+        self.locations.push((node, *location));
+    }
+
+    fn attribute(&mut self, node: NodeId, key: StringId, value: Value<'_>) {
+        let text = match value {
+            Value::Null => "null".to_owned(),
+            Value::Bool(is) => is.to_string(),
+            Value::Integer(number) => number.to_string(),
+            Value::Float(number) => number.to_string(),
+            Value::Text(text) => String::from_utf8_lossy(text).into_owned(),
+        };
+        self.attributes.push((node, key, text));
+    }
+
+    fn summary(&mut self, _: &str, _: &str) {}
+}
+
+impl Collected {
+    pub(super) fn text(&self, string: StringId) -> String {
+        String::from_utf8_lossy(&self.strings[string.0 as usize]).into_owned()
+    }
+}
+
+/// What became of a program's heap.
+pub(super) struct Seen {
+    pub(super) heap: Collected,
+    pub(super) walked: Walked,
+    pub(super) blocks: Blocks,
+}
+
+pub(super) fn see(copied: &Copied) -> Seen {
+    let mut blocks = Blocks::of(&copied.dump, &copied.php, &copied.executor).unwrap();
+    let mut heap = Collected::default();
+    let walked =
+        walk(&copied.dump, &copied.php, &copied.executor, &mut blocks, &WalkOptions::default(), &mut heap);
+    Seen { heap, walked, blocks }
+}
+
+/// The links from a root to `node`.
+pub(super) fn path(heap: &Collected, node: NodeId) -> String {
+    let parents: HashMap<NodeId, &Edge> =
+        heap.edges.iter().filter(|e| e.is_tree).map(|e| (e.child, e)).collect();
+    let mut links = Vec::new();
+    let mut at = Some(node);
+    while let Some(edge) = at.and_then(|node| parents.get(&node)) {
+        links.push(heap.text(edge.link));
+        at = edge.parent;
+    }
+    links.reverse();
+    format!("{} ({})", links.join(" -> "), NodeType::NAMES[usize::from(heap.nodes[node.0 as usize].number())])
+}
+
+/// A heap to be asked.
+pub(super) struct Graph<'h> {
+    pub(super) heap: &'h Collected,
+    pub(super) children: HashMap<Option<NodeId>, Vec<(String, NodeId)>>,
+    pub(super) locations: HashMap<NodeId, Vec<&'h Location>>,
+    pub(super) attributes: HashMap<(NodeId, String), String>,
+}
+
+impl<'h> Graph<'h> {
+    pub(super) fn new(heap: &'h Collected) -> Self {
+        let mut graph =
+            Self { heap, children: HashMap::new(), locations: HashMap::new(), attributes: HashMap::new() };
+        for edge in &heap.edges {
+            graph.children.entry(edge.parent).or_default().push((heap.text(edge.link), edge.child));
+        }
+        for (node, location) in &heap.locations {
+            graph.locations.entry(*node).or_default().push(location);
+        }
+        for &(node, key, ref value) in &heap.attributes {
+            graph.attributes.insert((node, heap.text(key)), value.clone());
+        }
+        graph
+    }
+
+    pub(super) fn links(&self, node: impl Into<Option<NodeId>>) -> Vec<&str> {
+        let children = self.children.get(&node.into());
+        children.into_iter().flatten().map(|(link, _)| link.as_str()).collect()
+    }
+
+    pub(super) fn child(&self, node: impl Into<Option<NodeId>>, link: &str) -> NodeId {
+        let node = node.into();
+        let found = self.children.get(&node).into_iter().flatten().find(|(name, _)| name == link);
+        let place = || node.map_or("root".to_owned(), |node| path(self.heap, node));
+        found.unwrap_or_else(|| panic!("no {link} in {} but {:?}", place(), self.links(node))).1
+    }
+
+    /// The node at the end of links.
+    pub(super) fn at(&self, path: &[&str]) -> NodeId {
+        path.iter().fold(None, |node, link| Some(self.child(node, link))).unwrap()
+    }
+
+    /// The value of a global variable, past references.
+    pub(super) fn global(&self, name: &str) -> NodeId {
+        self.plain(self.at(&["global_variables", "array_elements", name, "value"]))
+    }
+
+    /// What a reference refers to.
+    pub(super) fn plain(&self, node: NodeId) -> NodeId {
+        let is_reference = self.heap.nodes[node.0 as usize] == NodeType::PHP_REFERENCE;
+        if is_reference { self.child(node, "referenced") } else { node }
+    }
+
+    /// The value of an element of an array.
+    pub(super) fn element(&self, array: NodeId, key: &str) -> NodeId {
+        self.plain(self.child(self.child(self.child(array, "array_elements"), key), "value"))
+    }
+
+    pub(super) fn property(&self, object: NodeId, name: &str) -> NodeId {
+        self.plain(self.child(self.child(object, "object_properties"), name))
+    }
+
+    pub(super) fn attribute(&self, node: NodeId, key: &str) -> &str {
+        &self.attributes[&(node, key.to_owned())]
+    }
+
+    pub(super) fn scalar(&self, node: NodeId) -> &str {
+        self.attribute(node, "value")
+    }
+
+    pub(super) fn location(&self, node: NodeId) -> &Location {
+        self.locations[&node][0]
+    }
+
+    pub(super) fn string(&self, node: NodeId) -> String {
+        self.heap.text(self.location(node).string.unwrap())
+    }
+
+    pub(super) fn class(&self, node: NodeId) -> String {
+        self.heap.text(self.location(node).class.unwrap())
+    }
+
+    pub(super) fn count(&self, node: NodeId) -> usize {
+        self.attribute(node, "#count").parse().unwrap()
+    }
+}
+
+/// How many objects of each class there are, and how large they are together.
+pub(super) fn classes(heap: &Collected) -> BTreeMap<String, (u64, u64)> {
+    let mut classes: BTreeMap<String, (u64, u64)> = BTreeMap::new();
+    for (_, location) in heap.locations.iter().filter(|(_, location)| location.region.is_some()) {
+        if let Some(class) = location.class {
+            let sum = classes.entry(heap.text(class)).or_default();
+            sum.0 += 1;
+            sum.1 += location.size;
+        }
+    }
+    classes
+}
+
+/// How many locations of each type there are in PHP's own memory, and how large they are together.
+pub(super) fn types(heap: &Collected) -> BTreeMap<String, (u64, u64)> {
+    let mut types: BTreeMap<String, (u64, u64)> = BTreeMap::new();
+    for (_, location) in heap.locations.iter().filter(|(_, location)| location.region.is_some()) {
+        let name = LocationType::NAMES[usize::from(location.location_type.number())];
+        let sum = types.entry(name.to_owned()).or_default();
+        sum.0 += 1;
+        sum.1 += location.size;
+    }
+    types
+}

@@ -1,0 +1,4 @@
+mod damage;
+mod facts;
+mod graph;
+mod reli;

@@ -1,0 +1,132 @@
+//! What reli sees in the same programs.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::graph::{Collected, classes, see, types};
+use crate::heap::live;
+
+fn reli(program: &str) -> serde_json::Value {
+    let path = borehole_testkit::corpus(&format!("php/reli-json/{program}.json.gz"));
+    let file = flate2::read::GzDecoder::new(std::fs::File::open(path).unwrap());
+    serde_json::from_reader(file).unwrap()
+}
+
+fn summary(json: &serde_json::Value, key: &str) -> BTreeMap<String, (u64, u64)> {
+    let number = |value: &serde_json::Value, key: &str| value[key].as_u64().unwrap();
+    let rows = json[key].as_object().unwrap().iter();
+    rows.map(|(name, sums)| (name.clone(), (number(sums, "count"), number(sums, "memory_usage")))).collect()
+}
+
+/// Classes whose objects are more than their properties, of which reli counts no more than these.
+const MORE_THAN_PROPERTIES: &[&str] = &[
+    "ArrayIterator",
+    "ArrayObject",
+    "DOMDocument",
+    "DateInterval",
+    "DatePeriod",
+    "DateTime",
+    "DateTimeImmutable",
+    "DirectoryIterator",
+    "Generator",
+    "ReflectionClass",
+    "SimpleXMLElement",
+    "SplDoublyLinkedList",
+    "SplFixedArray",
+    "SplMinHeap",
+    "SplObjectStorage",
+    "SplPriorityQueue",
+    "WeakMap",
+    "WeakReference",
+];
+
+/// Types of locations of which reli sees all.
+const EQUAL: &[&str] = &[
+    "DefaultPropertiesTableMemoryLocation",
+    "DefaultStaticMembersTableMemoryLocation",
+    "ObjectsStoreMemoryLocation",
+    "StaticMembersTableMemoryLocation",
+    "ZendClassConstantMemoryLocation",
+    "ZendClassEntryMemoryLocation",
+    "ZendPropertyInfoMemoryLocation",
+];
+
+/// Types of which it does not see all, and why.
+const MORE: &[(&str, &str)] = &[
+    ("CallFrameHeaderMemoryLocation", "frames of generators and fibers"),
+    ("CallFrameVariableTableMemoryLocation", "frames of generators and fibers"),
+    ("DynamicFuncDefsTableMemoryLocation", "code outside of functions"),
+    ("LocalVariableNameTableMemoryLocation", "code outside of functions"),
+    ("RuntimeCacheMemoryLocation", "code outside of functions, caches of closures"),
+    ("ZendArgInfosMemoryLocation", "what is returned, and arguments of any number"),
+    ("ZendOpArrayBodyMemoryLocation", "code outside of functions"),
+    ("ZendOpArrayHeaderMemoryLocation", "code outside of functions"),
+    ("ZendReferenceMemoryLocation", "variables that closures bind by reference, where code begins with them"),
+    ("ZendResourceMemoryLocation", "32 bytes each since 8.1, not 24"),
+];
+
+/// Types that depend on the variables of the environment, which were others; and objects, which are compared by class.
+const ENVIRONMENT: &[&str] = &[
+    "ZendObjectMemoryLocation",
+    "ZendArrayMemoryLocation",
+    "ZendArrayTableMemoryLocation",
+    "ZendArrayTableOverheadMemoryLocation",
+    "ZendStringMemoryLocation",
+];
+
+/// Classes of the extension that the machine's PHP need not have.
+const LEFT_OUT: &[&str] = &["PDO", "PDOStatement"];
+
+#[test]
+fn objects_of_each_class_are_as_many_and_as_large_as_reli_sees() {
+    for_each_reli(|program, heap, reli| {
+        let (ours, theirs) = (classes(heap), summary(reli, "class_objects_summary"));
+        let left_out = |class: &&String| !LEFT_OUT.contains(&class.as_str());
+        let names: BTreeSet<_> = ours.keys().chain(theirs.keys().filter(left_out)).collect();
+        for name in names {
+            let ((count, bytes), (reli_count, reli_bytes)) = (ours[name], theirs[name]);
+            assert_eq!(count, reli_count, "{program} {name}");
+            if MORE_THAN_PROPERTIES.contains(&name.as_str()) {
+                assert!(bytes > reli_bytes, "{program} {name}: {bytes}");
+            } else {
+                assert_eq!(bytes, reli_bytes, "{program} {name}");
+            }
+        }
+    });
+}
+
+#[test]
+fn locations_of_each_type_are_those_that_reli_sees_or_more_for_a_reason() {
+    for_each_reli(|program, heap, reli| {
+        let (ours, theirs) = (types(heap), summary(reli, "location_types_summary"));
+        for (name, &(reli_count, reli_bytes)) in &theirs {
+            let (count, bytes) = ours[name];
+            let name = name.as_str();
+            let reason = MORE.iter().find(|(more, _)| *more == name);
+            if program == "m5_without_pdo" && name == "CallFrameVariableTableMemoryLocation" {
+                // The variables of the database are gone.
+                assert_eq!((count, bytes), (reli_count, reli_bytes - 7 * 16), "{program} {name}");
+            } else if EQUAL.contains(&name) {
+                assert_eq!((count, bytes), (reli_count, reli_bytes), "{program} {name}");
+            } else if let Some((_, reason)) = reason {
+                assert!(count >= reli_count, "{program} {name}: {count}, {reli_count} without {reason}");
+                assert!(bytes >= reli_bytes, "{program} {name}: {bytes}, {reli_bytes} without {reason}");
+            } else {
+                assert!(ENVIRONMENT.contains(&name), "{program} {name}");
+            }
+        }
+    });
+}
+
+/// Walks the programs that reli walked, in the same release as far as that is at hand.
+fn for_each_reli(check: impl Fn(&str, &Collected, &serde_json::Value)) {
+    let Some((_, peer, root)) = live::phps().into_iter().find(|(name, ..)| name == "php") else { return };
+    let programs =
+        [("m1_objects", "m1_objects"), ("m3_closures", "m3_closures"), ("m4_generators", "m4_generators")];
+    // The database of the fifth has no driver everywhere.
+    for (program, seen_by_reli) in programs.into_iter().chain([("m5_without_pdo", "m5_mixed")]) {
+        let copied =
+            live::copy(&peer, &root, &format!("mem/{program}"), &["-d", "opcache.enable_cli=0"], &[]);
+        let seen = see(&copied.unwrap_or_else(|| panic!("{program}: not run")));
+        check(program, &seen.heap, &reli(seen_by_reli));
+    }
+}

@@ -1,0 +1,188 @@
+//! The document of the memory database: its tables are ours, and every statement that it prints works as printed.
+
+use std::collections::BTreeMap;
+
+use borehole_heap::{Builder, Edge, HeapSink as _, NodeId, NodeType, Strength};
+use borehole_sql::dialect::Dialect;
+use borehole_sql::schema::{INDEXES, NODE_PATHS, TABLES};
+use borehole_sql::{Answer, Parameters, QUERIES, Query, Sqlite, Value};
+use borehole_testkit::{Scratch, read_corpus};
+
+use crate::database;
+
+fn document() -> String {
+    String::from_utf8(read_corpus("php/sql/memory-database.txt")).unwrap()
+}
+
+/// The columns of each table and view that the document describes: name and type.
+fn described(document: &str) -> BTreeMap<String, Vec<(String, String)>> {
+    let mut tables = BTreeMap::new();
+    let mut name = "";
+    let mut lines = document.lines();
+    while let Some(line) = lines.next() {
+        let is_name = |line: &str| line.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
+        if line == "ColumnTypeDescription" {
+            let rows = lines.by_ref().map_while(|line| {
+                let at = [line.find("INTEGER"), line.find("TEXT")].into_iter().flatten().min()?;
+                let kind = if line[at..].starts_with("INTEGER") { "INTEGER" } else { "TEXT" };
+                is_name(&line[..at]).then(|| (line[..at].to_owned(), kind.to_owned()))
+            });
+            tables.insert(name.to_owned(), rows.collect());
+        } else if let Some(word) = line.split_whitespace().find(|word| word.contains('_') && is_name(word)) {
+            if line == word || line.starts_with("The ") {
+                name = word;
+            }
+        } else if ["runs", "summary"].contains(&line) {
+            name = line;
+        }
+    }
+    tables
+}
+
+/// The statements that the document prints in the dialect of SQLite.
+fn statements(document: &str) -> Vec<String> {
+    let mut statements = Vec::new();
+    let mut open: Option<String> = None;
+    for line in document.lines() {
+        let begins = ["SELECT", "WITH RECURSIVE"].iter().any(|word| line.starts_with(word));
+        if open.is_none() && begins {
+            open = Some(String::new());
+        }
+        if let Some(statement) = &mut open {
+            statement.push_str(line);
+            statement.push('\n');
+            if line.ends_with(';') {
+                statements.extend(open.take());
+            }
+        }
+    }
+    statements
+}
+
+#[test]
+fn the_tables_have_the_columns_of_the_document() {
+    let described = described(&document());
+    assert_eq!(described.len(), 11, "{:?}", described.keys());
+    for table in TABLES.iter().chain([&NODE_PATHS]) {
+        let ours = table.columns.iter().filter(|column| {
+            // Columns of reli's program that its document leaves out.
+            !matches!((table.name, column.name), ("context_edges", "id") | (_, "bin_overhead"))
+        });
+        let kind = |column: &borehole_sql::schema::Column| {
+            use borehole_sql::schema::Kind;
+            if matches!(column.kind, Kind::Serial | Kind::Integer) { "INTEGER" } else { "TEXT" }
+        };
+        let ours: Vec<_> = ours.map(|column| (column.name.to_owned(), kind(column).to_owned())).collect();
+        assert_eq!(Some(&ours), described.get(table.name), "{}", table.name);
+    }
+}
+
+#[test]
+fn the_database_has_the_indexes_of_the_document_and_the_views_their_columns() {
+    let scratch = Scratch::new();
+    let database = Sqlite::read(&database(&scratch, &["m1_objects"])).unwrap();
+    let text = document();
+    let indexes: Vec<_> =
+        text.lines().filter(|line| line.contains("idx_") && line.contains(" on ")).collect();
+    assert_eq!(indexes.len(), INDEXES.len());
+    for index in INDEXES {
+        let described = format!("{} on {}({})", index.name, index.table, index.columns.join(", "));
+        assert!(indexes.iter().any(|line| line.contains(&described)), "{described}");
+        let made = database
+            .query(&format!("SELECT sql FROM sqlite_schema WHERE type = 'index' AND name = '{}'", index.name))
+            .unwrap();
+        let expected = Dialect::Sqlite.create_index(&index).replace("IF NOT EXISTS ", "");
+        assert_eq!(made.rows, [[Value::Text(expected)]]);
+    }
+    for (view, columns) in described(&text).into_iter().filter(|(name, _)| name.starts_with("v_")) {
+        let answer = database.query(&format!("SELECT * FROM {view} LIMIT 1")).unwrap();
+        assert_eq!(answer.columns, columns.into_iter().map(|(name, _)| name).collect::<Vec<_>>(), "{view}");
+    }
+}
+
+#[test]
+fn every_statement_of_the_document_works_as_printed() {
+    let scratch = Scratch::new();
+    let path = database(&scratch, &["m1_objects", "m5_mixed"]);
+    Sqlite::open(&path).unwrap().write_paths(1).unwrap();
+    let database = Sqlite::read(&path).unwrap();
+    let statements = statements(&document());
+    assert_eq!(statements.len(), 25);
+    // What a heap without these has no answer to.
+    let empty = ["'App\\\\MyClass'", "canonical_node_id = 100", "node_id = 42"];
+    for statement in statements {
+        // All paths without a cycle: in a heap of objects that refer to one another there are more than anybody can wait for.
+        if statement.contains("visited") {
+            continue;
+        }
+        let answer = database.query(&statement).unwrap_or_else(|error| panic!("{error}: {statement}"));
+        let may_be_empty = empty.iter().any(|part| statement.contains(part));
+        assert!(may_be_empty || !answer.rows.is_empty(), "{statement}");
+    }
+}
+
+#[test]
+fn the_paths_without_a_cycle_are_found_as_printed() {
+    let scratch = Scratch::new();
+    let mut builder = Builder::new();
+    let mut edge = |builder: &mut Builder, parent: Option<NodeId>, child, link: &[u8], is_tree| {
+        let link = builder.string(link);
+        builder.edge(Edge { parent, child, link, is_tree, strength: Strength::Strong });
+    };
+    for at in 0..50 {
+        let node = builder.node(NodeType::OBJECT);
+        edge(&mut builder, (at > 0).then(|| NodeId(at - 1)), node, b"next", true);
+    }
+    edge(&mut builder, Some(NodeId(42)), NodeId(7), b"back", false);
+    edge(&mut builder, Some(NodeId(3)), NodeId(41), b"across", false);
+    let mut database = Sqlite::create(&scratch.path("paths.db")).unwrap();
+    database.add_run(&builder.finish().unwrap(), "now").unwrap();
+    let statements = statements(&document());
+    let printed = statements.iter().find(|statement| statement.contains("visited")).unwrap();
+    let answer = database.query(printed).unwrap();
+    let depths: Vec<_> = answer.rows.iter().map(|row| row[1].clone()).collect();
+    assert_eq!(depths, [Value::Integer(5), Value::Integer(42)]);
+}
+
+/// The questions with names answer what the document's statements answer, as far as both have the columns.
+#[test]
+fn questions_with_names_answer_as_the_document_does() {
+    let scratch = Scratch::new();
+    let database = Sqlite::read(&database(&scratch, &["m1_objects", "m5_mixed"])).unwrap();
+    let parameters = Parameters { run: Some(1), other: Some(2), node: Some(42) };
+    let pairs = [
+        (
+            "classes",
+            "FROM class_objects_summary\nWHERE run_id = 1\n",
+            [0, 1, 2].as_slice(),
+            [0, 1, 2].as_slice(),
+        ),
+        ("duplicate-strings", "HAVING COUNT(*) > 1", &[1, 2, 3], &[1, 2, 3]),
+        ("depths", "WITH RECURSIVE node_depth", &[0, 1, 2], &[0, 1, 2]),
+        ("regions", "GROUP BY region, location_type", &[0, 1, 2, 3], &[0, 1, 2, 3]),
+        ("large-strings", "LIMIT 10;", &[0], &[0]),
+        ("wasteful-arrays", "LIMIT 15;", &[1], &[1]),
+        ("class-growth", "AS mem_diff", &[1, 2, 3, 4, 5, 6], &[1, 2, 3, 4, 5, 6]),
+        ("references", "WHERE e.run_id = 1 AND e.child_node_id = 42", &[0, 1, 2], &[0, 1, 2]),
+    ];
+    let statements = statements(&document());
+    for (name, part, ours, theirs) in pairs {
+        let statement = statements.iter().rfind(|statement| statement.contains(part)).unwrap();
+        let expected = database.query(statement).unwrap();
+        let found = database.ask(Query::find(name).unwrap(), parameters).unwrap();
+        assert!(!expected.rows.is_empty(), "{name}");
+        assert_eq!(columns(&found, ours), columns(&expected, theirs), "{name}: {statement}");
+    }
+    for query in QUERIES {
+        database.ask(query, parameters).unwrap_or_else(|error| panic!("{}: {error}", query.name));
+    }
+}
+
+/// The numbers and texts of some columns, in an order of their own: rows of one size have none.
+fn columns(answer: &Answer, columns: &[usize]) -> Vec<String> {
+    let row =
+        |row: &Vec<Value>| columns.iter().map(|&at| format!("{:?}", row[at])).collect::<Vec<_>>().join(" ");
+    let mut rows: Vec<_> = answer.rows.iter().map(row).collect();
+    rows.sort();
+    rows
+}

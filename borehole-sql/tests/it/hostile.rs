@@ -1,0 +1,133 @@
+//! Names and contents that are no friends of databases, and files that are no databases.
+
+use borehole_heap::{Builder, Edge, HeapSink as _, Location, LocationType, NodeType, Strength};
+use borehole_sql::text::unescape;
+use borehole_sql::{ErrorKind, Sqlite, Value};
+use borehole_testkit::Scratch;
+
+use crate::{database, heap};
+
+#[test]
+fn hostile_names_are_data() {
+    let scratch = Scratch::new();
+    let path = scratch.path("hostile.db");
+    let names: [&[u8]; 5] = [
+        b"'; DROP TABLE runs; --",
+        b"caf\xe9\0\xff",
+        "\u{fffd}00 \u{1f4a9}".as_bytes(),
+        b"",
+        &[b'x'; 1 << 20],
+    ];
+    let mut builder = Builder::new();
+    for name in names {
+        let node = builder.node(NodeType::STRING);
+        let string = builder.string(name);
+        builder.edge(Edge {
+            parent: None,
+            child: node,
+            link: string,
+            is_tree: true,
+            strength: Strength::Strong,
+        });
+        let location = Location {
+            location_type: LocationType::STRING,
+            address: u64::MAX - u64::from(node.0),
+            size: u64::MAX >> 1,
+            bin_overhead: 0,
+            class: Some(string),
+            string: Some(string),
+            refcount: Some(u32::MAX),
+            type_info: None,
+            region: None,
+        };
+        builder.location(node, &location);
+    }
+    let graph = builder.finish().unwrap();
+    let mut database = Sqlite::create(&path).unwrap();
+    // The sizes add up to more than 64 bits: what cannot be stored is refused, and nothing is left.
+    assert!(database.add_run(&graph, "now").is_err());
+    drop(database);
+    let mut database = Sqlite::create(&scratch.path("fresh.db")).unwrap();
+    let graph = shrunk(names);
+    database.add_run(&graph, "now").unwrap();
+    let answer = database
+        .query("SELECT string_value, class_name FROM context_node_locations ORDER BY node_id")
+        .unwrap();
+    for (row, name) in answer.rows.iter().zip(names) {
+        let [Value::Text(string), Value::Text(class)] = &row[..] else { panic!("{row:?}") };
+        assert_eq!((&*unescape(string), string), (name, class));
+    }
+    assert_eq!(answer.rows.len(), names.len());
+    let links = database.query("SELECT link_name FROM context_edges ORDER BY child_node_id").unwrap();
+    assert_eq!(links.rows.len(), names.len());
+}
+
+/// The same with sizes that can be added.
+fn shrunk(names: [&[u8]; 5]) -> borehole_heap::HeapGraph {
+    let mut builder = Builder::new();
+    for name in names {
+        let node = builder.node(NodeType::STRING);
+        let string = builder.string(name);
+        builder.edge(Edge {
+            parent: None,
+            child: node,
+            link: string,
+            is_tree: true,
+            strength: Strength::Strong,
+        });
+        let location = Location {
+            location_type: LocationType::STRING,
+            address: 16,
+            size: 24,
+            bin_overhead: 0,
+            class: Some(string),
+            string: Some(string),
+            refcount: None,
+            type_info: None,
+            region: None,
+        };
+        builder.location(node, &location);
+    }
+    builder.finish().unwrap()
+}
+
+#[test]
+fn other_files_are_refused_and_stay_as_they_are() {
+    let scratch = Scratch::new();
+    let text = scratch.path("notes.db");
+    std::fs::write(&text, "Buy milk. Buy more milk, and then some, until there are many bytes here.")
+        .unwrap();
+    let error = Sqlite::open(&text).err().unwrap();
+    assert_eq!(
+        (error.kind(), error.to_string().as_str()),
+        (ErrorKind::Unsupported, "expected a database of SQLite")
+    );
+    assert_eq!(Sqlite::read(&scratch.path("missing.db")).err().unwrap().kind(), ErrorKind::Io);
+
+    // Somebody else's table of the same name.
+    let other = scratch.path("other.db");
+    let connection = rusqlite::Connection::open(&other).unwrap();
+    connection.execute_batch("CREATE TABLE summary (a, b); INSERT INTO summary VALUES (1, 2)").unwrap();
+    let error = Sqlite::open(&other).unwrap().add_run(&heap("m1_objects"), "now").unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
+    let tables: i64 = connection
+        .query_row("SELECT COUNT(*) FROM sqlite_schema WHERE type = 'table'", [], |row| row.get(0))
+        .unwrap();
+    assert_eq!(tables, 1);
+}
+
+#[test]
+fn what_cannot_be_written_leaves_no_part_of_a_run() {
+    let scratch = Scratch::new();
+    let path = database(&scratch, &["m1_objects"]);
+    let mut database = Sqlite::open(&path).unwrap();
+    let full = rusqlite::Connection::open(&path).unwrap();
+    // Somebody else is writing.
+    full.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let error = database.add_run(&heap("m3_closures"), "now").unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Locked, "{error}");
+    full.execute_batch("COMMIT").unwrap();
+    assert_eq!(database.runs().unwrap().len(), 1);
+    database.add_run(&heap("m3_closures"), "now").unwrap();
+    assert_eq!(database.runs().unwrap().len(), 2);
+}

@@ -1,0 +1,87 @@
+//! Several runs in one file, and the paths of their nodes.
+
+use borehole_heap::{Graph as _, TreeParents};
+use borehole_sql::{ErrorKind, PathSizes, Sqlite, Value};
+use borehole_testkit::Scratch;
+
+use crate::{database, heap};
+
+fn count(database: &Sqlite, statement: &str) -> i64 {
+    match database.query(statement).unwrap().rows[..] {
+        [ref row] => match row[..] {
+            [Value::Integer(count)] => count,
+            ref other => panic!("{other:?}"),
+        },
+        ref other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_run_has_all_rows_of_its_graph() {
+    let scratch = Scratch::new();
+    let graph = heap("m5_mixed");
+    let database = Sqlite::read(&database(&scratch, &["m1_objects", "m5_mixed"])).unwrap();
+    let counts = graph.counts();
+    let tables = [
+        ("context_nodes", counts.nodes),
+        ("context_edges", counts.edges),
+        ("context_node_locations", counts.locations),
+        ("context_node_attributes", counts.attributes),
+    ];
+    for (table, expected) in tables {
+        let rows = count(&database, &format!("SELECT COUNT(*) FROM {table} WHERE run_id = 2"));
+        assert_eq!(usize::try_from(rows), Ok(expected), "{table}");
+    }
+    let runs = database.runs().unwrap();
+    assert_eq!(runs.iter().map(|run| run.id).collect::<Vec<_>>(), [1, 2]);
+    assert_eq!(runs[1].nodes, counts.nodes as u64);
+    // The sums are those of the locations.
+    let difference = "SELECT (SELECT SUM(size) FROM context_node_locations WHERE run_id = 2) \
+                      - (SELECT SUM(memory_usage) FROM location_types_summary WHERE run_id = 2)";
+    assert_eq!(count(&database, difference), 0);
+}
+
+#[test]
+fn a_deleted_run_leaves_the_others_as_they_were() {
+    let scratch = Scratch::new();
+    let path = database(&scratch, &["m1_objects", "m3_closures"]);
+    let mut database = Sqlite::open(&path).unwrap();
+    database.write_paths(1).unwrap();
+    database.write_paths(2).unwrap();
+    let before = count(&database, "SELECT COUNT(*) FROM node_paths WHERE run_id = 2");
+    database.delete_run(1).unwrap();
+    assert_eq!(database.runs().unwrap().len(), 1);
+    for table in borehole_sql::schema::TABLES {
+        assert_eq!(count(&database, &format!("SELECT COUNT(*) FROM {} WHERE run_id = 1", table.name)), 0);
+    }
+    assert_eq!(count(&database, "SELECT COUNT(*) FROM node_paths WHERE run_id = 2"), before);
+    let error = database.delete_run(1).unwrap_err();
+    assert_eq!(
+        (error.kind(), error.to_string()),
+        (ErrorKind::Missing, "missing run 1: the database has 2".into())
+    );
+}
+
+#[test]
+fn paths_are_those_of_the_view_and_of_the_graph() {
+    let scratch = Scratch::new();
+    let path = database(&scratch, &["m4_generators"]);
+    let mut database = Sqlite::open(&path).unwrap();
+    let sizes = database.path_sizes(1).unwrap();
+    assert_eq!(database.write_paths(1).unwrap(), sizes);
+    let nodes = heap("m4_generators").counts().nodes;
+    assert_eq!(sizes, PathSizes { nodes: nodes as u64, bytes: sizes.bytes });
+    let difference = "SELECT COUNT(*) FROM node_paths own LEFT JOIN v_node_paths view USING (run_id, node_id) \
+                      WHERE own.path IS NOT view.path OR own.depth IS NOT view.depth";
+    assert_eq!(count(&database, difference), 0);
+    assert_eq!(count(&database, "SELECT COUNT(*) FROM v_node_paths"), i64::try_from(nodes).unwrap());
+    let graph = heap("m4_generators");
+    let parents = TreeParents::of(&graph);
+    let deepest =
+        database.query("SELECT node_id, path FROM node_paths ORDER BY depth DESC, node_id LIMIT 1").unwrap();
+    let [Value::Integer(node), Value::Text(path)] = &deepest.rows[0][..] else { panic!("{deepest:?}") };
+    let node = borehole_heap::NodeId(u32::try_from(*node).unwrap());
+    let links = parents.path(node).into_iter().map(|node| graph.string(parents.link(node).unwrap()));
+    let links: Vec<_> = links.map(String::from_utf8_lossy).collect();
+    assert_eq!(*path, links.join(" -> "));
+}
