@@ -1,6 +1,6 @@
 //! How much memory things of each type and each class take.
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 
 use crate::graph::{Graph, Total, Totals};
 use crate::names::LocationType;
@@ -30,11 +30,12 @@ pub fn totals(graph: &impl Graph, scope: Scope) -> Totals {
             sum(classes.entry(class.0).or_default());
         }
     };
+    let mut shared = HashSet::new();
     for row in 0..graph.counts().locations {
         let location = graph.location(row);
         let counts = match scope {
             Scope::Everything => true,
-            Scope::OwnMemory => location.region.is_some() && is_first(graph, row),
+            Scope::OwnMemory => location.region.is_some() && is_new(graph, row, &location, &mut shared),
         };
         if counts {
             add(&location);
@@ -45,10 +46,15 @@ pub fn totals(graph: &impl Graph, scope: Scope) -> Totals {
     Totals { location_types: ranked(types, type_name), classes: ranked(classes, class_name) }
 }
 
-/// Whether the node of `row` is the first that stands for its memory.
-fn is_first(graph: &impl Graph, row: usize) -> bool {
-    let node = graph.location_node(row);
-    graph.canonical(node).is_none_or(|canonical| canonical == node)
+/// Whether this memory has not been counted. Only that of nodes that share some needs to be remembered.
+fn is_new(
+    graph: &impl Graph,
+    row: usize,
+    location: &Location,
+    shared: &mut HashSet<(u64, LocationType)>,
+) -> bool {
+    let is_alone = graph.canonical(graph.location_node(row)).is_none();
+    is_alone || shared.insert((location.address, location.location_type))
 }
 
 fn ranked<K>(sums: HashMap<K, (u64, u64)>, name: impl Fn(K) -> Vec<u8>) -> Vec<Total> {

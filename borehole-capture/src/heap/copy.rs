@@ -2,9 +2,10 @@
 
 use std::thread;
 
-use borehole_process::{Memory, Piece, Span, Urgent};
+use borehole_process::{Memory, Piece, Span, page_start};
 
 use crate::error::Error;
+use crate::heap::plan::Plan;
 
 /// What was copied: where each span begins in the buffer.
 #[derive(Debug, Default)]
@@ -25,21 +26,19 @@ const PAGE_BYTES: usize = 4096;
 /// Less than this is copied faster than a thread starts.
 const MIN_BYTES_PER_THREAD: usize = 4 << 20;
 
-/// Copies the spans one after the other to `into`, which has room for exactly them.
-pub(super) fn all(memory: &(impl Memory + Sync), spans: &[Span], into: &mut [u8]) -> Result<Copied, Error> {
-    let pieces = pieces(spans);
+/// Copies the spans of the plan one after the other to `into`, from its first whole page on: it has room for them.
+pub(super) fn all(memory: &(impl Memory + Sync), plan: &Plan, into: &mut [u8]) -> Result<Copied, Error> {
+    let start = page_start(into);
+    let pieces = pieces(&plan.spans, start);
     let threads = thread::available_parallelism().map_or(1, usize::from).min(2);
-    if threads < 2 || into.len() < 2 * MIN_BYTES_PER_THREAD {
+    if threads < 2 || plan.bytes < 2 * MIN_BYTES_PER_THREAD {
         return Ok(copy(memory, &pieces, 0, into)?);
     }
-    let half = pieces.partition_point(|(offset, _)| *offset < into.len() / 2);
+    let half = pieces.partition_point(|(offset, _)| *offset < start + plan.bytes / 2);
     let at = pieces.get(half).map_or(into.len(), |(offset, _)| *offset);
     let (low, high) = into.split_at_mut(at);
     let (first, second) = thread::scope(|scope| {
-        let second = scope.spawn(|| {
-            let _urgent = Urgent::begin();
-            copy(memory, &pieces[half..], at, high)
-        });
+        let second = scope.spawn(|| copy(memory, &pieces[half..], at, high));
         let first = copy(memory, &pieces[..half], 0, low);
         (first, second.join())
     });
@@ -49,10 +48,9 @@ pub(super) fn all(memory: &(impl Memory + Sync), spans: &[Span], into: &mut [u8]
     Ok(first)
 }
 
-/// The spans in pieces of limited size, each with its offset.
-fn pieces(spans: &[Span]) -> Vec<(usize, Span)> {
+/// The spans in pieces of limited size, each with its offset, of which `offset` is the first.
+fn pieces(spans: &[Span], mut offset: usize) -> Vec<(usize, Span)> {
     let mut pieces = Vec::with_capacity(spans.len());
-    let mut offset = 0;
     for span in spans {
         let mut address = span.address;
         let end = offset + span.length;
@@ -149,7 +147,7 @@ mod tests {
             [vec![], vec![16], vec![19], vec![17, 18], vec![100], vec![16, 17, 18, 19, 100, 799], vec![712]]
         {
             let mut into = vec![0xff; bytes];
-            let copied = copy(&Holed(holes.clone()), &pieces(&spans), 0, &mut into).unwrap();
+            let copied = copy(&Holed(holes.clone()), &pieces(&spans, 0), 0, &mut into).unwrap();
             assert_eq!(copied.unreadable_bytes, holes.len() as u64 * 4096);
             let mut pages = Vec::new();
             for (offset, span) in copied.placed {

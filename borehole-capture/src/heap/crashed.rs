@@ -19,11 +19,11 @@ pub fn of_core(core: &Core, options: &HeapOptions) -> Result<Taken, Error> {
     let begun = Instant::now();
     let attach = attach_options(options);
     let mut dump = Dump::new(record(core, &attach)?);
-    let spans = core.spans(options.include_binary);
-    let mut buffer = prefaulted(spans.iter().map(|span| span.length).sum());
+    let plan = Plan::new(core.spans(options.include_binary));
+    let mut buffer = prefaulted(plan.bytes);
     let preparing = begun.elapsed();
-    let Copied { placed, unreadable_bytes } = copy::all(core, &spans, &mut buffer)?;
-    let copied_bytes = buffer.len() as u64 - unreadable_bytes;
+    let Copied { placed, unreadable_bytes } = copy::all(core, &plan, &mut buffer)?;
+    let copied_bytes = plan.bytes as u64 - unreadable_bytes;
     dump.insert_spans(buffer, placed);
     insert_data(core, &mut dump)?;
     let copying = begun.elapsed() - preparing;
@@ -45,9 +45,9 @@ pub fn of_core(core: &Core, options: &HeapOptions) -> Result<Taken, Error> {
 
 /// Copies the data of PHP's files, which stands in them and not in the core file.
 fn insert_data(core: &Core, dump: &mut Dump) -> Result<(), Error> {
-    let Plan { spans, bytes } = Plan::of_php_data(core.mappings());
-    let mut buffer = vec![0; bytes];
-    let placed = copy::all(core, &spans, &mut buffer)?.placed;
+    let plan = Plan::of_php_data(core.mappings());
+    let mut buffer = prefaulted(plan.bytes);
+    let placed = copy::all(core, &plan, &mut buffer)?.placed;
     dump.insert_spans(buffer, placed);
     Ok(())
 }

@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 
 use borehole_php::{AttachOptions, Identity, Php, Release};
 use borehole_process::{
-    Dump, ErrorKind, Image, Mappings, Process, Recorder, Resident, Span, Stopper, Target, Urgent, prefaulted,
-    resident_bytes,
+    Dump, ErrorKind, Image, Mappings, Process, Recorder, Resident, Span, Stopper, Target, page_start,
+    prefaulted, resident_bytes,
 };
 
 use crate::error::Error;
@@ -174,8 +174,8 @@ impl Taking<'_> {
     /// Copies files, which do not change: the process runs meanwhile.
     fn copy_files(&mut self) -> Result<Copy, Error> {
         let plan = Plan::of_files(self.process.mappings(), &mut self.resident, self.options)?;
-        let mut buffer = vec![0; plan.bytes];
-        let Copied { placed, .. } = copy::all(&self.process, &plan.spans, &mut buffer)?;
+        let mut buffer = prefaulted(plan.bytes);
+        let Copied { placed, .. } = copy::all(&self.process, &plan, &mut buffer)?;
         Ok(Copy { buffer, placed })
     }
 
@@ -183,27 +183,25 @@ impl Taking<'_> {
     /// another attempt is left.
     fn copy_all(&mut self, mut buffer: Vec<u8>, is_last: bool) -> Result<Option<Moment>, Error> {
         let mut statistics = HeapStatistics::default();
-        let _urgent = Urgent::begin();
         let begun = Instant::now();
         let stopped = if self.options.stop { Some(self.stopper.stop()?) } else { None };
         statistics.stopping = begun.elapsed();
         self.process.refresh()?;
         let plan = Plan::of_memory(self.process.mappings(), &mut self.resident, self.options)?;
         statistics.planning = begun.elapsed() - statistics.stopping;
-        if plan.bytes > buffer.len() {
+        if page_start(&buffer) + plan.bytes > buffer.len() {
             if !is_last {
                 return Ok(None);
             }
             buffer = prefaulted(plan.bytes);
         }
-        let copied = copy::all(&self.process, &plan.spans, &mut buffer[..plan.bytes])?;
+        let copied = copy::all(&self.process, &plan, &mut buffer)?;
         statistics.copying = begun.elapsed() - statistics.planning - statistics.stopping;
         let was_stopped = stopped.is_some();
         drop(stopped);
         statistics.stopped = was_stopped.then(|| begun.elapsed());
         statistics.unreadable_bytes = copied.unreadable_bytes;
         statistics.copied_bytes = plan.bytes as u64 - copied.unreadable_bytes;
-        buffer.truncate(plan.bytes);
         let mappings = self.process.mappings().clone();
         let memory = Copy { buffer, placed: copied.placed };
         Ok(Some(Moment { memory, mappings, statistics }))

@@ -62,8 +62,12 @@ impl Plan {
                 resident.add(mapping, pages, &mut spans)?;
             }
         }
+        Ok(Self::new(spans))
+    }
+
+    pub(super) fn new(spans: Vec<Span>) -> Self {
         let bytes = spans.iter().map(|span| span.length).sum();
-        Ok(Self { spans, bytes })
+        Self { spans, bytes }
     }
 
     /// The data of PHP's files that a core file leaves out because the files have it.

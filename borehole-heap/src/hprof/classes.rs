@@ -167,6 +167,12 @@ impl Classes {
         })
     }
 
+    /// Whether `node` becomes no object.
+    pub(super) fn is_null(&self, graph: &impl Graph, node: NodeId) -> bool {
+        let is_scalar = graph.node_type(node) == NodeType::SCALAR_VALUE;
+        self.owners.contains_key(&node.0) || (is_scalar && scalar(graph, node) == Form::Null)
+    }
+
     /// The node that a reference to `node` leads to.
     pub(super) fn target(&self, node: NodeId) -> NodeId {
         self.owners.get(&node.0).map_or(node, |&owner| NodeId(owner))

@@ -225,7 +225,7 @@ impl<G: Graph, W: Write> Writer<'_, G, W> {
     /// The id that a reference to `node` has.
     fn reference(&self, node: NodeId) -> u64 {
         let target = self.classes.target(node);
-        if self.classes.form(self.graph, target) == Form::Null { 0 } else { id_of(target) }
+        if self.classes.is_null(self.graph, target) { 0 } else { id_of(target) }
     }
 
     fn node(&mut self, node: NodeId) -> io::Result<()> {

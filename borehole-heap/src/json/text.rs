@@ -8,6 +8,11 @@ use crate::graph::ValueKind;
 /// piece that decoders take together. Source: PHP 8.2, `json_encode` with `JSON_INVALID_UTF8_SUBSTITUTE`.
 pub(crate) fn put_string(out: &mut impl Write, text: &[u8]) -> io::Result<()> {
     out.write_all(b"\"")?;
+    // Most names are plain.
+    if text.iter().all(|&byte| is_plain(byte)) {
+        out.write_all(text)?;
+        return out.write_all(b"\"");
+    }
     for chunk in text.utf8_chunks() {
         put_valid(out, chunk.valid())?;
         if !chunk.invalid().is_empty() {
@@ -21,7 +26,7 @@ fn put_valid(out: &mut impl Write, text: &str) -> io::Result<()> {
     let bytes = text.as_bytes();
     let mut written = 0;
     for (at, character) in text.char_indices() {
-        if is_plain(character) {
+        if u8::try_from(character).is_ok_and(is_plain) {
             continue;
         }
         out.write_all(bytes.get(written..at).unwrap_or_default())?;
@@ -31,8 +36,9 @@ fn put_valid(out: &mut impl Write, text: &str) -> io::Result<()> {
     out.write_all(bytes.get(written..).unwrap_or_default())
 }
 
-const fn is_plain(character: char) -> bool {
-    matches!(character, ' '..='\x7f') && !matches!(character, '"' | '\\' | '/')
+/// Whether a byte of ASCII stands for itself.
+const fn is_plain(byte: u8) -> bool {
+    matches!(byte, b' '..=b'\x7f') && !matches!(byte, b'"' | b'\\' | b'/')
 }
 
 fn put_escaped(out: &mut impl Write, character: char) -> io::Result<()> {

@@ -56,3 +56,28 @@ pub(crate) const TOTALS: &str = "bh_totals";
 
 /// The version of our sections.
 pub(crate) const OURS_VERSION: u32 = 1;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The page that describes the format names every section, and the sizes of its rows.
+    #[test]
+    fn the_sections_are_those_of_the_page() {
+        let page = include_str!("../../../docs/formats/rmem.md");
+        let names =
+            [STRINGS, NODES, EDGES, LOCATIONS, ATTRIBUTES, SUMMARY, RUNS, OURS, STRING_STARTS, EDGE_STARTS];
+        let ours = [LOCATION_STARTS, ATTRIBUTE_STARTS, KINDS, ZERO_GROUP, TOTALS];
+        for name in names.into_iter().chain(ours) {
+            assert!(page.contains(&format!("`{name}`")) && name.len() <= NAME_BYTES, "{name}");
+        }
+        for (name, bytes) in [
+            (NODES, NODE_BYTES),
+            (EDGES, EDGE_BYTES),
+            (LOCATIONS, LOCATION_BYTES),
+            (ATTRIBUTES, ATTRIBUTE_BYTES),
+        ] {
+            assert!(page.contains(&format!("| `{name}` | rows of {bytes} bytes:")), "{name}");
+        }
+    }
+}

@@ -2,10 +2,13 @@
 
 use std::fs;
 
-use borehole_heap::{Graph, HeapGraph, heapsnapshot, hprof, json};
+use borehole_heap::{
+    Builder, Edge, Graph, HeapGraph, HeapSink as _, Location, LocationType, NodeType, Strength, Value,
+    heapsnapshot, hprof, json,
+};
 use borehole_testkit::{Scratch, peers};
 use proptest::prelude::*;
-use serde_json::Value;
+use serde_json::Value as Json;
 
 use crate::graphs::{graph, small};
 use crate::json::reli;
@@ -23,7 +26,7 @@ fn snapshot(graph: &impl Graph) -> Vec<u8> {
 }
 
 /// What VisualVM says of a heap dump, and of the objects with these ids.
-fn visualvm(graph: &HeapGraph, ids: &[u64]) -> Option<Value> {
+fn visualvm(graph: &HeapGraph, ids: &[u64]) -> Option<Json> {
     let peer = peers::peer("visualvm")?;
     let scratch = Scratch::new();
     let file = scratch.write("heap.hprof", &dumped(graph));
@@ -34,7 +37,7 @@ fn visualvm(graph: &HeapGraph, ids: &[u64]) -> Option<Value> {
 }
 
 /// What memlab says of a snapshot, and of the nodes with these names.
-fn memlab(graph: &HeapGraph, names: &[&str]) -> Option<Value> {
+fn memlab(graph: &HeapGraph, names: &[&str]) -> Option<Json> {
     let peer = peers::peer("memlab")?;
     let scratch = Scratch::new();
     let file = scratch.write("heap.heapsnapshot", &snapshot(graph));
@@ -58,15 +61,15 @@ fn visualvm_sees_objects_with_fields_strings_and_numbers() {
     let fields = serde_json::json!({
         "#address": "28672", "#bytes": "40", "name": id(2), "id": id(3), "lines": id(4)
     });
-    assert_eq!((&object["class"], &object["fields"]), (&Value::from("Shop\\Order"), &fields));
+    assert_eq!((&object["class"], &object["fields"]), (&Json::from("Shop\\Order"), &fields));
     assert_eq!(object["path"], serde_json::json!([id(1)]));
     assert_eq!(
         (&name["class"], &name["text"]),
-        (&Value::from("java.lang.String"), &Value::from("caf\u{e9} \u{fffd}/"))
+        (&Json::from("java.lang.String"), &Json::from("caf\u{e9} \u{fffd}/"))
     );
     assert_eq!(
         (&number["class"], &number["fields"]["value"]),
-        (&Value::from("java.lang.Long"), &Value::from("-7"))
+        (&Json::from("java.lang.Long"), &Json::from("-7"))
     );
     assert_eq!(array["fields"]["array_elements"], id(5));
     assert_eq!(elements["fields"]["0"], id(1));
@@ -86,16 +89,84 @@ fn visualvm_reads_what_reli_recorded() {
     assert_eq!(seen["classes"]["char[]"], seen["classes"]["java.lang.String"]);
 }
 
+/// Names that are none, names of arrays, equal names, too many names, numbers that are none.
+fn odd() -> HeapGraph {
+    let mut builder = Builder::new();
+    let tree = |builder: &mut Builder, parent, node_type, link: &[u8]| {
+        let (child, link) = (builder.node(node_type), builder.string(link));
+        builder.edge(Edge { parent, child, link, is_tree: true, strength: Strength::Strong });
+        child
+    };
+    let value = builder.string(b"value");
+    let root = tree(&mut builder, None, NodeType::GLOBAL_VARIABLES, b"globals");
+    let null = tree(&mut builder, None, NodeType::SCALAR_VALUE, b"null");
+    builder.attribute(null, value, Value::Null);
+    for class in [&b""[..], b"[I", b"java/lang/Object", b"\xff\0class@anonymous", b"Plain", b"Plain"] {
+        let object = tree(&mut builder, Some(root), NodeType::OBJECT, class);
+        let class = Some(builder.string(class));
+        let location = Location { class, ..LOCATION };
+        builder.location(object, &location);
+        let properties = tree(&mut builder, Some(object), NodeType::OBJECT_PROPERTIES, b"object_properties");
+        for number in [f64::NAN, f64::NEG_INFINITY, 0.5] {
+            let child = tree(&mut builder, Some(properties), NodeType::SCALAR_VALUE, b"same");
+            builder.attribute(child, value, Value::Float(number));
+        }
+        let link = builder.string(b"null");
+        builder.edge(Edge {
+            parent: Some(properties),
+            child: null,
+            link,
+            is_tree: false,
+            strength: Strength::Weak,
+        });
+    }
+    let many = tree(&mut builder, Some(root), NodeType::ARRAY_ELEMENTS, b"many");
+    for number in 0..100 {
+        tree(&mut builder, Some(many), NodeType::STRING, format!("key{}", number * 7 % 60).as_bytes());
+    }
+    builder.finish().unwrap()
+}
+
+const LOCATION: Location = Location {
+    location_type: LocationType::OBJECT,
+    address: 16,
+    size: 40,
+    bin_overhead: 0,
+    class: None,
+    string: None,
+    refcount: Some(1),
+    type_info: Some(8),
+    region: None,
+};
+
+#[test]
+fn visualvm_and_memlab_read_odd_heaps() {
+    let graph = odd();
+    let elements = graph.counts().nodes as u64 - 101;
+    if let Some(seen) = visualvm(&graph, &[id(2), id(elements), id(elements) + 2, id(elements) + 3]) {
+        assert_eq!(seen["classes"]["Plain"], 2, "{seen}");
+        assert_eq!(seen["classes"]["php.object.[I"], 1, "{seen}");
+        let fields = &seen["objects"][0]["fields"];
+        assert_eq!((&fields["same"], &fields["null"]), (&Json::from(id(4)), &Json::Null), "{seen}");
+        assert_eq!(seen["objects"][1]["class"], "php.ArrayElements");
+        assert_eq!(seen["objects"][2]["items"].as_array().unwrap().len(), 100);
+        assert_eq!(seen["objects"][3]["items"].as_array().unwrap().len(), 100);
+    }
+    if let Some(seen) = memlab(&graph, &["NaN"]) {
+        assert_eq!(seen["nodes"], graph.counts().nodes + 1);
+    }
+}
+
 #[test]
 fn memlab_sees_names_sizes_and_who_holds_what() {
     let graph = small();
     let Some(seen) = memlab(&graph, &["Shop\\Order", "-7"]) else { return };
-    assert_eq!((&seen["nodes"], &seen["edges"]), (&Value::from(7), &Value::from(7)), "{seen}");
+    assert_eq!((&seen["nodes"], &seen["edges"]), (&Json::from(7), &Json::from(7)), "{seen}");
     assert_eq!(seen["self_sizes"], 40 + 32 + 56 + 320 + 4 * 8);
     let object = &seen["found"][0];
     assert_eq!(
         (&object["type"], &object["id"], &object["self_size"]),
-        (&Value::from("object"), &Value::from(5), &Value::from(48))
+        (&Json::from("object"), &Json::from(5), &Json::from(48))
     );
     let references =
         serde_json::json!([["property", "name", 7], ["property", "id", 9], ["property", "lines", 11]]);
@@ -130,7 +201,7 @@ proptest! {
     #[test]
     fn any_graph_can_be_exported(graph in graph()) {
         let text = String::from_utf8(snapshot(&graph)).unwrap();
-        let value: Value = serde_json::from_str(&text).unwrap();
+        let value: Json = serde_json::from_str(&text).unwrap();
         let counts = graph.counts();
         prop_assert_eq!(value["nodes"].as_array().unwrap().len(), (counts.nodes + 1) * 7);
         prop_assert_eq!(value["edges"].as_array().unwrap().len(), counts.edges * 3);

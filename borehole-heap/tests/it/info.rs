@@ -1,6 +1,10 @@
 //! Graphs at a glance.
 
-use borehole_heap::{References, Scope, Total, info, json, totals};
+use borehole_heap::{
+    Builder, Edge, HeapSink as _, Location, LocationType, NodeType, References, Region, Scope, Strength,
+    Total, info, json, totals,
+};
+use borehole_testkit::allocations::allocations;
 
 use crate::graphs::small;
 use crate::json::reli;
@@ -35,4 +39,53 @@ fn what_reli_counted_itself_is_kept() {
     everything.sort_by(|left, right| left.name.cmp(&right.name));
     own.sort_by(|left, right| left.name.cmp(&right.name));
     assert_eq!(everything, own);
+}
+
+/// A second node of the same string, one outside of PHP's own memory, and a table of its own.
+#[test]
+fn shared_memory_counts_once_where_only_php_s_own_does() {
+    let mut builder = Builder::new();
+    let link = builder.string(b"link");
+    let string = |address, region| Location {
+        location_type: LocationType::STRING,
+        address,
+        size: 32,
+        bin_overhead: 0,
+        class: None,
+        string: None,
+        refcount: Some(1),
+        type_info: Some(6),
+        region,
+    };
+    for (address, region) in [(16, Some(Region::HEAP)), (16, Some(Region::HEAP)), (48, None)] {
+        let child = builder.node(NodeType::STRING);
+        builder.edge(Edge { parent: None, child, link, is_tree: true, strength: Strength::Strong });
+        builder.location(child, &string(address, region));
+        let table = Location {
+            location_type: LocationType::ARRAY_TABLE,
+            ..string(1000 + u64::from(child.0), region)
+        };
+        builder.location(child, &table);
+    }
+    let graph = builder.finish().unwrap();
+    let own = [total("ZendArrayTableMemoryLocation", 2, 64), total("ZendStringMemoryLocation", 1, 32)];
+    assert_eq!(totals(&graph, Scope::OwnMemory).location_types, own);
+    let all = [total("ZendArrayTableMemoryLocation", 3, 96), total("ZendStringMemoryLocation", 3, 96)];
+    assert_eq!(totals(&graph, Scope::Everything).location_types, all);
+    assert_eq!(info(&graph).duplicates, 1);
+}
+
+/// A node takes at most 64 bytes and a reference 16, with locations, facts and strings.
+#[test]
+fn a_graph_takes_little_memory() {
+    for name in ["m1_objects", "m3_closures", "m4_generators", "m5_mixed"] {
+        let graph = json::read(&reli(name)).unwrap();
+        let found = info(&graph);
+        let (_copy, held) = allocations(|| graph.clone());
+        let limit = (found.counts.nodes * 64 + found.counts.edges * 16) as u64;
+        assert!(held.peak_bytes < limit, "{name}: {} of {limit}", held.peak_bytes);
+        // What the graph says of itself is what a copy of it takes, but for names and totals.
+        let said = graph.memory_bytes() as u64;
+        assert!(held.peak_bytes.abs_diff(said) < said / 50, "{name}: {} of {said}", held.peak_bytes);
+    }
 }
