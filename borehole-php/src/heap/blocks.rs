@@ -435,7 +435,7 @@ mod tests {
     #[test]
     fn the_blocks_of_real_programs_add_up() {
         for (name, peer, root) in live::phps() {
-            for program in live::PROGRAMS {
+            for program in ["mem/m2_arrays", "internals/containers"] {
                 let Some(copied) = live::copy(&peer, &root, program, &[], &[]) else { continue };
                 let asking = if program.starts_with("mem/") { live::ASKING } else { 0 };
                 let blocks = Blocks::of(&copied.dump, &copied.php, &copied.executor).unwrap();

@@ -1,4 +1,5 @@
 //! Memory of running PHP programs, for tests.
+#![cfg(test)]
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
