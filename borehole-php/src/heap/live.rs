@@ -1,5 +1,6 @@
 //! Memory of running PHP programs, for tests.
 #![cfg(test)]
+#![cfg(test)]
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};

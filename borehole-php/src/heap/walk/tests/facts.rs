@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::{BufReader, BufWriter};
 use std::path::PathBuf;
+use std::sync::LazyLock;
 
 use borehole_heap::{LocationType, NodeId, NodeType};
 use borehole_process::Dump;
@@ -18,26 +19,45 @@ use crate::heap::walk::memory::read;
 /// The ways in which `facts.php` is run.
 const OPCACHE: [&str; 2] = ["opcache.enable_cli=0", "opcache.enable_cli=1"];
 
-/// Walks `facts.php` in every PHP that was recorded, and in every PHP at hand, with what it says.
-fn with_facts(check: impl Fn(&str, &Graph<'_>, &serde_json::Value, &Seen)) {
-    let mut releases = BTreeSet::new();
-    for (name, ready, dump) in recordings() {
-        let php = Php::attach(&dump, &AttachOptions::default()).unwrap();
-        let executor = php.executors(&dump).unwrap()[0];
-        let seen = walked(&dump, &php, &executor);
-        check(&name, &Graph::new(&seen.heap), &ready, &seen);
-        releases.insert(php.identity().release.to_string());
-    }
-    assert_eq!(Vec::from_iter(releases), ["7.0", "7.2", "7.4", "8.1", "8.2", "8.3", "8.4", "8.5", "8.6"]);
+/// A heap of `facts.php`: where it is from, what the program said, what the walk saw.
+struct Heap {
+    name: String,
+    ready: serde_json::Value,
+    seen: Seen,
+}
+
+/// The heaps of `facts.php` of every PHP that was recorded, and of every PHP at hand. They are walked once.
+static HEAPS: LazyLock<Vec<Heap>> = LazyLock::new(|| {
+    let mut heaps: Vec<Heap> =
+        recordings().into_iter().map(|(name, ready, dump)| recorded(name, ready, &dump)).collect();
     for (name, peer, root) in live::phps() {
         for opcache in OPCACHE {
             let copied = live::copy(&peer, &root, "mem/facts", &["-d", opcache], &[]);
             let copied = copied.unwrap_or_else(|| panic!("{name}: not run"));
-            let seen = see(&copied);
-            let facts = serde_json::from_str(&copied.ready).unwrap();
-            check(&format!("{name} {opcache}"), &Graph::new(&seen.heap), &facts, &seen);
+            let ready = serde_json::from_str(&copied.ready).unwrap();
+            heaps.push(Heap { name: format!("{name} {opcache}"), ready, seen: see(&copied) });
         }
     }
+    heaps
+});
+
+fn recorded(name: String, ready: serde_json::Value, dump: &Dump) -> Heap {
+    let php = Php::attach(dump, &AttachOptions::default()).unwrap();
+    let executor = php.executors(dump).unwrap()[0];
+    Heap { name, ready, seen: walked(dump, &php, &executor) }
+}
+
+fn with_facts(check: impl Fn(&str, &Graph<'_>, &serde_json::Value, &Seen)) {
+    for Heap { name, ready, seen } in HEAPS.iter() {
+        check(name, &Graph::new(&seen.heap), ready, seen);
+    }
+}
+
+#[test]
+fn there_is_a_heap_of_each_release() {
+    let release = |name: &str| name.split('.').take(2).collect::<Vec<_>>().join(".");
+    let releases: BTreeSet<_> = recordings().iter().map(|(name, ..)| release(name)).collect();
+    assert_eq!(Vec::from_iter(releases), ["7.0", "7.2", "7.4", "8.1", "8.2", "8.3", "8.4", "8.5", "8.6"]);
 }
 
 /// The heaps of `facts.php` that are kept, with what it said.
