@@ -12,7 +12,6 @@ pub(crate) mod garbage;
 pub(crate) mod guess;
 pub(crate) mod internals;
 pub(crate) mod layout;
-#[cfg(test)]
 mod live;
 mod remainder;
 #[cfg(test)]
