@@ -6,7 +6,7 @@ use std::ops::Range;
 use borehole_heap::{HeapSink, LocationType, NodeId, NodeType, Strength, Value};
 use borehole_process::{Mapping, Target as _};
 
-use crate::heap::allocator::CHUNK_BYTES;
+use crate::heap::allocator::{CHUNK_BYTES, HUGE_ENTRY_BYTES};
 use crate::heap::blocks::Block;
 use crate::heap::garbage::{self, Garbage};
 use crate::heap::guess::{self, Guess};
@@ -95,6 +95,21 @@ impl<S: HeapSink> Walker<'_, S> {
             }
         }
         scans
+    }
+
+    /// What the allocator itself took of the heap: its list of huge blocks.
+    pub(crate) fn memory_manager(&mut self) {
+        let huge = self.blocks.allocator().map_or(&[][..], |allocator| &allocator.huge);
+        if huge.is_empty() {
+            return;
+        }
+        let root = self.root_node("memory_manager", NodeType::MEMORY_MANAGER);
+        self.count_attribute(root, huge.len() as u64);
+        for (number, huge) in huge.iter().enumerate() {
+            let shape = Shape::new(LocationType::HUGE_LIST, HUGE_ENTRY_BYTES as u64);
+            let (name, kind) = (number.to_string(), NodeType::INTERNAL_DATA);
+            self.block(root, &name, Strength::Structural, kind, huge.entry, shape);
+        }
     }
 
     /// What nothing is known to lead to, by size.
