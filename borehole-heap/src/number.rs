@@ -63,12 +63,12 @@ pub(crate) fn float_text(number: f64) -> (String, ValueKind) {
         let sign = if number < 0.0 { "-" } else { "" };
         return (format!("[\"{sign}infinity\"]"), ValueKind::Json);
     }
+    if number == 0.0 || (1e-4..1e17).contains(&number.abs()) {
+        return (number.to_string(), ValueKind::Float);
+    }
     let scientific = format!("{number:e}");
     let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
     let exponent: i32 = exponent.parse().unwrap_or_default();
-    if (-4..17).contains(&exponent) {
-        return (format!("{number}"), ValueKind::Float);
-    }
     let fraction = if mantissa.contains('.') { "" } else { ".0" };
     (format!("{mantissa}{fraction}e{exponent:+}"), ValueKind::Float)
 }
@@ -94,6 +94,8 @@ mod tests {
             (1e17, "1.0e+17"),
             (123_456_789_012_345_680.0, "1.2345678901234568e+17"),
             (0.0001, "0.0001"),
+            (-0.0, "-0"),
+            (99_999_999_999_999_984.0, "99999999999999980"),
             (0.00001, "1.0e-5"),
             (1.0, "1"),
             (100_000.5, "100000.5"),

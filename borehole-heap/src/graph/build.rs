@@ -16,6 +16,8 @@ use crate::sink::{Edge, HeapSink, Location, NodeId, StringId, Value};
 #[derive(Debug)]
 pub struct Builder {
     strings: Interner,
+    /// The strings of small numbers, which are most counts: the largest number where there is none yet.
+    small_numbers: [u32; SMALL_NUMBERS],
     vocabulary: Vocabulary,
     /// Numbers of names that this version does not know, by their string and list.
     newer: HashMap<(List, u32), u16>,
@@ -29,6 +31,8 @@ pub struct Builder {
     created: String,
     is_full: bool,
 }
+
+const SMALL_NUMBERS: usize = 256;
 
 /// A list of the vocabulary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -61,6 +65,7 @@ impl Builder {
         };
         Self {
             strings,
+            small_numbers: [u32::MAX; SMALL_NUMBERS],
             vocabulary,
             newer: HashMap::new(),
             node_types: Vec::new(),
@@ -146,6 +151,20 @@ impl Builder {
     /// Adds a fact about the whole, of strings that have numbers.
     pub(crate) fn summary_strings(&mut self, key: StringId, value: StringId) {
         self.summary.push((key, value));
+    }
+
+    /// The string of a number.
+    fn number(&mut self, number: i64) -> StringId {
+        let place = usize::try_from(number).ok().filter(|&place| place < SMALL_NUMBERS);
+        let known = place.map(|place| self.small_numbers[place]).filter(|&string| string != u32::MAX);
+        if let Some(string) = known {
+            return StringId(string);
+        }
+        let string = self.string(Digits::of(number).text());
+        if let Some(place) = place {
+            self.small_numbers[place] = string.0;
+        }
+        string
     }
 
     /// The graph.
@@ -245,7 +264,8 @@ impl HeapSink for Builder {
             Value::Bool(true) => self.attribute_text(node, key, b"1", ValueKind::Bool),
             Value::Bool(false) => self.attribute_text(node, key, b"", ValueKind::Bool),
             Value::Integer(number) => {
-                self.attribute_text(node, key, Digits::of(number).text(), ValueKind::Integer);
+                let value = self.number(number);
+                self.attribute_strings(node, key, value, ValueKind::Integer);
             }
             Value::Float(number) => {
                 let (text, kind) = float_text(number);

@@ -39,7 +39,9 @@ impl<G: Graph + ?Sized> Copier<'_, G> {
         let count = self.graph.counts().nodes;
         for node in nodes(count) {
             let number = usize::from(self.graph.node_type(node).number());
-            let node_type = self.node_types.get(number).copied().unwrap_or(NodeType::new(u16::MAX));
+            // A type without a name, as damaged files have it, gets an empty one.
+            let known = self.node_types.get(number).copied();
+            let node_type = known.unwrap_or_else(|| self.builder.node_type(b""));
             self.builder.node(node_type);
         }
         self.edges(None);
@@ -76,12 +78,9 @@ impl<G: Graph + ?Sized> Copier<'_, G> {
         for row in self.graph.locations(node) {
             let found = self.graph.location(row);
             let number = usize::from(found.location_type.number());
+            let known = self.location_types.get(number).copied();
             let location = Location {
-                location_type: self
-                    .location_types
-                    .get(number)
-                    .copied()
-                    .unwrap_or(LocationType::new(u16::MAX)),
+                location_type: known.unwrap_or_else(|| self.builder.location_type(b"")),
                 class: found.class.map(|class| self.string(class)),
                 string: found.string.map(|string| self.string(string)),
                 region: found

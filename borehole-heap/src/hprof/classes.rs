@@ -142,10 +142,8 @@ impl Classes {
 
     /// What `node` becomes; the place is the largest number while its class is not known.
     pub(super) fn form(&self, graph: &impl Graph, node: NodeId) -> Form {
-        if self.owners.contains_key(&node.0) {
-            return Form::Null;
-        }
         match graph.node_type(node) {
+            NodeType::OBJECT_PROPERTIES if self.owners.contains_key(&node.0) => Form::Null,
             NodeType::STRING => Form::String,
             NodeType::SCALAR_VALUE => scalar(graph, node),
             _ => Form::Instance(self.places.get(&key(graph, node)).copied().unwrap_or(usize::MAX)),
@@ -160,7 +158,7 @@ impl Classes {
     ) -> impl Iterator<Item = (StringId, NodeId)> + 'a {
         let children = graph.children(Some(node)).filter_map(|row| graph.child(row));
         children.flat_map(move |child| {
-            let is_own = self.owners.get(&child.node.0) == Some(&node.0);
+            let is_own = self.owner(graph, child.node) == Some(node);
             let inner = if is_own { graph.children(Some(child.node)) } else { 0..0 };
             let inner = inner.filter_map(|row| graph.child(row)).map(|child| (child.link, child.node));
             inner.chain((!is_own).then_some((child.link, child.node)))
@@ -169,13 +167,23 @@ impl Classes {
 
     /// Whether `node` becomes no object.
     pub(super) fn is_null(&self, graph: &impl Graph, node: NodeId) -> bool {
-        let is_scalar = graph.node_type(node) == NodeType::SCALAR_VALUE;
-        self.owners.contains_key(&node.0) || (is_scalar && scalar(graph, node) == Form::Null)
+        match graph.node_type(node) {
+            NodeType::SCALAR_VALUE => scalar(graph, node) == Form::Null,
+            _ => self.owner(graph, node).is_some(),
+        }
     }
 
     /// The node that a reference to `node` leads to.
-    pub(super) fn target(&self, node: NodeId) -> NodeId {
-        self.owners.get(&node.0).map_or(node, |&owner| NodeId(owner))
+    pub(super) fn target(&self, graph: &impl Graph, node: NodeId) -> NodeId {
+        self.owner(graph, node).unwrap_or(node)
+    }
+
+    /// The object that `node` is the table of properties of. Its type is looked at first: most nodes are none.
+    fn owner(&self, graph: &impl Graph, node: NodeId) -> Option<NodeId> {
+        if graph.node_type(node) != NodeType::OBJECT_PROPERTIES {
+            return None;
+        }
+        self.owners.get(&node.0).map(|&owner| NodeId(owner))
     }
 }
 

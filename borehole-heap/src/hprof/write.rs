@@ -224,7 +224,7 @@ impl<G: Graph, W: Write> Writer<'_, G, W> {
 
     /// The id that a reference to `node` has.
     fn reference(&self, node: NodeId) -> u64 {
-        let target = self.classes.target(node);
+        let target = self.classes.target(self.graph, node);
         if self.classes.is_null(self.graph, target) { 0 } else { id_of(target) }
     }
 

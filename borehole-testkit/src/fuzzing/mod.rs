@@ -4,6 +4,7 @@
 //! inputs where a nightly toolchain is at hand; by `cargo xtask fuzz`, which mutates on any toolchain; and by
 //! a test, which replays the seeds each time.
 
+mod heap;
 mod mutate;
 mod targets;
 

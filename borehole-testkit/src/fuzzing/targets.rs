@@ -11,7 +11,7 @@ use borehole_formats::{folded, jsonl, phpspy, pprof, speedscope, tachyon, trc};
 use borehole_model::{Context, Count, ProfileSink, Sample, Tables};
 use borehole_wire::{Cursor, put_varint};
 
-use super::Target;
+use super::{Target, heap};
 
 /// Every target.
 pub const TARGETS: &[Target] = &[
@@ -31,6 +31,8 @@ pub const TARGETS: &[Target] = &[
         corpus: &[("tachyon/corrupt", ".bin"), ("tachyon/bigendian", ".bin")],
     },
     Target { name: "trc", run: trc, corpus: &[] },
+    Target { name: "rmem", run: heap::rmem, corpus: &[] },
+    Target { name: "heap_json", run: heap::json, corpus: &[] },
 ];
 
 /// Reads the bytes as one varint after the other: what fits 64 bits comes back shorter or as it was.
