@@ -1,43 +1,52 @@
 //! Memory of ours that is there before it is needed.
 
-#![allow(unsafe_code, reason = "no crate gives this hint for memory that a vector owns")]
+use std::thread;
 
-/// What the hint is about is a multiple of this.
+/// The smallest page there is.
 const PAGE_BYTES: usize = 4096;
 
+/// Fewer pages than this are touched faster than a thread starts.
+const MIN_BYTES_PER_THREAD: usize = 16 << 20;
+
 /// Room for as many bytes from [`page_start`] on, all of whose pages are in memory: the first write to a fresh page costs
-/// more than the copy of what is written to it. In large pages where the system has them: fewer to fault in, and faster to
-/// find when they are read.
+/// more than the copy of what is written to it.
+///
+/// Large pages are not asked for. Memory in them is read at random a quarter faster, but in a system that has been up for
+/// hours it takes three times as long to have them: 1.6 s of CPU for 457 MB against 0.4 s.
 #[must_use]
 pub fn prefaulted(length: usize) -> Vec<u8> {
-    let length = length.saturating_add(PAGE_BYTES);
-    let mut bytes = Vec::with_capacity(length);
-    prefer_large_pages(&bytes);
-    // Not zero: that could be had, and would be, without a page of it.
-    bytes.resize(length, 1);
+    let mut bytes = vec![0; length.saturating_add(PAGE_BYTES)];
+    let threads =
+        thread::available_parallelism().map_or(1, usize::from).min(1 + length / MIN_BYTES_PER_THREAD);
+    let share = bytes.len().div_ceil(threads).next_multiple_of(PAGE_BYTES);
+    thread::scope(|scope| {
+        let mut parts = bytes.chunks_mut(share);
+        let first = parts.next();
+        for part in parts {
+            scope.spawn(|| touch(part));
+        }
+        first.map(touch);
+    });
     bytes
+}
+
+/// Writes to each page.
+fn touch(bytes: &mut [u8]) {
+    for page in bytes.chunks_mut(PAGE_BYTES) {
+        // Neither of the bytes' ends need be that of a page.
+        for byte in [0, page.len() - 1] {
+            page[byte] = std::hint::black_box(1);
+        }
+    }
 }
 
 /// Where in `bytes` a page of the system begins. What the system copies should go there: some processors copy whole pages
 /// several times as slowly to an address that is some bytes behind the beginning of one, which is where allocators put
-/// what is large. Measured on an AMD EPYC: 1.2 ms for 2 MiB, and 0.2 ms to the beginning of a page.
+/// what is large. Measured on an AMD EPYC: 1.2 ms for 2 MiB, and 0.3 ms to the beginning of a page.
 #[must_use]
 pub fn page_start(bytes: &[u8]) -> usize {
     let start = bytes.as_ptr().addr();
     (start.next_multiple_of(PAGE_BYTES) - start).min(bytes.len())
-}
-
-/// Asks for large pages below all that `bytes` has room for. A system that has none is none the worse.
-pub(crate) fn prefer_large_pages(bytes: &Vec<u8>) {
-    let start = bytes.as_ptr().addr();
-    let skipped = start.next_multiple_of(PAGE_BYTES) - start;
-    let length = bytes.capacity().saturating_sub(skipped) / PAGE_BYTES * PAGE_BYTES;
-    if length == 0 {
-        return;
-    }
-    let first = bytes.as_ptr().wrapping_add(skipped).cast_mut().cast();
-    // SAFETY: the pages lie within the memory of the vector. The advice changes nothing of what they hold.
-    let _ = unsafe { libc::madvise(first, length, libc::MADV_HUGEPAGE) };
 }
 
 #[cfg(test)]
@@ -52,10 +61,16 @@ mod tests {
 
     #[test]
     fn writing_to_it_faults_no_more() {
-        let mut bytes = prefaulted(64 << 20);
-        let before = faults();
-        bytes.fill(2);
-        assert!(faults() - before < 100, "{} faults", faults() - before);
+        for length in [1 << 20, 64 << 20] {
+            let mut bytes = prefaulted(length);
+            let before = faults();
+            bytes.fill(2);
+            assert!(faults() - before < 100, "{} faults", faults() - before);
+        }
+    }
+
+    #[test]
+    fn there_is_room_from_the_beginning_of_a_page() {
         for length in [0, 3, 4096, 9999] {
             let bytes = prefaulted(length);
             let start = page_start(&bytes);

@@ -112,13 +112,8 @@ pub fn take(process_id: i32, options: &HeapOptions) -> Result<Taken, Error> {
 }
 
 fn ended(process: i32) -> Error {
-    let what = format!("process {process} has ended before it was copied");
+    let what = format!("process {process} has ended, or runs another program, before it was copied");
     borehole_process::Error::new(ErrorKind::Gone, what).into()
-}
-
-fn grows(process: i32) -> Error {
-    let what = format!("process {process} grows faster than it can be copied");
-    borehole_process::Error::new(ErrorKind::Unsupported, what).into()
 }
 
 /// Memory that was copied, and where in the buffer each span begins.
@@ -149,19 +144,23 @@ impl Taking<'_> {
         let attach = attach_options(self.options);
         let image = record(&self.process, &attach)?;
         let files = self.copy_files()?;
-        let mut last = None;
-        for attempt in 1..=MAX_ATTEMPTS {
+        let mut attempts = 1;
+        loop {
             let buffer = self.make_ready()?;
             let preparing = begun.elapsed();
-            let Some(moment) = self.copy_all(buffer, attempt == MAX_ATTEMPTS)? else { continue };
-            let statistics = HeapStatistics { attempts: attempt, preparing, ..moment.statistics };
-            let dump = assemble(image.clone(), moment, &files);
-            match Php::attach(&dump, &attach) {
-                Ok(php) => return Ok(self.finish(dump, php.identity(), statistics)),
-                Err(error) => last = Some(error),
+            let is_last = attempts == MAX_ATTEMPTS;
+            if let Some(moment) = self.copy_all(buffer, is_last)? {
+                let statistics = HeapStatistics { attempts, preparing, ..moment.statistics };
+                let dump = assemble(image.clone(), moment, &files);
+                match Php::attach(&dump, &attach) {
+                    Ok(php) => return Ok(self.finish(dump, php.identity(), statistics)),
+                    Err(error) if is_last => return Err(error.into()),
+                    // It was in the middle of a change.
+                    Err(_) => {}
+                }
             }
+            attempts += 1;
         }
-        Err(last.map_or_else(|| grows(self.process.id()), Error::from))
     }
 
     /// Memory for all that there is to copy now, and for some more.
@@ -197,6 +196,9 @@ impl Taking<'_> {
         }
         let copied = copy::all(&self.process, &plan, &mut buffer)?;
         statistics.copying = begun.elapsed() - statistics.planning - statistics.stopping;
+        if !self.process.runs_same_program() {
+            return Err(ended(self.process.id()));
+        }
         let was_stopped = stopped.is_some();
         drop(stopped);
         statistics.stopped = was_stopped.then(|| begun.elapsed());

@@ -348,3 +348,41 @@ fn where_the_memory_limit_was_exceeded_stays_with_the_copy() {
     dump.set_fact("memory_limit_error_line", "soon");
     assert_eq!((MemoryLimitError::of(&dump), MemoryLimitError::of(&Dump::default())), (None, None));
 }
+
+/// A pool of one worker of another user than ours, which waits for its first request.
+#[test]
+fn a_worker_of_a_pool_is_copied_while_it_is_idle() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let settings = format!(
+        "[global]\nerror_log = {}\n[one]\nlisten = {}\npm = static\npm.max_children = 1\nuser = www-data\n",
+        path("log"),
+        path("socket"),
+    );
+    fs::write(path("pool.conf"), settings).unwrap();
+    let Some(fpm) = peers::peer("php-fpm") else { return };
+    let mut command = fpm.command();
+    command.args(["--nodaemonize", "--allow-to-run-as-root", "--fpm-config", &path("pool.conf")]);
+    let mut manager = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let id = manager.id().try_into().unwrap();
+    let deadline = Instant::now() + Duration::from_secs(20);
+    let taken = loop {
+        let workers = borehole_process::descendants(id).unwrap();
+        let taken = workers
+            .into_iter()
+            .find(|&worker| worker != id)
+            .map(|worker| (worker, take(worker, &HeapOptions::default())));
+        match taken {
+            Some((worker, Ok(taken))) => break (worker, taken),
+            // It may not have come up.
+            _ => assert!(Instant::now() < deadline, "{taken:?}"),
+        }
+    };
+    Command::new("sh").arg("-c").arg(format!("kill -TERM {id}")).status().unwrap();
+    manager.wait().unwrap();
+    let (worker, taken) = taken;
+    assert_eq!((taken.identity.sapi.as_str(), fact(&taken.dump, "pid")), ("fpm-fcgi", &*worker.to_string()));
+    // What the workers share: opcache's memory, of which more is mapped than there is.
+    assert!(has_some(&taken.dump, |mapping| mapping.shared && mapping.end - mapping.start >= 64 << 20));
+    assert!(taken.dump.held_bytes() < 64 << 20, "{}", taken.dump.held_bytes());
+}

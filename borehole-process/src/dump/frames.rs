@@ -4,7 +4,8 @@ use zstd::bulk::{Compressor, Decompressor};
 
 use super::layout::{MAX_CONTENT_BYTES, MAX_STORED_BYTES};
 
-/// How hard the packing is tried. Measured: see `BENCHMARKS.md`.
+/// How hard the packing is tried. Measured with the heap of a million objects, 453 MB: level 1 packs it to 24 MB, level 3
+/// to 22 MB at four fifths of the speed, level 9 to 20 MB at a tenth; below level 1 it is twice as large.
 const LEVEL: i32 = 1;
 
 /// What packs blocks.

@@ -65,8 +65,9 @@ pub(super) const MAX_CONTENT_BYTES: usize = 4 << 20;
 
 pub(super) const MAX_STORED_BYTES: usize = 8 << 20;
 
-/// The bytes of memory that a block is filled up with. Measured with the heap of a million objects: blocks of 256 KiB make
-/// the file larger by a tenth, blocks of 4 MiB smaller by nothing.
+/// The bytes of memory that a block is filled up with. Measured with the heap of a million objects, 453 MB: the size of the
+/// file differs by half a per cent between blocks of 256 KiB, 1 MiB and 4 MiB (24.2, 24.0, 23.9 MB). What a cut file loses,
+/// and what blocks under way take, grows with them.
 pub(super) const BLOCK_BYTES: usize = 1 << 20;
 
 /// What a block holds.

@@ -8,7 +8,6 @@ use super::{Dump, Range, Span, frames, pipeline};
 use crate::error::{Error, ErrorKind};
 use crate::image::{PAGE_BYTES, Page};
 use crate::maps::{Mapping, Mappings};
-use crate::prefault;
 
 /// Something that a damaged file did not give.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -322,12 +321,8 @@ impl Assembly {
         let spans = records.spans()?;
         let end = self.dump.ranges.last().map_or(0, Range::end);
         ascend(&spans, end)?;
-        let capacity = self.memory.capacity();
         let mut offset = self.memory.len();
         self.memory.extend_from_slice(records.0);
-        if self.memory.capacity() != capacity {
-            prefault::prefer_large_pages(&self.memory);
-        }
         for Span { address, length } in spans {
             let range = Range { address, length, buffer: 0, offset };
             offset += length;
