@@ -10,6 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use borehole_capture::heap::{HeapOptions, MemoryLimitError, of_core, take};
+use borehole_heap::{Edge, HeapSink, Location, NodeId, NodeType, StringId, Value};
 use borehole_model::Tables;
 use borehole_php::{AttachOptions, Outcome, Php, WalkOptions, Walker};
 use borehole_process::{Core, Dump, Process, Stopper, Target};
@@ -120,6 +121,50 @@ fn the_copy_shows_what_the_process_shows_and_the_process_runs_on() {
         program.input.write_all(b"\n").unwrap();
         assert_eq!(program.line(), "50000");
         assert!(program.child.wait().unwrap().success());
+    }
+}
+
+/// Counts what a walk gives.
+#[derive(Default)]
+struct Counts {
+    nodes: u32,
+    strings: u32,
+}
+
+impl HeapSink for Counts {
+    fn string(&mut self, _: &[u8]) -> StringId {
+        self.strings += 1;
+        StringId(self.strings)
+    }
+
+    fn node(&mut self, _: NodeType) -> NodeId {
+        self.nodes += 1;
+        NodeId(self.nodes - 1)
+    }
+
+    fn edge(&mut self, _: Edge) {}
+
+    fn location(&mut self, _: NodeId, _: &Location) {}
+
+    fn attribute(&mut self, _: NodeId, _: StringId, _: Value<'_>) {}
+
+    fn summary(&mut self, _: &str, _: &str) {}
+}
+
+#[test]
+fn a_walk_of_the_copy_misses_nothing() {
+    for options in [&["-d", "opcache.enable_cli=0"], &["-d", "opcache.enable_cli=1"]] {
+        let Some(program) = Program::start(options, WAITS) else { return };
+        program.until(&['S']);
+        let dump = written_and_read(&take(program.id(), &HeapOptions::default()).unwrap().dump);
+        let php = Php::attach(&dump, &AttachOptions::default()).unwrap();
+        let executor = php.executors(&dump).unwrap()[0];
+        let mut counts = Counts::default();
+        let report = php.walk_heap(&dump, &executor, &mut counts).unwrap();
+        assert_eq!((report.missing, report.torn, report.is_stopped), (0, 0, false), "{options:?}");
+        assert!(report.is_accounted && report.doubt.is_none(), "{options:?}: {:?}", report.doubt);
+        // An element with a text each, and all that is PHP's own.
+        assert!(counts.nodes > 110_000, "{options:?}: {}", counts.nodes);
     }
 }
 

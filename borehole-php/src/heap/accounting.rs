@@ -12,6 +12,7 @@ use crate::heap::blocks::{Block, Blocks, Marks};
 pub(crate) struct Accounting<'b> {
     blocks: &'b Blocks,
     reached: Marks,
+    reached_count: u64,
     /// Bytes of the blocks that were reached.
     reached_bytes: RegionBytes,
     /// Bytes of the locations that were given out.
@@ -47,6 +48,7 @@ impl<'b> Accounting<'b> {
         Self {
             blocks,
             reached: Marks::of(blocks),
+            reached_count: 0,
             reached_bytes: RegionBytes::default(),
             located_bytes: RegionBytes::default(),
             block_overhead: 0,
@@ -62,6 +64,7 @@ impl<'b> Accounting<'b> {
     #[inline]
     pub(crate) fn reach(&mut self, block: &Block) {
         if self.reached.insert(block.index) {
+            self.reached_count += 1;
             self.reached_bytes.add(block.region, block.bytes);
         }
     }
@@ -85,6 +88,11 @@ impl<'b> Accounting<'b> {
         if location.location_type == LocationType::ARRAY_TABLE_OVERHEAD {
             self.array_overhead += location.size;
         }
+    }
+
+    /// Whether something has led to every block.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.reached_count >= self.blocks.sums().blocks
     }
 
     /// The blocks that nothing has led to.

@@ -90,6 +90,8 @@ pub(crate) struct Fields {
 /// A block beyond the size of a chunk, which the system gave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Huge {
+    /// Where the list has it: a block of its own.
+    pub(crate) entry: u64,
     pub(crate) address: u64,
     pub(crate) bytes: u64,
 }
@@ -361,12 +363,15 @@ fn cached_chunks(memory: &impl Memory, first: u64, count: u64) -> Vec<u64> {
     chunks
 }
 
+/// `zend_mm_huge_list`: the address, the size and the next entry.
+pub(crate) const HUGE_ENTRY_BYTES: usize = 24;
+
 /// The list of huge blocks, each entry a small block with the address, the size and the next entry, and what broke it.
 fn huge_blocks(memory: &impl Memory, first: u64) -> (Vec<Huge>, Option<Error>) {
     let (mut blocks, mut seen) = (Vec::new(), HashSet::new());
     let mut next = first;
     while next != 0 {
-        let mut entry = [0; 24];
+        let mut entry = [0; HUGE_ENTRY_BYTES];
         if let Err(error) = memory.read(next, &mut entry) {
             let what = format!("cannot read the list of huge blocks of PHP's heap at {next:#x}");
             return (blocks, Some(Error::reading(&what, error)));
@@ -377,7 +382,7 @@ fn huge_blocks(memory: &impl Memory, first: u64) -> (Vec<Huge>, Option<Error>) {
             let found = format!("listing {bytes} bytes at {address:#x}");
             return (blocks, Some(broken("list of huge blocks", next, &found)));
         }
-        blocks.push(Huge { address, bytes });
+        blocks.push(Huge { entry: next, address, bytes });
         next = following;
     }
     (blocks, None)

@@ -273,7 +273,7 @@ impl Blocks {
 
     fn find_huge(&self, address: u64) -> Option<Block> {
         let behind = self.huge.partition_point(|(huge, _)| huge.address <= address);
-        let &(Huge { address: start, bytes }, index) = self.huge[..behind].last()?;
+        let &(Huge { address: start, bytes, .. }, index) = self.huge[..behind].last()?;
         let region = self.claimed(start).unwrap_or(Region::HUGE);
         (address - start < bytes).then_some(Block { index, address: start, bytes, region })
     }

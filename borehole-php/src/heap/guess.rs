@@ -88,3 +88,57 @@ fn is_reference(view: View<'_>, layout: &HeapLayout, block: &Block) -> bool {
     let kind = view.array::<1>(moved(block.address, 16)).unwrap_or([u8::MAX])[0];
     block.bytes == layout.reference_size as u64 && kind <= 12
 }
+
+#[cfg(test)]
+mod tests {
+    use borehole_heap::Region;
+    use borehole_process::Dump;
+
+    use super::*;
+    use crate::release::Release;
+
+    const AT: u64 = 0x7f00_0000_1000;
+
+    /// What a block of `size` bytes with these words looks like in 8.3.
+    fn guess_of(words: &[u64], size: usize) -> Guess {
+        let mut bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        bytes.resize(size, 0);
+        let mut dump = Dump::default();
+        dump.insert(AT, bytes);
+        let layout = HeapLayout::of(Release::of_version(8, 3).unwrap());
+        let block = Block { index: 0, address: AT, bytes: size as u64, region: Region::HEAP };
+        guess(View::new(&dump), &layout, &block)
+    }
+
+    fn header(count: u64, info: u64) -> u64 {
+        count | info << 32
+    }
+
+    #[test]
+    fn headers_are_believed_if_the_content_bears_them_out() {
+        let string = [header(1, 0x16), 0, 3, u64::from_le_bytes(*b"abc\0\0\0\0\0")];
+        assert_eq!(guess_of(&string, 32), Guess::String);
+        let array = [header(2, 7), 0, AT + 64, 3 | 2 << 32, 8, 3, 0];
+        assert_eq!(guess_of(&array, 56), Guess::Array);
+        assert_eq!(guess_of(&[header(1, 7 | 5 << 10), 0, AT, 0, 8, 0, 0], 56), Guess::Array, "listed");
+        assert_eq!(guess_of(&[header(1, 0x19), 5, 2, AT], 32), Guess::Resource);
+        assert_eq!(guess_of(&[header(2, 0x1a), 7, 4, 0], 32), Guess::Reference);
+        assert_eq!(guess_of(&[header(1, 8), 1, AT, AT, 0], 40), Guess::Object);
+    }
+
+    #[test]
+    fn what_contradicts_its_header_is_plain() {
+        let too_long = [header(1, 0x16), 0, 300, 0];
+        assert_eq!(guess_of(&too_long, 32), Guess::Plain);
+        let without_end = [header(1, 0x16), 0, 8, u64::MAX, u64::MAX];
+        assert_eq!(guess_of(&without_end, 40), Guess::Plain);
+        let more_than_fit = [header(1, 7), 0, AT, 9 | 9 << 32, 8, 0, 0];
+        assert_eq!(guess_of(&more_than_fit, 56), Guess::Plain);
+        assert_eq!(guess_of(&[header(0, 0x16), 0, 0, 0], 32), Guess::Plain, "no references");
+        assert_eq!(guess_of(&[header(1, 9), 0, 0], 24), Guess::Plain, "too small for a resource");
+        assert_eq!(guess_of(&[header(1, 8), 1, 0, 0, 0], 40), Guess::Plain, "without a class");
+        // Half of an address, whose last digit happens to be a type.
+        assert_eq!(guess_of(&[0x7f49_0123_4560, 0, 0, 0], 32), Guess::Plain);
+        assert_eq!(guess_of(&[], 8), Guess::Plain);
+    }
+}

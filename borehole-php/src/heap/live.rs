@@ -1,5 +1,6 @@
 //! Memory of running PHP programs, for tests.
 #![cfg(test)]
+#![cfg(test)]
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -7,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use borehole_process::{Dump, Memory as _, Piece, Process, Recorder, Target as _};
+use borehole_process::{Dump, Image, Memory as _, Piece, Process, Recorder, Target as _};
 use borehole_testkit::peers::{self, Peer};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -36,6 +37,22 @@ pub(crate) const PROGRAMS: [&str; 11] = [
     "internals/extensions",
 ];
 
+/// What attaching needs of the thousands of symbols of a PHP.
+const SYMBOLS: &[&str] = &[
+    "compiler_globals",
+    "compiler_globals_offset",
+    "executor_globals",
+    "executor_globals_offset",
+    "module_registry",
+    "sapi_globals",
+    "sapi_globals_offset",
+    "sapi_module",
+    "tsrm_get_ls_cache_tcb_offset",
+    "zend_flf_functions",
+    "zend_mm_get_heap",
+    "zend_pass_function",
+];
+
 /// What `mem/m5_mixed.php` does for which it needs a driver of SQLite.
 const DATABASE: &str = "$pdo = new PDO('sqlite::memory:'); $st = $pdo->prepare('select 1');";
 
@@ -48,6 +65,8 @@ pub(crate) struct Copied {
     pub(crate) usage: u64,
     /// All that it said, as JSON.
     pub(crate) ready: String,
+    /// What attaching to it takes.
+    pub(crate) image: Image,
 }
 
 /// The number of the next folder.
@@ -109,6 +128,8 @@ pub(crate) fn copy_with(
     }
     let mut command = peer.command();
     command.args(php).arg(format!("/{there}/{file}.php")).args(arguments);
+    // Nothing of this machine gets into the memory.
+    command.env_clear().env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin").current_dir("/");
     command.env("WAIT", "100").envs(environment.iter().copied());
     let copied = run(&mut command);
     fs::remove_dir_all(root.join(&there)).unwrap();
@@ -136,7 +157,9 @@ fn run(command: &mut Command) -> Option<Copied> {
     let recorder = Recorder::new(Process::open(id).unwrap()).unwrap();
     let php = Php::attach(&recorder, &AttachOptions::default()).unwrap();
     let executor = php.executors(&recorder).unwrap()[0];
-    let mut dump = Dump::new(recorder.finish());
+    let mut image = recorder.finish();
+    image.retain_symbols(|name| SYMBOLS.iter().any(|wanted| wanted.as_bytes() == name));
+    let mut dump = Dump::new(image.clone());
     let process = Process::open(id).unwrap();
     for mapping in process.mappings() {
         // Of PHP itself also its tables that are constants: of an empty array, of handlers of objects.
@@ -147,7 +170,7 @@ fn run(command: &mut Command) -> Option<Copied> {
         }
     }
     let usage = ready.split("\"usage\":").nth(1).unwrap().split(',').next().unwrap().parse().unwrap();
-    Some(Copied { dump, php, executor, usage, ready })
+    Some(Copied { dump, php, executor, usage, ready, image })
 }
 
 fn insert(dump: &mut Dump, process: &Process, start: u64, end: u64) {

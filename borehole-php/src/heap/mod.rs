@@ -14,7 +14,6 @@ pub(crate) mod garbage;
 pub(crate) mod guess;
 pub(crate) mod internals;
 pub(crate) mod layout;
-#[cfg(test)]
 mod live;
 mod remainder;
 #[cfg(test)]

@@ -1,16 +1,18 @@
 //! What the roots that are known did not lead to: garbage, what only modules or the machine's stack refer to, and the rest.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use borehole_heap::{HeapSink, LocationType, NodeId, NodeType, Strength, Value};
-use borehole_process::Mapping;
+use borehole_process::{Mapping, Target as _};
 
-use crate::heap::allocator::{CHUNK_BYTES, PAGE_BYTES};
+use crate::heap::allocator::{CHUNK_BYTES, HUGE_ENTRY_BYTES};
 use crate::heap::blocks::Block;
 use crate::heap::garbage::{self, Garbage};
 use crate::heap::guess::{self, Guess};
 use crate::heap::internals::scan::Scan;
-use crate::heap::walk::{Kind, Shape, Walker};
+use crate::heap::walk::{Kind, Shape, View, Walker};
+use crate::remote::moved;
 
 /// How much memory is looked through at once: a chunk of the heap is one, and the last part of a huge block.
 const PART: u64 = CHUNK_BYTES;
@@ -57,80 +59,57 @@ impl<S: HeapSink> Walker<'_, S> {
 
     /// What only the variables of modules, or the memory of the C library, or the machine's stack refer to.
     pub(crate) fn modules(&mut self) {
+        let held: Vec<Range<u64>> = self.view.dump().ranges().map(range_of).collect();
+        let names = Names::new(self.view);
         let mut root = None;
-        for (name, range) in self.places() {
-            if self.account.unreached().next().is_none() {
-                return;
-            }
-            for scan in self.scans_of(&range) {
+        for place in places(self.view) {
+            for scan in self.scans_of(&place.range, &held) {
+                if self.account.is_complete() {
+                    return;
+                }
                 if !self.leads_somewhere(&scan) {
                     continue;
                 }
                 let node = *root.get_or_insert_with(|| self.root_node("modules", NodeType::MODULES));
-                let base = scan.start - range.start;
-                self.scan(Scan { node, ..scan }, &|offset| format!("{name}+{:#x}", base + offset as u64));
+                let name = |offset| names.name(&place, moved(scan.start, offset));
+                self.scan(Scan { node, ..scan }, &name);
                 self.run();
                 self.finish_scans();
             }
         }
     }
 
-    /// What there is of `range` that is not the heap's.
-    fn scans_of(&self, range: &Range<u64>) -> Vec<Scan> {
+    /// What is `held` of `range` and not the heap's, in parts that are the heap's as a whole or not at all.
+    fn scans_of(&self, range: &Range<u64>, held: &[Range<u64>]) -> Vec<Scan> {
         let mut scans = Vec::new();
-        let mut start = range.start;
-        while start < range.end {
-            let end = range.end.min(start - start % PART + PART);
-            if !self.blocks.is_heap(start) {
-                self.add_scans(start..end, &mut scans);
+        let first = held.partition_point(|held| held.end <= range.start);
+        for held in held[first..].iter().take_while(|held| held.start < range.end) {
+            let end = held.end.min(range.end);
+            let mut start = held.start.max(range.start).checked_next_multiple_of(8).unwrap_or(end);
+            while start < end {
+                let part = end.min((start - start % PART).saturating_add(PART));
+                if !self.blocks.is_heap(start) {
+                    scans.push(Scan { node: NodeId(0), start, bytes: (part - start) / 8 * 8 });
+                }
+                start = part;
             }
-            start = end;
         }
         scans
     }
 
-    /// What there is of `range`: pages may be missing.
-    fn add_scans(&self, range: Range<u64>, scans: &mut Vec<Scan>) {
-        let mut start = range.start;
-        while start < range.end {
-            let bytes = (self.view.rest(start).len() as u64).min(range.end - start) / 8 * 8;
-            if bytes > 0 {
-                scans.push(Scan { node: NodeId(0), start, bytes });
-            }
-            start += if bytes > 0 { bytes } else { PAGE_BYTES - start % PAGE_BYTES };
+    /// What the allocator itself took of the heap: its list of huge blocks.
+    pub(crate) fn memory_manager(&mut self) {
+        let huge = self.blocks.allocator().map_or(&[][..], |allocator| &allocator.huge);
+        if huge.is_empty() {
+            return;
         }
-    }
-
-    /// The writable memory that is no part of the heap, with names: that of files first, the machine's stack last.
-    fn places(&self) -> Vec<(String, Range<u64>)> {
-        let mut files: Vec<(String, Range<u64>)> = Vec::new();
-        let (mut others, mut stacks) = (Vec::new(), Vec::new());
-        let mut file: Option<(u64, u64, String)> = None;
-        for mapping in self.view.mappings() {
-            let Mapping { start, end, .. } = *mapping;
-            if mapping.shows_file() {
-                let name = file_name(mapping);
-                let base =
-                    file.take().filter(|(.., before)| *before == name).map_or(start, |(base, ..)| base);
-                file = Some((base, end, name));
-            }
-            if !mapping.readable || !mapping.writable || mapping.shared || mapping.path.starts_with(b"[v") {
-                continue;
-            }
-            let range = start..end;
-            match &file {
-                // The variables that begin as 0 follow those that the file has.
-                Some((base, file_end, name))
-                    if mapping.shows_file() || (*file_end == start && mapping.path.is_empty()) =>
-                {
-                    files.push((format!("{name}+{:#x}", start - base), range));
-                }
-                _ if mapping.path == b"[stack]" => stacks.push(("stack".to_owned(), range)),
-                _ if mapping.path == b"[heap]" => others.push(("heap".to_owned(), range)),
-                _ => others.push((format!("{start:#x}"), range)),
-            }
+        let root = self.root_node("memory_manager", NodeType::MEMORY_MANAGER);
+        self.count_attribute(root, huge.len() as u64);
+        for (number, huge) in huge.iter().enumerate() {
+            let shape = Shape::new(LocationType::HUGE_LIST, HUGE_ENTRY_BYTES as u64);
+            let (name, kind) = (number.to_string(), NodeType::INTERNAL_DATA);
+            self.block(root, &name, Strength::Structural, kind, huge.entry, shape);
         }
-        files.into_iter().chain(others).chain(stacks).collect()
     }
 
     /// What nothing is known to lead to, by size.
@@ -162,7 +141,74 @@ impl<S: HeapSink> Walker<'_, S> {
     }
 }
 
+fn range_of((address, bytes): (u64, &[u8])) -> Range<u64> {
+    address..address.saturating_add(bytes.len() as u64)
+}
+
+/// Memory that may refer to blocks of the heap, and what its addresses are counted from.
+struct Place {
+    name: String,
+    base: u64,
+    range: Range<u64>,
+}
+
+/// The writable memory of a process: that of files first, the machine's stack last.
+fn places(view: View<'_>) -> Vec<Place> {
+    let (mut files, mut others, mut stacks) = (Vec::new(), Vec::new(), Vec::new());
+    let mut file: Option<(String, u64, u64)> = None;
+    for mapping in view.mappings() {
+        if mapping.shows_file() {
+            let name = file_name(mapping);
+            let known = file.take().filter(|(before, ..)| *before == name);
+            file = Some((name, known.map_or(mapping.start, |(_, base, _)| base), mapping.end));
+        }
+        let is_kernels = mapping.path.starts_with(b"[v");
+        if !mapping.readable || !mapping.writable || mapping.shared || is_kernels {
+            continue;
+        }
+        let range = mapping.start..mapping.end;
+        let place = |name: &str, base| Place { name: name.to_owned(), base, range: range.clone() };
+        match &file {
+            // The variables that begin as 0 follow those that the file has.
+            Some((name, base, end)) if mapping.shows_file() || *end == range.start => {
+                files.push(place(name, *base));
+            }
+            _ if mapping.path == b"[stack]" => stacks.push(place("stack", range.start)),
+            _ if mapping.path == b"[heap]" => others.push(place("heap", range.start)),
+            _ => others.push(place("anonymous", 0)),
+        }
+    }
+    files.into_iter().chain(others).chain(stacks).collect()
+}
+
 fn file_name(mapping: &Mapping) -> String {
     let name = mapping.path.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
     String::from_utf8_lossy(name).into_owned()
+}
+
+/// The variables whose names are known, by address.
+struct Names(BTreeMap<u64, (u64, String)>);
+
+impl Names {
+    fn new(view: View<'_>) -> Self {
+        let files = view.mappings().iter().filter(|mapping| mapping.shows_file() && mapping.file_offset == 0);
+        let symbols = files.filter_map(|file| view.dump().symbols(file).ok());
+        let mut names = BTreeMap::new();
+        for symbols in symbols {
+            let variables = symbols.iter().filter(|(_, symbol)| !symbol.thread_local && symbol.size >= 8);
+            names.extend(variables.map(|(name, symbol)| {
+                (symbol.address, (symbol.size, String::from_utf8_lossy(name).into_owned()))
+            }));
+        }
+        Self(names)
+    }
+
+    /// What a place is called that refers to something.
+    fn name(&self, place: &Place, address: u64) -> String {
+        let before = self.0.range(..=address).next_back();
+        match before.filter(|&(&start, (size, _))| address - start < *size) {
+            Some((start, (_, name))) => format!("{name}+{:#x}", address - start),
+            None => format!("{}+{:#x}", place.name, address - place.base),
+        }
+    }
 }

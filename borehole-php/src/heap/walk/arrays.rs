@@ -118,9 +118,7 @@ impl<S: HeapSink> Walker<'_, S> {
     /// The location of what of a table is used.
     pub(super) fn table_location(&mut self, node: NodeId, spot: &Spot, table: &Table) {
         self.locate_within(node, spot, Shape::new(LocationType::ARRAY_TABLE, table.used_bytes), 0);
-        if table.is_packed {
-            self.flag(node, self.words.is_packed, true);
-        }
+        self.flag(node, self.words.is_packed, table.is_packed);
     }
 
     /// The table of the `HashTable` at `address` as a location of `node`, and its entries as children.

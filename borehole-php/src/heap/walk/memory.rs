@@ -30,12 +30,16 @@ impl<'d> View<'d> {
     /// What there is without a gap from `address` on.
     #[inline]
     pub(crate) fn rest(self, address: u64) -> &'d [u8] {
+        #[cfg(test)]
+        read::note(address, 1);
         self.dump.rest(address).unwrap_or_default()
     }
 
     /// The `N` bytes at `address`.
     #[inline]
     pub(crate) fn array<const N: usize>(self, address: u64) -> Option<[u8; N]> {
+        #[cfg(test)]
+        read::note(address, N as u64);
         self.rest(address).first_chunk().copied().or_else(|| self.split_array(address))
     }
 
@@ -69,6 +73,8 @@ impl<'d> View<'d> {
 
     /// As many of the `length` bytes at `address` as are there.
     pub(crate) fn bytes(self, address: u64, length: u64) -> Cow<'d, [u8]> {
+        #[cfg(test)]
+        read::note(address, length);
         let rest = self.rest(address);
         let wanted = usize::try_from(length).unwrap_or(usize::MAX);
         match rest.get(..wanted) {
@@ -86,5 +92,39 @@ impl<'d> View<'d> {
             part = self.rest(moved(address, bytes.len()));
         }
         Cow::Owned(bytes)
+    }
+}
+
+/// Keeps which pages are read, for recordings that have no others.
+#[cfg(test)]
+pub(crate) mod read {
+    use std::cell::RefCell;
+    use std::collections::BTreeSet;
+
+    /// Memory that is searched for addresses of anything is not read in this sense.
+    const MOST_BYTES: u64 = 64 << 10;
+    const PAGE_BYTES: u64 = 4096;
+
+    thread_local! {
+        static PAGES: RefCell<Option<BTreeSet<u64>>> = const { RefCell::new(None) };
+    }
+
+    pub(super) fn note(address: u64, length: u64) {
+        if length > MOST_BYTES {
+            return;
+        }
+        let last = address.saturating_add(length.max(1) - 1) / PAGE_BYTES;
+        PAGES.with_borrow_mut(|pages| {
+            if let Some(pages) = pages {
+                pages.extend((address / PAGE_BYTES..=last).map(|page| page * PAGE_BYTES));
+            }
+        });
+    }
+
+    /// The pages that `walk` reads.
+    pub(crate) fn pages_of(walk: impl FnOnce()) -> BTreeSet<u64> {
+        PAGES.set(Some(BTreeSet::new()));
+        walk();
+        PAGES.take().unwrap_or_default()
     }
 }

@@ -108,8 +108,10 @@ impl<S: HeapSink> Walker<'_, S> {
         }
         self.directives();
         self.stack_pages();
+        self.arena_pages();
         self.exceptions();
         // What follows finds what nobody has led to so far.
+        self.memory_manager();
         self.finish_scans();
         self.garbage();
         self.modules();
@@ -292,8 +294,7 @@ impl<S: HeapSink> Walker<'_, S> {
         self.in_order(mark);
     }
 
-    /// The pages of the stack, of which the frames are a part, and what of them is not used; the pages of the compiler's
-    /// memory hold functions and classes.
+    /// The pages of the stack, of which the frames are a part, and what of them is not used.
     fn stack_pages(&mut self) {
         let executor = self.executor.globals;
         let node = self.node(NodeType::VM_STACK, Link::root(self.words.vm_stack));
@@ -301,7 +302,7 @@ impl<S: HeapSink> Walker<'_, S> {
         let first = self.view.pointer(executor, self.php.layout.executor_stack_top + 16);
         for page in pages(self.view, first) {
             // Of the page that is in use, the executor has the end of what is used.
-            let top = if page == first { top } else { self.view.pointer(page, 0) };
+            let top = if page == first { top } else { self.view.u64(page).unwrap_or_default() };
             let end = self.view.pointer(page, PAGE_END);
             let spot = self.spot(page);
             self.locate_within(node, &spot, Shape::new(LocationType::VM_STACK_HEADER, PAGE_HEADER), 0);
@@ -311,11 +312,22 @@ impl<S: HeapSink> Walker<'_, S> {
                 self.locate_within(node, &unused, Shape::new(LocationType::VM_STACK_UNUSED, end - top), 0);
             }
         }
+    }
+
+    /// What is not used yet of the compiler's memory. The functions and classes in it are located where they are listed.
+    fn arena_pages(&mut self) {
         let Some(compiler) = self.executor.compiler else { return };
+        let node = self.root_node("compiler_arena", NodeType::COMPILER_ARENA);
         for arena in [self.layout.compiler_arena, self.layout.compiler_ast_arena] {
             for page in pages(self.view, self.view.pointer(compiler, arena)) {
-                if let Some(block) = self.blocks.find(page) {
-                    self.account.reach(&block);
+                let spot = self.spot(page);
+                let Some(block) = spot.block else { continue };
+                self.account.reach(&block);
+                let [next, end] =
+                    [0, PAGE_END].map(|offset| self.view.u64(moved(page, offset)).unwrap_or_default());
+                if (page..=end).contains(&next) && end <= block.end() {
+                    let unused = Spot { address: next, block: spot.block };
+                    self.locate_within(node, &unused, Shape::new(LocationType::ARENA, end - next), 0);
                 }
             }
         }

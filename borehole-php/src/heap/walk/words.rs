@@ -24,7 +24,7 @@ words! {
     // Attributes.
     count = "#count",
     is_internal = "#is_internal",
-    is_packed = "#is_packed",
+    is_packed = "is_packed",
     damage = "#damage",
     file = "file",
     line_start = "line_start",

@@ -3,8 +3,11 @@
 use std::collections::BTreeMap;
 
 use borehole_heap::{Edge, HeapSink, Location, LocationType, NodeId, NodeType, StringId, Value};
+use borehole_process::Dump;
 use hashbrown::HashMap;
 
+use crate::attach::Php;
+use crate::executor::Executor;
 use crate::heap::blocks::Blocks;
 use crate::heap::live::Copied;
 use crate::heap::walk::{WalkOptions, Walked, walk};
@@ -72,10 +75,13 @@ pub(super) struct Seen {
 }
 
 pub(super) fn see(copied: &Copied) -> Seen {
-    let mut blocks = Blocks::of(&copied.dump, &copied.php, &copied.executor).unwrap();
+    walked(&copied.dump, &copied.php, &copied.executor)
+}
+
+pub(super) fn walked(dump: &Dump, php: &Php, executor: &Executor) -> Seen {
+    let mut blocks = Blocks::of(dump, php, executor).unwrap();
     let mut heap = Collected::default();
-    let walked =
-        walk(&copied.dump, &copied.php, &copied.executor, &mut blocks, &WalkOptions::default(), &mut heap);
+    let walked = walk(dump, php, executor, &mut blocks, &WalkOptions::default(), &mut heap);
     Seen { heap, walked, blocks }
 }
 
