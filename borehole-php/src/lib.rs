@@ -4,7 +4,7 @@
 //!   structures in memory are those of that release, or says why not.
 //! * [`Php::executors`] are what has a stack: one, or one for each thread.
 //! * [`Walker::sample`] gives the stack that an executor has now. In the common case it costs one read call.
-//! * [`Php::walk_heap`] gives all that the heap of an executor holds, from a dump of its memory.
+//! * [`analyze`] gives all that the heap in a dump of memory holds.
 //!
 //! All of it is written against [`borehole_process::Target`] and [`borehole_process::Memory`]: a live process, a core file
 //! and a recorded image are walked by the same code. Nothing that is read is trusted; no number read sizes an

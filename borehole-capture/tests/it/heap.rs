@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use borehole_capture::heap::{HeapOptions, MemoryLimitError, of_core, take};
 use borehole_heap::{Edge, HeapSink, Location, NodeId, NodeType, StringId, Value};
 use borehole_model::Tables;
-use borehole_php::{AttachOptions, Outcome, Php, WalkOptions, Walker};
+use borehole_php::{AnalyzeOptions, AttachOptions, Outcome, Php, WalkOptions, Walker, analyze};
 use borehole_process::{Core, Dump, Process, Stopper, Target};
 use borehole_testkit::peers;
 
@@ -157,12 +157,14 @@ fn a_walk_of_the_copy_misses_nothing() {
         let Some(program) = Program::start(options, WAITS) else { return };
         program.until(&['S']);
         let dump = written_and_read(&take(program.id(), &HeapOptions::default()).unwrap().dump);
-        let php = Php::attach(&dump, &AttachOptions::default()).unwrap();
-        let executor = php.executors(&dump).unwrap()[0];
         let mut counts = Counts::default();
-        let report = php.walk_heap(&dump, &executor, &mut counts).unwrap();
-        assert_eq!((report.missing, report.torn, report.is_stopped), (0, 0, false), "{options:?}");
-        assert!(report.is_accounted && report.doubt.is_none(), "{options:?}: {:?}", report.doubt);
+        let analysis = analyze(&dump, &AnalyzeOptions::default(), &mut counts).unwrap();
+        assert_eq!((analysis.missing, analysis.torn, analysis.is_incomplete), (0, 0, false), "{options:?}");
+        assert!(
+            analysis.used_bytes.is_some() && analysis.doubt.is_none(),
+            "{options:?}: {:?}",
+            analysis.doubt
+        );
         // An element with a text each, and all that is PHP's own.
         assert!(counts.nodes > 110_000, "{options:?}: {}", counts.nodes);
     }

@@ -65,7 +65,8 @@ pub fn analyze<S: HeapSink>(
         Some(failure) => php.failed_call(dump, executor, failure)?,
         None => None,
     };
-    let walk = WalkOptions { first_frame: failed_call.map(|call| call.frame), redact: options.redact };
+    let frames = failed_call.map(|call| (call.frame, u32::try_from(call.depth).unwrap_or(u32::MAX)));
+    let walk = WalkOptions { frames, redact: options.redact };
     let walked = walk::walk(dump, &php, executor, &mut blocks, &walk, sink);
     Ok(Analysis {
         identity: php.identity().clone(),

@@ -20,6 +20,9 @@ const VALUE_SIZE: u64 = 16;
 /// No function has more variables, and no call more arguments.
 const MOST_VARIABLES: u32 = 1 << 16;
 
+/// No chain has more frames: it would take gigabytes.
+pub(super) const MOST_FRAMES: u32 = 1 << 24;
+
 /// `zend_live_range`: a temporary's place with its kind in the lowest bits, and the instructions between which it lives.
 const RANGE_SIZE: usize = 12;
 const RANGE_KIND: u32 = 7;
@@ -50,18 +53,18 @@ impl<S: HeapSink> Walker<'_, S> {
     /// The chain of frames from `first` on, as a part of `parent`.
     pub(crate) fn chain(&mut self, parent: NodeId, first: u64) {
         let node = self.part(parent, "call_frames", NodeType::CALL_FRAMES);
-        self.work.push(Task::Frames { node, next: first, at: 0 });
+        self.work.push(Task::Frames { node, next: first, at: 0, most: MOST_FRAMES });
     }
 
     /// Goes on with a chain of frames.
-    pub(super) fn frames(&mut self, node: NodeId, next: u64, at: u32) {
-        if next == 0 || self.seen.node(&self.spot(next)).is_some() {
+    pub(super) fn frames(&mut self, node: NodeId, next: u64, at: u32, most: u32) {
+        if next == 0 || at >= most || self.seen.node(&self.spot(next)).is_some() {
             return;
         }
         let mark = self.work.len();
         let name = self.number(i64::from(at));
         let previous = self.frame(Link::strong(node, name), next);
-        self.work.insert(mark, Task::Frames { node, next: previous, at: at.saturating_add(1) });
+        self.work.insert(mark, Task::Frames { node, next: previous, at: at + 1, most });
     }
 
     /// The frame at `address`, and the one before it.

@@ -67,8 +67,8 @@ pub(crate) struct Walked {
 /// How a heap is walked.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct WalkOptions {
-    /// The innermost frame, where it is not the one that is being executed.
-    pub(crate) first_frame: Option<u64>,
+    /// The innermost frame, where it is not the one that is being executed, and how many there are with it.
+    pub(crate) frames: Option<(u64, u32)>,
     /// Whether what strings say that are not the program's own is left out.
     pub(crate) redact: bool,
 }
@@ -87,7 +87,7 @@ pub(crate) fn walk<S: HeapSink>(
     suspended::claim(view, blocks);
     let mut walker = Walker::new(dump, php, executor, blocks, sink);
     walker.redaction = options.redact.then(RandomState::new);
-    walker.first_frame = options.first_frame;
+    walker.first_frames = options.frames;
     walker.roots();
     walker.account.summary(dump, php, walker.sink);
     walker.unattributed();
@@ -120,8 +120,8 @@ pub(crate) struct Walker<'d, S> {
     handlers: Handlers,
     /// The nodes of the table of global variables: its unused part and its elements.
     globals: Option<[NodeId; 2]>,
-    /// The innermost frame, where it is not the one that is being executed.
-    first_frame: Option<u64>,
+    /// The innermost frame, where it is not the one that is being executed, and how many there are with it.
+    first_frames: Option<(u64, u32)>,
     /// By what the contents of strings are replaced, where they are.
     redaction: Option<RandomState>,
     nodes_left: u64,
@@ -178,7 +178,7 @@ impl<'d, S: HeapSink> Walker<'d, S> {
             classes: ClassNames::default(),
             handlers: Handlers::default(),
             globals: None,
-            first_frame: None,
+            first_frames: None,
             redaction: None,
             nodes_left: (dump.held_bytes() / 8 * NODES_A_WORD).min(u64::from(u32::MAX - 1)),
             missing: 0,
@@ -199,7 +199,7 @@ impl<'d, S: HeapSink> Walker<'d, S> {
                 Task::Properties(properties) => self.properties(properties),
                 Task::Pointers(pointers) => self.pointers(pointers),
                 Task::Values(values) => self.values(values),
-                Task::Frames { node, next, at } => self.frames(node, next, at),
+                Task::Frames { node, next, at, most } => self.frames(node, next, at, most),
             }
         }
     }

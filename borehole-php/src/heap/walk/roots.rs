@@ -2,6 +2,7 @@
 
 use borehole_heap::{HeapSink, LocationType, NodeId, NodeType, Region, StringId};
 
+use super::frames::MOST_FRAMES;
 use super::seen::Spot;
 use super::task::{Each, Pointers};
 use super::values::{VALUE_SIZE, Zval};
@@ -73,7 +74,8 @@ impl<S: HeapSink> Walker<'_, S> {
         let executor = self.executor.globals;
         let (stacks, layout) = (self.php.layout, self.layout);
         let executing = self.view.pointer(executor, stacks.executor_current);
-        self.call_frames(self.first_frame.unwrap_or(executing));
+        let (first, most) = self.first_frames.unwrap_or((executing, MOST_FRAMES));
+        self.call_frames(first, most);
         self.global_variables();
         let functions = self.view.pointer(executor, stacks.executor_function_table);
         self.table_root(
@@ -130,17 +132,17 @@ impl<S: HeapSink> Walker<'_, S> {
         self.run();
     }
 
-    fn call_frames(&mut self, first: u64) {
+    fn call_frames(&mut self, first: u64, most: u32) {
         let node = self.node(NodeType::CALL_FRAMES, Link::root(self.words.call_frames));
-        self.work.push(Task::Frames { node, next: first, at: 0 });
-        let frames = self.chain_length(first);
+        self.work.push(Task::Frames { node, next: first, at: 0, most });
+        let frames = self.chain_length(first).min(most.into());
         self.count_attribute(node, frames);
         self.run();
     }
 
     fn chain_length(&self, first: u64) -> u64 {
         let (mut frame, mut length) = (first, 0);
-        while frame != 0 && length < MOST_PAGES as u64 {
+        while frame != 0 && length < u64::from(MOST_FRAMES) {
             length += 1;
             frame = self.view.pointer(frame, self.php.layout.frame_previous);
         }

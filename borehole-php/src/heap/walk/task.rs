@@ -151,5 +151,5 @@ pub(crate) enum Task {
     /// The rest of a row of values, called by their number.
     Values(Pointers),
     /// The rest of a chain of call frames.
-    Frames { node: NodeId, next: u64, at: u32 },
+    Frames { node: NodeId, next: u64, at: u32, most: u32 },
 }
