@@ -1,6 +1,7 @@
 //! Questions that are asked of every heap, by name.
 //!
 //! They answer what the examples in reli's document of its database output answer, in SQL that all three databases take.
+//! `CROSS JOIN` tells SQLite to begin on the left: with `JOIN` it looks through all edges for each node.
 
 /// A question with a name.
 #[derive(Clone, Copy, Debug)]
@@ -63,12 +64,11 @@ pub const QUERIES: &[Query] = &[
                 SELECT child_node_id, 0 FROM context_edges \
                 WHERE run_id = :run AND parent_node_id IS NULL AND is_tree = 1 \
                 UNION ALL \
-                SELECT edge.child_node_id, placed.depth + 1 FROM context_edges edge \
-                JOIN placed ON edge.parent_node_id = placed.node_id \
-                WHERE edge.run_id = :run AND edge.is_tree = 1) \
+                SELECT edge.child_node_id, placed.depth + 1 FROM placed CROSS JOIN context_edges edge \
+                WHERE edge.run_id = :run AND edge.parent_node_id = placed.node_id AND edge.is_tree = 1) \
               SELECT depth, COUNT(DISTINCT placed.node_id) AS nodes, SUM(location.size) AS total_bytes \
-              FROM placed JOIN context_node_locations location \
-                ON location.run_id = :run AND location.node_id = placed.node_id \
+              FROM placed CROSS JOIN context_node_locations location \
+              WHERE location.run_id = :run AND location.node_id = placed.node_id \
               GROUP BY depth ORDER BY depth LIMIT 30",
     },
     Query {
@@ -92,11 +92,11 @@ pub const QUERIES: &[Query] = &[
                 UNION ALL \
                 SELECT edge.child_node_id, below.root, \
                   CASE WHEN below.depth = 0 THEN edge.link_name ELSE below.branch END, below.depth + 1 \
-                FROM context_edges edge JOIN below ON edge.parent_node_id = below.node_id \
-                WHERE edge.run_id = :run AND edge.is_tree = 1) \
+                FROM below CROSS JOIN context_edges edge \
+                WHERE edge.run_id = :run AND edge.parent_node_id = below.node_id AND edge.is_tree = 1) \
               SELECT root, branch, COUNT(DISTINCT below.node_id) AS nodes, SUM(location.size) AS total_bytes \
-              FROM below JOIN context_node_locations location \
-                ON location.run_id = :run AND location.node_id = below.node_id \
+              FROM below CROSS JOIN context_node_locations location \
+              WHERE location.run_id = :run AND location.node_id = below.node_id \
               GROUP BY root, branch ORDER BY total_bytes DESC, root, branch LIMIT 15",
     },
     Query {

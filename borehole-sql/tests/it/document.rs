@@ -107,7 +107,7 @@ fn every_statement_of_the_document_works_as_printed() {
     Sqlite::open(&path).unwrap().write_paths(1).unwrap();
     let database = Sqlite::read(&path).unwrap();
     let statements = statements(&document());
-    assert_eq!(statements.len(), 25);
+    assert_eq!(statements.len(), 23);
     // What these heaps have no answer to: reli's JSON says nothing of regions either.
     let empty = ["'App\\\\MyClass'", "canonical_node_id = 100", "node_id = 42", "region IS NOT NULL"];
     for statement in statements {
