@@ -7,6 +7,7 @@ mod check;
 mod choosing;
 mod conversions;
 mod dump;
+mod heap;
 mod info;
 mod inputs;
 mod interrupts;

@@ -1,5 +1,7 @@
 //! Databases, filled with what reli saw in real heaps, and asked what reli's document asks.
 
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails, in what it calls as well")]
+
 mod document;
 mod hostile;
 mod runs;

@@ -1,0 +1,211 @@
+//! Heaps of real PHP processes, on the command line.
+
+use std::io::{BufRead as _, BufReader};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::process::{Child, Stdio};
+
+use borehole_testkit::{Scratch, corpus, peers};
+use serde_json::Value;
+
+use crate::program::run;
+
+/// A PHP program that has built its heap and waits, ended with the test.
+struct Waiting {
+    child: Child,
+    /// `memory_get_usage()`, as it said.
+    usage: u64,
+}
+
+impl Waiting {
+    /// `None` if PHP is left out.
+    fn start(program: &str) -> Option<Self> {
+        let mut command = peers::peer("php")?.command();
+        command.args(["-d", "opcache.enable_cli=0"]).arg(corpus(&format!("php/mem/{program}.php")));
+        let mut child =
+            command.env("WAIT", "60").stdin(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        let ready = lines.find_map(|line| line.unwrap().strip_prefix("READY ").map(str::to_owned)).unwrap();
+        let facts: Value = serde_json::from_str(&ready).unwrap();
+        Some(Self { child, usage: facts["usage"].as_u64().unwrap() })
+    }
+
+    fn id(&self) -> String {
+        self.child.id().to_string()
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[track_caller]
+fn refused(arguments: &[&str], why: &str) {
+    let said = run(arguments).failed();
+    assert!(said.contains(why), "{said}");
+}
+
+fn info(path: &Path) -> Value {
+    serde_json::from_slice(&run(&["heap", "info", "--json", path.to_str().unwrap()]).done()).unwrap()
+}
+
+fn number(info: &Value, key: &str) -> u64 {
+    info["summary"][key].as_str().unwrap().parse().unwrap()
+}
+
+#[test]
+fn a_dump_is_analysed_later_and_tells_what_the_process_said() {
+    let Some(waiting) = Waiting::start("m1_objects") else { return };
+    let scratch = Scratch::new();
+    let [dump, graph] = ["worker.rdump", "worker.rmem"].map(|name| scratch.path(name));
+    let (dump_path, graph_path) = (dump.to_str().unwrap(), graph.to_str().unwrap());
+    run(&["heap", "dump", "-p", &waiting.id(), "-o", dump_path]).done();
+    let mode = std::fs::metadata(&dump).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    run(&["heap", "analyze", dump_path, "-o", graph_path]).done();
+    let info = info(&graph);
+    assert_eq!(info["format"], "rmem");
+    assert_eq!(info["summary"]["heap_memory_accounting"], "exact");
+    // It has asked while it held the array that it printed.
+    let used = number(&info, "memory_get_usage");
+    assert!(waiting.usage - used < 1024, "{used} {}", waiting.usage);
+    let classes = info["classes"].as_array().unwrap();
+    let products = classes.iter().find(|class| class["name"] == "Shop\\Product").unwrap();
+    assert_eq!(products["count"], 50);
+    // Nothing is replaced unasked, and a dump is no graph.
+    refused(&["heap", "dump", "-p", &waiting.id(), "-o", dump_path], "file exists; --force replaces it");
+    refused(
+        &["heap", "analyze", graph_path, "-o", dump_path, "--force"],
+        "expected a dump or a core file, found rmem",
+    );
+}
+
+#[test]
+fn a_heap_is_captured_into_every_format_and_read_back() {
+    let Some(waiting) = Waiting::start("m3_closures") else { return };
+    let scratch = Scratch::new();
+    let mut nodes = Vec::new();
+    for name in ["a.rmem", "a.json", "a.sqlite3", "a.hprof", "a.heapsnapshot", "a.jsonl"] {
+        let path = scratch.path(name);
+        run(&["heap", "capture", "-p", &waiting.id(), "-o", path.to_str().unwrap()]).done();
+        assert!(std::fs::metadata(&path).unwrap().len() > 100_000, "{name}");
+        if name.ends_with("rmem") || name.ends_with("json") {
+            nodes.push(info(&path)["counts"]["nodes"].as_u64().unwrap());
+        }
+    }
+    let database = scratch.path("a.sqlite3");
+    let database = database.to_str().unwrap();
+    let counted =
+        run(&["heap", "query", database, "--json", "SELECT COUNT(*) AS nodes FROM context_nodes"]).done();
+    nodes.push(serde_json::from_slice::<Value>(&counted).unwrap()["nodes"].as_u64().unwrap());
+    assert_eq!(nodes.len(), 3);
+    assert!(nodes.iter().all(|&count| count == nodes[0] && count > 10_000), "{nodes:?}");
+    // A further run, and the questions.
+    run(&["heap", "export", scratch.path("a.rmem").to_str().unwrap(), "-o", database]).done();
+    let runs = String::from_utf8(run(&["heap", "runs", database]).done()).unwrap();
+    assert_eq!(runs.lines().count(), 3, "{runs}");
+    let growth = run(&[
+        "heap",
+        "query",
+        database,
+        "--named",
+        "class-growth",
+        "--run-id",
+        "1",
+        "--other-run",
+        "2",
+        "--csv",
+    ])
+    .done();
+    let growth = String::from_utf8(growth).unwrap();
+    assert!(
+        growth.lines().skip(1).all(|line| line.trim_end().ends_with(",0")) && growth.lines().count() > 2,
+        "{growth}"
+    );
+    refused(&["heap", "query", database, "--named", "references"], "missing --node: references needs it");
+    refused(&["heap", "paths", database, "--run-id", "3"], "missing run 3: the database has 1, 2");
+    run(&["inspector:optimize-memory-db", database]).done();
+    let paths = run(&["heap", "query", database, "--csv", "SELECT COUNT(*) FROM node_paths"]).done();
+    assert_eq!(String::from_utf8(paths).unwrap(), format!("COUNT(*)\r\n{}\r\n", nodes[0] * 2));
+}
+
+#[test]
+fn reli_s_command_lines_for_heaps_work() {
+    let Some(waiting) = Waiting::start("m4_generators") else { return };
+    let scratch = Scratch::new();
+    let path = |name: &str| scratch.path(name).to_str().unwrap().to_owned();
+    let printed = run(&["inspector:memory", "-p", &waiting.id()]).done();
+    let printed: Value = serde_json::from_slice(&printed).unwrap();
+    assert_eq!(printed["summary"][0]["php_version"], "v82");
+    assert_eq!(printed["context"]["call_frames"]["#type"], "CallFramesContext");
+    run(&["i:m:dump", "-p", &waiting.id(), "-o", &path("a.rdump")]).done();
+    run(&["inspector:memory:analyze", &path("a.rdump"), "-o", &path("A.RMEM")]).done();
+    run(&["inspector:memory:export-sqlite", &path("A.RMEM"), &path("a.db")]).done();
+    refused(&["inspector:memory:export-sqlite", &path("A.RMEM"), &path("a.db")], "file exists");
+    run(&["inspector:memory", "-p", &waiting.id(), "-f", "sqlite3", "-o", &path("a.db")]).done();
+    let runs = String::from_utf8(run(&["heap", "runs", "--json", &path("a.db")]).done()).unwrap();
+    assert_eq!(runs.lines().count(), 2);
+    refused(
+        &["inspector:memory", "-p", &waiting.id(), "-f", "rmem"],
+        "this format needs a file; name one with -o",
+    );
+}
+
+#[test]
+fn strings_are_left_out_when_that_is_asked_for() {
+    let Some(waiting) = Waiting::start("m1_objects") else { return };
+    let scratch = Scratch::new();
+    let contents = |arguments: &[&str], name: &str| {
+        let path = scratch.path(name);
+        let all = ["heap", "capture", "-p", &waiting.id(), "-o", path.to_str().unwrap()];
+        run(&[&all, arguments].concat()).done();
+        String::from_utf8(std::fs::read(path).unwrap()).unwrap()
+    };
+    let (whole, redacted) = (contents(&[], "whole.json"), contents(&["--redact"], "redacted.json"));
+    let secret = "AAAAAAAAAAAAAAAAAAAA";
+    assert!(whole.contains(secret) && whole.contains("dyn7"));
+    assert!(!redacted.contains(secret) && !redacted.contains("\"dyn7\""));
+    assert!(redacted.contains("[100 bytes, ") && redacted.contains("Shop\\\\Product"));
+}
+
+#[test]
+fn a_damaged_dump_is_refused_and_what_is_left_is_analysed_when_asked() {
+    let Some(waiting) = Waiting::start("m1_objects") else { return };
+    let scratch = Scratch::new();
+    let (dump, graph) = (scratch.path("cut.rdump"), scratch.path("cut.rmem"));
+    let (dump_path, graph_path) = (dump.to_str().unwrap(), graph.to_str().unwrap());
+    run(&["heap", "dump", "-p", &waiting.id(), "-o", dump_path]).done();
+    let bytes = std::fs::read(&dump).unwrap();
+    std::fs::write(&dump, &bytes[..bytes.len() - 100]).unwrap();
+    refused(&["heap", "analyze", dump_path, "-o", graph_path], "(rdump, at byte 0x");
+    assert!(!graph.exists());
+    let ended = run(&["heap", "analyze", "--lenient", dump_path, "-o", graph_path]);
+    assert_eq!(ended.code, 3, "{}", ended.stderr);
+    assert!(graph.exists());
+}
+
+#[test]
+fn a_command_is_started_looked_at_and_ended() {
+    if peers::peer("php").is_none() {
+        return;
+    }
+    let scratch = Scratch::new();
+    let (path, program) = (scratch.path("own.rmem"), corpus("php/mem/m1_objects.php"));
+    let [path_text, program] = [&path, &program].map(|path| path.to_str().unwrap());
+    run(&["heap", "capture", "--after", "2s", "-o", path_text, "--", "php", program]).done();
+    assert_eq!(info(&path)["summary"]["heap_memory_accounting"], "exact");
+    refused(
+        &["heap", "capture", "--force", "--after", "1s", "-o", path_text, "--", "true"],
+        "the command ended before its heap was copied",
+    );
+    refused(&["heap", "capture", "-p", "999999999", "-o", path_text, "--force"], "does not exist");
+}
+
+#[test]
+fn other_files_hold_no_heap() {
+    let text = corpus("php/mem/m1_objects.php");
+    refused(&["heap", "info", text.to_str().unwrap()], "unsupported format: expected rdump, rmem, json");
+}
