@@ -2,7 +2,7 @@
 
 use std::io::{self, Write as _};
 
-use borehole::{Error, Losses, Recovery, Warning};
+use borehole::{Error, Losses, Recovery, Warning, heap};
 
 use crate::exit::Exit;
 use crate::interrupt;
@@ -21,7 +21,9 @@ pub(crate) fn failure(error: &anyhow::Error) -> Exit {
         return Exit::Interrupted;
     }
     say(&format!("error: {error:#}"));
-    if let Some(hint) = known().find_map(Error::hint) {
+    let of_heap = || error.chain().filter_map(|cause| cause.downcast_ref::<heap::Error>());
+    let hint = known().find_map(Error::hint);
+    if let Some(hint) = hint.or_else(|| of_heap().find_map(|error| error.hint().map(str::to_owned))) {
         say(&format!("hint: {hint}"));
     }
     Exit::Failed

@@ -45,14 +45,18 @@ pub(crate) fn man(args: &ManArgs) -> anyhow::Result<Exit> {
         return Ok(Exit::Done);
     };
     fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
-    let main = ("borehole".to_owned(), command.clone());
-    let commands = command.get_subcommands().filter(|command| command.get_name() != "help");
-    let pages = commands.map(|command| (format!("borehole-{}", command.get_name()), command.clone()));
-    for (name, command) in std::iter::once(main).chain(pages) {
+    for (name, command) in named("borehole", &command) {
         let path = folder.join(format!("{name}.1"));
         fs::write(&path, page(command)?).with_context(|| path.display().to_string())?;
     }
     Ok(Exit::Done)
+}
+
+/// A command and those below it, with the names of their pages.
+fn named(name: &str, command: &Command) -> Vec<(String, Command)> {
+    let below = command.get_subcommands().filter(|command| command.get_name() != "help");
+    let below = below.flat_map(|command| named(&format!("{name}-{}", command.get_name()), command));
+    std::iter::once((name.to_owned(), command.clone())).chain(below).collect()
 }
 
 /// The help of options that are left out of `-h` is their long help, so that the pages have it.

@@ -6,6 +6,7 @@
 mod answer;
 pub mod dialect;
 mod error;
+mod page;
 mod paths;
 mod queries;
 mod rows;
@@ -16,6 +17,7 @@ pub mod text;
 
 pub use answer::{Answer, Value};
 pub use error::{Error, ErrorKind};
+pub use page::page;
 pub use paths::PathSizes;
 pub use queries::{QUERIES, Query};
 #[cfg(feature = "sqlite")]

@@ -156,7 +156,7 @@ impl fmt::Display for Error {
 }
 
 /// What the operating system says, as our own messages are written: lower case, without its number.
-fn cause(error: &io::Error) -> String {
+pub(crate) fn cause(error: &io::Error) -> String {
     let text = error.to_string();
     if error.raw_os_error().is_none() {
         return text;

@@ -19,6 +19,10 @@ pub(crate) struct Memory {
     #[arg(long)]
     pub(crate) lenient: bool,
 
+    /// The run, of a database; otherwise the last
+    #[arg(long, value_name = "RUN")]
+    pub(crate) run_id: Option<i64>,
+
     /// The thread whose heap it is to be, where each has one
     #[arg(long, value_name = "TID")]
     pub(crate) thread: Option<i32>,
@@ -72,7 +76,8 @@ impl Memory {
             AnalyzeOptions { thread: self.thread, failure, redact, ..AnalyzeOptions::default() };
         analyze.attach.release = php.release;
         analyze.attach.is_php = php.is_php.as_deref().map(|is_php| is_php as _);
-        let options = OpenOptions { lenient: self.lenient, analyze, root: self.root.as_deref() };
+        let options =
+            OpenOptions { lenient: self.lenient, run: self.run_id, analyze, root: self.root.as_deref() };
         let opened = file.graph(&options)?;
         for warning in &opened.recovery.warnings {
             say(&format!("warning: {}: {} (at byte {:#x})", file.name(), warning.message, warning.offset));

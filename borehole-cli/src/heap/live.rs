@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
-use anyhow::{Context as _, anyhow, bail, ensure};
+use anyhow::{anyhow, bail, ensure};
 use borehole::heap::{self, Analysis, AnalyzeOptions, HeapFormat, HeapOptions, Taken};
-use borehole::{Existing, Output};
+use borehole::{Error, Existing, Output};
 use borehole_process::Launched;
 use clap::Args;
 
@@ -114,7 +114,8 @@ impl DumpArgs {
         let taken = self.taking.take(self.pid)?;
         let name = output.name().to_owned();
         let mut buffered = BufWriter::with_capacity(1 << 20, &mut output);
-        taken.dump.write(&mut buffered).and_then(|()| buffered.flush()).context(name)?;
+        let written = taken.dump.write(&mut buffered).and_then(|()| buffered.flush());
+        written.map_err(|source| Error::Write { name, source })?;
         drop(buffered);
         output.complete()?;
         Ok(Exit::Done)

@@ -50,8 +50,8 @@ Examples:
 const CAPTURE_EXAMPLES: &str = "\
 Examples:
   borehole heap capture -p 4711 -o worker.rmem
-  borehole heap capture -p 4711 -o heaps.sqlite3      a further run, if there are some
-  borehole heap capture -p 4711 -o worker.heapsnapshot   for Chrome's developer tools
+  borehole heap capture -p 4711 -o heaps.sqlite3      a run of a database
+  borehole heap capture -p 4711 -o 1.heapsnapshot     for Chrome's tools
   borehole heap capture --after 5s -o import.rmem -- php import.php";
 
 const ANALYZE_EXAMPLES: &str = "\
@@ -61,14 +61,14 @@ Examples:
 
 const EXPORT_EXAMPLES: &str = "\
 Examples:
-  borehole heap export worker.rmem -o worker.hprof    for Eclipse MAT and VisualVM
+  borehole heap export worker.rmem -o worker.hprof    for VisualVM, Eclipse MAT
   borehole heap export worker.rmem -f json | jq '.summary'";
 
 const QUERY_EXAMPLES: &str = "\
 Examples:
   borehole heap query heaps.sqlite3 --list
   borehole heap query heaps.sqlite3 --named duplicate-strings
-  borehole heap query heaps.sqlite3 'SELECT type, COUNT(*) FROM context_nodes GROUP BY type'";
+  borehole heap query heaps.sqlite3 'SELECT COUNT(*) FROM context_nodes'";
 
 pub(crate) fn run(command: &HeapCommand) -> anyhow::Result<Exit> {
     match command {

@@ -8,7 +8,7 @@ use borehole_testkit::Scratch;
 
 use crate::program::{listing, program, run, text};
 
-const COMMANDS: [&str; 13] = [
+const COMMANDS: [&str; 23] = [
     "record",
     "stack",
     "top",
@@ -22,6 +22,16 @@ const COMMANDS: [&str; 13] = [
     "formats",
     "completions",
     "man",
+    "eg",
+    "heap",
+    "heap analyze",
+    "heap capture",
+    "heap dump",
+    "heap export",
+    "heap info",
+    "heap paths",
+    "heap query",
+    "heap runs",
 ];
 
 /// What `reader` makes of `page`; `None`, said on stderr, where it is not installed.
@@ -39,12 +49,17 @@ fn read_by(reader: &[&str], page: &[u8]) -> Option<(bool, String)> {
     Some((output.status.success(), String::from_utf8_lossy(&said).into_owned()))
 }
 
+/// What asks for the help of a command.
+fn help_of(command: &'static str) -> Vec<&'static str> {
+    command.split(' ').chain(["--help"]).collect()
+}
+
 #[test]
 fn help_goes_to_stdout_and_the_lack_of_a_command_to_stderr() {
     let help = String::from_utf8(run(&["--help"]).quietly()).unwrap();
     for command in COMMANDS {
-        assert!(help.contains(&format!("\n  {command} ")), "{command}");
-        let page = run(&[command, "--help"]).quietly();
+        assert!(command.contains(' ') || help.contains(&format!("\n  {command} ")), "{command}");
+        let page = run(&help_of(command)).quietly();
         assert!(String::from_utf8(page).unwrap().contains("Usage: borehole "), "{command}");
     }
     assert!(run(&[] as &[&str]).failed().contains("Usage: borehole <COMMAND>"));
@@ -54,7 +69,7 @@ fn help_goes_to_stdout_and_the_lack_of_a_command_to_stderr() {
 #[test]
 fn help_fits_80_columns() {
     for command in COMMANDS {
-        let output = program(&[command, "--help"]).env("COLUMNS", "80").output().unwrap();
+        let output = program(&help_of(command)).env("COLUMNS", "80").output().unwrap();
         let help = String::from_utf8(output.stdout).unwrap();
         let widest = help.lines().map(|line| line.chars().count()).max();
         assert!(widest <= Some(80), "{command}: {widest:?}");
@@ -76,7 +91,7 @@ fn bash_and_other_shells_get_a_script_that_knows_every_command() {
         let script = run(&["completions", shell]).quietly();
         let script_text = String::from_utf8_lossy(&script);
         for word in COMMANDS.iter().chain(&["--sampling-period", "--last-depth"]) {
-            let bare = word.trim_start_matches('-');
+            let bare = word.trim_start_matches('-').rsplit(' ').next().unwrap();
             assert!(script_text.contains(bare), "{shell}: {word}");
         }
     }
@@ -91,7 +106,8 @@ fn every_command_has_a_man_page_that_says_all_its_help_says() {
     let scratch = Scratch::new();
     let folder = scratch.path("man1");
     run(&["man", "-o", text(&folder)]).quietly();
-    let mut expected: Vec<_> = COMMANDS.iter().map(|command| format!("borehole-{command}.1")).collect();
+    let mut expected: Vec<_> =
+        COMMANDS.iter().map(|command| format!("borehole-{}.1", command.replace(' ', "-"))).collect();
     expected.push("borehole.1".to_owned());
     expected.sort();
     assert_eq!(listing(&folder), expected);

@@ -78,6 +78,24 @@ pub enum ValueKind {
     Json,
 }
 
+impl ValueKind {
+    /// What the text of an attribute is, where nobody said: reli writes the text alone.
+    #[must_use]
+    pub fn guess(key: &[u8], value: &[u8]) -> Self {
+        let text = std::str::from_utf8(value).unwrap_or_default();
+        match key {
+            b"#is_internal" | b"is_packed" => Self::Bool,
+            b"function_name" | b"file" => Self::Text,
+            _ if text == "null" => Self::Null,
+            _ if text.is_empty() && key == b"value" => Self::Bool,
+            _ if text.parse::<i64>().is_ok_and(|number| number.to_string() == text) => Self::Integer,
+            _ if text.parse::<f64>().is_ok_and(f64::is_finite) => Self::Float,
+            _ if text.starts_with('[') || text.starts_with('{') => Self::Json,
+            _ => Self::Text,
+        }
+    }
+}
+
 /// How much memory things of one name take.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Total {
@@ -277,19 +295,4 @@ pub struct Vocabulary {
 /// Every node of a graph, in order.
 pub(crate) fn nodes(count: usize) -> impl Iterator<Item = NodeId> {
     (0..u32::try_from(count).unwrap_or(u32::MAX)).map(NodeId)
-}
-
-/// What the text of an attribute is, where nobody said: reli writes the text alone.
-pub(crate) fn guess_kind(key: &[u8], value: &[u8]) -> ValueKind {
-    let text = std::str::from_utf8(value).unwrap_or_default();
-    match key {
-        b"#is_internal" | b"is_packed" => ValueKind::Bool,
-        b"function_name" | b"file" => ValueKind::Text,
-        _ if text == "null" => ValueKind::Null,
-        _ if text.is_empty() && key == b"value" => ValueKind::Bool,
-        _ if text.parse::<i64>().is_ok_and(|number| number.to_string() == text) => ValueKind::Integer,
-        _ if text.parse::<f64>().is_ok_and(f64::is_finite) => ValueKind::Float,
-        _ if text.starts_with('[') || text.starts_with('{') => ValueKind::Json,
-        _ => ValueKind::Text,
-    }
 }

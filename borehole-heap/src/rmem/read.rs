@@ -9,9 +9,7 @@ use super::index::{Order, Strings};
 use super::layout::*;
 use super::sections::{Section, Sections, Table, long, malformed, truncated, word};
 use crate::error::{Error, ErrorKind};
-use crate::graph::{
-    Attribute, Child, Counts, Graph, Groups, Total, Totals, ValueKind, Vocabulary, groups, guess_kind,
-};
+use crate::graph::{Attribute, Child, Counts, Graph, Groups, Total, Totals, ValueKind, Vocabulary, groups};
 use crate::names::{LocationType, NodeType, Region, Strength};
 use crate::sink::{Location, NodeId, StringId};
 
@@ -354,7 +352,7 @@ impl Graph for View<'_> {
             Some(3) => ValueKind::Float,
             Some(5) => ValueKind::Json,
             Some(_) => ValueKind::Text,
-            None => guess_kind(self.string(key), self.string(value)),
+            None => ValueKind::guess(self.string(key), self.string(value)),
         };
         Attribute { key, value, kind }
     }

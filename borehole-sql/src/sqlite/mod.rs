@@ -3,6 +3,7 @@
 mod ask;
 mod load;
 mod paths;
+mod read;
 
 use std::path::Path;
 use std::time::Duration;

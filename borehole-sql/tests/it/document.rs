@@ -6,12 +6,17 @@ use borehole_heap::{Builder, Edge, HeapSink as _, NodeId, NodeType, Strength};
 use borehole_sql::dialect::Dialect;
 use borehole_sql::schema::{INDEXES, NODE_PATHS, TABLES};
 use borehole_sql::{Answer, Parameters, QUERIES, Query, Sqlite, Value};
-use borehole_testkit::{Scratch, read_corpus};
+use borehole_testkit::{Scratch, assert_golden, project_file, read_corpus};
 
 use crate::database;
 
 fn document() -> String {
     String::from_utf8(read_corpus("php/sql/memory-database.txt")).unwrap()
+}
+
+#[test]
+fn the_page_is_that_of_the_tables() {
+    assert_golden(project_file("docs/sql.md"), borehole_sql::page().as_bytes());
 }
 
 /// The columns of each table and view that the document describes: name and type.

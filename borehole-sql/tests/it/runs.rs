@@ -1,6 +1,6 @@
 //! Several runs in one file, and the paths of their nodes.
 
-use borehole_heap::{Graph as _, TreeParents};
+use borehole_heap::{Graph as _, HeapGraph, TreeParents};
 use borehole_sql::{ErrorKind, PathSizes, Sqlite, Value};
 use borehole_testkit::Scratch;
 
@@ -84,4 +84,30 @@ fn paths_are_those_of_the_view_and_of_the_graph() {
     let links = parents.path(node).into_iter().map(|node| graph.string(parents.link(node).unwrap()));
     let links: Vec<_> = links.map(String::from_utf8_lossy).collect();
     assert_eq!(*path, links.join(" -> "));
+}
+
+#[test]
+fn a_run_is_read_back_as_it_was_written() {
+    let scratch = Scratch::new();
+    for program in ["m1_objects", "m3_closures"] {
+        let path = scratch.path(program);
+        let graph = heap(program);
+        Sqlite::create(&path).unwrap().add_run(&graph, "2026-11-21T12:00:00Z").unwrap();
+        let database = Sqlite::read(&path).unwrap();
+        let read = database.graph(1).unwrap();
+        assert_eq!(read.created(), "2026-11-21T12:00:00Z");
+        let lines = |graph: &HeapGraph| {
+            let mut lines = Vec::new();
+            borehole_heap::lines::write(graph, &mut lines).unwrap();
+            let lines = String::from_utf8(lines).unwrap();
+            // The first says when the graph was made; of the facts, a database keeps the text, not its type.
+            let differs =
+                |line: &str| line.contains("\"type\":\"heap\"") || line.contains("\"type\":\"attribute\"");
+            lines.lines().filter(|line| !differs(line)).map(str::to_owned).collect::<Vec<_>>()
+        };
+        let (expected, found) = (lines(&graph), lines(&read));
+        assert!(expected.len() > graph.counts().nodes + graph.counts().edges);
+        assert!(expected == found, "{program}");
+        assert_eq!(read.counts(), borehole_heap::Counts { strings: read.counts().strings, ..graph.counts() });
+    }
 }

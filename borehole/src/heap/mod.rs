@@ -1,7 +1,7 @@
 //! Heaps of PHP: kept in files, analysed, written.
 //!
 //! [`HeapFile`] opens whatever holds a heap: a dump of memory, a core file, a graph as `.rmem`, as reli's JSON, or in a database of SQLite.
-//! [`save`] writes a graph.
+//! [`write()`] writes a graph.
 
 mod open;
 mod save;

@@ -1,7 +1,7 @@
 //! What holds a heap, opened.
 
 use std::fs::File;
-use std::io::{BufReader, Read as _, Seek as _};
+use std::io::{self, BufReader, Read as _, Seek as _};
 use std::path::{Path, PathBuf};
 
 use borehole_capture::heap::{HeapOptions, of_core};
@@ -9,6 +9,7 @@ use borehole_heap::{Graph, json, rmem};
 use borehole_process::{Core, Dump, DumpRecovery};
 
 use super::{Analysis, AnalyzeOptions, Error, HeapFormat, analyze};
+use crate::error::cause;
 use crate::mapped::{Mappable, Mapped};
 
 /// A file that holds a heap.
@@ -30,6 +31,8 @@ enum Content {
 pub struct OpenOptions<'o> {
     /// Whether what is left of a damaged file is good enough.
     pub lenient: bool,
+    /// The run, of a database; `None`: the last.
+    pub run: Option<i64>,
     /// How memory is analysed.
     pub analyze: AnalyzeOptions<'o>,
     /// Where the files are that a process had mapped that left a core file; `None`: where they were.
@@ -56,7 +59,7 @@ impl HeapFile {
     /// When it cannot be read, or holds no heap.
     pub fn open(path: &Path) -> Result<Self, Error> {
         let name = path.display().to_string();
-        let refused = |error| Error::new(&name, error);
+        let refused = |error: io::Error| Error::new(&name, cause(&error));
         let mut file = File::open(path).map_err(refused)?;
         let mut beginning = Vec::new();
         file.by_ref().take(BEGINNING_BYTES).read_to_end(&mut beginning).map_err(refused)?;
@@ -103,13 +106,13 @@ impl HeapFile {
             Content::Path(path) if self.format == HeapFormat::Core => {
                 self.analyzed(&self.core(path, options)?, DumpRecovery::default(), options)
             }
-            Content::Path(_) => Err(Error::new(&self.name, "todo")),
+            Content::Path(path) => Ok(plain(self.database(path, options)?)),
             Content::Stream(file) if self.format == HeapFormat::Rdump => {
                 let (dump, recovery) = self.dump(file, options)?;
                 self.analyzed(&dump, recovery, options)
             }
             Content::Stream(file) => {
-                let refused = |error| Error::new(&self.name, error);
+                let refused = |error: io::Error| Error::new(&self.name, cause(&error));
                 let bytes = file.try_clone().and_then(rest).map_err(refused)?;
                 let graph = json::read(&bytes).map_err(|error| Error::new(&self.name, error))?;
                 Ok(plain(Box::new(graph)))
@@ -120,6 +123,19 @@ impl HeapFile {
     fn view<'b>(&self, bytes: &'b [u8]) -> Result<Box<dyn Graph + 'b>, Error> {
         let view = rmem::View::open(bytes).map_err(|error| Error::new(&self.name, error))?;
         Ok(Box::new(view))
+    }
+
+    #[cfg(feature = "sqlite")]
+    fn database(&self, path: &Path, options: &OpenOptions<'_>) -> Result<Box<dyn Graph>, Error> {
+        let refused = |error| Error::new(&self.name, error);
+        let database = borehole_sql::Sqlite::read(path).map_err(refused)?;
+        let run = database.run(options.run).map_err(refused)?;
+        Ok(Box::new(database.graph(run).map_err(refused)?))
+    }
+
+    #[cfg(not(feature = "sqlite"))]
+    fn database(&self, _: &Path, _: &OpenOptions<'_>) -> Result<Box<dyn Graph>, Error> {
+        Err(Error::new(&self.name, "unsupported format: this build reads no databases"))
     }
 
     fn dump(&self, file: &File, options: &OpenOptions<'_>) -> Result<(Dump, DumpRecovery), Error> {
@@ -154,7 +170,7 @@ impl HeapFile {
     }
 }
 
-fn rest(mut file: File) -> std::io::Result<Vec<u8>> {
+fn rest(mut file: File) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes)?;
     Ok(bytes)

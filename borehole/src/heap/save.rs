@@ -1,11 +1,15 @@
 //! Graphs, written.
 
-use std::io::{BufWriter, Write};
+use std::io::{self, BufWriter, Write};
+#[cfg(feature = "sqlite")]
 use std::path::Path;
 
 use borehole_heap::{Graph, heapsnapshot, hprof, json, lines, rmem};
 
-use super::{Error, HeapFormat};
+use super::HeapFormat;
+use crate::Error;
+
+const BUFFER_BYTES: usize = 1 << 20;
 
 /// Writes `graph` to `output`, whose name is for messages.
 ///
@@ -19,7 +23,7 @@ pub fn write(
     output: impl Write,
 ) -> Result<(), Error> {
     let mut output = BufWriter::with_capacity(BUFFER_BYTES, output);
-    match format {
+    let written = match format {
         HeapFormat::Rmem => rmem::write(&graph, &mut output),
         HeapFormat::Json => {
             let layout = if is_pretty { json::Layout::Pretty } else { json::Layout::Compact };
@@ -29,27 +33,46 @@ pub fn write(
         HeapFormat::Hprof => hprof::write(&graph, &mut output),
         HeapFormat::HeapSnapshot => heapsnapshot::write(&graph, &mut output),
         HeapFormat::Rdump | HeapFormat::Core => {
-            return Err(Error::new(name, "unsupported output: a graph does not hold the memory itself"));
+            return Err(refused(name, "unsupported output: a graph does not hold the memory itself"));
         }
         HeapFormat::Sqlite => {
-            return Err(Error::new(name, "unsupported output: a database needs a file; name one with -o"));
+            return Err(refused(name, "unsupported output: a database needs a file; name one with -o"));
         }
-    }
-    .map_err(|error| Error::new(name, error))?;
-    output.flush().map_err(|error| Error::new(name, error))
+    };
+    let flushed = written.map_err(|error| io_error(&error)).and_then(|()| output.flush());
+    flushed.map_err(|source| Error::Write { name: name.to_owned(), source })
 }
 
-const BUFFER_BYTES: usize = 1 << 20;
+#[cold]
+fn refused(name: &str, why: &str) -> Error {
+    Error::Write { name: name.to_owned(), source: io::Error::new(io::ErrorKind::Unsupported, why) }
+}
+
+/// The failure of writing that `error` is, so that a closed pipe stays one.
+#[cold]
+fn io_error(error: &borehole_heap::Error) -> io::Error {
+    match error.as_io() {
+        Some(source) => match source.raw_os_error() {
+            Some(number) => io::Error::from_raw_os_error(number),
+            None => io::Error::new(source.kind(), source.to_string()),
+        },
+        None => io::Error::other(error.to_string()),
+    }
+}
 
 /// Adds `graph` as a run to the database at `path`, which is empty or new if `is_new`. Answers the number of the run.
 ///
 /// # Errors
 /// When the database cannot be written.
 #[cfg(feature = "sqlite")]
-pub fn write_sqlite(graph: &dyn Graph, path: &Path, is_new: bool, created_at: &str) -> Result<i64, Error> {
+pub fn write_sqlite(
+    graph: &dyn Graph,
+    path: &Path,
+    is_new: bool,
+    created_at: &str,
+) -> Result<i64, super::Error> {
     use borehole_sql::Sqlite;
-    let name = path.display().to_string();
     let opened = if is_new { Sqlite::create(path) } else { Sqlite::open(path) };
     let run = opened.and_then(|mut database| database.add_run(&graph, created_at));
-    run.map_err(|error| Error::new(&name, error))
+    run.map_err(|error| super::Error::new(&path.display().to_string(), error))
 }

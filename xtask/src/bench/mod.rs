@@ -5,6 +5,7 @@ mod claims;
 mod conversion;
 mod decoding;
 mod events;
+mod heap;
 mod inputs;
 mod measure;
 mod mixes;
