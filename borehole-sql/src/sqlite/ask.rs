@@ -3,7 +3,7 @@
 use rusqlite::types::ValueRef;
 use rusqlite::{Params, Row};
 
-use super::{Sqlite, refused};
+use super::{Sqlite, check_shape, refused};
 use crate::answer::{Answer, Value};
 use crate::error::{Error, ErrorKind};
 use crate::queries::Query;
@@ -19,6 +19,7 @@ impl Sqlite {
         let statement = "SELECT runs.run_id, created_at, COUNT(node_id) FROM runs \
                          LEFT JOIN context_nodes ON context_nodes.run_id = runs.run_id \
                          GROUP BY runs.run_id, created_at ORDER BY runs.run_id";
+        check_shape(&self.connection)?;
         let mut statement = self.connection.prepare(statement).map_err(refused)?;
         let run = |row: &Row<'_>| {
             Ok(Run { id: row.get(0)?, created_at: row.get(1)?, nodes: row.get::<_, i64>(2)?.cast_unsigned() })

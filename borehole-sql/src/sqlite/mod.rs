@@ -112,7 +112,8 @@ fn check_shape(connection: &Connection) -> Result<(), Error> {
         let columns = table.columns.iter().map(|column| column.name).collect::<Vec<_>>().join(", ");
         let probe = format!("SELECT {columns} FROM {} LIMIT 0", table.name);
         connection.prepare(&probe).map_err(|error| {
-            let message = format!("expected a table {} with the columns {columns}: {error}", table.name);
+            let message =
+                format!("expected a database of heaps, with a table {} of {columns}: {error}", table.name);
             Error::new(ErrorKind::Unsupported, message)
         })?;
     }

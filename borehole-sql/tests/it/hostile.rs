@@ -114,6 +114,12 @@ fn other_files_are_refused_and_stay_as_they_are() {
         .query_row("SELECT COUNT(*) FROM sqlite_schema WHERE type = 'table'", [], |row| row.get(0))
         .unwrap();
     assert_eq!(tables, 1);
+
+    // An empty file is an empty database, which has no heaps.
+    let empty = scratch.path("empty.db");
+    std::fs::write(&empty, []).unwrap();
+    let error = Sqlite::read(&empty).unwrap().runs().unwrap_err();
+    assert!(error.to_string().starts_with("expected a database of heaps, with a table runs of "), "{error}");
 }
 
 #[test]
