@@ -33,19 +33,27 @@ impl Sqlite {
     /// # Errors
     /// When there is no such run.
     pub fn run(&self, run: Option<i64>) -> Result<i64, Error> {
-        let runs = self.runs()?;
+        let runs = self.run_ids()?;
         let found = match run {
-            Some(wanted) => runs.iter().find(|run| run.id == wanted),
+            Some(wanted) => runs.iter().find(|&&id| id == wanted),
             None => runs.last(),
         };
-        let there = || runs.iter().map(|run| run.id.to_string()).collect::<Vec<_>>().join(", ");
-        found.map(|run| run.id).ok_or_else(|| {
+        let there = || runs.iter().map(i64::to_string).collect::<Vec<_>>().join(", ");
+        found.copied().ok_or_else(|| {
             let message = match run {
                 Some(run) => format!("missing run {run}: the database has {}", there()),
                 None => "missing run: the database has none".to_owned(),
             };
             Error::new(ErrorKind::Missing, message)
         })
+    }
+
+    fn run_ids(&self) -> Result<Vec<i64>, Error> {
+        check_shape(&self.connection)?;
+        let mut statement =
+            self.connection.prepare("SELECT run_id FROM runs ORDER BY run_id").map_err(refused)?;
+        let ids = statement.query_map([], |row| row.get(0)).map_err(refused)?;
+        ids.collect::<Result<_, _>>().map_err(refused)
     }
 
     /// Deletes a run and all its rows, or nothing.
