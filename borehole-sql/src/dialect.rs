@@ -17,9 +17,6 @@ pub enum Dialect {
 /// together.
 const PREFIX_CHARACTERS: usize = 191;
 
-/// How many characters a text may have that is part of a key in MySQL.
-pub const KEY_CHARACTERS: usize = 700;
-
 impl Dialect {
     /// The statement that makes `table`, unless it is there.
     #[must_use]

@@ -18,7 +18,7 @@ pub mod text;
 pub use answer::{Answer, Value};
 pub use error::{Error, ErrorKind};
 pub use page::page;
-pub use paths::PathSizes;
+pub use paths::{PathSizes, Paths};
 pub use queries::{QUERIES, Query};
 #[cfg(feature = "sqlite")]
 pub use sqlite::Sqlite;

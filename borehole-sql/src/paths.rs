@@ -1,8 +1,9 @@
 //! The path from the root to each node, written out.
 
-/// The tree of a run: what each node's path is made of.
+/// The paths of a run, which are written out when they are asked for: here is the tree that they are made of.
 #[derive(Default)]
-pub(crate) struct Tree {
+pub struct Paths {
+    pub(crate) run: i64,
     /// The nodes in the order in which they were read, each after its parent where the walk numbered them so.
     nodes: Vec<Node>,
     /// The row of a node by its number; the largest number is none.
@@ -29,7 +30,11 @@ const SEPARATOR: &str = " -> ";
 
 const NONE: u32 = u32::MAX;
 
-impl Tree {
+impl Paths {
+    pub(crate) fn new(run: i64) -> Self {
+        Self { run, ..Self::default() }
+    }
+
     /// Adds the tree edge of node `id`. A second one of the same node is passed over.
     pub(crate) fn push(&mut self, id: u32, parent: Option<u32>, link: &str) {
         let place = id as usize;
@@ -47,8 +52,9 @@ impl Tree {
         self.rows.get(id as usize).filter(|&&row| row != NONE).map(|&row| row as usize)
     }
 
-    /// How much there is to write: what a tree without cycles has.
-    pub(crate) fn sizes(&self) -> PathSizes {
+    /// How much there is to write: of nodes that a root leads to.
+    #[must_use]
+    pub fn sizes(&self) -> PathSizes {
         let mut sizes = PathSizes::default();
         self.visit(&mut |_, path, _| {
             sizes.nodes += 1;
@@ -122,7 +128,7 @@ mod tests {
 
     #[test]
     fn a_path_names_the_links_from_the_root() {
-        let mut tree = Tree::default();
+        let mut tree = Paths::default();
         tree.push(0, None, "call_frames");
         tree.push(1, Some(0), "0");
         tree.push(5, Some(1), "local_variables");

@@ -28,7 +28,7 @@ impl Sqlite {
         runs.collect::<Result<_, _>>().map_err(refused)
     }
 
-    /// The number of `run`, or of the only run, or of the last one.
+    /// The number of `run`, if there is such a run; of `None`, that of the last one.
     ///
     /// # Errors
     /// When there is no such run.
@@ -48,7 +48,11 @@ impl Sqlite {
         })
     }
 
-    fn run_ids(&self) -> Result<Vec<i64>, Error> {
+    /// The numbers of the runs, the oldest first.
+    ///
+    /// # Errors
+    /// When the database has no runs or cannot be read.
+    pub fn run_ids(&self) -> Result<Vec<i64>, Error> {
         check_shape(&self.connection)?;
         let mut statement =
             self.connection.prepare("SELECT run_id FROM runs ORDER BY run_id").map_err(refused)?;

@@ -4,7 +4,7 @@ use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::{DIALECT, Sqlite, refused};
 use crate::error::Error;
-use crate::paths::{PathSizes, Tree};
+use crate::paths::Paths;
 use crate::schema::{NODE_PATHS, NODE_PATHS_INDEX};
 
 /// Whether there is a table of paths.
@@ -15,50 +15,40 @@ pub(super) fn exist(connection: &Connection) -> Result<bool, Error> {
 }
 
 impl Sqlite {
-    /// How large the paths of a run are.
+    /// The paths of a run.
     ///
     /// # Errors
-    /// When the database cannot be read.
-    pub fn path_sizes(&self, run: i64) -> Result<PathSizes, Error> {
-        Ok(self.tree(run)?.sizes())
-    }
-
-    /// Writes the paths of a run into the table `node_paths`, in place of those that it has. Those of other runs stay.
-    ///
-    /// # Errors
-    /// When the database cannot be written.
-    pub fn write_paths(&mut self, run: i64) -> Result<PathSizes, Error> {
-        let tree = self.tree(run)?;
-        let transaction = self.connection.transaction().map_err(refused)?;
-        let mut sizes = PathSizes::default();
-        transaction.execute_batch(&DIALECT.create_table(&NODE_PATHS)).map_err(refused)?;
-        transaction.execute("DELETE FROM node_paths WHERE run_id = ?1", [run]).map_err(refused)?;
-        {
-            let insert = "INSERT INTO node_paths (run_id, node_id, path, depth) VALUES (?1, ?2, ?3, ?4)";
-            let mut insert = transaction.prepare(insert).map_err(refused)?;
-            tree.visit(&mut |node, path, depth| {
-                sizes.nodes += 1;
-                sizes.bytes += path.len() as u64;
-                insert.execute(params![run, node, path, depth.cast_signed()]).map_err(refused).map(drop)
-            })?;
-        }
-        transaction.execute_batch(&DIALECT.create_index(&NODE_PATHS_INDEX)).map_err(refused)?;
-        transaction.commit().map_err(refused)?;
-        Ok(sizes)
-    }
-
-    /// The tree of a run.
-    fn tree(&self, run: i64) -> Result<Tree, Error> {
+    /// When there is no such run, or the database cannot be read.
+    pub fn paths(&self, run: i64) -> Result<Paths, Error> {
         let statement = "SELECT child_node_id, parent_node_id, link_name FROM context_edges \
                          WHERE run_id = ?1 AND is_tree = 1 ORDER BY id";
+        let mut paths = Paths::new(self.run(Some(run))?);
         let mut statement = self.connection.prepare(statement).map_err(refused)?;
         let mut rows = statement.query([run]).map_err(refused)?;
-        let mut tree = Tree::default();
         while let Some(row) = rows.next().map_err(refused)? {
             let link = row.get_ref(2).map_err(refused)?;
             let link = String::from_utf8_lossy(link.as_bytes().unwrap_or_default());
-            tree.push(row.get(0).map_err(refused)?, row.get(1).map_err(refused)?, &link);
+            paths.push(row.get(0).map_err(refused)?, row.get(1).map_err(refused)?, &link);
         }
-        Ok(tree)
+        Ok(paths)
+    }
+
+    /// Writes paths into the table `node_paths`, in place of those that it has of the run. Those of other runs stay.
+    ///
+    /// # Errors
+    /// When the database cannot be written.
+    pub fn write_paths(&mut self, paths: &Paths) -> Result<(), Error> {
+        let transaction = self.connection.transaction().map_err(refused)?;
+        transaction.execute_batch(&DIALECT.create_table(&NODE_PATHS)).map_err(refused)?;
+        transaction.execute("DELETE FROM node_paths WHERE run_id = ?1", [paths.run]).map_err(refused)?;
+        {
+            let insert = "INSERT INTO node_paths (run_id, node_id, path, depth) VALUES (?1, ?2, ?3, ?4)";
+            let mut insert = transaction.prepare(insert).map_err(refused)?;
+            paths.visit(&mut |node, path, depth| {
+                insert.execute(params![paths.run, node, path, depth.cast_signed()]).map_err(refused).map(drop)
+            })?;
+        }
+        transaction.execute_batch(&DIALECT.create_index(&NODE_PATHS_INDEX)).map_err(refused)?;
+        transaction.commit().map_err(refused)
     }
 }

@@ -18,9 +18,10 @@ struct Reader<'d> {
     database: &'d Sqlite,
     run: i64,
     builder: Builder,
-    /// The numbers of the nodes in the graph, by their numbers in the database where those are others.
+    /// How many nodes, from the first, have the same number in the database and in the graph.
+    same: u32,
+    /// The numbers in the graph of the others, by those in the database.
     numbers: HashMap<i64, NodeId>,
-    nodes: u32,
 }
 
 impl Sqlite {
@@ -29,11 +30,12 @@ impl Sqlite {
     /// # Errors
     /// When there is no such run, the database cannot be read, or refers to nodes that it does not have.
     pub fn graph(&self, run: i64) -> Result<HeapGraph, Error> {
-        let created = self.runs()?.into_iter().find(|found| found.id == run).map(|found| found.created_at);
         self.run(Some(run))?;
+        let created = "SELECT created_at FROM runs WHERE run_id = ?1";
+        let created: String = self.connection.query_row(created, [run], |row| row.get(0)).map_err(refused)?;
         let mut reader =
-            Reader { database: self, run, builder: Builder::new(), numbers: HashMap::new(), nodes: 0 };
-        reader.builder.set_created(created.as_deref().unwrap_or_default());
+            Reader { database: self, run, builder: Builder::new(), same: 0, numbers: HashMap::new() };
+        reader.builder.set_created(&created);
         reader.nodes()?;
         reader.edges()?;
         reader.locations()?;
@@ -63,20 +65,19 @@ impl Reader<'_> {
             let number: i64 = row.get(0).map_err(refused)?;
             let node_type = reader.builder.node_type(&bytes(row, 1)?.unwrap_or_default());
             let node = reader.builder.node(node_type);
-            if number != i64::from(node.0) {
+            if number == i64::from(node.0) && node.0 == reader.same {
+                reader.same += 1;
+            } else {
                 reader.numbers.insert(number, node);
             }
-            reader.nodes = reader.nodes.saturating_add(1);
             Ok(())
         })
     }
 
     /// The node that the database calls by this number.
     fn node(&self, number: i64) -> Result<NodeId, Error> {
-        let same = || u32::try_from(number).ok().filter(|&node| node < self.nodes).map(NodeId);
-        let found =
-            self.numbers.get(&number).copied().or_else(|| self.numbers.is_empty().then(same).flatten());
-        found.or_else(same).ok_or_else(|| {
+        let same = u32::try_from(number).ok().filter(|&node| node < self.same).map(NodeId);
+        same.or_else(|| self.numbers.get(&number).copied()).ok_or_else(|| {
             let message = format!("expected a node of run {}, found number {number}", self.run);
             Error::new(ErrorKind::Unsupported, message)
         })

@@ -109,7 +109,10 @@ fn the_database_has_the_indexes_of_the_document_and_the_views_their_columns() {
 fn every_statement_of_the_document_works_as_printed() {
     let scratch = Scratch::new();
     let path = database(&scratch, &["m1_objects", "m5_mixed"]);
-    Sqlite::open(&path).unwrap().write_paths(1).unwrap();
+    let mut database = Sqlite::open(&path).unwrap();
+    let paths = database.paths(1).unwrap();
+    database.write_paths(&paths).unwrap();
+    drop(database);
     let database = Sqlite::read(&path).unwrap();
     let statements = statements(&document());
     assert_eq!(statements.len(), 23);

@@ -46,8 +46,10 @@ fn a_deleted_run_leaves_the_others_as_they_were() {
     let scratch = Scratch::new();
     let path = database(&scratch, &["m1_objects", "m3_closures"]);
     let mut database = Sqlite::open(&path).unwrap();
-    database.write_paths(1).unwrap();
-    database.write_paths(2).unwrap();
+    for run in database.run_ids().unwrap() {
+        let paths = database.paths(run).unwrap();
+        database.write_paths(&paths).unwrap();
+    }
     let before = count(&database, "SELECT COUNT(*) FROM node_paths WHERE run_id = 2");
     database.delete_run(1).unwrap();
     assert_eq!(database.runs().unwrap().len(), 1);
@@ -67,8 +69,11 @@ fn paths_are_those_of_the_view_and_of_the_graph() {
     let scratch = Scratch::new();
     let path = database(&scratch, &["m4_generators"]);
     let mut database = Sqlite::open(&path).unwrap();
-    let sizes = database.path_sizes(1).unwrap();
-    assert_eq!(database.write_paths(1).unwrap(), sizes);
+    let paths = database.paths(1).unwrap();
+    let sizes = paths.sizes();
+    database.write_paths(&paths).unwrap();
+    let written = "SELECT SUM(LENGTH(CAST(path AS BLOB))) FROM node_paths";
+    assert_eq!(count(&database, written).cast_unsigned(), sizes.bytes);
     let nodes = heap("m4_generators").counts().nodes;
     assert_eq!(sizes, PathSizes { nodes: nodes as u64, bytes: sizes.bytes });
     let difference = "SELECT COUNT(*) FROM node_paths own LEFT JOIN v_node_paths view USING (run_id, node_id) \
@@ -110,4 +115,30 @@ fn a_run_is_read_back_as_it_was_written() {
         assert!(expected == found, "{program}");
         assert_eq!(read.counts(), borehole_heap::Counts { strings: read.counts().strings, ..graph.counts() });
     }
+}
+
+#[test]
+fn nodes_are_numbered_anew_where_their_numbers_have_gaps() {
+    let scratch = Scratch::new();
+    let path = scratch.path("gaps.db");
+    let graph = heap("m1_objects");
+    Sqlite::create(&path).unwrap().add_run(&graph, "now").unwrap();
+    let connection = rusqlite::Connection::open(&path).unwrap();
+    let shifts = "UPDATE context_nodes SET node_id = node_id + 1000000 WHERE node_id >= 100; \
+                  UPDATE context_edges SET parent_node_id = parent_node_id + 1000000 WHERE parent_node_id >= 100; \
+                  UPDATE context_edges SET child_node_id = child_node_id + 1000000 WHERE child_node_id >= 100; \
+                  UPDATE context_node_locations SET node_id = node_id + 1000000 WHERE node_id >= 100; \
+                  UPDATE context_node_attributes SET node_id = node_id + 1000000 WHERE node_id >= 100;";
+    connection.execute_batch(shifts).unwrap();
+    let read = Sqlite::read(&path).unwrap().graph(1).unwrap();
+    let lines = |graph: &HeapGraph| {
+        let mut lines = Vec::new();
+        borehole_heap::json::write(graph, borehole_heap::json::Layout::Compact, &mut lines).unwrap();
+        serde_json::from_slice::<serde_json::Value>(&lines).unwrap()["context"]["objects_store"].take()
+    };
+    assert!(lines(&read) == lines(&graph));
+    // A reference to a node that is not there is said, not led astray.
+    connection.execute_batch("UPDATE context_edges SET child_node_id = 103 WHERE id = 50").unwrap();
+    let error = Sqlite::read(&path).unwrap().graph(1).err().unwrap();
+    assert_eq!(error.to_string(), "expected a node of run 1, found number 103");
 }
