@@ -81,6 +81,16 @@ fn fitting(characters: impl Iterator<Item = char>, mut room: usize) -> impl Iter
     })
 }
 
+/// A number of bytes in the unit that suits it.
+pub(crate) fn bytes(count: u64) -> String {
+    let units = [("GiB", 1_u64 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
+    match units.into_iter().find(|&(_, unit)| count >= unit) {
+        #[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
+        Some((name, unit)) => format!("{:.1} {name}", count as f64 / unit as f64),
+        None => format!("{count} bytes"),
+    }
+}
+
 /// The columns that lines may take: what `COLUMNS` says, the terminal's on standard output, or 80.
 pub(crate) fn terminal_width() -> usize {
     let said = std::env::var("COLUMNS").ok().and_then(|columns| columns.trim().parse().ok());

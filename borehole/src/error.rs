@@ -106,6 +106,10 @@ impl Error {
             Self::Read { source, .. } if source.is_limit() => Some(
                 "--max-payload, --max-definitions, --max-line or --max-document raises the limit".to_owned(),
             ),
+            #[cfg(feature = "heap")]
+            Self::Unrecognised { name, begins } if crate::heap::tell(begins).is_some() => {
+                Some(format!("it holds a heap: borehole heap info {}", quoted(name)))
+            }
             Self::Unrecognised { .. } => {
                 Some("name the format with --from; borehole formats lists them".to_owned())
             }
@@ -122,9 +126,13 @@ fn recover(name: &str) -> String {
     }
     let extension =
         name.rsplit('/').next().unwrap_or(name).split_once('.').map_or("rbt", |(_, extension)| extension);
+    format!("borehole recover {} -o recovered.{extension}", quoted(name))
+}
+
+/// A name as a shell takes it for one word.
+fn quoted(name: &str) -> String {
     let plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"./_-+=,:@".contains(&byte));
-    let quoted = if plain { name.to_owned() } else { format!("'{}'", name.replace('\'', "'\\''")) };
-    format!("borehole recover {quoted} -o recovered.{extension}")
+    if plain { name.to_owned() } else { format!("'{}'", name.replace('\'', "'\\''")) }
 }
 
 impl fmt::Display for Error {

@@ -2,24 +2,22 @@
 
 use std::time::Instant;
 
-use borehole_php::Php;
+use borehole_php::{AttachOptions, Php};
 use borehole_process::{Core, Dump, Target as _, prefaulted};
 
 use crate::error::Error;
 use crate::heap::copy::{self, Copied};
 use crate::heap::plan::Plan;
-use crate::heap::{HeapOptions, HeapStatistics, Taken, attach_options, record, state};
+use crate::heap::{HeapOptions, HeapStatistics, Taken, record, state};
 
-/// Copies the memory that a core file holds. Of the options, whether to stop and what to leave out of the heap have no
-/// meaning here.
+/// Copies the memory that a core file holds.
 ///
 /// # Errors
 /// When it is not of a PHP that is understood, or does not hold what is needed to tell.
-pub fn of_core(core: &Core, options: &HeapOptions) -> Result<Taken, Error> {
+pub fn of_core(core: &Core, attach: &AttachOptions<'_>) -> Result<Taken, Error> {
     let begun = Instant::now();
-    let attach = attach_options(options);
-    let mut dump = Dump::new(record(core, &attach)?);
-    let plan = Plan::new(core.spans(options.include_binary));
+    let mut dump = Dump::new(record(core, attach)?);
+    let plan = Plan::new(core.spans(false));
     let mut buffer = prefaulted(plan.bytes);
     let preparing = begun.elapsed();
     let Copied { placed, unreadable_bytes } = copy::all(core, &plan, &mut buffer)?;
@@ -35,12 +33,12 @@ pub fn of_core(core: &Core, options: &HeapOptions) -> Result<Taken, Error> {
         attempts: 1,
         ..HeapStatistics::default()
     };
-    let identity = Php::attach(&dump, &attach)?.identity().clone();
+    let identity = Php::attach(&dump, attach)?.identity().clone();
     if let Some(process) = core.threads()?.first() {
         dump.set_fact("pid", process.to_string());
     }
     dump.set_fact("stopped", "core");
-    Ok(state(dump, &identity, statistics, options))
+    Ok(state(dump, &identity, statistics, &HeapOptions::default()))
 }
 
 /// Copies the data of PHP's files, which stands in them and not in the core file.

@@ -368,7 +368,7 @@ fn a_core_file_gives_what_the_process_had() {
         return;
     };
     let core = Core::open(&file, Path::new("/")).unwrap();
-    let taken = of_core(&core, &HeapOptions::default()).unwrap();
+    let taken = of_core(&core, &AttachOptions::default()).unwrap();
     assert_eq!(frames(&taken.dump), live);
     assert_eq!(frames(&written_and_read(&taken.dump)), live);
     assert_eq!((fact(&taken.dump, "pid"), fact(&taken.dump, "stopped")), (&*id.to_string(), "core"));
@@ -379,7 +379,7 @@ fn a_core_file_gives_what_the_process_had() {
         let cut = fs::OpenOptions::new().write(true).open(&file).unwrap();
         cut.set_len(length * (100 - part) / 100).unwrap();
         let Ok(core) = Core::open(&file, Path::new("/")) else { continue };
-        if let Ok(less) = of_core(&core, &HeapOptions::default()) {
+        if let Ok(less) = of_core(&core, &AttachOptions::default()) {
             assert!(less.statistics.copied_bytes < taken.statistics.copied_bytes);
         }
     }

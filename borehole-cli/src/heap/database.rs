@@ -4,21 +4,23 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow, bail};
-use borehole::heap::sql::{Answer, Parameters, QUERIES, Query, Sqlite, Value};
+use borehole::heap::sql::{self, Answer, Parameters, QUERIES, Query, Run, Sqlite, Value};
 use clap::Args;
 
-use super::live::bytes;
 use super::table;
+use crate::cell::bytes;
 use crate::exit::Exit;
 use crate::messages::say;
 use crate::outputs::stdout_error;
 
-fn read(path: &Path) -> anyhow::Result<Sqlite> {
-    Sqlite::read(path).with_context(|| path.display().to_string())
-}
-
-fn change(path: &Path) -> anyhow::Result<Sqlite> {
-    Sqlite::open(path).with_context(|| path.display().to_string())
+/// What is done with a database, its name in what goes wrong.
+fn with<T>(
+    path: &Path,
+    open: impl Fn(&Path) -> Result<Sqlite, sql::Error>,
+    act: impl FnOnce(&mut Sqlite) -> anyhow::Result<T>,
+) -> anyhow::Result<T> {
+    let done = open(path).map_err(anyhow::Error::from).and_then(|mut database| act(&mut database));
+    done.with_context(|| path.display().to_string())
 }
 
 fn print(text: &str) -> anyhow::Result<Exit> {
@@ -45,11 +47,11 @@ pub(crate) struct RunsArgs {
 impl RunsArgs {
     pub(super) fn run(&self) -> anyhow::Result<Exit> {
         if let Some(run) = self.delete_run {
-            change(&self.database)?.delete_run(run).with_context(|| self.database.display().to_string())?;
+            with(&self.database, Sqlite::open, |database| Ok(database.delete_run(run)?))?;
             return Ok(Exit::Done);
         }
-        let runs = read(&self.database)?.runs()?;
-        let row = |run: borehole::heap::sql::Run| {
+        let runs = with(&self.database, Sqlite::read, |database| Ok(database.runs()?))?;
+        let row = |run: Run| {
             vec![Value::Integer(run.id), Value::Text(run.created_at), Value::Integer(run.nodes.cast_signed())]
         };
         let columns = ["run_id", "created_at", "nodes"].map(str::to_owned).to_vec();
@@ -104,12 +106,11 @@ impl QueryArgs {
             let line = |query: &Query| format!("{:<18} {}\n", query.name, query.doc);
             return print(&QUERIES.iter().map(line).collect::<String>());
         }
-        let database = read(&self.database)?;
-        let answer = match (&self.statement, &self.named) {
-            (Some(statement), _) => database.query(statement)?,
-            (None, Some(name)) => self.ask(&database, name)?,
+        let answer = with(&self.database, Sqlite::read, |database| match (&self.statement, &self.named) {
+            (Some(statement), _) => Ok(database.query(statement)?),
+            (None, Some(name)) => self.ask(database, name),
             (None, None) => bail!("missing query: expected a statement, --named NAME or --list"),
-        };
+        })?;
         print(&match (self.json, self.csv) {
             (true, _) => table::json(&answer),
             (_, true) => table::csv(&answer),
@@ -151,15 +152,17 @@ impl PathsArgs {
 
 /// Writes the paths of a run, or of all.
 pub(crate) fn paths(path: &Path, run: Option<i64>) -> anyhow::Result<Exit> {
-    let mut database = change(path)?;
-    let runs = match run {
-        Some(run) => vec![database.run(Some(run))?],
-        None => database.runs()?.into_iter().map(|run| run.id).collect(),
-    };
-    for run in runs {
-        let sizes = database.path_sizes(run)?;
-        say(&format!("run {run}: {} paths, {} of text", sizes.nodes, bytes(sizes.bytes)));
-        database.write_paths(run)?;
-    }
-    Ok(Exit::Done)
+    with(path, Sqlite::open, |database| {
+        let runs = match run {
+            Some(run) => vec![run],
+            None => database.run_ids()?,
+        };
+        for run in runs {
+            let paths = database.paths(run)?;
+            let sizes = paths.sizes();
+            say(&format!("run {run}: {} paths, {} of text", sizes.nodes, bytes(sizes.bytes)));
+            database.write_paths(&paths)?;
+        }
+        Ok(Exit::Done)
+    })
 }

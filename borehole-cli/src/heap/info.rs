@@ -8,7 +8,7 @@ use clap::Args;
 use serde_json::{Map, Value, json};
 
 use super::file::Memory;
-use super::live::bytes;
+use crate::cell::bytes;
 use crate::exit::Exit;
 use crate::outputs::stdout_error;
 
@@ -39,7 +39,7 @@ impl InfoArgs {
         let text =
             if self.json { as_json(&info, file.format()) } else { as_text(&info, file.format(), self.limit) };
         io::stdout().write_all(text.as_bytes()).map_err(stdout_error)?;
-        Ok(if opened.recovery.is_whole() { Exit::Done } else { Exit::Damaged })
+        Ok(Exit::after(&opened.recovery))
     }
 }
 

@@ -6,18 +6,19 @@ use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
-use anyhow::{anyhow, bail, ensure};
-use borehole::heap::{self, Analysis, AnalyzeOptions, HeapFormat, HeapOptions, Taken};
+use anyhow::{bail, ensure};
+use borehole::heap::{self, HeapFormat, HeapOptions, Taken};
 use borehole::{Error, Existing, Output};
 use borehole_process::Launched;
 use clap::Args;
 
-use super::file::FailureArgs;
+use super::analysis::{PhpHeapArgs, WalkArgs};
 use super::output::GraphOutput;
+use crate::cell::bytes;
 use crate::exit::Exit;
 use crate::interrupt;
 use crate::messages::say;
-use crate::record::{PhpArgs, parse_duration};
+use crate::record::parse_duration;
 use crate::utc;
 
 /// How memory is copied.
@@ -36,23 +37,20 @@ pub(crate) struct Taking {
     pub(crate) exclude_heap: bool,
 
     #[command(flatten)]
-    pub(crate) failure: FailureArgs,
-
-    #[command(flatten)]
-    pub(crate) php: PhpArgs,
+    pub(crate) php: PhpHeapArgs,
 }
 
 impl Taking {
     /// Copies the memory of a process, and says what that took.
     pub(crate) fn take(&self, process: i32) -> anyhow::Result<Taken> {
-        let php = self.php.options(None, None);
+        let php = self.php.options();
         let options = HeapOptions {
             stop: !self.no_stop,
             include_binary: self.include_binary,
             exclude_heap: self.exclude_heap,
             release: php.release,
             is_php: php.is_php,
-            memory_limit_error: self.failure.error(),
+            memory_limit_error: self.php.failure.error(),
             created_at: utc::iso(utc::now_s()),
         };
         let taken = heap::take(process, &options)?;
@@ -74,16 +72,6 @@ fn told(process: i32, taken: &Taken) -> String {
         text += &format!("; {} could not be read", bytes(statistics.unreadable_bytes));
     }
     text
-}
-
-/// A number of bytes in the unit that suits it.
-pub(super) fn bytes(count: u64) -> String {
-    let units = [("GiB", 1_u64 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
-    match units.into_iter().find(|&(_, unit)| count >= unit) {
-        #[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
-        Some((name, unit)) => format!("{:.1} {name}", count as f64 / unit as f64),
-        None => format!("{count} bytes"),
-    }
 }
 
 /// `borehole heap dump`.
@@ -139,9 +127,8 @@ pub(crate) struct CaptureArgs {
     #[command(flatten)]
     pub(crate) taking: Taking,
 
-    /// Replace the contents of strings by their lengths and a hash; names and literals of programs stay
-    #[arg(long)]
-    pub(crate) redact: bool,
+    #[command(flatten)]
+    pub(crate) walk: WalkArgs,
 
     /// A command to start and look at; it is ended afterwards
     #[arg(last = true, conflicts_with = "pid", value_name = "COMMAND")]
@@ -163,11 +150,12 @@ impl CaptureArgs {
 
     /// Analyses what was copied, and writes the graph.
     fn write(&self, taken: Taken, format: HeapFormat) -> anyhow::Result<Exit> {
-        let options = AnalyzeOptions { redact: self.redact, ..AnalyzeOptions::default() };
-        let (graph, analysis) = heap::analyze(&taken.dump, &options)?;
+        let php = self.taking.php.options();
+        // Where it failed goes with the dump.
+        let (graph, analysis) = heap::analyze(&taken.dump, &self.walk.options(&php, None))?;
         // Hundreds of megabytes that are not needed any more.
         drop(taken);
-        say(&accounted(&analysis));
+        self.walk.tell("heap", &analysis);
         self.output.write(&graph, format)?;
         Ok(Exit::Done)
     }
@@ -184,42 +172,4 @@ impl CaptureArgs {
         launched.end(PATIENCE);
         taken
     }
-}
-
-/// How much of a heap is accounted for.
-pub(super) fn accounted(analysis: &Analysis) -> String {
-    let mut text = match analysis.used_bytes {
-        None => "PHP does not use its own allocator: sizes are those that values need".to_owned(),
-        Some(used) => {
-            #[expect(clippy::cast_precision_loss, reason = "two digits are shown")]
-            let percent = analysis.reached_bytes as f64 / used.max(1) as f64 * 100.0;
-            let whole = match &analysis.doubt {
-                None => "every byte accounted for".to_owned(),
-                Some(doubt) => doubt.clone(),
-            };
-            format!("{used} bytes in use, {whole}; {percent:.2} % held by something known")
-        }
-    };
-    for (count, what) in
-        [(analysis.missing, "places that were not copied"), (analysis.torn, "that contradict themselves")]
-    {
-        if count > 0 {
-            text += &format!("; {count} {what}");
-        }
-    }
-    if analysis.is_failure_missing {
-        text += "; the call that failed is not on the stack any more";
-    }
-    if analysis.is_incomplete {
-        text += "; given up, because memory leads to more than it can hold";
-    }
-    text
-}
-
-/// Which thread's heap.
-pub(crate) fn only(threads: &[i32]) -> Option<String> {
-    (threads.len() > 1).then(|| {
-        let threads = threads.iter().map(i32::to_string).collect::<Vec<_>>().join(", ");
-        anyhow!("each of the threads {threads} has a heap of its own; --thread chooses").to_string()
-    })
 }

@@ -1,5 +1,6 @@
 //! `borehole heap`: what a PHP process holds in memory.
 
+mod analysis;
 mod database;
 mod file;
 mod info;
@@ -10,8 +11,9 @@ mod table;
 use clap::Subcommand;
 
 use crate::exit::Exit;
+pub(crate) use analysis::{FailureArgs, PhpHeapArgs, WalkArgs};
 pub(crate) use database::{PathsArgs, QueryArgs, RunsArgs, paths};
-pub(crate) use file::{AnalyzeArgs, ExportArgs, FailureArgs, Memory};
+pub(crate) use file::{AnalyzeArgs, ExportArgs, Memory};
 use info::InfoArgs;
 pub(crate) use live::{CaptureArgs, DumpArgs, Taking};
 pub(crate) use output::{GraphFormat, GraphOutput};

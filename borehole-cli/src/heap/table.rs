@@ -5,9 +5,9 @@ use std::fmt::Write as _;
 use borehole::heap::sql::{Answer, Value};
 use serde_json::{Map, Value as Json};
 
-use crate::cell::{pad, width};
+use crate::cell::{Anchor, crop, pad, printable, width};
 
-/// The widest a cell may be; a longer one ends with an ellipsis.
+/// The widest a cell may be.
 const WIDEST: usize = 80;
 
 /// Aligned columns under their names.
@@ -32,21 +32,20 @@ fn line(cells: &[String], widths: &[usize]) -> String {
 }
 
 fn cell(value: &Value) -> String {
-    let text = match value {
-        Value::Null => return String::new(),
-        Value::Integer(number) => return number.to_string(),
-        Value::Real(number) => return number.to_string(),
-        Value::Text(text) => text.replace(char::is_control, " "),
-    };
-    if width(&text) <= WIDEST {
-        return text;
-    }
-    let mut cut: String = text.chars().take(WIDEST - 1).collect();
-    cut.push('…');
-    cut
+    crop(&printable(plain(value).as_bytes()), WIDEST, Anchor::Left)
 }
 
-/// An array of objects, a line each.
+/// A value as text; nothing for what is absent.
+fn plain(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::Integer(number) => number.to_string(),
+        Value::Real(number) => number.to_string(),
+        Value::Text(text) => text.clone(),
+    }
+}
+
+/// An object a line.
 pub(super) fn json(answer: &Answer) -> String {
     let mut text = String::new();
     for row in &answer.rows {
@@ -72,19 +71,10 @@ fn json_value(value: &Value) -> Json {
 pub(super) fn csv(answer: &Answer) -> String {
     let mut text = csv_line(answer.columns.iter().map(String::as_str));
     for row in &answer.rows {
-        let cells: Vec<String> = row.iter().map(csv_cell).collect();
+        let cells: Vec<String> = row.iter().map(plain).collect();
         text += &csv_line(cells.iter().map(String::as_str));
     }
     text
-}
-
-fn csv_cell(value: &Value) -> String {
-    match value {
-        Value::Null => String::new(),
-        Value::Integer(number) => number.to_string(),
-        Value::Real(number) => number.to_string(),
-        Value::Text(text) => text.clone(),
-    }
 }
 
 fn csv_line<'c>(cells: impl Iterator<Item = &'c str>) -> String {

@@ -8,13 +8,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{bail, ensure};
+use borehole::heap::HeapFormat;
 use clap::{Args, ValueEnum};
 
 use super::inspect::{TargetArgs, parse_switch};
 use crate::exit::Exit;
 use crate::heap::{
     self, AnalyzeArgs, CaptureArgs, DumpArgs, ExportArgs, FailureArgs, GraphFormat, GraphOutput, Memory,
-    Taking,
+    PhpHeapArgs, Taking, WalkArgs,
 };
 
 /// Where a heap goes.
@@ -88,39 +89,36 @@ impl OutputArgs {
     }
 }
 
-/// Reli's rule for the format of an output, upper and lower case being one.
+/// Reli's rule for the format of an output: what it does not know is JSON.
 fn by_name(path: &Path) -> GraphFormat {
-    match path.extension().and_then(|extension| extension.to_str()).map(str::to_ascii_lowercase).as_deref() {
-        Some("rmem") => GraphFormat::Rmem,
-        Some("sqlite3" | "sqlite" | "db") => GraphFormat::Sqlite,
+    match HeapFormat::from_path(path) {
+        Some(HeapFormat::Rmem) => GraphFormat::Rmem,
+        Some(HeapFormat::Sqlite) => GraphFormat::Sqlite,
         _ => GraphFormat::Json,
     }
 }
 
-/// The error with which a program ended.
-#[derive(Args, Clone, Debug, Default)]
-struct ErrorArgs {
-    /// The file that the error names
-    #[arg(long, requires = "memory_limit_error_line")]
-    memory_limit_error_file: Option<String>,
+/// Whether the process is stopped meanwhile.
+#[derive(Args, Clone, Copy, Debug)]
+struct StopArgs {
+    /// Whether the process is stopped meanwhile
+    #[arg(short = 'S', long, num_args = 0..=1, default_missing_value = "on", value_parser = parse_switch)]
+    stop_process: Option<bool>,
 
-    /// The line that the error names
-    #[arg(long, requires = "memory_limit_error_file")]
-    memory_limit_error_line: Option<u32>,
-
-    /// How long the chain of calls may be
-    #[arg(long, default_value_t = 512)]
-    memory_limit_error_max_depth: usize,
+    #[arg(long, hide = true)]
+    no_stop_process: bool,
 }
 
-impl From<&ErrorArgs> for FailureArgs {
-    fn from(args: &ErrorArgs) -> Self {
-        Self {
-            file: args.memory_limit_error_file.clone(),
-            line: args.memory_limit_error_line,
-            max_depth: args.memory_limit_error_max_depth,
-        }
+impl StopArgs {
+    fn is_off(self) -> bool {
+        self.no_stop_process || self.stop_process == Some(false)
     }
+}
+
+/// Which PHP it is, as our own commands take it.
+fn php(target: &TargetArgs, failure: FailureArgs) -> anyhow::Result<PhpHeapArgs> {
+    let (php, php_regex) = target.php()?;
+    Ok(PhpHeapArgs { failure, php, php_regex })
 }
 
 /// `inspector:memory`.
@@ -130,18 +128,14 @@ pub(crate) struct MemoryArgs {
     #[arg(short, long, value_parser = clap::value_parser!(i32).range(1..))]
     pid: Option<i32>,
 
-    /// Whether the process is stopped meanwhile
-    #[arg(short = 'S', long, num_args = 0..=1, default_missing_value = "on", value_parser = parse_switch)]
-    stop_process: Option<bool>,
-
-    #[arg(long, hide = true)]
-    no_stop_process: bool,
+    #[command(flatten)]
+    stop: StopArgs,
 
     #[command(flatten)]
     output: OutputArgs,
 
     #[command(flatten)]
-    error: ErrorArgs,
+    failure: FailureArgs,
 
     #[command(flatten)]
     target: TargetArgs,
@@ -155,15 +149,14 @@ pub(crate) struct MemoryArgs {
 const AFTER: Duration = Duration::from_secs(1);
 
 pub(super) fn memory(args: &MemoryArgs) -> anyhow::Result<Exit> {
-    let (php, _) = args.target.php()?;
-    let no_stop = args.no_stop_process || args.stop_process == Some(false);
-    let taking = Taking { no_stop, php, failure: (&args.error).into(), ..Taking::default() };
+    let php = php(&args.target, args.failure.clone())?;
+    let taking = Taking { no_stop: args.stop.is_off(), php, ..Taking::default() };
     let capture = CaptureArgs {
         pid: args.pid,
         after: AFTER,
         output: args.output.graph()?,
         taking,
-        redact: false,
+        walk: WalkArgs::default(),
         command: args.command.clone(),
     };
     capture.run()
@@ -180,12 +173,8 @@ pub(crate) struct MemoryDumpArgs {
     #[arg(short, long)]
     output: PathBuf,
 
-    /// Whether the process is stopped meanwhile
-    #[arg(short = 'S', long, num_args = 0..=1, default_missing_value = "on", value_parser = parse_switch)]
-    stop_process: Option<bool>,
-
-    #[arg(long, hide = true)]
-    no_stop_process: bool,
+    #[command(flatten)]
+    stop: StopArgs,
 
     /// Copy what is mapped of files as well
     #[arg(long)]
@@ -200,14 +189,11 @@ pub(crate) struct MemoryDumpArgs {
 }
 
 pub(super) fn dump(args: &MemoryDumpArgs) -> anyhow::Result<Exit> {
-    let (php, _) = args.target.php()?;
-    let no_stop = args.no_stop_process || args.stop_process == Some(false);
     let taking = Taking {
-        no_stop,
+        no_stop: args.stop.is_off(),
         include_binary: args.include_binary,
         exclude_heap: args.exclude_heap,
-        php,
-        ..Taking::default()
+        php: php(&args.target, FailureArgs::default())?,
     };
     DumpArgs { pid: args.pid, output: args.output.clone(), force: true, taking }.run()
 }
@@ -223,7 +209,7 @@ pub(crate) struct MemoryAnalyzeArgs {
     output: OutputArgs,
 
     #[command(flatten)]
-    error: ErrorArgs,
+    failure: FailureArgs,
 
     /// Below which folder the files are that the process had mapped
     #[arg(short = 'r', long)]
@@ -242,13 +228,8 @@ pub(crate) struct MemoryAnalyzeArgs {
 }
 
 pub(super) fn analyze(args: &MemoryAnalyzeArgs) -> anyhow::Result<Exit> {
-    let (php, _) = args.target.php()?;
-    let memory = Memory {
-        root: args.dependency_root.clone(),
-        php,
-        failure: (&args.error).into(),
-        ..Memory::default()
-    };
+    let php = php(&args.target, args.failure.clone())?;
+    let memory = Memory { root: args.dependency_root.clone(), php, ..Memory::default() };
     AnalyzeArgs { input: args.input.clone(), output: args.output.graph()?, memory }.run()
 }
 

@@ -92,16 +92,24 @@ fn a_heap_is_captured_into_every_format_and_read_back() {
         let path = scratch.path(name);
         run(&["heap", "capture", "-p", &waiting.id(), "-o", path.to_str().unwrap()]).done();
         assert!(std::fs::metadata(&path).unwrap().len() > 100_000, "{name}");
-        if name.ends_with("rmem") || name.ends_with("json") {
+        if ["a.rmem", "a.json", "a.sqlite3"].contains(&name) {
             nodes.push(info(&path)["counts"]["nodes"].as_u64().unwrap());
         }
     }
+    // What cannot be read says so, and a command that is not for heaps names the one that is.
+    for name in ["hprof", "heapsnapshot", "jsonl"] {
+        let path = scratch.path(&format!("a.{name}"));
+        let why = format!("unsupported input: {name} can be written, not read");
+        refused(&["heap", "info", path.to_str().unwrap()], &why);
+    }
+    let path = scratch.path("a.rmem");
+    refused(&["info", path.to_str().unwrap()], "hint: it holds a heap: borehole heap info ");
     let database = scratch.path("a.sqlite3");
     let database = database.to_str().unwrap();
     let counted =
         run(&["heap", "query", database, "--json", "SELECT COUNT(*) AS nodes FROM context_nodes"]).done();
     nodes.push(serde_json::from_slice::<Value>(&counted).unwrap()["nodes"].as_u64().unwrap());
-    assert_eq!(nodes.len(), 3);
+    assert_eq!(nodes.len(), 4);
     assert!(nodes.iter().all(|&count| count == nodes[0] && count > 10_000), "{nodes:?}");
     // A further run, and the questions.
     run(&["heap", "export", scratch.path("a.rmem").to_str().unwrap(), "-o", database]).done();

@@ -14,10 +14,11 @@ pub use borehole_heap::{
     Builder, Counts, Graph, HeapGraph, HeapSink, Info, Location, NodeId, NodeType, Parents, Strength,
     StringId, Total, Totals, TreeParents, info,
 };
-pub use borehole_php::{Analysis, AnalyzeOptions, FailedCall, Failure};
+pub use borehole_php::{Analysis, AnalyzeOptions, AttachOptions, Failure};
 pub use borehole_process::{Dump, DumpRecovery};
 #[cfg(feature = "sqlite")]
 pub use borehole_sql as sql;
+pub(crate) use open::tell;
 pub use open::{HeapFile, OpenOptions, Opened};
 pub use save::write;
 #[cfg(feature = "sqlite")]

@@ -4,9 +4,10 @@ use std::fs::File;
 use std::io::{self, BufReader, Read as _, Seek as _};
 use std::path::{Path, PathBuf};
 
-use borehole_capture::heap::{HeapOptions, of_core};
+use borehole_capture::heap::of_core;
 use borehole_heap::{Graph, json, rmem};
-use borehole_process::{Core, Dump, DumpRecovery};
+use borehole_model::{Recovery, Warning};
+use borehole_process::{Core, Dump, DumpRecovery, DumpWarning};
 
 use super::{Analysis, AnalyzeOptions, Error, HeapFormat, analyze};
 use crate::error::cause;
@@ -45,8 +46,8 @@ pub struct Opened<'f> {
     pub graph: Box<dyn Graph + 'f>,
     /// What the analysis found, if there had to be one.
     pub analysis: Option<Analysis>,
-    /// What the file of memory had lost.
-    pub recovery: DumpRecovery,
+    /// What a file of memory had lost.
+    pub recovery: Recovery,
 }
 
 /// As much of a file as tells what it is.
@@ -64,6 +65,10 @@ impl HeapFile {
         let mut beginning = Vec::new();
         file.by_ref().take(BEGINNING_BYTES).read_to_end(&mut beginning).map_err(refused)?;
         let format = tell(&beginning).ok_or_else(|| unknown(&name, &beginning))?;
+        if matches!(format, HeapFormat::Lines | HeapFormat::Hprof | HeapFormat::HeapSnapshot) {
+            let message = format!("unsupported input: {} can be written, not read", format.name());
+            return Err(Error::new(&name, message));
+        }
         file.rewind().map_err(refused)?;
         let content = match format {
             HeapFormat::Core | HeapFormat::Sqlite => Content::Path(path.to_owned()),
@@ -99,12 +104,12 @@ impl HeapFile {
     /// # Errors
     /// When the file is damaged, or is memory of a process in which no PHP is understood.
     pub fn graph(&self, options: &OpenOptions<'_>) -> Result<Opened<'_>, Error> {
-        let plain = |graph| Opened { graph, analysis: None, recovery: DumpRecovery::default() };
+        let plain = |graph| Opened { graph, analysis: None, recovery: Recovery::default() };
         match &self.content {
             Content::Mapped(mapped) => Ok(plain(self.view(mapped.bytes())?)),
             Content::Bytes(bytes) => Ok(plain(self.view(bytes)?)),
             Content::Path(path) if self.format == HeapFormat::Core => {
-                self.analyzed(&self.core(path, options)?, DumpRecovery::default(), options)
+                self.analyzed(&self.core(path, options)?, Recovery::default(), options)
             }
             Content::Path(path) => Ok(plain(self.database(path, options)?)),
             Content::Stream(file) if self.format == HeapFormat::Rdump => {
@@ -138,23 +143,23 @@ impl HeapFile {
         Err(Error::new(&self.name, "unsupported format: this build reads no databases"))
     }
 
-    fn dump(&self, file: &File, options: &OpenOptions<'_>) -> Result<(Dump, DumpRecovery), Error> {
-        let (dump, recovery) =
+    fn dump(&self, file: &File, options: &OpenOptions<'_>) -> Result<(Dump, Recovery), Error> {
+        let (dump, found) =
             Dump::recover(BufReader::new(file)).map_err(|error| Error::new(&self.name, error))?;
-        match recovery.warnings.first() {
+        match found.warnings.first() {
             Some(first) if !options.lenient => {
                 let message = format!("{} (rdump, at byte {:#x})", first.message, first.offset);
                 Err(Error::new(&self.name, message)
                     .with_hint("--lenient analyses what is left; what lay in the rest is counted as missing"))
             }
-            _ => Ok((dump, recovery)),
+            _ => Ok((dump, recovery(found))),
         }
     }
 
     fn analyzed(
         &self,
         dump: &Dump,
-        recovery: DumpRecovery,
+        recovery: Recovery,
         options: &OpenOptions<'_>,
     ) -> Result<Opened<'static>, Error> {
         let (graph, analysis) = analyze(dump, &options.analyze).map_err(|error| error.in_file(&self.name))?;
@@ -162,11 +167,23 @@ impl HeapFile {
     }
 
     fn core(&self, path: &Path, options: &OpenOptions<'_>) -> Result<Dump, Error> {
-        let refused = |error| Error::new(&self.name, error);
-        let core = Core::open(path, options.root.unwrap_or(Path::new("/"))).map_err(refused)?;
-        let capture = HeapOptions { release: options.analyze.attach.release, ..HeapOptions::default() };
-        let taken = of_core(&core, &capture).map_err(|error| Error::new(&self.name, error))?;
+        let root = options.root.unwrap_or(Path::new("/"));
+        let core = Core::open(path, root).map_err(|error| Error::new(&self.name, error))?;
+        let taken = of_core(&core, &options.analyze.attach).map_err(|error| Error::new(&self.name, error))?;
         Ok(taken.dump)
+    }
+}
+
+/// As everything that is read says what it lost.
+fn recovery(found: DumpRecovery) -> Recovery {
+    let DumpRecovery { lost_bytes, warnings, more_warnings, .. } = found;
+    let warning =
+        |DumpWarning { offset, lost_bytes, message }| Warning::new(message).at(offset).losing(lost_bytes);
+    Recovery {
+        lost_bytes,
+        warnings: warnings.into_iter().map(warning).collect(),
+        more_warnings,
+        ..Recovery::default()
     }
 }
 
@@ -177,9 +194,12 @@ fn rest(mut file: File) -> io::Result<Vec<u8>> {
 }
 
 /// What a file is that begins so.
-fn tell(beginning: &[u8]) -> Option<HeapFormat> {
+pub(crate) fn tell(beginning: &[u8]) -> Option<HeapFormat> {
     let text = beginning.iter().find(|byte| !byte.is_ascii_whitespace());
     match beginning {
+        _ if beginning.starts_with(b"JAVA PROFILE ") => Some(HeapFormat::Hprof),
+        _ if beginning.starts_with(b"{\"snapshot\":") => Some(HeapFormat::HeapSnapshot),
+        _ if beginning.starts_with(b"{\"type\":\"heap\"") => Some(HeapFormat::Lines),
         _ if beginning.starts_with(&rmem::MAGIC) => Some(HeapFormat::Rmem),
         _ if beginning.starts_with(&Dump::MAGIC) => Some(HeapFormat::Rdump),
         _ if beginning.starts_with(b"SQLite format 3\0") => Some(HeapFormat::Sqlite),
