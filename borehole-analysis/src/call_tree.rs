@@ -141,11 +141,11 @@ impl CallTree {
         let above = tables.parent(stack).map(|parent| self.node(parent).path).unwrap_or_default();
         let traits = self.groups.traits(group);
         let row = self.groups.row(tables.leaf(stack)).unwrap_or(group);
-        let focused = above.focused || traits.focused;
+        let focused = above.focused || traits.focused && !traits.hidden;
         let above_row = above.leaf.map(|leaf| self.node(leaf).group);
         let is_again = above_row == Some(row) && (query.recursion == Recursion::Folded || row != group);
         let shown = !traits.hidden && focused && !is_again;
-        let mut path = if shown { self.below(above, stack, row, traits) } else { above };
+        let mut path = if shown { self.below(above, stack, row) } else { above };
         path.judge(traits, focused);
         if stack.index() >= self.nodes.len() {
             self.nodes.resize(stack.index() + 1, None);
@@ -157,7 +157,8 @@ impl CallTree {
     }
 
     /// What holds of a path once a shown frame is added to it.
-    fn below(&self, above: PathFacts, stack: StackId, group: GroupId, traits: Traits) -> PathFacts {
+    fn below(&self, above: PathFacts, stack: StackId, group: GroupId) -> PathFacts {
+        let traits = self.groups.traits(group);
         let caller = || above.leaf.map_or(Neighbour::Outside, |leaf| Neighbour::Frame(self.node(leaf).group));
         PathFacts {
             leaf: Some(stack),

@@ -63,7 +63,7 @@ pub enum Recursion {
     Folded,
 }
 
-/// What rows are.
+/// What rows are. Calls within a file, a class or a namespace are one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Rows {
     /// Frames, as [`Query::lines`] and [`Query::opcodes`] tell them apart.
