@@ -15,6 +15,7 @@
 mod answer;
 mod call_tree;
 mod counts;
+pub mod diff;
 mod facts;
 mod frame_name;
 mod groups;

@@ -7,6 +7,7 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::check::CheckArgs;
 use crate::convert::ConvertArgs;
+use crate::diff::DiffArgs;
 use crate::doctor::DoctorArgs;
 use crate::dump::DumpArgs;
 use crate::eg::EgArgs;
@@ -38,6 +39,7 @@ Inputs are told by their content, raw or compressed with gzip or zstd; `-` is st
 
 Exit codes:
     0  done
+    1  done, and a threshold that was set was crossed (diff --fail-over)
     2  an error; nothing was written
     3  the input was damaged; what could be saved was written
   130  interrupted; what was written is valid
@@ -78,6 +80,9 @@ pub(crate) enum Command {
     /// Show where the time goes: hot frames, callers, callees, last stacks; what a Tokio program did
     #[command(after_help = REPORT_EXAMPLES)]
     Report(ReportCommand),
+    /// Show what grew and what shrank between two profiles, or sets of them, and what of that is more than noise
+    #[command(after_help = DIFF_EXAMPLES)]
+    Diff(Box<DiffArgs>),
     /// See what a PHP process holds in memory
     Heap {
         #[command(subcommand)]
@@ -138,6 +143,13 @@ Examples:
   borehole report trace.rbt --by query --top 10      by the values of a label
   borehole report --last=5 < trace.rbt               the most recent stacks
   borehole report trace.bin --sections flags         what to look at (Tokio)";
+
+const DIFF_EXAMPLES: &str = "\
+Examples:
+  borehole diff before.rbt after.rbt
+  borehole diff --baseline old-*.rbt --candidate new-*.rbt --per input
+  borehole diff main.bin branch.bin --per request --focus '^checkout' --fail-over 5%
+  borehole diff before.pb.gz after.bin -o diff.svg";
 
 /// `borehole report`.
 #[derive(Args, Clone, Debug)]
