@@ -14,30 +14,42 @@
 
 mod answer;
 mod call_tree;
+mod calls;
 mod counts;
 pub mod diff;
 mod facts;
 mod frame_name;
 mod groups;
 mod inventory;
+mod path_map;
 mod pattern;
+mod profile;
 mod query;
 mod ranking;
 mod recent;
 mod report;
 mod sample_groups;
+mod selection;
 mod states;
 mod ticks;
 pub mod tokio;
+mod tops;
 mod totals;
+mod tree;
 mod view;
 
+pub use calls::Calls;
 pub use frame_name::{FrameName, Paths};
 pub use inventory::{Inventory, Numbers, SegmentFacts};
+pub use path_map::PathMap;
 pub use pattern::{Pattern, PatternError};
-pub use query::{By, Lines, Opcodes, Query};
+pub use profile::{Profile, ProfileBuilder, TimeRange, Timespan};
+pub use query::{By, Collapse, Lines, Opcodes, Query, Recursion, Rows};
 pub use report::ReportSink;
+pub use selection::{Selection, Weight};
 pub use ticks::Ticks;
+pub use tops::{GroupRow, SortBy, TopRow};
+pub use tree::{Branch, Direction, Tree};
 pub use view::{
     Breakdown, FrameGroup, GroupValue, LabelText, PeriodSamples, RecentRun, ReportView, Row, SampleGroup,
     Share, StateRow, StateTable, Summary, Table, ThreadStates,
