@@ -16,6 +16,7 @@ mod answer;
 mod call_tree;
 mod calls;
 mod counts;
+pub mod diff;
 mod facts;
 mod frame_name;
 mod groups;

@@ -7,10 +7,12 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::check::CheckArgs;
 use crate::convert::ConvertArgs;
+use crate::diff::DiffArgs;
 use crate::doctor::DoctorArgs;
 use crate::dump::DumpArgs;
 use crate::eg::EgArgs;
 use crate::exit::Exit;
+use crate::explore::ExploreArgs;
 use crate::formats::FormatsArgs;
 use crate::heap::HeapCommand;
 use crate::info::InfoArgs;
@@ -38,6 +40,7 @@ Inputs are told by their content, raw or compressed with gzip or zstd; `-` is st
 
 Exit codes:
     0  done
+    1  done, and a threshold that was set was crossed (diff --fail-over)
     2  an error; nothing was written
     3  the input was damaged; what could be saved was written
   130  interrupted; what was written is valid
@@ -78,6 +81,12 @@ pub(crate) enum Command {
     /// Show where the time goes: hot frames, callers, callees, last stacks; what a Tokio program did
     #[command(after_help = REPORT_EXAMPLES)]
     Report(ReportCommand),
+    /// Show what grew and what shrank between two profiles, or sets of them, and what of that is more than noise
+    #[command(after_help = DIFF_EXAMPLES)]
+    Diff(Box<DiffArgs>),
+    /// Explore a profile in the terminal: flame graph, callers, callees, timeline, source lines
+    #[command(after_help = EXPLORE_EXAMPLES)]
+    Explore(Box<ExploreArgs>),
     /// See what a PHP process holds in memory
     Heap {
         #[command(subcommand)]
@@ -138,6 +147,19 @@ Examples:
   borehole report trace.rbt --by query --top 10      by the values of a label
   borehole report --last=5 < trace.rbt               the most recent stacks
   borehole report trace.bin --sections flags         what to look at (Tokio)";
+
+const EXPLORE_EXAMPLES: &str = "\
+Examples:
+  borehole explore trace.rbt                         ? shows the keys
+  borehole explore --follow trace.rbt                while it is written
+  borehole explore profile.pb.gz --path-map /app=.   with source lines";
+
+const DIFF_EXAMPLES: &str = "\
+Examples:
+  borehole diff before.rbt after.rbt
+  borehole diff --baseline old-*.rbt --candidate new-*.rbt --per input
+  borehole diff main.bin branch.bin --per request --focus '^checkout' --fail-over 5%
+  borehole diff before.pb.gz after.bin -o diff.svg";
 
 /// `borehole report`.
 #[derive(Args, Clone, Debug)]

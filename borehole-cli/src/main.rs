@@ -9,10 +9,12 @@ mod cell;
 mod check;
 mod cli;
 mod convert;
+mod diff;
 mod doctor;
 mod dump;
 mod eg;
 mod exit;
+mod explore;
 mod filter;
 mod formats;
 mod heap;
@@ -61,6 +63,8 @@ fn run(command: Command) -> anyhow::Result<Exit> {
         Command::Check(args) => check::run(&args),
         Command::Dump(args) => dump::run(&args),
         Command::Report(args) => cli::report(&args),
+        Command::Explore(args) => explore::run(&args),
+        Command::Diff(args) => diff::run(&args),
         Command::Heap { command } => heap::run(&command),
         Command::Formats(args) => formats::run(&args),
         Command::Completions(args) => pages::completions(&args),

@@ -17,6 +17,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use crate::cli::{self, ReportCommand};
 use crate::convert::{self, ConvertArgs, Details, Timestamps, Utf8Errors};
 use crate::exit::Exit;
+use crate::explore::{self, ExploreArgs};
 use crate::filter::FilterArgs;
 use crate::inputs::{Inputs, Reading};
 use crate::outputs::OutputArgs;
@@ -92,6 +93,9 @@ pub(crate) enum Command {
         #[command(flatten)]
         report: Box<ReportArgs>,
     },
+    /// Explore an rbt file in the terminal
+    #[command(name = "rbt:explore")]
+    Explore(Box<ExploreArgs>),
     /// Sample a process that runs PHP
     #[command(name = "inspector:trace")]
     Trace(Box<TraceArgs>),
@@ -145,7 +149,7 @@ pub(crate) enum RecoverFormat {
     Phpspy,
 }
 
-const NAMES: [&str; 19] = [
+const NAMES: [&str; 20] = [
     "converter:speedscope",
     "converter:pprof",
     "converter:folded",
@@ -155,6 +159,7 @@ const NAMES: [&str; 19] = [
     "converter:flamegraph",
     "rbt:recover",
     "rbt:analyze",
+    "rbt:explore",
     "inspector:trace",
     "inspector:daemon",
     "inspector:top",
@@ -219,6 +224,7 @@ pub(crate) fn run(command: Command) -> anyhow::Result<Exit> {
             report.dialect = Dialect::Reli;
             cli::report(&ReportCommand { inputs: input.into(), report: *report })
         }
+        Command::Explore(args) => explore::run(&args),
         Command::Trace(args) => inspect::trace(*args),
         Command::Daemon(args) => inspect::daemon(*args),
         Command::Top(args) => inspect::top(&args),

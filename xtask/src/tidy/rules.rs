@@ -55,6 +55,7 @@ pub(crate) const CRATES: &[Crate] = &[
         outside: &["ratatui", "serde_json", "unicode-width"],
         freedom: Freedom::Pure,
     },
+    Crate { name: "borehole-web", level: 2, outside: &[], freedom: Freedom::Pure },
     Crate { name: "borehole-tokio", level: 3, outside: &["nix", "tokio"], freedom: Freedom::System },
     Crate { name: "borehole-capture", level: 3, outside: &["nix"], freedom: Freedom::System },
     Crate {
