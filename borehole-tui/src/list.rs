@@ -40,7 +40,7 @@ impl List {
         self.page = page;
         self.cursor = self.cursor.min(len.saturating_sub(1));
         let last_top = len.saturating_sub(page);
-        let lowest = (self.cursor + 1).saturating_sub(page);
+        let lowest = (self.cursor + 1).saturating_sub(page.max(1));
         self.top = self.top.clamp(lowest, self.cursor).min(last_top);
         self.top..len.min(self.top + page)
     }
