@@ -20,7 +20,9 @@ pub mod diff;
 mod facts;
 mod frame_name;
 mod groups;
+mod heat_map;
 mod inventory;
+mod page;
 mod path_map;
 mod pattern;
 mod profile;
@@ -32,6 +34,7 @@ mod sample_groups;
 mod selection;
 mod states;
 mod ticks;
+mod timeline;
 pub mod tokio;
 mod tops;
 mod totals;
@@ -40,7 +43,12 @@ mod view;
 
 pub use calls::Calls;
 pub use frame_name::{FrameName, Paths};
+pub use heat_map::{HeatMap, HeatMapSink};
 pub use inventory::{Inventory, Numbers, SegmentFacts};
+pub use page::{
+    Dimension, DimensionKind, DimensionValue, Page, PageCall, PageCell, PageFunction, PageLimits, PageRow,
+    Pruned,
+};
 pub use path_map::PathMap;
 pub use pattern::{Pattern, PatternError};
 pub use profile::{Profile, ProfileBuilder, TimeRange, Timespan};
@@ -48,6 +56,7 @@ pub use query::{By, Collapse, Lines, Opcodes, Query, Recursion, Rows};
 pub use report::ReportSink;
 pub use selection::{Selection, Weight};
 pub use ticks::Ticks;
+pub use timeline::{Timeline, TimelineRow};
 pub use tops::{GroupRow, SortBy, TopRow};
 pub use tree::{Branch, Direction, Tree};
 pub use view::{

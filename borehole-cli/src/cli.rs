@@ -19,6 +19,7 @@ use crate::inputs::Inputs;
 use crate::interrupt;
 use crate::messages;
 use crate::outputs::STDOUT;
+use crate::page::{self, OpenArgs, PageArgs};
 use crate::pages::{CompletionsArgs, ManArgs};
 use crate::record::RecordArgs;
 use crate::recover::RecoverArgs;
@@ -83,6 +84,9 @@ pub(crate) enum Command {
     /// Show what grew and what shrank between two profiles, or sets of them, and what of that is more than noise
     #[command(after_help = DIFF_EXAMPLES)]
     Diff(Box<DiffArgs>),
+    /// Show a profile in the browser: calls, top table, timeline and heat map, in a page that is one file
+    #[command(after_help = OPEN_EXAMPLES)]
+    Open(OpenArgs),
     /// See what a PHP process holds in memory
     Heap {
         #[command(subcommand)]
@@ -142,7 +146,13 @@ Examples:
   borehole report trace.rbt --callers 'Doctrine\\\\ORM' --hide '^Symfony'
   borehole report trace.rbt --by query --top 10      by the values of a label
   borehole report --last=5 < trace.rbt               the most recent stacks
+  borehole report trace.rbt -o report.html           a page to hand on
   borehole report trace.bin --sections flags         what to look at (Tokio)";
+
+const OPEN_EXAMPLES: &str = "\
+Examples:
+  borehole open trace.rbt
+  borehole open --no-browser trace.bin             print the address of the page";
 
 const DIFF_EXAMPLES: &str = "\
 Examples:
@@ -159,10 +169,16 @@ pub(crate) struct ReportCommand {
 
     #[command(flatten)]
     pub(crate) report: ReportArgs,
+
+    #[command(flatten)]
+    pub(crate) page: PageArgs,
 }
 
 pub(crate) fn report(args: &ReportCommand) -> anyhow::Result<Exit> {
     interrupt::heed();
+    if let Some(path) = &args.page.output {
+        return page::write(&args.page, &args.inputs, path);
+    }
     let read = |sink: &mut dyn ProfileSink| args.inputs.read_into(sink, STDOUT);
     let mut out = io::stdout().lock();
     let report = args.report.clone().fitting(out.is_terminal());

@@ -23,6 +23,7 @@ mod interrupt;
 mod labelled;
 mod messages;
 mod outputs;
+mod page;
 mod pages;
 mod progress;
 mod record;
@@ -63,6 +64,7 @@ fn run(command: Command) -> anyhow::Result<Exit> {
         Command::Dump(args) => dump::run(&args),
         Command::Report(args) => cli::report(&args),
         Command::Diff(args) => diff::run(&args),
+        Command::Open(args) => page::open(&args),
         Command::Heap { command } => heap::run(&command),
         Command::Formats(args) => formats::run(&args),
         Command::Completions(args) => pages::completions(&args),
