@@ -20,6 +20,7 @@ use crate::exit::Exit;
 use crate::filter::FilterArgs;
 use crate::inputs::{Inputs, Reading};
 use crate::outputs::OutputArgs;
+use crate::page::PageArgs;
 use crate::recover::{self, RecoverArgs};
 use crate::report::{Dialect, ReportArgs};
 use inspect::{DaemonArgs, EgArgs, ReliTopArgs, TraceArgs};
@@ -217,7 +218,7 @@ pub(crate) fn run(command: Command) -> anyhow::Result<Exit> {
         Command::Recover { input, format } => recover(&input, format),
         Command::Analyze { input, mut report } => {
             report.dialect = Dialect::Reli;
-            cli::report(&ReportCommand { inputs: input.into(), report: *report })
+            cli::report(&ReportCommand { inputs: input.into(), report: *report, page: PageArgs::default() })
         }
         Command::Trace(args) => inspect::trace(*args),
         Command::Daemon(args) => inspect::daemon(*args),

@@ -130,6 +130,7 @@ impl ReportArgs {
             last_depth: Some(self.last_depth).filter(|&depth| depth > 0),
             by: self.by.clone(),
             limit: self.limit(),
+            ..Query::default()
         })
     }
 
