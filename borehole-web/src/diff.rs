@@ -37,6 +37,7 @@ pub fn diff_html(view: &DiffView, before: &str, after: &str) -> String {
         notes: notes(view, &calls),
         times: String::new(),
         key: KEY.to_owned(),
+        is_wide: true,
         table: table(&rows, unit),
         table_title: "Functions".to_owned(),
         table_count: format!(

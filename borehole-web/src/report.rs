@@ -34,6 +34,7 @@ pub fn report_html(page: &Page, heat: &HeatMap, title: &str) -> String {
         notes: notes(page, heat, all),
         times: times(page, heat),
         key: String::new(),
+        is_wide: false,
         table: table(page, &names, all),
         table_title: "Functions".to_owned(),
         table_count: format!(
@@ -63,7 +64,8 @@ fn facts(page: &Page) -> Vec<(String, String)> {
     if let [period] = page.summary.periods[..]
         && period.period_ns > 0
     {
-        add("Asked for", format!("{:.1} a second", 1e9 / period.period_ns as f64));
+        let each = if threads > 1 { " of each" } else { "" };
+        add("Asked for", format!("{:.0} a second{each}", 1e9 / period.period_ns as f64));
     }
     if processes > 1 {
         add("Processes", grouped(processes as u64));

@@ -84,10 +84,10 @@ function paintTimeline() {
   const sums = Array.from({ length: lanes }, () => new Float64Array(slices));
   for (let i = 0; i < cells.call.length; i++) {
     if (cells.slice[i] < 0) continue;
-    const lane = threads < 0 ? 0 : Math.min(data.situations[cells.situation[i]][threads], lanes - 1);
-    sums[lane][cells.slice[i]] += cells.samples[i];
+    const lane = threads < 0 ? 0 : data.situations[cells.situation[i]][threads];
+    if (lane < lanes) sums[lane][cells.slice[i]] += cells.samples[i];
   }
-  const most = Math.max(1, ...sums.map((lane) => Math.max(...lane)));
+  const most = sums.reduce((most, lane) => lane.reduce((most, sum) => Math.max(most, sum), most), 1);
   const laneHeight = lanes === 1 ? 100 : Math.max(14, Math.min(36, Math.floor(150 / lanes)));
   strip.style.height = `${laneHeight * lanes}px`;
   const scale = 4, paint = canvasOf(strip, slices * scale, laneHeight * lanes * 2);
@@ -104,13 +104,13 @@ function paintHeat() {
   const columns = samples.length / rows;
   const cell = Math.max(1, Math.floor(1600 / columns));
   const paint = canvasOf(byId("heat"), columns * cell, rows * 4);
-  const most = Math.max(1, ...samples.map((count) => Math.log1p(count)));
+  const most = samples.reduce((most, count) => Math.max(most, count), 1);
   paint.fillStyle = colour("--small");
   paint.fillRect(0, 0, columns * cell, rows * 4);
   const heat = colour("--heat");
   samples.forEach((count, place) => {
     if (!count) return;
-    paint.fillStyle = `rgb(${heat} / ${(0.12 + (0.88 * Math.log1p(count)) / most).toFixed(3)})`;
+    paint.fillStyle = `rgb(${heat} / ${(0.08 + 0.92 * (count / most) ** 1.5).toFixed(3)})`;
     paint.fillRect(Math.floor(place / rows) * cell, (rows - 1 - (place % rows)) * 4, cell, 4);
   });
 }
