@@ -20,8 +20,10 @@ pub mod diff;
 mod facts;
 mod frame_name;
 mod groups;
+mod heat_map;
 mod inventory;
 mod lanes;
+mod page;
 mod path_map;
 mod pattern;
 mod profile;
@@ -33,6 +35,7 @@ mod sample_groups;
 mod selection;
 mod states;
 mod ticks;
+mod timeline;
 pub mod tokio;
 mod tops;
 mod totals;
@@ -41,8 +44,13 @@ mod view;
 
 pub use calls::Calls;
 pub use frame_name::{FrameName, Paths};
+pub use heat_map::{HeatMap, HeatMapSink};
 pub use inventory::{Inventory, Numbers, SegmentFacts};
 pub use lanes::{Lane, Lanes};
+pub use page::{
+    Dimension, DimensionKind, DimensionValue, Page, PageCall, PageCell, PageFunction, PageLimits, PageRow,
+    Pruned,
+};
 pub use path_map::PathMap;
 pub use pattern::{Pattern, PatternError};
 pub use profile::{Profile, ProfileBuilder, TimeRange, Timespan};
@@ -50,6 +58,7 @@ pub use query::{By, Collapse, Lines, Opcodes, Query, Recursion, Rows};
 pub use report::ReportSink;
 pub use selection::{Selection, Weight};
 pub use ticks::Ticks;
+pub use timeline::{Timeline, TimelineRow};
 pub use tops::{GroupRow, SortBy, TopRow};
 pub use tree::{Branch, Direction, Tree};
 pub use view::{

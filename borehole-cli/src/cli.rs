@@ -13,6 +13,7 @@ use crate::dump::DumpArgs;
 use crate::eg::EgArgs;
 use crate::exit::Exit;
 use crate::explore::ExploreArgs;
+use crate::filter::SampleArgs;
 use crate::formats::FormatsArgs;
 use crate::heap::HeapCommand;
 use crate::info::InfoArgs;
@@ -20,6 +21,7 @@ use crate::inputs::Inputs;
 use crate::interrupt;
 use crate::messages;
 use crate::outputs::STDOUT;
+use crate::page::{self, OpenArgs, PageArgs};
 use crate::pages::{CompletionsArgs, ManArgs};
 use crate::record::RecordArgs;
 use crate::recover::RecoverArgs;
@@ -87,6 +89,9 @@ pub(crate) enum Command {
     /// Explore a profile in the terminal: flame graph, callers, callees, timeline, source lines
     #[command(after_help = EXPLORE_EXAMPLES)]
     Explore(Box<ExploreArgs>),
+    /// Show a profile in the browser: calls, top table, timeline and heat map, in a page that is one file
+    #[command(after_help = OPEN_EXAMPLES)]
+    Open(OpenArgs),
     /// See what a PHP process holds in memory
     Heap {
         #[command(subcommand)]
@@ -146,6 +151,7 @@ Examples:
   borehole report trace.rbt --callers 'Doctrine\\\\ORM' --hide '^Symfony'
   borehole report trace.rbt --by query --top 10      by the values of a label
   borehole report --last=5 < trace.rbt               the most recent stacks
+  borehole report trace.rbt -o report.html           a page to hand on
   borehole report trace.bin --sections flags         what to look at (Tokio)";
 
 const EXPLORE_EXAMPLES: &str = "\
@@ -153,6 +159,10 @@ Examples:
   borehole explore trace.rbt                         ? shows the keys
   borehole explore --follow trace.rbt                while it is written
   borehole explore profile.pb.gz --path-map /app=.   with source lines";
+const OPEN_EXAMPLES: &str = "\
+Examples:
+  borehole open trace.rbt
+  borehole open --no-browser trace.bin             print the address of the page";
 
 const DIFF_EXAMPLES: &str = "\
 Examples:
@@ -169,11 +179,21 @@ pub(crate) struct ReportCommand {
 
     #[command(flatten)]
     pub(crate) report: ReportArgs,
+
+    #[command(flatten)]
+    pub(crate) page: PageArgs,
+
+    #[command(flatten)]
+    pub(crate) samples: SampleArgs,
 }
 
 pub(crate) fn report(args: &ReportCommand) -> anyhow::Result<Exit> {
     interrupt::heed();
-    let read = |sink: &mut dyn ProfileSink| args.inputs.read_into(sink, STDOUT);
+    if let Some(path) = &args.page.output {
+        return page::write(&args.page, &args.inputs, &args.samples, path);
+    }
+    let read =
+        |sink: &mut dyn ProfileSink| args.inputs.read_into(&mut args.samples.in_front_of(sink)?, STDOUT);
     let mut out = io::stdout().lock();
     let report = args.report.clone().fitting(out.is_terminal());
     let recovery = report::run(&report, read, &mut out, &mut io::stderr())?;

@@ -24,6 +24,7 @@ mod interrupt;
 mod labelled;
 mod messages;
 mod outputs;
+mod page;
 mod pages;
 mod progress;
 mod record;
@@ -65,6 +66,7 @@ fn run(command: Command) -> anyhow::Result<Exit> {
         Command::Report(args) => cli::report(&args),
         Command::Explore(args) => explore::run(&args),
         Command::Diff(args) => diff::run(&args),
+        Command::Open(args) => page::open(&args),
         Command::Heap { command } => heap::run(&command),
         Command::Formats(args) => formats::run(&args),
         Command::Completions(args) => pages::completions(&args),

@@ -94,6 +94,11 @@ pub(crate) fn losses(losses: &Losses, format: &str) {
     }
 }
 
+/// A line on standard output.
+pub(crate) fn out(line: &str) -> Result<(), Error> {
+    writeln!(io::stdout(), "{line}").map_err(crate::outputs::stdout_error)
+}
+
 /// A line on standard error. Where nobody listens, nothing is lost.
 pub(crate) fn say(line: &str) {
     let _ = writeln!(io::stderr(), "{line}");

@@ -72,6 +72,10 @@ impl App {
             Action::Timeline => self.show(View::Timeline),
             Action::HeatMap => self.show(View::HeatMap),
             Action::Groups => self.show(View::Groups),
+            Action::Changes if self.settings.diff.is_none() => {
+                self.say("nothing to compare with: --base FILE")
+            }
+            Action::Changes => self.show(View::Changes),
             Action::BySelf => self.sort(SortBy::Own),
             Action::ByTotal => self.sort(SortBy::Total),
             Action::ToOverview => self.enter_overview(),
@@ -161,7 +165,11 @@ impl App {
         self.view = view;
         self.place = match self.place {
             Place::Above if view != View::Panes => Place::Body,
-            Place::Overview if matches!(view, View::Timeline | View::HeatMap | View::Groups) => Place::Body,
+            Place::Overview
+                if matches!(view, View::Timeline | View::HeatMap | View::Groups | View::Changes) =>
+            {
+                Place::Body
+            }
             place => place,
         };
     }
@@ -208,6 +216,7 @@ impl App {
                 self.time.list.go(step, rows);
             }
             (Place::Body, View::HeatMap) => {}
+            (Place::Body, View::Changes) => self.changes.go(step, self.change_count()),
             (Place::Body, View::Groups) => {
                 let rows = self.groups.rows.as_ref().map_or(0, Vec::len);
                 self.groups.list.go(step, rows);
@@ -224,7 +233,8 @@ impl App {
                 self.go_in_time(if right { Step::Down } else { Step::Up });
             }
             (Place::Body, View::Groups) => self.turn_groups(right),
-            (_, View::Panes) => self.place = if right { Place::Body } else { Place::Above },
+            (_, View::Panes) if right || self.focus.frame.is_none() => self.place = Place::Body,
+            (_, View::Panes) => self.place = Place::Above,
             (_, _) => self.place = if right { Place::Body } else { self.place },
         }
     }
@@ -259,7 +269,7 @@ impl App {
         if self.overview.is_visible {
             places.push(Place::Overview);
         }
-        if self.view == View::Panes {
+        if self.view == View::Panes && self.focus.frame.is_some() {
             places.push(Place::Above);
         }
         places.push(Place::Body);
@@ -417,6 +427,10 @@ impl App {
             }
             (Place::Body, View::Groups) => {
                 (&mut self.groups.list, self.groups.rows.as_ref().map_or(0, Vec::len))
+            }
+            (Place::Body, View::Changes) => {
+                let len = self.change_count();
+                (&mut self.changes, len)
             }
             (Place::Body, View::Flame) => return self.click_in_flame(line, column),
             (Place::Body, View::Timeline | View::HeatMap) => return self.click_in_time(column),

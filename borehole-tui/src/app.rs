@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use borehole_analysis::{
-    Calls, FrameName, Lines, Paths, Pattern, Profile, Query, Selection, SortBy, TopRow, Weight,
+    Calls, FrameName, HeatMap, Lines, Paths, Pattern, Profile, Query, Selection, SortBy, TopRow, Weight,
 };
 
 use crate::focus::Focus;
@@ -27,6 +27,8 @@ pub struct Settings {
     pub query: Query,
     /// Which samples count.
     pub selection: Selection,
+    /// What changed since an earlier profile, if it is compared with one.
+    pub diff: Option<borehole_analysis::diff::DiffView>,
     /// The frames that one key makes one frame of each, with the name of what they become.
     pub libraries: Vec<borehole_analysis::Collapse>,
 }
@@ -42,6 +44,7 @@ pub(crate) enum View {
     Timeline,
     HeatMap,
     Groups,
+    Changes,
 }
 
 /// Which part of the screen has the cursor.
@@ -93,6 +96,7 @@ impl Overview {
 pub struct App {
     pub(crate) settings: Settings,
     pub(crate) profile: Profile,
+    pub(crate) heat: HeatMap,
     pub(crate) weight: Weight,
     pub(crate) calls: Calls,
     /// What each row of the calls is called on the screen.
@@ -114,15 +118,17 @@ pub struct App {
     pub(crate) shows_source: bool,
     pub(crate) source: Option<SourceView>,
     pub(crate) groups: crate::groups::Groups,
+    /// The list of what changed.
+    pub(crate) changes: List,
     pub(crate) time: crate::time::TimeViews,
     pub(crate) areas: crate::draw::Areas,
     pub(crate) is_done: bool,
 }
 
 impl App {
-    /// An explorer of `profile`.
+    /// An explorer of `profile`, of which `heat` is the map of when its samples were taken.
     #[must_use]
-    pub fn new(profile: Profile, settings: Settings) -> Self {
+    pub fn new(profile: Profile, heat: HeatMap, settings: Settings) -> Self {
         let weight = Weight::Samples;
         let calls = Calls::new(&profile, &settings.query, &settings.selection, weight);
         let overview = Overview {
@@ -138,6 +144,7 @@ impl App {
             labels: Vec::new(),
             settings,
             profile,
+            heat,
             weight,
             calls,
             overview,
@@ -155,6 +162,7 @@ impl App {
             shows_source: false,
             source: None,
             groups: crate::groups::Groups::default(),
+            changes: List::default(),
             time: crate::time::TimeViews::default(),
             areas: crate::draw::Areas::default(),
             is_done: false,
@@ -171,9 +179,10 @@ impl App {
     }
 
     /// Shows another state of the same profile, as of a file that has grown. What was in focus stays.
-    pub fn replace(&mut self, profile: Profile) {
+    pub fn replace(&mut self, profile: Profile, heat: HeatMap) {
         let focus = self.focus_name();
         self.profile = profile;
+        self.heat = heat;
         self.recount(focus);
     }
 
@@ -275,7 +284,15 @@ impl App {
             }
             (Place::Body, View::Flame) => self.flame_current(),
             (Place::Body, View::Timeline | View::HeatMap | View::Groups) => self.focus.frame,
+            (Place::Body, View::Changes) => self.changed_frame(),
         }
+    }
+
+    /// The row of the changed function under the cursor, if it is still there.
+    fn changed_frame(&self) -> Option<usize> {
+        let row = self.settings.diff.as_ref()?.functions.get(self.changes.cursor)?;
+        let name = FrameName { function: row.frame.function.clone(), ..FrameName::default() };
+        self.row_of(&name)
     }
 
     /// Counts only samples with a frame that matches; an empty pattern counts all.

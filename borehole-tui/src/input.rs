@@ -138,7 +138,7 @@ mod tests {
     #[test]
     fn mice_press_and_turn_their_wheel() {
         let mut decoder = Decoder::default();
-        let found = decoder.push(b"\x1b[<0;10;5M\x1b[<0;10;5m\x1b[<65;1;1M\x1b[<35;3;3M\x1b[<0;x;1M");
+        let found = decoder.push(b"\x1b[<0;10;5M\x1b[<0;10;5m\x1b[<65;1;1M\x1b[<35;3;3M\x1b[<0;1M");
         let at = |button, column, row| Input::Mouse { button, column, row };
         assert_eq!(found, [at(Button::Press, 9, 4), at(Button::WheelDown, 0, 0)]);
     }

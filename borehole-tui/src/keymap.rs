@@ -43,6 +43,8 @@ pub enum Action {
     HeatMap,
     /// Samples by thread, process, label.
     Groups,
+    /// What changed since an earlier profile.
+    Changes,
     /// The overview by self weight.
     BySelf,
     /// The overview by total weight.
@@ -114,6 +116,7 @@ const ACTIONS: &[(Action, &str, &[&str], &str)] = &[
     (Action::Timeline, "timeline", &["T"], "timeline"),
     (Action::HeatMap, "heat_map", &["M"], "heat map"),
     (Action::Groups, "groups", &["B"], "threads, labels"),
+    (Action::Changes, "changes", &["D"], "what changed (--base)"),
     (Action::BySelf, "by_self", &["s"], "overview by self"),
     (Action::ByTotal, "by_total", &["t"], "overview by total"),
     (Action::ToOverview, "to_overview", &["O"], "to the overview"),

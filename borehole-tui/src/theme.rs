@@ -32,6 +32,10 @@ pub(crate) enum Role {
     Number,
     /// What the filter found.
     Found,
+    /// More than before.
+    Grown,
+    /// Less than before.
+    Shrunk,
 }
 
 impl Colours {
@@ -44,14 +48,16 @@ impl Colours {
             (Role::Cursor, Self::None) => reversed.add_modifier(Modifier::BOLD),
             (Role::Trace | Role::Found, Self::None) => plain.add_modifier(Modifier::UNDERLINED),
             (Role::Bar, Self::None) => reversed,
-            (Role::Focus, Self::None) => bold,
-            (Role::Dim | Role::Number, Self::None) => plain,
+            (Role::Focus | Role::Grown, Self::None) => bold,
+            (Role::Dim | Role::Number | Role::Shrunk, Self::None) => plain,
             (Role::Bar, _) => plain.fg(self.of([230, 230, 230])).bg(self.of([40, 60, 90])),
             (Role::Dim, _) => plain.fg(self.of([140, 140, 140])),
             (Role::Cursor, _) => bold.fg(self.of([255, 255, 255])).bg(self.of([0, 95, 175])),
             (Role::Trace, _) => plain.bg(self.of([58, 58, 58])).fg(self.of([238, 238, 238])),
             (Role::Focus, _) => bold.fg(self.of([255, 215, 0])),
             (Role::Number, _) => plain.fg(self.of([135, 175, 215])),
+            (Role::Grown, _) => plain.fg(self.of([255, 110, 110])),
+            (Role::Shrunk, _) => plain.fg(self.of([110, 160, 255])),
             (Role::Found, _) => bold.fg(self.of([0, 0, 0])).bg(self.of([215, 175, 255])),
         }
     }
@@ -67,6 +73,15 @@ impl Colours {
             Self::None if is_odd => Style::default().add_modifier(Modifier::REVERSED),
             Self::None => Style::default(),
             _ => black.bg(self.of([205 + first % 50, 80 + second % 130, 40 + third % 55])),
+        }
+    }
+
+    /// The style of a cell that stands for a share, 0 to 255, of the heaviest.
+    pub(crate) fn heat(self, share: u8) -> Style {
+        let cold = 255 - share;
+        match self {
+            Self::None => Style::default(),
+            _ => Style::default().fg(self.of([0, 0, 0])).bg(self.of([255, 80 + cold / 3 * 2, cold])),
         }
     }
 

@@ -3,7 +3,7 @@
 use borehole_analysis::{Lanes, TimeRange};
 
 use crate::amount::time;
-use crate::app::App;
+use crate::app::{App, View};
 use crate::list::{List, Step};
 
 /// The state of the views over time.
@@ -58,17 +58,28 @@ impl App {
 
     /// The first time begins a selection at the cursor, the second ends it and applies it.
     pub(crate) fn select_time(&mut self) {
-        let Some(Some(lanes)) = &self.time.lanes else { return };
+        if self.profile.timespan().is_none() {
+            return;
+        }
         let Some(anchor) = self.time.anchor.take() else {
             self.time.anchor = Some(self.time.column);
             return self.say("selection begun: move, and Enter ends it, Esc drops it");
         };
         let (first, last) = (anchor.min(self.time.column), anchor.max(self.time.column));
-        let slices = lanes.span.slices;
+        let range = match self.view {
+            View::HeatMap => self.heat_range(first, last),
+            _ => self.lane_range(first, last),
+        };
+        self.select_range(Some(range));
+    }
+
+    /// The time of some columns of the timeline.
+    pub(crate) fn lane_range(&self, first: usize, last: usize) -> TimeRange {
+        let span = self.profile.timespan();
+        let slices = span.map_or(0, |span| span.slices);
         let start = self.time.slices(first, slices).start;
         let end = self.time.slices(last, slices).end.max(start + 1);
-        let range = lanes.span.range(start..=end - 1);
-        self.select_range(Some(range));
+        span.map_or(TimeRange { start_ns: 0, end_ns: 0 }, |span| span.range(start..=end - 1))
     }
 
     /// Counts only samples of that time.

@@ -16,12 +16,12 @@
 
 mod answer;
 mod blocks;
-mod frames;
+pub(crate) mod frames;
 mod noise;
 mod rows;
 mod side;
 mod sink;
-mod tree;
+pub(crate) mod tree;
 mod view;
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 //! `slices`.
 
 mod builder;
-mod clock;
+pub(crate) mod clock;
 pub(crate) mod situations;
 pub(crate) mod slices;
 

@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 
 use crate::filter::FilterArgs;
 use crate::inputs::{Inputs, Reading};
-use crate::interrupt;
+use crate::{interrupt, page};
 
 /// How many rows each table has.
 const DEFAULT_ROWS: usize = 20;
@@ -133,11 +133,15 @@ impl DiffArgs {
     }
 
     /// Draws the picture that is asked for.
-    pub(crate) fn picture(&self, view: &DiffView) -> anyhow::Result<()> {
+    pub(crate) fn picture(&self, view: &DiffView, sides: &[Inputs; 2]) -> anyhow::Result<()> {
         let Some(path) = &self.output else { return Ok(()) };
         let name = path.to_ascii_lowercase();
         let picture = match () {
             () if name.ends_with(".svg") => borehole_web::diff_svg(view),
+            () if name.ends_with(".html") => {
+                let [before, after] = [&sides[0], &sides[1]].map(page::name_of);
+                borehole_web::diff_html(view, &before, &after)
+            }
             () => bail!("unsupported output: expected a name that ends in .svg or .html, found {path}"),
         };
         let existing = if self.force { Existing::Replace } else { Existing::Keep };

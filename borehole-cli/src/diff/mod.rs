@@ -26,7 +26,7 @@ pub(crate) fn run(args: &DiffArgs) -> anyhow::Result<Exit> {
     let sides = args.sides()?;
     let query = args.query(&sides)?;
     let (view, recovery) = read(args, &sides, DiffSink::new(query))?;
-    args.picture(&view)?;
+    args.picture(&view, &sides)?;
     let text = if args.json {
         json::text(&view, args, &sides)
     } else {

@@ -8,13 +8,15 @@ mod terminal;
 use std::fs;
 
 use anyhow::{Context as _, bail};
-use borehole::model::Tables;
+use borehole::model::{Tables, Tee};
 use borehole::{Error, ProfileSink as _, Recovery};
-use borehole_analysis::{PathMap, Profile, ProfileBuilder, Query};
+use borehole_analysis::diff::{DiffQuery, DiffSink, DiffView};
+use borehole_analysis::{HeatMap, HeatMapSink, Profile, ProfileBuilder};
 use borehole_tui::{App, Colours, Keymap, Settings};
 use clap::Args;
 
 use crate::exit::Exit;
+use crate::filter::{self, SampleArgs, ShapeArgs};
 use crate::inputs::{Inputs, Reading};
 use crate::interrupt;
 use follow::Followed;
@@ -35,11 +37,6 @@ pub(crate) struct ExploreArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) keymap: Option<String>,
 
-    /// Paths that begin with FROM are shown, and their sources read, as if they began with TO; repeatable, the longest FROM
-    /// wins
-    #[arg(long, value_name = "FROM=TO", value_parser = path_rule)]
-    pub(crate) path_map: Vec<(Vec<u8>, Vec<u8>)>,
-
     /// Show the file as it grows
     #[arg(long)]
     pub(crate) follow: bool,
@@ -47,11 +44,16 @@ pub(crate) struct ExploreArgs {
     /// Print the bytes that the terminal sends, until q: what to write into a keymap
     #[arg(long)]
     pub(crate) diagnose: bool,
-}
 
-/// A rule of a path map, `FROM=TO`.
-pub(crate) fn path_rule(text: &str) -> Result<(Vec<u8>, Vec<u8>), String> {
-    PathMap::rule(text).ok_or_else(|| format!("expected FROM=TO, found {text}"))
+    /// Compare with this file, as what came before (D shows what changed)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) base: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) samples: SampleArgs,
+
+    #[command(flatten)]
+    pub(crate) shape: ShapeArgs,
 }
 
 impl ExploreArgs {
@@ -64,22 +66,44 @@ impl ExploreArgs {
             }
             None => Keymap::default(),
         };
-        let query = Query { path_map: PathMap::new(self.path_map.iter().cloned()), ..Query::default() };
         Ok(Settings {
             title: self.paths.join(" + "),
             keymap,
             colours: colours(),
-            query,
+            query: self.shape.query()?,
+            libraries: filter::libraries()?,
+            diff: self.diff()?,
             ..Settings::default()
         })
     }
 
-    fn read(&self) -> anyhow::Result<(Profile, Recovery)> {
-        let inputs = Inputs { paths: self.paths.clone(), reading: self.reading.clone(), ..Inputs::default() };
-        let (mut tables, mut builder) = (Tables::default(), ProfileBuilder::default());
-        let recovery = inputs.read_onto(&mut tables, &mut builder, "")?;
-        builder.finish(&tables)?;
-        Ok((builder.into_profile(tables), recovery))
+    fn read(&self) -> anyhow::Result<(Profile, HeatMap, Recovery)> {
+        let mut tables = Tables::default();
+        let mut sink = Tee::new(ProfileBuilder::default(), HeatMapSink::default());
+        let inputs = self.inputs(self.paths.clone());
+        let recovery = inputs.read_onto(&mut tables, &mut self.samples.in_front_of(&mut sink)?, "")?;
+        sink.finish(&tables)?;
+        let (builder, heat) = sink.into_parts();
+        Ok((builder.into_profile(tables), heat.into_view(), recovery))
+    }
+
+    fn inputs(&self, paths: Vec<String>) -> Inputs {
+        Inputs { paths, reading: self.reading.clone(), ..Inputs::default() }
+    }
+
+    /// What changed since the base, if there is one.
+    fn diff(&self) -> anyhow::Result<Option<DiffView>> {
+        let Some(base) = &self.base else { return Ok(None) };
+        let sides = [vec![base.clone()], self.paths.clone()];
+        let query = DiffQuery { inputs: [1, self.paths.len()], ..DiffQuery::default() };
+        let mut tables = Tables::default();
+        let mut sink = DiffSink::new(query);
+        for side in sides {
+            self.inputs(side).read_onto(&mut tables, &mut self.samples.in_front_of(&mut sink)?, "")?;
+            sink.begin_after();
+        }
+        sink.finish(&tables)?;
+        Ok(Some(sink.into_view()))
     }
 }
 
@@ -105,11 +129,11 @@ pub(crate) fn run(args: &ExploreArgs) -> anyhow::Result<Exit> {
         return Ok(Exit::Done);
     }
     let settings = args.settings()?;
-    let (profile, recovery) = args.read()?;
+    let (profile, heat, recovery) = args.read()?;
     if interrupt::requested() {
         return Ok(Exit::Interrupted);
     }
-    let mut app = App::new(profile, settings);
+    let mut app = App::new(profile, heat, settings);
     let mut followed = Followed::new(args);
     let mut terminal = Terminal::enter().context("cannot use the terminal")?;
     while !app.is_done() && !interrupt::requested() {
@@ -120,7 +144,7 @@ pub(crate) fn run(args: &ExploreArgs) -> anyhow::Result<Exit> {
         }
         if args.follow && followed.has_changed() {
             match args.read() {
-                Ok((profile, _)) => app.replace(profile),
+                Ok((profile, heat, _)) => app.replace(profile, heat),
                 Err(error) => app.say(format!("cannot read it again: {error:#}")),
             }
         }

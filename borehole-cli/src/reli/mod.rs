@@ -18,9 +18,10 @@ use crate::cli::{self, ReportCommand};
 use crate::convert::{self, ConvertArgs, Details, Timestamps, Utf8Errors};
 use crate::exit::Exit;
 use crate::explore::{self, ExploreArgs};
-use crate::filter::FilterArgs;
+use crate::filter::{FilterArgs, SampleArgs};
 use crate::inputs::{Inputs, Reading};
 use crate::outputs::OutputArgs;
+use crate::page::PageArgs;
 use crate::recover::{self, RecoverArgs};
 use crate::report::{Dialect, ReportArgs};
 use inspect::{DaemonArgs, EgArgs, ReliTopArgs, TraceArgs};
@@ -222,7 +223,8 @@ pub(crate) fn run(command: Command) -> anyhow::Result<Exit> {
         Command::Recover { input, format } => recover(&input, format),
         Command::Analyze { input, mut report } => {
             report.dialect = Dialect::Reli;
-            cli::report(&ReportCommand { inputs: input.into(), report: *report })
+            let (page, samples) = (PageArgs::default(), SampleArgs::default());
+            cli::report(&ReportCommand { inputs: input.into(), report: *report, page, samples })
         }
         Command::Explore(args) => explore::run(&args),
         Command::Trace(args) => inspect::trace(*args),

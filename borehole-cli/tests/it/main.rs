@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails, in what it calls as well")]
 
+mod browser;
 mod capture;
 mod check;
 mod choosing;
@@ -12,6 +13,7 @@ mod info;
 mod inputs;
 mod interrupts;
 mod outputs;
+mod page;
 mod pages;
 mod pool;
 mod program;

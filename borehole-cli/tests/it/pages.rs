@@ -8,7 +8,7 @@ use borehole_testkit::Scratch;
 
 use crate::program::{listing, program, run, text};
 
-const COMMANDS: [&str; 23] = [
+const COMMANDS: [&str; 25] = [
     "record",
     "stack",
     "top",
@@ -19,6 +19,8 @@ const COMMANDS: [&str; 23] = [
     "info",
     "dump",
     "report",
+    "diff",
+    "open",
     "formats",
     "completions",
     "man",

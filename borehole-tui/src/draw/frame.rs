@@ -91,6 +91,8 @@ impl App {
             (Action::Help, "help"),
             (Action::Focus, "focus"),
             (Action::Undo, "undo"),
+            (Action::Filter, "filter"),
+            (Action::Match, "match"),
             (Action::NextPane, "pane"),
             (Action::Panes, "panes"),
             (Action::Flame, "flame"),
@@ -99,14 +101,12 @@ impl App {
             (Action::Timeline, "time"),
             (Action::HeatMap, "heat"),
             (Action::Groups, "threads"),
-            (Action::Filter, "filter"),
-            (Action::Match, "match"),
             (Action::Source, "source"),
         ];
         let mut text = String::new();
         for (action, name) in keys {
             let key = self.settings.keymap.labels(action).into_iter().next().unwrap_or_default();
-            let part = format!(" {key} {name} ");
+            let part = format!(" {key} {name}");
             if width(&text) + width(&part) <= usize::from(area.width) {
                 text += &part;
             }
@@ -139,7 +139,7 @@ impl App {
             None => what.to_owned(),
             Some(frame) => {
                 let (total, own) = (share(self.focus.total), share(self.focus.own));
-                format!("{what} of {} · total {total} self {own}", self.labels[frame])
+                format!("{what} · total {total} self {own} · {}", self.labels[frame])
             }
         }
     }

@@ -4,7 +4,7 @@ use ratatui::layout::Rect;
 
 use super::canvas::Canvas;
 use super::{split_bottom, split_left, split_top};
-use crate::amount::{amount, percent};
+use crate::amount::{amount, grouped, percent};
 use crate::app::{App, Place, View};
 use crate::focus::Pane;
 use crate::groups::{kind_text, value_text};
@@ -23,7 +23,11 @@ fn row_style(colours: Colours, is_cursor: bool, has_cursor: bool, otherwise: Rol
 impl App {
     /// A share and a name on one line.
     fn entry(&self, value: u64, name: &str, columns: u16) -> String {
-        let share = format!("{:5.1}% ", percent(value, self.calls.total()));
+        self.entry_of((value, self.calls.total()), name, columns)
+    }
+
+    fn entry_of(&self, (value, whole): (u64, u64), name: &str, columns: u16) -> String {
+        let share = format!("{:5.1}% ", percent(value, whole));
         let room = usize::from(columns).saturating_sub(share.len());
         if room == 0 { share } else { format!("{share}{}", crop(name, room, self.anchor)) }
     }
@@ -34,7 +38,11 @@ impl App {
         let [area, _] = split_left(area, area.width.saturating_sub(1));
         let [title, area] = split_top(area, 1);
         let by = if self.overview.sort == SortBy::Own { "self" } else { "total" };
-        canvas.title(title, &format!("by {by} · {} rows", self.overview.shown.len()), has_cursor);
+        canvas.title(
+            title,
+            &format!("by {by} · {} rows", grouped(self.overview.shown.len() as u64)),
+            has_cursor,
+        );
         self.areas.overview = area;
         let window = self.overview.list.window(self.overview.shown.len(), usize::from(area.height));
         for (line, row) in (0..).zip(window) {
@@ -132,10 +140,11 @@ impl App {
         });
         canvas.title(title, &format!("by {}", names.collect::<Vec<_>>().join("  ")), has_cursor);
         let rows = self.groups.rows.take().unwrap_or_default();
+        let whole = rows.iter().fold(0_u64, |sum, row| sum.saturating_add(row.total));
         let window = self.groups.list.window(rows.len(), usize::from(area.height));
         for (line, row) in (0..).zip(window) {
             let name = format!("{}  {}", value_text(&rows[row].value), amount(rows[row].total, self.weight));
-            let text = self.entry(rows[row].total, &name, area.width);
+            let text = self.entry_of((rows[row].total, whole), &name, area.width);
             let is_cursor = row == self.groups.list.cursor;
             canvas.line(area, line, &text, row_style(canvas.colours, is_cursor, has_cursor, Role::Plain));
         }

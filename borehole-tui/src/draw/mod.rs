@@ -1,6 +1,7 @@
 //! What the screen looks like.
 
 mod canvas;
+mod changes;
 mod flame;
 mod frame;
 mod lists;
@@ -79,6 +80,7 @@ impl App {
             View::Timeline => self.draw_timeline(canvas, right),
             View::HeatMap => self.draw_heat_map(canvas, right),
             View::Groups => self.draw_groups(canvas, right),
+            View::Changes => self.draw_changes(canvas, right),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Samples over time.
 
-use borehole_analysis::{Lane, Lanes};
+use borehole_analysis::{HeatMap, Lane, Lanes, TimeRange};
 use ratatui::layout::Rect;
 
 use super::canvas::Canvas;
@@ -103,10 +103,82 @@ impl App {
         canvas.text(area, (1, 0), &crop(&text, usize::from(area.width), Anchor::Left), style);
     }
 
+    /// Seconds from left to right, the offset in the second from the bottom to the top, as many of both as fit.
     pub(super) fn draw_heat_map(&mut self, canvas: &mut Canvas<'_>, area: Rect) {
         let [title, area] = split_top(area, 1);
-        canvas.title(title, &self.view_title("heat map"), self.place == Place::Body);
-        canvas.line(area, 1, NO_TIME, canvas.colours.style(Role::Dim));
+        canvas.title(title, "heat map: seconds, by offset in the second", self.place == Place::Body);
+        let [chart, axis] = split_bottom(area, 2);
+        let cells = HeatCells::of(&self.heat, chart);
+        if cells.columns.is_empty() {
+            canvas.line(area, 1, NO_TIME, canvas.colours.style(Role::Dim));
+            return;
+        }
+        self.areas.body = chart;
+        self.time.columns = cells.columns.len();
+        self.time.column = self.time.column.min(self.time.columns - 1);
+        let (cursor, anchor) = (self.time.column, self.time.anchor);
+        for (column, values) in cells.columns.iter().enumerate() {
+            let is_chosen = column == cursor
+                || anchor.is_some_and(|anchor| (anchor.min(cursor)..=anchor.max(cursor)).contains(&column));
+            let column = u16::try_from(column).unwrap_or(u16::MAX);
+            for (line, &value) in (0..).zip(values.iter().rev()) {
+                cells.draw(canvas, chart, (line, column), (value, is_chosen));
+            }
+        }
+        let range = self.heat_range(cursor, cursor);
+        let text = format!("at {} (Enter begins and ends a selection)", moment(range.start_ns));
+        let text = crop(&text, usize::from(axis.width), Anchor::Left);
+        canvas.text(axis, (1, 0), &text, canvas.colours.style(Role::Dim));
+    }
+
+    /// The time of some columns of the screen's heat map.
+    pub(crate) fn heat_range(&self, first: usize, last: usize) -> TimeRange {
+        let (all, shown) = (self.heat.columns(), self.time.columns.max(1));
+        let width = i64::try_from(self.heat.column_ns).unwrap_or(i64::MAX);
+        let start = |column: usize| {
+            let place = i64::try_from(column * all / shown).unwrap_or(i64::MAX);
+            self.heat.start_ns.saturating_add(place.saturating_mul(width))
+        };
+        let start_ns = start(first);
+        TimeRange { start_ns, end_ns: start(last + 1).max(start_ns.saturating_add(width)) }
+    }
+}
+
+/// Shades of a cell, from none to full.
+const SHADES: [&str; 5] = [" ", "░", "▒", "▓", "█"];
+
+/// A heat map in the cells of a screen.
+struct HeatCells {
+    /// By column, from the start of a second on.
+    columns: Vec<Vec<u64>>,
+    most: u64,
+}
+
+impl HeatCells {
+    fn of(map: &HeatMap, area: Rect) -> Self {
+        let across = usize::from(area.width).min(map.columns());
+        let down = usize::from(area.height).min(map.rows);
+        let mut columns = vec![vec![0_u64; down]; across];
+        for place in 0..if down > 0 { map.columns() } else { 0 } {
+            for (row, &count) in map.column(place).iter().enumerate() {
+                let sum = &mut columns[place * across / map.columns()][row * down / map.rows];
+                *sum = sum.saturating_add(count);
+            }
+        }
+        let most = columns.iter().flatten().copied().max().unwrap_or(0);
+        Self { columns, most }
+    }
+
+    fn draw(&self, canvas: &mut Canvas<'_>, area: Rect, at: (u16, u16), (value, is_chosen): (u64, bool)) {
+        let share = u128::from(value) * 255 / u128::from(self.most.max(1));
+        let share = u8::try_from(share).unwrap_or(u8::MAX);
+        let shade = usize::from(share).div_ceil(64).max(usize::from(value > 0)).min(4);
+        let (mark, style) = match (value, is_chosen) {
+            (0, true) => ("·", canvas.colours.style(Role::Trace)),
+            (0, false) => (" ", canvas.colours.style(Role::Plain)),
+            _ => (SHADES[shade], canvas.colours.heat(share)),
+        };
+        canvas.text(area, at, mark, style);
     }
 }
 

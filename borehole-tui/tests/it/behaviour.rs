@@ -182,8 +182,10 @@ fn a_mouse_selects_enters_and_scrolls() {
 fn a_file_that_grew_keeps_the_focus() {
     let mut session = session();
     session.press("/query\r\r\x1b");
-    session.app.replace(shop(false));
+    let (profile, heat) = shop(false);
+    session.app.replace(profile, heat);
     assert!(session.text().contains("● total 51.7%"), "{}", session.text());
-    session.app.replace(deep(0));
+    let (profile, heat) = deep(0);
+    session.app.replace(profile, heat);
     assert!(!session.text().contains("●"), "{}", session.text());
 }

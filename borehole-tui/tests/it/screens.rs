@@ -5,7 +5,7 @@ use borehole_testkit::{assert_golden, project_file};
 use crate::session::{Session, shop};
 
 /// The keys that lead to each view.
-const VIEWS: [(&str, &str); 16] = [
+const VIEWS: [(&str, &str); 17] = [
     ("first", ""),
     ("panes", "/query\r\r\x1b"),
     ("flame", "S"),
@@ -14,6 +14,7 @@ const VIEWS: [(&str, &str); 16] = [
     ("callers-focus", "/query\r\r\x1b<\tL"),
     ("inverted", "<"),
     ("timeline", "Tllll\rllllll\r"),
+    ("heat-map", "Mll\rll"),
     ("groups", "Bll"),
     ("groups-selected", "Bll\r"),
     ("help", "?"),

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use borehole_analysis::{Profile, ProfileBuilder};
-use borehole_model::{Context, Frame, Label, LabelValue, ProfileSink as _, Sample, Segment, Tables};
+use borehole_analysis::{HeatMap, HeatMapSink, Profile, ProfileBuilder};
+use borehole_model::{Context, Frame, Label, LabelValue, ProfileSink as _, Sample, Segment, Tables, Tee};
 use borehole_tui::{App, Colours, Decoder, Host, Settings, Stacks};
 
 /// A shop: who samples it finds it in its database, mostly.
@@ -35,8 +35,9 @@ fn intern(tables: &mut Tables, stack: &str) -> Option<borehole_model::StackId> {
 }
 
 /// The shop's profile: ten rounds of a second, by two threads; with times, or not.
-pub(crate) fn shop(has_times: bool) -> Profile {
-    let (mut tables, mut builder) = (Tables::default(), ProfileBuilder::default());
+pub(crate) fn shop(has_times: bool) -> (Profile, HeatMap) {
+    let mut tables = Tables::default();
+    let mut builder = Tee::new(ProfileBuilder::default(), HeatMapSink::default());
     let segment = Segment { period_ns: Some(10_000_000), has_times, process: Some(7), ..Segment::default() };
     let stacks: Vec<_> = STACKS.iter().map(|&(stack, count)| (intern(&mut tables, stack), count)).collect();
     let [key, cart, home] = [&b"url"[..], b"/cart", b"/"].map(|text| tables.intern_string(text).unwrap());
@@ -54,12 +55,14 @@ pub(crate) fn shop(has_times: bool) -> Profile {
         }
     }
     builder.finish(&tables).unwrap();
-    builder.into_profile(tables)
+    let (builder, heat) = builder.into_parts();
+    (builder.into_profile(tables), heat.into_view())
 }
 
 /// A profile of stacks as deep as they are named.
-pub(crate) fn deep(depth: usize) -> Profile {
-    let (mut tables, mut builder) = (Tables::default(), ProfileBuilder::default());
+pub(crate) fn deep(depth: usize) -> (Profile, HeatMap) {
+    let mut tables = Tables::default();
+    let mut builder = Tee::new(ProfileBuilder::default(), HeatMapSink::default());
     let segment = Segment::default();
     let names: Vec<String> = (0..depth).map(|level| format!("f{} x.php 1", level % 3)).collect();
     let stack = if names.is_empty() { None } else { intern(&mut tables, &names.join(";")) };
@@ -67,7 +70,8 @@ pub(crate) fn deep(depth: usize) -> Profile {
     builder.segment(at).unwrap();
     let _ = builder.sample(at, &Sample { stack, count: 1, ..Sample::default() }).unwrap();
     builder.finish(&tables).unwrap();
-    builder.into_profile(tables)
+    let (builder, heat) = builder.into_parts();
+    (builder.into_profile(tables), heat.into_view())
 }
 
 /// What the explorer asked for.
@@ -102,14 +106,15 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    pub(crate) fn of(profile: Profile, size: (u16, u16)) -> Self {
+    pub(crate) fn of(profile: (Profile, HeatMap), size: (u16, u16)) -> Self {
         let settings =
             Settings { title: "shop.rbt".to_owned(), colours: Colours::None, ..Settings::default() };
         Self::with(profile, settings, size)
     }
 
-    pub(crate) fn with(profile: Profile, settings: Settings, size: (u16, u16)) -> Self {
-        let mut session = Self { app: App::new(profile, settings), asked: Asked::default(), size };
+    pub(crate) fn with(profile: (Profile, HeatMap), settings: Settings, size: (u16, u16)) -> Self {
+        let mut session =
+            Self { app: App::new(profile.0, profile.1, settings), asked: Asked::default(), size };
         session.text();
         session
     }
