@@ -19,6 +19,7 @@ use crate::exit::Exit;
 use crate::filter::{self, SampleArgs, ShapeArgs};
 use crate::inputs::{Inputs, Reading};
 use crate::interrupt;
+use crate::messages;
 use follow::Followed;
 use host::Files;
 use terminal::Terminal;
@@ -143,8 +144,14 @@ pub(crate) fn run(args: &ExploreArgs) -> anyhow::Result<Exit> {
             app.handle(input, &mut Files::new(&mut terminal));
         }
         if args.follow && followed.has_changed() {
+            messages::hold();
             match args.read() {
-                Ok((profile, heat, _)) => app.replace(profile, heat),
+                Ok((profile, heat, recovery)) => {
+                    app.replace(profile, heat);
+                    if !recovery.is_clean() {
+                        app.say("the file is damaged, or being written: borehole check says where");
+                    }
+                }
                 Err(error) => app.say(format!("cannot read it again: {error:#}")),
             }
         }

@@ -11,7 +11,7 @@ use borehole_tui::{App, Decoder, ENTER, Input, LEAVE, Screen};
 use nix::poll::{PollFd, PollFlags, poll};
 use nix::sys::termios::{SetArg, Termios, cfmakeraw, tcgetattr, tcsetattr};
 
-use crate::interrupt;
+use crate::{interrupt, messages};
 
 /// How long the end of a sequence is waited for.
 const SEQUENCE: Duration = Duration::from_millis(30);
@@ -41,6 +41,7 @@ impl Raw {
         tcsetattr(&input, SetArg::TCSANOW, &raw)?;
         *BEFORE.lock().unwrap_or_else(PoisonError::into_inner) = Some((before, input.try_clone()?));
         interrupt::before_leaving(restore);
+        messages::hold();
         restore_on_panic();
         Ok(Self { input })
     }
@@ -73,6 +74,7 @@ fn restore() {
         let _ = out.write_all(LEAVE);
         let _ = out.flush();
         let _ = tcsetattr(&input, SetArg::TCSANOW, &before);
+        messages::release();
     }
 }
 

@@ -8,6 +8,7 @@ mod check;
 mod choosing;
 mod conversions;
 mod dump;
+mod explore;
 mod heap;
 mod info;
 mod inputs;
