@@ -71,6 +71,11 @@ impl FrameGroups {
         self.row_of_frame.get(frame).or_else(|| self.of_frame.get(frame))
     }
 
+    /// What a frame is shown as instead of its own name.
+    pub(crate) fn renamed(&self, frame: FrameId) -> Option<&FrameName> {
+        self.row_of_frame.get(frame).map(|row| &*self.names[row])
+    }
+
     /// The group of a frame. Its text is built, and matched, the first time only.
     pub(crate) fn of(&mut self, frame: FrameId, tables: &Tables, query: &Query) -> GroupId {
         if let Some(group) = self.of_frame.get(frame) {

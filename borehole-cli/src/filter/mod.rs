@@ -12,7 +12,7 @@ use borehole::model::{Context, FrameId, LabelValue, Sample, Segment, StackId, St
 use borehole_analysis::Pattern;
 use clap::Args;
 
-pub(crate) use self::shape::{ShapeArgs, libraries, pattern};
+pub(crate) use self::shape::{ShapeArgs, StackShapeArgs, libraries, pattern};
 
 use self::events::EventChoice;
 use self::sink::Chosen;

@@ -1,10 +1,11 @@
 //! How stacks are shaped before they are counted.
 
 use anyhow::Context as _;
-use borehole_analysis::{Collapse, Lines, PathMap, Pattern, Query, Recursion};
+use borehole::ProfileSink;
+use borehole_analysis::{Collapse, Lines, PathMap, Pattern, Query, Recursion, Reshape};
 use clap::Args;
 
-/// What is made of each stack. What is hidden is out first, and decides nothing.
+/// Which stacks count, and what is made of each. What is hidden is out first, and decides nothing.
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Shaping stacks")]
 pub(crate) struct ShapeArgs {
@@ -12,6 +13,14 @@ pub(crate) struct ShapeArgs {
     #[arg(long = "match", visible_alias = "include", value_name = "PATTERN")]
     pub(crate) matching: Option<String>,
 
+    #[command(flatten)]
+    pub(crate) stacks: StackShapeArgs,
+}
+
+/// What is made of each stack.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Shaping stacks")]
+pub(crate) struct StackShapeArgs {
     /// Leave out samples with a frame that matches
     #[arg(long, value_name = "PATTERN")]
     pub(crate) exclude: Option<String>,
@@ -77,6 +86,25 @@ fn path_rule(text: &str) -> Result<(Vec<u8>, Vec<u8>), String> {
 impl ShapeArgs {
     /// A query for that.
     pub(crate) fn query(&self) -> anyhow::Result<Query> {
+        Ok(Query { keep: pattern("--match", self.matching.as_deref())?, ..self.stacks.query()? })
+    }
+}
+
+impl StackShapeArgs {
+    /// `sink` behind what is asked for.
+    pub(crate) fn in_front_of<'s>(
+        &self,
+        sink: &'s mut dyn ProfileSink,
+    ) -> anyhow::Result<Box<dyn ProfileSink + 's>> {
+        let is_asked = self.no_line
+            || self.fold_recursion
+            || self.collapse_libraries
+            || !(self.collapse.is_empty() && self.path_map.is_empty())
+            || [&self.exclude, &self.focus, &self.hide].into_iter().any(Option::is_some);
+        Ok(if is_asked { Box::new(Reshape::new(sink, self.query()?)) } else { Box::new(sink) })
+    }
+
+    fn query(&self) -> anyhow::Result<Query> {
         let named = self.collapse.iter().map(|(name, source)| collapse(name, source));
         let mut collapse = named.collect::<anyhow::Result<Vec<_>>>()?;
         if self.collapse_libraries {
@@ -85,7 +113,6 @@ impl ShapeArgs {
         Ok(Query {
             lines: if self.no_line { Lines::Together } else { Lines::Apart },
             recursion: if self.fold_recursion { Recursion::Folded } else { Recursion::Kept },
-            keep: pattern("--match", self.matching.as_deref())?,
             exclude: pattern("--exclude", self.exclude.as_deref())?,
             focus: pattern("--focus", self.focus.as_deref())?,
             hide: pattern("--hide", self.hide.as_deref())?,

@@ -6,7 +6,9 @@ use std::io::BufReader;
 use std::path::Path;
 
 use anyhow::{Result, ensure};
-use borehole_analysis::{Calls, HeatMap, HeatMapSink, Profile, ProfileBuilder, Query, Selection, Tree, Weight};
+use borehole_analysis::{
+    Calls, HeatMap, HeatMapSink, Profile, ProfileBuilder, Query, Selection, Tree, Weight,
+};
 use borehole_formats::{ReadOptions, rbt};
 use borehole_model::{Context, Frame, FrameId, ProfileSink as _, Sample, Segment, Tables, Tee};
 use borehole_testkit::fuzzing::Random;
@@ -129,7 +131,8 @@ fn wide() -> Result<Profile> {
     for number in 0..SAMPLES {
         let time_ns = i64::try_from(number)? * 1_000_000;
         let stack = stacks[random.below(STACKS)];
-        let _ = builder.sample(at, &Sample { stack, count: 1, time_ns: Some(time_ns), ..Sample::default() })?;
+        let _ =
+            builder.sample(at, &Sample { stack, count: 1, time_ns: Some(time_ns), ..Sample::default() })?;
     }
     builder.finish(&tables)?;
     Ok(builder.into_profile(tables))
