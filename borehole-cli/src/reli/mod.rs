@@ -235,7 +235,15 @@ pub(crate) fn run(command: Command) -> anyhow::Result<Exit> {
 fn convert(input: Input, format: Format, details: Details, compress: bool) -> anyhow::Result<Exit> {
     let output = OutputArgs { to: Some(format), compress, ..OutputArgs::default() };
     let filter = FilterArgs::default();
-    convert::run(&ConvertArgs { inputs: input.into(), output, details, filter, sort_by_time: false })
+    convert::run(&ConvertArgs {
+        inputs: input.into(),
+        output,
+        details,
+        filter,
+        sort_by_time: false,
+        scrub: false,
+        scrub_key: None,
+    })
 }
 
 /// Reli's recovery succeeds whatever it finds: scripts go on after it.
