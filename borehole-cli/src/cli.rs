@@ -27,6 +27,7 @@ use crate::record::RecordArgs;
 use crate::recover::RecoverArgs;
 use crate::report::{self, ReportArgs};
 use crate::stack::StackArgs;
+use crate::times;
 use crate::top::TopArgs;
 
 /// Samples running PHP; opens, converts, recovers and explores profiles of many formats
@@ -191,6 +192,9 @@ pub(crate) fn report(args: &ReportCommand) -> anyhow::Result<Exit> {
     interrupt::heed();
     if let Some(path) = &args.page.output {
         return page::write(&args.page, &args.inputs, &args.samples, path);
+    }
+    if args.page.timeline || args.page.heatmap {
+        return times::run(args);
     }
     let read =
         |sink: &mut dyn ProfileSink| args.inputs.read_into(&mut args.samples.in_front_of(sink)?, STDOUT);

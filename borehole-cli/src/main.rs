@@ -32,6 +32,7 @@ mod recover;
 mod reli;
 mod report;
 mod stack;
+mod times;
 mod top;
 mod utc;
 

@@ -30,6 +30,14 @@ pub(crate) struct PageArgs {
     /// Replace the output if it exists
     #[arg(long, requires = "output")]
     pub(crate) force: bool,
+
+    /// Show how many samples each thread has over time, instead of tables
+    #[arg(long, conflicts_with = "output")]
+    pub(crate) timeline: bool,
+
+    /// Show when samples were taken: a column a second, from bottom to top
+    #[arg(long, conflicts_with = "output")]
+    pub(crate) heatmap: bool,
 }
 
 /// What to open.

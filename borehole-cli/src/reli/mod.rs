@@ -18,7 +18,7 @@ use crate::cli::{self, ReportCommand};
 use crate::convert::{self, ConvertArgs, Details, Timestamps, Utf8Errors};
 use crate::exit::Exit;
 use crate::explore::{self, ExploreArgs};
-use crate::filter::{FilterArgs, SampleArgs};
+use crate::filter::{FilterArgs, SampleArgs, StackShapeArgs};
 use crate::inputs::{Inputs, Reading};
 use crate::outputs::OutputArgs;
 use crate::page::PageArgs;
@@ -242,7 +242,16 @@ pub(crate) fn run(command: Command) -> anyhow::Result<Exit> {
 fn convert(input: Input, format: Format, details: Details, compress: bool) -> anyhow::Result<Exit> {
     let output = OutputArgs { to: Some(format), compress, ..OutputArgs::default() };
     let filter = FilterArgs::default();
-    convert::run(&ConvertArgs { inputs: input.into(), output, details, filter, sort_by_time: false })
+    convert::run(&ConvertArgs {
+        inputs: input.into(),
+        output,
+        details,
+        filter,
+        shape: StackShapeArgs::default(),
+        sort_by_time: false,
+        scrub: false,
+        scrub_key: None,
+    })
 }
 
 /// Reli's recovery succeeds whatever it finds: scripts go on after it.

@@ -13,6 +13,7 @@ mod mixes;
 mod recording;
 mod references;
 mod report;
+mod share;
 mod tachyon;
 mod text;
 mod traces;
