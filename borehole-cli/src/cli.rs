@@ -48,7 +48,8 @@ Exit codes:
     3  the input was damaged; what could be saved was written
   130  interrupted; what was written is valid
 
-The command lines of reli for files (converter:*, rbt:analyze, rbt:recover)
+The command lines of reli for files (converter:*, rbt:analyze, rbt:explore,
+rbt:recover)
 and for processes (inspector:trace, daemon, top, eg) work as well.";
 
 /// What to do.
