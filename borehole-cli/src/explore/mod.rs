@@ -22,7 +22,7 @@ use crate::interrupt;
 use crate::messages;
 use follow::Followed;
 use host::Files;
-use terminal::Terminal;
+use terminal::{Mouse, Terminal};
 
 /// What to explore, and how.
 #[derive(Args, Clone, Debug)]
@@ -41,6 +41,10 @@ pub(crate) struct ExploreArgs {
     /// Show the file as it grows
     #[arg(long)]
     pub(crate) follow: bool,
+
+    /// Leave the mouse to the terminal, which selects text with it
+    #[arg(long)]
+    pub(crate) no_mouse: bool,
 
     /// Print the bytes that the terminal sends, until q: what to write into a keymap
     #[arg(long)]
@@ -136,7 +140,8 @@ pub(crate) fn run(args: &ExploreArgs) -> anyhow::Result<Exit> {
     }
     let mut app = App::new(profile, heat, settings);
     let mut followed = Followed::new(args);
-    let mut terminal = Terminal::enter().context("cannot use the terminal")?;
+    let mouse = if args.no_mouse { Mouse::Terminal } else { Mouse::Explorer };
+    let mut terminal = Terminal::enter(mouse).context("cannot use the terminal")?;
     while !app.is_done() && !interrupt::requested() {
         terminal.draw(&mut app)?;
         let inputs = terminal.wait()?;

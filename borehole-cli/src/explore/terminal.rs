@@ -90,6 +90,18 @@ fn restore_on_panic() {
     });
 }
 
+/// Whose the mouse is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Mouse {
+    /// It selects rows.
+    Explorer,
+    /// It selects text.
+    Terminal,
+}
+
+/// Takes back what is asked of the mouse.
+const NO_MOUSE: &[u8] = b"\x1b[?1006l\x1b[?1000l";
+
 /// The terminal with a screen of its own.
 pub(super) struct Terminal {
     raw: Raw,
@@ -103,10 +115,13 @@ impl Terminal {
         io::stdout().is_terminal()
     }
 
-    pub(super) fn enter() -> io::Result<Self> {
+    pub(super) fn enter(mouse: Mouse) -> io::Result<Self> {
         let raw = Raw::enter()?;
         let mut out = io::stdout();
         out.write_all(ENTER)?;
+        if mouse == Mouse::Terminal {
+            out.write_all(NO_MOUSE)?;
+        }
         out.flush()?;
         Ok(Self { raw, screen: Screen::new(BufWriter::new(out)), decoder: Decoder::default() })
     }

@@ -113,7 +113,8 @@ fn tables(arguments: &[&str]) -> [Value; 2] {
     let rows = |table: &str| {
         let rows = report[table]["rows"].as_array().unwrap_or_else(|| panic!("{table}: {report}"));
         // A format that has a file and a line for every frame has empty ones for what has none.
-        let place = |row: &Value| (row["file"].as_str().unwrap_or("").to_owned(), row["line"].as_i64().unwrap_or(-1));
+        let place =
+            |row: &Value| (row["file"].as_str().unwrap_or("").to_owned(), row["line"].as_i64().unwrap_or(-1));
         let key = |row: &Value| format!("{} {:?} {}", row["function"], place(row), row["count"]);
         let mut rows: Vec<_> = rows.iter().map(key).collect();
         rows.sort();
@@ -154,9 +155,13 @@ fn processes_and_labels_choose_samples_in_conversions_and_reports() {
     let labels: Vec<_> = all.iter().filter_map(|sample| sample["labels"][0].as_array()).collect();
     let (key, value) = (labels[0][0].as_str().unwrap(), labels[0][1].as_str().unwrap());
     let label = format!("{key}={value}");
-    let count = |samples: &[Value]| -> u64 { samples.iter().map(|sample| sample["count"].as_u64().unwrap()).sum() };
-    let expected: Vec<_> =
-        all.iter().filter(|sample| sample["labels"].to_string().contains(&format!("[\"{key}\",\"{value}\"]"))).cloned().collect();
+    let count =
+        |samples: &[Value]| -> u64 { samples.iter().map(|sample| sample["count"].as_u64().unwrap()).sum() };
+    let expected: Vec<_> = all
+        .iter()
+        .filter(|sample| sample["labels"].to_string().contains(&format!("[\"{key}\",\"{value}\"]")))
+        .cloned()
+        .collect();
     let found = samples(&["--label", &label], &[&file]);
     assert!(count(&found) == count(&expected) && count(&found) < count(&all), "{label}: {found:?}");
     let report = run(&["report", "--json", "--label", &label, &file]).done();

@@ -260,6 +260,22 @@ fn what_the_terminal_sends_is_printed_for_keymaps() {
 }
 
 #[test]
+fn the_mouse_is_the_explorer_s_unless_it_is_left_to_the_terminal() {
+    for (options, expected) in [
+        (&["explore"][..], vt100::MouseProtocolMode::PressRelease),
+        (&["explore", "--no-mouse"][..], vt100::MouseProtocolMode::None),
+    ] {
+        let path = trace();
+        let mut terminal = Terminal::start(&[options, &[&*path]].concat(), (80, 24), &[]);
+        terminal.shows("by self");
+        let mode = terminal.screen.lock().unwrap().screen().mouse_protocol_mode();
+        assert_eq!(mode, expected);
+        terminal.press("q");
+        assert_eq!(terminal.ended(), 0);
+    }
+}
+
+#[test]
 fn without_a_terminal_or_a_file_it_says_so() {
     let message = crate::program::run(&["explore", &trace()]).failed();
     assert!(message.starts_with("error: missing terminal: expected one on standard output"), "{message}");
