@@ -113,9 +113,21 @@ impl Calls {
         self.frames.iter().position(|frame| **frame == *name)
     }
 
-    /// Whether samples of a stack count.
-    pub(crate) fn counts(&self, stack: StackId) -> bool {
-        self.of_stack.get(stack.index()).is_some_and(|&call| call != NO_CALL)
+    /// The call of a stack's leaf, if samples of the stack count.
+    pub(crate) fn call_of(&self, stack: StackId) -> Option<CallId> {
+        self.of_stack.get(stack.index()).copied().filter(|&call| call != NO_CALL)
+    }
+
+    /// The rows of each stack that weighs something, from the root to the leaf, with its weight.
+    pub fn stacks(&self) -> impl Iterator<Item = (Vec<usize>, u64)> {
+        let mut path: Vec<CallId> = Vec::new();
+        let all = 0..CallId::try_from(self.len()).unwrap_or(CallId::MAX);
+        all.filter_map(move |call| {
+            while path.pop_if(|above| self.end(*above) <= call).is_some() {}
+            path.push(call);
+            let own = self.own_of(call);
+            (own > 0).then(|| (path.iter().map(|&call| self.row(call)).collect(), own))
+        })
     }
 
     pub(crate) const fn len(&self) -> usize {

@@ -69,19 +69,29 @@ impl FrameName {
         self.file.as_ref().is_some_and(|file| file.ends_with(b"_sync_coordinator.py"))
     }
 
+    /// As much as the query keeps apart.
     pub(crate) fn of(frame: &Frame, tables: &Tables, query: &Query) -> Self {
-        let string = |id| tables.string(id).to_vec();
-        let mut name = Self { function: string(frame.function), ..Self::default() };
+        let mut name = if query.lines == Lines::Apart {
+            Self::whole(frame, tables, query)
+        } else {
+            Self { function: tables.string(frame.function).to_vec(), ..Self::default() }
+        };
         if query.opcodes == Opcodes::Apart {
-            name.opcode = frame.opcode.map(string);
-        }
-        if query.lines == Lines::Apart {
-            let path = |id| query.path_map.apply(tables.string(id)).into_owned();
-            name.file = frame.file.map(path);
-            name.line = frame.line;
-            name.module = frame.native.map(|native| path(native.module));
+            name.opcode = frame.opcode.map(|id| tables.string(id).to_vec());
         }
         name
+    }
+
+    /// The function and its place.
+    pub(crate) fn whole(frame: &Frame, tables: &Tables, query: &Query) -> Self {
+        let path = |id| query.path_map.apply(tables.string(id)).into_owned();
+        Self {
+            function: tables.string(frame.function).to_vec(),
+            file: frame.file.map(path),
+            line: frame.line,
+            module: frame.native.map(|native| path(native.module)),
+            opcode: None,
+        }
     }
 }
 

@@ -71,6 +71,11 @@ impl FrameGroups {
         self.row_of_frame.get(frame).or_else(|| self.of_frame.get(frame))
     }
 
+    /// What a frame is shown as instead of its own name.
+    pub(crate) fn renamed(&self, frame: FrameId) -> Option<&FrameName> {
+        self.row_of_frame.get(frame).map(|row| &*self.names[row])
+    }
+
     /// The group of a frame. Its text is built, and matched, the first time only.
     pub(crate) fn of(&mut self, frame: FrameId, tables: &Tables, query: &Query) -> GroupId {
         if let Some(group) = self.of_frame.get(frame) {
@@ -78,26 +83,22 @@ impl FrameGroups {
         }
         let group = self.named(FrameName::of(tables.frame(frame), tables, query), query);
         self.of_frame.set(frame, group);
-        if let Some(row) = self.shown_as(group, frame, tables, query) {
+        if let Some(row) = self.shown_as(frame, tables, query) {
             self.row_of_frame.set(frame, row);
         }
         group
     }
 
-    /// The group that a frame of `group` is shown as, where that is another one.
-    fn shown_as(
-        &mut self,
-        group: GroupId,
-        frame: FrameId,
-        tables: &Tables,
-        query: &Query,
-    ) -> Option<GroupId> {
-        let text = || self.name(group).text(Paths::Full);
-        let collapsed = || query.collapse.iter().find(|collapse| collapse.pattern.is_match(&text()));
-        if let Some(collapse) = collapsed() {
-            return Some(self.labelled(collapse.name.clone(), query));
-        }
+    /// The group that a frame is shown as, where that is another one.
+    fn shown_as(&mut self, frame: FrameId, tables: &Tables, query: &Query) -> Option<GroupId> {
         let frame = tables.frame(frame);
+        if !query.collapse.is_empty() {
+            // Libraries are told by their paths, even where lines are not shown.
+            let text = FrameName::whole(frame, tables, query).text(Paths::Full);
+            if let Some(collapse) = query.collapse.iter().find(|collapse| collapse.pattern.is_match(&text)) {
+                return Some(self.labelled(collapse.name.clone(), query));
+            }
+        }
         let (part, absent) = match query.rows {
             Rows::Frames => return None,
             Rows::Files => {

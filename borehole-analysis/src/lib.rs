@@ -22,6 +22,7 @@ mod frame_name;
 mod groups;
 mod heat_map;
 mod inventory;
+mod lanes;
 mod page;
 mod path_map;
 mod pattern;
@@ -30,6 +31,7 @@ mod query;
 mod ranking;
 mod recent;
 mod report;
+mod reshape;
 mod sample_groups;
 mod selection;
 mod states;
@@ -45,6 +47,7 @@ pub use calls::Calls;
 pub use frame_name::{FrameName, Paths};
 pub use heat_map::{HeatMap, HeatMapSink};
 pub use inventory::{Inventory, Numbers, SegmentFacts};
+pub use lanes::{Lane, Lanes};
 pub use page::{
     Dimension, DimensionKind, DimensionValue, Page, PageCall, PageCell, PageFunction, PageLimits, PageRow,
     Pruned,
@@ -54,6 +57,7 @@ pub use pattern::{Pattern, PatternError};
 pub use profile::{Profile, ProfileBuilder, TimeRange, Timespan};
 pub use query::{By, Collapse, Lines, Opcodes, Query, Recursion, Rows};
 pub use report::ReportSink;
+pub use reshape::Reshape;
 pub use selection::{Selection, Weight};
 pub use ticks::Ticks;
 pub use timeline::{Timeline, TimelineRow};

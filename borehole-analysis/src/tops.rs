@@ -77,7 +77,7 @@ impl Calls {
         let mut of_situation: HashMap<SituationId, usize> = HashMap::new();
         let mut index: HashMap<GroupValue, usize> = HashMap::new();
         profile.each(selection, self.weight(), |pair, _, weight| {
-            if !self.counts(pair.stack) {
+            if self.call_of(pair.stack).is_none() {
                 return;
             }
             let group = *of_situation.entry(pair.situation).or_insert_with(|| {

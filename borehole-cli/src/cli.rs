@@ -12,6 +12,8 @@ use crate::doctor::DoctorArgs;
 use crate::dump::DumpArgs;
 use crate::eg::EgArgs;
 use crate::exit::Exit;
+use crate::explore::ExploreArgs;
+use crate::filter::SampleArgs;
 use crate::formats::FormatsArgs;
 use crate::heap::HeapCommand;
 use crate::info::InfoArgs;
@@ -85,6 +87,9 @@ pub(crate) enum Command {
     /// Show what grew and what shrank between two profiles, or sets of them, and what of that is more than noise
     #[command(after_help = DIFF_EXAMPLES)]
     Diff(Box<DiffArgs>),
+    /// Explore a profile in the terminal: flame graph, callers, callees, timeline, source lines
+    #[command(after_help = EXPLORE_EXAMPLES)]
+    Explore(Box<ExploreArgs>),
     /// Show a profile in the browser: calls, top table, timeline and heat map, in a page that is one file
     #[command(after_help = OPEN_EXAMPLES)]
     Open(OpenArgs),
@@ -150,6 +155,11 @@ Examples:
   borehole report trace.rbt -o report.html           a page to hand on
   borehole report trace.bin --sections flags         what to look at (Tokio)";
 
+const EXPLORE_EXAMPLES: &str = "\
+Examples:
+  borehole explore trace.rbt                         ? shows the keys
+  borehole explore --follow trace.rbt                while it is written
+  borehole explore profile.pb.gz --path-map /app=.   with source lines";
 const OPEN_EXAMPLES: &str = "\
 Examples:
   borehole open trace.rbt
@@ -173,17 +183,21 @@ pub(crate) struct ReportCommand {
 
     #[command(flatten)]
     pub(crate) page: PageArgs,
+
+    #[command(flatten)]
+    pub(crate) samples: SampleArgs,
 }
 
 pub(crate) fn report(args: &ReportCommand) -> anyhow::Result<Exit> {
     interrupt::heed();
     if let Some(path) = &args.page.output {
-        return page::write(&args.page, &args.inputs, path);
+        return page::write(&args.page, &args.inputs, &args.samples, path);
     }
     if args.page.timeline || args.page.heatmap {
         return times::run(args);
     }
-    let read = |sink: &mut dyn ProfileSink| args.inputs.read_into(sink, STDOUT);
+    let read =
+        |sink: &mut dyn ProfileSink| args.inputs.read_into(&mut args.samples.in_front_of(sink)?, STDOUT);
     let mut out = io::stdout().lock();
     let report = args.report.clone().fitting(out.is_terminal());
     let recovery = report::run(&report, read, &mut out, &mut io::stderr())?;

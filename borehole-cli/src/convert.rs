@@ -6,7 +6,7 @@ use borehole::{
 use clap::{Args, ValueEnum};
 
 use crate::exit::Exit;
-use crate::filter::FilterArgs;
+use crate::filter::{FilterArgs, StackShapeArgs};
 use crate::inputs::Inputs;
 use crate::interrupt;
 use crate::messages;
@@ -26,6 +26,9 @@ pub(crate) struct ConvertArgs {
 
     #[command(flatten)]
     pub(crate) filter: FilterArgs,
+
+    #[command(flatten)]
+    pub(crate) shape: StackShapeArgs,
 
     /// Put samples and events in the order of time, those of all threads together; those of all inputs together, or of each with --label-inputs. What does not
     /// fit into memory waits in temporary files
@@ -265,9 +268,10 @@ fn read(
     sink: &mut dyn ProfileSink,
     output: &str,
 ) -> anyhow::Result<Recovery> {
+    let mut shaped = args.shape.in_front_of(sink)?;
     if args.sort_by_time {
-        let mut sorted = SortByTime::new(sink).with_samples();
+        let mut sorted = SortByTime::new(shaped).with_samples();
         return inputs.read_into(&mut args.filter.in_front_of(&mut sorted)?, output);
     }
-    inputs.read_into(&mut args.filter.in_front_of(sink)?, output)
+    inputs.read_into(&mut args.filter.in_front_of(&mut *shaped)?, output)
 }

@@ -14,6 +14,7 @@ mod doctor;
 mod dump;
 mod eg;
 mod exit;
+mod explore;
 mod filter;
 mod formats;
 mod heap;
@@ -64,6 +65,7 @@ fn run(command: Command) -> anyhow::Result<Exit> {
         Command::Check(args) => check::run(&args),
         Command::Dump(args) => dump::run(&args),
         Command::Report(args) => cli::report(&args),
+        Command::Explore(args) => explore::run(&args),
         Command::Diff(args) => diff::run(&args),
         Command::Open(args) => page::open(&args),
         Command::Heap { command } => heap::run(&command),

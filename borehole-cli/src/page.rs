@@ -12,7 +12,7 @@ use borehole_analysis::{HeatMapSink, Page, PageLimits, ProfileBuilder};
 use clap::Args;
 
 use crate::exit::Exit;
-use crate::filter::FilterArgs;
+use crate::filter::{FilterArgs, SampleArgs};
 use crate::inputs::Inputs;
 use crate::{interrupt, messages};
 
@@ -55,13 +55,19 @@ pub(crate) struct OpenArgs {
 }
 
 /// Writes the page of `inputs` to the file called `path`.
-pub(crate) fn write(args: &PageArgs, inputs: &Inputs, path: &str) -> anyhow::Result<Exit> {
+pub(crate) fn write(
+    args: &PageArgs,
+    inputs: &Inputs,
+    samples: &SampleArgs,
+    path: &str,
+) -> anyhow::Result<Exit> {
     if !path.to_ascii_lowercase().ends_with(".html") {
         bail!(
             "unsupported output: expected a name that ends in .html, found {path}; convert writes other formats"
         );
     }
-    let (html, recovery) = html(inputs, &FilterArgs::default(), args.title.as_deref())?;
+    let filter = FilterArgs { samples: samples.clone(), ..FilterArgs::default() };
+    let (html, recovery) = html(inputs, &filter, args.title.as_deref())?;
     let existing = if args.force { Existing::Replace } else { Existing::Keep };
     complete(Output::create(path, existing, Compression::None)?, &html)?;
     messages::interrupted(recovery.samples);

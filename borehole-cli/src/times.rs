@@ -29,7 +29,7 @@ const SLICES: usize = 512;
 pub(crate) fn run(args: &ReportCommand) -> anyhow::Result<Exit> {
     let mut tables = Tables::default();
     let mut sink = Tee::new(ProfileBuilder::default(), HeatMapSink::default());
-    let recovery = args.inputs.read_onto(&mut tables, &mut sink, STDOUT)?;
+    let recovery = args.inputs.read_onto(&mut tables, &mut args.samples.in_front_of(&mut sink)?, STDOUT)?;
     sink.finish(&tables)?;
     let (builder, heat) = sink.into_parts();
     let (profile, heat) = (builder.into_profile(tables), heat.into_view());

@@ -9,7 +9,7 @@ use borehole_analysis::{
 use proptest::prelude::*;
 
 use crate::naive;
-use crate::profile::{S, profile, sample};
+use crate::profile::{S, profile, reshaped, sample};
 use crate::properties::{query, samples};
 
 type Text = Vec<u8>;
@@ -63,6 +63,12 @@ proptest! {
         let table = |counts: naive::Counts<Text>| -> BTreeMap<Text, u64> {
             counts.0.into_iter().map(|(key, count, _)| (key, count)).collect()
         };
+        // The same stacks, once they are all that is left.
+        let left = reshaped(&samples, &query);
+        let lines = Query { lines: query.lines, opcodes: query.opcodes, ..Query::default() };
+        let left = Calls::new(&left, &lines, &Selection::default(), Weight::Samples);
+        prop_assert_eq!(left.total(), expected.matched);
+        prop_assert_eq!(all(&left, Tree::from_roots(&left)), all(&calls, Tree::from_roots(&calls)));
         let top = calls.top(SortBy::Own);
         let own = top.iter().filter(|row| row.own > 0).map(|row| (text(&calls, row.frame), row.own));
         prop_assert_eq!(own.collect::<BTreeMap<_, _>>(), table(expected.own));

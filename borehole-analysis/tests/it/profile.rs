@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use borehole_analysis::{Profile, ProfileBuilder, Query, ReportSink, ReportView};
+use borehole_analysis::{Profile, ProfileBuilder, Query, ReportSink, ReportView, Reshape};
 use borehole_model::{
     Context, Frame, Label, LabelValue, NativeFrame, ProfileSink, Sample, Segment, StackId, Tables,
 };
@@ -69,6 +69,14 @@ pub(crate) fn view(samples: &[S], query: Query) -> ReportView {
 pub(crate) fn profile(samples: &[S]) -> Profile {
     let mut builder = ProfileBuilder::default();
     let tables = read(samples, &mut builder);
+    builder.into_profile(tables)
+}
+
+/// The same, shaped by a query before it is counted.
+pub(crate) fn reshaped(samples: &[S], query: &Query) -> Profile {
+    let mut reshape = Reshape::new(ProfileBuilder::default(), query.clone());
+    read(samples, &mut reshape);
+    let (builder, tables) = reshape.into_parts();
     builder.into_profile(tables)
 }
 

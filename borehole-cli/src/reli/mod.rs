@@ -17,7 +17,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use crate::cli::{self, ReportCommand};
 use crate::convert::{self, ConvertArgs, Details, Timestamps, Utf8Errors};
 use crate::exit::Exit;
-use crate::filter::FilterArgs;
+use crate::explore::{self, ExploreArgs};
+use crate::filter::{FilterArgs, SampleArgs, StackShapeArgs};
 use crate::inputs::{Inputs, Reading};
 use crate::outputs::OutputArgs;
 use crate::page::PageArgs;
@@ -93,6 +94,9 @@ pub(crate) enum Command {
         #[command(flatten)]
         report: Box<ReportArgs>,
     },
+    /// Explore an rbt file in the terminal
+    #[command(name = "rbt:explore")]
+    Explore(Box<ExploreArgs>),
     /// Sample a process that runs PHP
     #[command(name = "inspector:trace")]
     Trace(Box<TraceArgs>),
@@ -146,7 +150,7 @@ pub(crate) enum RecoverFormat {
     Phpspy,
 }
 
-const NAMES: [&str; 19] = [
+const NAMES: [&str; 20] = [
     "converter:speedscope",
     "converter:pprof",
     "converter:folded",
@@ -156,6 +160,7 @@ const NAMES: [&str; 19] = [
     "converter:flamegraph",
     "rbt:recover",
     "rbt:analyze",
+    "rbt:explore",
     "inspector:trace",
     "inspector:daemon",
     "inspector:top",
@@ -218,8 +223,10 @@ pub(crate) fn run(command: Command) -> anyhow::Result<Exit> {
         Command::Recover { input, format } => recover(&input, format),
         Command::Analyze { input, mut report } => {
             report.dialect = Dialect::Reli;
-            cli::report(&ReportCommand { inputs: input.into(), report: *report, page: PageArgs::default() })
+            let (page, samples) = (PageArgs::default(), SampleArgs::default());
+            cli::report(&ReportCommand { inputs: input.into(), report: *report, page, samples })
         }
+        Command::Explore(args) => explore::run(&args),
         Command::Trace(args) => inspect::trace(*args),
         Command::Daemon(args) => inspect::daemon(*args),
         Command::Top(args) => inspect::top(&args),
@@ -240,6 +247,7 @@ fn convert(input: Input, format: Format, details: Details, compress: bool) -> an
         output,
         details,
         filter,
+        shape: StackShapeArgs::default(),
         sort_by_time: false,
         scrub: false,
         scrub_key: None,

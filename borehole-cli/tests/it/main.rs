@@ -9,6 +9,7 @@ mod choosing;
 mod conversions;
 mod diff;
 mod dump;
+mod explore;
 mod heap;
 mod info;
 mod inputs;

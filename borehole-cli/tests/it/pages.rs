@@ -8,7 +8,7 @@ use borehole_testkit::Scratch;
 
 use crate::program::{listing, program, run, text};
 
-const COMMANDS: [&str; 25] = [
+const COMMANDS: [&str; 26] = [
     "record",
     "stack",
     "top",
@@ -19,6 +19,7 @@ const COMMANDS: [&str; 25] = [
     "info",
     "dump",
     "report",
+    "explore",
     "diff",
     "open",
     "formats",

@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 
 use super::traces::Trace;
-use super::{Bench, Claim, capture, conversion, decoding, events, heap, share, tachyon, text, writing};
+use super::{
+    Bench, Claim, capture, conversion, decoding, events, explore, heap, share, tachyon, text, writing,
+};
 
 /// The traces that claims are made about.
 pub(crate) struct Traces {
@@ -52,6 +54,7 @@ pub(crate) fn all(bench: &Bench) -> Result<Vec<Claim>> {
     claims.extend(tachyon::claims(bench)?);
     claims.extend(capture::claims(bench)?);
     claims.extend(heap::claims(bench)?);
+    claims.extend(explore::claims(&traces)?);
     claims.extend(share::claims(bench)?);
     Ok(claims)
 }

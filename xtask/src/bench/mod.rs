@@ -5,6 +5,7 @@ mod claims;
 mod conversion;
 mod decoding;
 mod events;
+mod explore;
 mod heap;
 mod inputs;
 mod measure;
