@@ -13,6 +13,7 @@ pub mod json;
 pub mod lines;
 mod names;
 mod number;
+pub mod retention;
 pub mod rmem;
 mod sink;
 mod totals;
