@@ -76,7 +76,7 @@ impl Naive {
                 let (old, new) = (groups[node], groups[smallest.0 as usize]);
                 groups.iter_mut().for_each(|group| {
                     if *group == old {
-                        *group = new
+                        *group = new;
                     }
                 });
             }
