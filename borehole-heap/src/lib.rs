@@ -13,9 +13,12 @@ pub mod json;
 pub mod lines;
 mod names;
 mod number;
+pub mod path;
+pub mod retention;
 pub mod rmem;
 mod sink;
 mod totals;
+pub mod views;
 
 pub use error::{Error, ErrorKind};
 pub use graph::{

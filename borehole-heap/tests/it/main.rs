@@ -8,4 +8,5 @@ mod graphs;
 mod info;
 mod json;
 mod lines;
+mod retention;
 mod rmem;

@@ -1,0 +1,40 @@
+//! How much of PHP's own memory nodes stand for.
+
+use hashbrown::HashSet;
+
+use super::merged::Merged;
+use crate::graph::Graph;
+use crate::names::LocationType;
+use crate::sink::{Location, NodeId};
+
+/// The bytes of the blocks that `node` stands for, those in PHP's own memory.
+#[must_use]
+pub fn own_bytes(graph: &impl Graph, node: NodeId) -> u64 {
+    let locations = graph.locations(node).map(|row| graph.location(row));
+    locations.fold(0, |sum, location| sum.saturating_add(bytes(&location)))
+}
+
+fn bytes(location: &Location) -> u64 {
+    if location.region.is_some() { location.size.saturating_add(u64::from(location.bin_overhead)) } else { 0 }
+}
+
+/// The same for each of `count` vertices, where merged nodes' memory counts once.
+pub(super) fn own(graph: &impl Graph, merged: &Merged, vertices: &[u32], count: usize) -> Vec<u64> {
+    let mut own = vec![0_u64; count];
+    let mut shared: HashSet<(u64, LocationType)> = HashSet::new();
+    for row in 0..graph.counts().locations {
+        let node = graph.location_node(row).0;
+        let representative = merged.representative(node);
+        let vertex = vertices.get(representative as usize).copied().unwrap_or_default();
+        if vertex == 0 {
+            continue;
+        }
+        let location = graph.location(row);
+        if merged.contains(node) && !shared.insert((location.address, location.location_type)) {
+            continue;
+        }
+        let sum = &mut own[vertex as usize];
+        *sum = sum.saturating_add(bytes(&location));
+    }
+    own
+}
