@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod error;
+pub mod findings;
 mod graph;
 pub mod heapsnapshot;
 pub mod hprof;

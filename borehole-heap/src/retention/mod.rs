@@ -48,7 +48,7 @@ impl Default for Follow {
 
 impl Follow {
     #[inline]
-    const fn follows(self, strength: Strength) -> bool {
+    pub(crate) const fn follows(self, strength: Strength) -> bool {
         match strength {
             Strength::Strong => true,
             Strength::Structural => self.structural,
