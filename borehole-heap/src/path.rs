@@ -32,15 +32,23 @@ pub fn path(graph: &impl Graph, parents: &TreeParents, node: NodeId) -> Vec<u8> 
 pub fn of_steps(graph: &impl Graph, steps: impl Iterator<Item = (NodeId, StringId)>) -> Vec<u8> {
     let mut writer = Writer { graph, above: None, elements: Elements::Keys, in_class: false };
     let mut parts: Vec<Vec<u8>> = Vec::new();
+    let mut branch = StringId(u32::MAX);
     for (node, link) in steps {
+        branch = if writer.above.is_none() { link } else { branch };
         let part = writer.step(node, graph.string(link));
         if !part.is_empty() {
             parts.push(part);
         }
     }
+    if parts.is_empty() {
+        return [b"<", graph.string(branch), b">"].concat();
+    }
     if parts.len() > 2 * STEPS {
         let left_out = parts.len() - 2 * STEPS;
         parts.splice(STEPS..STEPS + left_out, [format!("...({left_out} more)...").into_bytes()]);
+    }
+    if parts.last().is_some_and(|part| part == b"::") {
+        parts.push(b"$GLOBALS".to_vec());
     }
     parts.concat()
 }

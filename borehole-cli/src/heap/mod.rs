@@ -1,6 +1,7 @@
 //! `borehole heap`: what a PHP process holds in memory.
 
 mod analysis;
+mod ask;
 mod database;
 mod file;
 mod info;
@@ -8,6 +9,7 @@ mod live;
 mod output;
 mod table;
 
+use ask::AskArgs;
 use clap::Subcommand;
 
 use crate::exit::Exit;
@@ -40,6 +42,9 @@ pub(crate) enum HeapCommand {
     /// Ask a database, in SQL or by the name of a question
     #[command(after_help = QUERY_EXAMPLES)]
     Query(QueryArgs),
+    /// Ask what holds the memory: by class, by node, by cycle
+    #[command(after_help = ASK_EXAMPLES)]
+    Ask(AskArgs),
     /// Write the path to each node of a run into a database
     Paths(PathsArgs),
 }
@@ -72,6 +77,13 @@ Examples:
   borehole heap query heaps.sqlite3 --named duplicate-strings
   borehole heap query heaps.sqlite3 'SELECT COUNT(*) FROM context_nodes'";
 
+const ASK_EXAMPLES: &str = "\
+Examples:
+  borehole heap ask worker.rmem top-classes
+  borehole heap ask worker.rmem find --class 'App\\Cart'
+  borehole heap ask worker.rmem path-to-root '#4711'
+  borehole heap ask worker.rmem retained '#17' '#18' --json";
+
 pub(crate) fn run(command: &HeapCommand) -> anyhow::Result<Exit> {
     match command {
         HeapCommand::Dump(args) => args.run(),
@@ -81,6 +93,7 @@ pub(crate) fn run(command: &HeapCommand) -> anyhow::Result<Exit> {
         HeapCommand::Export(args) => args.run(),
         HeapCommand::Runs(args) => args.run(),
         HeapCommand::Query(args) => args.run(),
+        HeapCommand::Ask(args) => args.run(),
         HeapCommand::Paths(args) => args.run(),
     }
 }

@@ -25,7 +25,7 @@ pub fn freed_without(graph: &impl Graph, follow: Follow, gone: &[NodeId]) -> Fre
     for (vertex, kept) in all.iter_mut().zip(kept) {
         *vertex *= 1 - kept;
     }
-    let own = memory::own(graph, &merged, &all, 2);
+    let own = memory::own(graph, memory::Counted::of(graph), &merged, &all, 2);
     let nodes = all.iter().map(|&freed| u64::from(freed)).sum();
     Freed { nodes, bytes: own[1] }
 }

@@ -7,19 +7,43 @@ use crate::graph::Graph;
 use crate::names::LocationType;
 use crate::sink::{Location, NodeId};
 
-/// The bytes of the blocks that `node` stands for, those in PHP's own memory.
-#[must_use]
-pub fn own_bytes(graph: &impl Graph, node: NodeId) -> u64 {
-    let locations = graph.locations(node).map(|row| graph.location(row));
-    locations.fold(0, |sum, location| sum.saturating_add(bytes(&location)))
+/// Which memory counts.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Counted {
+    /// PHP's own.
+    Own,
+    /// All: nobody said which is PHP's own, as in reli's JSON.
+    All,
 }
 
-fn bytes(location: &Location) -> u64 {
-    if location.region.is_some() { location.size.saturating_add(u64::from(location.bin_overhead)) } else { 0 }
+impl Counted {
+    pub(super) fn of(graph: &impl Graph) -> Self {
+        let is_known = (0..graph.counts().locations).any(|row| graph.location(row).region.is_some());
+        if is_known { Self::Own } else { Self::All }
+    }
+
+    fn bytes(self, location: &Location) -> u64 {
+        match (self, location.region) {
+            (Self::Own, None) => 0,
+            _ => location.size.saturating_add(u64::from(location.bin_overhead)),
+        }
+    }
+
+    /// The bytes of the blocks that `node` stands for.
+    pub(super) fn of_node(self, graph: &impl Graph, node: NodeId) -> u64 {
+        let locations = graph.locations(node).map(|row| graph.location(row));
+        locations.fold(0, |sum, location| sum.saturating_add(self.bytes(&location)))
+    }
 }
 
-/// The same for each of `count` vertices, where merged nodes' memory counts once.
-pub(super) fn own(graph: &impl Graph, merged: &Merged, vertices: &[u32], count: usize) -> Vec<u64> {
+/// The bytes of the blocks of each of `count` vertices, where merged nodes' memory counts once.
+pub(super) fn own(
+    graph: &impl Graph,
+    counted: Counted,
+    merged: &Merged,
+    vertices: &[u32],
+    count: usize,
+) -> Vec<u64> {
     let mut own = vec![0_u64; count];
     let mut shared: HashSet<(u64, LocationType)> = HashSet::new();
     for row in 0..graph.counts().locations {
@@ -34,7 +58,7 @@ pub(super) fn own(graph: &impl Graph, merged: &Merged, vertices: &[u32], count: 
             continue;
         }
         let sum = &mut own[vertex as usize];
-        *sum = sum.saturating_add(bytes(&location));
+        *sum = sum.saturating_add(counted.bytes(&location));
     }
     own
 }

@@ -4,7 +4,7 @@
 //! What a node retains is its own memory and that of all it dominates, exactly, with cycles as without.
 //!
 //! Nodes that stand for the same memory count as one, whose references are those of all of them. Memory counts when it lies in
-//! PHP's own, with what its block has beyond it, and once.
+//! PHP's own, with what its block has beyond it, and once; all does where the graph does not say which memory is PHP's own.
 //!
 //! Everything is linear in nodes and references, or nearly (dominators: times the logarithm of their ratio), and nothing
 //! recurses: a list of ten million nodes is as good as a tree.
@@ -22,13 +22,13 @@ use crate::names::Strength;
 use crate::sink::NodeId;
 
 pub use freed::{Freed, freed_without};
-pub use memory::own_bytes;
 pub use shortest::ShortestPaths;
 pub use tree::DominatorTree;
 pub use walk::Cycle;
 
+use memory::Counted;
 use merged::Merged;
-use walk::Walk;
+use walk::{Following, Walk};
 
 /// Which references keep their target alive. Strong ones always do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,6 +63,7 @@ impl Follow {
 /// one that nothing leads to, as damaged graphs have them, retains nothing.
 #[derive(Debug)]
 pub struct Retention {
+    following: Following,
     merged: Merged,
     /// The vertex of each node; 0 for one that is not reached, or that is merged into another.
     vertices: Vec<u32>,
@@ -70,6 +71,7 @@ pub struct Retention {
     nodes: Vec<u32>,
     dominators: Vec<u32>,
     retained: Vec<u64>,
+    counted: Counted,
     cycles: Vec<Cycle>,
 }
 
@@ -77,32 +79,33 @@ impl Retention {
     /// Of every node of `graph`.
     #[must_use]
     pub fn of(graph: &impl Graph, follow: Follow) -> Self {
-        Self::with(graph, follow, Merged::of(graph))
+        Self::with(graph, Following::new(follow), Merged::of(graph))
     }
 
     /// The same where the nodes of each cycle are one as well: what a cycle retains as a whole, whoever refers to a part of it.
     #[must_use]
-    pub fn of_cycles(graph: &impl Graph, follow: Follow, cycles: &[Cycle]) -> Self {
-        let mut merged = Merged::of(graph);
-        for cycle in cycles {
+    pub fn with_whole_cycles(self, graph: &impl Graph) -> Self {
+        let mut merged = self.merged;
+        for cycle in &self.cycles {
             for pair in cycle.nodes.windows(2) {
                 merged.merge(pair[0], pair[1]);
             }
         }
-        Self::with(graph, follow, merged)
+        Self::with(graph, self.following, merged)
     }
 
-    fn with(graph: &impl Graph, follow: Follow, merged: Merged) -> Self {
-        let walk = Walk::over(graph, &merged, follow);
+    fn with(graph: &impl Graph, mut following: Following, merged: Merged) -> Self {
+        let walk = Walk::over(graph, &merged, &mut following);
         let Walk { vertices, nodes, parents, crossings, cycles } = walk;
         let dominators = dominators::immediate(parents, crossings);
-        let mut retained = memory::own(graph, &merged, &vertices, nodes.len());
+        let counted = Counted::of(graph);
+        let mut retained = memory::own(graph, counted, &merged, &vertices, nodes.len());
         for vertex in (1..nodes.len()).rev() {
             let bytes = retained[vertex];
             let above = &mut retained[dominators[vertex] as usize];
             *above = above.saturating_add(bytes);
         }
-        Self { merged, vertices, nodes, dominators, retained, cycles }
+        Self { following, merged, vertices, nodes, dominators, retained, counted, cycles }
     }
 
     fn vertex(&self, node: NodeId) -> Option<usize> {
@@ -126,6 +129,13 @@ impl Retention {
     #[must_use]
     pub fn retained(&self, node: NodeId) -> u64 {
         self.vertex(node).map_or(0, |vertex| self.retained[vertex])
+    }
+
+    /// The bytes of the blocks that `node` itself stands for, those in PHP's own memory; all where the graph does not say which
+    /// those are.
+    #[must_use]
+    pub fn own(&self, graph: &impl Graph, node: NodeId) -> u64 {
+        self.counted.of_node(graph, node)
     }
 
     /// The bytes of everything that is reached.

@@ -57,19 +57,42 @@ struct Walker<'a, G, F> {
     selfish: HashSet<u32>,
 }
 
+/// Which references a walk follows.
+#[derive(Debug)]
+pub(super) struct Following {
+    pub(super) follow: Follow,
+    /// Nodes that those lead to none of: any reference to them is followed, so that their memory is somebody's.
+    hung: HashSet<u32>,
+}
+
+impl Following {
+    pub(super) fn new(follow: Follow) -> Self {
+        Self { follow, hung: HashSet::new() }
+    }
+
+    fn follows(&self, child: &Child) -> bool {
+        self.follow.follows(child.strength) || !self.hung.is_empty() && self.hung.contains(&child.node.0)
+    }
+
+    /// Takes in what a walk did not come to; whether there is anything.
+    fn hang(&mut self, walk: &Walk, merged: &Merged) -> bool {
+        for (&vertex, node) in walk.vertices.iter().zip(0..) {
+            if vertex == 0 && walk.vertices[merged.representative(node) as usize] == 0 {
+                self.hung.insert(node);
+            }
+        }
+        !self.hung.is_empty()
+    }
+}
+
 impl Walk {
     /// Of all nodes that are reached.
-    pub(super) fn over(graph: &impl Graph, merged: &Merged, follow: Follow) -> Self {
-        let walk = walk(graph, merged, |child: &Child| follow.follows(child.strength));
-        let is_missing = |(node, &vertex): (usize, &u32)| {
-            vertex == 0 && u32::try_from(node).is_ok_and(|node| merged.representative(node) == node)
-        };
-        if !walk.vertices.iter().enumerate().any(is_missing) {
-            return walk;
+    pub(super) fn over(graph: &impl Graph, merged: &Merged, following: &mut Following) -> Self {
+        let walk = walk(graph, merged, |child: &Child| following.follows(child));
+        if following.hung.is_empty() && following.hang(&walk, merged) {
+            return self::walk(graph, merged, |child: &Child| following.follows(child));
         }
-        let reached = walk.vertices;
-        let is_unreached = |child: &Child| reached[merged.representative(child.node.0) as usize] == 0;
-        self::walk(graph, merged, |child: &Child| follow.follows(child.strength) || is_unreached(child))
+        walk
     }
 }
 

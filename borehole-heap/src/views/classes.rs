@@ -4,7 +4,6 @@ use hashbrown::HashMap;
 
 use super::Heap;
 use crate::graph::Graph;
-use crate::retention::own_bytes;
 use crate::sink::{NodeId, StringId};
 
 /// The objects of a class.
@@ -38,7 +37,7 @@ pub fn classes<G: Graph + ?Sized>(heap: &Heap<'_, G>) -> Vec<ClassView> {
             largest: node,
         });
         entry.count += 1;
-        entry.own_bytes = entry.own_bytes.saturating_add(own_bytes(&graph, node));
+        entry.own_bytes = entry.own_bytes.saturating_add(retention.own(&graph, node));
         if retained > retention.retained(entry.largest) {
             entry.largest = node;
         }

@@ -4,7 +4,7 @@ use hashbrown::HashMap;
 
 use super::Heap;
 use crate::graph::Graph;
-use crate::retention::{Cycle, Retention, own_bytes};
+use crate::retention::{Cycle, Retention};
 use crate::sink::NodeId;
 
 /// A cycle at a glance.
@@ -34,7 +34,7 @@ pub fn cycles<G: Graph + ?Sized>(heap: &Heap<'_, G>) -> Vec<CycleView> {
         .cycles()
         .iter()
         .any(has_several)
-        .then(|| Retention::of_cycles(&heap.graph(), heap.follow(), retention.cycles()));
+        .then(|| Retention::of(&heap.graph(), heap.follow()).with_whole_cycles(&heap.graph()));
     let mut views: Vec<CycleView> = retention
         .cycles()
         .iter()
@@ -65,7 +65,7 @@ fn view<G: Graph + ?Sized>(heap: &Heap<'_, G>, cycle: &Cycle, whole: &Retention)
         first,
         nodes: cycle.nodes.len() as u64,
         classes,
-        own_bytes: nodes().map(|node| own_bytes(&graph, node)).fold(0, u64::saturating_add),
+        own_bytes: nodes().map(|node| heap.retention().own(&graph, node)).fold(0, u64::saturating_add),
         retained_bytes: retained(whole, heap.retention(), cycle),
         entries: nodes().filter(is_entry).count() as u64,
     }

@@ -2,7 +2,6 @@
 
 use super::Heap;
 use crate::graph::Graph;
-use crate::retention::own_bytes;
 use crate::sink::{Location, NodeId};
 
 /// A node at a glance.
@@ -51,7 +50,7 @@ impl<G: Graph + ?Sized> Heap<'_, G> {
             address: locations.first().map(|location| location.address),
             refcount: locations.iter().find_map(|location| location.refcount),
             count: self.count(node),
-            own_bytes: own_bytes(&graph, node),
+            own_bytes: self.retention().own(&graph, node),
             retained_bytes: self.retention().retained(node),
             is_reached: self.retention().is_reached(node),
             path: self.path(node),

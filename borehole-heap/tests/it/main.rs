@@ -8,5 +8,7 @@ mod graphs;
 mod info;
 mod json;
 mod lines;
+mod path;
 mod retention;
 mod rmem;
+mod views;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use borehole_heap::retention::{DominatorTree, Follow, Retention, ShortestPaths, freed_without, own_bytes};
+use borehole_heap::retention::{DominatorTree, Follow, Retention, ShortestPaths, freed_without};
 use borehole_heap::{
     Builder, Edge, Graph, HeapGraph, HeapSink, Location, LocationType, NodeId, NodeType, Region, Strength,
 };
@@ -186,7 +186,7 @@ proptest! {
             .map(|cycle| cycle.nodes.iter().map(|&node| naive.groups[node as usize]).collect())
             .collect();
         prop_assert_eq!(&found, &naive.cycles());
-        let of_cycles = Retention::of_cycles(&graph, follow, retention.cycles());
+        let of_cycles = Retention::of(&graph, follow).with_whole_cycles(&graph);
         for cycle in retention.cycles() {
             let members = cycle.nodes.iter().map(|&node| naive.groups[node as usize]).collect();
             let bytes = naive.freed(&members).1;
@@ -261,7 +261,7 @@ fn a_graph_without_nodes_retains_nothing() {
     assert_eq!(retention.retained(NodeId(0)), 0);
     assert_eq!(retention.dominator(NodeId(7)), None);
     assert_eq!(DominatorTree::of(&retention).dominated(&retention, None).len(), 0);
-    assert_eq!(own_bytes(&graph, NodeId(0)), 0);
+    assert_eq!(retention.own(&graph, NodeId(0)), 0);
 }
 
 #[test]
@@ -280,7 +280,7 @@ fn a_long_ring_is_one_cycle() {
     let retention = Retention::of(&graph, Follow::default());
     let [ring] = retention.cycles() else { panic!("expected one cycle") };
     assert_eq!((ring.nodes.len(), retention.head(ring)), (COUNT, Some(NodeId(0))));
-    let of_cycles = Retention::of_cycles(&graph, Follow::default(), retention.cycles());
+    let of_cycles = Retention::of(&graph, Follow::default()).with_whole_cycles(&graph);
     assert_eq!(of_cycles.retained(NodeId(5)), 16 * COUNT as u64);
 }
 
