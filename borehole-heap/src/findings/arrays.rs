@@ -4,7 +4,6 @@ use hashbrown::HashMap;
 
 use crate::graph::Graph;
 use crate::names::LocationType;
-use crate::retention::own_bytes;
 use crate::sink::NodeId;
 
 use super::amounts::{count, is_share, share, size};
@@ -83,7 +82,7 @@ impl<G: Graph + ?Sized> Context<'_, '_, G> {
                     location.location_type,
                     LocationType::ARRAY_TABLE | LocationType::ARRAY_TABLE_OVERHEAD
                 );
-                if is_table && location.region.is_some() {
+                if is_table && self.retention.counts(&location) {
                     asked_bytes = asked_bytes.saturating_add(location.size);
                     table_bytes = table_bytes
                         .saturating_add(location.size)
@@ -102,7 +101,7 @@ impl<G: Graph + ?Sized> Context<'_, '_, G> {
     /// The bytes of an array's own blocks.
     pub(super) fn array_bytes(&self, node: NodeId) -> u64 {
         let table = self.array(node).map_or(0, |array| array.table_bytes);
-        own_bytes(&self.graph(), node).saturating_add(table)
+        self.own(node).saturating_add(table)
     }
 
     fn list_slot(&self) -> u64 {

@@ -3,7 +3,7 @@
 use hashbrown::{HashMap, HashSet};
 
 use crate::graph::Graph;
-use crate::retention::{Retention, own_bytes};
+use crate::retention::Retention;
 use crate::sink::NodeId;
 
 use super::amounts::{is_share, share, size};
@@ -144,7 +144,7 @@ fn choke_points<G: Graph + ?Sized>(context: &Context<'_, '_, G>, end: NodeId) ->
     let told: HashSet<NodeId> = upwards.filter(|&node| context.thing(node) != Thing::Other).collect();
     points.retain(|(node, _)| !told.contains(node));
     points.sort_by_key(|&(node, bytes)| (std::cmp::Reverse(bytes), node));
-    let is_small = |node| own_bytes(&context.graph(), node) <= SMALL;
+    let is_small = |node| context.own(node) <= SMALL;
     let small = points.into_iter().filter(|&(node, _)| is_small(node)).take(MOST);
     small.filter_map(|(node, bytes)| choke_point(context, node, bytes)).collect()
 }
@@ -175,7 +175,7 @@ fn lowest_large_objects<G: Graph + ?Sized>(context: &Context<'_, '_, G>) -> Vec<
 fn choke_point<G: Graph + ?Sized>(context: &Context<'_, '_, G>, node: NodeId, bytes: u64) -> Option<Finding> {
     let severity = severity(context, bytes)?;
     let (place, class) = (context.place(node), what(context, node));
-    let own = own_bytes(&context.graph(), node);
+    let own = context.own(node);
     let text = format!("{class} ({own} B) holds {}: {}", size(bytes), place.path);
     let finding = Finding::new(Kind::ChokePoint, severity, text)
         .fact("class_name", class)

@@ -109,13 +109,13 @@ impl Census {
             let (node, location) = (graph.location_node(row), graph.location(row));
             // Memory of several nodes is one's.
             if retention.representative(node) == node {
-                census.take(node, &location);
+                census.take(node, &location, retention.counts(&location));
             }
         }
         census
     }
 
-    fn take(&mut self, node: NodeId, location: &Location) {
+    fn take(&mut self, node: NodeId, location: &Location, is_own: bool) {
         let thing = match location.location_type {
             LocationType::OBJECT => location.class.map_or(Thing::Other, Thing::Object),
             LocationType::ARRAY => Thing::Array,
@@ -129,7 +129,7 @@ impl Census {
                 self.has_objects = true;
                 self.most_shared.push(location.refcount.unwrap_or_default().into(), node);
             }
-            Thing::String if location.region.is_some() => self.take_string(node, location),
+            Thing::String if is_own => self.take_string(node, location),
             _ => {}
         }
     }

@@ -5,7 +5,6 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use hashbrown::HashMap;
 
 use crate::graph::Graph;
-use crate::retention::own_bytes;
 use crate::sink::NodeId;
 
 use super::amounts::{count, is_share, share, size};
@@ -56,7 +55,7 @@ impl Contents {
         if link == Some(context.words.value) {
             self.nested.insert(array.node, content);
         }
-        let each = own_bytes(&context.graph(), array.node).saturating_add(array.table_bytes);
+        let each = context.own(array.node).saturating_add(array.table_bytes);
         let group = self.groups.entry(content).or_insert(Group { copies: 0, each, example: array.node });
         group.copies += 1;
         group.each = group.each.min(each);

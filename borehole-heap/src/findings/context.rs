@@ -71,6 +71,11 @@ impl<'h, 'g, G: Graph + ?Sized> Context<'h, 'g, G> {
         self.census.thing(node)
     }
 
+    /// The bytes of the blocks that `node` itself stands for.
+    pub(super) fn own(&self, node: NodeId) -> u64 {
+        self.retention.own(&self.graph(), node)
+    }
+
     pub(super) fn text(&self, string: StringId) -> String {
         String::from_utf8_lossy(self.graph().string(string)).into_owned()
     }

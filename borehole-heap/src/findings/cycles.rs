@@ -3,7 +3,6 @@
 use hashbrown::{HashMap, HashSet};
 
 use crate::graph::Graph;
-use crate::retention::own_bytes;
 use crate::sink::{NodeId, StringId};
 
 use super::amounts::{count, is_share, share, size};
@@ -175,7 +174,7 @@ impl Group {
 
     fn take<G: Graph + ?Sized>(&mut self, context: &Context<'_, '_, G>, cycle: &[u32], number: usize) {
         let nodes = || cycle.iter().map(|&node| NodeId(node));
-        let own = nodes().map(|node| own_bytes(&context.graph(), node)).fold(0, u64::saturating_add);
+        let own = nodes().map(|node| context.own(node)).fold(0, u64::saturating_add);
         let entries: Vec<NodeId> = nodes()
             .filter(|&node| {
                 let above = context.retention.dominator(node);

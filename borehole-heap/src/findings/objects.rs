@@ -5,7 +5,6 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use hashbrown::{HashMap, HashSet};
 
 use crate::graph::{Graph, Total};
-use crate::retention::own_bytes;
 use crate::sink::{NodeId, StringId};
 
 use super::amounts::{count, each, share, size};
@@ -130,9 +129,9 @@ impl Classes {
 impl Class {
     fn take<G: Graph + ?Sized>(&mut self, context: &Context<'_, '_, G>, object: NodeId) {
         match content(context, object) {
-            Content::Empty => self.empty.add(own_bytes(&context.graph(), object)),
+            Content::Empty => self.empty.add(context.own(object)),
             Content::Plain(content) => {
-                self.plain.add(own_bytes(&context.graph(), object));
+                self.plain.add(context.own(object));
                 self.contents.insert(content);
             }
             Content::Other => return,

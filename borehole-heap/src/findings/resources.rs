@@ -3,7 +3,6 @@
 use hashbrown::HashMap;
 
 use crate::graph::Graph;
-use crate::retention::own_bytes;
 use crate::sink::NodeId;
 
 use super::Sum;
@@ -58,7 +57,7 @@ pub(super) fn find<G: Graph + ?Sized>(context: &Context<'_, '_, G>, cycles: &Cyc
     let mut held: HashMap<String, Held> = HashMap::new();
     for (&node, &number) in &holders(context, cycles, &connections) {
         let entry = held.entry(connections[&node].clone()).or_default();
-        let cycle = cycles.all[number].iter().map(|&node| own_bytes(&context.graph(), NodeId(node)));
+        let cycle = cycles.all[number].iter().map(|&node| context.own(NodeId(node)));
         let bytes = cycle.fold(context.retention.retained(node), u64::saturating_add);
         let sum = if context.is_garbage(node) { &mut entry.garbage } else { &mut entry.reachable };
         sum.add(bytes);

@@ -30,7 +30,7 @@ impl<G: Graph + ?Sized> Context<'_, '_, G> {
     pub(super) fn copies(&self, string: NodeId) -> Copies {
         let graph = self.graph();
         let mut locations = graph.locations(string).map(|row| graph.location(row));
-        let own = locations.find(|location| location.string.is_some() && location.region.is_some());
+        let own = locations.find(|location| location.string.is_some() && self.retention.counts(location));
         own.and_then(|own| own.string).map(|content| self.census.copies(content)).unwrap_or_default()
     }
 

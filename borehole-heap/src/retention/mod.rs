@@ -19,7 +19,7 @@ mod walk;
 
 use crate::graph::Graph;
 use crate::names::Strength;
-use crate::sink::NodeId;
+use crate::sink::{Location, NodeId};
 
 pub use freed::{Freed, freed_without};
 pub use shortest::ShortestPaths;
@@ -136,6 +136,11 @@ impl Retention {
     #[must_use]
     pub fn own(&self, graph: &impl Graph, node: NodeId) -> u64 {
         self.counted.of_node(graph, node)
+    }
+
+    /// Whether the memory of `location` counts.
+    pub(crate) fn counts(&self, location: &Location) -> bool {
+        self.counted.counts(location)
     }
 
     /// The bytes of everything that is reached.
