@@ -12,7 +12,7 @@ use super::content::Contents;
 use super::context::Context;
 use super::finding::{Confidence, Finding, Kind, Place, Severity};
 use super::owner::Owner;
-use super::{MEBIBYTE, MOST, Sum};
+use super::{MEBIBYTE, MOST, Sum, medium_from_mebibyte};
 
 /// How many of the largest are kept for the ranking.
 const KEPT: usize = 20;
@@ -26,8 +26,10 @@ const SPARSE: u64 = 25;
 ///
 /// Source: PHP, Zend/zend_types.h, `HT_MIN_SIZE`.
 const LEAST_SLOTS: u64 = 8;
-/// Bytes of a slot with a key, and of its part of the hash.
-const KEYED_SLOT: u64 = 32 + 4;
+/// Bytes of a slot with a key, and of its two parts of the hash.
+///
+/// Source: PHP 7.3, Zend/zend_types.h, `HT_SIZE_TO_MASK`; before, it was one part.
+const KEYED_SLOT: u64 = 32 + 2 * 4;
 /// Bytes of a slot of a list, since PHP 8.2 and before, and of the hash that lists have.
 const LIST_SLOT: u64 = 16;
 const OLD_LIST_SLOT: u64 = 32;
@@ -148,7 +150,7 @@ impl Arrays {
         };
         let list_slot = context.list_slot();
         // What an array holds comes after it in the walk: from the last on, arrays in arrays are known before those.
-        for (node, _) in context.census.all().rev().filter(|&(_, thing)| thing == Thing::Array) {
+        for (node, _) in context.held().rev().filter(|&(_, thing)| thing == Thing::Array) {
             if let Some(array) = context.array(node).filter(|_| !context.is_symbol_table(node)) {
                 arrays.take(context, array, list_slot);
             }
@@ -199,7 +201,7 @@ impl Arrays {
         if all.bytes < SAVED {
             return None;
         }
-        let severity = if all.bytes >= MEBIBYTE { Severity::Medium } else { Severity::Low };
+        let severity = context.weighed(medium_from_mebibyte(all.bytes));
         let line = |&(owner, sum, _): &(Owner, Sum, Array)| {
             format!("{}: {} arrays, {}", context.label(owner), count(sum.count), size(sum.bytes))
         };
@@ -228,7 +230,7 @@ fn large<G: Graph + ?Sized>(context: &Context<'_, '_, G>, ranking: &[LargeArray]
     let finding = |array: &LargeArray| {
         let bytes = array.retained_bytes;
         let is_large = is_share(bytes, LARGE, context.used);
-        let severity = if is_large { Severity::Medium } else { Severity::Low };
+        let severity = context.weighed(if is_large { Severity::Medium } else { Severity::Low });
         let text = format!(
             "{} in {} elements (table {}): {}",
             size(bytes),
@@ -261,7 +263,7 @@ fn sparse<G: Graph + ?Sized>(context: &Context<'_, '_, G>, array: Array, list_sl
         size(array.table_bytes),
         place.path
     );
-    let severity = if excess >= MEBIBYTE { Severity::Medium } else { Severity::Low };
+    let severity = context.weighed(medium_from_mebibyte(excess));
     Finding::new(Kind::SparseArray, severity, text)
         .fact("path", place.path.as_str())
         .fact("elements", used)

@@ -84,12 +84,13 @@ fn heaviest_dominated(count: usize, retention: &Retention) -> Vec<u32> {
 }
 
 fn severity<G: Graph + ?Sized>(context: &Context<'_, '_, G>, bytes: u64) -> Option<Severity> {
-    match bytes {
-        0..MEBIBYTE => None,
-        _ if is_share(bytes, HIGH, context.used) => Some(Severity::High),
-        _ if is_share(bytes, MEDIUM, context.used) => Some(Severity::Medium),
-        _ => Some(Severity::Low),
-    }
+    let severity = match bytes {
+        0..MEBIBYTE => return None,
+        _ if is_share(bytes, HIGH, context.used) => Severity::High,
+        _ if is_share(bytes, MEDIUM, context.used) => Severity::Medium,
+        _ => Severity::Low,
+    };
+    Some(context.weighed(severity))
 }
 
 fn bottleneck<G: Graph + ?Sized>(
@@ -98,7 +99,7 @@ fn bottleneck<G: Graph + ?Sized>(
     end: NodeId,
 ) -> Option<Finding> {
     let bytes = context.retention.retained(end);
-    let severity = severity(context, bytes).filter(|&severity| severity < Severity::Low)?;
+    let severity = severity(context, bytes).filter(|_| is_share(bytes, MEDIUM, context.used))?;
     let place = context.place(end);
     let text = format!("{} ({}, {:.1} % of the heap)", place.path, size(bytes), share(bytes, context.used));
     let mut finding = Finding::new(Kind::BottleneckPath, severity, text)

@@ -59,7 +59,7 @@ pub(super) fn find<G: Graph + ?Sized>(context: &Context<'_, '_, G>) -> Vec<Findi
 fn closures<G: Graph + ?Sized>(context: &Context<'_, '_, G>) -> Vec<(NodeId, NodeId, NodeId)> {
     let graph = context.graph();
     let mut found = Vec::new();
-    for (node, thing) in context.census.all() {
+    for (node, thing) in context.held() {
         let Thing::Object(class) = thing else { continue };
         if graph.string(class) != b"Closure" {
             continue;
@@ -106,6 +106,7 @@ fn finding<G: Graph + ?Sized>(context: &Context<'_, '_, G>, group: &Group) -> Op
         _ if is_share(bytes, HIGH, context.used) => Severity::High,
         _ => Severity::Medium,
     };
+    let severity = context.weighed(severity);
     let (_, closure) = group.largest?;
     let place = context.place(closure);
     let text = format!(

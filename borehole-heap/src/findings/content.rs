@@ -95,6 +95,7 @@ impl Contents {
             MEBIBYTE.. => Severity::Medium,
             _ => Severity::Low,
         };
+        let severity = context.weighed(severity);
         let label = |node| context.label(context.owner(node));
         let line = |group: &Group| {
             format!("{} x {}: {}", count(group.copies), size(group.each), label(group.example))

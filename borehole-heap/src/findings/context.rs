@@ -8,9 +8,12 @@ use crate::totals::{Scope, totals};
 use crate::views::Heap;
 
 use super::census::{Census, Thing};
-use super::finding::Place;
+use super::finding::{Place, Severity};
 use super::summary::Summary;
 use super::words::Words;
+
+/// PHP takes memory in chunks of 2 MiB. What of a heap that fits into two of them takes how much is nobody's concern.
+const SMALL_HEAP: u64 = 4 << 20;
 
 /// So far up the way to a node is followed.
 const DEEPEST: usize = 10_000;
@@ -25,8 +28,6 @@ pub(super) struct Context<'h, 'g, G: ?Sized> {
     pub(super) totals: Totals,
     /// The node without dominator above each, or itself; the largest number for what nothing leads to.
     tops: Vec<u32>,
-    /// The node of the root that holds garbage.
-    pub(super) garbage: Option<NodeId>,
     /// Bytes in use: what shares are of.
     pub(super) used: u64,
 }
@@ -37,8 +38,6 @@ impl<'h, 'g, G: Graph + ?Sized> Context<'h, 'g, G> {
         let summary = Summary::of(&graph);
         let words = Words::of(graph);
         let used = [summary.heap_usage, summary.usage, retention.total()];
-        let roots = graph.children(None).filter_map(|row| graph.child(row));
-        let garbage = roots.filter(|root| root.link == words.garbage).map(|root| root.node).next();
         Self {
             heap,
             retention,
@@ -46,7 +45,6 @@ impl<'h, 'g, G: Graph + ?Sized> Context<'h, 'g, G> {
             census: Census::of(graph, retention),
             totals: graph.totals().cloned().unwrap_or_else(|| totals(&graph, Scope::OwnMemory)),
             tops: tops(graph.counts().nodes, retention),
-            garbage,
             used: used.into_iter().find(|&bytes| bytes > 0).unwrap_or_default(),
             summary,
         }
@@ -62,9 +60,19 @@ impl<'h, 'g, G: Graph + ?Sized> Context<'h, 'g, G> {
         self.tops.get(node.0 as usize).filter(|&&top| top != u32::MAX).map(|&top| NodeId(top))
     }
 
-    /// Whether only garbage holds `node`.
+    /// Whether nothing that keeps nodes alive leads to `node`: it has not been collected.
     pub(super) fn is_garbage(&self, node: NodeId) -> bool {
-        self.garbage.is_some() && self.top(node) == self.garbage
+        self.retention.is_reached(node) && !self.retention.is_held(node)
+    }
+
+    /// Every object, array and string that something keeps alive. What is said of garbage is said of it as a whole.
+    pub(super) fn held(&self) -> impl DoubleEndedIterator<Item = (NodeId, Thing)> + '_ {
+        self.census.all().filter(|&(node, _)| self.retention.is_held(node))
+    }
+
+    /// What a finding about so many bytes matters. In a small heap nothing of the sort does.
+    pub(super) fn weighed(&self, severity: Severity) -> Severity {
+        if self.used < SMALL_HEAP { severity.max(Severity::Low) } else { severity }
     }
 
     pub(super) fn thing(&self, node: NodeId) -> Thing {

@@ -1,6 +1,6 @@
 //! Objects and arrays that hold each other: PHP frees them only when it looks for them.
 
-use hashbrown::{HashMap, HashSet};
+use hashbrown::HashMap;
 
 use crate::graph::Graph;
 use crate::sink::{NodeId, StringId};
@@ -80,7 +80,7 @@ impl Cycles {
             size(bytes)
         );
         let breaking = self.breaking(context, group);
-        let mut finding = Finding::new(kind, severity, text)
+        let mut finding = Finding::new(kind, context.weighed(severity), text)
             .fact("cycles", group.cycles)
             .fact("classes_per_cycle", names)
             .fact("awaiting_collection", group.garbage)
@@ -125,13 +125,14 @@ impl Cycles {
 
     /// What is garbage as a whole.
     fn garbage<G: Graph + ?Sized>(&self, context: &Context<'_, '_, G>) -> Option<Finding> {
-        let bytes = context.garbage.map(|root| context.retention.retained(root)).unwrap_or_default();
+        let bytes = garbage_bytes(context);
         let severity = match bytes {
             0..HELD => return None,
             MEBIBYTE.. if is_share(bytes, HIGH, context.used) => Severity::High,
             MEBIBYTE.. => Severity::Medium,
             _ => Severity::Low,
         };
+        let severity = context.weighed(severity);
         let group = self.groups.iter().find(|group| group.garbage > 0);
         let cycles: u64 = self.groups.iter().map(|group| group.garbage).sum();
         let classes = garbage_classes(context);
@@ -218,14 +219,23 @@ pub(super) fn names<G: Graph + ?Sized>(context: &Context<'_, '_, G>, classes: &[
     }
 }
 
+/// What garbage retains as a whole: what nothing else of it dominates, together.
+fn garbage_bytes<G: Graph + ?Sized>(context: &Context<'_, '_, G>) -> u64 {
+    let retention = context.retention;
+    let is_outermost = |&node: &NodeId| {
+        context.is_garbage(node)
+            && retention.dominator(node).is_none_or(|dominator| !context.is_garbage(dominator))
+    };
+    let outermost = retention.nodes().filter(is_outermost);
+    outermost.map(|node| retention.retained(node)).fold(0, u64::saturating_add)
+}
+
 /// The objects that are garbage by class: the most memory first.
 fn garbage_classes<G: Graph + ?Sized>(context: &Context<'_, '_, G>) -> Vec<(String, Sum)> {
     let mut classes: HashMap<StringId, Sum> = HashMap::new();
-    let mut seen: HashSet<NodeId> = HashSet::new();
     for (node, thing) in context.census.all() {
         if let Thing::Object(class) = thing
             && context.is_garbage(node)
-            && seen.insert(node)
         {
             classes.entry(class).or_default().add(context.retention.retained(node));
         }

@@ -45,7 +45,7 @@ fn dominant_class<G: Graph + ?Sized>(context: &Context<'_, '_, G>) -> Option<Fin
         share(bytes, all),
         size(bytes)
     );
-    let finding = Finding::new(Kind::DominantClass, Severity::High, text)
+    let finding = Finding::new(Kind::DominantClass, context.weighed(Severity::High), text)
         .fact("class_name", name.as_str())
         .fact("count", largest.count)
         .fact("memory_bytes", bytes)
@@ -79,7 +79,7 @@ fn dominant_type<G: Graph + ?Sized>(context: &Context<'_, '_, G>) -> Option<Find
         size(bytes),
         count(largest.count)
     );
-    let finding = Finding::new(Kind::DominantType, severity, text)
+    let finding = Finding::new(Kind::DominantType, context.weighed(severity), text)
         .fact("type", full.as_str())
         .fact("count", largest.count)
         .fact("memory_bytes", bytes)

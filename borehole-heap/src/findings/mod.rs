@@ -47,6 +47,11 @@ const NOTEWORTHY: u64 = 256 << 10;
 /// As many findings of a kind are reported, and as many lines of one.
 const MOST: usize = 5;
 
+/// What a finding about so many bytes matters, where a mebibyte is worth a look.
+fn medium_from_mebibyte(bytes: u64) -> Severity {
+    if bytes >= MEBIBYTE { Severity::Medium } else { Severity::Low }
+}
+
 /// How many of something, and how many bytes together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Sum {

@@ -11,7 +11,7 @@ use super::amounts::{count, each, share, size};
 use super::census::Thing;
 use super::context::Context;
 use super::finding::{Confidence, Finding, Kind, Severity};
-use super::{MEBIBYTE, MOST, Sum};
+use super::{MEBIBYTE, MOST, Sum, medium_from_mebibyte};
 
 /// Fewer instances are no crowd.
 const INSTANCES: u64 = 100;
@@ -25,7 +25,7 @@ const REFERENCES: u64 = 1000;
 const SHARED: usize = 3;
 
 pub(super) fn find<G: Graph + ?Sized>(context: &Context<'_, '_, G>) -> Vec<Finding> {
-    let mut findings = companions(&context.totals.classes);
+    let mut findings = companions(context);
     let classes = Classes::of(context);
     findings.extend(classes.find(context));
     findings.extend(shared(context));
@@ -33,16 +33,18 @@ pub(super) fn find<G: Graph + ?Sized>(context: &Context<'_, '_, G>) -> Vec<Findi
 }
 
 /// Classes of which there are as many objects.
-fn companions(classes: &[Total]) -> Vec<Finding> {
-    let mut classes: Vec<&Total> = classes.iter().filter(|class| class.count >= INSTANCES).collect();
+fn companions<G: Graph + ?Sized>(context: &Context<'_, '_, G>) -> Vec<Finding> {
+    let classes = context.totals.classes.iter();
+    let mut classes: Vec<&Total> = classes.filter(|class| class.count >= INSTANCES).collect();
     classes.sort_by(|left, right| (right.count, &left.name).cmp(&(left.count, &right.name)));
     let is_alike = |left: &&Total, right: &&Total| {
         left.count.abs_diff(right.count).saturating_mul(100) <= left.count.saturating_mul(ALIKE)
     };
-    classes.chunk_by(is_alike).filter_map(companion).collect()
+    let severity = context.weighed(Severity::Medium);
+    classes.chunk_by(is_alike).filter_map(|classes| companion(classes, severity)).collect()
 }
 
-fn companion(classes: &[&Total]) -> Option<Finding> {
+fn companion(classes: &[&Total], severity: Severity) -> Option<Finding> {
     let bytes = classes.iter().fold(0_u64, |sum, class| sum.saturating_add(class.memory_usage));
     if classes.len() < 2 || bytes < MEBIBYTE {
         return None;
@@ -56,7 +58,7 @@ fn companion(classes: &[&Total]) -> Option<Finding> {
         count(classes[0].count),
         size(bytes)
     );
-    let finding = Finding::new(Kind::CompanionCluster, Severity::Medium, text)
+    let finding = Finding::new(Kind::CompanionCluster, severity, text)
         .fact("classes", classes.iter().map(name).collect::<Vec<_>>())
         .fact("count", classes[0].count)
         .fact("memory_bytes", bytes)
@@ -103,7 +105,7 @@ impl Classes {
         if crowded.is_empty() {
             return classes;
         }
-        for (node, thing) in context.census.all() {
+        for (node, thing) in context.held() {
             match thing {
                 Thing::Object(class) if crowded.contains(context.graph().string(class)) => {
                     classes.0.entry(class).or_default().take(context, node);
@@ -172,7 +174,7 @@ fn duplicate<G: Graph + ?Sized>(
     let Sum { count: objects, bytes } = class.plain;
     let contents = class.contents.len() as u64;
     let saved = each(bytes, objects).saturating_mul(objects.saturating_sub(contents));
-    let severity = if saved >= MEBIBYTE { Severity::Medium } else { Severity::Low };
+    let severity = context.weighed(medium_from_mebibyte(saved));
     if objects < INSTANCES || saved < SAVED {
         return None;
     }
@@ -204,7 +206,7 @@ fn empty<G: Graph + ?Sized>(
     class: &Class,
 ) -> Option<Finding> {
     let Sum { count: objects, bytes } = class.empty;
-    let severity = if bytes >= MEBIBYTE { Severity::Medium } else { Severity::Low };
+    let severity = context.weighed(medium_from_mebibyte(bytes));
     if objects < INSTANCES || bytes < SAVED {
         return None;
     }

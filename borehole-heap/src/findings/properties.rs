@@ -9,7 +9,7 @@ use super::amounts::{count, each, is_share, size};
 use super::census::Thing;
 use super::context::Context;
 use super::finding::{Confidence, Finding, Kind, Severity};
-use super::{MEBIBYTE, MOST, Sum};
+use super::{MEBIBYTE, MOST, Sum, medium_from_mebibyte};
 
 /// Fewer instances do not scale.
 const INSTANCES: u64 = 100;
@@ -58,7 +58,7 @@ pub(super) struct Properties {
 impl Properties {
     pub(super) fn of<G: Graph + ?Sized>(context: &Context<'_, '_, G>) -> Self {
         let mut classes: HashMap<StringId, Class> = HashMap::new();
-        for (node, thing) in context.census.all() {
+        for (node, thing) in context.held() {
             if let Thing::Object(class) = thing {
                 classes.entry(class).or_default().take(context, node);
             }
@@ -74,7 +74,7 @@ impl Properties {
         for &(name, class) in &classes {
             let class_name = context.text(name);
             findings.extend(scaling(context, &class_name, class));
-            findings.extend(dynamic(&class_name, class));
+            findings.extend(dynamic(context, &class_name, class));
             for (property, link) in class.sorted() {
                 let label = format!("{class_name}::${}", context.text(link));
                 findings.extend(expensive(context, &label, property));
@@ -107,7 +107,7 @@ impl Properties {
             count(all),
             size(own.bytes)
         );
-        let finding = Finding::new(Kind::OwnershipPattern, Severity::Medium, text)
+        let finding = Finding::new(Kind::OwnershipPattern, context.weighed(Severity::Medium), text)
             .fact("owner_class", owner)
             .fact("class_name", name)
             .fact("property", label)
@@ -195,7 +195,8 @@ fn scaling<G: Graph + ?Sized>(
 ) -> Option<Finding> {
     let mut own: Vec<_> = class.sorted().into_iter().filter(|(property, _)| property.own.count > 0).collect();
     let bytes = own.iter().fold(0_u64, |sum, (property, _)| sum.saturating_add(property.own.bytes));
-    if class.instances < INSTANCES || bytes < MEBIBYTE {
+    // Of a single property, `expensive_property` tells.
+    if class.instances < INSTANCES || bytes < MEBIBYTE || own.len() < 2 {
         return None;
     }
     own.sort_by_key(|(property, _)| std::cmp::Reverse(property.own.bytes));
@@ -217,7 +218,7 @@ fn scaling<G: Graph + ?Sized>(
         own.len()
     );
     let example = own.first().and_then(|(property, _)| property.largest.1);
-    let finding = Finding::new(Kind::PropertyScaling, Severity::Medium, text)
+    let finding = Finding::new(Kind::PropertyScaling, context.weighed(Severity::Medium), text)
         .fact("class_name", class_name)
         .fact("instances", class.instances)
         .fact("per_instance_properties", own.len())
@@ -242,7 +243,7 @@ fn expensive<G: Graph + ?Sized>(
         return None;
     }
     let text = format!("{label}: {} of {} each, {}", count(values), size(each(bytes, values)), size(bytes));
-    let finding = Finding::new(Kind::ExpensiveProperty, Severity::Medium, text)
+    let finding = Finding::new(Kind::ExpensiveProperty, context.weighed(Severity::Medium), text)
         .fact("property", label)
         .fact("count", values)
         .fact("retained_bytes", bytes)
@@ -300,9 +301,13 @@ fn fan_in<G: Graph + ?Sized>(
     Some(finding)
 }
 
-fn dynamic(class_name: &str, class: &Class) -> Option<Finding> {
+fn dynamic<G: Graph + ?Sized>(
+    context: &Context<'_, '_, G>,
+    class_name: &str,
+    class: &Class,
+) -> Option<Finding> {
     let Sum { count: tables, bytes } = class.dynamic;
-    let severity = if bytes >= MEBIBYTE { Severity::Medium } else { Severity::Low };
+    let severity = context.weighed(medium_from_mebibyte(bytes));
     if bytes < SAVED {
         return None;
     }

@@ -35,8 +35,8 @@ pub struct Report {
     pub used_bytes: u64,
 }
 
-/// Findings that are about memory in general: those that say why come before them.
-const GENERAL: [Kind; 4] = [Kind::BottleneckPath, Kind::ChokePoint, Kind::DominantClass, Kind::DominantType];
+/// Findings that are about memory in general, the more particular first: those that say why come before them.
+const GENERAL: [Kind; 4] = [Kind::ChokePoint, Kind::BottleneckPath, Kind::DominantClass, Kind::DominantType];
 
 /// How much of what a general finding is about another has to explain, in per cent.
 const EXPLAINED: u128 = 50;
@@ -85,17 +85,31 @@ fn all<G: Graph + ?Sized>(context: &Context<'_, '_, G>, arrays: &Arrays) -> Vec<
     findings
 }
 
-/// Where a finding that says why is about most of what a general one is about, the general one matters less.
-fn give_way(findings: &mut [Finding]) {
-    let particular: Vec<u64> = findings
+/// Where a finding that says why is about most of what a general one is about, the general one matters less; and what the
+/// bottleneck says of an array or a string is not said again.
+fn give_way(findings: &mut Vec<Finding>) {
+    let mut told: Vec<u64> = findings
         .iter()
         .filter(|finding| finding.severity == Severity::High && !GENERAL.contains(&finding.kind))
         .map(|finding| finding.impact_bytes)
         .collect();
-    for finding in findings.iter_mut().filter(|finding| GENERAL.contains(&finding.kind)) {
-        let explains = |&bytes: &u64| u128::from(bytes) * 100 >= u128::from(finding.impact_bytes) * EXPLAINED;
-        if finding.severity == Severity::High && particular.iter().any(explains) {
-            finding.severity = Severity::Medium;
+    for kind in GENERAL {
+        let of_kind = findings.iter_mut().filter(|finding| finding.kind == kind);
+        for finding in of_kind.filter(|finding| finding.severity == Severity::High) {
+            let explains =
+                |&bytes: &u64| u128::from(bytes) * 100 >= u128::from(finding.impact_bytes) * EXPLAINED;
+            if told.iter().any(explains) {
+                finding.severity = Severity::Medium;
+            } else if kind == Kind::BottleneckPath {
+                told.push(finding.impact_bytes);
+            }
         }
     }
+    let bottleneck = findings.iter().find(|finding| finding.kind == Kind::BottleneckPath);
+    let bottleneck = bottleneck.and_then(|finding| finding.place.as_ref()).map(|place| place.node);
+    findings.retain(|finding| {
+        let is_listed = matches!(finding.kind, Kind::LargeArray | Kind::LargeString);
+        let node = finding.place.as_ref().map(|place| place.node);
+        !is_listed || bottleneck.is_none() || node != bottleneck
+    });
 }

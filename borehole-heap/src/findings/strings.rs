@@ -10,7 +10,7 @@ use super::census::{Copies, Thing};
 use super::context::Context;
 use super::finding::{Confidence, Finding, Kind, Place, Severity};
 use super::owner::Owner;
-use super::{MEBIBYTE, MOST, NOTEWORTHY, Sum};
+use super::{MEBIBYTE, MOST, NOTEWORTHY, Sum, medium_from_mebibyte};
 
 /// Savings below this are not worth a word: any program has some strings twice.
 const SAVED: u64 = 64 << 10;
@@ -52,7 +52,7 @@ fn long<G: Graph + ?Sized>(context: &Context<'_, '_, G>) -> Vec<Finding> {
     let long = longest.into_iter().filter(|&(bytes, _)| bytes >= NOTEWORTHY).take(MOST);
     let finding = |(bytes, node)| {
         let place = context.place(node);
-        let severity = if bytes >= MEBIBYTE { Severity::Medium } else { Severity::Low };
+        let severity = context.weighed(medium_from_mebibyte(bytes));
         let preview = context.content(node).map(|content| context.preview(content)).unwrap_or_default();
         Finding::new(Kind::LargeString, severity, format!("{} in {}", size(bytes), place.path))
             .fact("size_bytes", bytes)
@@ -84,6 +84,7 @@ fn duplicates<G: Graph + ?Sized>(context: &Context<'_, '_, G>) -> Option<Finding
         MEBIBYTE.. => Severity::Medium,
         _ => Severity::Low,
     };
+    let severity = context.weighed(severity);
     largest.sort_by_key(|&(content, found)| (std::cmp::Reverse(found.saved()), content));
     let owners = owners(context);
     let line = |&(content, found): &(StringId, Copies)| {
@@ -121,7 +122,7 @@ fn duplicates<G: Graph + ?Sized>(context: &Context<'_, '_, G>) -> Option<Finding
 /// By what repeated strings are held, how much of them is too much there, and one of them: the most first.
 fn owners<G: Graph + ?Sized>(context: &Context<'_, '_, G>) -> Vec<(Owner, Sum, NodeId)> {
     let mut owners: HashMap<Owner, (Sum, NodeId)> = HashMap::new();
-    for (node, _) in context.census.all().filter(|&(_, thing)| thing == Thing::String) {
+    for (node, _) in context.held().filter(|&(_, thing)| thing == Thing::String) {
         let copies = context.copies(node);
         if copies.count > 1 {
             let entry = owners.entry(context.owner(node)).or_insert((Sum::default(), node));

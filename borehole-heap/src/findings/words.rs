@@ -45,7 +45,6 @@ words! {
     is_packed = b"is_packed",
     function_name = b"function_name",
     line_number = b"lineno",
-    garbage = b"garbage",
 }
 
 /// No word is longer.

@@ -119,6 +119,12 @@ impl Retention {
         self.vertex(node).is_some()
     }
 
+    /// Whether references that keep nodes alive lead to `node`: what is reached without is garbage.
+    #[must_use]
+    pub fn is_held(&self, node: NodeId) -> bool {
+        self.is_reached(node) && !self.following.is_hung(self.merged.representative(node.0))
+    }
+
     /// The node that stands for all that share `node`'s memory, itself where it is alone with it.
     #[must_use]
     pub fn representative(&self, node: NodeId) -> NodeId {

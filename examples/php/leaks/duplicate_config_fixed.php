@@ -44,7 +44,7 @@ function text(): string
 }
 
 $tenants = [];
-for ($tenant = 0; $tenant < 500; $tenant++) {
+for ($tenant = 0; $tenant < 800; $tenant++) {
     $tenants[] = Settings::parse($tenant, text());
 }
 require __DIR__ . '/ready.inc';

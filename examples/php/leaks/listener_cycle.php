@@ -52,7 +52,7 @@ function import(int $jobs): int
 {
     $bytes = 0;
     for ($job = 0; $job < $jobs; $job++) {
-        $bytes += (new Job(str_repeat(chr(97 + $job % 26), 40_000)))->run();
+        $bytes += (new Job(str_repeat("line of job $job;", 2_500)))->run();
     }
     return $bytes;
 }
