@@ -94,10 +94,23 @@ impl<G: Graph + ?Sized> Context<'_, '_, G> {
             elements_node = if is_elements { Some(child.node) } else { elements_node };
         }
         let elements_node = elements_node.filter(|_| table_bytes > 0)?;
-        let elements = self.number(elements_node, self.words.count).unwrap_or_default();
-        let packed = self.attribute(elements_node, self.words.is_packed);
-        let is_list = packed.is_some_and(|packed| self.graph().string(packed) == b"1");
+        let (elements, is_list) = self.table_facts(elements_node);
         Some(Array { node, elements_node, elements, table_bytes, asked_bytes, is_list })
+    }
+
+    /// How many elements a table has, and whether it is that of a list.
+    fn table_facts(&self, elements: NodeId) -> (u64, bool) {
+        let graph = self.graph();
+        let (mut count, mut is_list) = (0, false);
+        for fact in graph.attributes(elements).map(|row| graph.attribute(row)) {
+            if fact.key == self.words.count {
+                count =
+                    std::str::from_utf8(graph.string(fact.value)).unwrap_or_default().parse().unwrap_or(0);
+            } else if fact.key == self.words.is_packed {
+                is_list = graph.string(fact.value) == b"1";
+            }
+        }
+        (count, is_list)
     }
 
     /// The bytes of an array's own blocks.

@@ -2,7 +2,8 @@
 
 use hashbrown::{HashMap, HashSet};
 
-use crate::graph::{Graph, nodes};
+use crate::graph::Graph;
+use crate::retention::Retention;
 use crate::sink::NodeId;
 
 use super::amounts::{share, size};
@@ -84,20 +85,37 @@ fn roots_of_tops<G: Graph + ?Sized>(context: &Context<'_, '_, G>, roots: &[NodeI
 
 /// The references that lead from below one node without dominator to another such node.
 fn crossings<G: Graph + ?Sized>(context: &Context<'_, '_, G>) -> HashSet<(NodeId, NodeId)> {
-    let follow = context.heap.follow();
+    let (follow, retention) = (context.heap.follow(), context.retention);
+    let tops = tops(context.graph().counts().nodes, retention);
+    let top = |node: NodeId| {
+        let node = retention.representative(node);
+        tops.get(node.0 as usize).copied().filter(|&top| top != NONE)
+    };
     let mut crossings = HashSet::new();
-    let mut last = None;
-    for node in nodes(context.graph().counts().nodes) {
-        let Some(from) = context.top(node) else { continue };
-        for child in context.children(node) {
-            let Some(to) = context.top(child.node).filter(|&to| to != from) else { continue };
-            if follow.follows(child.strength) && last != Some((from, to)) {
-                last = Some((from, to));
-                crossings.insert((from, to));
-            }
+    let mut last = (NONE, NONE);
+    context.graph().each_reference(&mut |parent, _, child| {
+        let Some((from, to)) = parent.and_then(top).zip(top(child.node)) else { return };
+        if from != to && last != (from, to) && follow.follows(child.strength) {
+            last = (from, to);
+            crossings.insert((NodeId(from), NodeId(to)));
+        }
+    });
+    crossings
+}
+
+/// No node.
+const NONE: u32 = u32::MAX;
+
+/// The node without dominator above each, or itself: dominators come before what they dominate.
+fn tops(count: usize, retention: &Retention) -> Vec<u32> {
+    let mut tops = vec![NONE; count];
+    for node in retention.nodes() {
+        let above = retention.dominator(node).and_then(|dominator| tops.get(dominator.0 as usize).copied());
+        if let Some(top) = tops.get_mut(node.0 as usize) {
+            *top = above.unwrap_or(node.0);
         }
     }
-    crossings
+    tops
 }
 
 /// The same as a finding, for programs that read those.

@@ -127,7 +127,7 @@ fn what<G: Graph + ?Sized>(context: &Context<'_, '_, G>, node: NodeId) -> String
     match context.thing(node) {
         Thing::Object(class) => context.text(class),
         Thing::Array => "array".to_owned(),
-        Thing::String => "string".to_owned(),
+        Thing::String(_) => "string".to_owned(),
         Thing::Other => String::from_utf8_lossy(context.graph().node_type_name(node)).into_owned(),
     }
 }

@@ -16,23 +16,42 @@ const KEPT: usize = 20;
 pub(super) enum Thing {
     /// An object of this class.
     Object(StringId),
+    /// A string of this content; the largest number where that is unknown.
+    String(StringId),
     Array,
-    String,
     /// All else: what has no memory of its own, and what is the engine's.
     Other,
 }
 
-const ARRAY: u32 = u32::MAX - 1;
-const STRING: u32 = u32::MAX - 2;
-const OTHER: u32 = u32::MAX;
+/// The two highest bits say what a node is, the others the number of a string: of a class or a content.
+const NUMBER: u32 = u32::MAX >> 2;
+const STRING: u32 = 1 << 30;
+const ARRAY: u32 = 2 << 30;
+const OTHER: u32 = 3 << 30;
+
+/// In place of a number that is larger than those of the graphs of four gigabytes of strings.
+const UNKNOWN: StringId = StringId(u32::MAX);
 
 impl Thing {
-    const fn number(self) -> u32 {
+    fn number(self) -> u32 {
         match self {
-            Self::Object(class) => class.0,
+            Self::Object(class) => class.0.min(NUMBER),
+            Self::String(content) => STRING | content.0.min(NUMBER),
             Self::Array => ARRAY,
-            Self::String => STRING,
             Self::Other => OTHER,
+        }
+    }
+
+    const fn of(number: u32) -> Self {
+        let string = match number & NUMBER {
+            NUMBER => UNKNOWN,
+            string => StringId(string),
+        };
+        match number & OTHER {
+            0 => Self::Object(string),
+            STRING => Self::String(string),
+            ARRAY => Self::Array,
+            _ => Self::Other,
         }
     }
 }
@@ -119,7 +138,7 @@ impl Census {
         let thing = match location.location_type {
             LocationType::OBJECT => location.class.map_or(Thing::Other, Thing::Object),
             LocationType::ARRAY => Thing::Array,
-            LocationType::STRING => Thing::String,
+            LocationType::STRING => Thing::String(location.string.unwrap_or(UNKNOWN)),
             _ => return,
         };
         let Some(entry) = self.things.get_mut(node.0 as usize) else { return };
@@ -129,7 +148,7 @@ impl Census {
                 self.has_objects = true;
                 self.most_shared.push(location.refcount.unwrap_or_default().into(), node);
             }
-            Thing::String if is_own => self.take_string(node, location),
+            Thing::String(_) if is_own => self.take_string(node, location),
             _ => {}
         }
     }
@@ -146,20 +165,14 @@ impl Census {
 
     #[inline]
     pub(super) fn thing(&self, node: NodeId) -> Thing {
-        match self.things.get(node.0 as usize).copied().unwrap_or(OTHER) {
-            ARRAY => Thing::Array,
-            STRING => Thing::String,
-            OTHER => Thing::Other,
-            class => Thing::Object(StringId(class)),
-        }
+        Thing::of(self.things.get(node.0 as usize).copied().unwrap_or(OTHER))
     }
 
     /// Every node that is something, with what it is.
     pub(super) fn all(&self) -> impl DoubleEndedIterator<Item = (NodeId, Thing)> {
         let count = u32::try_from(self.things.len()).unwrap_or(u32::MAX);
-        (0..count)
-            .map(|node| (NodeId(node), self.thing(NodeId(node))))
-            .filter(|&(_, thing)| thing != Thing::Other)
+        let things = (0..count).map(|node| (NodeId(node), self.thing(NodeId(node))));
+        things.filter(|&(_, thing)| thing != Thing::Other)
     }
 
     /// How often this content is there.
@@ -185,6 +198,18 @@ mod tests {
             largest.push(bytes, NodeId(node));
         }
         assert_eq!(largest.sorted(), [(9, NodeId(1)), (9, NodeId(3)), (7, NodeId(4))]);
+    }
+
+    #[test]
+    fn things_keep_their_numbers() {
+        let numbers = [0, 5, NUMBER - 1].map(StringId);
+        for thing in numbers.into_iter().flat_map(|number| [Thing::Object(number), Thing::String(number)]) {
+            assert_eq!(Thing::of(thing.number()), thing);
+        }
+        for thing in [Thing::Array, Thing::Other, Thing::String(UNKNOWN)] {
+            assert_eq!(Thing::of(thing.number()), thing);
+        }
+        assert_eq!(Thing::of(Thing::String(StringId(NUMBER + 7)).number()), Thing::String(UNKNOWN));
     }
 
     #[test]

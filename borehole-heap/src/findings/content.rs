@@ -55,10 +55,11 @@ impl Contents {
         if link == Some(context.words.value) {
             self.nested.insert(array.node, content);
         }
-        let each = context.own(array.node).saturating_add(array.table_bytes);
-        let group = self.groups.entry(content).or_insert(Group { copies: 0, each, example: array.node });
+        let group = self.groups.entry(content).or_insert_with(|| {
+            let each = context.own(array.node).saturating_add(array.table_bytes);
+            Group { copies: 0, each, example: array.node }
+        });
         group.copies += 1;
-        group.each = group.each.min(each);
         group.example = array.node;
     }
 
@@ -70,7 +71,7 @@ impl Contents {
             element.link.hash(&mut hasher);
             let value = context.child(element.node, context.words.value)?;
             match context.thing(value) {
-                Thing::String => (1, context.content(value)?).hash(&mut hasher),
+                Thing::String(content) => (1, content).hash(&mut hasher),
                 Thing::Array => (2, *self.nested.get(&value)?).hash(&mut hasher),
                 Thing::Object(_) => return None,
                 Thing::Other => {

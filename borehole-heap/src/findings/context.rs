@@ -26,8 +26,8 @@ pub(super) struct Context<'h, 'g, G: ?Sized> {
     pub(super) words: Words,
     pub(super) census: Census,
     pub(super) totals: Totals,
-    /// The node without dominator above each, or itself; the largest number for what nothing leads to.
-    tops: Vec<u32>,
+    /// Whether there is garbage at all.
+    has_garbage: bool,
     /// Bytes in use: what shares are of.
     pub(super) used: u64,
 }
@@ -44,7 +44,7 @@ impl<'h, 'g, G: Graph + ?Sized> Context<'h, 'g, G> {
             words,
             census: Census::of(graph, retention),
             totals: graph.totals().cloned().unwrap_or_else(|| totals(&graph, Scope::OwnMemory)),
-            tops: tops(graph.counts().nodes, retention),
+            has_garbage: retention.has_garbage(),
             used: used.into_iter().find(|&bytes| bytes > 0).unwrap_or_default(),
             summary,
         }
@@ -54,20 +54,14 @@ impl<'h, 'g, G: Graph + ?Sized> Context<'h, 'g, G> {
         self.heap.graph()
     }
 
-    /// The node without dominator above `node`, or itself; `None` for what nothing leads to.
-    pub(super) fn top(&self, node: NodeId) -> Option<NodeId> {
-        let node = self.retention.representative(node);
-        self.tops.get(node.0 as usize).filter(|&&top| top != u32::MAX).map(|&top| NodeId(top))
-    }
-
     /// Whether nothing that keeps nodes alive leads to `node`: it has not been collected.
     pub(super) fn is_garbage(&self, node: NodeId) -> bool {
-        self.retention.is_reached(node) && !self.retention.is_held(node)
+        self.has_garbage && self.retention.is_reached(node) && !self.retention.is_held(node)
     }
 
     /// Every object, array and string that something keeps alive. What is said of garbage is said of it as a whole.
     pub(super) fn held(&self) -> impl DoubleEndedIterator<Item = (NodeId, Thing)> + '_ {
-        self.census.all().filter(|&(node, _)| self.retention.is_held(node))
+        self.census.all().filter(|&(node, _)| !self.is_garbage(node))
     }
 
     /// What a finding about so many bytes matters. In a small heap nothing of the sort does.
@@ -125,16 +119,4 @@ impl<'h, 'g, G: Graph + ?Sized> Context<'h, 'g, G> {
         let path = String::from_utf8_lossy(&path).into_owned();
         Place { node, path: if is_cut { format!("...{path}") } else { path } }
     }
-}
-
-/// The node without dominator above each: dominators come before what they dominate.
-fn tops(count: usize, retention: &Retention) -> Vec<u32> {
-    let mut tops = vec![u32::MAX; count];
-    for node in retention.nodes() {
-        let above = retention.dominator(node).and_then(|dominator| tops.get(dominator.0 as usize).copied());
-        if let Some(top) = tops.get_mut(node.0 as usize) {
-            *top = above.unwrap_or(node.0);
-        }
-    }
-    tops
 }

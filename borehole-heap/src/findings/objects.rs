@@ -4,7 +4,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use hashbrown::{HashMap, HashSet};
 
-use crate::graph::{Graph, Total};
+use crate::graph::{Child, Graph, Total};
 use crate::sink::{NodeId, StringId};
 
 use super::amounts::{count, each, share, size};
@@ -150,11 +150,17 @@ fn content<G: Graph + ?Sized>(context: &Context<'_, '_, G>, object: NodeId) -> C
         if child.link != words.object_properties {
             return Content::Other;
         }
+        let is_compound =
+            |property: Child| matches!(context.thing(property.node), Thing::Array | Thing::Object(_));
+        // This is quickly seen, and saves a look at the values.
+        if context.children(child.node).any(is_compound) {
+            return Content::Other;
+        }
         for property in context.children(child.node) {
             is_empty = false;
             property.link.hash(&mut hasher);
             match context.thing(property.node) {
-                Thing::String => (1, context.content(property.node)).hash(&mut hasher),
+                Thing::String(content) => (1, content).hash(&mut hasher),
                 Thing::Array | Thing::Object(_) => return Content::Other,
                 Thing::Other => match context.attribute(property.node, words.value) {
                     Some(value) => (2, value).hash(&mut hasher),

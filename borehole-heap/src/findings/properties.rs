@@ -179,8 +179,8 @@ impl Property {
         if self.largest.1.is_none() || bytes > self.largest.0 {
             self.largest = (bytes, Some(value));
         }
-        if thing == Thing::String {
-            let copies = context.copies(value);
+        if let Thing::String(content) = thing {
+            let copies = context.census.copies(content);
             if copies.count > 1 {
                 self.repeated.add(each(copies.saved(), copies.count.into()));
             }

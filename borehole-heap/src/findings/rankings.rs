@@ -25,7 +25,7 @@ pub(super) fn strings<G: Graph + ?Sized>(context: &Context<'_, '_, G>) -> Vec<La
     let row = |(size_bytes, node)| LargeString {
         place: context.place(node),
         size_bytes,
-        preview: context.content(node).map(|content| context.preview(content)).unwrap_or_default(),
+        preview: context.string_preview(node),
     };
     context.census.longest_strings.sorted().into_iter().map(row).collect()
 }

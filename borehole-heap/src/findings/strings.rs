@@ -20,18 +20,12 @@ const HIGH: u64 = 30;
 const PREVIEW: usize = 60;
 
 impl<G: Graph + ?Sized> Context<'_, '_, G> {
-    /// The content of a string.
-    pub(super) fn content(&self, string: NodeId) -> Option<StringId> {
-        let graph = self.graph();
-        graph.locations(string).find_map(|row| graph.location(row).string)
-    }
-
-    /// How often the content of a string is there, if it is in PHP's own memory.
-    pub(super) fn copies(&self, string: NodeId) -> Copies {
-        let graph = self.graph();
-        let mut locations = graph.locations(string).map(|row| graph.location(row));
-        let own = locations.find(|location| location.string.is_some() && self.retention.counts(location));
-        own.and_then(|own| own.string).map(|content| self.census.copies(content)).unwrap_or_default()
+    /// The beginning of the string at `node`.
+    pub(super) fn string_preview(&self, node: NodeId) -> String {
+        match self.thing(node) {
+            Thing::String(content) => self.preview(content),
+            _ => String::new(),
+        }
     }
 
     /// The beginning of a string.
@@ -53,7 +47,7 @@ fn long<G: Graph + ?Sized>(context: &Context<'_, '_, G>) -> Vec<Finding> {
     let finding = |(bytes, node)| {
         let place = context.place(node);
         let severity = context.weighed(medium_from_mebibyte(bytes));
-        let preview = context.content(node).map(|content| context.preview(content)).unwrap_or_default();
+        let preview = context.string_preview(node);
         Finding::new(Kind::LargeString, severity, format!("{} in {}", size(bytes), place.path))
             .fact("size_bytes", bytes)
             .fact("path", place.path.as_str())
@@ -122,8 +116,9 @@ fn duplicates<G: Graph + ?Sized>(context: &Context<'_, '_, G>) -> Option<Finding
 /// By what repeated strings are held, how much of them is too much there, and one of them: the most first.
 fn owners<G: Graph + ?Sized>(context: &Context<'_, '_, G>) -> Vec<(Owner, Sum, NodeId)> {
     let mut owners: HashMap<Owner, (Sum, NodeId)> = HashMap::new();
-    for (node, _) in context.held().filter(|&(_, thing)| thing == Thing::String) {
-        let copies = context.copies(node);
+    for (node, thing) in context.held() {
+        let Thing::String(content) = thing else { continue };
+        let copies = context.census.copies(content);
         if copies.count > 1 {
             let entry = owners.entry(context.owner(node)).or_insert((Sum::default(), node));
             entry.0.add(each(copies.saved(), copies.count.into()));

@@ -125,6 +125,11 @@ impl Retention {
         self.is_reached(node) && !self.following.is_hung(self.merged.representative(node.0))
     }
 
+    /// Whether there are nodes that are not held.
+    pub(crate) fn has_garbage(&self) -> bool {
+        self.following.hangs()
+    }
+
     /// The node that stands for all that share `node`'s memory, itself where it is alone with it.
     #[must_use]
     pub fn representative(&self, node: NodeId) -> NodeId {
