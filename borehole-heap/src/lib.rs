@@ -6,6 +6,7 @@
 
 pub mod compare;
 mod error;
+pub mod findings;
 mod graph;
 pub mod heapsnapshot;
 pub mod hprof;

@@ -8,6 +8,7 @@ mod file;
 mod info;
 mod live;
 mod output;
+mod report;
 mod table;
 
 use ask::AskArgs;
@@ -21,6 +22,7 @@ pub(crate) use file::{AnalyzeArgs, ExportArgs, Memory};
 use info::InfoArgs;
 pub(crate) use live::{CaptureArgs, DumpArgs, Taking};
 pub(crate) use output::{GraphFormat, GraphOutput};
+use report::ReportArgs;
 
 /// What to do with a heap.
 #[derive(Subcommand, Clone, Debug)]
@@ -36,6 +38,9 @@ pub(crate) enum HeapCommand {
     Analyze(AnalyzeArgs),
     /// Say what a file is and what is in it: memory by type and by class, and how much is accounted for
     Info(InfoArgs),
+    /// Say what is wrong: findings with what they likely mean and what to do, then what takes most
+    #[command(after_help = REPORT_EXAMPLES)]
+    Report(ReportArgs),
     /// Write a graph in another format
     #[command(after_help = EXPORT_EXAMPLES)]
     Export(ExportArgs),
@@ -76,6 +81,12 @@ Examples:
   borehole heap export worker.rmem -o worker.hprof    for VisualVM, Eclipse MAT
   borehole heap export worker.rmem -f json | jq '.summary'";
 
+const REPORT_EXAMPLES: &str = "\
+Examples:
+  borehole heap report worker.rmem
+  borehole heap report heaps.sqlite3 --run-id 2
+  borehole heap report --json worker.rmem | jq '.findings[0]'";
+
 const QUERY_EXAMPLES: &str = "\
 Examples:
   borehole heap query heaps.sqlite3 --list
@@ -102,6 +113,7 @@ pub(crate) fn run(command: &HeapCommand) -> anyhow::Result<Exit> {
         HeapCommand::Capture(args) => args.run(),
         HeapCommand::Analyze(args) => args.run(),
         HeapCommand::Info(args) => args.run(),
+        HeapCommand::Report(args) => args.run(),
         HeapCommand::Export(args) => args.run(),
         HeapCommand::Runs(args) => args.run(),
         HeapCommand::Query(args) => args.run(),

@@ -22,11 +22,12 @@ impl Counted {
         if is_known { Self::Own } else { Self::All }
     }
 
+    pub(super) fn counts(self, location: &Location) -> bool {
+        matches!(self, Self::All) || location.region.is_some()
+    }
+
     fn bytes(self, location: &Location) -> u64 {
-        match (self, location.region) {
-            (Self::Own, None) => 0,
-            _ => location.size.saturating_add(u64::from(location.bin_overhead)),
-        }
+        if self.counts(location) { location.size.saturating_add(u64::from(location.bin_overhead)) } else { 0 }
     }
 
     /// The bytes of the blocks that `node` stands for.

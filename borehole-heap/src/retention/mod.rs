@@ -19,7 +19,7 @@ mod walk;
 
 use crate::graph::Graph;
 use crate::names::Strength;
-use crate::sink::NodeId;
+use crate::sink::{Location, NodeId};
 
 pub use freed::{Freed, freed_without};
 pub use shortest::ShortestPaths;
@@ -48,7 +48,7 @@ impl Default for Follow {
 
 impl Follow {
     #[inline]
-    const fn follows(self, strength: Strength) -> bool {
+    pub(crate) const fn follows(self, strength: Strength) -> bool {
         match strength {
             Strength::Strong => true,
             Strength::Structural => self.structural,
@@ -119,6 +119,17 @@ impl Retention {
         self.vertex(node).is_some()
     }
 
+    /// Whether references that keep nodes alive lead to `node`: what is reached without is garbage.
+    #[must_use]
+    pub fn is_held(&self, node: NodeId) -> bool {
+        self.is_reached(node) && !self.following.is_hung(self.merged.representative(node.0))
+    }
+
+    /// Whether there are nodes that are not held.
+    pub(crate) fn has_garbage(&self) -> bool {
+        self.following.hangs()
+    }
+
     /// The node that stands for all that share `node`'s memory, itself where it is alone with it.
     #[must_use]
     pub fn representative(&self, node: NodeId) -> NodeId {
@@ -136,6 +147,11 @@ impl Retention {
     #[must_use]
     pub fn own(&self, graph: &impl Graph, node: NodeId) -> u64 {
         self.counted.of_node(graph, node)
+    }
+
+    /// Whether the memory of `location` counts.
+    pub(crate) fn counts(&self, location: &Location) -> bool {
+        self.counted.counts(location)
     }
 
     /// The bytes of everything that is reached.

@@ -71,7 +71,17 @@ impl Following {
     }
 
     fn follows(&self, child: &Child) -> bool {
-        self.follow.follows(child.strength) || !self.hung.is_empty() && self.hung.contains(&child.node.0)
+        self.follow.follows(child.strength) || self.is_hung(child.node.0)
+    }
+
+    /// Whether there is any such node.
+    pub(super) fn hangs(&self) -> bool {
+        !self.hung.is_empty()
+    }
+
+    /// Whether nothing but what is followed for its sake leads to `node`.
+    pub(super) fn is_hung(&self, node: u32) -> bool {
+        !self.hung.is_empty() && self.hung.contains(&node)
     }
 
     /// Takes in what a walk did not come to; whether there is anything.
