@@ -7,6 +7,7 @@
 
 mod inspect;
 mod memory;
+mod report;
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -24,6 +25,7 @@ use crate::recover::{self, RecoverArgs};
 use crate::report::{Dialect, ReportArgs};
 use inspect::{DaemonArgs, EgArgs, ReliTopArgs, TraceArgs};
 use memory::{ExportSqliteArgs, MemoryAnalyzeArgs, MemoryArgs, MemoryDumpArgs, OptimizeArgs};
+use report::MemoryReportArgs;
 
 /// The commands of reli
 #[derive(Parser, Debug)]
@@ -113,6 +115,9 @@ pub(crate) enum Command {
     /// Write the heap in a dump
     #[command(name = "inspector:memory:analyze")]
     MemoryAnalyze(Box<MemoryAnalyzeArgs>),
+    /// Say what is wrong with a heap
+    #[command(name = "inspector:memory:report")]
+    MemoryReport(Box<MemoryReportArgs>),
     /// Write a graph as a database of SQLite
     #[command(name = "inspector:memory:export-sqlite")]
     ExportSqlite(ExportSqliteArgs),
@@ -145,7 +150,7 @@ pub(crate) enum RecoverFormat {
     Phpspy,
 }
 
-const NAMES: [&str; 19] = [
+const NAMES: [&str; 20] = [
     "converter:speedscope",
     "converter:pprof",
     "converter:folded",
@@ -162,6 +167,7 @@ const NAMES: [&str; 19] = [
     "inspector:memory",
     "inspector:memory:dump",
     "inspector:memory:analyze",
+    "inspector:memory:report",
     "inspector:memory:export-sqlite",
     "inspector:coredump",
     "inspector:optimize-memory-db",
@@ -226,6 +232,7 @@ pub(crate) fn run(command: Command) -> anyhow::Result<Exit> {
         Command::Memory(args) => memory::memory(&args),
         Command::MemoryDump(args) => memory::dump(&args),
         Command::MemoryAnalyze(args) | Command::Coredump(args) => memory::analyze(&args),
+        Command::MemoryReport(args) => report::report(&args),
         Command::ExportSqlite(args) => memory::export_sqlite(&args),
         Command::Optimize(args) => memory::optimize(&args),
     }
