@@ -11,6 +11,7 @@ mod heap;
 mod info;
 mod inputs;
 mod interrupts;
+mod leaks;
 mod outputs;
 mod pages;
 mod pool;

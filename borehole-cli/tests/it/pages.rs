@@ -8,7 +8,7 @@ use borehole_testkit::Scratch;
 
 use crate::program::{listing, program, run, text};
 
-const COMMANDS: [&str; 23] = [
+const COMMANDS: [&str; 24] = [
     "record",
     "stack",
     "top",
@@ -31,6 +31,7 @@ const COMMANDS: [&str; 23] = [
     "heap info",
     "heap paths",
     "heap query",
+    "heap report",
     "heap runs",
 ];
 
