@@ -4,6 +4,7 @@
 //! queries and habits carry over.
 #![forbid(unsafe_code)]
 
+pub mod compare;
 mod error;
 pub mod findings;
 mod graph;

@@ -99,6 +99,7 @@ enum Question {
     /// Nodes that hold each other, by what they retain together
     Cycles,
     /// Nodes by address, class, content or name
+    #[command(override_usage = "borehole heap ask <FILE> find --class|--content|--name|--address <WHAT>")]
     Find(FindArgs),
 }
 

@@ -2,6 +2,7 @@
 
 mod analysis;
 mod ask;
+mod compare;
 mod database;
 mod file;
 mod info;
@@ -12,6 +13,7 @@ mod table;
 
 use ask::AskArgs;
 use clap::Subcommand;
+pub(crate) use compare::CompareArgs;
 
 use crate::exit::Exit;
 pub(crate) use analysis::{FailureArgs, PhpHeapArgs, WalkArgs};
@@ -50,6 +52,9 @@ pub(crate) enum HeapCommand {
     /// Ask what holds the memory: by class, by node, by cycle
     #[command(after_help = ASK_EXAMPLES)]
     Ask(AskArgs),
+    /// Say what grew and what shrank between heaps, and what holds it
+    #[command(after_help = COMPARE_EXAMPLES)]
+    Compare(CompareArgs),
     /// Write the path to each node of a run into a database
     Paths(PathsArgs),
 }
@@ -88,6 +93,13 @@ Examples:
   borehole heap query heaps.sqlite3 --named duplicate-strings
   borehole heap query heaps.sqlite3 'SELECT COUNT(*) FROM context_nodes'";
 
+const COMPARE_EXAMPLES: &str = "\
+Examples:
+  borehole heap compare monday.rmem tuesday.rmem
+  borehole heap compare 1.rmem 2.rmem 3.rmem 4.rmem    steady growth first
+  borehole heap compare heaps.sqlite3 --run-id-baseline 1 --run-id-target 2
+  borehole heap compare base.rmem now.rmem --fail-over 10%";
+
 const ASK_EXAMPLES: &str = "\
 Examples:
   borehole heap ask worker.rmem top-classes
@@ -106,6 +118,7 @@ pub(crate) fn run(command: &HeapCommand) -> anyhow::Result<Exit> {
         HeapCommand::Runs(args) => args.run(),
         HeapCommand::Query(args) => args.run(),
         HeapCommand::Ask(args) => args.run(),
+        HeapCommand::Compare(args) => args.run(),
         HeapCommand::Paths(args) => args.run(),
     }
 }

@@ -5,6 +5,7 @@
 //!
 //! Source: reli 0.12, its commands `converter:*`, `rbt:recover` and `rbt:analyze`.
 
+mod compare;
 mod inspect;
 mod memory;
 mod report;
@@ -23,6 +24,7 @@ use crate::inputs::{Inputs, Reading};
 use crate::outputs::OutputArgs;
 use crate::recover::{self, RecoverArgs};
 use crate::report::{Dialect, ReportArgs};
+use compare::MemoryCompareArgs;
 use inspect::{DaemonArgs, EgArgs, ReliTopArgs, TraceArgs};
 use memory::{ExportSqliteArgs, MemoryAnalyzeArgs, MemoryArgs, MemoryDumpArgs, OptimizeArgs};
 use report::MemoryReportArgs;
@@ -118,6 +120,9 @@ pub(crate) enum Command {
     /// Say what is wrong with a heap
     #[command(name = "inspector:memory:report")]
     MemoryReport(Box<MemoryReportArgs>),
+    /// Say what changed between two heaps
+    #[command(name = "inspector:memory:compare")]
+    MemoryCompare(Box<MemoryCompareArgs>),
     /// Write a graph as a database of SQLite
     #[command(name = "inspector:memory:export-sqlite")]
     ExportSqlite(ExportSqliteArgs),
@@ -150,7 +155,7 @@ pub(crate) enum RecoverFormat {
     Phpspy,
 }
 
-const NAMES: [&str; 20] = [
+const NAMES: [&str; 21] = [
     "converter:speedscope",
     "converter:pprof",
     "converter:folded",
@@ -168,6 +173,7 @@ const NAMES: [&str; 20] = [
     "inspector:memory:dump",
     "inspector:memory:analyze",
     "inspector:memory:report",
+    "inspector:memory:compare",
     "inspector:memory:export-sqlite",
     "inspector:coredump",
     "inspector:optimize-memory-db",
@@ -233,6 +239,7 @@ pub(crate) fn run(command: Command) -> anyhow::Result<Exit> {
         Command::MemoryDump(args) => memory::dump(&args),
         Command::MemoryAnalyze(args) | Command::Coredump(args) => memory::analyze(&args),
         Command::MemoryReport(args) => report::report(&args),
+        Command::MemoryCompare(args) => compare::compare(&args),
         Command::ExportSqlite(args) => memory::export_sqlite(&args),
         Command::Optimize(args) => memory::optimize(&args),
     }

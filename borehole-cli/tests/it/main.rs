@@ -8,6 +8,7 @@ mod choosing;
 mod conversions;
 mod dump;
 mod heap;
+mod heap_growth;
 mod info;
 mod inputs;
 mod interrupts;

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails, in what it calls as well")]
 
+mod compare;
 mod damage;
 mod exports;
 mod graphs;
