@@ -22,7 +22,7 @@ pub(crate) use file::{AnalyzeArgs, ExportArgs, Memory};
 use info::InfoArgs;
 pub(crate) use live::{CaptureArgs, DumpArgs, Taking};
 pub(crate) use output::{GraphFormat, GraphOutput};
-use report::ReportArgs;
+pub(crate) use report::{ReportArgs, ReportOutput};
 
 /// What to do with a heap.
 #[derive(Subcommand, Clone, Debug)]

@@ -12,6 +12,7 @@ mod heap_growth;
 mod info;
 mod inputs;
 mod interrupts;
+mod leaks;
 mod outputs;
 mod pages;
 mod pool;

@@ -8,7 +8,7 @@ use borehole_testkit::Scratch;
 
 use crate::program::{listing, program, run, text};
 
-const COMMANDS: [&str; 36] = [
+const COMMANDS: [&str; 37] = [
     "record",
     "stack",
     "top",
@@ -44,6 +44,7 @@ const COMMANDS: [&str; 36] = [
     "heap info",
     "heap paths",
     "heap query",
+    "heap report",
     "heap runs",
 ];
 

@@ -39,7 +39,7 @@ impl<G: Graph + ?Sized> Context<'_, '_, G> {
             }
             let above = if link == self.words.referenced {
                 Some((parent, depth))
-            } else if link == self.words.value {
+            } else if link == self.words.value || link == self.words.key {
                 let array = self.array_around(parent).filter(|&array| !self.is_symbol_table(array));
                 array.map(|array| (array, depth + 1))
             } else {

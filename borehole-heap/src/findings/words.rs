@@ -38,6 +38,7 @@ words! {
     op_array = b"op_array",
     array_elements = b"array_elements",
     possible_unused_area = b"possible_unused_area",
+    key = b"key",
     value = b"value",
     referenced = b"referenced",
     symbol_table = b"symbol_table",
