@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use borehole_model::{StackId, Tables};
 
-use super::noise::{compare, deviations, threshold};
+use super::noise::{chance, compare, deviations, threshold};
 use super::rows::{Columns, Sum};
 use super::side::Side;
 use super::tree::Tree;
@@ -19,6 +19,14 @@ use crate::view::Summary;
 
 /// Fewer samples than these on both sides together are never more than noise, and are not tested.
 const FEWEST: u64 = 6;
+
+/// A path that may be listed.
+struct Candidate {
+    path: StackId,
+    chance: f64,
+    /// Without its sign.
+    difference: f64,
+}
 
 /// Both sides as sums over one tree.
 pub(crate) struct Answer<'a> {
@@ -142,30 +150,21 @@ impl<'a> Answer<'a> {
     /// The chance up to which paths are marked, and those that are listed.
     fn path_changes(&self) -> (f64, Vec<DiffPath>) {
         let (before, after) = (&self.before, &self.after);
-        let own = |path: StackId| self.change(&before.path_own[path.index()], &after.path_own[path.index()]);
-        let total =
-            |path: StackId| self.change(&before.path_total[path.index()], &after.path_total[path.index()]);
-        let tested = |before: &[Sum], after: &[Sum], path: StackId| {
-            before[path.index()].samples.saturating_add(after[path.index()].samples) >= FEWEST
-        };
-        let mut listed: Vec<(StackId, Change)> = Vec::new();
         let mut chances = Vec::new();
+        let mut listed: Vec<Candidate> = Vec::new();
         for path in self.tree.tables.stack_ids() {
-            if tested(&before.path_total, &after.path_total, path) {
-                chances.push(total(path).chance);
-            }
-            if tested(&before.path_own, &after.path_own, path) {
-                let own = own(path);
-                chances.push(own.chance);
-                listed.push((path, own));
+            let row = path.index();
+            chances.extend(self.chance(&before.path_total[row], &after.path_total[row]));
+            if let Some(chance) = self.chance(&before.path_own[row], &after.path_own[row]) {
+                chances.push(chance);
+                let difference = self.difference(&before.path_own[row], &after.path_own[row]);
+                listed.push(Candidate { path, chance, difference: difference.abs() });
             }
         }
         let level = threshold(chances, self.level());
-        let key = |own: &Change| (own.chance <= level, own.difference().abs());
-        let by_change = |one: &(StackId, Change), other: &(StackId, Change)| {
-            let (one_key, other_key) = (key(&one.1), key(&other.1));
-            let marks = other_key.0.cmp(&one_key.0);
-            marks.then(other_key.1.total_cmp(&one_key.1)).then(one.0.cmp(&other.0))
+        let by_change = |one: &Candidate, other: &Candidate| {
+            let marks = (other.chance <= level).cmp(&(one.chance <= level));
+            marks.then(other.difference.total_cmp(&one.difference)).then(one.path.cmp(&other.path))
         };
         let most = self.query.paths.unwrap_or(usize::MAX);
         if most < listed.len() {
@@ -173,12 +172,30 @@ impl<'a> Answer<'a> {
             listed.truncate(most);
         }
         listed.sort_by(by_change);
-        let rows = listed.into_iter().map(|(path, own)| DiffPath {
-            frames: self.frames_from_root(path),
-            own: self.marked(own, level),
-            total: self.marked(total(path), level),
+        let rows = listed.into_iter().map(|Candidate { path, .. }| {
+            let of = |before: &[Sum], after: &[Sum]| {
+                self.marked(self.change(&before[path.index()], &after[path.index()]), level)
+            };
+            DiffPath {
+                frames: self.frames_from_root(path),
+                own: of(&before.path_own, &after.path_own),
+                total: of(&before.path_total, &after.path_total),
+            }
         });
         (level, rows.collect())
+    }
+
+    /// The chance of a difference, 1 if it is surely too large; `None` for too few samples.
+    fn chance(&self, before: &Sum, after: &Sum) -> Option<f64> {
+        if before.samples.saturating_add(after.samples) < FEWEST {
+            return None;
+        }
+        let [first, second] = [self.before.estimate(before), self.after.estimate(after)];
+        Some(chance(&first, &second, self.measure == Measure::Share, self.deviations))
+    }
+
+    fn difference(&self, before: &Sum, after: &Sum) -> f64 {
+        after.amount / self.after.divisor - before.amount / self.before.divisor
     }
 
     fn frames_from_root(&self, path: StackId) -> Vec<Arc<DiffFrame>> {

@@ -52,19 +52,43 @@ pub(crate) struct Comparison {
 
 /// Welch's test of two quotients. `z` is how many deviations the confidence is.
 pub(crate) fn compare(before: &Estimate, after: &Estimate, is_share: bool, z: f64) -> Comparison {
-    let rate = (before.amount + after.amount) / (before.divisor + after.divisor);
-    let [(first, first_free), (second, second_free)] =
-        [before, after].map(|side| side.variance(rate, is_share));
-    let variance = first + second;
-    if variance <= 0.0 || variance.is_nan() {
+    let Some(Deviation { size, free }) = Deviation::of(before, after, is_share) else {
         return Comparison { chance: 1.0, margin: 0.0 };
-    }
-    let free = variance * variance / (first * first / first_free + second * second / second_free);
-    let deviation = variance.sqrt();
-    let t = (after.value() - before.value()) / deviation;
+    };
     // The quantile of Student's distribution from that of the normal one: its expansion to the first order.
     let quantile = z + (z * z * z + z) / (4.0 * free);
-    Comparison { chance: two_sided(t, free), margin: quantile * deviation }
+    let t = (after.value() - before.value()) / size;
+    Comparison { chance: two_sided(t, free), margin: quantile * size }
+}
+
+/// The chance alone, and 1 for one that is too large to be of interest at the confidence: most are.
+pub(crate) fn chance(before: &Estimate, after: &Estimate, is_share: bool, z: f64) -> f64 {
+    let difference = after.value() - before.value();
+    match Deviation::of(before, after, is_share) {
+        Some(Deviation { size, free }) if difference.abs() >= z * size => two_sided(difference / size, free),
+        _ => 1.0,
+    }
+}
+
+/// How far a difference varies, and how many degrees of freedom say so.
+struct Deviation {
+    size: f64,
+    free: f64,
+}
+
+impl Deviation {
+    /// `None` where nothing varies.
+    fn of(before: &Estimate, after: &Estimate, is_share: bool) -> Option<Self> {
+        let rate = (before.amount + after.amount) / (before.divisor + after.divisor);
+        let [(first, first_free), (second, second_free)] =
+            [before, after].map(|side| side.variance(rate, is_share));
+        let variance = first + second;
+        if variance <= 0.0 || variance.is_nan() {
+            return None;
+        }
+        let free = variance * variance / (first * first / first_free + second * second / second_free);
+        Some(Self { size: variance.sqrt(), free })
+    }
 }
 
 /// The chance that a number of Student's distribution with `free` degrees of freedom is as far from 0 as `t`.
