@@ -196,6 +196,9 @@ pub const NODE_PATHS: Table = Table {
     key: &["run_id", "node_id"],
 };
 
+/// The tables that a database has when somebody has asked for them.
+pub const PATH_TABLES: [Table; 1] = [NODE_PATHS];
+
 /// The tables that every database has.
 pub const TABLES: [Table; 8] = [
     RUNS,
@@ -272,6 +275,18 @@ pub const INDEXES: [Index; 9] = [
         "context_nodes",
         &["run_id", "canonical_node_id"],
         "the nodes that are one value",
+    ),
+];
+
+/// What servers have in the place of keys that begin with texts, which they do not take at any length.
+pub const KEY_INDEXES: [Index; 3] = [
+    index("idx_summary_run_key", "summary", &["run_id", "key"], "a fact by its name"),
+    index("idx_location_types_summary_run_type", "location_types_summary", &["run_id", "type"], "a type"),
+    index(
+        "idx_class_objects_summary_run_class",
+        "class_objects_summary",
+        &["run_id", "class_name"],
+        "a class",
     ),
 ];
 

@@ -7,13 +7,13 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{bail, ensure};
-use borehole::heap::{self, HeapFormat, HeapOptions, Taken};
+use borehole::heap::{self, HeapOptions, Taken};
 use borehole::{Error, Existing, Output};
 use borehole_process::Launched;
 use clap::Args;
 
 use super::analysis::{PhpHeapArgs, WalkArgs};
-use super::output::GraphOutput;
+use super::output::{GraphOutput, Target};
 use crate::cell::bytes;
 use crate::exit::Exit;
 use crate::interrupt;
@@ -140,23 +140,23 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 impl CaptureArgs {
     pub(crate) fn run(&self) -> anyhow::Result<Exit> {
-        let format = self.output.checked_format()?;
+        let target = self.output.checked_target()?;
         let taken = match self.pid {
             Some(process) => self.taking.take(process)?,
             None => self.take_of_command()?,
         };
-        self.write(taken, format)
+        self.write(taken, &target)
     }
 
     /// Analyses what was copied, and writes the graph.
-    fn write(&self, taken: Taken, format: HeapFormat) -> anyhow::Result<Exit> {
+    fn write(&self, taken: Taken, target: &Target) -> anyhow::Result<Exit> {
         let php = self.taking.php.options();
         // Where it failed goes with the dump.
         let (graph, analysis) = heap::analyze(&taken.dump, &self.walk.options(&php, None))?;
         // Hundreds of megabytes that are not needed any more.
         drop(taken);
         self.walk.tell("heap", &analysis);
-        self.output.write(&graph, format)?;
+        self.output.write(&graph, target)?;
         Ok(Exit::Done)
     }
 

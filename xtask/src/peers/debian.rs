@@ -27,6 +27,14 @@ pub(crate) fn ensure_installed(name: &str, package: &str) -> Result<()> {
         return Ok(());
     }
     ensure!(command::find("apt-get").is_some(), "{name} is not on the path, and there is no apt-get");
+    install(package)
+}
+
+/// Installs `package`.
+///
+/// # Errors
+/// When it cannot be installed.
+pub(crate) fn install(package: &str) -> Result<()> {
     static UPDATED: Once = Once::new();
     // Old lists are better than none: what counts is whether the installation succeeds.
     UPDATED.call_once(|| drop(command::run(apt_get().arg("update"))));
