@@ -27,8 +27,7 @@ const CONNECT_PATIENCE: Duration = Duration::from_secs(10);
 
 /// What does not fit is refused instead of cut off; others are waited for as long as SQLite does.
 const SETTINGS: &str = "SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', \
-                        SESSION innodb_lock_wait_timeout = 5, SESSION lock_wait_timeout = 5, \
-                        SESSION unique_checks = 0, SESSION foreign_key_checks = 0";
+                        SESSION innodb_lock_wait_timeout = 5, SESSION lock_wait_timeout = 5";
 
 /// The versions that first had recursive queries, and collations that tell spaces at the end of a text.
 const OLDEST_MYSQL: (u16, u16, u16) = (8, 0, 17);

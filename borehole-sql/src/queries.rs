@@ -136,6 +136,18 @@ pub const QUERIES: &[Query] = &[
               WHERE run_id = :run AND child_node_id = :node ORDER BY COALESCE(parent_node_id, -1), link_name",
     },
     Query {
+        name: "path",
+        doc: "the links from a root to a node, one a row",
+        sql: "WITH RECURSIVE above(node_id, link_name, steps) AS ( \
+                SELECT parent_node_id, link_name, 0 FROM context_edges \
+                WHERE run_id = :run AND child_node_id = :node AND is_tree = 1 \
+                UNION ALL \
+                SELECT edge.parent_node_id, edge.link_name, above.steps + 1 \
+                FROM above CROSS JOIN context_edges edge \
+                WHERE edge.run_id = :run AND edge.child_node_id = above.node_id AND edge.is_tree = 1) \
+              SELECT node_id AS parent_node_id, link_name FROM above ORDER BY steps DESC",
+    },
+    Query {
         name: "class-growth",
         doc: "how the memory of each class differs between two runs",
         sql: "SELECT earlier.class_name, earlier.count AS count_before, later.count AS count_after, \

@@ -168,17 +168,42 @@ pub(crate) struct PathsArgs {
     /// The run; otherwise all
     #[arg(long, value_name = "RUN")]
     run_id: Option<i64>,
+
+    /// Write who is above each node into node_parents, in far less room: `query --named path --node NODE` prints a path
+    #[arg(long)]
+    compact: bool,
+
+    /// Only say how much there is to write
+    #[arg(long)]
+    dry_run: bool,
 }
 
 impl PathsArgs {
     pub(super) fn run(&self) -> anyhow::Result<Exit> {
-        paths(&self.database, self.run_id)
+        let form = match (self.dry_run, self.compact) {
+            (true, _) => PathForm::None,
+            (false, true) => PathForm::Compact,
+            (false, false) => PathForm::Whole,
+        };
+        paths(&self.database, self.run_id, form)
     }
 }
 
+/// In what form paths are written.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum PathForm {
+    /// Not at all.
+    None,
+    /// Who is above each node.
+    Compact,
+    /// Each from its root on.
+    Whole,
+}
+
 /// Writes the paths of a run, or of all.
-pub(crate) fn paths(path: &Path, run: Option<i64>) -> anyhow::Result<Exit> {
-    with(path, Access::Write, |database| {
+pub(crate) fn paths(path: &Path, run: Option<i64>, form: PathForm) -> anyhow::Result<Exit> {
+    let access = if matches!(form, PathForm::None) { Access::Read } else { Access::Write };
+    with(path, access, |database| {
         let runs = match run {
             Some(run) => vec![run],
             None => database.run_ids()?,
@@ -186,8 +211,17 @@ pub(crate) fn paths(path: &Path, run: Option<i64>) -> anyhow::Result<Exit> {
         for run in runs {
             let paths = database.paths(run)?;
             let sizes = paths.sizes();
-            say(&format!("run {run}: {} paths, {} of text", sizes.nodes, bytes(sizes.bytes)));
-            database.write_paths(&paths)?;
+            say(&format!(
+                "run {run}: {} paths, {} of text; compact, {}",
+                sizes.nodes,
+                bytes(sizes.bytes),
+                bytes(sizes.link_bytes)
+            ));
+            match form {
+                PathForm::None => {}
+                PathForm::Compact => database.write_parents(&paths)?,
+                PathForm::Whole => database.write_paths(&paths)?,
+            }
         }
         Ok(Exit::Done)
     })

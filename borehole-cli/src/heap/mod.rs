@@ -13,7 +13,7 @@ use clap::Subcommand;
 
 use crate::exit::Exit;
 pub(crate) use analysis::{FailureArgs, PhpHeapArgs, WalkArgs};
-pub(crate) use database::{PathsArgs, QueryArgs, RunsArgs, paths};
+pub(crate) use database::{PathForm, PathsArgs, QueryArgs, RunsArgs, paths};
 pub(crate) use file::{AnalyzeArgs, ExportArgs, Memory};
 use info::InfoArgs;
 pub(crate) use live::{CaptureArgs, DumpArgs, Taking};

@@ -307,5 +307,5 @@ pub(crate) struct OptimizeArgs {
 }
 
 pub(super) fn optimize(args: &OptimizeArgs) -> anyhow::Result<Exit> {
-    heap::paths(&args.database, args.run_id)
+    heap::paths(&args.database, args.run_id, heap::PathForm::Whole)
 }

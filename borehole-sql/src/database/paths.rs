@@ -2,10 +2,11 @@
 
 use super::Database;
 use crate::Parameters;
+use crate::backend::Fill;
 use crate::error::Error;
 use crate::paths::Paths;
 use crate::rows::Cell;
-use crate::schema::{NODE_PATHS, NODE_PATHS_INDEX};
+use crate::schema::{Index, NODE_PARENTS, NODE_PARENTS_INDEX, NODE_PATHS, NODE_PATHS_INDEX, Table};
 
 impl Database {
     /// The paths of a run.
@@ -33,34 +34,62 @@ impl Database {
     /// # Errors
     /// When the database cannot be written.
     pub fn write_paths(&mut self, paths: &Paths) -> Result<(), Error> {
+        let run = Cell::Integer(paths.run);
+        self.replace(paths.run, &NODE_PATHS, &NODE_PATHS_INDEX, &mut |sink| {
+            paths.visit(&mut |node, path, depth| {
+                let depth = Cell::Integer(depth.cast_signed());
+                sink.row(&[run.clone(), node.into(), Cell::Text(path.into()), depth])
+            })
+        })
+    }
+
+    /// Writes the compact form of paths into the table `node_parents`, in place of what it has of the run. That of other runs
+    /// stays.
+    ///
+    /// # Errors
+    /// When the database cannot be written.
+    pub fn write_parents(&mut self, paths: &Paths) -> Result<(), Error> {
+        let run = Cell::Integer(paths.run);
+        self.replace(paths.run, &NODE_PARENTS, &NODE_PARENTS_INDEX, &mut |sink| {
+            paths.visit_steps(&mut |node, parent, link, depth| {
+                let depth = Cell::Integer(depth.cast_signed());
+                sink.row(&[run.clone(), node.into(), parent.into(), Cell::Text(link.into()), depth])
+            })
+        })
+    }
+
+    /// Puts the rows that `fill` gives in the place of those that `table` has of `run`.
+    fn replace(
+        &mut self,
+        run: i64,
+        table: &'static Table,
+        index: &Index,
+        fill: &mut Fill<'_>,
+    ) -> Result<(), Error> {
         let dialect = self.dialect();
-        let run = paths.run;
-        let create = [dialect.create_table(&NODE_PATHS)];
+        let create = dialect.create_table(table);
         let commits = dialect.commits_what_it_makes();
         if commits {
-            self.execute(&create)?;
+            self.backend.execute(&create)?;
         }
         self.change(|database| {
             if !commits {
-                database.execute(&create)?;
+                database.backend.execute(&create)?;
             }
-            database.backend.execute(&format!("DELETE FROM node_paths WHERE run_id = {run}"))?;
+            database.backend.execute(&format!("DELETE FROM {} WHERE run_id = {run}", table.name))?;
             database.backend.load(&mut |sink| {
-                sink.begin(&NODE_PATHS)?;
-                paths.visit(&mut |node, path, depth| {
-                    let depth = Cell::Integer(depth.cast_signed());
-                    sink.row(&[Cell::Integer(run), node.into(), Cell::Text(path.into()), depth])
-                })
+                sink.begin(table)?;
+                fill(sink)
             })?;
-            if commits { Ok(()) } else { database.make_paths_index() }
+            if commits { Ok(()) } else { database.make_index(index) }
         })?;
-        if commits { self.make_paths_index() } else { Ok(()) }
+        if commits { self.make_index(index) } else { Ok(()) }
     }
 
-    fn make_paths_index(&mut self) -> Result<(), Error> {
-        if self.existing()?.contains(NODE_PATHS_INDEX.name) {
+    fn make_index(&mut self, index: &Index) -> Result<(), Error> {
+        if self.existing()?.contains(index.name) {
             return Ok(());
         }
-        self.backend.execute(&self.dialect().create_index(&NODE_PATHS_INDEX))
+        self.backend.execute(&self.dialect().create_index(index))
     }
 }

@@ -75,7 +75,7 @@ fn paths_are_those_of_the_view_and_of_the_graph() {
     let written = "SELECT SUM(LENGTH(CAST(path AS BLOB))) FROM node_paths";
     assert_eq!(count(&mut database, written).cast_unsigned(), sizes.bytes);
     let nodes = heap("m4_generators").counts().nodes;
-    assert_eq!(sizes, PathSizes { nodes: nodes as u64, bytes: sizes.bytes });
+    assert_eq!(sizes, PathSizes { nodes: nodes as u64, ..sizes });
     let difference = "SELECT COUNT(*) FROM node_paths own LEFT JOIN v_node_paths view USING (run_id, node_id) \
                       WHERE own.path IS NOT view.path OR own.depth IS NOT view.depth";
     assert_eq!(count(&mut database, difference), 0);

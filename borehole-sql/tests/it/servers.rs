@@ -1,6 +1,10 @@
 //! The same on real servers: PostgreSQL, MariaDB and MySQL.
 
+mod faults;
+
 use borehole_heap::{Graph as _, HeapGraph};
+use borehole_sql::dialect::Dialect;
+use borehole_sql::schema::{Kind, TABLES};
 use borehole_sql::{Access, Answer, Database, ErrorKind, Keep, Parameters, QUERIES, Server, Value};
 use borehole_testkit::Scratch;
 use borehole_testkit::servers::{DATABASE, DatabaseServer, GUARDED_PASSWORD, GUARDED_USER, ServerKind};
@@ -34,6 +38,10 @@ fn everything(kind: ServerKind) {
     let Some(started) = DatabaseServer::start(kind) else { return };
     those_who_may_not_are_told_what_to_do(&started);
     answers_are_those_of_sqlite(&started);
+    faults::hostile_names_are_data(&started);
+    faults::a_lock_is_waited_for_and_said(&started);
+    faults::somebody_else_s_tables_are_refused(&started);
+    faults::nothing_half_is_left(started);
 }
 
 fn those_who_may_not_are_told_what_to_do(started: &DatabaseServer) {
@@ -66,7 +74,7 @@ fn those_who_may_not_are_told_what_to_do(started: &DatabaseServer) {
     assert!(error.to_string().starts_with("no connection to "), "{error}");
 }
 
-fn rows(database: &mut Database, statement: &str) -> Vec<Vec<Value>> {
+pub(super) fn rows(database: &mut Database, statement: &str) -> Vec<Vec<Value>> {
     database.query(statement).unwrap_or_else(|error| panic!("{error}: {statement}")).rows
 }
 
@@ -90,6 +98,7 @@ fn answers_are_those_of_sqlite(started: &DatabaseServer) {
             assert_eq!(found.rows, expected.rows, "{}", query.name);
         }
     }
+    the_tables_have_their_columns(&mut served);
     for (run, program) in (1..).zip(programs) {
         assert!(lines(&served.graph(run).unwrap()) == lines(&file.graph(run).unwrap()), "{program}");
     }
@@ -107,7 +116,32 @@ fn answers_are_those_of_sqlite(started: &DatabaseServer) {
         rows(&mut file, "SELECT * FROM v_node_paths WHERE run_id = 1 ORDER BY run_id, node_id")
     );
     written.clear();
+    served.write_parents(&paths).unwrap();
+    served.write_parents(&paths).unwrap();
+    let steps = "SELECT COUNT(*) FROM node_parents parents JOIN node_paths paths \
+                 ON paths.run_id = parents.run_id AND paths.node_id = parents.node_id AND paths.depth = parents.depth";
+    assert_eq!(rows(&mut served, steps), rows(&mut served, "SELECT COUNT(*) FROM node_paths"));
     runs_are_deleted(&mut served);
+}
+
+/// Names, types and absence, as the server describes them.
+fn the_tables_have_their_columns(served: &mut Database) {
+    let dialect = served.dialect();
+    let text = if dialect == Dialect::Postgresql { "text" } else { "longtext" };
+    for table in TABLES {
+        let statement = format!(
+            "SELECT column_name, data_type, is_nullable FROM information_schema.columns \
+             WHERE table_name = '{}' AND table_schema NOT IN ('information_schema', 'pg_catalog') \
+             ORDER BY ordinal_position",
+            table.name
+        );
+        let columns = table.columns.iter().map(|column| {
+            let kind = if matches!(column.kind, Kind::Serial | Kind::Integer) { "bigint" } else { text };
+            let is_nullable = if column.nullable { "YES" } else { "NO" };
+            [column.name, kind, is_nullable].map(|text| Value::Text(text.to_owned())).to_vec()
+        });
+        assert_eq!(rows(served, &statement), columns.collect::<Vec<_>>(), "{}", table.name);
+    }
 }
 
 fn runs_are_deleted(served: &mut Database) {
