@@ -10,6 +10,7 @@ mod perfetto;
 mod php;
 mod pprof;
 mod python;
+mod servers;
 mod speedscope;
 mod visualvm;
 
@@ -119,6 +120,24 @@ const PEERS: &[Peer] = &[
         judges: "the profiles of Python that we read and write, by its own profiler",
         install: "the Debian package debootstrap, and be root",
         prepare: python::prepare,
+    },
+    Peer {
+        name: "postgresql",
+        judges: "the databases of heaps that we write to PostgreSQL",
+        install: "the Debian package postgresql",
+        prepare: servers::postgresql,
+    },
+    Peer {
+        name: "mariadb",
+        judges: "the databases of heaps that we write to MariaDB",
+        install: "the Debian packages mariadb-server-core and mariadb-client-core",
+        prepare: servers::mariadb,
+    },
+    Peer {
+        name: "mysql",
+        judges: "the databases of heaps that we write to MySQL",
+        install: "the Debian package debootstrap, and be root",
+        prepare: servers::mysql,
     },
 ];
 
