@@ -71,6 +71,12 @@ fn the_cache_that_grows_is_named_first() {
     assert_eq!(held["path"], "Leak\\Cache::$items");
     assert_eq!(held["counts"], serde_json::json!([1000, 1500, 3500]));
     assert_eq!(held["steady"], true);
+    assert_eq!(held["static"], true);
+    let finding = &found["findings_diff"]["new"][0];
+    assert_eq!(
+        (&finding["kind"], &finding["path"]),
+        (&"static_growth".into(), &"Leak\\Cache::$items".into())
+    );
     let class = &found["class_deltas"]["changed"][0];
     assert_eq!(
         (&class["name"], &class["counts"]),

@@ -6,10 +6,12 @@ use hashbrown::HashMap;
 
 use super::Compared;
 use super::holders::{Holder, holders};
+use crate::findings::{Finding, Severity, report};
 use crate::graph::{Graph, Total};
 use crate::names::NodeType;
-use crate::retention::{Follow, Retention};
+use crate::retention::Follow;
 use crate::totals::{Scope, totals};
+use crate::views::Heap;
 
 /// Count and bytes by name.
 pub(super) type Totals = BTreeMap<Vec<u8>, (u64, u64)>;
@@ -21,13 +23,18 @@ pub(super) struct Census {
     pub(super) types: Totals,
     pub(super) classes: Totals,
     pub(super) holders: Vec<Holder>,
+    /// What is wrong with it.
+    pub(super) findings: Vec<Finding>,
     /// Where the classes of the program lie, by name.
     places: HashMap<Vec<u8>, u64>,
 }
 
 impl Census {
     pub(super) fn of(graph: &dyn Graph, follow: Follow) -> Self {
-        let retention = Retention::of(&graph, follow);
+        let heap = Heap::new(graph, follow);
+        let retention = heap.retention();
+        let mut findings = report(&heap).findings;
+        findings.retain(|finding| finding.severity != Severity::Info);
         let totals = totals(&graph, Scope::Everything);
         let by_name = |totals: Vec<Total>| -> Totals {
             totals.into_iter().map(|total| (total.name, (total.count, total.memory_usage))).collect()
@@ -41,7 +48,8 @@ impl Census {
             metrics: metrics(graph),
             types: by_name(totals.location_types),
             classes: by_name(totals.classes),
-            holders: holders(graph, &retention),
+            holders: holders(graph, retention),
+            findings,
             places: places(graph),
         }
     }

@@ -144,6 +144,7 @@ impl Row {
             counts: each(&|holder| holder.count),
             growth: self.growth,
             is_steady: self.is_steady(),
+            is_static: false,
         }
     }
 }

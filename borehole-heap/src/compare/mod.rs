@@ -8,15 +8,18 @@
 //! that got ten thousand entries comes first, not the entries, nor all that leads to the cache.
 
 mod census;
+mod findings;
 mod holders;
 
 use std::collections::BTreeMap;
 
 use crate::graph::{Graph, TreeParents};
+use crate::names::NodeType;
 use crate::path;
 use crate::retention::Follow;
 use crate::sink::NodeId;
 use census::Census;
+pub use findings::FindingsDiff;
 pub use holders::LEAST_BYTES;
 
 /// A heap among those that are compared.
@@ -49,6 +52,8 @@ pub struct Comparison {
     pub added: Vec<HolderChange>,
     /// Holders that the last heap has not, the outermost of each.
     pub removed: Vec<HolderChange>,
+    /// What is wrong with the last heap that was not with the first, and the other way round.
+    pub findings: FindingsDiff,
 }
 
 /// A number in each heap; `None` where it has none.
@@ -90,6 +95,8 @@ pub struct HolderChange {
     pub growth: i64,
     /// Whether it retains more in each heap than in the one before.
     pub is_steady: bool,
+    /// Whether a static property or variable holds it, which lives as long as the process.
+    pub is_static: bool,
 }
 
 impl Change {
@@ -109,15 +116,23 @@ pub fn compare(graphs: &[&dyn Graph], follow: Follow) -> Comparison {
         censuses.windows(2).all(|pair| pair[0].is_of_one_process(&pair[1])) && graphs.len() > 1;
     let holders: Vec<_> = censuses.iter().map(|census| census.holders.as_slice()).collect();
     let changes = holders::compare(&holders, same_process);
+    let holders = told(graphs, changes.changed);
+    let ends = (censuses.first(), censuses.last());
+    let mut findings = match ends {
+        (Some(first), Some(last)) => FindingsDiff::between(&first.findings, &last.findings),
+        _ => FindingsDiff::default(),
+    };
+    findings.new.splice(0..0, findings::static_growth(&holders));
     Comparison {
         heaps: censuses.iter().map(|census| census.heap.clone()).collect(),
         same_process,
         metrics: metrics(&censuses),
         types: totals(&censuses, |census| &census.types),
         classes: totals(&censuses, |census| &census.classes),
-        holders: told(graphs, changes.changed),
+        holders,
         added: told(graphs, changes.added),
         removed: told(graphs, changes.removed),
+        findings,
     }
 }
 
@@ -173,6 +188,15 @@ fn delta(first: Option<u64>, last: Option<u64>) -> i64 {
         - i64::try_from(first.saturating_sub(last)).unwrap_or(i64::MAX)
 }
 
+/// Whether a static property or a function's static variable is on the way to a node.
+fn is_static(graph: &dyn Graph, parents: &TreeParents, node: NodeId) -> bool {
+    let statics = |&node: &NodeId| {
+        let link = parents.link(node).map(|link| graph.string(link));
+        graph.node_type(node) == NodeType::CLASS_STATIC_PROPERTIES || link == Some(b"static_variables")
+    };
+    parents.path(node).iter().any(statics)
+}
+
 /// As many holders of each list are kept: more than anybody reads, and a bound for the paths that are written.
 const MOST_HOLDERS: usize = 1000;
 
@@ -189,6 +213,7 @@ fn told(graphs: &[&dyn Graph], mut changes: Vec<holders::Row>) -> Vec<HolderChan
             let node = change.nodes[position].expect("only such ones are chosen");
             change.path = path::path(graph, &parents, node);
             change.node_type = graph.node_type_name(node).to_vec();
+            change.is_static = is_static(graph, &parents, node);
         }
     }
     told

@@ -206,11 +206,12 @@ kinds! {
     TypeRanking = "type_ranking": "Memory by type.",
     ClassRanking = "class_ranking": "Memory by class.",
     RootBlame = "root_blame": "Memory by the root that holds it.",
+    StaticGrowth = "static_growth": "A static variable that gets more and more.",
     RetainedExact = "retained_exact": "How retained sizes were found.",
 }
 
 impl Finding {
-    pub(super) fn new(kind: Kind, severity: Severity, summary: impl Into<String>) -> Self {
+    pub(crate) fn new(kind: Kind, severity: Severity, summary: impl Into<String>) -> Self {
         Self {
             kind,
             severity,
@@ -225,7 +226,7 @@ impl Finding {
         }
     }
 
-    pub(super) fn fact(mut self, name: &'static str, fact: impl Into<Fact>) -> Self {
+    pub(crate) fn fact(mut self, name: &'static str, fact: impl Into<Fact>) -> Self {
         self.facts.push((name, fact.into()));
         self
     }
@@ -235,13 +236,13 @@ impl Finding {
         self
     }
 
-    pub(super) fn likely(mut self, confidence: Confidence, hypothesis: &str) -> Self {
+    pub(crate) fn likely(mut self, confidence: Confidence, hypothesis: &str) -> Self {
         self.confidence = confidence;
         hypothesis.clone_into(&mut self.hypothesis);
         self
     }
 
-    pub(super) fn check(mut self, check: impl Into<String>) -> Self {
+    pub(crate) fn check(mut self, check: impl Into<String>) -> Self {
         self.next_checks.push(check.into());
         self
     }

@@ -25,7 +25,7 @@ pub(super) fn text(report: &Report, pretty: bool) -> String {
     if pretty { format!("{object:#}\n") } else { format!("{object}\n") }
 }
 
-fn finding(finding: &Finding) -> Value {
+pub(in crate::heap) fn finding(finding: &Finding) -> Value {
     let facts: Map<String, Value> =
         finding.facts.iter().map(|(name, found)| ((*name).to_owned(), fact(found))).collect();
     let mut object = json!({

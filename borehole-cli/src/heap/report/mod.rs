@@ -1,8 +1,8 @@
 //! `borehole heap report`: what is wrong with a heap.
 
-mod json;
+pub(super) mod json;
 mod tables;
-mod text;
+pub(super) mod text;
 
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};

@@ -82,7 +82,7 @@ fn findings(findings: &[Finding], columns: usize) -> String {
     text
 }
 
-fn one(finding: &Finding, columns: usize) -> String {
+pub(in crate::heap) fn one(finding: &Finding, columns: usize) -> String {
     let severity = finding.severity.name().to_uppercase();
     let mut text = format!("\n  [{severity}] {}", finding.kind.name());
     if finding.impact_bytes > 0 {
