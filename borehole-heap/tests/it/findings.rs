@@ -118,6 +118,22 @@ impl Sketch {
 
     /// An array with the node for its elements, of which it says to have so many.
     fn array(&mut self, parent: Option<NodeId>, link: &str, table: [u64; 2], count: i64) -> (NodeId, NodeId) {
+        self.table(parent, link, table, count, true)
+    }
+
+    /// An array with keys.
+    fn keyed(&mut self, parent: Option<NodeId>, link: &str, bytes: u64, count: i64) -> (NodeId, NodeId) {
+        self.table(parent, link, [bytes, 0], count, false)
+    }
+
+    fn table(
+        &mut self,
+        parent: Option<NodeId>,
+        link: &str,
+        table: [u64; 2],
+        count: i64,
+        is_list: bool,
+    ) -> (NodeId, NodeId) {
         let array = self.node(parent, link, NodeType::ARRAY_HEADER, Strength::Strong);
         self.locate(array, LocationType::ARRAY, 56, "");
         let unused = self.node(
@@ -131,7 +147,7 @@ impl Sketch {
         self.locate(elements, LocationType::ARRAY_TABLE, table[0], "");
         let (key, packed) = (self.builder.string(b"#count"), self.builder.string(b"is_packed"));
         self.builder.attribute(elements, key, Value::Integer(count));
-        self.builder.attribute(elements, packed, Value::Bool(true));
+        self.builder.attribute(elements, packed, Value::Bool(is_list));
         (array, elements)
     }
 
@@ -206,7 +222,12 @@ fn a_list_of_a_million_objects_is_told_by_its_head() {
         bottleneck.facts.iter().any(|(name, fact)| *name == "held_through" && *fact == Fact::from("$list"))
     );
     assert_eq!(head, NodeId(2));
+    // All of the list is counted once, though each retains what follows it.
+    let property = find(&report, Kind::ExpensiveProperty).unwrap();
+    assert_eq!(property.impact_bytes, 56 * (COUNT as u64 - 1));
+    assert!(find(&report, Kind::OwnershipPattern).is_none());
     let class = find(&report, Kind::DominantClass).unwrap();
+    assert_eq!(class.place.as_ref().unwrap().path, "Node::$next");
     assert_eq!(class.impact_bytes, 56 * COUNT as u64);
 }
 
@@ -272,12 +293,24 @@ fn tables_that_are_too_large_are_told_with_what_a_new_one_would_take() {
         let element = sketch.element(list, number);
         sketch.array(Some(element), "value", [slots(2), slots(256) - slots(2)], 2);
     }
+    // Lists that were not filled in order: they have keys, of 40 bytes a slot instead of 16.
+    let (_, list) = sketch.array(Some(globals), "keyed", [slots(1024), 0], 1000);
+    for number in 0..1000 {
+        let element = sketch.element(list, number);
+        let (_, elements) = sketch.keyed(Some(element), "value", 40 * 8, 8);
+        for key in 0..8 {
+            // No list: its first key is 1.
+            let key = if number == 999 { key + 1 } else { key };
+            let element = sketch.element(elements, key);
+            sketch.scalar(element, "value", i64::from(number));
+        }
+    }
     let report = sketch.report();
     let sparse = find(&report, Kind::SparseArray).unwrap();
     assert_eq!((sparse.impact_bytes, sparse.severity), (slots(131_072) - slots(8), Severity::Medium));
     assert_eq!(sparse.place.as_ref().unwrap().path, "$sparse");
     let many = find(&report, Kind::OverallocatedArrays).unwrap();
-    assert_eq!(many.impact_bytes, 1000 * (slots(256) - slots(8)));
+    assert_eq!(many.impact_bytes, 1000 * (slots(256) - slots(8)) + 999 * (8 * 40 - slots(8)));
     assert_eq!(many.place.as_ref().unwrap().path, "$lists[]");
 }
 
