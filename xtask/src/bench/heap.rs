@@ -10,7 +10,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, ensure};
 use borehole_heap::rmem::View;
 
-use super::measure::Work;
+use super::measure::{Usage, Work};
 use super::{Bench, Claim, Goal, Unit};
 use crate::peers;
 
@@ -43,6 +43,7 @@ pub(crate) fn claims(bench: &Bench) -> Result<Vec<Claim>> {
             graph: file("rmem"),
         });
         let name = |what: &str| format!("PHP heap, {objects} objects: {what}");
+        claims.extend(findings(&setting));
         let (stop, analyse, memory, open) =
             (Rc::clone(&setting), Rc::clone(&setting), Rc::clone(&setting), setting);
         claims.extend([
@@ -73,6 +74,35 @@ pub(crate) fn claims(bench: &Bench) -> Result<Vec<Claim>> {
         ]);
     }
     Ok(claims)
+}
+
+/// What is wanted of a report on the heap, from the start of the command to its end: it opens the graph, works out what each
+/// node retains, and looks for everything.
+fn findings(setting: &Rc<Setting>) -> [Claim; 2] {
+    let (seconds, bytes) = if setting.objects < 1_000_000 { (0.8, 200e6) } else { (8.0, 1.5e9) };
+    let name = |what: &str| format!("PHP heap, {} objects: {what}", setting.objects);
+    let (time, memory) = (Rc::clone(setting), Rc::clone(setting));
+    let run = |setting: &Setting| -> Result<Usage> {
+        if !setting.graph.exists() {
+            setting.analysed()?;
+        }
+        let arguments = ["heap".into(), "report".into(), setting.graph.clone().into_os_string()];
+        Work::new(&setting.borehole, arguments).run()
+    };
+    [
+        Claim::new(
+            name("findings"),
+            Unit::Seconds,
+            Goal::Value(seconds),
+            Box::new(move || Ok(run(&time)?.cpu_seconds)),
+        ),
+        Claim::new(
+            name("findings, memory"),
+            Unit::Bytes,
+            Goal::Value(bytes),
+            Box::new(move || Ok(run(&memory)?.peak_bytes)),
+        ),
+    ]
 }
 
 impl Setting {
