@@ -11,6 +11,8 @@ use crate::interrupt;
 pub(crate) enum Exit {
     /// Done.
     Done,
+    /// Done, and a threshold that the user set was crossed.
+    Crossed,
     /// An error; nothing was written.
     Failed,
     /// The input was damaged; what could be saved was written, and stderr says what was lost and where.
@@ -34,6 +36,7 @@ impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
         Self::from(match exit {
             Exit::Done => 0,
+            Exit::Crossed => 1,
             Exit::Failed => 2,
             Exit::Damaged => 3,
             Exit::Interrupted => 130,

@@ -4,7 +4,9 @@
 //! queries and habits carry over.
 #![forbid(unsafe_code)]
 
+pub mod compare;
 mod error;
+pub mod findings;
 mod graph;
 pub mod heapsnapshot;
 pub mod hprof;
@@ -13,9 +15,12 @@ pub mod json;
 pub mod lines;
 mod names;
 mod number;
+pub mod path;
+pub mod retention;
 pub mod rmem;
 mod sink;
 mod totals;
+pub mod views;
 
 pub use error::{Error, ErrorKind};
 pub use graph::{

@@ -7,13 +7,14 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{bail, ensure};
-use borehole::heap::{self, HeapOptions, Taken};
+use borehole::heap::{self, HeapGraph, HeapOptions, Taken};
 use borehole::{Error, Existing, Output};
 use borehole_process::Launched;
 use clap::Args;
 
 use super::analysis::{PhpHeapArgs, WalkArgs};
-use super::output::{GraphOutput, Target};
+use super::output::GraphOutput;
+use super::report::ReportOutput;
 use crate::cell::bytes;
 use crate::exit::Exit;
 use crate::interrupt;
@@ -141,23 +142,30 @@ const PATIENCE: Duration = Duration::from_secs(2);
 impl CaptureArgs {
     pub(crate) fn run(&self) -> anyhow::Result<Exit> {
         let target = self.output.checked_target()?;
+        self.output.write(&self.graph()?, &target)?;
+        Ok(Exit::Done)
+    }
+
+    /// The same, but what is written is what is wrong with the heap.
+    pub(crate) fn report(&self, output: &ReportOutput) -> anyhow::Result<Exit> {
+        output.check()?;
+        output.write(&self.graph()?, "heap")?;
+        Ok(Exit::Done)
+    }
+
+    /// Copies the heap and analyses it.
+    fn graph(&self) -> anyhow::Result<HeapGraph> {
         let taken = match self.pid {
             Some(process) => self.taking.take(process)?,
             None => self.take_of_command()?,
         };
-        self.write(taken, &target)
-    }
-
-    /// Analyses what was copied, and writes the graph.
-    fn write(&self, taken: Taken, target: &Target) -> anyhow::Result<Exit> {
         let php = self.taking.php.options();
         // Where it failed goes with the dump.
         let (graph, analysis) = heap::analyze(&taken.dump, &self.walk.options(&php, None))?;
         // Hundreds of megabytes that are not needed any more.
         drop(taken);
         self.walk.tell("heap", &analysis);
-        self.output.write(&graph, target)?;
-        Ok(Exit::Done)
+        Ok(graph)
     }
 
     fn take_of_command(&self) -> anyhow::Result<Taken> {

@@ -1,15 +1,20 @@
 //! `borehole heap`: what a PHP process holds in memory.
 
 mod analysis;
+mod ask;
+mod compare;
 mod database;
 mod file;
 mod info;
 mod live;
 mod output;
 mod password;
+mod report;
 mod table;
 
+use ask::AskArgs;
 use clap::Subcommand;
+pub(crate) use compare::CompareArgs;
 
 use crate::exit::Exit;
 pub(crate) use analysis::{FailureArgs, PhpHeapArgs, WalkArgs};
@@ -18,6 +23,7 @@ pub(crate) use file::{AnalyzeArgs, ExportArgs, Memory};
 use info::InfoArgs;
 pub(crate) use live::{CaptureArgs, DumpArgs, Taking};
 pub(crate) use output::{GraphFormat, GraphOutput};
+pub(crate) use report::{ReportArgs, ReportOutput};
 
 /// What to do with a heap.
 #[derive(Subcommand, Clone, Debug)]
@@ -33,6 +39,9 @@ pub(crate) enum HeapCommand {
     Analyze(AnalyzeArgs),
     /// Say what a file is and what is in it: memory by type and by class, and how much is accounted for
     Info(InfoArgs),
+    /// Say what is wrong: findings with what they likely mean and what to do, then what takes most
+    #[command(after_help = REPORT_EXAMPLES)]
+    Report(ReportArgs),
     /// Write a graph in another format
     #[command(after_help = EXPORT_EXAMPLES)]
     Export(ExportArgs),
@@ -42,6 +51,12 @@ pub(crate) enum HeapCommand {
     /// Ask a database, in SQL or by the name of a question
     #[command(after_help = QUERY_EXAMPLES)]
     Query(QueryArgs),
+    /// Ask what holds the memory: by class, by node, by cycle
+    #[command(after_help = ASK_EXAMPLES)]
+    Ask(AskArgs),
+    /// Say what grew and what shrank between heaps, and what holds it
+    #[command(after_help = COMPARE_EXAMPLES)]
+    Compare(CompareArgs),
     /// Write the path to each node of a run into a database
     Paths(PathsArgs),
 }
@@ -76,6 +91,12 @@ Examples:
   borehole heap runs heaps.sqlite3 --keep-last 20
   borehole heap runs mysql://me@db.example/heaps --older-than 30d";
 
+const REPORT_EXAMPLES: &str = "\
+Examples:
+  borehole heap report worker.rmem
+  borehole heap report heaps.sqlite3 --run-id 2
+  borehole heap report --json worker.rmem | jq '.findings[0]'";
+
 const QUERY_EXAMPLES: &str = "\
 Examples:
   borehole heap query postgresql://me@db/heaps --run-id 3 --named classes
@@ -83,15 +104,32 @@ Examples:
   borehole heap query heaps.sqlite3 --named duplicate-strings
   borehole heap query heaps.sqlite3 'SELECT COUNT(*) FROM context_nodes'";
 
+const COMPARE_EXAMPLES: &str = "\
+Examples:
+  borehole heap compare monday.rmem tuesday.rmem
+  borehole heap compare 1.rmem 2.rmem 3.rmem 4.rmem    steady growth first
+  borehole heap compare heaps.sqlite3 --run-id-baseline 1 --run-id-target 2
+  borehole heap compare base.rmem now.rmem --fail-over 10%";
+
+const ASK_EXAMPLES: &str = "\
+Examples:
+  borehole heap ask worker.rmem top-classes
+  borehole heap ask worker.rmem find --class 'App\\Cart'
+  borehole heap ask worker.rmem path-to-root '#4711'
+  borehole heap ask worker.rmem retained '#17' '#18' --json";
+
 pub(crate) fn run(command: &HeapCommand) -> anyhow::Result<Exit> {
     match command {
         HeapCommand::Dump(args) => args.run(),
         HeapCommand::Capture(args) => args.run(),
         HeapCommand::Analyze(args) => args.run(),
         HeapCommand::Info(args) => args.run(),
+        HeapCommand::Report(args) => args.run(),
         HeapCommand::Export(args) => args.run(),
         HeapCommand::Runs(args) => args.run(),
         HeapCommand::Query(args) => args.run(),
+        HeapCommand::Ask(args) => args.run(),
+        HeapCommand::Compare(args) => args.run(),
         HeapCommand::Paths(args) => args.run(),
     }
 }

@@ -1,6 +1,6 @@
 //! Where a graph goes.
 
-use std::io::{self, IsTerminal as _};
+use std::io::{self, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::{anyhow, bail, ensure};
@@ -12,7 +12,7 @@ use clap::{Args, ValueEnum};
 use super::password;
 use crate::interrupt;
 use crate::messages::say;
-use crate::outputs::STDOUT;
+use crate::outputs::{STDOUT, stdout_error};
 use crate::utc;
 
 /// Where a graph goes, and as what.
@@ -70,6 +70,17 @@ pub(crate) enum GraphFormat {
     /// A database of a server of MySQL or MariaDB, whose address is the output
     #[value(alias = "mariadb")]
     Mysql,
+}
+
+/// Writes what was found out about heaps, to a file that appears whole, or to standard output.
+pub(super) fn write_text(text: &str, output: Option<&Path>, existing: Existing) -> anyhow::Result<()> {
+    let Some(path) = output.filter(|path| *path != Path::new("-")) else {
+        return Ok(io::stdout().write_all(text.as_bytes()).map_err(stdout_error)?);
+    };
+    let mut output = Output::create_private(path, existing)?;
+    interrupt::unfinished(output.unfinished());
+    output.write_all(text.as_bytes())?;
+    Ok(output.complete()?)
 }
 
 impl From<GraphFormat> for HeapFormat {

@@ -47,13 +47,19 @@ fn plain(value: &Value) -> String {
 
 /// An object a line.
 pub(super) fn json(answer: &Answer) -> String {
-    let mut text = String::new();
-    for row in &answer.rows {
-        let object: Map<String, Json> =
-            answer.columns.iter().cloned().zip(row.iter().map(json_value)).collect();
-        let _ = writeln!(text, "{}", Json::Object(object));
-    }
-    text
+    objects(answer).iter().fold(String::new(), |mut text, object| {
+        let _ = writeln!(text, "{object}");
+        text
+    })
+}
+
+/// An object a row.
+pub(super) fn objects(answer: &Answer) -> Vec<Json> {
+    let object = |row: &Vec<Value>| {
+        let members = answer.columns.iter().cloned().zip(row.iter().map(json_value));
+        Json::Object(members.collect::<Map<String, Json>>())
+    };
+    answer.rows.iter().map(object).collect()
 }
 
 fn json_value(value: &Value) -> Json {

@@ -14,16 +14,17 @@ use borehole::heap::{HeapFormat, PASSWORD_VARIABLE};
 use clap::{Args, ValueEnum};
 
 use super::inspect::{TargetArgs, parse_switch};
+use super::report::{self, ReportFormat};
 use crate::exit::Exit;
 use crate::heap::{
     self, AnalyzeArgs, CaptureArgs, DumpArgs, ExportArgs, FailureArgs, GraphFormat, GraphOutput, Memory,
-    PhpHeapArgs, Taking, WalkArgs,
+    PhpHeapArgs, ReportArgs, ReportOutput, Taking, WalkArgs,
 };
 
 /// Where a heap goes.
 #[derive(Args, Clone, Debug)]
 struct OutputArgs {
-    /// json, rmem, sqlite3, mysql or postgresql; otherwise as the name of the output tells
+    /// json, rmem, sqlite3, mysql, postgresql, report or report-json; otherwise as the name of the output tells
     #[arg(short = 'f', long, value_enum)]
     output_format: Option<OutputFormat>,
 
@@ -92,6 +93,17 @@ enum OutputFormat {
 }
 
 impl OutputArgs {
+    /// Where the report goes that is asked for instead of the heap.
+    fn report(&self) -> Option<ReportOutput> {
+        let format = match self.output_format {
+            Some(OutputFormat::Report) => ReportFormat::Report,
+            Some(OutputFormat::ReportJson) => ReportFormat::ReportJson,
+            _ => return None,
+        };
+        let pretty = self.pretty_print.unwrap_or(true) && !self.no_pretty_print;
+        Some(report::output(self.output.clone(), format, pretty))
+    }
+
     /// As our own command takes it. Files are replaced, as reli replaces them; databases get a further run.
     fn graph(&self) -> anyhow::Result<GraphOutput> {
         let by_name = self.output.as_deref().map(by_name);
@@ -105,7 +117,7 @@ impl OutputArgs {
             Some(other) => {
                 let name = other.to_possible_value().map(|value| value.get_name().to_owned());
                 bail!(
-                    "unsupported output format: expected json, rmem, sqlite3, mysql or postgresql, found {}",
+                    "unsupported output format: expected json, rmem, sqlite3, mysql, postgresql, report or report-json, found {}",
                     name.unwrap_or_default()
                 )
             }
@@ -187,15 +199,19 @@ const AFTER: Duration = Duration::from_secs(1);
 pub(super) fn memory(args: &MemoryArgs) -> anyhow::Result<Exit> {
     let php = php(&args.target, args.failure.clone())?;
     let taking = Taking { no_stop: args.stop.is_off(), php, ..Taking::default() };
+    let report = args.output.report();
     let capture = CaptureArgs {
         pid: args.pid,
         after: AFTER,
-        output: args.output.graph()?,
+        output: if report.is_some() { GraphOutput::default() } else { args.output.graph()? },
         taking,
         walk: WalkArgs::default(),
         command: args.command.clone(),
     };
-    capture.run()
+    match report {
+        Some(report) => capture.report(&report),
+        None => capture.run(),
+    }
 }
 
 /// `inspector:memory:dump`.
@@ -266,6 +282,9 @@ pub(crate) struct MemoryAnalyzeArgs {
 pub(super) fn analyze(args: &MemoryAnalyzeArgs) -> anyhow::Result<Exit> {
     let php = php(&args.target, args.failure.clone())?;
     let memory = Memory { root: args.dependency_root.clone(), php, ..Memory::default() };
+    if let Some(output) = args.output.report() {
+        return ReportArgs { input: args.input.clone(), output, memory }.run();
+    }
     AnalyzeArgs { input: args.input.clone(), output: args.output.graph()?, memory }.run()
 }
 

@@ -5,8 +5,10 @@
 //!
 //! Source: reli 0.12, its commands `converter:*`, `rbt:recover` and `rbt:analyze`.
 
+mod compare;
 mod inspect;
 mod memory;
+mod report;
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -22,8 +24,10 @@ use crate::inputs::{Inputs, Reading};
 use crate::outputs::OutputArgs;
 use crate::recover::{self, RecoverArgs};
 use crate::report::{Dialect, ReportArgs};
+use compare::MemoryCompareArgs;
 use inspect::{DaemonArgs, EgArgs, ReliTopArgs, TraceArgs};
 use memory::{ExportSqliteArgs, MemoryAnalyzeArgs, MemoryArgs, MemoryDumpArgs, OptimizeArgs};
+use report::MemoryReportArgs;
 
 /// The commands of reli
 #[derive(Parser, Debug)]
@@ -113,6 +117,12 @@ pub(crate) enum Command {
     /// Write the heap in a dump
     #[command(name = "inspector:memory:analyze")]
     MemoryAnalyze(Box<MemoryAnalyzeArgs>),
+    /// Say what is wrong with a heap
+    #[command(name = "inspector:memory:report")]
+    MemoryReport(Box<MemoryReportArgs>),
+    /// Say what changed between two heaps
+    #[command(name = "inspector:memory:compare")]
+    MemoryCompare(Box<MemoryCompareArgs>),
     /// Write a graph as a database of SQLite
     #[command(name = "inspector:memory:export-sqlite")]
     ExportSqlite(ExportSqliteArgs),
@@ -145,7 +155,7 @@ pub(crate) enum RecoverFormat {
     Phpspy,
 }
 
-const NAMES: [&str; 19] = [
+const NAMES: [&str; 21] = [
     "converter:speedscope",
     "converter:pprof",
     "converter:folded",
@@ -162,6 +172,8 @@ const NAMES: [&str; 19] = [
     "inspector:memory",
     "inspector:memory:dump",
     "inspector:memory:analyze",
+    "inspector:memory:report",
+    "inspector:memory:compare",
     "inspector:memory:export-sqlite",
     "inspector:coredump",
     "inspector:optimize-memory-db",
@@ -226,6 +238,8 @@ pub(crate) fn run(command: Command) -> anyhow::Result<Exit> {
         Command::Memory(args) => memory::memory(&args),
         Command::MemoryDump(args) => memory::dump(&args),
         Command::MemoryAnalyze(args) | Command::Coredump(args) => memory::analyze(&args),
+        Command::MemoryReport(args) => report::report(&args),
+        Command::MemoryCompare(args) => compare::compare(&args),
         Command::ExportSqlite(args) => memory::export_sqlite(&args),
         Command::Optimize(args) => memory::optimize(&args),
     }

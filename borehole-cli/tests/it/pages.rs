@@ -8,7 +8,7 @@ use borehole_testkit::Scratch;
 
 use crate::program::{listing, program, run, text};
 
-const COMMANDS: [&str; 23] = [
+const COMMANDS: [&str; 37] = [
     "record",
     "stack",
     "top",
@@ -25,12 +25,26 @@ const COMMANDS: [&str; 23] = [
     "eg",
     "heap",
     "heap analyze",
+    "heap ask",
+    "heap ask cycles",
+    "heap ask dominators",
+    "heap ask find",
+    "heap ask node",
+    "heap ask path-to-root",
+    "heap ask references",
+    "heap ask referrers",
+    "heap ask retained",
+    "heap ask roots",
+    "heap ask top-classes",
+    "heap ask top-retained",
     "heap capture",
+    "heap compare",
     "heap dump",
     "heap export",
     "heap info",
     "heap paths",
     "heap query",
+    "heap report",
     "heap runs",
 ];
 

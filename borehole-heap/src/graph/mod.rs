@@ -137,6 +137,17 @@ pub trait Graph {
     /// A row of references. `None` where a damaged file names no node.
     fn child(&self, row: usize) -> Option<Child>;
 
+    /// Every reference in order, with its parent and its row: faster than to ask for those of each node.
+    fn each_reference(&self, see: &mut dyn FnMut(Option<NodeId>, usize, Child)) {
+        for parent in std::iter::once(None).chain(nodes(self.counts().nodes).map(Some)) {
+            for row in self.children(parent) {
+                if let Some(child) = self.child(row) {
+                    see(parent, row, child);
+                }
+            }
+        }
+    }
+
     /// The rows of a node's locations.
     fn locations(&self, node: NodeId) -> Range<usize>;
 
@@ -223,6 +234,10 @@ impl<G: Graph + ?Sized> Graph for &G {
     #[inline]
     fn child(&self, row: usize) -> Option<Child> {
         (**self).child(row)
+    }
+
+    fn each_reference(&self, see: &mut dyn FnMut(Option<NodeId>, usize, Child)) {
+        (**self).each_reference(see);
     }
 
     #[inline]

@@ -1,6 +1,6 @@
 //! Who refers to a node: what the graph's rows do not say, made when it is asked for.
 
-use super::{Graph, nodes};
+use super::Graph;
 use crate::sink::{NodeId, StringId};
 
 /// By which reference the walk came to each node.
@@ -14,16 +14,12 @@ impl TreeParents {
     /// Of every node of `graph`.
     #[must_use]
     pub fn of(graph: &impl Graph) -> Self {
-        let count = graph.counts().nodes;
-        let mut of = vec![(u32::MAX, StringId(u32::MAX)); count];
-        for parent in std::iter::once(None).chain(nodes(count).map(Some)) {
-            let children = graph.children(parent).filter_map(|row| graph.child(row));
-            for child in children.filter(|child| child.is_tree) {
-                if let Some(entry) = of.get_mut(child.node.0 as usize) {
-                    *entry = (parent.map_or(u32::MAX, |parent| parent.0), child.link);
-                }
+        let mut of = vec![(u32::MAX, StringId(u32::MAX)); graph.counts().nodes];
+        graph.each_reference(&mut |parent, _, child| {
+            if let Some(entry) = of.get_mut(child.node.0 as usize).filter(|_| child.is_tree) {
+                *entry = (parent.map_or(u32::MAX, |parent| parent.0), child.link);
             }
-        }
+        });
         Self { of }
     }
 
@@ -97,11 +93,9 @@ impl Parents {
 
 fn for_each(graph: &impl Graph, mut see: impl FnMut(Option<NodeId>, u32, NodeId)) {
     let count = graph.counts().nodes;
-    for parent in std::iter::once(None).chain(nodes(count).map(Some)) {
-        for row in graph.children(parent) {
-            if let Some(child) = graph.child(row).filter(|child| (child.node.0 as usize) < count) {
-                see(parent, u32::try_from(row).unwrap_or(u32::MAX), child.node);
-            }
+    graph.each_reference(&mut |parent, row, child| {
+        if (child.node.0 as usize) < count {
+            see(parent, u32::try_from(row).unwrap_or(u32::MAX), child.node);
         }
-    }
+    });
 }

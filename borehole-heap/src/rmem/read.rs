@@ -308,6 +308,17 @@ impl Graph for View<'_> {
         Some(Child { node: NodeId(node), link: StringId(word(row, 2)), is_tree: is_tree == 1, strength })
     }
 
+    fn each_reference(&self, see: &mut dyn FnMut(Option<NodeId>, usize, Child)) {
+        for row in 0..self.edges.len() {
+            let Some(child) = self.child(row) else { continue };
+            match self.edges.word(self.edge_order.row(row), 0) {
+                NULL => see(None, row, child),
+                parent if (parent as usize) < self.node_count() => see(Some(NodeId(parent)), row, child),
+                _ => {}
+            }
+        }
+    }
+
     fn locations(&self, node: NodeId) -> Range<usize> {
         self.location_order.range(node.0, self.locations.len(), |row| self.locations.word(row, 0))
     }

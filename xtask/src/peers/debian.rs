@@ -1,5 +1,7 @@
 //! Programs that come as Debian packages.
 
+use std::fs;
+use std::path::Path;
 use std::process::Command;
 use std::sync::Once;
 
@@ -35,10 +37,32 @@ pub(crate) fn ensure_installed(name: &str, package: &str) -> Result<()> {
 /// # Errors
 /// When it cannot be installed.
 pub(crate) fn install(package: &str) -> Result<()> {
+    update();
+    command::run(apt_get().args(["install", "--yes", "--no-install-recommends", package]))
+}
+
+/// Puts the files of `package` into a folder, without installing it.
+///
+/// # Errors
+/// When it cannot be had.
+pub(crate) fn unpack(package: &str, into: &Path) -> Result<()> {
+    update();
+    command::run(apt_get().args(["download", package]).current_dir(into))?;
+    for entry in fs::read_dir(into)? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|extension| extension == "deb") {
+            command::run(Command::new("dpkg-deb").arg("--extract").arg(&path).arg(into))?;
+            fs::remove_file(path)?;
+        }
+    }
+    Ok(())
+}
+
+/// Brings the lists of packages up to date, once.
+fn update() {
     static UPDATED: Once = Once::new();
     // Old lists are better than none: what counts is whether the installation succeeds.
     UPDATED.call_once(|| drop(command::run(apt_get().arg("update"))));
-    command::run(apt_get().args(["install", "--yes", "--no-install-recommends", package]))
 }
 
 fn apt_get() -> Command {

@@ -74,6 +74,12 @@ const PEERS: &[Peer] = &[
         prepare: php::machine,
     },
     Peer {
+        name: "php-sqlite",
+        judges: "what is said of connections that PHP holds open",
+        install: "the files of the Debian package php-sqlite3",
+        prepare: php::with_sqlite,
+    },
+    Peer {
         name: "php-fpm",
         judges: "the requests that we see in the workers of a pool",
         install: "the Debian package php-fpm",

@@ -1,0 +1,385 @@
+//! `borehole heap ask`: what programs and assistants want to know of a heap.
+
+use std::io::{self, Write as _};
+use std::path::PathBuf;
+
+use anyhow::{anyhow, ensure};
+use borehole::heap::retention::{Follow, freed_without};
+use borehole::heap::sql::{Answer, Value};
+use borehole::heap::views::{self, CycleView, Heap, Needle, NodeView, Reference, Step};
+use borehole::heap::{Graph, NodeId};
+use clap::{Args, Subcommand};
+
+use super::file::Memory;
+use super::{password, table};
+use crate::cell::printable;
+use crate::exit::Exit;
+use crate::messages::say;
+use crate::outputs::stdout_error;
+
+/// `borehole heap ask`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct AskArgs {
+    /// What holds a heap
+    #[arg(value_name = "FILE")]
+    input: PathBuf,
+
+    #[command(subcommand)]
+    question: Question,
+
+    #[command(flatten)]
+    answers: Answers,
+
+    #[command(flatten)]
+    memory: Memory,
+}
+
+/// How answers look.
+#[derive(Args, Clone, Debug)]
+struct Answers {
+    /// Print JSON: one object with the rows, how many are shown and how many there are
+    #[arg(long, global = true)]
+    json: bool,
+
+    /// Show so many rows; 0 shows all
+    #[arg(long, global = true, value_name = "COUNT", default_value_t = 20)]
+    limit: usize,
+
+    /// Count weak references as if they kept their targets alive
+    #[arg(long, global = true)]
+    weak: bool,
+
+    /// Do not follow the engine's own references, such as that of a call to its function
+    #[arg(long, global = true)]
+    no_structural: bool,
+}
+
+/// A question. A node is `#17`, `17`, or an address in its memory such as `0x7f0000c01000`.
+#[derive(Subcommand, Clone, Debug)]
+enum Question {
+    /// Classes by what their objects retain
+    TopClasses,
+    /// Nodes by what they retain
+    TopRetained,
+    /// The branches of the graph by what they retain
+    Roots,
+    /// What a node is
+    Node {
+        #[arg(required = true, value_name = "NODE")]
+        nodes: Vec<String>,
+    },
+    /// The way from a root to a node
+    PathToRoot {
+        #[arg(value_name = "NODE")]
+        node: String,
+        /// The way of fewest references, instead of that of the walk
+        #[arg(long)]
+        shortest: bool,
+    },
+    /// What refers to a node
+    Referrers {
+        #[arg(value_name = "NODE")]
+        node: String,
+    },
+    /// What a node refers to
+    References {
+        #[arg(value_name = "NODE")]
+        node: String,
+    },
+    /// What would be freed if all these nodes were gone
+    Retained {
+        #[arg(required = true, value_name = "NODE")]
+        nodes: Vec<String>,
+    },
+    /// The nodes without which a node would be gone, the nearest first, and what it dominates itself
+    Dominators {
+        #[arg(value_name = "NODE")]
+        node: String,
+    },
+    /// Nodes that hold each other, by what they retain together
+    Cycles,
+    /// Nodes by address, class, content or name
+    #[command(override_usage = "borehole heap ask <FILE> find --class|--content|--name|--address <WHAT>")]
+    Find(FindArgs),
+}
+
+#[derive(Args, Clone, Debug)]
+#[group(required = true, multiple = false)]
+struct FindArgs {
+    /// The nodes whose memory this address lies in
+    #[arg(long, value_name = "ADDRESS")]
+    address: Option<String>,
+    /// Objects of this class
+    #[arg(long, value_name = "CLASS")]
+    class: Option<String>,
+    /// Strings and numbers that contain this
+    #[arg(long, value_name = "TEXT")]
+    content: Option<String>,
+    /// What a variable, a property or a key of this name refers to
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+}
+
+/// The rows of an answer, and how many there are in all.
+struct Rows {
+    answer: Answer,
+    of: u64,
+}
+
+type Heaped<'h, 'g> = Heap<'g, dyn Graph + 'h>;
+
+impl AskArgs {
+    pub(super) fn run(&self) -> anyhow::Result<Exit> {
+        let file = password::open(&self.input)?;
+        let opened = self.memory.graph(&file)?;
+        let follow = Follow { weak: self.answers.weak, structural: !self.answers.no_structural };
+        let heap = Heap::new(&*opened.graph, follow);
+        let rows = self.question.answer(&heap, self.answers.count())?;
+        let text = if self.answers.json { rows.json(file.name()) } else { table::text(&rows.answer) };
+        io::stdout().write_all(text.as_bytes()).map_err(stdout_error)?;
+        let shown = rows.answer.rows.len() as u64;
+        if shown < rows.of {
+            say(&format!("{shown} of {} shown; --limit 0 for all", rows.of));
+        }
+        Ok(Exit::after(&opened.recovery))
+    }
+}
+
+impl Answers {
+    fn count(&self) -> usize {
+        if self.limit == 0 { usize::MAX } else { self.limit }
+    }
+}
+
+impl Question {
+    fn answer(&self, heap: &Heaped<'_, '_>, limit: usize) -> anyhow::Result<Rows> {
+        Ok(match self {
+            Self::TopClasses => top_classes(heap, limit),
+            Self::TopRetained => top_retained(heap, limit),
+            Self::Roots => {
+                let roots: Vec<NodeId> = heap.references(None).map(|root| root.to).collect();
+                nodes(heap, by_retained(heap, roots), limit)
+            }
+            Self::Node { nodes: asked } => {
+                let found: Result<Vec<NodeId>, _> = asked.iter().map(|node| find_node(heap, node)).collect();
+                nodes(heap, found?, limit)
+            }
+            Self::PathToRoot { node, shortest } => {
+                let node = find_node(heap, node)?;
+                steps(heap, &if *shortest { heap.shortest_way(node) } else { heap.way(node) })
+            }
+            Self::Referrers { node } => {
+                references(heap, heap.referrers(find_node(heap, node)?), limit, |found| found.from)
+            }
+            Self::References { node } => {
+                let node = find_node(heap, node)?;
+                references(heap, heap.references(Some(node)), limit, |found| Some(found.to))
+            }
+            Self::Retained { nodes } => retained(heap, nodes)?,
+            Self::Dominators { node } => dominators(heap, find_node(heap, node)?, limit),
+            Self::Cycles => cycles(heap, limit),
+            Self::Find(find) => find.answer(heap, limit)?,
+        })
+    }
+}
+
+impl FindArgs {
+    fn answer(&self, heap: &Heaped<'_, '_>, limit: usize) -> anyhow::Result<Rows> {
+        let bytes = |text: &String| text.clone().into_bytes();
+        let needle = match (&self.address, &self.class, &self.content, &self.name) {
+            (Some(address), ..) => Needle::Address(address_of(address)?),
+            (_, Some(class), ..) => Needle::Class(bytes(class)),
+            (_, _, Some(content), _) => Needle::Content(bytes(content)),
+            (.., name) => Needle::Name(name.as_ref().map(bytes).unwrap_or_default()),
+        };
+        let (found, of) = views::find(heap, &needle, limit);
+        Ok(Rows { of, ..nodes(heap, found, limit) })
+    }
+}
+
+fn address_of(text: &str) -> anyhow::Result<u64> {
+    let digits = text.strip_prefix("0x").unwrap_or(text);
+    u64::from_str_radix(digits, 16)
+        .map_err(|_| anyhow!("invalid address: expected 0x and hex digits, found {text}"))
+}
+
+/// The node that a handle names.
+fn find_node(heap: &Heaped<'_, '_>, handle: &str) -> anyhow::Result<NodeId> {
+    if handle.starts_with("0x") {
+        let found = views::find(heap, &Needle::Address(address_of(handle)?), 1).0;
+        return found.first().copied().ok_or_else(|| anyhow!("no node has {handle} in its memory"));
+    }
+    let number = handle.strip_prefix('#').unwrap_or(handle).parse::<u32>();
+    let number =
+        number.map_err(|_| anyhow!("invalid node: expected #NUMBER or 0xADDRESS, found {handle}"))?;
+    let count = heap.graph().counts().nodes;
+    ensure!((number as usize) < count, "unknown node: expected below #{count}, found #{number}");
+    Ok(NodeId(number))
+}
+
+fn top_classes(heap: &Heaped<'_, '_>, limit: usize) -> Rows {
+    let classes = views::classes(heap);
+    let row = |class: &views::ClassView| {
+        let largest = class.largest;
+        vec![
+            size(class.retained_bytes),
+            size(class.own_bytes),
+            size(class.count),
+            text(&class.name),
+            handle(largest),
+            text(&heap.path(largest)),
+        ]
+    };
+    let columns = ["retained", "own", "objects", "class", "largest", "path"];
+    rows(&columns, classes.iter().take(limit).map(row), classes.len())
+}
+
+fn by_retained(heap: &Heaped<'_, '_>, mut found: Vec<NodeId>) -> Vec<NodeId> {
+    found.sort_by_key(|&node| (std::cmp::Reverse(heap.retention().retained(node)), node));
+    found
+}
+
+fn top_retained(heap: &Heaped<'_, '_>, limit: usize) -> Rows {
+    nodes(heap, by_retained(heap, heap.retention().nodes().collect()), limit)
+}
+
+fn nodes(heap: &Heaped<'_, '_>, found: Vec<NodeId>, limit: usize) -> Rows {
+    let of = found.len();
+    let views = found.into_iter().take(limit).filter_map(|node| heap.node(node));
+    rows(&NODE_COLUMNS, views.map(|view| node_row(&view)), of)
+}
+
+const NODE_COLUMNS: [&str; 9] =
+    ["node", "retained", "own", "type", "class", "count", "refcount", "path", "value"];
+
+/// As many bytes of a string are shown.
+const PREVIEW_BYTES: usize = 120;
+
+fn node_row(view: &NodeView) -> Vec<Value> {
+    let value = view.value.as_deref().map(|value| &value[..value.len().min(PREVIEW_BYTES)]);
+    vec![
+        handle(view.node),
+        size(view.retained_bytes),
+        size(view.own_bytes),
+        text(&view.node_type),
+        view.class.as_deref().map_or(Value::Null, text),
+        view.count.map_or(Value::Null, size),
+        view.refcount.map_or(Value::Null, |count| size(u64::from(count))),
+        text(&view.path),
+        value.map_or(Value::Null, text),
+    ]
+}
+
+fn steps(heap: &Heaped<'_, '_>, way: &[Step]) -> Rows {
+    let row = |step: &Step| {
+        let retained = heap.retention().retained(step.node);
+        let node_type = heap.graph().node_type_name(step.node);
+        vec![
+            handle(step.node),
+            text(&step.link),
+            text(node_type),
+            size(retained),
+            text(&heap.path(step.node)),
+        ]
+    };
+    rows(&["node", "link", "type", "retained", "path"], way.iter().map(row), way.len())
+}
+
+fn references(
+    heap: &Heaped<'_, '_>,
+    found: impl Iterator<Item = Reference>,
+    limit: usize,
+    other: impl Fn(&Reference) -> Option<NodeId>,
+) -> Rows {
+    let found: Vec<Reference> = found.collect();
+    let row = |reference: &Reference| {
+        let view = other(reference).and_then(|node| heap.node(node));
+        let mut row = vec![text(&reference.link), Value::Text(reference.strength.name().to_owned())];
+        let root = || (0..NODE_COLUMNS.len()).map(|_| Value::Null).collect();
+        row.extend(view.as_ref().map_or_else(root, node_row));
+        row
+    };
+    let columns: Vec<&str> = ["link", "strength"].into_iter().chain(NODE_COLUMNS).collect();
+    rows(&columns, found.iter().take(limit).map(row), found.len())
+}
+
+fn retained(heap: &Heaped<'_, '_>, asked: &[String]) -> anyhow::Result<Rows> {
+    let found: Result<Vec<NodeId>, _> = asked.iter().map(|node| find_node(heap, node)).collect();
+    let found = found?;
+    let freed = freed_without(&heap.graph(), heap.follow(), &found);
+    let mut answer: Vec<Vec<Value>> = found
+        .iter()
+        .filter_map(|&node| heap.node(node))
+        .map(|view| vec![handle(view.node), size(view.retained_bytes), Value::Null, text(&view.path)])
+        .collect();
+    answer.push(vec![Value::Text("all".to_owned()), size(freed.bytes), size(freed.nodes), Value::Null]);
+    let of = answer.len();
+    Ok(rows(&["node", "retained", "nodes", "path"], answer.into_iter(), of))
+}
+
+fn dominators(heap: &Heaped<'_, '_>, node: NodeId, limit: usize) -> Rows {
+    let retention = heap.retention();
+    let above: Vec<NodeId> =
+        std::iter::successors(retention.dominator(node), |&above| retention.dominator(above)).collect();
+    let below = heap.dominated().dominated(retention, Some(node));
+    let of = above.len() + 1 + below.len();
+    let relation = |what: &str, node| {
+        let mut row = vec![Value::Text(what.to_owned())];
+        row.extend(heap.node(node).as_ref().map(node_row).unwrap_or_default());
+        row
+    };
+    let all = above.into_iter().map(|node| ("dominator", node)).chain([("itself", node)]);
+    let all = all.chain(below.map(|node| ("dominated", node))).take(limit);
+    let columns: Vec<&str> = ["relation"].into_iter().chain(NODE_COLUMNS).collect();
+    rows(&columns, all.map(|(what, node)| relation(what, node)), of)
+}
+
+fn cycles(heap: &Heaped<'_, '_>, limit: usize) -> Rows {
+    let cycles = views::cycles(heap);
+    let row = |cycle: &CycleView| {
+        let classes =
+            cycle.classes.iter().take(5).map(|(name, count)| format!("{count} {}", printable(name)));
+        vec![
+            handle(cycle.first),
+            size(cycle.retained_bytes),
+            size(cycle.own_bytes),
+            size(cycle.nodes),
+            size(cycle.entries),
+            Value::Text(classes.collect::<Vec<_>>().join(", ")),
+            text(&heap.path(cycle.first)),
+        ]
+    };
+    let columns = ["first", "retained", "own", "nodes", "entries", "classes", "path"];
+    rows(&columns, cycles.iter().take(limit).map(row), cycles.len())
+}
+
+fn rows(columns: &[&str], rows: impl Iterator<Item = Vec<Value>>, of: usize) -> Rows {
+    let columns = columns.iter().map(|&name| name.to_owned()).collect();
+    Rows { answer: Answer { columns, rows: rows.collect() }, of: of as u64 }
+}
+
+fn size(number: u64) -> Value {
+    Value::Integer(i64::try_from(number).unwrap_or(i64::MAX))
+}
+
+fn handle(node: NodeId) -> Value {
+    Value::Text(format!("#{}", node.0))
+}
+
+fn text(bytes: &[u8]) -> Value {
+    Value::Text(String::from_utf8_lossy(bytes).into_owned())
+}
+
+impl Rows {
+    /// One object, so that a program sees what it did not get.
+    fn json(&self, name: &str) -> String {
+        let object = serde_json::json!({
+            "schema_version": 1,
+            "heap": name,
+            "rows": table::objects(&self.answer),
+            "shown": self.answer.rows.len(),
+            "of": self.of,
+        });
+        format!("{object}\n")
+    }
+}

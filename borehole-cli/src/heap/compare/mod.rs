@@ -1,0 +1,192 @@
+//! `borehole heap compare`: what changed between heaps.
+
+mod json;
+mod text;
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use borehole::Existing;
+use borehole::heap::compare::{Change, Comparison, HolderChange, compare};
+use borehole::heap::retention::Follow;
+use borehole::heap::{Graph, HeapFile, Opened};
+use clap::Args;
+
+use super::file::Memory;
+use super::output::write_text;
+use super::password;
+use crate::cell::terminal_width;
+use crate::exit::Exit;
+use crate::messages::say;
+
+/// `borehole heap compare`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct CompareArgs {
+    /// Heaps, the oldest first; one database may hold two
+    #[arg(value_name = "FILE", required = true)]
+    pub(crate) inputs: Vec<PathBuf>,
+
+    /// The run of the first, of a database; otherwise the last
+    #[arg(long, value_name = "RUN")]
+    pub(crate) run_id_baseline: Option<i64>,
+
+    /// The run of the last, of a database; otherwise the last
+    #[arg(long, value_name = "RUN")]
+    pub(crate) run_id_target: Option<i64>,
+
+    /// Leave out what changed by less than so many percent
+    #[arg(long, value_name = "PERCENT", default_value_t = 0.0)]
+    pub(crate) threshold: f64,
+
+    /// Show so many rows of each table; 0 shows all
+    #[arg(long, value_name = "COUNT", default_value_t = 20)]
+    pub(crate) limit: usize,
+
+    /// Exit with 1 if memory grew by more than this: 64M, 500K, 10%
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) fail_over: Option<Allowance>,
+
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Indent JSON
+    #[arg(long, requires = "json")]
+    pub(crate) pretty: bool,
+
+    /// The file to write instead of standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+
+    /// Replace an existing file
+    #[arg(long)]
+    pub(crate) force: bool,
+
+    #[command(flatten)]
+    pub(crate) memory: Memory,
+}
+
+/// As wide as the lines of a comparison in a file are.
+const REPORT_COLUMNS: usize = 100;
+
+/// By how much memory may grow.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Allowance {
+    Bytes(u64),
+    Percent(f64),
+}
+
+impl FromStr for Allowance {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let expected = || format!("expected bytes such as 64M, or a share such as 10%, found {text}");
+        if let Some(percent) = text.strip_suffix('%') {
+            let percent =
+                percent.parse::<f64>().ok().filter(|percent| percent.is_finite() && *percent >= 0.0);
+            return percent.map(Self::Percent).ok_or_else(expected);
+        }
+        let (digits, unit) =
+            match text.trim_end_matches(['B', 'b']).strip_suffix(['K', 'k', 'M', 'm', 'G', 'g']) {
+                Some(digits) => (digits, text[digits.len()..].to_ascii_uppercase()),
+                None => (text.trim_end_matches(['B', 'b']), String::new()),
+            };
+        let shift = match unit.chars().next() {
+            Some('K') => 10,
+            Some('M') => 20,
+            Some('G') => 30,
+            _ => 0,
+        };
+        let bytes = digits.parse::<u64>().ok().and_then(|count| count.checked_mul(1 << shift));
+        bytes.map(Self::Bytes).ok_or_else(expected)
+    }
+}
+
+impl Allowance {
+    fn is_crossed(self, comparison: &Comparison) -> bool {
+        let (Some(first), Some(last)) = (comparison.heaps.first(), comparison.heaps.last()) else {
+            return false;
+        };
+        let grown = last.bytes.saturating_sub(first.bytes);
+        match self {
+            Self::Bytes(bytes) => grown > bytes,
+            Self::Percent(percent) => percent_of(grown.try_into().unwrap_or(i64::MAX), first.bytes)
+                .is_some_and(|grown| grown > percent),
+        }
+    }
+}
+
+impl CompareArgs {
+    pub(crate) fn run(&self) -> anyhow::Result<Exit> {
+        let (exit, comparison) = self.compared()?;
+        let text = match (self.json, self.pretty) {
+            (true, true) => format!("{:#}\n", json::json(self, &comparison)),
+            (true, false) => format!("{}\n", json::json(self, &comparison)),
+            (false, _) => text::text(self, &comparison),
+        };
+        let existing = if self.force { Existing::Replace } else { Existing::Keep };
+        write_text(&text, self.output.as_deref(), existing)?;
+        if self.fail_over.is_some_and(|allowance| allowance.is_crossed(&comparison)) {
+            say("memory grew by more than --fail-over allows");
+            return Ok(Exit::Crossed);
+        }
+        Ok(exit)
+    }
+
+    fn compared(&self) -> anyhow::Result<(Exit, Comparison)> {
+        let again = (self.inputs.len() == 1).then(|| self.inputs[0].clone());
+        let paths: Vec<PathBuf> = self.inputs.iter().cloned().chain(again).collect();
+        let files: anyhow::Result<Vec<HeapFile>> = paths.iter().map(|path| password::open(path)).collect();
+        let files = files?;
+        let mut opened: Vec<Opened<'_>> = Vec::with_capacity(files.len());
+        for (position, file) in files.iter().enumerate() {
+            opened.push(self.memory_of(position, files.len()).graph(file)?);
+        }
+        let graphs: Vec<&dyn Graph> = opened.iter().map(|opened| &*opened.graph).collect();
+        let damaged = opened.iter().find(|opened| opened.recovery.lost_bytes > 0).or(opened.first());
+        let exit = damaged.map_or(Exit::Done, |opened| Exit::after(&opened.recovery));
+        Ok((exit, compare(&graphs, Follow::default())))
+    }
+
+    fn memory_of(&self, position: usize, count: usize) -> Memory {
+        let run = match position {
+            0 => self.run_id_baseline,
+            last if last + 1 == count => self.run_id_target,
+            _ => None,
+        };
+        Memory { run_id: run.or(self.memory.run_id), ..self.memory.clone() }
+    }
+
+    fn columns(&self) -> usize {
+        if self.output.is_some() { REPORT_COLUMNS } else { terminal_width() }
+    }
+
+    /// Whether a change is large enough to be shown.
+    fn is_shown(&self, growth: i64, before: Option<u64>) -> bool {
+        growth != 0
+            && percent_of(growth, before.unwrap_or(0)).is_none_or(|percent| percent.abs() >= self.threshold)
+    }
+
+    fn shown<'r, T>(&self, rows: impl Iterator<Item = &'r T>) -> (Vec<&'r T>, usize) {
+        let rows: Vec<&T> = rows.collect();
+        let of = rows.len();
+        let limit = if self.limit == 0 { of } else { self.limit };
+        (rows.into_iter().take(limit).collect(), of)
+    }
+
+    fn holders<'c>(&self, rows: &'c [HolderChange]) -> impl Iterator<Item = &'c HolderChange> {
+        rows.iter().filter(|row| self.is_shown(row.growth, row.retained.first().copied().flatten()))
+    }
+
+    fn changes<'c>(&self, rows: &'c [Change]) -> impl Iterator<Item = &'c Change> {
+        rows.iter().filter(|row| {
+            let counts_differ = row.counts.first() != row.counts.last();
+            counts_differ && row.growth() == 0 || self.is_shown(row.growth(), row.bytes.first().copied())
+        })
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a share is shown in a few digits")]
+fn percent_of(part: i64, whole: u64) -> Option<f64> {
+    (whole > 0).then(|| 100.0 * part as f64 / whole as f64)
+}

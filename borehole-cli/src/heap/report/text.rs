@@ -1,0 +1,182 @@
+//! A report as text: an overview, what was found, then the tables.
+
+use borehole::heap::findings::{Finding, Kind, Overview, Report, Severity};
+
+use super::tables;
+use crate::cell::{bytes, pad, printable, width};
+
+/// Findings that the overview and the tables show.
+const SHOWN_ELSEWHERE: [Kind; 5] =
+    [Kind::Overview, Kind::CallStack, Kind::TypeRanking, Kind::ClassRanking, Kind::RootBlame];
+
+/// Calls that are shown.
+const CALLS: usize = 10;
+
+pub(super) fn text(report: &Report, name: &str, columns: usize, limit: usize) -> String {
+    let mut text = overview(&report.overview, name, columns);
+    text += &findings(&report.findings, columns);
+    text += &tables::text(report, columns, limit);
+    text + &additional(&report.findings, columns)
+}
+
+fn overview(overview: &Overview, name: &str, columns: usize) -> String {
+    let mut text = format!("Overview of {}\n", printable(name.as_bytes()));
+    let mut line = |what: &str, value: &str| {
+        text += &block(&format!("  {what:<12}"), value, columns);
+    };
+    let captured =
+        [overview.captured_at.as_str(), &overview.php_version].map(|part| printable(part.as_bytes()));
+    line("captured", captured.join(", PHP ").trim_start_matches(", "));
+    line("heap", &heap(overview));
+    if let Some(limit) = overview.memory_limit {
+        line("limit", &format!("{}; at the peak {} were in use", bytes(limit), bytes(overview.peak_bytes)));
+    }
+    let parts = [("VM stack", overview.vm_stack_bytes), ("compiler", overview.compiler_arena_bytes)];
+    let parts = parts.map(|(part, size)| format!("{part} {}", bytes(size)));
+    line("of it", &parts.join(", "));
+    if overview.rss_bytes > 0 {
+        line("process", &format!("{} resident", bytes(overview.rss_bytes)));
+    }
+    text + &call_stack(overview, columns)
+}
+
+fn heap(overview: &Overview) -> String {
+    let used = bytes(overview.heap_usage);
+    let mut text = match overview.heap_total {
+        0 => format!("{used} in use"),
+        total => format!("{used} in use of {}", bytes(total)),
+    };
+    if let Some(share) = overview.analyzed_percentage {
+        text += &format!(", {share:.1} % accounted for");
+    }
+    text
+}
+
+fn call_stack(overview: &Overview, columns: usize) -> String {
+    let calls = &overview.call_stack;
+    let mut text = String::new();
+    for (number, call) in calls.iter().take(CALLS).enumerate() {
+        let label = if number == 0 { "calls" } else { "" };
+        text +=
+            &block(&format!("  {label:<12}"), &format!("#{number} {}", printable(call.as_bytes())), columns);
+    }
+    let more = calls.len().saturating_sub(CALLS) as u64 + overview.more_calls;
+    if more > 0 {
+        text += &format!("  {:<12}and {more} more; --json lists the first hundred\n", "");
+    }
+    text
+}
+
+fn findings(findings: &[Finding], columns: usize) -> String {
+    let told: Vec<&Finding> = findings.iter().filter(|finding| finding.severity != Severity::Info).collect();
+    let counts = [Severity::High, Severity::Warning, Severity::Medium, Severity::Low].map(|severity| {
+        let count = told.iter().filter(|finding| finding.severity == severity).count();
+        (count > 0).then(|| format!("{count} {}", severity.name()))
+    });
+    let counts: Vec<String> = counts.into_iter().flatten().collect();
+    let counts = if counts.is_empty() { "nothing to act on".to_owned() } else { counts.join(", ") };
+    let mut text = format!("\nFindings: {counts}\n");
+    for finding in told {
+        text += &one(finding, columns);
+    }
+    text
+}
+
+pub(in crate::heap) fn one(finding: &Finding, columns: usize) -> String {
+    let severity = finding.severity.name().to_uppercase();
+    let mut text = format!("\n  [{severity}] {}", finding.kind.name());
+    if finding.impact_bytes > 0 {
+        text += &format!("  {}", bytes(finding.impact_bytes));
+    }
+    text += "\n";
+    text += &block("    ", &printable(finding.summary.as_bytes()), columns);
+    for detail in &finding.details {
+        text += &block("      - ", &printable(detail.as_bytes()), columns);
+    }
+    if !finding.hypothesis.is_empty() {
+        text += &block("    why   ", &printable(finding.hypothesis.as_bytes()), columns);
+    }
+    if let Some(place) = &finding.place {
+        let place = format!("{} (#{})", printable(place.path.as_bytes()), place.node.0);
+        text += &block("    at    ", &place, columns);
+    }
+    for (number, check) in finding.next_checks.iter().enumerate() {
+        let label = if number == 0 { "    next  " } else { "          " };
+        text += &block(label, &printable(check.as_bytes()), columns);
+    }
+    text
+}
+
+/// What is good to know, and nothing to act on.
+fn additional(findings: &[Finding], columns: usize) -> String {
+    let mut text = "\nAdditional information\n".to_owned();
+    let told = findings.iter().filter(|finding| finding.severity == Severity::Info);
+    for finding in told.filter(|finding| !SHOWN_ELSEWHERE.contains(&finding.kind)) {
+        let line = format!("[{}] {}", finding.kind.name(), printable(finding.summary.as_bytes()));
+        text += &block("  ", &line, columns);
+    }
+    text
+}
+
+/// `text` in lines of so many columns behind `label`, the further ones indented as far.
+fn block(label: &str, text: &str, columns: usize) -> String {
+    let indent = width(label);
+    let lines = wrapped(text, columns.saturating_sub(indent).max(1));
+    let mut block = String::new();
+    for (number, line) in lines.iter().enumerate() {
+        let start = if number == 0 { label.to_owned() } else { pad("", indent) };
+        block += format!("{start}{line}").trim_end();
+        block += "\n";
+    }
+    block
+}
+
+/// `text` in lines of at most `room` columns, broken between words where there are some.
+fn wrapped(text: &str, room: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let line = lines.last_mut().expect("there is one");
+        if line.is_empty() || width(line) + 1 + width(word) <= room {
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line.push_str(word);
+        } else {
+            lines.push(word.to_owned());
+        }
+        while let Some(rest) = lines.last().and_then(|line| beyond(line, room)) {
+            let line = lines.last_mut().expect("there is one");
+            let rest = line.split_off(rest);
+            lines.push(rest);
+        }
+    }
+    lines
+}
+
+/// Where a line is to be broken that is longer than `room`.
+fn beyond(line: &str, room: usize) -> Option<usize> {
+    let mut buffer = [0; 4];
+    let mut columns = 0;
+    for (place, character) in line.char_indices() {
+        columns += width(character.encode_utf8(&mut buffer));
+        if columns > room && place > 0 {
+            return Some(place);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_broken_between_words_and_words_where_they_must() {
+        assert_eq!(wrapped("one two three", 7), ["one two", "three"]);
+        assert_eq!(wrapped("a abcdefgh b", 4), ["a", "abcd", "efgh", "b"]);
+        assert_eq!(wrapped("日本語", 4), ["日本", "語"]);
+        assert_eq!(wrapped("日", 1), ["日"], "what does not fit at all stays whole");
+        assert_eq!(block("ab  ", "one two", 8), "ab  one\n    two\n");
+        assert_eq!(wrapped("", 5), [""]);
+    }
+}

@@ -1,0 +1,93 @@
+//! Reli's command line for what changed between heaps.
+//!
+//! Source: reli 0.12, its command `inspector:memory:compare`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use super::inspect::parse_switch;
+use crate::exit::Exit;
+use crate::heap::{CompareArgs, Memory};
+
+/// `inspector:memory:compare`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct MemoryCompareArgs {
+    /// A graph, or a database
+    #[arg(value_name = "BASE")]
+    base: PathBuf,
+
+    /// What it is compared with; otherwise another run of the same database
+    #[arg(value_name = "TARGET")]
+    target: Option<PathBuf>,
+
+    /// The run of the base, of a database
+    #[arg(long, value_name = "RUN")]
+    run_id_baseline: Option<i64>,
+
+    /// The run of the target, of a database
+    #[arg(long, value_name = "RUN")]
+    run_id_target: Option<i64>,
+
+    /// Text, or JSON
+    #[arg(short = 'f', long, value_enum, default_value_t = ReportFormat::Report)]
+    output_format: ReportFormat,
+
+    /// The file to write instead of standard output
+    #[arg(short, long)]
+    output: Option<PathBuf>,
+
+    /// Indent JSON
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "on", value_parser = parse_switch, overrides_with = "no_pretty_print")]
+    pretty_print: Option<bool>,
+
+    #[arg(long, hide = true)]
+    no_pretty_print: bool,
+
+    /// Leave out what changed by less than so many percent
+    #[arg(long, value_name = "PERCENT", default_value_t = 0.0)]
+    threshold: f64,
+
+    /// Show so many rows of each table
+    #[arg(long, value_name = "COUNT", default_value_t = 20)]
+    diff_limit: usize,
+
+    // Accepted and without effect: what is analysed does not depend on them.
+    #[arg(long, hide = true, num_args = 0..=1)]
+    diff_nodes: Option<String>,
+    #[arg(long, hide = true)]
+    full_analysis: bool,
+    #[arg(long, hide = true)]
+    no_full_analysis: bool,
+    #[arg(long, hide = true)]
+    memory_limit: Option<String>,
+    #[arg(long, hide = true)]
+    ffi_csr: bool,
+    #[arg(long, hide = true)]
+    no_ffi_csr: bool,
+}
+
+/// What a report is written as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ReportFormat {
+    Report,
+    ReportJson,
+}
+
+pub(super) fn compare(args: &MemoryCompareArgs) -> anyhow::Result<Exit> {
+    let inputs = std::iter::once(&args.base).chain(&args.target).cloned().collect();
+    let native = CompareArgs {
+        inputs,
+        run_id_baseline: args.run_id_baseline,
+        run_id_target: args.run_id_target,
+        threshold: args.threshold,
+        limit: args.diff_limit,
+        fail_over: None,
+        json: args.output_format == ReportFormat::ReportJson,
+        pretty: args.pretty_print.unwrap_or(true) && !args.no_pretty_print,
+        output: args.output.clone(),
+        force: true,
+        memory: Memory::default(),
+    };
+    native.run()
+}

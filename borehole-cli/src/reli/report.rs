@@ -1,0 +1,89 @@
+//! Reli's command line for reports on heaps.
+//!
+//! Source: reli 0.12, its command `inspector:memory:report`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use super::inspect::parse_switch;
+use crate::exit::Exit;
+use crate::heap::{Memory, ReportArgs, ReportOutput};
+
+/// `inspector:memory:report`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct MemoryReportArgs {
+    /// A graph
+    #[arg(value_name = "FILE")]
+    input: PathBuf,
+
+    /// report or report-json
+    #[arg(short = 'f', long, value_enum, default_value = "report")]
+    output_format: ReportFormat,
+
+    /// The file to write instead of standard output
+    #[arg(short, long)]
+    output: Option<PathBuf>,
+
+    /// The run, of a database
+    #[arg(long, default_value_t = 1)]
+    run_id: i64,
+
+    /// Indent JSON
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "on", value_parser = parse_switch, overrides_with = "no_pretty_print")]
+    pretty_print: Option<bool>,
+
+    #[arg(long, hide = true)]
+    no_pretty_print: bool,
+
+    // Accepted and without effect: everything is always looked at, and needs neither a cache nor several processes.
+    #[arg(long, hide = true, num_args = 0..=1, require_equals = true)]
+    full_analysis: Option<Option<String>>,
+    #[arg(long, hide = true)]
+    no_full_analysis: bool,
+    #[arg(long, hide = true)]
+    memory_limit: Option<String>,
+    #[arg(long, hide = true, num_args = 0..=1, require_equals = true)]
+    ffi_csr: Option<Option<String>>,
+    #[arg(long, hide = true)]
+    no_ffi_csr: bool,
+    #[arg(long, hide = true)]
+    link_cache: Option<String>,
+    #[arg(long, hide = true)]
+    substrate_bulk_fetch_chunk: Option<u64>,
+    #[arg(long, hide = true)]
+    report_workers: Option<u32>,
+    #[arg(long, hide = true)]
+    mmap_size: Option<String>,
+    #[arg(long, hide = true, num_args = 0..=1, require_equals = true)]
+    prefetch: Option<Option<String>>,
+    #[arg(long, hide = true)]
+    no_prefetch: bool,
+    #[arg(long, hide = true)]
+    no_derived_cache: bool,
+    #[arg(long, hide = true)]
+    rebuild_derived_cache: bool,
+}
+
+/// How reli writes a report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum ReportFormat {
+    Report,
+    ReportJson,
+}
+
+/// Where a report goes, as our own command takes it. Files are replaced, as reli replaces them.
+pub(super) fn output(output: Option<PathBuf>, format: ReportFormat, pretty: bool) -> ReportOutput {
+    let json = format == ReportFormat::ReportJson;
+    ReportOutput { output, force: true, json, pretty, limit: ReportOutput::LIMIT }
+}
+
+pub(super) fn report(args: &MemoryReportArgs) -> anyhow::Result<Exit> {
+    let pretty = args.pretty_print.unwrap_or(true) && !args.no_pretty_print;
+    ReportArgs {
+        input: args.input.clone(),
+        output: output(args.output.clone(), args.output_format, pretty),
+        memory: Memory { run_id: Some(args.run_id), ..Memory::default() },
+    }
+    .run()
+}

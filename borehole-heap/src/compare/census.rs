@@ -1,0 +1,85 @@
+//! What is counted of one heap before it is compared with others.
+
+use std::collections::BTreeMap;
+
+use hashbrown::HashMap;
+
+use super::Compared;
+use super::holders::{Holder, holders};
+use crate::findings::{Finding, Severity, report};
+use crate::graph::{Graph, Total};
+use crate::names::NodeType;
+use crate::retention::Follow;
+use crate::totals::{Scope, totals};
+use crate::views::Heap;
+
+/// Count and bytes by name.
+pub(super) type Totals = BTreeMap<Vec<u8>, (u64, u64)>;
+
+/// A heap in numbers.
+pub(super) struct Census {
+    pub(super) heap: Compared,
+    pub(super) metrics: Vec<(String, f64)>,
+    pub(super) types: Totals,
+    pub(super) classes: Totals,
+    pub(super) holders: Vec<Holder>,
+    /// What is wrong with it.
+    pub(super) findings: Vec<Finding>,
+    /// Where the classes of the program lie, by name.
+    places: HashMap<Vec<u8>, u64>,
+}
+
+impl Census {
+    pub(super) fn of(graph: &dyn Graph, follow: Follow) -> Self {
+        let heap = Heap::new(graph, follow);
+        let retention = heap.retention();
+        let mut findings = report(&heap).findings;
+        findings.retain(|finding| finding.severity != Severity::Info);
+        let totals = totals(&graph, Scope::Everything);
+        let by_name = |totals: Vec<Total>| -> Totals {
+            totals.into_iter().map(|total| (total.name, (total.count, total.memory_usage))).collect()
+        };
+        Self {
+            heap: Compared {
+                created: graph.created().to_owned(),
+                nodes: graph.counts().nodes as u64,
+                bytes: retention.total(),
+            },
+            metrics: metrics(graph),
+            types: by_name(totals.location_types),
+            classes: by_name(totals.classes),
+            holders: holders(graph, retention),
+            findings,
+            places: places(graph),
+        }
+    }
+
+    /// Whether all classes that both know lie at the same places: the processes are one, or were forked from one.
+    pub(super) fn is_of_one_process(&self, other: &Self) -> bool {
+        let mut shared =
+            self.places.iter().filter_map(|(name, place)| Some((place, other.places.get(name)?))).peekable();
+        shared.peek().is_some() && shared.all(|(left, right)| left == right)
+    }
+}
+
+fn metrics(graph: &dyn Graph) -> Vec<(String, f64)> {
+    let text = |string| String::from_utf8_lossy(graph.string(string)).into_owned();
+    let number = |value: String| value.parse::<f64>().ok().filter(|number| number.is_finite());
+    graph.summary().iter().filter_map(|&(key, value)| Some((text(key), number(text(value))?))).collect()
+}
+
+/// The addresses of classes by their names in the table.
+fn places(graph: &dyn Graph) -> HashMap<Vec<u8>, u64> {
+    let children = |node| graph.children(node).filter_map(|row| graph.child(row));
+    let tables = children(None).filter(|root| graph.node_type(root.node) == NodeType::DEFINED_CLASSES);
+    let classes = tables.flat_map(|table| children(Some(table.node)));
+    let place = |node| graph.locations(node).map(|row| graph.location(row).address).next();
+    let entry = |node| {
+        children(Some(node)).find(|child| graph.string(child.link) == b"class_entry").map(|child| child.node)
+    };
+    let named = classes.filter_map(|class| {
+        let place = place(class.node).or_else(|| place(entry(class.node)?))?;
+        Some((graph.string(class.link).to_vec(), place))
+    });
+    named.collect()
+}

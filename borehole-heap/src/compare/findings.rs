@@ -1,0 +1,68 @@
+//! What findings came, went and changed, and what only a comparison can find.
+
+use super::HolderChange;
+use crate::findings::{Confidence, Finding, Kind, Place, Severity};
+
+/// The findings of the last heap against those of the first: the same are those of one kind at one place.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct FindingsDiff {
+    /// Those that the first heap has not.
+    pub new: Vec<Finding>,
+    /// Those that the last heap has not.
+    pub resolved: Vec<Finding>,
+    /// Those that both have, with another severity or impact: what it was, and what it is.
+    pub changed: Vec<(Finding, Finding)>,
+}
+
+impl FindingsDiff {
+    pub(super) fn between(first: &[Finding], last: &[Finding]) -> Self {
+        let counterpart =
+            |of: &[Finding], wanted: &Finding| of.iter().find(|other| is_same(other, wanted)).cloned();
+        let missing = |list: &[Finding], other: &[Finding]| -> Vec<Finding> {
+            list.iter().filter(|finding| counterpart(other, finding).is_none()).cloned().collect()
+        };
+        let changed = last.iter().filter_map(|now| {
+            let was = counterpart(first, now)?;
+            let differs = (was.severity, was.impact_bytes) != (now.severity, now.impact_bytes);
+            differs.then(|| (was, now.clone()))
+        });
+        Self { new: missing(last, first), resolved: missing(first, last), changed: changed.collect() }
+    }
+}
+
+/// Whether two findings are about the same.
+fn is_same(left: &Finding, right: &Finding) -> bool {
+    let path = |finding: &Finding| finding.place.as_ref().map(|place| place.path.clone());
+    left.kind == right.kind && path(left) == path(right)
+}
+
+/// What static variables hold and let go of seldom: as many elements more, at least, are growth.
+const LEAST_ELEMENTS: u64 = 16;
+
+/// Static variables that got more elements from each heap to the next.
+pub(super) fn static_growth(holders: &[HolderChange]) -> Vec<Finding> {
+    holders.iter().filter(|holder| holder.is_static).filter_map(growing).collect()
+}
+
+fn growing(holder: &HolderChange) -> Option<Finding> {
+    let counts: Option<Vec<u64>> = holder.counts.iter().copied().collect();
+    let counts = counts.filter(|counts| counts.windows(2).all(|pair| pair[0] < pair[1]))?;
+    let (before, now) = (*counts.first()?, *counts.last()?);
+    let node = holder.nodes.last().copied().flatten()?;
+    let impact = u64::try_from(holder.growth).ok().filter(|_| now - before >= LEAST_ELEMENTS)?;
+    let path = String::from_utf8_lossy(&holder.path).into_owned();
+    // Two heaps may differ by chance; a series that only grows does not.
+    let confidence = if counts.len() > 2 { Confidence::High } else { Confidence::Medium };
+    let mut finding = Finding::new(
+        Kind::StaticGrowth,
+        Severity::High,
+        format!("{path} got {} elements more", now - before),
+    )
+    .fact("elements_before", before)
+    .fact("elements_now", now)
+    .likely(confidence, "a static variable lives as long as the process: what is put there stays")
+    .check("Bound it, or empty it at the end of each request or job");
+    finding.impact_bytes = impact;
+    finding.place = Some(Place { node, path });
+    Some(finding)
+}

@@ -1,0 +1,232 @@
+//! The nodes that hold much, and what became of them.
+
+use std::cmp::Reverse;
+use std::hash::{BuildHasher as _, Hasher as _};
+
+use hashbrown::{DefaultHashBuilder, HashMap};
+
+use super::{HolderChange, delta, is_steady};
+use crate::graph::{Graph, TreeParents};
+use crate::names::NodeType;
+use crate::retention::Retention;
+use crate::sink::NodeId;
+
+/// What a node retains at least that is compared by itself; what is smaller is a part of what dominates it.
+pub const LEAST_BYTES: u64 = 1024;
+
+/// A node that holds much.
+#[derive(Clone, Debug)]
+pub(super) struct Holder {
+    node: NodeId,
+    /// A hash of the path by which the walk came to it.
+    path: u64,
+    /// What it is, and where its memory begins; address 0 for none.
+    place: (NodeType, u64),
+    retained: u64,
+    count: Option<u64>,
+    /// The position of the holder that dominates it.
+    above: Option<u32>,
+}
+
+/// The holders of a heap, what dominates before what is dominated.
+pub(super) fn holders(graph: &dyn Graph, retention: &Retention) -> Vec<Holder> {
+    let parents = TreeParents::of(&graph);
+    let mut paths = Paths { graph, parents: &parents, known: HashMap::new(), hasher: fixed_hasher() };
+    let mut positions: HashMap<NodeId, u32> = HashMap::new();
+    let mut holders = Vec::new();
+    for node in retention.nodes().filter(|&node| retention.retained(node) >= LEAST_BYTES) {
+        let above = retention.dominator(node).and_then(|above| positions.get(&above).copied());
+        positions.insert(node, u32::try_from(holders.len()).unwrap_or(u32::MAX));
+        holders.push(Holder {
+            node,
+            path: paths.hash(node),
+            place: (graph.node_type(node), address(graph, node)),
+            retained: retention.retained(node),
+            count: count(graph, node),
+            above,
+        });
+    }
+    holders
+}
+
+fn address(graph: &dyn Graph, node: NodeId) -> u64 {
+    graph.locations(node).next().map_or(0, |row| graph.location(row).address)
+}
+
+/// How many elements a node says to have, or the bytes of a string.
+fn count(graph: &dyn Graph, node: NodeId) -> Option<u64> {
+    let said = graph.attributes(node).map(|row| graph.attribute(row));
+    let mut counts = said.filter(|attribute| graph.string(attribute.key) == b"#count");
+    let text = counts.next().map(|attribute| graph.string(attribute.value))?;
+    std::str::from_utf8(text).ok()?.parse().ok()
+}
+
+/// Hashes that are the same for every heap.
+fn fixed_hasher() -> std::hash::BuildHasherDefault<std::hash::DefaultHasher> {
+    std::hash::BuildHasherDefault::default()
+}
+
+/// Hashes of paths, each derived from that of the node above.
+struct Paths<'g> {
+    graph: &'g dyn Graph,
+    parents: &'g TreeParents,
+    known: HashMap<NodeId, u64, DefaultHashBuilder>,
+    hasher: std::hash::BuildHasherDefault<std::hash::DefaultHasher>,
+}
+
+impl Paths<'_> {
+    fn hash(&mut self, node: NodeId) -> u64 {
+        let mut unknown = Vec::new();
+        let mut next = Some(node);
+        let mut hash = 0;
+        while let Some(node) = next {
+            if let Some(&known) = self.known.get(&node) {
+                hash = known;
+                break;
+            }
+            // A damaged tree may lead back to where it came from.
+            self.known.insert(node, 0);
+            unknown.push(node);
+            next = self.parents.parent(node);
+        }
+        while let Some(node) = unknown.pop() {
+            let mut hasher = self.hasher.build_hasher();
+            hasher.write_u64(hash);
+            hasher.write(self.graph.node_type_name(node));
+            hasher.write_u8(0);
+            hasher.write(self.parents.link(node).map_or(&[][..], |link| self.graph.string(link)));
+            hash = hasher.finish();
+            self.known.insert(node, hash);
+        }
+        hash
+    }
+}
+
+/// A holder in each heap.
+#[derive(Clone, Debug)]
+pub(super) struct Row {
+    holders: Vec<Option<Holder>>,
+    growth: i64,
+}
+
+impl Row {
+    fn first(&self) -> Option<&Holder> {
+        self.holders.first()?.as_ref()
+    }
+
+    fn last(&self) -> Option<&Holder> {
+        self.holders.last()?.as_ref()
+    }
+
+    fn retained(&self) -> Vec<Option<u64>> {
+        self.holders.iter().map(|holder| holder.as_ref().map(|holder| holder.retained)).collect()
+    }
+
+    fn delta(&self) -> i64 {
+        delta(self.first().map(|holder| holder.retained), self.last().map(|holder| holder.retained))
+    }
+
+    fn is_steady(&self) -> bool {
+        let retained: Option<Vec<u64>> = self.retained().into_iter().collect();
+        retained.is_some_and(|retained| is_steady(&retained))
+    }
+
+    /// The change, without its path.
+    pub(super) fn change(&self) -> HolderChange {
+        let each = |of: &dyn Fn(&Holder) -> Option<u64>| {
+            self.holders.iter().map(|holder| of(holder.as_ref()?)).collect()
+        };
+        HolderChange {
+            path: Vec::new(),
+            node_type: Vec::new(),
+            nodes: self.holders.iter().map(|holder| holder.as_ref().map(|holder| holder.node)).collect(),
+            retained: self.retained(),
+            counts: each(&|holder| holder.count),
+            growth: self.growth,
+            is_steady: self.is_steady(),
+            is_static: false,
+        }
+    }
+}
+
+/// What became of holders.
+#[derive(Default)]
+pub(super) struct Changes {
+    pub(super) changed: Vec<Row>,
+    pub(super) added: Vec<Row>,
+    pub(super) removed: Vec<Row>,
+}
+
+/// Compares the holders of heaps.
+pub(super) fn compare(heaps: &[&[Holder]], same_process: bool) -> Changes {
+    let (rows, places) = matched(heaps, same_process);
+    let (Some(first), Some(last)) = (places.first(), places.last()) else { return Changes::default() };
+    let above = |places: &[usize], holder: Option<&Holder>| {
+        holder.and_then(|holder| holder.above).map(|above| places[above as usize])
+    };
+    let mut growth: Vec<i64> = rows.iter().map(Row::delta).collect();
+    for row in &rows {
+        // What a part of something grew by, when both were there before, is the part's own.
+        let is_old = row.first().is_some() && row.last().is_some();
+        let holder = above(last, row.last()).filter(|&above| is_old && rows[above].first().is_some());
+        if let Some(above) = holder {
+            growth[above] = growth[above].saturating_sub(row.delta());
+        }
+    }
+    let mut changes = Changes::default();
+    for (position, row) in rows.iter().enumerate() {
+        let row_with = |growth| Row { growth, ..row.clone() };
+        match (row.first(), row.last()) {
+            (Some(_), Some(_)) if growth[position] != 0 => changes.changed.push(row_with(growth[position])),
+            (None, Some(_)) if above(last, row.last()).is_none_or(|above| rows[above].first().is_some()) => {
+                changes.added.push(row_with(row.delta()));
+            }
+            (Some(_), None) if above(first, row.first()).is_none_or(|above| rows[above].last().is_some()) => {
+                changes.removed.push(row_with(row.delta()));
+            }
+            _ => {}
+        }
+    }
+    for list in [&mut changes.changed, &mut changes.added, &mut changes.removed] {
+        list.sort_by_key(|row| {
+            (Reverse(heaps.len() > 2 && row.is_steady()), Reverse(row.growth.saturating_abs()))
+        });
+    }
+    changes
+}
+
+/// A row for each holder, with what it is in each heap; and of each heap, the row of each holder.
+fn matched(heaps: &[&[Holder]], same_process: bool) -> (Vec<Row>, Vec<Vec<usize>>) {
+    let mut rows: Vec<Row> = Vec::new();
+    let mut by_path: HashMap<u64, usize> = HashMap::new();
+    let mut by_place: HashMap<(NodeType, u64), usize> = HashMap::new();
+    let mut places = Vec::new();
+    for (position, holders) in heaps.iter().enumerate() {
+        let mut of_heap = vec![usize::MAX; holders.len()];
+        let is_free = |rows: &[Row], row: usize| rows[row].holders[position].is_none();
+        // All paths first: an address may have been given to something else.
+        for (found, holder) in of_heap.iter_mut().zip(*holders) {
+            if let Some(&row) = by_path.get(&holder.path).filter(|&&row| is_free(&rows, row)) {
+                rows[row].holders[position] = Some(holder.clone());
+                *found = row;
+            }
+        }
+        for (found, holder) in of_heap.iter_mut().zip(*holders).filter(|(found, _)| **found == usize::MAX) {
+            let known = by_place.get(&holder.place).filter(|&&row| same_process && is_free(&rows, row));
+            let row = known.copied().unwrap_or_else(|| {
+                rows.push(Row { holders: vec![None; heaps.len()], growth: 0 });
+                rows.len() - 1
+            });
+            rows[row].holders[position] = Some(holder.clone());
+            *found = row;
+        }
+        for (&row, holder) in of_heap.iter().zip(*holders) {
+            by_path.insert(holder.path, row);
+            if holder.place.1 != 0 {
+                by_place.insert(holder.place, row);
+            }
+        }
+        places.push(of_heap);
+    }
+    (rows, places)
+}

@@ -1,0 +1,220 @@
+//! What changed between heaps: two, or a series.
+//!
+//! Totals by type and by class are compared by name. What holds the memory is compared holder by holder: the nodes that retain at
+//! least [`LEAST_BYTES`], told by the path by which the walk came to them, and in heaps of one process by their address where
+//! that path changed.
+//!
+//! Growth is attributed to the deepest holder that explains it: that of a holder's parts is theirs, unless they are new. So a cache
+//! that got ten thousand entries comes first, not the entries, nor all that leads to the cache.
+
+mod census;
+mod findings;
+mod holders;
+
+use std::collections::BTreeMap;
+
+use crate::graph::{Graph, TreeParents};
+use crate::names::NodeType;
+use crate::path;
+use crate::retention::Follow;
+use crate::sink::NodeId;
+use census::Census;
+pub use findings::FindingsDiff;
+pub use holders::LEAST_BYTES;
+
+/// A heap among those that are compared.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Compared {
+    /// When it was taken, as ISO 8601; empty where unknown.
+    pub created: String,
+    /// How many nodes it has.
+    pub nodes: u64,
+    /// The bytes of PHP's own memory that are reached.
+    pub bytes: u64,
+}
+
+/// What changed.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Comparison {
+    /// The heaps, in the order in which they were given.
+    pub heaps: Vec<Compared>,
+    /// Whether they are of one process, or of processes that were forked from one: then addresses tell what stayed.
+    pub same_process: bool,
+    /// The numbers of the summaries, by name.
+    pub metrics: Vec<Series>,
+    /// Memory by type of location.
+    pub types: Vec<Change>,
+    /// Objects by class.
+    pub classes: Vec<Change>,
+    /// Holders that are in the first heap and the last, and changed beyond their parts.
+    pub holders: Vec<HolderChange>,
+    /// Holders that the first heap has not, the outermost of each.
+    pub added: Vec<HolderChange>,
+    /// Holders that the last heap has not, the outermost of each.
+    pub removed: Vec<HolderChange>,
+    /// What is wrong with the last heap that was not with the first, and the other way round.
+    pub findings: FindingsDiff,
+}
+
+/// A number in each heap; `None` where it has none.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Series {
+    /// What it is the number of.
+    pub name: String,
+    /// The number.
+    pub values: Vec<Option<f64>>,
+}
+
+/// Things of one name in each heap.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// The type or class.
+    pub name: Vec<u8>,
+    /// How many there are.
+    pub counts: Vec<u64>,
+    /// Their own bytes.
+    pub bytes: Vec<u64>,
+    /// Whether there are more bytes in each heap than in the one before.
+    pub is_steady: bool,
+}
+
+/// What a holder retains in each heap.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HolderChange {
+    /// Where it hangs, in PHP's syntax, in the last heap that has it.
+    pub path: Vec<u8>,
+    /// What it is.
+    pub node_type: Vec<u8>,
+    /// Its node in each heap.
+    pub nodes: Vec<Option<NodeId>>,
+    /// The bytes that it retains.
+    pub retained: Vec<Option<u64>>,
+    /// How many elements, properties or bytes it says to have.
+    pub counts: Vec<Option<u64>>,
+    /// By how much it grew from the first heap to the last beyond what its parts did, less than 0 where it shrank.
+    pub growth: i64,
+    /// Whether it retains more in each heap than in the one before.
+    pub is_steady: bool,
+    /// Whether a static property or variable holds it, which lives as long as the process.
+    pub is_static: bool,
+}
+
+impl Change {
+    /// From the first heap to the last.
+    #[must_use]
+    pub fn growth(&self) -> i64 {
+        delta(self.bytes.first().copied(), self.bytes.last().copied())
+    }
+}
+
+/// Compares heaps, the oldest first. Each is looked at alone, so that what is held at a time is one heap's numbers and the holders
+/// of all.
+#[must_use]
+pub fn compare(graphs: &[&dyn Graph], follow: Follow) -> Comparison {
+    let censuses: Vec<Census> = graphs.iter().map(|graph| Census::of(*graph, follow)).collect();
+    let same_process =
+        censuses.windows(2).all(|pair| pair[0].is_of_one_process(&pair[1])) && graphs.len() > 1;
+    let holders: Vec<_> = censuses.iter().map(|census| census.holders.as_slice()).collect();
+    let changes = holders::compare(&holders, same_process);
+    let holders = told(graphs, changes.changed);
+    let ends = (censuses.first(), censuses.last());
+    let mut findings = match ends {
+        (Some(first), Some(last)) => FindingsDiff::between(&first.findings, &last.findings),
+        _ => FindingsDiff::default(),
+    };
+    findings.new.splice(0..0, findings::static_growth(&holders));
+    Comparison {
+        heaps: censuses.iter().map(|census| census.heap.clone()).collect(),
+        same_process,
+        metrics: metrics(&censuses),
+        types: totals(&censuses, |census| &census.types),
+        classes: totals(&censuses, |census| &census.classes),
+        holders,
+        added: told(graphs, changes.added),
+        removed: told(graphs, changes.removed),
+        findings,
+    }
+}
+
+fn metrics(censuses: &[Census]) -> Vec<Series> {
+    let mut names: Vec<&str> = Vec::new();
+    for name in censuses.iter().flat_map(|census| census.metrics.iter().map(|(name, _)| name.as_str())) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    let value = |census: &Census, name: &str| {
+        census.metrics.iter().find(|(known, _)| known == name).map(|known| known.1)
+    };
+    let series = |name: &str| Series {
+        name: name.to_owned(),
+        values: censuses.iter().map(|census| value(census, name)).collect(),
+    };
+    names.into_iter().map(series).collect()
+}
+
+/// Counts and bytes by name, what grew most first.
+fn totals(censuses: &[Census], of: impl Fn(&Census) -> &census::Totals) -> Vec<Change> {
+    let mut changes: BTreeMap<&[u8], Change> = BTreeMap::new();
+    for (position, census) in censuses.iter().enumerate() {
+        for (name, &(count, bytes)) in of(census) {
+            let none = || vec![0; censuses.len()];
+            let change = changes.entry(name).or_insert_with(|| Change {
+                name: name.clone(),
+                counts: none(),
+                bytes: none(),
+                is_steady: false,
+            });
+            (change.counts[position], change.bytes[position]) = (count, bytes);
+        }
+    }
+    let mut changes: Vec<Change> = changes.into_values().collect();
+    for change in &mut changes {
+        change.is_steady = is_steady(&change.bytes);
+    }
+    changes.sort_by_key(|change| {
+        (std::cmp::Reverse(change.is_steady && censuses.len() > 2), std::cmp::Reverse(change.growth().abs()))
+    });
+    changes
+}
+
+fn is_steady(values: &[u64]) -> bool {
+    values.windows(2).all(|pair| pair[0] < pair[1])
+}
+
+fn delta(first: Option<u64>, last: Option<u64>) -> i64 {
+    let (first, last) = (first.unwrap_or(0), last.unwrap_or(0));
+    last.saturating_sub(first).try_into().unwrap_or(i64::MAX)
+        - i64::try_from(first.saturating_sub(last)).unwrap_or(i64::MAX)
+}
+
+/// Whether a static property or a function's static variable is on the way to a node.
+fn is_static(graph: &dyn Graph, parents: &TreeParents, node: NodeId) -> bool {
+    let statics = |&node: &NodeId| {
+        let link = parents.link(node).map(|link| graph.string(link));
+        graph.node_type(node) == NodeType::CLASS_STATIC_PROPERTIES || link == Some(b"static_variables")
+    };
+    parents.path(node).iter().any(statics)
+}
+
+/// As many holders of each list are kept: more than anybody reads, and a bound for the paths that are written.
+const MOST_HOLDERS: usize = 1000;
+
+/// The changes with the paths of their holders.
+fn told(graphs: &[&dyn Graph], mut changes: Vec<holders::Row>) -> Vec<HolderChange> {
+    changes.truncate(MOST_HOLDERS);
+    let mut told: Vec<HolderChange> = changes.iter().map(holders::Row::change).collect();
+    for (position, graph) in graphs.iter().enumerate().rev() {
+        let mut missing =
+            told.iter_mut().filter(|change| change.path.is_empty() && change.nodes[position].is_some());
+        let Some(first) = missing.next() else { continue };
+        let parents = TreeParents::of(graph);
+        for change in std::iter::once(first).chain(missing) {
+            let node = change.nodes[position].expect("only such ones are chosen");
+            change.path = path::path(graph, &parents, node);
+            change.node_type = graph.node_type_name(node).to_vec();
+            change.is_static = is_static(graph, &parents, node);
+        }
+    }
+    told
+}

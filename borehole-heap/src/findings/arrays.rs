@@ -1,0 +1,290 @@
+//! Arrays: large ones, those whose tables are larger than what is in them, and those of the same content.
+
+use hashbrown::HashMap;
+
+use crate::graph::Graph;
+use crate::names::LocationType;
+use crate::sink::NodeId;
+
+use super::amounts::{count, is_share, share, size};
+use super::census::{Largest, Thing};
+use super::content::Contents;
+use super::context::Context;
+use super::finding::{Confidence, Finding, Kind, Place, Severity};
+use super::owner::Owner;
+use super::{MEBIBYTE, MOST, Sum, medium_from_mebibyte};
+
+/// How many of the largest are kept for the ranking.
+const KEPT: usize = 20;
+/// Savings below this are not worth a word.
+const SAVED: u64 = 64 << 10;
+/// Of the heap, in per cent, that a large array retains.
+const LARGE: u64 = 10;
+/// Of its slots, in per cent, that a sparse array uses at most.
+const SPARSE: u64 = 25;
+/// The smallest table that PHP makes, in slots.
+///
+/// Source: PHP, Zend/zend_types.h, `HT_MIN_SIZE`.
+const LEAST_SLOTS: u64 = 8;
+/// Bytes of a slot with a key, and of its two parts of the hash.
+///
+/// Source: PHP 7.3, Zend/zend_types.h, `HT_SIZE_TO_MASK`; before, it was one part.
+const KEYED_SLOT: u64 = 32 + 2 * 4;
+/// Bytes of a slot of a list, since PHP 8.2 and before, and of the hash that lists have.
+const LIST_SLOT: u64 = 16;
+const OLD_LIST_SLOT: u64 = 32;
+const LIST_HASH: u64 = 8;
+
+/// An array with its table.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Array {
+    pub(super) node: NodeId,
+    pub(super) elements_node: NodeId,
+    pub(super) elements: u64,
+    /// The used and the unused part of the table, with what its block has beyond.
+    pub(super) table_bytes: u64,
+    /// The same without what its block has beyond, which nobody asked for.
+    asked_bytes: u64,
+    is_list: bool,
+}
+
+/// What is said of all arrays.
+pub(super) struct Arrays {
+    largest: Largest,
+    sparse: Largest,
+    /// What tables have too much, by what holds them, and one of the arrays.
+    overallocated: HashMap<Owner, (Sum, Array)>,
+    contents: Contents,
+}
+
+/// A row of the ranking.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LargeArray {
+    /// The array.
+    pub place: Place,
+    /// What it retains, in bytes.
+    pub retained_bytes: u64,
+    /// What its table takes.
+    pub table_bytes: u64,
+    /// How many elements it has.
+    pub elements: u64,
+}
+
+impl<G: Graph + ?Sized> Context<'_, '_, G> {
+    /// The array at `node`; `None` for one without a table in PHP's own memory.
+    pub(super) fn array(&self, node: NodeId) -> Option<Array> {
+        let (mut elements_node, mut table_bytes, mut asked_bytes) = (None, 0_u64, 0_u64);
+        for child in self.children(node) {
+            let is_elements = child.link == self.words.array_elements;
+            if !is_elements && child.link != self.words.possible_unused_area {
+                continue;
+            }
+            for location in self.graph().locations(child.node).map(|row| self.graph().location(row)) {
+                let is_table = matches!(
+                    location.location_type,
+                    LocationType::ARRAY_TABLE | LocationType::ARRAY_TABLE_OVERHEAD
+                );
+                if is_table && self.retention.counts(&location) {
+                    asked_bytes = asked_bytes.saturating_add(location.size);
+                    table_bytes = table_bytes
+                        .saturating_add(location.size)
+                        .saturating_add(location.bin_overhead.into());
+                }
+            }
+            elements_node = if is_elements { Some(child.node) } else { elements_node };
+        }
+        let elements_node = elements_node.filter(|_| table_bytes > 0)?;
+        let (elements, is_list) = self.table_facts(elements_node);
+        Some(Array { node, elements_node, elements, table_bytes, asked_bytes, is_list })
+    }
+
+    /// How many elements a table has, and whether it is that of a list.
+    fn table_facts(&self, elements: NodeId) -> (u64, bool) {
+        let graph = self.graph();
+        let (mut count, mut is_list) = (0, false);
+        for fact in graph.attributes(elements).map(|row| graph.attribute(row)) {
+            if fact.key == self.words.count {
+                count =
+                    std::str::from_utf8(graph.string(fact.value)).unwrap_or_default().parse().unwrap_or(0);
+            } else if fact.key == self.words.is_packed {
+                is_list = graph.string(fact.value) == b"1";
+            }
+        }
+        (count, is_list)
+    }
+
+    /// The bytes of an array's own blocks.
+    pub(super) fn array_bytes(&self, node: NodeId) -> u64 {
+        let table = self.array(node).map_or(0, |array| array.table_bytes);
+        self.own(node).saturating_add(table)
+    }
+
+    fn list_slot(&self) -> u64 {
+        let version = self.summary.php_version.trim_start_matches('v');
+        match version.get(..2).and_then(|version| version.parse::<u64>().ok()) {
+            Some(..82) => OLD_LIST_SLOT,
+            _ => LIST_SLOT,
+        }
+    }
+}
+
+impl Array {
+    /// The bytes of a table with room for so many elements, as PHP would make it anew.
+    fn fitting(self, list_slot: u64) -> u64 {
+        let slots = self.elements.max(LEAST_SLOTS).checked_next_power_of_two().unwrap_or(u64::MAX);
+        match self.is_list {
+            true => slots.saturating_mul(list_slot).saturating_add(LIST_HASH),
+            false => slots.saturating_mul(KEYED_SLOT),
+        }
+    }
+
+    /// The bytes that its table would be smaller if it were made anew.
+    fn excess(self, list_slot: u64) -> u64 {
+        self.asked_bytes.saturating_sub(self.fitting(list_slot))
+    }
+
+    fn slots(self, list_slot: u64) -> u64 {
+        if self.is_list { self.asked_bytes / list_slot } else { self.asked_bytes / KEYED_SLOT }
+    }
+
+    fn is_sparse(self, list_slot: u64) -> bool {
+        let used = self.elements.saturating_mul(100);
+        self.excess(list_slot) >= SAVED && used <= self.slots(list_slot).saturating_mul(SPARSE)
+    }
+}
+
+impl Arrays {
+    pub(super) fn of<G: Graph + ?Sized>(context: &Context<'_, '_, G>) -> Self {
+        let mut arrays = Self {
+            largest: Largest::new(KEPT),
+            sparse: Largest::new(MOST),
+            overallocated: HashMap::new(),
+            contents: Contents::default(),
+        };
+        let list_slot = context.list_slot();
+        // What an array holds comes after it in the walk: from the last on, arrays in arrays are known before those.
+        for (node, _) in context.held().rev().filter(|&(_, thing)| thing == Thing::Array) {
+            if let Some(array) = context.array(node).filter(|_| !context.is_symbol_table(node)) {
+                arrays.take(context, array, list_slot);
+            }
+        }
+        arrays
+    }
+
+    fn take<G: Graph + ?Sized>(&mut self, context: &Context<'_, '_, G>, array: Array, list_slot: u64) {
+        self.largest.push(context.retention.retained(array.node), array.node);
+        let excess = array.excess(list_slot);
+        if array.is_sparse(list_slot) {
+            self.sparse.push(excess, array.node);
+        } else if excess > 0 {
+            let entry =
+                self.overallocated.entry(context.owner(array.node)).or_insert((Sum::default(), array));
+            entry.0.add(excess);
+        }
+        self.contents.take(context, &array);
+    }
+
+    /// The arrays that retain most.
+    pub(super) fn ranking<G: Graph + ?Sized>(&self, context: &Context<'_, '_, G>) -> Vec<LargeArray> {
+        let row = |(retained_bytes, node)| {
+            let array = context.array(node)?;
+            let Array { table_bytes, elements, .. } = array;
+            Some(LargeArray { place: context.place(node), retained_bytes, table_bytes, elements })
+        };
+        self.largest.sorted().into_iter().filter_map(row).collect()
+    }
+
+    pub(super) fn find<G: Graph + ?Sized>(&self, context: &Context<'_, '_, G>) -> Vec<Finding> {
+        let mut findings = large(context, &self.ranking(context));
+        let list_slot = context.list_slot();
+        findings.extend(self.sparse.sorted().into_iter().filter_map(|(_, node)| {
+            let array = context.array(node)?;
+            Some(sparse(context, array, list_slot))
+        }));
+        findings.extend(self.overallocation(context));
+        findings.extend(self.contents.find(context));
+        findings
+    }
+
+    fn overallocation<G: Graph + ?Sized>(&self, context: &Context<'_, '_, G>) -> Option<Finding> {
+        let mut owners: Vec<(Owner, Sum, Array)> =
+            self.overallocated.iter().map(|(&owner, &(sum, array))| (owner, sum, array)).collect();
+        owners.sort_by_key(|&(owner, sum, _)| (std::cmp::Reverse(sum.bytes), owner));
+        let all = owners.iter().fold(Sum::default(), |all, (_, sum, _)| all.with(*sum));
+        if all.bytes < SAVED {
+            return None;
+        }
+        let severity = context.weighed(medium_from_mebibyte(all.bytes));
+        let line = |&(owner, sum, _): &(Owner, Sum, Array)| {
+            format!("{}: {} arrays, {}", context.label(owner), count(sum.count), size(sum.bytes))
+        };
+        let text = format!(
+            "the tables of {} arrays are larger than their elements need: {} too much",
+            count(all.count),
+            size(all.bytes)
+        );
+        let place =
+            owners.first().map(|&(owner, _, array)| Place { node: array.node, path: context.label(owner) });
+        let finding = Finding::new(Kind::OverallocatedArrays, severity, text)
+            .fact("arrays", all.count)
+            .fact("saved_bytes", all.bytes)
+            .fact("percentage_of_heap", share(all.bytes, context.used))
+            .details(owners.iter().take(MOST).map(line).collect())
+            .likely(Confidence::High, "elements were removed: a table never becomes smaller by itself")
+            .check("Make them anew when they have shrunk: array_values($list), or array_slice($array, 0, null, true)")
+            .impact(all.bytes)
+            .at(place);
+        Some(finding)
+    }
+}
+
+fn large<G: Graph + ?Sized>(context: &Context<'_, '_, G>, ranking: &[LargeArray]) -> Vec<Finding> {
+    let large = ranking.iter().filter(|array| array.retained_bytes >= MEBIBYTE).take(MOST);
+    let finding = |array: &LargeArray| {
+        let bytes = array.retained_bytes;
+        let is_large = is_share(bytes, LARGE, context.used);
+        let severity = context.weighed(if is_large { Severity::Medium } else { Severity::Low });
+        let text = format!(
+            "{} in {} elements (table {}): {}",
+            size(bytes),
+            count(array.elements),
+            size(array.table_bytes),
+            array.place.path
+        );
+        Finding::new(Kind::LargeArray, severity, text)
+            .fact("path", array.place.path.as_str())
+            .fact("retained_bytes", bytes)
+            .fact("table_bytes", array.table_bytes)
+            .fact("elements", array.elements)
+            .fact("percentage_of_heap", share(bytes, context.used))
+            .likely(Confidence::Medium, "a list of all there is, or a cache")
+            .check("See whether it grows with the input, and whether all of it is needed at once")
+            .impact(bytes)
+            .at(Some(array.place.clone()))
+    };
+    large.map(finding).collect()
+}
+
+fn sparse<G: Graph + ?Sized>(context: &Context<'_, '_, G>, array: Array, list_slot: u64) -> Finding {
+    let excess = array.excess(list_slot);
+    let place = context.place(array.node);
+    let (used, slots) = (array.elements, array.slots(list_slot));
+    let text = format!(
+        "{} of {} slots used, a table of {}: {}",
+        count(used),
+        count(slots),
+        size(array.table_bytes),
+        place.path
+    );
+    let severity = context.weighed(medium_from_mebibyte(excess));
+    Finding::new(Kind::SparseArray, severity, text)
+        .fact("path", place.path.as_str())
+        .fact("elements", used)
+        .fact("slots", slots)
+        .fact("table_bytes", array.table_bytes)
+        .fact("saved_bytes", excess)
+        .likely(Confidence::High, "most elements were removed: a table never becomes smaller by itself")
+        .check("Make it anew: array_values($list), or array_slice($array, 0, null, true)")
+        .impact(excess)
+        .at(Some(place))
+}

@@ -1,0 +1,145 @@
+//! Which root of the graph holds how much: alone, and together with others.
+
+use hashbrown::{HashMap, HashSet};
+
+use crate::graph::Graph;
+use crate::retention::Retention;
+use crate::sink::NodeId;
+
+use super::amounts::{share, size};
+use super::context::Context;
+use super::finding::{Fact, Finding, Kind, Severity};
+
+/// What a root holds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RootBlame {
+    /// The root's name.
+    pub name: String,
+    /// The root.
+    pub node: NodeId,
+    /// What would be freed without it, in bytes.
+    pub exclusive_bytes: u64,
+    /// What it leads to that other roots lead to as well.
+    pub shared_bytes: u64,
+    /// Both, of what is in use, in per cent.
+    pub percentage_of_heap: f64,
+}
+
+/// More roots than a graph has: each is a bit.
+const MOST_ROOTS: usize = 64;
+
+pub(super) fn blame<G: Graph + ?Sized>(context: &Context<'_, '_, G>) -> Vec<RootBlame> {
+    let graph = context.graph();
+    let mut roots = Vec::new();
+    for root in graph.children(None).filter_map(|row| graph.child(row)) {
+        let node = context.retention.representative(root.node);
+        if roots.len() < MOST_ROOTS && roots.iter().all(|&(known, _)| known != node) {
+            roots.push((node, root.link));
+        }
+    }
+    let reached = roots_of_tops(context, &roots.iter().map(|&(node, _)| node).collect::<Vec<_>>());
+    let mut shared = vec![0_u64; roots.len()];
+    for (&top, &bits) in reached.iter().filter(|(_, bits)| bits.count_ones() > 1) {
+        for (place, sum) in shared.iter_mut().enumerate().filter(|(place, _)| bits >> place & 1 == 1) {
+            // What a root retains is its own, whoever else refers to it.
+            if roots[place].0 != top {
+                *sum = sum.saturating_add(context.retention.retained(top));
+            }
+        }
+    }
+    let row = |(&(node, link), shared_bytes)| {
+        let exclusive_bytes = context.retention.retained(node);
+        let all = exclusive_bytes.saturating_add(shared_bytes);
+        let percentage_of_heap = share(all, context.used);
+        RootBlame { name: context.text(link), node, exclusive_bytes, shared_bytes, percentage_of_heap }
+    };
+    let mut rows: Vec<RootBlame> = roots.iter().zip(shared).map(row).collect();
+    rows.retain(|row| row.exclusive_bytes > 0 || row.shared_bytes > 0);
+    rows.sort_by_key(|row| {
+        (std::cmp::Reverse(row.exclusive_bytes.saturating_add(row.shared_bytes)), row.node)
+    });
+    rows
+}
+
+/// For each node without dominator, the roots that lead to it, as bits.
+fn roots_of_tops<G: Graph + ?Sized>(context: &Context<'_, '_, G>, roots: &[NodeId]) -> HashMap<NodeId, u64> {
+    let mut below: HashMap<NodeId, Vec<NodeId>> = HashMap::new();
+    for (from, to) in crossings(context) {
+        below.entry(from).or_default().push(to);
+    }
+    let mut reached: HashMap<NodeId, u64> = HashMap::new();
+    let mut ahead: Vec<NodeId> = Vec::new();
+    for (place, &root) in roots.iter().enumerate() {
+        let bit = 1 << place;
+        ahead.push(root);
+        while let Some(top) = ahead.pop() {
+            let bits = reached.entry(top).or_default();
+            if *bits & bit == 0 {
+                *bits |= bit;
+                ahead.extend(below.get(&top).into_iter().flatten());
+            }
+        }
+    }
+    reached
+}
+
+/// The references that lead from below one node without dominator to another such node.
+fn crossings<G: Graph + ?Sized>(context: &Context<'_, '_, G>) -> HashSet<(NodeId, NodeId)> {
+    let (follow, retention) = (context.heap.follow(), context.retention);
+    let tops = tops(context.graph().counts().nodes, retention);
+    let top = |node: NodeId| {
+        let node = retention.representative(node);
+        tops.get(node.0 as usize).copied().filter(|&top| top != NONE)
+    };
+    let mut crossings = HashSet::new();
+    let mut last = (NONE, NONE);
+    context.graph().each_reference(&mut |parent, _, child| {
+        let Some((from, to)) = parent.and_then(top).zip(top(child.node)) else { return };
+        if from != to && last != (from, to) && follow.follows(child.strength) {
+            last = (from, to);
+            crossings.insert((NodeId(from), NodeId(to)));
+        }
+    });
+    crossings
+}
+
+/// No node.
+const NONE: u32 = u32::MAX;
+
+/// The node without dominator above each, or itself: dominators come before what they dominate.
+fn tops(count: usize, retention: &Retention) -> Vec<u32> {
+    let mut tops = vec![NONE; count];
+    for node in retention.nodes() {
+        let above = retention.dominator(node).and_then(|dominator| tops.get(dominator.0 as usize).copied());
+        if let Some(top) = tops.get_mut(node.0 as usize) {
+            *top = above.unwrap_or(node.0);
+        }
+    }
+    tops
+}
+
+/// The same as a finding, for programs that read those.
+pub(super) fn finding(roots: &[RootBlame]) -> Finding {
+    let text = roots.first().map_or_else(
+        || "nothing is held".to_owned(),
+        |root| {
+            format!(
+                "{} holds {}, {} of it alone",
+                root.name,
+                size(root.exclusive_bytes.saturating_add(root.shared_bytes)),
+                size(root.exclusive_bytes)
+            )
+        },
+    );
+    let row = |root: &RootBlame| {
+        vec![
+            ("root", Fact::from(root.name.as_str())),
+            ("exclusive_bytes", Fact::from(root.exclusive_bytes)),
+            ("shared_bytes", Fact::from(root.shared_bytes)),
+            ("total_bytes", Fact::from(root.exclusive_bytes.saturating_add(root.shared_bytes))),
+            ("percentage_of_heap", Fact::from(root.percentage_of_heap)),
+        ]
+    };
+    Finding::new(Kind::RootBlame, Severity::Info, text)
+        .fact("roots", Fact::Rows(roots.iter().map(row).collect()))
+}

@@ -1,0 +1,279 @@
+//! What a finding says.
+
+use crate::sink::NodeId;
+
+/// Something about a heap that somebody may want to act on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Finding {
+    /// What sort of thing it is.
+    pub kind: Kind,
+    /// How much it matters.
+    pub severity: Severity,
+    /// How sure it is that it is what `hypothesis` says.
+    pub confidence: Confidence,
+    /// What it is, in a line.
+    pub summary: String,
+    /// What was observed, in order.
+    pub facts: Vec<(&'static str, Fact)>,
+    /// More of what was observed, a line each: the largest of many.
+    pub details: Vec<String>,
+    /// What it likely means.
+    pub hypothesis: String,
+    /// What to look at next.
+    pub next_checks: Vec<String>,
+    /// The memory that this is about: what could be had back at most. 0: none.
+    pub impact_bytes: u64,
+    /// Where to act; `None` where it is about the whole.
+    pub place: Option<Place>,
+}
+
+/// A node, and how a PHP program gets there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The node.
+    pub node: NodeId,
+    /// The way to it, as PHP says it.
+    pub path: String,
+}
+
+/// An observation.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Fact {
+    /// A count, or a number of bytes.
+    Number(u64),
+    /// A share in per cent, or another number with a fraction; always one that JSON can say.
+    Share(f64),
+    /// A name or a path.
+    Text(String),
+    /// Several.
+    List(Vec<String>),
+    /// A table: each row names its cells.
+    Rows(Vec<Vec<(&'static str, Fact)>>),
+}
+
+impl From<u64> for Fact {
+    fn from(number: u64) -> Self {
+        Self::Number(number)
+    }
+}
+
+impl From<usize> for Fact {
+    fn from(number: usize) -> Self {
+        Self::Number(number as u64)
+    }
+}
+
+impl From<f64> for Fact {
+    fn from(number: f64) -> Self {
+        Self::Share(if number.is_finite() { number } else { 0.0 })
+    }
+}
+
+impl From<&str> for Fact {
+    fn from(text: &str) -> Self {
+        Self::Text(text.to_owned())
+    }
+}
+
+impl From<String> for Fact {
+    fn from(text: String) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl From<Vec<String>> for Fact {
+    fn from(list: Vec<String>) -> Self {
+        Self::List(list)
+    }
+}
+
+/// How much a finding matters, what matters most first.
+///
+/// Source: reli 0.12, `FindingSeverity` and the order of its report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Severity {
+    /// To be looked at first.
+    High,
+    /// About to become a fault, or a doubt about the rest.
+    Warning,
+    /// Worth a look when memory matters.
+    Medium,
+    /// Small, or the way things usually are.
+    Low,
+    /// Nothing to do.
+    Info,
+}
+
+impl Severity {
+    /// Its name in JSON.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::High => "high",
+            Self::Warning => "warning",
+            Self::Medium => "medium",
+            Self::Low => "low",
+            Self::Info => "info",
+        }
+    }
+}
+
+/// How sure a finding is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Confidence {
+    /// It follows from the heap.
+    High,
+    /// It usually is so.
+    Medium,
+    /// It may be so.
+    Low,
+}
+
+impl Confidence {
+    /// Its name in JSON.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::High => "high",
+            Self::Medium => "medium",
+            Self::Low => "low",
+        }
+    }
+}
+
+/// Declares the kinds with their names.
+macro_rules! kinds {
+    ($($kind:ident = $name:literal: $doc:literal,)+) => {
+        /// What sort of thing a finding is. Those that reli has too have its names.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum Kind {
+            $(#[doc = $doc] $kind,)+
+        }
+
+        impl Kind {
+            /// All there are.
+            pub const ALL: &'static [Self] = &[$(Self::$kind),+];
+
+            /// Its name in reports.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$kind => $name,)+
+                }
+            }
+        }
+    };
+}
+
+kinds! {
+    BottleneckPath = "bottleneck_path": "The way to what holds most.",
+    ChokePoint = "choke_point": "Something small that holds much.",
+    DominantClass = "dominant_class": "A class that most objects' memory is of.",
+    DominantType = "dominant_type": "A type of memory that most of the heap is.",
+    GarbageCycles = "garbage_cycles": "What only holds itself, and has not been collected.",
+    CycleCluster = "cycle_cluster": "Cycles of the same classes.",
+    MicroCycle = "micro_cycle": "Cycles of two objects.",
+    DiContainerCycle = "di_container_cycle": "A cycle of many classes.",
+    ResourceLeakRisk = "resource_leak_risk": "A connection that a cycle holds.",
+    ClosureKeepsThis = "closure_keeps_this": "Objects that only closures keep, which were made in them.",
+    DuplicateStrings = "duplicate_strings": "Strings of the same content.",
+    DuplicateArrays = "duplicate_arrays": "Arrays of the same content.",
+    OverallocatedArrays = "overallocated_arrays": "Tables that are larger than what is in them.",
+    SparseArray = "sparse_array": "An array most of whose slots are free.",
+    LargeArray = "large_array": "An array that holds much.",
+    LargeString = "large_string": "A long string.",
+    PropertyScaling = "property_scaling": "What each instance of a class costs.",
+    ExpensiveProperty = "expensive_property": "A property that holds much in all instances together.",
+    OwnershipPattern = "ownership_pattern": "Objects that each come with another.",
+    CompanionCluster = "companion_cluster": "Classes with as many instances.",
+    DynamicPropertiesOverhead = "dynamic_properties_overhead": "Tables of properties that classes do not declare.",
+    StructuralDuplicate = "structural_duplicate": "Many objects of one shape.",
+    EmptyObject = "empty_object": "Objects without properties.",
+    DedupCandidate = "dedup_candidate": "Properties of many instances that say the same.",
+    SharedSingleton = "shared_singleton": "An object that many refer to.",
+    SharedFanin = "shared_fanin": "A property by which many instances refer to a few objects.",
+    NearMemoryLimit = "near_memory_limit": "Usage close to the limit.",
+    CoverageGap = "coverage_gap": "Memory that nothing known leads to.",
+    CacheBloat = "zendmm_cache_bloat": "Chunks that PHP keeps for later.",
+    CacheExpansionImminent = "zendmm_cache_expansion_imminent": "PHP is about to keep more chunks.",
+    ChunksPinned = "zendmm_chunks_pinned_by_fragmentation": "Chunks that are nearly empty and cannot be given back.",
+    HeapFragmentation = "zendmm_heap_fragmentation_high": "More free memory in chunks than used.",
+    ChunkHeuristicState = "zendmm_chunk_heuristic_state": "The counters of chunks.",
+    ChunkFragmentationState = "zendmm_chunk_fragmentation_state": "How much is free within chunks.",
+    Overview = "overview": "The heap as a whole.",
+    CallStack = "call_stack": "What was being executed.",
+    TypeRanking = "type_ranking": "Memory by type.",
+    ClassRanking = "class_ranking": "Memory by class.",
+    RootBlame = "root_blame": "Memory by the root that holds it.",
+    StaticGrowth = "static_growth": "A static variable that gets more and more.",
+    RetainedExact = "retained_exact": "How retained sizes were found.",
+}
+
+impl Finding {
+    pub(crate) fn new(kind: Kind, severity: Severity, summary: impl Into<String>) -> Self {
+        Self {
+            kind,
+            severity,
+            confidence: Confidence::High,
+            summary: summary.into(),
+            facts: Vec::new(),
+            details: Vec::new(),
+            hypothesis: String::new(),
+            next_checks: Vec::new(),
+            impact_bytes: 0,
+            place: None,
+        }
+    }
+
+    pub(crate) fn fact(mut self, name: &'static str, fact: impl Into<Fact>) -> Self {
+        self.facts.push((name, fact.into()));
+        self
+    }
+
+    pub(super) fn details(mut self, details: Vec<String>) -> Self {
+        self.details = details;
+        self
+    }
+
+    pub(crate) fn likely(mut self, confidence: Confidence, hypothesis: &str) -> Self {
+        self.confidence = confidence;
+        hypothesis.clone_into(&mut self.hypothesis);
+        self
+    }
+
+    pub(crate) fn check(mut self, check: impl Into<String>) -> Self {
+        self.next_checks.push(check.into());
+        self
+    }
+
+    pub(super) fn impact(mut self, bytes: u64) -> Self {
+        self.impact_bytes = bytes;
+        self
+    }
+
+    pub(super) fn at(mut self, place: Option<Place>) -> Self {
+        self.place = place;
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn kinds_have_names_of_their_own() {
+        let names: HashSet<_> = Kind::ALL.iter().map(|kind| kind.name()).collect();
+        assert_eq!(names.len(), Kind::ALL.len());
+    }
+
+    #[test]
+    fn shares_are_numbers_that_json_has() {
+        for share in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+            assert_eq!(Fact::from(share), Fact::Share(0.0));
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! The heap as a whole: how large it is, what was being executed, and how retained sizes were found.
+
+use crate::graph::Graph;
+use crate::names::NodeType;
+use crate::sink::NodeId;
+
+use super::amounts::size;
+use super::context::Context;
+use super::finding::{Confidence, Fact, Finding, Kind, Severity};
+
+/// As many calls are shown.
+const CALLS: usize = 100;
+
+/// What a report begins with.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Overview {
+    /// When the heap was taken; empty where unknown.
+    pub captured_at: String,
+    /// PHP's version, as the summary has it.
+    pub php_version: String,
+    /// What PHP's allocator has, in bytes.
+    pub heap_total: u64,
+    /// What of it is in use.
+    pub heap_usage: u64,
+    /// What of that something known leads to, in per cent; `None` where nobody said.
+    pub analyzed_percentage: Option<f64>,
+    /// The stack of PHP's virtual machine.
+    pub vm_stack_bytes: u64,
+    /// The compiler's memory.
+    pub compiler_arena_bytes: u64,
+    /// `memory_limit`; `None` for none.
+    pub memory_limit: Option<u64>,
+    /// The most that was in use.
+    pub peak_bytes: u64,
+    /// What the system gave the process; 0 where unknown.
+    pub rss_bytes: u64,
+    /// The calls, the innermost first: function and line.
+    pub call_stack: Vec<String>,
+    /// How many of those are left out.
+    pub more_calls: u64,
+}
+
+impl Overview {
+    pub(super) fn of<G: Graph + ?Sized>(context: &Context<'_, '_, G>) -> Self {
+        let summary = &context.summary;
+        let (call_stack, more_calls) = call_stack(context);
+        Self {
+            captured_at: context.graph().created().to_owned(),
+            php_version: summary.php_version.clone(),
+            heap_total: summary.heap_total,
+            heap_usage: context.used,
+            analyzed_percentage: summary.analyzed,
+            vm_stack_bytes: summary.vm_stack_total,
+            compiler_arena_bytes: summary.compiler_arena_total,
+            memory_limit: Some(summary.limit).filter(|&limit| limit > 0 && limit < i64::MAX.unsigned_abs()),
+            peak_bytes: summary.peak,
+            rss_bytes: summary.rss,
+            call_stack,
+            more_calls,
+        }
+    }
+
+    /// The same as findings, for programs that read those.
+    pub(super) fn findings<G: Graph + ?Sized>(&self, context: &Context<'_, '_, G>) -> Vec<Finding> {
+        let cycles = context.retention.cycles().len();
+        vec![
+            self.finding(),
+            Finding::new(Kind::CallStack, Severity::Info, self.call_stack.first().map_or("", |call| call))
+                .fact("frames", self.call_stack.clone())
+                .fact("more_frames", self.more_calls),
+            Finding::new(
+                Kind::RetainedExact,
+                Severity::Info,
+                "retained sizes are exact, within cycles as well",
+            )
+            .fact("cycles", cycles)
+            .likely(Confidence::High, ""),
+        ]
+    }
+
+    fn finding(&self) -> Finding {
+        let text = format!(
+            "{} in use of {}, the virtual machine's stack {}, the compiler {}",
+            size(self.heap_usage),
+            size(self.heap_total),
+            size(self.vm_stack_bytes),
+            size(self.compiler_arena_bytes)
+        );
+        Finding::new(Kind::Overview, Severity::Info, text)
+            .fact("zend_mm_heap_total", self.heap_total)
+            .fact("zend_mm_heap_usage", self.heap_usage)
+            .fact("vm_stack_total", self.vm_stack_bytes)
+            .fact("compiler_arena_total", self.compiler_arena_bytes)
+            .fact("heap_memory_analyzed_percentage", Fact::from(self.analyzed_percentage.unwrap_or_default()))
+            .fact("memory_get_peak_usage", self.peak_bytes)
+    }
+}
+
+/// The calls, the innermost first, and how many more there are.
+fn call_stack<G: Graph + ?Sized>(context: &Context<'_, '_, G>) -> (Vec<String>, u64) {
+    let graph = context.graph();
+    let mut roots = graph.children(None).filter_map(|row| graph.child(row));
+    let Some(stack) = roots.find(|root| graph.node_type(root.node) == NodeType::CALL_FRAMES) else {
+        return (Vec::new(), 0);
+    };
+    let mut frames = context.children(stack.node);
+    let shown = frames.by_ref().take(CALLS).map(|frame| call(context, frame.node)).collect();
+    (shown, frames.count() as u64)
+}
+
+fn call<G: Graph + ?Sized>(context: &Context<'_, '_, G>, frame: NodeId) -> String {
+    let words = &context.words;
+    let name = context.attribute(frame, words.function_name).map(|name| context.text(name));
+    let name = name.unwrap_or_else(|| "?".to_owned());
+    match context.number(frame, words.line_number) {
+        Some(line) => format!("{name}:{line}"),
+        None => format!("{name}()"),
+    }
+}

@@ -1,0 +1,90 @@
+//! By what a program knows a value: the property, or the place, that it is part of.
+
+use crate::graph::Graph;
+use crate::sink::{NodeId, StringId};
+
+use super::census::Thing;
+use super::context::Context;
+
+/// So many arrays in arrays are looked up through.
+const DEEPEST: u8 = 4;
+
+/// What values are grouped by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Owner {
+    /// A property of a class, and how many arrays lie between.
+    Property { class: StringId, name: StringId, depth: u8 },
+    /// The outermost array or other node that is in no property, and how many arrays lie between.
+    Node { node: NodeId, depth: u8 },
+}
+
+impl<G: Graph + ?Sized> Context<'_, '_, G> {
+    /// What `node` is part of.
+    pub(super) fn owner(&self, node: NodeId) -> Owner {
+        let tree = self.heap.tree();
+        match tree.parent(node).zip(tree.link(node)) {
+            Some((parent, link)) => self.owner_by(parent, link, node),
+            None => Owner::Node { node, depth: 0 },
+        }
+    }
+
+    /// What `node` is part of by the reference of this name from `parent`.
+    pub(super) fn owner_by(&self, parent: NodeId, link: StringId, node: NodeId) -> Owner {
+        let tree = self.heap.tree();
+        let (mut parent, mut link, mut node, mut depth) = (parent, link, node, 0);
+        // A step up through a reference, and one through an array.
+        for _ in 0..2 * DEEPEST {
+            if let Some(class) = self.class_of_properties(parent) {
+                return Owner::Property { class, name: link, depth };
+            }
+            let above = if link == self.words.referenced {
+                Some((parent, depth))
+            } else if link == self.words.value || link == self.words.key {
+                let array = self.array_around(parent).filter(|&array| !self.is_symbol_table(array));
+                array.map(|array| (array, depth + 1))
+            } else {
+                None
+            };
+            let Some((next, deeper)) = above.filter(|&(_, depth)| depth <= DEEPEST) else { break };
+            (node, depth) = (next, deeper);
+            let Some(step) = tree.parent(node).zip(tree.link(node)) else { break };
+            (parent, link) = step;
+        }
+        Owner::Node { node, depth }
+    }
+
+    /// The class of the object whose properties `node` is.
+    fn class_of_properties(&self, node: NodeId) -> Option<StringId> {
+        let tree = self.heap.tree();
+        let object = tree.parent(node).filter(|_| tree.link(node) == Some(self.words.object_properties))?;
+        match self.thing(object) {
+            Thing::Object(class) => Some(class),
+            _ => None,
+        }
+    }
+
+    /// The array that `element` is of.
+    fn array_around(&self, element: NodeId) -> Option<NodeId> {
+        let tree = self.heap.tree();
+        let elements = tree.parent(element)?;
+        let array =
+            tree.parent(elements).filter(|_| tree.link(elements) == Some(self.words.array_elements))?;
+        (self.thing(array) == Thing::Array).then_some(array)
+    }
+
+    /// Whether `node` is the table of the global variables, which is an array to the engine alone.
+    pub(super) fn is_symbol_table(&self, node: NodeId) -> bool {
+        self.heap.tree().link(node) == Some(self.words.symbol_table)
+    }
+
+    /// As PHP says it: `Shop\Cart::$lines[]`.
+    pub(super) fn label(&self, owner: Owner) -> String {
+        let (name, depth) = match owner {
+            Owner::Property { class, name, depth } => {
+                (format!("{}::${}", self.text(class), self.text(name)), depth)
+            }
+            Owner::Node { node, depth } => (self.place(node).path, depth),
+        };
+        name + &"[]".repeat(depth.into())
+    }
+}

@@ -1,0 +1,165 @@
+//! Connections that a cycle holds: they stay open until PHP looks for cycles.
+
+use hashbrown::HashMap;
+
+use crate::graph::Graph;
+use crate::sink::NodeId;
+
+use super::Sum;
+use super::amounts::{count, size};
+use super::census::Thing;
+use super::context::Context;
+use super::cycles::Cycles;
+use super::finding::{Confidence, Finding, Kind, Place, Severity};
+
+/// PHP's classes whose objects hold something outside of PHP that is scarce.
+const CLASSES: [&str; 20] = [
+    "PDO",
+    "PDOStatement",
+    "mysqli",
+    "mysqli_stmt",
+    "mysqli_result",
+    "SQLite3",
+    "SQLite3Stmt",
+    "SQLite3Result",
+    "PgSql\\Connection",
+    "PgSql\\Result",
+    "Redis",
+    "RedisCluster",
+    "Memcached",
+    "MongoDB\\Driver\\Manager",
+    "AMQPConnection",
+    "LDAP\\Connection",
+    "FTP\\Connection",
+    "CurlHandle",
+    "CurlMultiHandle",
+    "Socket",
+];
+
+/// So far up it is looked for a cycle that holds a connection.
+const STEPS: usize = 64;
+
+/// The connections of a class that cycles hold.
+#[derive(Default)]
+struct Held {
+    /// What only garbage holds, and what their cycles' own blocks take.
+    garbage: Sum,
+    /// What something holds through a cycle.
+    reachable: Sum,
+    example: Option<(NodeId, usize)>,
+}
+
+pub(super) fn find<G: Graph + ?Sized>(context: &Context<'_, '_, G>, cycles: &Cycles) -> Vec<Finding> {
+    let connections = connections(context);
+    if connections.is_empty() || cycles.all.is_empty() {
+        return Vec::new();
+    }
+    let mut held: HashMap<String, Held> = HashMap::new();
+    for (&node, &number) in &holders(context, cycles, &connections) {
+        let entry = held.entry(connections[&node].clone()).or_default();
+        let cycle = cycles.all[number].iter().map(|&node| context.own(NodeId(node)));
+        let bytes = cycle.fold(context.retention.retained(node), u64::saturating_add);
+        let sum = if context.is_garbage(node) { &mut entry.garbage } else { &mut entry.reachable };
+        sum.add(bytes);
+        entry.example = Some(entry.example.map_or((node, number), |known| known.min((node, number))));
+    }
+    let mut held: Vec<(String, Held)> = held.into_iter().collect();
+    held.sort_by(|left, right| left.0.cmp(&right.0));
+    held.iter().filter_map(|(class, held)| finding(context, cycles, class, held)).collect()
+}
+
+/// The objects that are connections, with their classes.
+fn connections<G: Graph + ?Sized>(context: &Context<'_, '_, G>) -> HashMap<NodeId, String> {
+    let is_connection = |class: &str| CLASSES.contains(&class);
+    if !context.totals.classes.iter().any(|class| is_connection(&String::from_utf8_lossy(&class.name))) {
+        return HashMap::new();
+    }
+    let objects = context.census.all().filter_map(|(node, thing)| match thing {
+        Thing::Object(class) => Some((node, context.text(class))),
+        _ => None,
+    });
+    objects.filter(|(_, class)| is_connection(class)).collect()
+}
+
+/// The cycle that holds each connection, by its number.
+fn holders<G: Graph + ?Sized>(
+    context: &Context<'_, '_, G>,
+    cycles: &Cycles,
+    connections: &HashMap<NodeId, String>,
+) -> HashMap<NodeId, usize> {
+    let mut holders = HashMap::new();
+    let mut members: HashMap<u32, usize> = HashMap::new();
+    for (number, cycle) in cycles.all.iter().enumerate() {
+        for &node in cycle {
+            members.insert(node, number);
+            let held = context.children(NodeId(node)).filter(|child| connections.contains_key(&child.node));
+            for child in held {
+                holders.entry(child.node).or_insert(number);
+            }
+        }
+    }
+    for &node in connections.keys() {
+        let upwards = std::iter::successors(Some(node), |&node| context.retention.dominator(node));
+        let cycle = upwards.take(STEPS).find_map(|node| members.get(&node.0));
+        if let Some(&number) = cycle {
+            holders.entry(node).or_insert(number);
+        }
+    }
+    holders
+}
+
+fn finding<G: Graph + ?Sized>(
+    context: &Context<'_, '_, G>,
+    cycles: &Cycles,
+    class: &str,
+    held: &Held,
+) -> Option<Finding> {
+    let (node, number) = held.example?;
+    let all = held.garbage.with(held.reachable);
+    // A container of services holds its one connection by a cycle, and is right to.
+    let severity = match (held.garbage.count, held.reachable.count) {
+        (1.., _) => Severity::High,
+        (0, 2..) => Severity::Medium,
+        _ => Severity::Low,
+    };
+    let (holder, place) = holder(context, &cycles.all[number], node);
+    let text = match held.garbage.count {
+        0 => format!("{} {class} held by cycles: {holder}", count(all.count)),
+        _ => format!(
+            "{} {class} are open and held by nothing but cycles ({} with them): {holder}",
+            count(held.garbage.count),
+            size(held.garbage.bytes)
+        ),
+    };
+    let finding = Finding::new(Kind::ResourceLeakRisk, severity, text)
+        .fact("class_name", class)
+        .fact("count", all.count)
+        .fact("awaiting_collection", held.garbage.count)
+        .fact("holder", holder.as_str())
+        .fact("path", place.path.as_str())
+        .likely(
+            Confidence::High,
+            "when they are let go of, they stay open until PHP looks for cycles: the other side runs out of connections first",
+        )
+        .check("Break the cycle: with a WeakReference, or by letting go of one reference in the end")
+        .check("Or close the connection where it is no longer needed: $connection = null in its last holder")
+        .impact(all.bytes)
+        .at(Some(place));
+    Some(finding)
+}
+
+/// By what a cycle holds a connection.
+fn holder<G: Graph + ?Sized>(
+    context: &Context<'_, '_, G>,
+    cycle: &[u32],
+    connection: NodeId,
+) -> (String, Place) {
+    for &parent in cycle {
+        let parent = NodeId(parent);
+        if let Some(child) = context.children(parent).find(|child| child.node == connection) {
+            let owner = context.owner_by(parent, child.link, parent);
+            return (context.label(owner), context.place(connection));
+        }
+    }
+    (context.label(context.owner(connection)), context.place(connection))
+}

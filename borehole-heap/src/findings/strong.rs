@@ -1,0 +1,117 @@
+//! Cycles of strong references: those through the engine's own references, such as from a closure to its class, are no fault.
+
+use hashbrown::HashMap;
+
+use crate::graph::Graph;
+use crate::names::Strength;
+use crate::sink::NodeId;
+
+use super::context::Context;
+
+/// In place of the lowest number that one leads back to: its cycle is known.
+const CLOSED: u32 = u32::MAX;
+
+/// The cycles with an object, an array or a reference of the program, each with its nodes ascending.
+pub(super) fn strong_cycles<G: Graph + ?Sized>(context: &Context<'_, '_, G>) -> Vec<Vec<u32>> {
+    let mut cycles = Vec::new();
+    for cycle in context.retention.cycles() {
+        let is_strong = |&node: &u32| {
+            let mut inner = context.children(NodeId(node)).filter(|child| child.strength != Strength::Strong);
+            inner.all(|child| cycle.nodes.binary_search(&child.node.0).is_err())
+        };
+        if cycle.nodes.iter().all(is_strong) {
+            cycles.push(cycle.nodes.clone());
+        } else {
+            cycles.extend(Parts::of(context, &cycle.nodes));
+        }
+    }
+    cycles
+}
+
+/// A node whose references are being looked at: its number among the nodes, and the references that are left, the last first.
+struct Visit {
+    node: u32,
+    left: Vec<u32>,
+}
+
+/// Looks for the cycles of strong references among some nodes.
+struct Parts<'n> {
+    nodes: &'n [u32],
+    /// When each was come to, from 1 on; 0 for not yet.
+    order: Vec<u32>,
+    lowest: Vec<u32>,
+    open: Vec<u32>,
+    path: Vec<Visit>,
+    next: u32,
+    found: Vec<Vec<u32>>,
+}
+
+impl<'n> Parts<'n> {
+    fn of<G: Graph + ?Sized>(context: &Context<'_, '_, G>, nodes: &'n [u32]) -> Vec<Vec<u32>> {
+        let count = nodes.len();
+        let (open, path, found) = (Vec::new(), Vec::new(), Vec::new());
+        let mut parts =
+            Self { nodes, order: vec![0; count], lowest: vec![CLOSED; count], open, path, next: 1, found };
+        let places: HashMap<u32, u32> = (0..).zip(nodes).map(|(place, &node)| (node, place)).collect();
+        for start in 0..u32::try_from(count).unwrap_or(u32::MAX) {
+            if parts.order[start as usize] == 0 {
+                parts.enter(context, &places, start);
+                parts.walk(context, &places);
+            }
+        }
+        parts.found
+    }
+
+    fn enter<G: Graph + ?Sized>(
+        &mut self,
+        context: &Context<'_, '_, G>,
+        places: &HashMap<u32, u32>,
+        node: u32,
+    ) {
+        let strong = context.children(NodeId(self.nodes[node as usize]));
+        let strong = strong.filter(|child| child.strength == Strength::Strong);
+        let left = strong.filter_map(|child| places.get(&child.node.0).copied()).collect();
+        self.order[node as usize] = self.next;
+        self.lowest[node as usize] = self.next;
+        self.next += 1;
+        self.open.push(node);
+        self.path.push(Visit { node, left });
+    }
+
+    fn walk<G: Graph + ?Sized>(&mut self, context: &Context<'_, '_, G>, places: &HashMap<u32, u32>) {
+        while let Some(visit) = self.path.last_mut() {
+            let node = visit.node as usize;
+            match visit.left.pop() {
+                Some(child) if self.order[child as usize] == 0 => self.enter(context, places, child),
+                Some(child) => {
+                    if self.lowest[child as usize] != CLOSED {
+                        self.lowest[node] = self.lowest[node].min(self.order[child as usize]);
+                    }
+                }
+                None => self.leave(node),
+            }
+        }
+    }
+
+    fn leave(&mut self, node: usize) {
+        self.path.pop();
+        let lowest = self.lowest[node];
+        if let Some(above) = self.path.last() {
+            let above = &mut self.lowest[above.node as usize];
+            *above = (*above).min(lowest);
+        }
+        if lowest != self.order[node] {
+            return;
+        }
+        let from = self.open.iter().rposition(|&open| open as usize == node).unwrap_or_default();
+        let members = self.open.split_off(from);
+        for &member in &members {
+            self.lowest[member as usize] = CLOSED;
+        }
+        if members.len() > 1 {
+            let mut cycle: Vec<u32> = members.iter().map(|&member| self.nodes[member as usize]).collect();
+            cycle.sort_unstable();
+            self.found.push(cycle);
+        }
+    }
+}

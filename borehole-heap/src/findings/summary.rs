@@ -1,0 +1,84 @@
+//! What the summary of a graph says.
+
+use crate::graph::Graph;
+
+/// The facts about a whole heap that findings need; 0 where a graph does not say them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Summary {
+    pub(super) php_version: String,
+    /// In per cent; `None` where nobody said.
+    pub(super) analyzed: Option<f64>,
+    pub(super) accounting: String,
+    pub(super) heap_total: u64,
+    pub(super) heap_usage: u64,
+    pub(super) vm_stack_total: u64,
+    pub(super) compiler_arena_total: u64,
+    pub(super) usage: u64,
+    pub(super) real_usage: u64,
+    pub(super) peak: u64,
+    pub(super) limit: u64,
+    pub(super) rss: u64,
+    pub(super) chunks: Chunks,
+}
+
+/// The counters of PHP's allocator.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Chunks {
+    /// Whether there are any: without PHP's allocator, and in old files, there are not.
+    pub(super) is_known: bool,
+    pub(super) count: u64,
+    pub(super) peak: u64,
+    pub(super) cached: u64,
+    pub(super) delete_boundary: u64,
+    pub(super) delete_count: u64,
+    pub(super) free_bytes: u64,
+    pub(super) mostly_empty: u64,
+}
+
+impl Summary {
+    pub(super) fn of(graph: &impl Graph) -> Self {
+        let mut summary = Self::default();
+        for &(key, value) in graph.summary() {
+            let value = String::from_utf8_lossy(graph.string(value));
+            summary.take(graph.string(key), &value);
+        }
+        summary
+    }
+
+    fn take(&mut self, key: &[u8], value: &str) {
+        let number = number(value);
+        let chunks = &mut self.chunks;
+        let entry = match key {
+            b"php_version" => return value.clone_into(&mut self.php_version),
+            b"heap_memory_accounting" => return value.clone_into(&mut self.accounting),
+            b"heap_memory_analyzed_percentage" => {
+                self.analyzed = value.parse().ok().filter(|share: &f64| share.is_finite());
+                return;
+            }
+            b"zend_mm_heap_total" => &mut self.heap_total,
+            b"zend_mm_heap_usage" => &mut self.heap_usage,
+            b"vm_stack_total" => &mut self.vm_stack_total,
+            b"compiler_arena_total" => &mut self.compiler_arena_total,
+            b"memory_get_usage" => &mut self.usage,
+            b"memory_get_real_usage" => &mut self.real_usage,
+            b"memory_get_peak_usage" => &mut self.peak,
+            b"memory_limit" => &mut self.limit,
+            b"rss" => &mut self.rss,
+            b"chunks_count" => &mut chunks.count,
+            b"peak_chunks_count" => &mut chunks.peak,
+            b"cached_chunks_count" => &mut chunks.cached,
+            b"last_chunks_delete_boundary" => &mut chunks.delete_boundary,
+            b"last_chunks_delete_count" => &mut chunks.delete_count,
+            b"chunks_total_free_bytes" => &mut chunks.free_bytes,
+            b"chunks_mostly_empty_count" => &mut chunks.mostly_empty,
+            _ => return,
+        };
+        *entry = number;
+        chunks.is_known |= key == b"chunks_count";
+    }
+}
+
+/// A number that is none, or below nothing, is nothing.
+fn number(text: &str) -> u64 {
+    text.trim().parse().unwrap_or_default()
+}

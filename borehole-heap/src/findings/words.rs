@@ -1,0 +1,66 @@
+//! The numbers that a graph gives to the names that findings look for.
+
+use crate::graph::Graph;
+use crate::sink::StringId;
+
+/// No name: a graph without it has no reference and no fact of that name.
+const ABSENT: StringId = StringId(u32::MAX);
+
+/// Declares the words.
+macro_rules! words {
+    ($($field:ident = $text:literal,)+) => {
+        /// The numbers of the words in a graph.
+        #[derive(Clone, Copy, Debug)]
+        pub(super) struct Words {
+            $(pub(super) $field: StringId,)+
+        }
+
+        impl Words {
+            const NONE: Self = Self { $($field: ABSENT,)+ };
+
+            fn take(&mut self, text: &[u8], number: StringId) {
+                match text {
+                    $($text => self.$field = number,)+
+                    _ => {}
+                }
+            }
+        }
+    };
+}
+
+words! {
+    object_properties = b"object_properties",
+    dynamic_properties = b"dynamic_properties",
+    object_handlers = b"object_handlers",
+    closure = b"closure",
+    this_ptr = b"this_ptr",
+    func = b"func",
+    op_array = b"op_array",
+    array_elements = b"array_elements",
+    possible_unused_area = b"possible_unused_area",
+    key = b"key",
+    value = b"value",
+    referenced = b"referenced",
+    symbol_table = b"symbol_table",
+    count = b"#count",
+    is_packed = b"is_packed",
+    function_name = b"function_name",
+    line_number = b"lineno",
+}
+
+/// No word is longer.
+const LONGEST: usize = 20;
+
+impl Words {
+    /// Looks at all strings once.
+    pub(super) fn of<G: Graph + ?Sized>(graph: &G) -> Self {
+        let mut words = Self::NONE;
+        for number in 0..u32::try_from(graph.counts().strings).unwrap_or(u32::MAX) {
+            let text = graph.string(StringId(number));
+            if text.len() <= LONGEST {
+                words.take(text, StringId(number));
+            }
+        }
+        words
+    }
+}

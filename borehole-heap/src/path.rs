@@ -1,0 +1,178 @@
+//! Where a node hangs, as a PHP engineer would write it: `<main>:28::$users->items[0]`.
+
+use crate::graph::{Graph, TreeParents};
+use crate::names::NodeType;
+use crate::sink::{NodeId, StringId};
+
+/// As many steps at either end of a path are written; what lies between them is counted.
+pub const STEPS: usize = 24;
+
+/// What the elements of an array are, which its own place tells.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Elements {
+    Keys,
+    DynamicProperties,
+    GlobalVariables,
+    StaticVariables,
+}
+
+/// The path to `node` from its root, by the references by which the walk came to it.
+///
+/// A call frame is its function and line, a variable of it follows behind `::`; of a long path the middle is left out. What PHP
+/// has no syntax for is the name of the reference behind a dot. Names are as stored: they may be any bytes.
+#[must_use]
+pub fn path(graph: &impl Graph, parents: &TreeParents, node: NodeId) -> Vec<u8> {
+    let nodes = parents.path(node);
+    let steps = nodes.iter().map(|&node| (node, parents.link(node).unwrap_or(StringId(u32::MAX))));
+    of_steps(graph, steps)
+}
+
+/// The path of these steps from a root: each node, and the name by which the one before refers to it.
+#[must_use]
+pub fn of_steps(graph: &impl Graph, steps: impl Iterator<Item = (NodeId, StringId)>) -> Vec<u8> {
+    let mut writer = Writer { graph, above: None, elements: Elements::Keys, in_class: false };
+    let mut parts: Vec<Vec<u8>> = Vec::new();
+    let mut branch = StringId(u32::MAX);
+    for (node, link) in steps {
+        branch = if writer.above.is_none() { link } else { branch };
+        let part = writer.step(node, graph.string(link));
+        if !part.is_empty() {
+            parts.push(part);
+        }
+    }
+    if parts.is_empty() {
+        return [b"<", graph.string(branch), b">"].concat();
+    }
+    if parts.len() > 2 * STEPS {
+        let left_out = parts.len() - 2 * STEPS;
+        parts.splice(STEPS..STEPS + left_out, [format!("...({left_out} more)...").into_bytes()]);
+    }
+    if parts.last().is_some_and(|part| part == b"::") {
+        parts.push(b"$GLOBALS".to_vec());
+    }
+    parts.concat()
+}
+
+struct Writer<'g, G> {
+    graph: &'g G,
+    above: Option<NodeType>,
+    elements: Elements,
+    in_class: bool,
+}
+
+impl<G: Graph> Writer<'_, G> {
+    /// What a step adds.
+    fn step(&mut self, node: NodeId, link: &[u8]) -> Vec<u8> {
+        let part = match self.above {
+            None => self.root(link),
+            Some(above) => self.below(above, node, link),
+        };
+        self.above = Some(self.graph.node_type(node));
+        part
+    }
+
+    fn root(&mut self, link: &[u8]) -> Vec<u8> {
+        match link {
+            b"call_frames" | b"function_table" | b"class_table" | b"global_constants" => Vec::new(),
+            b"global_variables" => {
+                self.elements = Elements::GlobalVariables;
+                Vec::new()
+            }
+            _ => [b"<", link, b">"].concat(),
+        }
+    }
+
+    fn below(&mut self, above: NodeType, node: NodeId, link: &[u8]) -> Vec<u8> {
+        match (above, link) {
+            (NodeType::CALL_FRAMES, _) => self.frame(node, link),
+            (NodeType::CALL_FRAME_VARIABLE_TABLE, _) => [&b"::"[..], &variable(link)].concat(),
+            (NodeType::CALL_FRAME, b"this") => b"::$this".to_vec(),
+            (NodeType::CALL_FRAME, b"symbol_table") => self.expect(Elements::GlobalVariables, b"::"),
+            (NodeType::GLOBAL_VARIABLES, _) if link != b"array_elements" => variable(link),
+            (NodeType::ARRAY_ELEMENTS, _) => self.element(link),
+            (NodeType::OBJECT, b"dynamic_properties") => self.expect(Elements::DynamicProperties, b""),
+            (NodeType::OBJECT_PROPERTIES, _) => [b"->", link].concat(),
+            (NodeType::CLASS_STATIC_PROPERTIES, _) => [&b"::"[..], &variable(link)].concat(),
+            (NodeType::CLASS_CONSTANTS, _) => [b"::", link].concat(),
+            (NodeType::DEFINED_CLASSES, _) => self.name_of(node).unwrap_or(link).to_vec(),
+            (NodeType::CLASS_DEFINITION, b"methods") => {
+                self.in_class = true;
+                Vec::new()
+            }
+            (NodeType::DEFINED_FUNCTIONS, _) => self.function(node, link),
+            (NodeType::OP_ARRAY, b"static_variables") => self.expect(Elements::StaticVariables, b""),
+            (NodeType::GLOBAL_CONSTANTS, _) => link.to_vec(),
+            _ if is_plumbing(above, link) => Vec::new(),
+            _ => [b".", link].concat(),
+        }
+    }
+
+    /// Takes the next array for one of these, and gives `text`.
+    fn expect(&mut self, elements: Elements, text: &[u8]) -> Vec<u8> {
+        self.elements = elements;
+        text.to_vec()
+    }
+
+    fn frame(&self, node: NodeId, link: &[u8]) -> Vec<u8> {
+        let name = self.attribute(node, b"function_name").unwrap_or(link);
+        match self.attribute(node, b"lineno").filter(|&line| line != b"-1") {
+            Some(line) => [name, b":", line].concat(),
+            None => name.to_vec(),
+        }
+    }
+
+    fn element(&mut self, key: &[u8]) -> Vec<u8> {
+        match std::mem::replace(&mut self.elements, Elements::Keys) {
+            Elements::Keys if is_integer(key) => [b"[", key, b"]"].concat(),
+            Elements::Keys => [b"['", key, b"']"].concat(),
+            Elements::DynamicProperties => [b"->", key].concat(),
+            Elements::GlobalVariables => variable(key),
+            Elements::StaticVariables => [&b"::"[..], &variable(key)].concat(),
+        }
+    }
+
+    fn function(&mut self, node: NodeId, link: &[u8]) -> Vec<u8> {
+        let before: &[u8] = if std::mem::take(&mut self.in_class) { b"::" } else { b"" };
+        let name = self.name_of(node).unwrap_or(link);
+        [before, name, b"()"].concat()
+    }
+
+    fn attribute(&self, node: NodeId, key: &[u8]) -> Option<&[u8]> {
+        let attributes = self.graph.attributes(node).map(|row| self.graph.attribute(row));
+        let mut found = attributes.filter(|attribute| self.graph.string(attribute.key) == key);
+        found.next().map(|attribute| self.graph.string(attribute.value))
+    }
+
+    /// The name of a class or a function as it was written: that in tables is in lower case.
+    fn name_of(&self, node: NodeId) -> Option<&[u8]> {
+        let children = self.graph.children(Some(node)).filter_map(|row| self.graph.child(row));
+        let mut names = children.filter(|child| self.graph.string(child.link) == b"name");
+        let name = names.next()?.node;
+        let mut texts = self.graph.locations(name).filter_map(|row| self.graph.location(row).string);
+        texts.next().map(|text| self.graph.string(text))
+    }
+}
+
+/// References that are how the engine stores a thing, of which the language shows nothing.
+fn is_plumbing(above: NodeType, link: &[u8]) -> bool {
+    match above {
+        NodeType::CALL_FRAME => link == b"local_variables",
+        NodeType::ARRAY_HEADER | NodeType::GLOBAL_VARIABLES => link == b"array_elements",
+        NodeType::ARRAY_ELEMENT | NodeType::CLASS_CONSTANT | NodeType::GLOBAL_CONSTANT => link == b"value",
+        NodeType::OBJECT => matches!(link, b"object_properties" | b"closure"),
+        NodeType::PHP_REFERENCE => link == b"referenced",
+        NodeType::CLASS_DEFINITION => matches!(link, b"static_properties" | b"constants"),
+        NodeType::USER_FUNCTION_DEFINITION => link == b"op_array",
+        _ => false,
+    }
+}
+
+fn variable(name: &[u8]) -> Vec<u8> {
+    if name.starts_with(b"$") { name.to_vec() } else { [b"$", name].concat() }
+}
+
+/// Whether PHP would take a key for a number.
+fn is_integer(key: &[u8]) -> bool {
+    let text = std::str::from_utf8(key).unwrap_or_default();
+    text.parse::<i64>().is_ok_and(|number| number.to_string() == text)
+}

@@ -1,0 +1,50 @@
+//! What would be freed if some nodes were gone.
+
+use hashbrown::HashSet;
+
+use super::merged::Merged;
+use super::{Follow, memory};
+use crate::graph::Graph;
+use crate::sink::NodeId;
+
+/// What would be freed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Freed {
+    /// How many nodes; those that share memory are one.
+    pub nodes: u64,
+    /// Their memory.
+    pub bytes: u64,
+}
+
+/// What would be freed if all of `gone` were gone at once: they, and what is reached through them alone.
+#[must_use]
+pub fn freed_without(graph: &impl Graph, follow: Follow, gone: &[NodeId]) -> Freed {
+    let merged = Merged::of(graph);
+    let mut all = reached(graph, &merged, follow, &[]);
+    let kept = reached(graph, &merged, follow, gone);
+    for (vertex, kept) in all.iter_mut().zip(kept) {
+        *vertex *= 1 - kept;
+    }
+    let own = memory::own(graph, memory::Counted::of(graph), &merged, &all, 2);
+    let nodes = all.iter().map(|&freed| u64::from(freed)).sum();
+    Freed { nodes, bytes: own[1] }
+}
+
+/// 1 for each node that is reached without those of `without`, 0 for the others.
+fn reached(graph: &impl Graph, merged: &Merged, follow: Follow, without: &[NodeId]) -> Vec<u32> {
+    let count = graph.counts().nodes;
+    let mut reached = vec![0; count];
+    let without: HashSet<u32> = without.iter().map(|node| merged.representative(node.0)).collect();
+    let mut ahead: Vec<Option<NodeId>> = vec![None];
+    while let Some(parent) = ahead.pop() {
+        for child in graph.children(parent).filter_map(|row| graph.child(row)) {
+            let node = merged.representative(child.node.0);
+            let is_new = reached[node as usize] == 0 && follow.follows(child.strength);
+            if is_new && !without.contains(&node) {
+                reached[node as usize] = 1;
+                ahead.extend(merged.group(node).map(|node| Some(NodeId(node))));
+            }
+        }
+    }
+    reached
+}

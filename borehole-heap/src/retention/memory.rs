@@ -1,0 +1,65 @@
+//! How much of PHP's own memory nodes stand for.
+
+use hashbrown::HashSet;
+
+use super::merged::Merged;
+use crate::graph::Graph;
+use crate::names::LocationType;
+use crate::sink::{Location, NodeId};
+
+/// Which memory counts.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Counted {
+    /// PHP's own.
+    Own,
+    /// All: nobody said which is PHP's own, as in reli's JSON.
+    All,
+}
+
+impl Counted {
+    pub(super) fn of(graph: &impl Graph) -> Self {
+        let is_known = (0..graph.counts().locations).any(|row| graph.location(row).region.is_some());
+        if is_known { Self::Own } else { Self::All }
+    }
+
+    pub(super) fn counts(self, location: &Location) -> bool {
+        matches!(self, Self::All) || location.region.is_some()
+    }
+
+    fn bytes(self, location: &Location) -> u64 {
+        if self.counts(location) { location.size.saturating_add(u64::from(location.bin_overhead)) } else { 0 }
+    }
+
+    /// The bytes of the blocks that `node` stands for.
+    pub(super) fn of_node(self, graph: &impl Graph, node: NodeId) -> u64 {
+        let locations = graph.locations(node).map(|row| graph.location(row));
+        locations.fold(0, |sum, location| sum.saturating_add(self.bytes(&location)))
+    }
+}
+
+/// The bytes of the blocks of each of `count` vertices, where merged nodes' memory counts once.
+pub(super) fn own(
+    graph: &impl Graph,
+    counted: Counted,
+    merged: &Merged,
+    vertices: &[u32],
+    count: usize,
+) -> Vec<u64> {
+    let mut own = vec![0_u64; count];
+    let mut shared: HashSet<(u64, LocationType)> = HashSet::new();
+    for row in 0..graph.counts().locations {
+        let node = graph.location_node(row).0;
+        let representative = merged.representative(node);
+        let vertex = vertices.get(representative as usize).copied().unwrap_or_default();
+        if vertex == 0 {
+            continue;
+        }
+        let location = graph.location(row);
+        if merged.contains(node) && !shared.insert((location.address, location.location_type)) {
+            continue;
+        }
+        let sum = &mut own[vertex as usize];
+        *sum = sum.saturating_add(counted.bytes(&location));
+    }
+    own
+}

@@ -1,0 +1,52 @@
+//! What each node dominates immediately.
+
+use super::Retention;
+use crate::sink::NodeId;
+
+/// The tree of dominators, from the top.
+#[derive(Debug)]
+pub struct DominatorTree {
+    starts: Vec<u32>,
+    /// The vertices that each dominates immediately, by what they retain, the largest first.
+    dominated: Vec<u32>,
+}
+
+impl DominatorTree {
+    /// Of all nodes that are reached.
+    #[must_use]
+    pub fn of(retention: &Retention) -> Self {
+        let count = retention.nodes.len();
+        let mut starts = vec![0_u32; count + 1];
+        for &dominator in retention.dominators.iter().skip(1) {
+            starts[dominator as usize] += 1;
+        }
+        let mut sum = 0;
+        for start in &mut starts {
+            sum += *start;
+            *start = sum;
+        }
+        let mut dominated = vec![0_u32; count.saturating_sub(1)];
+        for vertex in (1..u32::try_from(count).unwrap_or(u32::MAX)).rev() {
+            let start = &mut starts[retention.dominators[vertex as usize] as usize];
+            *start -= 1;
+            dominated[*start as usize] = vertex;
+        }
+        for vertex in 0..count {
+            let range = starts[vertex] as usize..starts[vertex + 1] as usize;
+            dominated[range].sort_by_key(|&one| std::cmp::Reverse(retention.retained[one as usize]));
+        }
+        Self { starts, dominated }
+    }
+
+    /// The nodes that `node` dominates immediately, of `None` those that nothing does: what retains most first.
+    pub fn dominated<'a>(
+        &'a self,
+        retention: &'a Retention,
+        node: Option<NodeId>,
+    ) -> impl ExactSizeIterator<Item = NodeId> + 'a {
+        let vertex = node.map_or(Some(0), |node| retention.vertex(node));
+        let range =
+            vertex.map_or(0..0, |vertex| self.starts[vertex] as usize..self.starts[vertex + 1] as usize);
+        self.dominated[range].iter().map(|&vertex| NodeId(retention.nodes[vertex as usize]))
+    }
+}

@@ -1,0 +1,82 @@
+//! Objects by class.
+
+use hashbrown::HashMap;
+
+use super::Heap;
+use crate::graph::Graph;
+use crate::sink::{NodeId, StringId};
+
+/// The objects of a class.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClassView {
+    /// The class.
+    pub name: Vec<u8>,
+    /// How many objects.
+    pub count: u64,
+    /// The bytes of their own blocks.
+    pub own_bytes: u64,
+    /// What those retain that are not retained by another of the class: at least so much would be freed without them.
+    pub retained_bytes: u64,
+    /// The object that retains most.
+    pub largest: NodeId,
+}
+
+/// All classes of which there are objects, by what these retain, the largest first.
+#[must_use]
+pub fn classes<G: Graph + ?Sized>(heap: &Heap<'_, G>) -> Vec<ClassView> {
+    let (graph, retention) = (heap.graph(), heap.retention());
+    let mut found: HashMap<StringId, ClassView> = HashMap::new();
+    for node in retention.nodes() {
+        let Some(class) = class(graph, node) else { continue };
+        let retained = retention.retained(node);
+        let entry = found.entry(class).or_insert_with(|| ClassView {
+            name: graph.string(class).to_vec(),
+            count: 0,
+            own_bytes: 0,
+            retained_bytes: 0,
+            largest: node,
+        });
+        entry.count += 1;
+        entry.own_bytes = entry.own_bytes.saturating_add(retention.own(&graph, node));
+        if retained > retention.retained(entry.largest) {
+            entry.largest = node;
+        }
+    }
+    add_retained(heap, &mut found);
+    let mut classes: Vec<ClassView> = found.into_values().collect();
+    classes
+        .sort_by(|left, right| (right.retained_bytes, &left.name).cmp(&(left.retained_bytes, &right.name)));
+    classes
+}
+
+/// The class of an object.
+fn class<G: Graph + ?Sized>(graph: &G, node: NodeId) -> Option<StringId> {
+    graph.locations(node).find_map(|row| graph.location(row).class)
+}
+
+/// Adds up what the outermost objects of each class retain: those that no object of the class dominates.
+fn add_retained<G: Graph + ?Sized>(heap: &Heap<'_, G>, classes: &mut HashMap<StringId, ClassView>) {
+    let (retention, dominated) = (heap.retention(), heap.dominated());
+    // How many objects of each class lie on the way from the top.
+    let mut above: HashMap<StringId, u32> = HashMap::new();
+    let below = |node| dominated.dominated(retention, node);
+    let mut path = vec![(None, below(None))];
+    while let Some((class_here, rest)) = path.last_mut() {
+        let Some(node) = rest.next() else {
+            if let Some(count) = class_here.and_then(|class| above.get_mut(&class)) {
+                *count -= 1;
+            }
+            path.pop();
+            continue;
+        };
+        let class = class(heap.graph(), node);
+        if let Some(class) = class {
+            let count = above.entry(class).or_default();
+            if let Some(view) = classes.get_mut(&class).filter(|_| *count == 0) {
+                view.retained_bytes = view.retained_bytes.saturating_add(retention.retained(node));
+            }
+            *count += 1;
+        }
+        path.push((class, below(Some(node))));
+    }
+}

@@ -1,0 +1,80 @@
+//! Nodes that hold each other.
+
+use hashbrown::HashMap;
+
+use super::Heap;
+use crate::graph::Graph;
+use crate::retention::{Cycle, Retention};
+use crate::sink::NodeId;
+
+/// A cycle at a glance.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CycleView {
+    /// The first of its nodes.
+    pub first: NodeId,
+    /// How many nodes.
+    pub nodes: u64,
+    /// Its classes with how many objects of each, the most first.
+    pub classes: Vec<(Vec<u8>, u64)>,
+    /// The bytes of its nodes' own blocks.
+    pub own_bytes: u64,
+    /// The bytes that would be freed if it were gone as a whole.
+    pub retained_bytes: u64,
+    /// How many of its nodes are referred to from outside.
+    pub entries: u64,
+}
+
+/// The cycles with at least one object, array or reference of the program, by what they retain, the largest first.
+#[must_use]
+pub fn cycles<G: Graph + ?Sized>(heap: &Heap<'_, G>) -> Vec<CycleView> {
+    let retention = heap.retention();
+    let has_several = |cycle: &Cycle| retention.head(cycle).is_none();
+    // What a cycle with several ways in retains is not what one of its nodes does.
+    let whole = retention
+        .cycles()
+        .iter()
+        .any(has_several)
+        .then(|| Retention::of(&heap.graph(), heap.follow()).with_whole_cycles(&heap.graph()));
+    let mut views: Vec<CycleView> = retention
+        .cycles()
+        .iter()
+        .map(|cycle| view(heap, cycle, whole.as_ref().unwrap_or(retention)))
+        .collect();
+    views.sort_by_key(|view| (std::cmp::Reverse(view.retained_bytes), view.first));
+    views
+}
+
+fn view<G: Graph + ?Sized>(heap: &Heap<'_, G>, cycle: &Cycle, whole: &Retention) -> CycleView {
+    let graph = heap.graph();
+    let nodes = || cycle.nodes.iter().map(|&node| NodeId(node));
+    let mut classes: HashMap<&[u8], u64> = HashMap::new();
+    for node in nodes() {
+        if let Some(class) = graph.locations(node).find_map(|row| graph.location(row).class) {
+            *classes.entry(graph.string(class)).or_default() += 1;
+        }
+    }
+    let mut classes: Vec<(Vec<u8>, u64)> =
+        classes.into_iter().map(|(name, count)| (name.to_vec(), count)).collect();
+    classes.sort_by(|left, right| (right.1, &left.0).cmp(&(left.1, &right.0)));
+    let is_entry = |node: &NodeId| {
+        let mut referrers = heap.parents().referrers(*node);
+        referrers.any(|(from, _)| from.is_none_or(|from| cycle.nodes.binary_search(&from.0).is_err()))
+    };
+    let first = NodeId(cycle.nodes[0]);
+    CycleView {
+        first,
+        nodes: cycle.nodes.len() as u64,
+        classes,
+        own_bytes: nodes().map(|node| heap.retention().own(&graph, node)).fold(0, u64::saturating_add),
+        retained_bytes: retained(whole, heap.retention(), cycle),
+        entries: nodes().filter(is_entry).count() as u64,
+    }
+}
+
+/// What a cycle retains: what its head does, or what all its nodes do where they count as one.
+fn retained(whole: &Retention, single: &Retention, cycle: &Cycle) -> u64 {
+    match single.head(cycle) {
+        Some(head) => single.retained(head),
+        None => whole.retained(NodeId(cycle.nodes[0])),
+    }
+}

@@ -1,0 +1,64 @@
+//! Nodes by what they are.
+
+use super::Heap;
+use crate::graph::{Graph, nodes};
+use crate::sink::NodeId;
+
+/// What is looked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Needle {
+    /// Nodes one of whose locations this address lies in.
+    Address(u64),
+    /// Objects of this class, upper and lower case being one.
+    Class(Vec<u8>),
+    /// Strings and scalars that contain this.
+    Content(Vec<u8>),
+    /// Nodes to which a reference of this name leads.
+    Name(Vec<u8>),
+}
+
+/// The nodes that match, in order, at most `limit`, and how many there are in all.
+#[must_use]
+pub fn find<G: Graph + ?Sized>(heap: &Heap<'_, G>, needle: &Needle, limit: usize) -> (Vec<NodeId>, u64) {
+    let (mut found, mut count) = (Vec::new(), 0);
+    let mut take = |node| {
+        count += 1;
+        if found.len() < limit {
+            found.push(node);
+        }
+    };
+    let all = || nodes(heap.graph().counts().nodes);
+    match needle {
+        Needle::Name(name) => all().filter(|&node| is_named(heap, node, name)).for_each(&mut take),
+        _ => all().filter(|&node| is(heap, node, needle)).for_each(&mut take),
+    }
+    (found, count)
+}
+
+fn is_named<G: Graph + ?Sized>(heap: &Heap<'_, G>, node: NodeId, name: &[u8]) -> bool {
+    let graph = heap.graph();
+    let links = heap.parents().referrers(node).filter_map(|(_, row)| graph.child(row));
+    let mut links = links.map(|child| child.link);
+    links.any(|link| graph.string(link) == name)
+}
+
+fn is<G: Graph + ?Sized>(heap: &Heap<'_, G>, node: NodeId, needle: &Needle) -> bool {
+    let graph = heap.graph();
+    let mut locations = graph.locations(node).map(|row| graph.location(row));
+    match needle {
+        Needle::Address(address) => locations.any(|location| {
+            let end = location.address.saturating_add(location.size.max(1));
+            (location.address..end).contains(address)
+        }),
+        Needle::Class(class) => locations.any(|location| {
+            location.class.is_some_and(|name| graph.string(name).eq_ignore_ascii_case(class))
+        }),
+        Needle::Content(text) => {
+            let contains =
+                |content: &[u8]| text.is_empty() || content.windows(text.len()).any(|part| part == text);
+            locations.filter_map(|location| location.string).any(|string| contains(graph.string(string)))
+                || heap.attribute(node, b"value").is_some_and(contains)
+        }
+        Needle::Name(_) => false,
+    }
+}

@@ -1,0 +1,48 @@
+//! Paths, in graphs that reli made of programs whose source says what there has to be.
+
+use std::collections::BTreeSet;
+
+use borehole_heap::path::path;
+use borehole_heap::{Graph, HeapGraph, NodeId, TreeParents, json};
+
+use crate::json::reli;
+
+fn all(graph: &HeapGraph) -> BTreeSet<String> {
+    let parents = TreeParents::of(graph);
+    let nodes = 0..u32::try_from(graph.counts().nodes).unwrap();
+    nodes.map(|node| String::from_utf8(path(graph, &parents, NodeId(node))).unwrap()).collect()
+}
+
+#[test]
+fn variables_elements_and_properties_are_written_as_in_php() {
+    let paths = all(&json::read(&reli("m1_objects")).unwrap());
+    for expected in [
+        "<main>:3::$bag->b[1]",
+        "<main>:3::$bag->dyn7",
+        "<main>:3::$prev->prev->tags[0]",
+        "<main>:3::$ex->previous",
+        "<main>:3::$std->n->deep",
+        "Shop\\Entity::$registry",
+        "Shop\\Entity::$counter",
+        "Shop\\Status::DEFAULT",
+        "usleep::$args_to_internal_function[0]",
+        "PHP_VERSION_ID",
+        "array_values()",
+        "Shop\\Entity::id()",
+        "<call_frames>",
+        "<objects_store>",
+    ] {
+        assert!(paths.contains(expected), "missing {expected}");
+    }
+    let found = all(&json::read(&reli("m3_closures")).unwrap());
+    assert!(found.contains("<main>:3::$s->handlers['a'][0]"));
+}
+
+#[test]
+fn the_middle_of_a_long_path_is_counted() {
+    let paths = all(&json::read(&reli("m1_objects")).unwrap());
+    let long: Vec<&String> = paths.iter().filter(|path| path.contains(" more)")).collect();
+    let deepest = long.iter().max_by_key(|path| path.len()).expect("fifty products hang on each other");
+    assert!(deepest.starts_with("<main>:3::$prev->prev->prev->prev->prev"), "{deepest}");
+    assert!(deepest.matches("->").count() < 60, "{deepest}");
+}
