@@ -257,13 +257,13 @@ fn kind_and_message(error: &postgres::Error) -> (ErrorKind, String) {
 
 /// What the server says, or the driver.
 fn said(error: &postgres::Error) -> String {
-    match (error.as_db_error(), error.source()) {
-        (Some(answer), _) => match answer.detail() {
+    match error.as_db_error() {
+        Some(answer) => match answer.detail() {
             Some(detail) => format!("{} ({detail})", answer.message()),
             None => answer.message().to_owned(),
         },
-        (None, Some(source)) => format!("{error}: {source}"),
-        (None, None) => error.to_string(),
+        // Its cause is part of its text.
+        None => error.to_string(),
     }
 }
 

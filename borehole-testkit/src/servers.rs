@@ -116,6 +116,14 @@ impl DatabaseServer {
         format!("{scheme}://{user}@127.0.0.1:{}/{database}", self.port)
     }
 
+    /// A program that comes with the server, to be run by whoever we are.
+    #[must_use]
+    pub fn program(&self, name: &str) -> Command {
+        let server = self.peer.command();
+        let beside = Path::new(server.get_program()).with_file_name(name);
+        if beside.is_file() { Command::new(beside) } else { Command::new(name) }
+    }
+
     /// Its port.
     #[must_use]
     pub const fn port(&self) -> u16 {

@@ -99,7 +99,7 @@ Examples:
 
 const QUERY_EXAMPLES: &str = "\
 Examples:
-  borehole heap query postgresql://me@db.example/heaps --run-id 3 --named classes
+  borehole heap query postgresql://me@db/heaps --run-id 3 --named classes
   borehole heap query heaps.sqlite3 --list
   borehole heap query heaps.sqlite3 --named duplicate-strings
   borehole heap query heaps.sqlite3 'SELECT COUNT(*) FROM context_nodes'";

@@ -6,6 +6,7 @@ mod capture;
 mod check;
 mod choosing;
 mod conversions;
+mod databases;
 mod dump;
 mod heap;
 mod heap_growth;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 
 use super::traces::Trace;
-use super::{Bench, Claim, capture, conversion, decoding, events, heap, tachyon, text, writing};
+use super::{Bench, Claim, capture, conversion, databases, decoding, events, heap, tachyon, text, writing};
 
 /// The traces that claims are made about.
 pub(crate) struct Traces {
@@ -52,6 +52,7 @@ pub(crate) fn all(bench: &Bench) -> Result<Vec<Claim>> {
     claims.extend(tachyon::claims(bench)?);
     claims.extend(capture::claims(bench)?);
     claims.extend(heap::claims(bench)?);
+    claims.extend(databases::claims(bench)?);
     Ok(claims)
 }
 

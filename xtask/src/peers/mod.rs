@@ -244,6 +244,14 @@ pub(crate) fn php() -> Result<Ready> {
     php::machine(&folder()?)
 }
 
+/// SQLite's own program, installed if it is missing.
+///
+/// # Errors
+/// When it cannot be installed.
+pub(crate) fn sqlite_shell() -> Result<Ready> {
+    debian::program("sqlite3", "sqlite3")
+}
+
 /// The peer called `name`, if it has been set up.
 ///
 /// # Errors

@@ -136,7 +136,7 @@ impl CompareArgs {
     fn compared(&self) -> anyhow::Result<(Exit, Comparison)> {
         let again = (self.inputs.len() == 1).then(|| self.inputs[0].clone());
         let paths: Vec<PathBuf> = self.inputs.iter().cloned().chain(again).collect();
-        let files: Result<Vec<HeapFile>, _> = paths.iter().map(|path| password::open(path)).collect();
+        let files: anyhow::Result<Vec<HeapFile>> = paths.iter().map(|path| password::open(path)).collect();
         let files = files?;
         let mut opened: Vec<Opened<'_>> = Vec::with_capacity(files.len());
         for (position, file) in files.iter().enumerate() {
