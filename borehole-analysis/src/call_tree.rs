@@ -6,8 +6,8 @@
 
 use borehole_model::{StackId, Tables};
 
-use crate::groups::{FrameGroups, GroupId};
-use crate::query::Query;
+use crate::groups::{FrameGroups, GroupId, Traits};
+use crate::query::{Query, Recursion};
 
 /// A stack under a query.
 #[derive(Clone, Copy, Debug)]
@@ -27,10 +27,28 @@ pub(crate) struct PathFacts {
     pub(crate) leaf: Option<StackId>,
     /// Whether samples of the stack count.
     pub(crate) counts: bool,
+    /// Whether a frame is asked for, or none has to be.
+    kept: bool,
+    /// Whether there is a frame because of which they do not count.
+    excluded: bool,
+    /// Whether the frame from which on frames are shown has come.
+    focused: bool,
     /// Who called the frame that the pattern for callers finds first from the leaf.
     pub(crate) caller: Neighbour,
     /// Whom the frame that the pattern for callees finds first from the root called.
     pub(crate) callee: Neighbour,
+}
+
+impl PathFacts {
+    /// What a frame more says of whether samples count. Hidden frames say nothing.
+    fn judge(&mut self, traits: Traits, focused: bool) {
+        self.focused = focused;
+        if !traits.hidden && focused {
+            self.kept |= traits.kept;
+            self.excluded |= traits.excluded;
+        }
+        self.counts = self.kept && !self.excluded && self.leaf.is_some();
+    }
 }
 
 /// The frame beside one that a pattern found.
@@ -121,14 +139,20 @@ impl CallTree {
     fn derive(&mut self, stack: StackId, tables: &Tables, query: &Query) {
         let group = self.groups.of(tables.leaf(stack), tables, query);
         let above = tables.parent(stack).map(|parent| self.node(parent).path).unwrap_or_default();
-        let shown = !self.groups.traits(group).hidden;
-        let path = if shown { self.below(above, stack, group) } else { above };
+        let traits = self.groups.traits(group);
+        let row = self.groups.row(tables.leaf(stack)).unwrap_or(group);
+        let focused = above.focused || traits.focused && !traits.hidden;
+        let above_row = above.leaf.map(|leaf| self.node(leaf).group);
+        let is_again = above_row == Some(row) && (query.recursion == Recursion::Folded || row != group);
+        let shown = !traits.hidden && focused && !is_again;
+        let mut path = if shown { self.below(above, stack, row) } else { above };
+        path.judge(traits, focused);
         if stack.index() >= self.nodes.len() {
             self.nodes.resize(stack.index() + 1, None);
             self.verdicts.resize(stack.index() + 1, Verdict::Unknown);
         }
         self.verdicts[stack.index()] = if path.counts { Verdict::Counts } else { Verdict::Skipped };
-        self.nodes[stack.index()] = Some(Node { group, shown, path });
+        self.nodes[stack.index()] = Some(Node { group: row, shown, path });
         self.order.push(stack);
     }
 
@@ -138,13 +162,13 @@ impl CallTree {
         let caller = || above.leaf.map_or(Neighbour::Outside, |leaf| Neighbour::Frame(self.node(leaf).group));
         PathFacts {
             leaf: Some(stack),
-            counts: above.counts || traits.kept,
             caller: if traits.callers { caller() } else { above.caller },
             callee: match above.callee {
                 Neighbour::NoMatch if traits.callees => Neighbour::Outside,
                 Neighbour::Outside => Neighbour::Frame(group),
                 found => found,
             },
+            ..above
         }
     }
 }

@@ -69,18 +69,29 @@ impl FrameName {
         self.file.as_ref().is_some_and(|file| file.ends_with(b"_sync_coordinator.py"))
     }
 
+    /// As much as the query keeps apart.
     pub(crate) fn of(frame: &Frame, tables: &Tables, query: &Query) -> Self {
-        let string = |id| tables.string(id).to_vec();
-        let mut name = Self { function: string(frame.function), ..Self::default() };
+        let mut name = if query.lines == Lines::Apart {
+            Self::whole(frame, tables, query)
+        } else {
+            Self { function: tables.string(frame.function).to_vec(), ..Self::default() }
+        };
         if query.opcodes == Opcodes::Apart {
-            name.opcode = frame.opcode.map(string);
-        }
-        if query.lines == Lines::Apart {
-            name.file = frame.file.map(string);
-            name.line = frame.line;
-            name.module = frame.native.map(|native| string(native.module));
+            name.opcode = frame.opcode.map(|id| tables.string(id).to_vec());
         }
         name
+    }
+
+    /// The function and its place.
+    pub(crate) fn whole(frame: &Frame, tables: &Tables, query: &Query) -> Self {
+        let path = |id| query.path_map.apply(tables.string(id)).into_owned();
+        Self {
+            function: tables.string(frame.function).to_vec(),
+            file: frame.file.map(path),
+            line: frame.line,
+            module: frame.native.map(|native| path(native.module)),
+            opcode: None,
+        }
     }
 }
 
@@ -109,6 +120,28 @@ pub(crate) fn class_of(frame: &Frame, tables: &Tables) -> Option<Vec<u8>> {
         (b"", class) => Some(class.to_vec()),
         (namespace, class) => Some([namespace, b"\\", class].concat()),
     }
+}
+
+/// The namespace of a frame: as the source tells it, or else what stands before the last `\\` or `::` of the class or the
+/// function, or the library of machine code.
+pub(crate) fn namespace_of(frame: &Frame, tables: &Tables) -> Option<Vec<u8>> {
+    if let Some(parts) = frame.parts {
+        return Some(tables.string(parts.namespace).to_vec()).filter(|namespace| !namespace.is_empty());
+    }
+    let function = tables.string(frame.function);
+    let class_end = function.windows(2).rposition(|pair| pair == b"::");
+    let php = function[..class_end.unwrap_or(function.len())].iter().rposition(|&byte| byte == b'\\');
+    let library = || frame.native.map(|native| tables.string(native.module).to_vec());
+    match php.or(class_end) {
+        Some(end) => Some(function[..end].to_vec()).filter(|namespace| !namespace.is_empty()),
+        None => library().or_else(|| python_module(frame, tables)),
+    }
+}
+
+/// The name of a module of Python: that of its file without the ending.
+fn python_module(frame: &Frame, tables: &Tables) -> Option<Vec<u8>> {
+    let path = tables.string(frame.file?).strip_suffix(b".py")?;
+    Some(base_name(path.strip_suffix(b"/__init__").unwrap_or(path)).to_vec())
 }
 
 #[cfg(test)]

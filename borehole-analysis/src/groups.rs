@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use borehole_model::{Frame, FrameId, Tables};
 
-use crate::frame_name::{FrameName, Paths};
+use crate::frame_name::{FrameName, Paths, class_of, file_of, namespace_of};
 use crate::pattern::Pattern;
-use crate::query::Query;
+use crate::query::{Query, Rows};
 
 /// The number of a group: what columns beside the groups are indexed by.
 pub(crate) type GroupId = usize;
@@ -36,6 +36,8 @@ pub(crate) struct Traits {
     pub(crate) kept: bool,
     pub(crate) callers: bool,
     pub(crate) callees: bool,
+    pub(crate) excluded: bool,
+    pub(crate) focused: bool,
 }
 
 impl Traits {
@@ -46,6 +48,8 @@ impl Traits {
             kept: query.keep.is_none() || found(&query.keep),
             callers: found(&query.callers),
             callees: found(&query.callees),
+            excluded: found(&query.exclude),
+            focused: query.focus.is_none() || found(&query.focus),
         }
     }
 }
@@ -54,12 +58,24 @@ impl Traits {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FrameGroups {
     of_frame: FrameColumn,
+    /// The group that a frame is shown as, where that is another one.
+    row_of_frame: FrameColumn,
     names: Vec<Arc<FrameName>>,
     traits: Vec<Traits>,
     index: HashMap<Vec<u8>, GroupId>,
 }
 
 impl FrameGroups {
+    /// The group that a frame is shown as, once [`FrameGroups::of`] has been asked.
+    pub(crate) fn row(&self, frame: FrameId) -> Option<GroupId> {
+        self.row_of_frame.get(frame).or_else(|| self.of_frame.get(frame))
+    }
+
+    /// What a frame is shown as instead of its own name.
+    pub(crate) fn renamed(&self, frame: FrameId) -> Option<&FrameName> {
+        self.row_of_frame.get(frame).map(|row| &*self.names[row])
+    }
+
     /// The group of a frame. Its text is built, and matched, the first time only.
     pub(crate) fn of(&mut self, frame: FrameId, tables: &Tables, query: &Query) -> GroupId {
         if let Some(group) = self.of_frame.get(frame) {
@@ -67,7 +83,37 @@ impl FrameGroups {
         }
         let group = self.named(FrameName::of(tables.frame(frame), tables, query), query);
         self.of_frame.set(frame, group);
+        if let Some(row) = self.shown_as(frame, tables, query) {
+            self.row_of_frame.set(frame, row);
+        }
         group
+    }
+
+    /// The group that a frame is shown as, where that is another one.
+    fn shown_as(&mut self, frame: FrameId, tables: &Tables, query: &Query) -> Option<GroupId> {
+        let frame = tables.frame(frame);
+        if !query.collapse.is_empty() {
+            // Libraries are told by their paths, even where lines are not shown.
+            let text = FrameName::whole(frame, tables, query).text(Paths::Full);
+            if let Some(collapse) = query.collapse.iter().find(|collapse| collapse.pattern.is_match(&text)) {
+                return Some(self.labelled(collapse.name.clone(), query));
+            }
+        }
+        let (part, absent) = match query.rows {
+            Rows::Frames => return None,
+            Rows::Files => {
+                let file = file_of(frame, tables);
+                (file.map(|file| query.path_map.apply(&file).into_owned()), "<no file>")
+            }
+            Rows::Classes => (class_of(frame, tables), "<no class>"),
+            Rows::Namespaces => (namespace_of(frame, tables), "<no namespace>"),
+        };
+        Some(self.labelled(part.unwrap_or_else(|| absent.into()), query))
+    }
+
+    /// The group of that name alone.
+    fn labelled(&mut self, function: Vec<u8>, query: &Query) -> GroupId {
+        self.named(FrameName { function, ..FrameName::default() }, query)
     }
 
     /// The group of all frames with the text of `name`.

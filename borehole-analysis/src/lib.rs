@@ -14,29 +14,55 @@
 
 mod answer;
 mod call_tree;
+mod calls;
 mod counts;
+pub mod diff;
 mod facts;
 mod frame_name;
 mod groups;
+mod heat_map;
 mod inventory;
+mod lanes;
+mod page;
+mod path_map;
 mod pattern;
+mod profile;
 mod query;
 mod ranking;
 mod recent;
 mod report;
+mod reshape;
 mod sample_groups;
+mod selection;
 mod states;
 mod ticks;
+mod timeline;
 pub mod tokio;
+mod tops;
 mod totals;
+mod tree;
 mod view;
 
+pub use calls::Calls;
 pub use frame_name::{FrameName, Paths};
+pub use heat_map::{HeatMap, HeatMapSink};
 pub use inventory::{Inventory, Numbers, SegmentFacts};
+pub use lanes::{Lane, Lanes};
+pub use page::{
+    Dimension, DimensionKind, DimensionValue, Page, PageCall, PageCell, PageFunction, PageLimits, PageRow,
+    Pruned,
+};
+pub use path_map::PathMap;
 pub use pattern::{Pattern, PatternError};
-pub use query::{By, Lines, Opcodes, Query};
+pub use profile::{Profile, ProfileBuilder, TimeRange, Timespan};
+pub use query::{By, Collapse, Lines, Opcodes, Query, Recursion, Rows};
 pub use report::ReportSink;
+pub use reshape::Reshape;
+pub use selection::{Selection, Weight};
 pub use ticks::Ticks;
+pub use timeline::{Timeline, TimelineRow};
+pub use tops::{GroupRow, SortBy, TopRow};
+pub use tree::{Branch, Direction, Tree};
 pub use view::{
     Breakdown, FrameGroup, GroupValue, LabelText, PeriodSamples, RecentRun, ReportView, Row, SampleGroup,
     Share, StateRow, StateTable, Summary, Table, ThreadStates,

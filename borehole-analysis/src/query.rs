@@ -1,5 +1,6 @@
 //! What is asked of a profile.
 
+use crate::path_map::PathMap;
 use crate::pattern::Pattern;
 
 /// What a report is to show.
@@ -17,6 +18,18 @@ pub struct Query {
     pub hide: Option<Pattern>,
     /// Only stacks with such a frame are counted.
     pub keep: Option<Pattern>,
+    /// Stacks with such a frame are not counted.
+    pub exclude: Option<Pattern>,
+    /// Only stacks with such a frame are counted, from the first one after the root on.
+    pub focus: Option<Pattern>,
+    /// Calls among frames that match become one frame of that name. The first that matches decides.
+    pub collapse: Vec<Collapse>,
+    /// Whether a function that calls itself is a frame for each call.
+    pub recursion: Recursion,
+    /// What the rows of views that are not about whole samples are.
+    pub rows: Rows,
+    /// What paths are shown as. Patterns see paths that are mapped.
+    pub path_map: PathMap,
     /// The frames whose callers are asked for.
     pub callers: Option<Pattern>,
     /// The frames whose callees are asked for.
@@ -29,6 +42,39 @@ pub struct Query {
     pub by: Option<By>,
     /// The most rows of a table; `None` for all.
     pub limit: Option<usize>,
+}
+
+/// Frames of which it does not matter how they call each other.
+#[derive(Clone, Debug)]
+pub struct Collapse {
+    /// Which frames.
+    pub pattern: Pattern,
+    /// What stands in their place.
+    pub name: Vec<u8>,
+}
+
+/// Whether a function that calls itself is a frame for each call.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Recursion {
+    /// It is.
+    #[default]
+    Kept,
+    /// Calls of a row from the same row are one.
+    Folded,
+}
+
+/// What rows are. Calls within a file, a class or a namespace are one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Rows {
+    /// Frames, as [`Query::lines`] and [`Query::opcodes`] tell them apart.
+    #[default]
+    Frames,
+    /// Source files, and libraries of machine code.
+    Files,
+    /// Classes, with their namespaces.
+    Classes,
+    /// Namespaces of PHP, modules of Python and Rust, libraries of machine code.
+    Namespaces,
 }
 
 /// Whether frames of one function that differ in file or line are told apart.

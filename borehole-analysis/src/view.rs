@@ -163,7 +163,7 @@ pub struct RecentRun {
 }
 
 /// The value of a label.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum LabelText {
     /// A text.
     Text(Vec<u8>),
@@ -200,7 +200,7 @@ pub struct SampleGroup {
 }
 
 /// What a group of samples has in common.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum GroupValue {
     /// They have no such label, or their process or thread is unknown.
     Absent,

@@ -2,11 +2,8 @@
 
 use std::io;
 
+pub(crate) use borehole_tui::{pad, printable, width};
 use clap::ValueEnum;
-use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
-
-/// What marks that something was cut off.
-const ELLIPSIS: char = '…';
 
 /// Columns where there is neither a terminal nor `COLUMNS`.
 ///
@@ -22,63 +19,13 @@ pub(crate) enum Anchor {
     Right,
 }
 
-/// `bytes` as text of one line. What a terminal would obey, and what is not UTF-8, is written as `\x1b`.
-pub(crate) fn printable(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(bytes.len());
-    for chunk in bytes.utf8_chunks() {
-        for character in chunk.valid().chars() {
-            match character {
-                '\0'..' ' | '\x7f' => text.push_str(&format!("\\x{:02x}", u32::from(character))),
-                '\u{80}'..'\u{a0}' | '\u{2028}' | '\u{2029}' => text.extend(character.escape_unicode()),
-                _ => text.push(character),
-            }
-        }
-        for byte in chunk.invalid() {
-            text.push_str(&format!("\\x{byte:02x}"));
-        }
-    }
-    text
-}
-
-/// How many columns a text takes.
-pub(crate) fn width(text: &str) -> usize {
-    text.width()
-}
-
-/// `text` followed by as many spaces as fill `columns`.
-pub(crate) fn pad(text: &str, columns: usize) -> String {
-    let spaces = columns.saturating_sub(width(text));
-    format!("{text}{}", " ".repeat(spaces))
-}
-
 /// `text` cut to `columns`, with an ellipsis where it was cut. 0 columns do not cut.
 pub(crate) fn crop(text: &str, columns: usize, anchor: Anchor) -> String {
-    if columns == 0 || width(text) <= columns {
-        return text.to_owned();
-    }
-    let room = columns - 1;
-    match anchor {
-        Anchor::Left => {
-            let mut kept: String = fitting(text.chars(), room).collect();
-            kept.push(ELLIPSIS);
-            kept
-        }
-        Anchor::Right => {
-            let kept = fitting(text.chars().rev(), room).map(char::len_utf8).sum::<usize>();
-            format!("{ELLIPSIS}{}", &text[text.len() - kept..])
-        }
-    }
-}
-
-/// As many characters as fit into `room` columns.
-fn fitting(characters: impl Iterator<Item = char>, mut room: usize) -> impl Iterator<Item = char> {
-    characters.take_while(move |character| match room.checked_sub(character.width().unwrap_or(0)) {
-        Some(left) => {
-            room = left;
-            true
-        }
-        None => false,
-    })
+    let anchor = match anchor {
+        Anchor::Left => borehole_tui::Anchor::Left,
+        Anchor::Right => borehole_tui::Anchor::Right,
+    };
+    borehole_tui::crop(text, columns, anchor)
 }
 
 /// A number of bytes in the unit that suits it.
@@ -96,36 +43,4 @@ pub(crate) fn terminal_width() -> usize {
     let said = std::env::var("COLUMNS").ok().and_then(|columns| columns.trim().parse().ok());
     let seen = || terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| usize::from(width.0));
     said.or_else(seen).filter(|&columns| columns > 0).unwrap_or(DEFAULT_COLUMNS)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_a_terminal_obeys_is_spelled_out() {
-        assert_eq!(printable(b"App\\Db::query"), "App\\Db::query");
-        assert_eq!(printable(b"\x1b[2Jx\ny\t\0\x7f"), r"\x1b[2Jx\x0ay\x09\x00\x7f");
-        assert_eq!(printable(b"caf\xe9 \xff"), r"caf\xe9 \xff");
-        assert_eq!(printable("é 日本 \u{9b}2J".as_bytes()), r"é 日本 \u{9b}2J");
-    }
-
-    #[test]
-    fn a_crop_keeps_the_end_that_is_asked_for() {
-        assert_eq!(crop("abcdefghij", 5, Anchor::Left), "abcd…");
-        assert_eq!(crop("abcdefghij", 6, Anchor::Right), "…fghij");
-        for (columns, kept) in [(0, "abcdef"), (1, "…"), (6, "abcdef"), (7, "abcdef")] {
-            assert_eq!(crop("abcdef", columns, Anchor::Left), kept);
-            assert_eq!(crop("abcdef", columns, Anchor::Right), kept);
-        }
-    }
-
-    #[test]
-    fn wide_characters_take_two_columns() {
-        assert_eq!(width("日本語 é"), 8);
-        assert_eq!(crop("日本語です", 6, Anchor::Left), "日本…");
-        assert_eq!(crop("日本語です", 6, Anchor::Right), "…です");
-        assert_eq!(pad("日", 4), "日  ");
-        assert_eq!(pad("long", 2), "long");
-    }
 }

@@ -7,10 +7,13 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::check::CheckArgs;
 use crate::convert::ConvertArgs;
+use crate::diff::DiffArgs;
 use crate::doctor::DoctorArgs;
 use crate::dump::DumpArgs;
 use crate::eg::EgArgs;
 use crate::exit::Exit;
+use crate::explore::ExploreArgs;
+use crate::filter::SampleArgs;
 use crate::formats::FormatsArgs;
 use crate::heap::HeapCommand;
 use crate::info::InfoArgs;
@@ -18,11 +21,13 @@ use crate::inputs::Inputs;
 use crate::interrupt;
 use crate::messages;
 use crate::outputs::STDOUT;
+use crate::page::{self, OpenArgs, PageArgs};
 use crate::pages::{CompletionsArgs, ManArgs};
 use crate::record::RecordArgs;
 use crate::recover::RecoverArgs;
 use crate::report::{self, ReportArgs};
 use crate::stack::StackArgs;
+use crate::times;
 use crate::top::TopArgs;
 
 /// Samples running PHP; opens, converts, recovers and explores profiles of many formats
@@ -38,11 +43,13 @@ Inputs are told by their content, raw or compressed with gzip or zstd; `-` is st
 
 Exit codes:
     0  done
+    1  done, and a threshold that was set was crossed (diff --fail-over)
     2  an error; nothing was written
     3  the input was damaged; what could be saved was written
   130  interrupted; what was written is valid
 
-The command lines of reli for files (converter:*, rbt:analyze, rbt:recover)
+The command lines of reli for files (converter:*, rbt:analyze, rbt:explore,
+rbt:recover)
 and for processes (inspector:trace, daemon, top, eg) work as well.";
 
 /// What to do.
@@ -78,6 +85,15 @@ pub(crate) enum Command {
     /// Show where the time goes: hot frames, callers, callees, last stacks; what a Tokio program did
     #[command(after_help = REPORT_EXAMPLES)]
     Report(ReportCommand),
+    /// Show what grew and what shrank between two profiles, or sets of them, and what of that is more than noise
+    #[command(after_help = DIFF_EXAMPLES)]
+    Diff(Box<DiffArgs>),
+    /// Explore a profile in the terminal: flame graph, callers, callees, timeline, source lines
+    #[command(after_help = EXPLORE_EXAMPLES)]
+    Explore(Box<ExploreArgs>),
+    /// Show a profile in the browser: calls, top table, timeline and heat map, in a page that is one file
+    #[command(after_help = OPEN_EXAMPLES)]
+    Open(OpenArgs),
     /// See what a PHP process holds in memory
     Heap {
         #[command(subcommand)]
@@ -137,7 +153,25 @@ Examples:
   borehole report trace.rbt --callers 'Doctrine\\\\ORM' --hide '^Symfony'
   borehole report trace.rbt --by query --top 10      by the values of a label
   borehole report --last=5 < trace.rbt               the most recent stacks
+  borehole report trace.rbt -o report.html           a page to hand on
   borehole report trace.bin --sections flags         what to look at (Tokio)";
+
+const EXPLORE_EXAMPLES: &str = "\
+Examples:
+  borehole explore trace.rbt                         ? shows the keys
+  borehole explore --follow trace.rbt                while it is written
+  borehole explore profile.pb.gz --path-map /app=.   with source lines";
+const OPEN_EXAMPLES: &str = "\
+Examples:
+  borehole open trace.rbt
+  borehole open --no-browser trace.bin             print the address of the page";
+
+const DIFF_EXAMPLES: &str = "\
+Examples:
+  borehole diff before.rbt after.rbt
+  borehole diff --baseline old-*.rbt --candidate new-*.rbt --per input
+  borehole diff main.bin branch.bin --per request --focus '^checkout' --fail-over 5%
+  borehole diff before.pb.gz after.bin -o diff.svg";
 
 /// `borehole report`.
 #[derive(Args, Clone, Debug)]
@@ -147,11 +181,24 @@ pub(crate) struct ReportCommand {
 
     #[command(flatten)]
     pub(crate) report: ReportArgs,
+
+    #[command(flatten)]
+    pub(crate) page: PageArgs,
+
+    #[command(flatten)]
+    pub(crate) samples: SampleArgs,
 }
 
 pub(crate) fn report(args: &ReportCommand) -> anyhow::Result<Exit> {
     interrupt::heed();
-    let read = |sink: &mut dyn ProfileSink| args.inputs.read_into(sink, STDOUT);
+    if let Some(path) = &args.page.output {
+        return page::write(&args.page, &args.inputs, &args.samples, path);
+    }
+    if args.page.timeline || args.page.heatmap {
+        return times::run(args);
+    }
+    let read =
+        |sink: &mut dyn ProfileSink| args.inputs.read_into(&mut args.samples.in_front_of(sink)?, STDOUT);
     let mut out = io::stdout().lock();
     let report = args.report.clone().fitting(out.is_terminal());
     let recovery = report::run(&report, read, &mut out, &mut io::stderr())?;

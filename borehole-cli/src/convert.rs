@@ -1,10 +1,12 @@
 //! `borehole convert`.
 
-use borehole::{Format, SampleKind, SortByTime, Target, pstats, tachyon};
+use borehole::{
+    Format, ProfileSink, Recovery, SampleKind, Scrub, ScrubKey, SortByTime, Target, pstats, tachyon,
+};
 use clap::{Args, ValueEnum};
 
 use crate::exit::Exit;
-use crate::filter::FilterArgs;
+use crate::filter::{FilterArgs, StackShapeArgs};
 use crate::inputs::Inputs;
 use crate::interrupt;
 use crate::messages;
@@ -25,10 +27,21 @@ pub(crate) struct ConvertArgs {
     #[command(flatten)]
     pub(crate) filter: FilterArgs,
 
+    #[command(flatten)]
+    pub(crate) shape: StackShapeArgs,
+
     /// Put samples and events in the order of time, those of all threads together; those of all inputs together, or of each with --label-inputs. What does not
     /// fit into memory waits in temporary files
     #[arg(long)]
     pub(crate) sort_by_time: bool,
+
+    /// Give functions, files, labels and threads other names, equal ones the same; leave out events and metadata. See docs/share.md
+    #[arg(long)]
+    pub(crate) scrub: bool,
+
+    /// A secret from which the new names are made, so that several outputs have the same ones [default: a random one]
+    #[arg(long, value_name = "TEXT", requires = "scrub")]
+    pub(crate) scrub_key: Option<String>,
 }
 
 /// What concerns one target format only.
@@ -233,11 +246,12 @@ pub(crate) fn run(args: &ConvertArgs) -> anyhow::Result<Exit> {
         // A timeline has a place for each kind.
         inputs.reading.samples.get_or_insert(SampleKind::All);
     }
-    let recovery = if args.sort_by_time {
-        let mut sorted = SortByTime::new(&mut *exporter).with_samples();
-        inputs.read_into(&mut args.filter.in_front_of(&mut sorted)?, &output_name)?
+    let recovery = if args.scrub {
+        let key = args.scrub_key.as_ref().map(|text| ScrubKey::of_text(text.as_bytes()));
+        let mut scrub = Scrub::new(&mut *exporter, key.unwrap_or_else(ScrubKey::random));
+        read(args, &inputs, &mut scrub, &output_name)?
     } else {
-        inputs.read_into(&mut args.filter.in_front_of(&mut *exporter)?, &output_name)?
+        read(args, &inputs, &mut *exporter, &output_name)?
     };
     let losses = exporter.losses();
     drop(exporter);
@@ -245,4 +259,19 @@ pub(crate) fn run(args: &ConvertArgs) -> anyhow::Result<Exit> {
     messages::losses(&losses, target.format.name());
     messages::interrupted(recovery.samples);
     Ok(Exit::after(&recovery))
+}
+
+/// Reads what is chosen of the inputs, in the order that is asked for.
+fn read(
+    args: &ConvertArgs,
+    inputs: &Inputs,
+    sink: &mut dyn ProfileSink,
+    output: &str,
+) -> anyhow::Result<Recovery> {
+    let mut shaped = args.shape.in_front_of(sink)?;
+    if args.sort_by_time {
+        let mut sorted = SortByTime::new(shaped).with_samples();
+        return inputs.read_into(&mut args.filter.in_front_of(&mut sorted)?, output);
+    }
+    inputs.read_into(&mut args.filter.in_front_of(&mut *shaped)?, output)
 }

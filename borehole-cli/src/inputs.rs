@@ -118,28 +118,39 @@ impl Inputs {
     /// Says what was odd in each. Ctrl-C completes what has been read. `output` names what the sink writes,
     /// for messages.
     pub(crate) fn read_into(&self, sink: &mut dyn ProfileSink, output: &str) -> anyhow::Result<Recovery> {
+        let mut tables = Tables::default();
+        let recovery = self.read_onto(&mut tables, sink, output)?;
+        sink.finish(&tables).map_err(|source| Error::Write { name: output.to_owned(), source })?;
+        Ok(recovery)
+    }
+
+    /// The same with what `tables` hold already, and without finishing the sink: more may follow.
+    pub(crate) fn read_onto(
+        &self,
+        tables: &mut Tables,
+        sink: &mut dyn ProfileSink,
+        output: &str,
+    ) -> anyhow::Result<Recovery> {
         self.missing()?;
         let mut sink = Interruptible(sink);
-        let mut tables = Tables::default();
         let mut recovery = Recovery::default();
         for path in self.names() {
             let input = self.reading.open(path)?;
             let name = input.name().to_owned();
-            let labels = self.label_inputs.then(|| labelled::of_input(&name, &mut tables)).transpose()?;
+            let labels = self.label_inputs.then(|| labelled::of_input(&name, tables)).transpose()?;
             let process = labelled::process_of(&name)
                 .filter(|_| self.label_inputs && input.format() == Format::Tachyon);
             if self.label_inputs {
                 sink.source(&name).map_err(|source| Error::Write { name: output.to_owned(), source })?;
             }
             let mut sink = Labelled { sink: &mut sink, labels, process };
-            let read = input.read_into(&mut tables, &mut sink).map_err(|error| error.with_output(output))?;
+            let read = input.read_into(tables, &mut sink).map_err(|error| error.with_output(output))?;
             messages::warnings(&name, &read);
             recovery.merge(read);
             if recovery.stopped {
                 break;
             }
         }
-        sink.finish(&tables).map_err(|source| Error::Write { name: output.to_owned(), source })?;
         Ok(recovery)
     }
 

@@ -17,6 +17,9 @@ static REQUESTED: AtomicBool = AtomicBool::new(false);
 /// The file that the second Ctrl-C removes.
 static UNFINISHED: Mutex<Option<PathBuf>> = Mutex::new(None);
 
+/// What the second Ctrl-C does before it ends the command.
+static LEAVING: Mutex<Option<fn()>> = Mutex::new(None);
+
 /// How long a pipe is waited for before looking whether the user has asked to stop.
 const PATIENCE_MS: u8 = 100;
 
@@ -43,8 +46,18 @@ pub(crate) fn unfinished(path: Option<&Path>) {
     }
 }
 
+/// Whoever ends the command at once calls `first` before.
+pub(crate) fn before_leaving(first: fn()) {
+    if let Ok(mut leaving) = LEAVING.lock() {
+        *leaving = Some(first);
+    }
+}
+
 #[expect(clippy::exit, reason = "the user will not wait for the work to unwind")]
 fn leave() -> ! {
+    if let Some(first) = LEAVING.lock().ok().and_then(|first| *first) {
+        first();
+    }
     if let Some(path) = UNFINISHED.lock().ok().and_then(|mut path| path.take()) {
         let _ = fs::remove_file(path);
     }

@@ -9,10 +9,12 @@ mod cell;
 mod check;
 mod cli;
 mod convert;
+mod diff;
 mod doctor;
 mod dump;
 mod eg;
 mod exit;
+mod explore;
 mod filter;
 mod formats;
 mod heap;
@@ -22,6 +24,7 @@ mod interrupt;
 mod labelled;
 mod messages;
 mod outputs;
+mod page;
 mod pages;
 mod progress;
 mod record;
@@ -29,6 +32,7 @@ mod recover;
 mod reli;
 mod report;
 mod stack;
+mod times;
 mod top;
 mod utc;
 
@@ -61,6 +65,9 @@ fn run(command: Command) -> anyhow::Result<Exit> {
         Command::Check(args) => check::run(&args),
         Command::Dump(args) => dump::run(&args),
         Command::Report(args) => cli::report(&args),
+        Command::Explore(args) => explore::run(&args),
+        Command::Diff(args) => diff::run(&args),
+        Command::Open(args) => page::open(&args),
         Command::Heap { command } => heap::run(&command),
         Command::Formats(args) => formats::run(&args),
         Command::Completions(args) => pages::completions(&args),

@@ -1,6 +1,7 @@
 //! What is said on standard error.
 
 use std::io::{self, Write as _};
+use std::sync::{Mutex, PoisonError};
 
 use borehole::{Error, Losses, Recovery, Warning, heap};
 
@@ -94,7 +95,37 @@ pub(crate) fn losses(losses: &Losses, format: &str) {
     }
 }
 
+/// A line on standard output.
+pub(crate) fn out(line: &str) -> Result<(), Error> {
+    writeln!(io::stdout(), "{line}").map_err(crate::outputs::stdout_error)
+}
+
+/// What waits to be said; `None` while all is said at once.
+static HELD: Mutex<Option<Vec<String>>> = Mutex::new(None);
+
 /// A line on standard error. Where nobody listens, nothing is lost.
 pub(crate) fn say(line: &str) {
-    let _ = writeln!(io::stderr(), "{line}");
+    match &mut *HELD.lock().unwrap_or_else(PoisonError::into_inner) {
+        Some(held) if held.len() < SHOWN => held.push(line.to_owned()),
+        Some(_) => {}
+        None => {
+            let _ = writeln!(io::stderr(), "{line}");
+        }
+    }
+}
+
+/// From here on messages wait, for something else has the terminal. Those that wait already are dropped.
+pub(crate) fn hold() {
+    *HELD.lock().unwrap_or_else(PoisonError::into_inner) = Some(Vec::new());
+}
+
+/// Whether messages wait.
+pub(crate) fn are_held() -> bool {
+    HELD.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+}
+
+/// Says what waited.
+pub(crate) fn release() {
+    let held = HELD.lock().unwrap_or_else(PoisonError::into_inner).take();
+    held.into_iter().flatten().for_each(|line| say(&line));
 }

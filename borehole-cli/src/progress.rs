@@ -6,13 +6,15 @@ use std::time::Duration;
 use borehole::Source;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use crate::messages;
+
 /// Inputs smaller than this are read before anybody would look for a bar.
 const LONG_BYTES: u64 = 32 << 20;
 
 /// `source` with a bar on standard error that shows how much of it has been read.
 pub(crate) fn shown(source: Source) -> Source {
     let size = source.size_bytes();
-    if !io::stderr().is_terminal() || size.is_some_and(|size| size < LONG_BYTES) {
+    if messages::are_held() || !io::stderr().is_terminal() || size.is_some_and(|size| size < LONG_BYTES) {
         return source;
     }
     let bar = match size {

@@ -136,6 +136,7 @@ mod mapped;
 mod output;
 #[cfg(all(feature = "jsonl", any(feature = "rbt", feature = "trc")))]
 mod records;
+mod scrub;
 mod sorted;
 mod source;
 #[cfg(any(feature = "speedscope", feature = "gecko", feature = "tachyon", feature = "trc"))]
@@ -155,6 +156,7 @@ pub use input::{Input, InputOptions};
 pub use output::{Existing, Output};
 #[cfg(all(feature = "jsonl", any(feature = "rbt", feature = "trc")))]
 pub use records::{RecordCounts, count_records, dump_records};
+pub use scrub::{Scrub, ScrubKey};
 pub use sorted::SortByTime;
 pub use source::Source;
 pub use target::{Compression, Target};

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::hash::Hash;
 
-use borehole_analysis::{By, Lines, Opcodes, Pattern, Query};
+use borehole_analysis::{By, Lines, Opcodes, Pattern, Query, Recursion};
 
 use crate::profile::{F, S};
 
@@ -105,6 +105,40 @@ fn distinct<T: PartialEq>(items: impl Iterator<Item = T>) -> Vec<T> {
     })
 }
 
+/// What is left of the frames of a sample, leaf first, with the frames; `None` where it does not count.
+fn shaped<'s>(sample: &'s S, query: &Query) -> Option<(Vec<Text>, Vec<&'s F>)> {
+    let found = |pattern: &Option<Pattern>, key: &Text| pattern.as_ref().is_some_and(|p| p.is_match(key));
+    let keyed = sample.frames.iter().map(|frame| (key(frame, query), frame));
+    let mut shown: Vec<_> = keyed.filter(|(key, _)| !found(&query.hide, key)).collect();
+    if query.focus.is_some() {
+        let from = shown.iter().rposition(|(key, _)| found(&query.focus, key))?;
+        shown.truncate(from + 1);
+    }
+    let kept = query.keep.is_none() || shown.iter().any(|(key, _)| found(&query.keep, key));
+    if shown.is_empty() || !kept || shown.iter().any(|(key, _)| found(&query.exclude, key)) {
+        return None;
+    }
+    let (mut keys, mut frames): (Vec<Text>, Vec<&F>) = (Vec::new(), Vec::new());
+    for (key, frame) in shown.into_iter().rev() {
+        let collapse = query.collapse.iter().find(|collapse| collapse.pattern.is_match(&key));
+        let name = collapse.map_or(key, |collapse| collapse.name.clone());
+        let is_folded = collapse.is_some() || query.recursion == Recursion::Folded;
+        if !(is_folded && keys.last() == Some(&name)) {
+            keys.push(name);
+            frames.push(frame);
+        }
+    }
+    keys.reverse();
+    frames.reverse();
+    Some((keys, frames))
+}
+
+/// The stacks that count, leaf first, each with its count.
+pub(crate) fn stacks(samples: &[S], query: &Query) -> Vec<(Vec<Text>, u64)> {
+    let counted = samples.iter().filter(|sample| sample.count > 0);
+    counted.filter_map(|sample| Some((shaped(sample, query)?.0, sample.count))).collect()
+}
+
 pub(crate) fn answers(samples: &[S], query: &Query) -> Answers {
     let found = |pattern: &Option<Pattern>, key: &Text| pattern.as_ref().is_some_and(|p| p.is_match(key));
     let by = query.by.clone().unwrap_or(By::File);
@@ -113,12 +147,7 @@ pub(crate) fn answers(samples: &[S], query: &Query) -> Answers {
     let (mut groups, mut last, mut all, mut matched) = (Counter::new(), Vec::new(), 0, 0);
     for sample in samples.iter().filter(|sample| sample.count > 0) {
         all += sample.count;
-        let keyed = sample.frames.iter().map(|frame| (key(frame, query), frame));
-        let (keys, frames): (Vec<Text>, Vec<&F>) = keyed.filter(|(key, _)| !found(&query.hide, key)).unzip();
-        let kept = query.keep.is_none() || keys.iter().any(|key| found(&query.keep, key));
-        if keys.is_empty() || !kept {
-            continue;
-        }
+        let Some((keys, frames)) = shaped(sample, query) else { continue };
         matched += sample.count;
         own.add(keys[0].clone(), sample);
         distinct(keys.iter()).into_iter().for_each(|key| total.add(key.clone(), sample));

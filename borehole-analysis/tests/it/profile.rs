@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use borehole_analysis::{Query, ReportSink, ReportView};
+use borehole_analysis::{Profile, ProfileBuilder, Query, ReportSink, ReportView, Reshape};
 use borehole_model::{
     Context, Frame, Label, LabelValue, NativeFrame, ProfileSink, Sample, Segment, StackId, Tables,
 };
@@ -26,6 +26,7 @@ pub(crate) struct S {
     pub(crate) process: Option<i64>,
     pub(crate) thread: Option<u64>,
     pub(crate) labels: Option<Vec<(Vec<u8>, Vec<u8>)>>,
+    pub(crate) time_ns: Option<i64>,
 }
 
 /// Functions of which only the names are known, leaf first.
@@ -57,10 +58,31 @@ fn intern_stack(tables: &mut Tables, frames: &[F]) -> Option<StackId> {
     tables.intern_stack_leaf_first(&ids).unwrap()
 }
 
-/// What a query finds in samples; a segment begins whenever the period changes.
+/// What a query finds in samples.
 pub(crate) fn view(samples: &[S], query: Query) -> ReportView {
-    let mut tables = Tables::default();
     let mut sink = ReportSink::new(query);
+    read(samples, &mut sink);
+    sink.into_view()
+}
+
+/// Samples as a profile in memory.
+pub(crate) fn profile(samples: &[S]) -> Profile {
+    let mut builder = ProfileBuilder::default();
+    let tables = read(samples, &mut builder);
+    builder.into_profile(tables)
+}
+
+/// The same, shaped by a query before it is counted.
+pub(crate) fn reshaped(samples: &[S], query: &Query) -> Profile {
+    let mut reshape = Reshape::new(ProfileBuilder::default(), query.clone());
+    read(samples, &mut reshape);
+    let (builder, tables) = reshape.into_parts();
+    builder.into_profile(tables)
+}
+
+/// Gives samples to a sink; a segment begins whenever the period changes.
+fn read(samples: &[S], sink: &mut dyn ProfileSink) -> Tables {
+    let mut tables = Tables::default();
     let mut segment = Segment::default();
     for (index, sample) in samples.iter().enumerate() {
         let stack = intern_stack(&mut tables, &sample.frames);
@@ -76,11 +98,11 @@ pub(crate) fn view(samples: &[S], query: Query) -> ReportView {
             segment = Segment { index: index as u64, period_ns: sample.period_ns, ..Segment::default() };
             sink.segment(Context { tables: &tables, segment: &segment }).unwrap();
         }
-        let S { count, process, thread, .. } = *sample;
-        let sample = Sample { stack, count, process, thread, labels, ..Sample::default() };
+        let S { count, process, thread, time_ns, .. } = *sample;
+        let sample = Sample { stack, count, process, thread, labels, time_ns, ..Sample::default() };
         let flow = sink.sample(Context { tables: &tables, segment: &segment }, &sample).unwrap();
         assert_eq!(flow, ControlFlow::Continue(()));
     }
     sink.finish(&tables).unwrap();
-    sink.into_view()
+    tables
 }

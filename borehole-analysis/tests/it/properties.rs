@@ -1,7 +1,8 @@
 //! Random profiles under random queries.
 
 use borehole_analysis::{
-    Breakdown, By, GroupValue, LabelText, Lines, Opcodes, Paths, Pattern, Query, ReportView, Share, Table,
+    Breakdown, By, Collapse, GroupValue, LabelText, Lines, Opcodes, Paths, Pattern, Query, Recursion,
+    ReportView, Share, Table,
 };
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -32,7 +33,7 @@ fn labels() -> impl Strategy<Value = Option<Vec<(Vec<u8>, Vec<u8>)>>> {
     prop::option::of(prop::collection::vec(label.prop_map(bytes), 0..3))
 }
 
-fn samples() -> impl Strategy<Value = Vec<S>> {
+pub(crate) fn samples() -> impl Strategy<Value = Vec<S>> {
     let frames = prop::collection::vec(frame(), 0..8);
     // Stacks come from a small pool, so that they recur and share their callers.
     prop::collection::vec(frames, 1..6).prop_flat_map(|pool| {
@@ -48,12 +49,13 @@ fn samples() -> impl Strategy<Value = Vec<S>> {
             process,
             thread,
             labels,
+            time_ns: None,
         });
         prop::collection::vec(sample, 0..40)
     })
 }
 
-fn query() -> impl Strategy<Value = Query> {
+pub(crate) fn query() -> impl Strategy<Value = Query> {
     let pattern = || prop::option::of(select(&PATTERNS).prop_map(|source| Pattern::new(source).unwrap()));
     let by = prop::option::of(select(vec![
         By::Label(b"url".to_vec()),
@@ -63,19 +65,30 @@ fn query() -> impl Strategy<Value = Query> {
         By::Class,
     ]));
     let detail = (any::<bool>(), any::<bool>(), by, 0_u64..6);
-    (detail, pattern(), pattern(), pattern(), pattern()).prop_map(
-        |((lines, opcodes, by, last), hide, keep, callers, callees)| Query {
-            lines: if lines { Lines::Apart } else { Lines::Together },
-            opcodes: if opcodes { Opcodes::Apart } else { Opcodes::Together },
-            hide,
-            keep,
-            callers,
-            callees,
-            last,
-            by,
-            ..Query::default()
+    let shape = (pattern(), pattern(), any::<bool>(), prop::bool::weighted(0.3));
+    (detail, shape, pattern(), pattern(), pattern(), pattern()).prop_map(
+        |((lines, opcodes, by, last), (exclude, focus, folded, collapsed), hide, keep, callers, callees)| {
+            Query {
+                exclude: exclude.filter(|_| last % 2 == 0),
+                focus: focus.filter(|_| last % 3 == 0),
+                recursion: if folded { Recursion::Folded } else { Recursion::Kept },
+                collapse: collapsed.then(collapse).into_iter().collect(),
+                lines: if lines { Lines::Apart } else { Lines::Together },
+                opcodes: if opcodes { Opcodes::Apart } else { Opcodes::Together },
+                hide,
+                keep,
+                callers,
+                callees,
+                last,
+                by,
+                ..Query::default()
+            }
         },
     )
+}
+
+fn collapse() -> Collapse {
+    Collapse { pattern: Pattern::new("::m").unwrap(), name: b"[methods]".to_vec() }
 }
 
 fn counts(table: &Table) -> Counts<Vec<u8>> {

@@ -6,7 +6,7 @@ use anyhow::Context as _;
 use borehole::model::{Event, Tables, Value};
 use borehole_analysis::Pattern;
 
-use super::FilterArgs;
+use super::{FilterArgs, SampleArgs};
 
 /// Without these nothing is known of the others: symbols, facts about the recording, clocks.
 const ALWAYS: [&[u8]; 3] = [b"SymbolTableEntry", b"SegmentMetadataEvent", b"ClockSyncEvent"];
@@ -59,14 +59,16 @@ impl EventChoice {
         if plan.always {
             return true;
         }
-        let FilterArgs { after, before, interpreter, status, .. } = &self.args;
+        let SampleArgs { after, before, interpreter, status, process, label, .. } = &self.args.samples;
         let is_in_time = (after.is_none() && before.is_none())
-            || since_ns.is_some_and(|since_ns| self.args.is_in_time(since_ns));
+            || since_ns.is_some_and(|since_ns| self.args.samples.is_in_time(since_ns));
         let taken = is_in_time
             && plan.is_named
             && interpreter.is_empty()
+            && process.is_empty()
+            && label.is_empty()
             && status.is_empty()
-            && among(&self.args.thread, event, &plan.threads)
+            && among(&self.args.samples.thread, event, &plan.threads)
             && among(&self.args.worker, event, &plan.workers)
             && (self.pattern.is_none() || plan.name_matches || self.text_matches(event));
         let worker = plan.workers.first().and_then(|&field| number(event, field));

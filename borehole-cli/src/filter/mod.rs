@@ -1,6 +1,7 @@
 //! Which samples and events of the inputs to take.
 
 mod events;
+mod shape;
 mod sink;
 
 use std::time::Duration;
@@ -11,13 +12,15 @@ use borehole::model::{Context, FrameId, LabelValue, Sample, Segment, StackId, St
 use borehole_analysis::Pattern;
 use clap::Args;
 
+pub(crate) use self::shape::{ShapeArgs, StackShapeArgs, libraries, pattern};
+
 use self::events::EventChoice;
 use self::sink::Chosen;
 
-/// Samples and events have to meet all that is asked.
+/// Samples have to meet all that is asked, beside their stacks.
 #[derive(Args, Clone, Debug, Default)]
-#[command(next_help_heading = "Choosing samples and events")]
-pub(crate) struct FilterArgs {
+#[command(next_help_heading = "Choosing samples")]
+pub(crate) struct SampleArgs {
     /// Only samples and events from this many seconds after the start of the profile, or the first event
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub(crate) after: Option<i64>,
@@ -37,6 +40,21 @@ pub(crate) struct FilterArgs {
     /// Only samples whose thread was in all of these states
     #[arg(long, value_name = "STATE", value_delimiter = ',', value_parser = Status::NAMES)]
     pub(crate) status: Vec<String>,
+
+    /// Only samples of this process, or of these
+    #[arg(long, value_name = "PID", value_delimiter = ',')]
+    pub(crate) process: Vec<i64>,
+
+    /// Only samples with this label; with all of them, if several
+    #[arg(long, value_name = "KEY=VALUE", value_parser = label)]
+    pub(crate) label: Vec<(Vec<u8>, Vec<u8>)>,
+}
+
+/// Samples and events have to meet all that is asked.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct FilterArgs {
+    #[command(flatten)]
+    pub(crate) samples: SampleArgs,
 
     /// Only samples with a frame that matches, as function, file and line, and events with a name or text that does
     #[arg(long = "match", value_name = "PATTERN")]
@@ -74,12 +92,40 @@ impl FilterArgs {
     }
 }
 
-impl FilterArgs {
+fn label(text: &str) -> Result<(Vec<u8>, Vec<u8>), String> {
+    let parts = text.split_once('=').filter(|(key, _)| !key.is_empty());
+    let (key, value) = parts.ok_or_else(|| format!("expected KEY=VALUE, found {text}"))?;
+    Ok((key.into(), value.into()))
+}
+
+impl SampleArgs {
+    /// `sink` behind what is asked for.
+    pub(crate) fn in_front_of<'s>(
+        &self,
+        sink: &'s mut dyn ProfileSink,
+    ) -> anyhow::Result<impl ProfileSink + use<'s>> {
+        FilterArgs { samples: self.clone(), ..FilterArgs::default() }.in_front_of(sink)
+    }
+
     /// Whether a time since the start is asked for.
     fn is_in_time(&self, since_ns: i64) -> bool {
         self.after.is_none_or(|after| since_ns >= after)
             && self.before.is_none_or(|before| since_ns <= before)
     }
+}
+
+/// Whether something is asked for; if nothing is, anything is.
+fn among<T: PartialEq>(asked: &[T], found: Option<T>) -> bool {
+    asked.is_empty() || found.is_some_and(|found| asked.contains(&found))
+}
+
+/// Whether a sample has a label, whose numbers are compared by their digits.
+fn has_label(tables: &Tables, sample: &Sample<'_>, (key, value): &(Vec<u8>, Vec<u8>)) -> bool {
+    let labels = sample.labels.map(|labels| tables.labels(labels)).unwrap_or_default();
+    labels.iter().filter(|label| tables.string(label.key) == key).any(|label| match label.value {
+        LabelValue::Text(text) => tables.string(text) == value,
+        LabelValue::Number { value: number, .. } => number.to_string().as_bytes() == value,
+    })
 }
 
 /// The number that a sample's label of that key gives.
@@ -106,7 +152,9 @@ struct Choice {
 impl Choice {
     fn new(args: &FilterArgs) -> anyhow::Result<Self> {
         let pattern = args.matching.as_deref().map(Pattern::new).transpose().context("--match")?;
-        let bits = (0..).zip(Status::NAMES).filter(|(_, name)| args.status.iter().any(|asked| asked == name));
+        let bits = (0..)
+            .zip(Status::NAMES)
+            .filter(|(_, name)| args.samples.status.iter().any(|asked| asked == name));
         Ok(Self {
             args: args.clone(),
             states: bits.fold(0, |states, (bit, _)| states | 1_u8 << bit),
@@ -120,26 +168,25 @@ impl Choice {
 
     /// What a sample does not know it does not meet.
     fn takes(&mut self, at: Context<'_>, sample: &Sample<'_>, first_event_ns: Option<i64>) -> bool {
-        let among = |asked: &[u64], found: Option<u64>| {
-            asked.is_empty() || found.is_some_and(|found| asked.contains(&found))
-        };
-        among(&self.args.thread, sample.thread)
-            && among(&self.args.interpreter, sample.interpreter)
+        among(&self.args.samples.thread, sample.thread)
+            && among(&self.args.samples.interpreter, sample.interpreter)
             && (self.states == 0
                 || sample.status.is_some_and(|Status(bits)| bits & self.states == self.states))
             && among(&self.args.task, number_label(at.tables, sample, b"task"))
             && among(&self.args.worker, number_label(at.tables, sample, b"worker"))
+            && among(&self.args.samples.process, at.process(sample))
+            && self.args.samples.label.iter().all(|label| has_label(at.tables, sample, label))
             && self.is_in_time(at, sample, first_event_ns)
             && self.matches(sample.stack, at.tables)
     }
 
     fn is_in_time(&self, at: Context<'_>, sample: &Sample<'_>, first_event_ns: Option<i64>) -> bool {
-        let FilterArgs { after, before, .. } = self.args;
+        let SampleArgs { after, before, .. } = self.args.samples;
         if after.is_none() && before.is_none() {
             return true;
         }
         let start = first_event_ns.unwrap_or_else(|| start_ns(at.segment, at.tables));
-        sample.time_ns.is_some_and(|time| self.args.is_in_time(time.saturating_sub(start)))
+        sample.time_ns.is_some_and(|time| self.args.samples.is_in_time(time.saturating_sub(start)))
     }
 
     fn matches(&mut self, stack: Option<StackId>, tables: &Tables) -> bool {

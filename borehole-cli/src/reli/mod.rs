@@ -19,9 +19,11 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use crate::cli::{self, ReportCommand};
 use crate::convert::{self, ConvertArgs, Details, Timestamps, Utf8Errors};
 use crate::exit::Exit;
-use crate::filter::FilterArgs;
+use crate::explore::{self, ExploreArgs};
+use crate::filter::{FilterArgs, SampleArgs, StackShapeArgs};
 use crate::inputs::{Inputs, Reading};
 use crate::outputs::OutputArgs;
+use crate::page::PageArgs;
 use crate::recover::{self, RecoverArgs};
 use crate::report::{Dialect, ReportArgs};
 use compare::MemoryCompareArgs;
@@ -96,6 +98,9 @@ pub(crate) enum Command {
         #[command(flatten)]
         report: Box<ReportArgs>,
     },
+    /// Explore an rbt file in the terminal
+    #[command(name = "rbt:explore")]
+    Explore(Box<ExploreArgs>),
     /// Sample a process that runs PHP
     #[command(name = "inspector:trace")]
     Trace(Box<TraceArgs>),
@@ -155,7 +160,7 @@ pub(crate) enum RecoverFormat {
     Phpspy,
 }
 
-const NAMES: [&str; 21] = [
+const NAMES: [&str; 22] = [
     "converter:speedscope",
     "converter:pprof",
     "converter:folded",
@@ -165,6 +170,7 @@ const NAMES: [&str; 21] = [
     "converter:flamegraph",
     "rbt:recover",
     "rbt:analyze",
+    "rbt:explore",
     "inspector:trace",
     "inspector:daemon",
     "inspector:top",
@@ -229,8 +235,10 @@ pub(crate) fn run(command: Command) -> anyhow::Result<Exit> {
         Command::Recover { input, format } => recover(&input, format),
         Command::Analyze { input, mut report } => {
             report.dialect = Dialect::Reli;
-            cli::report(&ReportCommand { inputs: input.into(), report: *report })
+            let (page, samples) = (PageArgs::default(), SampleArgs::default());
+            cli::report(&ReportCommand { inputs: input.into(), report: *report, page, samples })
         }
+        Command::Explore(args) => explore::run(&args),
         Command::Trace(args) => inspect::trace(*args),
         Command::Daemon(args) => inspect::daemon(*args),
         Command::Top(args) => inspect::top(&args),
@@ -248,7 +256,16 @@ pub(crate) fn run(command: Command) -> anyhow::Result<Exit> {
 fn convert(input: Input, format: Format, details: Details, compress: bool) -> anyhow::Result<Exit> {
     let output = OutputArgs { to: Some(format), compress, ..OutputArgs::default() };
     let filter = FilterArgs::default();
-    convert::run(&ConvertArgs { inputs: input.into(), output, details, filter, sort_by_time: false })
+    convert::run(&ConvertArgs {
+        inputs: input.into(),
+        output,
+        details,
+        filter,
+        shape: StackShapeArgs::default(),
+        sort_by_time: false,
+        scrub: false,
+        scrub_key: None,
+    })
 }
 
 /// Reli's recovery succeeds whatever it finds: scripts go on after it.

@@ -1,12 +1,12 @@
 //! The options of `borehole report`, spelled as reli's `rbt:analyze` spells them.
 
-use anyhow::Context as _;
-use borehole_analysis::{By, Lines, Opcodes, Paths, Pattern, Query};
+use borehole_analysis::{By, Opcodes, Paths, Query};
 use clap::{Args, ValueEnum};
 
 use super::layout::Layout;
 use super::render::{Crop, Rendering};
 use crate::cell::Anchor;
+use crate::filter::{ShapeArgs, pattern};
 
 /// How many rows the tables of callers and callees have when `--top=0` hides the others.
 ///
@@ -40,18 +40,6 @@ pub(crate) struct ReportArgs {
     #[arg(long, value_name = "PATTERN")]
     pub(crate) callees: Option<String>,
 
-    /// Count only samples with a frame that matches
-    #[arg(long = "match", value_name = "PATTERN")]
-    pub(crate) matching: Option<String>,
-
-    /// Drop the frames that match before counting
-    #[arg(long, value_name = "PATTERN")]
-    pub(crate) hide: Option<String>,
-
-    /// Count functions, whatever their file and line
-    #[arg(long)]
-    pub(crate) no_line: bool,
-
     /// Count the instructions of a line apart
     #[arg(long)]
     pub(crate) with_opcode: bool,
@@ -82,6 +70,9 @@ pub(crate) struct ReportArgs {
     /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) shape: ShapeArgs,
 
     /// Whose output to print
     #[arg(skip)]
@@ -120,16 +111,14 @@ impl ReportArgs {
     /// What is asked of the profile.
     pub(crate) fn query(&self) -> anyhow::Result<Query> {
         Ok(Query {
-            lines: if self.no_line { Lines::Together } else { Lines::Apart },
             opcodes: if self.with_opcode { Opcodes::Apart } else { Opcodes::Together },
-            hide: pattern("--hide", self.hide.as_deref())?,
-            keep: pattern("--match", self.matching.as_deref())?,
             callers: pattern("--callers", self.callers.as_deref())?,
             callees: pattern("--callees", self.callees.as_deref())?,
             last: self.last.map_or(0, |last| last.max(1)),
             last_depth: Some(self.last_depth).filter(|&depth| depth > 0),
             by: self.by.clone(),
             limit: self.limit(),
+            ..self.shape.query()?
         })
     }
 
@@ -157,12 +146,6 @@ impl ReportArgs {
             },
         }
     }
-}
-
-/// Compiles a pattern; an empty one is none.
-fn pattern(option: &'static str, source: Option<&str>) -> anyhow::Result<Option<Pattern>> {
-    let source = source.filter(|source| !source.is_empty());
-    source.map(Pattern::new).transpose().with_context(|| format!("cannot use {option}"))
 }
 
 fn parse_crop(text: &str) -> Result<Crop, String> {

@@ -22,6 +22,7 @@ use crate::cell;
 use crate::outputs::stdout_error;
 
 pub(crate) use args::{Dialect, ReportArgs};
+pub(crate) use summary::grouped;
 
 /// Reads a profile and reports on it: data to `out`, the summary line to `err`.
 ///

@@ -1,8 +1,9 @@
 //! Choosing samples and labelling them, in `convert`.
 
+use borehole_testkit::Scratch;
 use serde_json::Value;
 
-use crate::program::{corpus, run};
+use crate::program::{corpus, run, text};
 
 /// The samples of a profile that was converted with these options, as their lines of JSON.
 fn samples(options: &[&str], inputs: &[&str]) -> Vec<Value> {
@@ -103,4 +104,69 @@ fn samples_of_all_threads_and_files_come_in_the_order_of_time() {
     // The threads of a tick bear one time.
     let ticks = sorted.chunk_by(|left, right| time(left) == time(right));
     assert!(ticks.filter(|tick| tick.len() >= 20).count() > 100);
+}
+
+/// The frames of a report, and in how many samples each was at the leaf and on the stack.
+fn tables(arguments: &[&str]) -> [Value; 2] {
+    let command = [&["report", "--json", "--all"], arguments].concat();
+    let report: Value = serde_json::from_slice(&run(&command).done()).unwrap();
+    let rows = |table: &str| {
+        let rows = report[table]["rows"].as_array().unwrap_or_else(|| panic!("{table}: {report}"));
+        // A format that has a file and a line for every frame has empty ones for what has none.
+        let place =
+            |row: &Value| (row["file"].as_str().unwrap_or("").to_owned(), row["line"].as_i64().unwrap_or(-1));
+        let key = |row: &Value| format!("{} {:?} {}", row["function"], place(row), row["count"]);
+        let mut rows: Vec<_> = rows.iter().map(key).collect();
+        rows.sort();
+        Value::from(rows)
+    };
+    [rows("self"), rows("total")]
+}
+
+#[test]
+fn stacks_are_shaped_alike_before_a_conversion_and_in_a_report() {
+    let scratch = Scratch::new();
+    let file = corpus("rbt/realistic_54k.rbt.gz");
+    let cases: [&[&str]; 7] = [
+        &["--hide", "^Illuminate"],
+        &["--exclude", "PDO::"],
+        &["--focus", "::handle"],
+        &["--fold-recursion", "--collapse", "[doctrine]=^Doctrine"],
+        &["--collapse-libraries"],
+        &["--path-map", "/var/www=/srv", "--path-map", "/var/www/app/="],
+        &["--match", "Monolog", "--hide", "Symfony", "--exclude", "str_replace"],
+    ];
+    let plain = tables(&[&file]);
+    for options in cases {
+        let reported = tables(&[&[&*file], options].concat());
+        assert_ne!(reported, plain, "{options:?}");
+        let converted = text(&scratch.path(&format!("{}.rbt", options.len()))).to_owned();
+        run(&[&["convert", &*file, "-o", &*converted, "--force"], options].concat()).done();
+        // To a conversion --match is about whole stacks, hidden frames included, so it is asked again.
+        let again = if options[0] == "--match" { &options[..2] } else { &[] };
+        assert_eq!(tables(&[&[&*converted], again].concat()), reported, "{options:?}");
+    }
+}
+
+#[test]
+fn processes_and_labels_choose_samples_in_conversions_and_reports() {
+    let file = corpus("rbt/annotations_ts.rbt");
+    let all = samples(&[], &[&file]);
+    let labels: Vec<_> = all.iter().filter_map(|sample| sample["labels"][0].as_array()).collect();
+    let (key, value) = (labels[0][0].as_str().unwrap(), labels[0][1].as_str().unwrap());
+    let label = format!("{key}={value}");
+    let count =
+        |samples: &[Value]| -> u64 { samples.iter().map(|sample| sample["count"].as_u64().unwrap()).sum() };
+    let expected: Vec<_> = all
+        .iter()
+        .filter(|sample| sample["labels"].to_string().contains(&format!("[\"{key}\",\"{value}\"]")))
+        .cloned()
+        .collect();
+    let found = samples(&["--label", &label], &[&file]);
+    assert!(count(&found) == count(&expected) && count(&found) < count(&all), "{label}: {found:?}");
+    let report = run(&["report", "--json", "--label", &label, &file]).done();
+    let report: Value = serde_json::from_slice(&report).unwrap();
+    assert_eq!(report["summary"]["samples"].as_u64(), Some(count(&found)), "{report}");
+    assert!(samples(&["--process", "1"], &[&file]).is_empty());
+    assert!(run(&["convert", "--label", "x", &file]).failed().contains("expected KEY=VALUE, found x"));
 }

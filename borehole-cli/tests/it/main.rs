@@ -2,12 +2,15 @@
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails, in what it calls as well")]
 
+mod browser;
 mod capture;
 mod check;
 mod choosing;
 mod conversions;
 mod databases;
+mod diff;
 mod dump;
+mod explore;
 mod heap;
 mod heap_growth;
 mod info;
@@ -15,6 +18,7 @@ mod inputs;
 mod interrupts;
 mod leaks;
 mod outputs;
+mod page;
 mod pages;
 mod pool;
 mod program;

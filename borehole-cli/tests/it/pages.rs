@@ -8,7 +8,7 @@ use borehole_testkit::Scratch;
 
 use crate::program::{listing, program, run, text};
 
-const COMMANDS: [&str; 37] = [
+const COMMANDS: [&str; 40] = [
     "record",
     "stack",
     "top",
@@ -19,6 +19,9 @@ const COMMANDS: [&str; 37] = [
     "info",
     "dump",
     "report",
+    "explore",
+    "diff",
+    "open",
     "formats",
     "completions",
     "man",

@@ -5,7 +5,10 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 
 use super::traces::Trace;
-use super::{Bench, Claim, capture, conversion, databases, decoding, events, heap, tachyon, text, writing};
+use super::{
+    Bench, Claim, capture, conversion, databases, decoding, events, explore, heap, share, tachyon, text,
+    writing,
+};
 
 /// The traces that claims are made about.
 pub(crate) struct Traces {
@@ -53,6 +56,8 @@ pub(crate) fn all(bench: &Bench) -> Result<Vec<Claim>> {
     claims.extend(capture::claims(bench)?);
     claims.extend(heap::claims(bench)?);
     claims.extend(databases::claims(bench)?);
+    claims.extend(explore::claims(&traces)?);
+    claims.extend(share::claims(bench)?);
     Ok(claims)
 }
 

@@ -49,7 +49,13 @@ pub(crate) const CRATES: &[Crate] = &[
     Crate { name: "borehole-analysis", level: 1, outside: &["hashbrown", "regex"], freedom: Freedom::Pure },
     Crate { name: "borehole-recorder", level: 2, outside: &["nix", "signal-hook"], freedom: Freedom::System },
     Crate { name: "borehole-php", level: 2, outside: &["hashbrown"], freedom: Freedom::Pure },
-    Crate { name: "borehole-tui", level: 2, outside: &["ratatui", "crossterm"], freedom: Freedom::Pure },
+    Crate {
+        name: "borehole-tui",
+        level: 2,
+        outside: &["ratatui", "serde_json", "unicode-width"],
+        freedom: Freedom::Pure,
+    },
+    Crate { name: "borehole-web", level: 2, outside: &[], freedom: Freedom::Pure },
     Crate { name: "borehole-tokio", level: 3, outside: &["nix", "tokio"], freedom: Freedom::System },
     Crate { name: "borehole-capture", level: 3, outside: &["nix"], freedom: Freedom::System },
     Crate {

@@ -1,0 +1,314 @@
+//! The calls of a profile under a query: what call trees, sandwiches, flame graphs and top tables are made of.
+//!
+//! Constraints: a call stands before those that it makes, and all that happened below it are the calls up to its end
+//! (preorder). So everything about a call and what it called is one stretch of the columns, a walk needs no
+//! recursion, and the time for a view is linear in the distinct stacks, whatever their depth.
+
+use std::hash::BuildHasher as _;
+use std::sync::Arc;
+
+use borehole_model::{StackId, Tables};
+use hashbrown::{DefaultHashBuilder, HashTable};
+
+use crate::call_tree::CallTree;
+use crate::frame_name::FrameName;
+use crate::profile::Profile;
+use crate::query::Query;
+use crate::selection::{Selection, Weight};
+
+/// The number of a call, in preorder.
+pub(crate) type CallId = u32;
+
+/// Beside a stack that has no call.
+const NO_CALL: CallId = CallId::MAX;
+
+/// All calls of a profile: the tree of what called what, with equal paths merged.
+///
+/// # Examples
+///
+/// ```
+/// use borehole_analysis::{Calls, Profile, Query, Selection, Tree, Weight};
+///
+/// fn heaviest(profile: &Profile) -> Option<String> {
+///     let calls = Calls::new(profile, &Query::default(), &Selection::default(), Weight::Samples);
+///     let tree = Tree::from_roots(&calls);
+///     let root = tree.roots().first()?;
+///     Some(format!("{} of {}: {:?}", root.total, calls.total(), calls.frame(root.frame).function))
+/// }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Calls {
+    frames: Vec<Arc<FrameName>>,
+    /// By call: what was called.
+    rows: Vec<u32>,
+    /// By call: the caller, or [`NO_CALL`].
+    parents: Vec<CallId>,
+    /// By call: one more than the last call below it.
+    ends: Vec<CallId>,
+    /// By stack: the call of its leaf, if it counts.
+    of_stack: Vec<CallId>,
+    /// By call: samples that were executing it.
+    own: Vec<u64>,
+    /// By call: samples of it and of all below it.
+    totals: Vec<u64>,
+    total: u64,
+    weight: Weight,
+}
+
+impl Calls {
+    /// The calls of `profile` as `query` shows them, with the weights of what `selection` takes.
+    #[must_use]
+    pub fn new(profile: &Profile, query: &Query, selection: &Selection, weight: Weight) -> Self {
+        let mut calls = Outline::of(profile, query).calls();
+        calls.weigh(profile, selection, weight);
+        calls
+    }
+
+    /// Replaces the weights by those of another selection.
+    pub fn weigh(&mut self, profile: &Profile, selection: &Selection, weight: Weight) {
+        self.weight = weight;
+        self.own = vec![0; self.rows.len()];
+        for (&call, own) in self.of_stack.iter().zip(profile.own_weights(selection, weight)) {
+            if let Some(sum) = self.own.get_mut(call as usize) {
+                *sum = sum.saturating_add(own);
+            }
+        }
+        self.totals.clone_from(&self.own);
+        self.total = 0;
+        for call in (0..self.totals.len()).rev() {
+            let below = self.totals[call];
+            let sum = self.totals.get_mut(self.parents[call] as usize);
+            let sum = sum.unwrap_or(&mut self.total);
+            *sum = sum.saturating_add(below);
+        }
+    }
+
+    /// What all samples that count weigh.
+    #[must_use]
+    pub const fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// What weights are.
+    #[must_use]
+    pub const fn weight(&self) -> Weight {
+        self.weight
+    }
+
+    /// What stands in the row of that number.
+    #[must_use]
+    pub fn frame(&self, row: usize) -> &Arc<FrameName> {
+        &self.frames[row]
+    }
+
+    /// How many rows there are; some may have no weight.
+    #[must_use]
+    pub const fn frame_count(&self) -> usize {
+        self.frames.len()
+    }
+
+    /// The row of that name.
+    #[must_use]
+    pub fn find(&self, name: &FrameName) -> Option<usize> {
+        self.frames.iter().position(|frame| **frame == *name)
+    }
+
+    /// The call of a stack's leaf, if samples of the stack count.
+    pub(crate) fn call_of(&self, stack: StackId) -> Option<CallId> {
+        self.of_stack.get(stack.index()).copied().filter(|&call| call != NO_CALL)
+    }
+
+    /// The rows of each stack that weighs something, from the root to the leaf, with its weight.
+    pub fn stacks(&self) -> impl Iterator<Item = (Vec<usize>, u64)> {
+        let mut path: Vec<CallId> = Vec::new();
+        let all = 0..CallId::try_from(self.len()).unwrap_or(CallId::MAX);
+        all.filter_map(move |call| {
+            while path.pop_if(|above| self.end(*above) <= call).is_some() {}
+            path.push(call);
+            let own = self.own_of(call);
+            (own > 0).then(|| (path.iter().map(|&call| self.row(call)).collect(), own))
+        })
+    }
+
+    pub(crate) const fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    pub(crate) fn row(&self, call: CallId) -> usize {
+        self.rows[call as usize] as usize
+    }
+
+    pub(crate) fn rows(&self) -> &[u32] {
+        &self.rows
+    }
+
+    pub(crate) fn parent(&self, call: CallId) -> Option<CallId> {
+        Some(self.parents[call as usize]).filter(|&parent| parent != NO_CALL)
+    }
+
+    pub(crate) fn end(&self, call: CallId) -> CallId {
+        self.ends[call as usize]
+    }
+
+    pub(crate) fn own_of(&self, call: CallId) -> u64 {
+        self.own[call as usize]
+    }
+
+    pub(crate) fn total_of(&self, call: CallId) -> u64 {
+        self.totals[call as usize]
+    }
+
+    /// The calls that weigh something among those that begin at `first` and stand side by side up to `end`.
+    fn siblings(&self, first: CallId, end: CallId) -> impl Iterator<Item = CallId> {
+        let within = move |call: &CallId| *call < end;
+        let next = move |&call: &CallId| Some(self.end(call)).filter(within);
+        std::iter::successors(Some(first).filter(within), next).filter(|&call| self.total_of(call) > 0)
+    }
+
+    /// The calls that nobody made.
+    pub(crate) fn roots(&self) -> impl Iterator<Item = CallId> {
+        // There are not more calls than stacks.
+        self.siblings(0, CallId::try_from(self.len()).unwrap_or(NO_CALL))
+    }
+
+    /// The calls that a call made.
+    pub(crate) fn callees(&self, call: CallId) -> impl Iterator<Item = CallId> {
+        self.siblings(call + 1, self.end(call))
+    }
+}
+
+/// Calls in the order in which they are found: callers first.
+struct Outline {
+    frames: Vec<Arc<FrameName>>,
+    rows: Vec<u32>,
+    parents: Vec<CallId>,
+    of_stack: Vec<CallId>,
+}
+
+impl Outline {
+    fn of(profile: &Profile, query: &Query) -> Self {
+        let tables = &profile.tables;
+        let mut tree = CallTree::default();
+        let mut found = Interner::default();
+        let mut of_stack: Vec<CallId> = Vec::with_capacity(tables.stack_count());
+        let mut counted = Vec::with_capacity(tables.stack_count());
+        for stack in profile.stacks() {
+            counted.push(tree.place(stack, tables, query));
+            let node = tree.node(stack);
+            let above = parent_call(stack, tables, &of_stack);
+            let row = u32::try_from(node.group).unwrap_or(u32::MAX);
+            of_stack.push(if node.shown { found.intern(above, row) } else { above });
+        }
+        for (call, counts) in of_stack.iter_mut().zip(counted) {
+            if !counts {
+                *call = NO_CALL;
+            }
+        }
+        let groups = tree.groups();
+        let frames = (0..groups.len()).map(|group| groups.name(group).clone()).collect();
+        Self { frames, rows: found.rows, parents: found.parents, of_stack }
+    }
+
+    /// The same in preorder. A call's place follows from its caller's and from how many calls stand below those
+    /// that the caller made before.
+    fn calls(self) -> Calls {
+        let Self { frames, rows, parents, mut of_stack } = self;
+        let mut sizes: Vec<CallId> = vec![1; rows.len()];
+        for call in (0..rows.len()).rev() {
+            let below = sizes[call];
+            if let Some(size) = sizes.get_mut(parents[call] as usize) {
+                *size += below;
+            }
+        }
+        let mut places: Vec<CallId> = vec![0; rows.len()];
+        let mut next_below: Vec<CallId> = vec![0; rows.len()];
+        let mut next_root = 0;
+        let mut calls = Calls::empty(frames, rows.len());
+        for call in 0..rows.len() {
+            let parent = parents[call] as usize;
+            let next = next_below.get_mut(parent).unwrap_or(&mut next_root);
+            let place = *next;
+            *next += sizes[call];
+            places[call] = place;
+            next_below[call] = place + 1;
+            calls.rows[place as usize] = rows[call];
+            calls.parents[place as usize] = places.get(parent).copied().unwrap_or(NO_CALL);
+            calls.ends[place as usize] = place + sizes[call];
+        }
+        for call in &mut of_stack {
+            *call = places.get(*call as usize).copied().unwrap_or(NO_CALL);
+        }
+        calls.of_stack = of_stack;
+        calls
+    }
+}
+
+impl Calls {
+    fn empty(frames: Vec<Arc<FrameName>>, len: usize) -> Self {
+        Self {
+            frames,
+            rows: vec![0; len],
+            parents: vec![NO_CALL; len],
+            ends: vec![0; len],
+            of_stack: Vec::new(),
+            own: Vec::new(),
+            totals: Vec::new(),
+            total: 0,
+            weight: Weight::default(),
+        }
+    }
+}
+
+/// The call of the leaf of a stack's caller.
+fn parent_call(stack: StackId, tables: &Tables, of_stack: &[CallId]) -> CallId {
+    tables.parent(stack).map_or(NO_CALL, |parent| of_stack[parent.index()])
+}
+
+/// Gives numbers to calls. As in the table of stacks, the first callee of a call is found without hashing.
+#[derive(Default)]
+struct Interner {
+    rows: Vec<u32>,
+    parents: Vec<CallId>,
+    first_callee: Vec<CallId>,
+    /// The calls that are not their caller's first, and all roots.
+    index: HashTable<CallId>,
+    hasher: DefaultHashBuilder,
+}
+
+impl Interner {
+    fn intern(&mut self, parent: CallId, row: u32) -> CallId {
+        match self.first_callee.get(parent as usize) {
+            Some(&NO_CALL) => {
+                let call = self.push(parent, row);
+                self.first_callee[parent as usize] = call;
+                call
+            }
+            Some(&first) if self.rows[first as usize] == row => first,
+            _ => self.intern_further(parent, row),
+        }
+    }
+
+    fn intern_further(&mut self, parent: CallId, row: u32) -> CallId {
+        let hash = self.hasher.hash_one((parent, row));
+        let is_wanted =
+            |&call: &CallId| self.parents[call as usize] == parent && self.rows[call as usize] == row;
+        if let Some(&call) = self.index.find(hash, is_wanted) {
+            return call;
+        }
+        let call = self.push(parent, row);
+        let Self { rows, parents, index, hasher, .. } = self;
+        index.insert_unique(hash, call, |&call| {
+            hasher.hash_one((parents[call as usize], rows[call as usize]))
+        });
+        call
+    }
+
+    fn push(&mut self, parent: CallId, row: u32) -> CallId {
+        // There are not more calls than stacks, whose numbers fit.
+        let call = CallId::try_from(self.rows.len()).unwrap_or(NO_CALL);
+        self.rows.push(row);
+        self.parents.push(parent);
+        self.first_callee.push(NO_CALL);
+        call
+    }
+}

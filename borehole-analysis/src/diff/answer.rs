@@ -1,0 +1,277 @@
+//! Both sides compared, once all samples are counted.
+
+use std::cmp::Ordering;
+use std::collections::HashMap;
+use std::io;
+use std::sync::Arc;
+
+use borehole_model::{StackId, Tables};
+
+use super::noise::{compare, deviations, threshold};
+use super::rows::{Columns, Sum};
+use super::side::Side;
+use super::tree::Tree;
+use super::view::{
+    Amount, Basis, Change, DiffFrame, DiffNode, DiffPath, DiffRow, DiffSide, DiffView, Measure, Presence,
+};
+use super::{DiffQuery, Identity, Per, frames};
+use crate::view::Summary;
+
+/// Fewer samples than these on both sides together are never more than noise, and are not tested.
+const FEWEST: u64 = 6;
+
+/// Both sides as sums over one tree.
+pub(crate) struct Answer<'a> {
+    query: &'a DiffQuery,
+    tree: Tree,
+    names: Vec<Arc<DiffFrame>>,
+    before: Columns,
+    after: Columns,
+    measure: Measure,
+    basis: Basis,
+    /// How many deviations the confidence is.
+    deviations: f64,
+    by_file: bool,
+}
+
+impl<'a> Answer<'a> {
+    pub(crate) fn new(
+        query: &'a DiffQuery,
+        sides: [(&Side, &Summary); 2],
+        tables: &Tables,
+        identity: Identity,
+    ) -> io::Result<Self> {
+        let mut merged = Tables::default();
+        let known = frames::known(tables, &mut merged, query, identity)?;
+        let names = frames::names(&merged);
+        let tree = Tree::new(tables, merged, &known)?;
+        let measure = measure(query, sides.map(|(_, summary)| summary));
+        let knows_order = sides.iter().all(|(side, _)| side.is_ordered || side.is_of_inputs());
+        let [before, after] = sides.map(|(side, summary)| {
+            let divisor = divisor(&query.per, side, summary)?;
+            io::Result::Ok(Columns::new(side, &tree, &query.per, measure, divisor, knows_order))
+        });
+        let basis = match (knows_order, sides[0].0.is_of_inputs()) {
+            (false, _) => Basis::Independent,
+            (true, true) => Basis::Inputs,
+            (true, false) => Basis::Stretches,
+        };
+        Ok(Self {
+            query,
+            names,
+            tree,
+            before: before?,
+            after: after?,
+            measure,
+            basis,
+            deviations: deviations(query.confidence),
+            by_file: matches!(identity, Identity::File | Identity::Line),
+        })
+    }
+
+    pub(crate) fn view(&self) -> DiffView {
+        let mut functions = self.functions();
+        let (path_level, paths) = self.path_changes();
+        functions.sort_by(|one, other| {
+            order(&one.own, &one.total, &other.own, &other.total).then_with(|| one.frame.cmp(&other.frame))
+        });
+        let (tree, pruned) = self.tree(path_level);
+        DiffView {
+            before: self.side(&self.before),
+            after: self.side(&self.after),
+            measure: self.measure,
+            basis: self.basis,
+            confidence: self.query.confidence,
+            whole: self.marked(self.change(&self.before.whole, &self.after.whole), self.level()),
+            moved: if self.by_file { moved(&functions) } else { 0 },
+            functions,
+            paths,
+            distinct_paths: self.tree.len(),
+            tree,
+            pruned,
+        }
+    }
+
+    fn side(&self, columns: &Columns) -> DiffSide {
+        let summary = Summary { matched: columns.whole.samples, ..Summary::default() };
+        DiffSide { summary, divisor: columns.divisor, blocks: columns.blocks, ..DiffSide::default() }
+    }
+
+    fn level(&self) -> f64 {
+        1.0 - self.query.confidence
+    }
+
+    /// A change that is not marked yet.
+    fn change(&self, before: &Sum, after: &Sum) -> Change {
+        let [first, second] = [self.before.estimate(before), self.after.estimate(after)];
+        let compared = compare(&first, &second, self.measure == Measure::Share, self.deviations);
+        let amount = |sum: &Sum, value| Amount { samples: sum.samples, value };
+        Change {
+            before: amount(before, first.value()),
+            after: amount(after, second.value()),
+            margin: compared.margin,
+            chance: compared.chance,
+            is_marked: false,
+        }
+    }
+
+    fn marked(&self, change: Change, level: f64) -> Change {
+        let samples = change.before.samples.saturating_add(change.after.samples);
+        Change { is_marked: samples >= FEWEST && change.chance <= level, ..change }
+    }
+
+    fn functions(&self) -> Vec<DiffRow> {
+        let (before, after) = (&self.before, &self.after);
+        let sampled = (0..self.names.len())
+            .filter(|&group| before.total[group].samples > 0 || after.total[group].samples > 0);
+        let mut rows: Vec<_> = sampled
+            .map(|group| DiffRow {
+                frame: self.names[group].clone(),
+                own: self.change(&before.own[group], &after.own[group]),
+                total: self.change(&before.total[group], &after.total[group]),
+            })
+            .collect();
+        let level = level_of(rows.iter().flat_map(|row| [&row.own, &row.total]), self.level());
+        for row in &mut rows {
+            row.own = self.marked(row.own, level);
+            row.total = self.marked(row.total, level);
+        }
+        rows
+    }
+
+    /// The chance up to which paths are marked, and those that are listed.
+    fn path_changes(&self) -> (f64, Vec<DiffPath>) {
+        let (before, after) = (&self.before, &self.after);
+        let own = |path: StackId| self.change(&before.path_own[path.index()], &after.path_own[path.index()]);
+        let total =
+            |path: StackId| self.change(&before.path_total[path.index()], &after.path_total[path.index()]);
+        let tested = |before: &[Sum], after: &[Sum], path: StackId| {
+            before[path.index()].samples.saturating_add(after[path.index()].samples) >= FEWEST
+        };
+        let mut listed: Vec<(StackId, Change)> = Vec::new();
+        let mut chances = Vec::new();
+        for path in self.tree.tables.stack_ids() {
+            if tested(&before.path_total, &after.path_total, path) {
+                chances.push(total(path).chance);
+            }
+            if tested(&before.path_own, &after.path_own, path) {
+                let own = own(path);
+                chances.push(own.chance);
+                listed.push((path, own));
+            }
+        }
+        let level = threshold(chances, self.level());
+        let key = |own: &Change| (own.chance <= level, own.difference().abs());
+        let by_change = |one: &(StackId, Change), other: &(StackId, Change)| {
+            let (one_key, other_key) = (key(&one.1), key(&other.1));
+            let marks = other_key.0.cmp(&one_key.0);
+            marks.then(other_key.1.total_cmp(&one_key.1)).then(one.0.cmp(&other.0))
+        };
+        let most = self.query.paths.unwrap_or(usize::MAX);
+        if most < listed.len() {
+            listed.select_nth_unstable_by(most, by_change);
+            listed.truncate(most);
+        }
+        listed.sort_by(by_change);
+        let rows = listed.into_iter().map(|(path, own)| DiffPath {
+            frames: self.frames_from_root(path),
+            own: self.marked(own, level),
+            total: self.marked(total(path), level),
+        });
+        (level, rows.collect())
+    }
+
+    fn frames_from_root(&self, path: StackId) -> Vec<Arc<DiffFrame>> {
+        let frames = self.tree.tables.frames_leaf_first(Some(path));
+        let mut frames: Vec<_> = frames.map(|frame| self.names[frame.index()].clone()).collect();
+        frames.reverse();
+        frames
+    }
+
+    /// The paths that are not too small, and how many are.
+    fn tree(&self, level: f64) -> (Vec<DiffNode>, usize) {
+        let sides = [&self.before, &self.after];
+        let least = sides.map(|side| side.whole.amount * self.query.least_share);
+        let mut places: Vec<Option<usize>> = vec![None; self.tree.len()];
+        let mut nodes = Vec::new();
+        for path in self.tree.tables.stack_ids() {
+            let row = path.index();
+            let totals = sides.map(|side| side.path_total[row]);
+            if totals.iter().zip(least).all(|(total, least)| total.samples == 0 || total.amount < least) {
+                continue;
+            }
+            let caller = self.tree.tables.parent(path);
+            places[row] = Some(nodes.len());
+            nodes.push(DiffNode {
+                caller: caller.and_then(|caller| places[caller.index()]),
+                frame: self.names[self.tree.group(path)].clone(),
+                own: sides.map(|side| side.path_own[row].amount / side.divisor),
+                total: sides.map(|side| side.path_total[row].amount / side.divisor),
+                is_marked: self.marked(self.change(&totals[0], &totals[1]), level).is_marked,
+            });
+        }
+        let sampled = |row: &usize| sides.iter().any(|side| side.path_total[*row].samples > 0);
+        let pruned = (0..self.tree.len()).filter(sampled).count() - nodes.len();
+        (nodes, pruned)
+    }
+}
+
+/// The chance up to which changes are marked.
+fn level_of<'c>(changes: impl Iterator<Item = &'c Change>, level: f64) -> f64 {
+    let tested =
+        changes.filter(|change| change.before.samples.saturating_add(change.after.samples) >= FEWEST);
+    threshold(tested.map(|change| change.chance).collect(), level)
+}
+
+/// The order of rows: what is marked first, then what changed most.
+fn order(own: &Change, total: &Change, other_own: &Change, other_total: &Change) -> Ordering {
+    let is_marked = |own: &Change, total: &Change| own.is_marked || total.is_marked;
+    let size = |change: &Change| change.difference().abs();
+    is_marked(other_own, other_total)
+        .cmp(&is_marked(own, total))
+        .then(size(other_own).total_cmp(&size(own)))
+        .then(size(other_total).total_cmp(&size(total)))
+        .then(other_total.after.samples.cmp(&total.after.samples))
+}
+
+fn measure(query: &DiffQuery, summaries: [&Summary; 2]) -> Measure {
+    match query.per {
+        Per::Samples => Measure::Share,
+        _ if summaries.iter().all(|side| side.without_period == 0) => Measure::Seconds,
+        _ => Measure::Samples,
+    }
+}
+
+/// What the samples of a side are divided by.
+// As many digits as a double has will do.
+#[expect(clippy::cast_precision_loss)]
+fn divisor(per: &Per, side: &Side, summary: &Summary) -> io::Result<f64> {
+    let missing = |what: String| io::Error::new(io::ErrorKind::InvalidInput, what);
+    let found = match per {
+        Per::Samples => return Ok(summary.samples.max(1) as f64),
+        Per::Input => return Ok(side.inputs.max(1) as f64),
+        Per::Time => summary.span_ns.map(|span_ns| span_ns as f64 / 1e9),
+        Per::Label(_) => Some(side.labels.len() as f64),
+    };
+    found.filter(|&found| found > 0.0 || summary.samples == 0).map(|found| found.max(f64::MIN_POSITIVE)).ok_or_else(
+        || match per {
+            Per::Label(key) => missing(format!(
+                "missing label: expected samples with the label '{}' on both sides, found none on one",
+                key.escape_ascii()
+            )),
+            _ => missing(
+                "missing times: expected samples that say when they were taken on both sides, found none on one"
+                    .to_owned(),
+            ),
+        },
+    )
+}
+
+/// Functions that vanished from all of their files and appeared in others.
+fn moved(rows: &[DiffRow]) -> usize {
+    let mut seen: HashMap<&[u8], [bool; 3]> = HashMap::new();
+    for row in rows {
+        seen.entry(&row.frame.function).or_default()[Presence::of(&row.total) as usize] = true;
+    }
+    seen.values().filter(|[_, vanished, appeared]| *vanished && *appeared).count()
+}

@@ -1,0 +1,65 @@
+//! What makes frames of both sides the same.
+
+use std::sync::Arc;
+
+use borehole_model::{Frame, FrameId, StringId, TableFull, Tables};
+
+use super::view::DiffFrame;
+use super::{DiffQuery, Identity};
+use crate::frame_name::FrameName;
+use crate::query::Query;
+
+/// What is said of a frame.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Known {
+    /// The frame that stands for all that are the same.
+    pub(crate) group: FrameId,
+    pub(crate) is_hidden: bool,
+    pub(crate) is_focus: bool,
+}
+
+/// The file of a frame, or the library of machine code.
+pub(crate) fn file(frame: &Frame, tables: &Tables) -> Option<StringId> {
+    let file = frame.file.or(frame.native.map(|native| native.module))?;
+    Some(file).filter(|&file| !tables.string(file).is_empty())
+}
+
+/// By frame of `tables`, what is said of it. Those that are the same are one frame of `merged`.
+pub(crate) fn known(
+    tables: &Tables,
+    merged: &mut Tables,
+    query: &DiffQuery,
+    identity: Identity,
+) -> Result<Vec<Known>, TableFull> {
+    let everything = Query::default();
+    let frames = tables.frame_ids().map(|id| {
+        let frame = tables.frame(id);
+        let mut string = |id: StringId| merged.intern_string(tables.string(id));
+        let mut same = Frame::named(string(frame.function)?);
+        if matches!(identity, Identity::File | Identity::Line) {
+            same.file = file(frame, tables).map(string).transpose()?;
+        }
+        same.line = frame.line.filter(|_| identity == Identity::Line);
+        let group = merged.intern_frame(&same)?;
+        let name = FrameName::of(frame, tables, &everything);
+        let looks = query.focus.is_some() || query.hide.is_some();
+        let text = if looks { name.text(crate::Paths::Full) } else { Vec::new() };
+        let matches = |pattern: &Option<crate::Pattern>| pattern.as_ref().map(|found| found.is_match(&text));
+        Ok(Known {
+            group,
+            is_hidden: name.is_of_profiler() || matches(&query.hide).unwrap_or(false),
+            is_focus: matches(&query.focus).unwrap_or(true),
+        })
+    });
+    frames.collect()
+}
+
+/// The names of all frames of `merged`, by frame.
+pub(crate) fn names(merged: &Tables) -> Vec<Arc<DiffFrame>> {
+    let string = |id| merged.string(id).to_vec();
+    let names = merged.frame_ids().map(|id| {
+        let frame = merged.frame(id);
+        DiffFrame { function: string(frame.function), file: frame.file.map(string), line: frame.line }
+    });
+    names.map(Arc::new).collect()
+}

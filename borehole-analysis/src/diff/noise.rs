@@ -1,0 +1,168 @@
+//! Whether a difference is more than noise.
+
+/// What a side says about one quantity: an amount, divided by something.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Estimate {
+    /// What was sampled.
+    pub(crate) amount: f64,
+    /// What it is divided by.
+    pub(crate) divisor: f64,
+    /// What one sample stands for.
+    pub(crate) weight: f64,
+    /// The sum of squares, in samples, of what stretches differ from what they would have if all were alike.
+    pub(crate) squares: f64,
+    /// How many stretches; with one nothing can be said.
+    pub(crate) blocks: usize,
+}
+
+impl Estimate {
+    /// The quotient.
+    pub(crate) fn value(&self) -> f64 {
+        self.amount / self.divisor
+    }
+
+    /// How far the quotient varies, squared, and how many degrees of freedom say so. Never less than independent
+    /// samples at the quotient `rate` of both sides would.
+    // There are not more stretches than a double can count.
+    #[expect(clippy::cast_precision_loss)]
+    fn variance(&self, rate: f64, is_share: bool) -> (f64, f64) {
+        let others = if is_share { (1.0 - rate).max(0.0) } else { 1.0 };
+        let independent = rate * self.weight * others / self.divisor;
+        if self.blocks < 2 {
+            return (independent, INFINITE);
+        }
+        let free = (self.blocks - 1) as f64;
+        let per_sample = self.weight / self.divisor;
+        let seen = self.squares * (self.blocks as f64 / free) * per_sample * per_sample;
+        if seen > independent { (seen, free) } else { (independent, INFINITE) }
+    }
+}
+
+/// Degrees of freedom of a variance that is known.
+const INFINITE: f64 = 1e9;
+
+/// The outcome of holding two estimates against each other.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Comparison {
+    /// The chance of a difference of this size or larger without a change.
+    pub(crate) chance: f64,
+    /// How far the difference may be off, either way, with the confidence asked for.
+    pub(crate) margin: f64,
+}
+
+/// Welch's test of two quotients. `z` is how many deviations the confidence is.
+pub(crate) fn compare(before: &Estimate, after: &Estimate, is_share: bool, z: f64) -> Comparison {
+    let rate = (before.amount + after.amount) / (before.divisor + after.divisor);
+    let [(first, first_free), (second, second_free)] =
+        [before, after].map(|side| side.variance(rate, is_share));
+    let variance = first + second;
+    if variance <= 0.0 || variance.is_nan() {
+        return Comparison { chance: 1.0, margin: 0.0 };
+    }
+    let free = variance * variance / (first * first / first_free + second * second / second_free);
+    let deviation = variance.sqrt();
+    let t = (after.value() - before.value()) / deviation;
+    // The quantile of Student's distribution from that of the normal one: its expansion to the first order.
+    let quantile = z + (z * z * z + z) / (4.0 * free);
+    Comparison { chance: two_sided(t, free), margin: quantile * deviation }
+}
+
+/// The chance that a number of Student's distribution with `free` degrees of freedom is as far from 0 as `t`.
+///
+/// Source: D. L. Wallace, "Bounds on normal approximations to Student's and the chi-square distributions", 1959:
+/// a normal deviate with the same chance.
+fn two_sided(t: f64, free: f64) -> f64 {
+    let squared = free * (t * t / free).ln_1p();
+    let z = (8.0 * free + 1.0) / (8.0 * free + 3.0) * squared.sqrt();
+    beyond(z)
+}
+
+/// The chance that a normal number is as far from 0 as `z`.
+pub(crate) fn beyond(z: f64) -> f64 {
+    let x = z.abs() / std::f64::consts::SQRT_2;
+    if x < 2.5 { 1.0 - near(x) } else { far(x) }
+}
+
+/// The error function by its series.
+fn near(x: f64) -> f64 {
+    let (mut term, mut sum, mut n) = (x, x, 0.0);
+    while term.abs() > 1e-17 * sum.abs() && n < 200.0 {
+        n += 1.0;
+        term *= -x * x / n;
+        sum += term / (2.0 * n + 1.0);
+    }
+    sum * 2.0 / std::f64::consts::PI.sqrt()
+}
+
+/// What the error function lacks to 1, by its continued fraction.
+fn far(x: f64) -> f64 {
+    let mut fraction = x;
+    for n in (1..60).rev() {
+        fraction = x + f64::from(n) / 2.0 / fraction;
+    }
+    (-x * x).exp() / fraction / std::f64::consts::PI.sqrt()
+}
+
+/// How many deviations from 0 leave one minus `confidence` beyond them.
+pub(crate) fn deviations(confidence: f64) -> f64 {
+    let (mut low, mut high) = (0.0, 40.0);
+    for _ in 0..80 {
+        let middle = (low + high) / 2.0;
+        if beyond(middle) > 1.0 - confidence { low = middle } else { high = middle }
+    }
+    low
+}
+
+/// The largest chance that is still taken for a change, so that of those taken the expected part that is noise is at most
+/// `level`.
+///
+/// Source: Y. Benjamini and Y. Hochberg, "Controlling the false discovery rate", 1995.
+pub(crate) fn threshold(mut chances: Vec<f64>, level: f64) -> f64 {
+    #[expect(clippy::cast_precision_loss, reason = "there are not more chances than a double can count")]
+    let place = |number: usize| number as f64;
+    let all = place(chances.len());
+    chances.sort_by(f64::total_cmp);
+    let ranked = chances.iter().enumerate().rev();
+    let mut taken = ranked.filter(|(rank, chance)| **chance <= place(*rank + 1) / all * level);
+    taken.next().map_or(-1.0, |(_, &chance)| chance)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Printed by Python 3.11: `math.erfc(z / math.sqrt(2))`.
+    #[test]
+    fn tails_of_the_normal_distribution_are_right_far_out() {
+        for (z, chance) in [
+            (0.0, 1.0),
+            (1.0, 0.317_310_507_862_914_15),
+            (1.959_963_984_540_054, 0.05),
+            (3.0, 0.002_699_796_063_260_189),
+            (6.0, 1.973_175_290_075_402_4e-9),
+            (20.0, 5.507_248_237_212_66e-89),
+        ] {
+            assert!((beyond(z) / chance - 1.0).abs() < 1e-9, "{z}: {}", beyond(z));
+        }
+        assert!((deviations(0.95) - 1.959_963_984_540_054).abs() < 1e-9);
+    }
+
+    /// Integrals of the density, by the midpoint rule with two million steps.
+    #[test]
+    fn tails_of_student_are_near() {
+        for (t, free, chance) in
+            [(2.0, 15.0, 0.063945007), (4.0, 15.0, 0.001159317), (3.0, 30.0, 0.005389964)]
+        {
+            let found = two_sided(t, free);
+            assert!((found / chance - 1.0).abs() < 0.01, "{t} {free}: {found}");
+        }
+    }
+
+    #[test]
+    fn the_threshold_grows_with_what_is_found() {
+        assert_eq!(threshold(vec![0.04, 0.5, 0.6, 0.7], 0.05), -1.0);
+        assert_eq!(threshold(vec![0.01, 0.02, 0.03, 0.04], 0.05), 0.04);
+        assert_eq!(threshold(vec![], 0.05), -1.0);
+        assert_eq!(threshold(vec![0.001, 0.9, 0.8, 0.02], 0.05), 0.02);
+    }
+}

@@ -1,0 +1,131 @@
+//! The sink that takes both sides.
+
+use std::io;
+use std::ops::ControlFlow;
+
+use borehole_model::{Context, ProfileSink, Sample, Tables, Warning};
+
+use super::answer::Answer;
+use super::rows::has_files;
+use super::side::Side;
+use super::view::DiffView;
+use super::{DiffQuery, Identity};
+use crate::view::Summary;
+
+/// Reads two sides over the same tables, and compares them when it is finished.
+///
+/// # Examples
+///
+/// ```
+/// use borehole_analysis::diff::{DiffQuery, DiffSink};
+/// use borehole_model::{Context, Frame, ProfileSink, Sample, Segment, Tables};
+///
+/// let mut tables = Tables::default();
+/// let [slow, fast] = [b"slow", b"fast"].map(|name| {
+///     let name = tables.intern_string(name).expect("there is room");
+///     let frame = tables.intern_frame(&Frame::named(name)).expect("there is room");
+///     tables.intern_stack(None, frame).expect("there is room")
+/// });
+/// let segment = Segment::default();
+/// let at = Context { tables: &tables, segment: &segment };
+/// let mut sink = DiffSink::new(DiffQuery::default());
+/// for (slow_samples, fast_samples) in [(100, 900), (400, 600)] {
+///     sink.segment(at)?;
+///     for i in 0..1000 {
+///         let stack = if i * 7 % 1000 < slow_samples { slow } else { fast };
+///         let _ = sink.sample(at, &Sample { stack: Some(stack), count: 1, ..Sample::default() })?;
+///     }
+///     sink.begin_after();
+/// }
+/// sink.finish(&tables)?;
+/// let view = sink.into_view();
+/// let row = view.functions.iter().find(|row| row.frame.function == b"slow").expect("it was sampled");
+/// assert_eq!((row.own.before.value, row.own.after.value, row.own.is_marked), (0.1, 0.4, true));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct DiffSink {
+    query: DiffQuery,
+    before: Side,
+    after: Side,
+    is_after: bool,
+    view: DiffView,
+}
+
+impl DiffSink {
+    /// A sink for `query`, that takes what came before first.
+    #[must_use]
+    pub fn new(query: DiffQuery) -> Self {
+        let by_input = query.inputs.iter().all(|&inputs| inputs >= DiffQuery::RUNS);
+        Self {
+            before: Side::new(by_input),
+            after: Side::new(by_input),
+            is_after: false,
+            view: DiffView::default(),
+            query,
+        }
+    }
+
+    /// From here on inputs are of what came after.
+    pub const fn begin_after(&mut self) {
+        self.is_after = true;
+    }
+
+    /// The answer: empty before [`ProfileSink::finish`].
+    #[must_use]
+    pub fn into_view(self) -> DiffView {
+        self.view
+    }
+
+    const fn side(&mut self) -> &mut Side {
+        if self.is_after { &mut self.after } else { &mut self.before }
+    }
+
+    /// Whether functions are told apart by their files.
+    fn identity(&self) -> Identity {
+        match self.query.identity {
+            Identity::Known if self.before.has_files && self.after.has_files => Identity::File,
+            Identity::Known => Identity::Function,
+            identity => identity,
+        }
+    }
+}
+
+impl ProfileSink for DiffSink {
+    fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
+        if sample.count > 0 {
+            let side = if self.is_after { &mut self.after } else { &mut self.before };
+            side.sample(at, sample, &self.query.per);
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn segment(&mut self, at: Context<'_>) -> io::Result<()> {
+        self.side().segment(at);
+        Ok(())
+    }
+
+    fn warning(&mut self, warning: &Warning) -> io::Result<()> {
+        self.side().warning(warning);
+        Ok(())
+    }
+
+    fn finish(&mut self, tables: &Tables) -> io::Result<()> {
+        let summaries = [&mut self.before, &mut self.after].map(|side| {
+            side.settle(None);
+            side.has_files = has_files(side, tables);
+            side.facts.summary()
+        });
+        let sides = [(&self.before, &summaries[0]), (&self.after, &summaries[1])];
+        let mut view = Answer::new(&self.query, sides, tables, self.identity())?.view();
+        for ((side, summary), view) in sides.into_iter().zip([&mut view.before, &mut view.after]) {
+            let matched = view.summary.matched;
+            let stacks = side.counts.iter().count();
+            view.summary = Summary { matched, stacks, ..summary.clone() };
+            view.inputs = side.inputs;
+            view.is_ordered = side.is_ordered;
+        }
+        self.view = view;
+        Ok(())
+    }
+}

@@ -1,0 +1,177 @@
+//! The answer: plain data.
+
+use std::sync::Arc;
+
+use crate::view::Summary;
+
+/// Two sides beside each other.
+#[derive(Clone, Debug, Default)]
+pub struct DiffView {
+    /// What came first.
+    pub before: DiffSide,
+    /// What came then.
+    pub after: DiffSide,
+    /// What values are.
+    pub measure: Measure,
+    /// What noise is judged by.
+    pub basis: Basis,
+    /// How sure a marked difference is.
+    pub confidence: f64,
+    /// All that is compared: the whole, or the stacks in focus.
+    pub whole: Change,
+    /// Functions: those that changed beyond noise first, then by how much their own value changed, then their total.
+    pub functions: Vec<DiffRow>,
+    /// Call paths that changed, in the same order, at most as many as were asked for.
+    pub paths: Vec<DiffPath>,
+    /// How many call paths there are.
+    pub distinct_paths: usize,
+    /// Every call path that is not too small, callers before what they call.
+    pub tree: Vec<DiffNode>,
+    /// How many call paths are not in the tree because they are too small.
+    pub pruned: usize,
+    /// Functions that one side lacks and the other has in other files; only where files tell functions apart.
+    pub moved: usize,
+}
+
+/// A side.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct DiffSide {
+    /// The side as a whole.
+    pub summary: Summary,
+    /// How many inputs it has.
+    pub inputs: u64,
+    /// What its samples are divided by: samples, seconds, inputs, values of the label.
+    pub divisor: f64,
+    /// In how many stretches its samples were looked at; 1 where nothing is known of their order.
+    pub blocks: usize,
+    /// Whether its samples come in the order in which they were taken.
+    pub is_ordered: bool,
+}
+
+/// What values are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Measure {
+    /// Parts of all samples of the side, from 0 to 1.
+    #[default]
+    Share,
+    /// Samples for each unit of the divisor.
+    Samples,
+    /// Seconds of sampled time for each unit of the divisor.
+    Seconds,
+}
+
+/// What noise is judged by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Basis {
+    /// What stretches of time of a side differ from each other.
+    #[default]
+    Stretches,
+    /// What inputs of a side differ from each other.
+    Inputs,
+    /// Samples of a side at least keep no order: they are taken for independent.
+    Independent,
+}
+
+/// One value on both sides.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Change {
+    /// What came first.
+    pub before: Amount,
+    /// What came then.
+    pub after: Amount,
+    /// How far the difference may be off, either way, with the view's confidence.
+    pub margin: f64,
+    /// The chance of such a difference without a change, looked at alone.
+    pub chance: f64,
+    /// Whether the difference is more than noise, with all others in view.
+    pub is_marked: bool,
+}
+
+impl Change {
+    /// How much more it is: negative if it is less.
+    #[must_use]
+    pub fn difference(&self) -> f64 {
+        self.after.value - self.before.value
+    }
+}
+
+/// What one side says.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Amount {
+    /// Samples.
+    pub samples: u64,
+    /// As the view measures.
+    pub value: f64,
+}
+
+/// On which sides something was sampled.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Presence {
+    /// On both.
+    #[default]
+    Both,
+    /// Before only.
+    Vanished,
+    /// After only.
+    Appeared,
+}
+
+impl Presence {
+    /// Where there were samples.
+    #[must_use]
+    pub const fn of(total: &Change) -> Self {
+        match (total.before.samples, total.after.samples) {
+            (_, 0) => Self::Vanished,
+            (0, _) => Self::Appeared,
+            _ => Self::Both,
+        }
+    }
+}
+
+/// A function as a diff tells functions apart.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct DiffFrame {
+    /// Its whole name.
+    pub function: Vec<u8>,
+    /// Its source file, or the library of machine code, where that tells functions apart.
+    pub file: Option<Vec<u8>>,
+    /// Its line, where that does.
+    pub line: Option<i64>,
+}
+
+/// A function.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DiffRow {
+    /// The function.
+    pub frame: Arc<DiffFrame>,
+    /// When it was executing.
+    pub own: Change,
+    /// When it was on the stack.
+    pub total: Change,
+}
+
+/// A call path.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DiffPath {
+    /// Its functions from the root.
+    pub frames: Vec<Arc<DiffFrame>>,
+    /// When its last function was executing.
+    pub own: Change,
+    /// When the path was on the stack.
+    pub total: Change,
+}
+
+/// A call path of the tree.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DiffNode {
+    /// The place of its caller in the tree; `None` at a root.
+    pub caller: Option<usize>,
+    /// Its last function.
+    pub frame: Arc<DiffFrame>,
+    /// When that was executing; what is too small for the tree counts as its caller's total only.
+    pub own: [f64; 2],
+    /// When the path was on the stack, before and after.
+    pub total: [f64; 2],
+    /// Whether the total changed beyond noise.
+    pub is_marked: bool,
+}

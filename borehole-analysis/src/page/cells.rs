@@ -1,0 +1,128 @@
+//! Samples as cells of call path, situation and time.
+
+use super::dimensions::Situations;
+use super::prune::Kept;
+use super::{PageCell, PageLimits, add};
+use crate::diff::tree::Tree;
+use crate::profile::{Profile, Timespan};
+use crate::selection::{Selection, Weight};
+
+/// What stands for a time that is not known. Behind all others.
+const NO_SLICE: u32 = u32::MAX;
+
+/// The fewest slices that time is cut into before call paths are left out instead.
+const FEWEST_SLICES: usize = 32;
+
+/// Samples of a call path of the whole tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Entry {
+    path: u32,
+    situation: u32,
+    slice: u32,
+    count: u64,
+}
+
+/// All samples, with slices of the profile joined so that there are at most `slices`, and the same path, situation and
+/// slice once.
+pub(super) fn entries(profile: &Profile, tree: &Tree, situations: &Situations, slices: usize) -> Vec<Entry> {
+    let mut entries = Vec::new();
+    let mut put = |pair: &crate::profile::slices::Pair, slice: u32, count: u64| {
+        if let Some(path) = tree.path(pair.stack) {
+            // The id of a path fits.
+            let path = path.get() - 1;
+            entries.push(Entry { path, situation: situations.of(pair.situation), slice, count });
+        }
+    };
+    // All samples as if without time first; those with one are taken off again below.
+    profile.each(&Selection::default(), Weight::Samples, |pair, _, count| put(pair, NO_SLICE, count));
+    if let Some(span) = profile.timespan() {
+        let joined = i64::try_from(joined(span, slices)).unwrap_or(i64::MAX);
+        let first = span.start_ns.div_euclid(i64::try_from(span.slice_ns).unwrap_or(i64::MAX));
+        let timed = Selection { time: Some(span.whole()), ..Selection::default() };
+        profile.each(&timed, Weight::Samples, |pair, slice, count| {
+            let place = slice.map(|slice| (slice - first) / joined);
+            put(pair, place.and_then(|place| u32::try_from(place).ok()).unwrap_or(NO_SLICE - 1), count);
+        });
+    }
+    merge(&mut entries);
+    take_off_timed(&mut entries);
+    entries
+}
+
+/// How many slices of the profile are one here.
+fn joined(span: Timespan, slices: usize) -> usize {
+    span.slices.div_ceil(slices.max(1)).next_power_of_two()
+}
+
+/// Makes one of entries that differ in their count only.
+fn merge(entries: &mut Vec<Entry>) {
+    entries.sort_unstable();
+    entries.dedup_by(|next, kept| {
+        let same = (next.path, next.situation, next.slice) == (kept.path, kept.situation, kept.slice);
+        if same {
+            add(&mut kept.count, next.count);
+        }
+        same
+    });
+}
+
+/// What is without time is all that is not with one.
+fn take_off_timed(entries: &mut Vec<Entry>) {
+    let mut timed = 0_u64;
+    let mut of = None;
+    for entry in &mut *entries {
+        if of != Some((entry.path, entry.situation)) {
+            of = Some((entry.path, entry.situation));
+            timed = 0;
+        }
+        if entry.slice == NO_SLICE {
+            entry.count = entry.count.saturating_sub(timed);
+        } else {
+            add(&mut timed, entry.count);
+        }
+    }
+    entries.retain(|entry| entry.count > 0);
+}
+
+/// The cells of the calls that are kept, with as many slices of time as there is room for; `None` if there is no room.
+pub(super) fn cells(
+    entries: &[Entry],
+    kept: &Kept,
+    span: Option<Timespan>,
+    limits: PageLimits,
+) -> Option<(Option<Timespan>, Vec<PageCell>)> {
+    let of_kept = |entry: &Entry| Entry {
+        path: u32::try_from(kept.call_of[entry.path as usize]).unwrap_or(u32::MAX),
+        ..*entry
+    };
+    let mut entries: Vec<Entry> = entries.iter().map(of_kept).collect();
+    merge(&mut entries);
+    let mut time = span.map(|span| {
+        let joined = joined(span, limits.slices);
+        Timespan {
+            slice_ns: span.slice_ns.saturating_mul(joined as u64),
+            slices: span.slices.div_ceil(joined),
+            ..span
+        }
+    });
+    while entries.len() > limits.cells {
+        let wide = time.as_mut().filter(|time| time.slices > FEWEST_SLICES);
+        // Coarser than a tenth of all samples a tree says nothing: then time goes.
+        let wide = match wide {
+            Some(time) => time,
+            None if kept.pruned.share < 0.1 => return None,
+            None => time.as_mut().filter(|time| time.slices > 1)?,
+        };
+        wide.slices = wide.slices.div_ceil(2);
+        wide.slice_ns = wide.slice_ns.saturating_mul(2);
+        entries.iter_mut().filter(|entry| entry.slice < NO_SLICE - 1).for_each(|entry| entry.slice /= 2);
+        merge(&mut entries);
+    }
+    let cells = entries.into_iter().map(|entry| PageCell {
+        call: entry.path as usize,
+        situation: entry.situation as usize,
+        slice: (entry.slice < NO_SLICE - 1).then_some(entry.slice as usize),
+        samples: entry.count,
+    });
+    Some((time, cells.collect()))
+}

@@ -1,0 +1,267 @@
+//! A profile made small enough to be handed on, whatever its size: what a web page shows.
+//!
+//! The calls of a profile are one tree of functions. Samples are cells of it: a call path, a situation (thread, labels),
+//! a slice of time, a count, so that whoever shows the page can choose among all of these. What would make it too large is
+//! left out and said: paths with less than a share of all samples, which become one "smaller calls" beside their larger
+//! siblings, and slices of time, which become longer. The top table is of everything.
+
+mod cells;
+mod dimensions;
+mod prune;
+
+use std::sync::Arc;
+
+use borehole_model::{TableFull, Tables};
+
+use crate::diff::frames::{self, Known};
+use crate::diff::tree::Tree;
+use crate::diff::{DiffFrame, DiffQuery, Identity};
+use crate::profile::{Profile, Timespan};
+use crate::selection::{Selection, Weight};
+use crate::view::Summary;
+
+pub use dimensions::{Dimension, DimensionKind, DimensionValue};
+
+/// A profile, small.
+#[derive(Clone, Debug)]
+pub struct Page {
+    /// The profile as a whole.
+    pub summary: Summary,
+    /// The functions that calls and rows are of.
+    pub functions: Vec<PageFunction>,
+    /// Call paths, callers before what they call.
+    pub calls: Vec<PageCall>,
+    /// What samples can be chosen by.
+    pub dimensions: Vec<Dimension>,
+    /// Situations: for each dimension which of its values.
+    pub situations: Vec<Vec<usize>>,
+    /// All samples that have a stack.
+    pub cells: Vec<PageCell>,
+    /// The time that slices are of; `None` where no sample says when it was taken.
+    pub time: Option<Timespan>,
+    /// Functions by how often they were executing, and then by how often they were on the stack; of everything.
+    pub top: Vec<PageRow>,
+    /// How many functions there are.
+    pub distinct_functions: usize,
+    /// What was left out.
+    pub pruned: Pruned,
+}
+
+/// A function.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PageFunction {
+    /// Its name.
+    pub name: Vec<u8>,
+    /// A file that it stands in.
+    pub file: Option<Vec<u8>>,
+}
+
+/// A call path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PageCall {
+    /// The place of its caller among the calls; `None` at a root.
+    pub caller: Option<usize>,
+    /// The place of its function among the functions; `None` for calls that are too small, together.
+    pub function: Option<usize>,
+}
+
+/// Equal samples.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PageCell {
+    /// The call path that was executing.
+    pub call: usize,
+    /// The situation.
+    pub situation: usize,
+    /// The slice of time; `None` if it is not known.
+    pub slice: Option<usize>,
+    /// How many.
+    pub samples: u64,
+}
+
+/// A row of the top table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PageRow {
+    /// The place of the function among the functions.
+    pub function: usize,
+    /// Samples in which it was executing.
+    pub own: u64,
+    /// Samples in which it was on the stack.
+    pub total: u64,
+}
+
+/// What was left out.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Pruned {
+    /// The part of all samples below which call paths are not shown apart, from 0 to 1.
+    pub share: f64,
+    /// How many call paths were left out.
+    pub paths: usize,
+    /// The samples that were in one of them.
+    pub samples: u64,
+    /// The depth below which all are left out.
+    pub depth: usize,
+}
+
+/// How large a page may become.
+#[derive(Clone, Copy, Debug)]
+pub struct PageLimits {
+    /// The most call paths.
+    pub calls: usize,
+    /// The most cells.
+    pub cells: usize,
+    /// The most rows of the top table.
+    pub rows: usize,
+    /// The most slices of time.
+    pub slices: usize,
+    /// The deepest call paths.
+    pub depth: usize,
+}
+
+impl Default for PageLimits {
+    /// What makes pages of two megabytes at most.
+    fn default() -> Self {
+        Self { calls: 12_000, cells: 110_000, rows: 1_000, slices: 128, depth: 400 }
+    }
+}
+
+impl Page {
+    /// The page of a profile.
+    ///
+    /// # Errors
+    /// When there are too many functions or call paths for a table.
+    pub fn new(profile: &Profile, limits: PageLimits) -> Result<Self, TableFull> {
+        let (tree, known) = tree(&profile.tables)?;
+        let sums = Sums::new(profile, &tree);
+        let situations = dimensions::Situations::new(profile);
+        let mut kept = prune::Kept::new(&tree, &sums, limits);
+        let entries = cells::entries(profile, &tree, &situations, limits.slices);
+        let (time, cells) = loop {
+            match cells::cells(&entries, &kept, profile.timespan(), limits) {
+                Some(cells) => break cells,
+                None => kept = prune::Kept::coarser(&tree, &sums, limits, &kept),
+            }
+        };
+        let names = frames::names(&tree.tables);
+        let mut listed = Listed::new(&names, files(&profile.tables, &known, names.len()));
+        let top = sums.top(&names);
+        let distinct_functions = top.len();
+        let top = top.into_iter().take(limits.rows).map(|(group, own, total)| PageRow {
+            function: listed.place(group),
+            own,
+            total,
+        });
+        let top = top.collect();
+        let calls = kept.calls.iter().map(|call| PageCall {
+            caller: call.caller,
+            function: call.group.map(|group| listed.place(group)),
+        });
+        Ok(Self {
+            summary: profile.summary().clone(),
+            calls: calls.collect(),
+            functions: listed.functions,
+            dimensions: situations.dimensions,
+            situations: situations.rows,
+            cells,
+            time,
+            top,
+            distinct_functions,
+            pruned: kept.pruned,
+        })
+    }
+}
+
+/// The calls of all stacks, by function.
+fn tree(tables: &Tables) -> Result<(Tree, Vec<Known>), TableFull> {
+    let mut merged = Tables::default();
+    let known = frames::known(tables, &mut merged, &DiffQuery::default(), Identity::Function)?;
+    Ok((Tree::new(tables, merged, &known)?, known))
+}
+
+/// For each function a file that it stands in.
+fn files(tables: &Tables, known: &[Known], functions: usize) -> Vec<Option<Vec<u8>>> {
+    let mut files = vec![None; functions];
+    for (id, known) in tables.frame_ids().zip(known) {
+        let file = &mut files[known.group.index()];
+        if file.is_none() {
+            *file = frames::file(tables.frame(id), tables).map(|file| tables.string(file).to_vec());
+        }
+    }
+    files
+}
+
+/// Samples of each path and function.
+struct Sums {
+    /// By path: when it was on the stack.
+    path_total: Vec<u64>,
+    path_own: Vec<u64>,
+    /// By function.
+    own: Vec<u64>,
+    total: Vec<u64>,
+    all: u64,
+}
+
+impl Sums {
+    fn new(profile: &Profile, tree: &Tree) -> Self {
+        let mut path_own = vec![0_u64; tree.len()];
+        let mut all = 0_u64;
+        profile.each(&Selection::default(), Weight::Samples, |pair, _, count| {
+            if let Some(path) = tree.path(pair.stack) {
+                add(&mut path_own[path.index()], count);
+                add(&mut all, count);
+            }
+        });
+        let mut path_total = path_own.clone();
+        tree.add_up(&mut path_total, add);
+        let functions = tree.tables.frame_count();
+        let (mut own, mut total) = (vec![0; functions], vec![0; functions]);
+        for path in tree.tables.stack_ids() {
+            let group = tree.group(path);
+            add(&mut own[group], path_own[path.index()]);
+            if tree.is_first[path.index()] {
+                add(&mut total[group], path_total[path.index()]);
+            }
+        }
+        Self { path_total, path_own, own, total, all }
+    }
+
+    /// All functions that were sampled: number, own, total.
+    fn top(&self, names: &[Arc<DiffFrame>]) -> Vec<(usize, u64, u64)> {
+        let sampled = (0..names.len()).filter(|&group| self.total[group] > 0);
+        let mut rows: Vec<_> = sampled.map(|group| (group, self.own[group], self.total[group])).collect();
+        rows.sort_by(|one, other| {
+            let sizes = (other.1, other.2).cmp(&(one.1, one.2));
+            sizes.then_with(|| names[one.0].cmp(&names[other.0]))
+        });
+        rows
+    }
+}
+
+fn add(sum: &mut u64, count: u64) {
+    *sum = sum.saturating_add(count);
+}
+
+/// The functions that are named, in order of first use.
+struct Listed<'a> {
+    names: &'a [Arc<DiffFrame>],
+    files: Vec<Option<Vec<u8>>>,
+    places: Vec<Option<usize>>,
+    functions: Vec<PageFunction>,
+}
+
+impl<'a> Listed<'a> {
+    fn new(names: &'a [Arc<DiffFrame>], files: Vec<Option<Vec<u8>>>) -> Self {
+        Self { names, files, places: vec![None; names.len()], functions: Vec::new() }
+    }
+
+    fn place(&mut self, group: usize) -> usize {
+        let Self { names, files, places, functions } = self;
+        *places[group].get_or_insert_with(|| {
+            let (name, file) = (names[group].function.clone(), files[group].clone());
+            functions.push(PageFunction { name, file });
+            functions.len() - 1
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,92 @@
+//! Which call paths are large enough.
+
+use super::{PageLimits, Pruned, Sums, add};
+use crate::diff::tree::Tree;
+
+/// Below a ten-thousandth nothing is to be seen.
+const LEAST_SHARE: f64 = 0.0001;
+
+/// A path that is kept, or all that are too small beside it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct KeptCall {
+    pub(super) caller: Option<usize>,
+    pub(super) group: Option<usize>,
+}
+
+/// The paths that are kept.
+pub(super) struct Kept {
+    pub(super) calls: Vec<KeptCall>,
+    /// By path of the tree, the call that its samples are counted at.
+    pub(super) call_of: Vec<usize>,
+    pub(super) pruned: Pruned,
+}
+
+impl Kept {
+    /// As many as the limits allow.
+    pub(super) fn new(tree: &Tree, sums: &Sums, limits: PageLimits) -> Self {
+        let mut kept = Self::of_share(tree, sums, limits, LEAST_SHARE);
+        while kept.calls.len() > limits.calls && kept.pruned.share < 1.0 {
+            kept = Self::of_share(tree, sums, limits, kept.pruned.share * 2.0);
+        }
+        kept
+    }
+
+    /// Fewer than before.
+    pub(super) fn coarser(tree: &Tree, sums: &Sums, limits: PageLimits, before: &Self) -> Self {
+        Self::of_share(tree, sums, limits, before.pruned.share * 2.0)
+    }
+
+    // A share has no use for the digits that a double lacks.
+    #[expect(clippy::cast_precision_loss)]
+    fn of_share(tree: &Tree, sums: &Sums, limits: PageLimits, share: f64) -> Self {
+        let least = sums.all as f64 * share;
+        let mut kept = Self {
+            calls: Vec::new(),
+            call_of: Vec::with_capacity(tree.len()),
+            pruned: Pruned { share, depth: limits.depth, ..Pruned::default() },
+        };
+        // By call, the one of those that are too small below it; the last one for roots.
+        let mut small_below: Vec<Option<usize>> = Vec::new();
+        let mut small_root = None;
+        for path in tree.tables.stack_ids() {
+            let total = sums.path_total[path.index()];
+            let caller = tree.tables.parent(path).map(|caller| kept.call_of[caller.index()]);
+            if caller.is_some_and(|caller| kept.calls[caller].group.is_none()) || total == 0 {
+                // Below what is too small everything is.
+                let call = caller.unwrap_or(usize::MAX);
+                kept.leave_out(call, sums.path_own[path.index()], total);
+                continue;
+            }
+            let is_kept = total as f64 >= least && tree.tables.depth(path) as usize <= limits.depth;
+            let group = is_kept.then(|| tree.group(path));
+            if is_kept {
+                kept.push(KeptCall { caller, group }, &mut small_below);
+                continue;
+            }
+            let small = caller.map_or(&mut small_root, |caller| &mut small_below[caller]);
+            let call = match *small {
+                Some(call) => call,
+                None => {
+                    *small = Some(kept.calls.len());
+                    kept.calls.push(KeptCall { caller, group });
+                    small_below.push(None);
+                    kept.calls.len() - 1
+                }
+            };
+            kept.leave_out(call, sums.path_own[path.index()], total);
+        }
+        kept
+    }
+
+    fn push(&mut self, call: KeptCall, small_below: &mut Vec<Option<usize>>) {
+        self.call_of.push(self.calls.len());
+        self.calls.push(call);
+        small_below.push(None);
+    }
+
+    fn leave_out(&mut self, call: usize, own: u64, total: u64) {
+        self.call_of.push(call);
+        self.pruned.paths += usize::from(total > 0);
+        add(&mut self.pruned.samples, own);
+    }
+}

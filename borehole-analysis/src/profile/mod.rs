@@ -1,0 +1,169 @@
+//! A profile in memory: what is distinct in it, counted, so that any view under any selection can be made of it.
+//!
+//! Samples are counted per stack and situation (process, thread, state, labels, period), and where their time is
+//! known per slice of time as well. Memory grows with what is distinct, never with the number of samples: see
+//! `slices`.
+
+mod builder;
+pub(crate) mod clock;
+pub(crate) mod situations;
+pub(crate) mod slices;
+
+pub use builder::ProfileBuilder;
+pub use clock::{TimeRange, Timespan};
+
+use borehole_model::{LabelValue, StackId, StringId, Tables};
+use hashbrown::HashMap;
+
+use crate::recent::label_text;
+use crate::selection::{Selection, Weight};
+use crate::view::{GroupValue, LabelText, Summary};
+use situations::{Situation, Situations};
+use slices::{Pair, SliceCounts};
+
+/// A profile that can be looked at from all sides.
+///
+/// # Examples
+///
+/// ```
+/// use borehole_analysis::ProfileBuilder;
+/// use borehole_model::{Context, Frame, ProfileSink, Sample, Segment, Tables};
+///
+/// let mut tables = Tables::default();
+/// let main = tables.intern_string(b"main")?;
+/// let main = tables.intern_frame(&Frame::named(main))?;
+/// let stack = tables.intern_stack_leaf_first(&[main])?;
+///
+/// let mut builder = ProfileBuilder::default();
+/// let segment = Segment { period_ns: Some(10_000_000), ..Segment::default() };
+/// let at = Context { tables: &tables, segment: &segment };
+/// builder.segment(at)?;
+/// for time_ns in [0, 500_000_000] {
+///     let _ = builder.sample(at, &Sample { stack, count: 1, time_ns: Some(time_ns), ..Sample::default() })?;
+/// }
+/// builder.finish(&tables)?;
+/// let profile = builder.into_profile(tables);
+/// assert_eq!((profile.summary().samples, profile.summary().stacks), (2, 1));
+/// assert_eq!(profile.timespan().map(|span| span.slices), Some(477));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Profile {
+    pub(crate) tables: Tables,
+    pub(crate) situations: Situations,
+    counts: SliceCounts,
+    thread_names: HashMap<(u32, u64), StringId>,
+    summary: Summary,
+    /// The wall time of the origin of time.
+    origin_unix_ns: Option<i64>,
+}
+
+impl Profile {
+    /// The profile as a whole. `matched` and `frames` are those without any pattern.
+    #[must_use]
+    pub const fn summary(&self) -> &Summary {
+        &self.summary
+    }
+
+    /// The time that is known of samples; `None` where the source does not say when they were taken.
+    #[must_use]
+    pub fn timespan(&self) -> Option<Timespan> {
+        let (first, last) = self.counts.used()?;
+        Some(Timespan::new(self.counts.shift(), first, last, self.origin_unix_ns))
+    }
+
+    /// Whether samples say what their thread was doing.
+    #[must_use]
+    pub fn knows_status(&self) -> bool {
+        self.situations.iter().any(|situation| situation.status.is_some())
+    }
+
+    /// The keys of the labels that samples have, in order of first appearance.
+    #[must_use]
+    pub fn label_keys(&self) -> Vec<Vec<u8>> {
+        let mut keys = Vec::new();
+        for set in self.situations.iter().filter_map(|situation| situation.labels) {
+            for label in self.tables.labels(set) {
+                if !keys.contains(&label.key) {
+                    keys.push(label.key);
+                }
+            }
+        }
+        keys.into_iter().map(|key| self.tables.string(key).to_vec()).collect()
+    }
+
+    /// The weight of each stack under the part of a selection that is about samples, by the index of the stack.
+    pub(crate) fn own_weights(&self, selection: &Selection, weight: Weight) -> Vec<u64> {
+        let mut own = vec![0_u64; self.tables.stack_count()];
+        self.each(selection, weight, |pair, _, weight| {
+            let sum = &mut own[pair.stack.index()];
+            *sum = sum.saturating_add(weight);
+        });
+        own
+    }
+
+    /// Calls `take` with each count of samples that a selection takes: their pair, their slice of time if that is
+    /// known and asked for, and what they weigh.
+    pub(crate) fn each(
+        &self,
+        selection: &Selection,
+        weight: Weight,
+        mut take: impl FnMut(&Pair, Option<i64>, u64),
+    ) {
+        let factors: Vec<_> =
+            self.situations.iter().map(|situation| self.factor(situation, selection, weight)).collect();
+        let factor = |pair: &Pair| factors[pair.situation as usize];
+        let Some(time) = selection.time else {
+            for pair in self.counts.pairs().iter().filter(|pair| factor(pair) > 0) {
+                take(pair, None, pair.count.saturating_mul(factor(pair)));
+            }
+            return;
+        };
+        let (first, last) = time.slices(self.counts.shift());
+        for row in self.counts.rows().iter().filter(|row| first <= row.slice && row.slice <= last) {
+            let pair = &self.counts.pairs()[row.pair];
+            if factor(pair) > 0 {
+                take(pair, Some(row.slice), row.count.saturating_mul(factor(pair)));
+            }
+        }
+    }
+
+    /// What one sample of a situation weighs; 0 if the selection leaves it out.
+    fn factor(&self, situation: &Situation, selection: &Selection, weight: Weight) -> u64 {
+        if !selection.takes(situation, &self.tables) {
+            return 0;
+        }
+        let period_ns = situation.period_ns.unwrap_or(0);
+        match weight {
+            Weight::Samples => 1,
+            Weight::Wall => period_ns,
+            Weight::Cpu => period_ns * u64::from(situation.is_on_cpu()),
+        }
+    }
+
+    pub(crate) fn label_of(&self, situation: &Situation, key: &[u8]) -> Option<LabelText> {
+        let value = label_value(&self.tables, situation, key)?;
+        Some(label_text(value, &self.tables))
+    }
+
+    /// The thread of a situation, as it is shown.
+    pub(crate) fn thread_of(&self, situation: &Situation) -> GroupValue {
+        let Some(thread) = situation.thread else { return GroupValue::Absent };
+        let name = self.thread_names.get(&(situation.source, thread));
+        GroupValue::Thread {
+            process: situation.process,
+            thread,
+            name: name.map(|&name| self.tables.string(name).to_vec()),
+        }
+    }
+
+    pub(crate) fn stacks(&self) -> impl DoubleEndedIterator<Item = StackId> + use<> {
+        self.tables.stack_ids()
+    }
+}
+
+/// The last value that a situation has of a label.
+pub(crate) fn label_value(tables: &Tables, situation: &Situation, key: &[u8]) -> Option<LabelValue> {
+    let labels = tables.labels(situation.labels?);
+    labels.iter().rfind(|label| tables.string(label.key) == key).map(|label| label.value)
+}

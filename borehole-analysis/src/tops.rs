@@ -1,0 +1,105 @@
+//! Top tables: what weighs most, by itself and with what it called.
+
+use std::cmp::Reverse;
+
+use hashbrown::HashMap;
+
+use crate::calls::{CallId, Calls};
+use crate::profile::Profile;
+use crate::profile::situations::{Situation, SituationId};
+use crate::query::By;
+use crate::selection::Selection;
+use crate::view::GroupValue;
+
+/// A row of a top table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TopRow {
+    /// The row of the [`Calls`].
+    pub frame: usize,
+    /// What the samples weigh that were executing it.
+    pub own: u64,
+    /// What the samples weigh that had it on their stack, each counted once.
+    pub total: u64,
+}
+
+/// By what a top table is sorted. Equal rows are in order of first appearance.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum SortBy {
+    /// [`TopRow::own`], then [`TopRow::total`].
+    #[default]
+    Own,
+    /// [`TopRow::total`], then [`TopRow::own`].
+    Total,
+}
+
+/// A row of a table by what whole samples have.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GroupRow {
+    /// The value.
+    pub value: GroupValue,
+    /// What its samples weigh.
+    pub total: u64,
+}
+
+impl Calls {
+    /// All rows that weigh something, the heaviest first.
+    #[must_use]
+    pub fn top(&self, sort: SortBy) -> Vec<TopRow> {
+        let mut rows: Vec<_> =
+            (0..self.frame_count()).map(|frame| TopRow { frame, own: 0, total: 0 }).collect();
+        let mut on_path = vec![0_u32; rows.len()];
+        let mut open: Vec<CallId> = Vec::new();
+        for call in 0..CallId::try_from(self.len()).unwrap_or(CallId::MAX) {
+            while let Some(left) = open.pop_if(|above| self.end(*above) <= call) {
+                on_path[self.row(left)] -= 1;
+            }
+            let row = &mut rows[self.row(call)];
+            row.own = row.own.saturating_add(self.own_of(call));
+            let above = &mut on_path[row.frame];
+            if *above == 0 {
+                row.total = row.total.saturating_add(self.total_of(call));
+            }
+            *above += 1;
+            open.push(call);
+        }
+        rows.retain(|row| row.total > 0);
+        match sort {
+            SortBy::Own => rows.sort_by_key(|row| Reverse((row.own, row.total))),
+            SortBy::Total => rows.sort_by_key(|row| Reverse((row.total, row.own))),
+        }
+        rows
+    }
+
+    /// The samples that count by a label, a process or a thread, the heaviest first. Empty for what frames have.
+    #[must_use]
+    pub fn by(&self, profile: &Profile, selection: &Selection, by: &By) -> Vec<GroupRow> {
+        let mut groups: Vec<GroupRow> = Vec::new();
+        let mut of_situation: HashMap<SituationId, usize> = HashMap::new();
+        let mut index: HashMap<GroupValue, usize> = HashMap::new();
+        profile.each(selection, self.weight(), |pair, _, weight| {
+            if self.call_of(pair.stack).is_none() {
+                return;
+            }
+            let group = *of_situation.entry(pair.situation).or_insert_with(|| {
+                let value = value_of(profile, profile.situations.get(pair.situation), by);
+                *index.entry(value.clone()).or_insert_with(|| {
+                    groups.push(GroupRow { value, total: 0 });
+                    groups.len() - 1
+                })
+            });
+            let sum = &mut groups[group].total;
+            *sum = sum.saturating_add(weight);
+        });
+        groups.sort_by_key(|row| Reverse(row.total));
+        groups
+    }
+}
+
+fn value_of(profile: &Profile, situation: &Situation, by: &By) -> GroupValue {
+    match by {
+        By::Label(key) => profile.label_of(situation, key).map_or(GroupValue::Absent, GroupValue::Label),
+        By::Process => situation.process.map_or(GroupValue::Absent, GroupValue::Process),
+        By::Thread => profile.thread_of(situation),
+        By::File | By::Class => GroupValue::Absent,
+    }
+}

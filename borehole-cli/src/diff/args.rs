@@ -1,0 +1,180 @@
+//! The options of `borehole diff`.
+
+use anyhow::{Context as _, bail};
+use borehole::{Compression, Existing, Output};
+use borehole_analysis::Pattern;
+use borehole_analysis::diff::{DiffQuery, DiffView, Identity, Per};
+use clap::{Args, ValueEnum};
+
+use crate::filter::FilterArgs;
+use crate::inputs::{Inputs, Reading};
+use crate::{interrupt, page};
+
+/// How many rows each table has.
+const DEFAULT_ROWS: usize = 20;
+
+/// What to compare, and how.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct DiffArgs {
+    /// The two profiles, of any formats
+    #[arg(value_names = ["BEFORE", "AFTER"], num_args = 2, conflicts_with_all = ["baseline", "candidate"])]
+    pub(crate) paths: Vec<String>,
+
+    /// The profiles of what came first; several are one side
+    #[arg(long, value_name = "FILE", num_args = 1.., requires = "candidate")]
+    pub(crate) baseline: Vec<String>,
+
+    /// The profiles of what came then
+    #[arg(long, value_name = "FILE", num_args = 1.., requires = "baseline")]
+    pub(crate) candidate: Vec<String>,
+
+    /// What samples are divided by: samples (shares of all), time (from the first sample to the last), input (runs of the
+    /// same work), or a label, whose distinct values are counted, such as requests (`label:time` for a label of one of
+    /// these names)
+    #[arg(long, value_name = "samples|time|input|LABEL", value_parser = parse_per, default_value = "samples")]
+    pub(crate) per: Per,
+
+    /// What makes two functions the same [default: file where both sides know files, else function]
+    #[arg(long, value_name = "WHAT", value_enum)]
+    pub(crate) key: Option<Key>,
+
+    /// Compare only samples with a frame that matches; they are still divided by all samples
+    #[arg(long, value_name = "PATTERN")]
+    pub(crate) focus: Option<String>,
+
+    /// Drop the frames that match before counting
+    #[arg(long, value_name = "PATTERN")]
+    pub(crate) hide: Option<String>,
+
+    /// Exit with 1 if a function, or all in focus, grew by more than this part of the whole, or of all in focus, beyond
+    /// noise
+    #[arg(long, value_name = "PERCENT", value_parser = parse_percent)]
+    pub(crate) fail_over: Option<f64>,
+
+    /// How sure a marked difference is, in per cent
+    #[arg(long, value_name = "PERCENT", value_parser = parse_confidence, default_value = "95")]
+    pub(crate) confidence: f64,
+
+    /// Rows of each table; 0 for all
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_ROWS)]
+    pub(crate) limit: usize,
+
+    /// Draw it too: a flame graph (.svg), or a page with everything to look into (.html)
+    #[arg(short, long, value_name = "OUTPUT")]
+    pub(crate) output: Option<String>,
+
+    /// Replace the output if it exists
+    #[arg(long)]
+    pub(crate) force: bool,
+
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) reading: Reading,
+
+    #[command(flatten)]
+    pub(crate) filter: FilterArgs,
+}
+
+/// What makes two functions the same.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum Key {
+    /// Its name
+    Function,
+    /// Its name and file
+    File,
+    /// Its name, file and line
+    Line,
+}
+
+impl DiffArgs {
+    /// What came before, and what came then.
+    pub(crate) fn sides(&self) -> anyhow::Result<[Inputs; 2]> {
+        let side = |paths: &[String]| Inputs {
+            paths: paths.to_vec(),
+            reading: self.reading.clone(),
+            label_inputs: false,
+        };
+        match (&self.paths[..], &self.baseline[..], &self.candidate[..]) {
+            ([before, after], [], []) => Ok([before, after].map(|path| side(std::slice::from_ref(path)))),
+            ([], before @ [_, ..], after @ [_, ..]) => Ok([side(before), side(after)]),
+            _ => bail!(
+                "missing inputs: expected BEFORE AFTER, or --baseline FILE... --candidate FILE..., found neither"
+            ),
+        }
+    }
+
+    pub(crate) fn query(&self, sides: &[Inputs; 2]) -> anyhow::Result<DiffQuery> {
+        let pattern = |option: &'static str, source: &Option<String>| {
+            let source = source.as_deref().filter(|source| !source.is_empty());
+            source.map(Pattern::new).transpose().with_context(|| format!("cannot use {option}"))
+        };
+        Ok(DiffQuery {
+            per: self.per.clone(),
+            identity: match self.key {
+                None => Identity::Known,
+                Some(Key::Function) => Identity::Function,
+                Some(Key::File) => Identity::File,
+                Some(Key::Line) => Identity::Line,
+            },
+            focus: pattern("--focus", &self.focus)?,
+            hide: pattern("--hide", &self.hide)?,
+            confidence: self.confidence,
+            inputs: [sides[0].paths.len(), sides[1].paths.len()],
+            paths: self.limit(),
+            ..DiffQuery::default()
+        })
+    }
+
+    pub(crate) fn limit(&self) -> Option<usize> {
+        Some(self.limit).filter(|&limit| limit > 0)
+    }
+
+    /// Draws the picture that is asked for.
+    pub(crate) fn picture(&self, view: &DiffView, sides: &[Inputs; 2]) -> anyhow::Result<()> {
+        let Some(path) = &self.output else { return Ok(()) };
+        let name = path.to_ascii_lowercase();
+        let picture = match () {
+            () if name.ends_with(".svg") => borehole_web::diff_svg(view),
+            () if name.ends_with(".html") => {
+                let [before, after] = [&sides[0], &sides[1]].map(page::name_of);
+                borehole_web::diff_html(view, &before, &after)
+            }
+            () => bail!("unsupported output: expected a name that ends in .svg or .html, found {path}"),
+        };
+        let existing = if self.force { Existing::Replace } else { Existing::Keep };
+        let mut output = Output::create(path, existing, Compression::None)?;
+        interrupt::unfinished(output.unfinished());
+        std::io::Write::write_all(&mut output, picture.as_bytes())
+            .map_err(|source| borehole::Error::Write { name: path.clone(), source })?;
+        Ok(output.complete()?)
+    }
+}
+
+// The signature that clap asks of a parser.
+#[expect(clippy::unnecessary_wraps)]
+fn parse_per(text: &str) -> Result<Per, String> {
+    Ok(match text {
+        "samples" => Per::Samples,
+        "time" => Per::Time,
+        "input" => Per::Input,
+        label => Per::Label(label.strip_prefix("label:").unwrap_or(label).as_bytes().to_vec()),
+    })
+}
+
+/// Per cent, with or without the sign, as a part of 1.
+fn parse_percent(text: &str) -> Result<f64, String> {
+    let number = text.strip_suffix('%').unwrap_or(text).trim().parse::<f64>();
+    let number = number.ok().filter(|number| number.is_finite() && *number >= 0.0);
+    number.map(|number| number / 100.0).ok_or_else(|| format!("expected per cent from 0, found {text}"))
+}
+
+fn parse_confidence(text: &str) -> Result<f64, String> {
+    let confidence = parse_percent(text)?;
+    let is_one = (0.5..1.0).contains(&confidence);
+    is_one
+        .then_some(confidence)
+        .ok_or_else(|| format!("expected per cent from 50 to below 100, found {text}"))
+}

@@ -1,0 +1,53 @@
+//! `borehole diff`: what grew and what shrank between two sets of profiles.
+
+mod args;
+mod json;
+mod text;
+mod threshold;
+
+use std::io::{self, Write as _};
+
+use borehole::ProfileSink as _;
+use borehole::Recovery;
+use borehole::model::Tables;
+use borehole_analysis::diff::{DiffSink, DiffView};
+
+use crate::cell;
+use crate::exit::Exit;
+use crate::inputs::Inputs;
+use crate::interrupt;
+use crate::messages;
+use crate::outputs::{STDOUT, stdout_error};
+
+pub(crate) use args::DiffArgs;
+
+pub(crate) fn run(args: &DiffArgs) -> anyhow::Result<Exit> {
+    interrupt::heed();
+    let sides = args.sides()?;
+    let query = args.query(&sides)?;
+    let (view, recovery) = read(args, &sides, DiffSink::new(query))?;
+    args.picture(&view, &sides)?;
+    let text = if args.json {
+        json::text(&view, args, &sides)
+    } else {
+        text::text(&view, args, &sides, cell::terminal_width())
+    };
+    io::stdout().write_all(text.as_bytes()).map_err(stdout_error)?;
+    if let Some(crossed) = args.fail_over.and_then(|most| threshold::crossed(&view, most)) {
+        messages::say(&crossed);
+        return Ok(Exit::Crossed);
+    }
+    Ok(Exit::after(&recovery))
+}
+
+/// Reads both sides over the same tables.
+fn read(args: &DiffArgs, sides: &[Inputs; 2], mut sink: DiffSink) -> anyhow::Result<(DiffView, Recovery)> {
+    let mut tables = Tables::default();
+    let mut recovery = Recovery::default();
+    for side in sides {
+        recovery.merge(side.read_onto(&mut tables, &mut args.filter.in_front_of(&mut sink)?, STDOUT)?);
+        sink.begin_after();
+    }
+    sink.finish(&tables)?;
+    Ok((sink.into_view(), recovery))
+}

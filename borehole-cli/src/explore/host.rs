@@ -1,0 +1,125 @@
+//! The files and the clipboard that the explorer asks for.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::Read as _;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+use std::sync::Arc;
+
+use borehole::model::{Context, Frame, NativeFrame, Sample, Segment, Tables};
+use borehole::{Compression, Existing, Format, Output, ProfileSink as _, Target};
+use borehole_analysis::{FrameName, Weight};
+use borehole_tui::{Host, Stacks};
+
+use super::terminal::Terminal;
+
+/// The largest source that is read: larger ones are no sources.
+const LARGEST_SOURCE: u64 = 8 << 20;
+
+/// What the explorer asks for.
+pub(super) struct Files<'a> {
+    terminal: &'a mut Terminal,
+}
+
+impl<'a> Files<'a> {
+    pub(super) fn new(terminal: &'a mut Terminal) -> Self {
+        Self { terminal }
+    }
+}
+
+impl Host for Files<'_> {
+    fn source(&mut self, path: &[u8]) -> Option<Arc<[String]>> {
+        let file = File::open(Path::new(OsStr::from_bytes(path))).ok()?;
+        if !file.metadata().ok()?.is_file() {
+            return None;
+        }
+        let mut bytes = Vec::new();
+        file.take(LARGEST_SOURCE).read_to_end(&mut bytes).ok()?;
+        Some(String::from_utf8_lossy(&bytes).lines().map(str::to_owned).collect())
+    }
+
+    fn copy(&mut self, text: &str) {
+        // A terminal that does not know the sequence drops it.
+        let _ = self.terminal.send(&format!("\x1b]52;c;{}\x07", base64(text.as_bytes())));
+    }
+
+    fn export(&mut self, name: &str, stacks: &Stacks) -> Result<(), String> {
+        export(name, stacks).map_err(|error| format!("{error:#}"))
+    }
+}
+
+/// Writes stacks to a new file.
+fn export(name: &str, stacks: &Stacks) -> anyhow::Result<()> {
+    let (format, _) = Format::from_path(name)
+        .ok_or_else(|| anyhow::anyhow!("unknown format: expected a name that tells one, found {name}"))?;
+    let mut target = Target::new(format);
+    if name.ends_with(".gz") && format != Format::Pprof {
+        target.compression = Compression::Gzip;
+    }
+    let mut output = Output::create(name, Existing::Keep, target.compression)?;
+    let mut exporter = target.exporter_to_file(&mut output)?;
+    // A weight of time is as many samples of a nanosecond.
+    let period_ns = (stacks.weight != Weight::Samples).then_some(1);
+    let segment = Segment { period_ns, ..Segment::default() };
+    let mut tables = Tables::default();
+    exporter.segment(Context { tables: &tables, segment: &segment })?;
+    for (path, weight) in &stacks.rows {
+        let mut stack = None;
+        for name in path {
+            let frame = frame(&mut tables, name)?;
+            stack = Some(tables.intern_stack(stack, frame)?);
+        }
+        let sample = Sample { stack, count: *weight, ..Sample::default() };
+        if exporter.sample(Context { tables: &tables, segment: &segment }, &sample)?.is_break() {
+            break;
+        }
+    }
+    exporter.finish(&tables)?;
+    drop(exporter);
+    Ok(output.complete()?)
+}
+
+fn frame(tables: &mut Tables, name: &FrameName) -> anyhow::Result<borehole::model::FrameId> {
+    let function = tables.intern_string(&name.function)?;
+    let mut string =
+        |text: &Option<Vec<u8>>| text.as_ref().map(|text| tables.intern_string(text)).transpose();
+    let frame = Frame {
+        file: string(&name.file)?,
+        line: name.line,
+        opcode: string(&name.opcode)?,
+        native: string(&name.module)?.map(|module| NativeFrame { module, offset: None }),
+        ..Frame::named(function)
+    };
+    Ok(tables.intern_frame(&frame)?)
+}
+
+/// Bytes in the letters that terminals take them in (RFC 4648, section 4).
+fn base64(bytes: &[u8]) -> String {
+    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut text = String::new();
+    for chunk in bytes.chunks(3) {
+        let byte = |place: usize| u32::from(chunk.get(place).copied().unwrap_or(0));
+        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
+        for place in 0..4_u32 {
+            let letter = (bits >> (18 - 6 * place) & 63) as usize;
+            let is_there = place as usize <= chunk.len();
+            text.push(if is_there { char::from(LETTERS[letter]) } else { '=' });
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn base64_is_that_of_the_standard() {
+        // Source: RFC 4648, section 10.
+        let vectors = [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foobar", "Zm9vYmFy")];
+        for (text, expected) in vectors {
+            assert_eq!(base64(text.as_bytes()), expected);
+        }
+    }
+}

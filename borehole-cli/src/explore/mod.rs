@@ -1,0 +1,161 @@
+//! `borehole explore`: a profile in the terminal.
+
+mod diagnose;
+mod follow;
+mod host;
+mod terminal;
+
+use std::fs;
+
+use anyhow::{Context as _, bail};
+use borehole::model::{Tables, Tee};
+use borehole::{Error, ProfileSink as _, Recovery};
+use borehole_analysis::diff::{DiffQuery, DiffSink, DiffView};
+use borehole_analysis::{HeatMap, HeatMapSink, Profile, ProfileBuilder};
+use borehole_tui::{App, Colours, Keymap, Settings};
+use clap::Args;
+
+use crate::exit::Exit;
+use crate::filter::{self, SampleArgs, ShapeArgs};
+use crate::inputs::{Inputs, Reading};
+use crate::interrupt;
+use crate::messages;
+use follow::Followed;
+use host::Files;
+use terminal::Terminal;
+
+/// What to explore, and how.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct ExploreArgs {
+    /// Files to read; `-` is standard input. Several are merged
+    #[arg(value_name = "FILE", required_unless_present = "diagnose")]
+    pub(crate) paths: Vec<String>,
+
+    #[command(flatten)]
+    pub(crate) reading: Reading,
+
+    /// Keys: a JSON object of lists of byte sequences by action; actions that are not in it keep their keys
+    #[arg(long, value_name = "FILE")]
+    pub(crate) keymap: Option<String>,
+
+    /// Show the file as it grows
+    #[arg(long)]
+    pub(crate) follow: bool,
+
+    /// Print the bytes that the terminal sends, until q: what to write into a keymap
+    #[arg(long)]
+    pub(crate) diagnose: bool,
+
+    /// Compare with this file, as what came before (D shows what changed)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) base: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) samples: SampleArgs,
+
+    #[command(flatten)]
+    pub(crate) shape: ShapeArgs,
+}
+
+impl ExploreArgs {
+    fn settings(&self) -> anyhow::Result<Settings> {
+        let keymap = match &self.keymap {
+            Some(path) => {
+                let text =
+                    fs::read_to_string(path).map_err(|source| Error::Open { name: path.clone(), source })?;
+                Keymap::from_json(&text).with_context(|| format!("invalid keymap {path}"))?
+            }
+            None => Keymap::default(),
+        };
+        Ok(Settings {
+            title: self.paths.join(" + "),
+            keymap,
+            colours: colours(),
+            query: self.shape.query()?,
+            libraries: filter::libraries()?,
+            diff: self.diff()?,
+            ..Settings::default()
+        })
+    }
+
+    fn read(&self) -> anyhow::Result<(Profile, HeatMap, Recovery)> {
+        let mut tables = Tables::default();
+        let mut sink = Tee::new(ProfileBuilder::default(), HeatMapSink::default());
+        let inputs = self.inputs(self.paths.clone());
+        let recovery = inputs.read_onto(&mut tables, &mut self.samples.in_front_of(&mut sink)?, "")?;
+        sink.finish(&tables)?;
+        let (builder, heat) = sink.into_parts();
+        Ok((builder.into_profile(tables), heat.into_view(), recovery))
+    }
+
+    fn inputs(&self, paths: Vec<String>) -> Inputs {
+        Inputs { paths, reading: self.reading.clone(), ..Inputs::default() }
+    }
+
+    /// What changed since the base, if there is one.
+    fn diff(&self) -> anyhow::Result<Option<DiffView>> {
+        let Some(base) = &self.base else { return Ok(None) };
+        let sides = [vec![base.clone()], self.paths.clone()];
+        let query = DiffQuery { inputs: [1, self.paths.len()], ..DiffQuery::default() };
+        let mut tables = Tables::default();
+        let mut sink = DiffSink::new(query);
+        for side in sides {
+            self.inputs(side).read_onto(&mut tables, &mut self.samples.in_front_of(&mut sink)?, "")?;
+            sink.begin_after();
+        }
+        sink.finish(&tables)?;
+        Ok(Some(sink.into_view()))
+    }
+}
+
+/// The colours that the terminal has and the user wants.
+fn colours() -> Colours {
+    let is =
+        |name: &str, wanted: &[&str]| std::env::var(name).is_ok_and(|value| wanted.contains(&value.as_str()));
+    let is_set = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    match () {
+        () if is_set || is("TERM", &["dumb"]) => Colours::None,
+        () if is("COLORTERM", &["truecolor", "24bit"]) => Colours::True,
+        () => Colours::Indexed,
+    }
+}
+
+pub(crate) fn run(args: &ExploreArgs) -> anyhow::Result<Exit> {
+    if !Terminal::is_there() {
+        bail!("missing terminal: expected one on standard output; borehole report prints to a pipe");
+    }
+    interrupt::heed();
+    if args.diagnose {
+        diagnose::run()?;
+        return Ok(Exit::Done);
+    }
+    let settings = args.settings()?;
+    let (profile, heat, recovery) = args.read()?;
+    if interrupt::requested() {
+        return Ok(Exit::Interrupted);
+    }
+    let mut app = App::new(profile, heat, settings);
+    let mut followed = Followed::new(args);
+    let mut terminal = Terminal::enter().context("cannot use the terminal")?;
+    while !app.is_done() && !interrupt::requested() {
+        terminal.draw(&mut app)?;
+        let inputs = terminal.wait()?;
+        for input in &inputs {
+            app.handle(input, &mut Files::new(&mut terminal));
+        }
+        if args.follow && followed.has_changed() {
+            messages::hold();
+            match args.read() {
+                Ok((profile, heat, recovery)) => {
+                    app.replace(profile, heat);
+                    if !recovery.is_clean() {
+                        app.say("the file is damaged, or being written: borehole check says where");
+                    }
+                }
+                Err(error) => app.say(format!("cannot read it again: {error:#}")),
+            }
+        }
+    }
+    drop(terminal);
+    Ok(Exit::after(&recovery))
+}

@@ -1,0 +1,162 @@
+//! How stacks are shaped before they are counted.
+
+use anyhow::Context as _;
+use borehole::ProfileSink;
+use borehole_analysis::{Collapse, Lines, PathMap, Pattern, Query, Recursion, Reshape};
+use clap::Args;
+
+/// Which stacks count, and what is made of each. What is hidden is out first, and decides nothing.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Shaping stacks")]
+pub(crate) struct ShapeArgs {
+    /// Count only samples with a frame that matches
+    #[arg(long = "match", visible_alias = "include", value_name = "PATTERN")]
+    pub(crate) matching: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) stacks: StackShapeArgs,
+}
+
+/// What is made of each stack.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Shaping stacks")]
+pub(crate) struct StackShapeArgs {
+    /// Leave out samples with a frame that matches
+    #[arg(long, value_name = "PATTERN")]
+    pub(crate) exclude: Option<String>,
+
+    /// Count only samples with a frame that matches, from that frame on
+    #[arg(long, value_name = "PATTERN")]
+    pub(crate) focus: Option<String>,
+
+    /// Drop the frames that match before counting
+    #[arg(long, value_name = "PATTERN")]
+    pub(crate) hide: Option<String>,
+
+    /// Count functions, whatever their file and line
+    #[arg(long, visible_alias = "strip-lines")]
+    pub(crate) no_line: bool,
+
+    /// Make one frame of a function that calls itself
+    #[arg(long)]
+    pub(crate) fold_recursion: bool,
+
+    /// Make one frame called NAME of calls among frames that match; repeatable
+    #[arg(long, value_name = "NAME=PATTERN", value_parser = name_and_pattern)]
+    pub(crate) collapse: Vec<(String, String)>,
+
+    /// Make one frame of calls among what was installed ([vendor]), and of those within the language ([stdlib])
+    #[arg(long)]
+    pub(crate) collapse_libraries: bool,
+
+    /// Show paths that begin with FROM as if they began with TO; repeatable, the longest FROM wins
+    #[arg(long, value_name = "FROM=TO", value_parser = path_rule)]
+    pub(crate) path_map: Vec<(Vec<u8>, Vec<u8>)>,
+}
+
+/// What languages bring and what is installed beside a program, by the text of a frame.
+///
+/// Source: Composer's and npm's folders, Python's `site-packages` and library, Cargo's registry, the paths that rustc
+/// gives the standard library, and the names that PHP and Python give to what has no file.
+const LIBRARIES: [(&str, &str); 2] = [
+    ("[vendor]", r"/vendor/|/node_modules/|/site-packages/|/dist-packages/|/\.cargo/(registry|git)/"),
+    ("[stdlib]", r" <internal>:|<frozen |/lib(64)?/python[0-9.]+/|/rustc/[0-9a-f]+/|^<?(std|core|alloc)::"),
+];
+
+/// The libraries, as what they become.
+pub(crate) fn libraries() -> anyhow::Result<Vec<Collapse>> {
+    LIBRARIES.iter().map(|(name, source)| collapse(name, source)).collect()
+}
+
+fn collapse(name: &str, source: &str) -> anyhow::Result<Collapse> {
+    let pattern = Pattern::new(source).context("cannot use --collapse")?;
+    Ok(Collapse { pattern, name: name.as_bytes().to_vec() })
+}
+
+fn name_and_pattern(text: &str) -> Result<(String, String), String> {
+    let parts = text.split_once('=').filter(|(name, pattern)| !name.is_empty() && !pattern.is_empty());
+    let (name, pattern) = parts.ok_or_else(|| format!("expected NAME=PATTERN, found {text}"))?;
+    Ok((name.to_owned(), pattern.to_owned()))
+}
+
+fn path_rule(text: &str) -> Result<(Vec<u8>, Vec<u8>), String> {
+    PathMap::rule(text).ok_or_else(|| format!("expected FROM=TO, found {text}"))
+}
+
+impl ShapeArgs {
+    /// A query for that.
+    pub(crate) fn query(&self) -> anyhow::Result<Query> {
+        Ok(Query { keep: pattern("--match", self.matching.as_deref())?, ..self.stacks.query()? })
+    }
+}
+
+impl StackShapeArgs {
+    /// `sink` behind what is asked for.
+    pub(crate) fn in_front_of<'s>(
+        &self,
+        sink: &'s mut dyn ProfileSink,
+    ) -> anyhow::Result<Box<dyn ProfileSink + 's>> {
+        let is_asked = self.no_line
+            || self.fold_recursion
+            || self.collapse_libraries
+            || !(self.collapse.is_empty() && self.path_map.is_empty())
+            || [&self.exclude, &self.focus, &self.hide].into_iter().any(Option::is_some);
+        Ok(if is_asked { Box::new(Reshape::new(sink, self.query()?)) } else { Box::new(sink) })
+    }
+
+    fn query(&self) -> anyhow::Result<Query> {
+        let named = self.collapse.iter().map(|(name, source)| collapse(name, source));
+        let mut collapse = named.collect::<anyhow::Result<Vec<_>>>()?;
+        if self.collapse_libraries {
+            collapse.extend(libraries()?);
+        }
+        Ok(Query {
+            lines: if self.no_line { Lines::Together } else { Lines::Apart },
+            recursion: if self.fold_recursion { Recursion::Folded } else { Recursion::Kept },
+            exclude: pattern("--exclude", self.exclude.as_deref())?,
+            focus: pattern("--focus", self.focus.as_deref())?,
+            hide: pattern("--hide", self.hide.as_deref())?,
+            collapse,
+            path_map: PathMap::new(self.path_map.iter().cloned()),
+            ..Query::default()
+        })
+    }
+}
+
+/// Compiles a pattern; an empty one is none.
+pub(crate) fn pattern(option: &'static str, source: Option<&str>) -> anyhow::Result<Option<Pattern>> {
+    let source = source.filter(|source| !source.is_empty());
+    source.map(Pattern::new).transpose().with_context(|| format!("cannot use {option}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn libraries_are_told_by_their_paths() {
+        let name = |text: &str| {
+            let found = libraries().unwrap();
+            let found = found.iter().find(|collapse| collapse.pattern.is_match(text.as_bytes()));
+            found.map(|collapse| String::from_utf8(collapse.name.clone()).unwrap())
+        };
+        for text in [
+            "Monolog\\Logger::log /app/vendor/monolog/Logger.php:3",
+            "f /venv/lib/python3.15/site-packages/x.py:1",
+            "serde::x /home/me/.cargo/registry/src/serde/lib.rs:1",
+        ] {
+            assert_eq!(name(text).as_deref(), Some("[vendor]"), "{text}");
+        }
+        for text in [
+            "strlen <internal>:-1",
+            "run /usr/lib/python3.15/threading.py:9",
+            "std::thread::spawn",
+            "core::iter::next",
+        ] {
+            assert_eq!(name(text).as_deref(), Some("[stdlib]"), "{text}");
+        }
+        for text in ["main /app/index.php:1", "stdlike::f", "App\\Core::run /app/core.php:2"] {
+            assert_eq!(name(text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! A profile as a page: `borehole report -o report.html`, `borehole open`.
+
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::{env, process};
+
+use anyhow::{Context as _, bail};
+use borehole::model::{Tables, Tee};
+use borehole::{Compression, Error, Existing, Output, ProfileSink as _, Recovery};
+use borehole_analysis::{HeatMapSink, Page, PageLimits, ProfileBuilder};
+use clap::Args;
+
+use crate::exit::Exit;
+use crate::filter::{FilterArgs, SampleArgs};
+use crate::inputs::Inputs;
+use crate::{interrupt, messages};
+
+/// Where a page goes.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct PageArgs {
+    /// Write a page to look into (.html) instead of text
+    #[arg(short, long, value_name = "OUTPUT", conflicts_with = "json")]
+    pub(crate) output: Option<String>,
+
+    /// The title of the page [default: the names of the inputs]
+    #[arg(long, value_name = "TEXT", requires = "output")]
+    pub(crate) title: Option<String>,
+
+    /// Replace the output if it exists
+    #[arg(long, requires = "output")]
+    pub(crate) force: bool,
+
+    /// Show how many samples each thread has over time, instead of tables
+    #[arg(long, conflicts_with = "output")]
+    pub(crate) timeline: bool,
+
+    /// Show when samples were taken: a column a second, from bottom to top
+    #[arg(long, conflicts_with = "output")]
+    pub(crate) heatmap: bool,
+}
+
+/// What to open.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct OpenArgs {
+    #[command(flatten)]
+    inputs: Inputs,
+
+    #[command(flatten)]
+    filter: FilterArgs,
+
+    /// Only print the address of the page
+    #[arg(long)]
+    no_browser: bool,
+}
+
+/// Writes the page of `inputs` to the file called `path`.
+pub(crate) fn write(
+    args: &PageArgs,
+    inputs: &Inputs,
+    samples: &SampleArgs,
+    path: &str,
+) -> anyhow::Result<Exit> {
+    if !path.to_ascii_lowercase().ends_with(".html") {
+        bail!(
+            "unsupported output: expected a name that ends in .html, found {path}; convert writes other formats"
+        );
+    }
+    let filter = FilterArgs { samples: samples.clone(), ..FilterArgs::default() };
+    let (html, recovery) = html(inputs, &filter, args.title.as_deref())?;
+    let existing = if args.force { Existing::Replace } else { Existing::Keep };
+    complete(Output::create(path, existing, Compression::None)?, &html)?;
+    messages::interrupted(recovery.samples);
+    Ok(Exit::after(&recovery))
+}
+
+/// `borehole open`.
+pub(crate) fn open(args: &OpenArgs) -> anyhow::Result<Exit> {
+    interrupt::heed();
+    let (html, recovery) = html(&args.inputs, &args.filter, None)?;
+    let path = env::temp_dir().join(format!("borehole-{}.html", process::id()));
+    complete(Output::create_private(&path, Existing::Replace)?, &html)?;
+    let address = address(&path);
+    messages::out(&address)?;
+    if !args.no_browser {
+        browse(&address)?;
+    }
+    Ok(Exit::after(&recovery))
+}
+
+fn html(inputs: &Inputs, filter: &FilterArgs, title: Option<&str>) -> anyhow::Result<(String, Recovery)> {
+    let mut tables = Tables::default();
+    let mut sink = Tee::new(ProfileBuilder::default(), HeatMapSink::default());
+    let recovery = inputs.read_onto(&mut tables, &mut filter.in_front_of(&mut sink)?, "the page")?;
+    sink.finish(&tables)?;
+    let (builder, heat) = sink.into_parts();
+    let page = Page::new(&builder.into_profile(tables), PageLimits::default())?;
+    let names = title.map_or_else(|| name_of(inputs), str::to_owned);
+    Ok((borehole_web::report_html(&page, &heat.into_view(), &names), recovery))
+}
+
+/// What a page of `inputs` is called.
+pub(crate) fn name_of(inputs: &Inputs) -> String {
+    let names: Vec<_> = inputs.names().map(|name| name.rsplit('/').next().unwrap_or(name)).collect();
+    match names[..] {
+        ["-"] => "standard input".to_owned(),
+        [first, _, _, ..] => format!("{first} and {} others", names.len() - 1),
+        _ => names.join(", "),
+    }
+}
+
+fn complete(mut output: Output, html: &str) -> anyhow::Result<()> {
+    interrupt::unfinished(output.unfinished());
+    let name = output.name().to_owned();
+    output.write_all(html.as_bytes()).map_err(|source| Error::Write { name, source })?;
+    Ok(output.complete()?)
+}
+
+/// The address of a file, for a browser.
+fn address(path: &Path) -> String {
+    let bytes = path.as_os_str().as_encoded_bytes();
+    let mut address = "file://".to_owned();
+    for &byte in bytes {
+        if byte.is_ascii_alphanumeric() || b"/-._~".contains(&byte) {
+            address.push(char::from(byte));
+        } else {
+            address += &format!("%{byte:02X}");
+        }
+    }
+    address
+}
+
+/// Asks the desktop to show an address: by the program that `BROWSER` names, or what the desktop has for it.
+fn browse(address: &str) -> anyhow::Result<()> {
+    let named = env::var("BROWSER").ok().filter(|browser| !browser.is_empty());
+    let browser = named.as_deref().unwrap_or("xdg-open");
+    let mut command = Command::new(browser);
+    command.arg(address).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let started = command.spawn();
+    started.with_context(|| format!("cannot start {browser}; --no-browser prints the address only"))?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_spell_out_what_is_not_plain() {
+        assert_eq!(address(Path::new("/tmp/a b#?é.html")), "file:///tmp/a%20b%23%3F%C3%A9.html");
+    }
+}

@@ -1,0 +1,175 @@
+//! `borehole report --timeline` and `--heatmap`: when samples were taken.
+
+use std::io::{self, Write as _};
+
+use borehole::ProfileSink as _;
+use borehole::model::{Tables, Tee};
+use borehole_analysis::{GroupValue, HeatMap, HeatMapSink, ProfileBuilder, Selection, Timeline, TimelineRow};
+use serde_json::{Value, json};
+
+use crate::cell::{Anchor, crop, pad, printable, terminal_width};
+use crate::cli::ReportCommand;
+use crate::exit::Exit;
+use crate::outputs::{STDOUT, stdout_error};
+use crate::report::grouped;
+
+/// From nothing to the most.
+const BARS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+const SHADES: [char; 5] = [' ', '░', '▒', '▓', '█'];
+
+/// Columns of the name of a thread.
+const NAME_COLUMNS: usize = 24;
+
+/// Rows of the map in a terminal: each of so many of its rows.
+const ROWS_A_LINE: usize = 5;
+
+/// Slices of a timeline in JSON.
+const SLICES: usize = 512;
+
+pub(crate) fn run(args: &ReportCommand) -> anyhow::Result<Exit> {
+    let mut tables = Tables::default();
+    let mut sink = Tee::new(ProfileBuilder::default(), HeatMapSink::default());
+    let recovery = args.inputs.read_onto(&mut tables, &mut args.samples.in_front_of(&mut sink)?, STDOUT)?;
+    sink.finish(&tables)?;
+    let (builder, heat) = sink.into_parts();
+    let (profile, heat) = (builder.into_profile(tables), heat.into_view());
+    let columns = terminal_width();
+    let slices = if args.report.json { SLICES } else { columns.saturating_sub(NAME_COLUMNS + 14).max(8) };
+    let timeline = profile.timeline(&Selection::default(), slices);
+    let text = if args.report.json {
+        format!("{}\n", object(args, timeline.as_ref(), &heat))
+    } else {
+        text(args, timeline.as_ref(), &heat, columns)
+    };
+    io::stdout().write_all(text.as_bytes()).map_err(stdout_error)?;
+    Ok(Exit::after(&recovery))
+}
+
+fn text(args: &ReportCommand, timeline: Option<&Timeline>, heat: &HeatMap, columns: usize) -> String {
+    let Some(timeline) = timeline else {
+        return "no sample says when it was taken: there is no timeline and no heat map\n".to_owned();
+    };
+    let mut lines = Vec::new();
+    if args.page.timeline {
+        lines.extend(timeline_lines(timeline, args));
+    }
+    if args.page.heatmap {
+        lines.extend(heat_lines(heat, columns));
+    }
+    if heat.without_time > 0 {
+        lines.push(format!("  {} samples do not say when they were taken", grouped(heat.without_time)));
+    }
+    lines.join("\n") + "\n"
+}
+
+#[expect(clippy::cast_precision_loss, reason = "hundredths are shown")]
+fn seconds(ns: i64) -> f64 {
+    ns as f64 / 1e9
+}
+
+fn timeline_lines(timeline: &Timeline, args: &ReportCommand) -> Vec<String> {
+    let whole = timeline.span.whole();
+    let [start, end, slice] =
+        [whole.start_ns, whole.end_ns, whole.end_ns / whole_slices(timeline)].map(seconds);
+    let shown = if args.report.all { usize::MAX } else { args.report.top.max(1) };
+    let most = timeline.rows.iter().flat_map(|row| &row.slices).copied().max().unwrap_or(1);
+    let mut lines =
+        vec![format!("# timeline: {start:.2} to {end:.2} s, {slice:.3} s a column, {most} samples the most")];
+    lines.extend(timeline.rows.iter().take(shown).map(|row| {
+        let bars: String = row.slices.iter().map(|&count| mark(&BARS, count, most)).collect();
+        format!(
+            "{} {:>10} |{bars}|",
+            pad(&crop(&thread_text(row), NAME_COLUMNS, Anchor::Left), NAME_COLUMNS),
+            grouped(row.samples)
+        )
+    }));
+    if timeline.rows.len() > shown {
+        lines.push(format!(
+            "  ({shown} of {} threads shown; --all for all)",
+            grouped(timeline.rows.len() as u64)
+        ));
+    }
+    lines
+}
+
+fn whole_slices(timeline: &Timeline) -> i64 {
+    i64::try_from(timeline.span.slices).unwrap_or(i64::MAX).max(1)
+}
+
+fn heat_lines(heat: &HeatMap, columns: usize) -> Vec<String> {
+    let room = columns.saturating_sub(10).max(10);
+    let joined = heat.columns().div_ceil(room).max(1);
+    let shown = heat.columns().div_ceil(joined);
+    let lines_of_map = heat.rows / ROWS_A_LINE;
+    let mut cells = vec![0_u64; shown * lines_of_map];
+    for (place, count) in heat.samples.iter().enumerate() {
+        let (column, row) = (place / heat.rows / joined, place % heat.rows / ROWS_A_LINE);
+        let cell = &mut cells[column * lines_of_map + row];
+        *cell = cell.saturating_add(*count);
+    }
+    let most = cells.iter().copied().max().unwrap_or(0);
+    #[expect(clippy::cast_precision_loss, reason = "tenths are shown")]
+    let [column, line] =
+        [heat.column_ns as f64 * joined as f64 / 1e9, heat.column_ns as f64 / 1e6 / lines_of_map as f64];
+    let mut lines = vec![format!(
+        "# heat map: from {:.1} s, {column} s a column, {line:.0} ms a line from bottom to top, {most} samples the most",
+        seconds(heat.start_ns)
+    )];
+    for row in (0..lines_of_map).rev() {
+        let marks: String =
+            (0..shown).map(|column| mark(&SHADES, cells[column * lines_of_map + row], most)).collect();
+        lines.push(format!("{:>6.0} ms|{marks}|", line * f64::from(u32::try_from(row).unwrap_or(0))));
+    }
+    lines
+}
+
+/// The mark for a count: the first for none, another for anything.
+fn mark(marks: &[char], count: u64, most: u64) -> char {
+    let steps = marks.len() as u64 - 1;
+    let step = u128::from(count) * u128::from(steps);
+    let step = step.div_ceil(u128::from(most.max(1)));
+    marks[usize::try_from(step).unwrap_or(0).min(marks.len() - 1)]
+}
+
+fn thread_text(row: &TimelineRow) -> String {
+    match &row.thread {
+        GroupValue::Thread { thread, name: Some(name), .. } => format!("{thread} {}", printable(name)),
+        GroupValue::Thread { thread, .. } => format!("thread {thread}"),
+        _ => "all".to_owned(),
+    }
+}
+
+fn object(args: &ReportCommand, timeline: Option<&Timeline>, heat: &HeatMap) -> Value {
+    let mut object = json!({ "schema_version": 1, "samples_without_time": heat.without_time });
+    if args.page.timeline {
+        object["timeline"] = timeline.map_or(Value::Null, |timeline| {
+            json!({
+                "start_ns": timeline.span.start_ns,
+                "slice_ns": timeline.span.slice_ns,
+                "threads": timeline.rows.iter().map(thread_object).collect::<Vec<_>>(),
+            })
+        });
+    }
+    if args.page.heatmap {
+        object["heat_map"] = json!({
+            "start_ns": heat.start_ns,
+            "column_ns": heat.column_ns,
+            "columns": (0..heat.columns()).map(|column| heat.column(column)).collect::<Vec<_>>(),
+        });
+    }
+    object
+}
+
+fn thread_object(row: &TimelineRow) -> Value {
+    let mut object = json!({ "samples": row.samples, "slices": row.slices });
+    if let GroupValue::Thread { process, thread, name } = &row.thread {
+        object["tid"] = (*thread).into();
+        if let Some(process) = process {
+            object["pid"] = (*process).into();
+        }
+        if let Some(name) = name {
+            object["name"] = String::from_utf8_lossy(name).into();
+        }
+    }
+    object
+}

@@ -1,0 +1,147 @@
+//! A browser that is told what to do, and asked what it shows.
+
+use std::fs::{File, OpenOptions};
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use borehole_testkit::Scratch;
+use borehole_testkit::peers::peer;
+use serde_json::{Value, json};
+
+use crate::program::named_pipe;
+
+/// Chromium with one page, driven by its DevTools protocol over two pipes.
+pub(crate) struct Browser {
+    child: Child,
+    to: File,
+    from: BufReader<File>,
+    session: Option<String>,
+    last: u64,
+    _folder: Scratch,
+}
+
+const FLAGS: [&str; 10] = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--remote-debugging-pipe",
+    "--window-size=1400,1300",
+];
+
+impl Browser {
+    /// Shows the page in the file at `path`; `None` where the browser is left out.
+    pub(crate) fn open(path: &Path) -> Option<Self> {
+        let chromium = peer("chromium")?;
+        let folder = Scratch::new();
+        let [to, from] = ["to", "from"].map(|name| named_pipe(folder.path(name)));
+        // The browser reads its orders from 3 and answers on 4.
+        let program = chromium.command();
+        let mut shell = Command::new("sh");
+        shell.args(["-c", r#"exec "$@" 3<"$TO" 4>"$FROM""#, "sh"]).arg(program.get_program());
+        shell.args(program.get_args()).args(FLAGS);
+        shell.arg(format!("--user-data-dir={}", folder.path("profile").display())).arg("about:blank");
+        shell.env("TO", &to).env("FROM", &from).stdout(Stdio::null()).stderr(Stdio::null());
+        let child = shell.spawn().unwrap();
+        let to = OpenOptions::new().write(true).open(to).unwrap();
+        let from = BufReader::new(File::open(from).unwrap());
+        let mut browser = Self { child, to, from, session: None, last: 0, _folder: folder };
+        let url = format!("file://{}", path.display());
+        let target = browser.call("Target.createTarget", json!({ "url": "about:blank" }))["targetId"].clone();
+        let attached = browser.call("Target.attachToTarget", json!({ "targetId": target, "flatten": true }));
+        browser.session = Some(attached["sessionId"].as_str().unwrap().to_owned());
+        browser.call("Page.navigate", json!({ "url": url }));
+        browser.ask(
+            "new Promise(done => document.readyState === 'complete' ? done() : addEventListener('load', done))",
+        );
+        Some(browser)
+    }
+
+    /// What an expression is in the page.
+    #[track_caller]
+    pub(crate) fn ask(&mut self, expression: &str) -> Value {
+        let parameters = json!({ "expression": expression, "returnByValue": true, "awaitPromise": true });
+        let answer = self.call("Runtime.evaluate", parameters);
+        assert!(answer.get("exceptionDetails").is_none(), "{expression}: {answer}");
+        answer["result"]["value"].clone()
+    }
+
+    /// The text that an element shows.
+    #[track_caller]
+    pub(crate) fn text(&mut self, selector: &str) -> String {
+        let found = self.ask(&format!("document.querySelector({}).textContent", json!(selector)));
+        found.as_str().unwrap().to_owned()
+    }
+
+    /// Presses the mouse in the middle of an element, moves by parts of its width, and lets go.
+    #[track_caller]
+    pub(crate) fn drag(&mut self, element: &str, from: f64, to: f64) {
+        let found = self.ask(&format!(
+            "(found => {{ found.scrollIntoView({{ block: 'center' }}); const box = found.getBoundingClientRect(); \
+             return [box.left, box.top, box.width, box.height] }})({element})"
+        ));
+        let [left, top, width, height] = [0, 1, 2, 3].map(|at| found[at].as_f64().unwrap());
+        let places =
+            [("mouseMoved", from), ("mousePressed", from), ("mouseMoved", to), ("mouseReleased", to)];
+        for (kind, part) in places {
+            let parameters = json!({
+                "type": kind, "x": left + width * part, "y": top + height / 2.0, "button": "left",
+                "buttons": i32::from(kind != "mouseReleased"), "clickCount": 1,
+            });
+            self.call("Input.dispatchMouseEvent", parameters);
+        }
+    }
+
+    #[track_caller]
+    pub(crate) fn click(&mut self, element: &str) {
+        self.drag(element, 0.5, 0.5);
+    }
+
+    /// Presses a key, as the browser names it.
+    pub(crate) fn key(&mut self, key: &str) {
+        let text = Some(key).filter(|key| key.chars().count() == 1);
+        self.call(
+            "Input.dispatchKeyEvent",
+            json!({ "type": "keyDown", "key": key, "text": text.unwrap_or("") }),
+        );
+        self.call("Input.dispatchKeyEvent", json!({ "type": "keyUp", "key": key }));
+    }
+
+    /// Gives an order and waits for its answer; what happens meanwhile is passed over.
+    #[track_caller]
+    fn call(&mut self, method: &str, parameters: Value) -> Value {
+        self.last += 1;
+        let mut order = json!({ "id": self.last, "method": method, "params": parameters });
+        if let Some(session) = &self.session {
+            order["sessionId"] = session.clone().into();
+        }
+        self.to.write_all(order.to_string().as_bytes()).unwrap();
+        self.to.write_all(&[0]).unwrap();
+        loop {
+            let message = self.message();
+            if message["id"] == self.last {
+                assert!(message.get("error").is_none(), "{method}: {message}");
+                return message["result"].clone();
+            }
+        }
+    }
+
+    fn message(&mut self) -> Value {
+        let mut bytes = Vec::new();
+        self.from.read_until(0, &mut bytes).expect("the browser runs");
+        bytes.pop().expect("the browser runs");
+        serde_json::from_slice(&bytes).unwrap()
+    }
+}
+
+impl Drop for Browser {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

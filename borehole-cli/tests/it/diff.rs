@@ -1,0 +1,156 @@
+//! Comparing profiles, as a user and a pipeline do.
+
+use std::fs;
+
+use borehole_testkit::Scratch;
+use serde_json::Value;
+
+use crate::program::{corpus, run, text};
+
+fn json(arguments: &[&str]) -> Value {
+    serde_json::from_slice(&run(&[&["diff", "--json"], arguments].concat()).done()).unwrap()
+}
+
+fn row<'j>(diff: &'j Value, function: &str) -> &'j Value {
+    diff["functions"]["rows"].as_array().unwrap().iter().find(|row| row["function"] == function).unwrap()
+}
+
+#[test]
+fn lines_fit_eighty_columns_whatever_the_names() {
+    let (one, other) = (corpus("tachyon/corpus/26_realapp_zstd.bin"), corpus("rbt/deep_500.rbt"));
+    let mut command = crate::program::program(&["diff", &one, &other]);
+    let output = command.env("COLUMNS", "80").output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    for line in text.lines() {
+        assert!(line.chars().count() <= 80, "{}: {line}", line.chars().count());
+    }
+    assert!(text.contains("(new)") && text.contains("(gone)"), "{text}");
+}
+
+#[test]
+fn two_runs_of_the_same_program_have_no_mark_and_two_programs_have_many() {
+    let [first, second, other] = ["26_realapp_zstd", "27_realapp_none", "02_cpu_zstd"]
+        .map(|name| corpus(&format!("tachyon/corpus/{name}.bin")));
+    let marked = |diff: &Value| {
+        let rows = diff["functions"]["rows"].as_array().unwrap().iter();
+        rows.filter(|row| row["self"]["beyond_noise"] == true || row["total"]["beyond_noise"] == true).count()
+    };
+    assert_eq!(marked(&json(&["--limit", "0", &first, &second])), 0);
+    assert!(marked(&json(&["--limit", "0", &first, &other])) > 20);
+}
+
+#[test]
+fn a_profile_is_equal_to_itself_in_every_format() {
+    let folder = Scratch::new();
+    let original = corpus("tachyon/corpus/26_realapp_zstd.bin");
+    for name in ["a.rbt", "a.pb.gz", "a.folded", "a.speedscope.json", "a.jsonl", "a.bin"] {
+        let copy = folder.path(name);
+        run(&["convert", &original, "-o", text(&copy)]).done();
+        let diff = json(&["--limit", "0", "--key", "function", &original, text(&copy)]);
+        for row in diff["functions"]["rows"].as_array().unwrap() {
+            assert_eq!(row["self"]["before"]["samples"], row["self"]["after"]["samples"], "{name}: {row}");
+            assert_eq!(row["total"]["change"], 0.0, "{name}: {row}");
+        }
+    }
+}
+
+#[test]
+fn a_threshold_that_is_crossed_is_1_and_says_by_what() {
+    let folder = Scratch::new();
+    let before = folder.write("before.folded", b"main;pay;slow 100\nmain;idle 900\n");
+    let after = folder.write("after.folded", b"main;pay;slow 200\nmain;idle 800\n");
+    let (before, after) = (text(&before), text(&after));
+    let ended = run(&["diff", before, after, "--fail-over", "5%"]);
+    assert_eq!(
+        (ended.code, ended.stderr.trim()),
+        (1, "failed: slow (total) grew by 10.00% of the whole, more than 5.000%")
+    );
+    assert_eq!(run(&["diff", before, after, "--fail-over", "11%"]).code, 0);
+    // In focus it is twice as much, and what shrank fails nobody.
+    assert_eq!(run(&["diff", before, after, "--fail-over", "50%", "--focus", "^pay"]).code, 1);
+    assert_eq!(run(&["diff", after, before, "--fail-over", "5%", "--focus", "^pay"]).code, 0);
+    // What is within noise fails nobody either.
+    let noisy = folder.write("noisy.folded", b"main;pay;slow 11\nmain;idle 89\n");
+    let less = folder.write("less.folded", b"main;pay;slow 9\nmain;idle 91\n");
+    assert_eq!(run(&["diff", text(&less), text(&noisy), "--fail-over", "1%"]).code, 0);
+}
+
+#[test]
+fn several_inputs_a_side_are_one_side_and_runs_are_compared_by_time() {
+    let folder = Scratch::new();
+    let trace = corpus("rbt/daemon_worker.rbt");
+    let inputs: Vec<_> = (0..4).map(|number| folder.path(&format!("{number}.rbt"))).collect();
+    inputs.iter().for_each(|input| drop(fs::copy(&trace, input).unwrap()));
+    let paths: Vec<_> = inputs.iter().map(|path| text(path)).collect();
+    let sides = [&["--baseline"], &paths[..], &["--candidate"], &paths[..]].concat();
+    let diff = json(&[&sides[..], &["--per", "input"]].concat());
+    assert_eq!(
+        (&diff["before"]["samples"], &diff["noise"]["between"], &diff["unit"]),
+        (&120.into(), &"inputs".into(), &"seconds".into())
+    );
+    let whole = diff["whole"]["before"]["value"].as_f64().unwrap();
+    assert!((whole - 0.30).abs() < 1e-9, "{whole}");
+    assert!(row(&diff, "PDO::query")["self"]["change"] == 0.0);
+}
+
+#[test]
+fn what_cannot_be_compared_says_why() {
+    let trace = corpus("rbt/daemon_worker.rbt");
+    let folded = Scratch::new();
+    let folded = folded.write("a.folded", b"main 3\n");
+    let error = run(&["diff", &trace, text(&folded), "--per", "request"]).failed();
+    assert!(error.contains("missing label: expected samples with the label 'request'"), "{error}");
+    let error = run(&["diff", &trace, text(&folded), "--per", "time"]).failed();
+    assert!(error.contains("missing times"), "{error}");
+    let error = run(&["diff", &trace, &trace, "-o", "x.png"]).failed();
+    assert!(error.contains("expected a name that ends in .svg or .html"), "{error}");
+    assert!(run(&["diff", &trace]).stderr.contains("2 values required"));
+}
+
+#[test]
+fn a_scrubbed_profile_has_its_numbers_and_none_of_its_names() {
+    let folder = Scratch::new();
+    let original = corpus("tachyon/corpus/26_realapp_zstd.bin");
+    let copies: Vec<_> = [("one", "a.folded"), ("one", "b.folded"), ("another", "c.folded")]
+        .into_iter()
+        .map(|(key, name)| {
+            let copy = folder.path(name);
+            run(&["convert", &original, "--scrub", "--scrub-key", key, "-o", text(&copy)]).done();
+            fs::read_to_string(&copy).unwrap()
+        })
+        .collect();
+    assert_eq!(copies[0], copies[1]);
+    assert_ne!(copies[0], copies[2]);
+    let plain = folder.path("plain.folded");
+    run(&["convert", &original, "-o", text(&plain)]).done();
+    let plain = fs::read_to_string(&plain).unwrap();
+    for name in ["parse", "Unparser", "tokenizer", "realapp", "python"] {
+        assert!(plain.contains(name) || name == "realapp" || name == "python", "{name}");
+        assert!(!copies[0].contains(name), "{name}");
+    }
+    let counts = |text: &str| {
+        let mut counts: Vec<u64> =
+            text.lines().map(|line| line.rsplit(' ').next().unwrap().parse().unwrap()).collect();
+        counts.sort_unstable();
+        counts
+    };
+    assert_eq!(counts(&plain), counts(&copies[0]));
+}
+
+#[test]
+fn timelines_and_heat_maps_hold_every_sample() {
+    let threads = corpus("tachyon/corpus/05_threads20_none.bin");
+    let json: Value =
+        serde_json::from_slice(&run(&["report", "--json", "--timeline", "--heatmap", &threads]).done())
+            .unwrap();
+    let sum = |lists: &Value, key: Option<&str>| -> u64 {
+        let lists = lists.as_array().unwrap().iter().map(|list| key.map_or(list, |key| &list[key]));
+        lists.flat_map(|list| list.as_array().unwrap()).map(|count| count.as_u64().unwrap()).sum()
+    };
+    assert_eq!(sum(&json["timeline"]["threads"], Some("slices")), 17_138);
+    assert_eq!(sum(&json["heat_map"]["columns"], None), 17_138);
+    let text = String::from_utf8(run(&["report", "--timeline", "--heatmap", &threads]).done()).unwrap();
+    assert!(text.contains("(20 of 21 threads shown; --all for all)") && text.contains('█'), "{text}");
+    let none = run(&["report", "--timeline", &corpus("rbt/daemon_worker.rbt")]).done();
+    assert_eq!(none, b"no sample says when it was taken: there is no timeline and no heat map\n");
+}

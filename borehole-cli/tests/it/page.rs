@@ -1,0 +1,274 @@
+//! Pages, as a browser shows them.
+
+use std::fs;
+use std::path::PathBuf;
+
+use borehole_testkit::{Scratch, corpus};
+use serde_json::{Value, json};
+
+use crate::browser::Browser;
+use crate::program::run;
+
+/// The page that `arguments` write.
+fn page(folder: &Scratch, arguments: &[&str]) -> PathBuf {
+    let path = folder.path("page.html");
+    let output = path.display().to_string();
+    run(&[arguments, &["-o", &output]].concat()).done();
+    path
+}
+
+fn threads() -> String {
+    corpus("tachyon/corpus/05_threads20_none.bin").display().to_string()
+}
+
+fn app() -> String {
+    corpus("tachyon/corpus/26_realapp_zstd.bin").display().to_string()
+}
+
+/// The box of a function, as an expression.
+fn box_of(name: &str) -> String {
+    format!("[...document.querySelectorAll('.box')].find(box => box.textContent === {})", json!(name))
+}
+
+const ROWS: &str =
+    "[...document.querySelectorAll('#top-rows tr')].map(row => [...row.cells].map(cell => cell.textContent))";
+
+/// The rows of a report of functions: name, self, total.
+fn reported(path: &str) -> Vec<(String, u64, u64)> {
+    let json = run(&["report", "--json", "--no-line", "--all", path]).done();
+    let report: Value = serde_json::from_slice(&json).unwrap();
+    let own = |name: &Value| {
+        let rows = report["self"]["rows"].as_array().unwrap().iter();
+        rows.filter(|row| row["function"] == *name).map(|row| row["count"].as_u64().unwrap()).sum()
+    };
+    let totals = report["total"]["rows"].as_array().unwrap().iter();
+    let row = |row: &Value| {
+        (row["function"].as_str().unwrap().to_owned(), own(&row["function"]), row["count"].as_u64().unwrap())
+    };
+    totals.map(row).collect()
+}
+
+#[test]
+fn a_page_shows_the_numbers_of_the_report() {
+    let folder = Scratch::new();
+    let Some(mut browser) = Browser::open(&page(&folder, &["report", &app()])) else { return };
+    let mut shown: Vec<(String, u64, u64)> = browser
+        .ask("table.rows.map(row => [fnName(row[0]), row[1], row[2]])")
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| (row[0].as_str().unwrap().to_owned(), row[1].as_u64().unwrap(), row[2].as_u64().unwrap()))
+        .collect();
+    let mut expected = reported(&app());
+    // Frames of Python's own profiler, which a report of functions without their files cannot tell.
+    expected.retain(|(name, ..)| !["_execute_script", "main"].contains(&&**name));
+    shown.sort();
+    expected.sort();
+    assert_eq!(shown, expected);
+    // What is on the screen is what was counted.
+    let first = browser.ask(ROWS)[0].clone();
+    assert_eq!(first, json!(["1,242", "20.5%", "1,292", "21.3%", "parse"]));
+    let root = browser.ask("document.querySelector('.box').getAttribute('aria-label')");
+    assert_eq!(root, "_run_module_as_main in <frozen runpy>: 6,053 samples, 100.0%; itself 0");
+    // The flame graph, however it is turned, holds every sample.
+    for mode in ["calls", "inverted"] {
+        browser.ask(&format!("setMode('{mode}')"));
+        assert_eq!(browser.ask("flame.root.first"), 6053);
+    }
+}
+
+#[test]
+fn clicks_zoom_keys_walk_and_search_finds() {
+    let folder = Scratch::new();
+    let Some(mut browser) = Browser::open(&page(&folder, &["report", &app()])) else { return };
+    browser.click(&box_of("parse"));
+    assert_eq!(
+        browser.ask(&format!(
+            "Math.round({}.offsetWidth / document.querySelector('#boxes').clientWidth * 100)",
+            box_of("parse")
+        )),
+        100
+    );
+    assert!(browser.text("#status").starts_with("parse in "), "{}", browser.text("#status"));
+    browser.click("document.querySelector('#zoom-out')");
+    assert!(
+        browser
+            .ask(&format!(
+                "{}.offsetWidth / document.querySelector('#boxes').clientWidth < 0.3",
+                box_of("parse")
+            ))
+            .as_bool()
+            .unwrap()
+    );
+
+    browser.ask("document.querySelector('#flame').focus()");
+    for key in ["ArrowDown", "ArrowDown", "ArrowDown", "ArrowDown"] {
+        browser.key(key);
+    }
+    assert!(browser.text("#status").starts_with("parse in "), "{}", browser.text("#status"));
+    browser.key("Enter");
+    assert_eq!(browser.ask("fnName(flame.zoomed.fn)"), "parse");
+    browser.key("Escape");
+    browser.key("Escape");
+
+    browser.ask("document.activeElement.blur()");
+    browser.key("/");
+    for key in ["p", "a", "r", "s", "e"] {
+        browser.key(key);
+    }
+    assert!(browser.ask("document.querySelectorAll('.box.hit').length").as_u64().unwrap() > 0);
+    let names = browser.ask(ROWS);
+    assert!(names.as_array().unwrap().iter().all(|row| {
+        let name = row[4].as_str().unwrap().to_lowercase();
+        name.contains("parse") || !name.is_empty()
+    }));
+    assert_eq!(names[0][4], "parse");
+    assert!(browser.text("#matches").ends_with("% matches"));
+
+    browser.ask("document.querySelector('#search').value = ''; flame.query = ''; refresh()");
+    browser.click("document.querySelector('#top-rows button')");
+    assert_eq!(
+        browser.ask("[flame.mode, fnName(flame.focus), flame.root.below.get(flame.focus).first]"),
+        json!(["sandwich", "parse", 1292])
+    );
+    // Callers stand above, the function itself below them.
+    assert!(browser.ask("flame.callers.below.get(flame.focus).below.size").as_u64().unwrap() > 0);
+}
+
+#[test]
+fn time_that_is_selected_is_selected_everywhere() {
+    let folder = Scratch::new();
+    let Some(mut browser) = Browser::open(&page(&folder, &["report", &threads()])) else { return };
+    let all = browser.ask("state.all").as_u64().unwrap();
+    assert_eq!(all, 17_138);
+    browser.drag("document.querySelector('#timeline')", 0.6, 0.8);
+    let some = browser.ask("state.all").as_u64().unwrap();
+    assert!(some > 0 && some < all / 2, "{some} of {all}");
+    let expected = browser.ask(
+        "cells.samples.filter((_, i) => cells.slice[i] >= chosen.range[0] && cells.slice[i] <= chosen.range[1]).reduce((a, b) => a + b)",
+    );
+    assert_eq!(expected, some);
+    assert_eq!(browser.ask("flame.root.first"), some);
+    let marks = browser
+        .ask("[...document.querySelectorAll('.range')].map(mark => !mark.hidden && mark.offsetWidth > 3)");
+    assert_eq!(marks, json!([true, true]));
+    assert!(browser.text("#range").contains(" to "));
+    browser.click("document.querySelector('#all-time')");
+    assert_eq!(browser.ask("state.all"), all);
+
+    browser.drag("document.querySelector('#heat')", 0.5, 0.74);
+    let of_second = browser.ask("state.all").as_u64().unwrap();
+    assert!(of_second > 0 && of_second < all, "{of_second}");
+    browser.ask("document.querySelector('#heat').focus()");
+    browser.key("Escape");
+    assert_eq!(browser.ask("chosen.range"), Value::Null);
+
+    // A thread is chosen beside.
+    browser.ask("(select => { select.value = '0'; select.dispatchEvent(new Event('change')) })(document.querySelector('#dimensions select'))");
+    let of_thread = browser.ask("state.all").as_u64().unwrap();
+    let threads: Value =
+        serde_json::from_slice(&run(&["report", "--json", "--by", "thread", &threads()]).done()).unwrap();
+    assert_eq!(threads["by"]["rows"][0]["count"], of_thread);
+}
+
+#[test]
+fn a_diff_is_red_and_blue_and_has_the_numbers_of_the_text() {
+    let folder = Scratch::new();
+    let [before, after] = ["before", "after"].map(|name| folder.path(&format!("{name}.folded")));
+    fs::write(&before, "main;slow 500\nmain;fast 500\nmain;gone 1000\n").unwrap();
+    fs::write(&after, "main;slow 2500\nmain;fast 500\nmain;new 1000\n").unwrap();
+    let [before, after] = [before, after].map(|path| path.display().to_string());
+    let html = page(&folder, &["diff", &before, &after]);
+    let Some(mut browser) = Browser::open(&html) else { return };
+    let json: Value = serde_json::from_slice(&run(&["diff", "--json", &before, &after]).done()).unwrap();
+    let slow =
+        json["functions"]["rows"].as_array().unwrap().iter().find(|row| row["function"] == "slow").unwrap();
+    assert_eq!(
+        (&slow["self"]["before"]["value"], &slow["self"]["after"]["value"]),
+        (&json!(0.25), &json!(0.625))
+    );
+    assert_eq!(slow["self"]["beyond_noise"], true);
+    let rows = browser.ask(ROWS);
+    let shown = rows.as_array().unwrap().iter().find(|row| row[6] == "slow").unwrap();
+    assert_eq!(*shown, json!(["25.00%", "62.50%", "+37.50% *", "25.00%", "62.50%", "+37.50% *", "slow"]));
+    let tint = |browser: &mut Browser, name: &str| {
+        browser.ask(&format!(
+            "(style => [style.getPropertyValue('--tint'), style.getPropertyValue('--part')])({}.style)",
+            box_of(name)
+        ))
+    };
+    assert_eq!(tint(&mut browser, "slow"), json!(["var(--more)", "86%"]));
+    assert_eq!(tint(&mut browser, "gone"), json!(["var(--less)", "100%"]));
+    assert_eq!(tint(&mut browser, "main")[1], "0%");
+    browser.ask("setMode('inverted')");
+    assert_eq!(browser.ask("Math.round(flame.root.first * 1000)"), 1000);
+}
+
+#[test]
+fn names_that_are_programs_are_shown_and_not_obeyed() {
+    let folder = Scratch::new();
+    let names = [
+        "<img src=x onerror=window.pwned=1>",
+        "</script><script>window.pwned=2</script>",
+        "<!--<script>",
+        "\"><svg onload=window.pwned=3>",
+        "javascript:window.pwned=4",
+        "x\u{202e}gnp.exe",
+        "${window.pwned=5}",
+        "__proto__",
+        "constructor",
+        "a\u{1b}[2Jb",
+    ];
+    let folded: String = names.iter().map(|name| format!("{name};leaf of {name} 10\n")).collect();
+    let input = folder.path("hostile.folded");
+    fs::write(&input, &folded).unwrap();
+    let (input, other) = (input.display().to_string(), folder.path("other.folded"));
+    fs::write(&other, "main 3\n").unwrap();
+    let diff = ["diff", "--from", "folded", &input, &other.display().to_string()].map(str::to_owned);
+    for arguments in [
+        vec![
+            "report".to_owned(),
+            "--from".to_owned(),
+            "folded".to_owned(),
+            input.clone(),
+            "--title".to_owned(),
+            names[0].to_owned(),
+        ],
+        diff.to_vec(),
+    ] {
+        let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
+        let folder = Scratch::new();
+        let Some(mut browser) = Browser::open(&page(&folder, &arguments)) else { return };
+        browser.ask("for (const row of document.querySelectorAll('#top-rows button')) row.click(); setMode('inverted')");
+        assert_eq!(
+            browser.ask("[typeof window.pwned, document.scripts.length, document.images.length]"),
+            json!(["undefined", 2, 0])
+        );
+        assert_eq!(browser.ask("performance.getEntriesByType('resource').length"), 0);
+        let shown = browser
+            .ask("[...document.querySelectorAll('#top-rows button')].map(button => button.textContent)");
+        let shown: Vec<_> = shown.as_array().unwrap().iter().map(|name| name.as_str().unwrap()).collect();
+        for name in [names[0], names[1], "x\\u{202e}gnp.exe", "__proto__", "constructor", "a\u{fffd}[2Jb"] {
+            assert!(shown.contains(&name), "{name}: {shown:?}");
+        }
+        // Even a name that became markup would not run.
+        browser.ask("document.body.insertAdjacentHTML('beforeend', '<img src=x onerror=window.pwned=9>')");
+        browser.ask("new Promise(done => setTimeout(done, 300))");
+        assert_eq!(browser.ask("typeof window.pwned"), "undefined");
+    }
+}
+
+#[test]
+fn pages_of_nothing_and_of_profiles_without_times_say_so() {
+    let folder = Scratch::new();
+    let input = folder.path("one.folded");
+    fs::write(&input, "main 1\n").unwrap();
+    let html = fs::read_to_string(page(&folder, &["report", &input.display().to_string()])).unwrap();
+    assert!(html.contains("No sample says when it was taken: there is no timeline and no heat map."));
+    assert!(html.contains("<td>main</td>"), "the table is readable without scripts");
+    let empty = corpus("rbt/header_only.rbt").display().to_string();
+    let other = Scratch::new();
+    if let Some(mut browser) = Browser::open(&page(&other, &["report", &empty])) {
+        assert_eq!(browser.text("#boxes"), "No samples are chosen.");
+    }
+}

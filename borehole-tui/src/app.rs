@@ -1,0 +1,330 @@
+//! The state of the explorer.
+
+use std::sync::Arc;
+
+use borehole_analysis::{
+    Calls, FrameName, HeatMap, Lines, Paths, Pattern, Profile, Query, Selection, SortBy, TopRow, Weight,
+};
+
+use crate::focus::Focus;
+use crate::host::Host;
+use crate::keymap::Keymap;
+use crate::list::List;
+use crate::source::SourceView;
+use crate::text::{Anchor, printable};
+use crate::theme::Colours;
+
+/// How the explorer is to look and to be worked.
+#[derive(Clone, Debug, Default)]
+pub struct Settings {
+    /// What stands in the first line.
+    pub title: String,
+    /// Which keys do what.
+    pub keymap: Keymap,
+    /// Which colours there are.
+    pub colours: Colours,
+    /// How stacks are shaped.
+    pub query: Query,
+    /// Which samples count.
+    pub selection: Selection,
+    /// What changed since an earlier profile, if it is compared with one.
+    pub diff: Option<borehole_analysis::diff::DiffView>,
+    /// The frames that one key makes one frame of each, with the name of what they become.
+    pub libraries: Vec<borehole_analysis::Collapse>,
+}
+
+/// What fills most of the screen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum View {
+    #[default]
+    Panes,
+    Flame,
+    Callees,
+    Callers,
+    Timeline,
+    HeatMap,
+    Groups,
+    Changes,
+}
+
+/// Which part of the screen has the cursor.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Place {
+    #[default]
+    Overview,
+    /// The pane of callers.
+    Above,
+    /// The pane of callees, or all of another view.
+    Body,
+}
+
+/// What the user is typing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Prompt {
+    pub(crate) kind: PromptKind,
+    pub(crate) text: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PromptKind {
+    Filter,
+    Match,
+    Export,
+}
+
+/// The list of all functions.
+#[derive(Clone, Debug)]
+pub(crate) struct Overview {
+    pub(crate) rows: Vec<TopRow>,
+    /// Which of them are shown.
+    pub(crate) shown: Vec<usize>,
+    pub(crate) sort: SortBy,
+    pub(crate) list: List,
+    pub(crate) is_visible: bool,
+    pub(crate) follows: bool,
+}
+
+impl Overview {
+    pub(crate) fn current(&self) -> Option<usize> {
+        self.shown.get(self.list.cursor).map(|&row| self.rows[row].frame)
+    }
+}
+
+/// The explorer: what is shown of a profile, and what keys change of that. It draws into cells and touches neither a
+/// terminal nor a file.
+#[derive(Debug)]
+pub struct App {
+    pub(crate) settings: Settings,
+    pub(crate) profile: Profile,
+    pub(crate) heat: HeatMap,
+    pub(crate) weight: Weight,
+    pub(crate) calls: Calls,
+    /// What each row of the calls is called on the screen.
+    pub(crate) labels: Vec<String>,
+    pub(crate) overview: Overview,
+    pub(crate) focus: Focus,
+    /// What was in focus before, the last one at the end.
+    pub(crate) past: Vec<Option<Arc<FrameName>>>,
+    pub(crate) view: View,
+    pub(crate) place: Place,
+    pub(crate) filter: String,
+    pub(crate) prompt: Option<Prompt>,
+    pub(crate) message: Option<String>,
+    pub(crate) has_mini_flame: bool,
+    pub(crate) anchor: Anchor,
+    pub(crate) libraries_are_one: bool,
+    pub(crate) shows_help: bool,
+    pub(crate) help: List,
+    pub(crate) shows_source: bool,
+    pub(crate) source: Option<SourceView>,
+    pub(crate) groups: crate::groups::Groups,
+    /// The list of what changed.
+    pub(crate) changes: List,
+    pub(crate) time: crate::time::TimeViews,
+    pub(crate) areas: crate::draw::Areas,
+    pub(crate) is_done: bool,
+}
+
+impl App {
+    /// An explorer of `profile`, of which `heat` is the map of when its samples were taken.
+    #[must_use]
+    pub fn new(profile: Profile, heat: HeatMap, settings: Settings) -> Self {
+        let weight = Weight::Samples;
+        let calls = Calls::new(&profile, &settings.query, &settings.selection, weight);
+        let overview = Overview {
+            rows: Vec::new(),
+            shown: Vec::new(),
+            sort: SortBy::Own,
+            list: List::default(),
+            is_visible: true,
+            follows: false,
+        };
+        let mut app = Self {
+            focus: Focus::new(&calls, None),
+            labels: Vec::new(),
+            settings,
+            profile,
+            heat,
+            weight,
+            calls,
+            overview,
+            past: Vec::new(),
+            view: View::default(),
+            place: Place::default(),
+            filter: String::new(),
+            prompt: None,
+            message: None,
+            has_mini_flame: true,
+            anchor: Anchor::Left,
+            libraries_are_one: false,
+            shows_help: false,
+            help: List::default(),
+            shows_source: false,
+            source: None,
+            groups: crate::groups::Groups::default(),
+            changes: List::default(),
+            time: crate::time::TimeViews::default(),
+            areas: crate::draw::Areas::default(),
+            is_done: false,
+        };
+        app.name_rows();
+        app.refill(None);
+        app
+    }
+
+    /// Whether the user has ended it.
+    #[must_use]
+    pub const fn is_done(&self) -> bool {
+        self.is_done
+    }
+
+    /// Shows another state of the same profile, as of a file that has grown. What was in focus stays.
+    pub fn replace(&mut self, profile: Profile, heat: HeatMap) {
+        let focus = self.focus_name();
+        self.profile = profile;
+        self.heat = heat;
+        self.recount(focus);
+    }
+
+    /// Says something in the status line until the next key.
+    pub fn say(&mut self, message: impl Into<String>) {
+        self.message = Some(message.into());
+    }
+
+    pub(crate) fn focus_name(&self) -> Option<Arc<FrameName>> {
+        self.focus.frame.map(|frame| self.calls.frame(frame).clone())
+    }
+
+    /// Counts everything anew, after the shape of stacks or the profile has changed.
+    pub(crate) fn recount(&mut self, focus: Option<Arc<FrameName>>) {
+        let mut query = self.settings.query.clone();
+        if self.libraries_are_one {
+            query.collapse.extend(self.settings.libraries.iter().cloned());
+        }
+        self.calls = Calls::new(&self.profile, &query, &self.settings.selection, self.weight);
+        self.name_rows();
+        self.refill(focus);
+    }
+
+    fn name_rows(&mut self) {
+        let label = |frame| printable(&self.calls.frame(frame).text(Paths::Short));
+        self.labels = (0..self.calls.frame_count()).map(label).collect();
+    }
+
+    /// Weighs everything anew, after other samples were selected.
+    pub(crate) fn reweigh(&mut self) {
+        let focus = self.focus_name();
+        self.calls.weigh(&self.profile, &self.settings.selection, self.weight);
+        self.refill(focus);
+    }
+
+    /// Makes all that is shown of the calls.
+    fn refill(&mut self, focus: Option<Arc<FrameName>>) {
+        self.overview.rows = self.calls.top(self.overview.sort);
+        self.groups.forget();
+        self.time.forget();
+        let frame = focus.and_then(|name| self.row_of(&name));
+        self.focus = Focus::new(&self.calls, frame);
+        self.refresh();
+    }
+
+    /// The row of that name, or of the same function where lines are told apart otherwise.
+    fn row_of(&self, name: &FrameName) -> Option<usize> {
+        let same = || {
+            let of_function = |row: &&TopRow| self.calls.frame(row.frame).function == name.function;
+            self.overview.rows.iter().filter(of_function).max_by_key(|row| row.total).map(|row| row.frame)
+        };
+        self.calls.find(name).or_else(same)
+    }
+
+    /// Works out anew which rows are shown, after the filter or what is open has changed.
+    pub(crate) fn refresh(&mut self) {
+        let Self { labels, filter, overview, .. } = self;
+        let needle = filter.to_lowercase();
+        let wanted = |frame: usize| needle.is_empty() || labels[frame].to_lowercase().contains(&needle);
+        let rows = (0..overview.rows.len()).filter(|&row| wanted(overview.rows[row].frame));
+        overview.shown = rows.collect();
+        self.focus.refresh(&self.calls, wanted);
+    }
+
+    /// Makes a row the focus, and remembers the one before.
+    pub(crate) fn focus_on(&mut self, frame: Option<usize>) {
+        if frame != self.focus.frame {
+            self.past.push(self.focus_name());
+            self.show_focus(frame);
+        }
+    }
+
+    fn show_focus(&mut self, frame: Option<usize>) {
+        self.focus = Focus::new(&self.calls, frame);
+        self.refresh();
+    }
+
+    pub(crate) fn undo(&mut self) {
+        match self.past.pop() {
+            Some(name) => {
+                let frame = name.and_then(|name| self.row_of(&name));
+                self.show_focus(frame);
+            }
+            None => self.say("nothing to undo"),
+        }
+    }
+
+    /// The row of the calls under the cursor.
+    pub(crate) fn current(&mut self) -> Option<usize> {
+        match (self.place, self.view) {
+            (Place::Overview, _) => self.overview.current(),
+            (Place::Above, _) => self.focus.above.current(),
+            (Place::Body, View::Panes) => self.focus.below.current(),
+            (Place::Body, View::Callees) => {
+                self.focus.callees.current().map(|node| self.focus.callees.node(node).frame)
+            }
+            (Place::Body, View::Callers) => {
+                self.focus.callers.current().map(|node| self.focus.callers.node(node).frame)
+            }
+            (Place::Body, View::Flame) => self.flame_current(),
+            (Place::Body, View::Timeline | View::HeatMap | View::Groups) => self.focus.frame,
+            (Place::Body, View::Changes) => self.changed_frame(),
+        }
+    }
+
+    /// The row of the changed function under the cursor, if it is still there.
+    fn changed_frame(&self) -> Option<usize> {
+        let row = self.settings.diff.as_ref()?.functions.get(self.changes.cursor)?;
+        let name = FrameName { function: row.frame.function.clone(), ..FrameName::default() };
+        self.row_of(&name)
+    }
+
+    /// Counts only samples with a frame that matches; an empty pattern counts all.
+    pub(crate) fn match_samples(&mut self, source: &str) {
+        let pattern = if source.is_empty() { None } else { Some(Pattern::new(source)) };
+        match pattern.transpose() {
+            Ok(pattern) => {
+                self.settings.query.keep = pattern;
+                let focus = self.focus_name();
+                self.recount(focus);
+            }
+            Err(error) => self.say(error.to_string()),
+        }
+    }
+
+    /// Shows or hides files and lines.
+    pub(crate) fn toggle_lines(&mut self) {
+        let query = &mut self.settings.query;
+        query.lines = match query.lines {
+            Lines::Apart => Lines::Together,
+            Lines::Together => Lines::Apart,
+        };
+        let focus = self.focus_name();
+        self.recount(focus);
+    }
+
+    /// Reads the source of what is under the cursor, if it is to be shown.
+    pub(crate) fn read_source(&mut self, host: &mut dyn Host) {
+        if !self.shows_source {
+            return;
+        }
+        let name = self.current().or(self.focus.frame).map(|frame| self.calls.frame(frame).clone());
+        self.source = name.map(|name| SourceView::of(&name, self.source.take(), host));
+    }
+}

@@ -1,0 +1,65 @@
+//! Text in cells.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+
+use crate::text::{Anchor, crop, width};
+use crate::theme::{Colours, Role};
+
+/// The cells of a screen.
+pub(crate) struct Canvas<'a> {
+    buffer: &'a mut Buffer,
+    pub(crate) colours: Colours,
+}
+
+impl<'a> Canvas<'a> {
+    pub(crate) const fn new(buffer: &'a mut Buffer, colours: Colours) -> Self {
+        Self { buffer, colours }
+    }
+
+    /// Writes what fits of a text into a line of `area`, and gives all of the line its style.
+    pub(crate) fn line(&mut self, area: Rect, line: u16, text: &str, style: Style) {
+        if line < area.height {
+            let row = Rect { y: area.y + line, height: 1, ..area };
+            self.buffer.set_style(row, style);
+            self.buffer.set_stringn(row.x, row.y, text, usize::from(row.width), style);
+        }
+    }
+
+    pub(crate) fn plain(&mut self, area: Rect, text: &str) {
+        self.line(area, 0, text, Style::default());
+    }
+
+    /// A title line.
+    pub(crate) fn title(&mut self, area: Rect, text: &str, has_cursor: bool) {
+        let role = if has_cursor { Role::Focus } else { Role::Dim };
+        let mark = if has_cursor { "▸ " } else { "  " };
+        let text = crop(&format!("{mark}{text}"), usize::from(area.width), Anchor::Left);
+        self.line(area, 0, &text, self.colours.style(role));
+    }
+
+    /// Writes a text at a column of a line, cut at the edge of `area`.
+    pub(crate) fn text(&mut self, area: Rect, (line, column): (u16, u16), text: &str, style: Style) {
+        if line < area.height && column < area.width {
+            let room = usize::from(area.width - column);
+            self.buffer.set_stringn(area.x + column, area.y + line, text, room, style);
+        }
+    }
+
+    /// A box on a line, with as much of its label as fits.
+    pub(crate) fn label(
+        &mut self,
+        area: Rect,
+        line: u16,
+        (start, room): (usize, usize),
+        (text, style): (&str, Style),
+    ) {
+        let Ok(start) = u16::try_from(start) else { return };
+        let text = if room < 3 { String::new() } else { crop(text, room - 1, Anchor::Left) };
+        // The edge tells neighbours apart where colours do not.
+        let filled = format!("{}{text}", if room > 1 { "▏" } else { " " });
+        let blank = room.saturating_sub(width(&filled));
+        self.text(area, (line, start), &format!("{filled}{}", " ".repeat(blank)), style);
+    }
+}

@@ -1,0 +1,173 @@
+//! The flame graph of the focus, and its miniature.
+
+use ratatui::layout::Rect;
+
+use super::canvas::Canvas;
+use super::split_top;
+use crate::app::{App, Place};
+use crate::flame::{FlameBox, Levels, layout};
+use crate::list::Step;
+use crate::theme::Role;
+
+/// How many levels are laid out beyond those that show, so that the cursor can go there.
+const LEVELS_AHEAD: usize = 1;
+
+impl App {
+    /// The levels of the callees, as many as the cursor and the screen reach.
+    fn flame_below(&mut self, width: usize, height: usize) -> Levels {
+        let reach = usize::try_from(self.focus.flame.0.max(self.focus.flame_top)).unwrap_or(0);
+        let shape = (self.focus.total, width, reach + height + LEVELS_AHEAD);
+        layout(&mut self.focus.callees, &self.calls, shape)
+    }
+
+    /// The levels of the callers; the first is the focus itself, and belongs to the callees.
+    fn flame_above(&mut self, width: usize, height: usize) -> Levels {
+        if self.focus.frame.is_none() {
+            return Levels::new();
+        }
+        let reach = usize::try_from(-self.focus.flame.0.min(self.focus.flame_top)).unwrap_or(0);
+        let shape = (self.focus.total, width, reach + height + LEVELS_AHEAD);
+        let mut levels = layout(&mut self.focus.callers, &self.calls, shape);
+        if !levels.is_empty() {
+            levels.remove(0);
+        }
+        levels
+    }
+
+    /// The boxes of a level.
+    fn flame_level(&mut self, level: i64) -> Vec<FlameBox> {
+        let (width, height) = (usize::from(self.areas.body.width), 1);
+        let levels =
+            if level < 0 { self.flame_above(width, height) } else { self.flame_below(width, height) };
+        let place = if level < 0 { -level - 1 } else { level };
+        usize::try_from(place).ok().and_then(|place| levels.into_iter().nth(place)).unwrap_or_default()
+    }
+
+    /// The box of a level that is at a column, or the nearest.
+    fn flame_box(&mut self, level: i64, column: usize) -> Option<FlameBox> {
+        let boxes = self.flame_level(level);
+        boxes.into_iter().min_by_key(|found| {
+            let end = found.start + found.width - 1;
+            column.saturating_sub(end).max(found.start.saturating_sub(column))
+        })
+    }
+
+    pub(crate) fn flame_current(&mut self) -> Option<usize> {
+        let (level, column) = self.focus.flame;
+        self.flame_box(level, column).map(|found| found.frame)
+    }
+
+    pub(crate) fn go_in_flame(&mut self, step: Step) {
+        let (level, column) = self.focus.flame;
+        let page = i64::from(self.areas.body.height.max(2)) - 1;
+        let target = match step {
+            Step::Up => level - 1,
+            Step::Down => level + 1,
+            Step::PageUp => level - page,
+            Step::PageDown => level + page,
+            Step::Home => return self.sideways_to(0),
+            Step::End => return self.sideways_to(usize::MAX),
+        };
+        let direction = if target < level { 1 } else { -1 };
+        let mut reachable = target;
+        self.focus.flame.0 = target;
+        while reachable != level && !self.reaches(reachable, column) {
+            reachable += direction;
+        }
+        self.focus.flame.0 = reachable;
+    }
+
+    /// Whether there is a box at a column of a level.
+    fn reaches(&mut self, level: i64, column: usize) -> bool {
+        let inside = |found: &FlameBox| found.start <= column && column < found.start + found.width;
+        self.flame_level(level).iter().any(inside)
+    }
+
+    fn sideways_to(&mut self, column: usize) {
+        if let Some(found) = self.flame_box(self.focus.flame.0, column) {
+            self.focus.flame.1 = found.start;
+        }
+    }
+
+    pub(crate) fn sideways_in_flame(&mut self, right: bool) {
+        let (level, column) = self.focus.flame;
+        let Some(here) = self.flame_box(level, column) else { return };
+        let boxes = self.flame_level(level);
+        let next = match right {
+            true => boxes.iter().find(|found| found.start > here.start),
+            false => boxes.iter().rev().find(|found| found.start < here.start),
+        };
+        if let Some(next) = next {
+            self.focus.flame.1 = next.start;
+        }
+    }
+
+    pub(crate) fn click_in_flame(&mut self, line: usize, column: usize) {
+        let level = self.focus.flame_top.saturating_add(i64::try_from(line).unwrap_or(0));
+        let column = column.saturating_sub(usize::from(self.areas.body.x));
+        let before = self.focus.flame;
+        self.focus.flame = (level, column);
+        if !self.reaches(level, column) {
+            self.focus.flame = before;
+        }
+    }
+
+    pub(super) fn draw_flame(&mut self, canvas: &mut Canvas<'_>, area: Rect) {
+        let [title, area] = split_top(area, 1);
+        canvas.title(title, &self.view_title("flame graph"), self.place == Place::Body);
+        self.areas.body = area;
+        let (width, height) = (usize::from(area.width), usize::from(area.height));
+        let (above, below) = (self.flame_above(width, height), self.flame_below(width, height));
+        self.scroll_flame(&above, i64::from(area.height));
+        for line in 0..area.height {
+            let level = self.focus.flame_top + i64::from(line);
+            let (levels, place) = if level < 0 { (&above, -level - 1) } else { (&below, level) };
+            let boxes = usize::try_from(place).ok().and_then(|place| levels.get(place));
+            self.draw_level(canvas, area, line, (level, boxes.map_or(&[][..], Vec::as_slice)));
+        }
+    }
+
+    /// The cursor is on the screen; without need nothing of what is below the focus is off it.
+    fn scroll_flame(&mut self, above: &Levels, height: i64) {
+        let first = -i64::try_from(above.len()).unwrap_or(0);
+        let cursor = self.focus.flame.0;
+        // At first half of the screen is for callers.
+        let top = if self.focus.flame_top == 0 { first.max(-height / 2) } else { self.focus.flame_top };
+        self.focus.flame_top = top.clamp(cursor - height + 1, cursor.max(first)).max(first);
+    }
+
+    fn draw_level(&self, canvas: &mut Canvas<'_>, area: Rect, line: u16, (level, boxes): (i64, &[FlameBox])) {
+        let column = self.focus.flame.1;
+        let has_cursor = self.place == Place::Body && level == self.focus.flame.0;
+        let needle = self.filter.to_lowercase();
+        for (number, found) in boxes.iter().enumerate() {
+            let label = &self.labels[found.frame];
+            let is_cursor = has_cursor && found.start <= column && column < found.start + found.width;
+            let style = match () {
+                () if is_cursor => canvas.colours.style(Role::Cursor),
+                () if !needle.is_empty() && label.to_lowercase().contains(&needle) => {
+                    canvas.colours.style(Role::Found)
+                }
+                () => {
+                    let name = &self.calls.frame(found.frame).function;
+                    canvas.colours.flame(name, number.is_multiple_of(2) != (level % 2 == 0))
+                }
+            };
+            canvas.label(area, line, (found.start, found.width), (label, style));
+        }
+    }
+
+    /// The level below the focus in one row; of the whole profile, the first level that tells something apart.
+    pub(super) fn draw_strip(&mut self, canvas: &mut Canvas<'_>, area: Rect) {
+        const DEEPEST: usize = 32;
+        let width = usize::from(area.width);
+        let levels = layout(&mut self.focus.callees, &self.calls, (self.focus.total, width, DEEPEST));
+        let telling =
+            levels.iter().skip(usize::from(self.focus.frame.is_some())).find(|boxes| boxes.len() > 1);
+        for (number, found) in telling.or(levels.last()).into_iter().flatten().enumerate() {
+            let name = &self.calls.frame(found.frame).function;
+            let style = canvas.colours.flame(name, number.is_multiple_of(2));
+            canvas.label(area, 0, (found.start, found.width), (&self.labels[found.frame], style));
+        }
+    }
+}

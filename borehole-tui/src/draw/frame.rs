@@ -1,0 +1,146 @@
+//! What stands around the views: header, mini flame graph, status, keys, help.
+
+use borehole_analysis::{Lines, Opcodes, Recursion, Rows};
+use ratatui::layout::Rect;
+
+use super::canvas::Canvas;
+use crate::amount::{amount, grouped, name, percent};
+use crate::app::{App, PromptKind};
+use crate::keymap::Action;
+use crate::text::{Anchor, crop, pad, printable, width};
+use crate::theme::Role;
+use crate::time::range_text;
+
+impl App {
+    pub(super) fn draw_header(&self, canvas: &mut Canvas<'_>, area: Rect) {
+        let all = self.calls.total();
+        let mut parts = vec![printable(self.settings.title.as_bytes())];
+        parts.push(match self.profile.summary().matched {
+            matched if matched == all || self.weight != borehole_analysis::Weight::Samples => {
+                format!("{} {}", amount(all, self.weight), name(self.weight))
+            }
+            matched => format!("{} of {} samples", grouped(all), grouped(matched)),
+        });
+        parts.extend(self.narrowing());
+        let text = format!(" {}", parts.join(" · "));
+        let style = canvas.colours.style(Role::Bar);
+        canvas.line(area, 0, &crop(&text, usize::from(area.width), Anchor::Left), style);
+    }
+
+    /// What is not as it is at first, in words.
+    fn narrowing(&self) -> Vec<String> {
+        let query = &self.settings.query;
+        let selection = &self.settings.selection;
+        let mut parts = Vec::new();
+        parts.extend(selection.time.map(range_text));
+        parts.extend(selection.threads.iter().map(|thread| format!("thread {thread}")));
+        parts.extend(selection.processes.iter().map(|process| format!("process {process}")));
+        let labels = selection.labels.iter();
+        parts.extend(labels.map(|(key, value)| format!("{}={}", printable(key), printable(value))));
+        parts.extend(
+            query.keep.as_ref().map(|pattern| format!("match {}", printable(pattern.as_str().as_bytes()))),
+        );
+        if !self.filter.is_empty() {
+            parts.push(format!("/{}", printable(self.filter.as_bytes())));
+        }
+        let switches = [
+            (query.lines == Lines::Together, "no lines"),
+            (query.opcodes == Opcodes::Apart, "opcodes"),
+            (query.recursion == Recursion::Folded, "recursion folded"),
+            (self.libraries_are_one, "libraries collapsed"),
+            (query.rows == Rows::Files, "files"),
+            (query.rows == Rows::Classes, "classes"),
+            (query.rows == Rows::Namespaces, "namespaces"),
+            (self.overview.follows, "follow"),
+        ];
+        parts.extend(switches.iter().filter(|(is_on, _)| *is_on).map(|(_, name)| (*name).to_owned()));
+        parts
+    }
+
+    pub(super) fn draw_status(&mut self, canvas: &mut Canvas<'_>, area: Rect) {
+        let text = match (&self.prompt, &self.message) {
+            (Some(prompt), _) => {
+                let name = match prompt.kind {
+                    PromptKind::Filter => "filter rows",
+                    PromptKind::Match => "match samples (pattern)",
+                    PromptKind::Export => "export to (.svg .folded .pb.gz ...)",
+                };
+                let room = usize::from(area.width).saturating_sub(width(name) + 3);
+                format!("{name}: {}█", crop(&printable(prompt.text.as_bytes()), room.max(1), Anchor::Right))
+            }
+            (None, Some(message)) => message.clone(),
+            (None, None) => self.describe_current(),
+        };
+        canvas.line(area, 0, &text, canvas.colours.style(Role::Plain));
+    }
+
+    /// The row under the cursor in full.
+    fn describe_current(&mut self) -> String {
+        let Some(frame) = self.current().or(self.focus.frame) else { return String::new() };
+        let text = printable(&self.calls.frame(frame).text(borehole_analysis::Paths::Full));
+        let row = self.overview.rows.iter().find(|row| row.frame == frame);
+        let (own, total) = row.map_or((0, 0), |row| (row.own, row.total));
+        let all = self.calls.total();
+        let share = |value| format!("{} {:.1}%", amount(value, self.weight), percent(value, all));
+        format!("{text}  self {}, total {}", share(own), share(total))
+    }
+
+    pub(super) fn draw_footer(&self, canvas: &mut Canvas<'_>, area: Rect) {
+        let keys = [
+            (Action::Quit, "quit"),
+            (Action::Help, "help"),
+            (Action::Focus, "focus"),
+            (Action::Undo, "undo"),
+            (Action::Filter, "filter"),
+            (Action::Match, "match"),
+            (Action::NextPane, "pane"),
+            (Action::Panes, "panes"),
+            (Action::Flame, "flame"),
+            (Action::Callees, "callees"),
+            (Action::Callers, "callers"),
+            (Action::Timeline, "time"),
+            (Action::HeatMap, "heat"),
+            (Action::Groups, "threads"),
+            (Action::Source, "source"),
+        ];
+        let mut text = String::new();
+        for (action, name) in keys {
+            let key = self.settings.keymap.labels(action).into_iter().next().unwrap_or_default();
+            let part = format!(" {key} {name}");
+            if width(&text) + width(&part) <= usize::from(area.width) {
+                text += &part;
+            }
+        }
+        canvas.line(area, 0, &text, canvas.colours.style(Role::Bar));
+    }
+
+    pub(super) fn draw_help(&mut self, canvas: &mut Canvas<'_>, area: Rect) {
+        canvas.title(area, "keys (? closes)", true);
+        let [_, area] = super::split_top(area, 1);
+        let rows: Vec<_> = Action::all().collect();
+        let columns = usize::from(area.width / 39).max(1);
+        let lines = rows.len().div_ceil(columns);
+        let window = self.help.window(lines, usize::from(area.height));
+        for (line, row) in (0..).zip(window) {
+            let cells = (0..columns).filter_map(|column| rows.get(column * lines + row));
+            let cell = |&(action, help): &(Action, &str)| {
+                let keys = self.settings.keymap.labels(action).join(" ");
+                pad(&format!(" {} {help}", pad(&crop(&keys, 14, Anchor::Left), 14)), 39)
+            };
+            let text: String = cells.map(cell).collect();
+            canvas.line(area, line, &text, canvas.colours.style(Role::Plain));
+        }
+    }
+
+    /// The title of the view: what it shows of what.
+    pub(super) fn view_title(&self, what: &str) -> String {
+        let share = |value| format!("{:.1}%", percent(value, self.calls.total()));
+        match self.focus.frame {
+            None => what.to_owned(),
+            Some(frame) => {
+                let (total, own) = (share(self.focus.total), share(self.focus.own));
+                format!("{what} · total {total} self {own} · {}", self.labels[frame])
+            }
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! What the screen looks like.
+
+mod canvas;
+mod changes;
+mod flame;
+mod frame;
+mod lists;
+mod time;
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use crate::app::{App, Place, View};
+use canvas::Canvas;
+
+/// Where on the screen the parts are that a mouse can point at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Areas {
+    pub(crate) overview: Rect,
+    pub(crate) above: Rect,
+    pub(crate) body: Rect,
+}
+
+impl Areas {
+    /// The part at a cell, and which of its lines.
+    pub(crate) fn at(&self, column: u16, row: u16) -> Option<(Place, usize)> {
+        let parts = [(Place::Overview, self.overview), (Place::Above, self.above), (Place::Body, self.body)];
+        let inside = |area: Rect| area.contains((column, row).into());
+        let (place, area) = parts.into_iter().find(|&(_, area)| inside(area))?;
+        Some((place, usize::from(row - area.y)))
+    }
+}
+
+/// The smallest screen on which anything can be told.
+const LEAST: (u16, u16) = (20, 6);
+
+impl App {
+    /// Draws everything into the cells of `buffer`.
+    pub(crate) fn draw(&mut self, buffer: &mut Buffer) {
+        let area = buffer.area;
+        let mut canvas = Canvas::new(buffer, self.settings.colours);
+        if area.width < LEAST.0 || area.height < LEAST.1 {
+            canvas.plain(area, "too small");
+            return;
+        }
+        let [header, rest] = split_top(area, 1);
+        self.draw_header(&mut canvas, header);
+        let [strip, rest] = split_top(rest, u16::from(self.has_mini_flame));
+        let [rest, footer] = split_bottom(rest, 1);
+        let [rest, status] = split_bottom(rest, 1);
+        self.draw_footer(&mut canvas, footer);
+        if self.shows_help {
+            self.areas = Areas::default();
+            self.draw_help(&mut canvas, rest);
+        } else {
+            self.draw_main(&mut canvas, rest);
+        }
+        if self.has_mini_flame {
+            self.draw_strip(&mut canvas, strip);
+        }
+        self.draw_status(&mut canvas, status);
+    }
+
+    fn draw_main(&mut self, canvas: &mut Canvas<'_>, area: Rect) {
+        self.areas = Areas::default();
+        let overview = if self.overview.is_visible { overview_width(area.width) } else { 0 };
+        let [left, mut right] = split_left(area, overview);
+        if overview > 0 {
+            self.draw_overview(canvas, left);
+        }
+        if self.shows_source {
+            let [rest, source] = split_bottom(right, right.height / 2);
+            self.draw_source(canvas, source);
+            right = rest;
+        }
+        match self.view {
+            View::Panes => self.draw_panes(canvas, right),
+            View::Flame => self.draw_flame(canvas, right),
+            View::Callees | View::Callers => self.draw_tree(canvas, right),
+            View::Timeline => self.draw_timeline(canvas, right),
+            View::HeatMap => self.draw_heat_map(canvas, right),
+            View::Groups => self.draw_groups(canvas, right),
+            View::Changes => self.draw_changes(canvas, right),
+        }
+    }
+}
+
+/// How wide the overview is: a good third, within bounds.
+const fn overview_width(width: u16) -> u16 {
+    let third = width * 3 / 8;
+    if third > 60 { 60 } else { third }
+}
+
+fn split_top(area: Rect, height: u16) -> [Rect; 2] {
+    let height = height.min(area.height);
+    let rest = Rect { y: area.y + height, height: area.height - height, ..area };
+    [Rect { height, ..area }, rest]
+}
+
+fn split_bottom(area: Rect, height: u16) -> [Rect; 2] {
+    let height = height.min(area.height);
+    split_top(area, area.height - height)
+}
+
+fn split_left(area: Rect, width: u16) -> [Rect; 2] {
+    let width = width.min(area.width);
+    let rest = Rect { x: area.x + width, width: area.width - width, ..area };
+    [Rect { width, ..area }, rest]
+}

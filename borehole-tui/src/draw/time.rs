@@ -1,0 +1,189 @@
+//! Samples over time.
+
+use borehole_analysis::{HeatMap, Lane, Lanes, TimeRange};
+use ratatui::layout::Rect;
+
+use super::canvas::Canvas;
+use super::{split_bottom, split_left, split_top};
+use crate::app::{App, Place};
+use crate::groups::value_text;
+use crate::text::{Anchor, crop};
+use crate::theme::Role;
+use crate::time::moment;
+
+/// Bars of a cell, from none to full.
+const BARS: [&str; 9] = [" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
+
+/// What is said where there is no time to show.
+const NO_TIME: &str = "the profile does not say when its samples were taken";
+
+/// How wide the names of threads are.
+const NAMES: u16 = 16;
+
+impl App {
+    pub(super) fn draw_timeline(&mut self, canvas: &mut Canvas<'_>, area: Rect) {
+        let [title, area] = split_top(area, 1);
+        canvas.title(title, &self.view_title("timeline by thread"), self.place == Place::Body);
+        let Some(Some(lanes)) = self.time.lanes.take() else {
+            canvas.line(area, 1, NO_TIME, canvas.colours.style(Role::Dim));
+            self.time.lanes = Some(None);
+            return;
+        };
+        let [area, axis] = split_bottom(area, 2);
+        let [names, chart] = split_left(area, NAMES.min(area.width / 3));
+        self.areas.body = chart;
+        self.time.columns = usize::from(chart.width);
+        self.time.column = self.time.column.min(self.time.columns.saturating_sub(1));
+        let window = self.time.list.window(lanes.rows.len(), usize::from(area.height));
+        let most = self.most(&lanes);
+        for (line, row) in (0..).zip(window) {
+            let lane = &lanes.rows[row];
+            let name = crop(&value_text(&lane.thread), usize::from(names.width) - 1, Anchor::Left);
+            let role = if row == self.time.list.cursor { Role::Focus } else { Role::Plain };
+            canvas.text(names, (line, 0), &name, canvas.colours.style(role));
+            self.draw_lane(canvas, chart, line, (lane, most));
+        }
+        self.draw_axis(canvas, Rect { x: chart.x, width: chart.width, ..axis }, &lanes);
+        self.time.lanes = Some(Some(lanes));
+    }
+
+    fn columns(&self, lane: &Lane) -> Vec<u64> {
+        let sum = |column| -> u64 {
+            let slices = self.time.slices(column, lane.slices.len());
+            lane.slices[slices].iter().fold(0, |sum: u64, &slice| sum.saturating_add(slice))
+        };
+        (0..self.time.columns).map(sum).collect()
+    }
+
+    /// The heaviest cell.
+    fn most(&self, lanes: &Lanes) -> u64 {
+        lanes.rows.iter().flat_map(|lane| self.columns(lane)).max().unwrap_or(0)
+    }
+
+    fn draw_lane(&self, canvas: &mut Canvas<'_>, area: Rect, line: u16, (lane, most): (&Lane, u64)) {
+        for (column, value) in (0..).zip(self.columns(lane)) {
+            let bar = (u128::from(value) * 8).div_ceil(u128::from(most.max(1)));
+            let bar = BARS[usize::try_from(bar).unwrap_or(8).min(8)];
+            let role = self.role_at(usize::from(column), lane.slices.len());
+            canvas.text(area, (line, column), bar, canvas.colours.style(role));
+        }
+    }
+
+    /// How a column looks: the cursor, the selection, or neither.
+    fn role_at(&self, column: usize, slices: usize) -> Role {
+        let cursor = self.time.column;
+        let making = self
+            .time
+            .anchor
+            .is_some_and(|anchor| (anchor.min(cursor)..=anchor.max(cursor)).contains(&column));
+        let span = self.profile.timespan();
+        let selected = self.settings.selection.time.zip(span).is_some_and(|(time, span)| {
+            let range = self.time.slices(column, slices);
+            let cell = span.range(range.start..=range.end.max(range.start + 1) - 1);
+            cell.start_ns < time.end_ns && time.start_ns < cell.end_ns
+        });
+        match self.place == Place::Body && column == cursor {
+            true => Role::Cursor,
+            false if making => Role::Found,
+            false if selected => Role::Trace,
+            false => Role::Number,
+        }
+    }
+
+    fn draw_axis(&self, canvas: &mut Canvas<'_>, area: Rect, lanes: &Lanes) {
+        let whole = lanes.span.whole();
+        let slices = self.time.slices(self.time.column, lanes.span.slices);
+        let here = lanes.span.range(slices.start..=slices.end.max(slices.start + 1) - 1);
+        let style = canvas.colours.style(Role::Dim);
+        let (first, last) = (moment(whole.start_ns), moment(whole.end_ns));
+        canvas.text(area, (0, 0), &first, style);
+        let end = area.width.saturating_sub(u16::try_from(last.len()).unwrap_or(u16::MAX));
+        canvas.text(area, (0, end), &last, style);
+        let text = format!("at {} (Enter begins and ends a selection)", moment(here.start_ns));
+        canvas.text(area, (1, 0), &crop(&text, usize::from(area.width), Anchor::Left), style);
+    }
+
+    /// Seconds from left to right, the offset in the second from the bottom to the top, as many of both as fit.
+    pub(super) fn draw_heat_map(&mut self, canvas: &mut Canvas<'_>, area: Rect) {
+        let [title, area] = split_top(area, 1);
+        canvas.title(title, "heat map: seconds, by offset in the second", self.place == Place::Body);
+        let [chart, axis] = split_bottom(area, 2);
+        let cells = HeatCells::of(&self.heat, chart);
+        if cells.columns.is_empty() {
+            canvas.line(area, 1, NO_TIME, canvas.colours.style(Role::Dim));
+            return;
+        }
+        self.areas.body = chart;
+        self.time.columns = cells.columns.len();
+        self.time.column = self.time.column.min(self.time.columns - 1);
+        let (cursor, anchor) = (self.time.column, self.time.anchor);
+        for (column, values) in cells.columns.iter().enumerate() {
+            let is_chosen = column == cursor
+                || anchor.is_some_and(|anchor| (anchor.min(cursor)..=anchor.max(cursor)).contains(&column));
+            let column = u16::try_from(column).unwrap_or(u16::MAX);
+            for (line, &value) in (0..).zip(values.iter().rev()) {
+                cells.draw(canvas, chart, (line, column), (value, is_chosen));
+            }
+        }
+        let range = self.heat_range(cursor, cursor);
+        let text = format!("at {} (Enter begins and ends a selection)", moment(range.start_ns));
+        let text = crop(&text, usize::from(axis.width), Anchor::Left);
+        canvas.text(axis, (1, 0), &text, canvas.colours.style(Role::Dim));
+    }
+
+    /// The time of some columns of the screen's heat map.
+    pub(crate) fn heat_range(&self, first: usize, last: usize) -> TimeRange {
+        let (all, shown) = (self.heat.columns(), self.time.columns.max(1));
+        let width = i64::try_from(self.heat.column_ns).unwrap_or(i64::MAX);
+        let start = |column: usize| {
+            let place = i64::try_from(column * all / shown).unwrap_or(i64::MAX);
+            self.heat.start_ns.saturating_add(place.saturating_mul(width))
+        };
+        let start_ns = start(first);
+        TimeRange { start_ns, end_ns: start(last + 1).max(start_ns.saturating_add(width)) }
+    }
+}
+
+/// Shades of a cell, from none to full.
+const SHADES: [&str; 5] = [" ", "░", "▒", "▓", "█"];
+
+/// A heat map in the cells of a screen.
+struct HeatCells {
+    /// By column, from the start of a second on.
+    columns: Vec<Vec<u64>>,
+    most: u64,
+}
+
+impl HeatCells {
+    fn of(map: &HeatMap, area: Rect) -> Self {
+        let across = usize::from(area.width).min(map.columns());
+        let down = usize::from(area.height).min(map.rows);
+        let mut columns = vec![vec![0_u64; down]; across];
+        for place in 0..if down > 0 { map.columns() } else { 0 } {
+            for (row, &count) in map.column(place).iter().enumerate() {
+                let sum = &mut columns[place * across / map.columns()][row * down / map.rows];
+                *sum = sum.saturating_add(count);
+            }
+        }
+        let most = columns.iter().flatten().copied().max().unwrap_or(0);
+        Self { columns, most }
+    }
+
+    fn draw(&self, canvas: &mut Canvas<'_>, area: Rect, at: (u16, u16), (value, is_chosen): (u64, bool)) {
+        let share = u128::from(value) * 255 / u128::from(self.most.max(1));
+        let share = u8::try_from(share).unwrap_or(u8::MAX);
+        let shade = usize::from(share).div_ceil(64).max(usize::from(value > 0)).min(4);
+        let (mark, style) = match (value, is_chosen) {
+            (0, true) => ("·", canvas.colours.style(Role::Trace)),
+            (0, false) => (" ", canvas.colours.style(Role::Plain)),
+            _ => (SHADES[shade], canvas.colours.heat(share)),
+        };
+        canvas.text(area, at, mark, style);
+    }
+}
+
+impl App {
+    pub(crate) fn click_in_time(&mut self, column: usize) {
+        self.time.column = column.saturating_sub(usize::from(self.areas.body.x));
+    }
+}

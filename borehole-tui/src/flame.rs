@@ -1,0 +1,79 @@
+//! Boxes of a flame graph, laid out in columns of a terminal.
+
+use borehole_analysis::Calls;
+
+use crate::outline::Outline;
+
+/// A call that is at least a column wide.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FlameBox {
+    /// The row of the calls.
+    pub(crate) frame: usize,
+    pub(crate) total: u64,
+    /// The first column.
+    pub(crate) start: usize,
+    pub(crate) width: usize,
+}
+
+/// The boxes of each level, the nearest to the focus first, from left to right.
+pub(crate) type Levels = Vec<Vec<FlameBox>>;
+
+/// Lays out a tree: `levels` levels of it, `width` columns wide for what weighs `whole`.
+///
+/// A box is as wide as its share, rounded by its edges, so that neighbours never overlap; what is narrower than a
+/// column is left out, with all that is above it.
+pub(crate) fn layout(
+    outline: &mut Outline,
+    calls: &Calls,
+    (whole, width, levels): (u64, usize, usize),
+) -> Levels {
+    let scale = Scale { whole, width };
+    let mut found: Levels = Vec::new();
+    let mut level = scale.row(outline, 0, outline.roots());
+    while !level.is_empty() && found.len() < levels {
+        let mut next = Vec::new();
+        for &(node, start_weight, _) in &level {
+            let children = outline.children(calls, node);
+            next.extend(scale.row(outline, start_weight, children));
+        }
+        found.push(level.into_iter().map(|(_, _, found)| found).collect());
+        level = next;
+    }
+    found
+}
+
+#[derive(Clone, Copy)]
+struct Scale {
+    whole: u64,
+    width: usize,
+}
+
+impl Scale {
+    /// The column at which a weight ends.
+    fn column(self, weight: u64) -> usize {
+        let columns = u128::from(weight) * self.width as u128 / u128::from(self.whole.max(1));
+        usize::try_from(columns).unwrap_or(self.width).min(self.width)
+    }
+
+    /// Nodes side by side, with the weight at which each begins.
+    fn row(
+        self,
+        outline: &Outline,
+        mut start_weight: u64,
+        nodes: std::ops::Range<usize>,
+    ) -> Vec<(usize, u64, FlameBox)> {
+        let mut row = Vec::new();
+        for node in nodes {
+            let branch = outline.node(node);
+            let end_weight = start_weight.saturating_add(branch.total);
+            let start = self.column(start_weight);
+            let width = self.column(end_weight).saturating_sub(start);
+            if width > 0 {
+                let found = FlameBox { frame: branch.frame, total: branch.total, start, width };
+                row.push((node, start_weight, found));
+            }
+            start_weight = end_weight;
+        }
+        row
+    }
+}

@@ -1,0 +1,120 @@
+//! What the views show of one function, or of the whole profile.
+
+use borehole_analysis::{Branch, Calls, Tree};
+
+use crate::list::List;
+use crate::outline::Outline;
+
+/// A row of the panes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PaneRow {
+    /// The row of the calls; `None` for the end of the stack.
+    pub(crate) frame: Option<usize>,
+    pub(crate) total: u64,
+}
+
+/// Rows of a pane, and which of them are shown.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Pane {
+    rows: Vec<PaneRow>,
+    shown: Vec<usize>,
+    pub(crate) list: List,
+}
+
+impl Pane {
+    fn new(rows: Vec<PaneRow>) -> Self {
+        Self { shown: (0..rows.len()).collect(), rows, list: List::default() }
+    }
+
+    pub(crate) fn refresh(&mut self, wanted: impl Fn(Option<usize>) -> bool) {
+        let rows = (0..self.rows.len()).filter(|&row| wanted(self.rows[row].frame));
+        self.shown = rows.collect();
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.shown.len()
+    }
+
+    pub(crate) fn row(&self, shown: usize) -> Option<PaneRow> {
+        self.shown.get(shown).map(|&row| self.rows[row])
+    }
+
+    pub(crate) fn current(&self) -> Option<usize> {
+        self.row(self.list.cursor)?.frame
+    }
+}
+
+/// A function with all that called it and all that it called; without a function the whole profile.
+#[derive(Clone, Debug)]
+pub(crate) struct Focus {
+    pub(crate) frame: Option<usize>,
+    pub(crate) total: u64,
+    pub(crate) own: u64,
+    pub(crate) callers: Outline,
+    pub(crate) callees: Outline,
+    pub(crate) above: Pane,
+    pub(crate) below: Pane,
+    /// The level, below 0 for callers, and the column of the cursor of the flame graph.
+    pub(crate) flame: (i64, usize),
+    /// The first level of the flame graph that is shown.
+    pub(crate) flame_top: i64,
+}
+
+impl Focus {
+    pub(crate) fn new(calls: &Calls, frame: Option<usize>) -> Self {
+        let (callers, callees) = match frame {
+            Some(frame) => (Tree::above(calls, frame), Tree::below(calls, frame)),
+            None => (Tree::from_leaves(calls), Tree::from_roots(calls)),
+        };
+        let mut focus = Self {
+            frame,
+            total: calls.total(),
+            own: 0,
+            callers: Outline::new(callers, calls),
+            callees: Outline::new(callees, calls),
+            above: Pane::default(),
+            below: Pane::default(),
+            flame: (0, 0),
+            flame_top: 0,
+        };
+        if frame.is_some() {
+            focus.fill(calls);
+        } else {
+            focus.below = Pane::new(rows(&focus.callees, focus.callees.roots()));
+        }
+        focus
+    }
+
+    fn fill(&mut self, calls: &Calls) {
+        let top = |outline: &Outline| outline.roots().next().map(|node| outline.node(node).clone());
+        let (above, below) = (top(&self.callers), top(&self.callees));
+        self.total = below.as_ref().map_or(0, |node| node.total);
+        self.own = below.map_or(0, |node| node.own);
+        let at_root = above.map_or(0, |node| node.own);
+        for (outline, pane, at_end) in
+            [(&mut self.callers, &mut self.above, at_root), (&mut self.callees, &mut self.below, self.own)]
+        {
+            let nodes = outline.roots().next().map_or(0..0, |node| outline.children(calls, node));
+            let mut found = rows(outline, nodes);
+            if at_end > 0 {
+                let place = found.partition_point(|row| row.total >= at_end);
+                found.insert(place, PaneRow { frame: None, total: at_end });
+            }
+            *pane = Pane::new(found);
+        }
+    }
+
+    /// Works out anew which rows are shown.
+    pub(crate) fn refresh(&mut self, calls: &Calls, wanted: impl Fn(usize) -> bool) {
+        let node = |node: &Branch| wanted(node.frame);
+        self.callers.refresh(calls, node);
+        self.callees.refresh(calls, node);
+        self.above.refresh(|frame| frame.is_none_or(&wanted));
+        self.below.refresh(|frame| frame.is_none_or(&wanted));
+    }
+}
+
+fn rows(outline: &Outline, nodes: std::ops::Range<usize>) -> Vec<PaneRow> {
+    let row = |node| PaneRow { frame: Some(outline.node(node).frame), total: outline.node(node).total };
+    nodes.map(row).collect()
+}

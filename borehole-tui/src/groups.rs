@@ -1,0 +1,118 @@
+//! Samples by thread, process and label: a table that selects.
+
+use borehole_analysis::{By, GroupRow, GroupValue, LabelText};
+
+use crate::app::App;
+use crate::list::List;
+use crate::text::printable;
+
+/// The table.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Groups {
+    /// By what, as a number among [`App::group_kinds`].
+    pub(crate) kind: usize,
+    pub(crate) rows: Option<Vec<GroupRow>>,
+    pub(crate) list: List,
+}
+
+impl Groups {
+    /// What was counted does not hold any more.
+    pub(crate) fn forget(&mut self) {
+        self.rows = None;
+    }
+}
+
+impl App {
+    /// By what samples can be told apart.
+    pub(crate) fn group_kinds(&self) -> Vec<By> {
+        let labels = self.profile.label_keys().into_iter().map(By::Label);
+        [By::Thread, By::Process].into_iter().chain(labels).collect()
+    }
+
+    /// Counts the rows of the table, of all that the selection takes but for what the table is about.
+    pub(crate) fn fill_groups(&mut self) {
+        if self.groups.rows.is_none() {
+            let kinds = self.group_kinds();
+            self.groups.kind = self.groups.kind.min(kinds.len() - 1);
+            let by = &kinds[self.groups.kind];
+            let mut selection = self.settings.selection.clone();
+            match by {
+                By::Thread => selection.threads.clear(),
+                By::Process => selection.processes.clear(),
+                By::Label(key) => selection.labels.retain(|(known, _)| known != key),
+                By::File | By::Class => {}
+            }
+            self.groups.rows = Some(self.calls.by(&self.profile, &selection, by));
+        }
+    }
+
+    /// Goes to the next or the previous kind.
+    pub(crate) fn turn_groups(&mut self, forwards: bool) {
+        let kinds = self.group_kinds().len();
+        self.groups.kind = (self.groups.kind + if forwards { 1 } else { kinds - 1 }) % kinds;
+        self.groups.list = List::default();
+        self.groups.forget();
+        self.fill_groups();
+    }
+
+    /// Counts only samples like the row under the cursor; the same row again counts all.
+    pub(crate) fn select_group(&mut self) {
+        let row = self.groups.rows.as_ref().and_then(|rows| rows.get(self.groups.list.cursor));
+        let Some(value) = row.map(|row| row.value.clone()) else { return };
+        let kinds = self.group_kinds();
+        let selection = &mut self.settings.selection;
+        match (&kinds[self.groups.kind], value) {
+            (_, GroupValue::Thread { thread, .. }) => toggle(&mut selection.threads, thread),
+            (_, GroupValue::Process(process)) => toggle(&mut selection.processes, process),
+            (By::Label(key), GroupValue::Label(text)) => {
+                let value = match text {
+                    LabelText::Text(text) => text,
+                    LabelText::Number(number, _) => number.to_string().into_bytes(),
+                };
+                toggle(&mut selection.labels, (key.clone(), value));
+            }
+            _ => return self.say("samples without it cannot be selected"),
+        }
+        let cursor = self.groups.list;
+        self.reweigh();
+        self.fill_groups();
+        self.groups.list = cursor;
+    }
+}
+
+/// The only one, or none if it was that.
+fn toggle<T: PartialEq>(selected: &mut Vec<T>, value: T) {
+    let is_there = selected.contains(&value);
+    selected.clear();
+    if !is_there {
+        selected.push(value);
+    }
+}
+
+/// What samples have in common, in words.
+pub(crate) fn value_text(value: &GroupValue) -> String {
+    match value {
+        GroupValue::Absent => "(unknown)".to_owned(),
+        GroupValue::Label(LabelText::Text(text)) => printable(text),
+        GroupValue::Label(LabelText::Number(number, unit)) => {
+            let unit = unit.as_ref().map(|unit| format!(" {}", printable(unit)));
+            format!("{number}{}", unit.unwrap_or_default())
+        }
+        GroupValue::Process(process) => format!("process {process}"),
+        GroupValue::Thread { process, thread, name } => {
+            let name = name.as_ref().map(|name| format!(" {}", printable(name))).unwrap_or_default();
+            let process = process.map(|process| format!(" of {process}")).unwrap_or_default();
+            format!("thread {thread}{process}{name}")
+        }
+    }
+}
+
+/// What a table is by, in words.
+pub(crate) fn kind_text(by: &By) -> String {
+    match by {
+        By::Label(key) => printable(key),
+        By::Process => "process".to_owned(),
+        By::Thread => "thread".to_owned(),
+        By::File | By::Class => String::new(),
+    }
+}

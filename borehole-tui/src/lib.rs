@@ -1,0 +1,31 @@
+//! The terminal explorer of profiles.
+//!
+//! [`App`] is the state: it takes [`Input`] and draws into cells. [`Decoder`] cuts what a terminal sends into inputs,
+//! [`Keymap`] says what they do, [`Screen`] sends to a terminal what has changed. What touches files and the clipboard
+//! is asked of a [`Host`]. So all of it runs in a test as on a terminal.
+
+mod actions;
+mod amount;
+mod app;
+mod draw;
+mod flame;
+mod focus;
+mod groups;
+mod host;
+mod input;
+mod keymap;
+mod list;
+mod outline;
+mod screen;
+mod source;
+mod text;
+mod theme;
+mod time;
+
+pub use app::{App, Settings};
+pub use host::{Host, Stacks};
+pub use input::{Button, Decoder, Input};
+pub use keymap::{Action, Keymap, KeymapError};
+pub use screen::{ENTER, LEAVE, Screen};
+pub use text::{Anchor, crop, pad, printable, width};
+pub use theme::Colours;

@@ -1,0 +1,127 @@
+//! A tree as rows: what is open shows what is below it.
+
+use std::collections::HashSet;
+use std::ops::Range;
+
+use borehole_analysis::{Branch, Calls, Tree};
+
+use crate::list::{List, Step};
+
+/// How many nodes one key unfolds at most: more than anybody reads.
+const MOST_UNFOLDED: usize = 5_000;
+
+/// A tree and which of its nodes are open.
+#[derive(Clone, Debug)]
+pub(crate) struct Outline {
+    tree: Tree,
+    open: HashSet<usize>,
+    /// The nodes that are shown, from top to bottom.
+    rows: Vec<usize>,
+    pub(crate) list: List,
+}
+
+impl Outline {
+    /// A tree of which the top nodes show, and what is below the only one.
+    pub(crate) fn new(tree: Tree, calls: &Calls) -> Self {
+        let mut outline = Self { tree, open: HashSet::new(), rows: Vec::new(), list: List::default() };
+        if outline.roots().len() == 1 {
+            outline.open.insert(0);
+        }
+        outline.refresh(calls, |_| true);
+        outline
+    }
+
+    pub(crate) fn node(&self, node: usize) -> &Branch {
+        self.tree.node(node)
+    }
+
+    /// The nodes below a node.
+    pub(crate) fn children(&mut self, calls: &Calls, node: usize) -> Range<usize> {
+        self.tree.open(calls, node)
+    }
+
+    pub(crate) fn roots(&self) -> Range<usize> {
+        0..self.tree.roots().len()
+    }
+
+    pub(crate) fn rows(&self) -> &[usize] {
+        &self.rows
+    }
+
+    pub(crate) fn is_open(&self, node: usize) -> bool {
+        self.open.contains(&node)
+    }
+
+    /// The node under the cursor.
+    pub(crate) fn current(&self) -> Option<usize> {
+        self.rows.get(self.list.cursor).copied()
+    }
+
+    pub(crate) fn go(&mut self, step: Step) {
+        self.list.go(step, self.rows.len());
+    }
+
+    /// Works out which nodes are shown: those that are `wanted` among the open ones. The cursor stays on its node, if
+    /// that is still there.
+    pub(crate) fn refresh(&mut self, calls: &Calls, wanted: impl Fn(&Branch) -> bool) {
+        let current = self.current();
+        self.rows.clear();
+        let mut waiting: Vec<usize> = self.roots().rev().collect();
+        while let Some(node) = waiting.pop() {
+            if wanted(self.tree.node(node)) {
+                self.rows.push(node);
+            }
+            if self.open.contains(&node) {
+                waiting.extend(self.tree.open(calls, node).rev());
+            }
+        }
+        let place = self.rows.iter().position(|&node| Some(node) == current);
+        self.list.cursor = place.unwrap_or(self.list.cursor).min(self.rows.len().saturating_sub(1));
+    }
+
+    /// Opens the node under the cursor; if it is open already, goes to the first below it.
+    pub(crate) fn unfold(&mut self) {
+        let Some(node) = self.current() else { return };
+        let next = self.rows.get(self.list.cursor + 1);
+        if !self.open.insert(node) && next.is_some_and(|&next| self.tree.node(next).parent == Some(node)) {
+            self.list.cursor += 1;
+        }
+    }
+
+    /// Closes the node under the cursor; if it is closed already, goes to the node above.
+    pub(crate) fn fold(&mut self) {
+        let Some(node) = self.current() else { return };
+        if self.open.remove(&node) {
+            return;
+        }
+        let parent = self.tree.node(node).parent;
+        if let Some(row) = self.rows.iter().position(|&row| Some(row) == parent) {
+            self.list.cursor = row;
+        }
+    }
+
+    /// Closes the node under the cursor and all below it.
+    pub(crate) fn fold_all(&mut self, calls: &Calls) {
+        let mut waiting: Vec<usize> = self.current().into_iter().collect();
+        while let Some(node) = waiting.pop() {
+            if self.open.remove(&node) {
+                waiting.extend(self.tree.open(calls, node));
+            }
+        }
+    }
+
+    /// Opens the node under the cursor and all below it, up to a bound; whether that was all.
+    pub(crate) fn unfold_all(&mut self, calls: &Calls) -> bool {
+        let mut waiting: std::collections::VecDeque<usize> = self.current().into_iter().collect();
+        let mut unfolded = 0;
+        while let Some(node) = waiting.pop_front() {
+            if unfolded == MOST_UNFOLDED {
+                return false;
+            }
+            unfolded += 1;
+            self.open.insert(node);
+            waiting.extend(self.tree.open(calls, node));
+        }
+        true
+    }
+}

@@ -1,0 +1,66 @@
+//! The terminal that an explorer is drawn on.
+
+use std::io::{self, Write};
+
+use ratatui::backend::{Backend as _, CrosstermBackend};
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use crate::app::App;
+
+/// Begins a screen of its own, without a cursor, and asks for the buttons of the mouse.
+pub const ENTER: &[u8] = b"\x1b[?1049h\x1b[?25l\x1b[?1000h\x1b[?1006h";
+
+/// Puts everything back as it was.
+pub const LEAVE: &[u8] = b"\x1b[?1006l\x1b[?1000l\x1b[0m\x1b[?25h\x1b[?1049l";
+
+/// What a terminal shows, so that only what changes is sent.
+pub struct Screen<W: Write> {
+    backend: CrosstermBackend<W>,
+    shown: Buffer,
+}
+
+impl<W: Write> Screen<W> {
+    /// A terminal that shows nothing yet.
+    pub fn new(output: W) -> Self {
+        Self { backend: CrosstermBackend::new(output), shown: Buffer::empty(Rect::ZERO) }
+    }
+
+    /// Draws the explorer on a terminal of that many columns and lines.
+    ///
+    /// # Errors
+    /// When the terminal cannot be written to.
+    pub fn draw(&mut self, app: &mut App, (columns, lines): (u16, u16)) -> io::Result<()> {
+        let area = Rect::new(0, 0, columns, lines);
+        if self.shown.area != area {
+            self.backend.clear()?;
+            self.shown = Buffer::empty(area);
+        }
+        let mut next = Buffer::empty(area);
+        app.draw(&mut next);
+        self.backend.draw(self.shown.diff(&next).into_iter())?;
+        self.shown = next;
+        ratatui::backend::Backend::flush(&mut self.backend)
+    }
+}
+
+impl App {
+    /// The lines of the screen as text, without colours: what a test or a person without a terminal sees.
+    #[must_use]
+    pub fn as_text(&mut self, columns: u16, lines: u16) -> Vec<String> {
+        let mut buffer = Buffer::empty(Rect::new(0, 0, columns, lines));
+        self.draw(&mut buffer);
+        let line = |line| {
+            let mut text = String::new();
+            let mut column = 0;
+            while column < columns {
+                let symbol = buffer[(column, line)].symbol();
+                text.push_str(symbol);
+                // The cell behind a wide character is blank and not shown.
+                column += u16::try_from(crate::text::width(symbol).max(1)).unwrap_or(1);
+            }
+            text.trim_end().to_owned()
+        };
+        (0..lines).map(line).collect()
+    }
+}

@@ -1,0 +1,137 @@
+//! Text of a profile made fit for a terminal: nothing that it obeys, and no wider than it is.
+
+use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
+
+/// What marks that something was cut off.
+const ELLIPSIS: char = '…';
+
+/// Which end of a text stays when it is cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Anchor {
+    /// The head.
+    Left,
+    /// The tail.
+    Right,
+}
+
+/// `bytes` as text of one line. What a terminal would obey, what would change the order or the look of the text around
+/// it, and what is not UTF-8 is spelled out: `\x1b`, `\u{202e}`.
+///
+/// # Examples
+///
+/// ```
+/// assert_eq!(borehole_tui::printable(b"a\x1b[2J\xff"), r"a\x1b[2J\xff");
+/// assert_eq!(borehole_tui::printable("f\u{202e}php.g".as_bytes()), r"f\u{202e}php.g");
+/// ```
+#[must_use]
+pub fn printable(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        for character in chunk.valid().chars() {
+            match character {
+                '\0'..' ' | '\x7f' => text.push_str(&format!("\\x{:02x}", u32::from(character))),
+                character if is_unseen(character) => text.extend(character.escape_unicode()),
+                _ => text.push(character),
+            }
+        }
+        for byte in chunk.invalid() {
+            text.push_str(&format!("\\x{byte:02x}"));
+        }
+    }
+    text
+}
+
+/// Whether a character has an effect and no look: controls, breaks of lines, marks of direction, joiners, tags.
+const fn is_unseen(character: char) -> bool {
+    matches!(
+        character,
+        '\u{80}'..='\u{a0}'
+            | '\u{ad}'
+            | '\u{61c}'
+            | '\u{180e}'
+            | '\u{200b}'..='\u{200f}'
+            | '\u{2028}'..='\u{202f}'
+            | '\u{2060}'..='\u{206f}'
+            | '\u{fe00}'..='\u{fe0f}'
+            | '\u{feff}'
+            | '\u{fff9}'..='\u{fffb}'
+            | '\u{e0000}'..='\u{e0fff}'
+    )
+}
+
+/// How many columns a text takes.
+#[must_use]
+pub fn width(text: &str) -> usize {
+    text.width()
+}
+
+/// `text` followed by as many spaces as fill `columns`.
+#[must_use]
+pub fn pad(text: &str, columns: usize) -> String {
+    let spaces = columns.saturating_sub(width(text));
+    format!("{text}{}", " ".repeat(spaces))
+}
+
+/// `text` cut to `columns`, with an ellipsis where it was cut. 0 columns do not cut.
+#[must_use]
+pub fn crop(text: &str, columns: usize, anchor: Anchor) -> String {
+    if columns == 0 || width(text) <= columns {
+        return text.to_owned();
+    }
+    let room = columns - 1;
+    match anchor {
+        Anchor::Left => {
+            let mut kept: String = fitting(text.chars(), room).collect();
+            kept.push(ELLIPSIS);
+            kept
+        }
+        Anchor::Right => {
+            let kept = fitting(text.chars().rev(), room).map(char::len_utf8).sum::<usize>();
+            format!("{ELLIPSIS}{}", &text[text.len() - kept..])
+        }
+    }
+}
+
+/// As many characters as fit into `room` columns.
+fn fitting(characters: impl Iterator<Item = char>, mut room: usize) -> impl Iterator<Item = char> {
+    characters.take_while(move |character| match room.checked_sub(character.width().unwrap_or(0)) {
+        Some(left) => {
+            room = left;
+            true
+        }
+        None => false,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_terminal_obeys_is_spelled_out() {
+        assert_eq!(printable(b"App\\Db::query"), "App\\Db::query");
+        assert_eq!(printable(b"\x1b[2Jx\ny\t\0\x7f"), r"\x1b[2Jx\x0ay\x09\x00\x7f");
+        assert_eq!(printable(b"caf\xe9 \xff"), r"caf\xe9 \xff");
+        assert_eq!(printable("é 日本 \u{9b}2J".as_bytes()), r"é 日本 \u{9b}2J");
+        assert_eq!(printable("\u{202e}gpj\u{2066}\u{200b}".as_bytes()), r"\u{202e}gpj\u{2066}\u{200b}");
+    }
+
+    #[test]
+    fn a_crop_keeps_the_end_that_is_asked_for() {
+        assert_eq!(crop("abcdefghij", 5, Anchor::Left), "abcd…");
+        assert_eq!(crop("abcdefghij", 6, Anchor::Right), "…fghij");
+        for (columns, kept) in [(0, "abcdef"), (1, "…"), (6, "abcdef"), (7, "abcdef")] {
+            assert_eq!(crop("abcdef", columns, Anchor::Left), kept);
+            assert_eq!(crop("abcdef", columns, Anchor::Right), kept);
+        }
+    }
+
+    #[test]
+    fn wide_characters_take_two_columns() {
+        assert_eq!(width("日本語 é"), 8);
+        assert_eq!(crop("日本語です", 6, Anchor::Left), "日本…");
+        assert_eq!(crop("日本語です", 6, Anchor::Right), "…です");
+        assert_eq!(pad("日", 4), "日  ");
+        assert_eq!(pad("long", 2), "long");
+    }
+}

@@ -1,0 +1,127 @@
+//! Colours.
+
+use ratatui::style::{Color, Modifier, Style};
+
+/// Which colours a terminal has, or its user wants.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Colours {
+    /// None: text is bold, underlined or reversed.
+    None,
+    /// Those of the table of 256.
+    #[default]
+    Indexed,
+    /// Any.
+    True,
+}
+
+/// What something is drawn for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    Plain,
+    /// Titles and bars.
+    Bar,
+    /// What is less important.
+    Dim,
+    /// The row of the cursor in the pane that has it.
+    Cursor,
+    /// The row of the cursor in another pane.
+    Trace,
+    /// The function that everything is about.
+    Focus,
+    /// Numbers.
+    Number,
+    /// What the filter found.
+    Found,
+    /// More than before.
+    Grown,
+    /// Less than before.
+    Shrunk,
+}
+
+impl Colours {
+    pub(crate) fn style(self, role: Role) -> Style {
+        let plain = Style::default();
+        let bold = plain.add_modifier(Modifier::BOLD);
+        let reversed = plain.add_modifier(Modifier::REVERSED);
+        match (role, self) {
+            (Role::Plain, _) => plain,
+            (Role::Cursor, Self::None) => reversed.add_modifier(Modifier::BOLD),
+            (Role::Trace | Role::Found, Self::None) => plain.add_modifier(Modifier::UNDERLINED),
+            (Role::Bar, Self::None) => reversed,
+            (Role::Focus | Role::Grown, Self::None) => bold,
+            (Role::Dim | Role::Number | Role::Shrunk, Self::None) => plain,
+            (Role::Bar, _) => plain.fg(self.of([230, 230, 230])).bg(self.of([40, 60, 90])),
+            (Role::Dim, _) => plain.fg(self.of([140, 140, 140])),
+            (Role::Cursor, _) => bold.fg(self.of([255, 255, 255])).bg(self.of([0, 95, 175])),
+            (Role::Trace, _) => plain.bg(self.of([58, 58, 58])).fg(self.of([238, 238, 238])),
+            (Role::Focus, _) => bold.fg(self.of([255, 215, 0])),
+            (Role::Number, _) => plain.fg(self.of([135, 175, 215])),
+            (Role::Grown, _) => plain.fg(self.of([255, 110, 110])),
+            (Role::Shrunk, _) => plain.fg(self.of([110, 160, 255])),
+            (Role::Found, _) => bold.fg(self.of([0, 0, 0])).bg(self.of([215, 175, 255])),
+        }
+    }
+
+    /// The style of a box: warm, the same for the same name everywhere; neighbours are told apart by `is_odd`.
+    pub(crate) fn flame(self, name: &[u8], is_odd: bool) -> Style {
+        let hash = name
+            .iter()
+            .fold(0x811c_9dc5_u32, |hash, &byte| (hash ^ u32::from(byte)).wrapping_mul(16_777_619));
+        let [first, second, third, _] = hash.to_be_bytes();
+        let black = Style::default().fg(self.of([0, 0, 0]));
+        match self {
+            Self::None if is_odd => Style::default().add_modifier(Modifier::REVERSED),
+            Self::None => Style::default(),
+            _ => black.bg(self.of([205 + first % 50, 80 + second % 130, 40 + third % 55])),
+        }
+    }
+
+    /// The style of a cell that stands for a share, 0 to 255, of the heaviest.
+    pub(crate) fn heat(self, share: u8) -> Style {
+        let cold = 255 - share;
+        match self {
+            Self::None => Style::default(),
+            _ => Style::default().fg(self.of([0, 0, 0])).bg(self.of([255, 80 + cold / 3 * 2, cold])),
+        }
+    }
+
+    /// A colour, or the nearest in the table.
+    fn of(self, [red, green, blue]: [u8; 3]) -> Color {
+        match self {
+            Self::None => Color::Reset,
+            Self::True => Color::Rgb(red, green, blue),
+            Self::Indexed if red == green && green == blue && (8..=238).contains(&red) => {
+                Color::Indexed(232 + (red - 8) / 10)
+            }
+            Self::Indexed => Color::Indexed(16 + 36 * sixth(red) + 6 * sixth(green) + sixth(blue)),
+        }
+    }
+}
+
+/// The step of the table's cube, 0 to 5, that is nearest to a component.
+///
+/// Source: xterm, `256colres.pl`: steps of 0, 95, 135, 175, 215 and 255.
+const fn sixth(component: u8) -> u8 {
+    match component {
+        0..48 => 0,
+        48..115 => 1,
+        _ => (component - 35) / 40,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn colours_are_those_that_the_terminal_has() {
+        assert_eq!(Colours::True.of([1, 2, 3]), Color::Rgb(1, 2, 3));
+        assert_eq!(Colours::Indexed.of([255, 0, 95]), Color::Indexed(16 + 36 * 5 + 1));
+        assert_eq!(Colours::Indexed.of([8, 8, 8]), Color::Indexed(232));
+        assert_eq!(Colours::Indexed.of([238, 238, 238]), Color::Indexed(255));
+        let roles = [Role::Bar, Role::Cursor, Role::Found];
+        assert!(roles.iter().all(|&role| Colours::None.style(role).fg.is_none_or(|fg| fg == Color::Reset)));
+        assert_ne!(Colours::None.style(Role::Cursor), Colours::None.style(Role::Plain));
+        assert_eq!(Colours::True.flame(b"f", true), Colours::True.flame(b"f", false));
+    }
+}

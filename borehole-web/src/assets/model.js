@@ -1,0 +1,175 @@
+// The calls of the page, and the trees that are made of them. Weights are pairs: of a report the second is 0, of a diff
+// they are before and after.
+
+const data = JSON.parse(document.getElementById("data").textContent);
+const isDiff = data.kind === "diff";
+const SMALL = -1;
+
+// What is chosen: slices of time (first and last), a value of each dimension.
+const chosen = { range: null, values: data.dimensions.map(() => null) };
+
+const calls = { caller: data.calls.caller, fn: data.calls.fn };
+const callCount = calls.caller.length;
+
+// The cells are stored as differences: call by call.
+const cells = (() => {
+  const { call, situation, slice, samples } = data.cells;
+  let at = 0;
+  return { call: call.map((step) => (at += step)), situation, slice, samples };
+})();
+
+function isChosen(situation, slice) {
+  if (chosen.range && (slice < chosen.range[0] || slice > chosen.range[1])) return false;
+  const values = data.situations[situation];
+  return chosen.values.every((value, dimension) => value === null || values[dimension] === value);
+}
+
+const isFiltered = () => chosen.range !== null || chosen.values.some((value) => value !== null);
+
+// What each call has of its own.
+function ownWeights() {
+  if (isDiff) return [data.own[0], data.own[1]];
+  const own = new Float64Array(callCount);
+  for (let i = 0; i < cells.call.length; i++) {
+    if (isChosen(cells.situation[i], cells.slice[i])) own[cells.call[i]] += cells.samples[i];
+  }
+  return [own, new Float64Array(callCount)];
+}
+
+const wide = (node) => (isDiff ? (node.first + node.second) / 2 : node.first);
+
+function newNode(fn, caller) {
+  return { fn, caller, first: 0, second: 0, ownFirst: 0, ownSecond: 0, below: new Map(), marked: false, depth: caller ? caller.depth + 1 : 0 };
+}
+
+function child(node, fn) {
+  let found = node.below.get(fn);
+  if (!found) node.below.set(fn, (found = newNode(fn, node)));
+  return found;
+}
+
+// Each call's own weight and that of all it called.
+function weigh() {
+  const own = ownWeights();
+  const total = own.map((side) => Float64Array.from(side));
+  for (let i = callCount - 1; i >= 0; i--) {
+    const caller = calls.caller[i];
+    if (caller >= 0) {
+      total[0][caller] += total[0][i];
+      total[1][caller] += total[1][i];
+    }
+  }
+  return { own, total };
+}
+
+// From the roots.
+function callTree(weights) {
+  const root = newNode(null, null);
+  const nodes = new Array(callCount);
+  for (let i = 0; i < callCount; i++) {
+    const caller = calls.caller[i] >= 0 ? nodes[calls.caller[i]] : root;
+    const first = weights.total[0][i], second = weights.total[1][i];
+    const node = (nodes[i] = first || second ? child(caller, calls.fn[i]) : caller);
+    if (node === caller) continue;
+    node.first += first;
+    node.second += second;
+    node.ownFirst += weights.own[0][i];
+    node.ownSecond += weights.own[1][i];
+    if (isDiff) node.marked = node.marked || data.marked[i] === 1;
+    if (caller === root) {
+      root.first += first;
+      root.second += second;
+    }
+  }
+  return root;
+}
+
+// Adds the callers of a call to `node`, each with the call's weight.
+function addCallers(node, call, first, second) {
+  for (let at = call; at >= 0; at = calls.caller[at]) {
+    node = child(node, calls.fn[at]);
+    node.first += first;
+    node.second += second;
+  }
+}
+
+// From what was executing to the roots.
+function invertedTree(weights) {
+  const root = newNode(null, null);
+  for (let i = 0; i < callCount; i++) {
+    const first = weights.own[0][i], second = weights.own[1][i];
+    if (!first && !second) continue;
+    root.first += first;
+    root.second += second;
+    addCallers(root, i, first, second);
+  }
+  for (const node of root.below.values()) {
+    node.ownFirst = node.first;
+    node.ownSecond = node.second;
+  }
+  markByFunction(root);
+  return root;
+}
+
+// What differs from the calls has no noise of its own: a function stands for it.
+function markByFunction(root) {
+  if (!isDiff) return;
+  const marked = new Set(data.top.filter((row) => row[7] === 1).map((row) => row[0]));
+  const open = [root];
+  while (open.length) {
+    const node = open.pop();
+    node.marked = marked.has(node.fn);
+    open.push(...node.below.values());
+  }
+}
+
+// The callers and the callees of all calls of a function, merged. A call below another of the same counts with that.
+function sandwich(weights, fn) {
+  const callees = newNode(null, null), callers = newNode(null, null);
+  const target = child(callees, fn), source = child(callers, fn);
+  const inside = new Array(callCount).fill(null);
+  for (let i = 0; i < callCount; i++) {
+    const above = calls.caller[i] >= 0 ? inside[calls.caller[i]] : null;
+    const first = weights.total[0][i], second = weights.total[1][i];
+    if (!first && !second) continue;
+    if (above) {
+      inside[i] = child(above, calls.fn[i]);
+    } else if (calls.fn[i] === fn) {
+      inside[i] = target;
+      for (const node of [callees, callers, source]) {
+        node.first += first;
+        node.second += second;
+      }
+      if (calls.caller[i] >= 0) addCallers(source, calls.caller[i], first, second);
+    } else continue;
+    inside[i].first += first;
+    inside[i].second += second;
+    inside[i].ownFirst += weights.own[0][i];
+    inside[i].ownSecond += weights.own[1][i];
+  }
+  markByFunction(callees);
+  markByFunction(callers);
+  return { callees, callers };
+}
+
+// Rows of the top table: function, own, total of one side or of both. Of everything they are exact; of what is chosen they
+// are of the calls that the page holds.
+function topRows(weights) {
+  if (isDiff || !isFiltered()) return data.top;
+  const own = new Map(), total = new Map();
+  const add = (sums, fn, weight) => sums.set(fn, (sums.get(fn) || 0) + weight);
+  // By call, the functions on its path, as a list that shares its beginning with its caller's.
+  const onPath = new Array(callCount);
+  for (let i = 0; i < callCount; i++) {
+    const fn = calls.fn[i], above = calls.caller[i] >= 0 ? onPath[calls.caller[i]] : null;
+    let isFirst = fn !== SMALL;
+    for (let at = above; at && isFirst; at = at.above) isFirst = at.fn !== fn;
+    onPath[i] = { fn, above };
+    if (isFirst && weights.total[0][i]) add(total, fn, weights.total[0][i]);
+    if (fn !== SMALL && weights.own[0][i]) add(own, fn, weights.own[0][i]);
+  }
+  return [...total].map(([fn, weight]) => [fn, own.get(fn) || 0, weight]);
+}
+
+const fnName = (fn) => (fn === SMALL ? "(smaller calls)" : data.names[fn]);
+const fnFile = (fn) => (fn === SMALL || data.files[fn] < 0 ? "" : data.file_names[data.files[fn]]);

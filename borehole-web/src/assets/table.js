@@ -1,0 +1,72 @@
+// The top table. It stands in the page as it is written, for those without scripts, and is drawn anew here.
+
+const MOST_ROWS = 200;
+const table = { sort: isDiff ? 8 : 1, rows: [] };
+
+function sortKey(row) {
+  if (!isDiff) return row[table.sort];
+  if (table.sort === 8) return (row[7] === 1 ? 1e9 : 0) + Math.abs(row[2] - row[1]) + Math.abs(row[4] - row[3]) * 1e-6;
+  if (table.sort === 9) return Math.abs(row[2] - row[1]);
+  if (table.sort === 10) return Math.abs(row[4] - row[3]);
+  return row[table.sort];
+}
+
+function drawTable() {
+  const matches = matcher(flame.query);
+  const rows = table.rows.filter((row) => !matches || matches(row[0]));
+  rows.sort((one, other) => sortKey(other) - sortKey(one) || other[2] - one[2] || one[0] - other[0]);
+  const body = byId("top-rows");
+  body.textContent = "";
+  for (const row of rows.slice(0, MOST_ROWS)) body.append(isDiff ? diffRow(row) : topRow(row));
+  const all = isDiff || !isFiltered() ? data.distinct : table.rows.length;
+  const known = matches ? rows.length : all;
+  byId("top-count").textContent = `${grouped(Math.min(rows.length, MOST_ROWS))} of ${grouped(known)} functions shown`;
+  for (const button of document.querySelectorAll("th button")) {
+    const head = button.closest("th");
+    if (Number(button.dataset.sort) === table.sort) head.setAttribute("aria-sort", "descending");
+    else head.removeAttribute("aria-sort");
+  }
+}
+
+function nameCell(fn) {
+  const cell = element("td");
+  const button = element("button", "", fnName(fn));
+  button.type = "button";
+  button.dataset.fn = String(fn);
+  button.title = fnName(fn) + (fnFile(fn) ? ` (${fnFile(fn)})` : "");
+  cell.append(button);
+  return cell;
+}
+
+function topRow([fn, own, total]) {
+  const row = element("tr", fn === flame.focus ? "chosen" : "");
+  for (const text of [grouped(own), percentOf(own, state.all), grouped(total), percentOf(total, state.all)]) row.append(element("td", "", text));
+  row.append(nameCell(fn));
+  return row;
+}
+
+function diffRow([fn, ownBefore, ownAfter, before, after, ownMarked, totalMarked]) {
+  const row = element("tr", fn === flame.focus ? "chosen" : "");
+  const change = (from, to, isMarked) => {
+    const cell = element("td", isMarked ? (to > from ? "more" : "less") : "");
+    cell.append(changeText(from, to) + (isMarked ? " *" : ""));
+    return cell;
+  };
+  row.append(element("td", "", value(ownBefore)), element("td", "", value(ownAfter)), change(ownBefore, ownAfter, ownMarked));
+  row.append(element("td", "", value(before)), element("td", "", value(after)), change(before, after, totalMarked));
+  row.append(nameCell(fn));
+  return row;
+}
+
+function startTable() {
+  byId("top-rows").addEventListener("click", (event) => {
+    const button = event.target.closest("button");
+    if (button) chooseFunction(Number(button.dataset.fn));
+  });
+  for (const button of document.querySelectorAll("th button")) {
+    button.addEventListener("click", () => {
+      table.sort = Number(button.dataset.sort);
+      drawTable();
+    });
+  }
+}

@@ -1,0 +1,90 @@
+//! Data of a page as JSON inside a script tag.
+
+use std::fmt::{Display, Write as _};
+
+/// A JSON object that is being written. It holds nothing that ends a script tag.
+pub(crate) struct Object(String);
+
+impl Object {
+    pub(crate) fn new() -> Self {
+        Self("{".to_owned())
+    }
+
+    /// A key with a value that is JSON already.
+    pub(crate) fn raw(&mut self, key: &str, value: &str) -> &mut Self {
+        if self.0.len() > 1 {
+            self.0.push(',');
+        }
+        let _ = write!(self.0, "\"{key}\":{value}");
+        self
+    }
+
+    pub(crate) fn text(&mut self, key: &str, value: &str) -> &mut Self {
+        self.raw(key, &text(value))
+    }
+
+    pub(crate) fn number(&mut self, key: &str, value: impl Display) -> &mut Self {
+        self.raw(key, &value.to_string())
+    }
+
+    /// A list of numbers.
+    pub(crate) fn numbers<T: Display>(
+        &mut self,
+        key: &str,
+        values: impl IntoIterator<Item = T>,
+    ) -> &mut Self {
+        let list = list(values);
+        self.raw(key, &list)
+    }
+
+    /// A list of texts.
+    pub(crate) fn texts<'t>(&mut self, key: &str, values: impl IntoIterator<Item = &'t str>) -> &mut Self {
+        let list = list(values.into_iter().map(text));
+        self.raw(key, &list)
+    }
+
+    pub(crate) fn end(&self) -> String {
+        format!("{}}}", self.0)
+    }
+}
+
+/// A list of what is JSON already.
+pub(crate) fn list<T: Display>(values: impl IntoIterator<Item = T>) -> String {
+    let mut list = "[".to_owned();
+    for (place, value) in values.into_iter().enumerate() {
+        let comma = if place > 0 { "," } else { "" };
+        let _ = write!(list, "{comma}{value}");
+    }
+    list.push(']');
+    list
+}
+
+fn text(value: &str) -> String {
+    let mut text = String::with_capacity(value.len() + 2);
+    text.push('"');
+    for c in value.chars() {
+        match c {
+            '"' | '\\' => text.extend(['\\', c]),
+            // What a browser could take for the end of the script, or for a comment in it.
+            '<' | '>' | '&' | '\u{2028}' | '\u{2029}' | '\0'..='\x1f' => {
+                let _ = write!(text, "\\u{:04x}", u32::from(c));
+            }
+            c => text.push(c),
+        }
+    }
+    text.push('"');
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_ends_the_script() {
+        assert_eq!(text("</script><!--\"\\\n&"), r#""\u003c/script\u003e\u003c!--\"\\\u000a\u0026""#);
+        let mut object = Object::new();
+        object.number("a", 1).texts("b", ["x", "y"]).numbers("c", [1, 2]).text("d", "z");
+        assert_eq!(object.end(), r#"{"a":1,"b":["x","y"],"c":[1,2],"d":"z"}"#);
+    }
+}

@@ -1,0 +1,88 @@
+//! Names of functions and files, cut so that all of them have room in a page.
+
+use std::collections::HashMap;
+
+use crate::escape::text;
+
+/// How many bytes all names of a page may take, about.
+const ALL_BYTES: usize = 900_000;
+
+/// Names and their files, as the page holds them.
+pub(crate) struct Names {
+    pub(crate) names: Vec<String>,
+    /// By name, the place of its file in `file_names`, or -1.
+    pub(crate) files: Vec<i64>,
+    pub(crate) file_names: Vec<String>,
+}
+
+impl Names {
+    pub(crate) fn new<'n>(named: impl ExactSizeIterator<Item = (&'n [u8], Option<&'n [u8]>)>) -> Self {
+        let room = (ALL_BYTES / (2 * named.len()).max(1)).clamp(40, 500);
+        let mut found = Self { names: Vec::new(), files: Vec::new(), file_names: Vec::new() };
+        let mut index: HashMap<&[u8], usize> = HashMap::new();
+        for (name, file) in named {
+            found.names.push(cut_end(name, room));
+            let place = file.map(|file| {
+                *index.entry(file).or_insert_with(|| {
+                    found.file_names.push(cut_start(file, room));
+                    found.file_names.len() - 1
+                })
+            });
+            found.files.push(place.and_then(|place| i64::try_from(place).ok()).unwrap_or(-1));
+        }
+        found
+    }
+
+    /// The name and the file of a function.
+    pub(crate) fn get(&self, place: usize) -> (&str, Option<&str>) {
+        let file = usize::try_from(self.files[place]).ok().map(|file| &*self.file_names[file]);
+        (&self.names[place], file)
+    }
+}
+
+/// The beginning of a name.
+pub(crate) fn cut_end(name: &[u8], room: usize) -> String {
+    // What is cut off anyway is not looked at.
+    let whole = text(&name[..name.len().min(4 * room)]);
+    if whole.len() <= room {
+        return whole;
+    }
+    let end = whole.floor_char_boundary_at(room.saturating_sub(3));
+    format!("{}…", &whole[..end])
+}
+
+/// The end of a path.
+fn cut_start(path: &[u8], room: usize) -> String {
+    let whole = text(&path[path.len().saturating_sub(4 * room)..]);
+    if whole.len() <= room {
+        return whole;
+    }
+    let start = whole.floor_char_boundary_at(whole.len() - room + 3);
+    format!("…{}", &whole[start..])
+}
+
+/// Where a text can be cut.
+trait CharBoundary {
+    /// The last boundary of characters that is not behind `place`.
+    fn floor_char_boundary_at(&self, place: usize) -> usize;
+}
+
+impl CharBoundary for String {
+    fn floor_char_boundary_at(&self, place: usize) -> usize {
+        (0..=place.min(self.len())).rev().find(|&place| self.is_char_boundary(place)).unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_names_keep_their_beginning_and_long_paths_their_end() {
+        assert_eq!(cut_end("äöü".repeat(40).as_bytes(), 10), "äöü…");
+        assert_eq!(cut_start(b"/srv/app/vendor/a.php", 10), "…r/a.php");
+        let huge = vec![b'x'; 10_000_000];
+        let names = Names::new([(&huge[..], None), (b"f", Some(&huge[..]))].into_iter());
+        assert_eq!((names.names[0].len(), names.file_names[0].len(), names.files[0]), (500, 500, -1));
+    }
+}

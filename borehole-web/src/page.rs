@@ -1,0 +1,181 @@
+//! The frame of a page: what is the same for a report and a diff, and what a page consists of.
+
+use crate::escape::markup;
+
+/// The style of all pages.
+pub(crate) const STYLE: &str = include_str!("assets/page.css");
+
+/// The program of all pages.
+pub(crate) const SCRIPT: &str = concat!(
+    "\"use strict\";\n",
+    include_str!("assets/model.js"),
+    include_str!("assets/show.js"),
+    include_str!("assets/flame.js"),
+    include_str!("assets/table.js"),
+    include_str!("assets/times.js"),
+    include_str!("assets/main.js"),
+);
+
+/// What the browser is told that the style and the program have to be: nothing else of the page is obeyed. A test says
+/// what they are when these change.
+const STYLE_HASH: &str = "sha256-vuMQR3RJoguyrt+iksBs2QIaPZxkF65q8CkOQ9KiNVA=";
+const SCRIPT_HASH: &str = "sha256-dp6f1C0R0RtY4+q1tid6oRQBUEGsiFSNOHaoKLWg6uw=";
+
+/// What stands in the places of a page.
+#[derive(Default)]
+pub(crate) struct Parts {
+    pub(crate) title: String,
+    pub(crate) about: String,
+    /// Numbers in large letters: what, and how many.
+    pub(crate) facts: Vec<(String, String)>,
+    /// What a reader has to know about the numbers.
+    pub(crate) notes: Vec<String>,
+    /// The sections above the flame graph, as markup.
+    pub(crate) times: String,
+    /// What explains the colours, as markup.
+    pub(crate) key: String,
+    /// Whether the table needs the whole width.
+    pub(crate) is_wide: bool,
+    /// The table without its frame, as markup.
+    pub(crate) table: String,
+    pub(crate) table_title: String,
+    pub(crate) table_count: String,
+    pub(crate) data: String,
+}
+
+impl Parts {
+    pub(crate) fn html(&self) -> String {
+        let title = markup(&self.title);
+        let facts: String = self
+            .facts
+            .iter()
+            .map(|(what, much)| format!("<div><dt>{}</dt><dd>{}</dd></div>", markup(what), markup(much)))
+            .collect();
+        let notes: String = self.notes.iter().map(|note| format!("<li>{}</li>", markup(note))).collect();
+        let mut html = format!(
+            r#"<!doctype html>
+<html lang="en" class="no-script">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src '{SCRIPT_HASH}'; style-src '{STYLE_HASH}'; base-uri 'none'; form-action 'none'">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="referrer" content="no-referrer">
+<title>{title}</title>
+<style>{STYLE}</style>
+</head>
+<body>
+<header>
+<div><h1>{title}</h1><p>{about}</p></div>
+<button id="theme" type="button" class="needs-script" aria-pressed="false">Dark</button>
+</header>
+<main>
+<dl class="facts">{facts}</dl>
+<ul class="notes">{notes}</ul>
+<noscript><p class="hint">Without scripts there is the table only.</p></noscript>
+"#,
+            about = markup(&self.about),
+        );
+        html.push_str(&self.times);
+        html.push_str(&self.work());
+        html.push_str("</main>\n<footer>Made by borehole. This file holds all of its data and asks nobody for more.</footer>\n");
+        html.push_str("<script type=\"application/json\" id=\"data\">");
+        html.push_str(&self.data);
+        html.push_str("</script>\n<script>");
+        html.push_str(SCRIPT);
+        html.push_str("</script>\n</body>\n</html>\n");
+        html
+    }
+
+    fn work(&self) -> String {
+        format!(
+            r#"<div class="work{beside}">
+<section class="needs-script" aria-labelledby="flame-title">
+<div class="bar">
+<h2 id="flame-title">Calls</h2>
+<span id="dimensions" class="bar"></span>
+<span class="bar" role="group" aria-label="View">
+<button type="button" data-mode="calls" aria-pressed="true">From roots</button>
+<button type="button" data-mode="inverted" aria-pressed="false">Inverted</button>
+<button type="button" data-mode="sandwich" id="sandwich" aria-pressed="false" disabled>Sandwich</button>
+</span>
+<button type="button" id="zoom-out" hidden>Zoom out</button>
+<input type="search" id="search" placeholder="Search functions and files" aria-label="Search functions and files">
+<span id="matches" class="hint" role="status"></span>
+</div>
+{key}
+<div id="flame" class="flame" tabindex="0" role="tree" aria-label="Flame graph: arrow keys go from call to call, Enter zooms, Escape zooms out, Space shows callers and callees">
+<div id="boxes" class="boxes" role="presentation"></div>
+</div>
+<p id="status" class="status" role="status"></p>
+<p class="hint"><kbd>/</kbd> search &nbsp; <kbd>i</kbd> invert &nbsp; <kbd>c</kbd> calls &nbsp; click zooms &nbsp; double click: callers and callees &nbsp; <kbd>←</kbd> <kbd>↑</kbd> <kbd>↓</kbd> <kbd>→</kbd> <kbd>Enter</kbd> <kbd>Space</kbd> <kbd>Esc</kbd><span id="chosen" role="status"></span></p>
+</section>
+<section aria-labelledby="top-title">
+<div class="bar"><h2 id="top-title">{title}</h2><span id="top-count" class="hint">{count}</span></div>
+<div class="rows">{table}</div>
+</section>
+</div>
+"#,
+            beside = if self.is_wide { "" } else { " beside" },
+            key = self.key,
+            title = markup(&self.table_title),
+            count = markup(&self.table_count),
+            table = self.table,
+        )
+    }
+}
+
+/// A heading of a column that sorts by it.
+pub(crate) fn heading(sort: usize, text: &str) -> String {
+    format!(r#"<th scope="col"><button type="button" data-sort="{sort}">{text}</button></th>"#)
+}
+
+/// A number with a comma between thousands.
+pub(crate) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (place, digit) in digits.char_indices() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use sha2::{Digest as _, Sha256};
+
+    use super::*;
+
+    fn base64(bytes: &[u8]) -> String {
+        const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+        let digits = bytes.chunks(3).flat_map(|chunk| {
+            let bits =
+                (0..3).fold(0_u32, |bits, at| bits << 8 | u32::from(chunk.get(at).copied().unwrap_or(0)));
+            (0..4).map(move |at| {
+                if at > chunk.len() { '=' } else { char::from(DIGITS[(bits >> (18 - 6 * at) & 63) as usize]) }
+            })
+        });
+        digits.collect()
+    }
+
+    #[test]
+    fn the_browser_is_told_what_the_style_and_the_program_are() {
+        let hash = |text: &str| format!("sha256-{}", base64(&Sha256::digest(text.as_bytes())));
+        assert_eq!(STYLE_HASH, hash(STYLE), "the style has changed");
+        assert_eq!(SCRIPT_HASH, hash(SCRIPT), "the program has changed");
+        assert!(!SCRIPT.contains("</script") && !STYLE.contains("</style"));
+    }
+
+    #[test]
+    fn the_program_has_no_way_to_make_markup_of_names() {
+        for way in ["innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function"]
+        {
+            assert!(!SCRIPT.contains(way), "{way}");
+        }
+        for way in ["http:", "https:", "fetch(", "XMLHttpRequest", "WebSocket", "import("] {
+            assert!(!SCRIPT.contains(way) && !STYLE.contains(way), "{way}");
+        }
+    }
+}

@@ -1,0 +1,284 @@
+//! The page of a profile.
+
+use borehole_analysis::{
+    DimensionKind, DimensionValue, GroupValue, HeatMap, LabelText, Page, Summary, Timespan,
+};
+
+use crate::escape::{markup, text};
+use crate::json::{Object, list};
+use crate::names::{Names, cut_end};
+use crate::page::{Parts, grouped, heading};
+
+/// Rows of the table that stand in the page for those without scripts.
+const WRITTEN_ROWS: usize = 100;
+
+/// Bytes of a value of a label, a name of a thread.
+const VALUE_BYTES: usize = 80;
+
+/// The most columns of the heat map: more are not told apart.
+const HEAT_COLUMNS: usize = 1800;
+
+/// One HTML file with everything about a profile that fits into some megabytes: calls, top table, timeline, heat map.
+///
+/// `title` is text of any kind.
+#[must_use]
+pub fn report_html(page: &Page, heat: &HeatMap, title: &str) -> String {
+    let functions = page.functions.iter();
+    let names = Names::new(functions.map(|function| (&function.name[..], function.file.as_deref())));
+    let all: u64 = page.cells.iter().fold(0, |all, cell| all.saturating_add(cell.samples));
+    let shown = page.top.len().min(WRITTEN_ROWS);
+    Parts {
+        title: text(title.as_bytes()),
+        about: "Where the time of a program went".to_owned(),
+        facts: facts(page),
+        notes: notes(page, heat, all),
+        times: times(page, heat),
+        key: String::new(),
+        is_wide: false,
+        table: table(page, &names, all),
+        table_title: "Functions".to_owned(),
+        table_count: format!(
+            "{} of {} functions shown",
+            grouped(shown as u64),
+            grouped(page.distinct_functions as u64)
+        ),
+        data: data(page, heat, &names, all),
+    }
+    .html()
+}
+
+#[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
+fn facts(page: &Page) -> Vec<(String, String)> {
+    let Summary { samples, wall_ns, span_ns, threads, processes, .. } = page.summary;
+    let seconds =
+        |ns: f64| if ns >= 1e10 { format!("{:.1} s", ns / 1e9) } else { format!("{:.2} s", ns / 1e9) };
+    let mut facts = vec![("Samples".to_owned(), grouped(samples))];
+    let mut add = |what: &str, much: String| facts.push((what.to_owned(), much));
+    if let Some(wall_ns) = wall_ns {
+        add("Sampled time", seconds(wall_ns as f64));
+    }
+    if let Some(span_ns) = span_ns.filter(|&span_ns| span_ns > 0) {
+        add("Duration", seconds(span_ns as f64));
+        add("Samples a second", format!("{:.1}", samples.saturating_sub(1) as f64 * 1e9 / span_ns as f64));
+    }
+    if let [period] = page.summary.periods[..]
+        && period.period_ns > 0
+    {
+        let each = if threads > 1 { " of each" } else { "" };
+        add("Asked for", format!("{:.0} a second{each}", 1e9 / period.period_ns as f64));
+    }
+    if processes > 1 {
+        add("Processes", grouped(processes as u64));
+    }
+    if threads > 0 {
+        add("Threads", grouped(threads as u64));
+    }
+    add("Functions", grouped(page.distinct_functions as u64));
+    add("Stacks", grouped(page.summary.stacks as u64));
+    facts
+}
+
+fn notes(page: &Page, heat: &HeatMap, all: u64) -> Vec<String> {
+    let mut notes = Vec::new();
+    let pruned = page.pruned;
+    if pruned.paths > 0 {
+        notes.push(format!(
+            "{} call paths with less than {:.2}% of all samples each, or deeper than {} calls, are shown as \u{201c}smaller \
+             calls\u{201d}: {} of {} samples. The table is of everything.",
+            grouped(pruned.paths as u64),
+            pruned.share * 100.0,
+            pruned.depth,
+            grouped(pruned.samples),
+            grouped(all)
+        ));
+    }
+    let summary = &page.summary;
+    for (count, what) in [
+        (summary.lost_bytes, "bytes of the input could not be read: what they held is missing"),
+        (summary.warnings, "warnings were given while it was read"),
+        (summary.empty, "samples with an empty stack are in no call"),
+        (summary.deepest, "samples are as deep as the format allows, and may lack their outer calls"),
+    ] {
+        if count > 0 {
+            notes.push(format!("{} {what}.", grouped(count)));
+        }
+    }
+    if page.time.is_none() {
+        notes.push("No sample says when it was taken: there is no timeline and no heat map.".to_owned());
+    } else if heat.without_time > 0 {
+        notes.push(format!("{} samples do not say when they were taken.", grouped(heat.without_time)));
+    }
+    notes
+}
+
+fn times(page: &Page, heat: &HeatMap) -> String {
+    let Some(time) = page.time else { return String::new() };
+    let mut lanes = String::new();
+    if let Some(threads) = page.dimensions.iter().find(|found| found.kind == DimensionKind::Thread) {
+        let count = threads.values.len();
+        lanes = format!(", a row a thread ({} of {count})", count.min(12));
+    }
+    let axis = axis(time.start_ns, end_ns(time));
+    let mut html = format!(
+        r#"<div class="times needs-script{one}">
+<section aria-labelledby="time-title">
+<div class="bar"><h2 id="time-title">Timeline</h2><span id="range" class="hint" role="status"></span><button type="button" id="all-time" hidden>All of the time</button><span class="hint">drag, or arrow keys (shift extends){lanes}</span></div>
+<div id="timeline" class="strip" tabindex="0" role="group" aria-label="Timeline: arrow keys select time, shift extends, Escape clears"><canvas></canvas></div>
+{axis}
+</section>
+"#,
+        one = if heat.columns() == 0 { " one" } else { "" },
+    );
+    if heat.columns() > 0 {
+        html.push_str(&heat_section(heat));
+    }
+    html.push_str("</div>\n");
+    html
+}
+
+fn heat_section(heat: &HeatMap) -> String {
+    let heat = joined(heat);
+    #[expect(clippy::cast_precision_loss, reason = "seconds are shown")]
+    let column = heat.column_ns as f64 / 1e9;
+    let end = heat.start_ns.saturating_add_unsigned(heat.column_ns.saturating_mul(heat.columns() as u64));
+    format!(
+        r#"<section aria-labelledby="heat-title">
+<div class="bar"><h2 id="heat-title">Heat map</h2><span class="hint">a column is {column} s from bottom to top; the stronger the more samples</span></div>
+<div id="heat" class="strip heat" tabindex="0" role="group" aria-label="Heat map: arrow keys select time, shift extends, Escape clears"><canvas></canvas></div>
+{}
+</section>
+"#,
+        axis(heat.start_ns, end),
+    )
+}
+
+const fn end_ns(time: Timespan) -> i64 {
+    time.start_ns.saturating_add_unsigned(time.slice_ns.saturating_mul(time.slices as u64))
+}
+
+#[expect(clippy::cast_precision_loss, reason = "seconds are shown")]
+fn axis(start_ns: i64, end_ns: i64) -> String {
+    let (start, end) = (start_ns as f64 / 1e9, end_ns as f64 / 1e9);
+    let marks = (0..=4).map(|mark| {
+        let seconds = start + (end - start) * f64::from(mark) / 4.0;
+        format!("<span>{seconds:.1} s</span>")
+    });
+    format!("<div class=\"axis\" aria-hidden=\"true\">{}</div>", marks.collect::<String>())
+}
+
+/// The map with so few columns that they are told apart.
+fn joined(heat: &HeatMap) -> HeatMap {
+    let factor = heat.columns().div_ceil(HEAT_COLUMNS).max(1);
+    if factor == 1 {
+        return heat.clone();
+    }
+    // Columns that are joined interleave their rows: a longer column has longer parts.
+    let columns = heat.columns().div_ceil(factor);
+    let mut samples = vec![0_u64; columns * heat.rows];
+    for (place, count) in heat.samples.iter().enumerate() {
+        let joined = place / factor;
+        samples[joined] = samples[joined].saturating_add(*count);
+    }
+    HeatMap { column_ns: heat.column_ns.saturating_mul(factor as u64), samples, ..heat.clone() }
+}
+
+fn table(page: &Page, names: &Names, all: u64) -> String {
+    let head = [heading(1, "Self"), heading(1, "%"), heading(2, "Total"), heading(2, "%")].concat();
+    #[expect(clippy::cast_precision_loss, reason = "tenths are shown")]
+    let percent = |count: u64| format!("{:.1}%", count as f64 * 100.0 / all.max(1) as f64);
+    let rows = page.top.iter().take(WRITTEN_ROWS).map(|row| {
+        let (name, file) = names.get(row.function);
+        let file = file.map(|file| format!(" <small>{}</small>", markup(file))).unwrap_or_default();
+        format!(
+            "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}{file}</td></tr>\n",
+            grouped(row.own),
+            percent(row.own),
+            grouped(row.total),
+            percent(row.total),
+            markup(name),
+        )
+    });
+    format!(
+        "<table><thead><tr>{head}<th scope=\"col\">Function</th></tr></thead><tbody id=\"top-rows\">\n{}</tbody></table>",
+        rows.collect::<String>()
+    )
+}
+
+fn data(page: &Page, heat: &HeatMap, names: &Names, all: u64) -> String {
+    let mut data = Object::new();
+    data.text("kind", "report").number("all", all).number("distinct", page.distinct_functions);
+    write_names(&mut data, names);
+    let place = |place: Option<usize>| place.and_then(|place| i64::try_from(place).ok()).unwrap_or(-1);
+    let mut calls = Object::new();
+    calls.numbers("caller", page.calls.iter().map(|call| place(call.caller)));
+    calls.numbers("fn", page.calls.iter().map(|call| place(call.function)));
+    data.raw("calls", &calls.end());
+    let mut cells = Object::new();
+    let mut at = 0;
+    let steps = page.cells.iter().map(|cell| cell.call - std::mem::replace(&mut at, cell.call));
+    cells.numbers("call", steps);
+    cells.numbers("situation", page.cells.iter().map(|cell| cell.situation));
+    cells.numbers("slice", page.cells.iter().map(|cell| place(cell.slice)));
+    cells.numbers("samples", page.cells.iter().map(|cell| cell.samples));
+    data.raw("cells", &cells.end());
+    data.raw("situations", &list(page.situations.iter().map(list)));
+    data.raw(
+        "dimensions",
+        &list(page.dimensions.iter().map(|dimension| {
+            let mut object = Object::new();
+            let (kind, name) = match &dimension.kind {
+                DimensionKind::Thread => ("thread", "threads".to_owned()),
+                DimensionKind::Label(key) => ("label", cut_end(key, VALUE_BYTES)),
+            };
+            let values: Vec<_> = dimension.values.iter().map(value_text).collect();
+            object
+                .text("kind", kind)
+                .text("name", &name)
+                .texts("values", values.iter().map(|value| &**value));
+            object.end()
+        })),
+    );
+    data.raw("top", &list(page.top.iter().map(|row| list([row.function as u64, row.own, row.total]))));
+    data.raw("time", &page.time.map_or("null".to_owned(), time_object));
+    data.raw("heat", &if heat.columns() > 0 { heat_object(&joined(heat)) } else { "null".to_owned() });
+    data.end()
+}
+
+/// The names of functions, as `data.names`, `data.files` and `data.file_names`.
+pub(crate) fn write_names(data: &mut Object, names: &Names) {
+    data.texts("names", names.names.iter().map(|name| &**name));
+    data.numbers("files", &names.files);
+    data.texts("file_names", names.file_names.iter().map(|name| &**name));
+}
+
+fn time_object(time: Timespan) -> String {
+    let mut object = Object::new();
+    object.number("start_ns", time.start_ns).number("slice_ns", time.slice_ns).number("slices", time.slices);
+    object.end()
+}
+
+fn heat_object(heat: &HeatMap) -> String {
+    let mut object = Object::new();
+    object.number("start_ns", heat.start_ns).number("column_ns", heat.column_ns).number("rows", heat.rows);
+    object.numbers("samples", &heat.samples);
+    object.end()
+}
+
+fn value_text(value: &DimensionValue) -> String {
+    let bytes = |bytes: &[u8]| cut_end(bytes, VALUE_BYTES);
+    match value {
+        DimensionValue::Others(count) => format!("{} others", grouped(*count as u64)),
+        DimensionValue::Known(GroupValue::Absent) => "(none)".to_owned(),
+        DimensionValue::Known(GroupValue::Process(process)) => format!("process {process}"),
+        DimensionValue::Known(GroupValue::Label(LabelText::Text(label))) => bytes(label),
+        DimensionValue::Known(GroupValue::Label(LabelText::Number(number, unit))) => match unit {
+            Some(unit) => format!("{number} {}", bytes(unit)),
+            None => number.to_string(),
+        },
+        DimensionValue::Known(GroupValue::Thread { process, thread, name }) => {
+            let of = process.map(|process| format!(" of {process}")).unwrap_or_default();
+            let name = name.as_ref().map(|name| format!(" {}", bytes(name))).unwrap_or_default();
+            format!("thread {thread}{of}{name}")
+        }
+    }
+}
