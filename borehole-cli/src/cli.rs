@@ -169,9 +169,9 @@ Examples:
 const DIFF_EXAMPLES: &str = "\
 Examples:
   borehole diff before.rbt after.rbt
-  borehole diff --baseline old-*.rbt --candidate new-*.rbt --per input
-  borehole diff main.bin branch.bin --per request --focus '^checkout' --fail-over 5%
-  borehole diff before.pb.gz after.bin -o diff.svg";
+  borehole diff before.pb.gz after.bin -o diff.html
+  borehole diff --baseline old*.rbt --candidate new*.rbt --per input
+  borehole diff a.bin b.bin --per request --focus '^pay' --fail-over 5%";
 
 /// `borehole report`.
 #[derive(Args, Clone, Debug)]

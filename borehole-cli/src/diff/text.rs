@@ -7,6 +7,7 @@ use borehole_analysis::diff::{Amount, Basis, Change, DiffFrame, DiffSide, DiffVi
 use super::args::DiffArgs;
 use crate::cell::{Anchor, crop, printable};
 use crate::inputs::Inputs;
+use crate::messages;
 use crate::report::grouped;
 
 /// Columns of the three numbers of a change, and of the mark behind them.
@@ -70,7 +71,7 @@ fn number(value: f64) -> String {
 
 /// A part as per cent.
 pub(crate) fn percent(part: f64) -> String {
-    if part.is_finite() { format!("{}%", number(part * 100.0)) } else { "any part".to_owned() }
+    if part.is_finite() { format!("{}%", (part * 1e4).round() / 1e2) } else { "any part".to_owned() }
 }
 
 fn side(name: &str, side: &DiffSide, inputs: &Inputs, columns: usize) -> String {
@@ -125,8 +126,8 @@ fn notes(view: &DiffView) -> Vec<String> {
     let mut notes = Vec::new();
     if view.moved > 0 {
         notes.push(format!(
-            "note:   {} functions are in other files now; --key function compares by name",
-            grouped(view.moved as u64)
+            "note:   {} in other files now; --key function compares by name",
+            messages::counted(view.moved as u64, "function")
         ));
     }
     notes

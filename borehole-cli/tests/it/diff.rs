@@ -80,7 +80,9 @@ fn several_inputs_a_side_are_one_side_and_runs_are_compared_by_time() {
     let folder = Scratch::new();
     let trace = corpus("rbt/daemon_worker.rbt");
     let inputs: Vec<_> = (0..4).map(|number| folder.path(&format!("{number}.rbt"))).collect();
-    inputs.iter().for_each(|input| drop(fs::copy(&trace, input).unwrap()));
+    for input in &inputs {
+        fs::copy(&trace, input).unwrap();
+    }
     let paths: Vec<_> = inputs.iter().map(|path| text(path)).collect();
     let sides = [&["--baseline"], &paths[..], &["--candidate"], &paths[..]].concat();
     let diff = json(&[&sides[..], &["--per", "input"]].concat());
