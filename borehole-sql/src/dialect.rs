@@ -1,6 +1,7 @@
 //! The schema in the words of each database.
 
-use crate::schema::{Column, INDEXES, Index, Kind, TABLES, Table};
+use crate::Parameters;
+use crate::schema::{Column, INDEXES, Index, KEY_INDEXES, Kind, TABLES, Table};
 
 /// A kind of database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -9,35 +10,52 @@ pub enum Dialect {
     Sqlite,
     /// PostgreSQL.
     Postgresql,
-    /// MySQL and MariaDB.
+    /// MySQL.
     Mysql,
+    /// MariaDB.
+    Mariadb,
 }
 
-/// How many characters of a text MySQL keeps in an index: with four bytes each, far below its 3072 for all columns
-/// together.
+/// How many characters of a text servers keep in an index: with four bytes each, far below the 3072 that MySQL has for all
+/// columns together, and the 2704 that PostgreSQL has.
 const PREFIX_CHARACTERS: usize = 191;
+
+/// Names that are words of MySQL.
+const WORDS_OF_MYSQL: &[&str] = &["key", "value", "count", "type"];
 
 impl Dialect {
     /// The statement that makes `table`, unless it is there.
     #[must_use]
     pub fn create_table(self, table: &Table) -> String {
         let mut parts: Vec<String> = table.columns.iter().map(|column| self.column(column)).collect();
-        if !table.key.is_empty() {
+        if self.is_key(table) {
             let key: Vec<String> = table.key.iter().map(|name| self.quoted(name)).collect();
             parts.push(format!("PRIMARY KEY ({})", key.join(", ")));
         }
         let options = match self {
-            Self::Mysql => " DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin",
+            Self::Mysql => " DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_bin",
+            Self::Mariadb => " DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin",
             Self::Sqlite | Self::Postgresql => "",
         };
         format!("CREATE TABLE IF NOT EXISTS {} (\n    {}\n){options}", table.name, parts.join(",\n    "))
+    }
+
+    /// Whether it is MySQL, or MariaDB, which began as it.
+    const fn is_mysql(self) -> bool {
+        matches!(self, Self::Mysql | Self::Mariadb)
+    }
+
+    /// Whether the key of a table can be one: servers do not take texts of any length for it.
+    fn is_key(self, table: &Table) -> bool {
+        let is_text = |column: &Column| column.kind == Kind::Key;
+        !table.key.is_empty() && (self == Self::Sqlite || !table.columns.iter().any(is_text))
     }
 
     fn column(self, column: &Column) -> String {
         let name = self.quoted(column.name);
         let null = if column.nullable || column.kind == Kind::Serial { "" } else { " NOT NULL" };
         let default = match column.name {
-            "strength" if self != Self::Mysql => " DEFAULT 'strong'",
+            "strength" if !self.is_mysql() => " DEFAULT 'strong'",
             "bin_overhead" => " DEFAULT 0",
             _ => "",
         };
@@ -48,39 +66,49 @@ impl Dialect {
         match (self, kind) {
             (Self::Sqlite, Kind::Serial) => "INTEGER PRIMARY KEY",
             (Self::Sqlite, Kind::Integer) => "INTEGER",
-            (Self::Sqlite | Self::Postgresql, Kind::Key | Kind::Text) => "TEXT",
+            (Self::Sqlite, Kind::Key | Kind::Text) => "TEXT",
+            // By code points, as the others compare.
+            (Self::Postgresql, Kind::Key | Kind::Text) => "TEXT COLLATE \"C\"",
             (Self::Postgresql, Kind::Serial) => "BIGSERIAL PRIMARY KEY",
-            (Self::Postgresql | Self::Mysql, Kind::Integer) => "BIGINT",
-            (Self::Mysql, Kind::Serial) => "BIGINT PRIMARY KEY AUTO_INCREMENT",
-            (Self::Mysql, Kind::Key) => "VARCHAR(700)",
-            (Self::Mysql, Kind::Text) => "LONGTEXT",
+            (_, Kind::Integer) => "BIGINT",
+            (Self::Mysql | Self::Mariadb, Kind::Serial) => "BIGINT PRIMARY KEY AUTO_INCREMENT",
+            (Self::Mysql | Self::Mariadb, Kind::Key | Kind::Text) => "LONGTEXT",
         }
     }
 
     /// A column's name: some are words of a dialect.
     #[must_use]
     pub fn quoted(self, name: &str) -> String {
-        match (self, name) {
-            (Self::Mysql, "key" | "value" | "count" | "type") => format!("`{name}`"),
-            _ => name.to_owned(),
-        }
+        if self.is_mysql() && WORDS_OF_MYSQL.contains(&name) { format!("`{name}`") } else { name.to_owned() }
+    }
+
+    /// The indexes that a database has: beside the documented ones, those in the place of keys.
+    pub(crate) fn indexes(self) -> impl Iterator<Item = &'static Index> {
+        let of_keys: &[Index] = if self == Self::Sqlite { &[] } else { &KEY_INDEXES };
+        INDEXES.iter().chain(of_keys)
     }
 
     /// The statement that makes `index`.
     #[must_use]
     pub fn create_index(self, index: &Index) -> String {
         let columns: Vec<String> = index.columns.iter().map(|name| self.indexed(index.table, name)).collect();
-        let condition = if self == Self::Mysql { "" } else { "IF NOT EXISTS " };
+        // MySQL has no condition: it is looked before.
+        let condition = if self.is_mysql() { "" } else { "IF NOT EXISTS " };
         format!("CREATE INDEX {condition}{} ON {}({})", index.name, index.table, columns.join(", "))
     }
 
     fn indexed(self, table: &str, name: &str) -> String {
         let table = TABLES.iter().find(|known| known.name == table);
         let column = table.and_then(|table| table.columns.iter().find(|column| column.name == name));
-        let is_text = column.is_some_and(|column| column.kind == Kind::Text);
+        let is_text = column.is_some_and(|column| matches!(column.kind, Kind::Text | Kind::Key));
+        let quoted = self.quoted(name);
         match self {
-            Self::Mysql if is_text => format!("{}({PREFIX_CHARACTERS})", self.quoted(name)),
-            _ => self.quoted(name),
+            Self::Mysql | Self::Mariadb if is_text => format!("{quoted}({PREFIX_CHARACTERS})"),
+            // These are one of a few words.
+            Self::Postgresql if is_text && !matches!(name, "location_type" | "strength") => {
+                format!("left({quoted}, {PREFIX_CHARACTERS})")
+            }
+            _ => quoted,
         }
     }
 
@@ -89,7 +117,7 @@ impl Dialect {
     pub fn create_views(self) -> [String; 2] {
         let create = match self {
             Self::Sqlite => "CREATE VIEW IF NOT EXISTS",
-            Self::Postgresql | Self::Mysql => "CREATE OR REPLACE VIEW",
+            Self::Postgresql | Self::Mysql | Self::Mariadb => "CREATE OR REPLACE VIEW",
         };
         [
             format!("{create} v_node_paths AS\n{}", self.paths()),
@@ -100,12 +128,12 @@ impl Dialect {
     /// The canonical path of every node.
     fn paths(self) -> String {
         let joined = match self {
-            Self::Mysql => "CONCAT(above.path, ' -> ', edge.link_name)",
+            Self::Mysql | Self::Mariadb => "CONCAT(above.path, ' -> ', edge.link_name)",
             Self::Sqlite | Self::Postgresql => "above.path || ' -> ' || edge.link_name",
         };
         // The type of the first row decides; MySQL would cut the paths to the length of the first.
         let first = match self {
-            Self::Mysql => "CAST(link_name AS CHAR(16000000))",
+            Self::Mysql | Self::Mariadb => "CAST(link_name AS CHAR(16000000))",
             Self::Sqlite | Self::Postgresql => "link_name",
         };
         format!(
@@ -123,16 +151,22 @@ impl Dialect {
 
     /// Arrays with their tables.
     fn arrays(self) -> String {
-        let integer = match self {
-            Self::Mysql => "SIGNED",
-            Self::Sqlite | Self::Postgresql => "BIGINT",
-        };
         let (key, value) = (self.quoted("key"), self.quoted("value"));
+        let count = match self {
+            Self::Mysql | Self::Mariadb => format!("CAST(counted.{value} AS SIGNED)"),
+            Self::Sqlite => "CAST(counted.value AS BIGINT)".to_owned(),
+            // The others take what is no number for 0.
+            Self::Postgresql => {
+                "CASE WHEN counted.value ~ '^[0-9]{1,18}$' THEN CAST(counted.value AS BIGINT) \
+                                 WHEN counted.value IS NOT NULL THEN 0 END"
+                    .to_owned()
+            }
+        };
         format!(
             "SELECT header.run_id, header.node_id, header.address, header.size AS header_size,\n\
              \x20   COALESCE(content.size, 0) AS table_size,\n\
              \x20   header.size + COALESCE(content.size, 0) AS total_size,\n\
-             \x20   CAST(counted.{value} AS {integer}) AS element_count, header.refcount\n\
+             \x20   {count} AS element_count, header.refcount\n\
              FROM context_node_locations header\n\
              LEFT JOIN context_edges edge ON edge.run_id = header.run_id\n\
              \x20   AND edge.parent_node_id = header.node_id AND edge.is_tree = 1\n\
@@ -167,7 +201,79 @@ impl Dialect {
     #[must_use]
     pub fn create_all(self) -> (Vec<String>, Vec<String>) {
         let tables = TABLES.iter().map(|table| self.create_table(table)).collect();
-        let indexes = INDEXES.iter().map(|index| self.create_index(index));
+        let indexes = self.indexes().map(|index| self.create_index(index));
         (tables, indexes.chain(self.create_views()).collect())
+    }
+
+    /// Whether a statement that makes something ends the transaction.
+    pub(crate) const fn commits_what_it_makes(self) -> bool {
+        self.is_mysql()
+    }
+
+    /// The statement that answers the names of all tables, indexes and views that are there.
+    pub(crate) const fn existing(self) -> &'static str {
+        match self {
+            Self::Sqlite => "SELECT name FROM sqlite_schema",
+            Self::Postgresql => "SELECT CAST(relname AS TEXT) FROM pg_class WHERE pg_table_is_visible(oid)",
+            Self::Mysql | Self::Mariadb => {
+                "SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE() \
+                 UNION SELECT index_name FROM information_schema.statistics WHERE table_schema = DATABASE()"
+            }
+        }
+    }
+
+    /// The statement that begins to change something: all of it is seen at once, or nothing.
+    pub(crate) const fn begin(self) -> &'static str {
+        match self {
+            Self::Sqlite => "BEGIN IMMEDIATE",
+            Self::Postgresql => "BEGIN",
+            Self::Mysql | Self::Mariadb => "START TRANSACTION",
+        }
+    }
+
+    /// The statement behind which everything is read as of one moment.
+    pub(crate) const fn begin_to_read(self) -> &'static str {
+        match self {
+            Self::Sqlite => "BEGIN",
+            Self::Postgresql => "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
+            Self::Mysql | Self::Mariadb => "START TRANSACTION WITH CONSISTENT SNAPSHOT",
+        }
+    }
+
+    /// The statements that tell a database how many rows an index leads to. Without that, SQLite takes the wrong one for
+    /// paths and depths and looks at all nodes for each node; servers look by themselves, but later.
+    pub(crate) fn statistics(self) -> Vec<String> {
+        let tables = TABLES.map(|table| table.name);
+        match self {
+            Self::Sqlite => vec!["PRAGMA analysis_limit = 1000".to_owned(), "ANALYZE".to_owned()],
+            Self::Postgresql => tables.map(|table| format!("ANALYZE {table}")).to_vec(),
+            Self::Mysql | Self::Mariadb => {
+                vec![format!("ANALYZE NO_WRITE_TO_BINLOG TABLE {}", tables.join(", "))]
+            }
+        }
+    }
+
+    /// `statement` with places for numbers in the place of their names, and the numbers in their order.
+    pub(crate) fn bind(self, statement: &str, parameters: Parameters) -> (String, Vec<Option<i64>>) {
+        let mut numbers = Vec::new();
+        let mut bound = String::with_capacity(statement.len());
+        let mut rest = statement;
+        while let Some(at) = rest.find(':') {
+            bound.push_str(&rest[..at]);
+            rest = &rest[at..];
+            let Some((name, number)) = parameters.all().into_iter().find(|(name, _)| rest.starts_with(name))
+            else {
+                bound.push(':');
+                rest = &rest[1..];
+                continue;
+            };
+            numbers.push(number);
+            match self {
+                Self::Postgresql => bound += &format!("${}", numbers.len()),
+                Self::Sqlite | Self::Mysql | Self::Mariadb => bound.push('?'),
+            }
+            rest = &rest[name.len()..];
+        }
+        (bound + rest, numbers)
     }
 }

@@ -17,8 +17,12 @@ struct Inner {
 pub enum ErrorKind {
     /// The file is no database, or one of another shape.
     Unsupported,
-    /// The run does not exist.
+    /// The run, or the database of a server, does not exist.
     Missing,
+    /// The server does not know the user, or expects another password.
+    Denied,
+    /// There is no connection to the server, or none any more.
+    Connection,
     /// Somebody else is writing.
     Locked,
     /// The statement is wrong.

@@ -4,24 +4,34 @@
 #![forbid(unsafe_code)]
 
 mod answer;
+mod backend;
+mod database;
 pub mod dialect;
 mod error;
+#[cfg(feature = "mysql")]
+mod mysql;
+#[cfg(any(feature = "postgresql", feature = "mysql"))]
+mod number;
 mod page;
 mod paths;
+mod pipe;
+#[cfg(feature = "postgresql")]
+mod postgresql;
 mod queries;
 mod rows;
 pub mod schema;
+mod server;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 pub mod text;
 
 pub use answer::{Answer, Value};
+pub use database::{Database, Keep};
 pub use error::{Error, ErrorKind};
 pub use page::page;
 pub use paths::{PathSizes, Paths};
 pub use queries::{QUERIES, Query};
-#[cfg(feature = "sqlite")]
-pub use sqlite::Sqlite;
+pub use server::{Access, Server, ServerKind};
 
 /// A run of a database.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,4 +53,16 @@ pub struct Parameters {
     pub other: Option<i64>,
     /// A node.
     pub node: Option<i64>,
+}
+
+impl Parameters {
+    /// Only a run.
+    pub(crate) const fn of_run(run: i64) -> Self {
+        Self { run: Some(run), other: None, node: None }
+    }
+
+    /// With the names that stand for them.
+    pub(crate) const fn all(self) -> [(&'static str, Option<i64>); 3] {
+        [(":run", self.run), (":other", self.other), (":node", self.node)]
+    }
 }

@@ -4,7 +4,10 @@ use std::fmt::Write as _;
 
 use crate::dialect::Dialect;
 use crate::queries::QUERIES;
-use crate::schema::{Column, INDEXES, Index, Kind, NODE_PATHS, NODE_PATHS_INDEX, TABLES, Table};
+use crate::schema::{
+    Column, INDEXES, Index, KEY_INDEXES, Kind, NODE_PARENTS_INDEX, NODE_PATHS_INDEX, PATH_TABLES, TABLES,
+    Table,
+};
 
 const BEGINNING: &str = "\
 # The memory database
@@ -16,19 +19,31 @@ Numbers have 64 bits and a sign: an address above 2⁶³ is negative. Texts are 
 one is written as U+FFFD and two hexadecimal digits, as is each byte of U+FFFD itself.
 ";
 
+const SERVERS: &str = "
+## On servers
+
+Numbers are `BIGINT`. Texts are `TEXT` that is compared by code points in PostgreSQL, and `LONGTEXT` in MySQL and MariaDB, with
+the collation that does so and tells spaces at the end. Servers index the first 191 characters of a text: PostgreSQL has
+`left(class_name, 191)` in the place of `class_name`, and of `link_name`; an equation of such a column is right all the same, and
+fast if the other equation, `left(class_name, 191) = left('App\\Order', 191)`, stands beside it. In the place of primary keys
+with texts in them there are plain indexes: ";
+
 /// The page, in Markdown.
 #[must_use]
 pub fn page() -> String {
     let mut page = BEGINNING.to_owned();
-    for table in TABLES.iter().chain([&NODE_PATHS]) {
+    for table in TABLES.iter().chain(&PATH_TABLES) {
         add_table(&mut page, table);
     }
     page += "\n## Indexes\n\n| index | on | for |\n|---|---|---|\n";
-    for index in INDEXES.iter().chain([&NODE_PATHS_INDEX]) {
+    for index in INDEXES.iter().chain([&NODE_PATHS_INDEX, &NODE_PARENTS_INDEX]) {
         add_index(&mut page, index);
     }
     page += "\n## Views\n\n`v_node_paths` has the columns of `node_paths`, worked out when it is asked. `v_arrays` has a row \
              for each array: its header, its table, and how many elements it has.\n";
+    page += SERVERS;
+    let of_keys: Vec<_> = KEY_INDEXES.iter().map(|index| format!("`{}`", index.name)).collect();
+    let _ = writeln!(page, "{}.", of_keys.join(", "));
     page += "\n## Statements\n\nAs SQLite takes them:\n\n```sql\n";
     let (first, last) = Dialect::Sqlite.create_all();
     for statement in first.iter().chain(&last) {

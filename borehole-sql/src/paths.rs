@@ -23,6 +23,8 @@ pub struct PathSizes {
     pub nodes: u64,
     /// How long all of them are together, in bytes.
     pub bytes: u64,
+    /// How long the names of all links are together, in bytes: what the compact form has.
+    pub link_bytes: u64,
 }
 
 /// What stands between the links of a path.
@@ -62,7 +64,26 @@ impl Paths {
             Ok::<(), std::convert::Infallible>(())
         })
         .unwrap_or_else(|never| match never {});
+        sizes.link_bytes = self.nodes.iter().map(|node| node.link.len() as u64).sum();
         sizes
+    }
+
+    /// Gives out the step to each node that a root leads to: the node, its parent, the name of the link and its depth.
+    pub(crate) fn visit_steps<E>(
+        &self,
+        take: &mut impl FnMut(u32, Option<u32>, &str, u64) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let children = self.children();
+        let mut open: Vec<(usize, u64)> = Vec::new();
+        for root in (0..self.nodes.len()).filter(|&row| self.nodes[row].parent.is_none()) {
+            open.push((root, 0));
+            while let Some((row, depth)) = open.pop() {
+                let node = &self.nodes[row];
+                take(node.id, node.parent, &node.link, depth)?;
+                open.extend(children.of(row).iter().rev().map(|&child| (child as usize, depth + 1)));
+            }
+        }
+        Ok(())
     }
 
     /// Gives out each node with its path and its depth, parents before children.
@@ -153,6 +174,9 @@ mod tests {
         ];
         assert_eq!(paths, expected.map(|(node, path, depth)| (node, path.to_owned(), depth)));
         let bytes: usize = expected.iter().map(|(_, path, _)| path.len()).sum();
-        assert_eq!(tree.sizes(), PathSizes { nodes: 5, bytes: bytes as u64 });
+        assert_eq!(
+            tree.sizes(),
+            PathSizes { nodes: 5, bytes: bytes as u64, link_bytes: 11 + 1 + 15 + 1 + 13 + 6 }
+        );
     }
 }

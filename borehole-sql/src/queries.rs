@@ -87,17 +87,25 @@ pub const QUERIES: &[Query] = &[
         name: "roots",
         doc: "memory below each root and its children",
         sql: "WITH RECURSIVE below(node_id, root, branch, depth) AS ( \
-                SELECT child_node_id, link_name, '', 0 FROM context_edges \
+                SELECT child_node_id, child_node_id, child_node_id, 0 FROM context_edges \
                 WHERE run_id = :run AND parent_node_id IS NULL AND is_tree = 1 \
                 UNION ALL \
                 SELECT edge.child_node_id, below.root, \
-                  CASE WHEN below.depth = 0 THEN edge.link_name ELSE below.branch END, below.depth + 1 \
+                  CASE WHEN below.depth = 0 THEN edge.child_node_id ELSE below.branch END, below.depth + 1 \
                 FROM below CROSS JOIN context_edges edge \
-                WHERE edge.run_id = :run AND edge.parent_node_id = below.node_id AND edge.is_tree = 1) \
-              SELECT root, branch, COUNT(DISTINCT below.node_id) AS nodes, SUM(location.size) AS total_bytes \
-              FROM below CROSS JOIN context_node_locations location \
-              WHERE location.run_id = :run AND location.node_id = below.node_id \
-              GROUP BY root, branch ORDER BY total_bytes DESC, root, branch LIMIT 15",
+                WHERE edge.run_id = :run AND edge.parent_node_id = below.node_id AND edge.is_tree = 1), \
+              sums(root, branch, nodes, total_bytes) AS ( \
+                SELECT below.root, below.branch, COUNT(DISTINCT below.node_id), SUM(location.size) \
+                FROM below CROSS JOIN context_node_locations location \
+                WHERE location.run_id = :run AND location.node_id = below.node_id \
+                GROUP BY below.root, below.branch) \
+              SELECT trunk.link_name AS root, \
+                CASE WHEN sums.branch = sums.root THEN '' ELSE twig.link_name END AS branch, \
+                SUM(sums.nodes) AS nodes, SUM(sums.total_bytes) AS total_bytes FROM sums \
+              CROSS JOIN context_edges trunk CROSS JOIN context_edges twig \
+              WHERE trunk.run_id = :run AND trunk.child_node_id = sums.root AND trunk.is_tree = 1 \
+                AND twig.run_id = :run AND twig.child_node_id = sums.branch AND twig.is_tree = 1 \
+              GROUP BY 1, 2 ORDER BY 4 DESC, 1, 2 LIMIT 15",
     },
     Query {
         name: "large-strings",
@@ -125,26 +133,38 @@ pub const QUERIES: &[Query] = &[
         name: "references",
         doc: "who refers to a node",
         sql: "SELECT parent_node_id, link_name, is_tree, strength FROM context_edges \
-              WHERE run_id = :run AND child_node_id = :node ORDER BY parent_node_id, link_name",
+              WHERE run_id = :run AND child_node_id = :node ORDER BY COALESCE(parent_node_id, -1), link_name",
+    },
+    Query {
+        name: "path",
+        doc: "the links from a root to a node, one a row",
+        sql: "WITH RECURSIVE above(node_id, link_name, steps) AS ( \
+                SELECT parent_node_id, link_name, 0 FROM context_edges \
+                WHERE run_id = :run AND child_node_id = :node AND is_tree = 1 \
+                UNION ALL \
+                SELECT edge.parent_node_id, edge.link_name, above.steps + 1 \
+                FROM above CROSS JOIN context_edges edge \
+                WHERE edge.run_id = :run AND edge.child_node_id = above.node_id AND edge.is_tree = 1) \
+              SELECT node_id AS parent_node_id, link_name FROM above ORDER BY steps DESC",
     },
     Query {
         name: "class-growth",
         doc: "how the memory of each class differs between two runs",
-        sql: "SELECT before.class_name, before.count AS count_before, later.count AS count_after, \
-                later.count - before.count AS count_growth, before.memory_usage AS bytes_before, \
-                later.memory_usage AS bytes_after, later.memory_usage - before.memory_usage AS bytes_growth \
-              FROM class_objects_summary before JOIN class_objects_summary later \
-                ON later.class_name = before.class_name \
-              WHERE before.run_id = :run AND later.run_id = :other \
-              ORDER BY bytes_growth DESC, before.class_name LIMIT 20",
+        sql: "SELECT earlier.class_name, earlier.count AS count_before, later.count AS count_after, \
+                later.count - earlier.count AS count_growth, earlier.memory_usage AS bytes_before, \
+                later.memory_usage AS bytes_after, later.memory_usage - earlier.memory_usage AS bytes_growth \
+              FROM class_objects_summary earlier JOIN class_objects_summary later \
+                ON later.class_name = earlier.class_name \
+              WHERE earlier.run_id = :run AND later.run_id = :other \
+              ORDER BY bytes_growth DESC, earlier.class_name LIMIT 20",
     },
     Query {
         name: "new-classes",
         doc: "classes that only the second of two runs has",
         sql: "SELECT later.class_name, later.count, later.memory_usage FROM class_objects_summary later \
-              LEFT JOIN class_objects_summary before \
-                ON before.class_name = later.class_name AND before.run_id = :run \
-              WHERE later.run_id = :other AND before.class_name IS NULL \
+              LEFT JOIN class_objects_summary earlier \
+                ON earlier.class_name = later.class_name AND earlier.run_id = :run \
+              WHERE later.run_id = :other AND earlier.class_name IS NULL \
               ORDER BY later.memory_usage DESC, later.class_name",
     },
 ];

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use borehole_heap::{Graph, NodeId};
 
+use crate::error::Error;
 use crate::schema::{
     CONTEXT_EDGES, CONTEXT_NODE_ATTRIBUTES, CONTEXT_NODE_LOCATIONS, CONTEXT_NODES, Kind, SUMMARY, Table,
 };
@@ -63,17 +64,15 @@ pub(crate) fn given(table: &Table) -> impl Iterator<Item = &'static str> {
 
 /// Where the rows go.
 pub(crate) trait RowSink {
-    type Error;
-
     /// The rows that follow are of `table`.
-    fn begin(&mut self, table: &'static Table) -> Result<(), Self::Error>;
+    fn begin(&mut self, table: &'static Table) -> Result<(), Error>;
 
     /// Adds a row: its cells are those of [`given`].
-    fn row(&mut self, cells: &[Cell<'_>]) -> Result<(), Self::Error>;
+    fn row(&mut self, cells: &[Cell<'_>]) -> Result<(), Error>;
 }
 
 /// Gives out all rows of a run that come straight from `graph`.
-pub(crate) fn write<G: Graph, S: RowSink>(graph: &G, run: i64, sink: &mut S) -> Result<(), S::Error> {
+pub(crate) fn write<G: Graph>(graph: &G, run: i64, sink: &mut dyn RowSink) -> Result<(), Error> {
     summary(graph, run, sink)?;
     nodes(graph, run, sink)?;
     edges(graph, run, sink)?;
@@ -81,7 +80,7 @@ pub(crate) fn write<G: Graph, S: RowSink>(graph: &G, run: i64, sink: &mut S) -> 
     attributes(graph, run, sink)
 }
 
-fn summary<G: Graph, S: RowSink>(graph: &G, run: i64, sink: &mut S) -> Result<(), S::Error> {
+fn summary<G: Graph>(graph: &G, run: i64, sink: &mut dyn RowSink) -> Result<(), Error> {
     sink.begin(&SUMMARY)?;
     for &(key, value) in graph.summary() {
         sink.row(&[Cell::Integer(run), graph.string(key).into(), graph.string(value).into()])?;
@@ -89,7 +88,7 @@ fn summary<G: Graph, S: RowSink>(graph: &G, run: i64, sink: &mut S) -> Result<()
     Ok(())
 }
 
-fn nodes<G: Graph, S: RowSink>(graph: &G, run: i64, sink: &mut S) -> Result<(), S::Error> {
+fn nodes<G: Graph>(graph: &G, run: i64, sink: &mut dyn RowSink) -> Result<(), Error> {
     sink.begin(&CONTEXT_NODES)?;
     for node in all(graph) {
         let (name, canonical) = (graph.node_type_name(node), graph.canonical(node));
@@ -98,7 +97,7 @@ fn nodes<G: Graph, S: RowSink>(graph: &G, run: i64, sink: &mut S) -> Result<(), 
     Ok(())
 }
 
-fn edges<G: Graph, S: RowSink>(graph: &G, run: i64, sink: &mut S) -> Result<(), S::Error> {
+fn edges<G: Graph>(graph: &G, run: i64, sink: &mut dyn RowSink) -> Result<(), Error> {
     sink.begin(&CONTEXT_EDGES)?;
     for parent in [None].into_iter().chain(all(graph).map(Some)) {
         for child in graph.children(parent).filter_map(|row| graph.child(row)) {
@@ -115,7 +114,7 @@ fn edges<G: Graph, S: RowSink>(graph: &G, run: i64, sink: &mut S) -> Result<(), 
     Ok(())
 }
 
-fn locations<G: Graph, S: RowSink>(graph: &G, run: i64, sink: &mut S) -> Result<(), S::Error> {
+fn locations<G: Graph>(graph: &G, run: i64, sink: &mut dyn RowSink) -> Result<(), Error> {
     sink.begin(&CONTEXT_NODE_LOCATIONS)?;
     for row in 0..graph.counts().locations {
         let location = graph.location(row);
@@ -136,7 +135,7 @@ fn locations<G: Graph, S: RowSink>(graph: &G, run: i64, sink: &mut S) -> Result<
     Ok(())
 }
 
-fn attributes<G: Graph, S: RowSink>(graph: &G, run: i64, sink: &mut S) -> Result<(), S::Error> {
+fn attributes<G: Graph>(graph: &G, run: i64, sink: &mut dyn RowSink) -> Result<(), Error> {
     sink.begin(&CONTEXT_NODE_ATTRIBUTES)?;
     for node in all(graph) {
         for attribute in graph.attributes(node).map(|row| graph.attribute(row)) {

@@ -196,6 +196,23 @@ pub const NODE_PATHS: Table = Table {
     key: &["run_id", "node_id"],
 };
 
+/// The same in little room: who is above each node, and how far from the root it is.
+pub const NODE_PARENTS: Table = Table {
+    name: "node_parents",
+    doc: "the step that leads to a node; the question `path` walks from it to the root",
+    columns: &[
+        RUN,
+        column("node_id", Kind::Integer, "the node"),
+        nullable("parent_node_id", Kind::Integer, "the node above it; absent for a root"),
+        column("link_name", Kind::Text, "the name of the tree's link"),
+        column("depth", Kind::Integer, "how many links there are before this one"),
+    ],
+    key: &["run_id", "node_id"],
+};
+
+/// The tables that a database has when somebody has asked for them.
+pub const PATH_TABLES: [Table; 2] = [NODE_PATHS, NODE_PARENTS];
+
 /// The tables that every database has.
 pub const TABLES: [Table; 8] = [
     RUNS,
@@ -274,6 +291,22 @@ pub const INDEXES: [Index; 9] = [
         "the nodes that are one value",
     ),
 ];
+
+/// What servers have in the place of keys that begin with texts, which they do not take at any length.
+pub const KEY_INDEXES: [Index; 3] = [
+    index("idx_summary_run_key", "summary", &["run_id", "key"], "a fact by its name"),
+    index("idx_location_types_summary_run_type", "location_types_summary", &["run_id", "type"], "a type"),
+    index(
+        "idx_class_objects_summary_run_class",
+        "class_objects_summary",
+        &["run_id", "class_name"],
+        "a class",
+    ),
+];
+
+/// The index of [`NODE_PARENTS`].
+pub const NODE_PARENTS_INDEX: Index =
+    index("idx_node_parents_run_depth", "node_parents", &["run_id", "depth"], "nodes by their depth");
 
 /// The index of [`NODE_PATHS`].
 pub const NODE_PATHS_INDEX: Index =

@@ -3,6 +3,7 @@
 //! * [`corpus`] finds the files that other programs wrote, [`manifest`] what those programs read in them.
 //! * [`assert_golden`] compares with a file that is kept, [`Scratch`] is a folder that vanishes.
 //! * [`peers`] runs the reference programs, [`python`] the one that needs a system of its own.
+//! * [`servers`] starts servers of databases.
 //! * `fuzzing` (feature of that name) lists the functions that take any bytes whatever, and makes bytes for
 //!   them.
 //! * `allocations` (feature of that name) counts what a piece of code allocates.
@@ -19,6 +20,7 @@ pub mod manifest;
 pub mod peers;
 pub mod python;
 mod scratch;
+pub mod servers;
 
 pub use corpus::{corpus, corpus_files, project_file, read_corpus, sha256_hex};
 pub use golden::assert_golden;

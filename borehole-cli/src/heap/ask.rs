@@ -7,11 +7,11 @@ use anyhow::{anyhow, ensure};
 use borehole::heap::retention::{Follow, freed_without};
 use borehole::heap::sql::{Answer, Value};
 use borehole::heap::views::{self, CycleView, Heap, Needle, NodeView, Reference, Step};
-use borehole::heap::{Graph, HeapFile, NodeId};
+use borehole::heap::{Graph, NodeId};
 use clap::{Args, Subcommand};
 
 use super::file::Memory;
-use super::table;
+use super::{password, table};
 use crate::cell::printable;
 use crate::exit::Exit;
 use crate::messages::say;
@@ -130,7 +130,7 @@ type Heaped<'h, 'g> = Heap<'g, dyn Graph + 'h>;
 
 impl AskArgs {
     pub(super) fn run(&self) -> anyhow::Result<Exit> {
-        let file = HeapFile::open(&self.input)?;
+        let file = password::open(&self.input)?;
         let opened = self.memory.graph(&file)?;
         let follow = Follow { weak: self.answers.weak, structural: !self.answers.no_structural };
         let heap = Heap::new(&*opened.graph, follow);

@@ -2,25 +2,33 @@
 
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use anyhow::{Context as _, anyhow, bail};
-use borehole::heap::sql::{self, Answer, Parameters, QUERIES, Query, Run, Sqlite, Value};
+use anyhow::{anyhow, bail};
+use borehole::heap::Address;
+use borehole::heap::sql::{self, Access, Answer, Database, Keep, Parameters, QUERIES, Query, Run, Value};
 use clap::Args;
 
-use super::table;
+use super::{password, table};
 use crate::cell::bytes;
 use crate::exit::Exit;
 use crate::messages::say;
 use crate::outputs::stdout_error;
+use crate::record::parse_duration;
+use crate::utc;
 
 /// What is done with a database, its name in what goes wrong.
 fn with<T>(
     path: &Path,
-    open: impl Fn(&Path) -> Result<Sqlite, sql::Error>,
-    act: impl FnOnce(&mut Sqlite) -> anyhow::Result<T>,
+    access: Access,
+    act: impl FnOnce(&mut Database) -> anyhow::Result<T>,
 ) -> anyhow::Result<T> {
-    let done = open(path).map_err(anyhow::Error::from).and_then(|mut database| act(&mut database));
-    done.with_context(|| path.display().to_string())
+    let address = password::asked(Address::new(path), access)?;
+    let mut database = address.open(access)?;
+    act(&mut database).map_err(|error| match error.downcast::<sql::Error>() {
+        Ok(error) => address.refused(error).into(),
+        Err(error) => error.context(address.name()),
+    })
 }
 
 fn print(text: &str) -> anyhow::Result<Exit> {
@@ -31,26 +39,39 @@ fn print(text: &str) -> anyhow::Result<Exit> {
 /// `borehole heap runs`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct RunsArgs {
-    /// A database
+    /// A database: a file, or postgresql://USER@HOST/DATABASE, or mysql://USER@HOST/DATABASE
     #[arg(value_name = "FILE")]
     database: PathBuf,
 
     /// Delete this run
-    #[arg(long, value_name = "RUN")]
+    #[arg(long, value_name = "RUN", group = "deletion")]
     delete_run: Option<i64>,
 
+    /// Delete all but the last so many
+    #[arg(long, value_name = "COUNT", group = "deletion")]
+    keep_last: Option<u64>,
+
+    /// Delete those that are older, such as 30d or 12h
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration, group = "deletion")]
+    older_than: Option<Duration>,
+
     /// Print JSON, a line a run
-    #[arg(long, conflicts_with = "delete_run")]
+    #[arg(long, conflicts_with = "deletion")]
     json: bool,
 }
 
 impl RunsArgs {
     pub(super) fn run(&self) -> anyhow::Result<Exit> {
         if let Some(run) = self.delete_run {
-            with(&self.database, Sqlite::open, |database| Ok(database.delete_run(run)?))?;
+            with(&self.database, Access::Write, |database| Ok(database.delete_run(run)?))?;
             return Ok(Exit::Done);
         }
-        let runs = with(&self.database, Sqlite::read, |database| Ok(database.runs()?))?;
+        if let Some(keep) = self.keep() {
+            let old = with(&self.database, Access::Write, |database| Ok(database.delete_old_runs(&keep)?))?;
+            say(&format!("{} runs deleted", old.len()));
+            return Ok(Exit::Done);
+        }
+        let runs = with(&self.database, Access::Read, |database| Ok(database.runs()?))?;
         let row = |run: Run| {
             vec![Value::Integer(run.id), Value::Text(run.created_at), Value::Integer(run.nodes.cast_signed())]
         };
@@ -58,12 +79,17 @@ impl RunsArgs {
         let answer = Answer { columns, rows: runs.into_iter().map(row).collect() };
         print(&if self.json { table::json(&answer) } else { table::text(&answer) })
     }
+
+    fn keep(&self) -> Option<Keep> {
+        let since = |age: Duration| Keep::Since(utc::iso(utc::now_s().saturating_sub(age.as_secs())));
+        self.keep_last.map(Keep::Last).or_else(|| self.older_than.map(since))
+    }
 }
 
 /// `borehole heap query`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct QueryArgs {
-    /// A database
+    /// A database: a file, or postgresql://USER@HOST/DATABASE, or mysql://USER@HOST/DATABASE
     #[arg(value_name = "FILE")]
     database: PathBuf,
 
@@ -106,7 +132,7 @@ impl QueryArgs {
             let line = |query: &Query| format!("{:<18} {}\n", query.name, query.doc);
             return print(&QUERIES.iter().map(line).collect::<String>());
         }
-        let answer = with(&self.database, Sqlite::read, |database| match (&self.statement, &self.named) {
+        let answer = with(&self.database, Access::Read, |database| match (&self.statement, &self.named) {
             (Some(statement), _) => Ok(database.query(statement)?),
             (None, Some(name)) => self.ask(database, name),
             (None, None) => bail!("missing query: expected a statement, --named NAME or --list"),
@@ -118,7 +144,7 @@ impl QueryArgs {
         })
     }
 
-    fn ask(&self, database: &Sqlite, name: &str) -> anyhow::Result<Answer> {
+    fn ask(&self, database: &mut Database, name: &str) -> anyhow::Result<Answer> {
         let query = Query::find(name)
             .ok_or_else(|| anyhow!("unsupported name: found {name}; --list prints those that are known"))?;
         let required = [(":other", self.other_run, "--other-run"), (":node", self.node, "--node")];
@@ -135,24 +161,49 @@ impl QueryArgs {
 /// `borehole heap paths`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct PathsArgs {
-    /// A database
+    /// A database: a file, or postgresql://USER@HOST/DATABASE, or mysql://USER@HOST/DATABASE
     #[arg(value_name = "FILE")]
     database: PathBuf,
 
     /// The run; otherwise all
     #[arg(long, value_name = "RUN")]
     run_id: Option<i64>,
+
+    /// Write who is above each node into node_parents, in far less room: `query --named path --node NODE` prints a path
+    #[arg(long)]
+    compact: bool,
+
+    /// Only say how much there is to write
+    #[arg(long)]
+    dry_run: bool,
 }
 
 impl PathsArgs {
     pub(super) fn run(&self) -> anyhow::Result<Exit> {
-        paths(&self.database, self.run_id)
+        let form = match (self.dry_run, self.compact) {
+            (true, _) => PathForm::None,
+            (false, true) => PathForm::Compact,
+            (false, false) => PathForm::Whole,
+        };
+        paths(&self.database, self.run_id, form)
     }
 }
 
+/// In what form paths are written.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum PathForm {
+    /// Not at all.
+    None,
+    /// Who is above each node.
+    Compact,
+    /// Each from its root on.
+    Whole,
+}
+
 /// Writes the paths of a run, or of all.
-pub(crate) fn paths(path: &Path, run: Option<i64>) -> anyhow::Result<Exit> {
-    with(path, Sqlite::open, |database| {
+pub(crate) fn paths(path: &Path, run: Option<i64>, form: PathForm) -> anyhow::Result<Exit> {
+    let access = if matches!(form, PathForm::None) { Access::Read } else { Access::Write };
+    with(path, access, |database| {
         let runs = match run {
             Some(run) => vec![run],
             None => database.run_ids()?,
@@ -160,8 +211,17 @@ pub(crate) fn paths(path: &Path, run: Option<i64>) -> anyhow::Result<Exit> {
         for run in runs {
             let paths = database.paths(run)?;
             let sizes = paths.sizes();
-            say(&format!("run {run}: {} paths, {} of text", sizes.nodes, bytes(sizes.bytes)));
-            database.write_paths(&paths)?;
+            say(&format!(
+                "run {run}: {} paths, {} of text; compact, {}",
+                sizes.nodes,
+                bytes(sizes.bytes),
+                bytes(sizes.link_bytes)
+            ));
+            match form {
+                PathForm::None => {}
+                PathForm::Compact => database.write_parents(&paths)?,
+                PathForm::Whole => database.write_paths(&paths)?,
+            }
         }
         Ok(Exit::Done)
     })

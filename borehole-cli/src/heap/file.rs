@@ -8,6 +8,7 @@ use clap::Args;
 
 use super::analysis::{PhpHeapArgs, WalkArgs};
 use super::output::GraphOutput;
+use super::password;
 use crate::exit::Exit;
 use crate::messages;
 
@@ -68,7 +69,7 @@ pub(crate) struct AnalyzeArgs {
 
 impl AnalyzeArgs {
     pub(crate) fn run(&self) -> anyhow::Result<Exit> {
-        let file = HeapFile::open(&self.input)?;
+        let file = password::open(&self.input)?;
         ensure!(
             file.is_memory(),
             "{}: expected a dump or a core file, found {}; borehole heap export writes it in another format",
@@ -82,7 +83,7 @@ impl AnalyzeArgs {
 /// `borehole heap export`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ExportArgs {
-    /// A graph, or a dump or core file to be analysed
+    /// A graph, a database or the address of one, or a dump or core file to be analysed
     #[arg(value_name = "FILE")]
     pub(crate) input: PathBuf,
 
@@ -95,13 +96,13 @@ pub(crate) struct ExportArgs {
 
 impl ExportArgs {
     pub(crate) fn run(&self) -> anyhow::Result<Exit> {
-        export(&HeapFile::open(&self.input)?, &self.output, &self.memory)
+        export(&password::open(&self.input)?, &self.output, &self.memory)
     }
 }
 
 fn export(file: &HeapFile, output: &GraphOutput, memory: &Memory) -> anyhow::Result<Exit> {
-    let format = output.checked_format()?;
+    let target = output.checked_target()?;
     let opened = memory.graph(file)?;
-    output.write(&*opened.graph, format)?;
+    output.write(&*opened.graph, &target)?;
     Ok(Exit::after(&opened.recovery))
 }

@@ -3,11 +3,12 @@
 use std::io::{self, Write as _};
 use std::path::PathBuf;
 
-use borehole::heap::{HeapFile, HeapFormat, Info, Total, info};
+use borehole::heap::{HeapFormat, Info, Total, info};
 use clap::Args;
 use serde_json::{Map, Value, json};
 
 use super::file::Memory;
+use super::password;
 use crate::cell::bytes;
 use crate::exit::Exit;
 use crate::outputs::stdout_error;
@@ -15,7 +16,7 @@ use crate::outputs::stdout_error;
 /// `borehole heap info`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct InfoArgs {
-    /// A graph, a dump or a core file
+    /// A graph, a database or the address of one, a dump or a core file
     #[arg(value_name = "FILE")]
     input: PathBuf,
 
@@ -33,7 +34,7 @@ pub(crate) struct InfoArgs {
 
 impl InfoArgs {
     pub(super) fn run(&self) -> anyhow::Result<Exit> {
-        let file = HeapFile::open(&self.input)?;
+        let file = password::open(&self.input)?;
         let opened = self.memory.graph(&file)?;
         let info = info(&&*opened.graph);
         let text =

@@ -141,8 +141,8 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 impl CaptureArgs {
     pub(crate) fn run(&self) -> anyhow::Result<Exit> {
-        let format = self.output.checked_format()?;
-        self.output.write(&self.graph()?, format)?;
+        let target = self.output.checked_target()?;
+        self.output.write(&self.graph()?, &target)?;
         Ok(Exit::Done)
     }
 

@@ -8,6 +8,7 @@ mod file;
 mod info;
 mod live;
 mod output;
+mod password;
 mod report;
 mod table;
 
@@ -17,7 +18,7 @@ pub(crate) use compare::CompareArgs;
 
 use crate::exit::Exit;
 pub(crate) use analysis::{FailureArgs, PhpHeapArgs, WalkArgs};
-pub(crate) use database::{PathsArgs, QueryArgs, RunsArgs, paths};
+pub(crate) use database::{PathForm, PathsArgs, QueryArgs, RunsArgs, paths};
 pub(crate) use file::{AnalyzeArgs, ExportArgs, Memory};
 use info::InfoArgs;
 pub(crate) use live::{CaptureArgs, DumpArgs, Taking};
@@ -44,7 +45,8 @@ pub(crate) enum HeapCommand {
     /// Write a graph in another format
     #[command(after_help = EXPORT_EXAMPLES)]
     Export(ExportArgs),
-    /// List the runs of a database, or delete one
+    /// List the runs of a database, or delete some
+    #[command(after_help = RUNS_EXAMPLES)]
     Runs(RunsArgs),
     /// Ask a database, in SQL or by the name of a question
     #[command(after_help = QUERY_EXAMPLES)]
@@ -68,6 +70,7 @@ const CAPTURE_EXAMPLES: &str = "\
 Examples:
   borehole heap capture -p 4711 -o worker.rmem
   borehole heap capture -p 4711 -o heaps.sqlite3      a run of a database
+  borehole heap capture -p 4711 -o postgresql://me@db.example/heaps
   borehole heap capture -p 4711 -o 1.heapsnapshot     for Chrome's tools
   borehole heap capture --after 5s -o import.rmem -- php import.php";
 
@@ -79,7 +82,14 @@ Examples:
 const EXPORT_EXAMPLES: &str = "\
 Examples:
   borehole heap export worker.rmem -o worker.hprof    for VisualVM, Eclipse MAT
-  borehole heap export worker.rmem -f json | jq '.summary'";
+  borehole heap export worker.rmem -f json | jq '.summary'
+  borehole heap export worker.rmem -o mysql://me@db.example/heaps";
+
+const RUNS_EXAMPLES: &str = "\
+Examples:
+  borehole heap runs heaps.sqlite3
+  borehole heap runs heaps.sqlite3 --keep-last 20
+  borehole heap runs mysql://me@db.example/heaps --older-than 30d";
 
 const REPORT_EXAMPLES: &str = "\
 Examples:
@@ -89,6 +99,7 @@ Examples:
 
 const QUERY_EXAMPLES: &str = "\
 Examples:
+  borehole heap query postgresql://me@db/heaps --run-id 3 --named classes
   borehole heap query heaps.sqlite3 --list
   borehole heap query heaps.sqlite3 --named duplicate-strings
   borehole heap query heaps.sqlite3 'SELECT COUNT(*) FROM context_nodes'";

@@ -3,12 +3,14 @@
 //! Source: reli 0.12, its commands `inspector:memory`, `inspector:memory:dump`, `inspector:memory:analyze`,
 //! `inspector:memory:export-sqlite`, `inspector:coredump` and `inspector:optimize-memory-db`.
 
+use std::env;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{bail, ensure};
-use borehole::heap::HeapFormat;
+use anyhow::{Context as _, bail, ensure};
+use borehole::heap::sql::{Server, ServerKind};
+use borehole::heap::{HeapFormat, PASSWORD_VARIABLE};
 use clap::{Args, ValueEnum};
 
 use super::inspect::{TargetArgs, parse_switch};
@@ -22,7 +24,7 @@ use crate::heap::{
 /// Where a heap goes.
 #[derive(Args, Clone, Debug)]
 struct OutputArgs {
-    /// json, rmem, sqlite3, report or report-json; otherwise as the name of the output tells
+    /// json, rmem, sqlite3, mysql, postgresql, report or report-json; otherwise as the name of the output tells
     #[arg(short = 'f', long, value_enum)]
     output_format: Option<OutputFormat>,
 
@@ -37,17 +39,45 @@ struct OutputArgs {
     #[arg(long, hide = true)]
     no_pretty_print: bool,
 
-    // Of databases that are not written yet.
-    #[arg(long, hide = true)]
-    db_host: Option<String>,
-    #[arg(long, hide = true)]
+    #[command(flatten)]
+    server: ServerArgs,
+}
+
+/// Where a server is, and who writes to it.
+#[derive(Args, Clone, Debug)]
+struct ServerArgs {
+    /// The host of the server, for mysql and postgresql
+    #[arg(long, default_value = "127.0.0.1")]
+    db_host: String,
+
+    /// Its port, if it is not the usual one
+    #[arg(long)]
     db_port: Option<u16>,
-    #[arg(long, hide = true)]
+
+    /// The database
+    #[arg(long)]
     db_name: Option<String>,
-    #[arg(long, hide = true)]
+
+    /// The user
+    #[arg(long)]
     db_user: Option<String>,
-    #[arg(long, hide = true)]
+
+    /// The user's password; better in BOREHOLE_DB_PASSWORD, where other users do not see it
+    #[arg(long)]
     db_password: Option<String>,
+}
+
+impl ServerArgs {
+    fn server(&self, kind: ServerKind) -> anyhow::Result<Server> {
+        let name = self.db_name.as_deref().context("missing database: expected --db-name")?;
+        let user = self.db_user.as_deref().context("missing user: expected --db-user")?;
+        let server = Server::new(kind, &self.db_host, self.db_port, name, user);
+        let password = self.db_password.clone().or_else(|| env::var(PASSWORD_VARIABLE).ok());
+        Ok(match password {
+            Some(password) => server.with_password(password),
+            None => server,
+        })
+    }
 }
 
 /// What reli writes a heap as.
@@ -82,10 +112,12 @@ impl OutputArgs {
             Some(OutputFormat::Json) => GraphFormat::Json,
             Some(OutputFormat::Rmem) => GraphFormat::Rmem,
             Some(OutputFormat::Sqlite3) => GraphFormat::Sqlite,
+            Some(OutputFormat::Mysql) => return self.to_server(ServerKind::Mysql),
+            Some(OutputFormat::Postgresql) => return self.to_server(ServerKind::Postgresql),
             Some(other) => {
                 let name = other.to_possible_value().map(|value| value.get_name().to_owned());
                 bail!(
-                    "unsupported output format: expected json, rmem, sqlite3, report or report-json, found {}",
+                    "unsupported output format: expected one that holds a graph, found {}",
                     name.unwrap_or_default()
                 )
             }
@@ -97,7 +129,11 @@ impl OutputArgs {
         );
         let force = format != GraphFormat::Sqlite;
         let pretty = self.pretty_print.unwrap_or(false) && !self.no_pretty_print;
-        Ok(GraphOutput { output: self.output.clone(), format: Some(format), force, pretty })
+        Ok(GraphOutput { output: self.output.clone(), format: Some(format), force, pretty, server: None })
+    }
+
+    fn to_server(&self, kind: ServerKind) -> anyhow::Result<GraphOutput> {
+        Ok(GraphOutput { server: Some(self.server.server(kind)?), ..GraphOutput::default() })
     }
 }
 
@@ -290,5 +326,5 @@ pub(crate) struct OptimizeArgs {
 }
 
 pub(super) fn optimize(args: &OptimizeArgs) -> anyhow::Result<Exit> {
-    heap::paths(&args.database, args.run_id)
+    heap::paths(&args.database, args.run_id, heap::PathForm::Whole)
 }

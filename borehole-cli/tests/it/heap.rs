@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::program::run;
 
 /// A PHP program that has built its heap and waits, ended with the test.
-struct Waiting {
+pub(crate) struct Waiting {
     child: Child,
     /// `memory_get_usage()`, as it said.
     usage: u64,
@@ -19,7 +19,7 @@ struct Waiting {
 
 impl Waiting {
     /// `None` if PHP is left out.
-    fn start(program: &str) -> Option<Self> {
+    pub(crate) fn start(program: &str) -> Option<Self> {
         let mut command = peers::peer("php")?.command();
         command.args(["-d", "opcache.enable_cli=0"]).arg(corpus(&format!("php/mem/{program}.php")));
         let mut child =
@@ -30,7 +30,7 @@ impl Waiting {
         Some(Self { child, usage: facts["usage"].as_u64().unwrap() })
     }
 
-    fn id(&self) -> String {
+    pub(crate) fn id(&self) -> String {
         self.child.id().to_string()
     }
 }
@@ -43,7 +43,7 @@ impl Drop for Waiting {
 }
 
 #[track_caller]
-fn refused(arguments: &[&str], why: &str) {
+pub(crate) fn refused(arguments: &[&str], why: &str) {
     let said = run(arguments).failed();
     assert!(said.contains(why), "{said}");
 }

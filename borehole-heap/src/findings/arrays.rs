@@ -4,6 +4,7 @@ use hashbrown::HashMap;
 
 use crate::graph::Graph;
 use crate::names::LocationType;
+use crate::number::Digits;
 use crate::sink::NodeId;
 
 use super::amounts::{count, is_share, share, size};
@@ -46,6 +47,8 @@ pub(super) struct Array {
     /// The same without what its block has beyond, which nobody asked for.
     asked_bytes: u64,
     is_list: bool,
+    /// Whether its keys are those of a list, in order: made anew by `array_values()`, it would be one.
+    could_be_list: bool,
 }
 
 /// What is said of all arrays.
@@ -95,7 +98,7 @@ impl<G: Graph + ?Sized> Context<'_, '_, G> {
         }
         let elements_node = elements_node.filter(|_| table_bytes > 0)?;
         let (elements, is_list) = self.table_facts(elements_node);
-        Some(Array { node, elements_node, elements, table_bytes, asked_bytes, is_list })
+        Some(Array { node, elements_node, elements, table_bytes, asked_bytes, is_list, could_be_list: false })
     }
 
     /// How many elements a table has, and whether it is that of a list.
@@ -111,6 +114,12 @@ impl<G: Graph + ?Sized> Context<'_, '_, G> {
             }
         }
         (count, is_list)
+    }
+
+    /// Whether the keys of a table are 0, 1, 2, …: hardly any other is looked at beyond its first.
+    fn is_ordered(&self, elements: NodeId) -> bool {
+        let mut keys = self.children(elements).zip(0..);
+        keys.all(|(element, key)| self.graph().string(element.link) == Digits::of_unsigned(key).text())
     }
 
     /// The bytes of an array's own blocks.
@@ -132,7 +141,7 @@ impl Array {
     /// The bytes of a table with room for so many elements, as PHP would make it anew.
     fn fitting(self, list_slot: u64) -> u64 {
         let slots = self.elements.max(LEAST_SLOTS).checked_next_power_of_two().unwrap_or(u64::MAX);
-        match self.is_list {
+        match self.is_list || self.could_be_list {
             true => slots.saturating_mul(list_slot).saturating_add(LIST_HASH),
             false => slots.saturating_mul(KEYED_SLOT),
         }
@@ -164,7 +173,8 @@ impl Arrays {
         let list_slot = context.list_slot();
         // What an array holds comes after it in the walk: from the last on, arrays in arrays are known before those.
         for (node, _) in context.held().rev().filter(|&(_, thing)| thing == Thing::Array) {
-            if let Some(array) = context.array(node).filter(|_| !context.is_symbol_table(node)) {
+            if let Some(mut array) = context.array(node).filter(|_| !context.is_symbol_table(node)) {
+                array.could_be_list = !array.is_list && context.is_ordered(array.elements_node);
                 arrays.take(context, array, list_slot);
             }
         }
@@ -230,8 +240,11 @@ impl Arrays {
             .fact("saved_bytes", all.bytes)
             .fact("percentage_of_heap", share(all.bytes, context.used))
             .details(owners.iter().take(MOST).map(line).collect())
-            .likely(Confidence::High, "elements were removed: a table never becomes smaller by itself")
-            .check("Make them anew when they have shrunk: array_values($list), or array_slice($array, 0, null, true)")
+            .likely(
+                Confidence::High,
+                "elements were removed, or lists were not filled in order: a table never becomes smaller by itself",
+            )
+            .check("Make them anew: array_values($list), or array_slice($array, 0, null, true) to keep the keys")
             .impact(all.bytes)
             .at(place);
         Some(finding)

@@ -70,7 +70,7 @@ impl<'h, 'g, G: Graph + ?Sized> Context<'h, 'g, G> {
     }
 
     pub(super) fn thing(&self, node: NodeId) -> Thing {
-        self.census.thing(node)
+        self.census.thing(self.retention.representative(node))
     }
 
     /// The bytes of the blocks that `node` itself stands for.

@@ -3,6 +3,7 @@
 use crate::graph::{Graph, Total};
 
 use super::amounts::{count, each, is_share, share, size};
+use super::census::Thing;
 use super::context::Context;
 use super::finding::{Confidence, Finding, Kind, Severity};
 use super::{MEBIBYTE, NOTEWORTHY};
@@ -37,6 +38,9 @@ fn dominant_class<G: Graph + ?Sized>(context: &Context<'_, '_, G>) -> Option<Fin
     if !is_share(bytes, CLASS_SHARE, all) || bytes < NOTEWORTHY || largest.count < INSTANCES {
         return None;
     }
+    let is_class =
+        |thing| matches!(thing, Thing::Object(class) if context.graph().string(class) == largest.name);
+    let place = context.heaviest_owner(is_class);
     let name = String::from_utf8_lossy(&largest.name).into_owned();
     let average = each(bytes, largest.count);
     let text = format!(
@@ -56,7 +60,8 @@ fn dominant_class<G: Graph + ?Sized>(context: &Context<'_, '_, G>) -> Option<Fin
         .check(format!(
             "Look for what holds one: borehole heap ask path-to-root, or search {name} in the explorer"
         ))
-        .impact(bytes);
+        .impact(bytes)
+        .at(place);
     Some(finding)
 }
 
@@ -86,6 +91,17 @@ fn dominant_type<G: Graph + ?Sized>(context: &Context<'_, '_, G>) -> Option<Find
         .fact("percentage_of_heap", share(bytes, context.used))
         .likely(Confidence::Medium, "the program holds data of one sort")
         .check("Look at the largest arrays and strings below, and at what holds them")
-        .impact(bytes);
+        .impact(bytes)
+        .at(context.heaviest_owner(|thing| is_of_type(thing, &largest.name)));
     Some(finding)
+}
+
+/// Whether the memory of a thing is of this type, or that of its table is.
+fn is_of_type(thing: Thing, type_name: &[u8]) -> bool {
+    match thing {
+        Thing::Object(_) => type_name == OF_PROGRAMS[4],
+        Thing::String(_) => type_name == OF_PROGRAMS[0],
+        Thing::Array => OF_PROGRAMS[1..4].contains(&type_name),
+        Thing::Other => false,
+    }
 }

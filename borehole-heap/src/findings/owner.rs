@@ -1,10 +1,13 @@
 //! By what a program knows a value: the property, or the place, that it is part of.
 
+use hashbrown::HashMap;
+
 use crate::graph::Graph;
 use crate::sink::{NodeId, StringId};
 
 use super::census::Thing;
 use super::context::Context;
+use super::finding::Place;
 
 /// So many arrays in arrays are looked up through.
 const DEEPEST: u8 = 4;
@@ -75,6 +78,19 @@ impl<G: Graph + ?Sized> Context<'_, '_, G> {
     /// Whether `node` is the table of the global variables, which is an array to the engine alone.
     pub(super) fn is_symbol_table(&self, node: NodeId) -> bool {
         self.heap.tree().link(node) == Some(self.words.symbol_table)
+    }
+
+    /// What holds most of the bytes of what is wanted, with one of it.
+    pub(super) fn heaviest_owner(&self, is_wanted: impl Fn(Thing) -> bool) -> Option<Place> {
+        let mut owners: HashMap<Owner, (u64, NodeId)> = HashMap::new();
+        for (node, thing) in self.held().filter(|&(_, thing)| is_wanted(thing)) {
+            let entry = owners.entry(self.owner(node)).or_insert((0, node));
+            let bytes = if thing == Thing::Array { self.array_bytes(node) } else { self.own(node) };
+            entry.0 = entry.0.saturating_add(bytes);
+        }
+        let heaviest =
+            owners.into_iter().max_by_key(|&(owner, (bytes, _))| (bytes, std::cmp::Reverse(owner)));
+        heaviest.map(|(owner, (_, node))| Place { node, path: self.label(owner) })
     }
 
     /// As PHP says it: `Shop\Cart::$lines[]`.

@@ -19,6 +19,8 @@ const REPEATED: u64 = 30;
 const SAVED: u64 = 64 << 10;
 /// Of the objects of a class, in per cent, that come with one of another.
 const OWNED: u64 = 95;
+/// So far up it is looked for an object of the same class: from one to the next through an array are five steps.
+const ABOVE: usize = 8;
 /// A property's details name so many.
 const NAMED: usize = 6;
 
@@ -45,8 +47,9 @@ struct Property {
 #[derive(Clone, Debug, Default)]
 struct Class {
     instances: u64,
-    /// The tables of properties that are not declared.
+    /// The tables of properties that are not declared, and an object that has one.
     dynamic: Sum,
+    dynamic_example: Option<NodeId>,
     properties: HashMap<StringId, Property>,
 }
 
@@ -94,7 +97,7 @@ impl Properties {
         label: &str,
         property: &Property,
     ) -> Option<Finding> {
-        let class = property.class.filter(|_| !property.is_mixed)?;
+        let class = property.class.filter(|&class| !property.is_mixed && context.text(class) != owner)?;
         let all = self.classes.get(&class)?.instances;
         let own = property.own;
         if own.count < INSTANCES || own.bytes < MEBIBYTE || !is_share(own.count, OWNED, all) {
@@ -138,6 +141,7 @@ impl Class {
                 let elements = table.and_then(|table| context.number(table, context.words.count));
                 if elements.is_some_and(|elements| elements > 0) {
                     self.dynamic.add(context.array_bytes(child.node));
+                    self.dynamic_example.get_or_insert(object);
                 }
             }
         }
@@ -175,7 +179,9 @@ impl Property {
             return;
         }
         let bytes = context.retention.retained(value);
-        self.own.add(bytes);
+        // What an object of the same class above retains has been counted there: a list is counted once.
+        let is_counted = !matches!(thing, Thing::String(_)) && is_within_class(context, owners[1]);
+        self.own.add(if is_counted { 0 } else { bytes });
         if self.largest.1.is_none() || bytes > self.largest.0 {
             self.largest = (bytes, Some(value));
         }
@@ -186,6 +192,20 @@ impl Property {
             }
         }
     }
+}
+
+/// Whether `object` hangs on another of its class, as in a list or a tree.
+fn is_within_class<G: Graph + ?Sized>(context: &Context<'_, '_, G>, object: NodeId) -> bool {
+    let class = context.thing(object);
+    let mut above = object;
+    for _ in 0..ABOVE {
+        match context.retention.dominator(above) {
+            Some(dominator) if context.thing(dominator) == class => return true,
+            Some(dominator) => above = dominator,
+            None => return false,
+        }
+    }
+    false
 }
 
 fn scaling<G: Graph + ?Sized>(
@@ -324,7 +344,8 @@ fn dynamic<G: Graph + ?Sized>(
         .fact("table_bytes", bytes)
         .likely(Confidence::High, "each such table takes several times what declared properties do")
         .check("Declare the properties in the class; of PHP's own classes, do not look at objects with var_dump() or (array)")
-        .impact(bytes);
+        .impact(bytes)
+        .at(class.dynamic_example.map(|node| context.place(node)));
     Some(finding)
 }
 

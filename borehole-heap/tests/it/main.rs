@@ -5,6 +5,7 @@
 mod compare;
 mod damage;
 mod exports;
+mod findings;
 mod graphs;
 mod info;
 mod json;

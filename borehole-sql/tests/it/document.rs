@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use borehole_heap::{Builder, Edge, HeapSink as _, NodeId, NodeType, Strength};
 use borehole_sql::dialect::Dialect;
 use borehole_sql::schema::{INDEXES, NODE_PATHS, TABLES};
-use borehole_sql::{Answer, Parameters, QUERIES, Query, Sqlite, Value};
+use borehole_sql::{Answer, Database, Parameters, QUERIES, Query, Value};
 use borehole_testkit::{Scratch, assert_golden, project_file, read_corpus};
 
 use crate::database;
@@ -85,7 +85,7 @@ fn the_tables_have_the_columns_of_the_document() {
 #[test]
 fn the_database_has_the_indexes_of_the_document_and_the_views_their_columns() {
     let scratch = Scratch::new();
-    let database = Sqlite::read(&database(&scratch, &["m1_objects"])).unwrap();
+    let mut database = Database::read(&database(&scratch, &["m1_objects"])).unwrap();
     let text = document();
     let indexes: Vec<_> =
         text.lines().filter(|line| line.contains("idx_") && line.contains(" on context_")).collect();
@@ -109,11 +109,11 @@ fn the_database_has_the_indexes_of_the_document_and_the_views_their_columns() {
 fn every_statement_of_the_document_works_as_printed() {
     let scratch = Scratch::new();
     let path = database(&scratch, &["m1_objects", "m5_mixed"]);
-    let mut database = Sqlite::open(&path).unwrap();
+    let mut database = Database::open(&path).unwrap();
     let paths = database.paths(1).unwrap();
     database.write_paths(&paths).unwrap();
     drop(database);
-    let database = Sqlite::read(&path).unwrap();
+    let mut database = Database::read(&path).unwrap();
     let statements = statements(&document());
     assert_eq!(statements.len(), 23);
     // What these heaps have no answer to: reli's JSON says nothing of regions either.
@@ -143,7 +143,7 @@ fn the_paths_without_a_cycle_are_found_as_printed() {
     }
     edge(&mut builder, Some(NodeId(42)), NodeId(7), b"back", false);
     edge(&mut builder, Some(NodeId(3)), NodeId(41), b"across", false);
-    let mut database = Sqlite::create(&scratch.path("paths.db")).unwrap();
+    let mut database = Database::create(&scratch.path("paths.db")).unwrap();
     database.add_run(&builder.finish().unwrap(), "now").unwrap();
     let statements = statements(&document());
     let printed = statements.iter().find(|statement| statement.contains("visited")).unwrap();
@@ -156,7 +156,7 @@ fn the_paths_without_a_cycle_are_found_as_printed() {
 #[test]
 fn questions_with_names_answer_as_the_document_does() {
     let scratch = Scratch::new();
-    let database = Sqlite::read(&database(&scratch, &["m1_objects", "m5_mixed"])).unwrap();
+    let mut database = Database::read(&database(&scratch, &["m1_objects", "m5_mixed"])).unwrap();
     let parameters = Parameters { run: Some(1), other: Some(2), node: Some(42) };
     let pairs = [
         (

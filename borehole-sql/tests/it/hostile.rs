@@ -2,7 +2,7 @@
 
 use borehole_heap::{Builder, Edge, HeapSink as _, Location, LocationType, NodeType, Strength};
 use borehole_sql::text::unescape;
-use borehole_sql::{ErrorKind, Sqlite, Value};
+use borehole_sql::{Database, ErrorKind, Value};
 use borehole_testkit::Scratch;
 
 use crate::{database, heap};
@@ -43,11 +43,11 @@ fn hostile_names_are_data() {
         builder.location(node, &location);
     }
     let graph = builder.finish().unwrap();
-    let mut database = Sqlite::create(&path).unwrap();
+    let mut database = Database::create(&path).unwrap();
     // The sizes add up to more than 64 bits: what cannot be stored is refused, and nothing is left.
     assert!(database.add_run(&graph, "now").is_err());
     drop(database);
-    let mut database = Sqlite::create(&scratch.path("fresh.db")).unwrap();
+    let mut database = Database::create(&scratch.path("fresh.db")).unwrap();
     let graph = shrunk(names);
     database.add_run(&graph, "now").unwrap();
     let answer = database
@@ -97,18 +97,18 @@ fn other_files_are_refused_and_stay_as_they_are() {
     let text = scratch.path("notes.db");
     std::fs::write(&text, "Buy milk. Buy more milk, and then some, until there are many bytes here.")
         .unwrap();
-    let error = Sqlite::open(&text).err().unwrap();
+    let error = Database::open(&text).err().unwrap();
     assert_eq!(
         (error.kind(), error.to_string().as_str()),
         (ErrorKind::Unsupported, "expected a database of SQLite")
     );
-    assert_eq!(Sqlite::read(&scratch.path("missing.db")).err().unwrap().kind(), ErrorKind::Io);
+    assert_eq!(Database::read(&scratch.path("missing.db")).err().unwrap().kind(), ErrorKind::Io);
 
     // Somebody else's table of the same name.
     let other = scratch.path("other.db");
     let connection = rusqlite::Connection::open(&other).unwrap();
     connection.execute_batch("CREATE TABLE summary (a, b); INSERT INTO summary VALUES (1, 2)").unwrap();
-    let error = Sqlite::open(&other).unwrap().add_run(&heap("m1_objects"), "now").unwrap_err();
+    let error = Database::open(&other).unwrap().add_run(&heap("m1_objects"), "now").unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
     let tables: i64 = connection
         .query_row("SELECT COUNT(*) FROM sqlite_schema WHERE type = 'table'", [], |row| row.get(0))
@@ -118,7 +118,7 @@ fn other_files_are_refused_and_stay_as_they_are() {
     // An empty file is an empty database, which has no heaps.
     let empty = scratch.path("empty.db");
     std::fs::write(&empty, []).unwrap();
-    let error = Sqlite::read(&empty).unwrap().runs().unwrap_err();
+    let error = Database::read(&empty).unwrap().runs().unwrap_err();
     assert!(error.to_string().starts_with("expected a database of heaps, with a table runs of "), "{error}");
 }
 
@@ -126,7 +126,7 @@ fn other_files_are_refused_and_stay_as_they_are() {
 fn what_cannot_be_written_leaves_no_part_of_a_run() {
     let scratch = Scratch::new();
     let path = database(&scratch, &["m1_objects"]);
-    let mut database = Sqlite::open(&path).unwrap();
+    let mut database = Database::open(&path).unwrap();
     let full = rusqlite::Connection::open(&path).unwrap();
     // Somebody else is writing.
     full.execute_batch("BEGIN IMMEDIATE").unwrap();

@@ -5,11 +5,12 @@
 mod document;
 mod hostile;
 mod runs;
+mod servers;
 
 use std::path::PathBuf;
 
 use borehole_heap::{HeapGraph, json};
-use borehole_sql::Sqlite;
+use borehole_sql::Database;
 use borehole_testkit::{Scratch, corpus};
 
 /// What reli saw in the heap of a program.
@@ -25,7 +26,7 @@ fn heap(program: &str) -> HeapGraph {
 fn database(scratch: &Scratch, programs: &[&str]) -> PathBuf {
     let path = scratch.path("heaps.sqlite3");
     for program in programs {
-        let opened = if path.exists() { Sqlite::open(&path) } else { Sqlite::create(&path) };
+        let opened = if path.exists() { Database::open(&path) } else { Database::create(&path) };
         opened.unwrap().add_run(&heap(program), "2026-11-21T12:00:00Z").unwrap();
     }
     path

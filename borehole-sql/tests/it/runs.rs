@@ -1,12 +1,12 @@
 //! Several runs in one file, and the paths of their nodes.
 
 use borehole_heap::{Graph as _, HeapGraph, TreeParents};
-use borehole_sql::{ErrorKind, PathSizes, Sqlite, Value};
+use borehole_sql::{Database, ErrorKind, PathSizes, Value};
 use borehole_testkit::Scratch;
 
 use crate::{database, heap};
 
-fn count(database: &Sqlite, statement: &str) -> i64 {
+fn count(database: &mut Database, statement: &str) -> i64 {
     match database.query(statement).unwrap().rows[..] {
         [ref row] => match row[..] {
             [Value::Integer(count)] => count,
@@ -20,7 +20,7 @@ fn count(database: &Sqlite, statement: &str) -> i64 {
 fn a_run_has_all_rows_of_its_graph() {
     let scratch = Scratch::new();
     let graph = heap("m5_mixed");
-    let database = Sqlite::read(&database(&scratch, &["m1_objects", "m5_mixed"])).unwrap();
+    let mut database = Database::read(&database(&scratch, &["m1_objects", "m5_mixed"])).unwrap();
     let counts = graph.counts();
     let tables = [
         ("context_nodes", counts.nodes),
@@ -29,7 +29,7 @@ fn a_run_has_all_rows_of_its_graph() {
         ("context_node_attributes", counts.attributes),
     ];
     for (table, expected) in tables {
-        let rows = count(&database, &format!("SELECT COUNT(*) FROM {table} WHERE run_id = 2"));
+        let rows = count(&mut database, &format!("SELECT COUNT(*) FROM {table} WHERE run_id = 2"));
         assert_eq!(usize::try_from(rows), Ok(expected), "{table}");
     }
     let runs = database.runs().unwrap();
@@ -38,25 +38,25 @@ fn a_run_has_all_rows_of_its_graph() {
     // The sums are those of the locations.
     let difference = "SELECT (SELECT SUM(size) FROM context_node_locations WHERE run_id = 2) \
                       - (SELECT SUM(memory_usage) FROM location_types_summary WHERE run_id = 2)";
-    assert_eq!(count(&database, difference), 0);
+    assert_eq!(count(&mut database, difference), 0);
 }
 
 #[test]
 fn a_deleted_run_leaves_the_others_as_they_were() {
     let scratch = Scratch::new();
     let path = database(&scratch, &["m1_objects", "m3_closures"]);
-    let mut database = Sqlite::open(&path).unwrap();
+    let mut database = Database::open(&path).unwrap();
     for run in database.run_ids().unwrap() {
         let paths = database.paths(run).unwrap();
         database.write_paths(&paths).unwrap();
     }
-    let before = count(&database, "SELECT COUNT(*) FROM node_paths WHERE run_id = 2");
+    let before = count(&mut database, "SELECT COUNT(*) FROM node_paths WHERE run_id = 2");
     database.delete_run(1).unwrap();
     assert_eq!(database.runs().unwrap().len(), 1);
     for table in borehole_sql::schema::TABLES {
-        assert_eq!(count(&database, &format!("SELECT COUNT(*) FROM {} WHERE run_id = 1", table.name)), 0);
+        assert_eq!(count(&mut database, &format!("SELECT COUNT(*) FROM {} WHERE run_id = 1", table.name)), 0);
     }
-    assert_eq!(count(&database, "SELECT COUNT(*) FROM node_paths WHERE run_id = 2"), before);
+    assert_eq!(count(&mut database, "SELECT COUNT(*) FROM node_paths WHERE run_id = 2"), before);
     let error = database.delete_run(1).unwrap_err();
     assert_eq!(
         (error.kind(), error.to_string()),
@@ -68,18 +68,18 @@ fn a_deleted_run_leaves_the_others_as_they_were() {
 fn paths_are_those_of_the_view_and_of_the_graph() {
     let scratch = Scratch::new();
     let path = database(&scratch, &["m4_generators"]);
-    let mut database = Sqlite::open(&path).unwrap();
+    let mut database = Database::open(&path).unwrap();
     let paths = database.paths(1).unwrap();
     let sizes = paths.sizes();
     database.write_paths(&paths).unwrap();
     let written = "SELECT SUM(LENGTH(CAST(path AS BLOB))) FROM node_paths";
-    assert_eq!(count(&database, written).cast_unsigned(), sizes.bytes);
+    assert_eq!(count(&mut database, written).cast_unsigned(), sizes.bytes);
     let nodes = heap("m4_generators").counts().nodes;
-    assert_eq!(sizes, PathSizes { nodes: nodes as u64, bytes: sizes.bytes });
+    assert_eq!(sizes, PathSizes { nodes: nodes as u64, ..sizes });
     let difference = "SELECT COUNT(*) FROM node_paths own LEFT JOIN v_node_paths view USING (run_id, node_id) \
                       WHERE own.path IS NOT view.path OR own.depth IS NOT view.depth";
-    assert_eq!(count(&database, difference), 0);
-    assert_eq!(count(&database, "SELECT COUNT(*) FROM v_node_paths"), i64::try_from(nodes).unwrap());
+    assert_eq!(count(&mut database, difference), 0);
+    assert_eq!(count(&mut database, "SELECT COUNT(*) FROM v_node_paths"), i64::try_from(nodes).unwrap());
     let graph = heap("m4_generators");
     let parents = TreeParents::of(&graph);
     let deepest =
@@ -97,8 +97,8 @@ fn a_run_is_read_back_as_it_was_written() {
     for program in ["m1_objects", "m3_closures"] {
         let path = scratch.path(program);
         let graph = heap(program);
-        Sqlite::create(&path).unwrap().add_run(&graph, "2026-11-21T12:00:00Z").unwrap();
-        let database = Sqlite::read(&path).unwrap();
+        Database::create(&path).unwrap().add_run(&graph, "2026-11-21T12:00:00Z").unwrap();
+        let mut database = Database::read(&path).unwrap();
         let read = database.graph(1).unwrap();
         assert_eq!(read.created(), "2026-11-21T12:00:00Z");
         let lines = |graph: &HeapGraph| {
@@ -122,7 +122,7 @@ fn nodes_are_numbered_anew_where_their_numbers_have_gaps() {
     let scratch = Scratch::new();
     let path = scratch.path("gaps.db");
     let graph = heap("m1_objects");
-    Sqlite::create(&path).unwrap().add_run(&graph, "now").unwrap();
+    Database::create(&path).unwrap().add_run(&graph, "now").unwrap();
     let connection = rusqlite::Connection::open(&path).unwrap();
     let shifts = "UPDATE context_nodes SET node_id = node_id + 1000000 WHERE node_id >= 100; \
                   UPDATE context_edges SET parent_node_id = parent_node_id + 1000000 WHERE parent_node_id >= 100; \
@@ -130,7 +130,7 @@ fn nodes_are_numbered_anew_where_their_numbers_have_gaps() {
                   UPDATE context_node_locations SET node_id = node_id + 1000000 WHERE node_id >= 100; \
                   UPDATE context_node_attributes SET node_id = node_id + 1000000 WHERE node_id >= 100;";
     connection.execute_batch(shifts).unwrap();
-    let read = Sqlite::read(&path).unwrap().graph(1).unwrap();
+    let read = Database::read(&path).unwrap().graph(1).unwrap();
     let lines = |graph: &HeapGraph| {
         let mut lines = Vec::new();
         borehole_heap::json::write(graph, borehole_heap::json::Layout::Compact, &mut lines).unwrap();
@@ -139,6 +139,6 @@ fn nodes_are_numbered_anew_where_their_numbers_have_gaps() {
     assert!(lines(&read) == lines(&graph));
     // A reference to a node that is not there is said, not led astray.
     connection.execute_batch("UPDATE context_edges SET child_node_id = 103 WHERE id = 50").unwrap();
-    let error = Sqlite::read(&path).unwrap().graph(1).err().unwrap();
+    let error = Database::read(&path).unwrap().graph(1).err().unwrap();
     assert_eq!(error.to_string(), "expected a node of run 1, found number 103");
 }

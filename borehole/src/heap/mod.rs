@@ -1,8 +1,10 @@
 //! Heaps of PHP: kept in files, analysed, written.
 //!
-//! [`HeapFile`] opens whatever holds a heap: a dump of memory, a core file, a graph as `.rmem`, as reli's JSON, or in a database of SQLite.
-//! [`write()`] writes a graph.
+//! [`HeapFile`] opens whatever holds a heap: a dump of memory, a core file, a graph as `.rmem`, as reli's JSON, or in a database.
+//! [`write()`] writes a graph, and `add_run` adds it to a database.
 
+#[cfg(feature = "sql")]
+mod database;
 mod open;
 mod save;
 
@@ -16,13 +18,13 @@ pub use borehole_heap::{
 };
 pub use borehole_php::{Analysis, AnalyzeOptions, AttachOptions, Failure};
 pub use borehole_process::{Dump, DumpRecovery};
-#[cfg(feature = "sqlite")]
+#[cfg(feature = "sql")]
 pub use borehole_sql as sql;
+#[cfg(feature = "sql")]
+pub use database::{Address, PASSWORD_VARIABLE, add_run};
 pub(crate) use open::tell;
 pub use open::{HeapFile, OpenOptions, Opened};
 pub use save::write;
-#[cfg(feature = "sqlite")]
-pub use save::write_sqlite;
 
 /// The graph of the heap whose memory is in `dump`.
 ///
@@ -62,6 +64,10 @@ pub enum HeapFormat {
     HeapSnapshot,
     /// A database of SQLite.
     Sqlite,
+    /// A database of a server of PostgreSQL.
+    Postgresql,
+    /// A database of a server of MySQL or MariaDB.
+    Mysql,
 }
 
 impl HeapFormat {
@@ -77,6 +83,8 @@ impl HeapFormat {
             Self::Hprof => "hprof",
             Self::HeapSnapshot => "heapsnapshot",
             Self::Sqlite => "sqlite3",
+            Self::Postgresql => "postgresql",
+            Self::Mysql => "mysql",
         }
     }
 

@@ -25,6 +25,8 @@ enum Content {
     Bytes(Vec<u8>),
     Stream(File),
     Path(PathBuf),
+    #[cfg(feature = "sql")]
+    Database(super::Address),
 }
 
 /// How a file is read.
@@ -54,11 +56,15 @@ pub struct Opened<'f> {
 const BEGINNING_BYTES: u64 = 64;
 
 impl HeapFile {
-    /// Opens the file at `path`, whatever it is called.
+    /// Opens the file at `path`, whatever it is called, or the database of a server that `path` is the address of.
     ///
     /// # Errors
     /// When it cannot be read, or holds no heap.
     pub fn open(path: &Path) -> Result<Self, Error> {
+        #[cfg(feature = "sql")]
+        if let super::Address::Server(server) = super::Address::new(path) {
+            return Ok(Self::of_server(server));
+        }
         let name = path.display().to_string();
         let refused = |error: io::Error| Error::new(&name, cause(&error));
         let mut file = File::open(path).map_err(refused)?;
@@ -71,7 +77,11 @@ impl HeapFile {
         }
         file.rewind().map_err(refused)?;
         let content = match format {
-            HeapFormat::Core | HeapFormat::Sqlite => Content::Path(path.to_owned()),
+            #[cfg(feature = "sql")]
+            HeapFormat::Sqlite => Content::Database(super::Address::File(path.to_owned())),
+            #[cfg(not(feature = "sql"))]
+            HeapFormat::Sqlite => Content::Path(path.to_owned()),
+            HeapFormat::Core => Content::Path(path.to_owned()),
             HeapFormat::Rmem => match Mappable::here(&file).and_then(|file| file.map_for_lookup()) {
                 Some(mapped) => Content::Mapped(mapped),
                 None => Content::Bytes(rest(file).map_err(refused)?),
@@ -79,6 +89,14 @@ impl HeapFile {
             _ => Content::Stream(file),
         };
         Ok(Self { name, format, content })
+    }
+
+    /// The database of a server, which is not asked yet.
+    #[cfg(feature = "sql")]
+    #[must_use]
+    pub fn of_server(server: borehole_sql::Server) -> Self {
+        let address = super::Address::Server(server.clone());
+        Self { name: address.name(), format: server.kind().into(), content: Content::Database(address) }
     }
 
     /// What it is.
@@ -111,7 +129,16 @@ impl HeapFile {
             Content::Path(path) if self.format == HeapFormat::Core => {
                 self.analyzed(&self.core(path, options)?, Recovery::default(), options)
             }
-            Content::Path(path) => Ok(plain(self.database(path, options)?)),
+            Content::Path(_) => {
+                Err(Error::new(&self.name, "unsupported format: this build reads no databases"))
+            }
+            #[cfg(feature = "sql")]
+            Content::Database(address) => {
+                let mut database = address.open(borehole_sql::Access::Read)?;
+                let run = database.run(options.run);
+                let graph = run.and_then(|run| database.graph(run));
+                Ok(plain(Box::new(graph.map_err(|error| address.refused(error))?)))
+            }
             Content::Stream(file) if self.format == HeapFormat::Rdump => {
                 let (dump, recovery) = self.dump(file, options)?;
                 self.analyzed(&dump, recovery, options)
@@ -128,19 +155,6 @@ impl HeapFile {
     fn view<'b>(&self, bytes: &'b [u8]) -> Result<Box<dyn Graph + 'b>, Error> {
         let view = rmem::View::open(bytes).map_err(|error| Error::new(&self.name, error))?;
         Ok(Box::new(view))
-    }
-
-    #[cfg(feature = "sqlite")]
-    fn database(&self, path: &Path, options: &OpenOptions<'_>) -> Result<Box<dyn Graph>, Error> {
-        let refused = |error| Error::new(&self.name, error);
-        let database = borehole_sql::Sqlite::read(path).map_err(refused)?;
-        let run = database.run(options.run).map_err(refused)?;
-        Ok(Box::new(database.graph(run).map_err(refused)?))
-    }
-
-    #[cfg(not(feature = "sqlite"))]
-    fn database(&self, _: &Path, _: &OpenOptions<'_>) -> Result<Box<dyn Graph>, Error> {
-        Err(Error::new(&self.name, "unsupported format: this build reads no databases"))
     }
 
     fn dump(&self, file: &File, options: &OpenOptions<'_>) -> Result<(Dump, Recovery), Error> {

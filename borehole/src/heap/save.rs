@@ -1,8 +1,6 @@
 //! Graphs, written.
 
 use std::io::{self, BufWriter, Write};
-#[cfg(feature = "sqlite")]
-use std::path::Path;
 
 use borehole_heap::{Graph, heapsnapshot, hprof, json, lines, rmem};
 
@@ -35,8 +33,8 @@ pub fn write(
         HeapFormat::Rdump | HeapFormat::Core => {
             return Err(refused(name, "unsupported output: a graph does not hold the memory itself"));
         }
-        HeapFormat::Sqlite => {
-            return Err(refused(name, "unsupported output: a database needs a file; name one with -o"));
+        HeapFormat::Sqlite | HeapFormat::Postgresql | HeapFormat::Mysql => {
+            return Err(refused(name, "unsupported output: a database is no stream; name one with -o"));
         }
     };
     let flushed = written.map_err(|error| io_error(&error)).and_then(|()| output.flush());
@@ -58,21 +56,4 @@ fn io_error(error: &borehole_heap::Error) -> io::Error {
         },
         None => io::Error::other(error.to_string()),
     }
-}
-
-/// Adds `graph` as a run to the database at `path`, which is empty or new if `is_new`. Answers the number of the run.
-///
-/// # Errors
-/// When the database cannot be written.
-#[cfg(feature = "sqlite")]
-pub fn write_sqlite(
-    graph: &dyn Graph,
-    path: &Path,
-    is_new: bool,
-    created_at: &str,
-) -> Result<i64, super::Error> {
-    use borehole_sql::Sqlite;
-    let opened = if is_new { Sqlite::create(path) } else { Sqlite::open(path) };
-    let run = opened.and_then(|mut database| database.add_run(&graph, created_at));
-    run.map_err(|error| super::Error::new(&path.display().to_string(), error))
 }

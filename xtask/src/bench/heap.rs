@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::rc::Rc;
 use std::time::Instant;
@@ -10,9 +10,50 @@ use std::time::Instant;
 use anyhow::{Context, Result, ensure};
 use borehole_heap::rmem::View;
 
-use super::measure::Work;
+use super::measure::{Usage, Work};
 use super::{Bench, Claim, Goal, Unit};
 use crate::peers;
+
+/// The heap of a program with so many objects, as a file.
+pub(super) struct Heap {
+    setting: Setting,
+    folder: PathBuf,
+}
+
+impl Heap {
+    /// `None` where PHP is not set up.
+    pub(super) fn new(bench: &Bench, objects: u32) -> Result<Option<Self>> {
+        let Some(php) = php()? else { return Ok(None) };
+        let setting = Setting::new(bench, &php, objects);
+        Ok(Some(Self { setting, folder: bench.folder.clone() }))
+    }
+
+    /// The graph, made now if nobody has made it before.
+    pub(super) fn graph(&self) -> Result<&Path> {
+        if !self.setting.graph.exists() {
+            self.setting.analysed()?;
+        }
+        Ok(&self.setting.graph)
+    }
+
+    /// Where a file that is made of it goes.
+    pub(super) fn file(&self, name: &str) -> PathBuf {
+        self.folder.join(format!("heap-{}.{name}", self.setting.objects))
+    }
+
+    /// The command that is measured.
+    pub(super) fn command<'a>(&self, arguments: impl IntoIterator<Item = &'a str>) -> Command {
+        let mut command = Command::new(&self.setting.borehole);
+        command.args(arguments);
+        command
+    }
+}
+
+/// PHP, if it is set up.
+fn php() -> Result<Option<PathBuf>> {
+    let Some(php) = peers::ready("php")? else { return Ok(None) };
+    Ok(Some(php.command.first().context("expected the path of PHP, found none")?.into()))
+}
 
 /// A program with so many objects, and what came of it.
 struct Setting {
@@ -29,20 +70,12 @@ const GOALS: [(u32, f64, f64, f64); 2] = [(100_000, 0.03, 0.6, 200e6), (1_000_00
 
 pub(crate) fn claims(bench: &Bench) -> Result<Vec<Claim>> {
     // Where PHP is not set up there is no heap.
-    let Some(php) = peers::ready("php")? else { return Ok(Vec::new()) };
-    let php: PathBuf = php.command.first().context("expected the path of PHP, found none")?.into();
+    let Some(php) = php()? else { return Ok(Vec::new()) };
     let mut claims = Vec::new();
     for (objects, stopped, analysed, bytes) in GOALS {
-        let file = |ending: &str| bench.folder.join(format!("heap-{objects}.{ending}"));
-        let setting = Rc::new(Setting {
-            php: php.clone(),
-            program: bench.corpus("php/mem/scale.php"),
-            borehole: bench.borehole.clone(),
-            objects,
-            dump: file("rdump"),
-            graph: file("rmem"),
-        });
+        let setting = Rc::new(Setting::new(bench, &php, objects));
         let name = |what: &str| format!("PHP heap, {objects} objects: {what}");
+        claims.extend(findings(&setting));
         let (stop, analyse, memory, open) =
             (Rc::clone(&setting), Rc::clone(&setting), Rc::clone(&setting), setting);
         claims.extend([
@@ -75,7 +108,48 @@ pub(crate) fn claims(bench: &Bench) -> Result<Vec<Claim>> {
     Ok(claims)
 }
 
+/// What is wanted of a report on the heap, from the start of the command to its end: it opens the graph, works out what each
+/// node retains, and looks for everything.
+fn findings(setting: &Rc<Setting>) -> [Claim; 2] {
+    let (seconds, bytes) = if setting.objects < 1_000_000 { (0.8, 200e6) } else { (8.0, 1.5e9) };
+    let name = |what: &str| format!("PHP heap, {} objects: {what}", setting.objects);
+    let (time, memory) = (Rc::clone(setting), Rc::clone(setting));
+    let run = |setting: &Setting| -> Result<Usage> {
+        if !setting.graph.exists() {
+            setting.analysed()?;
+        }
+        let arguments = ["heap".into(), "report".into(), setting.graph.clone().into_os_string()];
+        Work::new(&setting.borehole, arguments).run()
+    };
+    [
+        Claim::new(
+            name("findings"),
+            Unit::Seconds,
+            Goal::Value(seconds),
+            Box::new(move || Ok(run(&time)?.cpu_seconds)),
+        ),
+        Claim::new(
+            name("findings, memory"),
+            Unit::Bytes,
+            Goal::Value(bytes),
+            Box::new(move || Ok(run(&memory)?.peak_bytes)),
+        ),
+    ]
+}
+
 impl Setting {
+    fn new(bench: &Bench, php: &Path, objects: u32) -> Self {
+        let file = |ending: &str| bench.folder.join(format!("heap-{objects}.{ending}"));
+        Self {
+            php: php.to_owned(),
+            program: bench.corpus("php/mem/scale.php"),
+            borehole: bench.borehole.clone(),
+            objects,
+            dump: file("rdump"),
+            graph: file("rmem"),
+        }
+    }
+
     /// Starts the program, and waits until it has its heap.
     fn start(&self) -> Result<Child> {
         let mut program = Command::new(&self.php);

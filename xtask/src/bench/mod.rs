@@ -3,6 +3,7 @@
 mod capture;
 mod claims;
 mod conversion;
+mod databases;
 mod decoding;
 mod events;
 mod explore;

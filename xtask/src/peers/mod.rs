@@ -10,6 +10,7 @@ mod perfetto;
 mod php;
 mod pprof;
 mod python;
+mod servers;
 mod speedscope;
 mod visualvm;
 
@@ -120,6 +121,24 @@ const PEERS: &[Peer] = &[
         install: "the Debian package debootstrap, and be root",
         prepare: python::prepare,
     },
+    Peer {
+        name: "postgresql",
+        judges: "the databases of heaps that we write to PostgreSQL",
+        install: "the Debian package postgresql",
+        prepare: servers::postgresql,
+    },
+    Peer {
+        name: "mariadb",
+        judges: "the databases of heaps that we write to MariaDB",
+        install: "the Debian packages mariadb-server-core and mariadb-client-core",
+        prepare: servers::mariadb,
+    },
+    Peer {
+        name: "mysql",
+        judges: "the databases of heaps that we write to MySQL",
+        install: "the Debian package debootstrap, and be root",
+        prepare: servers::mysql,
+    },
 ];
 
 /// The peers that are set up when somebody asks for them: the releases of PHP that the machine does not have. Each judges
@@ -223,6 +242,14 @@ fn check_wanted(wanted: &[String]) -> Result<()> {
 /// When it cannot be installed.
 pub(crate) fn php() -> Result<Ready> {
     php::machine(&folder()?)
+}
+
+/// SQLite's own program, installed if it is missing.
+///
+/// # Errors
+/// When it cannot be installed.
+pub(crate) fn sqlite_shell() -> Result<Ready> {
+    debian::program("sqlite3", "sqlite3")
 }
 
 /// The peer called `name`, if it has been set up.

@@ -14,6 +14,7 @@ use clap::Args;
 
 use super::file::Memory;
 use super::output::write_text;
+use super::password;
 use crate::cell::terminal_width;
 use crate::exit::Exit;
 use crate::messages::say;
@@ -135,7 +136,7 @@ impl CompareArgs {
     fn compared(&self) -> anyhow::Result<(Exit, Comparison)> {
         let again = (self.inputs.len() == 1).then(|| self.inputs[0].clone());
         let paths: Vec<PathBuf> = self.inputs.iter().cloned().chain(again).collect();
-        let files: Result<Vec<HeapFile>, _> = paths.iter().map(|path| HeapFile::open(path)).collect();
+        let files: anyhow::Result<Vec<HeapFile>> = paths.iter().map(|path| password::open(path)).collect();
         let files = files?;
         let mut opened: Vec<Opened<'_>> = Vec::with_capacity(files.len());
         for (position, file) in files.iter().enumerate() {

@@ -7,14 +7,15 @@ pub(super) mod text;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
+use borehole::heap::Graph;
 use borehole::heap::findings::{Report, report};
 use borehole::heap::retention::Follow;
 use borehole::heap::views::Heap;
-use borehole::heap::{Graph, HeapFile};
 use borehole::{Error, Existing, Output};
 use clap::Args;
 
 use super::file::Memory;
+use super::password;
 use crate::cell::terminal_width;
 use crate::exit::Exit;
 use crate::interrupt;
@@ -60,7 +61,7 @@ pub(crate) struct ReportOutput {
 
 impl ReportArgs {
     pub(crate) fn run(&self) -> anyhow::Result<Exit> {
-        let file = HeapFile::open(&self.input)?;
+        let file = password::open(&self.input)?;
         self.output.check()?;
         let opened = self.memory.graph(&file)?;
         self.output.write(&*opened.graph, file.name())?;

@@ -1,0 +1,51 @@
+//! Passwords of servers, asked for where somebody can answer.
+
+use std::fs::OpenOptions;
+use std::io::{self, BufRead as _, BufReader, IsTerminal as _, Write as _};
+use std::path::Path;
+
+use anyhow::Context as _;
+use borehole::heap::sql::{Access, Database, ErrorKind, Server};
+use borehole::heap::{Address, HeapFile};
+use nix::sys::termios::{LocalFlags, SetArg, Termios, tcgetattr, tcsetattr};
+
+/// The address, with a password if its server wants one and somebody is there to say it.
+pub(super) fn asked(address: Address, access: Access) -> anyhow::Result<Address> {
+    let Address::Server(server) = address else { return Ok(address) };
+    if server.has_password() || !io::stdin().is_terminal() {
+        return Ok(Address::Server(server));
+    }
+    match Database::connect(&server, access) {
+        Err(error) if error.kind() == ErrorKind::Denied => {
+            let password = prompt(&server)?;
+            Ok(Address::Server(server.with_password(password)))
+        }
+        // What else is wrong is said when it is opened.
+        _ => Ok(Address::Server(server)),
+    }
+}
+
+/// Opens what holds a heap.
+pub(crate) fn open(path: &Path) -> anyhow::Result<HeapFile> {
+    match asked(Address::new(path), Access::Read)? {
+        Address::Server(server) => Ok(HeapFile::of_server(server)),
+        Address::File(path) => Ok(HeapFile::open(&path)?),
+    }
+}
+
+/// Reads a line of the terminal that it does not show.
+fn prompt(server: &Server) -> anyhow::Result<String> {
+    let terminal = OpenOptions::new().read(true).write(true).open("/dev/tty");
+    let mut terminal = terminal.context("missing terminal to ask for a password")?;
+    write!(terminal, "password for {}: ", server.name())?;
+    let shown = tcgetattr(&terminal)?;
+    let mut hidden: Termios = shown.clone();
+    hidden.local_flags.remove(LocalFlags::ECHO);
+    tcsetattr(&terminal, SetArg::TCSAFLUSH, &hidden)?;
+    let mut line = String::new();
+    let read = BufReader::new(&terminal).read_line(&mut line);
+    tcsetattr(&terminal, SetArg::TCSAFLUSH, &shown)?;
+    writeln!(terminal)?;
+    read?;
+    Ok(line.trim_end_matches(['\n', '\r']).to_owned())
+}

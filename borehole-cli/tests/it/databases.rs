@@ -1,0 +1,178 @@
+//! Heaps in databases of servers, on the command line.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::process::Command;
+
+use borehole_testkit::Scratch;
+use borehole_testkit::servers::{DATABASE, DatabaseServer, GUARDED_PASSWORD, GUARDED_USER, ServerKind};
+use serde_json::Value;
+
+use crate::heap::{Waiting, refused};
+use crate::program::{program, run};
+
+fn json(arguments: &[&str]) -> Vec<Value> {
+    let said = String::from_utf8(run(arguments).done()).unwrap();
+    said.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn text(arguments: &[&str]) -> String {
+    String::from_utf8(run(arguments).done()).unwrap()
+}
+
+#[test]
+fn a_live_process_goes_straight_into_postgresql() {
+    into_a_server(ServerKind::Postgresql, "postgresql");
+}
+
+#[test]
+fn a_live_process_goes_straight_into_mariadb() {
+    into_a_server(ServerKind::Mariadb, "mysql");
+}
+
+fn into_a_server(kind: ServerKind, format: &str) {
+    let Some(server) = DatabaseServer::start(kind) else { return };
+    let Some(waiting) = Waiting::start("m1_objects") else { return };
+    let address = server.address(DATABASE);
+    let scratch = Scratch::new();
+    let graph = scratch.path("worker.rmem");
+    let graph = graph.to_str().unwrap();
+    run(&["heap", "capture", "-p", &waiting.id(), "-o", graph]).done();
+    run(&["heap", "capture", "-p", &waiting.id(), "-f", format, "-o", &address]).done();
+    run(&["heap", "export", graph, "--to", format, "-o", &address]).done();
+    // As reli's users say it, with a password that the list of processes does not show.
+    let port = server.port().to_string();
+    let pid = waiting.id();
+    let by_parts = ["inspector:memory", "-p", &pid, "-f", format, "--db-port", &port, "--db-name", DATABASE];
+    let mut guarded = program(&[&by_parts[..], &["--db-user", GUARDED_USER]].concat());
+    let output = guarded.env("BOREHOLE_DB_PASSWORD", GUARDED_PASSWORD).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    refused(
+        &[&by_parts[..], &["--db-user", GUARDED_USER]].concat(),
+        "hint: BOREHOLE_DB_PASSWORD holds the password that an address does not have",
+    );
+    refused(&by_parts, "missing user: expected --db-user");
+
+    let runs = json(&["heap", "runs", &address, "--json"]);
+    assert_eq!(
+        runs.iter().map(|run| run["run_id"].as_i64()).collect::<Vec<_>>(),
+        [Some(1), Some(2), Some(3)]
+    );
+    let counts = |path: &str, more: &[&str]| {
+        let arguments = [&["heap", "info", "--json", path][..], more].concat();
+        serde_json::from_slice::<Value>(&run(&arguments).done()).unwrap()["counts"].take()
+    };
+    let (expected, found) = (counts(graph, &[]), counts(&address, &["--run-id", "2"]));
+    for what in ["nodes", "edges", "locations", "attributes"] {
+        assert_eq!(found[what], expected[what], "{what}");
+    }
+    assert!(expected["nodes"].as_u64() > Some(1000));
+    let classes = text(&["heap", "query", &address, "--named", "classes", "--run-id", "1"]);
+    assert!(classes.contains("Shop\\Product") && classes.contains("50"), "{classes}");
+    // Out of the server into a file, and that answers the same.
+    let file = scratch.path("copy.sqlite3");
+    let file = file.to_str().unwrap();
+    run(&["heap", "export", &address, "--run-id", "2", "-o", file]).done();
+    for name in ["types", "depths", "roots", "large-strings", "duplicate-strings"] {
+        let answer = |database: &str, run: &str| {
+            text(&["heap", "query", database, "--named", name, "--run-id", run, "--csv"])
+        };
+        assert_eq!(answer(&address, "2"), answer(file, "1"), "{name}");
+    }
+    run(&["heap", "paths", &address, "--run-id", "2", "--compact"]).done();
+    run(&["inspector:optimize-memory-db", &address, "--run-id=2"]).done();
+    let count = "SELECT COUNT(*) AS paths FROM node_paths";
+    assert_eq!(json(&["heap", "query", &address, "--json", count])[0]["paths"], expected["nodes"]);
+    refused(&["heap", "info", &address, "--run-id", "9"], "missing run 9: the database has 1, 2, 3");
+    refused(&["heap", "query", &address, "DELETE FROM runs"], &address);
+    run(&["heap", "runs", &address, "--keep-last", "1"]).done();
+    assert_eq!(json(&["heap", "runs", &address, "--json"]).len(), 1);
+    what_is_refused(&server, graph);
+}
+
+fn what_is_refused(server: &DatabaseServer, graph: &str) {
+    refused(&["heap", "export", graph, "-o", &server.address("nowhere")], "missing database: ");
+    refused(&["heap", "export", graph, "--to", "mysql"], "as in -o mysql://USER@HOST/DATABASE");
+    let other = if server.address("").starts_with("mysql") { "postgresql" } else { "mysql" };
+    refused(
+        &["heap", "export", graph, "--to", other, "-o", &server.address(DATABASE)],
+        &format!("unsupported output: expected {other}, found the address of a server of "),
+    );
+}
+
+/// A file system of few bytes.
+struct Small<'s>(&'s Path);
+
+impl<'s> Small<'s> {
+    fn mount(folder: &'s Path, size: &str) -> Self {
+        let option = format!("size={size}");
+        let status = Command::new("mount").args(["-t", "tmpfs", "-o", &option, "tmpfs"]).arg(folder).status();
+        assert!(status.unwrap().success(), "be root, to mount a file system of few bytes");
+        Self(folder)
+    }
+}
+
+impl Drop for Small<'_> {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(self.0).status();
+    }
+}
+
+#[test]
+fn a_full_disk_costs_nothing_that_was_there() {
+    let Some(waiting) = Waiting::start("m3_closures") else { return };
+    let scratch = Scratch::new();
+    let graph = scratch.path("worker.rmem");
+    let graph = graph.to_str().unwrap();
+    run(&["heap", "capture", "-p", &waiting.id(), "-o", graph]).done();
+    let folder = scratch.path("small");
+    std::fs::create_dir(&folder).unwrap();
+    let _small = Small::mount(&folder, "16m");
+    let database = folder.join("heaps.sqlite3");
+    let database = database.to_str().unwrap();
+    let mut runs = 0;
+    // New runs are added until there is no room.
+    let said = loop {
+        let mut export = program(&["heap", "export", graph, "-o", database]);
+        let output = export.output().unwrap();
+        if !output.status.success() {
+            break String::from_utf8(output.stderr).unwrap();
+        }
+        runs += 1;
+        assert!(runs < 100);
+    };
+    assert!(runs > 0 && said.contains("the disk is full"), "{runs} {said}");
+    assert_eq!(json(&["heap", "runs", database, "--json"]).len(), runs);
+    let stray = "SELECT COUNT(*) AS stray FROM context_nodes WHERE run_id NOT IN (SELECT run_id FROM runs)";
+    assert_eq!(json(&["heap", "query", database, "--json", stray])[0]["stray"], 0);
+    // A new file that does not fit is not there in part.
+    let fresh = folder.join("fresh.sqlite3");
+    refused(&["heap", "export", graph, "-o", fresh.to_str().unwrap()], "the disk is full");
+    let left: Vec<_> = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(left, ["heaps.sqlite3"]);
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_is_named() {
+    let Some(waiting) = Waiting::start("m1_objects") else { return };
+    let scratch = Scratch::new();
+    let graph = scratch.path("worker.rmem");
+    let graph = graph.to_str().unwrap();
+    run(&["heap", "capture", "-p", &waiting.id(), "-o", graph]).done();
+    let missing = scratch.path("no/such/heaps.sqlite3");
+    refused(&["heap", "export", graph, "-o", missing.to_str().unwrap()], "no/such");
+    let folder = scratch.path("mounted");
+    std::fs::create_dir(&folder).unwrap();
+    let _small = Small::mount(&folder, "16m");
+    let database = folder.join("heaps.sqlite3");
+    let database = database.to_str().unwrap();
+    run(&["heap", "export", graph, "-o", database]).done();
+    let mode = std::fs::metadata(database).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    // Not even root writes there now.
+    let status = Command::new("mount").args(["-o", "remount,ro"]).arg(&folder).status().unwrap();
+    assert!(status.success());
+    refused(&["heap", "export", graph, "-o", database], "the database cannot be opened or written: ");
+    refused(&["heap", "paths", database], "the database cannot be opened or written: ");
+    assert_eq!(json(&["heap", "runs", database, "--json"]).len(), 1);
+}

@@ -1,0 +1,458 @@
+//! Findings on graphs of every shape. Those on the heaps of real programs are where the command is tested.
+
+use borehole_heap::findings::{Fact, Finding, Kind, Report, Severity, report};
+use borehole_heap::retention::Follow;
+use borehole_heap::rmem::View;
+use borehole_heap::views::Heap;
+use borehole_heap::{
+    Builder, Edge, Graph, HeapGraph, HeapSink as _, Location, LocationType, NodeId, NodeType, Region,
+    Strength, Value, json,
+};
+use proptest::prelude::*;
+
+use crate::graphs::{graph, small};
+use crate::json::reli;
+use crate::rmem::written;
+
+fn report_on(graph: &dyn Graph) -> Report {
+    report(&Heap::new(graph, Follow::default()))
+}
+
+fn find(report: &Report, kind: Kind) -> Option<&Finding> {
+    report.findings.iter().find(|finding| finding.kind == kind)
+}
+
+fn alarms(report: &Report) -> Vec<&'static str> {
+    let alarms = report.findings.iter().filter(|finding| finding.severity < Severity::Low);
+    alarms.map(|finding| finding.kind.name()).collect()
+}
+
+/// Every number that a report shows can be shown, and what matters most comes first.
+fn check(report: &Report) {
+    let order = |finding: &Finding| (finding.severity, std::cmp::Reverse(finding.impact_bytes));
+    assert!(report.findings.is_sorted_by_key(order));
+    for finding in &report.findings {
+        for (name, fact) in &finding.facts {
+            check_fact(name, fact);
+        }
+        let texts = [&finding.summary, &finding.hypothesis];
+        assert!(texts.iter().all(|text| !text.contains("NaN") && !text.contains("inf ")), "{finding:?}");
+        assert!(finding.severity == Severity::Info || !finding.hypothesis.is_empty(), "{finding:?}");
+    }
+}
+
+fn check_fact(name: &str, fact: &Fact) {
+    match fact {
+        Fact::Share(share) => assert!(share.is_finite(), "{name}: {share}"),
+        Fact::Rows(rows) => rows.iter().flatten().for_each(|(name, fact)| check_fact(name, fact)),
+        _ => {}
+    }
+}
+
+/// Builds graphs of objects, arrays and strings, each with its own memory.
+struct Sketch {
+    builder: Builder,
+    address: u64,
+}
+
+impl Sketch {
+    fn new() -> Self {
+        let mut builder = Builder::new();
+        // A heap in which things matter.
+        builder.summary("zend_mm_heap_usage", "8388608");
+        Self { builder, address: 0x7000_0000 }
+    }
+
+    fn node(
+        &mut self,
+        parent: Option<NodeId>,
+        link: &str,
+        node_type: NodeType,
+        strength: Strength,
+    ) -> NodeId {
+        let child = self.builder.node(node_type);
+        let link = self.builder.string(link.as_bytes());
+        self.builder.edge(Edge { parent, child, link, is_tree: true, strength });
+        child
+    }
+
+    fn edge(&mut self, parent: NodeId, child: NodeId, link: &str) {
+        let link = self.builder.string(link.as_bytes());
+        let parent = Some(parent);
+        self.builder.edge(Edge { parent, child, link, is_tree: false, strength: Strength::Strong });
+    }
+
+    fn locate(&mut self, node: NodeId, location_type: LocationType, size: u64, name: &str) {
+        let name = Some(self.builder.string(name.as_bytes()));
+        let is_string = location_type == LocationType::STRING;
+        let is_object = location_type == LocationType::OBJECT;
+        self.address += size.max(16);
+        let location = Location {
+            location_type,
+            address: self.address,
+            size,
+            bin_overhead: 0,
+            class: name.filter(|_| is_object),
+            string: name.filter(|_| is_string),
+            refcount: Some(1),
+            type_info: Some(8),
+            region: Some(Region::HEAP),
+        };
+        self.builder.location(node, &location);
+    }
+
+    /// An object with a node for its properties, which is answered too.
+    fn object(&mut self, parent: Option<NodeId>, link: &str, class: &str, size: u64) -> (NodeId, NodeId) {
+        let object = self.node(parent, link, NodeType::OBJECT, Strength::Strong);
+        self.locate(object, LocationType::OBJECT, size, class);
+        let properties =
+            self.node(Some(object), "object_properties", NodeType::OBJECT_PROPERTIES, Strength::Strong);
+        (object, properties)
+    }
+
+    fn string(&mut self, parent: Option<NodeId>, link: &str, text: &str, size: u64) -> NodeId {
+        let string = self.node(parent, link, NodeType::STRING, Strength::Strong);
+        self.locate(string, LocationType::STRING, size, text);
+        string
+    }
+
+    /// An array with the node for its elements, of which it says to have so many.
+    fn array(&mut self, parent: Option<NodeId>, link: &str, table: [u64; 2], count: i64) -> (NodeId, NodeId) {
+        self.table(parent, link, table, count, true)
+    }
+
+    /// An array with keys.
+    fn keyed(&mut self, parent: Option<NodeId>, link: &str, bytes: u64, count: i64) -> (NodeId, NodeId) {
+        self.table(parent, link, [bytes, 0], count, false)
+    }
+
+    fn table(
+        &mut self,
+        parent: Option<NodeId>,
+        link: &str,
+        table: [u64; 2],
+        count: i64,
+        is_list: bool,
+    ) -> (NodeId, NodeId) {
+        let array = self.node(parent, link, NodeType::ARRAY_HEADER, Strength::Strong);
+        self.locate(array, LocationType::ARRAY, 56, "");
+        let unused = self.node(
+            Some(array),
+            "possible_unused_area",
+            NodeType::ARRAY_POSSIBLE_OVERHEAD,
+            Strength::Strong,
+        );
+        self.locate(unused, LocationType::ARRAY_TABLE_OVERHEAD, table[1], "");
+        let elements = self.node(Some(array), "array_elements", NodeType::ARRAY_ELEMENTS, Strength::Strong);
+        self.locate(elements, LocationType::ARRAY_TABLE, table[0], "");
+        let (key, packed) = (self.builder.string(b"#count"), self.builder.string(b"is_packed"));
+        self.builder.attribute(elements, key, Value::Integer(count));
+        self.builder.attribute(elements, packed, Value::Bool(is_list));
+        (array, elements)
+    }
+
+    fn scalar(&mut self, parent: NodeId, link: &str, value: i64) {
+        let scalar = self.node(Some(parent), link, NodeType::SCALAR_VALUE, Strength::Strong);
+        let key = self.builder.string(b"value");
+        self.builder.attribute(scalar, key, Value::Integer(value));
+    }
+
+    fn element(&mut self, elements: NodeId, key: u32) -> NodeId {
+        self.node(Some(elements), &key.to_string(), NodeType::ARRAY_ELEMENT, Strength::Strong)
+    }
+
+    fn globals(&mut self) -> NodeId {
+        let root = self.node(None, "global_variables", NodeType::GLOBAL_VARIABLES, Strength::Strong);
+        self.node(Some(root), "array_elements", NodeType::ARRAY_ELEMENTS, Strength::Strong)
+    }
+
+    fn report(self) -> Report {
+        let graph = self.builder.finish().unwrap();
+        let report = report_on(&graph);
+        check(&report);
+        report
+    }
+}
+
+#[test]
+fn of_nothing_there_is_nothing_to_say() {
+    let report = report_on(&Builder::new().finish().unwrap());
+    check(&report);
+    assert_eq!(alarms(&report), [""; 0]);
+    assert!(report.arrays.is_empty() && report.roots.is_empty());
+    let mut sketch = Sketch::new();
+    sketch.string(None, "only", "text", 32);
+    assert_eq!(alarms(&sketch.report()), [""; 0]);
+    let report = report_on(&small());
+    check(&report);
+    assert_eq!(alarms(&report), [""; 0]);
+}
+
+/// No root, and only cycles: all of it is unreached, or garbage, and is answered.
+#[test]
+fn graphs_without_roots_are_answered() {
+    let mut builder = Builder::new();
+    let link = builder.string(b"next");
+    let nodes: Vec<NodeId> = (0..100).map(|_| builder.node(NodeType::OBJECT)).collect();
+    for pair in 0..100 {
+        let (parent, child) = (Some(nodes[pair]), nodes[(pair + 1) % 100]);
+        builder.edge(Edge { parent, child, link, is_tree: true, strength: Strength::Strong });
+    }
+    let report = report_on(&builder.finish().unwrap());
+    check(&report);
+    assert_eq!(alarms(&report), [""; 0]);
+}
+
+/// Two objects in each step, and a million steps: the way to the last is cut, and the first is named.
+#[test]
+fn a_list_of_a_million_objects_is_told_by_its_head() {
+    const COUNT: usize = 1_000_000;
+    let mut sketch = Sketch::new();
+    let globals = sketch.globals();
+    let (head, mut properties) = sketch.object(Some(globals), "list", "Node", 56);
+    for _ in 1..COUNT {
+        properties = sketch.object(Some(properties), "next", "Node", 56).1;
+    }
+    let report = sketch.report();
+    let bottleneck = find(&report, Kind::BottleneckPath).unwrap();
+    assert_eq!(bottleneck.severity, Severity::High);
+    // Half way down there is still half of it.
+    assert!(bottleneck.impact_bytes >= 56 * COUNT as u64 / 2);
+    assert!(
+        bottleneck.facts.iter().any(|(name, fact)| *name == "held_through" && *fact == Fact::from("$list"))
+    );
+    assert_eq!(head, NodeId(2));
+    // All of the list is counted once, though each retains what follows it.
+    let property = find(&report, Kind::ExpensiveProperty).unwrap();
+    assert_eq!(property.impact_bytes, 56 * (COUNT as u64 - 1));
+    assert!(find(&report, Kind::OwnershipPattern).is_none());
+    let class = find(&report, Kind::DominantClass).unwrap();
+    assert_eq!(class.place.as_ref().unwrap().path, "Node::$next");
+    assert_eq!(class.impact_bytes, 56 * COUNT as u64);
+}
+
+#[test]
+fn what_a_million_refer_to_is_no_fault() {
+    const COUNT: u32 = 1_000_000;
+    let mut sketch = Sketch::new();
+    let globals = sketch.globals();
+    let (shared, _) = sketch.object(Some(globals), "service", "Service", 40);
+    let (_, elements) = sketch.array(Some(globals), "all", [16 << 20, 0], i64::from(COUNT));
+    for number in 0..COUNT {
+        let element = sketch.element(elements, number);
+        sketch.edge(element, shared, "value");
+    }
+    let report = sketch.report();
+    let bottleneck = find(&report, Kind::BottleneckPath).unwrap();
+    assert_eq!(bottleneck.place.as_ref().unwrap().path, "$all");
+    assert_eq!(bottleneck.impact_bytes, (16 << 20) + 56);
+}
+
+/// Programs whose heaps reli recorded: it did not come to all of them, which is said.
+#[test]
+fn reli_s_own_graphs_raise_no_alarms_but_that_they_are_not_whole() {
+    for name in ["m1_objects", "m3_closures", "m4_generators", "m5_mixed"] {
+        let graph = json::read(&reli(name)).unwrap();
+        let report = report_on(&graph);
+        check(&report);
+        let mut alarms = alarms(&report);
+        alarms.retain(|&kind| kind != "coverage_gap");
+        assert_eq!(alarms, [""; 0], "{name}");
+        assert!(!report.overview.call_stack.is_empty() && report.counts.nodes > 1000, "{name}");
+    }
+}
+
+#[test]
+fn arrays_of_the_same_content_are_told_with_what_one_would_save() {
+    let mut sketch = Sketch::new();
+    let globals = sketch.globals();
+    let (_, list) = sketch.array(Some(globals), "rows", [8000, 0], 10_000);
+    for row in 0..10_000 {
+        let element = sketch.element(list, row);
+        let (_, elements) = sketch.array(Some(element), "value", [136, 0], 2);
+        for (key, value) in [(0, 7), (1, if row == 9_999 { 8 } else { 7 })] {
+            let element = sketch.element(elements, key);
+            sketch.scalar(element, "value", value);
+        }
+    }
+    let report = sketch.report();
+    let duplicates = find(&report, Kind::DuplicateArrays).unwrap();
+    assert_eq!((duplicates.impact_bytes, duplicates.severity), (9_998 * (136 + 56), Severity::Medium));
+    assert_eq!(duplicates.place.as_ref().unwrap().path, "$rows[]");
+}
+
+#[test]
+fn tables_that_are_too_large_are_told_with_what_a_new_one_would_take() {
+    let mut sketch = Sketch::new();
+    let globals = sketch.globals();
+    let slots = |count: u64| count * 16 + 8;
+    // Five elements of what were 131,072; and a thousand lists with 2 of 256.
+    sketch.array(Some(globals), "sparse", [slots(5), slots(131_072) - slots(5)], 5);
+    let (_, list) = sketch.array(Some(globals), "lists", [slots(1024), 0], 1000);
+    for number in 0..1000 {
+        let element = sketch.element(list, number);
+        sketch.array(Some(element), "value", [slots(2), slots(256) - slots(2)], 2);
+    }
+    // Lists that were not filled in order: they have keys, of 40 bytes a slot instead of 16.
+    let (_, list) = sketch.array(Some(globals), "keyed", [slots(1024), 0], 1000);
+    for number in 0..1000 {
+        let element = sketch.element(list, number);
+        let (_, elements) = sketch.keyed(Some(element), "value", 40 * 8, 8);
+        for key in 0..8 {
+            // No list: its first key is 1.
+            let key = if number == 999 { key + 1 } else { key };
+            let element = sketch.element(elements, key);
+            sketch.scalar(element, "value", i64::from(number));
+        }
+    }
+    let report = sketch.report();
+    let sparse = find(&report, Kind::SparseArray).unwrap();
+    assert_eq!((sparse.impact_bytes, sparse.severity), (slots(131_072) - slots(8), Severity::Medium));
+    assert_eq!(sparse.place.as_ref().unwrap().path, "$sparse");
+    let many = find(&report, Kind::OverallocatedArrays).unwrap();
+    assert_eq!(many.impact_bytes, 1000 * (slots(256) - slots(8)) + 999 * (8 * 40 - slots(8)));
+    assert_eq!(many.place.as_ref().unwrap().path, "$lists[]");
+}
+
+#[test]
+fn classes_are_told_by_what_they_hold_and_come_with() {
+    let mut sketch = Sketch::new();
+    let globals = sketch.globals();
+    let (_, list) = sketch.array(Some(globals), "users", [64 << 10, 0], 4000);
+    for number in 0..4000 {
+        let element = sketch.element(list, number);
+        let (_, user) = sketch.object(Some(element), "value", "App\\User", 400);
+        let (_, profile) = sketch.object(Some(user), "profile", "App\\Profile", 400);
+        sketch.scalar(profile, "level", i64::from(number % 3));
+        sketch.string(Some(user), "name", &format!("user {number}"), 500);
+        sketch.object(Some(user), "nothing", "App\\Nothing", 300);
+    }
+    let report = sketch.report();
+    let kind = |kind| find(&report, kind).unwrap();
+    let ownership = kind(Kind::OwnershipPattern);
+    assert_eq!(ownership.impact_bytes, 4000 * 400);
+    assert!(
+        ownership.summary.starts_with("each App\\User has a App\\Profile of its own in App\\User::$profile")
+    );
+    assert_eq!(kind(Kind::PropertyScaling).impact_bytes, 4000 * (400 + 500 + 300));
+    assert_eq!(kind(Kind::ExpensiveProperty).facts[0].1, Fact::from("App\\User::$name"));
+    assert_eq!(kind(Kind::CompanionCluster).impact_bytes, 4000 * (400 + 400 + 300));
+    // Three levels, of which one object each would do.
+    assert_eq!(kind(Kind::StructuralDuplicate).impact_bytes, 3997 * 400);
+    assert_eq!(kind(Kind::EmptyObject).impact_bytes, 4000 * 300);
+}
+
+#[test]
+fn small_objects_that_hold_much_are_choke_points() {
+    let mut sketch = Sketch::new();
+    let globals = sketch.globals();
+    // The bottleneck, and two others beside it.
+    sketch.string(Some(globals), "text", "long", 4 << 20);
+    for (name, class, bytes) in [("parser", "Parser", 3_u64 << 20), ("cache", "Cache", 1 << 20)] {
+        let (_, properties) = sketch.object(Some(globals), name, class, 56);
+        let (_, inner) = sketch.object(Some(properties), "inner", "Inner", 56);
+        sketch.string(Some(inner), "buffer", name, bytes);
+    }
+    let report = sketch.report();
+    let points: Vec<&Finding> =
+        report.findings.iter().filter(|finding| finding.kind == Kind::ChokePoint).collect();
+    let told: Vec<_> = points
+        .iter()
+        .map(|point| (point.place.as_ref().unwrap().path.as_str(), point.severity, point.impact_bytes))
+        .collect();
+    // The lowest object that still holds it is named.
+    let expected = [
+        ("$parser->inner", Severity::High, (3 << 20) + 56),
+        ("$cache->inner", Severity::Medium, (1 << 20) + 56),
+    ];
+    assert_eq!(told, expected);
+    assert_eq!(find(&report, Kind::BottleneckPath).unwrap().place.as_ref().unwrap().path, "$text");
+}
+
+/// What PHP's counters say, alone.
+#[test]
+fn the_allocator_s_counters_are_judged() {
+    let kinds = |facts: &[(&str, u64)]| {
+        let mut builder = Builder::new();
+        for (key, value) in facts {
+            builder.summary(key, &value.to_string());
+        }
+        let report = report_on(&builder.finish().unwrap());
+        check(&report);
+        alarms(&report)
+    };
+    let chunk = 2_u64 << 20;
+    assert_eq!(kinds(&[("memory_get_peak_usage", 79), ("memory_limit", 100)]), [""; 0]);
+    assert_eq!(kinds(&[("memory_get_peak_usage", 80), ("memory_limit", 100)]), ["near_memory_limit"]);
+    assert_eq!(kinds(&[("memory_get_peak_usage", 99), ("memory_limit", i64::MAX as u64)]), [""; 0]);
+    assert_eq!(kinds(&[("heap_memory_analyzed_percentage", 94)]), ["coverage_gap"]);
+    assert_eq!(kinds(&[("heap_memory_analyzed_percentage", 95)]), [""; 0]);
+    assert_eq!(kinds(&[("chunks_count", 2), ("cached_chunks_count", 8)]), ["zendmm_cache_bloat"]);
+    assert_eq!(kinds(&[("chunks_count", 8), ("cached_chunks_count", 8)]), [""; 0]);
+    assert_eq!(
+        kinds(&[("chunks_count", 8), ("last_chunks_delete_count", 3)]),
+        ["zendmm_cache_expansion_imminent"]
+    );
+    let pinned =
+        |count| [("chunks_count", 8), ("chunks_mostly_empty_count", count), ("memory_get_usage", 8 * chunk)];
+    assert_eq!(kinds(&pinned(1)), [""; 0], "the last chunk is always emptier");
+    assert_eq!(kinds(&pinned(2)), ["zendmm_chunks_pinned_by_fragmentation"]);
+    let free = [("chunks_count", 8), ("chunks_total_free_bytes", 7 * chunk), ("memory_get_usage", chunk)];
+    assert_eq!(kinds(&free), ["zendmm_heap_fragmentation_high"]);
+    let mut everything: Vec<(&str, u64)> = Vec::new();
+    for key in
+        ["memory_limit", "memory_get_peak_usage", "chunks_count", "cached_chunks_count", "memory_get_usage"]
+    {
+        everything.push((key, u64::MAX));
+    }
+    kinds(&everything);
+}
+
+#[test]
+fn a_particular_finding_comes_before_a_general_one() {
+    let mut sketch = Sketch::new();
+    let globals = sketch.globals();
+    let (_, list) = sketch.array(Some(globals), "all", [16 << 10, 0], 1000);
+    for number in 0..1000 {
+        let element = sketch.element(list, number);
+        sketch.string(Some(element), "value", "the same", 6000);
+    }
+    let report = sketch.report();
+    let first = &report.findings[0];
+    assert_eq!((first.kind, first.impact_bytes), (Kind::DuplicateStrings, 999 * 6000));
+    assert_eq!(first.place.as_ref().unwrap().path, "$all[]");
+    assert_eq!(find(&report, Kind::BottleneckPath).unwrap().severity, Severity::Medium);
+    assert_eq!(find(&report, Kind::DominantType).unwrap().severity, Severity::Medium);
+}
+
+/// The same from a file as from memory, twice.
+#[test]
+fn reports_do_not_depend_on_where_a_graph_lies() {
+    let graph: HeapGraph = json::read(&reli("m5_mixed")).unwrap();
+    let file = written(&graph);
+    let view = View::open(&file).unwrap();
+    let (of_memory, of_file) = (report_on(&graph), report_on(&view));
+    assert_eq!(of_memory, of_file);
+    assert_eq!(of_memory, report_on(&graph));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn any_graph_has_a_report(graph in graph()) {
+        check(&report_on(&graph));
+    }
+
+    #[test]
+    fn damaged_files_have_reports(graph in graph(), changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..40)) {
+        let mut file = written(&graph);
+        for (at, value) in changes {
+            let at = at.index(file.len());
+            file[at] = value;
+        }
+        if let Ok(view) = View::open(&file) {
+            check(&report_on(&view));
+        }
+    }
+}

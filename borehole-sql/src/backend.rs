@@ -1,0 +1,63 @@
+//! What each database does in a way of its own.
+
+use crate::dialect::Dialect;
+use crate::error::Error;
+use crate::rows::RowSink;
+
+/// A connection to a database of some dialect.
+pub(crate) trait Backend: Send {
+    fn dialect(&self) -> Dialect;
+
+    /// Runs a statement that answers nothing.
+    fn execute(&mut self, statement: &str) -> Result<(), Error>;
+
+    /// Runs a statement with numbers for its places, gives out its rows, and answers the names of its columns.
+    fn select(
+        &mut self,
+        statement: &str,
+        numbers: &[Option<i64>],
+        take: &mut Take<'_>,
+    ) -> Result<Vec<String>, Error>;
+
+    /// Adds a row to `runs`, and answers its number.
+    fn insert_run(&mut self, created_at: &str) -> Result<i64, Error>;
+
+    /// Takes in the rows that `fill` gives.
+    fn load(&mut self, fill: &mut Fill<'_>) -> Result<(), Error>;
+}
+
+/// Takes a row.
+pub(crate) type Take<'t> = dyn FnMut(&[Field<'_>]) -> Result<(), Error> + 't;
+
+/// Gives rows.
+pub(crate) type Fill<'f> = dyn FnMut(&mut dyn RowSink) -> Result<(), Error> + 'f;
+
+/// A value that a database answers.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Field<'r> {
+    Null,
+    Integer(i64),
+    Real(f64),
+    /// Text, which need not be UTF-8 in files that others wrote.
+    Text(&'r [u8]),
+}
+
+impl Field<'_> {
+    /// The number; of what is none, `None`.
+    pub(crate) const fn integer(self) -> Option<i64> {
+        match self {
+            Self::Integer(number) => Some(number),
+            Self::Null | Self::Real(_) | Self::Text(_) => None,
+        }
+    }
+
+    /// The text, what cannot stand in one replaced.
+    pub(crate) fn text(self) -> String {
+        match self {
+            Self::Null => String::new(),
+            Self::Integer(number) => number.to_string(),
+            Self::Real(number) => number.to_string(),
+            Self::Text(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+        }
+    }
+}

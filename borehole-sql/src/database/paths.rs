@@ -1,0 +1,95 @@
+//! The paths of all nodes, written into a table.
+
+use super::Database;
+use crate::Parameters;
+use crate::backend::Fill;
+use crate::error::Error;
+use crate::paths::Paths;
+use crate::rows::Cell;
+use crate::schema::{Index, NODE_PARENTS, NODE_PARENTS_INDEX, NODE_PATHS, NODE_PATHS_INDEX, Table};
+
+impl Database {
+    /// The paths of a run.
+    ///
+    /// # Errors
+    /// When there is no such run, or the database cannot be read.
+    pub fn paths(&mut self, run: i64) -> Result<Paths, Error> {
+        let statement = "SELECT child_node_id, parent_node_id, link_name FROM context_edges \
+                         WHERE run_id = :run AND is_tree = 1 ORDER BY id";
+        let mut paths = Paths::new(self.run(Some(run))?);
+        let (statement, numbers) = self.dialect().bind(statement, Parameters::of_run(run));
+        self.backend.select(&statement, &numbers, &mut |fields| {
+            let [child, parent, link] = fields else { return Ok(()) };
+            let node = |number: Option<i64>| number.and_then(|number| u32::try_from(number).ok());
+            if let Some(child) = node(child.integer()) {
+                paths.push(child, node(parent.integer()), &link.text());
+            }
+            Ok(())
+        })?;
+        Ok(paths)
+    }
+
+    /// Writes paths into the table `node_paths`, in place of those that it has of the run. Those of other runs stay.
+    ///
+    /// # Errors
+    /// When the database cannot be written.
+    pub fn write_paths(&mut self, paths: &Paths) -> Result<(), Error> {
+        let run = Cell::Integer(paths.run);
+        self.replace(paths.run, &NODE_PATHS, &NODE_PATHS_INDEX, &mut |sink| {
+            paths.visit(&mut |node, path, depth| {
+                let depth = Cell::Integer(depth.cast_signed());
+                sink.row(&[run.clone(), node.into(), Cell::Text(path.into()), depth])
+            })
+        })
+    }
+
+    /// Writes the compact form of paths into the table `node_parents`, in place of what it has of the run. That of other runs
+    /// stays.
+    ///
+    /// # Errors
+    /// When the database cannot be written.
+    pub fn write_parents(&mut self, paths: &Paths) -> Result<(), Error> {
+        let run = Cell::Integer(paths.run);
+        self.replace(paths.run, &NODE_PARENTS, &NODE_PARENTS_INDEX, &mut |sink| {
+            paths.visit_steps(&mut |node, parent, link, depth| {
+                let depth = Cell::Integer(depth.cast_signed());
+                sink.row(&[run.clone(), node.into(), parent.into(), Cell::Text(link.into()), depth])
+            })
+        })
+    }
+
+    /// Puts the rows that `fill` gives in the place of those that `table` has of `run`.
+    fn replace(
+        &mut self,
+        run: i64,
+        table: &'static Table,
+        index: &Index,
+        fill: &mut Fill<'_>,
+    ) -> Result<(), Error> {
+        let dialect = self.dialect();
+        let create = dialect.create_table(table);
+        let commits = dialect.commits_what_it_makes();
+        if commits {
+            self.backend.execute(&create)?;
+        }
+        self.change(|database| {
+            if !commits {
+                database.backend.execute(&create)?;
+            }
+            database.backend.execute(&format!("DELETE FROM {} WHERE run_id = {run}", table.name))?;
+            database.backend.load(&mut |sink| {
+                sink.begin(table)?;
+                fill(sink)
+            })?;
+            if commits { Ok(()) } else { database.make_index(index) }
+        })?;
+        if commits { self.make_index(index) } else { Ok(()) }
+    }
+
+    fn make_index(&mut self, index: &Index) -> Result<(), Error> {
+        if self.existing()?.contains(index.name) {
+            return Ok(());
+        }
+        self.backend.execute(&self.dialect().create_index(index))
+    }
+}

@@ -1,0 +1,187 @@
+//! A run of a database as a graph.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use borehole_heap::{
+    Builder, Edge, HeapGraph, HeapSink as _, Location, NodeId, Strength, StringId, ValueKind,
+};
+
+use super::Database;
+use crate::Parameters;
+use crate::backend::{Backend, Field};
+use crate::dialect::Dialect;
+use crate::error::{Error, ErrorKind};
+use crate::text::unescape;
+
+/// Takes rows.
+struct Reader {
+    run: i64,
+    builder: Builder,
+    /// How many nodes, from the first, have the same number in the database and in the graph.
+    same: u32,
+    /// The numbers in the graph of the others, by those in the database.
+    numbers: HashMap<i64, NodeId>,
+}
+
+/// What is asked for, and what takes a row of it.
+type Part = (&'static str, fn(&mut Reader, &[Field<'_>]) -> Result<(), Error>);
+
+const PARTS: [Part; 4] = [
+    ("node_id, type FROM context_nodes WHERE run_id = :run ORDER BY node_id", Reader::node_row),
+    (
+        "parent_node_id, child_node_id, link_name, is_tree, strength FROM context_edges \
+         WHERE run_id = :run ORDER BY id",
+        Reader::edge_row,
+    ),
+    (
+        "node_id, address, size, location_type, class_name, string_value, refcount, type_info, \
+         region, bin_overhead FROM context_node_locations WHERE run_id = :run ORDER BY id",
+        Reader::location_row,
+    ),
+    (
+        "node_id, {key}, {value} FROM context_node_attributes WHERE run_id = :run ORDER BY id",
+        Reader::attribute_row,
+    ),
+];
+
+impl Database {
+    /// A run as a graph in memory. Nodes are numbered anew where their numbers have gaps.
+    ///
+    /// # Errors
+    /// When there is no such run, the database cannot be read, or refers to nodes that it does not have.
+    pub fn graph(&mut self, run: i64) -> Result<HeapGraph, Error> {
+        self.run(Some(run))?;
+        let begin = self.dialect().begin_to_read();
+        self.within(begin, |database| database.read_graph(run))
+    }
+
+    fn read_graph(&mut self, run: i64) -> Result<HeapGraph, Error> {
+        let mut reader = Reader { run, builder: Builder::new(), same: 0, numbers: HashMap::new() };
+        let backend = &mut *self.backend;
+        reader.each(backend, "created_at FROM runs WHERE run_id = :run", |reader, fields| {
+            reader.builder.set_created(&fields[0].text());
+            Ok(())
+        })?;
+        for (columns, take) in PARTS {
+            reader.each(backend, columns, take)?;
+        }
+        // In the order in which they were written.
+        let summary = match backend.dialect() {
+            Dialect::Sqlite => "key, value FROM summary WHERE run_id = :run ORDER BY rowid",
+            Dialect::Postgresql => "key, value FROM summary WHERE run_id = :run ORDER BY ctid",
+            Dialect::Mysql | Dialect::Mariadb => {
+                "{key}, {value} FROM summary USE INDEX () WHERE run_id = :run"
+            }
+        };
+        reader.each(backend, summary, Reader::summary_row)?;
+        reader.builder.finish().map_err(|error| Error::new(ErrorKind::Unsupported, error.to_string()))
+    }
+}
+
+impl Reader {
+    fn each(
+        &mut self,
+        backend: &mut dyn Backend,
+        columns: &str,
+        take: fn(&mut Self, &[Field<'_>]) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let dialect = backend.dialect();
+        let quoted =
+            |columns: String, name: &str| columns.replace(&format!("{{{name}}}"), &dialect.quoted(name));
+        let columns = ["key", "value"].into_iter().fold(columns.to_owned(), quoted);
+        let (statement, numbers) = dialect.bind(&format!("SELECT {columns}"), Parameters::of_run(self.run));
+        backend.select(&statement, &numbers, &mut |fields| take(self, fields)).map(drop)
+    }
+
+    fn node_row(&mut self, fields: &[Field<'_>]) -> Result<(), Error> {
+        let number = fields[0].integer().unwrap_or_default();
+        let node_type = self.builder.node_type(&bytes(fields[1]).unwrap_or_default());
+        let node = self.builder.node(node_type);
+        if number == i64::from(node.0) && node.0 == self.same {
+            self.same += 1;
+        } else {
+            self.numbers.insert(number, node);
+        }
+        Ok(())
+    }
+
+    /// The node that the database calls by this number.
+    fn node(&self, number: Field<'_>) -> Result<NodeId, Error> {
+        let number = number.integer().unwrap_or(-1);
+        let same = u32::try_from(number).ok().filter(|&node| node < self.same).map(NodeId);
+        same.or_else(|| self.numbers.get(&number).copied()).ok_or_else(|| {
+            let message = format!("expected a node of run {}, found number {number}", self.run);
+            Error::new(ErrorKind::Unsupported, message)
+        })
+    }
+
+    fn edge_row(&mut self, fields: &[Field<'_>]) -> Result<(), Error> {
+        let parent = match fields[0] {
+            Field::Null => None,
+            parent => Some(self.node(parent)?),
+        };
+        let child = self.node(fields[1])?;
+        let link = self.builder.string(&bytes(fields[2]).unwrap_or_default());
+        let is_tree = fields[3].integer().is_some_and(|is_tree| is_tree != 0);
+        let strength = match &*bytes(fields[4]).unwrap_or_default() {
+            b"weak" => Strength::Weak,
+            b"structural" => Strength::Structural,
+            _ => Strength::Strong,
+        };
+        self.builder.edge(Edge { parent, child, link, is_tree, strength });
+        Ok(())
+    }
+
+    fn location_row(&mut self, fields: &[Field<'_>]) -> Result<(), Error> {
+        let node = self.node(fields[0])?;
+        let number = |at: usize| fields[at].integer().unwrap_or_default().cast_unsigned();
+        let small = |at: usize| fields[at].integer().and_then(|number| u32::try_from(number).ok());
+        let location = Location {
+            address: number(1),
+            size: number(2),
+            location_type: self.builder.location_type(&bytes(fields[3]).unwrap_or_default()),
+            class: self.string(fields[4]),
+            string: self.string(fields[5]),
+            refcount: small(6),
+            type_info: small(7),
+            region: bytes(fields[8]).map(|region| self.builder.region(&region)),
+            bin_overhead: small(9).unwrap_or_default(),
+        };
+        self.builder.location(node, &location);
+        Ok(())
+    }
+
+    fn attribute_row(&mut self, fields: &[Field<'_>]) -> Result<(), Error> {
+        let node = self.node(fields[0])?;
+        let [key, value] = [fields[1], fields[2]].map(|field| bytes(field).unwrap_or_default());
+        let kind = ValueKind::guess(&key, &value);
+        let key = self.builder.string(&key);
+        self.builder.attribute_text(node, key, &value, kind);
+        Ok(())
+    }
+
+    fn summary_row(&mut self, fields: &[Field<'_>]) -> Result<(), Error> {
+        let [key, value] = [fields[0], fields[1]]
+            .map(|field| String::from_utf8_lossy(&bytes(field).unwrap_or_default()).into_owned());
+        self.builder.summary(&key, &value);
+        Ok(())
+    }
+
+    fn string(&mut self, field: Field<'_>) -> Option<StringId> {
+        bytes(field).map(|string| self.builder.string(&string))
+    }
+}
+
+/// The bytes that a text stands for; `None` where there is none.
+fn bytes(field: Field<'_>) -> Option<Cow<'_, [u8]>> {
+    match field {
+        Field::Null => None,
+        // Reli writes the bytes of a string as they are.
+        Field::Text(text) => Some(match std::str::from_utf8(text) {
+            Ok(text) => unescape(text),
+            Err(_) => Cow::Borrowed(text),
+        }),
+        Field::Integer(_) | Field::Real(_) => Some(Cow::Owned(field.text().into_bytes())),
+    }
+}

@@ -1,0 +1,229 @@
+//! Servers of MySQL and MariaDB.
+
+mod load;
+
+use std::time::Duration;
+
+use mysql::consts::ColumnType;
+use mysql::prelude::Queryable as _;
+use mysql::{Conn, Opts, OptsBuilder, Params, Value};
+
+use crate::backend::{Backend, Field, Fill, Take};
+use crate::dialect::Dialect;
+use crate::error::{Error, ErrorKind};
+use crate::number::decimal;
+use crate::server::{Access, Server};
+
+/// A connection to a server.
+pub(crate) struct Mysql {
+    connection: Conn,
+    dialect: Dialect,
+    /// Whether the server asks for the rows of a file: MySQL has that switched off, unless somebody switches it on.
+    takes_files: bool,
+}
+
+/// How long to wait for the server.
+const CONNECT_PATIENCE: Duration = Duration::from_secs(10);
+
+/// What does not fit is refused instead of cut off; others are waited for as long as SQLite does.
+const SETTINGS: &str = "SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', \
+                        SESSION innodb_lock_wait_timeout = 5, SESSION lock_wait_timeout = 5";
+
+/// The versions that first had recursive queries, and collations that tell spaces at the end of a text.
+const OLDEST_MYSQL: (u16, u16, u16) = (8, 0, 17);
+const OLDEST_MARIADB: (u16, u16, u16) = (10, 3, 0);
+
+impl Mysql {
+    pub(crate) fn connect(server: &Server, access: Access) -> Result<Self, Error> {
+        let opts = Opts::from_url(server.url()).map_err(|error| not_connected(server, error.into()))?;
+        let has_socket = opts.get_socket().is_some();
+        let password = server.password().or(opts.get_pass()).map(str::to_owned);
+        let patience = opts.get_tcp_connect_timeout().unwrap_or(CONNECT_PATIENCE);
+        let opts = OptsBuilder::from_opts(opts)
+            .pass(password)
+            .prefer_socket(has_socket)
+            .tcp_connect_timeout(Some(patience));
+        let mut connection = Conn::new(opts).map_err(|error| not_connected(server, error))?;
+        let version: Option<String> = connection.query_first("SELECT VERSION()").map_err(refused)?;
+        let dialect = dialect_of(&version.unwrap_or_default())?;
+        connection.query_drop(SETTINGS).map_err(refused)?;
+        // Paths are as long as PHP's references are deep.
+        let limit =
+            if dialect == Dialect::Mariadb { "max_recursive_iterations" } else { "cte_max_recursion_depth" };
+        connection.query_drop(format!("SET SESSION {limit} = 4294967295")).map_err(refused)?;
+        if access == Access::Read {
+            connection.query_drop("SET SESSION TRANSACTION READ ONLY").map_err(refused)?;
+        }
+        let takes_files: Option<bool> = connection.query_first("SELECT @@local_infile").map_err(refused)?;
+        Ok(Self { connection, dialect, takes_files: takes_files.unwrap_or(false) })
+    }
+}
+
+/// What a server of this version speaks.
+fn dialect_of(version: &str) -> Result<Dialect, Error> {
+    let is_mariadb = version.contains("MariaDB");
+    // Some say that they are 5.5.5 first, for old programs.
+    let plain = version.strip_prefix("5.5.5-").filter(|_| is_mariadb).unwrap_or(version);
+    let mut numbers =
+        plain.split(|sign: char| !sign.is_ascii_digit()).map(|number| number.parse().unwrap_or(0));
+    let mut number = || numbers.next().unwrap_or(0);
+    let found = (number(), number(), number());
+    match is_mariadb {
+        true if found >= OLDEST_MARIADB => Ok(Dialect::Mariadb),
+        false if found >= OLDEST_MYSQL => Ok(Dialect::Mysql),
+        _ => {
+            let message = format!(
+                "unsupported server: expected MySQL 8.0.17 or MariaDB 10.3, or newer, found {version}"
+            );
+            Err(Error::new(ErrorKind::Unsupported, message))
+        }
+    }
+}
+
+impl Backend for Mysql {
+    fn dialect(&self) -> Dialect {
+        self.dialect
+    }
+
+    fn execute(&mut self, statement: &str) -> Result<(), Error> {
+        self.connection.query_drop(statement).map_err(refused)
+    }
+
+    fn select(
+        &mut self,
+        statement: &str,
+        numbers: &[Option<i64>],
+        take: &mut Take<'_>,
+    ) -> Result<Vec<String>, Error> {
+        let values = numbers.iter().map(|number| number.map_or(Value::NULL, Value::Int)).collect::<Vec<_>>();
+        let parameters = if values.is_empty() { Params::Empty } else { Params::Positional(values) };
+        let mut answer = self.connection.exec_iter(statement, parameters).map_err(refused)?;
+        let columns = answer.columns();
+        let columns = columns.as_ref();
+        let names = columns.iter().map(|column| column.name_str().into_owned()).collect();
+        let kinds: Vec<ColumnType> = columns.iter().map(mysql::Column::column_type).collect();
+        for row in answer.by_ref() {
+            let values = row.map_err(refused)?.unwrap_raw();
+            let fields = values.iter().zip(&kinds).map(|(value, &kind)| field(value.as_ref(), kind));
+            take(&fields.collect::<Result<Vec<_>, _>>()?)?;
+        }
+        Ok(names)
+    }
+
+    fn insert_run(&mut self, created_at: &str) -> Result<i64, Error> {
+        self.connection
+            .exec_drop("INSERT INTO runs (created_at) VALUES (?)", (created_at,))
+            .map_err(refused)?;
+        i64::try_from(self.connection.last_insert_id())
+            .map_err(|error| Error::caused(ErrorKind::Unsupported, "too many runs", error))
+    }
+
+    fn load(&mut self, fill: &mut Fill<'_>) -> Result<(), Error> {
+        match self.takes_files {
+            true => load::files(&mut self.connection, fill),
+            false => load::inserts(&mut self.connection, fill),
+        }
+    }
+}
+
+fn field(value: Option<&Value>, kind: ColumnType) -> Result<Field<'_>, Error> {
+    let is_decimal = matches!(kind, ColumnType::MYSQL_TYPE_NEWDECIMAL | ColumnType::MYSQL_TYPE_DECIMAL);
+    Ok(match value {
+        None | Some(Value::NULL) => Field::Null,
+        Some(Value::Bytes(bytes)) if is_decimal => decimal(&String::from_utf8_lossy(bytes)),
+        Some(Value::Bytes(bytes)) => Field::Text(bytes),
+        Some(Value::Int(number)) => Field::Integer(*number),
+        Some(Value::UInt(number)) => decimal(&number.to_string()),
+        Some(Value::Float(number)) => Field::Real((*number).into()),
+        Some(Value::Double(number)) => Field::Real(*number),
+        Some(Value::Date(..) | Value::Time(..)) => {
+            let message = "unsupported type of a column: cast it to CHAR";
+            return Err(Error::new(ErrorKind::Statement, message));
+        }
+    })
+}
+
+/// No such database.
+///
+/// Source of the numbers: MySQL's error reference; MariaDB has the same.
+const ER_BAD_DB: u16 = 1049;
+/// No such user, or another password; a database that the user may not use.
+const ER_ACCESS_DENIED: [u16; 3] = [1045, 1044, 1698];
+/// Somebody else has a lock, or each has the other's.
+const ER_LOCKED: [u16; 3] = [1205, 1213, 3572];
+const ER_DISK_FULL: [u16; 3] = [1021, 1114, 3];
+/// A server that ends, or has ended the connection.
+const ER_SHUTDOWN: [u16; 4] = [1053, 1927, 1080, 3169];
+const ER_PACKET_TOO_LARGE: u16 = 1153;
+
+/// Why there is no connection, and what to do.
+#[cold]
+fn not_connected(server: &Server, error: mysql::Error) -> Error {
+    let said = said(&error);
+    match &error {
+        mysql::Error::MySqlError(answer) if answer.code == ER_BAD_DB => {
+            let message = format!("missing database: {said}; make it with CREATE DATABASE");
+            Error::caused(ErrorKind::Missing, message, error)
+        }
+        mysql::Error::MySqlError(answer) if ER_ACCESS_DENIED.contains(&answer.code) => {
+            server.denied(&said, error)
+        }
+        _ => {
+            let message = format!("no connection to {}: {said}", server.name());
+            Error::caused(ErrorKind::Connection, message, error)
+        }
+    }
+}
+
+/// An error of MySQL's with what to do about it.
+#[cold]
+fn refused(error: mysql::Error) -> Error {
+    let said = said(&error);
+    let (kind, message) = match &error {
+        mysql::Error::MySqlError(answer) => match answer.code {
+            code if ER_LOCKED.contains(&code) => (
+                ErrorKind::Locked,
+                "somebody else is writing the database; try again when they are done".to_owned(),
+            ),
+            code if ER_DISK_FULL.contains(&code) => {
+                (ErrorKind::Io, format!("the server's disk is full: {said}"))
+            }
+            code if ER_SHUTDOWN.contains(&code) => {
+                (ErrorKind::Connection, format!("the server is gone: {said}"))
+            }
+            ER_PACKET_TOO_LARGE => (ErrorKind::Io, format!("{said}; raise the server's max_allowed_packet")),
+            _ => (ErrorKind::Statement, said),
+        },
+        _ if error.is_connectivity_error() => (ErrorKind::Connection, format!("the server is gone: {said}")),
+        _ => (ErrorKind::Statement, said),
+    };
+    Error::caused(kind, message, error)
+}
+
+/// What the server says, or the driver.
+fn said(error: &mysql::Error) -> String {
+    match error {
+        mysql::Error::MySqlError(answer) => answer.message.clone(),
+        mysql::Error::IoError(error) => error.to_string(),
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_tells_the_dialect() {
+        for version in ["10.11.19-MariaDB-0+deb12u1", "5.5.5-10.3.0-MariaDB", "11.8.2-MariaDB"] {
+            assert_eq!(dialect_of(version).ok(), Some(Dialect::Mariadb), "{version}");
+        }
+        for version in ["8.0.17", "9.7.4-2", "8.4.0-log"] {
+            assert_eq!(dialect_of(version).ok(), Some(Dialect::Mysql), "{version}");
+        }
+        for version in ["5.7.44", "8.0.16", "5.5.5-10.2.44-MariaDB", "", "x"] {
+            let error = dialect_of(version).unwrap_err();
+            assert!(error.to_string().ends_with(&format!("newer, found {version}")), "{error}");
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! Rows on their way from the graph to the database: one thread encodes them, another one sends them.
+
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread;
+
+use crate::backend::Fill;
+use crate::error::{Error, ErrorKind};
+use crate::rows::{Cell, RowSink};
+use crate::schema::Table;
+
+/// How much is encoded before it is sent on.
+const BUFFER_BYTES: usize = 256 << 10;
+
+/// How many buffers wait to be sent.
+const BUFFERS: usize = 8;
+
+/// Encoded rows.
+#[derive(Default)]
+pub(crate) struct Batch {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) rows: u64,
+}
+
+/// Has `encode` encode each row that `fill` gives, and meanwhile `send` send what is encoded, table by table. What `send`
+/// complains of goes before what `fill` does.
+pub(crate) fn run(
+    encode: fn(&[Cell<'_>], &mut Vec<u8>),
+    fill: &mut Fill<'_>,
+    mut send: impl FnMut(&'static Table, Receiver<Batch>) -> Result<(), Error> + Send,
+) -> Result<(), Error> {
+    thread::scope(|scope| {
+        let (tables, begun) = sync_channel::<(&'static Table, Receiver<Batch>)>(1);
+        let sending = scope.spawn(move || begun.iter().try_for_each(|(table, rows)| send(table, rows)));
+        let mut encoder = Encoder { encode, tables, rows: None, batch: Batch::default() };
+        let filled = fill(&mut encoder).and_then(|()| encoder.flush());
+        drop(encoder);
+        let sent = sending.join().expect("sending does not panic");
+        sent.and(filled)
+    })
+}
+
+/// Encodes rows.
+struct Encoder {
+    encode: fn(&[Cell<'_>], &mut Vec<u8>),
+    tables: SyncSender<(&'static Table, Receiver<Batch>)>,
+    /// The way of the rows of the table that was begun.
+    rows: Option<SyncSender<Batch>>,
+    batch: Batch,
+}
+
+impl Encoder {
+    fn flush(&mut self) -> Result<(), Error> {
+        let batch = std::mem::take(&mut self.batch);
+        match &self.rows {
+            Some(rows) if batch.rows > 0 => rows.send(batch).map_err(|_| stopped()),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The other thread knows why.
+#[cold]
+fn stopped() -> Error {
+    Error::new(ErrorKind::Io, "the database takes no more rows")
+}
+
+impl RowSink for Encoder {
+    fn begin(&mut self, table: &'static Table) -> Result<(), Error> {
+        self.flush()?;
+        let (rows, receiver) = sync_channel(BUFFERS);
+        // The rows of the table before end here.
+        self.rows = Some(rows);
+        self.tables.send((table, receiver)).map_err(|_| stopped())
+    }
+
+    fn row(&mut self, cells: &[Cell<'_>]) -> Result<(), Error> {
+        if self.batch.bytes.capacity() == 0 {
+            self.batch.bytes.reserve(BUFFER_BYTES + BUFFER_BYTES / 8);
+        }
+        (self.encode)(cells, &mut self.batch.bytes);
+        self.batch.rows += 1;
+        if self.batch.bytes.len() >= BUFFER_BYTES { self.flush() } else { Ok(()) }
+    }
+}
+
+/// Encodes cells one after the other, for [`Cells`].
+pub(crate) fn encode_cells(cells: &[Cell<'_>], bytes: &mut Vec<u8>) {
+    for cell in cells {
+        match cell {
+            Cell::Null => bytes.push(0),
+            Cell::Integer(number) => {
+                bytes.push(1);
+                bytes.extend_from_slice(&number.to_le_bytes());
+            }
+            Cell::Text(text) => {
+                bytes.push(2);
+                bytes.extend_from_slice(&(text.len() as u64).to_le_bytes());
+                bytes.extend_from_slice(text.as_bytes());
+            }
+        }
+    }
+}
+
+/// What [`encode_cells`] encoded.
+pub(crate) struct Cells<'b>(pub(crate) &'b [u8]);
+
+/// A cell of these.
+pub(crate) enum Decoded<'b> {
+    Null,
+    Integer(i64),
+    Text(&'b str),
+}
+
+impl<'b> Iterator for Cells<'b> {
+    type Item = Decoded<'b>;
+
+    fn next(&mut self) -> Option<Decoded<'b>> {
+        let (&tag, rest) = self.0.split_first()?;
+        if tag == 0 {
+            self.0 = rest;
+            return Some(Decoded::Null);
+        }
+        let (number, rest) = rest.split_first_chunk()?;
+        if tag == 1 {
+            self.0 = rest;
+            return Some(Decoded::Integer(i64::from_le_bytes(*number)));
+        }
+        let length = usize::try_from(u64::from_le_bytes(*number)).ok()?;
+        let (text, rest) = rest.split_at_checked(length)?;
+        self.0 = rest;
+        Some(Decoded::Text(std::str::from_utf8(text).expect("texts were encoded")))
+    }
+}

@@ -1,0 +1,280 @@
+//! Servers of PostgreSQL.
+
+use std::error::Error as _;
+use std::io::Write as _;
+use std::sync::mpsc::Receiver;
+use std::time::Duration;
+
+use postgres::error::SqlState;
+use postgres::fallible_iterator::FallibleIterator as _;
+use postgres::types::{FromSql, Type};
+use postgres::{Client, Config, NoTls};
+
+use crate::backend::{Backend, Field, Fill, Take};
+use crate::dialect::Dialect;
+use crate::error::{Error, ErrorKind};
+use crate::number::{decimal, numeric};
+use crate::pipe::{self, Batch};
+use crate::rows::{self, Cell};
+use crate::schema::Table;
+use crate::server::{Access, Server};
+
+/// A connection to a server.
+pub(crate) struct Postgresql(Client);
+
+/// How long to wait for the server.
+const CONNECT_PATIENCE: Duration = Duration::from_secs(10);
+
+/// The oldest version that is known to do: it has identifiers of 64 bits and recursive views.
+const OLDEST: i64 = 100_000;
+
+/// Waits for others as long as SQLite does; sorts indexes with more memory than a server's few users of old.
+const SETTINGS: &str =
+    "SET lock_timeout = '5s'; SET maintenance_work_mem = '256MB'; SET client_min_messages = warning;";
+
+impl Postgresql {
+    pub(crate) fn connect(server: &Server, access: Access) -> Result<Self, Error> {
+        let refused = |error| not_connected(server, error);
+        let mut config: Config = server.url().parse().map_err(refused)?;
+        if let Some(password) = server.password() {
+            config.password(password);
+        }
+        if config.get_connect_timeout().is_none() {
+            config.connect_timeout(CONNECT_PATIENCE);
+        }
+        config.application_name("borehole");
+        let mut connection = Self(config.connect(NoTls).map_err(refused)?);
+        connection.check_server()?;
+        connection.execute(SETTINGS)?;
+        if access == Access::Read {
+            connection.execute("SET default_transaction_read_only = on")?;
+        }
+        Ok(connection)
+    }
+
+    fn check_server(&mut self) -> Result<(), Error> {
+        let row = self.0.query_one("SELECT current_setting('server_version_num')::BIGINT, current_setting('server_version'), current_setting('server_encoding')", &[]);
+        let row = row.map_err(refused)?;
+        let (number, version, encoding): (i64, String, String) = (row.get(0), row.get(1), row.get(2));
+        check_version(number, &version)?;
+        if encoding == "UTF8" {
+            return Ok(());
+        }
+        let message = format!(
+            "unsupported encoding of the database: expected UTF8, found {encoding}; make one with createdb --encoding=UTF8 --template=template0"
+        );
+        Err(Error::new(ErrorKind::Unsupported, message))
+    }
+}
+
+fn check_version(number: i64, version: &str) -> Result<(), Error> {
+    if number >= OLDEST {
+        return Ok(());
+    }
+    let message = format!("unsupported server: expected PostgreSQL 10 or newer, found {version}");
+    Err(Error::new(ErrorKind::Unsupported, message))
+}
+
+impl Backend for Postgresql {
+    fn dialect(&self) -> Dialect {
+        Dialect::Postgresql
+    }
+
+    fn execute(&mut self, statement: &str) -> Result<(), Error> {
+        self.0.batch_execute(statement).map_err(refused)
+    }
+
+    fn select(
+        &mut self,
+        statement: &str,
+        numbers: &[Option<i64>],
+        take: &mut Take<'_>,
+    ) -> Result<Vec<String>, Error> {
+        let statement = self.0.prepare(statement).map_err(refused)?;
+        let columns: Vec<String> =
+            statement.columns().iter().map(|column| column.name().to_owned()).collect();
+        let mut rows = self.0.query_raw(&statement, numbers).map_err(refused)?;
+        while let Some(row) = rows.next().map_err(refused)? {
+            let fields = (0..columns.len()).map(|index| row.try_get::<_, Answered<'_>>(index));
+            let fields =
+                fields.map(|field| field.map(|Answered(field)| field)).collect::<Result<Vec<_>, _>>();
+            take(&fields.map_err(refused)?)?;
+        }
+        Ok(columns)
+    }
+
+    fn insert_run(&mut self, created_at: &str) -> Result<i64, Error> {
+        let statement = "INSERT INTO runs (created_at) VALUES ($1) RETURNING run_id";
+        let row = self.0.query_one(statement, &[&created_at]).map_err(refused)?;
+        row.try_get(0).map_err(refused)
+    }
+
+    fn load(&mut self, fill: &mut Fill<'_>) -> Result<(), Error> {
+        let client = &mut self.0;
+        pipe::run(encode, fill, |table, batches| copy(client, table, batches))
+    }
+}
+
+/// What a binary COPY begins with: its signature, no flags, no further header.
+///
+/// Source: PostgreSQL's documentation of COPY, "Binary Format".
+const COPY_HEADER: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
+
+/// What it ends with, in the place of the count of a row's fields.
+const COPY_TRAILER: [u8; 2] = (-1_i16).to_be_bytes();
+
+/// Fields as a binary COPY has them: all numbers are of 64 bits.
+fn encode(cells: &[Cell<'_>], bytes: &mut Vec<u8>) {
+    let count = i16::try_from(cells.len()).expect("tables have few columns");
+    bytes.extend_from_slice(&count.to_be_bytes());
+    for cell in cells {
+        match cell {
+            Cell::Null => bytes.extend_from_slice(&(-1_i32).to_be_bytes()),
+            Cell::Integer(number) => {
+                bytes.extend_from_slice(&8_i32.to_be_bytes());
+                bytes.extend_from_slice(&number.to_be_bytes());
+            }
+            Cell::Text(text) => {
+                // What is longer the server refuses, as it refuses everything above 1 GiB.
+                let length = i32::try_from(text.len()).unwrap_or(i32::MAX);
+                bytes.extend_from_slice(&length.to_be_bytes());
+                bytes.extend_from_slice(text.as_bytes());
+            }
+        }
+    }
+}
+
+fn copy(client: &mut Client, table: &'static Table, batches: Receiver<Batch>) -> Result<(), Error> {
+    let columns: Vec<_> = rows::given(table).collect();
+    let statement = format!("COPY {} ({}) FROM STDIN BINARY", table.name, columns.join(", "));
+    let mut copy = client.copy_in(&statement).map_err(refused)?;
+    copy.write_all(COPY_HEADER).map_err(lost)?;
+    for batch in batches {
+        copy.write_all(&batch.bytes).map_err(lost)?;
+    }
+    copy.write_all(&COPY_TRAILER).map_err(lost)?;
+    copy.finish().map(drop).map_err(refused)
+}
+
+/// A value as a server answers it.
+struct Answered<'r>(Field<'r>);
+
+impl<'r> FromSql<'r> for Answered<'r> {
+    fn from_sql(kind: &Type, raw: &'r [u8]) -> Result<Self, Box<dyn std::error::Error + Sync + Send>> {
+        let field = match *kind {
+            Type::BOOL => Field::Integer((raw == [1]).into()),
+            Type::INT2 => Field::Integer(i16::from_sql(kind, raw)?.into()),
+            Type::INT4 => Field::Integer(i32::from_sql(kind, raw)?.into()),
+            Type::OID => Field::Integer(u32::from_sql(kind, raw)?.into()),
+            Type::INT8 => Field::Integer(i64::from_sql(kind, raw)?),
+            Type::FLOAT4 => Field::Real(f32::from_sql(kind, raw)?.into()),
+            Type::FLOAT8 => Field::Real(f64::from_sql(kind, raw)?),
+            Type::NUMERIC => decimal(&numeric(raw).ok_or("expected a number, found another")?),
+            Type::TEXT
+            | Type::VARCHAR
+            | Type::BPCHAR
+            | Type::NAME
+            | Type::UNKNOWN
+            | Type::BYTEA
+            | Type::JSON
+            | Type::XML
+            | Type::CHAR => Field::Text(raw),
+            ref other => return Err(format!("unsupported type {other}: cast it to TEXT").into()),
+        };
+        Ok(Self(field))
+    }
+
+    fn from_sql_null(_: &Type) -> Result<Self, Box<dyn std::error::Error + Sync + Send>> {
+        Ok(Self(Field::Null))
+    }
+
+    fn accepts(_: &Type) -> bool {
+        true
+    }
+}
+
+/// Why there is no connection, and what to do.
+#[cold]
+fn not_connected(server: &Server, error: postgres::Error) -> Error {
+    let code = error.code();
+    if code == Some(&SqlState::INVALID_CATALOG_NAME) {
+        let message = format!("missing database: {}; make it with createdb", said(&error));
+        return Error::caused(ErrorKind::Missing, message, error);
+    }
+    let is_asked_for = said(&error).contains("password missing");
+    let is_refused = matches!(code, Some(code) if [SqlState::INVALID_PASSWORD, SqlState::INVALID_AUTHORIZATION_SPECIFICATION].contains(code));
+    if is_asked_for || is_refused {
+        return server.denied(&said(&error), error);
+    }
+    let message = format!("no connection to {}: {}", server.name(), said(&error));
+    Error::caused(ErrorKind::Connection, message, error)
+}
+
+/// The connection broke while something was written.
+#[cold]
+fn lost(error: std::io::Error) -> Error {
+    // What the server said before it, if it did.
+    match error.get_ref().and_then(|cause| cause.downcast_ref::<postgres::Error>()) {
+        Some(cause) if cause.as_db_error().is_some() => {
+            let (kind, message) = kind_and_message(cause);
+            Error::caused(kind, message, error)
+        }
+        _ => Error::caused(ErrorKind::Connection, format!("the server is gone: {error}"), error),
+    }
+}
+
+/// An error of PostgreSQL's with what to do about it.
+#[cold]
+fn refused(error: postgres::Error) -> Error {
+    let (kind, message) = kind_and_message(&error);
+    Error::caused(kind, message, error)
+}
+
+fn kind_and_message(error: &postgres::Error) -> (ErrorKind, String) {
+    let said = said(error);
+    let Some(code) = error.code() else {
+        return match error.is_closed()
+            || error.source().is_some_and(<dyn std::error::Error>::is::<std::io::Error>)
+        {
+            true => (ErrorKind::Connection, format!("the server is gone: {said}")),
+            false => (ErrorKind::Statement, said),
+        };
+    };
+    if [SqlState::LOCK_NOT_AVAILABLE, SqlState::T_R_DEADLOCK_DETECTED].contains(code) {
+        return (
+            ErrorKind::Locked,
+            "somebody else is writing the database; try again when they are done".to_owned(),
+        );
+    }
+    if *code == SqlState::DISK_FULL {
+        return (ErrorKind::Io, format!("the server's disk is full: {said}"));
+    }
+    if code.code().starts_with("57P") || code.code().starts_with("08") {
+        return (ErrorKind::Connection, format!("the server is gone: {said}"));
+    }
+    (ErrorKind::Statement, said)
+}
+
+/// What the server says, or the driver.
+fn said(error: &postgres::Error) -> String {
+    match error.as_db_error() {
+        Some(answer) => match answer.detail() {
+            Some(detail) => format!("{} ({detail})", answer.message()),
+            None => answer.message().to_owned(),
+        },
+        // Its cause is part of its text.
+        None => error.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn old_servers_are_refused() {
+        assert!(check_version(150_018, "15.18").is_ok());
+        let error = check_version(90_624, "9.6.24").unwrap_err();
+        assert_eq!(error.to_string(), "unsupported server: expected PostgreSQL 10 or newer, found 9.6.24");
+    }
+}

@@ -1,0 +1,167 @@
+//! The same on real servers: PostgreSQL, MariaDB and MySQL.
+
+mod faults;
+
+use borehole_heap::{Graph as _, HeapGraph};
+use borehole_sql::dialect::Dialect;
+use borehole_sql::schema::{Kind, TABLES};
+use borehole_sql::{Access, Answer, Database, ErrorKind, Keep, Parameters, QUERIES, Server, Value};
+use borehole_testkit::Scratch;
+use borehole_testkit::servers::{DATABASE, DatabaseServer, GUARDED_PASSWORD, GUARDED_USER, ServerKind};
+
+use crate::{database, heap};
+
+fn server(server: &DatabaseServer) -> Server {
+    Server::parse(&server.address(DATABASE)).unwrap()
+}
+
+fn connect(started: &DatabaseServer) -> Database {
+    Database::connect(&server(started), Access::Write).unwrap()
+}
+
+#[test]
+fn postgresql() {
+    everything(ServerKind::Postgresql);
+}
+
+#[test]
+fn mariadb() {
+    everything(ServerKind::Mariadb);
+}
+
+#[test]
+fn mysql() {
+    everything(ServerKind::Mysql);
+}
+
+fn everything(kind: ServerKind) {
+    let Some(started) = DatabaseServer::start(kind) else { return };
+    those_who_may_not_are_told_what_to_do(&started);
+    answers_are_those_of_sqlite(&started);
+    faults::hostile_names_are_data(&started);
+    faults::a_lock_is_waited_for_and_said(&started);
+    faults::somebody_else_s_tables_are_refused(&started);
+    faults::nothing_half_is_left(started);
+}
+
+fn those_who_may_not_are_told_what_to_do(started: &DatabaseServer) {
+    let address = started.address("nowhere");
+    let refused = |address: &Server| Database::connect(address, Access::Read).err().unwrap();
+    let error = refused(&Server::parse(&address).unwrap());
+    assert_eq!(error.kind(), ErrorKind::Missing, "{error}");
+    assert!(error.to_string().starts_with("missing database: "), "{error}");
+
+    let kind = Server::parse(&address).unwrap().kind();
+    let guarded = Server::new(kind, "127.0.0.1", Some(started.port()), DATABASE, GUARDED_USER);
+    let error = refused(&guarded);
+    assert_eq!(error.kind(), ErrorKind::Denied, "{error}");
+    assert!(error.to_string().starts_with("invalid user, or missing password: "), "{error}");
+    let error = refused(&guarded.clone().with_password("close sesame"));
+    assert_eq!(error.kind(), ErrorKind::Denied, "{error}");
+    assert!(error.to_string().starts_with("invalid user or password: "), "{error}");
+    assert!(!error.to_string().contains("close sesame"), "{error}");
+    let mut database = Database::connect(&guarded.with_password(GUARDED_PASSWORD), Access::Read).unwrap();
+    // There is nothing yet: what is only read makes nothing either.
+    let error = database.runs().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
+    assert!(error.to_string().starts_with("expected a database of heaps, with a table runs of "), "{error}");
+    assert!(database.query("CREATE TABLE anything (number INT)").is_err());
+
+    // The address of a port that nobody listens at.
+    let nobody = Server::new(kind, "127.0.0.1", Some(1), DATABASE, GUARDED_USER);
+    let error = refused(&nobody);
+    assert_eq!(error.kind(), ErrorKind::Connection, "{error}");
+    assert!(error.to_string().starts_with("no connection to "), "{error}");
+}
+
+pub(super) fn rows(database: &mut Database, statement: &str) -> Vec<Vec<Value>> {
+    database.query(statement).unwrap_or_else(|error| panic!("{error}: {statement}")).rows
+}
+
+fn answers_are_those_of_sqlite(started: &DatabaseServer) {
+    let scratch = Scratch::new();
+    let programs = ["m1_objects", "m5_mixed"];
+    let mut file = Database::read(&database(&scratch, &programs)).unwrap();
+    let mut served = connect(started);
+    for (run, program) in (1..).zip(programs) {
+        assert_eq!(served.add_run(&heap(program), "2026-11-21T12:00:00Z").unwrap(), run);
+    }
+    assert_eq!(served.runs().unwrap(), file.runs().unwrap());
+    for query in QUERIES {
+        for node in [0, 42, 300] {
+            let parameters = Parameters { run: Some(2), other: Some(1), node: Some(node) };
+            let ask = |database: &mut Database| -> Answer {
+                database.ask(query, parameters).unwrap_or_else(|error| panic!("{}: {error}", query.name))
+            };
+            let (expected, found) = (ask(&mut file), ask(&mut served));
+            assert_eq!(found.columns, expected.columns, "{}", query.name);
+            assert_eq!(found.rows, expected.rows, "{}", query.name);
+        }
+    }
+    the_tables_have_their_columns(&mut served);
+    for (run, program) in (1..).zip(programs) {
+        assert!(lines(&served.graph(run).unwrap()) == lines(&file.graph(run).unwrap()), "{program}");
+    }
+    for view in ["v_node_paths", "v_arrays"] {
+        let statement = format!("SELECT * FROM {view} WHERE run_id = 1 ORDER BY run_id, node_id");
+        let (found, expected) = (rows(&mut served, &statement), rows(&mut file, &statement));
+        assert!(found == expected && !found.is_empty(), "{view}");
+    }
+    let paths = served.paths(1).unwrap();
+    served.write_paths(&paths).unwrap();
+    served.write_paths(&paths).unwrap();
+    let mut written = rows(&mut served, "SELECT * FROM node_paths ORDER BY run_id, node_id");
+    assert_eq!(
+        written,
+        rows(&mut file, "SELECT * FROM v_node_paths WHERE run_id = 1 ORDER BY run_id, node_id")
+    );
+    written.clear();
+    served.write_parents(&paths).unwrap();
+    served.write_parents(&paths).unwrap();
+    let steps = "SELECT COUNT(*) FROM node_parents parents JOIN node_paths paths \
+                 ON paths.run_id = parents.run_id AND paths.node_id = parents.node_id AND paths.depth = parents.depth";
+    assert_eq!(rows(&mut served, steps), rows(&mut served, "SELECT COUNT(*) FROM node_paths"));
+    runs_are_deleted(&mut served);
+}
+
+/// Names, types and absence, as the server describes them.
+fn the_tables_have_their_columns(served: &mut Database) {
+    let dialect = served.dialect();
+    let text = if dialect == Dialect::Postgresql { "text" } else { "longtext" };
+    for table in TABLES {
+        let statement = format!(
+            "SELECT column_name, data_type, is_nullable FROM information_schema.columns \
+             WHERE table_name = '{}' AND table_schema NOT IN ('information_schema', 'pg_catalog') \
+             ORDER BY ordinal_position",
+            table.name
+        );
+        let columns = table.columns.iter().map(|column| {
+            let kind = if matches!(column.kind, Kind::Serial | Kind::Integer) { "bigint" } else { text };
+            let is_nullable = if column.nullable { "YES" } else { "NO" };
+            [column.name, kind, is_nullable].map(|text| Value::Text(text.to_owned())).to_vec()
+        });
+        assert_eq!(rows(served, &statement), columns.collect::<Vec<_>>(), "{}", table.name);
+    }
+}
+
+fn runs_are_deleted(served: &mut Database) {
+    let error = served.delete_run(7).unwrap_err();
+    assert_eq!(
+        (error.kind(), &*error.to_string()),
+        (ErrorKind::Missing, "missing run 7: the database has 1, 2")
+    );
+    assert_eq!(served.delete_old_runs(&Keep::Last(2)).unwrap(), [0_i64; 0]);
+    assert_eq!(served.delete_old_runs(&Keep::Since("2026-11-21T11:59:59Z".to_owned())).unwrap(), [0_i64; 0]);
+    assert_eq!(served.delete_old_runs(&Keep::Last(1)).unwrap(), [1]);
+    assert_eq!(rows(served, "SELECT COUNT(*) FROM node_paths"), [[Value::Integer(0)]]);
+    assert_eq!(served.run_ids().unwrap(), [2]);
+    assert_eq!(served.delete_old_runs(&Keep::Since("2026-11-21T12:00:01Z".to_owned())).unwrap(), [2]);
+    assert_eq!(rows(served, "SELECT COUNT(*) FROM context_edges"), [[Value::Integer(0)]]);
+}
+
+fn lines(graph: &HeapGraph) -> String {
+    let mut lines = Vec::new();
+    borehole_heap::lines::write(graph, &mut lines).unwrap();
+    assert!(graph.counts().nodes > 100);
+    String::from_utf8(lines).unwrap()
+}

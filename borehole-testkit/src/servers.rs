@@ -1,0 +1,337 @@
+//! Servers of databases, started for a test and ended with it.
+//!
+//! Each has a folder and a free port of its own on the loopback, a database [`DATABASE`] for everybody, and a user
+//! [`GUARDED_USER`] who needs a password.
+
+use std::fs::{self, File};
+use std::net::TcpListener;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+use std::{io, thread};
+
+use tempfile::TempDir;
+
+use crate::peers::{Peer, peer};
+
+/// The database that each server has.
+pub const DATABASE: &str = "heaps";
+
+/// A user who needs [`GUARDED_PASSWORD`].
+pub const GUARDED_USER: &str = "guarded";
+
+/// The password of [`GUARDED_USER`].
+pub const GUARDED_PASSWORD: &str = "open sesame: 1@2/3";
+
+/// The user `nobody`, as servers refuse to run as root.
+const NOBODY: u32 = 65_534;
+
+/// How long a server may take to be ready.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// A kind of server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ServerKind {
+    /// PostgreSQL.
+    Postgresql,
+    /// MariaDB.
+    Mariadb,
+    /// MySQL, in a system of its own.
+    Mysql,
+}
+
+impl ServerKind {
+    const fn peer(self) -> &'static str {
+        match self {
+            Self::Postgresql => "postgresql",
+            Self::Mariadb => "mariadb",
+            Self::Mysql => "mysql",
+        }
+    }
+}
+
+/// A server that runs until this is dropped.
+#[derive(Debug)]
+pub struct DatabaseServer {
+    kind: ServerKind,
+    peer: Peer,
+    /// The folder of its files; removed in the end, if it is ours.
+    folder: PathBuf,
+    _owned: Option<TempDir>,
+    port: u16,
+    process: Option<Child>,
+}
+
+impl DatabaseServer {
+    /// Starts a server; `None`, said on stderr, if it is left out.
+    ///
+    /// # Panics
+    /// When it is not set up, or does not start.
+    #[must_use]
+    #[track_caller]
+    pub fn start(kind: ServerKind) -> Option<Self> {
+        let peer = peer(kind.peer())?;
+        let folder = match root(kind, &peer) {
+            Some(root) => TempDir::new_in(root.join("tmp")),
+            None => TempDir::new(),
+        };
+        let folder = folder.expect("the system has a folder for temporary files");
+        Some(Self::begin(kind, peer, folder.path().to_owned(), Some(folder)))
+    }
+
+    /// Starts a server whose files are in `folder`, which is empty and stays; `None`, said on stderr, if it is left out.
+    ///
+    /// # Panics
+    /// When it is not set up, or does not start.
+    #[must_use]
+    #[track_caller]
+    pub fn start_in(kind: ServerKind, folder: &Path) -> Option<Self> {
+        Some(Self::begin(kind, peer(kind.peer())?, folder.to_owned(), None))
+    }
+
+    fn begin(kind: ServerKind, peer: Peer, folder: PathBuf, owned: Option<TempDir>) -> Self {
+        let port = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr());
+        let port = port.expect("the loopback has a free port").port();
+        if is_root(&folder) {
+            chown(&folder, Some(NOBODY), Some(NOBODY)).expect("root may give folders away");
+        }
+        let mode = fs::Permissions::from_mode(0o700);
+        fs::set_permissions(&folder, mode).expect("a folder of ours can be closed to others");
+        let mut server = Self { kind, peer, folder, _owned: owned, port, process: None };
+        server.write_files();
+        server.initialize();
+        server.run().unwrap_or_else(|complaint| panic!("{complaint}"));
+        server
+    }
+
+    /// The address of `database` for a user who may do everything.
+    #[must_use]
+    pub fn address(&self, database: &str) -> String {
+        let (scheme, user) = match self.kind {
+            ServerKind::Postgresql => ("postgresql", "postgres"),
+            ServerKind::Mariadb | ServerKind::Mysql => ("mysql", "root"),
+        };
+        format!("{scheme}://{user}@127.0.0.1:{}/{database}", self.port)
+    }
+
+    /// A program that comes with the server, to be run by whoever we are.
+    #[must_use]
+    pub fn program(&self, name: &str) -> Command {
+        let server = self.peer.command();
+        let beside = Path::new(server.get_program()).with_file_name(name);
+        if beside.is_file() { Command::new(beside) } else { Command::new(name) }
+    }
+
+    /// Its port.
+    #[must_use]
+    pub const fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Its version.
+    #[must_use]
+    pub fn version(&self) -> &str {
+        self.peer.version()
+    }
+
+    /// Kills the server as the kernel does when memory is short: nothing is put in order.
+    ///
+    /// # Panics
+    /// When it does not run.
+    pub fn kill(&mut self) {
+        let mut process = self.process.take().expect("the server runs");
+        process.kill().expect("a process of ours can be killed");
+        process.wait().expect("a process of ours can be waited for");
+    }
+
+    /// Starts it again, with the files that it has.
+    ///
+    /// # Panics
+    /// When it runs, or does not start.
+    pub fn restart(&mut self) {
+        assert!(self.process.is_none(), "the server runs");
+        let begin = Instant::now();
+        while let Err(complaint) = self.run() {
+            // After a kill, what serves the connections of PostgreSQL ends by itself when it notices.
+            assert!(complaint.contains("still in use") && begin.elapsed() < PATIENCE, "{complaint}");
+            thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    /// What the server said.
+    #[must_use]
+    pub fn log(&self) -> String {
+        fs::read(self.folder.join("log"))
+            .map(|log| String::from_utf8_lossy(&log).into_owned())
+            .unwrap_or_default()
+    }
+
+    fn write_files(&self) {
+        let guarded = match self.kind {
+            ServerKind::Postgresql => format!(
+                "CREATE DATABASE {DATABASE} ENCODING 'UTF8' TEMPLATE template0;\n\
+                 CREATE ROLE {GUARDED_USER} LOGIN SUPERUSER PASSWORD '{GUARDED_PASSWORD}';\n"
+            ),
+            ServerKind::Mariadb | ServerKind::Mysql => format!(
+                "CREATE DATABASE IF NOT EXISTS {DATABASE};\n\
+                 CREATE USER IF NOT EXISTS '{GUARDED_USER}'@'%' IDENTIFIED BY '{GUARDED_PASSWORD}';\n\
+                 GRANT ALL ON *.* TO '{GUARDED_USER}'@'%';\n"
+            ),
+        };
+        fs::write(self.folder.join("first.sql"), guarded).expect("the folder takes a file");
+    }
+
+    fn initialize(&self) {
+        let data = self.inside("data");
+        let mut command = match self.kind {
+            ServerKind::Postgresql => self.command("initdb"),
+            ServerKind::Mariadb => self.command("mariadb-install-db"),
+            ServerKind::Mysql => self.command("mysqld"),
+        };
+        match self.kind {
+            ServerKind::Postgresql => {
+                command.args(["-D", &data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C"]);
+                command.arg("--no-sync");
+            }
+            ServerKind::Mariadb => {
+                command.args(["--no-defaults", "--auth-root-authentication-method=normal", "--skip-test-db"]);
+                command.arg(format!("--datadir={data}"));
+            }
+            ServerKind::Mysql => {
+                command.args(["--no-defaults", "--initialize-insecure", &format!("--datadir={data}")]);
+            }
+        }
+        succeed(&mut command);
+        if self.kind == ServerKind::Postgresql {
+            let rules = format!(
+                "host all {GUARDED_USER} 127.0.0.1/32 scram-sha-256\nhost all all 127.0.0.1/32 trust\nlocal all all trust\n"
+            );
+            fs::write(self.folder.join("data/pg_hba.conf"), rules).expect("the folder takes a file");
+            let first = File::open(self.folder.join("first.sql")).expect("the file was just written");
+            let mut single = self.command("postgres");
+            succeed(single.args(["--single", "-D", &data, "postgres"]).stdin(first));
+        }
+    }
+
+    /// Starts it; otherwise, what it said.
+    fn run(&mut self) -> Result<(), String> {
+        let (data, port) = (self.inside("data"), self.port.to_string());
+        let mut command = match self.kind {
+            ServerKind::Postgresql => {
+                let mut command = self.command("postgres");
+                command.args([
+                    "-D",
+                    &data,
+                    "-k",
+                    &self.inside(""),
+                    "-p",
+                    &port,
+                    "-c",
+                    "listen_addresses=127.0.0.1",
+                ]);
+                command
+            }
+            ServerKind::Mariadb | ServerKind::Mysql => {
+                let mut command =
+                    self.command(if self.kind == ServerKind::Mysql { "mysqld" } else { "mariadbd" });
+                command.arg("--no-defaults");
+                let named = [("datadir", &*data), ("port", &port), ("bind-address", "127.0.0.1")];
+                let own = [("socket", "socket"), ("pid-file", "pid"), ("init-file", "first.sql")];
+                command.args(named.map(|(name, value)| format!("--{name}={value}")));
+                command.args(own.map(|(name, file)| format!("--{name}={}", self.inside(file))));
+                if self.kind == ServerKind::Mysql {
+                    command.args(["--mysqlx=OFF", "--secure-file-priv="]);
+                }
+                command
+            }
+        };
+        let log = File::create(self.folder.join("log")).expect("the folder takes a file");
+        let output = log.try_clone().expect("a file can be used twice");
+        let process = command.stdin(Stdio::null()).stdout(output).stderr(log).spawn();
+        self.process = Some(process.unwrap_or_else(|error| panic!("{command:?}: {error}")));
+        self.wait_until_ready()
+    }
+
+    fn wait_until_ready(&mut self) -> Result<(), String> {
+        let ready = match self.kind {
+            ServerKind::Postgresql => "ready to accept connections",
+            ServerKind::Mariadb | ServerKind::Mysql => "ready for connections",
+        };
+        let begin = Instant::now();
+        while !self.log().contains(ready) {
+            let process = self.process.as_mut().expect("the server was started");
+            let status = process.try_wait().expect("a process of ours can be asked");
+            if status.is_some() || begin.elapsed() > PATIENCE {
+                self.process = None;
+                return Err(format!("{:?} does not start ({status:?}):\n{}", self.kind, self.log()));
+            }
+            thread::sleep(Duration::from_millis(20));
+        }
+        Ok(())
+    }
+
+    /// What the server calls the file `name` of its folder.
+    fn inside(&self, name: &str) -> String {
+        let path = self.folder.join(name);
+        let inside = match root(self.kind, &self.peer) {
+            Some(root) => Path::new("/").join(path.strip_prefix(root).expect("the folder is in the system")),
+            None => path,
+        };
+        inside.display().to_string()
+    }
+
+    /// A program that comes with the server, not run by root.
+    fn command(&self, program: &str) -> Command {
+        let server = self.peer.command();
+        let found = Path::new(server.get_program());
+        if let Some(root) = root(self.kind, &self.peer) {
+            let mut command = Command::new(found);
+            command
+                .arg(format!("--userspec={NOBODY}:{NOBODY}"))
+                .arg(root)
+                .arg(format!("/usr/sbin/{program}"));
+            return command;
+        }
+        let beside = found.with_file_name(program);
+        let mut command = if beside.is_file() { Command::new(beside) } else { Command::new(program) };
+        if is_root(&self.folder.join("first.sql")) {
+            command.uid(NOBODY).gid(NOBODY);
+        }
+        command.current_dir(&self.folder);
+        command
+    }
+}
+
+/// The root of the system that a server needs.
+fn root(kind: ServerKind, peer: &Peer) -> Option<PathBuf> {
+    (kind == ServerKind::Mysql)
+        .then(|| peer.command().get_args().next().map(PathBuf::from).expect("a system has a root"))
+}
+
+/// Whether what we make belongs to root.
+fn is_root(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|metadata| metadata.uid() == 0)
+}
+
+#[track_caller]
+fn succeed(command: &mut Command) {
+    let output = command.output().unwrap_or_else(|error: io::Error| panic!("{command:?}: {error}"));
+    let (said, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{command:?}: {}\n{said}\n{errors}", output.status);
+}
+
+impl Drop for DatabaseServer {
+    fn drop(&mut self) {
+        let Some(mut process) = self.process.take() else { return };
+        // What its folder holds goes with it: there is nothing to put in order.
+        if self.kind == ServerKind::Postgresql {
+            // It ends what serves its connections.
+            let _ =
+                self.command("pg_ctl").args(["stop", "-m", "immediate", "-D", &self.inside("data")]).output();
+        }
+        let _ = process.kill();
+        let _ = process.wait();
+    }
+}

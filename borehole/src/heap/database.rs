@@ -1,0 +1,110 @@
+//! Heaps in databases.
+
+use std::env;
+use std::path::{Path, PathBuf};
+
+use borehole_heap::Graph;
+use borehole_sql::{Access, Database, ErrorKind, Server, ServerKind};
+
+use super::{Error, HeapFormat};
+
+/// Where the password of a server is taken from if its address has none.
+pub const PASSWORD_VARIABLE: &str = "BOREHOLE_DB_PASSWORD";
+
+/// Where a database is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Address {
+    /// A file of SQLite.
+    File(PathBuf),
+    /// A database of a server.
+    Server(Server),
+}
+
+impl Address {
+    /// What `address` names: a server if it begins with `postgresql://` or `mysql://`, and otherwise a file. The password of
+    /// a server may be in [`PASSWORD_VARIABLE`].
+    #[must_use]
+    pub fn new(address: &Path) -> Self {
+        match address.to_str().and_then(Server::parse) {
+            Some(server) => Self::Server(with_password(server)),
+            None => Self::File(address.to_owned()),
+        }
+    }
+
+    /// The name for messages: no password is in it.
+    #[must_use]
+    pub fn name(&self) -> String {
+        match self {
+            Self::File(path) => path.display().to_string(),
+            Self::Server(server) => server.name().to_owned(),
+        }
+    }
+
+    /// Opens it.
+    ///
+    /// # Errors
+    /// When there is no such database, or it is of no use for heaps.
+    pub fn open(&self, access: Access) -> Result<Database, Error> {
+        let opened = match (self, access) {
+            (Self::Server(server), access) => Database::connect(server, access),
+            #[cfg(feature = "sqlite")]
+            (Self::File(path), Access::Read) => Database::read(path),
+            #[cfg(feature = "sqlite")]
+            (Self::File(path), Access::Write) => Database::open(path),
+            #[cfg(not(feature = "sqlite"))]
+            (Self::File(_), _) => {
+                return Err(Error::new(&self.name(), "unsupported format: this build knows no SQLite"));
+            }
+        };
+        opened.map_err(|error| self.refused(error))
+    }
+
+    /// What went wrong with this database, and what to do.
+    #[must_use]
+    pub fn refused(&self, error: borehole_sql::Error) -> Error {
+        let (name, kind) = (self.name(), error.kind());
+        let error = Error::new(&name, error);
+        match (kind, self) {
+            (ErrorKind::Denied, Self::Server(server)) if !server.has_password() => error
+                .with_hint(format!("{PASSWORD_VARIABLE} holds the password that an address does not have")),
+            (ErrorKind::Missing, Self::File(_)) => {
+                error.with_hint(format!("borehole heap runs {name} lists the runs that there are"))
+            }
+            (ErrorKind::Connection, Self::Server(_)) => {
+                error.with_hint("what was not complete is not stored; do it again when the server is there")
+            }
+            _ => error,
+        }
+    }
+}
+
+fn with_password(server: Server) -> Server {
+    match env::var(PASSWORD_VARIABLE) {
+        Ok(password) if !server.has_password() => server.with_password(password),
+        _ => server,
+    }
+}
+
+impl From<ServerKind> for HeapFormat {
+    fn from(kind: ServerKind) -> Self {
+        match kind {
+            ServerKind::Postgresql => Self::Postgresql,
+            ServerKind::Mysql => Self::Mysql,
+        }
+    }
+}
+
+/// Adds `graph` as a run to the database at `address`; if `is_new`, that is an empty or missing file which nobody sees before
+/// it is complete. Answers the number of the run.
+///
+/// # Errors
+/// When the database cannot be written.
+pub fn add_run(graph: &dyn Graph, address: &Address, is_new: bool, created_at: &str) -> Result<i64, Error> {
+    let mut database = match address {
+        #[cfg(feature = "sqlite")]
+        Address::File(path) if is_new => Database::create(path).map_err(|error| address.refused(error))?,
+        _ => address.open(Access::Write)?,
+    };
+    let run = database.add_run(&graph, created_at);
+    run.map_err(|error| address.refused(error))
+}

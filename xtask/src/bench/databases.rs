@@ -1,0 +1,200 @@
+//! Claims on heaps in databases: rows a second of whole exports, indexes included, beside what the database's own tools take
+//! for the same rows and indexes; and what questions and paths take.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::rc::Rc;
+use std::time::Instant;
+
+use anyhow::{Context, Result, ensure};
+use borehole_testkit::servers::{DATABASE, DatabaseServer, ServerKind};
+use serde_json::Value;
+
+use super::heap::Heap;
+use super::{Bench, Claim, Goal, Unit};
+use crate::command;
+
+/// How many objects the heap has whose rows are counted by the second.
+const OBJECTS: u32 = 100_000;
+
+/// The questions of which each is to be answered within [`QUESTION_SECONDS`].
+const QUESTIONS: [&str; 11] = [
+    "types",
+    "classes",
+    "duplicate-strings",
+    "high-refcounts",
+    "depths",
+    "empty-arrays",
+    "back-references",
+    "roots",
+    "large-strings",
+    "wasteful-arrays",
+    "regions",
+];
+
+const QUESTION_SECONDS: f64 = 2.0;
+
+/// The part of the database's own speed that is wanted.
+const RATIO: f64 = 0.7;
+
+pub(crate) fn claims(bench: &Bench) -> Result<Vec<Claim>> {
+    let Some(heap) = Heap::new(bench, OBJECTS)?.map(Rc::new) else { return Ok(Vec::new()) };
+    crate::peers::sqlite_shell()?;
+    let name = |what: &str| format!("PHP heap, {OBJECTS} objects: {what}");
+    let (ours, theirs) = (Rc::clone(&heap), Rc::clone(&heap));
+    let mut claims = vec![
+        Claim::new(
+            name("rows into SQLite"),
+            Unit::PerSecond,
+            Goal::Ratio(RATIO),
+            Box::new(move || per_second(&ours, |heap| sqlite(heap).map(drop))),
+        )
+        .against("sqlite3 .import".to_owned(), Box::new(move || per_second(&theirs, import))),
+    ];
+    let (ours, theirs) = (Rc::clone(&heap), Rc::clone(&heap));
+    claims.push(
+        Claim::new(
+            name("rows into PostgreSQL"),
+            Unit::PerSecond,
+            Goal::Both { value: 250_000.0, ratio: RATIO },
+            Box::new(move || served(&ours, ServerKind::Postgresql)),
+        )
+        .against("COPY of pg_dump's file".to_owned(), Box::new(move || restored(&theirs))),
+    );
+    let ours = Rc::clone(&heap);
+    claims.push(Claim::new(
+        name("rows into MariaDB"),
+        Unit::PerSecond,
+        Goal::Value(150_000.0),
+        Box::new(move || served(&ours, ServerKind::Mariadb)),
+    ));
+    claims.extend(asked(&heap, name));
+    if let Some(million) = Heap::new(bench, 1_000_000)?.map(Rc::new) {
+        let export = move || seconds(|| sqlite(&million).map(drop));
+        let name = "PHP heap, 1000000 objects: into SQLite".to_owned();
+        claims.push(Claim::new(name, Unit::Seconds, Goal::Value(180.0), Box::new(export)).once());
+    }
+    Ok(claims)
+}
+
+/// What is asked of the database file.
+fn asked(heap: &Rc<Heap>, name: impl Fn(&str) -> String) -> Vec<Claim> {
+    let mut claims: Vec<Claim> = QUESTIONS
+        .into_iter()
+        .map(|question| {
+            let heap = Rc::clone(heap);
+            let ask = move || {
+                let database = existing(&heap)?;
+                seconds(|| succeed(heap.command(["heap", "query", "--named", question]).arg(&database)))
+            };
+            let what = name(&format!("question {question}"));
+            Claim::new(what, Unit::Seconds, Goal::Value(QUESTION_SECONDS), Box::new(ask))
+        })
+        .collect();
+    let heap = Rc::clone(heap);
+    let paths = move || {
+        let database = existing(&heap)?;
+        seconds(|| succeed(heap.command(["heap", "paths"]).arg(&database)))
+    };
+    claims.push(Claim::new(name("paths"), Unit::Seconds, Goal::Value(3.0), Box::new(paths)));
+    claims
+}
+
+fn seconds(work: impl FnOnce() -> Result<()>) -> Result<f64> {
+    let begin = Instant::now();
+    work()?;
+    Ok(begin.elapsed().as_secs_f64())
+}
+
+fn succeed(command: &mut Command) -> Result<()> {
+    let output = command.stdin(Stdio::null()).output()?;
+    ensure!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+    Ok(())
+}
+
+fn per_second(heap: &Heap, work: impl FnOnce(&Heap) -> Result<()>) -> Result<f64> {
+    let rows = rows(heap)?;
+    Ok(rows / seconds(|| work(heap))?)
+}
+
+/// How many rows the heap has in all tables of its graph.
+fn rows(heap: &Heap) -> Result<f64> {
+    let info = command::output(heap.command(["heap", "info", "--json"]).arg(heap.graph()?))?;
+    let info: Value = serde_json::from_str(&info)?;
+    let count =
+        |what: &str| info["counts"][what].as_f64().with_context(|| format!("expected a count of {what}"));
+    Ok(count("nodes")? + count("edges")? + count("locations")? + count("attributes")?)
+}
+
+/// Writes a new database file.
+fn sqlite(heap: &Heap) -> Result<PathBuf> {
+    let (graph, database) = (heap.graph()?, heap.file("sqlite3"));
+    succeed(heap.command(["heap", "export", "--force"]).arg(graph).arg("--output").arg(&database))?;
+    Ok(database)
+}
+
+fn existing(heap: &Heap) -> Result<PathBuf> {
+    let database = heap.file("sqlite3");
+    if database.is_file() { Ok(database) } else { sqlite(heap) }
+}
+
+/// The tables of a database file with rows that are worth measuring.
+const TABLES: [&str; 4] =
+    ["context_nodes", "context_edges", "context_node_locations", "context_node_attributes"];
+
+/// The same rows by SQLite's own program, with the same indexes behind them, as settings allow.
+fn import(heap: &Heap) -> Result<()> {
+    let database = existing(heap)?;
+    let mut script =
+        "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -262144;\n".to_owned();
+    let statements = |kind: &str| {
+        let query =
+            format!("SELECT sql || ';' FROM sqlite_schema WHERE type = '{kind}' AND sql LIKE 'CREATE%'");
+        command::output(Command::new("sqlite3").arg(&database).arg(query))
+    };
+    script +=
+        &statements("table")?.lines().filter(|line| !line.contains("sqlite_")).collect::<Vec<_>>().join("\n");
+    for table in TABLES {
+        let rows = heap.file(&format!("{table}.csv"));
+        if !rows.is_file() {
+            let csv = command::output(
+                Command::new("sqlite3").args(["-csv"]).arg(&database).arg(format!("SELECT * FROM {table}")),
+            )?;
+            fs::write(&rows, csv)?;
+        }
+        script += &format!("\n.mode csv\n.import {} {table}", rows.display());
+    }
+    script += &format!("\n{}", statements("index")?);
+    let (file, fresh) = (heap.file("import.sql"), heap.file("import.sqlite3"));
+    fs::write(&file, script)?;
+    if fresh.is_file() {
+        fs::remove_file(&fresh)?;
+    }
+    succeed(Command::new("sqlite3").arg(&fresh).arg(format!(".read {}", file.display())))
+}
+
+/// Rows a second into a fresh server, in its own configuration.
+fn served(heap: &Heap, kind: ServerKind) -> Result<f64> {
+    let server = DatabaseServer::start(kind).context("the server is left out")?;
+    let address = server.address(DATABASE);
+    per_second(heap, |heap| {
+        succeed(heap.command(["heap", "export"]).arg(heap.graph()?).args(["--output", &address]))
+    })
+}
+
+/// Rows a second of a dump with its `COPY` statements and its indexes.
+fn restored(heap: &Heap) -> Result<f64> {
+    let server = DatabaseServer::start(ServerKind::Postgresql).context("the server is left out")?;
+    let (dump, address) = (heap.file("pg.sql"), server.address(DATABASE));
+    if !dump.is_file() {
+        succeed(heap.command(["heap", "export"]).arg(heap.graph()?).args(["--output", &address]))?;
+        succeed(server.program("pg_dump").args(["--no-owner", "--file"]).arg(&dump).arg(&address))?;
+    }
+    let other = server.address("postgres");
+    per_second(heap, |_| restore(&server, &other, &dump))
+}
+
+fn restore(server: &DatabaseServer, address: &str, dump: &Path) -> Result<()> {
+    succeed(server.program("psql").args(["--quiet", "--single-transaction", "--file"]).arg(dump).arg(address))
+}
