@@ -196,5 +196,11 @@ fn restored(heap: &Heap) -> Result<f64> {
 }
 
 fn restore(server: &DatabaseServer, address: &str, dump: &Path) -> Result<()> {
-    succeed(server.program("psql").args(["--quiet", "--single-transaction", "--file"]).arg(dump).arg(address))
+    succeed(
+        server
+            .program("psql")
+            .args(["--quiet", "--set=ON_ERROR_STOP=1", "--single-transaction", "--file"])
+            .arg(dump)
+            .arg(address),
+    )
 }
