@@ -7,7 +7,7 @@ use std::path::Path;
 
 use anyhow::{Result, ensure};
 use borehole_analysis::{
-    Calls, HeatMap, HeatMapSink, Profile, ProfileBuilder, Query, Selection, Tree, Weight,
+    Calls, HeatMap, HeatMapSink, Profile, ProfileBuilder, Query, Selection, SortBy, Tree, Weight,
 };
 use borehole_formats::{ReadOptions, rbt};
 use borehole_model::{Context, Frame, FrameId, ProfileSink as _, Sample, Segment, Tables, Tee};
