@@ -43,14 +43,14 @@ Inputs are told by their content, raw or compressed with gzip or zstd; `-` is st
 
 Exit codes:
     0  done
-    1  done, and a threshold that was set was crossed (diff --fail-over)
+    1  done, and a threshold that was set was crossed (--fail-over)
     2  an error; nothing was written
     3  the input was damaged; what could be saved was written
   130  interrupted; what was written is valid
 
-The command lines of reli for files (converter:*, rbt:analyze, rbt:explore,
-rbt:recover)
-and for processes (inspector:trace, daemon, top, eg) work as well.";
+The command lines of reli work as well: for files (converter:*, rbt:analyze,
+rbt:explore, rbt:recover), for processes (inspector:trace, daemon, top, eg)
+and for heaps (inspector:memory*, inspector:coredump).";
 
 /// What to do.
 #[derive(Subcommand, Debug)]
