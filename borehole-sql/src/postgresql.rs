@@ -201,7 +201,8 @@ fn not_connected(server: &Server, error: postgres::Error) -> Error {
         let message = format!("missing database: {}; make it with createdb", said(&error));
         return Error::caused(ErrorKind::Missing, message, error);
     }
-    let is_asked_for = said(&error).contains("password missing");
+    // The driver's own text is `invalid configuration`; what is wrong with it is the cause.
+    let is_asked_for = error.source().is_some_and(|cause| cause.to_string() == "password missing");
     let is_refused = matches!(code, Some(code) if [SqlState::INVALID_PASSWORD, SqlState::INVALID_AUTHORIZATION_SPECIFICATION].contains(code));
     if is_asked_for || is_refused {
         return server.denied(&said(&error), error);
@@ -262,7 +263,7 @@ fn said(error: &postgres::Error) -> String {
             Some(detail) => format!("{} ({detail})", answer.message()),
             None => answer.message().to_owned(),
         },
-        // Its cause is part of its text.
+        // Its cause is told behind it.
         None => error.to_string(),
     }
 }

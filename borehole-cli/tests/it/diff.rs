@@ -63,7 +63,7 @@ fn a_threshold_that_is_crossed_is_1_and_says_by_what() {
     let ended = run(&["diff", before, after, "--fail-over", "5%"]);
     assert_eq!(
         (ended.code, ended.stderr.trim()),
-        (1, "failed: slow (total) grew by 10.00% of the whole, more than 5.000%")
+        (1, "failed: slow (self) grew by 10% of the whole, more than 5%")
     );
     assert_eq!(run(&["diff", before, after, "--fail-over", "11%"]).code, 0);
     // In focus it is twice as much, and what shrank fails nobody.

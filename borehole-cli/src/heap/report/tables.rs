@@ -127,7 +127,7 @@ mod tests {
         let heads = [number("memory"), word("path")];
         let rows = [["1 bytes", "<main>:12::$all->items['long']"], ["20 bytes", "$x"], ["3", "y"]];
         let text = table("T", &heads, rows.into_iter().map(|row| row.map(str::to_owned)), 30, 2);
-        let expected = "\nT\n    memory  path\n   1 bytes  …>items['long']\n  20 bytes  $x\n  2 of 3 shown; --limit 0 for all\n";
+        let expected = "\nT\n    memory  path\n   1 bytes  …ll->items['long']\n  20 bytes  $x\n  2 of 3 shown; --limit 0 for all\n";
         assert_eq!(text, expected);
         assert_eq!([grouped(0), grouped(1_234_567)], ["0", "1,234,567"]);
         assert_eq!(percent(1, 0), "0.0 %");
