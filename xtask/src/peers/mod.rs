@@ -337,7 +337,8 @@ mod tests {
 
     #[test]
     fn a_missing_peer_says_what_to_install_and_how_to_go_without() {
-        let text = complaint(&PEERS[7], &anyhow::anyhow!("not on the path"));
+        let chromium = PEERS.iter().find(|peer| peer.name == "chromium").expect("a peer");
+        let text = complaint(chromium, &anyhow::anyhow!("not on the path"));
         assert!(text.contains("not on the path"), "{text}");
         assert!(text.contains("install the Debian package chromium"), "{text}");
         assert!(text.contains("--without chromium"), "{text}");
