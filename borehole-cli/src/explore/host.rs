@@ -30,12 +30,13 @@ impl<'a> Files<'a> {
 
 impl Host for Files<'_> {
     fn source(&mut self, path: &[u8]) -> Option<Arc<[String]>> {
-        let file = File::open(Path::new(OsStr::from_bytes(path))).ok()?;
-        if !file.metadata().ok()?.is_file() {
+        let path = Path::new(OsStr::from_bytes(path));
+        // Looked at before it is opened: opening a pipe would wait for a writer.
+        if !path.metadata().ok()?.is_file() {
             return None;
         }
         let mut bytes = Vec::new();
-        file.take(LARGEST_SOURCE).read_to_end(&mut bytes).ok()?;
+        File::open(path).ok()?.take(LARGEST_SOURCE).read_to_end(&mut bytes).ok()?;
         Some(String::from_utf8_lossy(&bytes).lines().map(str::to_owned).collect())
     }
 
