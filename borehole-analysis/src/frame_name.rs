@@ -66,12 +66,14 @@ impl FrameName {
     ///
     /// Source: CPython 3.15.2, `profiling/sampling`, whose reports leave it out.
     pub(crate) fn is_of_profiler(&self) -> bool {
-        self.file.as_ref().is_some_and(|file| file.ends_with(b"_sync_coordinator.py"))
+        self.file.as_ref().is_some_and(|file| file.ends_with(PROFILER_FILE))
     }
 
     /// As much as the query keeps apart.
     pub(crate) fn of(frame: &Frame, tables: &Tables, query: &Query) -> Self {
-        let mut name = if query.lines == Lines::Apart {
+        // What is of the profiler is told by its file, also where files tell nothing else apart.
+        let is_whole = query.lines == Lines::Apart || is_of_profiler(frame, tables);
+        let mut name = if is_whole {
             Self::whole(frame, tables, query)
         } else {
             Self { function: tables.string(frame.function).to_vec(), ..Self::default() }
@@ -93,6 +95,13 @@ impl FrameName {
             opcode: None,
         }
     }
+}
+
+/// The end of the path of the file of Python's own profiler.
+const PROFILER_FILE: &[u8] = b"_sync_coordinator.py";
+
+fn is_of_profiler(frame: &Frame, tables: &Tables) -> bool {
+    frame.file.is_some_and(|file| tables.string(file).ends_with(PROFILER_FILE))
 }
 
 /// The last component of a path, or all of it where there is none.

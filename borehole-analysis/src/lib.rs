@@ -22,7 +22,6 @@ mod frame_name;
 mod groups;
 mod heat_map;
 mod inventory;
-mod lanes;
 mod page;
 mod path_map;
 mod pattern;
@@ -47,7 +46,6 @@ pub use calls::Calls;
 pub use frame_name::{FrameName, Paths};
 pub use heat_map::{HeatMap, HeatMapSink};
 pub use inventory::{Inventory, Numbers, SegmentFacts};
-pub use lanes::{Lane, Lanes};
 pub use page::{
     Dimension, DimensionKind, DimensionValue, Page, PageCall, PageCell, PageFunction, PageLimits, PageRow,
     Pruned,

@@ -4,8 +4,8 @@ use std::io;
 use std::ops::ControlFlow;
 
 use borehole_model::{
-    Context, Event, Frame, FrameId, Label, LabelValue, LabelsId, NameParts, NativeFrame, ProfileSink, Sample,
-    Segment, StackId, StringId, TableFull, Tables, Warning,
+    Column, Context, Event, Frame, FrameId, FrameText, Label, LabelValue, LabelsId, ProfileSink, Sample,
+    Segment, StackColumn, StackId, StringId, TableFull, Tables, Warning,
 };
 
 use crate::call_tree::CallTree;
@@ -42,14 +42,20 @@ pub struct Reshape<S> {
     sink: S,
     query: Query,
     tree: CallTree,
-    tables: Tables,
     segment: Segment,
-    strings: Vec<Option<StringId>>,
-    frames: Vec<Option<FrameId>>,
-    /// By stack, once it is known: its new one, which is none if all its frames are hidden.
-    stacks: Vec<Option<Option<StackId>>>,
-    labels: Vec<Option<LabelsId>>,
-    path: Vec<StackId>,
+    /// What the sink is given.
+    reshaped: Reshaped,
+    /// The new stack of each; none if all its frames are hidden.
+    stacks: StackColumn<Option<StackId>>,
+}
+
+/// Tables of what is shown, and how to get there.
+#[derive(Default)]
+struct Reshaped {
+    tables: Tables,
+    strings: Column<StringId>,
+    frames: Column<FrameId>,
+    labels: Column<LabelsId>,
 }
 
 impl<S: ProfileSink> Reshape<S> {
@@ -59,19 +65,20 @@ impl<S: ProfileSink> Reshape<S> {
             sink,
             query,
             tree: CallTree::default(),
-            tables: Tables::default(),
             segment: Segment::default(),
-            strings: Vec::new(),
-            frames: Vec::new(),
-            stacks: Vec::new(),
-            labels: Vec::new(),
-            path: Vec::new(),
+            reshaped: Reshaped::default(),
+            stacks: StackColumn::default(),
         }
+    }
+
+    /// The sink behind it.
+    pub const fn sink_mut(&mut self) -> &mut S {
+        &mut self.sink
     }
 
     /// The sink, and the tables that its ids are of.
     pub fn into_parts(self) -> (S, Tables) {
-        (self.sink, self.tables)
+        (self.sink, self.reshaped.tables)
     }
 
     /// Whether samples without frames count.
@@ -81,78 +88,58 @@ impl<S: ProfileSink> Reshape<S> {
 
     /// The new stack of one that counts.
     fn stack(&mut self, stack: StackId, tables: &Tables) -> Result<Option<StackId>, TableFull> {
-        let mut path = std::mem::take(&mut self.path);
-        let (mut known, mut next) = (None, Some(stack));
-        while let Some(stack) = next {
-            known = self.stacks.get(stack.index()).copied().flatten();
-            if known.is_some() {
-                break;
+        let Self { query, tree, reshaped, stacks, .. } = self;
+        stacks.derive(stack, tables, |caller, stack| {
+            let caller = caller.flatten();
+            if !tree.node(stack).shown {
+                return Ok(caller);
             }
-            path.push(stack);
-            next = tables.parent(stack);
-        }
-        let mut new = known.flatten();
-        for stack in path.drain(..).rev() {
-            if self.tree.node(stack).shown {
-                let frame = self.frame(tables.leaf(stack), tables)?;
-                new = Some(self.tables.intern_stack(new, frame)?);
-            }
-            put(&mut self.stacks, stack.index(), new);
-        }
-        self.path = path;
-        Ok(new)
+            let frame = reshaped.frame(tables.leaf(stack), tables, tree, query)?;
+            reshaped.tables.intern_stack(caller, frame).map(Some)
+        })
     }
+}
 
-    fn frame(&mut self, id: FrameId, tables: &Tables) -> Result<FrameId, TableFull> {
-        if let Some(known) = self.frames.get(id.index()).copied().flatten() {
+impl Reshaped {
+    fn frame(
+        &mut self,
+        id: FrameId,
+        tables: &Tables,
+        tree: &CallTree,
+        query: &Query,
+    ) -> Result<FrameId, TableFull> {
+        if let Some(known) = self.frames.get(id.index()) {
             return Ok(known);
         }
-        let frame = match self.tree.groups().renamed(id) {
+        let frame = match tree.groups().renamed(id) {
             Some(name) => Frame::named(self.tables.intern_string(&name.function)?),
-            None => self.shown_frame(tables.frame(id), tables)?,
+            None => self.shown_frame(tables.frame(id), tables, query)?,
         };
-        let new = self.tables.intern_frame(&frame)?;
-        put(&mut self.frames, id.index(), new);
-        Ok(new)
+        Ok(self.frames.set(id.index(), self.tables.intern_frame(&frame)?))
     }
 
-    fn shown_frame(&mut self, frame: &Frame, tables: &Tables) -> Result<Frame, TableFull> {
-        let function = self.string(frame.function, tables)?;
-        let mut shown = Frame {
-            opcode: frame.opcode.map(|opcode| self.string(opcode, tables)).transpose()?,
-            file: frame.file.map(|file| self.path(file, tables)).transpose()?,
-            ..Frame::named(function)
-        };
-        if let Some(NameParts { namespace, class, method }) = frame.parts {
-            let mut string = |id| self.string(id, tables);
-            let (namespace, class) = (string(namespace)?, string(class)?);
-            shown.parts = Some(NameParts { namespace, class, method: string(method)? });
-        }
-        if let Some(native) = frame.native {
-            shown.native = Some(NativeFrame { module: self.path(native.module, tables)?, ..native });
-        }
-        if self.query.lines == Lines::Apart {
-            let Frame { line, end_line, column, end_column, .. } = *frame;
-            shown = Frame { line, end_line, column, end_column, ..shown };
-        }
-        Ok(shown)
+    fn shown_frame(&mut self, frame: &Frame, tables: &Tables, query: &Query) -> Result<Frame, TableFull> {
+        let shown = frame.try_map(|text, id| match text {
+            FrameText::File | FrameText::Module => {
+                self.tables.intern_string(&query.path_map.apply(tables.string(id)))
+            }
+            FrameText::Name | FrameText::Opcode => self.string(id, tables),
+        })?;
+        Ok(match query.lines {
+            Lines::Apart => shown,
+            _ => Frame { line: None, end_line: None, column: None, end_column: None, ..shown },
+        })
     }
 
     fn string(&mut self, id: StringId, tables: &Tables) -> Result<StringId, TableFull> {
-        if let Some(known) = self.strings.get(id.index()).copied().flatten() {
-            return Ok(known);
+        match self.strings.get(id.index()) {
+            Some(known) => Ok(known),
+            None => Ok(self.strings.set(id.index(), self.tables.intern_string(tables.string(id))?)),
         }
-        let new = self.tables.intern_string(tables.string(id))?;
-        put(&mut self.strings, id.index(), new);
-        Ok(new)
-    }
-
-    fn path(&mut self, id: StringId, tables: &Tables) -> Result<StringId, TableFull> {
-        self.tables.intern_string(&self.query.path_map.apply(tables.string(id)))
     }
 
     fn labels(&mut self, id: LabelsId, tables: &Tables) -> Result<LabelsId, TableFull> {
-        if let Some(known) = self.labels.get(id.index()).copied().flatten() {
+        if let Some(known) = self.labels.get(id.index()) {
             return Ok(known);
         }
         let mut labels = Vec::new();
@@ -166,17 +153,8 @@ impl<S: ProfileSink> Reshape<S> {
             };
             labels.push(Label { key: self.string(label.key, tables)?, value });
         }
-        let new = self.tables.intern_labels(&labels)?;
-        put(&mut self.labels, id.index(), new);
-        Ok(new)
+        Ok(self.labels.set(id.index(), self.tables.intern_labels(&labels)?))
     }
-}
-
-fn put<T: Copy>(column: &mut Vec<Option<T>>, row: usize, value: T) {
-    if row >= column.len() {
-        column.resize(row + 1, None);
-    }
-    column[row] = Some(value);
 }
 
 impl<S: ProfileSink> ProfileSink for Reshape<S> {
@@ -192,8 +170,8 @@ impl<S: ProfileSink> ProfileSink for Reshape<S> {
             Some(stack) => self.stack(stack, at.tables)?,
             None => None,
         };
-        let labels = sample.labels.map(|labels| self.labels(labels, at.tables)).transpose()?;
-        let at = Context { tables: &self.tables, segment: &self.segment };
+        let labels = sample.labels.map(|labels| self.reshaped.labels(labels, at.tables)).transpose()?;
+        let at = Context { tables: &self.reshaped.tables, segment: &self.segment };
         self.sink.sample(at, &Sample { stack, labels, ..*sample })
     }
 
@@ -212,20 +190,20 @@ impl<S: ProfileSink> ProfileSink for Reshape<S> {
     fn segment(&mut self, at: Context<'_>) -> io::Result<()> {
         let mut metadata = Vec::new();
         for &(key, value) in &at.segment.metadata {
-            metadata.push((self.string(key, at.tables)?, self.string(value, at.tables)?));
+            metadata.push((self.reshaped.string(key, at.tables)?, self.reshaped.string(value, at.tables)?));
         }
         self.segment = Segment { metadata, ..at.segment.clone() };
-        self.sink.segment(Context { tables: &self.tables, segment: &self.segment })
+        self.sink.segment(Context { tables: &self.reshaped.tables, segment: &self.segment })
     }
 
     fn metadata(&mut self, at: Context<'_>, key: StringId, value: StringId) -> io::Result<()> {
-        let (key, value) = (self.string(key, at.tables)?, self.string(value, at.tables)?);
-        self.sink.metadata(Context { tables: &self.tables, segment: &self.segment }, key, value)
+        let (key, value) = (self.reshaped.string(key, at.tables)?, self.reshaped.string(value, at.tables)?);
+        self.sink.metadata(Context { tables: &self.reshaped.tables, segment: &self.segment }, key, value)
     }
 
     fn thread(&mut self, at: Context<'_>, thread: u64, name: StringId) -> io::Result<()> {
-        let name = self.string(name, at.tables)?;
-        self.sink.thread(Context { tables: &self.tables, segment: &self.segment }, thread, name)
+        let name = self.reshaped.string(name, at.tables)?;
+        self.sink.thread(Context { tables: &self.reshaped.tables, segment: &self.segment }, thread, name)
     }
 
     fn warning(&mut self, warning: &Warning) -> io::Result<()> {
@@ -233,6 +211,6 @@ impl<S: ProfileSink> ProfileSink for Reshape<S> {
     }
 
     fn finish(&mut self, _tables: &Tables) -> io::Result<()> {
-        self.sink.finish(&self.tables)
+        self.sink.finish(&self.reshaped.tables)
     }
 }

@@ -1,7 +1,13 @@
-//! How many samples each thread has over time.
+//! Samples over time, a row for each thread.
 
-use crate::profile::Profile;
-use crate::profile::Timespan;
+use std::cmp::Reverse;
+
+use hashbrown::HashMap;
+
+use crate::calls::{CallId, Calls};
+use crate::profile::situations::SituationId;
+use crate::profile::slices::Pair;
+use crate::profile::{Profile, Timespan};
 use crate::selection::{Selection, Weight};
 use crate::view::GroupValue;
 
@@ -10,7 +16,7 @@ use crate::view::GroupValue;
 pub struct Timeline {
     /// The time, in as many slices as each row has numbers.
     pub span: Timespan,
-    /// The threads, those with the most samples first.
+    /// The threads, the heaviest first.
     pub rows: Vec<TimelineRow>,
 }
 
@@ -19,43 +25,92 @@ pub struct Timeline {
 pub struct TimelineRow {
     /// The thread.
     pub thread: GroupValue,
-    /// Its samples that say when they were taken.
-    pub samples: u64,
-    /// Those of each slice.
+    /// What those of its samples weigh that say when they were taken.
+    pub total: u64,
+    /// What those of each slice weigh.
     pub slices: Vec<u64>,
 }
 
-impl Profile {
-    /// The timeline of what a selection takes, in at most `most` slices; `None` where no sample says when it was taken.
+impl Timeline {
+    /// The same in at most `most` slices, each of which is a power of two of those there were.
     #[must_use]
-    pub fn timeline(&self, selection: &Selection, most: usize) -> Option<Timeline> {
-        let whole = self.timespan()?;
-        let joined = whole.slices.div_ceil(most.max(1)).next_power_of_two();
-        let span = Timespan {
-            slice_ns: whole.slice_ns.saturating_mul(joined as u64),
-            slices: whole.slices.div_ceil(joined),
-            ..whole
-        };
-        let selection = Selection { time: selection.time.or(Some(whole.whole())), ..selection.clone() };
-        let first = whole.start_ns.div_euclid(i64::try_from(whole.slice_ns).unwrap_or(i64::MAX));
+    pub fn joined(mut self, most: usize) -> Self {
+        let joined = self.span.join(most);
+        for row in &mut self.rows {
+            let sum = |slices: &[u64]| slices.iter().copied().fold(0, u64::saturating_add);
+            row.slices = row.slices.chunks(joined).map(sum).collect();
+        }
+        self
+    }
+}
+
+impl Profile {
+    /// The samples of a selection over time; `None` where no sample says when it was taken.
+    #[must_use]
+    pub fn timeline(&self, selection: &Selection, weight: Weight) -> Option<Timeline> {
+        let time = selection.time.or_else(|| Some(self.timespan()?.whole()));
+        self.lay_out(&Selection { time, ..selection.clone() }, weight, |_| true)
+    }
+
+    /// The samples of a selection that has a time, if they count, over all of the time.
+    fn lay_out(
+        &self,
+        selection: &Selection,
+        weight: Weight,
+        counts: impl Fn(&Pair) -> bool,
+    ) -> Option<Timeline> {
+        let span = self.timespan()?;
         let mut rows: Vec<TimelineRow> = Vec::new();
-        let mut row_of: Vec<Option<usize>> = vec![None; self.situations.iter().count()];
-        self.each(&selection, Weight::Samples, |pair, slice, count| {
-            let situation = pair.situation as usize;
-            let row = *row_of[situation].get_or_insert_with(|| {
+        let mut of_situation: HashMap<SituationId, usize> = HashMap::new();
+        self.each(selection, weight, |pair, slice, weight| {
+            let Some(place) = slice.and_then(|slice| span.place(slice)).filter(|_| counts(pair)) else {
+                return;
+            };
+            let row = *of_situation.entry(pair.situation).or_insert_with(|| {
                 let thread = self.thread_of(self.situations.get(pair.situation));
                 rows.iter().position(|row| row.thread == thread).unwrap_or_else(|| {
-                    rows.push(TimelineRow { thread, samples: 0, slices: vec![0; span.slices] });
+                    rows.push(TimelineRow { thread, total: 0, slices: vec![0; span.slices] });
                     rows.len() - 1
                 })
             });
-            let place = slice.and_then(|slice| usize::try_from(slice - first).ok());
-            if let Some(sum) = place.and_then(|place| rows[row].slices.get_mut(place / joined)) {
-                *sum = sum.saturating_add(count);
-                rows[row].samples = rows[row].samples.saturating_add(count);
+            let TimelineRow { total, slices, .. } = &mut rows[row];
+            for sum in [total, &mut slices[place]] {
+                *sum = sum.saturating_add(weight);
             }
         });
-        rows.sort_by_key(|row| std::cmp::Reverse(row.samples));
+        rows.sort_by_key(|row| Reverse(row.total));
         Some(Timeline { span, rows })
+    }
+}
+
+impl Calls {
+    /// The samples that count over all of the time, by thread; with a frame, those that have it on their stack. The
+    /// selection's time is left aside. `None` where the time of samples is not known.
+    #[must_use]
+    pub fn timeline(
+        &self,
+        profile: &Profile,
+        selection: &Selection,
+        frame: Option<usize>,
+    ) -> Option<Timeline> {
+        let selection = Selection { time: Some(profile.timespan()?.whole()), ..selection.clone() };
+        let with_frame = frame.map(|frame| self.at_or_below(frame));
+        profile.lay_out(&selection, self.weight(), |pair| {
+            let call = self.call_of(pair.stack);
+            call.is_some_and(|call| with_frame.as_ref().is_none_or(|with_frame| with_frame[call as usize]))
+        })
+    }
+
+    /// By call: whether a frame is on its stack.
+    fn at_or_below(&self, frame: usize) -> Vec<bool> {
+        let mut found = vec![false; self.len()];
+        let mut end = 0;
+        for (call, found) in (0..CallId::try_from(self.len()).unwrap_or(CallId::MAX)).zip(&mut found) {
+            if call >= end && self.row(call) == frame {
+                end = self.end(call);
+            }
+            *found = call < end;
+        }
+        found
     }
 }

@@ -50,7 +50,7 @@ Exit codes:
 
 The command lines of reli work as well: for files (converter:*, rbt:analyze,
 rbt:explore, rbt:recover), for processes (inspector:trace, daemon, top, eg)
-and for heaps (inspector:memory*, inspector:coredump).";
+and for heaps (inspector:memory*, inspector:coredump, rmem:explore, rmem:viz).";
 
 /// What to do.
 #[derive(Subcommand, Debug)]
@@ -192,7 +192,7 @@ pub(crate) struct ReportCommand {
 pub(crate) fn report(args: &ReportCommand) -> anyhow::Result<Exit> {
     interrupt::heed();
     if let Some(path) = &args.page.output {
-        return page::write(&args.page, &args.inputs, &args.samples, path);
+        return page::write(&args.page, &args.inputs, (&args.samples, &args.report.shape), path);
     }
     if args.page.timeline || args.page.heatmap {
         return times::run(args);

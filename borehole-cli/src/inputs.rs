@@ -59,7 +59,7 @@ pub(crate) struct Reading {
     #[arg(long, value_name = "MIB", hide_short_help = true)]
     pub(crate) max_line: Option<usize>,
 
-    /// The largest document to read as a whole (pprof, speedscope), in MiB after decompression [default: 4096]
+    /// The largest document to read as a whole (pprof, otlp, speedscope, gecko), in MiB after decompression [default: 4096]
     #[arg(long, value_name = "MIB", hide_short_help = true)]
     pub(crate) max_document: Option<usize>,
 }

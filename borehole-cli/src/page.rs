@@ -6,13 +6,13 @@ use std::process::{Command, Stdio};
 use std::{env, process};
 
 use anyhow::{Context as _, bail};
-use borehole::model::{Tables, Tee};
-use borehole::{Compression, Error, Existing, Output, ProfileSink as _, Recovery};
+use borehole::model::Tee;
+use borehole::{Compression, Error, Existing, Output, Recovery};
 use borehole_analysis::{HeatMapSink, Page, PageLimits, ProfileBuilder};
 use clap::Args;
 
 use crate::exit::Exit;
-use crate::filter::{FilterArgs, SampleArgs};
+use crate::filter::{FilterArgs, SampleArgs, ShapeArgs};
 use crate::inputs::Inputs;
 use crate::{interrupt, messages};
 
@@ -58,7 +58,7 @@ pub(crate) struct OpenArgs {
 pub(crate) fn write(
     args: &PageArgs,
     inputs: &Inputs,
-    samples: &SampleArgs,
+    (samples, shape): (&SampleArgs, &ShapeArgs),
     path: &str,
 ) -> anyhow::Result<Exit> {
     if !path.to_ascii_lowercase().ends_with(".html") {
@@ -67,7 +67,7 @@ pub(crate) fn write(
         );
     }
     let filter = FilterArgs { samples: samples.clone(), ..FilterArgs::default() };
-    let (html, recovery) = html(inputs, &filter, args.title.as_deref())?;
+    let (html, recovery) = html(inputs, (&filter, shape), args.title.as_deref())?;
     let existing = if args.force { Existing::Replace } else { Existing::Keep };
     complete(Output::create(path, existing, Compression::None)?, &html)?;
     messages::interrupted(recovery.samples);
@@ -77,7 +77,7 @@ pub(crate) fn write(
 /// `borehole open`.
 pub(crate) fn open(args: &OpenArgs) -> anyhow::Result<Exit> {
     interrupt::heed();
-    let (html, recovery) = html(&args.inputs, &args.filter, None)?;
+    let (html, recovery) = html(&args.inputs, (&args.filter, &ShapeArgs::default()), None)?;
     let path = env::temp_dir().join(format!("borehole-{}.html", process::id()));
     complete(Output::create_private(&path, Existing::Replace)?, &html)?;
     let address = address(&path);
@@ -88,11 +88,14 @@ pub(crate) fn open(args: &OpenArgs) -> anyhow::Result<Exit> {
     Ok(Exit::after(&recovery))
 }
 
-fn html(inputs: &Inputs, filter: &FilterArgs, title: Option<&str>) -> anyhow::Result<(String, Recovery)> {
-    let mut tables = Tables::default();
-    let mut sink = Tee::new(ProfileBuilder::default(), HeatMapSink::default());
-    let recovery = inputs.read_onto(&mut tables, &mut filter.in_front_of(&mut sink)?, "the page")?;
-    sink.finish(&tables)?;
+fn html(
+    inputs: &Inputs,
+    (filter, shape): (&FilterArgs, &ShapeArgs),
+    title: Option<&str>,
+) -> anyhow::Result<(String, Recovery)> {
+    let sink = Tee::new(ProfileBuilder::default(), HeatMapSink::default());
+    let (sink, tables, recovery) = shape
+        .reading(sink, |tables, sink| inputs.read_onto(tables, &mut filter.in_front_of(sink)?, "the page"))?;
     let (builder, heat) = sink.into_parts();
     let page = Page::new(&builder.into_profile(tables), PageLimits::default())?;
     let names = title.map_or_else(|| name_of(inputs), str::to_owned);

@@ -28,6 +28,23 @@ pub(crate) fn shown(source: Source) -> Source {
     source.map(|reader| Box::new(Watched { reader, bar }))
 }
 
+/// Something that turns on standard error until it is dropped.
+pub(crate) struct Turning(ProgressBar);
+
+/// Says on a terminal what is being worked on, while there is nothing else to see.
+pub(crate) fn turning(on: &'static str) -> Turning {
+    let bar = ProgressBar::no_length().with_style(style("{spinner} {msg}")).with_message(on);
+    bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(5));
+    bar.enable_steady_tick(Duration::from_millis(500));
+    Turning(bar)
+}
+
+impl Drop for Turning {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
+    }
+}
+
 fn style(template: &str) -> ProgressStyle {
     ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
 }

@@ -2,9 +2,10 @@
 
 use std::io::{self, Write as _};
 
-use borehole::ProfileSink as _;
-use borehole::model::{Tables, Tee};
-use borehole_analysis::{GroupValue, HeatMap, HeatMapSink, ProfileBuilder, Selection, Timeline, TimelineRow};
+use borehole::model::Tee;
+use borehole_analysis::{
+    GroupValue, HeatMap, HeatMapSink, ProfileBuilder, Selection, Timeline, TimelineRow, Weight,
+};
 use serde_json::{Value, json};
 
 use crate::cell::{Anchor, crop, pad, printable, terminal_width};
@@ -27,15 +28,16 @@ const ROWS_A_LINE: usize = 5;
 const SLICES: usize = 512;
 
 pub(crate) fn run(args: &ReportCommand) -> anyhow::Result<Exit> {
-    let mut tables = Tables::default();
-    let mut sink = Tee::new(ProfileBuilder::default(), HeatMapSink::default());
-    let recovery = args.inputs.read_onto(&mut tables, &mut args.samples.in_front_of(&mut sink)?, STDOUT)?;
-    sink.finish(&tables)?;
+    let sink = Tee::new(ProfileBuilder::default(), HeatMapSink::default());
+    let (sink, tables, recovery) = args.report.shape.reading(sink, |tables, sink| {
+        args.inputs.read_onto(tables, &mut args.samples.in_front_of(sink)?, STDOUT)
+    })?;
     let (builder, heat) = sink.into_parts();
     let (profile, heat) = (builder.into_profile(tables), heat.into_view());
     let columns = terminal_width();
     let slices = if args.report.json { SLICES } else { columns.saturating_sub(NAME_COLUMNS + 14).max(8) };
-    let timeline = profile.timeline(&Selection::default(), slices);
+    let timeline = profile.timeline(&Selection::default(), Weight::Samples);
+    let timeline = timeline.map(|timeline| timeline.joined(slices));
     let text = if args.report.json {
         format!("{}\n", object(args, timeline.as_ref(), &heat))
     } else {
@@ -80,7 +82,7 @@ fn timeline_lines(timeline: &Timeline, args: &ReportCommand) -> Vec<String> {
         format!(
             "{} {:>10} |{bars}|",
             pad(&crop(&thread_text(row), NAME_COLUMNS, Anchor::Left), NAME_COLUMNS),
-            grouped(row.samples)
+            grouped(row.total)
         )
     }));
     if timeline.rows.len() > shown {
@@ -161,7 +163,7 @@ fn object(args: &ReportCommand, timeline: Option<&Timeline>, heat: &HeatMap) -> 
 }
 
 fn thread_object(row: &TimelineRow) -> Value {
-    let mut object = json!({ "samples": row.samples, "slices": row.slices });
+    let mut object = json!({ "samples": row.total, "slices": row.slices });
     if let GroupValue::Thread { process, thread, name } = &row.thread {
         object["tid"] = (*thread).into();
         if let Some(process) = process {

@@ -8,7 +8,7 @@
 
 use std::borrow::Cow;
 
-use borehole_model::{Frame, FrameId, StackId, StringId, TableFull, Tables};
+use borehole_model::{Frame, FrameId, StackColumn, StringId, TableFull, Tables};
 
 use crate::stack_counts::StackCounts;
 
@@ -40,9 +40,9 @@ impl<'a> FoldedLines<'a> {
     /// When a table is full.
     pub(crate) fn new(tables: &'a Tables, counts: &'a StackCounts, style: Names) -> Result<Self, TableFull> {
         let mut names = FrameNames::new(tables, style);
-        let mut path = PathFromRoot::new(tables);
-        for (stack, _) in counts.iter() {
-            path.unseen(stack, |_, frame| names.add(tables, frame))?;
+        let mut seen = StackColumn::default();
+        for stack in counts.iter().filter_map(|(stack, _)| stack) {
+            seen.derive(stack, tables, |_, stack| names.add(tables, tables.leaf(stack)))?;
         }
         let are_merged = !names.are_distinct();
         let counts =
@@ -100,38 +100,6 @@ fn join(
     }
 }
 
-/// Walks stacks, each part of them once.
-struct PathFromRoot<'a> {
-    tables: &'a Tables,
-    seen: Vec<bool>,
-    pending: Vec<StackId>,
-}
-
-impl<'a> PathFromRoot<'a> {
-    fn new(tables: &'a Tables) -> Self {
-        Self { tables, seen: vec![false; tables.stack_count()], pending: Vec::new() }
-    }
-
-    /// Gives the callers of `stack` and itself to `take`, from the root on, those that were not given yet.
-    fn unseen(
-        &mut self,
-        stack: Option<StackId>,
-        mut take: impl FnMut(StackId, FrameId) -> Result<(), TableFull>,
-    ) -> Result<(), TableFull> {
-        let mut next = stack;
-        while let Some(id) = next
-            && !std::mem::replace(&mut self.seen[id.index()], true)
-        {
-            self.pending.push(id);
-            next = self.tables.parent(id);
-        }
-        while let Some(id) = self.pending.pop() {
-            take(id, self.tables.leaf(id))?;
-        }
-        Ok(())
-    }
-}
-
 /// What frames are called.
 struct FrameNames {
     style: Names,
@@ -168,17 +136,17 @@ impl FrameNames {
     /// Adds up the stacks that look alike.
     fn merge(&mut self, tables: &Tables, counts: &StackCounts) -> Result<StackCounts, TableFull> {
         let mut merged = StackCounts::default();
-        let mut stacks: Vec<Option<StackId>> = vec![None; tables.stack_count()];
-        let mut path = PathFromRoot::new(tables);
+        let mut stacks = StackColumn::default();
         for (stack, count) in counts.iter() {
-            path.unseen(stack, |id, frame| {
-                let caller = tables.parent(id).and_then(|parent| stacks[parent.index()]);
-                let name = self.frames[frame.index()].expect("all frames have been named");
-                let frame = self.texts.intern_frame(&Frame::named(name))?;
-                stacks[id.index()] = Some(self.texts.intern_stack(caller, frame)?);
-                Ok(())
-            })?;
-            merged.add(stack.and_then(|stack| stacks[stack.index()]), count);
+            let mut of_names = |stack| {
+                stacks.derive(stack, tables, |caller, stack| {
+                    let frame = tables.leaf(stack);
+                    let name = self.frames[frame.index()].expect("all frames have been named");
+                    let frame = self.texts.intern_frame(&Frame::named(name))?;
+                    self.texts.intern_stack(caller, frame)
+                })
+            };
+            merged.add(stack.map(&mut of_names).transpose()?, count);
         }
         Ok(merged)
     }

@@ -13,7 +13,7 @@
 
 #[cfg(feature = "callgrind")]
 pub mod callgrind;
-#[cfg(any(feature = "speedscope", feature = "gecko"))]
+#[cfg(any(feature = "speedscope", feature = "gecko", feature = "otlp"))]
 mod chains;
 #[cfg(feature = "chrome-trace")]
 pub mod chrome_trace;
@@ -22,6 +22,8 @@ pub mod collapsed;
 #[cfg(any(feature = "speedscope", feature = "gecko", feature = "jsonl"))]
 mod decimal;
 pub mod detect;
+#[cfg(any(feature = "pprof", feature = "otlp"))]
+mod document;
 #[cfg(feature = "gzip")]
 pub mod envelope;
 mod error;
@@ -41,6 +43,8 @@ pub mod gecko;
 #[cfg(feature = "gzip")]
 mod gzip_writer;
 #[cfg(any(feature = "speedscope", feature = "gecko"))]
+mod json_document;
+#[cfg(any(feature = "speedscope", feature = "gecko"))]
 mod json_stream;
 #[cfg(feature = "jsonl")]
 pub mod jsonl;
@@ -49,6 +53,8 @@ mod location;
 #[cfg(feature = "gzip")]
 mod member;
 mod options;
+#[cfg(feature = "otlp")]
+pub mod otlp;
 #[cfg(any(feature = "collapsed", feature = "pstats", feature = "tachyon-jsonl", feature = "gecko"))]
 mod own_frames;
 #[cfg(feature = "perfetto")]
@@ -57,8 +63,10 @@ pub mod perfetto;
 pub mod phpspy;
 #[cfg(feature = "pprof")]
 pub mod pprof;
-#[cfg(any(feature = "pprof", feature = "perfetto"))]
+#[cfg(any(feature = "pprof", feature = "perfetto", feature = "otlp"))]
 mod protobuf;
+#[cfg(any(feature = "pprof", feature = "otlp"))]
+mod protobuf_fields;
 #[cfg(feature = "pstats")]
 pub mod pstats;
 #[cfg(feature = "rbt")]
@@ -89,6 +97,8 @@ pub mod tachyon;
 pub mod tachyon_jsonl;
 #[cfg(any(feature = "phpspy", feature = "folded", feature = "jsonl"))]
 mod text;
+#[cfg(any(feature = "pprof", feature = "otlp"))]
+mod time_unit;
 #[cfg(any(feature = "perfetto", feature = "chrome-trace"))]
 mod timeline;
 #[cfg(feature = "trc")]

@@ -91,7 +91,7 @@ pub struct Limits {
     pub definition_bytes: usize,
     /// The longest line of a text format, in bytes.
     pub line_bytes: usize,
-    /// The largest document of a format that has to be in memory as a whole (`pprof`, `speedscope`), in
+    /// The largest document of a format that has to be in memory as a whole (`pprof`, `otlp`, `speedscope`, `gecko`), in
     /// bytes after decompression.
     pub document_bytes: usize,
 }

@@ -1,7 +1,7 @@
 //! Messages to protobuf's wire format. Source: protobuf.dev, "Encoding".
 
 use borehole_wire::put_varint;
-#[cfg(feature = "pprof")]
+#[cfg(any(feature = "pprof", feature = "otlp"))]
 use borehole_wire::{put_varint_signed, varint_len};
 
 /// How a field's value is stored.
@@ -9,7 +9,7 @@ pub(crate) mod wire {
     pub(crate) const VARINT: u64 = 0;
     pub(crate) const FIXED64: u64 = 1;
     pub(crate) const BYTES: u64 = 2;
-    #[cfg(feature = "pprof")]
+    #[cfg(any(feature = "pprof", feature = "otlp"))]
     pub(crate) const FIXED32: u64 = 5;
 }
 
@@ -26,7 +26,7 @@ impl Message {
     }
 
     /// A number that is always eight bytes long.
-    #[cfg(feature = "perfetto")]
+    #[cfg(any(feature = "perfetto", feature = "otlp"))]
     pub(crate) fn fixed64(&mut self, field: u32, value: u64) -> &mut Self {
         put_tag(&mut self.bytes, field, wire::FIXED64);
         self.bytes.extend_from_slice(&value.to_le_bytes());
@@ -57,7 +57,7 @@ impl Message {
     }
 
     /// A packed block of signed numbers.
-    #[cfg(feature = "pprof")]
+    #[cfg(any(feature = "pprof", feature = "otlp"))]
     pub(crate) fn packed_signed(&mut self, field: u32, values: impl Iterator<Item = i64> + Clone) {
         let length: usize = values.clone().map(|value| varint_len(value.cast_unsigned())).sum();
         put_tag(&mut self.bytes, field, wire::BYTES);

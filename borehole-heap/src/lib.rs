@@ -12,6 +12,7 @@ pub mod heapsnapshot;
 pub mod hprof;
 mod info;
 pub mod json;
+mod largest;
 pub mod lines;
 mod names;
 mod number;

@@ -27,6 +27,27 @@ pub fn path(graph: &impl Graph, parents: &TreeParents, node: NodeId) -> Vec<u8> 
     of_steps(graph, steps)
 }
 
+/// The path to `node`, if that lies at most so deep; of what lies deeper the last steps, behind `...`: all of a long chain would
+/// be walked for each of its nodes.
+#[must_use]
+pub fn near(graph: &impl Graph, parents: &TreeParents, node: NodeId, deepest: usize) -> Vec<u8> {
+    let upwards = std::iter::successors(Some(node), |&node| parents.parent(node));
+    let mut steps: Vec<NodeId> = upwards.take(deepest.saturating_add(1)).collect();
+    let is_cut = steps.len() > deepest;
+    if is_cut {
+        steps.truncate(STEPS);
+    }
+    let link = |node| parents.link(node).unwrap_or(StringId(u32::MAX));
+    let path = of_steps(graph, steps.into_iter().rev().map(|node| (node, link(node))));
+    if is_cut { [&b"..."[..], &path].concat() } else { path }
+}
+
+/// What one step adds to a path: the reference of this name, from a node of the type `above`. Empty where PHP shows nothing of it.
+pub(crate) fn step(graph: &impl Graph, above: NodeType, node: NodeId, link: StringId) -> Vec<u8> {
+    let mut writer = Writer { graph, above: Some(above), elements: Elements::Keys, in_class: false };
+    writer.step(node, graph.string(link))
+}
+
 /// The path of these steps from a root: each node, and the name by which the one before refers to it.
 #[must_use]
 pub fn of_steps(graph: &impl Graph, steps: impl Iterator<Item = (NodeId, StringId)>) -> Vec<u8> {

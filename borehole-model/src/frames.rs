@@ -35,6 +35,19 @@ pub struct Frame {
     pub native: Option<NativeFrame>,
 }
 
+/// What a string of a frame says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FrameText {
+    /// The name of the function, or a part of it.
+    Name,
+    /// The source file.
+    File,
+    /// The executable or shared library.
+    Module,
+    /// The name of the virtual machine's instruction.
+    Opcode,
+}
+
 /// A PHP function's name in its parts; the empty string where there is no such part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct NameParts {
@@ -70,6 +83,31 @@ impl Frame {
             opcode: None,
             native: None,
         }
+    }
+
+    /// The same frame with other strings: those of other tables, say.
+    ///
+    /// # Errors
+    /// That of `text`.
+    pub fn try_map<E>(
+        self,
+        mut text: impl FnMut(FrameText, StringId) -> Result<StringId, E>,
+    ) -> Result<Self, E> {
+        let mut of = |what, id: Option<StringId>| id.map(|id| text(what, id)).transpose();
+        let file = of(FrameText::File, self.file)?;
+        let opcode = of(FrameText::Opcode, self.opcode)?;
+        let native = match self.native {
+            Some(native) => Some(NativeFrame { module: text(FrameText::Module, native.module)?, ..native }),
+            None => None,
+        };
+        let mut name = |id| text(FrameText::Name, id);
+        let parts = match self.parts {
+            Some(NameParts { namespace, class, method }) => {
+                Some(NameParts { namespace: name(namespace)?, class: name(class)?, method: name(method)? })
+            }
+            None => None,
+        };
+        Ok(Self { function: name(self.function)?, parts, file, opcode, native, ..self })
     }
 }
 

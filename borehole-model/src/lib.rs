@@ -13,6 +13,7 @@
 //! file format.
 
 mod adapters;
+mod columns;
 mod event;
 mod frames;
 mod ids;
@@ -26,8 +27,9 @@ mod strings;
 mod tables;
 
 pub use adapters::{Count, Filter, Tee};
+pub use columns::{Column, StackColumn};
 pub use event::{Addresses, Annotation, Event, FieldKind, FieldShape, Shape, Value};
-pub use frames::{Frame, NameParts, NativeFrame};
+pub use frames::{Frame, FrameText, NameParts, NativeFrame};
 pub use ids::{FrameId, LabelsId, ShapeId, StackId, StringId};
 pub use labels::{Label, LabelValue};
 pub use numbers::RowIndex;

@@ -5,8 +5,15 @@
 
 mod answer;
 mod backend;
+#[cfg(any(feature = "sqlite", feature = "mysql"))]
+mod cells;
 mod database;
 pub mod dialect;
+#[cfg_attr(
+    not(any(feature = "postgresql", feature = "mysql")),
+    expect(dead_code, reason = "an address is read before it is known that there is no client for it")
+)]
+mod encryption;
 mod error;
 #[cfg(feature = "mysql")]
 mod mysql;
@@ -14,6 +21,7 @@ mod mysql;
 mod number;
 mod page;
 mod paths;
+mod percent;
 mod pipe;
 #[cfg(feature = "postgresql")]
 mod postgresql;
@@ -24,6 +32,8 @@ mod server;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 pub mod text;
+#[cfg(all(feature = "tls", feature = "postgresql"))]
+mod tls;
 
 pub use answer::{Answer, Value};
 pub use database::{Database, Keep};

@@ -4,12 +4,17 @@ mod load;
 
 use std::time::Duration;
 
+#[cfg(feature = "tls")]
+use mysql::SslOpts;
 use mysql::consts::ColumnType;
 use mysql::prelude::Queryable as _;
-use mysql::{Conn, Opts, OptsBuilder, Params, Value};
+use mysql::{Conn, DriverError, Opts, OptsBuilder, Params, Value};
+#[cfg(feature = "tls")]
+use rustls::crypto::{CryptoProvider, ring};
 
 use crate::backend::{Backend, Field, Fill, Take};
 use crate::dialect::Dialect;
+use crate::encryption::{self, Mode};
 use crate::error::{Error, ErrorKind};
 use crate::number::decimal;
 use crate::server::{Access, Server};
@@ -37,13 +42,15 @@ impl Mysql {
     pub(crate) fn connect(server: &Server, access: Access) -> Result<Self, Error> {
         let opts = Opts::from_url(server.url()).map_err(|error| not_connected(server, error.into()))?;
         let has_socket = opts.get_socket().is_some();
+        let is_near = has_socket || encryption::is_near(&opts.get_ip_or_hostname());
+        let mode = server.encryption().mode(is_near).map_err(|why| server.unreached(why))?;
         let password = server.password().or(opts.get_pass()).map(str::to_owned);
         let patience = opts.get_tcp_connect_timeout().unwrap_or(CONNECT_PATIENCE);
         let opts = OptsBuilder::from_opts(opts)
             .pass(password)
             .prefer_socket(has_socket)
             .tcp_connect_timeout(Some(patience));
-        let mut connection = Conn::new(opts).map_err(|error| not_connected(server, error))?;
+        let mut connection = connect(server, opts, mode)?;
         let version: Option<String> = connection.query_first("SELECT VERSION()").map_err(refused)?;
         let dialect = dialect_of(&version.unwrap_or_default())?;
         connection.query_drop(SETTINGS).map_err(refused)?;
@@ -56,6 +63,45 @@ impl Mysql {
         }
         let takes_files: Option<bool> = connection.query_first("SELECT @@local_infile").map_err(refused)?;
         Ok(Self { connection, dialect, takes_files: takes_files.unwrap_or(false) })
+    }
+}
+
+/// Connects in a mode.
+#[cfg(feature = "tls")]
+fn connect(server: &Server, opts: OptsBuilder, mode: Mode) -> Result<Conn, Error> {
+    let refused = |error| not_connected(server, error);
+    // The driver has parameters of its own for it.
+    if mode == Mode::Disable {
+        return Conn::new(opts).map_err(refused);
+    }
+    choose_provider();
+    let encrypted = SslOpts::default()
+        .with_root_cert_path(server.encryption().roots.clone())
+        .with_danger_accept_invalid_certs(matches!(mode, Mode::Prefer | Mode::Require))
+        .with_danger_skip_domain_validation(mode != Mode::VerifyFull);
+    match Conn::new(opts.clone().ssl_opts(encrypted)) {
+        Err(mysql::Error::DriverError(DriverError::TlsNotSupported)) if mode == Mode::Prefer => {
+            Conn::new(opts).map_err(refused)
+        }
+        found => found.map_err(refused),
+    }
+}
+
+/// Chooses the cryptography, as the driver asks the process for it. Who came first has chosen.
+#[cfg(feature = "tls")]
+fn choose_provider() {
+    if CryptoProvider::get_default().is_none() {
+        // Somebody may come first in between.
+        let _ = ring::default_provider().install_default();
+    }
+}
+
+/// Connects in a mode.
+#[cfg(not(feature = "tls"))]
+fn connect(server: &Server, opts: OptsBuilder, mode: Mode) -> Result<Conn, Error> {
+    match mode {
+        Mode::Disable | Mode::Prefer => Conn::new(opts).map_err(|error| not_connected(server, error)),
+        Mode::Require | Mode::VerifyCa | Mode::VerifyFull => Err(server.unreached(encryption::MISSING)),
     }
 }
 
@@ -205,6 +251,10 @@ fn said(error: &mysql::Error) -> String {
     match error {
         mysql::Error::MySqlError(answer) => answer.message.clone(),
         mysql::Error::IoError(error) => error.to_string(),
+        mysql::Error::DriverError(DriverError::TlsNotSupported) => {
+            "the server does not support TLS".to_owned()
+        }
+        mysql::Error::DriverError(error) => error.to_string(),
         other => other.to_string(),
     }
 }

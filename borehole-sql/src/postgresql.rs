@@ -5,6 +5,7 @@ use std::io::Write as _;
 use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
+use postgres::config::{Host, SslMode};
 use postgres::error::SqlState;
 use postgres::fallible_iterator::FallibleIterator as _;
 use postgres::types::{FromSql, Type};
@@ -12,6 +13,7 @@ use postgres::{Client, Config, NoTls};
 
 use crate::backend::{Backend, Field, Fill, Take};
 use crate::dialect::Dialect;
+use crate::encryption::{self, Mode};
 use crate::error::{Error, ErrorKind};
 use crate::number::{decimal, numeric};
 use crate::pipe::{self, Batch};
@@ -43,7 +45,12 @@ impl Postgresql {
             config.connect_timeout(CONNECT_PATIENCE);
         }
         config.application_name("borehole");
-        let mut connection = Self(config.connect(NoTls).map_err(refused)?);
+        let is_near = config.get_hosts().iter().all(|host| match host {
+            Host::Tcp(name) => encryption::is_near(name),
+            Host::Unix(_) => true,
+        });
+        let mode = server.encryption().mode(is_near).map_err(|why| server.unreached(why))?;
+        let mut connection = Self(connect(server, &mut config, mode)?);
         connection.check_server()?;
         connection.execute(SETTINGS)?;
         if access == Access::Read {
@@ -64,6 +71,30 @@ impl Postgresql {
             "unsupported encoding of the database: expected UTF8, found {encoding}; make one with createdb --encoding=UTF8 --template=template0"
         );
         Err(Error::new(ErrorKind::Unsupported, message))
+    }
+}
+
+/// Connects in a mode; where encryption is preferred, the driver goes without if the server has none.
+fn connect(server: &Server, config: &mut Config, mode: Mode) -> Result<Client, Error> {
+    let refused = |error| not_connected(server, error);
+    config.ssl_mode(match mode {
+        Mode::Disable => SslMode::Disable,
+        Mode::Prefer => SslMode::Prefer,
+        Mode::Require | Mode::VerifyCa | Mode::VerifyFull => SslMode::Require,
+    });
+    if mode == Mode::Disable {
+        return config.connect(NoTls).map_err(refused);
+    }
+    #[cfg(feature = "tls")]
+    {
+        let tls = crate::tls::config(mode, server.encryption().roots.as_deref());
+        let tls = tls.map_err(|why| server.unreached(why))?;
+        config.connect(tokio_postgres_rustls::MakeRustlsConnect::new(tls)).map_err(refused)
+    }
+    #[cfg(not(feature = "tls"))]
+    match mode {
+        Mode::Prefer => config.connect(NoTls).map_err(refused),
+        _ => Err(server.unreached(encryption::MISSING)),
     }
 }
 

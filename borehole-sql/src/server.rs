@@ -1,16 +1,20 @@
 //! Where a server is, and who asks it.
 
-use std::fmt::{self, Write as _};
+use std::fmt;
 
+use crate::encryption::Encryption;
+#[cfg(any(feature = "postgresql", feature = "mysql"))]
 use crate::error::{Error, ErrorKind};
+use crate::percent::{decoded, encoded};
 
 /// A server and a database of it: `postgresql://user:password@host:port/database`, or `mysql://…`.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Server {
     kind: ServerKind,
-    /// With the scheme that the driver knows, without the password.
+    /// With the scheme that the driver knows, without the password and without what is said of encryption.
     url: String,
     password: Option<String>,
+    encryption: Encryption,
 }
 
 /// A kind of server.
@@ -74,7 +78,9 @@ impl Server {
             }
             None => (rest.to_owned(), None),
         };
-        Some(Self { kind, url: format!("{}{without}", kind.scheme()), password })
+        let mut url = format!("{}{without}", kind.scheme());
+        let encryption = Encryption::taken_from(&mut url);
+        Some(Self { kind, url, password, encryption })
     }
 
     /// The database called `database` of the server at `host` and `port`.
@@ -83,7 +89,7 @@ impl Server {
         let port = port.unwrap_or(kind.port());
         let host = if host.contains(':') { format!("[{host}]") } else { encoded(host) };
         let url = format!("{}{}@{host}:{port}/{}", kind.scheme(), encoded(user), encoded(database));
-        Self { kind, url, password: None }
+        Self { kind, url, password: None, encryption: Encryption::default() }
     }
 
     /// The same with a password.
@@ -117,8 +123,20 @@ impl Server {
     }
 
     #[cfg(any(feature = "postgresql", feature = "mysql"))]
+    pub(crate) const fn encryption(&self) -> &Encryption {
+        &self.encryption
+    }
+
+    #[cfg(any(feature = "postgresql", feature = "mysql"))]
     pub(crate) fn password(&self) -> Option<&str> {
         self.password.as_deref()
+    }
+
+    /// There is no way to the server.
+    #[cold]
+    #[cfg(any(feature = "postgresql", feature = "mysql"))]
+    pub(crate) fn unreached(&self, why: impl fmt::Display) -> Error {
+        Error::new(ErrorKind::Connection, format!("no connection to {}: {why}", self.name()))
     }
 
     /// The server does not let us in.
@@ -147,39 +165,6 @@ impl fmt::Display for Server {
     }
 }
 
-/// What percent signs stand for; one that stands for nothing is itself.
-fn decoded(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((&byte, behind)) = rest.split_first() {
-        let digits = behind.get(..2).and_then(|digits| std::str::from_utf8(digits).ok());
-        match digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()).filter(|_| byte == b'%') {
-            Some(meant) => {
-                bytes.push(meant);
-                rest = &behind[2..];
-            }
-            None => {
-                bytes.push(byte);
-                rest = behind;
-            }
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
-}
-
-fn encoded(text: &str) -> String {
-    let mut encoded = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => encoded.push(byte.into()),
-            other => {
-                let _ = write!(encoded, "%{other:02X}");
-            }
-        }
-    }
-    encoded
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -189,8 +174,9 @@ mod tests {
         for file in ["heaps.sqlite3", "postgresql:heaps", "http://host/db", "", "m", "mysql:/x"] {
             assert_eq!(Server::parse(file), None, "{file}");
         }
-        let server = Server::parse("postgres://me:s%40c:ret@db.example:5433/heaps?sslmode=disable").unwrap();
-        assert_eq!(server.name(), "postgresql://me@db.example:5433/heaps?sslmode=disable");
+        let server =
+            Server::parse("postgres://me:s%40c:ret@db.example:5433/heaps?options=x&sslmode=disable").unwrap();
+        assert_eq!(server.name(), "postgresql://me@db.example:5433/heaps?options=x");
         assert_eq!(server.password.as_deref(), Some("s@c:ret"));
         assert!(!format!("{server:?} {server}").contains("ret"));
         let server = Server::parse("MariaDB://localhost/heaps?at=a:b@c").unwrap();

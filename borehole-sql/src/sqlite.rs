@@ -8,9 +8,10 @@ use rusqlite::types::{Null, ValueRef};
 use rusqlite::{Connection, ErrorCode, OpenFlags, params_from_iter};
 
 use crate::backend::{Backend, Field, Fill, Take};
+use crate::cells::{Cells, Decoded, encode_cells};
 use crate::dialect::Dialect;
 use crate::error::{Error, ErrorKind};
-use crate::pipe::{self, Batch, Cells, Decoded, encode_cells};
+use crate::pipe::{self, Batch};
 use crate::rows;
 use crate::schema::Table;
 

@@ -10,6 +10,18 @@ use std::{env, fs};
 
 use serde::Deserialize;
 
+/// What the peer `chromium` is told in any case: that nobody looks, that it is root, and to leave the network alone.
+pub const HEADLESS: [&str; 8] = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+];
+
 /// A reference program that can be run.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Peer {

@@ -1,7 +1,9 @@
 //! Servers of databases, started for a test and ended with it.
 //!
-//! Each has a folder and a free port of its own on the loopback, a database [`DATABASE`] for everybody, and a user
-//! [`GUARDED_USER`] who needs a password.
+//! Each has a folder and a free port of its own on the loopback, a database [`DATABASE`] for everybody, a user
+//! [`GUARDED_USER`] who needs a password, and a certificate for `localhost`.
+
+mod certificates;
 
 use std::fs::{self, File};
 use std::net::TcpListener;
@@ -61,6 +63,8 @@ pub struct DatabaseServer {
     folder: PathBuf,
     _owned: Option<TempDir>,
     port: u16,
+    /// Whether it can encrypt.
+    has_tls: bool,
     process: Option<Child>,
 }
 
@@ -72,13 +76,37 @@ impl DatabaseServer {
     #[must_use]
     #[track_caller]
     pub fn start(kind: ServerKind) -> Option<Self> {
+        Self::start_anywhere(kind, true)
+    }
+
+    /// Starts a server that cannot encrypt; `None`, said on stderr, if it is left out.
+    ///
+    /// # Panics
+    /// When it is not set up, or does not start.
+    #[must_use]
+    #[track_caller]
+    pub fn start_without_tls(kind: ServerKind) -> Option<Self> {
+        Self::start_anywhere(kind, false)
+    }
+
+    #[track_caller]
+    fn start_anywhere(kind: ServerKind, has_tls: bool) -> Option<Self> {
         let peer = peer(kind.peer())?;
         let folder = match root(kind, &peer) {
             Some(root) => TempDir::new_in(root.join("tmp")),
             None => TempDir::new(),
         };
         let folder = folder.expect("the system has a folder for temporary files");
-        Some(Self::begin(kind, peer, folder.path().to_owned(), Some(folder)))
+        let server = Self {
+            kind,
+            peer,
+            folder: folder.path().to_owned(),
+            _owned: Some(folder),
+            port: free_port(),
+            has_tls,
+            process: None,
+        };
+        Some(server.begun())
     }
 
     /// Starts a server whose files are in `folder`, which is empty and stays; `None`, said on stderr, if it is left out.
@@ -88,22 +116,32 @@ impl DatabaseServer {
     #[must_use]
     #[track_caller]
     pub fn start_in(kind: ServerKind, folder: &Path) -> Option<Self> {
-        Some(Self::begin(kind, peer(kind.peer())?, folder.to_owned(), None))
+        let server = Self {
+            kind,
+            peer: peer(kind.peer())?,
+            folder: folder.to_owned(),
+            _owned: None,
+            port: free_port(),
+            has_tls: true,
+            process: None,
+        };
+        Some(server.begun())
     }
 
-    fn begin(kind: ServerKind, peer: Peer, folder: PathBuf, owned: Option<TempDir>) -> Self {
-        let port = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr());
-        let port = port.expect("the loopback has a free port").port();
-        if is_root(&folder) {
-            chown(&folder, Some(NOBODY), Some(NOBODY)).expect("root may give folders away");
-        }
+    fn begun(mut self) -> Self {
+        give_away(&self.folder);
         let mode = fs::Permissions::from_mode(0o700);
-        fs::set_permissions(&folder, mode).expect("a folder of ours can be closed to others");
-        let mut server = Self { kind, peer, folder, _owned: owned, port, process: None };
-        server.write_files();
-        server.initialize();
-        server.run().unwrap_or_else(|complaint| panic!("{complaint}"));
-        server
+        fs::set_permissions(&self.folder, mode).expect("a folder of ours can be closed to others");
+        self.write_files();
+        self.initialize();
+        self.run().unwrap_or_else(|complaint| panic!("{complaint}"));
+        self
+    }
+
+    /// The certificate of who vouches for the server: nobody but its tests knows them.
+    #[must_use]
+    pub fn authority(&self) -> PathBuf {
+        self.folder.join(certificates::AUTHORITY)
     }
 
     /// The address of `database` for a user who may do everything.
@@ -181,6 +219,10 @@ impl DatabaseServer {
             ),
         };
         fs::write(self.folder.join("first.sql"), guarded).expect("the folder takes a file");
+        if self.has_tls {
+            certificates::write(&self.folder);
+            give_away(&self.folder.join(certificates::KEY));
+        }
     }
 
     fn initialize(&self) {
@@ -231,6 +273,12 @@ impl DatabaseServer {
                     "-c",
                     "listen_addresses=127.0.0.1",
                 ]);
+                if self.has_tls {
+                    let [certificate, key] =
+                        [certificates::CERTIFICATE, certificates::KEY].map(|name| self.inside(name));
+                    command.args(["-c", "ssl=on", "-c", &format!("ssl_cert_file={certificate}")]);
+                    command.args(["-c", &format!("ssl_key_file={key}")]);
+                }
                 command
             }
             ServerKind::Mariadb | ServerKind::Mysql => {
@@ -241,6 +289,10 @@ impl DatabaseServer {
                 let own = [("socket", "socket"), ("pid-file", "pid"), ("init-file", "first.sql")];
                 command.args(named.map(|(name, value)| format!("--{name}={value}")));
                 command.args(own.map(|(name, file)| format!("--{name}={}", self.inside(file))));
+                if self.has_tls {
+                    let own = [("ssl-cert", certificates::CERTIFICATE), ("ssl-key", certificates::KEY)];
+                    command.args(own.map(|(name, file)| format!("--{name}={}", self.inside(file))));
+                }
                 if self.kind == ServerKind::Mysql {
                     command.args(["--mysqlx=OFF", "--secure-file-priv="]);
                 }
@@ -308,6 +360,18 @@ impl DatabaseServer {
 fn root(kind: ServerKind, peer: &Peer) -> Option<PathBuf> {
     (kind == ServerKind::Mysql)
         .then(|| peer.command().get_args().next().map(PathBuf::from).expect("a system has a root"))
+}
+
+fn free_port() -> u16 {
+    let port = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr());
+    port.expect("the loopback has a free port").port()
+}
+
+/// Makes what is root's the server's.
+fn give_away(path: &Path) {
+    if is_root(path) {
+        chown(path, Some(NOBODY), Some(NOBODY)).expect("root may give files away");
+    }
 }
 
 /// Whether what we make belongs to root.

@@ -2,11 +2,12 @@
 
 use borehole_analysis::{Opcodes, Recursion, Rows, SortBy, Weight};
 
-use crate::app::{App, Place, Prompt, PromptKind, View};
+use crate::app::{App, Place, PromptKind, View};
 use crate::host::{Host, Stacks};
 use crate::input::{Button, Input};
 use crate::keymap::Action;
 use crate::list::Step;
+use crate::prompt::{Prompt, Typed};
 use crate::text::Anchor;
 
 impl App {
@@ -30,7 +31,7 @@ impl App {
     fn fill(&mut self) {
         match self.view {
             View::Groups => self.fill_groups(),
-            View::Timeline | View::HeatMap => self.fill_lanes(),
+            View::Timeline | View::HeatMap => self.fill_timeline(),
             _ => {}
         }
     }
@@ -211,8 +212,8 @@ impl App {
             (Place::Body, View::Callers) => self.focus.callers.go(step),
             (Place::Body, View::Flame) => self.go_in_flame(step),
             (Place::Body, View::Timeline) => {
-                let rows =
-                    self.time.lanes.as_ref().and_then(Option::as_ref).map_or(0, |lanes| lanes.rows.len());
+                let timeline = self.time.timeline.as_ref().and_then(Option::as_ref);
+                let rows = timeline.map_or(0, |timeline| timeline.rows.len());
                 self.time.list.go(step, rows);
             }
             (Place::Body, View::HeatMap) => {}
@@ -333,23 +334,16 @@ impl App {
 
     fn type_key(&mut self, key: &[u8], host: &mut dyn Host) {
         let Some(mut prompt) = self.prompt.take() else { return };
-        match key {
-            b"\r" | b"\n" => return self.answer(&prompt, host),
-            b"\x1b" | b"\x03" => {
+        match prompt.take(key) {
+            Typed::Whole => return self.answer(&prompt, host),
+            Typed::Nothing => {
                 if prompt.kind == PromptKind::Filter {
                     self.filter.clear();
                     self.refresh();
                 }
                 return;
             }
-            b"\x7f" | b"\x08" => {
-                prompt.text.pop();
-            }
-            b"\x15" => prompt.text.clear(),
-            _ => {
-                let typed = std::str::from_utf8(key).unwrap_or_default();
-                prompt.text.extend(typed.chars().filter(|character| !character.is_control()));
-            }
+            Typed::More => {}
         }
         if prompt.kind == PromptKind::Filter {
             self.filter.clone_from(&prompt.text);
@@ -358,7 +352,7 @@ impl App {
         self.prompt = Some(prompt);
     }
 
-    fn answer(&mut self, prompt: &Prompt, host: &mut dyn Host) {
+    fn answer(&mut self, prompt: &Prompt<PromptKind>, host: &mut dyn Host) {
         match prompt.kind {
             PromptKind::Filter => {}
             PromptKind::Match => self.match_samples(&prompt.text),

@@ -10,6 +10,7 @@ use crate::focus::Focus;
 use crate::host::Host;
 use crate::keymap::Keymap;
 use crate::list::List;
+use crate::prompt::Prompt;
 use crate::source::SourceView;
 use crate::text::{Anchor, printable};
 use crate::theme::Colours;
@@ -58,13 +59,7 @@ pub(crate) enum Place {
     Body,
 }
 
-/// What the user is typing.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Prompt {
-    pub(crate) kind: PromptKind,
-    pub(crate) text: String,
-}
-
+/// What the user is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PromptKind {
     Filter,
@@ -108,7 +103,7 @@ pub struct App {
     pub(crate) view: View,
     pub(crate) place: Place,
     pub(crate) filter: String,
-    pub(crate) prompt: Option<Prompt>,
+    pub(crate) prompt: Option<Prompt<PromptKind>>,
     pub(crate) message: Option<String>,
     pub(crate) has_mini_flame: bool,
     pub(crate) anchor: Anchor,
@@ -120,6 +115,8 @@ pub struct App {
     pub(crate) groups: crate::groups::Groups,
     /// The list of what changed.
     pub(crate) changes: List,
+    /// What changed, by function, if there is a base.
+    pub(crate) since: Option<crate::since::Since>,
     pub(crate) time: crate::time::TimeViews,
     pub(crate) areas: crate::draw::Areas,
     pub(crate) is_done: bool,
@@ -130,6 +127,7 @@ impl App {
     #[must_use]
     pub fn new(profile: Profile, heat: HeatMap, settings: Settings) -> Self {
         let weight = Weight::Samples;
+        let since = settings.diff.as_ref().map(crate::since::Since::new);
         let calls = Calls::new(&profile, &settings.query, &settings.selection, weight);
         let overview = Overview {
             rows: Vec::new(),
@@ -163,6 +161,7 @@ impl App {
             source: None,
             groups: crate::groups::Groups::default(),
             changes: List::default(),
+            since,
             time: crate::time::TimeViews::default(),
             areas: crate::draw::Areas::default(),
             is_done: false,

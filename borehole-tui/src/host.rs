@@ -4,13 +4,16 @@ use std::sync::Arc;
 
 use borehole_analysis::{FrameName, Weight};
 
-/// The program around an explorer.
-pub trait Host {
-    /// The lines of a source file, if it is at hand.
-    fn source(&mut self, path: &[u8]) -> Option<Arc<[String]>>;
-
+/// Where an explorer copies to.
+pub trait Clipboard {
     /// Puts a text onto the clipboard of the terminal.
     fn copy(&mut self, text: &str);
+}
+
+/// The program around an explorer of profiles.
+pub trait Host: Clipboard {
+    /// The lines of a source file, if it is at hand.
+    fn source(&mut self, path: &[u8]) -> Option<Arc<[String]>>;
 
     /// Writes stacks to a file, in the format that its name tells.
     ///

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::text::{Anchor, crop, pad, width};
+
 /// Something that a key can do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Action {
@@ -142,29 +144,45 @@ const ACTIONS: &[(Action, &str, &[&str], &str)] = &[
     (Action::Quit, "quit", &["q", "\x03"], "quit"),
 ];
 
+impl Command for Action {
+    const TABLE: &'static [Row<Self>] = ACTIONS;
+}
+
 impl Action {
     /// All actions in the order of the help, with what it says of each.
     pub(crate) fn all() -> impl Iterator<Item = (Self, &'static str)> {
-        ACTIONS.iter().map(|&(action, _, _, help)| (action, help))
+        Self::TABLE.iter().map(|&(action, _, _, help)| (action, help))
     }
 }
 
-/// Which keys do what.
-#[derive(Clone, Debug)]
-pub struct Keymap {
-    keys: Vec<(Vec<u8>, Action)>,
+/// An action with its name in files, its keys, and what the help says of it.
+pub type Row<A> = (A, &'static str, &'static [&'static str], &'static str);
+
+/// What the keys of an explorer can do.
+pub trait Command: Copy + Eq + 'static {
+    /// All of it, in the order of the help.
+    const TABLE: &'static [Row<Self>];
 }
 
-impl Default for Keymap {
+/// Which keys do what in the explorer of profiles.
+pub type Keymap = Keys<Action>;
+
+/// Which keys do what.
+#[derive(Clone, Debug)]
+pub struct Keys<A> {
+    keys: Vec<(Vec<u8>, A)>,
+}
+
+impl<A: Command> Default for Keys<A> {
     fn default() -> Self {
-        let keys = ACTIONS
+        let keys = A::TABLE
             .iter()
             .flat_map(|&(action, _, keys, _)| keys.iter().map(move |key| (key.as_bytes().to_vec(), action)));
         Self { keys: keys.collect() }
     }
 }
 
-impl Keymap {
+impl<A: Command> Keys<A> {
     /// The keys of a JSON document: an object of lists of byte sequences by the name of an action. Actions that it does
     /// not name keep their keys.
     ///
@@ -191,7 +209,7 @@ impl Keymap {
         let object = json.as_object().ok_or_else(|| wrong("a JSON object", &json))?;
         let mut keymap = Self::default();
         for (name, keys) in object {
-            let found = ACTIONS.iter().find(|(_, known, ..)| known == name);
+            let found = A::TABLE.iter().find(|(_, known, ..)| known == name);
             let action = found.ok_or_else(|| wrong(&Self::names(), &format!("'{name}'")))?.0;
             let keys = keys.as_array().ok_or_else(|| wrong("a list of byte sequences", keys))?;
             keymap.keys.retain(|&(_, known)| known != action);
@@ -206,18 +224,18 @@ impl Keymap {
     }
 
     fn names() -> String {
-        let names: Vec<_> = ACTIONS.iter().map(|&(_, name, ..)| name).collect();
+        let names: Vec<_> = A::TABLE.iter().map(|&(_, name, ..)| name).collect();
         format!("one of {}", names.join(", "))
     }
 
     /// What a key does.
     #[must_use]
-    pub fn action(&self, key: &[u8]) -> Option<Action> {
+    pub fn action(&self, key: &[u8]) -> Option<A> {
         self.keys.iter().find(|(known, _)| known == key).map(|&(_, action)| action)
     }
 
     /// The keys of an action, as a person calls them.
-    pub(crate) fn labels(&self, action: Action) -> Vec<String> {
+    pub(crate) fn labels(&self, action: A) -> Vec<String> {
         let mut labels: Vec<String> = Vec::new();
         for (key, _) in self.keys.iter().filter(|&&(_, known)| known == action) {
             let label = label(key);
@@ -226,6 +244,28 @@ impl Keymap {
             }
         }
         labels
+    }
+
+    /// The key of each of these actions with what it is called in the last line: as many as fit.
+    pub(crate) fn footer(&self, keys: &[(A, &str)], columns: usize) -> String {
+        let mut text = String::new();
+        for &(action, name) in keys {
+            let key = self.labels(action).into_iter().next().unwrap_or_default();
+            let part = format!(" {key} {name}");
+            if width(&text) + width(&part) <= columns {
+                text += &part;
+            }
+        }
+        text
+    }
+
+    /// All keys and what they do, in order.
+    pub(crate) fn help(&self) -> Vec<String> {
+        let line = |&(action, _, _, help): &Row<A>| {
+            let keys = self.labels(action).join(" ");
+            format!(" {} {help}", pad(&crop(&keys, 14, Anchor::Left), 14))
+        };
+        A::TABLE.iter().map(line).collect()
     }
 }
 
@@ -244,6 +284,8 @@ fn label(key: &[u8]) -> String {
         b"\r" | b"\n" => "Enter",
         b"\x7f" | b"\x08" => "Backspace",
         b"\x1b" => "Esc",
+        b"\x1b[1;3D" => "Alt-Left",
+        b"\x1b[1;3C" => "Alt-Right",
         b" " => "Space",
         [control @ 1..=26] => return format!("^{}", char::from(control + b'@')),
         _ => return crate::text::printable(key),

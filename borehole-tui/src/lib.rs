@@ -1,6 +1,6 @@
-//! The terminal explorer of profiles.
+//! The terminal explorers of profiles and of heaps.
 //!
-//! [`App`] is the state: it takes [`Input`] and draws into cells. [`Decoder`] cuts what a terminal sends into inputs,
+//! [`App`] is the state of the one, [`HeapApp`] of the other: it takes [`Input`] and draws into cells. [`Decoder`] cuts what a terminal sends into inputs,
 //! [`Keymap`] says what they do, [`Screen`] sends to a terminal what has changed. What touches files and the clipboard
 //! is asked of a [`Host`]. So all of it runs in a test as on a terminal.
 
@@ -11,21 +11,25 @@ mod draw;
 mod flame;
 mod focus;
 mod groups;
+mod heap;
 mod host;
 mod input;
 mod keymap;
 mod list;
 mod outline;
+mod prompt;
 mod screen;
+mod since;
 mod source;
 mod text;
 mod theme;
 mod time;
 
 pub use app::{App, Settings};
-pub use host::{Host, Stacks};
+pub use heap::{HeapAction, HeapApp, HeapKeymap, HeapSettings};
+pub use host::{Clipboard, Host, Stacks};
 pub use input::{Button, Decoder, Input};
-pub use keymap::{Action, Keymap, KeymapError};
-pub use screen::{ENTER, LEAVE, Screen};
+pub use keymap::{Action, Command, Keymap, KeymapError, Keys, Row};
+pub use screen::{Cells, ENTER, Explorer, LEAVE, Screen};
 pub use text::{Anchor, crop, pad, printable, width};
 pub use theme::Colours;

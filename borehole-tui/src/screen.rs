@@ -6,13 +6,40 @@ use ratatui::backend::{Backend as _, CrosstermBackend};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use crate::app::App;
-
 /// Begins a screen of its own, without a cursor, and asks for the buttons of the mouse.
 pub const ENTER: &[u8] = b"\x1b[?1049h\x1b[?25l\x1b[?1000h\x1b[?1006h";
 
 /// Puts everything back as it was.
 pub const LEAVE: &[u8] = b"\x1b[?1006l\x1b[?1000l\x1b[0m\x1b[?25h\x1b[?1049l";
+
+/// The cells of a terminal that something is drawn into.
+pub struct Cells<'b>(pub(crate) &'b mut Buffer);
+
+/// What is drawn on a terminal.
+pub trait Explorer {
+    /// Draws everything into the cells.
+    fn draw(&mut self, cells: Cells<'_>);
+
+    /// The lines of the screen as text, without colours: what a test or a person without a terminal sees.
+    #[must_use]
+    fn as_text(&mut self, columns: u16, lines: u16) -> Vec<String> {
+        let mut buffer = Buffer::empty(Rect::new(0, 0, columns, lines));
+        self.draw(Cells(&mut buffer));
+        (0..lines).map(|line| text_of(&buffer, line)).collect()
+    }
+}
+
+fn text_of(buffer: &Buffer, line: u16) -> String {
+    let mut text = String::new();
+    let mut column = 0;
+    while column < buffer.area.width {
+        let symbol = buffer[(column, line)].symbol();
+        text.push_str(symbol);
+        // The cell behind a wide character is blank and not shown.
+        column += u16::try_from(crate::text::width(symbol).max(1)).unwrap_or(1);
+    }
+    text.trim_end().to_owned()
+}
 
 /// What a terminal shows, so that only what changes is sent.
 pub struct Screen<W: Write> {
@@ -30,37 +57,16 @@ impl<W: Write> Screen<W> {
     ///
     /// # Errors
     /// When the terminal cannot be written to.
-    pub fn draw(&mut self, app: &mut App, (columns, lines): (u16, u16)) -> io::Result<()> {
+    pub fn draw(&mut self, explorer: &mut impl Explorer, (columns, lines): (u16, u16)) -> io::Result<()> {
         let area = Rect::new(0, 0, columns, lines);
         if self.shown.area != area {
             self.backend.clear()?;
             self.shown = Buffer::empty(area);
         }
         let mut next = Buffer::empty(area);
-        app.draw(&mut next);
+        explorer.draw(Cells(&mut next));
         self.backend.draw(self.shown.diff(&next).into_iter())?;
         self.shown = next;
         ratatui::backend::Backend::flush(&mut self.backend)
-    }
-}
-
-impl App {
-    /// The lines of the screen as text, without colours: what a test or a person without a terminal sees.
-    #[must_use]
-    pub fn as_text(&mut self, columns: u16, lines: u16) -> Vec<String> {
-        let mut buffer = Buffer::empty(Rect::new(0, 0, columns, lines));
-        self.draw(&mut buffer);
-        let line = |line| {
-            let mut text = String::new();
-            let mut column = 0;
-            while column < columns {
-                let symbol = buffer[(column, line)].symbol();
-                text.push_str(symbol);
-                // The cell behind a wide character is blank and not shown.
-                column += u16::try_from(crate::text::width(symbol).max(1)).unwrap_or(1);
-            }
-            text.trim_end().to_owned()
-        };
-        (0..lines).map(line).collect()
     }
 }

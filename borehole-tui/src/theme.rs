@@ -76,6 +76,22 @@ impl Colours {
         }
     }
 
+    /// The style of a box by how it changed, from -1 (gone, blue) over 0 (pale) to 1 (new, red); neighbours are told
+    /// apart by `is_odd`.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a part of 255")]
+    pub(crate) fn change(self, part: f64, is_odd: bool) -> Style {
+        let black = Style::default().fg(self.of([0, 0, 0]));
+        let pale = (225.0 * (1.0 - part.abs().min(1.0) * 0.8)) as u8;
+        let full = if is_odd { 240 } else { 225 };
+        match self {
+            Self::None if is_odd => Style::default().add_modifier(Modifier::REVERSED),
+            Self::None => Style::default(),
+            _ if part > 0.0 => black.bg(self.of([full, pale, pale])),
+            _ if part < 0.0 => black.bg(self.of([pale, pale, full])),
+            _ => black.bg(self.of([full, full, full])),
+        }
+    }
+
     /// The style of a cell that stands for a share, 0 to 255, of the heaviest.
     pub(crate) fn heat(self, share: u8) -> Style {
         let cold = 255 - share;

@@ -1,6 +1,6 @@
 //! The views over time, in which a stretch of time is selected.
 
-use borehole_analysis::{Lanes, TimeRange};
+use borehole_analysis::{TimeRange, Timeline};
 
 use crate::amount::time;
 use crate::app::{App, View};
@@ -10,7 +10,7 @@ use crate::list::{List, Step};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TimeViews {
     /// What was counted; the inner `None` says that the time of samples is not known.
-    pub(crate) lanes: Option<Option<Lanes>>,
+    pub(crate) timeline: Option<Option<Timeline>>,
     pub(crate) list: List,
     /// The column of the cursor.
     pub(crate) column: usize,
@@ -23,7 +23,7 @@ pub(crate) struct TimeViews {
 impl TimeViews {
     /// What was counted does not hold any more.
     pub(crate) fn forget(&mut self) {
-        self.lanes = None;
+        self.timeline = None;
     }
 
     /// The slices that a column of the screen stands for.
@@ -35,10 +35,10 @@ impl TimeViews {
 }
 
 impl App {
-    pub(crate) fn fill_lanes(&mut self) {
-        if self.time.lanes.is_none() {
-            let lanes = self.calls.lanes(&self.profile, &self.settings.selection, self.focus.frame);
-            self.time.lanes = Some(lanes);
+    pub(crate) fn fill_timeline(&mut self) {
+        if self.time.timeline.is_none() {
+            let timeline = self.calls.timeline(&self.profile, &self.settings.selection, self.focus.frame);
+            self.time.timeline = Some(timeline);
         }
     }
 
@@ -68,13 +68,13 @@ impl App {
         let (first, last) = (anchor.min(self.time.column), anchor.max(self.time.column));
         let range = match self.view {
             View::HeatMap => self.heat_range(first, last),
-            _ => self.lane_range(first, last),
+            _ => self.timeline_range(first, last),
         };
         self.select_range(Some(range));
     }
 
     /// The time of some columns of the timeline.
-    pub(crate) fn lane_range(&self, first: usize, last: usize) -> TimeRange {
+    pub(crate) fn timeline_range(&self, first: usize, last: usize) -> TimeRange {
         let span = self.profile.timespan();
         let slices = span.map_or(0, |span| span.slices);
         let start = self.time.slices(first, slices).start;
@@ -85,10 +85,10 @@ impl App {
     /// Counts only samples of that time.
     pub(crate) fn select_range(&mut self, range: Option<TimeRange>) {
         self.settings.selection.time = range;
-        let lanes = self.time.lanes.take();
+        let timeline = self.time.timeline.take();
         self.reweigh();
         // They show all of the time in any case.
-        self.time.lanes = lanes;
+        self.time.timeline = timeline;
     }
 }
 

@@ -7,7 +7,7 @@ use borehole_analysis::diff::{Basis, Change, DiffFrame, DiffNode, DiffRow, DiffV
 use crate::escape::{markup, text};
 use crate::json::{Object, list};
 use crate::names::Names;
-use crate::page::{Parts, grouped, heading};
+use crate::page::{Parts, Words, grouped, heading};
 use crate::report::write_names;
 
 /// Rows of the table that the page holds, and that stand in it for those without scripts.
@@ -35,6 +35,7 @@ pub fn diff_html(view: &DiffView, before: &str, after: &str) -> String {
         about: format!("{} → {}", text(before.as_bytes()), text(after.as_bytes())),
         facts: facts(view, unit),
         notes: notes(view, &calls),
+        words: Words::CALLS,
         times: String::new(),
         key: KEY.to_owned(),
         is_wide: true,

@@ -18,14 +18,58 @@ pub(crate) const SCRIPT: &str = concat!(
 
 /// What the browser is told that the style and the program have to be: nothing else of the page is obeyed. A test says
 /// what they are when these change.
-const STYLE_HASH: &str = "sha256-vuMQR3RJoguyrt+iksBs2QIaPZxkF65q8CkOQ9KiNVA=";
-const SCRIPT_HASH: &str = "sha256-dp6f1C0R0RtY4+q1tid6oRQBUEGsiFSNOHaoKLWg6uw=";
+const STYLE_HASH: &str = "sha256-14kaFikMuUDHLobf1QPd1S1qUWVv6CrCutBOMkAtnsU=";
+const SCRIPT_HASH: &str = "sha256-+d+g/kNLw6QWReFDDjtNNpXbhV0/fbki125cvgdSlvY=";
+
+/// What the boxes of a page are called.
+pub(crate) struct Words {
+    /// The heading above them.
+    title: &'static str,
+    /// The buttons for the views of them.
+    views: [&'static str; 3],
+    search: &'static str,
+    /// What a reader of the screen says of all boxes.
+    label: &'static str,
+    /// What a double click shows.
+    both: &'static str,
+    /// What the keys for the first two views are called.
+    keys: [&'static str; 2],
+}
+
+impl Words {
+    /// Of profiles.
+    pub(crate) const CALLS: Self = Self {
+        title: "Calls",
+        views: ["From roots", "Inverted", "Sandwich"],
+        search: "Search functions and files",
+        label: "Flame graph: arrow keys go from call to call, Enter zooms, Escape zooms out, Space shows callers and callees",
+        both: "callers and callees",
+        keys: ["calls", "invert"],
+    };
+
+    /// Of heaps.
+    pub(crate) const HEAP: Self = Self {
+        title: "What holds what",
+        views: ["From roots", "By own memory", "One class or name"],
+        search: "Search classes and names",
+        label: "What holds what: arrow keys go from block to block, Enter zooms, Escape zooms out, Space shows who holds it and what it holds",
+        both: "who holds it, and what it holds",
+        keys: ["from roots", "by own memory"],
+    };
+}
+
+impl Default for Words {
+    fn default() -> Self {
+        Self::CALLS
+    }
+}
 
 /// What stands in the places of a page.
 #[derive(Default)]
 pub(crate) struct Parts {
     pub(crate) title: String,
     pub(crate) about: String,
+    pub(crate) words: Words,
     /// Numbers in large letters: what, and how many.
     pub(crate) facts: Vec<(String, String)>,
     /// What a reader has to know about the numbers.
@@ -91,23 +135,23 @@ impl Parts {
             r#"<div class="work{beside}">
 <section class="needs-script" aria-labelledby="flame-title">
 <div class="bar">
-<h2 id="flame-title">Calls</h2>
+<h2 id="flame-title">{flame_title}</h2>
 <span id="dimensions" class="bar"></span>
 <span class="bar" role="group" aria-label="View">
-<button type="button" data-mode="calls" aria-pressed="true">From roots</button>
-<button type="button" data-mode="inverted" aria-pressed="false">Inverted</button>
-<button type="button" data-mode="sandwich" id="sandwich" aria-pressed="false" disabled>Sandwich</button>
+<button type="button" data-mode="calls" aria-pressed="true">{from_roots}</button>
+<button type="button" data-mode="inverted" aria-pressed="false">{inverted}</button>
+<button type="button" data-mode="sandwich" id="sandwich" aria-pressed="false" disabled>{sandwich}</button>
 </span>
 <button type="button" id="zoom-out" hidden>Zoom out</button>
-<input type="search" id="search" placeholder="Search functions and files" aria-label="Search functions and files">
+<input type="search" id="search" placeholder="{search}" aria-label="{search}">
 <span id="matches" class="hint" role="status"></span>
 </div>
 {key}
-<div id="flame" class="flame" tabindex="0" role="tree" aria-label="Flame graph: arrow keys go from call to call, Enter zooms, Escape zooms out, Space shows callers and callees">
+<div id="flame" class="flame" tabindex="0" role="tree" aria-label="{label}">
 <div id="boxes" class="boxes" role="presentation"></div>
 </div>
 <p id="status" class="status" role="status"></p>
-<p class="hint"><kbd>/</kbd> search &nbsp; <kbd>i</kbd> invert &nbsp; <kbd>c</kbd> calls &nbsp; click zooms &nbsp; double click: callers and callees &nbsp; <kbd>←</kbd> <kbd>↑</kbd> <kbd>↓</kbd> <kbd>→</kbd> <kbd>Enter</kbd> <kbd>Space</kbd> <kbd>Esc</kbd><span id="chosen" role="status"></span></p>
+<p class="hint"><kbd>/</kbd> search &nbsp; <kbd>i</kbd> {invert} &nbsp; <kbd>c</kbd> {calls} &nbsp; click zooms &nbsp; double click: {both} &nbsp; <kbd>←</kbd> <kbd>↑</kbd> <kbd>↓</kbd> <kbd>→</kbd> <kbd>Enter</kbd> <kbd>Space</kbd> <kbd>Esc</kbd><span id="chosen" role="status"></span></p>
 </section>
 <section aria-labelledby="top-title">
 <div class="bar"><h2 id="top-title">{title}</h2><span id="top-count" class="hint">{count}</span></div>
@@ -115,6 +159,15 @@ impl Parts {
 </section>
 </div>
 "#,
+            flame_title = self.words.title,
+            from_roots = self.words.views[0],
+            inverted = self.words.views[1],
+            sandwich = self.words.views[2],
+            search = self.words.search,
+            label = self.words.label,
+            both = self.words.both,
+            calls = self.words.keys[0],
+            invert = self.words.keys[1],
             beside = if self.is_wide { "" } else { " beside" },
             key = self.key,
             title = markup(&self.table_title),

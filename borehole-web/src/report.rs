@@ -7,7 +7,7 @@ use borehole_analysis::{
 use crate::escape::{markup, text};
 use crate::json::{Object, list};
 use crate::names::{Names, cut_end};
-use crate::page::{Parts, grouped, heading};
+use crate::page::{Parts, Words, grouped, heading};
 
 /// Rows of the table that stand in the page for those without scripts.
 const WRITTEN_ROWS: usize = 100;
@@ -32,6 +32,7 @@ pub fn report_html(page: &Page, heat: &HeatMap, title: &str) -> String {
         about: "Where the time of a program went".to_owned(),
         facts: facts(page),
         notes: notes(page, heat, all),
+        words: Words::CALLS,
         times: times(page, heat),
         key: String::new(),
         is_wide: false,

@@ -219,6 +219,10 @@ fn import(
         Format::Phpspy => borehole_formats::phpspy::import(plain(bytes), options, tables, sink),
         #[cfg(feature = "folded")]
         Format::Folded => borehole_formats::folded::import(plain(bytes), options, tables, sink),
+        #[cfg(feature = "gecko")]
+        Format::Gecko => borehole_formats::gecko::import(plain(bytes), options, tables, sink),
+        #[cfg(feature = "otlp")]
+        Format::Otlp => borehole_formats::otlp::import(plain(bytes), options, tables, sink),
         #[cfg(feature = "pprof")]
         Format::Pprof => borehole_formats::pprof::import(plain(bytes), options, tables, sink),
         #[cfg(feature = "speedscope")]
@@ -237,6 +241,8 @@ fn import(
 #[cfg(any(
     feature = "phpspy",
     feature = "folded",
+    feature = "gecko",
+    feature = "otlp",
     feature = "pprof",
     feature = "speedscope",
     feature = "jsonl"

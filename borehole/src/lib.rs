@@ -139,7 +139,13 @@ mod records;
 mod scrub;
 mod sorted;
 mod source;
-#[cfg(any(feature = "speedscope", feature = "gecko", feature = "tachyon", feature = "trc"))]
+#[cfg(any(
+    feature = "speedscope",
+    feature = "gecko",
+    feature = "otlp",
+    feature = "tachyon",
+    feature = "trc"
+))]
 mod spool;
 mod target;
 

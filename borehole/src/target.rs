@@ -20,6 +20,8 @@ use borehole_formats::folded;
 use borehole_formats::gecko;
 #[cfg(feature = "jsonl")]
 use borehole_formats::jsonl;
+#[cfg(feature = "otlp")]
+use borehole_formats::otlp;
 #[cfg(feature = "perfetto")]
 use borehole_formats::perfetto;
 #[cfg(feature = "phpspy")]
@@ -41,7 +43,7 @@ use borehole_formats::trc;
 
 use crate::eventless::Eventless;
 use crate::sorted::SortByTime;
-#[cfg(any(feature = "speedscope", feature = "gecko", feature = "tachyon"))]
+#[cfg(any(feature = "speedscope", feature = "gecko", feature = "otlp", feature = "tachyon"))]
 use crate::spool::spool;
 use crate::{Error, Output};
 
@@ -218,11 +220,7 @@ impl Target {
     fn exporter_of_format<'w>(&self, output: impl Write + 'w) -> Result<Box<dyn Export + 'w>, Error> {
         match self.format {
             #[cfg(feature = "rbt")]
-            Format::Rbt => {
-                let (timestamps, period_us) = (self.timestamps, self.period_us);
-                let options = rbt::ExportOptions { timestamps, period_us, checkpoint_interval: None };
-                Ok(Box::new(rbt::Exporter::new(output, options)))
-            }
+            Format::Rbt => Ok(Box::new(rbt::Exporter::new(output, self.rbt_options()))),
             #[cfg(feature = "tachyon")]
             Format::Tachyon => Ok(self.tachyon_exporter(output)),
             #[cfg(feature = "trc")]
@@ -247,6 +245,8 @@ impl Target {
             Format::TachyonJsonl => Ok(Box::new(tachyon_jsonl::Exporter::new(output))),
             #[cfg(feature = "gecko")]
             Format::Gecko => Ok(Box::new(gecko::Exporter::new(output, || Ok(spool())))),
+            #[cfg(feature = "otlp")]
+            Format::Otlp => Ok(Box::new(otlp::Exporter::new(output, || Ok(spool())))),
             #[cfg(feature = "pprof")]
             Format::Pprof => Ok(Box::new(pprof::Exporter::new(output, pprof::Compression::Gzip))),
             #[cfg(feature = "speedscope")]
@@ -274,6 +274,12 @@ impl Target {
                 Err(Error::NotWritable { format })
             }
         }
+    }
+
+    #[cfg(feature = "rbt")]
+    const fn rbt_options(&self) -> rbt::ExportOptions {
+        let Self { timestamps, period_us, .. } = *self;
+        rbt::ExportOptions { timestamps, period_us, checkpoint_interval: None }
     }
 
     #[cfg(feature = "tachyon")]

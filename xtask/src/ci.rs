@@ -48,6 +48,7 @@ const FORMATS: &[&str] = &[
     "pstats",
     "tachyon-jsonl",
     "gecko",
+    "otlp",
     "pprof",
     "speedscope",
     "callgrind",
@@ -55,6 +56,9 @@ const FORMATS: &[&str] = &[
     "flamegraph",
     "perfetto",
     "chrome-trace",
+    "sqlite",
+    "postgresql",
+    "mysql",
 ];
 
 /// Runs the check called `only`, or all of them; goes on after a failure and names all that failed.

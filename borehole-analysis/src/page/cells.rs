@@ -36,22 +36,18 @@ pub(super) fn entries(profile: &Profile, tree: &Tree, situations: &Situations, s
     // All samples as if without time first; those with one are taken off again below.
     profile.each(&Selection::default(), Weight::Samples, |pair, _, count| put(pair, NO_SLICE, count));
     if let Some(span) = profile.timespan() {
-        let joined = i64::try_from(joined(span, slices)).unwrap_or(i64::MAX);
-        let first = span.start_ns.div_euclid(i64::try_from(span.slice_ns).unwrap_or(i64::MAX));
+        let mut shown = span;
+        let joined = shown.join(slices);
         let timed = Selection { time: Some(span.whole()), ..Selection::default() };
         profile.each(&timed, Weight::Samples, |pair, slice, count| {
-            let place = slice.map(|slice| (slice - first) / joined);
-            put(pair, place.and_then(|place| u32::try_from(place).ok()).unwrap_or(NO_SLICE - 1), count);
+            let place = slice.and_then(|slice| span.place(slice));
+            let place = place.and_then(|place| u32::try_from(place / joined).ok());
+            put(pair, place.unwrap_or(NO_SLICE - 1), count);
         });
     }
     merge(&mut entries);
     take_off_timed(&mut entries);
     entries
-}
-
-/// How many slices of the profile are one here.
-fn joined(span: Timespan, slices: usize) -> usize {
-    span.slices.div_ceil(slices.max(1)).next_power_of_two()
 }
 
 /// Makes one of entries that differ in their count only.
@@ -97,14 +93,10 @@ pub(super) fn cells(
     };
     let mut entries: Vec<Entry> = entries.iter().map(of_kept).collect();
     merge(&mut entries);
-    let mut time = span.map(|span| {
-        let joined = joined(span, limits.slices);
-        Timespan {
-            slice_ns: span.slice_ns.saturating_mul(joined as u64),
-            slices: span.slices.div_ceil(joined),
-            ..span
-        }
-    });
+    let mut time = span;
+    if let Some(time) = &mut time {
+        time.join(limits.slices);
+    }
     while entries.len() > limits.cells {
         let wide = time.as_mut().filter(|time| time.slices > FEWEST_SLICES);
         // Coarser than a tenth of all samples a tree says nothing: then time goes.
@@ -113,8 +105,7 @@ pub(super) fn cells(
             None if kept.pruned.share < 0.1 => return None,
             None => time.as_mut().filter(|time| time.slices > 1)?,
         };
-        wide.slices = wide.slices.div_ceil(2);
-        wide.slice_ns = wide.slice_ns.saturating_mul(2);
+        wide.join(wide.slices.div_ceil(2));
         entries.iter_mut().filter(|entry| entry.slice < NO_SLICE - 1).for_each(|entry| entry.slice /= 2);
         merge(&mut entries);
     }

@@ -69,6 +69,20 @@ impl Timespan {
         }
     }
 
+    /// Makes slices wider, so that there are at most `most`; answers with how many become one, a power of two.
+    pub(crate) fn join(&mut self, most: usize) -> usize {
+        let joined = self.slices.div_ceil(most.max(1)).max(1).next_power_of_two();
+        self.slice_ns = self.slice_ns.saturating_mul(joined as u64);
+        self.slices = self.slices.div_ceil(joined);
+        joined
+    }
+
+    /// The number, from 0, of the slice of a profile.
+    pub(crate) fn place(&self, slice: i64) -> Option<usize> {
+        let first = self.start_ns >> self.slice_ns.trailing_zeros();
+        usize::try_from(slice.checked_sub(first)?).ok().filter(|&place| place < self.slices)
+    }
+
     /// All of it.
     #[must_use]
     pub fn whole(&self) -> TimeRange {

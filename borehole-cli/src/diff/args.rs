@@ -1,12 +1,12 @@
 //! The options of `borehole diff`.
 
-use anyhow::{Context as _, bail};
+use anyhow::bail;
 use borehole::{Compression, Existing, Output};
-use borehole_analysis::Pattern;
+use borehole_analysis::Query;
 use borehole_analysis::diff::{DiffQuery, DiffView, Identity, Per};
 use clap::{Args, ValueEnum};
 
-use crate::filter::FilterArgs;
+use crate::filter::{FilterArgs, StackShapeArgs, pattern};
 use crate::inputs::{Inputs, Reading};
 use crate::{interrupt, page};
 
@@ -38,14 +38,6 @@ pub(crate) struct DiffArgs {
     #[arg(long, value_name = "WHAT", value_enum)]
     pub(crate) key: Option<Key>,
 
-    /// Compare only samples with a frame that matches; they are still divided by all samples
-    #[arg(long, value_name = "PATTERN")]
-    pub(crate) focus: Option<String>,
-
-    /// Drop the frames that match before counting
-    #[arg(long, value_name = "PATTERN")]
-    pub(crate) hide: Option<String>,
-
     /// Exit with 1 if a function, or all in focus, grew by more than this part of the whole, or of all in focus, beyond
     /// noise
     #[arg(long, value_name = "PERCENT", value_parser = parse_percent)]
@@ -76,6 +68,10 @@ pub(crate) struct DiffArgs {
 
     #[command(flatten)]
     pub(crate) filter: FilterArgs,
+
+    // `--focus` is read by the comparison itself: what it leaves out still counts in what samples are divided by.
+    #[command(flatten)]
+    pub(crate) stacks: StackShapeArgs,
 }
 
 /// What makes two functions the same.
@@ -107,10 +103,6 @@ impl DiffArgs {
     }
 
     pub(crate) fn query(&self, sides: &[Inputs; 2]) -> anyhow::Result<DiffQuery> {
-        let pattern = |option: &'static str, source: &Option<String>| {
-            let source = source.as_deref().filter(|source| !source.is_empty());
-            source.map(Pattern::new).transpose().with_context(|| format!("cannot use {option}"))
-        };
         Ok(DiffQuery {
             per: self.per.clone(),
             identity: match self.key {
@@ -119,13 +111,18 @@ impl DiffArgs {
                 Some(Key::File) => Identity::File,
                 Some(Key::Line) => Identity::Line,
             },
-            focus: pattern("--focus", &self.focus)?,
-            hide: pattern("--hide", &self.hide)?,
+            focus: pattern("--focus", self.stacks.focus.as_deref())?,
             confidence: self.confidence,
             inputs: [sides[0].paths.len(), sides[1].paths.len()],
             paths: self.limit(),
             ..DiffQuery::default()
         })
+    }
+
+    /// What is made of stacks before they are compared, if anything is. What is in focus is the comparison's to choose.
+    pub(crate) fn shape(&self) -> anyhow::Result<Option<Query>> {
+        let shape = StackShapeArgs { focus: None, ..self.stacks.clone() };
+        shape.is_asked().then(|| shape.query()).transpose()
     }
 
     pub(crate) fn limit(&self) -> Option<usize> {

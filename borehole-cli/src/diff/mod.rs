@@ -10,6 +10,7 @@ use std::io::{self, Write as _};
 use borehole::ProfileSink as _;
 use borehole::Recovery;
 use borehole::model::Tables;
+use borehole_analysis::Reshape;
 use borehole_analysis::diff::{DiffSink, DiffView};
 
 use crate::cell;
@@ -44,10 +45,19 @@ pub(crate) fn run(args: &DiffArgs) -> anyhow::Result<Exit> {
 fn read(args: &DiffArgs, sides: &[Inputs; 2], mut sink: DiffSink) -> anyhow::Result<(DiffView, Recovery)> {
     let mut tables = Tables::default();
     let mut recovery = Recovery::default();
+    let Some(shape) = args.shape()? else {
+        for side in sides {
+            recovery.merge(side.read_onto(&mut tables, &mut args.filter.in_front_of(&mut sink)?, STDOUT)?);
+            sink.begin_after();
+        }
+        sink.finish(&tables)?;
+        return Ok((sink.into_view(), recovery));
+    };
+    let mut shaped = Reshape::new(sink, shape);
     for side in sides {
-        recovery.merge(side.read_onto(&mut tables, &mut args.filter.in_front_of(&mut sink)?, STDOUT)?);
-        sink.begin_after();
+        recovery.merge(side.read_onto(&mut tables, &mut args.filter.in_front_of(&mut shaped)?, STDOUT)?);
+        shaped.sink_mut().begin_after();
     }
-    sink.finish(&tables)?;
-    Ok((sink.into_view(), recovery))
+    shaped.finish(&tables)?;
+    Ok((shaped.into_parts().0.into_view(), recovery))
 }

@@ -23,7 +23,7 @@ pub(crate) fn text(view: &DiffView, args: &DiffArgs, sides: &[Inputs; 2], column
         format!("noise:  {}", noise(view)),
     ];
     lines.extend(notes(view));
-    if args.focus.is_some() || view.measure != Measure::Share {
+    if args.stacks.focus.is_some() || view.measure != Measure::Share {
         let whole = view.whole;
         lines.push(format!("whole: {}", numbers(&whole, &scale)));
     }

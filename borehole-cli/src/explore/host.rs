@@ -10,7 +10,7 @@ use std::sync::Arc;
 use borehole::model::{Context, Frame, NativeFrame, Sample, Segment, Tables};
 use borehole::{Compression, Existing, Format, Output, ProfileSink as _, Target};
 use borehole_analysis::{FrameName, Weight};
-use borehole_tui::{Host, Stacks};
+use borehole_tui::{Clipboard, Host, Stacks};
 
 use super::terminal::Terminal;
 
@@ -18,13 +18,20 @@ use super::terminal::Terminal;
 const LARGEST_SOURCE: u64 = 8 << 20;
 
 /// What the explorer asks for.
-pub(super) struct Files<'a> {
+pub(crate) struct Files<'a> {
     terminal: &'a mut Terminal,
 }
 
 impl<'a> Files<'a> {
-    pub(super) fn new(terminal: &'a mut Terminal) -> Self {
+    pub(crate) fn new(terminal: &'a mut Terminal) -> Self {
         Self { terminal }
+    }
+}
+
+impl Clipboard for Files<'_> {
+    fn copy(&mut self, text: &str) {
+        // A terminal that does not know the sequence drops it.
+        let _ = self.terminal.send(&format!("\x1b]52;c;{}\x07", base64(text.as_bytes())));
     }
 }
 
@@ -38,11 +45,6 @@ impl Host for Files<'_> {
         let mut bytes = Vec::new();
         File::open(path).ok()?.take(LARGEST_SOURCE).read_to_end(&mut bytes).ok()?;
         Some(String::from_utf8_lossy(&bytes).lines().map(str::to_owned).collect())
-    }
-
-    fn copy(&mut self, text: &str) {
-        // A terminal that does not know the sequence drops it.
-        let _ = self.terminal.send(&format!("\x1b]52;c;{}\x07", base64(text.as_bytes())));
     }
 
     fn export(&mut self, name: &str, stacks: &Stacks) -> Result<(), String> {

@@ -2,8 +2,8 @@
 
 mod diagnose;
 mod follow;
-mod host;
-mod terminal;
+pub(crate) mod host;
+pub(crate) mod terminal;
 
 use std::fs;
 
@@ -12,7 +12,7 @@ use borehole::model::{Tables, Tee};
 use borehole::{Error, ProfileSink as _, Recovery};
 use borehole_analysis::diff::{DiffQuery, DiffSink, DiffView};
 use borehole_analysis::{HeatMap, HeatMapSink, Profile, ProfileBuilder};
-use borehole_tui::{App, Colours, Keymap, Settings};
+use borehole_tui::{App, Colours, Command, Keymap, Keys, Settings};
 use clap::Args;
 
 use crate::exit::Exit;
@@ -63,14 +63,7 @@ pub(crate) struct ExploreArgs {
 
 impl ExploreArgs {
     fn settings(&self) -> anyhow::Result<Settings> {
-        let keymap = match &self.keymap {
-            Some(path) => {
-                let text =
-                    fs::read_to_string(path).map_err(|source| Error::Open { name: path.clone(), source })?;
-                Keymap::from_json(&text).with_context(|| format!("invalid keymap {path}"))?
-            }
-            None => Keymap::default(),
-        };
+        let keymap: Keymap = keymap(self.keymap.as_deref())?;
         Ok(Settings {
             title: self.paths.join(" + "),
             keymap,
@@ -112,8 +105,23 @@ impl ExploreArgs {
     }
 }
 
+/// The keys that the file at `path` says, or those that there are without one.
+pub(crate) fn keymap<A: Command>(path: Option<&str>) -> anyhow::Result<Keys<A>> {
+    let Some(path) = path else { return Ok(Keys::default()) };
+    let text = fs::read_to_string(path).map_err(|source| Error::Open { name: path.to_owned(), source })?;
+    Keys::from_json(&text).with_context(|| format!("invalid keymap {path}"))
+}
+
+/// Says that there has to be a terminal, if there is none.
+pub(crate) fn need_terminal(otherwise: &str) -> anyhow::Result<()> {
+    if !Terminal::is_there() {
+        bail!("missing terminal: expected one on standard output; {otherwise} prints to a pipe");
+    }
+    Ok(())
+}
+
 /// The colours that the terminal has and the user wants.
-fn colours() -> Colours {
+pub(crate) fn colours() -> Colours {
     let is =
         |name: &str, wanted: &[&str]| std::env::var(name).is_ok_and(|value| wanted.contains(&value.as_str()));
     let is_set = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
@@ -125,9 +133,7 @@ fn colours() -> Colours {
 }
 
 pub(crate) fn run(args: &ExploreArgs) -> anyhow::Result<Exit> {
-    if !Terminal::is_there() {
-        bail!("missing terminal: expected one on standard output; borehole report prints to a pipe");
-    }
+    need_terminal("borehole report")?;
     interrupt::heed();
     if args.diagnose {
         diagnose::run()?;
@@ -140,8 +146,7 @@ pub(crate) fn run(args: &ExploreArgs) -> anyhow::Result<Exit> {
     }
     let mut app = App::new(profile, heat, settings);
     let mut followed = Followed::new(args);
-    let mouse = if args.no_mouse { Mouse::Terminal } else { Mouse::Explorer };
-    let mut terminal = Terminal::enter(mouse).context("cannot use the terminal")?;
+    let mut terminal = Terminal::enter(Mouse::unless(args.no_mouse)).context("cannot use the terminal")?;
     while !app.is_done() && !interrupt::requested() {
         terminal.draw(&mut app)?;
         let inputs = terminal.wait()?;

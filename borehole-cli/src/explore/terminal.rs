@@ -7,7 +7,7 @@ use std::panic;
 use std::sync::{Mutex, Once, PoisonError};
 use std::time::Duration;
 
-use borehole_tui::{App, Decoder, ENTER, Input, LEAVE, Screen};
+use borehole_tui::{Decoder, ENTER, Explorer, Input, LEAVE, Screen};
 use nix::poll::{PollFd, PollFlags, poll};
 use nix::sys::termios::{SetArg, Termios, cfmakeraw, tcgetattr, tcsetattr};
 
@@ -23,13 +23,13 @@ const PATIENCE: Duration = Duration::from_millis(100);
 static BEFORE: Mutex<Option<(Termios, File)>> = Mutex::new(None);
 
 /// A terminal that gives bytes as they come. Dropping it puts everything back.
-pub(super) struct Raw {
+pub(crate) struct Raw {
     input: File,
 }
 
 impl Raw {
     /// The terminal is standard input, or if that is something else the one that controls the program.
-    pub(super) fn enter() -> io::Result<Self> {
+    pub(crate) fn enter() -> io::Result<Self> {
         let input = if io::stdin().is_terminal() {
             File::from(io::stdin().as_fd().try_clone_to_owned()?)
         } else {
@@ -47,7 +47,7 @@ impl Raw {
     }
 
     /// What has come, if something comes in time; nothing at the end of the terminal.
-    pub(super) fn read(&self, patience: Duration) -> io::Result<Option<Vec<u8>>> {
+    pub(crate) fn read(&self, patience: Duration) -> io::Result<Option<Vec<u8>>> {
         let patience = u16::try_from(patience.as_millis()).unwrap_or(u16::MAX);
         let mut ready = [PollFd::new(self.input.as_fd(), PollFlags::POLLIN)];
         match poll(&mut ready, patience) {
@@ -92,18 +92,25 @@ fn restore_on_panic() {
 
 /// Whose the mouse is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Mouse {
+pub(crate) enum Mouse {
     /// It selects rows.
     Explorer,
     /// It selects text.
     Terminal,
 }
 
+impl Mouse {
+    /// The explorer's, unless the user wants to select text.
+    pub(crate) const fn unless(no_mouse: bool) -> Self {
+        if no_mouse { Self::Terminal } else { Self::Explorer }
+    }
+}
+
 /// Takes back what is asked of the mouse.
 const NO_MOUSE: &[u8] = b"\x1b[?1006l\x1b[?1000l";
 
 /// The terminal with a screen of its own.
-pub(super) struct Terminal {
+pub(crate) struct Terminal {
     raw: Raw,
     screen: Screen<BufWriter<Stdout>>,
     decoder: Decoder,
@@ -111,11 +118,11 @@ pub(super) struct Terminal {
 
 impl Terminal {
     /// Whether there is one to draw on.
-    pub(super) fn is_there() -> bool {
+    pub(crate) fn is_there() -> bool {
         io::stdout().is_terminal()
     }
 
-    pub(super) fn enter(mouse: Mouse) -> io::Result<Self> {
+    pub(crate) fn enter(mouse: Mouse) -> io::Result<Self> {
         let raw = Raw::enter()?;
         let mut out = io::stdout();
         out.write_all(ENTER)?;
@@ -126,14 +133,24 @@ impl Terminal {
         Ok(Self { raw, screen: Screen::new(BufWriter::new(out)), decoder: Decoder::default() })
     }
 
-    pub(super) fn draw(&mut self, app: &mut App) -> io::Result<()> {
+    pub(crate) fn draw(&mut self, explorer: &mut impl Explorer) -> io::Result<()> {
         let size = terminal_size::terminal_size_of(io::stdout());
-        self.screen.draw(app, size.map_or((80, 24), |(width, height)| (width.0, height.0)))
+        self.screen.draw(explorer, size.map_or((80, 24), |(width, height)| (width.0, height.0)))
     }
 
     /// What the user did; nothing if that is nothing for a while.
-    pub(super) fn wait(&mut self) -> io::Result<Vec<Input>> {
+    pub(crate) fn wait(&mut self) -> io::Result<Vec<Input>> {
         let patience = if self.decoder.is_waiting() { SEQUENCE } else { PATIENCE };
+        self.wait_for(patience)
+    }
+
+    /// What the user has done by now; the end of a sequence is waited for.
+    pub(crate) fn look(&mut self) -> io::Result<Vec<Input>> {
+        let patience = if self.decoder.is_waiting() { SEQUENCE } else { Duration::ZERO };
+        self.wait_for(patience)
+    }
+
+    fn wait_for(&mut self, patience: Duration) -> io::Result<Vec<Input>> {
         match self.raw.read(patience)? {
             Some(bytes) if bytes.is_empty() => Err(io::Error::other("the terminal is gone")),
             Some(bytes) => Ok(self.decoder.push(&bytes)),
@@ -142,9 +159,59 @@ impl Terminal {
     }
 
     /// Sends a text that is not drawn.
-    pub(super) fn send(&self, text: &str) -> io::Result<()> {
+    pub(crate) fn send(&self, text: &str) -> io::Result<()> {
         let mut out = io::stdout();
         out.write_all(text.as_bytes())?;
         out.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::OwnedFd;
+    use std::process::{Command, Stdio};
+    use std::{env, thread};
+
+    use nix::pty::openpty;
+    use nix::sys::termios::LocalFlags;
+
+    use super::*;
+
+    /// Set in the program that panics.
+    const PANICS: &str = "BOREHOLE_TEST_PANICS";
+
+    /// Everything that has come from a terminal until its last user ended.
+    fn collected(master: OwnedFd) -> thread::JoinHandle<Vec<u8>> {
+        thread::spawn(move || {
+            let (mut terminal, mut bytes, mut piece) = (File::from(master), Vec::new(), [0; 4096]);
+            while let Ok(count @ 1..) = terminal.read(&mut piece) {
+                bytes.extend_from_slice(&piece[..count]);
+            }
+            bytes
+        })
+    }
+
+    #[test]
+    fn a_panic_leaves_the_terminal_as_it_was_and_its_message_behind_it() {
+        if env::var_os(PANICS).is_some() {
+            let _terminal = Terminal::enter(Mouse::Explorer).expect("a terminal");
+            panic!("out of order");
+        }
+        let pty = openpty(None, None).expect("a pseudo-terminal");
+        let before = tcgetattr(&pty.slave).expect("settings").local_flags;
+        assert!(before.contains(LocalFlags::ICANON | LocalFlags::ECHO));
+        let end = || Stdio::from(pty.slave.try_clone().expect("another"));
+        let mut again = Command::new(env::current_exe().expect("this program"));
+        again.args(["a_panic_leaves_the_terminal", "--nocapture", "--test-threads=1"]).env(PANICS, "1");
+        let status = again.stdin(end()).stdout(end()).stderr(end()).status().expect("it starts");
+        drop(again);
+        assert!(!status.success());
+        assert_eq!(tcgetattr(&pty.slave).expect("settings").local_flags, before);
+        let reader = collected(pty.master);
+        drop(pty.slave);
+        let shown = reader.join().expect("it reads");
+        let place = |wanted: &[u8]| shown.windows(wanted.len()).position(|found| found == wanted);
+        let (entered, left, said) = (place(ENTER), place(LEAVE), place(b"out of order"));
+        assert!(entered.is_some() && entered < left && left < said, "{entered:?} {left:?} {said:?}");
     }
 }

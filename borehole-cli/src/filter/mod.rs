@@ -4,11 +4,14 @@ mod events;
 mod shape;
 mod sink;
 
+use std::convert::Infallible;
 use std::time::Duration;
 
 use anyhow::Context as _;
 use borehole::ProfileSink;
-use borehole::model::{Context, FrameId, LabelValue, Sample, Segment, StackId, Status, Tables};
+use borehole::model::{
+    Column, Context, Frame, LabelValue, Sample, Segment, StackColumn, StackId, Status, Tables,
+};
 use borehole_analysis::Pattern;
 use clap::Args;
 
@@ -138,31 +141,23 @@ fn number_label(tables: &Tables, sample: &Sample<'_>, key: &[u8]) -> Option<u64>
     }
 }
 
-/// What is asked for, and what is known of stacks already.
+/// What is asked for.
 struct Choice {
     args: FilterArgs,
     states: u8,
-    pattern: Option<Pattern>,
-    frames: Vec<Option<bool>>,
-    stacks: Vec<Option<bool>>,
-    pending: Vec<StackId>,
-    text: Vec<u8>,
+    matching: Option<Matching>,
 }
 
 impl Choice {
     fn new(args: &FilterArgs) -> anyhow::Result<Self> {
-        let pattern = args.matching.as_deref().map(Pattern::new).transpose().context("--match")?;
+        let matching = args.matching.as_deref().map(Matching::new).transpose().context("--match")?;
         let bits = (0..)
             .zip(Status::NAMES)
             .filter(|(_, name)| args.samples.status.iter().any(|asked| asked == name));
         Ok(Self {
             args: args.clone(),
             states: bits.fold(0, |states, (bit, _)| states | 1_u8 << bit),
-            pattern,
-            frames: Vec::new(),
-            stacks: Vec::new(),
-            pending: Vec::new(),
-            text: Vec::new(),
+            matching,
         })
     }
 
@@ -177,7 +172,7 @@ impl Choice {
             && among(&self.args.samples.process, at.process(sample))
             && self.args.samples.label.iter().all(|label| has_label(at.tables, sample, label))
             && self.is_in_time(at, sample, first_event_ns)
-            && self.matches(sample.stack, at.tables)
+            && self.matching.as_mut().is_none_or(|matching| matching.has(sample.stack, at.tables))
     }
 
     fn is_in_time(&self, at: Context<'_>, sample: &Sample<'_>, first_event_ns: Option<i64>) -> bool {
@@ -188,46 +183,53 @@ impl Choice {
         let start = first_event_ns.unwrap_or_else(|| start_ns(at.segment, at.tables));
         sample.time_ns.is_some_and(|time| self.args.samples.is_in_time(time.saturating_sub(start)))
     }
+}
 
-    fn matches(&mut self, stack: Option<StackId>, tables: &Tables) -> bool {
-        if self.pattern.is_none() {
-            return true;
-        }
-        self.stacks.resize(self.stacks.len().max(tables.stack_count()), None);
-        let (mut found, mut next) = (false, stack);
-        while let Some(id) = next {
-            if let Some(known) = self.stacks[id.index()] {
-                found = known;
-                break;
-            }
-            self.pending.push(id);
-            next = tables.parent(id);
-        }
-        while let Some(id) = self.pending.pop() {
-            found = found || self.frame_matches(tables.leaf(id), tables);
-            self.stacks[id.index()] = Some(found);
-        }
-        found
+/// Which stacks have a frame that a pattern matches.
+struct Matching {
+    pattern: Pattern,
+    frames: Column<bool>,
+    stacks: StackColumn<bool>,
+    text: Vec<u8>,
+}
+
+impl Matching {
+    fn new(pattern: &str) -> anyhow::Result<Self> {
+        Ok(Self {
+            pattern: Pattern::new(pattern)?,
+            frames: Column::default(),
+            stacks: StackColumn::default(),
+            text: Vec::new(),
+        })
     }
 
-    fn frame_matches(&mut self, id: FrameId, tables: &Tables) -> bool {
-        self.frames.resize(self.frames.len().max(tables.frame_count()), None);
-        if let Some(known) = self.frames[id.index()] {
-            return known;
-        }
-        let frame = tables.frame(id);
-        self.text.clear();
-        self.text.extend_from_slice(tables.string(frame.function));
-        if let Some(file) = frame.file.or(frame.native.map(|native| native.module)) {
-            self.text.push(b' ');
-            self.text.extend_from_slice(tables.string(file));
-        }
-        if let Some(line) = frame.line {
-            self.text.extend_from_slice(format!(":{line}").as_bytes());
-        }
-        let found = self.pattern.as_ref().is_some_and(|pattern| pattern.is_match(&self.text));
-        self.frames[id.index()] = Some(found);
+    fn has(&mut self, stack: Option<StackId>, tables: &Tables) -> bool {
+        let Some(stack) = stack else { return false };
+        let Self { pattern, frames, stacks, text } = self;
+        let Ok(found) = stacks.derive(stack, tables, |caller, stack| {
+            let frame = tables.leaf(stack);
+            let mut matches = || {
+                write_frame(tables.frame(frame), tables, text);
+                pattern.is_match(text)
+            };
+            let found = caller == Some(true)
+                || frames.get(frame.index()).unwrap_or_else(|| frames.set(frame.index(), matches()));
+            Ok::<_, Infallible>(found)
+        });
         found
+    }
+}
+
+/// A frame as patterns see it: function, file and line.
+fn write_frame(frame: &Frame, tables: &Tables, text: &mut Vec<u8>) {
+    text.clear();
+    text.extend_from_slice(tables.string(frame.function));
+    if let Some(file) = frame.file.or(frame.native.map(|native| native.module)) {
+        text.push(b' ');
+        text.extend_from_slice(tables.string(file));
+    }
+    if let Some(line) = frame.line {
+        text.extend_from_slice(format!(":{line}").as_bytes());
     }
 }
 

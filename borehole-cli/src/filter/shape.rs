@@ -2,6 +2,7 @@
 
 use anyhow::Context as _;
 use borehole::ProfileSink;
+use borehole::model::Tables;
 use borehole_analysis::{Collapse, Lines, PathMap, Pattern, Query, Recursion, Reshape};
 use clap::Args;
 
@@ -84,6 +85,26 @@ fn path_rule(text: &str) -> Result<(Vec<u8>, Vec<u8>), String> {
 }
 
 impl ShapeArgs {
+    /// Reads a profile into `sink`, behind what is asked for. Answers with the sink, the tables of its ids, and what
+    /// `read` answered.
+    pub(crate) fn reading<S: ProfileSink, R>(
+        &self,
+        mut sink: S,
+        read: impl FnOnce(&mut Tables, &mut dyn ProfileSink) -> anyhow::Result<R>,
+    ) -> anyhow::Result<(S, Tables, R)> {
+        let mut tables = Tables::default();
+        if self.matching.is_none() && !self.stacks.is_asked() {
+            let read = read(&mut tables, &mut sink)?;
+            sink.finish(&tables)?;
+            return Ok((sink, tables, read));
+        }
+        let mut shaped = Reshape::new(sink, self.query()?);
+        let read = read(&mut tables, &mut shaped)?;
+        shaped.finish(&tables)?;
+        let (sink, tables) = shaped.into_parts();
+        Ok((sink, tables, read))
+    }
+
     /// A query for that.
     pub(crate) fn query(&self) -> anyhow::Result<Query> {
         Ok(Query { keep: pattern("--match", self.matching.as_deref())?, ..self.stacks.query()? })
@@ -96,15 +117,19 @@ impl StackShapeArgs {
         &self,
         sink: &'s mut dyn ProfileSink,
     ) -> anyhow::Result<Box<dyn ProfileSink + 's>> {
-        let is_asked = self.no_line
+        Ok(if self.is_asked() { Box::new(Reshape::new(sink, self.query()?)) } else { Box::new(sink) })
+    }
+
+    /// Whether anything is asked for.
+    pub(crate) fn is_asked(&self) -> bool {
+        self.no_line
             || self.fold_recursion
             || self.collapse_libraries
             || !(self.collapse.is_empty() && self.path_map.is_empty())
-            || [&self.exclude, &self.focus, &self.hide].into_iter().any(Option::is_some);
-        Ok(if is_asked { Box::new(Reshape::new(sink, self.query()?)) } else { Box::new(sink) })
+            || [&self.exclude, &self.focus, &self.hide].into_iter().any(Option::is_some)
     }
 
-    fn query(&self) -> anyhow::Result<Query> {
+    pub(crate) fn query(&self) -> anyhow::Result<Query> {
         let named = self.collapse.iter().map(|(name, source)| collapse(name, source));
         let mut collapse = named.collect::<anyhow::Result<Vec<_>>>()?;
         if self.collapse_libraries {

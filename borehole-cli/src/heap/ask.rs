@@ -197,7 +197,7 @@ impl FindArgs {
     }
 }
 
-fn address_of(text: &str) -> anyhow::Result<u64> {
+pub(super) fn address_of(text: &str) -> anyhow::Result<u64> {
     let digits = text.strip_prefix("0x").unwrap_or(text);
     u64::from_str_radix(digits, 16)
         .map_err(|_| anyhow!("invalid address: expected 0x and hex digits, found {text}"))

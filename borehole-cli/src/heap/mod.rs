@@ -4,6 +4,7 @@ mod analysis;
 mod ask;
 mod compare;
 mod database;
+mod explore;
 mod file;
 mod info;
 mod live;
@@ -11,6 +12,7 @@ mod output;
 mod password;
 mod report;
 mod table;
+mod viz;
 
 use ask::AskArgs;
 use clap::Subcommand;
@@ -19,11 +21,13 @@ pub(crate) use compare::CompareArgs;
 use crate::exit::Exit;
 pub(crate) use analysis::{FailureArgs, PhpHeapArgs, WalkArgs};
 pub(crate) use database::{PathForm, PathsArgs, QueryArgs, RunsArgs, paths};
+pub(crate) use explore::ExploreArgs;
 pub(crate) use file::{AnalyzeArgs, ExportArgs, Memory};
 use info::InfoArgs;
 pub(crate) use live::{CaptureArgs, DumpArgs, Taking};
 pub(crate) use output::{GraphFormat, GraphOutput};
 pub(crate) use report::{ReportArgs, ReportOutput};
+pub(crate) use viz::VizArgs;
 
 /// What to do with a heap.
 #[derive(Subcommand, Clone, Debug)]
@@ -54,6 +58,12 @@ pub(crate) enum HeapCommand {
     /// Ask what holds the memory: by class, by node, by cycle
     #[command(after_help = ASK_EXAMPLES)]
     Ask(AskArgs),
+    /// Explore a heap in the terminal: classes, what retains most, who holds what, fields, paths
+    #[command(after_help = EXPLORE_EXAMPLES)]
+    Explore(ExploreArgs),
+    /// Write a page to look into what holds what: blocks to zoom into, and classes
+    #[command(after_help = VIZ_EXAMPLES)]
+    Viz(VizArgs),
     /// Say what grew and what shrank between heaps, and what holds it
     #[command(after_help = COMPARE_EXAMPLES)]
     Compare(CompareArgs),
@@ -104,6 +114,17 @@ Examples:
   borehole heap query heaps.sqlite3 --named duplicate-strings
   borehole heap query heaps.sqlite3 'SELECT COUNT(*) FROM context_nodes'";
 
+const EXPLORE_EXAMPLES: &str = "\
+Examples:
+  borehole heap explore worker.rmem                   ? shows the keys
+  borehole heap explore heaps.sqlite3 --run-id 2
+  borehole heap explore worker.rmem --node '#4711'    begin at a node";
+
+const VIZ_EXAMPLES: &str = "\
+Examples:
+  borehole heap viz worker.rmem -o heap.html
+  borehole heap viz worker.rdump > heap.html";
+
 const COMPARE_EXAMPLES: &str = "\
 Examples:
   borehole heap compare monday.rmem tuesday.rmem
@@ -129,6 +150,8 @@ pub(crate) fn run(command: &HeapCommand) -> anyhow::Result<Exit> {
         HeapCommand::Runs(args) => args.run(),
         HeapCommand::Query(args) => args.run(),
         HeapCommand::Ask(args) => args.run(),
+        HeapCommand::Explore(args) => args.run(),
+        HeapCommand::Viz(args) => args.run(),
         HeapCommand::Compare(args) => args.run(),
         HeapCommand::Paths(args) => args.run(),
     }

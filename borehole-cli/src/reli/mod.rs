@@ -9,6 +9,7 @@ mod compare;
 mod inspect;
 mod memory;
 mod report;
+mod rmem;
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -30,6 +31,7 @@ use compare::MemoryCompareArgs;
 use inspect::{DaemonArgs, EgArgs, ReliTopArgs, TraceArgs};
 use memory::{ExportSqliteArgs, MemoryAnalyzeArgs, MemoryArgs, MemoryDumpArgs, OptimizeArgs};
 use report::MemoryReportArgs;
+use rmem::{RmemExploreArgs, RmemVizArgs};
 
 /// The commands of reli
 #[derive(Parser, Debug)]
@@ -101,6 +103,12 @@ pub(crate) enum Command {
     /// Explore an rbt file in the terminal
     #[command(name = "rbt:explore")]
     Explore(Box<ExploreArgs>),
+    /// Explore a heap in the terminal
+    #[command(name = "rmem:explore")]
+    HeapExplore(Box<RmemExploreArgs>),
+    /// Write a page of what holds what in a heap
+    #[command(name = "rmem:viz")]
+    HeapViz(Box<RmemVizArgs>),
     /// Sample a process that runs PHP
     #[command(name = "inspector:trace")]
     Trace(Box<TraceArgs>),
@@ -160,7 +168,7 @@ pub(crate) enum RecoverFormat {
     Phpspy,
 }
 
-const NAMES: [&str; 22] = [
+const NAMES: [&str; 24] = [
     "converter:speedscope",
     "converter:pprof",
     "converter:folded",
@@ -171,6 +179,8 @@ const NAMES: [&str; 22] = [
     "rbt:recover",
     "rbt:analyze",
     "rbt:explore",
+    "rmem:explore",
+    "rmem:viz",
     "inspector:trace",
     "inspector:daemon",
     "inspector:top",
@@ -239,6 +249,8 @@ pub(crate) fn run(command: Command) -> anyhow::Result<Exit> {
             cli::report(&ReportCommand { inputs: input.into(), report: *report, page, samples })
         }
         Command::Explore(args) => explore::run(&args),
+        Command::HeapExplore(args) => rmem::explore(&args),
+        Command::HeapViz(args) => rmem::viz(&args),
         Command::Trace(args) => inspect::trace(*args),
         Command::Daemon(args) => inspect::daemon(*args),
         Command::Top(args) => inspect::top(&args),

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use borehole_testkit::Scratch;
-use borehole_testkit::peers::peer;
+use borehole_testkit::peers::{HEADLESS, peer};
 use serde_json::{Value, json};
 
 use crate::program::named_pipe;
@@ -21,18 +21,8 @@ pub(crate) struct Browser {
     _folder: Scratch,
 }
 
-const FLAGS: [&str; 10] = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--remote-debugging-pipe",
-    "--window-size=1400,1300",
-];
+/// Beside [`HEADLESS`].
+const FLAGS: [&str; 2] = ["--remote-debugging-pipe", "--window-size=1400,1300"];
 
 impl Browser {
     /// Shows the page in the file at `path`; `None` where the browser is left out.
@@ -44,7 +34,7 @@ impl Browser {
         let program = chromium.command();
         let mut shell = Command::new("sh");
         shell.args(["-c", r#"exec "$@" 3<"$TO" 4>"$FROM""#, "sh"]).arg(program.get_program());
-        shell.args(program.get_args()).args(FLAGS);
+        shell.args(program.get_args()).args(HEADLESS).args(FLAGS);
         shell.arg(format!("--user-data-dir={}", folder.path("profile").display())).arg("about:blank");
         shell.env("TO", &to).env("FROM", &from).stdout(Stdio::null()).stderr(Stdio::null());
         let child = shell.spawn().unwrap();

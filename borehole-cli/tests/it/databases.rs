@@ -1,8 +1,9 @@
 //! Heaps in databases of servers, on the command line.
 
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use borehole_testkit::Scratch;
 use borehole_testkit::servers::{DATABASE, DatabaseServer, GUARDED_PASSWORD, GUARDED_USER, ServerKind};
@@ -28,6 +29,30 @@ fn a_live_process_goes_straight_into_postgresql() {
 #[test]
 fn a_live_process_goes_straight_into_mariadb() {
     into_a_server(ServerKind::Mariadb, "mysql");
+}
+
+#[test]
+fn a_password_is_asked_for_and_not_shown() {
+    let Some(server) = DatabaseServer::start(ServerKind::Postgresql) else { return };
+    let address = server.address(DATABASE).replace("postgres@", &format!("{GUARDED_USER}@"));
+    let Some(waiting) = Waiting::start("m1_objects") else { return };
+    run(&["heap", "capture", "-p", &waiting.id(), "-o", &server.address(DATABASE)]).done();
+    let line = format!("'{}' heap runs '{address}'", env!("CARGO_BIN_EXE_borehole"));
+    let mut terminal = Command::new("script");
+    terminal.args(["-qec", &line, "/dev/null"]).env("SHELL", "/bin/sh").env_remove("BOREHOLE_DB_PASSWORD");
+    let mut asked = terminal.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut shown = BufReader::new(asked.stdout.take().unwrap());
+    let mut prompt = Vec::new();
+    shown.read_until(b':', &mut prompt).unwrap();
+    while !prompt.ends_with(b"heaps: ") {
+        assert_ne!(shown.read_until(b' ', &mut prompt).unwrap(), 0, "{}", String::from_utf8_lossy(&prompt));
+    }
+    writeln!(asked.stdin.take().unwrap(), "{GUARDED_PASSWORD}").unwrap();
+    let mut rest = String::new();
+    shown.read_to_string(&mut rest).unwrap();
+    assert!(asked.wait().unwrap().success(), "{rest}");
+    assert!(rest.contains("run") && !rest.contains("sesame"), "{rest}");
+    assert_eq!(String::from_utf8(prompt).unwrap().trim(), format!("password for {address}:"));
 }
 
 fn into_a_server(kind: ServerKind, format: &str) {

@@ -156,3 +156,25 @@ fn timelines_and_heat_maps_hold_every_sample() {
     let none = run(&["report", "--timeline", &corpus("rbt/daemon_worker.rbt")]).done();
     assert_eq!(none, b"no sample says when it was taken: there is no timeline and no heat map\n");
 }
+
+#[test]
+fn stacks_are_shaped_before_they_are_compared() {
+    let folder = Scratch::new();
+    let before = folder.write("before.folded", b"main;/srv/a/vendor/x.php;leaf 60\nmain;idle 40\n");
+    let after = folder.write("after.folded", b"main;/srv/b/vendor/x.php;leaf 50\nmain;idle 50\n");
+    let files = [text(&before), text(&after)];
+    let functions = |options: &[&str]| -> Vec<String> {
+        let diff = json(&[&["--limit", "0"], options, &files].concat());
+        let rows = diff["functions"]["rows"].as_array().unwrap().iter();
+        rows.map(|row| row["function"].as_str().unwrap().to_owned()).collect()
+    };
+    let has =
+        |options: &[&str], name: &str| functions(options).iter().any(|function| function.contains(name));
+    assert!(has(&[], "/srv/a/vendor") && has(&[], "main"));
+    assert!(!has(&["--hide", "^main"], "main"));
+    assert!(has(&["--collapse", "[lib]=vendor"], "[lib]") && !has(&["--collapse", "[lib]=vendor"], "/srv/a"));
+    assert!(!has(&["--exclude", "^idle"], "idle"));
+    // What is in focus is still a part of all.
+    let focus = json(&["--limit", "0", "--focus", "leaf", files[0], files[1]]);
+    assert!((row(&focus, "leaf")["self"]["before"]["value"].as_f64().unwrap() - 0.6).abs() < 1e-9, "{focus}");
+}

@@ -21,7 +21,7 @@ fn cells(count: u16) -> NonZero<u16> {
 }
 
 /// A program on a terminal of its own.
-struct Terminal {
+pub(crate) struct Terminal {
     child: Child,
     keys: File,
     /// The program's side.
@@ -30,7 +30,11 @@ struct Terminal {
 }
 
 impl Terminal {
-    fn start(arguments: &[&str], (columns, lines): (u16, u16), environment: &[(&str, &str)]) -> Self {
+    pub(crate) fn start(
+        arguments: &[&str],
+        (columns, lines): (u16, u16),
+        environment: &[(&str, &str)],
+    ) -> Self {
         let size = Winsize { ws_row: lines, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
         let pty = openpty(&size, None).unwrap();
         let end = || Stdio::from(pty.slave.try_clone().unwrap());
@@ -51,12 +55,12 @@ impl Terminal {
         Self { child, keys, side: pty.slave, screen }
     }
 
-    fn shown(&self) -> String {
+    pub(crate) fn shown(&self) -> String {
         self.screen.lock().unwrap().screen().contents()
     }
 
     #[track_caller]
-    fn shows(&self, wanted: &str) -> String {
+    pub(crate) fn shows(&self, wanted: &str) -> String {
         let found = wait_for(|| {
             let shown = self.shown();
             let is_there = shown.contains(wanted);
@@ -66,7 +70,7 @@ impl Terminal {
         found
     }
 
-    fn press(&mut self, keys: &str) {
+    pub(crate) fn press(&mut self, keys: &str) {
         self.keys.write_all(keys.as_bytes()).unwrap();
     }
 
@@ -90,7 +94,7 @@ impl Terminal {
 
     /// How it ended. The terminal is as it was.
     #[track_caller]
-    fn ended(&mut self) -> i32 {
+    pub(crate) fn ended(&mut self) -> i32 {
         let status = wait_for(|| self.child.try_wait().unwrap());
         wait_for(|| self.is_restored().then_some(()));
         status.code().unwrap()

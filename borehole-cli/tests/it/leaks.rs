@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::program::{run, text};
 
 /// A program of the examples that waits, ended with the test.
-struct Waiting {
+pub(crate) struct Waiting {
     child: Child,
     /// What it said of itself.
     facts: Value,
@@ -19,7 +19,7 @@ struct Waiting {
 
 impl Waiting {
     /// `None` if its PHP is left out.
-    fn start(peer: &str, program: &Path) -> Option<Self> {
+    pub(crate) fn start(peer: &str, program: &Path) -> Option<Self> {
         let mut command = peers::peer(peer)?.command();
         command.args(["-d", "opcache.enable_cli=0"]).arg(program);
         let mut child =
@@ -30,7 +30,7 @@ impl Waiting {
     }
 
     /// Its heap, in a file of this folder.
-    fn capture(&self, scratch: &Scratch) -> PathBuf {
+    pub(crate) fn capture(&self, scratch: &Scratch) -> PathBuf {
         let path = scratch.path("heap.rmem");
         run(&["heap", "capture", "--force", "-p", &self.child.id().to_string(), "-o", text(&path)]).done();
         path
@@ -44,7 +44,7 @@ impl Drop for Waiting {
     }
 }
 
-fn example(name: &str) -> PathBuf {
+pub(crate) fn example(name: &str) -> PathBuf {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/php/leaks")).join(format!("{name}.php"))
 }
 
@@ -176,6 +176,26 @@ fn a_connection_in_a_cycle_is_a_leak() {
     assert_eq!((&first["facts"]["class_name"], &first["facts"]["count"]), (&"PDO".into(), &20.into()));
     assert_eq!(first["facts"]["awaiting_collection"], 20);
     assert_eq!(first["facts"]["holder"], r"Store\UnitOfWork::$connection");
+}
+
+#[test]
+fn a_connection_of_a_class_of_the_program_s_is_a_connection() {
+    let scratch = Scratch::new();
+    let source = std::fs::read_to_string(example("pdo_cycle")).unwrap();
+    let source = source
+        .replace("new \\PDO(", "new Connection(")
+        .replace("public readonly \\PDO ", "public readonly Connection ")
+        .replace(
+            "final class Repository",
+            "final class Connection extends \\PDO {}\n\nfinal class Repository",
+        )
+        .replace("__DIR__", &format!("'{}'", example("x").parent().unwrap().display()));
+    let program = scratch.path("extended.php");
+    std::fs::write(&program, source).unwrap();
+    let Some(waiting) = Waiting::start("php-sqlite", &program) else { return };
+    let first = report(&waiting.capture(&scratch))["findings"][0].clone();
+    assert_eq!(first["kind"], "resource_leak_risk", "{first}");
+    assert_eq!(first["facts"]["class_name"], r"Store\Connection");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use borehole_testkit::Scratch;
 
 use crate::program::{listing, program, run, text};
 
-const COMMANDS: [&str; 40] = [
+const COMMANDS: [&str; 42] = [
     "record",
     "stack",
     "top",
@@ -43,12 +43,14 @@ const COMMANDS: [&str; 40] = [
     "heap capture",
     "heap compare",
     "heap dump",
+    "heap explore",
     "heap export",
     "heap info",
     "heap paths",
     "heap query",
     "heap report",
     "heap runs",
+    "heap viz",
 ];
 
 /// What `reader` makes of `page`; `None`, said on stderr, where it is not installed.

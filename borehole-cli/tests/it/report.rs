@@ -187,3 +187,61 @@ fn what_threads_of_python_did_is_said_of_each_function() {
     let text = String::from_utf8(text.done()).unwrap();
     assert!(text.contains("# states of threads") && !text.contains("_sync_coordinator"), "{text}");
 }
+
+#[test]
+fn pages_and_times_take_the_shapes_of_stacks() {
+    let file = corpus("rbt/annotations_ts.rbt");
+    let all = report(&[&file]);
+    let samples = |options: &[&str]| {
+        let json = run(&[&["report", "--json", &file], options].concat()).done();
+        let json: Value = serde_json::from_slice(&json).unwrap();
+        json["timeline"]["threads"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|row| row["samples"].as_u64().unwrap())
+            .sum::<u64>()
+    };
+    let wanted = all["self"]["rows"][0]["frame"].as_str().unwrap();
+    let function = wanted.split(' ').next().unwrap().replace('\\', r"\\");
+    let matching = report(&[&file, "--match", &function])["summary"]["matched"].as_u64().unwrap();
+    assert!(matching < all["summary"]["samples"].as_u64().unwrap());
+    assert_eq!(samples(&["--timeline", "--match", &function]), matching);
+    assert_eq!(samples(&["--timeline", "--focus", &function]), matching);
+    let folder = borehole_testkit::Scratch::new();
+    let page = folder.path("page.html");
+    let written = |options: &[&str]| {
+        let output = ["report", &file, "--force", "-o", page.to_str().unwrap()];
+        run(&[&output[..], options].concat()).done();
+        std::fs::read_to_string(&page).unwrap()
+    };
+    let name = wanted.split(' ').next().unwrap().replace('\\', r"\\");
+    assert!(written(&[]).contains(&name), "{name}");
+    assert!(!written(&["--hide", &format!("^{function}")]).contains(&name), "{name}");
+}
+
+#[test]
+fn the_profiler_of_python_is_left_out_with_lines_and_without() {
+    let file = corpus("tachyon/corpus/02_cpu_zstd.bin");
+    let dumped = String::from_utf8(run(&["dump", &file]).done()).unwrap();
+    let lines = dumped.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let (mut own, mut others) = (BTreeSet::new(), BTreeSet::new());
+    for stack in lines.filter(|line| line["type"] == "stack") {
+        for frame in stack["frames"].as_array().unwrap() {
+            let is_own = frame["file"].as_str().is_some_and(|file| file.ends_with("_sync_coordinator.py"));
+            let name = frame["function"].as_str().unwrap().to_owned();
+            if is_own {
+                own.insert(name)
+            } else {
+                others.insert(name)
+            };
+        }
+    }
+    let own: BTreeSet<_> = own.difference(&others).collect();
+    assert!(!own.is_empty());
+    for options in [&[][..], &["--no-line"]] {
+        let names = reported(&report(&[&[&*file], options].concat())["total"]);
+        let function = |name: &String| name.split(' ').next().unwrap().to_owned();
+        assert!(names.keys().map(function).all(|name| !own.contains(&name)), "{options:?}: {names:?}");
+    }
+}

@@ -182,3 +182,20 @@ fn trace_events_are_strict_json_and_what_begins_ends_on_its_track() {
         assert!(depths.values().all(|&depth| depth == 0) && arrows_to.is_subset(&arrows_from), "{file}");
     }
 }
+
+#[test]
+fn every_format_with_times_draws_the_same_calls() {
+    let folder = Scratch::new();
+    let query = "select name, count(*) n, sum(dur) ns from slice group by name order by name";
+    for format in ["perfetto", "chrome-trace"] {
+        let Some(expected) = ask(&corpus("rbt/annotations_ts.rbt"), format, &[query]) else { return };
+        assert!(expected[0].len() > 3, "{expected:?}");
+        for between in ["jsonl", "tachyon", "trc", "speedscope", "gecko", "otlp"] {
+            let file = folder.path(between);
+            let path = file.to_str().unwrap();
+            run(&["convert", "--force", &corpus("rbt/annotations_ts.rbt"), "--to", between, "-o", path])
+                .done();
+            assert_eq!(ask(path, format, &[query]).unwrap(), expected, "{between} to {format}");
+        }
+    }
+}

@@ -87,6 +87,11 @@ pub(super) fn is_speedscope(prefix: &[u8]) -> bool {
     trim_start(prefix).starts_with(b"{") && (schema() || members())
 }
 
+/// A JSON object with the version that processed profiles have.
+pub(super) fn is_gecko(prefix: &[u8]) -> bool {
+    trim_start(prefix).starts_with(b"{") && contains(prefix, b"\"preprocessedProfileVersion\"")
+}
+
 /// Whether a JSON text has `key`, and behind it a value that starts with `value`.
 fn member_starts_with(json: &[u8], key: &[u8], value: &[u8]) -> bool {
     memchr::memmem::find_iter(json, key).any(|at| {
@@ -115,6 +120,62 @@ pub(super) fn is_pprof(prefix: &[u8]) -> bool {
         }
     }
     telling
+}
+
+/// Resources with their profiles, field 1, and perhaps their dictionary, field 2, and nothing else.
+///
+/// Source: `profiles.proto` of opentelemetry-proto 1.10.0.
+pub(super) fn is_otlp(prefix: &[u8]) -> bool {
+    let mut fields = Messages { cursor: Cursor::new(prefix, 0), left: usize::MAX, is_other: false };
+    let mut telling = false;
+    while let Some((number, length, payload)) = fields.next() {
+        match number {
+            1 if has_scopes(payload, length) => telling = true,
+            2 => {}
+            _ => return false,
+        }
+    }
+    telling && !fields.is_other
+}
+
+/// Whether the fields of a message are those of `ResourceProfiles`, as far as they are there: a resource, scopes with
+/// profiles, a text.
+fn has_scopes(bytes: &[u8], length: usize) -> bool {
+    let mut fields = Messages { cursor: Cursor::new(bytes, 0), left: length, is_other: false };
+    let mut has_scopes = false;
+    while let Some((number, _, payload)) = fields.next() {
+        has_scopes |= number == 2 && matches!(payload.first(), None | Some(0x0a | 0x12 | 0x1a));
+        fields.is_other |= number > 3;
+    }
+    has_scopes && !fields.is_other
+}
+
+/// Fields that are messages or texts, of a message that may be cut off.
+struct Messages<'a> {
+    cursor: Cursor<'a>,
+    /// How long the message still is, be it there or not.
+    left: usize,
+    /// Whether something else was found.
+    is_other: bool,
+}
+
+impl<'a> Messages<'a> {
+    /// The next field: its number, its length, and as much of it as is there.
+    fn next(&mut self) -> Option<(u64, usize, &'a [u8])> {
+        let before = self.cursor.offset();
+        let (tag, length) = (self.cursor.varint().ok()?, self.cursor.varint().ok()?);
+        let head = usize::try_from(self.cursor.offset() - before).ok()?;
+        let length = usize::try_from(length).unwrap_or(usize::MAX);
+        match self.left.checked_sub(head).and_then(|left| left.checked_sub(length)) {
+            Some(left) if tag & 7 == 2 => self.left = left,
+            _ => {
+                self.is_other = true;
+                return None;
+            }
+        }
+        let there = self.cursor.rest().len().min(length);
+        Some((tag >> 3, length, self.cursor.bytes(there).ok()?))
+    }
 }
 
 enum Field {

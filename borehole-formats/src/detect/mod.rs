@@ -30,8 +30,10 @@ pub enum Format {
     PstatsText,
     /// Sums of frames, as CPython's profiler writes them.
     TachyonJsonl,
-    /// The processed profiles of Firefox Profiler, as CPython's profiler writes them.
+    /// The processed profiles of Firefox Profiler.
     Gecko,
+    /// The profiles of OpenTelemetry.
+    Otlp,
     /// The protobuf profiles of pprof.
     Pprof,
     /// The JSON documents of speedscope.
@@ -170,10 +172,20 @@ static TABLE: [Facts; Format::ALL.len()] = [
         name: "gecko",
         aliases: &["firefox"],
         extensions: &["gecko.json"],
-        description: "processed profile for Firefox Profiler, as CPython's replay writes it with --gecko",
-        readable: false,
+        description: "processed profile of Firefox Profiler, which samply and CPython's replay write",
+        readable: cfg!(feature = "gecko"),
         writable: cfg!(feature = "gecko"),
-        looks_like: |_| false,
+        looks_like: content::is_gecko,
+    },
+    Facts {
+        format: Format::Otlp,
+        name: "otlp",
+        aliases: &["opentelemetry", "otel"],
+        extensions: &["otlp", "otlp.pb"],
+        description: "profiles of OpenTelemetry, development version: protobuf",
+        readable: cfg!(feature = "otlp"),
+        writable: cfg!(feature = "otlp"),
+        looks_like: content::is_otlp,
     },
     Facts {
         format: Format::Pprof,
@@ -276,7 +288,7 @@ pub fn detect(prefix: &[u8]) -> Option<Format> {
 
 impl Format {
     /// All formats.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::Rbt,
         Self::Tachyon,
         Self::Trc,
@@ -287,6 +299,7 @@ impl Format {
         Self::PstatsText,
         Self::TachyonJsonl,
         Self::Gecko,
+        Self::Otlp,
         Self::Pprof,
         Self::Speedscope,
         Self::Callgrind,

@@ -1,9 +1,12 @@
 //! The model into a profile.
 
+use std::convert::Infallible;
 use std::io::{self, Read, Seek, Write};
 use std::ops::ControlFlow;
 
-use borehole_model::{Context, FrameId, ProfileSink, Sample, Segment, StackId, StringId, Tables};
+use borehole_model::{
+    Context, FrameId, ProfileSink, Sample, Segment, StackColumn, StackId, StringId, Tables,
+};
 use hashbrown::HashMap;
 
 use super::document::{Document, Facts};
@@ -43,14 +46,11 @@ struct Shown {
     stacks: Vec<StackId>,
     /// By stack: its place plus one.
     places: Vec<u32>,
-    /// By stack.
-    traits: Vec<Traits>,
-    path: Vec<StackId>,
+    traits: StackColumn<Traits>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Traits {
-    is_known: bool,
     has_frames: bool,
     in_gc: bool,
 }
@@ -142,9 +142,9 @@ impl Shown {
     #[inline]
     fn of(&mut self, stack: Option<StackId>, tables: &Tables) -> (u64, Traits) {
         let Some(stack) = stack else { return (0, Traits::default()) };
-        match self.traits.get(stack.index()) {
-            Some(traits) if traits.is_known && self.places[stack.index()] != 0 => {
-                (if traits.has_frames { self.places[stack.index()].into() } else { 0 }, *traits)
+        match (self.places.get(stack.index()), self.traits.get(stack)) {
+            (Some(&place), Some(traits)) if place != 0 => {
+                (if traits.has_frames { place.into() } else { 0 }, traits)
             }
             _ => self.new_stack(stack, tables),
         }
@@ -153,8 +153,8 @@ impl Shown {
     #[cold]
     fn new_stack(&mut self, stack: StackId, tables: &Tables) -> (u64, Traits) {
         let traits = self.find_traits(stack, tables);
-        if self.places.len() < self.traits.len() {
-            self.places.resize(self.traits.len(), 0);
+        if self.places.len() <= stack.index() {
+            self.places.resize(tables.stack_count(), 0);
         }
         self.stacks.push(stack);
         self.places[stack.index()] =
@@ -164,26 +164,14 @@ impl Shown {
 
     /// The traits of a stack, which are those of its callers and its leaf.
     fn find_traits(&mut self, stack: StackId, tables: &Tables) -> Traits {
-        if self.traits.len() < tables.stack_count() {
-            self.traits.resize(tables.stack_count(), Traits::default());
-        }
-        let (mut next, mut traits) = (Some(stack), Traits::default());
-        while let Some(stack) = next {
-            if self.traits[stack.index()].is_known {
-                traits = self.traits[stack.index()];
-                break;
-            }
-            self.path.push(stack);
-            next = tables.parent(stack);
-        }
-        while let Some(stack) = self.path.pop() {
+        let Ok(traits) = self.traits.derive(stack, tables, |callers: Option<Traits>, stack| {
+            let Traits { has_frames, in_gc } = callers.unwrap_or_default();
             let frame = tables.frame(tables.leaf(stack));
-            let is_own = own_frames::is_own(frame, tables);
-            traits.is_known = true;
-            traits.has_frames |= !is_own;
-            traits.in_gc |= tables.string(frame.function) == b"<GC>";
-            self.traits[stack.index()] = traits;
-        }
+            Ok::<_, Infallible>(Traits {
+                has_frames: has_frames || !own_frames::is_own(frame, tables),
+                in_gc: in_gc || tables.string(frame.function) == b"<GC>",
+            })
+        });
         traits
     }
 }

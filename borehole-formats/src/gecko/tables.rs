@@ -226,7 +226,8 @@ impl LaneTables {
         let row = FunctionRow {
             name: strings.bytes(name),
             resource: self.resource(file, path, strings),
-            file: has_source.then(|| strings.bytes(base_name(path))),
+            // The whole path, which `replay` cuts: the viewer shows its end, and finds the source by all of it.
+            file: has_source.then(|| strings.bytes(path)),
             line: line.filter(|_| has_source),
             category,
         };

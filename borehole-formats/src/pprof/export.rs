@@ -7,10 +7,11 @@ use borehole_model::{Context, ProfileSink, Sample, Segment, StringId, Tables, Va
 use hashbrown::{HashMap, HashSet};
 
 use super::encode::{Facts, Header, ScopeLabels, write_samples};
-use super::layout::{metadata, nanoseconds_per};
+use super::layout::metadata;
 use super::rows::{Rows, Scope};
 use super::symbols::Symbols;
 use super::write::{Compression, Output};
+use crate::time_unit::nanoseconds_per;
 use crate::{Export, Losses};
 
 /// Writes `profile.proto`: all samples added up by stack, process, thread and labels.

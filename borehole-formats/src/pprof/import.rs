@@ -1,6 +1,6 @@
 //! A document into the model.
 
-use std::io::{BufRead, Read as _};
+use std::io::BufRead;
 
 use borehole_model::{
     Context, Frame, FrameId, Label as ModelLabel, LabelValue, NativeFrame, ProfileSink, Recovery,
@@ -9,8 +9,10 @@ use borehole_model::{
 use hashbrown::HashMap;
 
 use super::NAME;
-use super::layout::{key, metadata, nanoseconds_per};
+use super::layout::{key, metadata};
 use super::read::{Document, Function, Label, Line, Mapping, Sample, malformed};
+use crate::document::{self, Damage};
+use crate::time_unit::nanoseconds_per;
 use crate::{Error, ErrorKind, Position, ReadError, ReadOptions};
 
 /// Reads a decompressed `profile.proto`.
@@ -28,8 +30,8 @@ pub fn import(
     tables: &mut Tables,
     sink: &mut dyn ProfileSink,
 ) -> Result<Recovery, ReadError> {
-    let bytes = read_whole(input, options.limits.document_bytes)?;
-    let mut damage = Damage { lenient: options.is_lenient(), recovery: Recovery::default() };
+    let bytes = document::read_whole(NAME, input, options.limits.document_bytes)?;
+    let mut damage = Damage::new(options);
     let document = Document::read(&bytes, &mut |error, lost_bytes| damage.meet(error, lost_bytes))?;
     let columns = Columns::choose(&document)?;
     let segment = segment(&document, &columns, tables)?;
@@ -43,38 +45,6 @@ pub fn import(
         sink.warning(warning)?;
     }
     Ok(damage.recovery)
-}
-
-/// The whole input, up to the limit.
-fn read_whole(input: impl BufRead, limit: usize) -> Result<Vec<u8>, Error> {
-    let mut bytes = Vec::new();
-    let read = input.take((limit as u64).saturating_add(1)).read_to_end(&mut bytes);
-    read.map_err(|error| Error::io(NAME, Position::Byte(bytes.len() as u64), error))?;
-    if bytes.len() > limit {
-        let message = format!("document too large: expected at most {limit} bytes");
-        return Err(Error::new(ErrorKind::Limit, NAME, Position::Byte(limit as u64), message));
-    }
-    if bytes.is_empty() {
-        return Err(Error::truncated(NAME, Position::Byte(0), "expected a profile, found an empty input"));
-    }
-    Ok(bytes)
-}
-
-/// Decides whether damage ends the reading.
-struct Damage {
-    lenient: bool,
-    recovery: Recovery,
-}
-
-impl Damage {
-    fn meet(&mut self, error: Error, lost_bytes: u64) -> Result<(), Error> {
-        if !self.lenient || error.is_limit() {
-            return Err(error);
-        }
-        let message = error.message().to_owned();
-        self.recovery.warn(Warning::new(message).at(error.offset()).losing(lost_bytes));
-        Ok(())
-    }
 }
 
 /// What the sample types become.

@@ -79,8 +79,6 @@ pub(super) mod function {
     pub(crate) const FILENAME: u32 = 4;
 }
 
-pub(super) use crate::protobuf::wire;
-
 /// Label keys that stand for a sample's own properties, since the format has no fields for them.
 pub(super) mod key {
     pub(crate) const PROCESS: &str = "pid";
@@ -99,17 +97,4 @@ pub(super) mod metadata {
     pub(crate) const DURATION: &str = "duration_ns";
     pub(crate) const DEFAULT_SAMPLE_TYPE: &str = "default_sample_type";
     pub(crate) const DOC_URL: &str = "doc_url";
-}
-
-/// How many nanoseconds a unit of time has; `None` for a unit of something else.
-///
-/// Source: google/pprof, `internal/measurement/measurement.go`, the names that the tool takes for a time.
-pub(super) fn nanoseconds_per(unit: &str) -> Option<u64> {
-    match unit {
-        "nanoseconds" | "nanosecond" | "ns" => Some(1),
-        "microseconds" | "microsecond" | "us" => Some(1_000),
-        "milliseconds" | "millisecond" | "ms" => Some(1_000_000),
-        "seconds" | "second" | "s" => Some(1_000_000_000),
-        _ => None,
-    }
 }

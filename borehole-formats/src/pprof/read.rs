@@ -3,142 +3,16 @@
 //! Memory is proportional to the document: ids, indexes and cursors are kept, nothing is copied and nothing
 //! is sized by a number in the file. What a message refers to is looked up later, by the importer.
 
-use borehole_wire::{Cursor, ErrorKind as WireErrorKind};
 use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
 
 use super::NAME;
-use super::layout::{function, label, line, location, mapping, profile, sample, value_type, wire};
+use super::layout::{function, label, line, location, mapping, profile, sample, value_type};
+use crate::protobuf_fields::{Field, Fields};
 use crate::{Error, Position};
 
 /// Told of damage and of how many bytes it costs; answers with an error to stop, or with `Ok` to read on.
 pub(super) type OnDamage<'f> = &'f mut dyn FnMut(Error, u64) -> Result<(), Error>;
-
-/// The fields of one message, one after the other.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Fields<'a> {
-    cursor: Cursor<'a>,
-    /// A message within another cannot be cut off: its length was already found to fit.
-    nested: bool,
-}
-
-/// One field.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Field<'a> {
-    pub(super) number: u32,
-    pub(super) offset: u64,
-    value: Value<'a>,
-}
-
-#[derive(Clone, Copy, Debug)]
-enum Value<'a> {
-    Varint(u64),
-    Bytes(Cursor<'a>),
-    Fixed,
-}
-
-impl<'a> Fields<'a> {
-    pub(super) const fn of_document(bytes: &'a [u8]) -> Self {
-        Self { cursor: Cursor::new(bytes, 0), nested: false }
-    }
-
-    pub(super) const fn offset(&self) -> u64 {
-        self.cursor.offset()
-    }
-
-    /// The next field; the cursor stays where it is when that fails.
-    pub(super) fn next_field(&mut self) -> Result<Option<Field<'a>>, Error> {
-        if self.cursor.is_empty() {
-            return Ok(None);
-        }
-        let mut cursor = self.cursor;
-        let field = self.read_field(&mut cursor)?;
-        self.cursor = cursor;
-        Ok(Some(field))
-    }
-
-    fn read_field(&self, cursor: &mut Cursor<'a>) -> Result<Field<'a>, Error> {
-        let offset = cursor.offset();
-        let tag = cursor.varint().map_err(|error| self.wire_error(error))?;
-        let number = u32::try_from(tag >> 3).ok().filter(|&number| number != 0);
-        let number = number
-            .ok_or_else(|| malformed(offset, format!("expected a field number, found {}", tag >> 3)))?;
-        let value = match tag & 7 {
-            wire::VARINT => cursor.varint().map(Value::Varint),
-            wire::BYTES => cursor.varint().and_then(|length| {
-                let start = cursor.offset();
-                let bytes = cursor.bytes(usize::try_from(length).unwrap_or(usize::MAX))?;
-                Ok(Value::Bytes(Cursor::new(bytes, start)))
-            }),
-            wire::FIXED64 => cursor.bytes(8).map(|_| Value::Fixed),
-            wire::FIXED32 => cursor.bytes(4).map(|_| Value::Fixed),
-            other => {
-                return Err(malformed(offset, format!("expected wire type 0, 1, 2 or 5, found {other}")));
-            }
-        };
-        Ok(Field { number, offset, value: value.map_err(|error| self.wire_error(error))? })
-    }
-
-    fn wire_error(&self, error: borehole_wire::Error) -> Error {
-        let position = Position::Byte(error.offset());
-        match error.kind() {
-            WireErrorKind::Truncated { missing } if self.nested => {
-                Error::malformed(NAME, position, format!("expected {missing} more bytes in the message"))
-            }
-            WireErrorKind::Truncated { missing } => {
-                Error::truncated(NAME, position, format!("truncated: {missing} bytes missing"))
-            }
-            _ => Error::malformed(NAME, position, "expected a varint of at most 64 bits, found more"),
-        }
-    }
-}
-
-impl<'a> Field<'a> {
-    fn number(&self) -> Result<u64, Error> {
-        match self.value {
-            Value::Varint(value) => Ok(value),
-            _ => Err(self.unexpected("a number")),
-        }
-    }
-
-    fn signed(&self) -> Result<i64, Error> {
-        self.number().map(u64::cast_signed)
-    }
-
-    fn cursor(&self, expected: &str) -> Result<Cursor<'a>, Error> {
-        match self.value {
-            Value::Bytes(cursor) => Ok(cursor),
-            _ => Err(self.unexpected(expected)),
-        }
-    }
-
-    fn message(&self) -> Result<Fields<'a>, Error> {
-        Ok(Fields { cursor: self.cursor("a message")?, nested: true })
-    }
-
-    /// A repeated number: a packed block of them, or one.
-    fn numbers(&self, mut take: impl FnMut(u64)) -> Result<(), Error> {
-        let Value::Bytes(mut cursor) = self.value else {
-            take(self.number()?);
-            return Ok(());
-        };
-        let block = Fields { cursor, nested: true };
-        while !cursor.is_empty() {
-            take(cursor.varint().map_err(|error| block.wire_error(error))?);
-        }
-        Ok(())
-    }
-
-    #[cold]
-    fn unexpected(&self, expected: &str) -> Error {
-        let found = match self.value {
-            Value::Varint(_) => "a number",
-            Value::Bytes(_) => "bytes",
-            Value::Fixed => "a fixed-width number",
-        };
-        malformed(self.offset, format!("expected {expected} in field {}, found {found}", self.number))
-    }
-}
 
 /// What is measured and in which unit, as string indexes.
 #[derive(Clone, Copy, Debug, Default)]
@@ -224,7 +98,7 @@ impl<'a> Document<'a> {
     /// What `on_damage` answers.
     pub(super) fn read(bytes: &'a [u8], on_damage: OnDamage<'_>) -> Result<Self, Error> {
         let mut document = Self::empty(bytes);
-        let mut fields = Fields::of_document(bytes);
+        let mut fields = Fields::of_document(NAME, bytes);
         loop {
             let before = fields.offset();
             match fields.next_field() {
@@ -363,7 +237,7 @@ impl<'a> Document<'a> {
 
     /// The samples, in the order of the file.
     pub(super) const fn samples(&self) -> Samples<'a> {
-        Samples { fields: Fields::of_document(self.bytes) }
+        Samples { fields: Fields::of_document(NAME, self.bytes) }
     }
 }
 

@@ -1,6 +1,7 @@
 //! The model into a document.
 
 use std::io::{self, Read, Seek, Write};
+use std::num::NonZeroU32;
 use std::ops::ControlFlow;
 
 use borehole_model::{Context, ProfileSink, Sample, Segment, StackId, StringId, Tables, ValueType};
@@ -56,7 +57,7 @@ pub struct Exporter<W, S, F> {
     stacks: Vec<StackId>,
     places: Vec<u32>,
     shown: ShownStacks,
-    shown_places: HashMap<u32, u32>,
+    shown_places: HashMap<NonZeroU32, u32>,
     thread_names: HashMap<u64, StringId>,
     lost: Lost,
     losses: Losses,

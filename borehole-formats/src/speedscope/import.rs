@@ -1,17 +1,16 @@
 //! A document into the model.
 
-use std::io::{self, BufRead, Read};
+use std::io::BufRead;
 
 use borehole_model::{
     Context, Frame as ModelFrame, FrameId, ProfileSink, Recovery, Sample, Segment, StackId, Tables,
     ValueType as ModelValueType, Warning,
 };
-use serde::de::DeserializeSeed as _;
 
 use super::NAME;
 use super::layout::{Unit, Weights};
 use super::read::{Document, DocumentSeed, Frame, Kind, Number, Profile};
-use crate::{Error, ErrorKind, Position, ReadError, ReadOptions};
+use crate::{Error, Position, ReadError, ReadOptions, json_document};
 
 /// Reads a speedscope document; each profile becomes a segment.
 ///
@@ -30,7 +29,8 @@ pub fn import(
 ) -> Result<Recovery, ReadError> {
     let mut recovery = Recovery::default();
     let mut document = Document::default();
-    if let Err(error) = parse(input, options.limits.document_bytes, &mut document) {
+    let seed = DocumentSeed(&mut document);
+    if let Err(error) = json_document::parse(NAME, input, options.limits.document_bytes, seed) {
         meet(error, options, &mut recovery)?;
     }
     let stacks = match intern_stacks(&document, tables) {
@@ -83,52 +83,6 @@ fn tell(recovery: Recovery, sink: &mut dyn ProfileSink) -> Result<Recovery, Read
         sink.warning(warning)?;
     }
     Ok(recovery)
-}
-
-/// An input that ends with an error at the limit.
-struct Limited<R> {
-    input: R,
-    left: usize,
-    is_met: bool,
-}
-
-impl<R: BufRead> Read for Limited<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.input.read(buffer)?;
-        match self.left.checked_sub(read) {
-            Some(left) => self.left = left,
-            None => {
-                self.is_met = true;
-                return Err(io::Error::other("document too large"));
-            }
-        }
-        Ok(read)
-    }
-}
-
-fn parse(input: impl BufRead, limit: usize, document: &mut Document) -> Result<(), Error> {
-    let mut limited = Limited { input, left: limit, is_met: false };
-    let mut deserializer = serde_json::Deserializer::from_reader(&mut limited);
-    let read = DocumentSeed(document).deserialize(&mut deserializer).and_then(|()| deserializer.end());
-    let is_met = limited.is_met;
-    read.map_err(|error| json_error(error, is_met.then_some(limit)))
-}
-
-fn json_error(error: serde_json::Error, limit: Option<usize>) -> Error {
-    let position = Position::Line(error.line() as u64);
-    if let Some(limit) = limit {
-        let message = format!("document too large: expected at most {limit} bytes");
-        return Error::new(ErrorKind::Limit, NAME, position, message);
-    }
-    let kind = match error.classify() {
-        serde_json::error::Category::Io => return Error::io(NAME, position, error.into()),
-        serde_json::error::Category::Eof => ErrorKind::Truncated,
-        _ => ErrorKind::Malformed,
-    };
-    let (text, tail) = (error.to_string(), format!(" at line {} column {}", error.line(), error.column()));
-    let message = text.strip_suffix(&tail).unwrap_or(&text);
-    let sort = if kind == ErrorKind::Truncated { "truncated: " } else { "" };
-    Error::new(kind, NAME, position, format!("{sort}{message}, column {}", error.column()))
 }
 
 /// The stack of each node, that of node 0 first.

@@ -194,7 +194,8 @@ impl SampleEvents {
         event.put_unsigned(1);
         event.put_text(&text(facts.function));
         event.put_unsigned(0);
-        event.put_text(&facts.file.map(text).unwrap_or_default());
+        let file = facts.file.or(facts.native.map(|native| native.module));
+        event.put_text(&file.map(text).unwrap_or_default());
         event.put_unsigned(facts.line.and_then(|line| u64::try_from(line).ok()).unwrap_or_default());
         event.finish()
     }

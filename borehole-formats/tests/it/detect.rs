@@ -146,7 +146,7 @@ fn a_stack_longer_than_what_is_looked_at_is_folded() {
 #[test]
 fn each_format_goes_by_one_name() {
     use borehole_formats::{
-        callgrind, chrome_trace, collapsed, flamegraph, folded, gecko, jsonl, perfetto, phpspy, pprof,
+        callgrind, chrome_trace, collapsed, flamegraph, folded, gecko, jsonl, otlp, perfetto, phpspy, pprof,
         pstats, rbt, speedscope, tachyon, tachyon_jsonl, trc,
     };
     let names = [
@@ -160,6 +160,7 @@ fn each_format_goes_by_one_name() {
         (Format::PstatsText, pstats::TEXT_NAME),
         (Format::TachyonJsonl, tachyon_jsonl::NAME),
         (Format::Gecko, gecko::NAME),
+        (Format::Otlp, otlp::NAME),
         (Format::Pprof, pprof::NAME),
         (Format::Speedscope, speedscope::NAME),
         (Format::Callgrind, callgrind::NAME),
@@ -172,4 +173,13 @@ fn each_format_goes_by_one_name() {
     for (format, name) in names {
         assert_eq!(format.name(), name);
     }
+}
+
+#[test]
+fn profiles_of_opentelemetry_are_told_from_those_of_pprof_also_cut_off() {
+    let bytes = fs::read(Path::new(CORPUS).join("otlp/processes.otlp")).unwrap();
+    for end in [150, 300, bytes.len()] {
+        assert_eq!(detect(&bytes[..end]), Some(Format::Otlp), "{end}");
+    }
+    assert_eq!(Format::from_path("run.otlp.pb"), Some((Format::Otlp, false)));
 }

@@ -6,7 +6,7 @@ use std::io::Read as _;
 use borehole_formats::flamegraph::{Direction, ExportOptions, Exporter, Names};
 use borehole_model::Segment;
 use borehole_testkit::Scratch;
-use borehole_testkit::peers::{Peer, peer};
+use borehole_testkit::peers::{HEADLESS, Peer, peer};
 use roxmltree::Document;
 
 use crate::flat::{FlatFrame, FlatSample, play, rbt_samples};
@@ -158,20 +158,13 @@ fn screenshot(chromium: &Peer, page: &[u8], width: u32, height: u32) -> Vec<u8> 
     let scratch = Scratch::new();
     let page = scratch.write("page.svg", page);
     let picture = scratch.path("picture.png");
-    let output = chromium.run(&[
-        "--headless",
-        "--no-sandbox",
-        "--disable-gpu",
-        "--disable-quic",
-        "--no-first-run",
-        "--disable-background-networking",
-        "--disable-component-update",
-        "--disable-sync",
-        &format!("--user-data-dir={}", scratch.path("profile").display()),
-        &format!("--window-size={width},{height}"),
-        &format!("--screenshot={}", picture.display()),
-        &format!("file://{}", page.display()),
-    ]);
+    let shot = [
+        format!("--user-data-dir={}", scratch.path("profile").display()),
+        format!("--window-size={width},{height}"),
+        format!("--screenshot={}", picture.display()),
+        format!("file://{}", page.display()),
+    ];
+    let output = chromium.run(&[&HEADLESS[..], &shot.each_ref().map(String::as_str)].concat());
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     std::fs::read(picture).unwrap()
 }

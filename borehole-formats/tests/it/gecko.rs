@@ -18,10 +18,10 @@ use borehole_testkit::peers::peer;
 use borehole_testkit::{Scratch, corpus_files, read_corpus};
 use serde_json::Value;
 
-type Exporter<'a> = gecko::Exporter<&'a mut Vec<u8>, std::io::Cursor<Vec<u8>>, Spool>;
-type Spool = fn() -> std::io::Result<std::io::Cursor<Vec<u8>>>;
+pub(crate) type Exporter<'a> = gecko::Exporter<&'a mut Vec<u8>, std::io::Cursor<Vec<u8>>, Spool>;
+pub(crate) type Spool = fn() -> std::io::Result<std::io::Cursor<Vec<u8>>>;
 
-fn exporter(out: &mut Vec<u8>) -> Exporter<'_> {
+pub(crate) fn exporter(out: &mut Vec<u8>) -> Exporter<'_> {
     gecko::Exporter::new(out, || Ok(std::io::Cursor::new(Vec::new())))
 }
 
@@ -36,11 +36,11 @@ fn exported(name: &str) -> Value {
     serde_json::from_slice(&out).unwrap()
 }
 
-fn recorded(name: &str, ending: &str) -> Value {
+pub(crate) fn recorded(name: &str, ending: &str) -> Value {
     serde_json::from_slice(&read_corpus(&format!("tachyon/corpus/expected/{name}.{ending}"))).unwrap()
 }
 
-fn names() -> Vec<String> {
+pub(crate) fn names() -> Vec<String> {
     let files = corpus_files("tachyon/corpus", ".bin");
     assert_eq!(files.len(), 31);
     files.iter().map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned()).collect()
@@ -87,7 +87,7 @@ fn stacks(profile: &Value, thread: &Value) -> Vec<String> {
 }
 
 /// By thread: when which stack was seen, in order of time.
-fn samples(profile: &Value) -> BTreeMap<u64, Vec<(i64, String)>> {
+pub(crate) fn samples(profile: &Value) -> BTreeMap<u64, Vec<(i64, String)>> {
     let (base, mut all) = (first_us(profile), BTreeMap::<_, Vec<_>>::new());
     for thread in list(&profile["threads"]) {
         let (stacks, samples) = (stacks(profile, thread), &thread["samples"]);

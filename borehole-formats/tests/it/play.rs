@@ -5,9 +5,10 @@
 use std::io;
 use std::ops::ControlFlow;
 
+use borehole_formats::{Error, ReadError};
 use borehole_model::{
-    Context, Frame, Label, LabelValue, NativeFrame, ProfileSink, Sample, Segment, Status, StringId, Tables,
-    ValueType,
+    Context, Frame, Label, LabelValue, NativeFrame, ProfileSink, Recovery, Sample, Segment, Status, StringId,
+    Tables, ValueType,
 };
 use proptest::prelude::*;
 
@@ -47,6 +48,18 @@ pub(crate) struct PlainSegment {
     pub(crate) metadata: Vec<(String, String)>,
     pub(crate) value_types: Vec<(String, String)>,
     pub(crate) samples: Vec<PlainSample>,
+}
+
+/// What `import` gives, or what is wrong with its input.
+pub(crate) fn collected(
+    import: impl FnOnce(&mut Tables, &mut Collect) -> Result<Recovery, ReadError>,
+) -> Result<(Collect, Recovery), Error> {
+    let (mut tables, mut collect) = (Tables::default(), Collect::default());
+    match import(&mut tables, &mut collect) {
+        Ok(recovery) => Ok((collect, recovery)),
+        Err(ReadError::Input(error)) => Err(error),
+        Err(ReadError::Sink(error)) => panic!("{error}"),
+    }
 }
 
 /// A sink that keeps everything as plain data.

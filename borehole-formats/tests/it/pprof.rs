@@ -11,18 +11,15 @@ use borehole_testkit::Scratch;
 use borehole_testkit::peers::{Peer, peer};
 use proptest::prelude::*;
 
-use crate::play::{Collect, PlainFrame, PlainLabel, PlainSample, PlainSegment, any_samples, named, play};
+use crate::play::{
+    Collect, PlainFrame, PlainLabel, PlainSample, PlainSegment, any_samples, collected, named, play,
+};
 
 const CONVERTED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../corpus/rbt/expected/conv");
 const OWN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../corpus/pprof");
 
 fn read_with(bytes: &[u8], options: &ReadOptions) -> Result<(Collect, Recovery), Error> {
-    let (mut tables, mut collect) = (Tables::default(), Collect::default());
-    match import(bytes, options, &mut tables, &mut collect) {
-        Ok(recovery) => Ok((collect, recovery)),
-        Err(ReadError::Input(error)) => Err(error),
-        Err(ReadError::Sink(error)) => panic!("{error}"),
-    }
+    collected(|tables, sink| import(bytes, options, tables, sink))
 }
 
 fn read(bytes: &[u8]) -> Collect {

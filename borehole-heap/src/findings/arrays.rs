@@ -3,12 +3,13 @@
 use hashbrown::HashMap;
 
 use crate::graph::Graph;
+use crate::largest::Largest;
 use crate::names::LocationType;
 use crate::number::Digits;
 use crate::sink::NodeId;
 
 use super::amounts::{count, is_share, share, size};
-use super::census::{Largest, Thing};
+use super::census::Thing;
 use super::content::Contents;
 use super::context::Context;
 use super::finding::{Confidence, Finding, Kind, Place, Severity};

@@ -1,9 +1,7 @@
 //! What each node is, and how often each string is there: columns, made in one look at all locations.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-
 use crate::graph::Graph;
+use crate::largest::Largest;
 use crate::names::LocationType;
 use crate::retention::Retention;
 use crate::sink::{Location, NodeId, StringId};
@@ -67,37 +65,6 @@ impl Copies {
     /// The bytes that all copies but one take.
     pub(super) fn saved(self) -> u64 {
         self.bytes - self.bytes.checked_div(self.count.into()).unwrap_or(self.bytes)
-    }
-}
-
-/// A list of the largest, of which it keeps as many as are asked for.
-#[derive(Debug)]
-pub(super) struct Largest {
-    heap: BinaryHeap<Reverse<(u64, Reverse<u32>)>>,
-    most: usize,
-}
-
-impl Largest {
-    pub(super) fn new(most: usize) -> Self {
-        Self { heap: BinaryHeap::new(), most }
-    }
-
-    #[inline]
-    pub(super) fn push(&mut self, bytes: u64, node: NodeId) {
-        let entry = Reverse((bytes, Reverse(node.0)));
-        if self.heap.len() < self.most {
-            self.heap.push(entry);
-        } else if self.heap.peek().is_some_and(|smallest| entry < *smallest) {
-            self.heap.pop();
-            self.heap.push(entry);
-        }
-    }
-
-    /// The largest first; of equals, that with the smallest number.
-    pub(super) fn sorted(&self) -> Vec<(u64, NodeId)> {
-        let mut entries: Vec<_> = self.heap.iter().map(|Reverse(entry)| *entry).collect();
-        entries.sort_unstable_by(|left, right| right.cmp(left));
-        entries.into_iter().map(|(bytes, Reverse(node))| (bytes, NodeId(node))).collect()
     }
 }
 

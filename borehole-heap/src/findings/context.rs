@@ -1,7 +1,7 @@
 //! What all findings look at: the graph, what is known of it, and columns that are made of it once.
 
 use crate::graph::{Child, Graph, Totals};
-use crate::path::{STEPS, of_steps};
+use crate::path;
 use crate::retention::Retention;
 use crate::sink::{NodeId, StringId};
 use crate::totals::{Scope, totals};
@@ -107,16 +107,7 @@ impl<'h, 'g, G: Graph + ?Sized> Context<'h, 'g, G> {
 
     /// Where a program finds `node`. Of what lies very deep, the last steps: all of a long chain would be walked for each.
     pub(super) fn place(&self, node: NodeId) -> Place {
-        let tree = self.heap.tree();
-        let upwards = std::iter::successors(Some(node), |&node| tree.parent(node));
-        let mut steps: Vec<NodeId> = upwards.take(DEEPEST + 1).collect();
-        let is_cut = steps.len() > DEEPEST;
-        if is_cut {
-            steps.truncate(STEPS);
-        }
-        let link = |node| tree.link(node).unwrap_or(StringId(u32::MAX));
-        let path = of_steps(&self.graph(), steps.into_iter().rev().map(|node| (node, link(node))));
-        let path = String::from_utf8_lossy(&path).into_owned();
-        Place { node, path: if is_cut { format!("...{path}") } else { path } }
+        let path = path::near(&self.graph(), self.heap.tree(), node, DEEPEST);
+        Place { node, path: String::from_utf8_lossy(&path).into_owned() }
     }
 }

@@ -3,7 +3,8 @@
 use hashbrown::HashMap;
 
 use crate::graph::Graph;
-use crate::sink::NodeId;
+use crate::names::NodeType;
+use crate::sink::{NodeId, StringId};
 
 use super::Sum;
 use super::amounts::{count, size};
@@ -70,8 +71,9 @@ pub(super) fn find<G: Graph + ?Sized>(context: &Context<'_, '_, G>, cycles: &Cyc
 
 /// The objects that are connections, with their classes.
 fn connections<G: Graph + ?Sized>(context: &Context<'_, '_, G>) -> HashMap<NodeId, String> {
-    let is_connection = |class: &str| CLASSES.contains(&class);
-    if !context.totals.classes.iter().any(|class| is_connection(&String::from_utf8_lossy(&class.name))) {
+    let known = connection_classes(context);
+    let is_connection = |class: &str| known.iter().any(|known| known == class);
+    if known.is_empty() {
         return HashMap::new();
     }
     let objects = context.census.all().filter_map(|(node, thing)| match thing {
@@ -79,6 +81,46 @@ fn connections<G: Graph + ?Sized>(context: &Context<'_, '_, G>) -> HashMap<NodeI
         _ => None,
     });
     objects.filter(|(_, class)| is_connection(class)).collect()
+}
+
+/// The classes of which there are objects that are connections: those that are known, and those that extend one.
+fn connection_classes<G: Graph + ?Sized>(context: &Context<'_, '_, G>) -> Vec<String> {
+    let methods = methods_by_class(context);
+    let bases: Vec<&HashMap<StringId, bool>> =
+        CLASSES.iter().filter_map(|class| methods.get(class.to_ascii_lowercase().as_bytes())).collect();
+    let extends = |name: &[u8]| {
+        let own = methods.get(&name.to_ascii_lowercase());
+        own.is_some_and(|own| bases.iter().any(|base| is_extended(base, own)))
+    };
+    let classes = context.totals.classes.iter().map(|class| &class.name[..]);
+    let is_connection = |name: &&[u8]| CLASSES.iter().any(|class| class.as_bytes() == *name) || extends(name);
+    classes.filter(is_connection).map(|name| String::from_utf8_lossy(name).into_owned()).collect()
+}
+
+/// Whether a class has all methods of another, and has taken one as it is.
+fn is_extended(base: &HashMap<StringId, bool>, class: &HashMap<StringId, bool>) -> bool {
+    let is_there = |method: &StringId| class.contains_key(method);
+    let is_kept = |method: &StringId| class.get(method) == Some(&true);
+    !base.is_empty() && base.keys().all(is_there) && base.keys().any(is_kept)
+}
+
+/// The methods of each class, by its name in lower case, and whether each is PHP's own.
+fn methods_by_class<G: Graph + ?Sized>(
+    context: &Context<'_, '_, G>,
+) -> HashMap<Vec<u8>, HashMap<StringId, bool>> {
+    let graph = context.graph();
+    let roots = context.heap.references(None).map(|root| root.to);
+    let tables = roots.filter(|&root| graph.node_type(root) == NodeType::DEFINED_CLASSES);
+    let mut found = HashMap::new();
+    for class in tables.flat_map(|table| context.children(table)) {
+        let methods = context.child(class.node, context.words.methods);
+        let methods = methods.into_iter().flat_map(|methods| context.children(methods));
+        let is_own = |node| graph.node_type(node) == NodeType::INTERNAL_FUNCTION_DEFINITION;
+        let methods: HashMap<StringId, bool> =
+            methods.map(|method| (method.link, is_own(method.node))).collect();
+        found.insert(graph.string(class.link).to_vec(), methods);
+    }
+    found
 }
 
 /// The cycle that holds each connection, by its number.

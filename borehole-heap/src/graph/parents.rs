@@ -83,12 +83,30 @@ impl Parents {
 
     /// Who refers to `node`, by which row of the graph's references. `None` is the graph itself, of a root.
     pub fn referrers(&self, node: NodeId) -> impl Iterator<Item = (Option<NodeId>, usize)> {
+        self.found(node).iter().rev().map(|&entry| referrer(entry))
+    }
+
+    /// How many refer to `node`.
+    #[must_use]
+    pub fn count(&self, node: NodeId) -> usize {
+        self.found(node).len()
+    }
+
+    /// The referrer at this place among those of `node`.
+    #[must_use]
+    pub fn referrer(&self, node: NodeId, place: usize) -> Option<(Option<NodeId>, usize)> {
+        self.found(node).iter().rev().nth(place).map(|&entry| referrer(entry))
+    }
+
+    fn found(&self, node: NodeId) -> &[(u32, u32)] {
         let start = |entry: usize| self.starts.get(entry).map_or(0, |&start| start as usize);
         let range = start(node.0 as usize)..start((node.0 as usize).saturating_add(1));
-        let found = self.referrers.get(range).unwrap_or_default();
-        let parent = |parent: u32| (parent != u32::MAX).then_some(NodeId(parent));
-        found.iter().rev().map(move |&(number, row)| (parent(number), row as usize))
+        self.referrers.get(range).unwrap_or_default()
     }
+}
+
+fn referrer((parent, row): (u32, u32)) -> (Option<NodeId>, usize) {
+    ((parent != u32::MAX).then_some(NodeId(parent)), row as usize)
 }
 
 fn for_each(graph: &impl Graph, mut see: impl FnMut(Option<NodeId>, u32, NodeId)) {

@@ -27,7 +27,7 @@ pub fn classes<G: Graph + ?Sized>(heap: &Heap<'_, G>) -> Vec<ClassView> {
     let (graph, retention) = (heap.graph(), heap.retention());
     let mut found: HashMap<StringId, ClassView> = HashMap::new();
     for node in retention.nodes() {
-        let Some(class) = class(graph, node) else { continue };
+        let Some(class) = heap.class(node) else { continue };
         let retained = retention.retained(node);
         let entry = found.entry(class).or_insert_with(|| ClassView {
             name: graph.string(class).to_vec(),
@@ -49,11 +49,6 @@ pub fn classes<G: Graph + ?Sized>(heap: &Heap<'_, G>) -> Vec<ClassView> {
     classes
 }
 
-/// The class of an object.
-fn class<G: Graph + ?Sized>(graph: &G, node: NodeId) -> Option<StringId> {
-    graph.locations(node).find_map(|row| graph.location(row).class)
-}
-
 /// Adds up what the outermost objects of each class retain: those that no object of the class dominates.
 fn add_retained<G: Graph + ?Sized>(heap: &Heap<'_, G>, classes: &mut HashMap<StringId, ClassView>) {
     let (retention, dominated) = (heap.retention(), heap.dominated());
@@ -69,7 +64,7 @@ fn add_retained<G: Graph + ?Sized>(heap: &Heap<'_, G>, classes: &mut HashMap<Str
             path.pop();
             continue;
         };
-        let class = class(heap.graph(), node);
+        let class = heap.class(node);
         if let Some(class) = class {
             let count = above.entry(class).or_default();
             if let Some(view) = classes.get_mut(&class).filter(|_| *count == 0) {

@@ -1,9 +1,18 @@
 //! What programs and people ask of a heap, as plain data.
 
+mod blocks;
+mod brief;
 mod classes;
 mod cycles;
+mod fields;
 mod find;
+mod held;
+mod holders;
+mod instances;
+mod largest;
 mod node;
+mod page;
+mod search;
 mod steps;
 
 use std::cell::OnceCell;
@@ -11,12 +20,21 @@ use std::cell::OnceCell;
 use crate::graph::{Graph, Parents, TreeParents};
 use crate::path;
 use crate::retention::{DominatorTree, Follow, Retention};
-use crate::sink::NodeId;
+use crate::sink::{NodeId, StringId};
 
+pub use blocks::{Block, BlockLimits, Blocks};
+pub use brief::{Brief, Kind};
 pub use classes::{ClassView, classes};
 pub use cycles::{CycleView, cycles};
+pub use fields::{Field, Fields};
 pub use find::{Needle, find};
+pub use held::Held;
+pub use holders::Holder;
+pub use instances::Instances;
+pub use largest::largest;
 pub use node::NodeView;
+pub use page::HeapPage;
+pub use search::{Search, Sought};
 pub use steps::{Reference, Step};
 
 /// A graph that is being asked. What many answers stand on is worked out when the first needs it, once.
@@ -27,14 +45,25 @@ pub struct Heap<'g, G: ?Sized> {
     dominated: OnceCell<DominatorTree>,
     tree: OnceCell<TreeParents>,
     parents: OnceCell<Parents>,
+    classes: OnceCell<Vec<u32>>,
 }
+
+/// So far up the way to a node is followed for a path that is only shown.
+const NEAR: usize = 500;
 
 impl<'g, G: Graph + ?Sized> Heap<'g, G> {
     /// Asks `graph`, whose nodes these references keep alive.
     #[must_use]
     pub fn new(graph: &'g G, follow: Follow) -> Self {
-        let (retention, dominated) = (OnceCell::new(), OnceCell::new());
-        Self { graph, follow, retention, dominated, tree: OnceCell::new(), parents: OnceCell::new() }
+        Self {
+            graph,
+            follow,
+            retention: OnceCell::new(),
+            dominated: OnceCell::new(),
+            tree: OnceCell::new(),
+            parents: OnceCell::new(),
+            classes: OnceCell::new(),
+        }
     }
 
     /// The graph.
@@ -67,6 +96,35 @@ impl<'g, G: Graph + ?Sized> Heap<'g, G> {
     /// Every reference to each node.
     pub fn parents(&self) -> &Parents {
         self.parents.get_or_init(|| Parents::of(&self.graph))
+    }
+
+    /// The class of each node, the largest number for what is no object.
+    fn class_numbers(&self) -> &[u32] {
+        self.classes.get_or_init(|| {
+            let counts = self.graph.counts();
+            let mut classes = vec![u32::MAX; counts.nodes];
+            for row in (0..counts.locations).rev() {
+                if let Some(class) = self.graph.location(row).class
+                    && let Some(entry) = classes.get_mut(self.graph.location_node(row).0 as usize)
+                {
+                    *entry = class.0;
+                }
+            }
+            classes
+        })
+    }
+
+    /// The class of an object.
+    #[must_use]
+    pub fn class(&self, node: NodeId) -> Option<StringId> {
+        let class = self.class_numbers().get(node.0 as usize).copied();
+        class.filter(|&class| class != u32::MAX).map(StringId)
+    }
+
+    /// Where a node hangs, in PHP's syntax; of what lies deep, the last steps behind `...`, so that it is soon there.
+    #[must_use]
+    pub fn near_path(&self, node: NodeId) -> Vec<u8> {
+        path::near(&self.graph, self.tree(), node, NEAR)
     }
 
     /// Where a node hangs, in PHP's syntax.

@@ -2,6 +2,7 @@
 
 use super::Heap;
 use crate::graph::Graph;
+use crate::names::NodeType;
 use crate::sink::{Location, NodeId};
 
 /// A node at a glance.
@@ -58,10 +59,13 @@ impl<G: Graph + ?Sized> Heap<'_, G> {
     }
 
     /// How many elements the node, or the table below an array, says to have.
-    fn count(&self, node: NodeId) -> Option<u64> {
+    pub(super) fn count(&self, node: NodeId) -> Option<u64> {
         let number = |node| std::str::from_utf8(self.attribute(node, b"#count")?).ok()?.parse().ok();
         let graph = self.graph();
         let table = || {
+            if graph.node_type(node) != NodeType::ARRAY_HEADER {
+                return None;
+            }
             let mut children = graph.children(Some(node)).filter_map(|row| graph.child(row));
             children.find(|child| graph.string(child.link) == b"array_elements")
         };

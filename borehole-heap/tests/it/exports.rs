@@ -1,10 +1,12 @@
 //! Exports, opened by the readers of others.
 
+use std::collections::BTreeSet;
 use std::fs;
 
+use borehole_heap::retention::{Follow, Retention};
 use borehole_heap::{
-    Builder, Edge, Graph, HeapGraph, HeapSink as _, Location, LocationType, NodeType, Strength, Value,
-    heapsnapshot, hprof, json,
+    Builder, Edge, Graph, HeapGraph, HeapSink as _, Location, LocationType, NodeId, NodeType, Strength,
+    Value, heapsnapshot, hprof, json,
 };
 use borehole_testkit::{Scratch, peers};
 use proptest::prelude::*;
@@ -184,6 +186,67 @@ fn memlab_reads_what_reli_recorded() {
     assert_eq!(seen["edges"], graph.counts().edges);
     let products = seen["found"].as_array().unwrap();
     assert_eq!(products.iter().filter(|node| node["type"] == "object").count(), 50);
+}
+
+/// The node of a snapshot's number; `None` for its own root.
+fn node_of(number: &Json) -> Option<NodeId> {
+    number.as_u64()?.checked_sub(3).map(|number| NodeId(u32::try_from(number / 2).unwrap()))
+}
+
+/// The references of a graph between those nodes that stand for all that share their memory.
+fn merged(graph: &HeapGraph, retention: &Retention) -> HeapGraph {
+    let mut builder = Builder::new();
+    let link = builder.string(b"holds");
+    let count = u32::try_from(graph.counts().nodes).unwrap();
+    for node in (0..count).map(NodeId) {
+        assert_eq!(builder.node(graph.node_type(node)), node);
+    }
+    graph.each_reference(&mut |parent, _, child| {
+        let [parent, child] =
+            [parent, Some(child.node)].map(|node| node.map(|node| retention.representative(node)));
+        let child = child.expect("a reference leads somewhere");
+        builder.edge(Edge { parent, child, link, is_tree: false, strength: Strength::Strong });
+    });
+    builder.finish().unwrap()
+}
+
+/// The bytes of each node that stands for others; what is theirs together once.
+fn own(graph: &HeapGraph, retention: &Retention) -> Vec<u64> {
+    let mut own = vec![0; graph.counts().nodes];
+    let mut seen = BTreeSet::new();
+    for row in 0..graph.counts().locations {
+        let (node, location) = (graph.location_node(row), graph.location(row));
+        if seen.insert((location.address, location.location_type.number())) {
+            let bytes = location.size + u64::from(location.bin_overhead);
+            own[retention.representative(node).0 as usize] += bytes;
+        }
+    }
+    own
+}
+
+/// Of heaps of real programs: memlab has an algorithm of its own, and the sums are made anew from what it says.
+#[test]
+fn retained_sizes_are_those_of_memlab_s_dominators() {
+    for program in ["m1_objects", "m3_closures", "m5_mixed"] {
+        let graph = json::read(&reli(program)).unwrap();
+        let everything = Follow { weak: true, ..Follow::default() };
+        let retention = Retention::of(&graph, everything);
+        let Some(seen) = memlab(&merged(&graph, &retention), &[]) else { return };
+        let dominators: Vec<_> = seen["dominators"].as_array().unwrap().iter().skip(1).map(node_of).collect();
+        let count = u32::try_from(dominators.len()).unwrap();
+        let nodes: Vec<NodeId> =
+            (0..count).map(NodeId).filter(|&node| retention.representative(node) == node).collect();
+        let own = own(&graph, &retention);
+        let mut retained = vec![0; dominators.len()];
+        for &node in &nodes {
+            assert_eq!(retention.dominator(node), dominators[node.0 as usize], "{program}, {node:?}");
+            let upwards = std::iter::successors(Some(node), |node| dominators[node.0 as usize]);
+            upwards.for_each(|above| retained[above.0 as usize] += own[node.0 as usize]);
+        }
+        let wrong = nodes.iter().find(|node| retention.retained(**node) != retained[node.0 as usize]);
+        assert_eq!(wrong, None, "{program}");
+        assert!(nodes.len() > 1000, "{program}: {}", nodes.len());
+    }
 }
 
 #[test]

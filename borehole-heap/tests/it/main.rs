@@ -14,3 +14,4 @@ mod path;
 mod retention;
 mod rmem;
 mod views;
+mod walk;

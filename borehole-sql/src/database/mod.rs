@@ -16,7 +16,7 @@ use crate::dialect::Dialect;
 use crate::error::{Error, ErrorKind};
 use crate::rows;
 use crate::schema::TABLES;
-use crate::server::{Access, Server, ServerKind};
+use crate::server::{Access, Server};
 #[cfg(feature = "sqlite")]
 use crate::sqlite::Sqlite;
 
@@ -63,18 +63,7 @@ impl Database {
     /// # Errors
     /// When there is no connection, no such database, or the server is too old.
     pub fn connect(server: &Server, access: Access) -> Result<Self, Error> {
-        let backend: Box<dyn Backend> = match server.kind() {
-            #[cfg(feature = "postgresql")]
-            ServerKind::Postgresql => Box::new(crate::postgresql::Postgresql::connect(server, access)?),
-            #[cfg(feature = "mysql")]
-            ServerKind::Mysql => Box::new(crate::mysql::Mysql::connect(server, access)?),
-            #[cfg(not(all(feature = "postgresql", feature = "mysql")))]
-            other => {
-                let message = format!("unsupported server: this build knows no {other:?}, for {access:?}");
-                return Err(Error::new(ErrorKind::Unsupported, message));
-            }
-        };
-        Ok(Self { backend, is_new: false })
+        Ok(Self { backend: connected(server, access)?, is_new: false })
     }
 
     /// What it speaks.
@@ -190,5 +179,22 @@ impl Database {
             })?;
         }
         Ok(())
+    }
+}
+
+/// A connection to a server of a kind that this build knows.
+fn connected(server: &Server, access: Access) -> Result<Box<dyn Backend>, Error> {
+    match server.kind() {
+        #[cfg(feature = "postgresql")]
+        crate::ServerKind::Postgresql => {
+            Ok(Box::new(crate::postgresql::Postgresql::connect(server, access)?))
+        }
+        #[cfg(feature = "mysql")]
+        crate::ServerKind::Mysql => Ok(Box::new(crate::mysql::Mysql::connect(server, access)?)),
+        #[cfg(not(all(feature = "postgresql", feature = "mysql")))]
+        other => {
+            let message = format!("unsupported server: this build knows no {other:?}, for {access:?}");
+            Err(Error::new(ErrorKind::Unsupported, message))
+        }
     }
 }

@@ -8,9 +8,10 @@ use mysql::{Conn, LocalInfileHandler, Params, Value};
 
 use super::refused;
 use crate::backend::Fill;
+use crate::cells::{Cells, Decoded, encode_cells};
 use crate::dialect::Dialect;
 use crate::error::{Error, ErrorKind};
-use crate::pipe::{self, Batch, Cells, Decoded, encode_cells};
+use crate::pipe::{self, Batch};
 use crate::rows::{self, Cell};
 use crate::schema::Table;
 

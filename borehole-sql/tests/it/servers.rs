@@ -1,5 +1,6 @@
 //! The same on real servers: PostgreSQL, MariaDB and MySQL.
 
+mod encryption;
 mod faults;
 
 use borehole_heap::{Graph as _, HeapGraph};
@@ -37,6 +38,7 @@ fn mysql() {
 fn everything(kind: ServerKind) {
     let Some(started) = DatabaseServer::start(kind) else { return };
     those_who_may_not_are_told_what_to_do(&started);
+    encryption::a_connection_is_as_safe_as_asked(&started);
     answers_are_those_of_sqlite(&started);
     faults::hostile_names_are_data(&started);
     faults::a_lock_is_waited_for_and_said(&started);

@@ -7,7 +7,7 @@ use borehole_formats::detect::{DETECT_BYTES, detect};
 use borehole_formats::envelope::Envelope;
 use borehole_formats::rbt::{self, Reader, Record};
 use borehole_formats::{Limits, ReadError, ReadOptions, Recovery};
-use borehole_formats::{folded, jsonl, phpspy, pprof, speedscope, tachyon, trc};
+use borehole_formats::{folded, gecko, jsonl, otlp, phpspy, pprof, speedscope, tachyon, trc};
 use borehole_model::{Context, Count, ProfileSink, Sample, Tables};
 use borehole_wire::{Cursor, put_varint};
 
@@ -22,6 +22,8 @@ pub const TARGETS: &[Target] = &[
     Target { name: "rbt_lenient", run: rbt_lenient, corpus: &[("rbt/sweeps", ".rbt")] },
     Target { name: "phpspy", run: phpspy, corpus: &[("rbt/text", ".txt")] },
     Target { name: "folded", run: folded, corpus: &[("rbt/expected/conv", ".folded")] },
+    Target { name: "gecko", run: gecko, corpus: &[("tachyon/corpus/expected", "23_short.gecko.json")] },
+    Target { name: "otlp", run: otlp, corpus: &[("otlp", ".otlp")] },
     Target { name: "pprof", run: pprof, corpus: &[("rbt/expected/conv", ".pprof"), ("pprof", ".pb.gz")] },
     Target { name: "speedscope", run: speedscope, corpus: &[("rbt/expected/conv", ".speedscope.json")] },
     Target { name: "jsonl", run: jsonl, corpus: &[] },
@@ -208,6 +210,14 @@ fn pprof(bytes: &[u8]) {
     // A damaged member still yields how it begins.
     let _ = Envelope::new(bytes).take(LARGEST).read_to_end(&mut plain);
     import(&plain, |input, options, tables, sink| pprof::import(input, options, tables, sink));
+}
+
+fn gecko(bytes: &[u8]) {
+    import(bytes, |input, options, tables, sink| gecko::import(input, options, tables, sink));
+}
+
+fn otlp(bytes: &[u8]) {
+    import(bytes, |input, options, tables, sink| otlp::import(input, options, tables, sink));
 }
 
 fn speedscope(bytes: &[u8]) {

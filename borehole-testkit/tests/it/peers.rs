@@ -1,6 +1,6 @@
 //! The peers read what the reference programs wrote, and reject what is wrong.
 
-use borehole_testkit::peers::{peer, speedscope_import, speedscope_schema_errors};
+use borehole_testkit::peers::{HEADLESS, peer, speedscope_import, speedscope_schema_errors};
 use borehole_testkit::{Scratch, corpus};
 
 #[test]
@@ -41,18 +41,11 @@ fn chromium_draws_a_picture() {
     let scratch = Scratch::new();
     let svg = b"<svg xmlns=\"http://www.w3.org/2000/svg\"><text>main</text></svg>";
     let page = scratch.write("page.svg", svg);
-    let text = chromium.stdout(&[
-        "--headless",
-        "--no-sandbox",
-        "--disable-gpu",
-        "--disable-quic",
-        "--no-first-run",
-        "--disable-background-networking",
-        "--disable-component-update",
-        "--disable-sync",
-        &format!("--user-data-dir={}", scratch.path("profile").display()),
-        "--dump-dom",
-        &format!("file://{}", page.display()),
-    ]);
+    let show = [
+        format!("--user-data-dir={}", scratch.path("profile").display()),
+        "--dump-dom".to_owned(),
+        format!("file://{}", page.display()),
+    ];
+    let text = chromium.stdout(&[&HEADLESS[..], &show.each_ref().map(String::as_str)].concat());
     assert!(text.contains("<text>main</text>"), "{text}");
 }

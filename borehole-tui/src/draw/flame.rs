@@ -7,6 +7,7 @@ use super::split_top;
 use crate::app::{App, Place};
 use crate::flame::{FlameBox, Levels, layout};
 use crate::list::Step;
+use crate::since::Shift;
 use crate::theme::Role;
 
 /// How many levels are laid out beyond those that show, so that the cursor can go there.
@@ -114,7 +115,9 @@ impl App {
 
     pub(super) fn draw_flame(&mut self, canvas: &mut Canvas<'_>, area: Rect) {
         let [title, area] = split_top(area, 1);
-        canvas.title(title, &self.view_title("flame graph"), self.place == Place::Body);
+        let name =
+            if self.since.is_some() { "flame graph, + red grew, - blue shrank" } else { "flame graph" };
+        canvas.title(title, &self.view_title(name), self.place == Place::Body);
         self.areas.body = area;
         let (width, height) = (usize::from(area.width), usize::from(area.height));
         let (above, below) = (self.flame_above(width, height), self.flame_below(width, height));
@@ -141,7 +144,9 @@ impl App {
         let has_cursor = self.place == Place::Body && level == self.focus.flame.0;
         let needle = self.filter.to_lowercase();
         for (number, found) in boxes.iter().enumerate() {
-            let label = &self.labels[found.frame];
+            let name = &self.calls.frame(found.frame).function;
+            let shift = self.since.as_ref().map(|since| since.of(name));
+            let label = format!("{}{}", shift.map_or("", Shift::sign), self.labels[found.frame]);
             let is_cursor = has_cursor && found.start <= column && column < found.start + found.width;
             let style = match () {
                 () if is_cursor => canvas.colours.style(Role::Cursor),
@@ -149,11 +154,14 @@ impl App {
                     canvas.colours.style(Role::Found)
                 }
                 () => {
-                    let name = &self.calls.frame(found.frame).function;
-                    canvas.colours.flame(name, number.is_multiple_of(2) != (level % 2 == 0))
+                    let is_odd = number.is_multiple_of(2) != (level % 2 == 0);
+                    match shift {
+                        Some(shift) => canvas.colours.change(shift.part, is_odd),
+                        None => canvas.colours.flame(name, is_odd),
+                    }
                 }
             };
-            canvas.label(area, line, (found.start, found.width), (label, style));
+            canvas.label(area, line, (found.start, found.width), (&label, style));
         }
     }
 

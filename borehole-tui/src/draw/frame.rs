@@ -4,10 +4,11 @@ use borehole_analysis::{Lines, Opcodes, Recursion, Rows};
 use ratatui::layout::Rect;
 
 use super::canvas::Canvas;
+use super::draw_keys;
 use crate::amount::{amount, grouped, name, percent};
 use crate::app::{App, PromptKind};
 use crate::keymap::Action;
-use crate::text::{Anchor, crop, pad, printable, width};
+use crate::text::{Anchor, crop, printable};
 use crate::theme::Role;
 use crate::time::range_text;
 
@@ -65,8 +66,7 @@ impl App {
                     PromptKind::Match => "match samples (pattern)",
                     PromptKind::Export => "export to (.svg .folded .pb.gz ...)",
                 };
-                let room = usize::from(area.width).saturating_sub(width(name) + 3);
-                format!("{name}: {}█", crop(&printable(prompt.text.as_bytes()), room.max(1), Anchor::Right))
+                prompt.line(name, usize::from(area.width))
             }
             (None, Some(message)) => message.clone(),
             (None, None) => self.describe_current(),
@@ -103,33 +103,12 @@ impl App {
             (Action::Groups, "threads"),
             (Action::Source, "source"),
         ];
-        let mut text = String::new();
-        for (action, name) in keys {
-            let key = self.settings.keymap.labels(action).into_iter().next().unwrap_or_default();
-            let part = format!(" {key} {name}");
-            if width(&text) + width(&part) <= usize::from(area.width) {
-                text += &part;
-            }
-        }
+        let text = self.settings.keymap.footer(&keys, usize::from(area.width));
         canvas.line(area, 0, &text, canvas.colours.style(Role::Bar));
     }
 
     pub(super) fn draw_help(&mut self, canvas: &mut Canvas<'_>, area: Rect) {
-        canvas.title(area, "keys (? closes)", true);
-        let [_, area] = super::split_top(area, 1);
-        let rows: Vec<_> = Action::all().collect();
-        let columns = usize::from(area.width / 39).max(1);
-        let lines = rows.len().div_ceil(columns);
-        let window = self.help.window(lines, usize::from(area.height));
-        for (line, row) in (0..).zip(window) {
-            let cells = (0..columns).filter_map(|column| rows.get(column * lines + row));
-            let cell = |&(action, help): &(Action, &str)| {
-                let keys = self.settings.keymap.labels(action).join(" ");
-                pad(&format!(" {} {help}", pad(&crop(&keys, 14, Anchor::Left), 14)), 39)
-            };
-            let text: String = cells.map(cell).collect();
-            canvas.line(area, line, &text, canvas.colours.style(Role::Plain));
-        }
+        draw_keys(canvas, area, &mut self.help, &self.settings.keymap.help());
     }
 
     /// The title of the view: what it shows of what.

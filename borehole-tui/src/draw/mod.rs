@@ -1,16 +1,19 @@
 //! What the screen looks like.
 
-mod canvas;
+pub(crate) mod canvas;
 mod changes;
 mod flame;
 mod frame;
 mod lists;
 mod time;
 
-use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use crate::app::{App, Place, View};
+use crate::list::List;
+use crate::screen::{Cells, Explorer};
+use crate::text::pad;
+use crate::theme::Role;
 use canvas::Canvas;
 
 /// Where on the screen the parts are that a mouse can point at.
@@ -32,11 +35,10 @@ impl Areas {
 }
 
 /// The smallest screen on which anything can be told.
-const LEAST: (u16, u16) = (20, 6);
+pub(crate) const LEAST: (u16, u16) = (20, 6);
 
-impl App {
-    /// Draws everything into the cells of `buffer`.
-    pub(crate) fn draw(&mut self, buffer: &mut Buffer) {
+impl Explorer for App {
+    fn draw(&mut self, Cells(buffer): Cells<'_>) {
         let area = buffer.area;
         let mut canvas = Canvas::new(buffer, self.settings.colours);
         if area.width < LEAST.0 || area.height < LEAST.1 {
@@ -60,7 +62,9 @@ impl App {
         }
         self.draw_status(&mut canvas, status);
     }
+}
 
+impl App {
     fn draw_main(&mut self, canvas: &mut Canvas<'_>, area: Rect) {
         self.areas = Areas::default();
         let overview = if self.overview.is_visible { overview_width(area.width) } else { 0 };
@@ -85,24 +89,38 @@ impl App {
     }
 }
 
+/// The keys and what they do, in as many columns as there is room for.
+pub(crate) fn draw_keys(canvas: &mut Canvas<'_>, area: Rect, list: &mut List, rows: &[String]) {
+    canvas.title(area, "keys (? closes)", true);
+    let [_, area] = split_top(area, 1);
+    let columns = usize::from(area.width / 39).max(1);
+    let lines = rows.len().div_ceil(columns);
+    let window = list.window(lines, usize::from(area.height));
+    for (line, row) in (0..).zip(window) {
+        let cells = (0..columns).filter_map(|column| rows.get(column * lines + row));
+        let text: String = cells.map(|cell| pad(cell, 39)).collect();
+        canvas.line(area, line, &text, canvas.colours.style(Role::Plain));
+    }
+}
+
 /// How wide the overview is: a good third, within bounds.
 const fn overview_width(width: u16) -> u16 {
     let third = width * 3 / 8;
     if third > 60 { 60 } else { third }
 }
 
-fn split_top(area: Rect, height: u16) -> [Rect; 2] {
+pub(crate) fn split_top(area: Rect, height: u16) -> [Rect; 2] {
     let height = height.min(area.height);
     let rest = Rect { y: area.y + height, height: area.height - height, ..area };
     [Rect { height, ..area }, rest]
 }
 
-fn split_bottom(area: Rect, height: u16) -> [Rect; 2] {
+pub(crate) fn split_bottom(area: Rect, height: u16) -> [Rect; 2] {
     let height = height.min(area.height);
     split_top(area, area.height - height)
 }
 
-fn split_left(area: Rect, width: u16) -> [Rect; 2] {
+pub(crate) fn split_left(area: Rect, width: u16) -> [Rect; 2] {
     let width = width.min(area.width);
     let rest = Rect { x: area.x + width, width: area.width - width, ..area };
     [Rect { width, ..area }, rest]

@@ -1,6 +1,6 @@
 //! Samples over time.
 
-use borehole_analysis::{HeatMap, Lane, Lanes, TimeRange};
+use borehole_analysis::{HeatMap, TimeRange, Timeline, TimelineRow};
 use ratatui::layout::Rect;
 
 use super::canvas::Canvas;
@@ -24,9 +24,9 @@ impl App {
     pub(super) fn draw_timeline(&mut self, canvas: &mut Canvas<'_>, area: Rect) {
         let [title, area] = split_top(area, 1);
         canvas.title(title, &self.view_title("timeline by thread"), self.place == Place::Body);
-        let Some(Some(lanes)) = self.time.lanes.take() else {
+        let Some(Some(timeline)) = self.time.timeline.take() else {
             canvas.line(area, 1, NO_TIME, canvas.colours.style(Role::Dim));
-            self.time.lanes = Some(None);
+            self.time.timeline = Some(None);
             return;
         };
         let [area, axis] = split_bottom(area, 2);
@@ -34,37 +34,37 @@ impl App {
         self.areas.body = chart;
         self.time.columns = usize::from(chart.width);
         self.time.column = self.time.column.min(self.time.columns.saturating_sub(1));
-        let window = self.time.list.window(lanes.rows.len(), usize::from(area.height));
-        let most = self.most(&lanes);
+        let window = self.time.list.window(timeline.rows.len(), usize::from(area.height));
+        let most = self.most(&timeline);
         for (line, row) in (0..).zip(window) {
-            let lane = &lanes.rows[row];
-            let name = crop(&value_text(&lane.thread), usize::from(names.width) - 1, Anchor::Left);
+            let thread = &timeline.rows[row];
+            let name = crop(&value_text(&thread.thread), usize::from(names.width) - 1, Anchor::Left);
             let role = if row == self.time.list.cursor { Role::Focus } else { Role::Plain };
             canvas.text(names, (line, 0), &name, canvas.colours.style(role));
-            self.draw_lane(canvas, chart, line, (lane, most));
+            self.draw_thread(canvas, chart, line, (thread, most));
         }
-        self.draw_axis(canvas, Rect { x: chart.x, width: chart.width, ..axis }, &lanes);
-        self.time.lanes = Some(Some(lanes));
+        self.draw_axis(canvas, Rect { x: chart.x, width: chart.width, ..axis }, &timeline);
+        self.time.timeline = Some(Some(timeline));
     }
 
-    fn columns(&self, lane: &Lane) -> Vec<u64> {
+    fn columns(&self, row: &TimelineRow) -> Vec<u64> {
         let sum = |column| -> u64 {
-            let slices = self.time.slices(column, lane.slices.len());
-            lane.slices[slices].iter().fold(0, |sum: u64, &slice| sum.saturating_add(slice))
+            let slices = self.time.slices(column, row.slices.len());
+            row.slices[slices].iter().fold(0, |sum: u64, &slice| sum.saturating_add(slice))
         };
         (0..self.time.columns).map(sum).collect()
     }
 
     /// The heaviest cell.
-    fn most(&self, lanes: &Lanes) -> u64 {
-        lanes.rows.iter().flat_map(|lane| self.columns(lane)).max().unwrap_or(0)
+    fn most(&self, timeline: &Timeline) -> u64 {
+        timeline.rows.iter().flat_map(|row| self.columns(row)).max().unwrap_or(0)
     }
 
-    fn draw_lane(&self, canvas: &mut Canvas<'_>, area: Rect, line: u16, (lane, most): (&Lane, u64)) {
-        for (column, value) in (0..).zip(self.columns(lane)) {
+    fn draw_thread(&self, canvas: &mut Canvas<'_>, area: Rect, line: u16, (row, most): (&TimelineRow, u64)) {
+        for (column, value) in (0..).zip(self.columns(row)) {
             let bar = (u128::from(value) * 8).div_ceil(u128::from(most.max(1)));
             let bar = BARS[usize::try_from(bar).unwrap_or(8).min(8)];
-            let role = self.role_at(usize::from(column), lane.slices.len());
+            let role = self.role_at(usize::from(column), row.slices.len());
             canvas.text(area, (line, column), bar, canvas.colours.style(role));
         }
     }
@@ -90,10 +90,10 @@ impl App {
         }
     }
 
-    fn draw_axis(&self, canvas: &mut Canvas<'_>, area: Rect, lanes: &Lanes) {
-        let whole = lanes.span.whole();
-        let slices = self.time.slices(self.time.column, lanes.span.slices);
-        let here = lanes.span.range(slices.start..=slices.end.max(slices.start + 1) - 1);
+    fn draw_axis(&self, canvas: &mut Canvas<'_>, area: Rect, timeline: &Timeline) {
+        let whole = timeline.span.whole();
+        let slices = self.time.slices(self.time.column, timeline.span.slices);
+        let here = timeline.span.range(slices.start..=slices.end.max(slices.start + 1) - 1);
         let style = canvas.colours.style(Role::Dim);
         let (first, last) = (moment(whole.start_ns), moment(whole.end_ns));
         canvas.text(area, (0, 0), &first, style);

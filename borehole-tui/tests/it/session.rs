@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use borehole_analysis::{HeatMap, HeatMapSink, Profile, ProfileBuilder};
 use borehole_model::{Context, Frame, Label, LabelValue, ProfileSink as _, Sample, Segment, Tables, Tee};
-use borehole_tui::{App, Colours, Decoder, Host, Settings, Stacks};
+use borehole_tui::{App, Clipboard, Colours, Decoder, Explorer as _, Host, Settings, Stacks};
 
 /// A shop: who samples it finds it in its database, mostly.
 const STACKS: [(&str, u64); 7] = [
@@ -82,14 +82,16 @@ pub(crate) struct Asked {
     pub(crate) read: Vec<String>,
 }
 
+impl Clipboard for Asked {
+    fn copy(&mut self, text: &str) {
+        self.copied.push(text.to_owned());
+    }
+}
+
 impl Host for Asked {
     fn source(&mut self, path: &[u8]) -> Option<Arc<[String]>> {
         self.read.push(String::from_utf8(path.to_vec()).unwrap());
         path.ends_with(b"Db.php").then(|| (1..=100).map(|line| format!("\tline {line}\x1b[0m")).collect())
-    }
-
-    fn copy(&mut self, text: &str) {
-        self.copied.push(text.to_owned());
     }
 
     fn export(&mut self, name: &str, stacks: &Stacks) -> Result<(), String> {

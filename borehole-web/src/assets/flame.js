@@ -59,7 +59,7 @@ function drawFlame() {
   }
   const offset = flame.callers ? callerRows : 0;
   placeBoxes(flame.root, flame.zoomed, (node, left, width, isAbove) => put(node, left, width, isAbove, offset + node.depth - 1));
-  if (!flame.boxes.length) area.append(element("p", "hint", "No samples are chosen."));
+  if (!flame.boxes.length) area.append(element("p", "hint", isHeap ? "Nothing is held." : "No samples are chosen."));
   area.style.height = `${Math.max(rows, 2) * ROW}px`;
   byId("zoom-out").hidden = !flame.zoomed;
   setActive(-1);
@@ -77,7 +77,7 @@ function depthOf(root, pixels) {
 }
 
 function makeBox(node, left, width, isAbove, row, matches) {
-  const name = fnName(node.fn);
+  const name = boxName(node);
   const box = element("div", "box", width * byId("boxes").clientWidth > 26 ? name : "");
   box.id = `box-${flame.boxes.length}`;
   box.setAttribute("role", "treeitem");
@@ -106,6 +106,8 @@ function tint(box, node) {
   box.style.setProperty("--part", `${Math.round(strength * 100)}%`);
 }
 
+const boxName = (node) => (isHeap && node.fn === SMALL && node.count ? `${grouped(node.count)} others` : fnName(node.fn));
+
 function boxText(node) {
   const name = fnName(node.fn), file = fnFile(node.fn);
   const where = file ? ` in ${file}` : "";
@@ -114,6 +116,10 @@ function boxText(node) {
     return `${name}${where}: ${value(node.first)} before, ${value(node.second)} after, ${changeText(node.first, node.second)}${noise}`;
   }
   const whole = shownTotal();
+  if (isHeap) {
+    const many = node.count > 1 && node.fn !== SMALL ? `; ${grouped(node.count)} of them` : "";
+    return `${boxName(node)}: ${bytes(node.first)}, ${percentOf(node.first, whole)}; itself ${bytes(node.ownFirst)}${many}`;
+  }
   return `${name}${where}: ${grouped(node.first)} samples, ${percentOf(node.first, whole)}; itself ${grouped(node.ownFirst)}`;
 }
 

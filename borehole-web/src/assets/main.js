@@ -28,7 +28,7 @@ function chooseFunction(fn) {
   flame.focus = fn;
   setMode("sandwich");
   drawTable();
-  byId("status").textContent = `${fnName(fn)}: who calls it, above, and what it calls, below`;
+  byId("status").textContent = `${fnName(fn)}: who ${isHeap ? "holds" : "calls"} it, above, and what it ${isHeap ? "holds" : "calls"}, below`;
 }
 
 function startDimensions() {

@@ -3,6 +3,8 @@
 
 const data = JSON.parse(document.getElementById("data").textContent);
 const isDiff = data.kind === "diff";
+// Of a heap calls are blocks, and weights are bytes.
+const isHeap = data.kind === "heap";
 const SMALL = -1;
 
 // What is chosen: slices of time (first and last), a value of each dimension.
@@ -29,6 +31,7 @@ const isFiltered = () => chosen.range !== null || chosen.values.some((value) => 
 // What each call has of its own.
 function ownWeights() {
   if (isDiff) return [data.own[0], data.own[1]];
+  if (isHeap) return [data.own, new Float64Array(callCount)];
   const own = new Float64Array(callCount);
   for (let i = 0; i < cells.call.length; i++) {
     if (isChosen(cells.situation[i], cells.slice[i])) own[cells.call[i]] += cells.samples[i];
@@ -39,7 +42,7 @@ function ownWeights() {
 const wide = (node) => (isDiff ? (node.first + node.second) / 2 : node.first);
 
 function newNode(fn, caller) {
-  return { fn, caller, first: 0, second: 0, ownFirst: 0, ownSecond: 0, below: new Map(), marked: false, depth: caller ? caller.depth + 1 : 0 };
+  return { fn, caller, first: 0, second: 0, ownFirst: 0, ownSecond: 0, count: 0, below: new Map(), marked: false, depth: caller ? caller.depth + 1 : 0 };
 }
 
 function child(node, fn) {
@@ -76,6 +79,7 @@ function callTree(weights) {
     node.ownFirst += weights.own[0][i];
     node.ownSecond += weights.own[1][i];
     if (isDiff) node.marked = node.marked || data.marked[i] === 1;
+    if (isHeap) node.count += data.counts[i];
     if (caller === root) {
       root.first += first;
       root.second += second;
@@ -171,5 +175,5 @@ function topRows(weights) {
   return [...total].map(([fn, weight]) => [fn, own.get(fn) || 0, weight]);
 }
 
-const fnName = (fn) => (fn === SMALL ? "(smaller calls)" : data.names[fn]);
+const fnName = (fn) => (fn === SMALL ? (isHeap ? "(others)" : "(smaller calls)") : data.names[fn]);
 const fnFile = (fn) => (fn === SMALL || data.files[fn] < 0 ? "" : data.file_names[data.files[fn]]);

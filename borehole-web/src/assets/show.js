@@ -24,6 +24,12 @@ function seconds(ns) {
   return size >= 1e9 ? `${(ns / 1e9).toFixed(2)} s` : `${(ns / 1e6).toFixed(0)} ms`;
 }
 
+function bytes(number) {
+  const units = [["GiB", 2 ** 30], ["MiB", 2 ** 20], ["KiB", 2 ** 10]];
+  for (const [name, unit] of units) if (number >= unit) return `${(number / unit).toFixed(1)} ${name}`;
+  return `${number} B`;
+}
+
 // A value of a diff, in its unit.
 const value = (number) => digits(number * data.factor) + data.unit;
 

@@ -20,7 +20,7 @@ function drawTable() {
   for (const row of rows.slice(0, MOST_ROWS)) body.append(isDiff ? diffRow(row) : topRow(row));
   const all = isDiff || !isFiltered() ? data.distinct : table.rows.length;
   const known = matches ? rows.length : all;
-  byId("top-count").textContent = `${grouped(Math.min(rows.length, MOST_ROWS))} of ${grouped(known)} functions shown`;
+  byId("top-count").textContent = `${grouped(Math.min(rows.length, MOST_ROWS))} of ${grouped(known)} ${isHeap ? "classes" : "functions"} shown`;
   for (const button of document.querySelectorAll("th button")) {
     const head = button.closest("th");
     if (Number(button.dataset.sort) === table.sort) head.setAttribute("aria-sort", "descending");
@@ -38,8 +38,14 @@ function nameCell(fn) {
   return cell;
 }
 
-function topRow([fn, own, total]) {
+function topRow([fn, own, total, count]) {
   const row = element("tr", fn === flame.focus ? "chosen" : "");
+  if (isHeap) {
+    // What a class retains, then what its objects take themselves.
+    for (const text of [bytes(own), percentOf(own, state.all), bytes(total), grouped(count)]) row.append(element("td", "", text));
+    row.append(nameCell(fn));
+    return row;
+  }
   for (const text of [grouped(own), percentOf(own, state.all), grouped(total), percentOf(total, state.all)]) row.append(element("td", "", text));
   row.append(nameCell(fn));
   return row;

@@ -100,10 +100,10 @@ impl From<ServerKind> for HeapFormat {
 /// # Errors
 /// When the database cannot be written.
 pub fn add_run(graph: &dyn Graph, address: &Address, is_new: bool, created_at: &str) -> Result<i64, Error> {
-    let mut database = match address {
+    let mut database = match (address, is_new) {
         #[cfg(feature = "sqlite")]
-        Address::File(path) if is_new => Database::create(path).map_err(|error| address.refused(error))?,
-        _ => address.open(Access::Write)?,
+        (Address::File(path), true) => Database::create(path).map_err(|error| address.refused(error))?,
+        (address, _) => address.open(Access::Write)?,
     };
     let run = database.add_run(&graph, created_at);
     run.map_err(|error| address.refused(error))

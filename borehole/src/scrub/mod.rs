@@ -7,8 +7,8 @@ use std::io;
 use std::ops::ControlFlow;
 
 use borehole_model::{
-    Context, Event, Frame, FrameId, Label, LabelValue, LabelsId, NameParts, NativeFrame, ProfileSink, Sample,
-    Segment, StackId, StringId, TableFull, Tables, Warning,
+    Column, Context, Event, FrameId, FrameText, Label, LabelValue, LabelsId, ProfileSink, Sample, Segment,
+    StackColumn, StackId, StringId, TableFull, Tables, Warning,
 };
 
 use name::Namer;
@@ -60,13 +60,18 @@ impl ScrubKey {
 /// ```
 pub struct Scrub<S> {
     sink: S,
+    segment: Segment,
+    /// What the sink is given.
+    scrubbed: Scrubbed,
+    stacks: StackColumn<StackId>,
+}
+
+/// Tables of new names, and how to get there.
+struct Scrubbed {
     namer: Namer,
     tables: Tables,
-    segment: Segment,
-    frames: Vec<Option<FrameId>>,
-    stacks: Vec<Option<StackId>>,
-    labels: Vec<Option<LabelsId>>,
-    path: Vec<StackId>,
+    frames: Column<FrameId>,
+    labels: Column<LabelsId>,
 }
 
 impl<S: ProfileSink> Scrub<S> {
@@ -75,13 +80,14 @@ impl<S: ProfileSink> Scrub<S> {
         let ScrubKey(key) = key;
         Self {
             sink,
-            namer: Namer { key },
-            tables: Tables::default(),
             segment: Segment::default(),
-            frames: Vec::new(),
-            stacks: Vec::new(),
-            labels: Vec::new(),
-            path: Vec::new(),
+            scrubbed: Scrubbed {
+                namer: Namer { key },
+                tables: Tables::default(),
+                frames: Column::default(),
+                labels: Column::default(),
+            },
+            stacks: StackColumn::default(),
         }
     }
 
@@ -91,60 +97,32 @@ impl<S: ProfileSink> Scrub<S> {
     }
 
     fn stack(&mut self, stack: StackId, tables: &Tables) -> Result<StackId, TableFull> {
-        let mut path = std::mem::take(&mut self.path);
-        let mut next = Some(stack);
-        let mut known = None;
-        while let Some(stack) = next {
-            known = self.stacks.get(stack.index()).copied().flatten();
-            if known.is_some() {
-                break;
-            }
-            path.push(stack);
-            next = tables.parent(stack);
-        }
-        for stack in path.drain(..).rev() {
-            let frame = self.frame(tables.leaf(stack), tables)?;
-            let new = self.tables.intern_stack(known, frame)?;
-            put(&mut self.stacks, stack.index(), new);
-            known = Some(new);
-        }
-        self.path = path;
-        Ok(known.expect("a stack has a frame"))
+        let scrubbed = &mut self.scrubbed;
+        self.stacks.derive(stack, tables, |caller, stack| {
+            let frame = scrubbed.frame(tables.leaf(stack), tables)?;
+            scrubbed.tables.intern_stack(caller, frame)
+        })
+    }
+}
+
+impl Scrubbed {
+    fn words(&mut self, text: &[u8]) -> Result<StringId, TableFull> {
+        self.tables.intern_string(&self.namer.words(text))
     }
 
     fn frame(&mut self, id: FrameId, tables: &Tables) -> Result<FrameId, TableFull> {
-        if let Some(known) = self.frames.get(id.index()).copied().flatten() {
+        if let Some(known) = self.frames.get(id.index()) {
             return Ok(known);
         }
-        let frame = tables.frame(id);
-        let (namer, new) = (&self.namer, &mut self.tables);
-        let mut words = |id: StringId| new.intern_string(&namer.words(tables.string(id)));
-        let mut scrubbed = Frame {
-            function: words(frame.function)?,
-            parts: None,
-            file: frame.file.map(&mut words).transpose()?,
-            native: None,
-            opcode: None,
-            ..*frame
-        };
-        if let Some(parts) = frame.parts {
-            scrubbed.parts = Some(NameParts {
-                namespace: words(parts.namespace)?,
-                class: words(parts.class)?,
-                method: words(parts.method)?,
-            });
-        }
-        if let Some(native) = frame.native {
-            scrubbed.native = Some(NativeFrame { module: words(native.module)?, ..native });
-        }
-        scrubbed.opcode = frame.opcode.map(|opcode| new.intern_string(tables.string(opcode))).transpose()?;
-        let new = self.tables.intern_frame(&scrubbed)?;
-        put(&mut self.frames, id.index(), new);
-        Ok(new)
+        let frame = tables.frame(id).try_map(|text, id| match text {
+            FrameText::Opcode => self.tables.intern_string(tables.string(id)),
+            FrameText::Name | FrameText::File | FrameText::Module => self.words(tables.string(id)),
+        })?;
+        Ok(self.frames.set(id.index(), self.tables.intern_frame(&frame)?))
     }
 
     fn labels(&mut self, id: LabelsId, tables: &Tables) -> Result<LabelsId, TableFull> {
-        if let Some(known) = self.labels.get(id.index()).copied().flatten() {
+        if let Some(known) = self.labels.get(id.index()) {
             return Ok(known);
         }
         let mut labels = Vec::new();
@@ -153,29 +131,18 @@ impl<S: ProfileSink> Scrub<S> {
                 LabelValue::Text(text) => self.namer.whole(tables.string(text)),
                 LabelValue::Number { value, .. } => self.namer.whole(value.to_string().as_bytes()),
             };
-            labels.push(Label {
-                key: self.tables.intern_string(&self.namer.words(tables.string(label.key)))?,
-                value: LabelValue::Text(self.tables.intern_string(&value)?),
-            });
+            let key = self.words(tables.string(label.key))?;
+            labels.push(Label { key, value: LabelValue::Text(self.tables.intern_string(&value)?) });
         }
-        let new = self.tables.intern_labels(&labels)?;
-        put(&mut self.labels, id.index(), new);
-        Ok(new)
+        Ok(self.labels.set(id.index(), self.tables.intern_labels(&labels)?))
     }
-}
-
-fn put<T: Copy>(column: &mut Vec<Option<T>>, row: usize, value: T) {
-    if row >= column.len() {
-        column.resize(row + 1, None);
-    }
-    column[row] = Some(value);
 }
 
 impl<S: ProfileSink> ProfileSink for Scrub<S> {
     fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
         let stack = sample.stack.map(|stack| self.stack(stack, at.tables)).transpose()?;
-        let labels = sample.labels.map(|labels| self.labels(labels, at.tables)).transpose()?;
-        let at = Context { tables: &self.tables, segment: &self.segment };
+        let labels = sample.labels.map(|labels| self.scrubbed.labels(labels, at.tables)).transpose()?;
+        let at = Context { tables: &self.scrubbed.tables, segment: &self.segment };
         self.sink.sample(at, &Sample { stack, labels, ..*sample })
     }
 
@@ -188,13 +155,13 @@ impl<S: ProfileSink> ProfileSink for Scrub<S> {
     }
 
     fn source(&mut self, name: &str) -> io::Result<()> {
-        let name = self.namer.words(name.as_bytes());
+        let name = self.scrubbed.namer.words(name.as_bytes());
         self.sink.source(&String::from_utf8_lossy(&name))
     }
 
     fn segment(&mut self, at: Context<'_>) -> io::Result<()> {
         self.segment = Segment { metadata: Vec::new(), ..at.segment.clone() };
-        self.sink.segment(Context { tables: &self.tables, segment: &self.segment })
+        self.sink.segment(Context { tables: &self.scrubbed.tables, segment: &self.segment })
     }
 
     fn metadata(&mut self, _at: Context<'_>, _key: StringId, _value: StringId) -> io::Result<()> {
@@ -202,8 +169,8 @@ impl<S: ProfileSink> ProfileSink for Scrub<S> {
     }
 
     fn thread(&mut self, at: Context<'_>, thread: u64, name: StringId) -> io::Result<()> {
-        let name = self.tables.intern_string(&self.namer.words(at.tables.string(name)))?;
-        self.sink.thread(Context { tables: &self.tables, segment: &self.segment }, thread, name)
+        let name = self.scrubbed.words(at.tables.string(name))?;
+        self.sink.thread(Context { tables: &self.scrubbed.tables, segment: &self.segment }, thread, name)
     }
 
     fn warning(&mut self, warning: &Warning) -> io::Result<()> {
@@ -211,6 +178,6 @@ impl<S: ProfileSink> ProfileSink for Scrub<S> {
     }
 
     fn finish(&mut self, _tables: &Tables) -> io::Result<()> {
-        self.sink.finish(&self.tables)
+        self.sink.finish(&self.scrubbed.tables)
     }
 }

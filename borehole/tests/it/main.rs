@@ -6,4 +6,5 @@ mod conversions;
 mod errors;
 mod inputs;
 mod outputs;
+mod survives;
 mod zstd;

@@ -6,8 +6,8 @@ use anyhow::Result;
 
 use super::traces::Trace;
 use super::{
-    Bench, Claim, capture, conversion, databases, decoding, events, explore, heap, share, tachyon, text,
-    writing,
+    Bench, Claim, capture, conversion, databases, decoding, events, explore, heap, heap_walk, share, tachyon,
+    text, writing,
 };
 
 /// The traces that claims are made about.
@@ -55,6 +55,7 @@ pub(crate) fn all(bench: &Bench) -> Result<Vec<Claim>> {
     claims.extend(tachyon::claims(bench)?);
     claims.extend(capture::claims(bench)?);
     claims.extend(heap::claims(bench)?);
+    claims.extend(heap_walk::claims(bench)?);
     claims.extend(databases::claims(bench)?);
     claims.extend(explore::claims(&traces)?);
     claims.extend(share::claims(bench)?);

@@ -8,6 +8,7 @@ mod decoding;
 mod events;
 mod explore;
 mod heap;
+mod heap_walk;
 mod inputs;
 mod measure;
 mod mixes;

@@ -6,6 +6,7 @@
 mod debian;
 mod firefox;
 mod memlab;
+mod otlp;
 mod perfetto;
 mod php;
 mod pprof;
@@ -102,6 +103,12 @@ const PEERS: &[Peer] = &[
         judges: "the processed profiles that we write, by the loader of Firefox Profiler",
         install: "the npm package @firefox-devtools/profiler-cli, which needs node and npm",
         prepare: firefox::prepare,
+    },
+    Peer {
+        name: "otlp",
+        judges: "the profiles of OpenTelemetry that we write, by its own generated classes",
+        install: "the Python packages opentelemetry-proto and protobuf, which need python3 and pip",
+        prepare: otlp::prepare,
     },
     Peer {
         name: "visualvm",

@@ -61,7 +61,7 @@ pub(crate) const CRATES: &[Crate] = &[
     Crate {
         name: "borehole-sql",
         level: 3,
-        outside: &["rusqlite", "postgres", "mysql"],
+        outside: &["rusqlite", "postgres", "mysql", "rustls", "tokio-postgres-rustls", "webpki-roots"],
         freedom: Freedom::System,
     },
     Crate {

@@ -21,7 +21,9 @@ impl ProfileSink for Lines {
         let frames = at.tables.frames_leaf_first(sample.stack).map(|frame| {
             let frame = at.tables.frame(frame);
             let line = frame.line.filter(|&line| line > 0);
-            format!("{} {:?}:{line:?}", text(frame.function), frame.file.map(text).unwrap_or_default())
+            // A trace has one place for both.
+            let file = frame.file.or(frame.native.map(|native| native.module));
+            format!("{} {:?}:{line:?}", text(frame.function), file.map(text).unwrap_or_default())
         });
         let frames: Vec<_> = frames.collect();
         let labels = sample.labels.map(|labels| {

@@ -1,0 +1,101 @@
+//! `borehole heap explore`: a heap in the terminal.
+
+use std::path::PathBuf;
+
+use anyhow::{Context as _, anyhow};
+use borehole::heap::NodeId;
+use borehole::heap::retention::Follow;
+use borehole::heap::views::Heap;
+use borehole_tui::{HeapApp, HeapSettings};
+use clap::Args;
+
+use super::file::Memory;
+use super::{ask, password};
+use crate::exit::Exit;
+use crate::explore::host::Files;
+use crate::explore::terminal::{Mouse, Terminal};
+use crate::explore::{colours, keymap, need_terminal};
+use crate::interrupt;
+use crate::progress::turning;
+
+/// `borehole heap explore`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct ExploreArgs {
+    /// What holds a heap
+    #[arg(value_name = "FILE")]
+    pub(crate) input: PathBuf,
+
+    /// Begin at this node, such as #17
+    #[arg(long, value_name = "NODE")]
+    pub(crate) node: Option<String>,
+
+    /// Begin at what lies at this address, such as 0x7f0000c01000
+    #[arg(long, value_name = "ADDRESS", conflicts_with = "node")]
+    pub(crate) address: Option<String>,
+
+    /// Keys: a JSON object of lists of byte sequences by action; actions that are not in it keep their keys
+    #[arg(long, value_name = "KEYS")]
+    pub(crate) keymap: Option<String>,
+
+    /// Leave the mouse to the terminal, which selects text with it
+    #[arg(long)]
+    pub(crate) no_mouse: bool,
+
+    /// Count weak references as if they kept their targets alive
+    #[arg(long)]
+    pub(crate) weak: bool,
+
+    /// Do not follow the engine's own references, such as that of a call to its function
+    #[arg(long)]
+    pub(crate) no_structural: bool,
+
+    #[command(flatten)]
+    pub(crate) memory: Memory,
+}
+
+impl ExploreArgs {
+    pub(crate) fn run(&self) -> anyhow::Result<Exit> {
+        need_terminal("borehole heap ask")?;
+        interrupt::heed();
+        let keymap = keymap(self.keymap.as_deref())?;
+        let file = password::open(&self.input)?;
+        let opened = self.memory.graph(&file)?;
+        let follow = Follow { weak: self.weak, structural: !self.no_structural };
+        let heap = Heap::new(&*opened.graph, follow);
+        let settings = HeapSettings { title: title(file.name()), keymap, colours: colours() };
+        let turning = turning("working out what holds what");
+        let mut app = HeapApp::new(heap, settings);
+        drop(turning);
+        self.begin(&mut app)?;
+        let mut terminal =
+            Terminal::enter(Mouse::unless(self.no_mouse)).context("cannot use the terminal")?;
+        while !app.is_done() && !interrupt::requested() {
+            terminal.draw(&mut app)?;
+            let inputs = if app.is_working() { terminal.look()? } else { terminal.wait()? };
+            for input in &inputs {
+                app.handle(input, &mut Files::new(&mut terminal));
+            }
+            app.work();
+        }
+        drop(terminal);
+        Ok(Exit::after(&opened.recovery))
+    }
+
+    /// Goes to where the user wants to begin.
+    fn begin(&self, app: &mut HeapApp<'_>) -> anyhow::Result<()> {
+        if let Some(node) = &self.node {
+            let number = node.strip_prefix('#').unwrap_or(node).parse::<u32>();
+            let number = number.map_err(|_| anyhow!("invalid node: expected #NUMBER, found {node}"))?;
+            app.go_to_node(NodeId(number));
+        }
+        if let Some(address) = &self.address {
+            app.go_to_address(ask::address_of(address)?);
+        }
+        Ok(())
+    }
+}
+
+/// The name of a file without its folders, which would fill a small screen; all of an address.
+pub(super) fn title(name: &str) -> String {
+    if name.contains("://") { name.to_owned() } else { name.rsplit('/').next().unwrap_or(name).to_owned() }
+}

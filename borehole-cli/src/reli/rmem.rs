@@ -1,0 +1,82 @@
+//! Reli's command lines for looking into heaps.
+//!
+//! Source: reli 0.12, its commands `rmem:explore` and `rmem:viz`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::exit::Exit;
+use crate::heap::{ExploreArgs, Memory, VizArgs};
+
+/// `rmem:explore`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct RmemExploreArgs {
+    /// A graph
+    #[arg(value_name = "FILE")]
+    input: PathBuf,
+
+    /// Begin at this node
+    #[arg(long, value_name = "NODE")]
+    node: Option<String>,
+
+    /// Begin at what lies at this address
+    #[arg(long, value_name = "ADDRESS", conflicts_with = "node")]
+    address: Option<String>,
+
+    // Accepted and without effect: memory is what the heap takes, and no sources are shown.
+    #[arg(long, hide = true)]
+    memory_limit: Option<String>,
+    #[arg(long, hide = true)]
+    path_map: Vec<String>,
+}
+
+pub(super) fn explore(args: &RmemExploreArgs) -> anyhow::Result<Exit> {
+    let native = ExploreArgs {
+        input: args.input.clone(),
+        node: args.node.clone(),
+        address: args.address.clone(),
+        keymap: None,
+        no_mouse: false,
+        weak: false,
+        no_structural: false,
+        memory: Memory::default(),
+    };
+    native.run()
+}
+
+/// `rmem:viz`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct RmemVizArgs {
+    /// A graph
+    #[arg(value_name = "FILE")]
+    input: PathBuf,
+
+    /// The page to write instead of standard output
+    #[arg(short, long)]
+    output: Option<PathBuf>,
+
+    // Accepted and without effect: a page is bounded by what is small, not by counts.
+    #[arg(short, long, hide = true)]
+    top: Option<u64>,
+    #[arg(short, long, hide = true)]
+    depth: Option<u64>,
+    #[arg(long, hide = true)]
+    all_edges: bool,
+    #[arg(long, hide = true)]
+    max_nodes: Option<u64>,
+    #[arg(long, hide = true)]
+    max_children: Option<u64>,
+}
+
+/// Reli replaces a file that exists.
+pub(super) fn viz(args: &RmemVizArgs) -> anyhow::Result<Exit> {
+    let native = VizArgs {
+        input: args.input.clone(),
+        output: args.output.clone(),
+        title: None,
+        force: true,
+        memory: Memory::default(),
+    };
+    native.run()
+}

@@ -1,0 +1,70 @@
+//! `report`, against the table that `go tool pprof -top` prints of the same file.
+
+use std::collections::BTreeMap;
+
+use borehole_testkit::Scratch;
+use borehole_testkit::peers::{Peer, peer};
+use serde_json::Value;
+
+use crate::program::{corpus, run};
+
+/// Self and total by function.
+type Counts = BTreeMap<String, (i64, i64)>;
+
+fn column(table: &Value) -> impl Iterator<Item = (String, i64)> {
+    let row = |row: &Value| (row["frame"].as_str().unwrap().to_owned(), row["count"].as_i64().unwrap());
+    table["rows"].as_array().unwrap().iter().map(row)
+}
+
+fn reported(file: &str) -> Counts {
+    let report = run(&["report", "--json", "--all", "--no-line", file]).done();
+    let report: Value = serde_json::from_slice(&report).unwrap();
+    let mut counts = Counts::new();
+    column(&report["self"]).for_each(|(name, count)| counts.entry(name).or_default().0 = count);
+    column(&report["total"]).for_each(|(name, count)| counts.entry(name).or_default().1 = count);
+    counts
+}
+
+/// Rows are `flat flat% sum% cum cum% name`; names may hold spaces, and end in ` (inline)` where they were.
+fn topped(pprof: &Peer, file: &str, kind: &str) -> Counts {
+    let kind = format!("-sample_index={kind}");
+    let options =
+        ["-top", "-functions", "-nodecount=1000000", "-nodefraction=0", "-edgefraction=0", &kind, file];
+    let text = pprof.stdout(&options);
+    let rows = text.lines().skip_while(|line| !line.contains("flat%")).skip(1);
+    let row = |line: &str| {
+        let mut words = line.split_whitespace();
+        let mut number = || words.next().unwrap().to_owned();
+        let [own, _, _, total, _] = [number(), number(), number(), number(), number()];
+        let name = words.collect::<Vec<_>>().join(" ");
+        let name = name.strip_suffix(" (inline)").or(name.strip_suffix(" (partial-inline)")).unwrap_or(&name);
+        (name.to_owned(), (own.parse().unwrap(), total.parse().unwrap()))
+    };
+    rows.map(row).collect()
+}
+
+#[test]
+fn self_and_total_of_each_function_are_those_that_pprof_prints() {
+    let Some(pprof) = peer("pprof") else { return };
+    let folder = Scratch::new();
+    let mut compared = 0;
+    for trace in [
+        "rbt/daemon_worker.rbt",
+        "rbt/deep_500.rbt",
+        "rbt/rle_heavy.rbt",
+        "rbt/realistic_54k.rbt.gz",
+        "tachyon/corpus/02_cpu_zstd.bin",
+        "tachyon/corpus/26_realapp_zstd.bin",
+        "pprof/go-cpu.pb.gz",
+    ] {
+        let file = folder.path("profile.pb.gz");
+        // A report leaves out the frames of Python's own profiler.
+        let hide = ["--hide", r"_sync_coordinator\.py"];
+        run(&[&["convert", "--force", &corpus(trace), "-o", file.to_str().unwrap()], &hide[..]].concat())
+            .done();
+        let (ours, theirs) = (reported(&corpus(trace)), topped(&pprof, file.to_str().unwrap(), "samples"));
+        assert_eq!(ours, theirs, "{trace}");
+        compared += ours.len();
+    }
+    assert!(compared > 1_000, "{compared}");
+}

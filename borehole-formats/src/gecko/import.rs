@@ -1,0 +1,336 @@
+//! A processed profile into the model.
+
+use std::io::BufRead;
+use std::marker::PhantomData;
+
+use borehole_model::{
+    Context, Frame, FrameId, NativeFrame, ProfileSink, Recovery, Sample, Segment, StackId, StringId, Tables,
+    ValueType, Warning,
+};
+
+use super::NAME;
+use super::read::{Document, Samples, Thread, nanoseconds};
+use crate::{Error, ErrorKind, Position, ReadError, ReadOptions, json_document};
+
+/// Reads a processed profile of Firefox Profiler, of any version from 1 to 75; each thread becomes a segment.
+///
+/// Weights are counts, or values where they are times or bytes. Markers and counters are not read.
+///
+/// # Errors
+/// When the input is no such profile (those that Firefox hands out before they are processed are not), is larger than
+/// the limit, or the sink fails. Positions are lines.
+pub fn import(
+    input: impl BufRead,
+    options: &ReadOptions,
+    tables: &mut Tables,
+    sink: &mut dyn ProfileSink,
+) -> Result<Recovery, ReadError> {
+    let mut recovery = Recovery::default();
+    match read_document(input, options) {
+        Ok(document) => {
+            let reading = Reading { document: &document, options, tables, sink, recovery };
+            recovery = reading.run()?;
+        }
+        Err(error) => meet(error, options, &mut recovery)?,
+    }
+    for warning in &recovery.warnings {
+        sink.warning(warning)?;
+    }
+    Ok(recovery)
+}
+
+fn read_document(input: impl BufRead, options: &ReadOptions) -> Result<Document, Error> {
+    let seed = PhantomData::<Document>;
+    let document = json_document::parse(NAME, input, options.limits.document_bytes, seed)?;
+    if document.meta.preprocessed_profile_version.is_none() {
+        let message = "expected a processed profile, found one without preprocessedProfileVersion";
+        return Err(Error::new(ErrorKind::Unsupported, NAME, Position::Whole, message));
+    }
+    Ok(document)
+}
+
+/// Damage: an error, or a warning where damage is read over.
+fn meet(error: Error, options: &ReadOptions, recovery: &mut Recovery) -> Result<(), Error> {
+    if !options.is_lenient() || error.is_limit() || error.is_io() {
+        return Err(error);
+    }
+    let message = match error.position() {
+        Position::Line(line) => format!("{} (line {line})", error.message()),
+        _ => error.message().to_owned(),
+    };
+    recovery.warn(Warning::new(message));
+    Ok(())
+}
+
+struct Reading<'d> {
+    document: &'d Document,
+    options: &'d ReadOptions,
+    tables: &'d mut Tables,
+    sink: &'d mut dyn ProfileSink,
+    recovery: Recovery,
+}
+
+/// A stack of the document: `None` where it cannot be resolved.
+type Stacks = Vec<Option<StackId>>;
+
+/// What weights are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Weights {
+    Counts,
+    Times,
+    Bytes,
+}
+
+impl Weights {
+    fn of(samples: &Samples) -> Self {
+        let whole = |weight: &f64| *weight >= 0.0 && weight.fract() == 0.0;
+        match (samples.weight_type.as_deref(), &samples.weight) {
+            (Some("tracing-ms"), Some(_)) => Self::Times,
+            (Some("bytes"), Some(_)) => Self::Bytes,
+            (_, Some(weights)) if !weights.iter().all(whole) => Self::Bytes,
+            _ => Self::Counts,
+        }
+    }
+
+    fn value_types(self) -> Vec<ValueType> {
+        let (kind, unit) = match self {
+            Self::Counts => return Vec::new(),
+            Self::Times => ("wall", "nanoseconds"),
+            Self::Bytes => ("weight", "bytes"),
+        };
+        vec![ValueType { kind: kind.to_owned(), unit: unit.to_owned() }]
+    }
+}
+
+impl Reading<'_> {
+    fn run(mut self) -> Result<Recovery, ReadError> {
+        let document = self.document;
+        let shared_strings = document.shared.string_array.as_deref().unwrap_or_default();
+        let shared = match &document.shared.stack_table {
+            Some(_) => Some(self.stacks(&document.shared, shared_strings)?),
+            None => None,
+        };
+        let mut markers = 0_u64;
+        for (index, thread) in (0..).zip(&document.threads) {
+            markers = markers.saturating_add(thread.markers.length);
+            let Some(samples) = &thread.samples else { continue };
+            let own = match &shared {
+                Some(_) => None,
+                None => {
+                    let strings = thread.string_array.as_deref().unwrap_or(shared_strings);
+                    Some(self.stacks(thread, strings)?)
+                }
+            };
+            if let Some(stacks) = own.as_ref().or(shared.as_ref()) {
+                self.thread(index, thread, samples, stacks)?;
+            }
+            if self.recovery.stopped {
+                break;
+            }
+        }
+        if markers > 0 {
+            self.recovery.note(Warning::new(format!("{markers} markers are not read")));
+        }
+        Ok(self.recovery)
+    }
+
+    fn meet(&mut self, message: String) -> Result<(), Error> {
+        meet(Error::malformed(NAME, Position::Whole, message), self.options, &mut self.recovery)
+    }
+
+    /// All stacks of a table. Callers stand before those that they call.
+    fn stacks(&mut self, tables: &Thread, strings: &[String]) -> Result<Stacks, ReadError> {
+        let Some(stack_table) = &tables.stack_table else { return Ok(Vec::new()) };
+        let frames = self.frames(tables, strings)?;
+        let mut stacks: Stacks = Vec::new();
+        for (row, &frame) in stack_table.frame.iter().enumerate() {
+            let frame = usize::try_from(frame).ok().and_then(|frame| frames.get(frame).copied().flatten());
+            let caller = match stack_table.caller(row) {
+                Ok(None) => Some(None),
+                Ok(Some(caller)) => stacks[caller].map(Some),
+                Err(_) => None,
+            };
+            let stack = match caller.zip(frame) {
+                Some((caller, frame)) => Some(self.tables.intern_stack(caller, frame)?),
+                None => {
+                    self.meet(format!("expected a caller and a frame of stack {row}, found none"))?;
+                    None
+                }
+            };
+            stacks.push(stack);
+        }
+        Ok(stacks)
+    }
+
+    fn frames(&mut self, tables: &Thread, strings: &[String]) -> Result<Vec<Option<FrameId>>, ReadError> {
+        let mut frames = Vec::new();
+        for (row, &function) in tables.frame_table.func.iter().enumerate() {
+            let function = usize::try_from(function).ok();
+            let name = function.and_then(|function| tables.func_table.name.get(function).copied());
+            let name = name.and_then(|name| strings.get(usize::try_from(name).ok()?));
+            let frame = match function.zip(name) {
+                Some((function, name)) => Some(self.frame(tables, strings, row, function, name)?),
+                None => {
+                    self.meet(format!("expected a function with a name of frame {row}, found none"))?;
+                    None
+                }
+            };
+            frames.push(frame);
+        }
+        Ok(frames)
+    }
+
+    fn frame(
+        &mut self,
+        tables: &Thread,
+        strings: &[String],
+        row: usize,
+        function: usize,
+        name: &str,
+    ) -> Result<FrameId, ReadError> {
+        let (frame_table, resources) = (&tables.frame_table, &tables.resource_table);
+        let file = tables.func_table.file(function, &self.document.shared.sources);
+        let resource = tables.func_table.resource(function);
+        let lib = frame_table.lib(row).or_else(|| resource.and_then(|resource| resources.lib(resource)));
+        let native = match frame_table.address(row).zip(lib.and_then(|lib| self.document.libs.get(lib))) {
+            Some((address, lib)) => {
+                let path = lib.path.as_deref().filter(|path| !path.is_empty());
+                let module = path.or(lib.name.as_deref()).unwrap_or_default();
+                let symbol = frame_table.native_symbol(row);
+                let start =
+                    symbol.and_then(|symbol| tables.native_symbols.address.get(symbol).copied().flatten());
+                let offset = start.and_then(|start| address.checked_sub(start));
+                Some(NativeFrame { module: self.text(module)?, offset })
+            }
+            None => None,
+        };
+        // What has no file of its own is known by where it came from.
+        let place = || resource.filter(|_| native.is_none()).and_then(|resource| resources.name(resource));
+        let file = file.or_else(place).and_then(|file| strings.get(file));
+        let frame = Frame {
+            file: file.map(|file| self.text(file)).transpose()?,
+            line: frame_table.line(row),
+            column: frame_table.column(row),
+            native,
+            ..Frame::named(self.text(name)?)
+        };
+        Ok(self.tables.intern_frame(&frame)?)
+    }
+
+    fn text(&mut self, text: &str) -> Result<StringId, ReadError> {
+        Ok(self.tables.intern_string(text.as_bytes())?)
+    }
+
+    fn thread(
+        &mut self,
+        index: u64,
+        thread: &Thread,
+        samples: &Samples,
+        stacks: &[Option<StackId>],
+    ) -> Result<(), ReadError> {
+        let (weights, times) = (Weights::of(samples), samples.times_ns());
+        let rows = samples.stack.len();
+        for found in
+            [times.as_ref().map(Vec::len), samples.weight.as_ref().map(Vec::len)].into_iter().flatten()
+        {
+            if found != rows {
+                self.meet(format!("expected {rows} times and weights in thread {index}, found {found}"))?;
+            }
+        }
+        let segment = self.segment(thread, weights, times.is_some())?;
+        self.sink.segment(Context { tables: self.tables, segment: &segment })?;
+        self.recovery.segments += 1;
+        let who = self.who(thread, &segment)?;
+        for (row, stack) in samples.stack.iter().enumerate() {
+            let stack = match stack {
+                None => None,
+                Some(number) => match usize::try_from(*number).ok().and_then(|number| stacks.get(number)) {
+                    Some(&Some(stack)) => Some(stack),
+                    _ => {
+                        self.meet(format!(
+                            "expected a stack of thread {index} in sample {row}, found {number}"
+                        ))?;
+                        continue;
+                    }
+                },
+            };
+            let weight = samples.weight.as_ref().and_then(|weights| weights.get(row).copied());
+            let (count, value) = measure(weights, weight);
+            let time_ns = times.as_ref().and_then(|times| times.get(row).copied());
+            let values = if weights == Weights::Counts { &[][..] } else { &[value] };
+            self.give(&segment, &Sample { stack, count, time_ns, values, ..who })?;
+            if self.recovery.stopped {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn give(&mut self, segment: &Segment, sample: &Sample<'_>) -> Result<(), ReadError> {
+        self.recovery.samples = self.recovery.samples.saturating_add(sample.count);
+        let at = Context { tables: self.tables, segment };
+        self.recovery.stopped = self.sink.sample(at, sample)?.is_break();
+        Ok(())
+    }
+
+    fn segment(&mut self, thread: &Thread, weights: Weights, has_times: bool) -> Result<Segment, ReadError> {
+        let meta = &self.document.meta;
+        let interval = meta.interval.map(nanoseconds).and_then(|period| u64::try_from(period).ok());
+        let mut metadata = Vec::new();
+        if let Some(product) = meta.product.as_deref().filter(|product| !product.is_empty()) {
+            metadata.push((self.text("product")?, self.text(product)?));
+        }
+        Ok(Segment {
+            format: NAME,
+            index: self.recovery.segments,
+            period_ns: interval.filter(|&period| period > 0),
+            has_times,
+            start_unix_ns: meta.start_time.map(nanoseconds).filter(|&start| start > 0),
+            // A number of 0 is how one is written that is not known.
+            process: number(&thread.pid).filter(|&pid| pid != 0),
+            value_types: weights.value_types(),
+            metadata,
+            ..Segment::default()
+        })
+    }
+
+    /// What all samples of a thread have in common; tells the sink the thread's name.
+    fn who(&mut self, thread: &Thread, segment: &Segment) -> Result<Sample<'static>, ReadError> {
+        let tid = number(&thread.tid).and_then(|tid| u64::try_from(tid).ok()).filter(|&tid| tid != 0);
+        let (name, interpreter) = split_interpreter(thread.name.as_deref().unwrap_or_default());
+        let made_up = |tid: u64| name == format!("Thread-{tid}");
+        if let Some(tid) = tid.filter(|&tid| !name.is_empty() && !made_up(tid)) {
+            let name = self.text(name)?;
+            self.sink.thread(Context { tables: self.tables, segment }, tid, name)?;
+        }
+        Ok(Sample { thread: tid, interpreter, ..Sample::default() })
+    }
+}
+
+/// The count of a sample, and its value.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "what is too large becomes the largest"
+)]
+fn measure(weights: Weights, weight: Option<f64>) -> (u64, i64) {
+    match (weights, weight) {
+        (Weights::Counts, weight) => (weight.unwrap_or(1.0) as u64, 0),
+        (Weights::Times, weight) => (1, nanoseconds(weight.unwrap_or(0.0))),
+        (Weights::Bytes, weight) => (1, weight.unwrap_or(0.0) as i64),
+    }
+}
+
+/// The number of a process or thread, which is a text in some versions.
+fn number(value: &serde_json::Value) -> Option<i64> {
+    value.as_i64().or_else(|| value.as_str()?.parse().ok())
+}
+
+/// The name of a thread, and the interpreter that the exporter puts behind it.
+fn split_interpreter(name: &str) -> (&str, Option<u64>) {
+    let behind = name.strip_suffix(')').and_then(|name| name.rsplit_once(" (interpreter "));
+    match behind.and_then(|(name, number)| Some((name, number.parse().ok()?))) {
+        Some((name, interpreter)) => (name, Some(interpreter)),
+        None => (name, None),
+    }
+}

@@ -1,0 +1,247 @@
+//! A processed profile as its JSON says.
+//!
+//! Memory is proportional to the document. Every column that is used may be absent: versions differ in what they have.
+//!
+//! Source: Firefox Profiler, `docs-developer/CHANGELOG-formats.md` (versions up to 58), and the upgraders in the
+//! package `@firefox-devtools/profiler-cli` 0.10.0 (versions up to 75).
+
+use serde::Deserialize;
+
+/// A whole number of a column, or none.
+type Index = Option<i64>;
+
+/// A document.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct Document {
+    pub(super) meta: Meta,
+    pub(super) libs: Vec<Lib>,
+    pub(super) threads: Vec<Thread>,
+    pub(super) shared: Thread,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct Meta {
+    /// Absent in the profiles that Firefox itself hands out, which are of another format.
+    pub(super) preprocessed_profile_version: Option<i64>,
+    /// The period, in milliseconds.
+    pub(super) interval: Option<f64>,
+    /// The origin of all times, in milliseconds since 1970.
+    pub(super) start_time: Option<f64>,
+    pub(super) product: Option<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct Lib {
+    pub(super) name: Option<String>,
+    pub(super) path: Option<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct Sources {
+    pub(super) filename: Vec<Index>,
+}
+
+/// A thread. What threads share has the same shape: strings since version 56, all tables since version 60.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct Thread {
+    pub(super) name: Option<String>,
+    pub(super) pid: serde_json::Value,
+    pub(super) tid: serde_json::Value,
+    pub(super) samples: Option<Samples>,
+    #[serde(alias = "stringTable")]
+    pub(super) string_array: Option<Vec<String>>,
+    pub(super) stack_table: Option<StackTable>,
+    pub(super) frame_table: FrameTable,
+    pub(super) func_table: FuncTable,
+    pub(super) resource_table: ResourceTable,
+    pub(super) native_symbols: NativeSymbols,
+    /// Only of what is shared.
+    pub(super) sources: Sources,
+    pub(super) markers: Length,
+}
+
+/// A table of which only the length is looked at.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Length {
+    pub(super) length: u64,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct Samples {
+    pub(super) stack: Vec<Index>,
+    /// In milliseconds.
+    pub(super) time: Option<Vec<f64>>,
+    /// The same as differences, since version 50.
+    pub(super) time_deltas: Option<Vec<f64>>,
+    pub(super) weight: Option<Vec<f64>>,
+    pub(super) weight_type: Option<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct StackTable {
+    pub(super) frame: Vec<i64>,
+    pub(super) prefix: Vec<Index>,
+    /// How many rows up the caller stands, 0 for none, since version 66.
+    pub(super) prefix_offset: Vec<i64>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct FrameTable {
+    pub(super) func: Vec<i64>,
+    pub(super) address: Vec<Index>,
+    pub(super) line: Vec<Index>,
+    pub(super) column: Vec<Index>,
+    pub(super) native_symbol: Vec<Index>,
+    /// Since version 70.
+    pub(super) lib: Vec<Index>,
+    /// Which of the others are known, since version 71.
+    pub(super) flags: Vec<i64>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct FuncTable {
+    pub(super) name: Vec<i64>,
+    pub(super) resource: Vec<Index>,
+    /// Before version 58.
+    pub(super) file_name: Vec<Index>,
+    /// Since version 58.
+    pub(super) source: Vec<Index>,
+    /// Which of the others are known, since version 75.
+    pub(super) flags: Vec<i64>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct ResourceTable {
+    pub(super) name: Vec<Index>,
+    /// Before version 70.
+    pub(super) lib: Vec<Index>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct NativeSymbols {
+    pub(super) address: Vec<Index>,
+}
+
+/// Bits of `FrameTable::flags`.
+mod frame_flags {
+    pub(super) const ADDRESS: i64 = 2;
+    pub(super) const NATIVE_SYMBOL: i64 = 8;
+    pub(super) const LINE: i64 = 16;
+    pub(super) const COLUMN: i64 = 32;
+}
+
+/// Bits of `FuncTable::flags`.
+mod func_flags {
+    pub(super) const RESOURCE: i64 = 4;
+    pub(super) const SOURCE: i64 = 8;
+}
+
+/// The number of a column at `row`, unless the flags of the row say that it is unknown.
+fn known(column: &[Index], flags: &[i64], row: usize, flag: i64) -> Option<i64> {
+    let is_known = flags.get(row).is_none_or(|flags| flags & flag != 0);
+    column.get(row).copied().flatten().filter(|_| is_known)
+}
+
+fn row_of(index: i64) -> Option<usize> {
+    usize::try_from(index).ok()
+}
+
+impl StackTable {
+    /// The row of the caller; `Err` where it does not stand before its callee.
+    pub(super) fn caller(&self, row: usize) -> Result<Option<usize>, i64> {
+        let before = |caller: i64| row_of(caller).filter(|&caller| caller < row).ok_or(caller).map(Some);
+        match (self.prefix.get(row), self.prefix_offset.get(row)) {
+            (Some(&Some(prefix)), _) if prefix >= 0 => before(prefix),
+            (None, Some(&offset)) if offset != 0 => match row_of(offset).and_then(|up| row.checked_sub(up)) {
+                Some(caller) => Ok(Some(caller)),
+                None => Err(offset),
+            },
+            _ => Ok(None),
+        }
+    }
+}
+
+impl FrameTable {
+    pub(super) fn line(&self, row: usize) -> Option<i64> {
+        known(&self.line, &self.flags, row, frame_flags::LINE)
+    }
+
+    pub(super) fn column(&self, row: usize) -> Option<u32> {
+        known(&self.column, &self.flags, row, frame_flags::COLUMN)
+            .and_then(|column| u32::try_from(column).ok())
+    }
+
+    /// The address in its library.
+    pub(super) fn address(&self, row: usize) -> Option<i64> {
+        known(&self.address, &self.flags, row, frame_flags::ADDRESS).filter(|&address| address >= 0)
+    }
+
+    pub(super) fn native_symbol(&self, row: usize) -> Option<usize> {
+        known(&self.native_symbol, &self.flags, row, frame_flags::NATIVE_SYMBOL).and_then(row_of)
+    }
+
+    pub(super) fn lib(&self, row: usize) -> Option<usize> {
+        known(&self.lib, &self.flags, row, frame_flags::ADDRESS).and_then(row_of)
+    }
+}
+
+impl FuncTable {
+    pub(super) fn resource(&self, row: usize) -> Option<usize> {
+        known(&self.resource, &self.flags, row, func_flags::RESOURCE).and_then(row_of)
+    }
+
+    /// The number of the string that names the file.
+    pub(super) fn file(&self, row: usize, sources: &Sources) -> Option<usize> {
+        let named = known(&self.file_name, &[], row, 0);
+        let source = known(&self.source, &self.flags, row, func_flags::SOURCE).and_then(row_of);
+        let sourced = source.and_then(|source| sources.filename.get(source).copied().flatten());
+        named.or(sourced).and_then(row_of)
+    }
+}
+
+impl ResourceTable {
+    pub(super) fn name(&self, row: usize) -> Option<usize> {
+        self.name.get(row).copied().flatten().and_then(row_of)
+    }
+
+    pub(super) fn lib(&self, row: usize) -> Option<usize> {
+        self.lib.get(row).copied().flatten().and_then(row_of)
+    }
+}
+
+impl Samples {
+    /// When each sample was taken, in nanoseconds from the origin, if that is known.
+    pub(super) fn times_ns(&self) -> Option<Vec<i64>> {
+        if let Some(times) = &self.time {
+            return Some(times.iter().map(|&time| nanoseconds(time)).collect());
+        }
+        let mut now = 0.0;
+        let deltas = self.time_deltas.as_ref()?.iter();
+        Some(
+            deltas
+                .map(|delta| {
+                    now += delta;
+                    nanoseconds(now)
+                })
+                .collect(),
+        )
+    }
+}
+
+/// Milliseconds as nanoseconds, to the nearest.
+#[expect(clippy::cast_possible_truncation, reason = "what is too large becomes the largest")]
+pub(super) fn nanoseconds(milliseconds: f64) -> i64 {
+    (milliseconds * 1e6).round() as i64
+}

@@ -1,0 +1,62 @@
+//! JSON documents that are read while they stream, up to a limit.
+
+use std::io::{self, BufRead, Read};
+
+use serde::de::DeserializeSeed;
+
+use crate::{Error, ErrorKind, Position};
+
+/// An input that ends with an error at the limit.
+struct Limited<R> {
+    input: R,
+    left: usize,
+    is_met: bool,
+}
+
+impl<R: BufRead> Read for Limited<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.input.read(buffer)?;
+        match self.left.checked_sub(read) {
+            Some(left) => self.left = left,
+            None => {
+                self.is_met = true;
+                return Err(io::Error::other("document too large"));
+            }
+        }
+        Ok(read)
+    }
+}
+
+/// Reads a document of at most `limit` bytes, and nothing behind it.
+///
+/// # Errors
+/// When it is longer, cut off, or not what `seed` takes.
+pub(crate) fn parse<'de, S: DeserializeSeed<'de>>(
+    format: &'static str,
+    input: impl BufRead,
+    limit: usize,
+    seed: S,
+) -> Result<S::Value, Error> {
+    let mut limited = Limited { input, left: limit, is_met: false };
+    let mut deserializer = serde_json::Deserializer::from_reader(&mut limited);
+    let read = seed.deserialize(&mut deserializer).and_then(|read| deserializer.end().map(|()| read));
+    let is_met = limited.is_met;
+    read.map_err(|error| json_error(format, error, is_met.then_some(limit)))
+}
+
+fn json_error(format: &'static str, error: serde_json::Error, limit: Option<usize>) -> Error {
+    let position = Position::Line(error.line() as u64);
+    if let Some(limit) = limit {
+        let message = format!("document too large: expected at most {limit} bytes");
+        return Error::new(ErrorKind::Limit, format, position, message);
+    }
+    let kind = match error.classify() {
+        serde_json::error::Category::Io => return Error::io(format, position, error.into()),
+        serde_json::error::Category::Eof => ErrorKind::Truncated,
+        _ => ErrorKind::Malformed,
+    };
+    let (text, tail) = (error.to_string(), format!(" at line {} column {}", error.line(), error.column()));
+    let message = text.strip_suffix(&tail).unwrap_or(&text);
+    let sort = if kind == ErrorKind::Truncated { "truncated: " } else { "" };
+    Error::new(kind, format, position, format!("{sort}{message}, column {}", error.column()))
+}

@@ -1,0 +1,195 @@
+//! What attributes say of a sample: its process, its thread, its state, and labels.
+
+use borehole_model::{Label, LabelValue, Sample as ModelSample, Status, StringId};
+use hashbrown::HashMap;
+
+use super::layout::key;
+use super::read::{Any, Attribute, Key, Sample, at};
+use super::resolve::Resolver;
+use crate::ReadError;
+
+/// A sample without its numbers.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Resolved {
+    pub(super) sample: ModelSample<'static>,
+    pub(super) new_thread_name: Option<(u64, StringId)>,
+}
+
+/// Labels under construction, and what is known of threads.
+#[derive(Debug, Default)]
+pub(super) struct Properties {
+    labels: Vec<Label>,
+    thread_names: HashMap<u64, StringId>,
+    /// Values within values, which labels cannot hold.
+    pub(super) nested: u64,
+}
+
+impl Properties {
+    /// Everything that is said of a sample but its numbers.
+    ///
+    /// # Errors
+    /// When something that it refers to is not there.
+    pub(super) fn resolve(
+        &mut self,
+        record: &Sample,
+        resolver: &mut Resolver<'_, '_>,
+    ) -> Result<Resolved, ReadError> {
+        let stack = resolver.stack(record.stack, record.offset)?;
+        let mut resolved =
+            Resolved { sample: ModelSample { stack, ..ModelSample::default() }, new_thread_name: None };
+        self.labels.clear();
+        let mut thread_name = None;
+        for &index in record.attributes.iter().filter(|&&index| index != 0) {
+            let attribute = *at(&resolver.document.attributes, index, "an attribute", record.offset)?;
+            let name = name_of(&attribute, resolver)?;
+            if name == key::THREAD_NAME.as_bytes() {
+                thread_name = first_text(&attribute, resolver)?.map(|text| (attribute, text));
+            } else if !take_property(name, &attribute, resolver, &mut resolved.sample)? {
+                self.take_labels(name, &attribute, resolver)?;
+            }
+        }
+        if let Some((attribute, name)) = thread_name {
+            match resolved.sample.thread {
+                Some(thread) => {
+                    let known = self.thread_names.insert(thread, name);
+                    resolved.new_thread_name = (known != Some(name)).then_some((thread, name));
+                }
+                None => self.take_labels(key::THREAD_NAME.as_bytes(), &attribute, resolver)?,
+            }
+        }
+        self.take_link(record, resolver)?;
+        if !self.labels.is_empty() {
+            resolved.sample.labels = Some(resolver.tables.intern_labels(&self.labels)?);
+        }
+        Ok(resolved)
+    }
+
+    fn take_labels(
+        &mut self,
+        name: &[u8],
+        attribute: &Attribute<'_>,
+        resolver: &mut Resolver<'_, '_>,
+    ) -> Result<(), ReadError> {
+        let key = resolver.tables.intern_string(name)?;
+        let unit = match attribute.unit {
+            0 => None,
+            unit => Some(resolver.intern(unit, attribute.offset)?),
+        };
+        for value in values(attribute)? {
+            let value = match value {
+                Any::Number(value) => LabelValue::Number { value, unit },
+                Any::Nested => {
+                    self.nested += 1;
+                    continue;
+                }
+                other => LabelValue::Text(text(other, attribute.offset, resolver)?),
+            };
+            self.labels.push(Label { key, value });
+        }
+        Ok(())
+    }
+
+    fn take_link(&mut self, record: &Sample, resolver: &mut Resolver<'_, '_>) -> Result<(), ReadError> {
+        if record.link == 0 {
+            return Ok(());
+        }
+        let link = *at(&resolver.document.links, record.link, "a link", record.offset)?;
+        for (name, id) in [(key::TRACE_ID, link.trace), (key::SPAN_ID, link.span)] {
+            let digits: String = id.iter().map(|byte| format!("{byte:02x}")).collect();
+            let value = LabelValue::Text(resolver.tables.intern_string(digits.as_bytes())?);
+            self.labels.push(Label { key: resolver.tables.intern_string(name.as_bytes())?, value });
+        }
+        Ok(())
+    }
+}
+
+/// The name of an attribute.
+///
+/// # Errors
+/// When it cannot be resolved.
+pub(super) fn name_of<'a>(
+    attribute: &Attribute<'a>,
+    resolver: &Resolver<'_, 'a>,
+) -> Result<&'a [u8], ReadError> {
+    Ok(match attribute.key {
+        Key::Text(text) => text,
+        Key::Index(index) => resolver.document.string(index, attribute.offset)?,
+    })
+}
+
+/// The values of an attribute: several, if it is an array.
+///
+/// # Errors
+/// When they are malformed.
+pub(super) fn values<'a>(attribute: &Attribute<'a>) -> Result<Vec<Any<'a>>, ReadError> {
+    let mut values = Vec::new();
+    attribute.each_value(|value| values.push(value))?;
+    Ok(values)
+}
+
+/// A value as text; the empty text for one within another.
+///
+/// # Errors
+/// When it cannot be resolved.
+pub(super) fn text(
+    value: Any<'_>,
+    offset: u64,
+    resolver: &mut Resolver<'_, '_>,
+) -> Result<StringId, ReadError> {
+    let made = match value {
+        Any::Text(text) => return Ok(resolver.tables.intern_string(text)?),
+        Any::Index(index) => return resolver.intern(index, offset),
+        Any::Number(number) => number.to_string(),
+        Any::Bool(truth) => truth.to_string(),
+        Any::Float(number) => number.to_string(),
+        Any::Nested => String::new(),
+    };
+    Ok(resolver.tables.intern_string(made.as_bytes())?)
+}
+
+fn first_text(
+    attribute: &Attribute<'_>,
+    resolver: &mut Resolver<'_, '_>,
+) -> Result<Option<StringId>, ReadError> {
+    match values(attribute)?.first() {
+        Some(&value @ (Any::Text(_) | Any::Index(_))) => Ok(Some(text(value, attribute.offset, resolver)?)),
+        _ => Ok(None),
+    }
+}
+
+/// Takes an attribute that stands for a property of the sample; false if it is one like any other.
+fn take_property(
+    name: &[u8],
+    attribute: &Attribute<'_>,
+    resolver: &Resolver<'_, '_>,
+    sample: &mut ModelSample<'static>,
+) -> Result<bool, ReadError> {
+    let values = values(attribute)?;
+    let number = match values[..] {
+        [Any::Number(number)] if attribute.unit == 0 => Some(number),
+        _ => None,
+    };
+    match (std::str::from_utf8(name).unwrap_or_default(), number) {
+        (key::PROCESS, Some(number)) => sample.process = Some(number),
+        (key::THREAD, Some(number)) => sample.thread = Some(number.cast_unsigned()),
+        (key::INTERPRETER, Some(number)) => sample.interpreter = Some(number.cast_unsigned()),
+        (key::STATUS, None) => {
+            let mut status = Status::default();
+            for value in values {
+                let name = match value {
+                    Any::Text(text) => text,
+                    Any::Index(index) => resolver.document.string(index, attribute.offset)?,
+                    _ => return Ok(false),
+                };
+                let mut flags = (0..).zip(Status::NAMES);
+                let Some((bit, _)) = flags.find(|(_, flag)| flag.as_bytes() == name) else {
+                    return Ok(false);
+                };
+                status.0 |= 1_u8 << bit;
+            }
+            sample.status = Some(status);
+        }
+        _ => return Ok(false),
+    }
+    Ok(true)
+}

@@ -1,0 +1,204 @@
+//! The model into a document.
+
+use std::io::{self, Read, Seek, Write};
+use std::ops::ControlFlow;
+
+use borehole_model::{Context, ProfileSink, Sample, Segment, StringId, Tables, ValueType};
+use hashbrown::HashMap;
+
+use super::dictionary::Dictionary;
+use super::encode::{Document, is_count};
+use super::rows::{Batch, Kind, Scope};
+use crate::chains::Spool;
+use crate::{Export, Losses};
+
+/// Writes profiles of OpenTelemetry, development version: samples by process, stack, thread and labels, each with the
+/// times at which it was seen.
+///
+/// There is a profile of `samples/count` for each process and period, and one for each type of value beside it. Nothing
+/// is written before `finish`. Memory: what is distinct, and for each stack and thread that is seen at many times a
+/// block of 4 KiB; observations go to the spool that the caller supplies.
+///
+/// # Examples
+///
+/// ```
+/// use borehole_formats::otlp::Exporter;
+/// use borehole_model::{Context, ProfileSink as _, Sample, Segment, Tables};
+///
+/// let (tables, segment) = (Tables::default(), Segment::default());
+/// let mut file = Vec::new();
+/// let mut exporter = Exporter::new(&mut file, || Ok(std::io::Cursor::new(Vec::new())));
+/// let at = Context { tables: &tables, segment: &segment };
+/// exporter.segment(at)?;
+/// let _ = exporter.sample(at, &Sample { count: 3, time_ns: Some(5), ..Sample::default() })?;
+/// exporter.finish(&tables)?;
+/// drop(exporter);
+/// assert!(file.windows(7).any(|bytes| bytes == b"samples"));
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub struct Exporter<W, S, F> {
+    output: W,
+    spool: Spool<S, F>,
+    types: Vec<Vec<ValueType>>,
+    batches: Vec<Batch>,
+    batch_index: HashMap<Kind, usize>,
+    scopes: Vec<Scope>,
+    scope_index: HashMap<Scope, usize>,
+    thread_names: HashMap<u64, StringId>,
+    plan: Plan,
+    values: Vec<i64>,
+    losses: Losses,
+}
+
+/// What the samples of the current segment are to be read as.
+#[derive(Debug, Default)]
+struct Plan {
+    types: usize,
+    /// Whether the segment has no values that are numbers of samples, so that they are written first.
+    adds_count: bool,
+    metadata: Vec<(StringId, StringId)>,
+    /// The batch and the scope of the last sample.
+    batch: Option<(Kind, usize)>,
+    scope: Option<usize>,
+}
+
+impl<W: Write, S: Read + Write + Seek, F: FnMut() -> io::Result<S>> Exporter<W, S, F> {
+    /// An exporter to `output`. `spool` makes an empty file that can be written and read, when the samples are many.
+    pub fn new(output: W, spool: F) -> Self {
+        Self {
+            output,
+            spool: Spool::new(spool),
+            types: Vec::new(),
+            batches: Vec::new(),
+            batch_index: HashMap::new(),
+            scopes: Vec::new(),
+            scope_index: HashMap::new(),
+            thread_names: HashMap::new(),
+            plan: Plan::default(),
+            values: Vec::new(),
+            losses: Losses::default(),
+        }
+    }
+
+    fn plan(&mut self, segment: &Segment) {
+        let adds_count = !segment.value_types.iter().any(is_count);
+        let counts = ValueType { kind: "samples".to_owned(), unit: "count".to_owned() };
+        let added = adds_count.then_some(counts);
+        let types: Vec<_> = added.into_iter().chain(segment.value_types.iter().cloned()).collect();
+        let known = self.types.iter().position(|known| *known == types);
+        let types = known.unwrap_or_else(|| {
+            self.types.push(types);
+            self.types.len() - 1
+        });
+        self.plan = Plan { types, adds_count, metadata: segment.metadata.clone(), batch: None, scope: None };
+    }
+
+    fn batch(&mut self, at: Context<'_>, sample: &Sample<'_>) -> usize {
+        let kind = Kind {
+            process: at.process(sample),
+            period_ns: at.segment.period_ns.filter(|&period| period > 0),
+            types: self.plan.types,
+            is_relative: at.segment.start_unix_ns.is_none(),
+        };
+        match self.plan.batch {
+            Some((known, batch)) if known == kind => batch,
+            _ => self.enter(kind, at.segment),
+        }
+    }
+
+    #[cold]
+    fn enter(&mut self, kind: Kind, segment: &Segment) -> usize {
+        let Self { batches, batch_index, types, .. } = self;
+        let batch = *batch_index.entry(kind).or_insert_with(|| {
+            batches.push(Batch::new(kind, types[kind.types].len()));
+            batches.len() - 1
+        });
+        let row = &mut self.batches[batch];
+        self.plan.metadata.iter().for_each(|&pair| row.add_metadata(pair));
+        row.start_unix_ns = match (row.start_unix_ns, segment.start_unix_ns) {
+            (Some(one), Some(other)) => Some(one.min(other)),
+            (one, other) => one.or(other),
+        };
+        self.plan.batch = Some((kind, batch));
+        batch
+    }
+
+    fn scope(&mut self, sample: &Sample<'_>) -> usize {
+        let Sample { thread, interpreter, status, labels, .. } = *sample;
+        let scope = Scope { thread, interpreter, status, labels };
+        if let Some(known) = self.plan.scope.filter(|&known| self.scopes[known] == scope) {
+            return known;
+        }
+        let Self { scopes, scope_index, .. } = self;
+        let number = *scope_index.entry(scope).or_insert_with(|| {
+            scopes.push(scope);
+            scopes.len() - 1
+        });
+        self.plan.scope = Some(number);
+        number
+    }
+
+    /// When a sample was taken, as it is written.
+    fn time(&mut self, segment: &Segment, sample: &Sample<'_>) -> Option<i64> {
+        let time_ns = sample.time_ns?;
+        let Some(origin) = segment.start_unix_ns else { return Some(time_ns) };
+        let time_unix_ns = origin.checked_add(time_ns).filter(|&time| time >= 0);
+        if time_unix_ns.is_none() {
+            self.losses.add("timestamps before 1970", sample.count);
+        }
+        time_unix_ns
+    }
+}
+
+impl<W: Write, S: Read + Write + Seek, F: FnMut() -> io::Result<S>> ProfileSink for Exporter<W, S, F> {
+    fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
+        if self.types.is_empty() {
+            self.plan(at.segment);
+        }
+        let batch = self.batch(at, sample);
+        let scope = self.scope(sample);
+        let time_ns = self.time(at.segment, sample);
+        let count = i64::try_from(sample.count).unwrap_or(i64::MAX);
+        self.values.clear();
+        self.values.extend(self.plan.adds_count.then_some(count));
+        let own = &at.segment.value_types;
+        let value = |index: usize| sample.values.get(index).copied().unwrap_or(0);
+        self.values.extend((0..own.len()).map(value));
+        let batch = &mut self.batches[batch];
+        batch.add(sample.stack, scope, time_ns, &self.values, &mut self.spool)?;
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn segment(&mut self, at: Context<'_>) -> io::Result<()> {
+        self.plan(at.segment);
+        Ok(())
+    }
+
+    fn metadata(&mut self, _at: Context<'_>, key: StringId, value: StringId) -> io::Result<()> {
+        self.plan.metadata.push((key, value));
+        if let Some((_, batch)) = self.plan.batch {
+            self.batches[batch].add_metadata((key, value));
+        }
+        Ok(())
+    }
+
+    fn thread(&mut self, _at: Context<'_>, thread: u64, name: StringId) -> io::Result<()> {
+        self.thread_names.insert(thread, name);
+        Ok(())
+    }
+
+    fn finish(&mut self, tables: &Tables) -> io::Result<()> {
+        let dictionary = Dictionary::new(tables);
+        let Self { output, spool, scopes, thread_names, .. } = self;
+        let document = Document::new(output, spool, dictionary, scopes, thread_names);
+        let lost = document.write(&self.batches, &self.types)?;
+        lost.iter().for_each(|(what, count)| self.losses.add(what, count));
+        Ok(())
+    }
+}
+
+impl<W: Write, S: Read + Write + Seek, F: FnMut() -> io::Result<S>> Export for Exporter<W, S, F> {
+    fn losses(&self) -> Losses {
+        self.losses.clone()
+    }
+}

@@ -1,0 +1,166 @@
+//! Field numbers of the messages, and the names that attributes have.
+//!
+//! Source: open-telemetry/opentelemetry-proto 1.10.0, `profiles/v1development/profiles.proto`,
+//! `common/v1/common.proto` and `resource/v1/resource.proto` (field numbers, as the Python package
+//! opentelemetry-proto 1.45.2 describes them); OpenTelemetry's semantic conventions (names of attributes).
+
+/// Fields of `ProfilesData`, the outermost message, and of `ExportProfilesServiceRequest`, which is the same.
+pub(super) mod data {
+    pub(crate) const RESOURCE_PROFILES: u32 = 1;
+    pub(crate) const DICTIONARY: u32 = 2;
+}
+
+/// Fields of `ProfilesDictionary`. The first entry of each table stands for none.
+pub(super) mod dictionary {
+    pub(crate) const MAPPING: u32 = 1;
+    pub(crate) const LOCATION: u32 = 2;
+    pub(crate) const FUNCTION: u32 = 3;
+    pub(crate) const LINK: u32 = 4;
+    pub(crate) const STRING: u32 = 5;
+    pub(crate) const ATTRIBUTE: u32 = 6;
+    pub(crate) const STACK: u32 = 7;
+}
+
+/// Fields of `ResourceProfiles` and of `Resource`.
+pub(super) mod resource {
+    pub(crate) const RESOURCE: u32 = 1;
+    pub(crate) const SCOPE_PROFILES: u32 = 2;
+    pub(crate) const ATTRIBUTES: u32 = 1;
+}
+
+/// Fields of `ScopeProfiles` and of `InstrumentationScope`.
+pub(super) mod scope {
+    pub(crate) const SCOPE: u32 = 1;
+    pub(crate) const PROFILES: u32 = 2;
+    pub(crate) const NAME: u32 = 1;
+    pub(crate) const VERSION: u32 = 2;
+}
+
+/// Fields of `Profile`.
+pub(super) mod profile {
+    pub(crate) const SAMPLE_TYPE: u32 = 1;
+    pub(crate) const SAMPLES: u32 = 2;
+    pub(crate) const TIME_UNIX_NANO: u32 = 3;
+    pub(crate) const DURATION_NANO: u32 = 4;
+    pub(crate) const PERIOD_TYPE: u32 = 5;
+    pub(crate) const PERIOD: u32 = 6;
+    pub(crate) const ATTRIBUTE_INDICES: u32 = 11;
+}
+
+/// Fields of `ValueType`; both are string indexes.
+pub(super) mod value_type {
+    pub(crate) const TYPE: u32 = 1;
+    pub(crate) const UNIT: u32 = 2;
+}
+
+/// Fields of `Sample`.
+pub(super) mod sample {
+    pub(crate) const STACK_INDEX: u32 = 1;
+    pub(crate) const ATTRIBUTE_INDICES: u32 = 2;
+    pub(crate) const LINK_INDEX: u32 = 3;
+    pub(crate) const VALUES: u32 = 4;
+    pub(crate) const TIMESTAMPS: u32 = 5;
+}
+
+/// Fields of `Stack`.
+pub(super) mod stack {
+    /// Leaf first.
+    pub(crate) const LOCATION_INDICES: u32 = 1;
+}
+
+/// Fields of `Mapping`.
+pub(super) mod mapping {
+    pub(crate) const MEMORY_START: u32 = 1;
+    pub(crate) const MEMORY_LIMIT: u32 = 2;
+    pub(crate) const FILENAME: u32 = 4;
+}
+
+/// Fields of `Location`.
+pub(super) mod location {
+    pub(crate) const MAPPING_INDEX: u32 = 1;
+    pub(crate) const ADDRESS: u32 = 2;
+    /// Innermost inlined function first; the last one is the function that has the code.
+    pub(crate) const LINES: u32 = 3;
+    pub(crate) const ATTRIBUTE_INDICES: u32 = 4;
+}
+
+/// Fields of `Line`.
+pub(super) mod line {
+    pub(crate) const FUNCTION_INDEX: u32 = 1;
+    /// 1-based, 0 where unknown.
+    pub(crate) const LINE: u32 = 2;
+    /// 1-based, 0 where unknown.
+    pub(crate) const COLUMN: u32 = 3;
+}
+
+/// Fields of `Function`, all of them string indexes.
+pub(super) mod function {
+    pub(crate) const NAME: u32 = 1;
+    pub(crate) const SYSTEM_NAME: u32 = 2;
+    pub(crate) const FILENAME: u32 = 3;
+}
+
+/// Fields of `Link`.
+pub(super) mod link {
+    pub(crate) const TRACE_ID: u32 = 1;
+    pub(crate) const SPAN_ID: u32 = 2;
+}
+
+/// Fields of `KeyValueAndUnit`; key and unit are string indexes.
+pub(super) mod attribute {
+    pub(crate) const KEY: u32 = 1;
+    pub(crate) const VALUE: u32 = 2;
+    pub(crate) const UNIT: u32 = 3;
+}
+
+/// Fields of `KeyValue`, which names its key itself or by a string index.
+pub(super) mod key_value {
+    pub(crate) const KEY: u32 = 1;
+    pub(crate) const VALUE: u32 = 2;
+    pub(crate) const KEY_INDEX: u32 = 3;
+}
+
+/// Fields of `AnyValue` and of `ArrayValue`.
+pub(super) mod any {
+    pub(crate) const STRING: u32 = 1;
+    pub(crate) const BOOL: u32 = 2;
+    pub(crate) const INT: u32 = 3;
+    pub(crate) const DOUBLE: u32 = 4;
+    pub(crate) const ARRAY: u32 = 5;
+    pub(crate) const MAP: u32 = 6;
+    pub(crate) const BYTES: u32 = 7;
+    pub(crate) const STRING_INDEX: u32 = 8;
+    pub(crate) const VALUES: u32 = 1;
+}
+
+/// Names of attributes that stand for what the model has fields for.
+pub(super) mod key {
+    pub(crate) const PROCESS: &str = "process.pid";
+    pub(crate) const THREAD: &str = "thread.id";
+    pub(crate) const THREAD_NAME: &str = "thread.name";
+    /// `native` for machine code.
+    pub(crate) const FRAME_TYPE: &str = "profile.frame.type";
+    pub(crate) const NATIVE: &str = "native";
+    pub(crate) const SCOPE_NAME: &str = "otel.scope.name";
+    pub(crate) const SCOPE_VERSION: &str = "otel.scope.version";
+    /// The names of links, as labels.
+    pub(crate) const TRACE_ID: &str = "trace_id";
+    pub(crate) const SPAN_ID: &str = "span_id";
+
+    // There are no conventions for these.
+    pub(crate) const INTERPRETER: &str = "borehole.interpreter";
+    /// The names of the flags that are set.
+    pub(crate) const STATUS: &str = "borehole.thread_status";
+    /// Of a profile whose times count from a moment that nobody knows.
+    pub(crate) const CLOCK: &str = "borehole.clock";
+    pub(crate) const RELATIVE: &str = "relative";
+    pub(crate) const OPCODE: &str = "borehole.opcode";
+    pub(crate) const END_LINE: &str = "borehole.end_line";
+    pub(crate) const END_COLUMN: &str = "borehole.end_column";
+}
+
+/// The name that the exporter gives itself.
+pub(super) const SCOPE: &str = "borehole";
+
+/// The metadata of pprof that says how long a profile took.
+pub(super) const DURATION: &str = "duration_ns";

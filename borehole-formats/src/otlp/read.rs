@@ -1,0 +1,550 @@
+//! The messages as they stand in the bytes.
+//!
+//! Memory is proportional to the document: indexes and cursors are kept, nothing is copied and nothing is sized by a
+//! number in the file. What a message refers to is looked up later, by the importer.
+
+use super::NAME;
+use super::layout::{
+    any, attribute, data, dictionary, function, key_value, line, link, location, mapping, profile, resource,
+    sample, scope, stack, value_type,
+};
+use crate::protobuf_fields::{Field, Fields};
+use crate::{Error, Position};
+
+/// Told of damage and of how many bytes it costs; answers with an error to stop, or with `Ok` to read on.
+pub(super) type OnDamage<'f> = &'f mut dyn FnMut(Error, u64) -> Result<(), Error>;
+
+/// What is measured and in which unit, as string indexes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct ValueType {
+    pub(super) kind: u64,
+    pub(super) unit: u64,
+}
+
+/// A loaded file.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Mapping {
+    pub(super) start: u64,
+    pub(super) limit: u64,
+    pub(super) file: u64,
+}
+
+/// An address with its lines and attributes, which are read when they are asked for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Location<'a> {
+    pub(super) mapping: u64,
+    pub(super) address: u64,
+    pub(super) offset: u64,
+    fields: Fields<'a>,
+}
+
+/// A place in a function. `None` is a field that is absent.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Line {
+    pub(super) function: u64,
+    pub(super) line: Option<i64>,
+    pub(super) column: i64,
+}
+
+/// A function, with string indexes. `None` is a field that is absent.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Function {
+    pub(super) name: u64,
+    pub(super) system_name: u64,
+    pub(super) file: Option<u64>,
+}
+
+/// The span that was going on.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Link<'a> {
+    pub(super) trace: &'a [u8],
+    pub(super) span: &'a [u8],
+}
+
+/// The key of an attribute.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Key<'a> {
+    Text(&'a [u8]),
+    Index(u64),
+}
+
+/// An attribute: its unit is a string index.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Attribute<'a> {
+    pub(super) key: Key<'a>,
+    pub(super) unit: u64,
+    pub(super) offset: u64,
+    value: Option<Fields<'a>>,
+}
+
+/// What an attribute says.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Any<'a> {
+    Text(&'a [u8]),
+    Index(u64),
+    Number(i64),
+    Bool(bool),
+    Float(f64),
+    /// A map, or an array within an array.
+    Nested,
+}
+
+/// One profile of the document, but for its samples.
+#[derive(Clone, Debug)]
+pub(super) struct Profile<'a> {
+    pub(super) offset: u64,
+    /// Which of the document's resources and scopes it belongs to.
+    pub(super) resource: usize,
+    pub(super) scope: usize,
+    pub(super) sample_type: ValueType,
+    pub(super) time_unix_ns: u64,
+    pub(super) duration_ns: u64,
+    pub(super) period_type: ValueType,
+    pub(super) period: i64,
+    pub(super) attributes: Vec<u64>,
+    fields: Fields<'a>,
+}
+
+/// One sample, in buffers that the next one uses again.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Sample {
+    pub(super) offset: u64,
+    pub(super) stack: u64,
+    pub(super) link: u64,
+    pub(super) attributes: Vec<u64>,
+    pub(super) values: Vec<i64>,
+    pub(super) times_unix_ns: Vec<u64>,
+}
+
+/// The name and version of what made profiles.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Scope<'a> {
+    pub(super) name: &'a [u8],
+    pub(super) version: &'a [u8],
+}
+
+/// A whole document but for its samples, which are read one by one.
+#[derive(Debug, Default)]
+pub(super) struct Document<'a> {
+    pub(super) length: u64,
+    pub(super) strings: Vec<&'a [u8]>,
+    pub(super) mappings: Vec<Mapping>,
+    pub(super) locations: Vec<Location<'a>>,
+    pub(super) functions: Vec<Function>,
+    pub(super) links: Vec<Link<'a>>,
+    pub(super) attributes: Vec<Attribute<'a>>,
+    stacks: Vec<Fields<'a>>,
+    /// The attributes of each resource.
+    pub(super) resources: Vec<Vec<Attribute<'a>>>,
+    pub(super) scopes: Vec<Scope<'a>>,
+    pub(super) profiles: Vec<Profile<'a>>,
+}
+
+impl<'a> Document<'a> {
+    /// Reads all messages but samples.
+    ///
+    /// # Errors
+    /// What `on_damage` answers.
+    pub(super) fn read(bytes: &'a [u8], on_damage: OnDamage<'_>) -> Result<Self, Error> {
+        let mut document = Self { length: bytes.len() as u64, ..Self::default() };
+        let mut fields = Fields::of_document(NAME, bytes);
+        loop {
+            let before = fields.offset();
+            match fields.next_field() {
+                Ok(None) => return Ok(document),
+                Ok(Some(field)) => {
+                    if let Err(error) = document.take(&field) {
+                        on_damage(error, fields.offset() - before)?;
+                    }
+                }
+                // Without a readable length there is no telling where the next field starts.
+                Err(error) => {
+                    on_damage(error, document.length.saturating_sub(before))?;
+                    return Ok(document);
+                }
+            }
+        }
+    }
+
+    fn take(&mut self, field: &Field<'a>) -> Result<(), Error> {
+        match field.number {
+            data::RESOURCE_PROFILES => self.take_resource(field.message()?),
+            data::DICTIONARY => self.take_dictionary(field.message()?),
+            _ => Ok(()),
+        }
+    }
+
+    fn take_resource(&mut self, mut fields: Fields<'a>) -> Result<(), Error> {
+        let number = self.resources.len();
+        self.resources.push(Vec::new());
+        while let Some(field) = fields.next_field()? {
+            match field.number {
+                resource::RESOURCE => {
+                    let mut inner = field.message()?;
+                    while let Some(field) = inner.next_field()? {
+                        if field.number == resource::ATTRIBUTES {
+                            self.resources[number].push(Attribute::read_key_value(&field)?);
+                        }
+                    }
+                }
+                resource::SCOPE_PROFILES => self.take_scope(number, field.message()?)?,
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn take_scope(&mut self, resource: usize, mut fields: Fields<'a>) -> Result<(), Error> {
+        let number = self.scopes.len();
+        self.scopes.push(Scope::default());
+        while let Some(field) = fields.next_field()? {
+            match field.number {
+                scope::SCOPE => self.scopes[number] = Scope::read(field.message()?)?,
+                scope::PROFILES => {
+                    let (offset, message) = (field.offset, field.message()?);
+                    self.profiles.push(Profile::read(offset, resource, number, message)?);
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn take_dictionary(&mut self, mut fields: Fields<'a>) -> Result<(), Error> {
+        while let Some(field) = fields.next_field()? {
+            match field.number {
+                dictionary::MAPPING => self.mappings.push(Mapping::read(field.message()?)?),
+                dictionary::LOCATION => self.locations.push(Location::read(&field)?),
+                dictionary::FUNCTION => self.functions.push(Function::read(field.message()?)?),
+                dictionary::LINK => self.links.push(Link::read(field.message()?)?),
+                dictionary::STRING => self.strings.push(field.cursor("a string")?.rest()),
+                dictionary::ATTRIBUTE => self.attributes.push(Attribute::read(&field)?),
+                dictionary::STACK => self.stacks.push(checked_stack(field.message()?)?),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// A string.
+    ///
+    /// # Errors
+    /// When there is none at `index`; `offset` is where the index stands.
+    pub(super) fn string(&self, index: u64, offset: u64) -> Result<&'a [u8], Error> {
+        // Index 0 is the empty string by definition, also in a document that has no strings.
+        if index == 0 { Ok(b"") } else { at(&self.strings, index, "a string", offset).copied() }
+    }
+
+    /// The locations of a stack, leaf first.
+    ///
+    /// # Errors
+    /// When there is no such stack.
+    pub(super) fn stack(&self, index: u64, offset: u64, mut take: impl FnMut(u64)) -> Result<(), Error> {
+        if index == 0 && self.stacks.is_empty() {
+            return Ok(());
+        }
+        let mut fields = *at(&self.stacks, index, "a stack", offset)?;
+        while let Some(field) = fields.next_field()? {
+            if field.number == stack::LOCATION_INDICES {
+                field.numbers(&mut take)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The entry of a table at `index`.
+///
+/// # Errors
+/// When there is none.
+pub(super) fn at<'t, T>(table: &'t [T], index: u64, what: &str, offset: u64) -> Result<&'t T, Error> {
+    usize::try_from(index).ok().and_then(|index| table.get(index)).ok_or_else(|| {
+        let count = table.len();
+        malformed(offset, format!("expected {what} index below {count}, found {}", index.cast_signed()))
+    })
+}
+
+/// A stack whose every field can be read.
+fn checked_stack(fields: Fields<'_>) -> Result<Fields<'_>, Error> {
+    let mut rest = fields;
+    while let Some(field) = rest.next_field()? {
+        if field.number == stack::LOCATION_INDICES {
+            field.numbers(|_| {})?;
+        }
+    }
+    Ok(fields)
+}
+
+impl ValueType {
+    fn read(mut fields: Fields<'_>) -> Result<Self, Error> {
+        let mut row = Self::default();
+        while let Some(field) = fields.next_field()? {
+            match field.number {
+                value_type::TYPE => row.kind = field.number()?,
+                value_type::UNIT => row.unit = field.number()?,
+                _ => {}
+            }
+        }
+        Ok(row)
+    }
+}
+
+impl Mapping {
+    fn read(mut fields: Fields<'_>) -> Result<Self, Error> {
+        let mut row = Self::default();
+        while let Some(field) = fields.next_field()? {
+            match field.number {
+                mapping::MEMORY_START => row.start = field.number()?,
+                mapping::MEMORY_LIMIT => row.limit = field.number()?,
+                mapping::FILENAME => row.file = field.number()?,
+                _ => {}
+            }
+        }
+        Ok(row)
+    }
+}
+
+impl Function {
+    fn read(mut fields: Fields<'_>) -> Result<Self, Error> {
+        let mut row = Self::default();
+        while let Some(field) = fields.next_field()? {
+            match field.number {
+                function::NAME => row.name = field.number()?,
+                function::SYSTEM_NAME => row.system_name = field.number()?,
+                function::FILENAME => row.file = Some(field.number()?),
+                _ => {}
+            }
+        }
+        Ok(row)
+    }
+}
+
+impl<'a> Link<'a> {
+    fn read(mut fields: Fields<'a>) -> Result<Self, Error> {
+        let mut row = Self::default();
+        while let Some(field) = fields.next_field()? {
+            match field.number {
+                link::TRACE_ID => row.trace = field.cursor("bytes")?.rest(),
+                link::SPAN_ID => row.span = field.cursor("bytes")?.rest(),
+                _ => {}
+            }
+        }
+        Ok(row)
+    }
+}
+
+impl<'a> Scope<'a> {
+    fn read(mut fields: Fields<'a>) -> Result<Self, Error> {
+        let mut row = Self::default();
+        while let Some(field) = fields.next_field()? {
+            match field.number {
+                scope::NAME => row.name = field.cursor("a string")?.rest(),
+                scope::VERSION => row.version = field.cursor("a string")?.rest(),
+                _ => {}
+            }
+        }
+        Ok(row)
+    }
+}
+
+impl<'a> Location<'a> {
+    fn read(field: &Field<'a>) -> Result<Self, Error> {
+        let mut fields = field.message()?;
+        let mut row = Self { mapping: 0, address: 0, offset: field.offset, fields };
+        while let Some(field) = fields.next_field()? {
+            match field.number {
+                location::MAPPING_INDEX => row.mapping = field.number()?,
+                location::ADDRESS => row.address = field.number()?,
+                location::LINES => drop(Line::read(field.message()?)?),
+                location::ATTRIBUTE_INDICES => field.numbers(|_| {})?,
+                _ => {}
+            }
+        }
+        Ok(row)
+    }
+
+    /// The lines, innermost first. They were read once before: a bad one is an error of the document.
+    pub(super) fn lines(&self) -> impl Iterator<Item = Line> + use<'a> {
+        self.fields_numbered(location::LINES).filter_map(|field| field.message().and_then(Line::read).ok())
+    }
+
+    /// Calls `take` with the index of each attribute.
+    pub(super) fn each_attribute(&self, mut take: impl FnMut(u64)) {
+        for field in self.fields_numbered(location::ATTRIBUTE_INDICES) {
+            let _ = field.numbers(&mut take);
+        }
+    }
+
+    fn fields_numbered(&self, number: u32) -> impl Iterator<Item = Field<'a>> + use<'a> {
+        let mut fields = self.fields;
+        std::iter::from_fn(move || fields.next_field().ok().flatten())
+            .filter(move |field| field.number == number)
+    }
+}
+
+impl Line {
+    fn read(mut fields: Fields<'_>) -> Result<Self, Error> {
+        let mut row = Self::default();
+        while let Some(field) = fields.next_field()? {
+            match field.number {
+                line::FUNCTION_INDEX => row.function = field.number()?,
+                line::LINE => row.line = Some(field.signed()?),
+                line::COLUMN => row.column = field.signed()?,
+                _ => {}
+            }
+        }
+        Ok(row)
+    }
+}
+
+impl<'a> Attribute<'a> {
+    fn read(field: &Field<'a>) -> Result<Self, Error> {
+        let mut row = Self { key: Key::Index(0), unit: 0, offset: field.offset, value: None };
+        let mut fields = field.message()?;
+        while let Some(field) = fields.next_field()? {
+            match field.number {
+                attribute::KEY => row.key = Key::Index(field.number()?),
+                attribute::VALUE => row.value = Some(field.message()?),
+                attribute::UNIT => row.unit = field.number()?,
+                _ => {}
+            }
+        }
+        row.each_value(|_| {})?;
+        Ok(row)
+    }
+
+    /// Reads a `KeyValue`.
+    fn read_key_value(field: &Field<'a>) -> Result<Self, Error> {
+        let mut row = Self { key: Key::Index(0), unit: 0, offset: field.offset, value: None };
+        let mut fields = field.message()?;
+        while let Some(field) = fields.next_field()? {
+            match field.number {
+                key_value::KEY => row.key = Key::Text(field.cursor("a string")?.rest()),
+                key_value::KEY_INDEX => row.key = Key::Index(field.number()?),
+                key_value::VALUE => row.value = Some(field.message()?),
+                _ => {}
+            }
+        }
+        row.each_value(|_| {})?;
+        Ok(row)
+    }
+
+    /// Calls `take` with the value, or with each of an array.
+    ///
+    /// # Errors
+    /// When the value is malformed.
+    pub(super) fn each_value(&self, mut take: impl FnMut(Any<'a>)) -> Result<(), Error> {
+        let Some(mut fields) = self.value else { return Ok(()) };
+        while let Some(field) = fields.next_field()? {
+            if field.number != any::ARRAY {
+                take_scalar(&field, &mut take)?;
+                continue;
+            }
+            let mut array = field.message()?;
+            while let Some(field) = array.next_field()? {
+                if field.number == any::VALUES {
+                    let mut value = field.message()?;
+                    while let Some(field) = value.next_field()? {
+                        take_scalar(&field, &mut take)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn take_scalar<'a>(field: &Field<'a>, take: &mut impl FnMut(Any<'a>)) -> Result<(), Error> {
+    take(match field.number {
+        any::STRING | any::BYTES => Any::Text(field.cursor("a string")?.rest()),
+        any::BOOL => Any::Bool(field.number()? != 0),
+        any::INT => Any::Number(field.signed()?),
+        any::DOUBLE => Any::Float(f64::from_bits(field.fixed64()?)),
+        any::STRING_INDEX => Any::Index(field.number()?),
+        any::ARRAY | any::MAP => Any::Nested,
+        _ => return Ok(()),
+    });
+    Ok(())
+}
+
+impl<'a> Profile<'a> {
+    fn read(offset: u64, resource: usize, scope: usize, mut fields: Fields<'a>) -> Result<Self, Error> {
+        let mut row = Self {
+            offset,
+            resource,
+            scope,
+            sample_type: ValueType::default(),
+            time_unix_ns: 0,
+            duration_ns: 0,
+            period_type: ValueType::default(),
+            period: 0,
+            attributes: Vec::new(),
+            fields,
+        };
+        while let Some(field) = fields.next_field()? {
+            match field.number {
+                profile::SAMPLE_TYPE => row.sample_type = ValueType::read(field.message()?)?,
+                profile::SAMPLES => drop(field.message()?),
+                profile::TIME_UNIX_NANO => row.time_unix_ns = field.fixed64()?,
+                profile::DURATION_NANO => row.duration_ns = field.number()?,
+                profile::PERIOD_TYPE => row.period_type = ValueType::read(field.message()?)?,
+                profile::PERIOD => row.period = field.signed()?,
+                profile::ATTRIBUTE_INDICES => field.numbers(|index| row.attributes.push(index))?,
+                _ => {}
+            }
+        }
+        Ok(row)
+    }
+
+    /// The samples, in the order of the file.
+    pub(super) const fn samples(&self) -> Samples<'a> {
+        Samples { fields: self.fields }
+    }
+}
+
+/// Reads the samples of a profile.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Samples<'a> {
+    fields: Fields<'a>,
+}
+
+impl Samples<'_> {
+    /// Reads the next sample into `into`; false at the end. After an error the one behind it can be read.
+    ///
+    /// # Errors
+    /// When the sample is malformed.
+    pub(super) fn next_sample(&mut self, into: &mut Sample) -> Result<bool, Error> {
+        while let Some(field) = self.fields.next_field()? {
+            if field.number == profile::SAMPLES {
+                into.read(field.offset, field.message()?)?;
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+impl Sample {
+    fn read(&mut self, offset: u64, mut fields: Fields<'_>) -> Result<(), Error> {
+        (self.offset, self.stack, self.link) = (offset, 0, 0);
+        self.attributes.clear();
+        self.values.clear();
+        self.times_unix_ns.clear();
+        while let Some(field) = fields.next_field()? {
+            match field.number {
+                sample::STACK_INDEX => self.stack = field.number()?,
+                sample::ATTRIBUTE_INDICES => field.numbers(|index| self.attributes.push(index))?,
+                sample::LINK_INDEX => self.link = field.number()?,
+                sample::VALUES => field.numbers(|value| self.values.push(value.cast_signed()))?,
+                sample::TIMESTAMPS => field.fixed64s(|time| self.times_unix_ns.push(time))?,
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cold]
+pub(super) fn malformed(offset: u64, message: impl Into<String>) -> Error {
+    Error::malformed(NAME, Position::Byte(offset), message)
+}

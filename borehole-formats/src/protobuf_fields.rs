@@ -1,0 +1,178 @@
+//! Messages of protobuf as they stand in the bytes. Source: protobuf.dev, "Encoding".
+//!
+//! Nothing is copied: a field is a number, or a cursor over its bytes.
+
+use borehole_wire::{Cursor, ErrorKind as WireErrorKind};
+
+use crate::protobuf::wire;
+use crate::{Error, Position};
+
+/// The fields of one message, one after the other.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Fields<'a> {
+    cursor: Cursor<'a>,
+    /// A message within another cannot be cut off: its length was already found to fit.
+    nested: bool,
+    /// The format, for errors.
+    format: &'static str,
+}
+
+/// One field.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Field<'a> {
+    pub(crate) number: u32,
+    pub(crate) offset: u64,
+    format: &'static str,
+    value: Value<'a>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Value<'a> {
+    Varint(u64),
+    Bytes(Cursor<'a>),
+    #[cfg_attr(not(feature = "otlp"), expect(dead_code, reason = "pprof has none"))]
+    Fixed64(u64),
+    Fixed32,
+}
+
+impl<'a> Fields<'a> {
+    pub(crate) const fn of_document(format: &'static str, bytes: &'a [u8]) -> Self {
+        Self { cursor: Cursor::new(bytes, 0), nested: false, format }
+    }
+
+    pub(crate) const fn offset(&self) -> u64 {
+        self.cursor.offset()
+    }
+
+    /// The next field; the cursor stays where it is when that fails.
+    pub(crate) fn next_field(&mut self) -> Result<Option<Field<'a>>, Error> {
+        if self.cursor.is_empty() {
+            return Ok(None);
+        }
+        let mut cursor = self.cursor;
+        let field = self.read_field(&mut cursor)?;
+        self.cursor = cursor;
+        Ok(Some(field))
+    }
+
+    fn read_field(&self, cursor: &mut Cursor<'a>) -> Result<Field<'a>, Error> {
+        let offset = cursor.offset();
+        let tag = cursor.varint().map_err(|error| self.wire_error(error))?;
+        let number = u32::try_from(tag >> 3).ok().filter(|&number| number != 0);
+        let number = number
+            .ok_or_else(|| self.malformed(offset, format!("expected a field number, found {}", tag >> 3)))?;
+        let value = match tag & 7 {
+            wire::VARINT => cursor.varint().map(Value::Varint),
+            wire::BYTES => cursor.varint().and_then(|length| {
+                let start = cursor.offset();
+                let bytes = cursor.bytes(usize::try_from(length).unwrap_or(usize::MAX))?;
+                Ok(Value::Bytes(Cursor::new(bytes, start)))
+            }),
+            wire::FIXED64 => cursor.u64_le().map(Value::Fixed64),
+            wire::FIXED32 => cursor.bytes(4).map(|_| Value::Fixed32),
+            other => {
+                return Err(self.malformed(offset, format!("expected wire type 0, 1, 2 or 5, found {other}")));
+            }
+        };
+        Ok(Field {
+            number,
+            offset,
+            format: self.format,
+            value: value.map_err(|error| self.wire_error(error))?,
+        })
+    }
+
+    fn malformed(&self, offset: u64, message: String) -> Error {
+        Error::malformed(self.format, Position::Byte(offset), message)
+    }
+
+    fn wire_error(&self, error: borehole_wire::Error) -> Error {
+        let position = Position::Byte(error.offset());
+        match error.kind() {
+            WireErrorKind::Truncated { missing } if self.nested => Error::malformed(
+                self.format,
+                position,
+                format!("expected {missing} more bytes in the message"),
+            ),
+            WireErrorKind::Truncated { missing } => {
+                Error::truncated(self.format, position, format!("truncated: {missing} bytes missing"))
+            }
+            _ => Error::malformed(self.format, position, "expected a varint of at most 64 bits, found more"),
+        }
+    }
+}
+
+impl<'a> Field<'a> {
+    pub(crate) fn number(&self) -> Result<u64, Error> {
+        match self.value {
+            Value::Varint(value) => Ok(value),
+            _ => Err(self.unexpected("a number")),
+        }
+    }
+
+    pub(crate) fn signed(&self) -> Result<i64, Error> {
+        self.number().map(u64::cast_signed)
+    }
+
+    pub(crate) fn cursor(&self, expected: &str) -> Result<Cursor<'a>, Error> {
+        match self.value {
+            Value::Bytes(cursor) => Ok(cursor),
+            _ => Err(self.unexpected(expected)),
+        }
+    }
+
+    pub(crate) fn message(&self) -> Result<Fields<'a>, Error> {
+        Ok(Fields { cursor: self.cursor("a message")?, nested: true, format: self.format })
+    }
+
+    /// A repeated number: a packed block of them, or one.
+    pub(crate) fn numbers(&self, mut take: impl FnMut(u64)) -> Result<(), Error> {
+        let Value::Bytes(mut cursor) = self.value else {
+            take(self.number()?);
+            return Ok(());
+        };
+        let block = Fields { cursor, nested: true, format: self.format };
+        while !cursor.is_empty() {
+            take(cursor.varint().map_err(|error| block.wire_error(error))?);
+        }
+        Ok(())
+    }
+
+    /// A repeated number of eight bytes: a packed block of them, or one.
+    #[cfg(feature = "otlp")]
+    pub(crate) fn fixed64s(&self, mut take: impl FnMut(u64)) -> Result<(), Error> {
+        let Value::Bytes(mut cursor) = self.value else {
+            take(self.fixed64()?);
+            return Ok(());
+        };
+        let block = Fields { cursor, nested: true, format: self.format };
+        while !cursor.is_empty() {
+            take(cursor.u64_le().map_err(|error| block.wire_error(error))?);
+        }
+        Ok(())
+    }
+
+    /// A number that is always eight bytes long.
+    #[cfg(feature = "otlp")]
+    pub(crate) fn fixed64(&self) -> Result<u64, Error> {
+        match self.value {
+            Value::Fixed64(value) => Ok(value),
+            _ => Err(self.unexpected("a number of eight bytes")),
+        }
+    }
+
+    #[cold]
+    fn unexpected(&self, expected: &str) -> Error {
+        let found = match self.value {
+            Value::Varint(_) => "a number",
+            Value::Bytes(_) => "bytes",
+            Value::Fixed64(_) | Value::Fixed32 => "a fixed-width number",
+        };
+        let position = Position::Byte(self.offset);
+        Error::malformed(
+            self.format,
+            position,
+            format!("expected {expected} in field {}, found {found}", self.number),
+        )
+    }
+}

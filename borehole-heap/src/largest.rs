@@ -1,0 +1,37 @@
+//! The largest of many.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use crate::sink::NodeId;
+
+/// A list of the largest, of which it keeps as many as are asked for.
+#[derive(Debug)]
+pub(crate) struct Largest {
+    heap: BinaryHeap<Reverse<(u64, Reverse<u32>)>>,
+    most: usize,
+}
+
+impl Largest {
+    pub(crate) fn new(most: usize) -> Self {
+        Self { heap: BinaryHeap::new(), most }
+    }
+
+    #[inline]
+    pub(crate) fn push(&mut self, bytes: u64, node: NodeId) {
+        let entry = Reverse((bytes, Reverse(node.0)));
+        if self.heap.len() < self.most {
+            self.heap.push(entry);
+        } else if self.heap.peek().is_some_and(|smallest| entry < *smallest) {
+            self.heap.pop();
+            self.heap.push(entry);
+        }
+    }
+
+    /// The largest first; of equals, that with the smallest number.
+    pub(crate) fn sorted(&self) -> Vec<(u64, NodeId)> {
+        let mut entries: Vec<_> = self.heap.iter().map(|Reverse(entry)| *entry).collect();
+        entries.sort_unstable_by(|left, right| right.cmp(left));
+        entries.into_iter().map(|(bytes, Reverse(node))| (bytes, NodeId(node))).collect()
+    }
+}

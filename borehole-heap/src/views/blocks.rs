@@ -1,0 +1,181 @@
+//! The tree of dominators, small enough to be shown as a whole: what is alike is one block.
+
+use std::collections::BinaryHeap;
+
+use hashbrown::HashMap;
+
+use super::{Brief, Heap, Held, Kind};
+use crate::graph::Graph;
+use crate::names::NodeType;
+use crate::sink::NodeId;
+
+/// How large a tree of blocks may become.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockLimits {
+    /// How many blocks.
+    pub blocks: usize,
+    /// How many beside each other.
+    pub beside: usize,
+    /// How deep.
+    pub depth: usize,
+    /// What retains less than one part in so many is one with others.
+    pub parts: u64,
+}
+
+impl Default for BlockLimits {
+    /// As a page has them.
+    fn default() -> Self {
+        Self { blocks: 20_000, beside: 60, depth: 80, parts: 10_000 }
+    }
+}
+
+/// What is alike below the same block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Block {
+    /// The block that alone holds it; `None`: nothing does alone.
+    pub above: Option<usize>,
+    /// Its name among those of all blocks; `None`: others, too small to be told apart.
+    pub name: Option<usize>,
+    /// How many nodes.
+    pub count: u64,
+    /// The bytes that would be freed with them.
+    pub retained_bytes: u64,
+}
+
+/// The whole heap as blocks, each behind the one above it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Blocks {
+    /// The blocks.
+    pub blocks: Vec<Block>,
+    /// Their names: classes, or by what a program knows them.
+    pub names: Vec<Vec<u8>>,
+}
+
+/// The nodes of a block, to be looked into: the largest block first.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Waiting {
+    retained_bytes: u64,
+    /// Of equals, the first.
+    block: std::cmp::Reverse<usize>,
+    depth: usize,
+    nodes: Vec<NodeId>,
+}
+
+/// Nodes that are alike.
+#[derive(Default)]
+struct Alike {
+    nodes: Vec<NodeId>,
+    retained_bytes: u64,
+}
+
+struct Maker<'h, 'g, G: ?Sized> {
+    heap: &'h Heap<'g, G>,
+    limits: BlockLimits,
+    least_bytes: u64,
+    made: Blocks,
+    names: HashMap<Vec<u8>, usize>,
+    waiting: BinaryHeap<Waiting>,
+}
+
+impl Blocks {
+    /// Those of a heap.
+    #[must_use]
+    pub fn of<G: Graph + ?Sized>(heap: &Heap<'_, G>, limits: BlockLimits) -> Self {
+        let least_bytes = (heap.retention().total() / limits.parts.max(1)).max(1);
+        let mut maker = Maker {
+            heap,
+            limits,
+            least_bytes,
+            made: Self::default(),
+            names: HashMap::new(),
+            waiting: BinaryHeap::new(),
+        };
+        let top = heap.held(None, usize::MAX).0;
+        maker.add(None, 0, &top);
+        while let Some(next) = maker.waiting.pop() {
+            if maker.made.blocks.len() >= limits.blocks {
+                break;
+            }
+            maker.look_into(next);
+        }
+        maker.made
+    }
+}
+
+impl<G: Graph + ?Sized> Maker<'_, '_, G> {
+    /// Makes blocks of what the nodes of a block hold. What they hold of their own kind is of the same block, so that a list is not
+    /// as deep as it is long.
+    fn look_into(&mut self, block: Waiting) {
+        let name = self.made.blocks[block.block.0].name;
+        let own_name = name.and_then(|name| self.made.names.get(name)).cloned();
+        let (mut nodes, mut below, mut more) = (block.nodes, Vec::new(), 0);
+        while let Some(node) = nodes.pop() {
+            for held in self.heap.held(Some(node), usize::MAX).0 {
+                let is_alike = self.heap.class(held.node).is_some() && Some(self.name_of(&held)) == own_name;
+                if is_alike {
+                    more += 1;
+                    nodes.push(held.node);
+                } else {
+                    below.push(held);
+                }
+            }
+        }
+        self.made.blocks[block.block.0].count += more;
+        self.add(Some(block.block.0), block.depth + 1, &below);
+    }
+
+    /// Adds blocks of what is below another: the largest, and one of all others.
+    fn add(&mut self, above: Option<usize>, depth: usize, below: &[Held]) {
+        let mut alike: HashMap<Vec<u8>, Alike> = HashMap::new();
+        for held in below {
+            let entry = alike.entry(self.name_of(held)).or_default();
+            entry.nodes.push(held.node);
+            entry.retained_bytes = entry.retained_bytes.saturating_add(held.retained_bytes);
+        }
+        let mut alike: Vec<(Vec<u8>, Alike)> = alike.into_iter().collect();
+        alike
+            .sort_by(|left, right| (right.1.retained_bytes, &left.0).cmp(&(left.1.retained_bytes, &right.0)));
+        let is_shown = |alike: &Alike| alike.retained_bytes >= self.least_bytes;
+        let shown = alike.iter().take(self.limits.beside).take_while(|(_, alike)| is_shown(alike)).count();
+        let others = alike.split_off(shown);
+        for (name, alike) in alike {
+            self.push(above, depth, name, alike);
+        }
+        let count = others.iter().map(|(_, alike)| alike.nodes.len() as u64).sum();
+        if count > 0 {
+            let retained_bytes =
+                others.iter().fold(0, |sum: u64, (_, alike)| sum.saturating_add(alike.retained_bytes));
+            self.made.blocks.push(Block { above, name: None, count, retained_bytes });
+        }
+    }
+
+    fn push(&mut self, above: Option<usize>, depth: usize, name: Vec<u8>, alike: Alike) {
+        let next = self.made.names.len();
+        let name = *self.names.entry(name).or_insert_with_key(|name| {
+            self.made.names.push(name.clone());
+            next
+        });
+        let block = self.made.blocks.len();
+        let (count, retained_bytes) = (alike.nodes.len() as u64, alike.retained_bytes);
+        self.made.blocks.push(Block { above, name: Some(name), count, retained_bytes });
+        if depth < self.limits.depth {
+            let block = std::cmp::Reverse(block);
+            self.waiting.push(Waiting { retained_bytes, block, depth, nodes: alike.nodes });
+        }
+    }
+
+    /// What nodes are alike by: the class, or by what a program knows them.
+    fn name_of(&self, held: &Held) -> Vec<u8> {
+        let heap = self.heap;
+        let Brief { kind, text, .. } = heap.named(held.node);
+        let what: &[u8] = match kind {
+            Kind::Object | Kind::Other => return text,
+            Kind::Array => b"array",
+            Kind::String => b"string",
+            Kind::Scalar => b"scalar",
+        };
+        let is_element = heap.graph().node_type(held.top) == NodeType::ARRAY_ELEMENT;
+        let name = if is_element { b"[]".to_vec() } else { heap.name(held.top) };
+        [what, b" ", &name].concat()
+    }
+}

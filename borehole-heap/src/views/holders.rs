@@ -1,0 +1,85 @@
+//! What refers to a node, as a program sees it.
+
+use super::Heap;
+use super::fields::is_part;
+use crate::graph::{Child, Graph};
+use crate::names::{NodeType, Strength};
+use crate::path;
+use crate::sink::NodeId;
+
+/// So many of the engine's steps lie between a value and what has it at most.
+const MOST_STEPS: usize = 4;
+
+/// What refers to a node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Holder {
+    /// The object, the array, or whatever else has it; `None`: the graph itself has it as a root.
+    pub node: Option<NodeId>,
+    /// By what, in PHP's syntax, such as `->items` or `['key']`.
+    pub by: Vec<u8>,
+    /// Whether it keeps the node alive.
+    pub strength: Strength,
+    /// Whether the walk came by it.
+    pub is_tree: bool,
+}
+
+impl<G: Graph + ?Sized> Heap<'_, G> {
+    /// How many references lead to `node`.
+    #[must_use]
+    pub fn holder_count(&self, node: NodeId) -> usize {
+        self.parents().count(node)
+    }
+
+    /// What refers to `node`, at a place among all that do.
+    #[must_use]
+    pub fn holder(&self, node: NodeId, place: usize) -> Option<Holder> {
+        let (from, row) = self.parents().referrer(node, place)?;
+        let child = self.graph().child(row)?;
+        let step = self.step(from, &child);
+        let is_shown = from.is_some_and(|from| !self.is_between(from));
+        let (node, by) = if is_shown { (from, step) } else { self.owner(from, step) };
+        Some(Holder { node, by, strength: child.strength, is_tree: child.is_tree })
+    }
+
+    /// By what the walk came to `node`, in PHP's syntax: the last step of its path that says something.
+    #[must_use]
+    pub fn name(&self, node: NodeId) -> Vec<u8> {
+        let upwards = std::iter::successors(Some(node), |&node| self.tree().parent(node));
+        let mut steps = upwards.take(MOST_STEPS).map(|node| self.link_of(node, self.tree().parent(node)));
+        steps.find(|step| !step.is_empty()).unwrap_or_else(|| self.plain_name(node))
+    }
+
+    /// The name of the tree's reference to `node`, of which PHP shows nothing.
+    fn plain_name(&self, node: NodeId) -> Vec<u8> {
+        let Some(link) = self.tree().link(node) else { return Vec::new() };
+        self.step(self.tree().parent(node), &Child { node, link, is_tree: true, strength: Strength::Strong })
+    }
+
+    /// Whether a node is something that the engine has between a value and its owner.
+    fn is_between(&self, node: NodeId) -> bool {
+        let node_type = self.graph().node_type(node);
+        is_part(node_type)
+            || matches!(node_type, NodeType::ARRAY_ELEMENT | NodeType::CALL_FRAME_VARIABLE_TABLE)
+    }
+
+    /// What has the part `from` of itself, and by what it has what `step` leads to.
+    fn owner(&self, from: Option<NodeId>, step: Vec<u8>) -> (Option<NodeId>, Vec<u8>) {
+        let (tree, mut node, mut by) = (self.tree(), from, step);
+        for _ in 0..MOST_STEPS {
+            let Some(part) = node.filter(|&node| self.is_between(node)) else { break };
+            let above = tree.parent(part);
+            if self.graph().node_type(part) == NodeType::ARRAY_ELEMENT {
+                by = self.link_of(part, above);
+            }
+            node = above;
+        }
+        (node, by)
+    }
+
+    /// What the tree's reference to `node` adds to a path.
+    fn link_of(&self, node: NodeId, above: Option<NodeId>) -> Vec<u8> {
+        let graph = self.graph();
+        let step = |above, link| path::step(&graph, graph.node_type(above), node, link);
+        above.zip(self.tree().link(node)).map_or_else(Vec::new, |(above, link)| step(above, link))
+    }
+}

@@ -1,0 +1,21 @@
+//! What retains most.
+
+use super::Heap;
+use super::fields::is_part;
+use crate::graph::Graph;
+use crate::largest::Largest;
+use crate::names::NodeType;
+use crate::sink::NodeId;
+
+/// The nodes that retain most, at most `limit`, the largest first. The engine's parts of objects and arrays are left out.
+#[must_use]
+pub fn largest<G: Graph + ?Sized>(heap: &Heap<'_, G>, limit: usize) -> Vec<NodeId> {
+    let mut found = Largest::new(limit);
+    for node in heap.retention().nodes() {
+        let node_type = heap.graph().node_type(node);
+        if !is_part(node_type) && node_type != NodeType::ARRAY_ELEMENT {
+            found.push(heap.retention().retained(node), node);
+        }
+    }
+    found.sorted().into_iter().map(|(_, node)| node).collect()
+}

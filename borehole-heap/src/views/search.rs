@@ -1,0 +1,195 @@
+//! Nodes by what they are, looked for in steps: so a search through millions of nodes holds nobody up.
+
+use super::Heap;
+use crate::graph::{Graph, nodes};
+use crate::names::NodeType;
+use crate::sink::{NodeId, StringId};
+
+/// What is looked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Sought {
+    /// Nodes one of whose locations this address lies in.
+    Address(u64),
+    /// Objects whose class contains this, strings and scalars that contain it, what is referred to by it as a name, and what has a
+    /// path that ends in it. Upper and lower case are one but in paths.
+    Text(Vec<u8>),
+}
+
+/// As many nodes are kept of those that are found.
+const MOST: usize = 10_000;
+
+/// So many of the engine's steps lie between a name and its value at most.
+const MOST_STEPS: usize = 4;
+
+/// So many bytes of a string are looked at.
+const LONGEST: usize = 1 << 20;
+
+/// What is known of a string.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+enum Verdict {
+    #[default]
+    Unknown,
+    Other,
+    Contains,
+    Equals,
+}
+
+/// A search that is under way.
+pub struct Search {
+    sought: Sought,
+    is_path: bool,
+    next: usize,
+    verdicts: Vec<Verdict>,
+    found: Vec<NodeId>,
+    count: u64,
+}
+
+impl Search {
+    /// A search that has looked at nothing yet.
+    #[must_use]
+    pub fn new(sought: Sought) -> Self {
+        let is_path =
+            matches!(&sought, Sought::Text(text) if text.iter().any(|byte| b"$>:[<".contains(byte)));
+        Self { sought, is_path, next: 0, verdicts: Vec::new(), found: Vec::new(), count: 0 }
+    }
+
+    /// What has been found, the first 10,000 in order.
+    #[must_use]
+    pub fn found(&self) -> &[NodeId] {
+        &self.found
+    }
+
+    /// How much has been found.
+    #[must_use]
+    pub const fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Whether it is for what lies at an address.
+    #[must_use]
+    pub const fn is_for_address(&self) -> bool {
+        matches!(self.sought, Sought::Address(_))
+    }
+
+    /// How many nodes have been looked at.
+    #[must_use]
+    pub const fn seen(&self) -> usize {
+        self.next
+    }
+
+    /// Goes on for so much work, a node or some bytes of a string being one; whether there is more to look at.
+    pub fn advance<G: Graph + ?Sized>(&mut self, heap: &Heap<'_, G>, work: usize) -> bool {
+        let count = heap.graph().counts().nodes;
+        self.verdicts.resize(heap.graph().counts().strings, Verdict::Unknown);
+        let mut left = work;
+        for node in nodes(count).skip(self.next) {
+            if left == 0 {
+                return true;
+            }
+            left -= 1;
+            self.next += 1;
+            if self.is_found(heap, node, &mut left) {
+                self.count += 1;
+                if self.found.len() < MOST {
+                    self.found.push(node);
+                }
+            }
+        }
+        false
+    }
+
+    fn is_found<G: Graph + ?Sized>(&mut self, heap: &Heap<'_, G>, node: NodeId, left: &mut usize) -> bool {
+        let graph = heap.graph();
+        let mut locations = graph.locations(node).map(|row| graph.location(row));
+        if let Sought::Address(address) = self.sought {
+            return locations.any(|location| {
+                let end = location.address.saturating_add(location.size.max(1));
+                (location.address..end).contains(&address)
+            });
+        }
+        let is_in = locations.any(|location| {
+            let mut contains = |string| self.verdict(heap, string, left) >= Verdict::Contains;
+            location.class.is_some_and(&mut contains) || location.string.is_some_and(contains)
+        });
+        is_in || self.is_scalar(heap, node) || self.is_called(heap, node, left)
+    }
+
+    fn is_scalar<G: Graph + ?Sized>(&self, heap: &Heap<'_, G>, node: NodeId) -> bool {
+        let Sought::Text(text) = &self.sought else { return false };
+        let is_scalar = heap.graph().node_type(node) == NodeType::SCALAR_VALUE;
+        is_scalar
+            && !text.is_empty()
+            && heap.attribute(node, b"value").is_some_and(|value| value.eq_ignore_ascii_case(text))
+    }
+
+    /// Whether the name of the reference to a node, or its path, is what is looked for.
+    fn is_called<G: Graph + ?Sized>(&mut self, heap: &Heap<'_, G>, node: NodeId, left: &mut usize) -> bool {
+        let Some(link) = name_of(heap, node) else { return false };
+        if self.verdict(heap, link, left) == Verdict::Equals {
+            return true;
+        }
+        let Sought::Text(text) = &self.sought else { return false };
+        let is_frame = heap.graph().node_type(node) == NodeType::CALL_FRAME;
+        if !self.is_path || !(is_frame || ends_in_name(text, heap.graph().string(link))) {
+            return false;
+        }
+        *left = left.saturating_sub(16);
+        heap.near_path(node).ends_with(text)
+    }
+
+    fn verdict<G: Graph + ?Sized>(
+        &mut self,
+        heap: &Heap<'_, G>,
+        string: StringId,
+        left: &mut usize,
+    ) -> Verdict {
+        let Sought::Text(text) = &self.sought else { return Verdict::Other };
+        let Some(verdict) = self.verdicts.get_mut(string.0 as usize) else { return Verdict::Other };
+        if *verdict == Verdict::Unknown {
+            let content = heap.graph().string(string);
+            let content = &content[..content.len().min(LONGEST)];
+            *left = left.saturating_sub(content.len() / 64);
+            *verdict = judge(content, text);
+        }
+        *verdict
+    }
+}
+
+/// The name by which a program knows a node: of what stands in an element of an array or behind a reference, that of those, which
+/// have none themselves.
+fn name_of<G: Graph + ?Sized>(heap: &Heap<'_, G>, node: NodeId) -> Option<StringId> {
+    let (graph, tree) = (heap.graph(), heap.tree());
+    let is_between =
+        |node| matches!(graph.node_type(node), NodeType::ARRAY_ELEMENT | NodeType::PHP_REFERENCE);
+    if is_between(node) {
+        return None;
+    }
+    let mut named = node;
+    for _ in 0..MOST_STEPS {
+        let is_value =
+            tree.link(named).is_some_and(|link| matches!(graph.string(link), b"value" | b"referenced"));
+        match tree.parent(named).filter(|&above| is_value && is_between(above)) {
+            Some(above) => named = above,
+            None => break,
+        }
+    }
+    tree.link(named)
+}
+
+fn judge(content: &[u8], text: &[u8]) -> Verdict {
+    let Some((first, _)) = text.split_first() else { return Verdict::Other };
+    if content.eq_ignore_ascii_case(text) {
+        return Verdict::Equals;
+    }
+    let begins = |part: &&[u8]| part[0].eq_ignore_ascii_case(first);
+    let mut parts = content.windows(text.len()).filter(begins);
+    if parts.any(|part| part.eq_ignore_ascii_case(text)) { Verdict::Contains } else { Verdict::Other }
+}
+
+/// Whether a path may end in the step of this name.
+fn ends_in_name(path: &[u8], name: &[u8]) -> bool {
+    let end = path.iter().rposition(|byte| !b"]')(".contains(byte)).map_or(0, |last| last + 1);
+    let name = name.strip_prefix(b"$").unwrap_or(name);
+    let end = &path[..end];
+    !name.is_empty() && end.len() >= name.len() && end[end.len() - name.len()..].eq_ignore_ascii_case(name)
+}

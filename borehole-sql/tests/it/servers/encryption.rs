@@ -1,0 +1,78 @@
+//! Encrypted connections to real servers.
+
+use std::path::Path;
+
+use borehole_sql::dialect::Dialect;
+use borehole_sql::{Access, Database, Error, ErrorKind, Server, Value};
+use borehole_testkit::servers::{DATABASE, DatabaseServer, ServerKind};
+
+use super::rows;
+
+/// Connects by a name of the server's host, with parameters.
+fn connect(started: &DatabaseServer, host: &str, parameters: &str) -> Result<Database, Error> {
+    let address = started.address(DATABASE).replace("127.0.0.1", host);
+    Database::connect(&Server::parse(&format!("{address}?{parameters}")).unwrap(), Access::Read)
+}
+
+/// Whether the server says so.
+fn is_encrypted(database: &mut Database) -> bool {
+    if database.dialect() == Dialect::Postgresql {
+        let statement = "SELECT CAST(ssl AS INT) FROM pg_stat_ssl WHERE pid = pg_backend_pid()";
+        return rows(database, statement) == [[Value::Integer(1)]];
+    }
+    let cipher = rows(database, "SHOW SESSION STATUS LIKE 'Ssl_cipher'");
+    cipher[0][1] != Value::Text(String::new())
+}
+
+fn refused(started: &DatabaseServer, host: &str, parameters: &str) -> String {
+    let error = connect(started, host, parameters).err().expect(parameters);
+    assert_eq!(error.kind(), ErrorKind::Connection, "{parameters}: {error}");
+    let message = error.to_string();
+    assert!(message.starts_with("no connection to "), "{parameters}: {message}");
+    let mut causes = vec![message];
+    let mut next = std::error::Error::source(&error);
+    while let Some(cause) = next {
+        causes.push(cause.to_string());
+        next = cause.source();
+    }
+    causes.join(": ")
+}
+
+pub(super) fn a_connection_is_as_safe_as_asked(started: &DatabaseServer) {
+    let authority = format!("sslrootcert={}", started.authority().display());
+    for (host, parameters, expected) in [
+        ("127.0.0.1", String::new(), false),
+        ("127.0.0.1", "sslmode=disable".to_owned(), false),
+        ("127.0.0.1", "sslmode=prefer".to_owned(), true),
+        ("127.0.0.1", "ssl-mode=REQUIRED".to_owned(), true),
+        ("127.0.0.1", format!("sslmode=verify-ca&{authority}"), true),
+        ("localhost", format!("sslmode=verify-full&{authority}"), true),
+    ] {
+        let mut database = connect(started, host, &parameters).expect(&parameters);
+        assert_eq!(is_encrypted(&mut database), expected, "{parameters}");
+    }
+    let complaint = refused(started, "127.0.0.1", &format!("sslmode=verify-full&{authority}"));
+    assert!(complaint.contains("not valid for name"), "{complaint}");
+    for mode in ["verify-ca", "verify-full"] {
+        let complaint = refused(started, "localhost", &format!("sslmode={mode}"));
+        assert!(complaint.contains("UnknownIssuer"), "{complaint}");
+    }
+    let complaint = refused(started, "localhost", "sslmode=always");
+    assert!(complaint.ends_with("verify-ca or verify-full, found always"), "{complaint}");
+    let complaint = refused(started, "localhost", "sslmode=verify-full&sslrootcert=/nowhere/ca.pem");
+    assert!(complaint.contains("No such file"), "{complaint}");
+    assert!(!Path::new("/nowhere/ca.pem").exists());
+}
+
+#[test]
+fn who_asks_for_encryption_does_not_talk_without() {
+    for kind in [ServerKind::Postgresql, ServerKind::Mariadb] {
+        let Some(started) = DatabaseServer::start_without_tls(kind) else { continue };
+        let mut database = connect(&started, "127.0.0.1", "sslmode=prefer").unwrap();
+        assert!(!is_encrypted(&mut database), "{kind:?}");
+        for mode in ["require", "verify-ca", "verify-full"] {
+            let complaint = refused(&started, "localhost", &format!("sslmode={mode}"));
+            assert!(complaint.to_lowercase().contains("tls"), "{complaint}");
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! A certificate for `localhost`, made by the command of OpenSSL, which servers bring along.
+
+use std::path::Path;
+use std::process::Command;
+
+use super::succeed;
+
+/// The certificate of who vouches for the server.
+pub(super) const AUTHORITY: &str = "authority.pem";
+/// The server's certificate.
+pub(super) const CERTIFICATE: &str = "server.pem";
+/// Its key.
+pub(super) const KEY: &str = "server.key";
+
+/// An elliptic curve, as its keys are made at once.
+const NEW_KEY: [&str; 5] = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"];
+
+/// Writes all three into `folder`.
+pub(super) fn write(folder: &Path) {
+    let run = |arguments: &[&str], key: &[&str]| {
+        succeed(Command::new("openssl").current_dir(folder).args(arguments).args(key));
+    };
+    run(
+        &["req", "-x509", "-subj", "/CN=authority of a test", "-keyout", "authority.key", "-out", AUTHORITY],
+        &NEW_KEY,
+    );
+    let for_name = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"];
+    run(&[&["req", "-keyout", KEY, "-out", "server.request"][..], &for_name].concat(), &NEW_KEY);
+    let by_authority = ["-CA", AUTHORITY, "-CAkey", "authority.key", "-copy_extensions", "copy"];
+    run(&[&["x509", "-req", "-in", "server.request", "-out", CERTIFICATE][..], &by_authority].concat(), &[]);
+}

@@ -1,0 +1,183 @@
+//! The rows of the views that are lists.
+
+use borehole_heap::NodeId;
+use borehole_heap::views::{Brief, Kind};
+
+use super::{HeapApp, Known, View};
+use crate::amount::{bytes, grouped, percent};
+use crate::text::{Anchor, crop, pad, printable, width};
+
+/// Longer lists are not filtered: a key would have to wait.
+pub(super) const MOST_FILTERED: usize = 3_000;
+
+impl HeapApp<'_> {
+    /// How many rows the view has, shown or not.
+    pub(super) fn row_count(&self) -> usize {
+        let known = &self.known;
+        match self.place.view {
+            View::Classes => known.classes.len(),
+            View::Objects(class) => known.objects(class).len(),
+            View::Types => known.types.len(),
+            View::Roots => known.roots.len(),
+            View::Largest => known.largest.len(),
+            View::Cycles => known.cycles.len(),
+            View::Found => self.search.as_ref().map_or(0, |search| search.found().len()),
+            View::Bookmarks => self.bookmarks.len(),
+            View::Way => self.way.len(),
+            View::Held | View::Holders | View::Node => 0,
+        }
+    }
+
+    /// How many rows are shown.
+    pub(super) fn shown_count(&self) -> usize {
+        self.shown.as_ref().map_or_else(|| self.row_count(), Vec::len)
+    }
+
+    /// The row at a place of those that are shown.
+    pub(super) fn row_at(&self, place: usize) -> usize {
+        self.shown.as_ref().and_then(|shown| shown.get(place).copied()).unwrap_or(place)
+    }
+
+    /// The node of a row.
+    pub(super) fn row_node(&self, row: usize) -> Option<NodeId> {
+        let known = &self.known;
+        let of = |nodes: &[NodeId]| nodes.get(row).copied();
+        match self.place.view {
+            View::Classes => known.classes.get(row).map(|class| class.largest),
+            View::Objects(class) => of(known.objects(class)),
+            View::Roots => of(&known.roots),
+            View::Largest => of(&known.largest),
+            View::Cycles => known.cycles.get(row).map(|cycle| cycle.first),
+            View::Found => self.search.as_ref().and_then(|search| of(search.found())),
+            View::Bookmarks => of(&self.bookmarks),
+            View::Way => of(&self.way),
+            View::Types | View::Held | View::Holders | View::Node => None,
+        }
+    }
+
+    /// What stands in a row.
+    pub(super) fn row_text(&self, row: usize, columns: usize) -> String {
+        match self.place.view {
+            View::Classes => self.class_text(row, columns),
+            View::Types => self.type_text(row),
+            View::Cycles => self.cycle_text(row, columns),
+            View::Way => {
+                self.way.get(row).map_or_else(String::new, |&node| self.known.step_text(node, columns))
+            }
+            _ => self.row_node(row).map_or_else(String::new, |node| self.known.node_text(node, columns)),
+        }
+    }
+
+    fn class_text(&self, row: usize, columns: usize) -> String {
+        let Some(class) = self.known.classes.get(row) else { return String::new() };
+        let numbers = format!(
+            "{} {:>10} {:>10}  ",
+            self.known.share_text(class.retained_bytes),
+            bytes(class.own_bytes),
+            grouped(class.count)
+        );
+        numbers.clone() + &crop(&printable(&class.name), room(columns, &numbers), Anchor::Right)
+    }
+
+    fn type_text(&self, row: usize) -> String {
+        let Some(found) = self.known.types.get(row) else { return String::new() };
+        let name = found.name.strip_suffix(b"MemoryLocation").unwrap_or(&found.name);
+        format!("{:>10} {:>13}  {}", bytes(found.memory_usage), grouped(found.count), printable(name))
+    }
+
+    fn cycle_text(&self, row: usize, columns: usize) -> String {
+        let Some(cycle) = self.known.cycles.get(row) else { return String::new() };
+        let classes = cycle.classes.iter().take(3);
+        let classes: Vec<_> =
+            classes.map(|(name, count)| format!("{} {}", grouped(*count), printable(name))).collect();
+        let numbers =
+            format!("{} {:>10}  ", self.known.share_text(cycle.retained_bytes), grouped(cycle.nodes));
+        let path = printable(&self.known.heap.near_path(cycle.first));
+        let text = format!("{}  {path}", classes.join(", "));
+        numbers.clone() + &crop(&text, room(columns, &numbers), Anchor::Left)
+    }
+
+    /// What the columns of the list are called.
+    pub(super) const fn heading(&self) -> &'static str {
+        match self.place.view {
+            View::Classes => "  retained  share        own    objects  class",
+            View::Types => "     bytes         count  type",
+            View::Cycles => "  retained  share      nodes  objects, path of the first",
+            View::Way => "  retained  share  step",
+            _ => "  retained  share  what                              path",
+        }
+    }
+
+    /// The text of a row that a filter looks into.
+    fn needle_text(&self, row: usize) -> String {
+        self.row_text(row, 1_000).to_lowercase()
+    }
+
+    /// Works out anew which rows are shown.
+    pub(super) fn refilter(&mut self) {
+        let count = self.row_count();
+        self.shown = None;
+        if self.filter.is_empty() {
+            return;
+        }
+        if count > MOST_FILTERED {
+            let (count, most) = (grouped(count as u64), grouped(MOST_FILTERED as u64));
+            return self.say(format!(
+                "{count} rows are too many to filter, more than {most}; F searches everywhere"
+            ));
+        }
+        let needle = self.filter.to_lowercase();
+        self.shown = Some((0..count).filter(|&row| self.needle_text(row).contains(&needle)).collect());
+        self.list.cursor = 0;
+    }
+}
+
+/// The columns that are left for a text behind another.
+fn room(columns: usize, before: &str) -> usize {
+    columns.saturating_sub(width(before)).max(1)
+}
+
+impl Known<'_> {
+    pub(super) fn objects(&self, class: usize) -> &[NodeId] {
+        self.classes.get(class).map_or(&[], |class| self.instances.class(&class.name))
+    }
+
+    /// A size and its share of everything.
+    pub(super) fn share_text(&self, size: u64) -> String {
+        format!("{:>10} {:>5.1}%", bytes(size), percent(size, self.total()))
+    }
+
+    /// What a node is, and where it hangs.
+    fn node_text(&self, node: NodeId, columns: usize) -> String {
+        let brief = self.heap.brief(node);
+        let numbers = format!("{}  ", self.share_text(brief.retained_bytes));
+        let left = room(columns, &numbers);
+        let label = pad(&crop(&label(&brief), (left * 2 / 5).max(32).min(left), Anchor::Left), 32);
+        let path = printable(&self.heap.near_path(node));
+        let path = crop(&path, left.saturating_sub(width(&label) + 2).max(1), Anchor::Right);
+        format!("{numbers}{label}  {path}")
+    }
+
+    /// A step on the way to a node: its name and what it leads to.
+    fn step_text(&self, node: NodeId, columns: usize) -> String {
+        let brief = self.heap.brief(node);
+        let numbers = format!("{}  ", self.share_text(brief.retained_bytes));
+        let text = format!("{}  {}", printable(&self.heap.name(node)), label(&brief));
+        numbers.clone() + &crop(&text, room(columns, &numbers), Anchor::Left)
+    }
+}
+
+/// What a node is, in one word or a few.
+pub(super) fn label(brief: &Brief) -> String {
+    let text = printable(&brief.text);
+    let number = brief.node.0;
+    let count = |count: u64| grouped(count);
+    match (brief.kind, brief.count) {
+        (Kind::String, Some(length)) => {
+            let text = crop(&text, 60, Anchor::Left);
+            format!("\"{text}\" ({}) #{number}", count(length))
+        }
+        (Kind::Array | Kind::Other, Some(elements)) => format!("{text}({}) #{number}", count(elements)),
+        _ => format!("{text} #{number}"),
+    }
+}

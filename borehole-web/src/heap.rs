@@ -1,0 +1,145 @@
+//! The page of a heap.
+
+use borehole_heap::views::{Block, Blocks, ClassView, HeapPage};
+
+use crate::escape::{markup, text};
+use crate::json::{Object, list};
+use crate::names::Names;
+use crate::page::{Parts, Words, grouped, heading};
+use crate::report::write_names;
+
+/// Classes that the page holds, and that stand in it for those without scripts.
+const ROWS: usize = 2_000;
+const WRITTEN_ROWS: usize = 100;
+
+/// One HTML file with what holds the memory of a heap: blocks to zoom into, and a table of classes. Its size is bounded, however large
+/// the heap is.
+///
+/// `title` is text of any kind.
+#[must_use]
+pub fn heap_html(page: &HeapPage, title: &str) -> String {
+    let blocks = page.blocks.names.iter().map(|name| &name[..]);
+    let classes: Vec<&ClassView> = page.classes.iter().take(ROWS).collect();
+    // A class has the same name in the table as in the blocks.
+    let place = |class: &ClassView| page.blocks.names.iter().position(|name| *name == class.name);
+    let mut all: Vec<&[u8]> = blocks.collect();
+    let mut rows: Vec<usize> = Vec::with_capacity(classes.len());
+    for class in &classes {
+        rows.push(place(class).unwrap_or_else(|| {
+            all.push(&class.name);
+            all.len() - 1
+        }));
+    }
+    let names = Names::new(all.into_iter().map(|name| (name, None)));
+    let shown = classes.len().min(WRITTEN_ROWS) as u64;
+    Parts {
+        title: text(title.as_bytes()),
+        about: "What holds the memory of a PHP process".to_owned(),
+        words: Words::HEAP,
+        facts: facts(page),
+        notes: notes(page),
+        times: String::new(),
+        key: String::new(),
+        is_wide: false,
+        table: table(&classes, page.total_bytes),
+        table_title: "Classes".to_owned(),
+        table_count: format!("{} of {} classes shown", grouped(shown), grouped(page.classes.len() as u64)),
+        data: data(page, &classes, &rows, &names),
+    }
+    .html()
+}
+
+fn facts(page: &HeapPage) -> Vec<(String, String)> {
+    let mut facts = vec![
+        ("Held".to_owned(), bytes(page.total_bytes)),
+        ("Nodes".to_owned(), grouped(page.counts.nodes as u64)),
+        ("References".to_owned(), grouped(page.counts.edges as u64)),
+        ("Classes".to_owned(), grouped(page.classes.len() as u64)),
+        ("Objects".to_owned(), grouped(page.classes.iter().map(|class| class.count).sum())),
+    ];
+    if !page.created.is_empty() {
+        facts.push(("Taken".to_owned(), text(page.created.as_bytes())));
+    }
+    facts
+}
+
+fn notes(page: &HeapPage) -> Vec<String> {
+    let others = page.blocks.blocks.iter().filter(|block| block.name.is_none());
+    let (count, bytes_of) = others.fold((0, 0_u64), |(count, sum), block| {
+        (count + block.count, sum.saturating_add(block.retained_bytes))
+    });
+    let mut notes = vec![
+        "A block is as wide as what would be freed with it. What is alike below the same block is one; what several hold together \
+         stands where the first that holds all of it does."
+            .to_owned(),
+    ];
+    if count > 0 {
+        notes.push(format!(
+            "{} small things, {} with all they hold, are shown as others.",
+            grouped(count),
+            bytes(bytes_of)
+        ));
+    }
+    notes
+}
+
+fn table(classes: &[&ClassView], all: u64) -> String {
+    let head = [heading(1, "Retained"), heading(1, "%"), heading(2, "Own"), heading(3, "Objects")].concat();
+    #[expect(clippy::cast_precision_loss, reason = "tenths are shown")]
+    let percent = |count: u64| format!("{:.1}%", count as f64 * 100.0 / all.max(1) as f64);
+    let rows = classes.iter().take(WRITTEN_ROWS).map(|class| {
+        format!(
+            "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
+            bytes(class.retained_bytes),
+            percent(class.retained_bytes),
+            bytes(class.own_bytes),
+            grouped(class.count),
+            markup(&crate::names::cut_end(&class.name, 200)),
+        )
+    });
+    format!(
+        "<table><thead><tr>{head}<th scope=\"col\">Class</th></tr></thead><tbody id=\"top-rows\">\n{}</tbody></table>",
+        rows.collect::<String>()
+    )
+}
+
+fn data(page: &HeapPage, classes: &[&ClassView], rows: &[usize], names: &Names) -> String {
+    let blocks = &page.blocks;
+    let mut data = Object::new();
+    data.text("kind", "heap").number("all", page.total_bytes).number("distinct", page.classes.len());
+    write_names(&mut data, names);
+    let place = |place: Option<usize>| place.and_then(|place| i64::try_from(place).ok()).unwrap_or(-1);
+    let mut tree = Object::new();
+    tree.numbers("caller", blocks.blocks.iter().map(|block| place(block.above)));
+    tree.numbers("fn", blocks.blocks.iter().map(|block| place(block.name)));
+    data.raw("calls", &tree.end());
+    data.numbers("own", own(blocks)).numbers("counts", blocks.blocks.iter().map(|block| block.count));
+    let row = |(class, &place): (&&ClassView, &usize)| {
+        list([place as u64, class.retained_bytes, class.own_bytes, class.count])
+    };
+    data.raw("top", &list(classes.iter().zip(rows).map(row)));
+    data.raw("cells", r#"{"call":[],"situation":[],"slice":[],"samples":[]}"#);
+    data.raw("situations", "[]").raw("dimensions", "[]").raw("time", "null").raw("heat", "null");
+    data.end()
+}
+
+/// What of each block is in no block below it.
+fn own(blocks: &Blocks) -> Vec<u64> {
+    let mut own: Vec<u64> = blocks.blocks.iter().map(|block| block.retained_bytes).collect();
+    for Block { above, retained_bytes, .. } in &blocks.blocks {
+        if let Some(above) = above.and_then(|above| own.get_mut(above)) {
+            *above = above.saturating_sub(*retained_bytes);
+        }
+    }
+    own
+}
+
+/// A number of bytes in the unit that suits it.
+fn bytes(count: u64) -> String {
+    let units = [("GiB", 1_u64 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
+    match units.into_iter().find(|&(_, unit)| count >= unit) {
+        #[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
+        Some((name, unit)) => format!("{:.1} {name}", count as f64 / unit as f64),
+        None => format!("{count} B"),
+    }
+}
