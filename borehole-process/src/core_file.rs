@@ -38,6 +38,13 @@ struct Segment {
     offset: u64,
 }
 
+impl Segment {
+    /// How much of it stands in a file of so many bytes.
+    fn bytes_within(self, file_bytes: u64) -> u64 {
+        self.bytes.min(file_bytes.saturating_sub(self.offset))
+    }
+}
+
 #[derive(Clone, Copy, Debug)]
 struct Thread {
     id: i32,
@@ -68,23 +75,34 @@ impl Core {
         Ok(Self { file, segments, mappings: Mappings::new(mappings), threads, root: root.to_owned() })
     }
 
+    /// How many bytes of memory the file lacks that its headers promise: a full disk or a limit cut it off.
+    #[must_use]
+    pub fn missing_bytes(&self) -> u64 {
+        let length = self.file_bytes();
+        self.segments.iter().map(|segment| segment.bytes - segment.bytes_within(length)).sum()
+    }
+
     /// The memory that stands in the core file; of what is only code if `with_code`. No more than the file has.
     #[must_use]
     pub fn spans(&self, with_code: bool) -> Vec<Span> {
-        let length = self.file.metadata().map_or(0, |file| file.len());
+        let length = self.file_bytes();
         let is_code = |address| {
             self.mappings.at(address).is_some_and(|mapping| mapping.executable && !mapping.writable)
         };
         let mut left = length;
         let mut spans = Vec::new();
         for segment in self.segments.iter().filter(|segment| with_code || !is_code(segment.address)) {
-            let bytes = segment.bytes.min(length.saturating_sub(segment.offset)).min(left);
+            let bytes = segment.bytes_within(length).min(left);
             left -= bytes;
             if let Ok(length @ 1..) = usize::try_from(bytes) {
                 spans.push(Span { address: segment.address, length });
             }
         }
         spans
+    }
+
+    fn file_bytes(&self) -> u64 {
+        self.file.metadata().map_or(0, |file| file.len())
     }
 
     /// Copies memory that stands in the core file, from `address` on. Answers how many bytes.

@@ -103,6 +103,7 @@ fn a_core_file_holds_what_the_process_had() {
         return;
     };
     let core = Core::open(&file, Path::new("/")).unwrap();
+    assert_eq!(core.missing_bytes(), 0, "the system cut the core file off: is the disk full?");
     let (environ, bytes, threads, pointer) = look(&core, &child);
     assert!((0..).zip(&bytes).all(|(index, &byte)| byte == pattern(index + 5)));
     assert_eq!((threads[0], threads.len()), (child.id(), core.threads().unwrap().len()));

@@ -55,6 +55,8 @@ pub struct Opened<'f> {
 /// As much of a file as tells what it is.
 const BEGINNING_BYTES: u64 = 64;
 
+const LENIENT: &str = "--lenient analyses what is left; what lay in the rest is counted as missing";
+
 impl HeapFile {
     /// Opens the file at `path`, whatever it is called, or the database of a server that `path` is the address of.
     ///
@@ -127,7 +129,8 @@ impl HeapFile {
             Content::Mapped(mapped) => Ok(plain(self.view(mapped.bytes())?)),
             Content::Bytes(bytes) => Ok(plain(self.view(bytes)?)),
             Content::Path(path) if self.format == HeapFormat::Core => {
-                self.analyzed(&self.core(path, options)?, Recovery::default(), options)
+                let (dump, recovery) = self.core(path, options)?;
+                self.analyzed(&dump, recovery, options)
             }
             Content::Path(_) => {
                 Err(Error::new(&self.name, "unsupported format: this build reads no databases"))
@@ -163,8 +166,7 @@ impl HeapFile {
         match found.warnings.first() {
             Some(first) if !options.lenient => {
                 let message = format!("{} (rdump, at byte {:#x})", first.message, first.offset);
-                Err(Error::new(&self.name, message)
-                    .with_hint("--lenient analyses what is left; what lay in the rest is counted as missing"))
+                Err(Error::new(&self.name, message).with_hint(LENIENT))
             }
             _ => Ok((dump, recovery(found))),
         }
@@ -180,11 +182,22 @@ impl HeapFile {
         Ok(Opened { graph: Box::new(graph), analysis: Some(analysis), recovery })
     }
 
-    fn core(&self, path: &Path, options: &OpenOptions<'_>) -> Result<Dump, Error> {
+    fn core(&self, path: &Path, options: &OpenOptions<'_>) -> Result<(Dump, Recovery), Error> {
         let root = options.root.unwrap_or(Path::new("/"));
         let core = Core::open(path, root).map_err(|error| Error::new(&self.name, error))?;
+        let mut recovery = Recovery::default();
+        match core.missing_bytes() {
+            0 => {}
+            missing => {
+                let message = format!("truncated core file: {missing} bytes of memory are missing at its end");
+                if !options.lenient {
+                    return Err(Error::new(&self.name, message).with_hint(LENIENT));
+                }
+                recovery.warn(Warning::new(message).losing(missing));
+            }
+        }
         let taken = of_core(&core, &options.analyze.attach).map_err(|error| Error::new(&self.name, error))?;
-        Ok(taken.dump)
+        Ok((taken.dump, recovery))
     }
 }
 
