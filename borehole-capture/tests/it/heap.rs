@@ -347,6 +347,8 @@ fn it_runs_on_after_a_panic() {
 /// The core file that a program leaves in `folder` when it is aborted. `None` where the system is set up to do something
 /// else with it.
 fn core_file(mut program: Program, folder: &Path) -> Option<PathBuf> {
+    // Waiting for a child closes this, at which it would go on while it is killed.
+    let _input = program.child.stdin.take();
     let abort = format!("kill -ABRT {}", program.id());
     assert!(Command::new("sh").arg("-c").arg(abort).status().unwrap().success());
     assert_eq!(program.child.wait().unwrap().signal(), Some(6));

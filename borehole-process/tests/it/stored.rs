@@ -86,6 +86,8 @@ fn core_file(folder: &Path) -> Option<(Role, std::path::PathBuf)> {
     command.arg("-c").arg(script).arg(std::env::current_exe().unwrap());
     command.env(ROLE, "count").current_dir(folder).stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut role = Role::of(command);
+    // Waiting for a child closes this, at which it would let go of what it holds while it is killed.
+    let _input = role.child.stdin.take();
     let kill = format!("kill -ABRT {}", role.id());
     assert!(Command::new("sh").arg("-c").arg(kill).status().unwrap().success());
     assert_eq!(role.child.wait().unwrap().signal(), Some(6));
