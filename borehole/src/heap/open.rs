@@ -189,7 +189,8 @@ impl HeapFile {
         match core.missing_bytes() {
             0 => {}
             missing => {
-                let message = format!("truncated core file: {missing} bytes of memory are missing at its end");
+                let message =
+                    format!("truncated core file: {missing} bytes of memory are missing at its end");
                 if !options.lenient {
                     return Err(Error::new(&self.name, message).with_hint(LENIENT));
                 }
