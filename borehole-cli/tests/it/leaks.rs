@@ -171,7 +171,7 @@ fn chunks_with_little_in_them_are_fragmentation() {
 
 #[test]
 fn a_connection_in_a_cycle_is_a_leak() {
-    let Some((first, ..)) = first("php-sqlite", "pdo_cycle") else { return };
+    let Some((first, ..)) = first("php-extensions", "pdo_cycle") else { return };
     assert_eq!((&first["kind"], &first["severity"]), (&"resource_leak_risk".into(), &"high".into()));
     assert_eq!((&first["facts"]["class_name"], &first["facts"]["count"]), (&"PDO".into(), &20.into()));
     assert_eq!(first["facts"]["awaiting_collection"], 20);
@@ -192,7 +192,7 @@ fn a_connection_of_a_class_of_the_program_s_is_a_connection() {
         .replace("__DIR__", &format!("'{}'", example("x").parent().unwrap().display()));
     let program = scratch.path("extended.php");
     std::fs::write(&program, source).unwrap();
-    let Some(waiting) = Waiting::start("php-sqlite", &program) else { return };
+    let Some(waiting) = Waiting::start("php-extensions", &program) else { return };
     let first = report(&waiting.capture(&scratch))["findings"][0].clone();
     assert_eq!(first["kind"], "resource_leak_risk", "{first}");
     assert_eq!(first["facts"]["class_name"], r"Store\Connection");
@@ -217,7 +217,7 @@ const HEALTHY: [(&str, &str); 10] = [
     ("php", "mem/m1_objects"),
     ("php", "mem/m3_closures"),
     ("php", "mem/m4_generators"),
-    ("php-sqlite", "mem/m5_mixed"),
+    ("php-extensions", "mem/m5_mixed"),
     ("php", "mem/deep"),
     ("php", "mem/facts"),
     ("php", "internals/containers"),

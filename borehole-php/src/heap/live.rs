@@ -84,8 +84,10 @@ impl Drop for Running {
 /// The PHPs at hand, with the folder that is their root.
 pub(crate) fn phps() -> Vec<(String, Peer, PathBuf)> {
     let names = ["7.0", "7.2", "7.4", "8.1", "8.3", "8.4", "8.5", "8.6", "8.4-zts"];
-    let mut found: Vec<_> =
-        peers::peer("php").map(|peer| ("php".to_owned(), peer, PathBuf::from("/"))).into_iter().collect();
+    let mut found: Vec<_> = peers::peer("php-extensions")
+        .map(|peer| ("php".to_owned(), peer, PathBuf::from("/")))
+        .into_iter()
+        .collect();
     for name in names.map(|name| format!("php-{name}")) {
         let Some(peer) = peers::optional(&name) else { continue };
         let root = PathBuf::from(peer.command().get_args().next().unwrap());

@@ -75,10 +75,10 @@ const PEERS: &[Peer] = &[
         prepare: php::machine,
     },
     Peer {
-        name: "php-sqlite",
-        judges: "what is said of connections that PHP holds open",
-        install: "the files of the Debian package php-sqlite3",
-        prepare: php::with_sqlite,
+        name: "php-extensions",
+        judges: "what is said of connections and documents that PHP holds",
+        install: "the files of the Debian packages php-sqlite3 and php-xml",
+        prepare: php::with_extensions,
     },
     Peer {
         name: "php-fpm",

@@ -72,43 +72,60 @@ pub(crate) fn pool(folder: &Path) -> Result<Ready> {
     Ok(Ready { command: vec![path.display().to_string()], version })
 }
 
-/// The extension that opens databases of SQLite through PDO.
-const SQLITE: &str = "pdo_sqlite";
+/// What programs of the tests use that PHP's command line does not bring.
+struct Extension {
+    name: &'static str,
+    /// The end of its package's name.
+    package: &'static str,
+    /// The package of the library that it needs.
+    library: &'static str,
+}
 
-/// The machine's PHP with an extension that opens databases: taken out of its package, so that the machine's PHP stays as it is.
+const EXTENSIONS: &[Extension] = &[
+    Extension { name: "pdo_sqlite", package: "sqlite3", library: "libsqlite3-0" },
+    Extension { name: "dom", package: "xml", library: "libxml2" },
+    Extension { name: "simplexml", package: "xml", library: "libxml2" },
+];
+
+/// The machine's PHP with more extensions: taken out of their packages, so that the machine's PHP stays as it is.
 ///
 /// # Errors
-/// When the package cannot be had.
-pub(crate) fn with_sqlite(folder: &Path) -> Result<Ready> {
-    let machine = machine(folder)?;
-    if has_sqlite(&machine.command) {
-        return Ok(machine);
+/// When a package cannot be had.
+pub(crate) fn with_extensions(folder: &Path) -> Result<Ready> {
+    let Ready { mut command, version } = machine(folder)?;
+    let release: Vec<_> = version.split('.').take(2).collect();
+    for extension in EXTENSIONS {
+        if extension.is_loaded(&command) {
+            continue;
+        }
+        let package = format!("php{}-{}", release.join("."), extension.package);
+        let files = once(folder, &package, |into| debian::unpack(&package, into))?;
+        let name = extension.name;
+        let path = extension.file(&files).with_context(|| format!("{package} brings no {name}.so"))?;
+        command.extend(["-d".to_owned(), format!("extension={}", path.display())]);
+        if !extension.is_loaded(&command) {
+            debian::install(extension.library)?;
+        }
+        ensure!(extension.is_loaded(&command), "expected PHP to load {name}, found that it does not");
     }
-    let release: Vec<_> = machine.version.split('.').take(2).collect();
-    let package = format!("php{}-sqlite3", release.join("."));
-    let files = once(folder, &package, |into| debian::unpack(&package, into))?;
-    let extension = extension(&files).with_context(|| format!("{package} brings no {SQLITE}.so"))?;
-    let mut command = machine.command;
-    command.extend(["-d".to_owned(), format!("extension={}", extension.display())]);
-    if !has_sqlite(&command) {
-        debian::install("libsqlite3-0")?;
-    }
-    ensure!(has_sqlite(&command), "expected PHP to load {SQLITE}, found that it does not");
-    Ok(Ready { command, version: machine.version })
+    Ok(Ready { command, version })
 }
 
-fn has_sqlite(command: &[String]) -> bool {
-    let code = format!("exit(extension_loaded('{SQLITE}') ? 0 : 1);");
-    let Some((program, arguments)) = command.split_first() else { return false };
-    let output = Command::new(program).args(arguments).args(["-r", &code]).output();
-    output.is_ok_and(|output| output.status.success())
-}
+impl Extension {
+    fn is_loaded(&self, command: &[String]) -> bool {
+        let code = format!("exit(extension_loaded('{}') ? 0 : 1);", self.name);
+        let Some((program, arguments)) = command.split_first() else { return false };
+        let output = Command::new(program).args(arguments).args(["-r", &code]).output();
+        output.is_ok_and(|output| output.status.success())
+    }
 
-/// The extension, in the folder of its interface's version.
-fn extension(files: &Path) -> Option<PathBuf> {
-    let folders = fs::read_dir(files.join("usr/lib/php")).ok()?;
-    let mut found = folders.filter_map(|folder| Some(folder.ok()?.path().join(format!("{SQLITE}.so"))));
-    found.find(|path| path.is_file())
+    /// Its file, in the folder of its interface's version.
+    fn file(&self, files: &Path) -> Option<PathBuf> {
+        let folders = fs::read_dir(files.join("usr/lib/php")).ok()?;
+        let name = format!("{}.so", self.name);
+        let mut found = folders.filter_map(|folder| Some(folder.ok()?.path().join(&name)));
+        found.find(|path| path.is_file())
+    }
 }
 
 /// What the version of a release is called that serves requests in threads. No distribution has one: it is built.
