@@ -37,13 +37,14 @@ pub(crate) fn open(path: &Path) -> anyhow::Result<HeapFile> {
 fn prompt(server: &Server) -> anyhow::Result<String> {
     let terminal = OpenOptions::new().read(true).write(true).open("/dev/tty");
     let mut terminal = terminal.context("missing terminal to ask for a password")?;
-    write!(terminal, "password for {}: ", server.name())?;
     let shown = tcgetattr(&terminal)?;
     let mut hidden: Termios = shown.clone();
     hidden.local_flags.remove(LocalFlags::ECHO);
+    // From the first sign of the prompt on, what is typed is neither shown nor lost.
     tcsetattr(&terminal, SetArg::TCSAFLUSH, &hidden)?;
     let mut line = String::new();
-    let read = BufReader::new(&terminal).read_line(&mut line);
+    let read = write!(terminal, "password for {}: ", server.name())
+        .and_then(|()| BufReader::new(&terminal).read_line(&mut line));
     tcsetattr(&terminal, SetArg::TCSAFLUSH, &shown)?;
     writeln!(terminal)?;
     read?;
