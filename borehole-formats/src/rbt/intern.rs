@@ -8,6 +8,7 @@ use std::io;
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 
+use super::frame_content::FrameContent;
 use super::write::{FrameDef, FrameId};
 
 #[derive(Default)]
@@ -19,8 +20,8 @@ pub(super) struct Strings {
 }
 
 /// Where a string stands among the others.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Span {
+#[derive(Clone, Copy)]
+struct Span {
     start: usize,
     len: usize,
 }
@@ -39,33 +40,28 @@ impl Strings {
         index.insert_unique(hash, id, |&id| hasher.hash_one(spans[id as usize].of(bytes)));
         Ok((id, true))
     }
-
-    pub(super) fn span(&self, id: u32) -> Span {
-        self.spans[id as usize]
-    }
 }
 
 impl Span {
-    #[inline]
     fn of(self, bytes: &[u8]) -> &[u8] {
         &bytes[self.start..self.start + self.len]
     }
 }
 
-/// A defined frame: its strings as [`FrameDef`] orders them, the empty one for those it does not have.
-#[derive(Clone, Copy)]
-struct FrameRow {
-    strings: [Span; 5],
-    number: i64,
-    native: bool,
-}
-
 #[derive(Default)]
 pub(super) struct Frames {
     rows: Vec<FrameRow>,
-    hashes: Vec<u64>,
+    /// The texts of every frame, as it has them: one that many frames have is there as often.
+    texts: Vec<u8>,
     index: HashTable<u32>,
     hasher: DefaultHashBuilder,
+}
+
+struct FrameRow {
+    content: FrameContent,
+    /// Where its texts begin.
+    start: usize,
+    hash: u64,
 }
 
 impl Frames {
@@ -77,31 +73,24 @@ impl Frames {
         self.hasher.hash_one((frame.strings(), frame.number()))
     }
 
-    pub(super) fn find(&self, hash: u64, frame: &FrameDef<'_>, strings: &Strings) -> Option<FrameId> {
-        self.index.find(hash, |&id| self.is(FrameId(id), frame, strings)).map(|&id| FrameId(id))
+    pub(super) fn find(&self, hash: u64, frame: &FrameDef<'_>) -> Option<FrameId> {
+        self.index.find(hash, |&id| self.is(FrameId(id), frame)).map(|&id| FrameId(id))
     }
 
-    /// Whether `id` is `frame`. An empty opcode and none are the same, as in reli.
+    /// Whether `id` is `frame`.
     #[inline]
-    pub(super) fn is(&self, id: FrameId, frame: &FrameDef<'_>, strings: &Strings) -> bool {
+    pub(super) fn is(&self, id: FrameId, frame: &FrameDef<'_>) -> bool {
         // Who mixes the ids of two segments gets a wrong stack, not a panic.
         let Some(row) = self.rows.get(id.0 as usize) else { return false };
-        // The method differs most often, the namespace least.
-        let wanted = frame.strings();
-        (row.number, row.native) == frame.number()
-            && [2, 1, 3, 0, 4].into_iter().all(|part| row.strings[part].of(&strings.bytes) == wanted[part])
+        row.content.is(self.texts.get(row.start..).unwrap_or_default(), frame)
     }
 
-    pub(super) fn insert(
-        &mut self,
-        hash: u64,
-        strings: [Span; 5],
-        (number, native): (i64, bool),
-    ) -> io::Result<FrameId> {
+    pub(super) fn insert(&mut self, hash: u64, frame: &FrameDef<'_>) -> io::Result<FrameId> {
         let id = next_id(self.rows.len())?;
-        self.rows.push(FrameRow { strings, number, native });
-        self.hashes.push(hash);
-        self.index.insert_unique(hash, id, |&id| self.hashes[id as usize]);
+        let start = self.texts.len();
+        let content = FrameContent::keep(frame, &mut self.texts);
+        self.rows.push(FrameRow { content, start, hash });
+        self.index.insert_unique(hash, id, |&id| self.rows[id as usize].hash);
         Ok(FrameId(id))
     }
 }

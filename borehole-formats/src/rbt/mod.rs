@@ -34,6 +34,7 @@ mod event;
 mod events;
 mod export;
 mod flow;
+mod frame_content;
 mod import;
 mod intern;
 mod last_trace;

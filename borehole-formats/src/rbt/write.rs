@@ -10,7 +10,7 @@ use std::io::{self, Write};
 
 use borehole_wire::{put_varint, put_varint_signed, varint_len};
 
-use super::intern::{AnnotationList, Frames, Span, Strings};
+use super::intern::{AnnotationList, Frames, Strings};
 use super::last_trace::LastTrace;
 use super::layout::{EventType, FRAME_HAS_OPCODE, FRAME_NATIVE, Header};
 use super::trie::{Path, Stacks};
@@ -176,11 +176,11 @@ impl<W: Write> Writer<W> {
     /// When the output cannot be written, or the segment has 2³² frames.
     pub fn define_frame(&mut self, frame: &FrameDef<'_>) -> io::Result<FrameId> {
         let hash = self.frames.hash(frame);
-        if let Some(id) = self.frames.find(hash, frame, &self.strings) {
+        if let Some(id) = self.frames.find(hash, frame) {
             return Ok(id);
         }
-        let (ids, spans) = self.define_strings(frame)?;
-        let id = self.frames.insert(hash, spans, frame.number())?;
+        let ids = self.define_strings(frame)?;
+        let id = self.frames.insert(hash, frame)?;
         self.put_frame_def(id, frame, ids);
         self.drain()?;
         Ok(id)
@@ -247,7 +247,7 @@ impl<W: Write> Writer<W> {
     #[inline]
     fn known_callee(&mut self, caller: Path, frame: &FrameDef<'_>) -> Option<Path> {
         match self.stacks.likely(caller) {
-            Some((path, likely)) if self.frames.is(likely, frame, &self.strings) => Some(path),
+            Some((path, likely)) if self.frames.is(likely, frame) => Some(path),
             Some(_) => self.unlikely_callee(caller, frame),
             None => None,
         }
@@ -255,7 +255,7 @@ impl<W: Write> Writer<W> {
 
     #[cold]
     fn unlikely_callee(&mut self, caller: Path, frame: &FrameDef<'_>) -> Option<Path> {
-        let frame = self.frames.find(self.frames.hash(frame), frame, &self.strings)?;
+        let frame = self.frames.find(self.frames.hash(frame), frame)?;
         self.stacks.find(caller, frame)
     }
 
@@ -499,16 +499,13 @@ impl<W: Write> Writer<W> {
         Ok(id)
     }
 
-    /// The ids of the strings of `frame`, `None` for those it does not have, and where they stand.
-    fn define_strings(&mut self, frame: &FrameDef<'_>) -> io::Result<([Option<u32>; 5], [Span; 5])> {
+    /// The ids of the strings of `frame`, `None` for those it does not have.
+    fn define_strings(&mut self, frame: &FrameDef<'_>) -> io::Result<[Option<u32>; 5]> {
         let mut ids = [None; 5];
-        let mut spans = [Span::default(); 5];
-        for (part, string) in frame.defined_strings().enumerate() {
-            let id = self.define_string(string)?;
-            ids[part] = Some(id);
-            spans[part] = self.strings.span(id);
+        for (id, string) in ids.iter_mut().zip(frame.defined_strings()) {
+            *id = Some(self.define_string(string)?);
         }
-        Ok((ids, spans))
+        Ok(ids)
     }
 
     fn put_frame_def(&mut self, id: FrameId, frame: &FrameDef<'_>, strings: [Option<u32>; 5]) {
