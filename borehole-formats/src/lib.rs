@@ -22,7 +22,7 @@ pub mod collapsed;
 #[cfg(any(feature = "speedscope", feature = "gecko", feature = "jsonl"))]
 mod decimal;
 pub mod detect;
-#[cfg(any(feature = "pprof", feature = "otlp"))]
+#[cfg(any(feature = "pprof", feature = "otlp", feature = "speedscope", feature = "gecko"))]
 mod document;
 #[cfg(feature = "gzip")]
 pub mod envelope;

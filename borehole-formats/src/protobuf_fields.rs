@@ -4,6 +4,7 @@
 
 use borehole_wire::{Cursor, ErrorKind as WireErrorKind};
 
+use crate::document::Damage;
 use crate::protobuf::wire;
 use crate::{Error, Position};
 
@@ -33,6 +34,36 @@ enum Value<'a> {
     #[cfg_attr(not(feature = "otlp"), expect(dead_code, reason = "pprof has none"))]
     Fixed64(u64),
     Fixed32,
+}
+
+/// Hands each field of a document to `take`. Answers with the bytes up to where fields can be read.
+///
+/// # Errors
+/// Damage that is not read over.
+pub(crate) fn read_document<'a>(
+    format: &'static str,
+    bytes: &'a [u8],
+    damage: &mut Damage,
+    mut take: impl FnMut(&Field<'a>) -> Result<(), Error>,
+) -> Result<&'a [u8], Error> {
+    let mut fields = Fields::of_document(format, bytes);
+    loop {
+        let before = fields.offset();
+        match fields.next_field() {
+            Ok(None) => return Ok(bytes),
+            Ok(Some(field)) => {
+                if let Err(error) = take(&field) {
+                    damage.meet(error, fields.offset() - before)?;
+                }
+            }
+            // Without a readable length there is no telling where the next field starts.
+            Err(error) => {
+                let (read, lost) = bytes.split_at(usize::try_from(before).unwrap_or(bytes.len()));
+                damage.meet(error, lost.len() as u64)?;
+                return Ok(read);
+            }
+        }
+    }
 }
 
 impl<'a> Fields<'a> {

@@ -10,6 +10,7 @@ use borehole_model::{
 
 use super::NAME;
 use super::read::{Document, Samples, Thread, nanoseconds};
+use crate::document::Damage;
 use crate::{Error, ErrorKind, Position, ReadError, ReadOptions, json_document};
 
 /// Reads a processed profile of Firefox Profiler, of any version from 1 to 75; each thread becomes a segment.
@@ -25,18 +26,12 @@ pub fn import(
     tables: &mut Tables,
     sink: &mut dyn ProfileSink,
 ) -> Result<Recovery, ReadError> {
-    let mut recovery = Recovery::default();
+    let mut damage = Damage::new(options);
     match read_document(input, options) {
-        Ok(document) => {
-            let reading = Reading { document: &document, options, tables, sink, recovery };
-            recovery = reading.run()?;
-        }
-        Err(error) => meet(error, options, &mut recovery)?,
+        Ok(document) => Reading { document: &document, tables, sink, damage: &mut damage }.run()?,
+        Err(error) => damage.meet(error, 0)?,
     }
-    for warning in &recovery.warnings {
-        sink.warning(warning)?;
-    }
-    Ok(recovery)
+    damage.finish(sink)
 }
 
 fn read_document(input: impl BufRead, options: &ReadOptions) -> Result<Document, Error> {
@@ -49,25 +44,11 @@ fn read_document(input: impl BufRead, options: &ReadOptions) -> Result<Document,
     Ok(document)
 }
 
-/// Damage: an error, or a warning where damage is read over.
-fn meet(error: Error, options: &ReadOptions, recovery: &mut Recovery) -> Result<(), Error> {
-    if !options.is_lenient() || error.is_limit() || error.is_io() {
-        return Err(error);
-    }
-    let message = match error.position() {
-        Position::Line(line) => format!("{} (line {line})", error.message()),
-        _ => error.message().to_owned(),
-    };
-    recovery.warn(Warning::new(message));
-    Ok(())
-}
-
 struct Reading<'d> {
     document: &'d Document,
-    options: &'d ReadOptions,
     tables: &'d mut Tables,
     sink: &'d mut dyn ProfileSink,
-    recovery: Recovery,
+    damage: &'d mut Damage,
 }
 
 /// A stack of the document: `None` where it cannot be resolved.
@@ -103,7 +84,7 @@ impl Weights {
 }
 
 impl Reading<'_> {
-    fn run(mut self) -> Result<Recovery, ReadError> {
+    fn run(mut self) -> Result<(), ReadError> {
         let document = self.document;
         let shared_strings = document.shared.string_array.as_deref().unwrap_or_default();
         let shared = match &document.shared.stack_table {
@@ -124,18 +105,18 @@ impl Reading<'_> {
             if let Some(stacks) = own.as_ref().or(shared.as_ref()) {
                 self.thread(index, thread, samples, stacks)?;
             }
-            if self.recovery.stopped {
+            if self.damage.recovery.stopped {
                 break;
             }
         }
         if markers > 0 {
-            self.recovery.note(Warning::new(format!("{markers} markers are not read")));
+            self.damage.recovery.note(Warning::new(format!("{markers} markers are not read")));
         }
-        Ok(self.recovery)
+        Ok(())
     }
 
     fn meet(&mut self, message: String) -> Result<(), Error> {
-        meet(Error::malformed(NAME, Position::Whole, message), self.options, &mut self.recovery)
+        self.damage.meet(Error::malformed(NAME, Position::Whole, message), 0)
     }
 
     /// All stacks of a table. Callers stand before those that they call.
@@ -239,7 +220,7 @@ impl Reading<'_> {
         }
         let segment = self.segment(thread, weights, times.is_some())?;
         self.sink.segment(Context { tables: self.tables, segment: &segment })?;
-        self.recovery.segments += 1;
+        self.damage.recovery.segments += 1;
         let who = self.who(thread, &segment)?;
         for (row, stack) in samples.stack.iter().enumerate() {
             let stack = match stack {
@@ -259,7 +240,7 @@ impl Reading<'_> {
             let time_ns = times.as_ref().and_then(|times| times.get(row).copied());
             let values = if weights == Weights::Counts { &[][..] } else { &[value] };
             self.give(&segment, &Sample { stack, count, time_ns, values, ..who })?;
-            if self.recovery.stopped {
+            if self.damage.recovery.stopped {
                 break;
             }
         }
@@ -267,9 +248,9 @@ impl Reading<'_> {
     }
 
     fn give(&mut self, segment: &Segment, sample: &Sample<'_>) -> Result<(), ReadError> {
-        self.recovery.samples = self.recovery.samples.saturating_add(sample.count);
+        self.damage.recovery.samples = self.damage.recovery.samples.saturating_add(sample.count);
         let at = Context { tables: self.tables, segment };
-        self.recovery.stopped = self.sink.sample(at, sample)?.is_break();
+        self.damage.recovery.stopped = self.sink.sample(at, sample)?.is_break();
         Ok(())
     }
 
@@ -282,7 +263,7 @@ impl Reading<'_> {
         }
         Ok(Segment {
             format: NAME,
-            index: self.recovery.segments,
+            index: self.damage.recovery.segments,
             period_ns: interval.filter(|&period| period > 0),
             has_times,
             start_unix_ns: meta.start_time.map(nanoseconds).filter(|&start| start > 0),

@@ -35,7 +35,7 @@ pub fn import(
 ) -> Result<Recovery, ReadError> {
     let bytes = document::read_whole(NAME, input, options.limits.document_bytes)?;
     let mut damage = Damage::new(options);
-    let document = Document::read(&bytes, &mut |error, lost_bytes| damage.meet(error, lost_bytes))?;
+    let document = Document::read(&bytes, &mut damage)?;
     let groups = groups(&document);
     let mut importer = Importer {
         origin_unix_ns: origin(&groups),
@@ -89,16 +89,12 @@ struct Held {
 }
 
 impl<'a> Importer<'_, 'a> {
-    fn finish(self) -> Result<Recovery, ReadError> {
-        let mut recovery = self.damage.recovery;
+    fn finish(mut self) -> Result<Recovery, ReadError> {
         if self.properties.nested > 0 {
             let message = format!("{} values within attributes are not read", self.properties.nested);
-            recovery.note(Warning::new(message));
+            self.damage.recovery.note(Warning::new(message));
         }
-        for warning in &recovery.warnings {
-            self.sink.warning(warning)?;
-        }
-        Ok(recovery)
+        self.damage.finish(self.sink)
     }
 
     fn group(&mut self, group: &Group<'_, 'a>) -> Result<(), ReadError> {

@@ -8,11 +8,9 @@ use super::layout::{
     any, attribute, data, dictionary, function, key_value, line, link, location, mapping, profile, resource,
     sample, scope, stack, value_type,
 };
-use crate::protobuf_fields::{Field, Fields};
+use crate::document::Damage;
+use crate::protobuf_fields::{Field, Fields, read_document};
 use crate::{Error, Position};
-
-/// Told of damage and of how many bytes it costs; answers with an error to stop, or with `Ok` to read on.
-pub(super) type OnDamage<'f> = &'f mut dyn FnMut(Error, u64) -> Result<(), Error>;
 
 /// What is measured and in which unit, as string indexes.
 #[derive(Clone, Copy, Debug, Default)]
@@ -144,26 +142,11 @@ impl<'a> Document<'a> {
     /// Reads all messages but samples.
     ///
     /// # Errors
-    /// What `on_damage` answers.
-    pub(super) fn read(bytes: &'a [u8], on_damage: OnDamage<'_>) -> Result<Self, Error> {
+    /// Damage that is not read over.
+    pub(super) fn read(bytes: &'a [u8], damage: &mut Damage) -> Result<Self, Error> {
         let mut document = Self { length: bytes.len() as u64, ..Self::default() };
-        let mut fields = Fields::of_document(NAME, bytes);
-        loop {
-            let before = fields.offset();
-            match fields.next_field() {
-                Ok(None) => return Ok(document),
-                Ok(Some(field)) => {
-                    if let Err(error) = document.take(&field) {
-                        on_damage(error, fields.offset() - before)?;
-                    }
-                }
-                // Without a readable length there is no telling where the next field starts.
-                Err(error) => {
-                    on_damage(error, document.length.saturating_sub(before))?;
-                    return Ok(document);
-                }
-            }
-        }
+        read_document(NAME, bytes, damage, |field| document.take(field))?;
+        Ok(document)
     }
 
     fn take(&mut self, field: &Field<'a>) -> Result<(), Error> {

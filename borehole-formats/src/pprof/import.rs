@@ -32,7 +32,7 @@ pub fn import(
 ) -> Result<Recovery, ReadError> {
     let bytes = document::read_whole(NAME, input, options.limits.document_bytes)?;
     let mut damage = Damage::new(options);
-    let document = Document::read(&bytes, &mut |error, lost_bytes| damage.meet(error, lost_bytes))?;
+    let document = Document::read(&bytes, &mut damage)?;
     let columns = Columns::choose(&document)?;
     let segment = segment(&document, &columns, tables)?;
     if document.drops_frames {
@@ -41,10 +41,7 @@ pub fn import(
     sink.segment(Context { tables, segment: &segment })?;
     damage.recovery.segments = 1;
     deliver(&document, &columns, &segment, &mut Resolver::new(&document, tables), sink, &mut damage)?;
-    for warning in &damage.recovery.warnings {
-        sink.warning(warning)?;
-    }
-    Ok(damage.recovery)
+    damage.finish(sink)
 }
 
 /// What the sample types become.

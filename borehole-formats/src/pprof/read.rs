@@ -8,11 +8,9 @@ use hashbrown::hash_map::Entry;
 
 use super::NAME;
 use super::layout::{function, label, line, location, mapping, profile, sample, value_type};
-use crate::protobuf_fields::{Field, Fields};
+use crate::document::Damage;
+use crate::protobuf_fields::{Field, Fields, read_document};
 use crate::{Error, Position};
-
-/// Told of damage and of how many bytes it costs; answers with an error to stop, or with `Ok` to read on.
-pub(super) type OnDamage<'f> = &'f mut dyn FnMut(Error, u64) -> Result<(), Error>;
 
 /// What is measured and in which unit, as string indexes.
 #[derive(Clone, Copy, Debug, Default)]
@@ -95,28 +93,10 @@ impl<'a> Document<'a> {
     /// Reads all messages that samples refer to.
     ///
     /// # Errors
-    /// What `on_damage` answers.
-    pub(super) fn read(bytes: &'a [u8], on_damage: OnDamage<'_>) -> Result<Self, Error> {
+    /// Damage that is not read over.
+    pub(super) fn read(bytes: &'a [u8], damage: &mut Damage) -> Result<Self, Error> {
         let mut document = Self::empty(bytes);
-        let mut fields = Fields::of_document(NAME, bytes);
-        loop {
-            let before = fields.offset();
-            match fields.next_field() {
-                Ok(None) => break,
-                Ok(Some(field)) => {
-                    if let Err(error) = document.take(&field) {
-                        on_damage(error, fields.offset() - before)?;
-                    }
-                }
-                // Without a readable length there is no telling where the next field starts.
-                Err(error) => {
-                    let end = usize::try_from(before).unwrap_or(bytes.len());
-                    on_damage(error, bytes.len().saturating_sub(end) as u64)?;
-                    document.bytes = bytes.get(..end).unwrap_or(bytes);
-                    break;
-                }
-            }
-        }
+        document.bytes = read_document(NAME, bytes, damage, |field| document.take(field))?;
         Ok(document)
     }
 

@@ -4,12 +4,13 @@ use std::io::BufRead;
 
 use borehole_model::{
     Context, Frame as ModelFrame, FrameId, ProfileSink, Recovery, Sample, Segment, StackId, Tables,
-    ValueType as ModelValueType, Warning,
+    ValueType as ModelValueType,
 };
 
 use super::NAME;
 use super::layout::{Unit, Weights};
 use super::read::{Document, DocumentSeed, Frame, Kind, Number, Profile};
+use crate::document::Damage;
 use crate::{Error, Position, ReadError, ReadOptions, json_document};
 
 /// Reads a speedscope document; each profile becomes a segment.
@@ -27,16 +28,16 @@ pub fn import(
     tables: &mut Tables,
     sink: &mut dyn ProfileSink,
 ) -> Result<Recovery, ReadError> {
-    let mut recovery = Recovery::default();
+    let mut damage = Damage::new(options);
     let mut document = Document::default();
     let seed = DocumentSeed(&mut document);
     if let Err(error) = json_document::parse(NAME, input, options.limits.document_bytes, seed) {
-        meet(error, options, &mut recovery)?;
+        damage.meet(error, 0)?;
     }
     let stacks = match intern_stacks(&document, tables) {
         Err(ReadError::Input(error)) => {
-            meet(error, options, &mut recovery)?;
-            return tell(recovery, sink);
+            damage.meet(error, 0)?;
+            return damage.finish(sink);
         }
         stacks => stacks?,
     };
@@ -45,44 +46,31 @@ pub fn import(
         if profile.weights.len() != entries {
             let found = profile.weights.len();
             let message = format!("expected {entries} weights in profile {index}, found {found}");
-            meet(Error::malformed(NAME, Position::Whole, message), options, &mut recovery)?;
+            damage.meet(Error::malformed(NAME, Position::Whole, message), 0)?;
         }
         let reading = match Reading::of(profile) {
             Ok(reading) => reading,
             Err(error) => {
-                meet(error, options, &mut recovery)?;
+                damage.meet(error, 0)?;
                 continue;
             }
         };
         let segment = segment(index, profile, &reading, tables)?;
         sink.segment(Context { tables, segment: &segment })?;
-        recovery.segments += 1;
-        deliver(profile, &reading, &stacks, Context { tables, segment: &segment }, sink, &mut recovery)?;
-        if recovery.stopped {
+        damage.recovery.segments += 1;
+        deliver(
+            profile,
+            &reading,
+            &stacks,
+            Context { tables, segment: &segment },
+            sink,
+            &mut damage.recovery,
+        )?;
+        if damage.recovery.stopped {
             break;
         }
     }
-    tell(recovery, sink)
-}
-
-/// Damage: an error, or a warning where damage is read over.
-fn meet(error: Error, options: &ReadOptions, recovery: &mut Recovery) -> Result<(), Error> {
-    if !options.is_lenient() || error.is_limit() || error.is_io() {
-        return Err(error);
-    }
-    let message = match error.position() {
-        Position::Line(line) => format!("{} (line {line})", error.message()),
-        _ => error.message().to_owned(),
-    };
-    recovery.warn(Warning::new(message));
-    Ok(())
-}
-
-fn tell(recovery: Recovery, sink: &mut dyn ProfileSink) -> Result<Recovery, ReadError> {
-    for warning in &recovery.warnings {
-        sink.warning(warning)?;
-    }
-    Ok(recovery)
+    damage.finish(sink)
 }
 
 /// The stack of each node, that of node 0 first.
