@@ -137,14 +137,15 @@ impl Inputs {
         for path in self.names() {
             let input = self.reading.open(path)?;
             let name = input.name().to_owned();
-            let labels = self.label_inputs.then(|| labelled::of_input(&name, tables)).transpose()?;
-            let process = labelled::process_of(&name)
-                .filter(|_| self.label_inputs && input.format() == Format::Tachyon);
-            if self.label_inputs {
+            let read = if self.label_inputs {
                 sink.source(&name).map_err(|source| Error::Write { name: output.to_owned(), source })?;
-            }
-            let mut sink = Labelled { sink: &mut sink, labels, process };
-            let read = input.read_into(tables, &mut sink).map_err(|error| error.with_output(output))?;
+                let labels = labelled::of_input(&name, tables)?;
+                let process = labelled::process_of(&name).filter(|_| input.format() == Format::Tachyon);
+                input.read_into(tables, &mut Labelled { sink: &mut sink, labels, process })
+            } else {
+                input.read_into(tables, &mut sink)
+            };
+            let read = read.map_err(|error| error.with_output(output))?;
             messages::warnings(&name, &read);
             recovery.merge(read);
             if recovery.stopped {

@@ -25,10 +25,10 @@ pub(crate) fn process_of(name: &str) -> Option<i64> {
     number.parse().ok().filter(|&process| process > 0)
 }
 
-/// Gives samples without labels those it has; `None` gives none.
+/// Gives samples without labels those it has.
 pub(crate) struct Labelled<'a> {
     pub(crate) sink: &'a mut dyn ProfileSink,
-    pub(crate) labels: Option<LabelsId>,
+    pub(crate) labels: LabelsId,
     /// The process of samples that know of none.
     pub(crate) process: Option<i64>,
 }
@@ -39,7 +39,7 @@ impl ProfileSink for Labelled<'_> {
     }
 
     fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
-        let labels = sample.labels.or(self.labels);
+        let labels = sample.labels.or(Some(self.labels));
         let named = self.process.filter(|_| at.segment.process.is_none());
         let process = sample.process.or(named);
         self.sink.sample(at, &Sample { labels, process, ..*sample })

@@ -94,8 +94,9 @@ fn html(
     title: Option<&str>,
 ) -> anyhow::Result<(String, Recovery)> {
     let sink = Tee::new(ProfileBuilder::default(), HeatMapSink::default());
-    let (sink, tables, recovery) = shape
-        .reading(sink, |tables, sink| inputs.read_onto(tables, &mut filter.in_front_of(sink)?, "the page"))?;
+    let (sink, tables, recovery) = shape.reading(sink, |tables, sink| {
+        inputs.read_onto(tables, &mut *filter.in_front_of(sink)?, "the page")
+    })?;
     let (builder, heat) = sink.into_parts();
     let page = Page::new(&builder.into_profile(tables), PageLimits::default())?;
     let names = title.map_or_else(|| name_of(inputs), str::to_owned);

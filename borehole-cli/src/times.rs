@@ -30,7 +30,7 @@ const SLICES: usize = 512;
 pub(crate) fn run(args: &ReportCommand) -> anyhow::Result<Exit> {
     let sink = Tee::new(ProfileBuilder::default(), HeatMapSink::default());
     let (sink, tables, recovery) = args.report.shape.reading(sink, |tables, sink| {
-        args.inputs.read_onto(tables, &mut args.samples.in_front_of(sink)?, STDOUT)
+        args.inputs.read_onto(tables, &mut *args.samples.in_front_of(sink)?, STDOUT)
     })?;
     let (builder, heat) = sink.into_parts();
     let (profile, heat) = (builder.into_profile(tables), heat.into_view());

@@ -79,7 +79,7 @@ impl ExploreArgs {
         let mut tables = Tables::default();
         let mut sink = Tee::new(ProfileBuilder::default(), HeatMapSink::default());
         let inputs = self.inputs(self.paths.clone());
-        let recovery = inputs.read_onto(&mut tables, &mut self.samples.in_front_of(&mut sink)?, "")?;
+        let recovery = inputs.read_onto(&mut tables, &mut *self.samples.in_front_of(&mut sink)?, "")?;
         sink.finish(&tables)?;
         let (builder, heat) = sink.into_parts();
         Ok((builder.into_profile(tables), heat.into_view(), recovery))
@@ -97,7 +97,7 @@ impl ExploreArgs {
         let mut tables = Tables::default();
         let mut sink = DiffSink::new(query);
         for side in sides {
-            self.inputs(side).read_onto(&mut tables, &mut self.samples.in_front_of(&mut sink)?, "")?;
+            self.inputs(side).read_onto(&mut tables, &mut *self.samples.in_front_of(&mut sink)?, "")?;
             sink.begin_after();
         }
         sink.finish(&tables)?;

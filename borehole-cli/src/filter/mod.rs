@@ -21,7 +21,7 @@ use self::events::EventChoice;
 use self::sink::Chosen;
 
 /// Samples have to meet all that is asked, beside their stacks.
-#[derive(Args, Clone, Debug, Default)]
+#[derive(Args, Clone, Debug, Default, PartialEq)]
 #[command(next_help_heading = "Choosing samples")]
 pub(crate) struct SampleArgs {
     /// Only samples and events from this many seconds after the start of the profile, or the first event
@@ -54,7 +54,7 @@ pub(crate) struct SampleArgs {
 }
 
 /// Samples and events have to meet all that is asked.
-#[derive(Args, Clone, Debug, Default)]
+#[derive(Args, Clone, Debug, Default, PartialEq)]
 pub(crate) struct FilterArgs {
     #[command(flatten)]
     pub(crate) samples: SampleArgs,
@@ -90,8 +90,12 @@ impl FilterArgs {
     pub(crate) fn in_front_of<'s>(
         &self,
         sink: &'s mut dyn ProfileSink,
-    ) -> anyhow::Result<impl ProfileSink + use<'s>> {
-        Ok(Chosen { sink, samples: Choice::new(self)?, events: EventChoice::new(self)?, start_ns: None })
+    ) -> anyhow::Result<Box<dyn ProfileSink + 's>> {
+        if *self == Self::default() {
+            return Ok(Box::new(sink));
+        }
+        let (samples, events) = (Choice::new(self)?, EventChoice::new(self)?);
+        Ok(Box::new(Chosen { sink, samples, events, start_ns: None }))
     }
 }
 
@@ -106,7 +110,7 @@ impl SampleArgs {
     pub(crate) fn in_front_of<'s>(
         &self,
         sink: &'s mut dyn ProfileSink,
-    ) -> anyhow::Result<impl ProfileSink + use<'s>> {
+    ) -> anyhow::Result<Box<dyn ProfileSink + 's>> {
         FilterArgs { samples: self.clone(), ..FilterArgs::default() }.in_front_of(sink)
     }
 
