@@ -1,10 +1,17 @@
 //! What is known of the heaps of whole programs: how much of them, what containers hold, what is garbage.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io::BufReader;
+use std::path::Path;
 
 use borehole_heap::{Edge, HeapSink, Location, LocationType, NodeId, NodeType, Strength, StringId, Value};
+use borehole_process::Dump;
+use borehole_testkit::corpus;
 use hashbrown::HashMap;
 
+use crate::attach::{AttachOptions, Php};
+use crate::executor::Executor;
 use crate::heap::blocks::Blocks;
 use crate::heap::live::{self, Copied};
 use crate::heap::walk::{WalkOptions, walk};
@@ -62,16 +69,21 @@ impl HeapSink for Collected {
 
 impl Collected {
     fn of(copied: &Copied) -> Self {
-        let mut blocks = Blocks::of(&copied.dump, &copied.php, &copied.executor).unwrap();
+        Self::walked(&copied.dump, &copied.php, &copied.executor)
+    }
+
+    /// That of a file of memory.
+    fn recorded(path: &Path) -> Self {
+        let dump = Dump::read(BufReader::new(File::open(path).unwrap())).unwrap();
+        let php = Php::attach(&dump, &AttachOptions::default()).unwrap();
+        let executor = php.executors(&dump).unwrap()[0];
+        Self::walked(&dump, &php, &executor)
+    }
+
+    fn walked(dump: &Dump, php: &Php, executor: &Executor) -> Self {
+        let mut blocks = Blocks::of(dump, php, executor).unwrap();
         let mut heap = Self::default();
-        let walked = walk(
-            &copied.dump,
-            &copied.php,
-            &copied.executor,
-            &mut blocks,
-            &WalkOptions::default(),
-            &mut heap,
-        );
+        let walked = walk(dump, php, executor, &mut blocks, &WalkOptions::default(), &mut heap);
         assert!(!walked.is_stopped);
         heap.damage = (walked.missing, walked.torn);
         heap
@@ -264,13 +276,19 @@ fn fibers_weak_maps_and_closures_of_methods_hold_what_they_do() {
 
 #[test]
 fn lazy_objects_hold_their_initializers() {
-    with_programs(&["internals/lazy"], |name, _, heap| {
+    let check = |name: &str, heap: &Collected| {
         let made = heap.made();
         for what in ["captured by initializer", "resolved proxy", "initialized ghost"] {
             assert!(made.contains_key(what), "{name}: {what} of {made:#?}");
         }
         assert!(!made.contains_key("never"), "{name}");
-    });
+    };
+    check("recorded", &Collected::recorded(&corpus("php/lazy/8.4.24.rdump")));
+    for (name, peer, root) in live::phps() {
+        if let Some(copied) = live::copy(&peer, &root, "internals/lazy", &[], &[]) {
+            check(&name, &Collected::of(&copied));
+        }
+    }
 }
 
 trait Links {

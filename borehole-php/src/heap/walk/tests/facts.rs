@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::{BufReader, BufWriter};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use borehole_heap::{LocationType, NodeId, NodeType};
@@ -74,23 +74,28 @@ fn recordings() -> Vec<(String, serde_json::Value, Dump)> {
     dumps.iter().map(read).collect()
 }
 
-/// Keeps the heap of `facts.php` of every PHP that is at hand: of its memory only what the walk reads. `UPDATE_GOLDEN=1`
-/// asks for it.
+/// Keeps the heaps of `facts.php` of every PHP that is at hand, and of `lazy.php` of those that understand it: of their
+/// memory only what the walk reads. `UPDATE_GOLDEN=1` asks for it.
 #[test]
 fn recordings_are_made_anew_when_asked_for() {
     if std::env::var_os("UPDATE_GOLDEN").is_none() {
         return;
     }
-    let folder = borehole_testkit::corpus("php").join("heap");
-    fs::create_dir_all(&folder).unwrap();
+    let [folder, lazy] = ["heap", "lazy"].map(|name| borehole_testkit::corpus("php").join(name));
     for (name, peer, root) in live::phps() {
         let copied = live::copy(&peer, &root, "mem/facts", &["-d", OPCACHE[0]], &[]).unwrap();
         let version = &copied.php.identity().version;
         let name = if name.ends_with("-zts") { format!("{version}-zts") } else { version.clone() };
-        let output = BufWriter::new(File::create(folder.join(format!("{name}.rdump"))).unwrap());
-        thinned(&copied).write(output).unwrap();
+        keep(&copied, &folder.join(format!("{name}.rdump")));
         fs::write(folder.join(format!("{name}.json")), &copied.ready).unwrap();
+        if let Some(copied) = live::copy(&peer, &root, "internals/lazy", &[], &[]) {
+            keep(&copied, &lazy.join(format!("{name}.rdump")));
+        }
     }
+}
+
+fn keep(copied: &Copied, path: &Path) {
+    thinned(copied).write(BufWriter::new(File::create(path).unwrap())).unwrap();
 }
 
 /// The memory of `copied` that the walk reads.
