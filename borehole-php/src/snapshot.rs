@@ -1,8 +1,8 @@
 //! A consistent copy of the parts of a process that a stack is walked through.
 //!
-//! One read call copies the executor's state, the pages in which frames stood last time, then the pages again and the
-//! state again. What is equal in both copies stood there all the time in between: the call is not one moment, but what a
-//! frame is has not changed while it lasted.
+//! One read call copies the pages in which frames stood last time, then the executor's state, then the pages again. What is
+//! equal in both copies of the pages stood there when the state was copied: the call is not one moment, but of the frames
+//! that the state leads to none has changed while it lasted. Frames that came and went meanwhile do no harm.
 //!
 //! A place that was not copied is read by itself. The copy is then no longer consistent; the page is part of the next.
 //!
@@ -65,11 +65,11 @@ pub(crate) struct Extra {
 #[derive(Debug)]
 pub(crate) struct Snapshot {
     state_address: u64,
-    state_length: usize,
+    state: Vec<u8>,
     ranges: Vec<Range>,
-    /// The state, the ranges, and what was read by itself.
+    /// The ranges, and what was read by itself.
     first: Vec<u8>,
-    /// The state and the ranges.
+    /// The ranges.
     second: Vec<u8>,
     alone: Vec<Range>,
     last_range: usize,
@@ -83,10 +83,10 @@ impl Snapshot {
     pub(crate) fn new(state_address: u64, state_length: usize) -> Self {
         Self {
             state_address,
-            state_length,
+            state: vec![0; state_length],
             ranges: Vec::new(),
-            first: vec![0; state_length],
-            second: vec![0; state_length],
+            first: Vec::new(),
+            second: Vec::new(),
             alone: Vec::new(),
             last_range: 0,
             last_miss: (0, 0),
@@ -95,7 +95,7 @@ impl Snapshot {
         }
     }
 
-    /// Copies everything anew, and `extras` in between; `false` if something could not be read and is left out next time.
+    /// Copies everything anew, and `extras` with the state; `false` if something could not be read and is left out next time.
     pub(crate) fn take<'e>(
         &mut self,
         memory: &impl Memory,
@@ -105,24 +105,13 @@ impl Snapshot {
         self.alone.clear();
         self.is_full = false;
         let mut pieces =
-            Vec::with_capacity(2 * self.ranges.len() + 2 + extras.size_hint().1.unwrap_or_default());
-        let (state, mut rest) = self.first.split_at_mut(self.state_length);
-        pieces.push(Piece { address: self.state_address, into: state });
-        for range in &self.ranges {
-            let (into, behind) = rest.split_at_mut(range.len());
-            pieces.push(Piece { address: range.start, into });
-            rest = behind;
-        }
+            Vec::with_capacity(2 * self.ranges.len() + 1 + extras.size_hint().1.unwrap_or_default());
+        pieces.extend(pieces_of(&self.ranges, &mut self.first));
+        pieces.push(Piece { address: self.state_address, into: &mut self.state });
         for extra in extras {
             pieces.push(Piece { address: extra.address, into: &mut extra.bytes });
         }
-        let (state, mut rest) = self.second.split_at_mut(self.state_length);
-        for range in &self.ranges {
-            let (into, behind) = rest.split_at_mut(range.len());
-            pieces.push(Piece { address: range.start, into });
-            rest = behind;
-        }
-        pieces.push(Piece { address: self.state_address, into: state });
+        pieces.extend(pieces_of(&self.ranges, &mut self.second));
         let wanted: usize = pieces.iter().map(|piece| piece.into.len()).sum();
         let filled = memory.read_pieces(&mut pieces)?;
         drop(pieces);
@@ -140,10 +129,9 @@ impl Snapshot {
         }
     }
 
-    /// The number at `offset` of the state; `None` if it changed while the copy was taken.
+    /// The number at `offset` of the state; `None` behind its end.
     pub(crate) fn state(&self, offset: usize) -> Option<u64> {
-        let number = u64_at(&self.first, offset)?;
-        (u64_at(&self.second, offset)? == number).then_some(number)
+        u64_at(&self.state, offset)
     }
 
     /// Where `length` bytes of `address` are, read by themselves if they are not in the copy; `None` if there is no such
@@ -281,7 +269,7 @@ impl Snapshot {
     }
 
     fn lay_out(&mut self) {
-        let mut offset = self.state_length;
+        let mut offset = 0;
         for range in &mut self.ranges {
             range.offset = offset;
             offset += range.len();
@@ -289,4 +277,14 @@ impl Snapshot {
         self.first.resize(offset, 0);
         self.second.resize(offset, 0);
     }
+}
+
+/// Where the copies of `ranges` go: into `copy`, one behind the other.
+fn pieces_of<'p>(ranges: &[Range], copy: &'p mut [u8]) -> impl Iterator<Item = Piece<'p>> {
+    let mut rest = copy;
+    ranges.iter().map(move |range| {
+        let (into, behind) = std::mem::take(&mut rest).split_at_mut(range.len());
+        rest = behind;
+        Piece { address: range.start, into }
+    })
 }
