@@ -1,11 +1,15 @@
 //! An input whose format is known.
 
+#[cfg(feature = "tachyon")]
+use std::cell::Cell;
 use std::io::{self, Cursor, Read};
 
 use borehole_formats::detect::{DETECT_BYTES, Format, detect};
 use borehole_formats::envelope::Envelope;
 #[cfg(feature = "tachyon")]
 use borehole_formats::envelope::Method;
+#[cfg(feature = "tachyon")]
+use borehole_formats::tachyon;
 #[cfg(feature = "zstd")]
 use borehole_formats::zstd::{FIRST_BLOCK_BYTES, FRAME_MAGIC};
 use borehole_formats::{ReadError, ReadOptions};
@@ -141,7 +145,15 @@ impl Input {
     pub fn read_into(self, tables: &mut Tables, sink: &mut dyn ProfileSink) -> Result<Recovery, Error> {
         #[cfg(feature = "tachyon")]
         if let Some(mapped) = self.mappable.as_ref().and_then(Mappable::map) {
-            return import_tachyon(mapped.bytes(), self.sibling.as_deref(), &self.read, tables, sink)
+            let passed = Cell::new(0);
+            let on_passed = |end| {
+                if end >= passed.get() + GIVEN_BACK_BYTES {
+                    mapped.give_back(passed.replace(end)..end);
+                }
+            };
+            let (bytes, sibling) = (mapped.bytes(), self.sibling.as_deref());
+            let document = tachyon::Document { bytes, sibling, on_passed: Some(&on_passed) };
+            return tachyon::import_document(document, &self.read, tables, sink)
                 .map_err(|error| Error::reading(&self.name, error));
         }
         let name = self.name;
@@ -154,6 +166,10 @@ impl Input {
         Ok(recovery)
     }
 }
+
+/// So much of a mapped file is given back at once, when it has been read.
+#[cfg(feature = "tachyon")]
+const GIVEN_BACK_BYTES: usize = 1 << 20;
 
 /// The first bytes of an input, as many as it takes to tell its format.
 fn beginning(reader: &mut dyn Read) -> io::Result<Vec<u8>> {
@@ -182,20 +198,6 @@ fn tell(prefix: &[u8], name: &str) -> Option<Format> {
     detect(&content).or_else(by_name)
 }
 
-#[cfg(feature = "tachyon")]
-fn import_tachyon(
-    bytes: &[u8],
-    sibling: Option<&[u8]>,
-    options: &ReadOptions,
-    tables: &mut Tables,
-    sink: &mut dyn ProfileSink,
-) -> Result<Recovery, ReadError> {
-    match sibling {
-        Some(sibling) => borehole_formats::tachyon::import_borrowing(bytes, sibling, options, tables, sink),
-        None => borehole_formats::tachyon::import(bytes, options, tables, sink),
-    }
-}
-
 #[cfg_attr(not(feature = "tachyon"), allow(unused_variables, reason = "only tachyon files borrow"))]
 fn import(
     format: Format,
@@ -208,8 +210,9 @@ fn import(
     match format {
         #[cfg(feature = "tachyon")]
         Format::Tachyon => {
-            let bytes = borehole_formats::tachyon::read_document(Envelope::new(bytes), options)?;
-            import_tachyon(&bytes, sibling, options, tables, sink)
+            let bytes = tachyon::read_document(Envelope::new(bytes), options)?;
+            let document = tachyon::Document { bytes: &bytes, sibling, on_passed: None };
+            tachyon::import_document(document, options, tables, sink)
         }
         #[cfg(feature = "rbt")]
         Format::Rbt => borehole_formats::rbt::import(bytes, options, tables, sink),

@@ -2,6 +2,8 @@
 
 use std::fs::File;
 use std::io::Seek as _;
+#[cfg(feature = "tachyon")]
+use std::ops::Range;
 
 use memmap2::Mmap;
 
@@ -49,6 +51,22 @@ impl Mappable {
 }
 
 impl Mapped {
+    /// Gives back the memory of a part of the input, which is read from the file again by who looks there again.
+    #[cfg(feature = "tachyon")]
+    #[allow(unsafe_code, reason = "of a mapping that was written to the content would be lost")]
+    pub(crate) fn give_back(&self, part: Range<usize>) {
+        #[cfg(unix)]
+        if part.end <= self.bytes().len() {
+            let begin = self.start + part.start;
+            // SAFETY: nothing was written to the mapping.
+            let _ = unsafe {
+                self.map.unchecked_advise_range(memmap2::UncheckedAdvice::DontNeed, begin, part.len())
+            };
+        }
+        #[cfg(not(unix))]
+        let _ = part;
+    }
+
     /// All bytes of the input.
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.map[self.start..]

@@ -31,37 +31,42 @@ pub fn import(
     tables: &mut Tables,
     sink: &mut dyn ProfileSink,
 ) -> Result<Recovery, ReadError> {
-    stream(Reader::with_options(bytes, *options)?, tables, sink)
+    import_document(Document { bytes, sibling: None, on_passed: None }, options, tables, sink)
 }
 
-/// As [`import`], with the strings and frames of `sibling` if this file has lost its own: another run of the same
-/// program, see [`Reader::borrow_tables`], or the journal of its writer, see [`Reader::with_journal`].
+/// A whole file in memory, and what is beside it.
+#[derive(Clone, Copy)]
+pub struct Document<'a> {
+    /// The file.
+    pub bytes: &'a [u8],
+    /// Where strings and frames are if this file has lost its own: another run of the same program, see
+    /// [`Reader::borrow_tables`], or the journal of its writer, see [`Reader::with_journal`].
+    pub sibling: Option<&'a [u8]>,
+    /// Told now and then how many bytes from the beginning on will not be looked at again: their memory can go.
+    pub on_passed: Option<&'a dyn Fn(usize)>,
+}
+
+/// As [`import`], of a file that is not alone.
 ///
 /// # Errors
 /// When the sibling cannot be read, and as [`import`].
-pub fn import_borrowing(
-    bytes: &[u8],
-    sibling: &[u8],
+pub fn import_document(
+    document: Document<'_>,
     options: &ReadOptions,
     tables: &mut Tables,
     sink: &mut dyn ProfileSink,
 ) -> Result<Recovery, ReadError> {
-    if sibling.starts_with(&JOURNAL_MAGIC) {
-        return stream(Reader::with_journal(bytes, sibling, *options)?, tables, sink);
+    let Document { bytes, sibling, on_passed } = document;
+    let mut reader = match sibling.filter(|sibling| sibling.starts_with(&JOURNAL_MAGIC)) {
+        Some(journal) => Reader::with_journal(bytes, journal, *options)?,
+        None => Reader::with_options(bytes, *options)?,
+    };
+    if let Some(sibling) = sibling.filter(|sibling| !sibling.starts_with(&JOURNAL_MAGIC)) {
+        reader.borrow_tables(bytes, sibling)?;
     }
-    let mut reader = Reader::with_options(bytes, *options)?;
-    reader.borrow_tables(bytes, sibling)?;
-    stream(reader, tables, sink)
-}
-
-fn stream(
-    mut reader: Reader<'_>,
-    tables: &mut Tables,
-    sink: &mut dyn ProfileSink,
-) -> Result<Recovery, ReadError> {
     let segment = segment(reader.header(), reader.statistics(), tables)?;
     sink.segment(Context { tables, segment: &segment })?;
-    let outcome = deliver(&mut reader, &segment, tables, sink);
+    let outcome = deliver(&mut reader, on_passed, &segment, tables, sink);
     for warning in &reader.recovery().warnings {
         sink.warning(warning)?;
     }
@@ -88,14 +93,19 @@ pub fn read_document(input: impl Read, options: &ReadOptions) -> Result<Vec<u8>,
     }
 }
 
+/// How many samples are read between two looks at how far that is.
+const SAMPLES_BETWEEN_LOOKS: u64 = 1 << 13;
+
 fn deliver(
     reader: &mut Reader<'_>,
+    on_passed: Option<&dyn Fn(usize)>,
     segment: &Segment,
     tables: &mut Tables,
     sink: &mut dyn ProfileSink,
 ) -> Result<ControlFlow<()>, ReadError> {
     let mut columns = Columns::new(reader.header());
-    while let Some(sample) = reader.next_sample()? {
+    for number in 1_u64.. {
+        let Some(sample) = reader.next_sample()? else { break };
         let stack = columns.stack(&sample, tables)?;
         let sample = Sample {
             stack,
@@ -108,6 +118,11 @@ fn deliver(
         };
         if sink.sample(Context { tables, segment }, &sample)?.is_break() {
             return Ok(ControlFlow::Break(()));
+        }
+        if number.is_multiple_of(SAMPLES_BETWEEN_LOOKS)
+            && let Some(on_passed) = on_passed
+        {
+            on_passed(reader.passed_bytes());
         }
     }
     Ok(ControlFlow::Continue(()))

@@ -26,7 +26,7 @@ mod threads;
 mod write;
 
 pub use export::{ExportOptions, Exporter};
-pub use import::{import, import_borrowing, read_document};
+pub use import::{Document, import, import_document, read_document};
 pub use journal::JOURNAL_MAGIC;
 pub use layout::{ByteOrder, Header, HeaderLayout};
 pub use opcodes::Opcodes;

@@ -203,6 +203,11 @@ impl<'a> Reader<'a> {
         if self.region.is_compressed() { Some((stored, decompressed)) } else { None }
     }
 
+    /// How many bytes of the file, from its beginning, have come out; the tables stand behind them.
+    pub(super) fn passed_bytes(&self) -> usize {
+        self.region.passed_bytes()
+    }
+
     /// What has come out so far, and what was odd or lost.
     #[must_use]
     pub const fn recovery(&self) -> &Recovery {

@@ -41,7 +41,7 @@ impl<'a> Region<'a> {
 
     /// A compressed region at `offset`. Offsets within it count decompressed bytes.
     pub(super) fn zstd(bytes: &'a [u8], offset: u64) -> Self {
-        Self { plain: &[], inflate: Some(Box::new(Inflate::new(bytes))), offset }
+        Self { plain: &[], inflate: Some(Box::new(Inflate::new(bytes, offset))), offset }
     }
 
     /// Refuses what CPython refuses: a skippable frame before all others.
@@ -61,6 +61,12 @@ impl<'a> Region<'a> {
     #[inline]
     pub(super) const fn offset(&self) -> u64 {
         self.offset
+    }
+
+    /// Where in the file the bytes stand that are yet to be read.
+    pub(super) fn passed_bytes(&self) -> usize {
+        let passed = self.inflate.as_ref().map_or(self.offset, |inflate| inflate.offset);
+        usize::try_from(passed).unwrap_or(usize::MAX)
     }
 
     /// What is in the window.
@@ -109,6 +115,8 @@ const FRAME_BEGINNING_BYTES: usize = 5;
 struct Inflate<'a> {
     decoder: Option<Decoder<'static>>,
     input: &'a [u8],
+    /// Where `input` stands in the file.
+    offset: u64,
     buffer: Vec<u8>,
     start: usize,
     end: usize,
@@ -121,10 +129,11 @@ struct Inflate<'a> {
 }
 
 impl<'a> Inflate<'a> {
-    fn new(input: &'a [u8]) -> Self {
+    fn new(input: &'a [u8], offset: u64) -> Self {
         Self {
             decoder: Decoder::new().ok(),
             input,
+            offset,
             buffer: vec![0; WINDOW_BYTES],
             start: 0,
             end: 0,
@@ -159,6 +168,7 @@ impl<'a> Inflate<'a> {
         let outcome = decoder.run(&mut input, &mut output);
         let (consumed, produced) = (input.pos(), output.pos());
         self.input = &self.input[consumed..];
+        self.offset += consumed as u64;
         self.end += produced;
         match outcome {
             Err(error) => self.fail(error.to_string(), false),

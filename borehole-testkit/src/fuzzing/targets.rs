@@ -84,7 +84,8 @@ fn tachyon(bytes: &[u8]) {
     let (head, blocks) = bytes.split_at(bytes.len().min(tachyon::layout::HEADER_BYTES));
     let journal = [&tachyon::JOURNAL_MAGIC, head, blocks].concat();
     let (options, mut count) = (ReadOptions::lenient(), Count::default());
-    let outcome = tachyon::import_borrowing(bytes, &journal, &options, &mut Tables::default(), &mut count);
+    let document = tachyon::Document { bytes, sibling: Some(&journal), on_passed: None };
+    let outcome = tachyon::import_document(document, &options, &mut Tables::default(), &mut count);
     if let Ok(recovery) = outcome {
         assert_eq!(recovery.samples, count.samples);
     }
