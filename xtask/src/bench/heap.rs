@@ -1,5 +1,6 @@
 //! Claims on the heap of PHP: `scale.php` of the corpus, with so many objects.
 
+use std::ffi::OsString;
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
@@ -75,7 +76,7 @@ pub(crate) fn claims(bench: &Bench) -> Result<Vec<Claim>> {
     for (objects, stopped, analysed, bytes) in GOALS {
         let setting = Rc::new(Setting::new(bench, &php, objects));
         let name = |what: &str| format!("PHP heap, {objects} objects: {what}");
-        claims.extend(findings(&setting));
+        claims.extend(asked(&setting));
         let (stop, analyse, memory, open) =
             (Rc::clone(&setting), Rc::clone(&setting), Rc::clone(&setting), setting);
         claims.extend([
@@ -109,30 +110,38 @@ pub(crate) fn claims(bench: &Bench) -> Result<Vec<Claim>> {
 }
 
 /// What is wanted of a report on the heap, from the start of the command to its end: it opens the graph, works out what each
-/// node retains, and looks for everything.
-fn findings(setting: &Rc<Setting>) -> [Claim; 2] {
+/// node retains, and looks for everything; and of a comparison.
+fn asked(setting: &Rc<Setting>) -> [Claim; 3] {
     let (seconds, bytes) = if setting.objects < 1_000_000 { (0.8, 200e6) } else { (8.0, 1.5e9) };
     let name = |what: &str| format!("PHP heap, {} objects: {what}", setting.objects);
     let (time, memory) = (Rc::clone(setting), Rc::clone(setting));
-    let run = |setting: &Setting| -> Result<Usage> {
+    let compared = Rc::clone(setting);
+    let run = |setting: &Setting, command: &str, graphs: usize| -> Result<Usage> {
         if !setting.graph.exists() {
             setting.analysed()?;
         }
-        let arguments = ["heap".into(), "report".into(), setting.graph.clone().into_os_string()];
-        Work::new(&setting.borehole, arguments).run()
+        let graphs = std::iter::repeat_n(setting.graph.clone().into_os_string(), graphs);
+        Work::new(&setting.borehole, [OsString::from("heap"), command.into()].into_iter().chain(graphs)).run()
     };
     [
         Claim::new(
             name("findings"),
             Unit::Seconds,
             Goal::Value(seconds),
-            Box::new(move || Ok(run(&time)?.cpu_seconds)),
+            Box::new(move || Ok(run(&time, "report", 1)?.cpu_seconds)),
         ),
         Claim::new(
             name("findings, memory"),
             Unit::Bytes,
             Goal::Value(bytes),
-            Box::new(move || Ok(run(&memory)?.peak_bytes)),
+            Box::new(move || Ok(run(&memory, "report", 1)?.peak_bytes)),
+        ),
+        // Of a heap with itself: everything has to be found again.
+        Claim::new(
+            name("compared"),
+            Unit::Seconds,
+            Goal::Value(seconds * 1.5),
+            Box::new(move || Ok(run(&compared, "compare", 2)?.cpu_seconds)),
         ),
     ]
 }
