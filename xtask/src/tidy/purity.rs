@@ -76,26 +76,22 @@ fn prints(mention: &Mention) -> bool {
     is_macro || mention.ends_with(&["process", "exit"])
 }
 
-/// `unsafe` stands in one crate, and once, for a mapped file, in the facade.
+/// `unsafe` stands in one crate, and in one file of the facade, which maps files.
 pub(crate) fn unsafe_code(tree: &Tree) -> Vec<Violation> {
     let outside = tree.sources.iter().filter(|source| source.package() != rules::UNSAFE_CRATE);
     let found = outside.flat_map(|source| {
         let uses = source.facts.mentions.iter().filter(|mention| mention.path[0] == "unsafe");
         uses.map(move |mention| (source, mention.line))
     });
-    let mut mapped_files = 0;
-    let mut violations = Vec::new();
-    for (source, line) in found {
-        let maps = |mention: &Mention| mention.path[0] == rules::MMAP_CRATE;
-        if source.package() == rules::MMAP_HOME && source.facts.mentions.iter().any(maps) {
-            mapped_files += 1;
-            if mapped_files == 1 {
-                continue;
-            }
-        }
-        violations.push(violation(source, "unsafe", line, "unsafe code is not allowed here".to_owned()));
-    }
-    violations
+    let maps = |source: &&Source| {
+        let mut mentions = source.facts.mentions.iter();
+        source.package() == rules::MMAP_HOME && mentions.any(|mention| mention.path[0] == rules::MMAP_CRATE)
+    };
+    let mapping = tree.sources.iter().find(maps);
+    let elsewhere = found.filter(|(source, _)| mapping.is_none_or(|mapping| !std::ptr::eq(*source, mapping)));
+    elsewhere
+        .map(|(source, line)| violation(source, "unsafe", line, "unsafe code is not allowed here".to_owned()))
+        .collect()
 }
 
 /// What `wrong` says about the mentions of `source` outside tests.

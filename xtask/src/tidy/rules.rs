@@ -139,10 +139,10 @@ pub(crate) const PRINTING: &[&str] = &["print", "println", "eprint", "eprintln",
 /// The crate that may use `unsafe`.
 pub(crate) const UNSAFE_CRATE: &str = "borehole-process";
 
-/// The crate that may use `unsafe` once, in a file that names [`MMAP_CRATE`].
+/// The crate that may use `unsafe` in one file, which names [`MMAP_CRATE`].
 pub(crate) const MMAP_HOME: &str = "borehole";
 
-/// What the one `unsafe` of [`MMAP_HOME`] is for.
+/// What that file of [`MMAP_HOME`] is for.
 pub(crate) const MMAP_CRATE: &str = "memmap2";
 
 /// Names that say nothing about what a module holds.
