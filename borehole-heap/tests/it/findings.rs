@@ -53,6 +53,8 @@ fn check_fact(name: &str, fact: &Fact) {
 struct Sketch {
     builder: Builder,
     address: u64,
+    /// What the next value says of how many refer to it.
+    refcount: u32,
 }
 
 impl Sketch {
@@ -60,7 +62,7 @@ impl Sketch {
         let mut builder = Builder::new();
         // A heap in which things matter.
         builder.summary("zend_mm_heap_usage", "8388608");
-        Self { builder, address: 0x7000_0000 }
+        Self { builder, address: 0x7000_0000, refcount: 1 }
     }
 
     fn node(
@@ -94,7 +96,7 @@ impl Sketch {
             bin_overhead: 0,
             class: name.filter(|_| is_object),
             string: name.filter(|_| is_string),
-            refcount: Some(1),
+            refcount: Some(std::mem::replace(&mut self.refcount, 1)),
             type_info: Some(8),
             region: Some(Region::HEAP),
         };
@@ -340,6 +342,92 @@ fn classes_are_told_by_what_they_hold_and_come_with() {
     // Three levels, of which one object each would do.
     assert_eq!(kind(Kind::StructuralDuplicate).impact_bytes, 3997 * 400);
     assert_eq!(kind(Kind::EmptyObject).impact_bytes, 4000 * 300);
+}
+
+/// Objects of these classes, each a property of the one before, and the first one of the last.
+fn ring(sketch: &mut Sketch, parent: NodeId, classes: &[impl AsRef<str>], size: u64) {
+    let (first, mut properties) = sketch.object(Some(parent), "value", classes[0].as_ref(), size);
+    for class in &classes[1..] {
+        properties = sketch.object(Some(properties), "next", class.as_ref(), size).1;
+    }
+    sketch.edge(properties, first, "back");
+}
+
+#[test]
+fn cycles_are_told_by_what_is_in_them() {
+    let mut sketch = Sketch::new();
+    let globals = sketch.globals();
+    let (_, list) = sketch.array(Some(globals), "rings", [1024, 0], 51);
+    for number in 0..50 {
+        let element = sketch.element(list, number);
+        match number {
+            0..20 => ring(&mut sketch, element, &["App\\Parent", "App\\Child"], 100),
+            _ => ring(&mut sketch, element, &["App\\Queue", "App\\Job", "App\\Log"], 16 << 10),
+        }
+    }
+    let services: Vec<String> = (0..20).map(|number| format!("App\\Service{number}")).collect();
+    let element = sketch.element(list, 50);
+    ring(&mut sketch, element, &services, 8 << 10);
+    let report = sketch.report();
+    let told = |kind| {
+        let finding = find(&report, kind).unwrap();
+        let fact = |wanted: &str| finding.facts.iter().find(|(name, _)| *name == wanted).unwrap().1.clone();
+        assert_eq!(fact("entry_points"), Fact::from(1_u64));
+        (finding.severity, finding.impact_bytes, fact("cycles"), fact("back_reference"))
+    };
+    let micro = told(Kind::MicroCycle);
+    assert_eq!((micro.0, micro.1, micro.2), (Severity::Low, 20 * 200, Fact::from(20_u64)));
+    assert_eq!(micro.3, Fact::from("App\\Child::$back -> App\\Parent"));
+    let cluster = told(Kind::CycleCluster);
+    assert_eq!((cluster.0, cluster.1, cluster.2), (Severity::Medium, 90 * (16 << 10), Fact::from(30_u64)));
+    assert_eq!(cluster.3, Fact::from("App\\Log::$back -> App\\Queue"));
+    // So many classes are a container of services: right as it is.
+    let container = told(Kind::DiContainerCycle);
+    assert_eq!((container.0, container.1, container.2), (Severity::Info, 20 * (8 << 10), Fact::from(1_u64)));
+}
+
+#[test]
+fn what_many_share_what_is_there_again_and_what_is_large_is_told() {
+    let mut sketch = Sketch::new();
+    let globals = sketch.globals();
+    sketch.refcount = 1501;
+    let (connection, _) = sketch.object(Some(globals), "db", "App\\Connection", 64);
+    let (_, list) = sketch.array(Some(globals), "users", [24 << 10, 0], 1500);
+    for number in 0..1500 {
+        let element = sketch.element(list, number);
+        let (user, properties) = sketch.object(Some(element), "value", "App\\User", 600);
+        sketch.edge(properties, connection, "db");
+        sketch.string(Some(properties), "country", "Norway", 100);
+        sketch.keyed(Some(user), "dynamic_properties", 320, 3);
+    }
+    // What is largest of all is told as such.
+    sketch.string(Some(globals), "log", "one line and another", 3 << 20);
+    sketch.string(Some(globals), "trace", "a further line", 2 << 20);
+    let report = sketch.report();
+    let told = |kind| {
+        let finding = find(&report, kind).unwrap_or_else(|| panic!("expected {kind:?}"));
+        (finding.severity, finding.impact_bytes, finding.place.as_ref().map(|place| place.path.as_str()))
+    };
+    assert_eq!(told(Kind::SharedSingleton).2, Some("$db"));
+    let fan_in = find(&report, Kind::SharedFanin).unwrap();
+    assert!(
+        fan_in.summary.starts_with("App\\User::$db: 1,500 references to shared objects of App\\Connection")
+    );
+    // One of the texts would do; each saves the same share of that.
+    assert_eq!(
+        told(Kind::DedupCandidate),
+        (Severity::Low, 1500 * (1499 * 100 / 1500), Some("$users[0]->country"))
+    );
+    let dynamic = told(Kind::DynamicPropertiesOverhead);
+    assert_eq!((dynamic.0, dynamic.1), (Severity::Low, 1500 * (56 + 320)));
+    assert_eq!(told(Kind::BottleneckPath).2, Some("$log"));
+    assert_eq!(told(Kind::LargeString), (Severity::Medium, 2 << 20, Some("$trace")));
+    let users = 1500 * (600 + 100 + 56 + 320) + (24 << 10) + 56;
+    assert_eq!((told(Kind::LargeArray).1, told(Kind::LargeArray).2), (users, Some("$users")));
+    // All of it hangs on the one root.
+    let [root] = &*report.roots else { panic!("{:?}", report.roots) };
+    assert_eq!((root.exclusive_bytes, root.shared_bytes), (users + (5 << 20) + 64, 0));
+    assert!(find(&report, Kind::RootBlame).is_some() && find(&report, Kind::RetainedExact).is_some());
 }
 
 #[test]
