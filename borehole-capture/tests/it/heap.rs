@@ -274,6 +274,7 @@ fn one_that_is_killed_meanwhile_is_gone() {
     let (mut gone, mut whole) = (0, 0);
     for round in 0..40_u64 {
         let Some(mut program) = Program::start(&[], WAITS) else { return };
+        program.until(&['S']);
         let id = program.id();
         let result = thread::scope(|scope| {
             scope.spawn(|| {
@@ -347,8 +348,6 @@ fn it_runs_on_after_a_panic() {
 /// The core file that a program leaves in `folder` when it is aborted. `None` where the system is set up to do something
 /// else with it.
 fn core_file(mut program: Program, folder: &Path) -> Option<PathBuf> {
-    // Waiting for a child closes this, at which it would go on while it is killed.
-    let _input = program.child.stdin.take();
     let abort = format!("kill -ABRT {}", program.id());
     assert!(Command::new("sh").arg("-c").arg(abort).status().unwrap().success());
     assert_eq!(program.child.wait().unwrap().signal(), Some(6));
@@ -364,6 +363,7 @@ fn a_core_file_gives_what_the_process_had() {
     command.args(["-c", "ulimit -c unlimited && exec \"$0\" \"$@\""]).arg(php.command().get_program());
     command.args(php.command().get_args()).args(["-r", WAITS]).current_dir(folder.path());
     let program = Program::of(command);
+    program.until(&['S']);
     let (id, live) = (program.id(), frames(&Process::open(program.id()).unwrap()));
     let Some(file) = core_file(program, folder.path()) else {
         eprintln!("left out: this system writes no core files into the folder of a process");
