@@ -7,6 +7,9 @@ use ratatui::style::Style;
 use crate::text::{Anchor, crop, width};
 use crate::theme::{Colours, Role};
 
+/// The smallest screen on which anything can be told.
+const LEAST: (u16, u16) = (20, 6);
+
 /// The cells of a screen.
 pub(crate) struct Canvas<'a> {
     buffer: &'a mut Buffer,
@@ -14,8 +17,15 @@ pub(crate) struct Canvas<'a> {
 }
 
 impl<'a> Canvas<'a> {
-    pub(crate) const fn new(buffer: &'a mut Buffer, colours: Colours) -> Self {
-        Self { buffer, colours }
+    /// A canvas on all of a screen; `None` where that is too small to tell anything, which is all that it says.
+    pub(crate) fn of_screen(buffer: &'a mut Buffer, colours: Colours) -> Option<Self> {
+        let area = buffer.area;
+        let mut canvas = Self { buffer, colours };
+        if area.width < LEAST.0 || area.height < LEAST.1 {
+            canvas.plain(area, "too small");
+            return None;
+        }
+        Some(canvas)
     }
 
     /// Writes what fits of a text into a line of `area`, and gives all of the line its style.

@@ -34,17 +34,10 @@ impl Areas {
     }
 }
 
-/// The smallest screen on which anything can be told.
-pub(crate) const LEAST: (u16, u16) = (20, 6);
-
 impl Explorer for App {
     fn draw(&mut self, Cells(buffer): Cells<'_>) {
         let area = buffer.area;
-        let mut canvas = Canvas::new(buffer, self.settings.colours);
-        if area.width < LEAST.0 || area.height < LEAST.1 {
-            canvas.plain(area, "too small");
-            return;
-        }
+        let Some(mut canvas) = Canvas::of_screen(buffer, self.settings.colours) else { return };
         let [header, rest] = split_top(area, 1);
         self.draw_header(&mut canvas, header);
         let [strip, rest] = split_top(rest, u16::from(self.has_mini_flame));

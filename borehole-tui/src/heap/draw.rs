@@ -10,7 +10,7 @@ use super::tree::{Direction, Line, Tree};
 use super::{HeapAction, HeapApp, Known, PromptKind, View};
 use crate::amount::{bytes, grouped};
 use crate::draw::canvas::Canvas;
-use crate::draw::{LEAST, draw_keys, split_bottom, split_top};
+use crate::draw::{draw_keys, split_bottom, split_top};
 use crate::screen::{Cells, Explorer};
 use crate::text::{Anchor, crop, printable, width};
 use crate::theme::{Colours, Role};
@@ -27,11 +27,7 @@ const PAGE: u64 = 4096;
 impl Explorer for HeapApp<'_> {
     fn draw(&mut self, Cells(buffer): Cells<'_>) {
         let area = buffer.area;
-        let mut canvas = Canvas::new(buffer, self.settings.colours);
-        if area.width < LEAST.0 || area.height < LEAST.1 {
-            canvas.plain(area, "too small");
-            return;
-        }
+        let Some(mut canvas) = Canvas::of_screen(buffer, self.settings.colours) else { return };
         let [header, rest] = split_top(area, 1);
         let [rest, footer] = split_bottom(rest, 1);
         let [rest, status] = split_bottom(rest, 1);

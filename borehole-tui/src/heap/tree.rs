@@ -146,10 +146,7 @@ impl Tree {
             Some(Line::Branch(place)) if !self.branches[place].below.is_empty() => self.list.cursor += 1,
             Some(Line::More(place, _)) => {
                 let limit = self.branches[place].below.len() + MORE;
-                let at = self.list.cursor;
                 self.fill(known, place, limit);
-                self.refresh();
-                self.list.cursor = at;
             }
             _ => {}
         }

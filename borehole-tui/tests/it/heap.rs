@@ -7,7 +7,9 @@ use borehole_heap::{
     Strength, Value,
 };
 use borehole_testkit::{assert_golden, project_file};
-use borehole_tui::{Clipboard, Colours, Decoder, Explorer as _, HeapApp, HeapKeymap, HeapSettings, width};
+use borehole_tui::{Clipboard, Colours, Explorer as _, HeapApp, HeapKeymap, HeapSettings, width};
+
+use crate::session::inputs;
 
 /// Builds a heap by the words of PHP.
 struct Sketch {
@@ -164,19 +166,12 @@ impl<'g> Session<'g> {
     }
 
     fn press(&mut self, keys: &str) -> &mut Self {
-        let mut decoder = Decoder::default();
-        for (place, byte) in keys.bytes().enumerate() {
-            let mut inputs = decoder.push(&[byte]);
-            if byte == 0x1b && keys.as_bytes().get(place + 1) != Some(&b'[') {
-                inputs.extend(decoder.settle());
+        for input in inputs(keys) {
+            self.app.handle(&input, &mut self.copied);
+            while self.app.is_working() {
+                self.app.work();
             }
-            for input in inputs {
-                self.app.handle(&input, &mut self.copied);
-                while self.app.is_working() {
-                    self.app.work();
-                }
-                self.lines();
-            }
+            self.lines();
         }
         self
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use borehole_analysis::{HeatMap, HeatMapSink, Profile, ProfileBuilder};
 use borehole_model::{Context, Frame, Label, LabelValue, ProfileSink as _, Sample, Segment, Tables, Tee};
-use borehole_tui::{App, Clipboard, Colours, Decoder, Explorer as _, Host, Settings, Stacks};
+use borehole_tui::{App, Clipboard, Colours, Decoder, Explorer as _, Host, Input, Settings, Stacks};
 
 /// A shop: who samples it finds it in its database, mostly.
 const STACKS: [(&str, u64); 7] = [
@@ -123,16 +123,9 @@ impl Session {
 
     /// Presses keys, one after the other, each seen before the next.
     pub(crate) fn press(&mut self, keys: &str) -> &mut Self {
-        let mut decoder = Decoder::default();
-        for (place, byte) in keys.bytes().enumerate() {
-            let mut inputs = decoder.push(&[byte]);
-            if byte == 0x1b && keys.as_bytes().get(place + 1) != Some(&b'[') {
-                inputs.extend(decoder.settle());
-            }
-            for input in inputs {
-                self.app.handle(&input, &mut self.asked);
-                self.text();
-            }
+        for input in inputs(keys) {
+            self.app.handle(&input, &mut self.asked);
+            self.text();
         }
         self
     }
@@ -150,4 +143,17 @@ impl Session {
         let lines = self.lines();
         lines[lines.len() - 2].clone()
     }
+}
+
+/// What a terminal's bytes ask for. An escape that begins no sequence is a key.
+pub(crate) fn inputs(keys: &str) -> Vec<Input> {
+    let mut decoder = Decoder::default();
+    let mut inputs = Vec::new();
+    for (place, byte) in keys.bytes().enumerate() {
+        inputs.extend(decoder.push(&[byte]));
+        if byte == 0x1b && keys.as_bytes().get(place + 1) != Some(&b'[') {
+            inputs.extend(decoder.settle());
+        }
+    }
+    inputs
 }
