@@ -1,5 +1,7 @@
 //! What each database does in a way of its own.
 
+use std::borrow::Cow;
+
 use crate::dialect::Dialect;
 use crate::error::Error;
 use crate::rows::RowSink;
@@ -42,7 +44,17 @@ pub(crate) enum Field<'r> {
     Text(&'r [u8]),
 }
 
-impl Field<'_> {
+impl<'r> Field<'r> {
+    /// The same, without a copy of what is text.
+    pub(crate) fn borrowed(self) -> Cow<'r, str> {
+        match self {
+            Self::Null => Cow::Borrowed(""),
+            Self::Integer(number) => number.to_string().into(),
+            Self::Real(number) => number.to_string().into(),
+            Self::Text(bytes) => String::from_utf8_lossy(bytes),
+        }
+    }
+
     /// The number; of what is none, `None`.
     pub(crate) const fn integer(self) -> Option<i64> {
         match self {
@@ -53,11 +65,6 @@ impl Field<'_> {
 
     /// The text, what cannot stand in one replaced.
     pub(crate) fn text(self) -> String {
-        match self {
-            Self::Null => String::new(),
-            Self::Integer(number) => number.to_string(),
-            Self::Real(number) => number.to_string(),
-            Self::Text(bytes) => String::from_utf8_lossy(bytes).into_owned(),
-        }
+        self.borrowed().into_owned()
     }
 }

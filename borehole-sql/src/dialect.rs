@@ -253,6 +253,16 @@ impl Dialect {
         }
     }
 
+    /// The condition for the rows of `:run` in a table that numbers its rows, where they are wanted in the order of their
+    /// numbers: those of a run stand together. SQLite would go by an index of the run, and sort.
+    pub(crate) fn rows_of_run(self, table: &str) -> String {
+        let end = |end: &str| format!("(SELECT {end}(id) FROM {table} WHERE run_id = :run)");
+        match self {
+            Self::Sqlite => format!("id BETWEEN {} AND {} AND +run_id = :run", end("MIN"), end("MAX")),
+            Self::Postgresql | Self::Mysql | Self::Mariadb => "run_id = :run".to_owned(),
+        }
+    }
+
     /// `statement` with places for numbers in the place of their names, and the numbers in their order.
     pub(crate) fn bind(self, statement: &str, parameters: Parameters) -> (String, Vec<Option<i64>>) {
         let mut numbers = Vec::new();

@@ -4,8 +4,9 @@
 #[derive(Default)]
 pub struct Paths {
     pub(crate) run: i64,
-    /// The nodes in the order in which they were read, each after its parent where the walk numbered them so.
     nodes: Vec<Node>,
+    /// The names of all links, one after the other.
+    links: String,
     /// The row of a node by its number; the largest number is none.
     rows: Vec<u32>,
 }
@@ -13,7 +14,8 @@ pub struct Paths {
 struct Node {
     id: u32,
     parent: Option<u32>,
-    link: Box<str>,
+    /// Where the name of the link begins and ends.
+    link: (usize, usize),
 }
 
 /// How much there is to write.
@@ -32,6 +34,17 @@ const SEPARATOR: &str = " -> ";
 
 const NONE: u32 = u32::MAX;
 
+/// Where a node stands.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// Nobody has looked yet.
+    Unknown,
+    /// No root leads to it.
+    Lost,
+    /// So many links below its root, with so many bytes of path.
+    At { depth: u32, bytes: u64 },
+}
+
 impl Paths {
     pub(crate) fn new(run: i64) -> Self {
         Self { run, ..Self::default() }
@@ -45,7 +58,9 @@ impl Paths {
         }
         if self.rows[place] == NONE {
             self.rows[place] = u32::try_from(self.nodes.len()).expect("nodes have numbers of 32 bits");
-            self.nodes.push(Node { id, parent, link: link.into() });
+            let begin = self.links.len();
+            self.links.push_str(link);
+            self.nodes.push(Node { id, parent, link: (begin, self.links.len()) });
         }
     }
 
@@ -54,18 +69,62 @@ impl Paths {
         self.rows.get(id as usize).filter(|&&row| row != NONE).map(|&row| row as usize)
     }
 
+    fn link(&self, row: usize) -> &str {
+        let (begin, end) = self.nodes[row].link;
+        &self.links[begin..end]
+    }
+
     /// How much there is to write: of nodes that a root leads to.
     #[must_use]
     pub fn sizes(&self) -> PathSizes {
-        let mut sizes = PathSizes::default();
-        self.visit(&mut |_, path, _| {
-            sizes.nodes += 1;
-            sizes.bytes += path.len() as u64;
-            Ok::<(), std::convert::Infallible>(())
-        })
-        .unwrap_or_else(|never| match never {});
-        sizes.link_bytes = self.nodes.iter().map(|node| node.link.len() as u64).sum();
+        let mut sizes = PathSizes { link_bytes: self.links.len() as u64, ..PathSizes::default() };
+        for place in self.places() {
+            if let Place::At { bytes, .. } = place {
+                sizes.nodes += 1;
+                sizes.bytes += bytes;
+            }
+        }
         sizes
+    }
+
+    /// Where each row stands: looks upwards until it is known, and keeps what it learned for the others.
+    fn places(&self) -> Vec<Place> {
+        let mut places = vec![Place::Unknown; self.nodes.len()];
+        let mut open = Vec::new();
+        for start in 0..places.len() {
+            let mut next = Some(start);
+            while let Some(row) = next.filter(|&row| places[row] == Place::Unknown) {
+                // Who comes here again before it is known goes in a circle.
+                places[row] = Place::Lost;
+                open.push(row);
+                next = self.nodes[row].parent.and_then(|parent| self.row(parent));
+            }
+            while let Some(row) = open.pop() {
+                places[row] = self.place(row, &places);
+            }
+        }
+        places
+    }
+
+    /// Where a row stands whose parent's place is known.
+    fn place(&self, row: usize, places: &[Place]) -> Place {
+        let own = self.link(row).len() as u64;
+        let Some(parent) = self.nodes[row].parent else { return Place::At { depth: 0, bytes: own } };
+        match self.row(parent).map(|above| places[above]) {
+            Some(Place::At { depth, bytes }) => {
+                Place::At { depth: depth + 1, bytes: bytes + SEPARATOR.len() as u64 + own }
+            }
+            _ => Place::Lost,
+        }
+    }
+
+    /// The rows that a root leads to with their depths, in the order of the nodes' numbers: databases have them in that
+    /// order, and take them fastest so.
+    fn in_order<'p>(&'p self, places: &'p [Place]) -> impl Iterator<Item = (usize, u32)> + 'p {
+        self.rows.iter().filter(|&&row| row != NONE).filter_map(|&row| match places[row as usize] {
+            Place::At { depth, .. } => Some((row as usize, depth)),
+            _ => None,
+        })
     }
 
     /// Gives out the step to each node that a root leads to: the node, its parent, the name of the link and its depth.
@@ -73,73 +132,54 @@ impl Paths {
         &self,
         take: &mut impl FnMut(u32, Option<u32>, &str, u64) -> Result<(), E>,
     ) -> Result<(), E> {
-        let children = self.children();
-        let mut open: Vec<(usize, u64)> = Vec::new();
-        for root in (0..self.nodes.len()).filter(|&row| self.nodes[row].parent.is_none()) {
-            open.push((root, 0));
-            while let Some((row, depth)) = open.pop() {
-                let node = &self.nodes[row];
-                take(node.id, node.parent, &node.link, depth)?;
-                open.extend(children.of(row).iter().rev().map(|&child| (child as usize, depth + 1)));
-            }
-        }
-        Ok(())
+        let places = self.places();
+        self.in_order(&places).try_for_each(|(row, depth)| {
+            let node = &self.nodes[row];
+            take(node.id, node.parent, self.link(row), depth.into())
+        })
     }
 
-    /// Gives out each node with its path and its depth, parents before children.
+    /// Gives out each node that a root leads to with its path and its depth, in the order of their numbers.
     pub(crate) fn visit<E>(&self, take: &mut impl FnMut(u32, &str, u64) -> Result<(), E>) -> Result<(), E> {
-        let children = self.children();
-        let mut path = String::new();
-        // A node to enter with the length of its parent's path and its depth.
-        let mut open: Vec<(usize, usize, u64)> = Vec::new();
-        for root in (0..self.nodes.len()).filter(|&row| self.nodes[row].parent.is_none()) {
-            open.push((root, 0, 0));
-            while let Some((row, above, depth)) = open.pop() {
-                let node = &self.nodes[row];
-                path.truncate(above);
-                if depth > 0 {
-                    path.push_str(SEPARATOR);
-                }
-                path.push_str(&node.link);
-                take(node.id, &path, depth)?;
-                let length = path.len();
-                let below = children.of(row).iter().rev();
-                open.extend(below.map(|&child| (child as usize, length, depth + 1)));
-            }
-        }
-        Ok(())
-    }
-
-    /// The children of each row, by counting.
-    fn children(&self) -> Children {
-        let parents: Vec<_> = self.nodes.iter().map(|node| node.parent.and_then(|id| self.row(id))).collect();
-        let mut starts = vec![0_u32; self.nodes.len() + 1];
-        for parent in parents.iter().flatten() {
-            starts[parent + 1] += 1;
-        }
-        for row in 1..starts.len() {
-            starts[row] += starts[row - 1];
-        }
-        let mut next = starts.clone();
-        let mut rows = vec![0; parents.iter().flatten().count()];
-        for (row, parent) in (0..).zip(&parents) {
-            if let Some(parent) = *parent {
-                rows[next[parent] as usize] = row;
-                next[parent] += 1;
-            }
-        }
-        Children { starts, rows }
+        let places = self.places();
+        let mut path = Path::default();
+        self.in_order(&places).try_for_each(|(row, depth)| {
+            path.lead_to(self, row, depth);
+            take(self.nodes[row].id, &path.text, depth.into())
+        })
     }
 }
 
-struct Children {
-    starts: Vec<u32>,
-    rows: Vec<u32>,
+/// A path that is written out. What one has in common with the one before it stays.
+#[derive(Default)]
+struct Path {
+    text: String,
+    /// The rows from the root on, each with the length of its path.
+    rows: Vec<(usize, usize)>,
+    /// The rows to be added, the last one first.
+    missing: Vec<usize>,
 }
 
-impl Children {
-    fn of(&self, row: usize) -> &[u32] {
-        &self.rows[self.starts[row] as usize..self.starts[row + 1] as usize]
+impl Path {
+    /// Makes it the path of a row, which a root leads to.
+    fn lead_to(&mut self, paths: &Paths, row: usize, depth: u32) {
+        let (mut depth, mut next) = (depth as usize, Some(row));
+        // The row at a depth of both is the same: so is all above it.
+        while let Some(row) = next.filter(|&row| self.rows.get(depth).is_none_or(|&(known, _)| known != row))
+        {
+            self.missing.push(row);
+            next = paths.nodes[row].parent.and_then(|parent| paths.row(parent));
+            depth = depth.wrapping_sub(1);
+        }
+        self.rows.truncate(if next.is_some() { depth + 1 } else { 0 });
+        self.text.truncate(self.rows.last().map_or(0, |&(_, length)| length));
+        while let Some(row) = self.missing.pop() {
+            if !self.rows.is_empty() {
+                self.text.push_str(SEPARATOR);
+            }
+            self.text.push_str(paths.link(row));
+            self.rows.push((row, self.text.len()));
+        }
     }
 }
 
@@ -155,6 +195,7 @@ mod tests {
         tree.push(5, Some(1), "local_variables");
         tree.push(3, Some(0), "1");
         tree.push(4, None, "objects_store");
+        tree.push(6, Some(4), "7");
         // A node whose parent is missing, and a cycle, are in no path.
         tree.push(7, Some(99), "lost");
         tree.push(8, Some(9), "a");
@@ -168,15 +209,16 @@ mod tests {
         let expected = [
             (0, "call_frames", 0),
             (1, "call_frames -> 0", 1),
-            (5, "call_frames -> 0 -> local_variables", 2),
             (3, "call_frames -> 1", 1),
             (4, "objects_store", 0),
+            (5, "call_frames -> 0 -> local_variables", 2),
+            (6, "objects_store -> 7", 1),
         ];
         assert_eq!(paths, expected.map(|(node, path, depth)| (node, path.to_owned(), depth)));
         let bytes: usize = expected.iter().map(|(_, path, _)| path.len()).sum();
         assert_eq!(
             tree.sizes(),
-            PathSizes { nodes: 5, bytes: bytes as u64, link_bytes: 11 + 1 + 15 + 1 + 13 + 6 }
+            PathSizes { nodes: 6, bytes: bytes as u64, link_bytes: 11 + 1 + 15 + 1 + 13 + 1 + 6 }
         );
     }
 }

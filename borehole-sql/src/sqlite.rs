@@ -5,7 +5,7 @@ use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
 use rusqlite::types::{Null, ValueRef};
-use rusqlite::{Connection, ErrorCode, OpenFlags, params_from_iter};
+use rusqlite::{Connection, ErrorCode, OpenFlags, Statement, params_from_iter};
 
 use crate::backend::{Backend, Field, Fill, Take};
 use crate::cells::{Cells, Decoded, encode_cells};
@@ -49,7 +49,8 @@ impl Sqlite {
     }
 
     fn open_with(path: &Path, flags: OpenFlags) -> Result<Self, Error> {
-        let connection = Connection::open_with_flags(path, flags).map_err(refused)?;
+        let connection =
+            Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX).map_err(refused)?;
         connection.busy_timeout(PATIENCE).map_err(refused)?;
         connection.execute_batch(FOR_EXISTING).map_err(refused)?;
         // Reads the file for the first time.
@@ -104,26 +105,40 @@ const fn field(value: ValueRef<'_>) -> Field<'_> {
     }
 }
 
+/// How many rows a statement inserts: the more, the less often it begins anew to look for the place of a row.
+const ROWS: u64 = 100;
+
 fn insert(connection: &mut Connection, table: &'static Table, batches: Receiver<Batch>) -> Result<(), Error> {
     let columns: Vec<_> = rows::given(table).collect();
-    let values = vec!["?"; columns.len()].join(", ");
-    let statement = format!("INSERT INTO {} ({}) VALUES ({values})", table.name, columns.join(", "));
-    let mut statement = connection.prepare(&statement).map_err(refused)?;
+    let prepare = |count: usize| {
+        let row = format!("({})", vec!["?"; columns.len()].join(", "));
+        let rows = vec![&*row; count].join(", ");
+        connection.prepare(&format!("INSERT INTO {} ({}) VALUES {rows}", table.name, columns.join(", ")))
+    };
+    let mut many = prepare(ROWS as usize).map_err(refused)?;
+    let mut one = prepare(1).map_err(refused)?;
     for batch in batches {
         let mut cells = Cells(&batch.bytes);
-        for _ in 0..batch.rows {
-            for (index, cell) in (1..=columns.len()).zip(&mut cells) {
-                match cell {
-                    Decoded::Null => statement.raw_bind_parameter(index, Null),
-                    Decoded::Integer(number) => statement.raw_bind_parameter(index, number),
-                    Decoded::Text(text) => statement.raw_bind_parameter(index, text),
-                }
-                .map_err(refused)?;
-            }
-            statement.raw_execute().map_err(refused)?;
+        for _ in 0..batch.rows / ROWS {
+            insert_rows(&mut many, &mut cells).map_err(refused)?;
+        }
+        for _ in 0..batch.rows % ROWS {
+            insert_rows(&mut one, &mut cells).map_err(refused)?;
         }
     }
     Ok(())
+}
+
+/// Inserts as many rows as the statement has places for.
+fn insert_rows(statement: &mut Statement<'_>, cells: &mut Cells<'_>) -> rusqlite::Result<()> {
+    for (index, cell) in (1..=statement.parameter_count()).zip(cells) {
+        match cell {
+            Decoded::Null => statement.raw_bind_parameter(index, Null),
+            Decoded::Integer(number) => statement.raw_bind_parameter(index, number),
+            Decoded::Text(text) => statement.raw_bind_parameter(index, text),
+        }?;
+    }
+    statement.raw_execute().map(drop)
 }
 
 /// An error of SQLite's with what to do about it.
