@@ -23,6 +23,21 @@ const PREFIX_CHARACTERS: usize = 191;
 /// Names that are words of MySQL.
 const WORDS_OF_MYSQL: &[&str] = &["key", "value", "count", "type"];
 
+/// A function that goes from a node upwards, for MariaDB.
+const NODE_PATH: &str = "\
+CREATE FUNCTION node_path(run BIGINT, node BIGINT) RETURNS LONGTEXT CHARACTER SET utf8mb4
+READS SQL DATA
+BEGIN
+    DECLARE path, link LONGTEXT CHARACTER SET utf8mb4;
+    DECLARE EXIT HANDLER FOR NOT FOUND RETURN NULL;
+    WHILE node IS NOT NULL DO
+        SELECT step.link_name, step.parent_node_id INTO link, node
+        FROM node_parents step WHERE step.run_id = run AND step.node_id = node;
+        SET path = CONCAT_WS(' -> ', link, path);
+    END WHILE;
+    RETURN path;
+END";
+
 impl Dialect {
     /// The statement that makes `table`, unless it is there.
     #[must_use]
@@ -149,6 +164,46 @@ impl Dialect {
         )
     }
 
+    /// The statements that make the view of the paths that `node_parents` stands for, each with the name of what it makes. A
+    /// row is worked out when it is asked for, by going upwards from its node.
+    pub(crate) fn parent_paths(self) -> Vec<(&'static str, String)> {
+        let path = match self {
+            // It has no queries within queries that know the row around them.
+            Self::Mariadb => "node_path(node.run_id, node.node_id)".to_owned(),
+            _ => self.path_upwards(),
+        };
+        let view = format!(
+            "CREATE VIEW v_parent_paths AS\n\
+             SELECT node.run_id, node.node_id, {path} AS path, node.depth\n\
+             FROM node_parents node"
+        );
+        let function = (self == Self::Mariadb).then(|| ("node_path", NODE_PATH.to_owned()));
+        function.into_iter().chain([("v_parent_paths", view)]).collect()
+    }
+
+    /// The path of `node`, by a query of its own.
+    fn path_upwards(self) -> String {
+        let (first, joined) = match self {
+            // As in [`Self::paths`].
+            Self::Mysql | Self::Mariadb => {
+                ("CAST(node.link_name AS CHAR(16000000))", "CONCAT(step.link_name, ' -> ', above.path)")
+            }
+            Self::Sqlite | Self::Postgresql => ("node.link_name", "step.link_name || ' -> ' || above.path"),
+        };
+        format!(
+            "(\n\
+             \x20   WITH RECURSIVE above(node_id, path) AS (\n\
+             \x20       SELECT node.parent_node_id, {first}\n\
+             \x20       UNION ALL\n\
+             \x20       SELECT step.parent_node_id, {joined}\n\
+             \x20       FROM above JOIN node_parents step\n\
+             \x20           ON step.run_id = node.run_id AND step.node_id = above.node_id\n\
+             \x20   )\n\
+             \x20   SELECT path FROM above WHERE node_id IS NULL\n\
+             )"
+        )
+    }
+
     /// Arrays with their tables.
     fn arrays(self) -> String {
         let (key, value) = (self.quoted("key"), self.quoted("value"));
@@ -210,14 +265,15 @@ impl Dialect {
         self.is_mysql()
     }
 
-    /// The statement that answers the names of all tables, indexes and views that are there.
+    /// The statement that answers the names of all tables, indexes, views and functions that are there.
     pub(crate) const fn existing(self) -> &'static str {
         match self {
             Self::Sqlite => "SELECT name FROM sqlite_schema",
             Self::Postgresql => "SELECT CAST(relname AS TEXT) FROM pg_class WHERE pg_table_is_visible(oid)",
             Self::Mysql | Self::Mariadb => {
                 "SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE() \
-                 UNION SELECT index_name FROM information_schema.statistics WHERE table_schema = DATABASE()"
+                 UNION SELECT index_name FROM information_schema.statistics WHERE table_schema = DATABASE() \
+                 UNION SELECT routine_name FROM information_schema.routines WHERE routine_schema = DATABASE()"
             }
         }
     }

@@ -40,7 +40,11 @@ pub fn page() -> String {
         add_index(&mut page, index);
     }
     page += "\n## Views\n\n`v_node_paths` has the columns of `node_paths`, worked out when it is asked. `v_arrays` has a row \
-             for each array: its header, its table, and how many elements it has.\n";
+             for each array: its header, its table, and how many elements it has.\n\nWith `node_parents` comes \
+             `v_parent_paths`, which has the columns of `node_paths` too, and works out the path of a node that is asked for at \
+             once: `SELECT path FROM v_parent_paths WHERE run_id = 1 AND node_id = 42`. In MariaDB it asks a function, \
+             `node_path(1, 42)`, which whoever writes it must have the right to make; MySQL goes as far up as \
+             `cte_max_recursion_depth` of the session lets it, 1000 links unless it is set.\n";
     page += SERVERS;
     let of_keys: Vec<_> = KEY_INDEXES.iter().map(|index| format!("`{}`", index.name)).collect();
     let _ = writeln!(page, "{}.", of_keys.join(", "));

@@ -199,7 +199,7 @@ pub const NODE_PATHS: Table = Table {
 /// The same in little room: who is above each node, and how far from the root it is.
 pub const NODE_PARENTS: Table = Table {
     name: "node_parents",
-    doc: "the step that leads to a node; the question `path` walks from it to the root",
+    doc: "the step that leads to a node, of which `v_parent_paths` makes paths",
     columns: &[
         RUN,
         column("node_id", Kind::Integer, "the node"),

@@ -169,7 +169,7 @@ pub(crate) struct PathsArgs {
     #[arg(long, value_name = "RUN")]
     run_id: Option<i64>,
 
-    /// Write who is above each node into node_parents, in far less room: `query --named path --node NODE` prints a path
+    /// Write who is above each node into node_parents, in far less room: the view v_parent_paths makes paths of it
     #[arg(long)]
     compact: bool,
 

@@ -49,7 +49,7 @@ impl Database {
     }
 
     /// Writes the compact form of paths into the table `node_parents`, in place of what it has of the run. That of other runs
-    /// stays.
+    /// stays. The view `v_parent_paths` gives the paths that it stands for.
     ///
     /// # Errors
     /// When the database cannot be written.
@@ -60,7 +60,11 @@ impl Database {
                 let depth = Cell::Integer(depth.cast_signed());
                 sink.row(&[run.clone(), node.into(), parent.into(), Cell::Text(link.into()), depth])
             })
-        })
+        })?;
+        let existing = self.existing()?;
+        let missing = self.dialect().parent_paths().into_iter().filter(|(name, _)| !existing.contains(*name));
+        let statements: Vec<_> = missing.map(|(_, statement)| statement).collect();
+        self.execute(&statements)
     }
 
     /// Puts the rows that `fill` gives in the place of those that `table` has of `run`.

@@ -92,6 +92,23 @@ fn paths_are_those_of_the_view_and_of_the_graph() {
 }
 
 #[test]
+fn the_compact_form_gives_the_same_paths() {
+    let scratch = Scratch::new();
+    let path = database(&scratch, &["m1_objects", "m4_generators"]);
+    let mut database = Database::open(&path).unwrap();
+    for run in [1, 2, 2] {
+        let paths = database.paths(run).unwrap();
+        database.write_parents(&paths).unwrap();
+    }
+    let difference = "SELECT COUNT(*) FROM v_node_paths view LEFT JOIN v_parent_paths own USING (run_id, node_id) \
+                      WHERE own.path IS NOT view.path OR own.depth IS NOT view.depth";
+    assert_eq!(count(&mut database, difference), 0);
+    let [paths, nodes] =
+        ["v_parent_paths", "context_nodes"].map(|rows| format!("SELECT COUNT(*) FROM {rows}"));
+    assert_eq!(count(&mut database, &paths), count(&mut database, &nodes));
+}
+
+#[test]
 fn a_run_is_read_back_as_it_was_written() {
     let scratch = Scratch::new();
     for program in ["m1_objects", "m3_closures"] {

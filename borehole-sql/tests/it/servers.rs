@@ -117,9 +117,13 @@ fn answers_are_those_of_sqlite(started: &DatabaseServer) {
         written,
         rows(&mut file, "SELECT * FROM v_node_paths WHERE run_id = 1 ORDER BY run_id, node_id")
     );
-    written.clear();
     served.write_parents(&paths).unwrap();
     served.write_parents(&paths).unwrap();
+    assert!(rows(&mut served, "SELECT * FROM v_parent_paths ORDER BY run_id, node_id") == written);
+    let last = written.pop().unwrap();
+    let [Value::Integer(run), Value::Integer(node), ..] = last[..] else { panic!("{last:?}") };
+    let one = format!("SELECT * FROM v_parent_paths WHERE run_id = {run} AND node_id = {node}");
+    assert_eq!(rows(&mut served, &one), [last]);
     let steps = "SELECT COUNT(*) FROM node_parents parents JOIN node_paths paths \
                  ON paths.run_id = parents.run_id AND paths.node_id = parents.node_id AND paths.depth = parents.depth";
     assert_eq!(rows(&mut served, steps), rows(&mut served, "SELECT COUNT(*) FROM node_paths"));
