@@ -3,6 +3,12 @@
 use crate::Parameters;
 use crate::schema::{Column, INDEXES, Index, KEY_INDEXES, Kind, TABLES, Table};
 
+/// What stands in our statements for a text of any length, made of one of a column.
+const LONG_TEXT: &str = " AS TEXT)";
+
+/// MySQL's word for it: it takes the type of a column of a recursive query from its first row.
+const LONG_TEXT_OF_MYSQL: &str = " AS CHAR(16000000))";
+
 /// A kind of database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {
@@ -119,8 +125,8 @@ impl Dialect {
         let quoted = self.quoted(name);
         match self {
             Self::Mysql | Self::Mariadb if is_text => format!("{quoted}({PREFIX_CHARACTERS})"),
-            // These are one of a few words.
-            Self::Postgresql if is_text && !matches!(name, "location_type" | "strength") => {
+            // The excepted one is one of three words.
+            Self::Postgresql if is_text && name != "strength" => {
                 format!("left({quoted}, {PREFIX_CHARACTERS})")
             }
             _ => quoted,
@@ -317,6 +323,12 @@ impl Dialect {
             Self::Sqlite => format!("id BETWEEN {} AND {} AND +run_id = :run", end("MIN"), end("MAX")),
             Self::Postgresql | Self::Mysql | Self::Mariadb => "run_id = :run".to_owned(),
         }
+    }
+
+    /// A statement of ours, as all dialects but one take it.
+    pub(crate) fn said(self, statement: &str) -> String {
+        let long = if self.is_mysql() { LONG_TEXT_OF_MYSQL } else { LONG_TEXT };
+        statement.replace(LONG_TEXT, long)
     }
 
     /// `statement` with places for numbers in the place of their names, and the numbers in their order.

@@ -24,7 +24,7 @@ const SERVERS: &str = "
 
 Numbers are `BIGINT`. Texts are `TEXT` that is compared by code points in PostgreSQL, and `LONGTEXT` in MySQL and MariaDB, with
 the collation that does so and tells spaces at the end. Servers index the first 191 characters of a text: PostgreSQL has
-`left(class_name, 191)` in the place of `class_name`, and of `link_name`; an equation of such a column is right all the same, and
+`left(class_name, 191)` in the place of `class_name`, and of `link_name` and `location_type`; an equation of such a column is right all the same, and
 fast if the other equation, `left(class_name, 191) = left('App\\Order', 191)`, stands beside it. In the place of primary keys
 with texts in them there are plain indexes: ";
 

@@ -1,6 +1,7 @@
 //! Questions that are asked of every heap, by name.
 //!
-//! They answer what the examples in reli's document of its database output answer, in SQL that all three databases take.
+//! They answer what the examples in reli's document of its database output answer, in SQL that all three databases take but
+//! for the word for a long text, which [`Dialect`](crate::dialect::Dialect) knows.
 //! `CROSS JOIN` tells SQLite to begin on the left: with `JOIN` it looks through all edges for each node.
 
 /// A question with a name.
@@ -146,6 +147,20 @@ pub const QUERIES: &[Query] = &[
                 FROM above CROSS JOIN context_edges edge \
                 WHERE edge.run_id = :run AND edge.child_node_id = above.node_id AND edge.is_tree = 1) \
               SELECT node_id AS parent_node_id, link_name FROM above ORDER BY steps DESC",
+    },
+    Query {
+        name: "all-paths",
+        doc: "every path from a root to a node that passes no node twice, up to 100, the shortest first",
+        sql: "WITH RECURSIVE above(node_id, path, depth, visited) AS ( \
+                SELECT parent_node_id, CAST(link_name AS TEXT), 0, CAST(CONCAT(',', child_node_id, ',') AS TEXT) \
+                FROM context_edges WHERE run_id = :run AND child_node_id = :node \
+                UNION ALL \
+                SELECT edge.parent_node_id, CONCAT(edge.link_name, ' -> ', above.path), above.depth + 1, \
+                  CONCAT(above.visited, edge.child_node_id, ',') \
+                FROM above CROSS JOIN context_edges edge \
+                WHERE edge.run_id = :run AND edge.child_node_id = above.node_id \
+                  AND above.visited NOT LIKE CONCAT('%,', edge.child_node_id, ',%')) \
+              SELECT path, depth FROM above WHERE node_id IS NULL LIMIT 100",
     },
     Query {
         name: "class-growth",

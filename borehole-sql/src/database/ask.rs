@@ -81,7 +81,8 @@ impl Database {
     /// # Errors
     /// When the database cannot be read.
     pub fn ask(&mut self, query: &Query, parameters: Parameters) -> Result<Answer, Error> {
-        let (statement, numbers) = self.dialect().bind(query.sql, parameters);
+        let dialect = self.dialect();
+        let (statement, numbers) = dialect.bind(&dialect.said(query.sql), parameters);
         self.answer(&statement, &numbers)
     }
 

@@ -10,7 +10,7 @@ use borehole_testkit::{Scratch, assert_golden, project_file, read_corpus};
 
 use crate::database;
 
-fn document() -> String {
+pub(crate) fn document() -> String {
     String::from_utf8(read_corpus("php/sql/memory-database.txt")).unwrap()
 }
 
@@ -45,7 +45,7 @@ fn described(document: &str) -> BTreeMap<String, Vec<(String, String)>> {
 }
 
 /// The statements that the document prints in the dialect of SQLite.
-fn statements(document: &str) -> Vec<String> {
+pub(crate) fn statements(document: &str) -> Vec<String> {
     let mut statements = Vec::new();
     let mut open: Option<String> = None;
     for line in document.lines() {
@@ -150,6 +150,9 @@ fn the_paths_without_a_cycle_are_found_as_printed() {
     let answer = database.query(printed).unwrap();
     let depths: Vec<_> = answer.rows.iter().map(|row| row[1].clone()).collect();
     assert_eq!(depths, [Value::Integer(5), Value::Integer(42)]);
+    let named = Parameters { run: Some(1), other: None, node: Some(42) };
+    let found = database.ask(Query::find("all-paths").unwrap(), named).unwrap();
+    assert_eq!(found, answer);
 }
 
 /// The questions with names answer what the document's statements answer, as far as both have the columns.
