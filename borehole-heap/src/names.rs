@@ -105,6 +105,11 @@ names! {
     UNATTRIBUTED_BLOCK = "UnattributedBlockContext",
     WEAK_REFERENCES = "WeakReferencesContext",
     CLASS_MUTABLE_DATA = "ClassMutableDataContext",
+    SHUTDOWN_FUNCTIONS = "ShutdownFunctionsContext",
+    AUTOLOADERS = "AutoloadersContext",
+    OUTPUT_BUFFERS = "OutputBuffersContext",
+    OUTPUT_BUFFER = "OutputBufferContext",
+    CALLABLE = "CallableContext",
 }
 
 names! {

@@ -23,7 +23,7 @@ const PART: u64 = 1 << 20;
 pub(crate) const ASKING: u64 = 376;
 
 /// The programs of `corpus/php`. Those that a release does not understand end before they are ready.
-pub(crate) const PROGRAMS: [&str; 11] = [
+pub(crate) const PROGRAMS: [&str; 12] = [
     "mem/m1_objects",
     "mem/m2_arrays",
     "mem/m3_closures",
@@ -35,15 +35,18 @@ pub(crate) const PROGRAMS: [&str; 11] = [
     "internals/modern",
     "internals/lazy",
     "internals/extensions",
+    "internals/callables",
 ];
 
 /// What attaching needs of the thousands of symbols of a PHP.
 const SYMBOLS: &[&str] = &[
+    "basic_globals",
     "compiler_globals",
     "compiler_globals_offset",
     "executor_globals",
     "executor_globals_offset",
     "module_registry",
+    "output_globals",
     "sapi_globals",
     "sapi_globals_offset",
     "sapi_module",

@@ -146,14 +146,14 @@ fn range_of((address, bytes): (u64, &[u8])) -> Range<u64> {
 }
 
 /// Memory that may refer to blocks of the heap, and what its addresses are counted from.
-struct Place {
+pub(crate) struct Place {
     name: String,
-    base: u64,
-    range: Range<u64>,
+    pub(crate) base: u64,
+    pub(crate) range: Range<u64>,
 }
 
 /// The writable memory of a process: that of files first, the machine's stack last.
-fn places(view: View<'_>) -> Vec<Place> {
+pub(crate) fn places(view: View<'_>) -> Vec<Place> {
     let (mut files, mut others, mut stacks) = (Vec::new(), Vec::new(), Vec::new());
     let mut file: Option<(String, u64, u64)> = None;
     for mapping in view.mappings() {

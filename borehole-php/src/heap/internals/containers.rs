@@ -15,16 +15,16 @@ const PACKED: u32 = 4;
 const TABLE_MASK: usize = 12;
 
 /// A bucket in use of the hash table of a container.
-struct Entry {
+pub(crate) struct Entry {
     hash: u64,
     /// Where the value is.
-    value: u64,
+    pub(crate) value: u64,
     /// The value, where that is an address.
-    pointer: u64,
+    pub(crate) pointer: u64,
 }
 
 /// The `HashTable` at `address`: the beginning of its memory, how much of that is used, and its entries.
-fn table<S: HeapSink>(address: u64, walker: &Walker<'_, S>) -> Option<(u64, u64, Vec<Entry>)> {
+pub(crate) fn table<S: HeapSink>(address: u64, walker: &Walker<'_, S>) -> Option<(u64, u64, Vec<Entry>)> {
     let header: [u8; fixed::TABLE_SIZE] = walker.view.array(address)?;
     let used = u32_at(&header, fixed::TABLE_USED).filter(|&used| used > 0)?;
     let is_packed = u32_at(&header, TABLE_FLAGS)? & PACKED != 0;

@@ -3,6 +3,7 @@
 //! Classes whose structures are known are walked by these; of all others, and of what is left of the known ones,
 //! [`scan`] takes every word that is the address of a block that nobody else leads to.
 
+mod connections;
 mod containers;
 mod layout;
 pub(crate) mod scan;
@@ -14,6 +15,7 @@ use crate::heap::walk::{Kind, Link, ObjectView, Shape, Walker};
 use crate::release::Release;
 use crate::remote::moved;
 
+pub(crate) use self::containers::table;
 pub(crate) use self::layout::InternalsLayout;
 
 /// Goes to what `object` holds beyond its properties.
@@ -35,6 +37,8 @@ pub(crate) fn visit<S: HeapSink>(object: &ObjectView, walker: &mut Walker<'_, S>
         }
         b"SplHeap" | b"SplMinHeap" | b"SplMaxHeap" => containers::heap(object, 16, walker),
         b"SplPriorityQueue" => containers::heap(object, layout.queue_element, walker),
+        b"PDOStatement" => connections::statement(object, walker),
+        class if class == b"PDO" || class.starts_with(b"Pdo\\") => connections::connection(object, walker),
         _ => {}
     }
     scan::later(object, walker);

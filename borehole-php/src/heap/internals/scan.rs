@@ -118,7 +118,7 @@ impl<S: HeapSink> Walker<'_, S> {
     }
 
     /// Whether the table of objects has `address` under the handle that stands there.
-    pub(super) fn is_listed_object(&self, address: u64) -> bool {
+    pub(crate) fn is_listed_object(&self, address: u64) -> bool {
         self.under_handle(address) == Some(address)
     }
 

@@ -277,6 +277,7 @@ impl<S: HeapSink> Walker<'_, S> {
             Each::Ini => self.directive(link, pointer),
             Each::Attribute => self.attribute(link, pointer),
             Each::Weak => self.weak(link, pointer),
+            Each::Callable => self.callable(link, pointer),
         }
     }
 }

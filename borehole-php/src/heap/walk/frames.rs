@@ -2,6 +2,7 @@
 
 use borehole_heap::{HeapSink, LocationType, NodeId, NodeType, Value};
 
+use super::prepared::FRAME_CALL;
 use super::seen::Spot;
 use super::{Damage, Kind, Link, Shape, Task, Walker};
 use crate::layout::fixed;
@@ -97,6 +98,10 @@ impl<S: HeapSink> Walker<'_, S> {
         }
         self.variables(node, &frame, &spot);
         self.tables_of_frame(node, &frame, &header);
+        if let Some(position) = frame.position.filter(|_| frame.is_user) {
+            let call = u64_at(&header, FRAME_CALL).unwrap_or_default();
+            self.prepared_calls(node, frame.function, position, call);
+        }
         if frame.is_user && self.view.pointer(frame.function, fixed::FUNCTION_NAME) == 0 {
             // Code outside of functions is in no table of functions.
             self.later(Link::structural(node, self.words.function), Kind::Function, frame.function);

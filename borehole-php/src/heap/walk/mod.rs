@@ -7,12 +7,14 @@
 //! contradicts itself, is marked on the node (`#damage`) and counted, and the walk goes on with the next.
 
 mod arrays;
+mod callables;
 mod class_names;
 mod classes;
 mod frames;
 mod functions;
 mod memory;
 mod objects;
+mod prepared;
 mod roots;
 mod seen;
 mod syntax;

@@ -112,6 +112,7 @@ impl<S: HeapSink> Walker<'_, S> {
         self.stack_pages();
         self.arena_pages();
         self.exceptions();
+        self.callables();
         // What follows finds what nobody has led to so far.
         self.memory_manager();
         self.finish_scans();
@@ -169,7 +170,7 @@ impl<S: HeapSink> Walker<'_, S> {
     }
 
     /// A hash table of the engine's.
-    fn table_root(
+    pub(super) fn table_root(
         &mut self,
         name: StringId,
         node_type: NodeType,

@@ -93,6 +93,8 @@ pub(crate) enum Each {
     Attribute,
     /// What refers to an object without holding it.
     Weak,
+    /// A structure that says what is to be called.
+    Callable,
 }
 
 /// A hash table in the middle of which the walk is.

@@ -101,4 +101,6 @@ words! {
     original_value = "original_value",
     weak_references = "weak_references",
     vm_stack = "vm_stack",
+    shutdown_functions = "shutdown_functions",
+    autoloaders = "autoloaders",
 }

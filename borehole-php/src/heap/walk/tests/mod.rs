@@ -1,3 +1,4 @@
+mod callables;
 mod damage;
 mod facts;
 mod graph;

@@ -1,0 +1,37 @@
+//! Connections to databases, and statements of theirs.
+//!
+//! What a driver keeps is its own, and scanned as everything that is not known.
+
+use borehole_heap::{HeapSink, LocationType, NodeType, Strength};
+
+use super::scan::Scan;
+use crate::heap::walk::{ObjectView, Shape, Walker};
+use crate::remote::moved;
+
+/// The type of a `zval` that is an object.
+const OBJECT: u8 = 8;
+
+/// `PDO`: `pdo_dbh_object_t` begins with the address of its connection.
+///
+/// Source: `ext/pdo/php_pdo_driver.h` of PHP 7.0 to 8.5.
+pub(super) fn connection<S: HeapSink>(object: &ObjectView, walker: &mut Walker<'_, S>) {
+    let start = walker.view.u64(object.start).unwrap_or_default();
+    let Some(bytes) = walker.room(start) else { return };
+    let (kind, shape) = (NodeType::INTERNAL_DATA, Shape::new(LocationType::INTERNAL_DATA, bytes));
+    if let Some(node) = walker.block(object.node, "connection", Strength::Strong, kind, start, shape) {
+        walker.scans.push(Scan { node, start, bytes });
+    }
+}
+
+/// `PDOStatement`: its connection stands in it as a value, at a place of its release's: the first object.
+pub(super) fn statement<S: HeapSink>(object: &ObjectView, walker: &mut Walker<'_, S>) {
+    let places = (0..object.bytes / 8).map(|word| object.start + word * 8);
+    let is_object = |place: &u64| {
+        let value = walker.view.u64(*place).unwrap_or_default();
+        walker.view.array(moved(*place, 8)) == Some([OBJECT]) && walker.is_listed_object(value)
+    };
+    let handle = places.into_iter().find(is_object);
+    if let Some(place) = handle {
+        walker.holds(object.node, "database_object_handle", place);
+    }
+}

@@ -1,0 +1,136 @@
+//! Calls that are being prepared: their arguments wait on the stack while others are worked out.
+//!
+//! How many there are is not counted anywhere. As PHP does when it cleans up behind an exception, the instructions are gone back
+//! from the one that is executed: the first that sends an argument says which it was, and that which began the call ends it.
+//!
+//! Source: `cleanup_unfinished_calls` in `Zend/zend_execute.c`, and `zend_vm_opcodes.h`, of PHP 7.0 to 8.5, in which the numbers
+//! of these instructions have not changed.
+
+use borehole_heap::{HeapSink, LocationType, NodeId, NodeType, Value};
+
+use super::{Kind, Link, Shape, Walker};
+use crate::layout::fixed;
+use crate::remote::{moved, u64_at};
+
+/// `zend_execute_data.call`: the innermost call that is being prepared; those around it are the ones before it.
+pub(super) const FRAME_CALL: usize = 8;
+/// `zend_execute_data.This`: its type, and the number of arguments.
+const FRAME_INFO: usize = 40;
+const FRAME_GIVEN: usize = 44;
+/// The type of a `zval` that is an object.
+const OBJECT: u8 = 8;
+/// `zend_op`: `op2`, `opcode`, `op2_type`.
+const OP_SECOND: usize = 12;
+const OP_CODE: usize = 28;
+const OP_SECOND_TYPE: usize = 30;
+/// `IS_CONST`: the name of the parameter.
+const BY_NAME: u8 = 1;
+/// No more calls are prepared within each other, and no call is given more arguments.
+const MOST_CALLS: u64 = 1024;
+const MOST_ARGUMENTS: u32 = 1 << 16;
+
+/// What an instruction does for a call.
+enum Step {
+    /// Begins to prepare it: `INIT_*` and `NEW`.
+    Begin,
+    /// Gives it an argument: `SEND_*`.
+    Send,
+    /// Gives it many: `SEND_ARRAY`, `SEND_UNPACK`. These count.
+    SendMany,
+    /// Makes it: `DO_*`, `CALLABLE_CONVERT`.
+    Call,
+    Other,
+}
+
+const fn step(code: u8) -> Step {
+    match code {
+        59 | 61 | 68 | 69 | 112 | 113 | 118 | 128 | 209 => Step::Begin,
+        50 | 65 | 66 | 67 | 106 | 116 | 117 | 120 | 185 => Step::Send,
+        119 | 165 => Step::SendMany,
+        60 | 129 | 130 | 131 | 202 => Step::Call,
+        _ => Step::Other,
+    }
+}
+
+impl<S: HeapSink> Walker<'_, S> {
+    /// The calls that the frame of `node` prepares, from `call` outwards. `position` is the number of its instruction.
+    pub(super) fn prepared_calls(&mut self, node: NodeId, function: u64, position: u64, call: u64) {
+        let ops = self.view.pointer(function, self.php.layout.function_ops);
+        let (mut call, mut position) = (call, position);
+        for number in 0..MOST_CALLS {
+            let spot = self.spot(call);
+            if call == 0 || self.seen.node(&spot).is_some() {
+                return;
+            }
+            let Some(header) = self.view.array::<80>(call) else { return };
+            let given = self.view.number(call, FRAME_GIVEN);
+            let Some((sent, begin)) = self.sent(ops, position, given) else { return };
+            let name = self.sink.string(format!("prepared_call[{number}]").as_bytes());
+            let prepared = self.node_at(NodeType::CALL_FRAME_VARIABLE_TABLE, Link::strong(node, name), &spot);
+            let size = self.layout.frame_size as u64 + u64::from(sent) * 16;
+            self.locate_within(prepared, &spot, Shape::new(LocationType::CALL_FRAME_VARIABLE_TABLE, size), 0);
+            self.prepared_call(prepared, call, &header, sent);
+            let Some(before) = begin.checked_sub(1) else { return };
+            position = before;
+            call = u64_at(&header, self.php.layout.frame_previous).unwrap_or_default();
+        }
+    }
+
+    /// What a call has so far: its function, its object, its arguments.
+    fn prepared_call(&mut self, node: NodeId, call: u64, header: &[u8; 80], sent: u32) {
+        let function = u64_at(header, fixed::FRAME_FUNCTION).unwrap_or_default();
+        let title = if function == 0 { b"<unknown>".to_vec() } else { self.title(function) };
+        self.sink.attribute(node, self.words.function_name, Value::Text(&title));
+        self.count_attribute(node, sent.into());
+        if let Some(closure) = self.closure_of(function) {
+            self.later(Link::strong(node, self.words.closure), Kind::Object, closure);
+        }
+        if header[FRAME_INFO] == OBJECT {
+            let this = u64_at(header, fixed::FRAME_THIS).unwrap_or_default();
+            self.later(Link::strong(node, self.words.this), Kind::Object, this);
+        }
+        let first = moved(call, self.layout.frame_size);
+        for number in 0..sent {
+            let address = first + u64::from(number) * 16;
+            if self.is_sent(address) {
+                let name = self.sink.string(format!("$args[{number}]").as_bytes());
+                self.later(Link::strong(node, name), Kind::Value, address);
+            }
+        }
+    }
+
+    /// Whether a value is at `address`, of which it is only believed that it was written.
+    fn is_sent(&self, address: u64) -> bool {
+        let Some(value) = self.view.array::<16>(address) else { return false };
+        // Its flags say whether what it leads to is counted: then it is a block.
+        let is_counted = value[9] != 0;
+        let pointer = u64_at(&value, 0).unwrap_or_default();
+        let is_there = !is_counted || self.is_listed_object(pointer) || self.room(pointer).is_some();
+        (1..=10).contains(&value[8]) && is_there
+    }
+
+    /// How many arguments the innermost call has that is being prepared at an instruction, and the number of the one that began it.
+    fn sent(&self, ops: u64, position: u64, given: u32) -> Option<(u32, u64)> {
+        let (mut inner, mut sent) = (0_u32, None);
+        let mut at = position;
+        loop {
+            let op = ops.checked_add(at.checked_mul(fixed::OP_SIZE as u64)?)?;
+            let [code, _, second] = self.view.array(moved(op, OP_CODE))?;
+            debug_assert_eq!(OP_SECOND_TYPE - OP_CODE, 2);
+            match step(code) {
+                Step::Call => inner += 1,
+                // What is just being executed is not done yet.
+                Step::Begin | Step::Send | Step::SendMany if at == position => {}
+                Step::Begin if inner == 0 => return Some((sent.unwrap_or(0), at)),
+                Step::Begin => inner -= 1,
+                Step::Send if inner == 0 && sent.is_none() => {
+                    let number = if second == BY_NAME { given } else { self.view.number(op, OP_SECOND) };
+                    sent = Some(number.min(MOST_ARGUMENTS));
+                }
+                Step::SendMany if inner == 0 && sent.is_none() => sent = Some(given.min(MOST_ARGUMENTS)),
+                Step::Send | Step::SendMany | Step::Other => {}
+            }
+            at = at.checked_sub(1)?;
+        }
+    }
+}
