@@ -4,6 +4,7 @@
 //! [`GUARDED_USER`] who needs a password, and a certificate for `localhost`.
 
 mod certificates;
+mod small_disk;
 
 use std::fs::{self, File};
 use std::net::TcpListener;
@@ -18,6 +19,8 @@ use tempfile::TempDir;
 
 use crate::peers::{Peer, peer};
 
+pub use small_disk::SmallDisk;
+
 /// The database that each server has.
 pub const DATABASE: &str = "heaps";
 
@@ -26,6 +29,9 @@ pub const GUARDED_USER: &str = "guarded";
 
 /// The password of [`GUARDED_USER`].
 pub const GUARDED_PASSWORD: &str = "open sesame: 1@2/3";
+
+/// What PostgreSQL calls the place of tables on a small file system.
+const SMALL: &str = "small";
 
 /// The user `nobody`, as servers refuse to run as root.
 const NOBODY: u32 = 65_534;
@@ -54,17 +60,29 @@ impl ServerKind {
     }
 }
 
+/// What a server has beyond what each has.
+#[derive(Clone, Copy, Debug)]
+struct Extras {
+    /// Whether it can encrypt.
+    has_tls: bool,
+    /// How large the file system of its tables is, if it has one of its own.
+    disk: Option<&'static str>,
+}
+
+const USUAL: Extras = Extras { has_tls: true, disk: None };
+
 /// A server that runs until this is dropped.
 #[derive(Debug)]
 pub struct DatabaseServer {
     kind: ServerKind,
     peer: Peer,
+    /// The file system of few bytes that its tables are on, if they are on one.
+    disk: Option<SmallDisk>,
     /// The folder of its files; removed in the end, if it is ours.
     folder: PathBuf,
     _owned: Option<TempDir>,
     port: u16,
-    /// Whether it can encrypt.
-    has_tls: bool,
+    extras: Extras,
     process: Option<Child>,
 }
 
@@ -76,7 +94,7 @@ impl DatabaseServer {
     #[must_use]
     #[track_caller]
     pub fn start(kind: ServerKind) -> Option<Self> {
-        Self::start_anywhere(kind, true)
+        Self::start_anywhere(kind, USUAL)
     }
 
     /// Starts a server that cannot encrypt; `None`, said on stderr, if it is left out.
@@ -86,11 +104,22 @@ impl DatabaseServer {
     #[must_use]
     #[track_caller]
     pub fn start_without_tls(kind: ServerKind) -> Option<Self> {
-        Self::start_anywhere(kind, false)
+        Self::start_anywhere(kind, Extras { has_tls: false, ..USUAL })
+    }
+
+    /// Starts a server whose tables are on a file system of `size`, as `mount` has it, which nothing else is on; `None`, said on
+    /// stderr, if it is left out.
+    ///
+    /// # Panics
+    /// When it is not set up, or does not start, or there is no such file system without being root.
+    #[must_use]
+    #[track_caller]
+    pub fn start_on_small_disk(kind: ServerKind, size: &'static str) -> Option<Self> {
+        Self::start_anywhere(kind, Extras { disk: Some(size), ..USUAL })
     }
 
     #[track_caller]
-    fn start_anywhere(kind: ServerKind, has_tls: bool) -> Option<Self> {
+    fn start_anywhere(kind: ServerKind, extras: Extras) -> Option<Self> {
         let peer = peer(kind.peer())?;
         let folder = match root(kind, &peer) {
             Some(root) => TempDir::new_in(root.join("tmp")),
@@ -103,7 +132,8 @@ impl DatabaseServer {
             folder: folder.path().to_owned(),
             _owned: Some(folder),
             port: free_port(),
-            has_tls,
+            disk: None,
+            extras,
             process: None,
         };
         Some(server.begun())
@@ -122,7 +152,8 @@ impl DatabaseServer {
             folder: folder.to_owned(),
             _owned: None,
             port: free_port(),
-            has_tls: true,
+            disk: None,
+            extras: USUAL,
             process: None,
         };
         Some(server.begun())
@@ -133,9 +164,33 @@ impl DatabaseServer {
         let mode = fs::Permissions::from_mode(0o700);
         fs::set_permissions(&self.folder, mode).expect("a folder of ours can be closed to others");
         self.write_files();
+        // PostgreSQL is told where the tables of the database are to be; to the others a database is a folder.
+        if self.kind == ServerKind::Postgresql {
+            self.mount_disk(SMALL);
+        }
         self.initialize();
         self.run().unwrap_or_else(|complaint| panic!("{complaint}"));
+        if self.kind != ServerKind::Postgresql {
+            self.mount_disk(&format!("data/{DATABASE}"));
+        }
         self
+    }
+
+    /// Puts the small file system at `name` in the server's folder.
+    fn mount_disk(&mut self, name: &str) {
+        let Some(size) = self.extras.disk else { return };
+        let path = self.folder.join(name);
+        fs::create_dir_all(&path).expect("the folder takes a folder");
+        self.disk = Some(SmallDisk::mount(&path, size));
+        give_away(&path);
+    }
+
+    /// Makes the small file system of its tables larger.
+    ///
+    /// # Panics
+    /// When there is none.
+    pub fn grow_disk(&self, size: &str) {
+        self.disk.as_ref().expect("the tables are on a file system of their own").resize(size);
     }
 
     /// The certificate of who vouches for the server: nobody but its tests knows them.
@@ -210,7 +265,12 @@ impl DatabaseServer {
         let guarded = match self.kind {
             ServerKind::Postgresql => format!(
                 "CREATE DATABASE {DATABASE} ENCODING 'UTF8' TEMPLATE template0;\n\
-                 CREATE ROLE {GUARDED_USER} LOGIN SUPERUSER PASSWORD '{GUARDED_PASSWORD}';\n"
+                 CREATE ROLE {GUARDED_USER} LOGIN SUPERUSER PASSWORD '{GUARDED_PASSWORD}';\n{}",
+                self.extras.disk.map_or_else(String::new, |_| format!(
+                    "CREATE TABLESPACE {SMALL} LOCATION '{}';\n\
+                     ALTER DATABASE {DATABASE} SET default_tablespace = '{SMALL}';\n",
+                    self.inside(SMALL)
+                ))
             ),
             ServerKind::Mariadb | ServerKind::Mysql => format!(
                 "CREATE DATABASE IF NOT EXISTS {DATABASE};\n\
@@ -219,7 +279,7 @@ impl DatabaseServer {
             ),
         };
         fs::write(self.folder.join("first.sql"), guarded).expect("the folder takes a file");
-        if self.has_tls {
+        if self.extras.has_tls {
             certificates::write(&self.folder);
             give_away(&self.folder.join(certificates::KEY));
         }
@@ -273,7 +333,7 @@ impl DatabaseServer {
                     "-c",
                     "listen_addresses=127.0.0.1",
                 ]);
-                if self.has_tls {
+                if self.extras.has_tls {
                     let [certificate, key] =
                         [certificates::CERTIFICATE, certificates::KEY].map(|name| self.inside(name));
                     command.args(["-c", "ssl=on", "-c", &format!("ssl_cert_file={certificate}")]);
@@ -289,7 +349,7 @@ impl DatabaseServer {
                 let own = [("socket", "socket"), ("pid-file", "pid"), ("init-file", "first.sql")];
                 command.args(named.map(|(name, value)| format!("--{name}={value}")));
                 command.args(own.map(|(name, file)| format!("--{name}={}", self.inside(file))));
-                if self.has_tls {
+                if self.extras.has_tls {
                     let own = [("ssl-cert", certificates::CERTIFICATE), ("ssl-key", certificates::KEY)];
                     command.args(own.map(|(name, file)| format!("--{name}={}", self.inside(file))));
                 }
@@ -351,7 +411,8 @@ impl DatabaseServer {
         if is_root(&self.folder.join("first.sql")) {
             command.uid(NOBODY).gid(NOBODY);
         }
-        command.current_dir(&self.folder);
+        // At their start, servers of MariaDB remove what others have for a moment where temporary files are.
+        command.current_dir(&self.folder).env("TMPDIR", &self.folder);
         command
     }
 }

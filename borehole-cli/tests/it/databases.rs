@@ -2,11 +2,12 @@
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
 use std::process::{Command, Stdio};
 
 use borehole_testkit::Scratch;
-use borehole_testkit::servers::{DATABASE, DatabaseServer, GUARDED_PASSWORD, GUARDED_USER, ServerKind};
+use borehole_testkit::servers::{
+    DATABASE, DatabaseServer, GUARDED_PASSWORD, GUARDED_USER, ServerKind, SmallDisk,
+};
 use serde_json::Value;
 
 use crate::heap::{Waiting, refused};
@@ -125,24 +126,6 @@ fn what_is_refused(server: &DatabaseServer, graph: &str) {
     );
 }
 
-/// A file system of few bytes.
-struct Small<'s>(&'s Path);
-
-impl<'s> Small<'s> {
-    fn mount(folder: &'s Path, size: &str) -> Self {
-        let option = format!("size={size}");
-        let status = Command::new("mount").args(["-t", "tmpfs", "-o", &option, "tmpfs"]).arg(folder).status();
-        assert!(status.unwrap().success(), "be root, to mount a file system of few bytes");
-        Self(folder)
-    }
-}
-
-impl Drop for Small<'_> {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg(self.0).status();
-    }
-}
-
 #[test]
 fn a_full_disk_costs_nothing_that_was_there() {
     let Some(waiting) = Waiting::start("m3_closures") else { return };
@@ -152,7 +135,7 @@ fn a_full_disk_costs_nothing_that_was_there() {
     run(&["heap", "capture", "-p", &waiting.id(), "-o", graph]).done();
     let folder = scratch.path("small");
     std::fs::create_dir(&folder).unwrap();
-    let _small = Small::mount(&folder, "16m");
+    let _small = SmallDisk::mount(&folder, "16m");
     let database = folder.join("heaps.sqlite3");
     let database = database.to_str().unwrap();
     let mut runs = 0;
@@ -188,7 +171,7 @@ fn a_folder_that_cannot_be_written_is_named() {
     refused(&["heap", "export", graph, "-o", missing.to_str().unwrap()], "no/such");
     let folder = scratch.path("mounted");
     std::fs::create_dir(&folder).unwrap();
-    let _small = Small::mount(&folder, "16m");
+    let _small = SmallDisk::mount(&folder, "16m");
     let database = folder.join("heaps.sqlite3");
     let database = database.to_str().unwrap();
     run(&["heap", "export", graph, "-o", database]).done();

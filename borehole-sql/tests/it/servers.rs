@@ -10,7 +10,7 @@ use borehole_sql::{Access, Answer, Database, ErrorKind, Keep, Parameters, QUERIE
 use borehole_testkit::Scratch;
 use borehole_testkit::servers::{DATABASE, DatabaseServer, GUARDED_PASSWORD, GUARDED_USER, ServerKind};
 
-use crate::{database, heap};
+use crate::{database, document, heap};
 
 fn server(server: &DatabaseServer) -> Server {
     Server::parse(&server.address(DATABASE)).unwrap()
@@ -33,6 +33,38 @@ fn mariadb() {
 #[test]
 fn mysql() {
     everything(ServerKind::Mysql);
+}
+
+/// MySQL takes no files unless somebody lets it: then its rows go the way that those of MariaDB go.
+#[test]
+fn mysql_that_takes_files() {
+    let Some(started) = DatabaseServer::start(ServerKind::Mysql) else { return };
+    let loads = "SHOW GLOBAL STATUS LIKE 'Com_load'";
+    let count = |number: &str| [["Com_load", number].map(|text| Value::Text(text.to_owned())).to_vec()];
+    let mut served = connect(&started);
+    served.add_run(&heap("m1_objects"), "2026-11-21T11:00:00Z").unwrap();
+    assert_eq!(rows(&mut served, loads), count("0"));
+    served.delete_run(1).unwrap();
+    served.query("SET GLOBAL local_infile = 1").unwrap();
+    drop(served);
+    let mut served = connect(&started);
+    served.add_run(&heap("m1_objects"), "2026-11-21T11:00:00Z").unwrap();
+    assert_eq!(rows(&mut served, loads), count("5"));
+    drop(served);
+    faults::hostile_names_are_data(&started);
+    faults::a_lock_is_waited_for_and_said(&started);
+    faults::nothing_half_is_left(started);
+}
+
+#[test]
+fn a_server_without_room_keeps_what_it_has() {
+    // InnoDB takes room by the megabyte, for each table.
+    for (kind, size) in
+        [(ServerKind::Postgresql, "24m"), (ServerKind::Mariadb, "96m"), (ServerKind::Mysql, "96m")]
+    {
+        let Some(started) = DatabaseServer::start_on_small_disk(kind, size) else { continue };
+        faults::a_full_disk_leaves_whole_runs(started);
+    }
 }
 
 fn everything(kind: ServerKind) {
@@ -109,6 +141,7 @@ fn answers_are_those_of_sqlite(started: &DatabaseServer) {
         let (found, expected) = (rows(&mut served, &statement), rows(&mut file, &statement));
         assert!(found == expected && !found.is_empty(), "{view}");
     }
+    what_is_printed_works(&mut file, &mut served);
     let paths = served.paths(1).unwrap();
     served.write_paths(&paths).unwrap();
     served.write_paths(&paths).unwrap();
@@ -128,6 +161,28 @@ fn answers_are_those_of_sqlite(started: &DatabaseServer) {
                  ON paths.run_id = parents.run_id AND paths.node_id = parents.node_id AND paths.depth = parents.depth";
     assert_eq!(rows(&mut served, steps), rows(&mut served, "SELECT COUNT(*) FROM node_paths"));
     runs_are_deleted(&mut served);
+}
+
+/// The statements of reli's document that are in no dialect work as printed; all others are questions with names.
+fn what_is_printed_works(file: &mut Database, served: &mut Database) {
+    let printed = document::statements(&document::document());
+    let of_sqlite = ["printf(", "||", "instr(", "AS INTEGER)", "AS REAL)"];
+    let plain: Vec<_> =
+        printed.iter().filter(|text| !of_sqlite.iter().any(|word| text.contains(word))).collect();
+    assert_eq!((printed.len(), plain.len()), (23, 15));
+    for statement in plain {
+        let sorted = |database: &mut Database| {
+            let rows = rows(database, statement);
+            let mut rows: Vec<String> = rows.iter().map(|row| format!("{row:?}")).collect();
+            rows.sort();
+            rows
+        };
+        let (found, expected) = (sorted(served), sorted(file));
+        // Which rows of many stand before a limit is open where some are as large as others.
+        let is_same =
+            if statement.contains("LIMIT") { found.len() == expected.len() } else { found == expected };
+        assert!(is_same, "{statement}: {found:#?} {expected:#?}");
+    }
 }
 
 /// Names, types and absence, as the server describes them.

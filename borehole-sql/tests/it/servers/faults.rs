@@ -4,7 +4,7 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
 
-use borehole_heap::{Builder, Edge, HeapGraph, HeapSink as _, Location, LocationType, NodeType, Strength};
+use borehole_heap::{Builder, Edge, HeapGraph, HeapSink as _, Location, Strength};
 use borehole_sql::{Access, Database, Error, ErrorKind, Server, Value};
 use borehole_testkit::servers::DatabaseServer;
 use mysql::prelude::Queryable as _;
@@ -18,7 +18,7 @@ use crate::heap;
 fn named(names: &[Vec<u8>]) -> HeapGraph {
     let mut builder = Builder::new();
     for name in names {
-        let (node_type, location_type) = (NodeType::STRING, LocationType::STRING);
+        let (node_type, location_type) = (builder.node_type(name), builder.location_type(name));
         let (node, string) = (builder.node(node_type), builder.string(name));
         let (parent, strength) = (None, Strength::Strong);
         builder.edge(Edge { parent, child: node, link: string, is_tree: true, strength });
@@ -190,6 +190,33 @@ pub(super) fn nothing_half_is_left(mut started: DatabaseServer) {
     started.restart();
     check_runs(&started, before + cut + killed);
     connect(&started).add_run(&heap("m5_mixed"), "now").unwrap();
+}
+
+pub(super) fn a_full_disk_leaves_whole_runs(mut started: DatabaseServer) {
+    let mut served = connect(&started);
+    let graph = heap("m1_objects");
+    let mut whole = 0;
+    let error = loop {
+        match served.add_run(&graph, "2026-11-21T12:00:00Z") {
+            Ok(_) => whole += 1,
+            Err(error) => break error,
+        }
+        assert!(whole < 200, "the disk is not small");
+    };
+    if started.log().contains("got signal") {
+        // MariaDB may end itself when it can neither go on nor back: it is started again with more room.
+        assert_eq!(error.kind(), ErrorKind::Connection, "{error}");
+        started.kill();
+        started.grow_disk("256m");
+        started.restart();
+    } else {
+        assert_eq!(error.kind(), ErrorKind::Io, "{error}");
+        assert!(error.to_string().starts_with("the server's disk is full: "), "{error}");
+    }
+    assert!(whole > 0, "{error}");
+    check_runs(&started, whole);
+    connect(&started).delete_old_runs(&borehole_sql::Keep::Last(1)).unwrap();
+    check_runs(&started, 1);
 }
 
 fn cut_all_others(database: &mut Database) {
