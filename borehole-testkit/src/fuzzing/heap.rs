@@ -1,8 +1,10 @@
-//! The targets that read heap graphs.
+//! The targets that read heaps: graphs, and memory.
 
 use borehole_heap::json::Layout;
 use borehole_heap::rmem::View;
-use borehole_heap::{Graph, Parents, TreeParents, heapsnapshot, hprof, info, lines};
+use borehole_heap::{Builder, Graph, Parents, TreeParents, heapsnapshot, hprof, info, lines};
+use borehole_php::{AnalyzeOptions, analyze};
+use borehole_process::Dump;
 
 /// Opens the bytes as an `.rmem` file. What passes the check of the whole is the same when it was written and read again; what
 /// does not can be used all the same.
@@ -33,6 +35,24 @@ pub(super) fn json(bytes: &[u8]) {
     let once = written(&graph);
     let again = borehole_heap::json::read(&once).expect("what was written is JSON of a heap");
     assert_eq!(written(&again), once);
+}
+
+/// Reads the bytes as a dump, strictly and past damage: what is read strictly is read whole, what is left is the same when it was
+/// written and read again, and whatever PHP may be in it is walked to an end.
+pub(super) fn rdump(bytes: &[u8]) {
+    let strict = Dump::read(bytes);
+    let Ok((dump, recovery)) = Dump::recover(bytes) else {
+        return assert!(strict.is_err(), "nothing is left of what is whole");
+    };
+    assert_eq!(strict.is_ok(), recovery.is_whole());
+    let mut written = Vec::new();
+    dump.write(&mut written).expect("memory takes everything");
+    let again = Dump::read(written.as_slice()).expect("what was written is whole");
+    assert!(again.ranges().eq(dump.ranges()) && again.facts().eq(dump.facts()));
+    let mut builder = Builder::new();
+    if analyze(&dump, &AnalyzeOptions::default(), &mut builder).is_ok() {
+        use_up(&builder.finish().expect("a walk makes a graph"));
+    }
 }
 
 /// Everything that reads a graph.

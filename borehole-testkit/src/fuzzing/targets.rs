@@ -35,6 +35,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "trc", run: trc, corpus: &[] },
     Target { name: "rmem", run: heap::rmem, corpus: &[] },
     Target { name: "heap_json", run: heap::json, corpus: &[] },
+    Target { name: "rdump", run: heap::rdump, corpus: &[("php/heap", ".rdump")] },
 ];
 
 /// Reads the bytes as one varint after the other: what fits 64 bits comes back shorter or as it was.
