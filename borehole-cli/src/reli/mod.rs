@@ -6,6 +6,7 @@
 //! Source: reli 0.12, its commands `converter:*`, `rbt:recover` and `rbt:analyze`.
 
 mod compare;
+mod contents;
 mod inspect;
 mod memory;
 mod report;
@@ -28,6 +29,7 @@ use crate::page::PageArgs;
 use crate::recover::{self, RecoverArgs};
 use crate::report::{Dialect, ReportArgs};
 use compare::MemoryCompareArgs;
+use contents::InspectArgs;
 use inspect::{DaemonArgs, EgArgs, ReliTopArgs, TraceArgs};
 use memory::{ExportSqliteArgs, MemoryAnalyzeArgs, MemoryArgs, MemoryDumpArgs, OptimizeArgs};
 use report::MemoryReportArgs;
@@ -127,6 +129,9 @@ pub(crate) enum Command {
     /// Copy the memory of a process that runs PHP
     #[command(name = "inspector:memory:dump")]
     MemoryDump(Box<MemoryDumpArgs>),
+    /// Say what a dump holds
+    #[command(name = "inspector:memory:dump:inspect")]
+    MemoryDumpInspect(InspectArgs),
     /// Write the heap in a dump
     #[command(name = "inspector:memory:analyze")]
     MemoryAnalyze(Box<MemoryAnalyzeArgs>),
@@ -168,7 +173,7 @@ pub(crate) enum RecoverFormat {
     Phpspy,
 }
 
-const NAMES: [&str; 24] = [
+const NAMES: [&str; 25] = [
     "converter:speedscope",
     "converter:pprof",
     "converter:folded",
@@ -187,6 +192,7 @@ const NAMES: [&str; 24] = [
     "inspector:eg",
     "inspector:memory",
     "inspector:memory:dump",
+    "inspector:memory:dump:inspect",
     "inspector:memory:analyze",
     "inspector:memory:report",
     "inspector:memory:compare",
@@ -260,6 +266,7 @@ pub(crate) fn run(command: Command) -> anyhow::Result<Exit> {
         Command::MemoryAnalyze(args) | Command::Coredump(args) => memory::analyze(&args),
         Command::MemoryReport(args) => report::report(&args),
         Command::MemoryCompare(args) => compare::compare(&args),
+        Command::MemoryDumpInspect(args) => contents::inspect(&args),
         Command::ExportSqlite(args) => memory::export_sqlite(&args),
         Command::Optimize(args) => memory::optimize(&args),
     }

@@ -3,7 +3,7 @@
 use std::io::{BufRead as _, BufReader};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use borehole_testkit::{Scratch, corpus, peers};
 use serde_json::Value;
@@ -216,4 +216,49 @@ fn a_command_is_started_looked_at_and_ended() {
 fn other_files_hold_no_heap() {
     let text = corpus("php/mem/m1_objects.php");
     refused(&["heap", "info", text.to_str().unwrap()], "unsupported format: expected rdump, rmem, json");
+}
+
+#[test]
+fn a_graph_that_was_compressed_is_read_as_it_is() {
+    let packed = corpus("php/reli-json/m1_objects.json.gz");
+    let found = info(&packed);
+    assert_eq!(found["format"], "json");
+    let scratch = Scratch::new();
+    let plain = scratch.path("m1.json");
+    let unpacked = Command::new("gzip").arg("-dc").arg(&packed).output().unwrap();
+    std::fs::write(&plain, unpacked.stdout).unwrap();
+    assert_eq!(info(&plain), found);
+    assert!(found["counts"]["nodes"].as_u64() > Some(100));
+    // A compressed dump is told, not taken for something else; a member that ends in the middle is an error.
+    let dump = scratch.path("dump.rdump");
+    std::fs::copy(corpus("php/heap/8.2.36.rdump"), &dump).unwrap();
+    assert!(Command::new("gzip").arg(&dump).status().unwrap().success());
+    let dump = dump.with_extension("rdump.gz");
+    refused(
+        &["heap", "info", dump.to_str().unwrap()],
+        "unsupported input: a compressed rdump; decompress it first",
+    );
+    let cut = scratch.path("cut.json.gz");
+    let bytes = std::fs::read(&packed).unwrap();
+    std::fs::write(&cut, &bytes[..bytes.len() / 2]).unwrap();
+    refused(&["heap", "info", cut.to_str().unwrap()], "cut.json.gz: ");
+}
+
+#[test]
+fn a_dump_says_what_it_holds() {
+    let whole = corpus("php/heap/8.2.36.rdump");
+    let ended = run(&["inspector:memory:dump:inspect", whole.to_str().unwrap()]);
+    let text = String::from_utf8(ended.quietly()).unwrap();
+    assert!(
+        text.contains("\nmappings\n") && text.contains("/php8.2") && text.contains("\nregions\n"),
+        "{text}"
+    );
+    let scratch = Scratch::new();
+    let cut = scratch.path("cut.rdump");
+    let bytes = std::fs::read(&whole).unwrap();
+    std::fs::write(&cut, &bytes[..bytes.len() / 2]).unwrap();
+    let ended = run(&["inspector:memory:dump:inspect", cut.to_str().unwrap()]);
+    assert_eq!(ended.code, 3);
+    assert!(ended.stderr.contains("(rdump, at byte 0x"), "{}", ended.stderr);
+    refused(&["inspector:memory:dump:inspect", "/dev/null"], "expected a dump, found a file that begins");
 }

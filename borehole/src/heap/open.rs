@@ -5,6 +5,7 @@ use std::io::{self, BufReader, Read as _, Seek as _};
 use std::path::{Path, PathBuf};
 
 use borehole_capture::heap::of_core;
+use borehole_formats::envelope::{Envelope, MEMBER_MAGIC};
 use borehole_heap::{Graph, json, rmem};
 use borehole_model::{Recovery, Warning};
 use borehole_process::{Core, Dump, DumpRecovery, DumpWarning};
@@ -52,6 +53,9 @@ pub struct Opened<'f> {
     pub recovery: Recovery,
 }
 
+/// What compressed files begin with: gzip, Zstandard.
+const MEMBERS: [&[u8]; 2] = [&MEMBER_MAGIC, &[0x28, 0xb5, 0x2f, 0xfd]];
+
 /// As much of a file as tells what it is.
 const BEGINNING_BYTES: u64 = 64;
 
@@ -72,6 +76,10 @@ impl HeapFile {
         let mut file = File::open(path).map_err(refused)?;
         let mut beginning = Vec::new();
         file.by_ref().take(BEGINNING_BYTES).read_to_end(&mut beginning).map_err(refused)?;
+        if MEMBERS.iter().any(|magic| beginning.starts_with(magic)) {
+            file.rewind().map_err(refused)?;
+            return Self::unpacked(name, file);
+        }
         let format = tell(&beginning).ok_or_else(|| unknown(&name, &beginning))?;
         if matches!(format, HeapFormat::Lines | HeapFormat::Hprof | HeapFormat::HeapSnapshot) {
             let message = format!("unsupported input: {} can be written, not read", format.name());
@@ -91,6 +99,24 @@ impl HeapFile {
             _ => Content::Stream(file),
         };
         Ok(Self { name, format, content })
+    }
+
+    /// What is in a compressed file, which is a graph: memory and databases are not kept so.
+    fn unpacked(name: String, file: File) -> Result<Self, Error> {
+        let mut bytes = Vec::new();
+        let unpacked = Envelope::new(BufReader::new(file)).read_to_end(&mut bytes);
+        unpacked.map_err(|error| Error::new(&name, cause(&error)))?;
+        match tell(&bytes) {
+            Some(format @ (HeapFormat::Json | HeapFormat::Rmem)) => {
+                Ok(Self { name, format, content: Content::Bytes(bytes) })
+            }
+            Some(format) => {
+                let message =
+                    format!("unsupported input: a compressed {}; decompress it first", format.name());
+                Err(Error::new(&name, message))
+            }
+            None => Err(unknown(&name, &bytes)),
+        }
     }
 
     /// The database of a server, which is not asked yet.
@@ -127,6 +153,7 @@ impl HeapFile {
         let plain = |graph| Opened { graph, analysis: None, recovery: Recovery::default() };
         match &self.content {
             Content::Mapped(mapped) => Ok(plain(self.view(mapped.bytes())?)),
+            Content::Bytes(bytes) if self.format == HeapFormat::Json => Ok(plain(self.json(bytes)?)),
             Content::Bytes(bytes) => Ok(plain(self.view(bytes)?)),
             Content::Path(path) if self.format == HeapFormat::Core => {
                 let (dump, recovery) = self.core(path, options)?;
@@ -149,10 +176,14 @@ impl HeapFile {
             Content::Stream(file) => {
                 let refused = |error: io::Error| Error::new(&self.name, cause(&error));
                 let bytes = file.try_clone().and_then(rest).map_err(refused)?;
-                let graph = json::read(&bytes).map_err(|error| Error::new(&self.name, error))?;
-                Ok(plain(Box::new(graph)))
+                Ok(plain(self.json(&bytes)?))
             }
         }
+    }
+
+    fn json(&self, bytes: &[u8]) -> Result<Box<dyn Graph>, Error> {
+        let graph = json::read(bytes).map_err(|error| Error::new(&self.name, error))?;
+        Ok(Box::new(graph))
     }
 
     fn view<'b>(&self, bytes: &'b [u8]) -> Result<Box<dyn Graph + 'b>, Error> {

@@ -1,0 +1,79 @@
+//! `inspector:memory:dump:inspect`: what a dump of memory holds.
+//!
+//! Source: reli 0.12, its command of this name, for what is told; an `.rdump` of ours has other fields.
+
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::{self, BufReader, Write as _};
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use borehole::heap::{Dump, DumpRecovery};
+use borehole_process::{Mapping, Target as _};
+use clap::Args;
+
+use crate::exit::Exit;
+use crate::messages::say;
+use crate::outputs::stdout_error;
+
+/// `inspector:memory:dump:inspect`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct InspectArgs {
+    /// A dump
+    #[arg(value_name = "FILE")]
+    input: PathBuf,
+}
+
+pub(super) fn inspect(args: &InspectArgs) -> anyhow::Result<Exit> {
+    let name = || args.input.display().to_string();
+    let file = File::open(&args.input).with_context(name)?;
+    let (dump, recovery) = Dump::recover(BufReader::new(file)).with_context(name)?;
+    io::stdout().write_all(contents(&dump).as_bytes()).map_err(stdout_error)?;
+    Ok(told(&args.input, &recovery))
+}
+
+/// Says what a damaged file had lost.
+fn told(path: &Path, recovery: &DumpRecovery) -> Exit {
+    for warning in &recovery.warnings {
+        say(&format!(
+            "warning: {}: {} (rdump, at byte {:#x})",
+            path.display(),
+            warning.message,
+            warning.offset
+        ));
+    }
+    if recovery.is_whole() { Exit::Done } else { Exit::Damaged }
+}
+
+fn contents(dump: &Dump) -> String {
+    let mut text = "facts\n".to_owned();
+    for (name, value) in dump.facts() {
+        let _ = writeln!(text, "  {name} {}", value.escape_ascii());
+    }
+    let _ = writeln!(text, "\nmappings\n  {} in all", dump.mappings().iter().count());
+    for mapping in dump.mappings().iter() {
+        let _ = writeln!(text, "  {}", line(mapping));
+    }
+    let _ = writeln!(text, "\nregions\n  {} bytes in {}", dump.held_bytes(), dump.ranges().count());
+    for (address, bytes) in dump.ranges() {
+        let end = address.saturating_add(bytes.len() as u64);
+        let _ = writeln!(text, "  {address:012x}-{end:012x} {}", bytes.len());
+    }
+    text
+}
+
+/// A mapping as `/proc/PID/maps` has it, without what is of no use elsewhere.
+fn line(mapping: &Mapping) -> String {
+    let flag = |is_set, flag| if is_set { flag } else { '-' };
+    let flags: String = [
+        flag(mapping.readable, 'r'),
+        flag(mapping.writable, 'w'),
+        flag(mapping.executable, 'x'),
+        if mapping.shared { 's' } else { 'p' },
+    ]
+    .into_iter()
+    .collect();
+    let (start, end, offset) = (mapping.start, mapping.end, mapping.file_offset);
+    let line = format!("{start:012x}-{end:012x} {flags} {offset:08x} {}", mapping.path.escape_ascii());
+    line.trim_end().to_owned()
+}
