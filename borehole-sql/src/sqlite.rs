@@ -106,23 +106,23 @@ const fn field(value: ValueRef<'_>) -> Field<'_> {
 }
 
 /// How many rows a statement inserts: the more, the less often it begins anew to look for the place of a row.
-const ROWS: u64 = 100;
+const ROWS: u32 = 100;
 
 fn insert(connection: &mut Connection, table: &'static Table, batches: Receiver<Batch>) -> Result<(), Error> {
     let columns: Vec<_> = rows::given(table).collect();
-    let prepare = |count: usize| {
+    let prepare = |count: u32| {
         let row = format!("({})", vec!["?"; columns.len()].join(", "));
-        let rows = vec![&*row; count].join(", ");
+        let rows = vec![&*row; count as usize].join(", ");
         connection.prepare(&format!("INSERT INTO {} ({}) VALUES {rows}", table.name, columns.join(", ")))
     };
-    let mut many = prepare(ROWS as usize).map_err(refused)?;
+    let mut many = prepare(ROWS).map_err(refused)?;
     let mut one = prepare(1).map_err(refused)?;
     for batch in batches {
         let mut cells = Cells(&batch.bytes);
-        for _ in 0..batch.rows / ROWS {
+        for _ in 0..batch.rows / u64::from(ROWS) {
             insert_rows(&mut many, &mut cells).map_err(refused)?;
         }
-        for _ in 0..batch.rows % ROWS {
+        for _ in 0..batch.rows % u64::from(ROWS) {
             insert_rows(&mut one, &mut cells).map_err(refused)?;
         }
     }
