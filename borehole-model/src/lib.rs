@@ -25,6 +25,7 @@ mod sink;
 mod stacks;
 mod strings;
 mod tables;
+pub mod text;
 
 pub use adapters::{Count, Filter, Tee};
 pub use columns::{Column, StackColumn};

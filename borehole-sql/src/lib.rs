@@ -31,7 +31,7 @@ pub mod schema;
 mod server;
 #[cfg(feature = "sqlite")]
 mod sqlite;
-pub mod text;
+pub use borehole_model::text;
 #[cfg(all(feature = "tls", feature = "postgresql"))]
 mod tls;
 

@@ -1,4 +1,4 @@
-//! Bytes of PHP as text that every database takes, and back.
+//! Bytes of programs as text that every database and every column takes, and back.
 //!
 //! PHP's strings and names are bytes; a database's text is UTF-8 without NUL. A byte that cannot stand in such text is
 //! written as the replacement character U+FFFD and the two hexadecimal digits of the byte: `caf\xe9` is `caf\u{fffd}e9`. The
@@ -13,7 +13,7 @@ const ESCAPE: char = char::REPLACEMENT_CHARACTER;
 /// # Examples
 ///
 /// ```
-/// use borehole_sql::text::{escape, unescape};
+/// use borehole_model::text::{escape, unescape};
 ///
 /// assert_eq!(escape(b"App\\Caf\xc3\xa9"), "App\\Café");
 /// assert_eq!(escape(b"caf\xe9\0"), "caf\u{fffd}e9\u{fffd}00");
