@@ -11,6 +11,7 @@
 mod activity;
 mod blocking;
 mod checks;
+mod each;
 mod finish;
 mod halves;
 mod histogram;
@@ -45,6 +46,7 @@ use self::workers::{Move, Poll, Workers};
 pub use self::activity::{
     AliveCounts, Delay, DelayView, LongPoll, PlaceRow, PollView, TaskPlaceRow, TaskView, WakeView, WorkerRow,
 };
+pub use self::each::{EndedPoll, EndedSpan};
 pub use self::view::{
     AllocationView, BlockingPlaceRow, BlockingRow, BlockingView, EventRow, FieldRow, Finding, QueueView,
     Rows, Seal, Severity, SiteRow, SpanRow, Spread, TokioView,
@@ -84,6 +86,7 @@ pub struct TokioSink {
     spans: Spans,
     memory: Memory,
     others: Others,
+    ended_poll: Option<EndedPoll>,
     view: Option<TokioView>,
 }
 
@@ -111,6 +114,7 @@ impl TokioSink {
             spans: Spans::default(),
             memory: Memory::default(),
             others: Others::default(),
+            ended_poll: None,
             view: None,
         }
     }
@@ -173,6 +177,8 @@ impl TokioSink {
         let Some(worker) = plan.number(event, 0) else { return };
         if let Some(poll) = self.workers.poll_ends(worker, time_ns) {
             self.tasks.poll_ended(poll.task_row, poll.start_ns, poll.duration_ns);
+            let Poll { start_ns, duration_ns, worker, task, place, .. } = poll;
+            self.ended_poll = Some(EndedPoll { start_ns, duration_ns, worker, task, place });
         }
     }
 

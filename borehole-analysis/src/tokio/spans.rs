@@ -2,6 +2,7 @@
 
 use hashbrown::HashMap;
 
+use super::each::EndedSpan;
 use super::histogram::Durations;
 use super::names::{Names, at};
 use super::view::SpanRow;
@@ -60,6 +61,23 @@ impl Spans {
             last_exit_ns: 0,
             balance: 0,
         })
+    }
+
+    /// Gives out all that ended.
+    pub(super) fn each(&self, mut take: impl FnMut(EndedSpan<'_>)) {
+        for span in self.spans.values() {
+            if let Some(duration_ns) = span.last_exit_ns.checked_sub(span.first_enter_ns) {
+                take(EndedSpan {
+                    name: self.names.text(span.name),
+                    start_ns: span.first_enter_ns,
+                    duration_ns,
+                });
+            }
+        }
+        for (name, done) in (0..).zip(&self.done) {
+            let name = self.names.text(name);
+            done.iter().for_each(|&(duration_ns, start_ns)| take(EndedSpan { name, start_ns, duration_ns }));
+        }
     }
 
     /// The names and their spans, the one that took longest in sum first.
