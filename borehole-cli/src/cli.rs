@@ -1,5 +1,6 @@
 //! The command line.
 
+use std::ffi::OsString;
 use std::io::{self, IsTerminal as _};
 
 use borehole::ProfileSink;
@@ -98,6 +99,13 @@ pub(crate) enum Command {
     Heap {
         #[command(subcommand)]
         command: HeapCommand,
+    },
+    /// Keep the profiles of a fleet in one place and ask them in SQL, with the program borehole-lake
+    #[command(disable_help_flag = true)]
+    Lake {
+        /// What borehole-lake is told; --help shows what it can be told
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENT")]
+        arguments: Vec<OsString>,
     },
     /// List the formats
     Formats(FormatsArgs),

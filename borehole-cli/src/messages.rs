@@ -24,7 +24,13 @@ pub(crate) fn failure(error: &anyhow::Error) -> Exit {
     say(&format!("error: {error:#}"));
     let of_heap = || error.chain().filter_map(|cause| cause.downcast_ref::<heap::Error>());
     let hint = known().find_map(Error::hint);
-    if let Some(hint) = hint.or_else(|| of_heap().find_map(|error| error.hint().map(str::to_owned))) {
+    let hint = hint.or_else(|| of_heap().find_map(|error| error.hint().map(str::to_owned)));
+    #[cfg(feature = "lake")]
+    let hint = hint.or_else(|| {
+        let of_lake = error.chain().filter_map(|cause| cause.downcast_ref::<borehole_query::Error>());
+        of_lake.filter_map(borehole_query::Error::hint).next().map(str::to_owned)
+    });
+    if let Some(hint) = hint {
         say(&format!("hint: {hint}"));
     }
     Exit::Failed

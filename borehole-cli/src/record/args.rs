@@ -1,6 +1,7 @@
 //! The options of `borehole record`.
 
 use std::ffi::OsString;
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{anyhow, bail};
@@ -11,6 +12,7 @@ use borehole_analysis::Pattern;
 use borehole_php::Release;
 use clap::{Args, ValueEnum};
 
+use super::lake::LakeArgs;
 use super::output::{Destination, Encoding, Place, Single, Workers};
 use super::targets::Targets;
 use crate::convert::Timestamps;
@@ -99,6 +101,9 @@ pub(crate) struct RecordArgs {
 
     #[command(flatten)]
     php: PhpArgs,
+
+    #[command(flatten)]
+    pub(super) lake: LakeArgs,
 }
 
 /// How PHP is found in a process.
@@ -218,6 +223,12 @@ impl RecordArgs {
             script: has(LabelArg::Script),
         };
         Sampling { options, php: self.php.clone(), php_regex: None, depth: self.depth, labels }
+    }
+
+    /// The same, into an rbt file of its own, with the time of each sample.
+    pub(super) fn timed_into(&self, path: &Path) -> Self {
+        let output = Some(path.display().to_string());
+        Self { output, timestamps: Timestamps::Delta, ..self.clone() }
     }
 
     pub(crate) fn destination(&self) -> anyhow::Result<Destination> {

@@ -1,6 +1,7 @@
 //! `borehole record`.
 
 mod args;
+mod lake;
 mod output;
 mod progress;
 mod reli_json;
@@ -17,6 +18,7 @@ pub(crate) use output::{Destination, Encoding, Place, Single, Workers};
 use crate::exit::Exit;
 use crate::interrupt;
 use crate::messages;
+use crate::utc;
 use progress::Watcher;
 
 /// What is to be done, whichever command line said so.
@@ -27,6 +29,16 @@ pub(crate) struct Recording {
 }
 
 pub(crate) fn run(args: &RecordArgs) -> anyhow::Result<Exit> {
+    if args.lake.lake.is_none() {
+        return run_into(args);
+    }
+    let (place, began_s) = (args.lake.waiting_place()?, utc::now_s());
+    let exit = run_into(&args.timed_into(&place))?;
+    args.lake.add(&place, began_s)?;
+    Ok(exit)
+}
+
+fn run_into(args: &RecordArgs) -> anyhow::Result<Exit> {
     record(Recording {
         targets: args.targets()?,
         sampling: args.sampling(),

@@ -17,6 +17,8 @@ mod heap_walk;
 mod info;
 mod inputs;
 mod interrupts;
+#[cfg(feature = "lake")]
+mod lake;
 mod leaks;
 mod outputs;
 mod page;

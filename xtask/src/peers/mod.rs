@@ -11,6 +11,7 @@ mod perfetto;
 mod php;
 mod pprof;
 mod python;
+mod s3;
 mod servers;
 mod speedscope;
 mod visualvm;
@@ -127,6 +128,12 @@ const PEERS: &[Peer] = &[
         judges: "the profiles of Python that we read and write, by its own profiler",
         install: "the Debian package debootstrap, and be root",
         prepare: python::prepare,
+    },
+    Peer {
+        name: "s3",
+        judges: "the lakes that we keep in storage that speaks S3",
+        install: "the Python package moto with its server, which needs python3 and pip",
+        prepare: s3::prepare,
     },
     Peer {
         name: "postgresql",

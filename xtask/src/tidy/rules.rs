@@ -64,6 +64,7 @@ pub(crate) const CRATES: &[Crate] = &[
         outside: &["rusqlite", "postgres", "mysql", "rustls", "tokio-postgres-rustls", "webpki-roots"],
         freedom: Freedom::System,
     },
+    Crate { name: "borehole-query", level: 3, outside: QUERY_OUTSIDE, freedom: Freedom::System },
     Crate {
         name: "borehole",
         level: 4,
@@ -75,6 +76,22 @@ pub(crate) const CRATES: &[Crate] = &[
     Crate { name: "xtask", level: 7, outside: XTASK_OUTSIDE, freedom: Freedom::Program },
 ];
 
+const QUERY_OUTSIDE: &[&str] = &[
+    "async-trait",
+    "bytes",
+    "chrono",
+    "datafusion",
+    "futures",
+    "hashbrown",
+    "object_store",
+    "regex",
+    "serde",
+    "serde_json",
+    "sha2",
+    "tokio",
+    "url",
+    "uuid",
+];
 const CLI_OUTSIDE: &[&str] = &[
     "anyhow",
     "clap",
@@ -85,6 +102,7 @@ const CLI_OUTSIDE: &[&str] = &[
     "nix",
     "serde",
     "serde_json",
+    "tempfile",
     "terminal_size",
     "unicode-width",
 ];

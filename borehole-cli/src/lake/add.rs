@@ -1,0 +1,217 @@
+//! `borehole lake add`.
+
+use std::fs::File;
+use std::io::{self, Read, Seek as _};
+use std::time::UNIX_EPOCH;
+
+use borehole::heap::{HeapFile, OpenOptions, info};
+use borehole::model::Tables;
+use borehole::{Error, Format, Input, InputOptions, OnDamage, ReadOptions, Recovery, SampleKind, Source};
+use borehole_query::{Added, Addition, Lake};
+use clap::Args;
+use serde_json::json;
+
+use super::times::instant;
+use crate::exit::Exit;
+use crate::inputs::format_name;
+use crate::interrupt::{self, Interruptible};
+use crate::messages::{self, counted, out, say};
+use crate::progress;
+
+/// What to add.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct AddArgs {
+    /// The lake; where there is none, one begins
+    #[arg(value_name = "LAKE")]
+    lake: String,
+
+    /// Profiles, traces, and heaps of PHP, in any readable format; `-` is standard input
+    #[arg(value_name = "FILE", required = true)]
+    inputs: Vec<String>,
+
+    /// The service that they are of [default: what the file says under `service`, or `unnamed`]
+    #[arg(long, value_name = "NAME")]
+    service: Option<String>,
+
+    /// The machine that they are of [default: what the file says under `host`]
+    #[arg(long, value_name = "NAME")]
+    host: Option<String>,
+
+    /// When those began that do not say so, such as 2026-11-22T10:30Z [default: when the file was written last]
+    #[arg(long, value_name = "TIME", value_parser = instant)]
+    at: Option<i64>,
+
+    /// The format of the inputs, instead of telling it by content (`borehole formats` lists them)
+    #[arg(long, value_name = "FORMAT", value_parser = format_name)]
+    from: Option<Format>,
+
+    /// Print a line of JSON for each input
+    #[arg(long)]
+    json: bool,
+}
+
+/// An input whose bytes can be read twice: to tell whether the lake has it, and to add it.
+struct Readable {
+    name: String,
+    file: File,
+    sha256: [u8; 32],
+    modified_unix_ns: Option<i64>,
+}
+
+pub(crate) fn run(args: &AddArgs) -> anyhow::Result<Exit> {
+    interrupt::heed();
+    let lake = Lake::open_or_create(&args.lake)?;
+    let mut exit = Exit::Done;
+    for path in &args.inputs {
+        match add(args, &lake, path) {
+            Ok(of_input) if exit != Exit::Failed => {
+                exit = if of_input == Exit::Done { exit } else { of_input }
+            }
+            Ok(_) => {}
+            // The others may be sound.
+            Err(error) => exit = messages::failure(&error),
+        }
+        if interrupt::requested() {
+            return Ok(Exit::Interrupted);
+        }
+    }
+    Ok(exit)
+}
+
+fn add(args: &AddArgs, lake: &Lake, path: &str) -> anyhow::Result<Exit> {
+    let readable = Readable::open(path)?;
+    if lake.holds(&readable.sha256)? {
+        return already(args, &readable.name);
+    }
+    let read =
+        ReadOptions { on_damage: OnDamage::ReadOn, samples: SampleKind::All, ..ReadOptions::default() };
+    let source = Source::file(&readable.name, readable.file.try_clone()?)?;
+    let input = Input::open(progress::shown(source), &InputOptions { format: args.from, read });
+    let (format, input) = match input {
+        Ok(input) => (input.format().name().to_owned(), Ok(input)),
+        Err(error) if path == "-" => return Err(error.into()),
+        // A heap is no profile, and told by another hand.
+        Err(error) => match HeapFile::open(path.as_ref()) {
+            Ok(heap) => (heap.format().name().to_owned(), Err(heap)),
+            Err(_) => return Err(error.into()),
+        },
+    };
+    let mut addition = lake.add(borehole_query::Source {
+        name: readable.name.clone(),
+        format,
+        sha256: readable.sha256,
+        service: args.service.clone(),
+        host: args.host.clone(),
+        began_unix_ns: args.at.map(|us| us.saturating_mul(1000)),
+        modified_unix_ns: readable.modified_unix_ns,
+    });
+    let mut tables = Tables::default();
+    let recovery = match input {
+        Ok(input) => read_profile(input, &mut tables, &mut addition),
+        Err(heap) => read_heap(&heap, &mut addition),
+    };
+    let recovery = match recovery {
+        Ok(recovery) if !interrupt::requested() => recovery,
+        Ok(_) => {
+            addition.abandon();
+            return Ok(Exit::Interrupted);
+        }
+        Err(error) => {
+            addition.abandon();
+            return Err(error);
+        }
+    };
+    messages::warnings(&readable.name, &recovery);
+    match addition.commit(&tables, &recovery) {
+        Ok(added) => tell(args, &readable.name, &added, &recovery),
+        Err(error) if error.is_already_added() => already(args, &readable.name),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn read_profile(input: Input, tables: &mut Tables, addition: &mut Addition<'_>) -> anyhow::Result<Recovery> {
+    Ok(input.read_into(tables, &mut Interruptible(addition))?)
+}
+
+fn read_heap(heap: &HeapFile, addition: &mut Addition<'_>) -> anyhow::Result<Recovery> {
+    let opened = heap.graph(&OpenOptions { lenient: true, ..OpenOptions::default() })?;
+    addition.take_heap(&info(&&*opened.graph))?;
+    Ok(opened.recovery)
+}
+
+fn already(args: &AddArgs, name: &str) -> anyhow::Result<Exit> {
+    say(&format!("note: {name}: added already"));
+    if args.json {
+        out(&json!({ "name": name, "added": false }).to_string())?;
+    }
+    Ok(Exit::Done)
+}
+
+fn tell(args: &AddArgs, name: &str, added: &Added, recovery: &Recovery) -> anyhow::Result<Exit> {
+    if added.is_dated_by_file {
+        say(&format!(
+            "note: {name}: no time of its own: it counts from when the file was written last; --at says when it began"
+        ));
+    }
+    if added.future > 0 {
+        let count = counted(added.future, "sample or event");
+        say(&format!("warning: {name}: {count} later than now by more than a day: its clock may be wrong"));
+    }
+    if args.json {
+        let object = json!({
+            "name": name,
+            "added": true,
+            "services": added.services,
+            "samples": added.samples,
+            "events": recovery.events,
+            "stacks": added.stacks,
+            "bytes": added.bytes,
+            "lost_bytes": recovery.lost_bytes,
+            "future": added.future,
+        });
+        out(&object.to_string())?;
+    } else {
+        let services = added.services.join(", ");
+        let events = if recovery.events > 0 {
+            format!(", {}", counted(recovery.events, "event"))
+        } else {
+            String::new()
+        };
+        out(&format!(
+            "{name}: {}{events} of {services}; {} new; {} written",
+            counted(added.samples, "sample"),
+            counted(added.stacks, "stack"),
+            counted(added.bytes, "byte")
+        ))?;
+    }
+    Ok(Exit::after(recovery))
+}
+
+impl Readable {
+    fn open(path: &str) -> anyhow::Result<Self> {
+        let name = if path == "-" { "standard input" } else { path };
+        let failed = |source: io::Error| Error::Open { name: name.to_owned(), source };
+        let mut file = match path {
+            "-" => spooled(&mut io::stdin().lock()).map_err(failed)?,
+            path => {
+                let mut file = File::open(path).map_err(failed)?;
+                let is_file = file.metadata().map_err(failed)?.is_file();
+                if is_file { file } else { spooled(&mut file).map_err(failed)? }
+            }
+        };
+        let modified = file.metadata().and_then(|metadata| metadata.modified()).ok();
+        let modified = modified.and_then(|modified| modified.duration_since(UNIX_EPOCH).ok());
+        let sha256 = borehole_query::sha256(&mut file).map_err(failed)?;
+        file.rewind().map_err(failed)?;
+        let modified_unix_ns = modified.and_then(|since| i64::try_from(since.as_nanos()).ok());
+        Ok(Self { name: name.to_owned(), file, sha256, modified_unix_ns })
+    }
+}
+
+/// What can be read once, in a file that goes away by itself.
+fn spooled(reader: &mut dyn Read) -> io::Result<File> {
+    let mut file = tempfile::tempfile()?;
+    io::copy(reader, &mut file)?;
+    file.rewind()?;
+    Ok(file)
+}

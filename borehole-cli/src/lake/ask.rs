@@ -1,0 +1,300 @@
+//! `borehole lake query`, and the questions with names.
+
+use std::io::{self, Write as _};
+
+use anyhow::bail;
+use borehole_query::{Answer, Choice, Lake, Session};
+use clap::Args;
+
+use super::open;
+use super::times::{duration, instant, stretch};
+use crate::cell::{Anchor, crop, pad, printable, width};
+use crate::exit::Exit;
+use crate::interrupt;
+use crate::messages::{losses, out, say};
+use crate::outputs::{OutputArgs, stdout_error};
+
+/// The widest a cell may be.
+const WIDEST: usize = 80;
+/// Rows beyond so many are not laid out as one table.
+const TABLE_ROWS: usize = 10_000;
+
+/// How an answer is given.
+#[derive(Args, Clone, Debug, Default)]
+struct AnswerArgs {
+    /// Print an object of JSON a row
+    #[arg(long, conflicts_with = "csv")]
+    json: bool,
+
+    /// Print comma-separated values
+    #[arg(long)]
+    csv: bool,
+
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// Which samples.
+#[derive(Args, Clone, Debug, Default)]
+struct ChoiceArgs {
+    /// Those of a service
+    #[arg(long, value_name = "NAME")]
+    service: Option<String>,
+
+    /// Those of a machine
+    #[arg(long, value_name = "NAME")]
+    host: Option<String>,
+
+    /// Those with a label; several must all be there
+    #[arg(long, value_name = "KEY=VALUE", value_parser = label)]
+    label: Vec<(String, String)>,
+
+    /// Those of stacks in which the name of some function matches the regular expression
+    #[arg(long, value_name = "PATTERN")]
+    focus: Option<String>,
+}
+
+/// From when to when.
+#[derive(Args, Clone, Debug, Default)]
+struct TimeArgs {
+    /// From here on: a time such as 2026-11-22T10:30Z, or so long ago, such as 7d
+    #[arg(long, value_name = "TIME", value_parser = instant)]
+    since: Option<i64>,
+
+    /// Before here
+    #[arg(long, value_name = "TIME", value_parser = instant)]
+    until: Option<i64>,
+}
+
+/// `borehole lake query`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct QueryArgs {
+    /// The lake
+    #[arg(value_name = "LAKE")]
+    lake: String,
+
+    /// One statement that only reads
+    #[arg(value_name = "SQL", required_unless_present = "tables")]
+    sql: Option<String>,
+
+    /// Print the tables, views and functions that there are
+    #[arg(long)]
+    tables: bool,
+
+    #[command(flatten)]
+    answer: AnswerArgs,
+}
+
+/// `borehole lake top`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct TopArgs {
+    /// The lake
+    #[arg(value_name = "LAKE")]
+    lake: String,
+
+    #[command(flatten)]
+    choice: ChoiceArgs,
+
+    #[command(flatten)]
+    time: TimeArgs,
+
+    /// How many functions; 0 for all
+    #[arg(long, value_name = "COUNT", default_value_t = 20)]
+    limit: usize,
+
+    #[command(flatten)]
+    answer: AnswerArgs,
+}
+
+/// `borehole lake diff`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct DiffArgs {
+    /// The lake
+    #[arg(value_name = "LAKE")]
+    lake: String,
+
+    /// The stretch of time to compare with, FROM..TO, such as 2d..1d
+    #[arg(long, value_name = "STRETCH", value_parser = stretch)]
+    before: (Option<i64>, Option<i64>),
+
+    /// The stretch of time that is compared, such as 1d..
+    #[arg(long, value_name = "STRETCH", value_parser = stretch)]
+    after: (Option<i64>, Option<i64>),
+
+    #[command(flatten)]
+    choice: ChoiceArgs,
+
+    /// How many functions; 0 for all
+    #[arg(long, value_name = "COUNT", default_value_t = 20)]
+    limit: usize,
+
+    #[command(flatten)]
+    answer: AnswerArgs,
+}
+
+/// `borehole lake trend`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct TrendArgs {
+    /// The lake
+    #[arg(value_name = "LAKE")]
+    lake: String,
+
+    /// The function, by its whole name
+    #[arg(value_name = "FUNCTION")]
+    function: String,
+
+    /// A row for each so much time, such as 15m, 1h or 1d
+    #[arg(long, value_name = "DURATION", default_value = "1h", value_parser = duration)]
+    step: i64,
+
+    #[command(flatten)]
+    choice: ChoiceArgs,
+
+    #[command(flatten)]
+    time: TimeArgs,
+
+    #[command(flatten)]
+    answer: AnswerArgs,
+}
+
+fn label(text: &str) -> Result<(String, String), String> {
+    let pair = text.split_once('=').ok_or("expected KEY=VALUE")?;
+    Ok((pair.0.to_owned(), pair.1.to_owned()))
+}
+
+impl ChoiceArgs {
+    fn in_time(&self, since_us: Option<i64>, until_us: Option<i64>) -> Choice {
+        let Self { service, host, label, focus } = self.clone();
+        Choice { service, host, since_us, until_us, labels: label, focus }
+    }
+}
+
+pub(crate) fn query(args: &QueryArgs) -> anyhow::Result<Exit> {
+    if args.tables {
+        print!("{}", borehole_query::page());
+        return Ok(Exit::Done);
+    }
+    answer(&open(&args.lake)?, args.sql.as_deref().unwrap_or_default(), &args.answer)
+}
+
+pub(crate) fn top(args: &TopArgs) -> anyhow::Result<Exit> {
+    let choice = args.choice.in_time(args.time.since, args.time.until);
+    let sql = match args.answer.is_profile() {
+        true => choice.stacks(),
+        false => borehole_query::top(&choice, limit(args.limit)),
+    };
+    answer(&open(&args.lake)?, &sql, &args.answer)
+}
+
+pub(crate) fn diff(args: &DiffArgs) -> anyhow::Result<Exit> {
+    let [before, after] = [args.before, args.after].map(|(since, until)| args.choice.in_time(since, until));
+    answer(&open(&args.lake)?, &borehole_query::diff(&before, &after, limit(args.limit)), &args.answer)
+}
+
+pub(crate) fn trend(args: &TrendArgs) -> anyhow::Result<Exit> {
+    let choice = args.choice.in_time(args.time.since, args.time.until);
+    answer(&open(&args.lake)?, &borehole_query::trend(&args.function, args.step, &choice), &args.answer)
+}
+
+fn limit(limit: usize) -> Option<usize> {
+    Some(limit).filter(|&limit| limit > 0)
+}
+
+impl AnswerArgs {
+    /// Whether a profile is asked for: by a format, or by the name of a file that tells one.
+    fn is_profile(&self) -> bool {
+        self.output.to.is_some() || self.output.output.as_deref().is_some_and(|path| path != "-")
+    }
+}
+
+fn answer(lake: &Lake, sql: &str, args: &AnswerArgs) -> anyhow::Result<Exit> {
+    interrupt::heed();
+    let session = lake.session()?;
+    let answer = session.ask(sql)?;
+    if args.is_profile() {
+        return profile(&session, answer, args);
+    }
+    match (args.json, args.csv) {
+        (true, _) => json(answer)?,
+        (_, true) => csv(answer)?,
+        _ => table(answer)?,
+    }
+    Ok(Exit::Done)
+}
+
+fn profile(session: &Session<'_>, answer: Answer<'_>, args: &AnswerArgs) -> anyhow::Result<Exit> {
+    if args.json || args.csv {
+        bail!("expected one of --json, --csv and a profile with --to or -o, found two");
+    }
+    let target = args.output.target(None)?;
+    let mut output = args.output.create(&target)?;
+    let mut exporter = target.exporter_to_file(&mut output)?;
+    session.export(answer, &mut *exporter)?;
+    let lost = exporter.losses();
+    drop(exporter);
+    output.complete()?;
+    losses(&lost, target.format.name());
+    Ok(Exit::Done)
+}
+
+fn table(mut answer: Answer<'_>) -> anyhow::Result<()> {
+    let columns: Vec<String> = answer.columns().into_iter().map(str::to_owned).collect();
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    let mut is_cut = false;
+    while let Some(batch) = answer.next_rows()? {
+        let room = TABLE_ROWS - rows.len();
+        is_cut = batch.len() > room;
+        let cell = |text: String| crop(&printable(text.as_bytes()), WIDEST, Anchor::Left);
+        rows.extend(
+            batch.into_iter().take(room).map(|row| row.iter().map(|value| cell(value.to_text())).collect()),
+        );
+        if is_cut {
+            break;
+        }
+    }
+    let widest = |(column, name): (usize, &String)| {
+        rows.iter().map(|row| width(&row[column])).max().unwrap_or(0).max(width(name))
+    };
+    let widths: Vec<usize> = columns.iter().enumerate().map(widest).collect();
+    for row in std::iter::once(&columns).chain(&rows) {
+        let padded: Vec<_> = row.iter().zip(&widths).map(|(cell, &width)| pad(cell, width)).collect();
+        out(padded.join("  ").trim_end())?;
+    }
+    if is_cut {
+        say(&format!("note: {TABLE_ROWS} rows shown; --json and --csv give all"));
+    }
+    Ok(())
+}
+
+fn json(mut answer: Answer<'_>) -> anyhow::Result<()> {
+    let columns: Vec<String> = answer.columns().into_iter().map(str::to_owned).collect();
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    while let Some(rows) = answer.next_rows()? {
+        for row in rows {
+            let members = columns.iter().cloned().zip(row.iter().map(borehole_query::Value::to_json));
+            let object = serde_json::Value::Object(members.collect());
+            writeln!(out, "{object}").map_err(stdout_error)?;
+        }
+    }
+    out.flush().map_err(stdout_error)?;
+    Ok(())
+}
+
+/// Source: RFC 4180.
+fn csv(mut answer: Answer<'_>) -> anyhow::Result<()> {
+    let quoted = |cell: String| match cell.contains([',', '"', '\n', '\r']) {
+        true => format!("\"{}\"", cell.replace('"', "\"\"")),
+        false => cell,
+    };
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    let head: Vec<_> = answer.columns().into_iter().map(|name| quoted(name.to_owned())).collect();
+    write!(out, "{}\r\n", head.join(",")).map_err(stdout_error)?;
+    while let Some(rows) = answer.next_rows()? {
+        for row in rows {
+            let cells: Vec<_> = row.iter().map(|value| quoted(value.to_text())).collect();
+            write!(out, "{}\r\n", cells.join(",")).map_err(stdout_error)?;
+        }
+    }
+    out.flush().map_err(stdout_error)?;
+    Ok(())
+}

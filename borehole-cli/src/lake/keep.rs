@@ -1,0 +1,185 @@
+//! Commands that keep a lake in order.
+
+use borehole_query::{Cleared, LakeInfo};
+use clap::Args;
+use serde_json::json;
+
+use super::open;
+use crate::exit::Exit;
+use crate::messages::{counted, out};
+use crate::utc;
+
+/// `borehole lake info`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct InfoArgs {
+    /// The lake
+    #[arg(value_name = "LAKE")]
+    lake: String,
+
+    /// Print one object of JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// `borehole lake check`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct CheckArgs {
+    /// The lake
+    #[arg(value_name = "LAKE")]
+    lake: String,
+
+    /// Print one object of JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// `borehole lake compact`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct CompactArgs {
+    /// The lake
+    #[arg(value_name = "LAKE")]
+    lake: String,
+}
+
+/// `borehole lake retain`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct RetainArgs {
+    /// The lake
+    #[arg(value_name = "LAKE")]
+    lake: String,
+
+    /// Files all of whose rows are older than so many days go
+    #[arg(long, value_name = "DAYS")]
+    days: u32,
+}
+
+pub(crate) fn info(args: &InfoArgs) -> anyhow::Result<Exit> {
+    let info = open(&args.lake)?.info()?;
+    if args.json {
+        out(&object(&info).to_string())?;
+        return Ok(Exit::Done);
+    }
+    out(&format!(
+        "{}: {} added, version {} of {}",
+        args.lake,
+        counted(info.sources, "input"),
+        info.version,
+        iso(info.changed_us)
+    ))?;
+    out(&format!("services: {}", info.services.join(", ")))?;
+    out(&format!(
+        "{:<10} {:>7} {:>15} {:>15} {:>9}  from and to",
+        "table", "files", "rows", "bytes", "bytes/row"
+    ))?;
+    for table in info.tables.iter().filter(|table| table.files > 0) {
+        #[expect(clippy::cast_precision_loss, reason = "an average with two digits")]
+        let average = table.bytes as f64 / table.rows.max(1) as f64;
+        let span =
+            table.span_us.map_or_else(String::new, |(first, last)| format!("{} {}", iso(first), iso(last)));
+        let line = format!(
+            "{:<10} {:>7} {:>15} {:>15} {average:>9.2}  {span}",
+            table.name, table.files, table.rows, table.bytes
+        );
+        out(line.trim_end())?;
+    }
+    Ok(Exit::Done)
+}
+
+fn iso(us: i64) -> String {
+    utc::iso(u64::try_from(us / 1_000_000).unwrap_or(0))
+}
+
+fn object(info: &LakeInfo) -> serde_json::Value {
+    let tables = info.tables.iter().map(|table| {
+        json!({
+            "name": table.name,
+            "files": table.files,
+            "rows": table.rows,
+            "bytes": table.bytes,
+            "first_us": table.span_us.map(|(first, _)| first),
+            "last_us": table.span_us.map(|(_, last)| last),
+        })
+    });
+    json!({
+        "schema_version": 1,
+        "version": info.version,
+        "changed_us": info.changed_us,
+        "sources": info.sources,
+        "services": info.services,
+        "tables": tables.collect::<Vec<_>>(),
+    })
+}
+
+pub(crate) fn check(args: &CheckArgs) -> anyhow::Result<Exit> {
+    let checked = open(&args.lake)?.check()?;
+    if args.json {
+        let findings = checked
+            .findings
+            .iter()
+            .map(|finding| json!({ "path": finding.path, "message": finding.message }));
+        let object = json!({
+            "schema_version": 1,
+            "files": checked.files,
+            "bytes": checked.bytes,
+            "strays": checked.strays,
+            "findings": findings.collect::<Vec<_>>(),
+        });
+        out(&object.to_string())?;
+    } else {
+        for finding in &checked.findings {
+            out(&format!("{}: {}", finding.path, finding.message))?;
+        }
+        let (files, found) =
+            (counted(checked.files, "file"), counted(checked.findings.len() as u64, "finding"));
+        out(&format!("{files}, {}: {found}", counted(checked.bytes, "byte")))?;
+        if checked.strays > 0 {
+            out(&format!(
+                "{} of no commit: being written, or left behind and cleared away after two days",
+                counted(checked.strays, "file")
+            ))?;
+        }
+    }
+    Ok(if checked.findings.is_empty() { Exit::Done } else { Exit::Damaged })
+}
+
+pub(crate) fn compact(args: &CompactArgs) -> anyhow::Result<Exit> {
+    let done = open(&args.lake)?.compact()?;
+    let (before, after) = (counted(done.files_before, "file"), counted(done.files_after, "file"));
+    out(&format!(
+        "{before} of {} put together into {after} of {}",
+        counted(done.bytes_before, "byte"),
+        counted(done.bytes_after, "byte")
+    ))?;
+    if done.overtaken > 0 {
+        out(&format!("{} left to another compaction", counted(done.overtaken, "group")))?;
+    }
+    cleared(done.cleared)
+}
+
+pub(crate) fn retain(args: &RetainArgs) -> anyhow::Result<Exit> {
+    let done = open(&args.lake)?.retain(args.days)?;
+    let (files, rows) = (counted(done.files, "file"), counted(done.rows, "row"));
+    out(&format!(
+        "{files} with {rows} and {} let go, {} with them",
+        counted(done.bytes, "byte"),
+        counted(done.stacks, "stack")
+    ))?;
+    cleared(done.cleared)
+}
+
+fn cleared(cleared: Cleared) -> anyhow::Result<Exit> {
+    if cleared.files > 0 {
+        out(&format!(
+            "{} of {} cleared away",
+            counted(cleared.files, "file"),
+            counted(cleared.bytes, "byte")
+        ))?;
+    }
+    if cleared.waiting > 0 {
+        out(&format!(
+            "{} cleared away later, when nobody can be reading or writing it",
+            counted(cleared.waiting, "file")
+        ))?;
+    }
+    Ok(Exit::Done)
+}

@@ -1,0 +1,87 @@
+//! The `borehole-lake` command.
+
+mod add;
+mod ask;
+mod keep;
+mod times;
+
+use borehole_query::Lake;
+use clap::{Parser, Subcommand};
+
+use crate::exit::Exit;
+
+/// Keeps the profiles of a fleet in Parquet files, and answers questions about them in SQL
+#[derive(Parser, Debug)]
+#[command(name = "borehole-lake", bin_name = "borehole lake", version, arg_required_else_help = true, after_help = NOTES)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    command: LakeCommand,
+}
+
+const NOTES: &str = "\
+A LAKE is a folder, or an address such as s3://bucket/lake, gs://bucket/lake or az://container/lake where this build knows that
+storage. Credentials come from the environment, under the names that the clouds' own tools use.
+
+Exit codes: 0 done, 2 an error, 3 what was damaged (of inputs, what could be saved was added), 130 interrupted.";
+
+/// What to do.
+#[derive(Subcommand, Debug)]
+enum LakeCommand {
+    /// Add profiles, traces and heaps; each appears whole or not at all, and once however often it is added
+    #[command(after_help = ADD_EXAMPLES)]
+    Add(add::AddArgs),
+    /// Ask in SQL
+    #[command(after_help = QUERY_EXAMPLES)]
+    Query(ask::QueryArgs),
+    /// Show the functions that cost most, or draw where the time goes
+    #[command(after_help = TOP_EXAMPLES)]
+    Top(ask::TopArgs),
+    /// Show how the shares of functions changed from one stretch of time to another
+    Diff(ask::DiffArgs),
+    /// Show what a function costs over time
+    Trend(ask::TrendArgs),
+    /// Say what is in a lake
+    Info(keep::InfoArgs),
+    /// Read all files of a lake and say which are not what was written
+    Check(keep::CheckArgs),
+    /// Put small files together, and clear away what no reader needs any more
+    Compact(keep::CompactArgs),
+    /// Let go of what is older than so many days
+    Retain(keep::RetainArgs),
+}
+
+const ADD_EXAMPLES: &str = "\
+Examples:
+  borehole lake add lake/ trace.rbt --service shop
+  borehole lake add s3://profiles/lake /var/spool/profiles/*.rbt.gz --host \"$(hostname)\"";
+
+const QUERY_EXAMPLES: &str = "\
+Examples:
+  borehole lake query lake/ 'SELECT service, sum(value) FROM samples GROUP BY service'
+  borehole lake query lake/ 'SELECT * FROM sources WHERE lost_bytes > 0' --json
+  borehole lake query lake/ 'SELECT stack_id, sum(value) FROM samples GROUP BY 1' --to flamegraph -o flame.svg
+  borehole lake query lake/ --tables                  what can be asked";
+
+const TOP_EXAMPLES: &str = "\
+Examples:
+  borehole lake top lake/ --service shop --since 7d
+  borehole lake top lake/ --since 2026-11-20 --until 2026-11-21 --label uri=/cart
+  borehole lake top lake/ --service shop --since 1h --to flamegraph -o flame.svg";
+
+pub(crate) fn run(cli: &Cli) -> anyhow::Result<Exit> {
+    match &cli.command {
+        LakeCommand::Add(args) => add::run(args),
+        LakeCommand::Query(args) => ask::query(args),
+        LakeCommand::Top(args) => ask::top(args),
+        LakeCommand::Diff(args) => ask::diff(args),
+        LakeCommand::Trend(args) => ask::trend(args),
+        LakeCommand::Info(args) => keep::info(args),
+        LakeCommand::Check(args) => keep::check(args),
+        LakeCommand::Compact(args) => keep::compact(args),
+        LakeCommand::Retain(args) => keep::retain(args),
+    }
+}
+
+fn open(name: &str) -> anyhow::Result<Lake> {
+    Ok(Lake::open(name)?)
+}

@@ -1,0 +1,300 @@
+//! `borehole lake`: the program that keeps lakes, as its users meet it.
+
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use borehole_testkit::Scratch;
+use serde_json::Value;
+
+use crate::program::{Ended, corpus, listing, program, run, text, wait_for};
+
+fn lake(arguments: &[&str]) -> Ended {
+    run(&[&["lake"], arguments].concat())
+}
+
+fn lines(bytes: Vec<u8>) -> Vec<String> {
+    String::from_utf8(bytes).unwrap().lines().map(str::to_owned).collect()
+}
+
+fn objects(ended: Ended) -> Vec<Value> {
+    lines(ended.done()).iter().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// A lake with one trace in it.
+fn with_trace() -> (Scratch, String) {
+    let scratch = Scratch::new();
+    let path = text(&scratch.path("lake")).to_owned();
+    lake(&["add", &path, &corpus("rbt/daemon_worker.rbt"), "--service", "shop", "--at", "2026-11-01T12:00Z"])
+        .done();
+    (scratch, path)
+}
+
+#[test]
+fn a_trace_is_added_and_asked() {
+    let (_scratch, path) = with_trace();
+    let again = lake(&["add", &path, &corpus("rbt/daemon_worker.rbt")]);
+    assert_eq!(again.code, 0);
+    assert!(again.stderr.ends_with("daemon_worker.rbt: added already\n"), "{}", again.stderr);
+    let table = lines(
+        lake(&["query", &path, "SELECT service, sum(value) AS samples FROM samples GROUP BY service"])
+            .quietly(),
+    );
+    assert_eq!(table, ["service  samples", "shop     30"]);
+    let csv = lines(lake(&["query", &path, "SELECT 'a,b' AS \"x\"\"y\", 1.5 AS n", "--csv"]).quietly());
+    assert_eq!(csv, ["\"x\"\"y\",n", "\"a,b\",1.5"]);
+    let info = lines(lake(&["info", &path]).quietly());
+    assert!(info[0].contains("1 input added"), "{info:?}");
+    assert_eq!(info[1], "services: shop");
+    assert_eq!(
+        lines(lake(&["check", &path]).quietly()).last().unwrap().split(": ").last(),
+        Some("0 findings")
+    );
+}
+
+#[test]
+fn its_flame_graph_is_that_of_the_file() {
+    let (scratch, path) = with_trace();
+    let expected = run(&["convert", &corpus("rbt/daemon_worker.rbt"), "--to", "folded"]).done();
+    let sort = |bytes| {
+        let mut lines = lines(bytes);
+        lines.sort();
+        lines
+    };
+    let of_question =
+        lake(&["query", &path, "SELECT stack_id, sum(value) FROM samples GROUP BY 1", "--to", "folded"]);
+    let expected = sort(expected);
+    assert_eq!(sort(of_question.done()), expected);
+    assert_eq!(sort(lake(&["top", &path, "--to", "folded"]).done()), expected);
+    for name in ["flame.svg", "profile.pb.gz", "profile.speedscope.json"] {
+        let output = scratch.path(name);
+        lake(&["top", &path, "--service", "shop", "-o", text(&output)]).done();
+        assert!(fs::metadata(output).unwrap().len() > 100, "{name}");
+    }
+    let back = run(&["convert", text(&scratch.path("profile.pb.gz")), "--to", "folded"]).done();
+    assert_eq!(sort(back), expected);
+}
+
+#[test]
+fn the_top_functions_are_those_of_the_report() {
+    let (_scratch, path) = with_trace();
+    let top = objects(lake(&["top", &path, "--json", "--limit", "0"]));
+    let report =
+        run(&["report", &corpus("rbt/daemon_worker.rbt"), "--json", "--no-line", "--top", "0"]).done();
+    let report: Value = serde_json::from_slice(&report).unwrap();
+    let samples: u64 = top.iter().map(|row| row["self"].as_u64().unwrap()).sum();
+    assert_eq!(Some(samples), report["summary"]["samples"].as_u64().or(Some(30)));
+    assert_eq!(samples, 30);
+    let nothing = objects(lake(&["top", &path, "--since", "2026-11-02", "--json"]));
+    assert_eq!(nothing, [] as [Value; 0]);
+    let trend = objects(lake(&["trend", &path, top[0]["function"].as_str().unwrap(), "--json"]));
+    assert_eq!((trend.len(), &trend[0]["time"]), (1, &Value::from("2026-11-01T12:00:00Z")));
+}
+
+#[test]
+fn mistakes_are_named() {
+    let (scratch, path) = with_trace();
+    let nowhere = text(&scratch.path("nowhere")).to_owned();
+    let error = lake(&["query", &nowhere, "SELECT 1"]).failed();
+    assert!(
+        error
+            .starts_with(&format!("error: {nowhere}: expected a lake, found none\nhint: borehole lake add ")),
+        "{error}"
+    );
+    let error = lake(&["query", &path, "SELECT nothing FROM samples"]).failed();
+    assert!(error.starts_with("error: ") && error.contains("nothing"), "{error}");
+    let error = lake(&["query", &path, "DROP TABLE samples"]).failed();
+    assert!(error.contains("DDL not supported"), "{error}");
+    let error = lake(&["top", "gopher://somewhere/lake"]).failed();
+    assert!(error.contains("gopher://somewhere/lake"), "{error}");
+    let ended = lake(&["add", &path, "nowhere.rbt", &corpus("rbt/tiny_one.rbt")]);
+    assert_eq!(
+        (ended.code, ended.stderr.lines().next()),
+        (2, Some("error: nowhere.rbt: no such file or directory"))
+    );
+    assert!(String::from_utf8(ended.stdout).unwrap().contains("tiny_one.rbt: "), "the others are added");
+}
+
+#[test]
+fn damage_is_added_as_far_as_it_can_be_read_and_told() {
+    let scratch = Scratch::new();
+    let path = text(&scratch.path("lake")).to_owned();
+    let ended = lake(&["add", &path, &corpus("rbt/bitflip_middle.rbt"), "--json"]);
+    assert_eq!(ended.code, 3, "{}", ended.stderr);
+    let told: Value = serde_json::from_slice(&ended.stdout).unwrap();
+    assert_eq!((&told["samples"], &told["lost_bytes"]), (&Value::from(18), &Value::from(9)));
+    let losses = objects(lake(&["query", &path, "SELECT lost_bytes FROM sources", "--json"]));
+    assert_eq!(losses[0]["lost_bytes"], 9);
+}
+
+#[test]
+fn a_full_disk_leaves_the_lake_as_it_was() {
+    let scratch = Scratch::new();
+    let disk = scratch.path("disk");
+    fs::create_dir(&disk).unwrap();
+    let mounted =
+        Command::new("mount").args(["-t", "tmpfs", "-o", "size=192k", "tmpfs"]).arg(&disk).status().unwrap();
+    assert!(mounted.success(), "expected to be root, to make a small disk");
+    let path = text(&disk.join("lake")).to_owned();
+    let first = lake(&["add", &path, &corpus("rbt/daemon_worker.rbt")]).code;
+    let big = scratch.path("big.folded");
+    let stacks: String =
+        (0..20_000).map(|n| format!("main;f{:x};g{:x} 1\n", n * 7919, n * 104_729)).collect();
+    fs::write(&big, stacks).unwrap();
+    let ended = lake(&["add", &path, text(&big)]);
+    let samples = lake(&["query", &path, "SELECT sum(value) FROM samples", "--csv"]);
+    let unmounted = Command::new("umount").arg(&disk).status().unwrap();
+    assert!(unmounted.success());
+    assert_eq!((first, ended.code), (0, 2), "{}", ended.stderr);
+    assert!(ended.stderr.to_lowercase().contains("no space left on device"), "{}", ended.stderr);
+    assert_eq!(lines(samples.done())[1], "30");
+}
+
+#[test]
+fn a_writer_that_is_killed_at_any_moment_leaves_nothing_to_see() {
+    let (scratch, path) = with_trace();
+    let big = scratch.path("big.folded");
+    let stacks: String = (0..60_000).map(|n| format!("main;f{};g{n} 1\n", n % 97)).collect();
+    fs::write(&big, stacks).unwrap();
+    let mut outcomes = [0, 0];
+    for kill in 0..24 {
+        let mut add = program(&["lake", "add", &path, text(&big), "--service", &format!("s{kill}")]);
+        let mut child = add.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        thread::sleep(Duration::from_millis(40 * kill));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let count = lines(lake(&["query", &path, "SELECT sum(value) FROM samples", "--csv"]).done());
+        let is_there = count[1] == "60030";
+        assert!(is_there || count[1] == "30", "{count:?}");
+        outcomes[usize::from(is_there)] += 1;
+        if is_there {
+            break;
+        }
+    }
+    assert!(outcomes[0] > 0, "no writer was killed before it had committed");
+    assert_eq!(lake(&["check", &path]).code, 0);
+    // What is left behind does not stand in the way.
+    lake(&["compact", &path]).done();
+    lake(&["add", &path, text(&big)]).done();
+    let count = lines(lake(&["query", &path, "SELECT sum(value) FROM samples", "--csv"]).done());
+    assert_eq!(count[1], "60030");
+}
+
+#[test]
+fn a_recording_goes_into_a_lake() {
+    let scratch = Scratch::new();
+    let path = text(&scratch.path("lake")).to_owned();
+    let script = scratch.write(
+        "busy.php",
+        b"<?php function spin($t) { while (microtime(true) < $t); } spin(microtime(true) + 1.0);",
+    );
+    let ended = run(&["record", "--lake", &path, "--service", "cli", "--", "php", text(&script)]);
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    let rows = objects(lake(&[
+        "query",
+        &path,
+        "SELECT sum(value) AS n, max(time) > min(time) AS timed, min(host) AS host FROM samples \
+        JOIN stacks USING (stack_id) WHERE contains_function(stack, '^spin$')",
+        "--json",
+    ]));
+    assert!(rows[0]["n"].as_i64().unwrap() > 10, "{rows:?}");
+    assert_eq!(rows[0]["timed"], true);
+    assert!(rows[0]["host"].is_string());
+    assert_eq!(listing(scratch.folder()), ["busy.php", "lake"]);
+}
+
+/// A server that speaks S3, with a bucket called `fleet`; it ends with the test.
+struct S3 {
+    child: std::process::Child,
+    address: String,
+}
+
+impl Drop for S3 {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl S3 {
+    fn start() -> Option<Self> {
+        let peer = borehole_testkit::peers::peer("s3")?;
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let mut command = peer.command();
+        command.args(["-H", "127.0.0.1", "-p", &port.to_string()]);
+        let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let server = Self { child, address: format!("127.0.0.1:{port}") };
+        wait_for(|| server.request("PUT /fleet").filter(|answer| answer.contains(" 200 ")));
+        Some(server)
+    }
+
+    /// The head of what the server answers.
+    fn request(&self, what: &str) -> Option<String> {
+        let mut stream = TcpStream::connect(&self.address).ok()?;
+        let head = format!(
+            "{what} HTTP/1.1\r\nHost: {}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
+            self.address
+        );
+        stream.write_all(head.as_bytes()).ok()?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).ok()?;
+        Some(answer)
+    }
+
+    fn lake(&self, arguments: &[&str]) -> Ended {
+        let mut command = program(&[&["lake"], arguments].concat());
+        let endpoint = format!("http://{}", self.address);
+        let settings = [
+            ("ACCESS_KEY_ID", "someone"),
+            ("SECRET_ACCESS_KEY", SECRET),
+            ("REGION", "us-east-1"),
+            ("ENDPOINT", &endpoint),
+        ];
+        command
+            .envs(settings.map(|(key, value)| (format!("AWS_{key}"), value)))
+            .env("AWS_ALLOW_HTTP", "true");
+        command.output().unwrap().into()
+    }
+}
+
+const SECRET: &str = "never to be printed";
+
+#[test]
+fn a_lake_may_be_in_storage_that_speaks_s3() {
+    let Some(server) = S3::start() else { return };
+    let lake = "s3://fleet/some/lake";
+    let [trace, labelled] = ["rbt/daemon_worker.rbt", "rbt/annotations.rbt"].map(corpus);
+    thread::scope(|scope| {
+        // Both want to make the same commits.
+        for (file, service) in [(&trace, "shop"), (&labelled, "a=b/../c")] {
+            let server = &server;
+            scope.spawn(move || {
+                server.lake(&["add", lake, file, "--service", service, "--at", "2026-11-01"]).done()
+            });
+        }
+    });
+    assert!(server.lake(&["add", lake, &trace]).stderr.ends_with("added already\n"));
+    let services = "SELECT service, sum(value) FROM samples GROUP BY service ORDER BY service";
+    let expected = ["service,sum(samples.value)", "a=b/../c,12", "shop,30"];
+    assert_eq!(lines(server.lake(&["query", lake, services, "--csv"]).quietly()), expected);
+    server.lake(&["compact", lake]).done();
+    assert_eq!(lines(server.lake(&["query", lake, services, "--csv"]).quietly()), expected);
+    assert_eq!(server.lake(&["check", lake]).code, 0);
+    let error = server.lake(&["query", "s3://elsewhere/lake", services]).failed();
+    assert!(
+        error.starts_with("error: s3://elsewhere/lake/_lake/states: ") && !error.contains(SECRET),
+        "{error}"
+    );
+}
+
+#[test]
+fn help_has_examples() {
+    let help = String::from_utf8(lake(&["--help"]).done()).unwrap();
+    for command in ["add", "query", "top", "diff", "trend", "info", "check", "compact", "retain"] {
+        assert!(help.contains(&format!("\n  {command} ")), "{command}");
+    }
+    assert!(String::from_utf8(lake(&["query", "--help"]).done()).unwrap().contains("Examples:"));
+}

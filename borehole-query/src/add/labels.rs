@@ -1,0 +1,85 @@
+//! Labels as text, each set worked out once.
+
+use std::ops::Range;
+
+use borehole_model::text::escape;
+use borehole_model::{Label, LabelValue, LabelsId, Tables};
+use serde_json::{Map, Value};
+
+use super::words::{NO_WORD, Word, Words};
+
+/// What sets of labels are in a lake.
+#[derive(Debug, Default)]
+pub(super) struct LabelWords {
+    sets: Vec<Option<Set>>,
+    pairs: Vec<Word>,
+}
+
+/// One set of labels.
+#[derive(Clone, Debug)]
+pub(super) struct Set {
+    /// The set as a JSON object.
+    pub(super) text: Word,
+    /// Where its pairs, `key=value`, are.
+    pairs: Range<usize>,
+    /// What a trace of events says that its sample observes, where that is not what threads execute.
+    pub(super) other_kind: Option<&'static str>,
+}
+
+impl Set {
+    pub(super) const NONE: Self = Self { text: NO_WORD, pairs: 0..0, other_kind: None };
+}
+
+/// What a trace of events calls observations that do not add up with samples of what threads execute.
+const OTHER_KINDS: [&str; 3] = ["off-cpu", "alloc", "task-dump"];
+
+impl LabelWords {
+    pub(super) fn of(&mut self, labels: Option<LabelsId>, tables: &Tables, words: &mut Words) -> Set {
+        let Some(labels) = labels else { return Set::NONE };
+        if let Some(Some(set)) = self.sets.get(labels.index()) {
+            return set.clone();
+        }
+        let set = self.add(tables.labels(labels), tables, words);
+        if self.sets.len() <= labels.index() {
+            self.sets.resize(tables.labels_count().max(labels.index() + 1), None);
+        }
+        self.sets[labels.index()] = Some(set.clone());
+        set
+    }
+
+    pub(super) fn pairs(&self, set: &Set) -> &[Word] {
+        &self.pairs[set.pairs.clone()]
+    }
+
+    fn add(&mut self, labels: &[Label], tables: &Tables, words: &mut Words) -> Set {
+        let mut object = Map::new();
+        let mut other_kind = None;
+        let from = self.pairs.len();
+        for label in labels {
+            let key = escape(tables.string(label.key)).into_owned();
+            let value = match label.value {
+                LabelValue::Text(text) => Value::from(escape(tables.string(text))),
+                LabelValue::Number { value, .. } => Value::from(value),
+            };
+            if key == "source" {
+                other_kind = OTHER_KINDS.into_iter().find(|kind| value == **kind);
+            }
+            let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            self.pairs.push(words.word(&format!("{key}={text}")));
+            merge(&mut object, key, value);
+        }
+        let text = if object.is_empty() { NO_WORD } else { words.word(&Value::Object(object).to_string()) };
+        Set { text, pairs: from..self.pairs.len(), other_kind }
+    }
+}
+
+/// A key that comes again gets a list of values.
+fn merge(object: &mut Map<String, Value>, key: String, value: Value) {
+    match object.get_mut(&key) {
+        None => {
+            object.insert(key, value);
+        }
+        Some(Value::Array(values)) => values.push(value),
+        Some(first) => *first = Value::Array(vec![first.take(), value]),
+    }
+}

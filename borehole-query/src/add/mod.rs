@@ -1,0 +1,471 @@
+//! Profiles into a lake.
+//!
+//! An [`Addition`] takes one input as a sink. Its rows go into files that nobody sees; [`Addition::commit`] names all of
+//! them at once.
+
+mod events;
+pub(crate) mod files;
+mod heap;
+mod labels;
+mod rows;
+mod stacks;
+mod words;
+
+use std::collections::BTreeSet;
+use std::io;
+use std::ops::ControlFlow;
+
+use borehole_analysis::tokio::TokioSink;
+use borehole_model::{Context, Event, ProfileSink, Recovery, Sample, Segment, Status, StringId, Tables};
+use hashbrown::HashMap;
+use sha2::{Digest as _, Sha256};
+
+use self::events::Numbers;
+use self::files::{FileWriter, GROUP_ROWS, Partition};
+use self::labels::{LabelWords, Set};
+use self::rows::{Cell, Rows};
+use self::stacks::StackRows;
+use self::words::{NO_WORD, Word, Words};
+use crate::journal::{Commit, DataFile, Intent, Operation, State, now_us};
+use crate::tables::Table;
+use crate::{Error, Lake};
+
+/// How many rows wait for being written, of all files together.
+const WAITING_ROWS: usize = 2 * GROUP_ROWS;
+/// How many files are open at once.
+const OPEN_FILES: usize = 12;
+/// Labels of a file beyond so many are not listed.
+const LISTED_LABELS: usize = 64;
+/// Times later than the clock of this machine by more are called future: a day.
+const FUTURE_US: i64 = 86_400_000_000;
+/// The service of inputs that do not say theirs.
+const UNNAMED: &str = "unnamed";
+
+/// What an input is, beside what is in it.
+#[derive(Clone, Debug, Default)]
+pub struct Source {
+    /// What it is called.
+    pub name: String,
+    /// Its format, by its short name.
+    pub format: String,
+    /// The SHA-256 of its bytes: an input that is in the lake is not added again.
+    pub sha256: [u8; 32],
+    /// The service that it is of; `None` to go by its metadata.
+    pub service: Option<String>,
+    /// The machine that it is of; `None` to go by its metadata.
+    pub host: Option<String>,
+    /// When it began, in nanoseconds since 1970 (UTC), if the user says it. It holds for inputs that do not record it.
+    pub began_unix_ns: Option<i64>,
+    /// When it was written last: what else is known of when it began.
+    pub modified_unix_ns: Option<i64>,
+}
+
+/// The checksum of all that `reader` gives: for [`Source::sha256`].
+///
+/// # Errors
+/// When it cannot be read.
+pub fn sha256(reader: &mut dyn io::Read) -> io::Result<[u8; 32]> {
+    let mut sum = Sha256::new();
+    let mut buffer = vec![0; 1 << 16];
+    loop {
+        match reader.read(&mut buffer) {
+            Ok(0) => return Ok(sum.finalize().into()),
+            Ok(count) => sum.update(&buffer[..count]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// What became of an input.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Added {
+    /// Samples, runs in full.
+    pub samples: u64,
+    /// Rows of all tables.
+    pub rows: u64,
+    /// Bytes of all files that were written.
+    pub bytes: u64,
+    /// Stacks that the lake did not know.
+    pub stacks: u64,
+    /// The services that it is of.
+    pub services: Vec<String>,
+    /// Samples and events later than now by more than a day.
+    pub future: u64,
+    /// Where times are from that the input itself does not date: the time when it was written last.
+    pub is_dated_by_file: bool,
+}
+
+/// Where the times of an input are from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Clock {
+    Recorded,
+    Given,
+    File,
+}
+
+/// What holds for the rows of a segment.
+#[derive(Clone, Debug)]
+struct Here {
+    service: Word,
+    host: Word,
+    origin_ns: i128,
+    clock: Clock,
+}
+
+/// Rows of a file that is being written, and what queries will have to know of it.
+struct Open {
+    rows: Rows,
+    writer: Option<FileWriter>,
+    span_us: Option<(i64, i64)>,
+    labels: Option<BTreeSet<Word>>,
+    used: u64,
+}
+
+impl Open {
+    fn new(table: Table) -> Self {
+        Self { rows: Rows::new(table), writer: None, span_us: None, labels: Some(BTreeSet::new()), used: 0 }
+    }
+}
+
+/// Takes one input, and adds it to a lake when it is told to.
+pub struct Addition<'l> {
+    lake: &'l Lake,
+    source: Source,
+    words: Words,
+    labels: LabelWords,
+    stacks: StackRows,
+    statuses: HashMap<Status, Word>,
+    here: Here,
+    open: HashMap<(Table, Word, i64), Open>,
+    done: Vec<DataFile>,
+    waiting: usize,
+    turn: u64,
+    tokio: Option<Box<TokioSink>>,
+    numbers: Numbers,
+    span_us: Option<(i64, i64)>,
+    services: BTreeSet<Word>,
+    added: Added,
+    latest_us: i64,
+}
+
+impl<'l> Addition<'l> {
+    pub(crate) fn new(lake: &'l Lake, source: Source) -> Self {
+        let mut words = Words::default();
+        let service = words.word(source.service.as_deref().unwrap_or(UNNAMED));
+        let host = words.optional(source.host.as_deref());
+        let here = Here { service, host, origin_ns: 0, clock: Clock::File };
+        Self {
+            lake,
+            source,
+            words,
+            labels: LabelWords::default(),
+            stacks: StackRows::default(),
+            statuses: HashMap::new(),
+            here,
+            open: HashMap::new(),
+            done: Vec::new(),
+            waiting: 0,
+            turn: 0,
+            tokio: None,
+            numbers: Numbers::default(),
+            span_us: None,
+            services: BTreeSet::new(),
+            added: Added::default(),
+            latest_us: now_us().saturating_add(FUTURE_US),
+        }
+    }
+
+    /// Adds a row whose first cells are service and time.
+    #[inline]
+    fn row(&mut self, table: Table, time_us: i64, labels: &Set, cells: &[Cell]) -> Result<(), Error> {
+        let key = (table, self.here.service, time_us.div_euclid(DAY_US));
+        let open = self.open.entry(key).or_insert_with(|| Open::new(table));
+        open.rows.push(cells);
+        let (first, last) = open.span_us.get_or_insert((time_us, time_us));
+        (*first, *last) = ((*first).min(time_us), (*last).max(time_us));
+        if let Some(listed) = &mut open.labels {
+            listed.extend(self.labels.pairs(labels));
+            if listed.len() > LISTED_LABELS {
+                open.labels = None;
+            }
+        }
+        let count = open.rows.count();
+        self.waiting += 1;
+        if count >= GROUP_ROWS {
+            self.write(key)?;
+        } else if self.waiting >= WAITING_ROWS {
+            let fullest = self.open.iter().max_by_key(|(_, open)| open.rows.count()).map(|(&key, _)| key);
+            fullest.map_or(Ok(()), |key| self.write(key))?;
+        }
+        Ok(())
+    }
+
+    /// Remembers when something was, and answers it in microseconds.
+    #[inline]
+    fn seen(&mut self, unix_ns: i128, count: u64) -> i64 {
+        let limit = |ns: i128| i64::try_from(ns.div_euclid(1000)).ok();
+        let time_us = limit(unix_ns).unwrap_or(if unix_ns < 0 { i64::MIN } else { i64::MAX });
+        // Parquet and the engine know times of these years.
+        let time_us = time_us.clamp(EARLIEST_US, LATEST_US);
+        let (first, last) = self.span_us.get_or_insert((time_us, time_us));
+        (*first, *last) = ((*first).min(time_us), (*last).max(time_us));
+        if time_us > self.latest_us {
+            self.added.future = self.added.future.saturating_add(count);
+        }
+        self.services.insert(self.here.service);
+        time_us
+    }
+
+    /// Writes the rows that wait for a file.
+    fn write(&mut self, key: (Table, Word, i64)) -> Result<(), Error> {
+        self.turn += 1;
+        let Some(open) = self.open.get_mut(&key) else { return Ok(()) };
+        if open.rows.count() == 0 {
+            return Ok(());
+        }
+        self.waiting -= open.rows.count();
+        let batch = open.rows.take(&mut self.words);
+        let partition = Partition { service: self.words.text(key.1).map(str::to_owned), day: Some(key.2) };
+        let (lake, turn) = (self.lake, self.turn);
+        open.used = turn;
+        self.added.rows += batch.num_rows() as u64;
+        let writer = match &mut open.writer {
+            Some(writer) => writer,
+            none => none.insert(FileWriter::new(lake.place(), key.0, &partition, &batch)?),
+        };
+        lake.block_on(writer.write(&batch, lake.place()))?;
+        let written = self.open.iter().filter(|(_, open)| open.writer.is_some());
+        if written.clone().count() > OPEN_FILES {
+            let oldest = written.min_by_key(|(_, open)| open.used).map(|(&key, _)| key);
+            oldest.map_or(Ok(()), |key| self.close(key))?;
+        }
+        Ok(())
+    }
+
+    /// Writes what waits for a file, and finishes it.
+    fn close(&mut self, key: (Table, Word, i64)) -> Result<(), Error> {
+        self.write(key)?;
+        let Some(open) = self.open.remove(&key) else { return Ok(()) };
+        let Some(writer) = open.writer else { return Ok(()) };
+        let file = self.lake.block_on(writer.finish(self.lake.place()))?;
+        let labels = open.labels.map(|labels| {
+            let mut texts: Vec<_> =
+                labels.into_iter().filter_map(|label| self.words.text(label)).map(str::to_owned).collect();
+            texts.sort_unstable();
+            texts
+        });
+        let service = self.words.text(key.1).map(str::to_owned);
+        self.done.push(DataFile { service, span_us: open.span_us, labels, ..file });
+        Ok(())
+    }
+
+    fn enter(&mut self, segment: &Segment, tables: &Tables) {
+        for &(key, value) in &segment.metadata {
+            self.name_origin(&String::from_utf8_lossy(tables.string(key)), tables.string(value));
+        }
+        self.date(segment.start_unix_ns.map(i128::from));
+    }
+
+    /// From here on times count from `recorded`; where the input does not say it, from what else is known.
+    fn date(&mut self, recorded: Option<i128>) {
+        (self.here.origin_ns, self.here.clock) = match (recorded, self.source.began_unix_ns) {
+            (Some(start), _) => (start, Clock::Recorded),
+            (None, Some(began)) => (began.into(), Clock::Given),
+            (None, None) => (self.source.modified_unix_ns.unwrap_or(0).into(), Clock::File),
+        };
+    }
+
+    /// Takes a fact of the input that may name its service or its machine, which the user has not named.
+    fn name_origin(&mut self, key: &str, value: &[u8]) {
+        if self.source.service.is_none() && SERVICE_KEYS.contains(&key) {
+            self.here.service = self.words.of_bytes(value);
+        }
+        if self.source.host.is_none() && HOST_KEYS.contains(&key) {
+            self.here.host = self.words.of_bytes(value);
+        }
+    }
+
+    fn status(&mut self, status: Option<Status>) -> Cell {
+        let Some(status) = status else { return Cell::Absent };
+        let words = &mut self.words;
+        let word = self
+            .statuses
+            .entry(status)
+            .or_insert_with(|| words.word(&status.names().collect::<Vec<_>>().join(",")));
+        Cell::Word(*word)
+    }
+
+    fn take_sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> Result<(), Error> {
+        self.added.samples = self.added.samples.saturating_add(sample.count);
+        let time_us = self.seen(self.here.origin_ns + i128::from(sample.time_ns.unwrap_or(0)), sample.count);
+        let id = sample.stack.map(|stack| self.stacks.id(stack, at.tables)).map_or(Cell::Absent, Cell::Id);
+        let set = self.labels.of(sample.labels, at.tables, &mut self.words);
+        let common = [
+            Cell::Word(self.here.service),
+            Cell::Time(time_us),
+            word(self.here.host),
+            Cell::int(at.process(sample)),
+            Cell::unsigned(sample.thread),
+        ];
+        let [service, time, host, process, thread] = common;
+        let labels = word(set.text);
+        let value = Cell::Int(i64::try_from(sample.count).unwrap_or(i64::MAX));
+        let kind = set.other_kind.filter(|_| at.segment.format == "trc");
+        if let Some(kind) = kind {
+            let (kind, unit) = (self.words.word(kind), self.words.word("count"));
+            let cells =
+                [service, time, host, process, thread, id, Cell::Word(kind), Cell::Word(unit), value, labels];
+            self.row(Table::Measures, time_us, &set, &cells)?;
+        } else {
+            let period = at.segment.period_ns.and_then(|period| i64::try_from(period).ok());
+            let interpreter = Cell::unsigned(sample.interpreter);
+            let status = self.status(sample.status);
+            let cells = [
+                service,
+                time,
+                host,
+                process,
+                thread,
+                interpreter,
+                id,
+                value,
+                Cell::int(period),
+                status,
+                labels,
+            ];
+            self.row(Table::Samples, time_us, &set, &cells)?;
+        }
+        for (measured, &value) in at.segment.value_types.iter().zip(sample.values) {
+            if value == 0 || (measured.kind == "samples" && measured.unit == "count") {
+                continue;
+            }
+            let kind = Cell::Word(self.words.word(&measured.kind));
+            let unit = Cell::Word(self.words.word(&measured.unit));
+            let cells = [service, time, host, process, thread, id, kind, unit, Cell::Int(value), labels];
+            self.row(Table::Measures, time_us, &set, &cells)?;
+        }
+        Ok(())
+    }
+
+    /// Adds all that was read to the lake, with what `recovery` says of it.
+    ///
+    /// # Errors
+    /// When it is in the lake already ([`Error::is_already_added`]), or the storage fails: then nothing was added.
+    pub fn commit(mut self, tables: &Tables, recovery: &Recovery) -> Result<Added, Error> {
+        self.take_tokio(tables)?;
+        self.added.is_dated_by_file = self.here.clock == Clock::File;
+        self.source_row(recovery)?;
+        for key in self.open.keys().copied().collect::<Vec<_>>() {
+            self.close(key)?;
+        }
+        self.added.services =
+            self.services.iter().filter_map(|&word| self.words.text(word)).map(str::to_owned).collect();
+        let sum = files::hex(&self.source.sha256[..16]);
+        let mut commit = Commit::new(Operation::Add, now_us());
+        commit.sources.push(sum.clone());
+        let Self { lake, done, mut stacks, mut added, source, .. } = self;
+        let intend = async |state: &State| {
+            if state.sources.contains(&sum) {
+                return Err(Error::added(format!("{}: added already", source.name)));
+            }
+            commit.add.clone_from(&done);
+            commit.add.extend(stacks.file_beside(state, lake, tables).await?);
+            Ok(Intent::Commit(commit.clone()))
+        };
+        lake.block_on(lake.journal().transact(intend))?;
+        added.stacks =
+            commit.add.iter().filter(|file| file.table == Table::Stacks.name()).map(|file| file.rows).sum();
+        added.bytes = commit.add.iter().map(|file| file.bytes).sum();
+        Ok(added)
+    }
+
+    fn source_row(&mut self, recovery: &Recovery) -> Result<(), Error> {
+        let now = now_us();
+        let (first, last) = self.span_us.unwrap_or((now, now));
+        if let [Some(&service), None] = {
+            let mut all = self.services.iter();
+            [all.next(), all.next()]
+        } {
+            self.here.service = service;
+        }
+        let clock = match self.here.clock {
+            Clock::Recorded => "recorded",
+            Clock::Given => "given",
+            Clock::File => "file",
+        };
+        let sum = files::hex(&self.source.sha256[..16]);
+        let texts = recovery.warnings.iter().map(|warning| match warning.offset {
+            Some(offset) => format!("at byte {offset:#x}: {}", warning.message),
+            None => warning.message.clone(),
+        });
+        let warnings = texts.collect::<Vec<_>>().join("\n");
+        let mut text = |text: &str| Cell::Word(self.words.word(text));
+        let cells = [
+            Cell::Word(self.here.service),
+            Cell::Time(first),
+            word(self.here.host),
+            Cell::Time(last),
+            Cell::Time(now),
+            text(&sum),
+            text(&self.source.name),
+            text(&self.source.format),
+            text(clock),
+            Cell::Unsigned(self.added.samples),
+            Cell::Unsigned(recovery.events),
+            Cell::Unsigned(recovery.lost_bytes),
+            Cell::Unsigned(self.added.future),
+            if warnings.is_empty() { Cell::Absent } else { text(&warnings) },
+        ];
+        self.row(Table::Sources, last, &Set::NONE, &cells)
+    }
+
+    /// Gives up all that was read: nothing is left of it.
+    pub fn abandon(self) {
+        let lake = self.lake;
+        let writers = self.open.into_values().filter_map(|open| open.writer);
+        writers.for_each(|writer| lake.block_on(writer.abandon()));
+        for file in &self.done {
+            // What stays behind is cleared away with the next compaction.
+            let _ = lake.block_on(lake.place().delete(&file.path));
+        }
+    }
+}
+
+impl ProfileSink for Addition<'_> {
+    fn segment(&mut self, at: Context<'_>) -> io::Result<()> {
+        self.enter(at.segment, at.tables);
+        Ok(())
+    }
+
+    fn metadata(&mut self, at: Context<'_>, key: StringId, value: StringId) -> io::Result<()> {
+        self.name_origin(&String::from_utf8_lossy(at.tables.string(key)), at.tables.string(value));
+        Ok(())
+    }
+
+    fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
+        self.take_sample(at, sample)?;
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn event(&mut self, at: Context<'_>, event: &Event<'_>) -> io::Result<ControlFlow<()>> {
+        self.take_event(at, event)?;
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn watches_events(&mut self) -> bool {
+        true
+    }
+}
+
+fn word(word: Word) -> Cell {
+    if word == NO_WORD { Cell::Absent } else { Cell::Word(word) }
+}
+
+const DAY_US: i64 = 86_400_000_000;
+/// The years 1 and 9999: what all readers of Parquet show.
+const EARLIEST_US: i64 = -62_135_596_800_000_000;
+const LATEST_US: i64 = 253_402_300_799_999_999;
+/// What inputs call the service that they are of, and the machine.
+const SERVICE_KEYS: &[&str] = &["service", "service.name", "service_name"];
+const HOST_KEYS: &[&str] = &["cpu.profile.machine_hostname", "host", "host.name", "hostname"];

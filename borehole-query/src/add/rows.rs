@@ -1,0 +1,177 @@
+//! Rows of a table before they are written, column by column.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use datafusion::arrow::array::{
+    Array as _, ArrayRef, Float64Array, Int64Array, RecordBatch, TimestampMicrosecondArray, UInt64Array,
+};
+use datafusion::arrow::datatypes::{Field, Schema};
+
+use super::words::{NO_WORD, Word, Words};
+use crate::ids::{self, Id};
+use crate::tables::{Kind, Table, UTC};
+
+/// A value of a row.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Cell {
+    Absent,
+    Word(Word),
+    Time(i64),
+    Int(i64),
+    Unsigned(u64),
+    Float(f64),
+    Id(Id),
+}
+
+impl Cell {
+    pub(super) fn int(value: Option<i64>) -> Self {
+        value.map_or(Self::Absent, Self::Int)
+    }
+
+    pub(super) fn unsigned(value: Option<u64>) -> Self {
+        value.map_or(Self::Absent, Self::Unsigned)
+    }
+}
+
+#[derive(Debug)]
+enum Column {
+    Words(Vec<Word>),
+    Times(Vec<Option<i64>>),
+    Ints(Vec<Option<i64>>),
+    Unsigned(Vec<Option<u64>>),
+    Floats(Vec<Option<f64>>),
+    Ids(Vec<Option<Id>>),
+}
+
+impl Column {
+    fn new(kind: Kind) -> Self {
+        match kind {
+            Kind::Text => Self::Words(Vec::new()),
+            Kind::Time => Self::Times(Vec::new()),
+            Kind::Int => Self::Ints(Vec::new()),
+            Kind::Unsigned => Self::Unsigned(Vec::new()),
+            Kind::Float => Self::Floats(Vec::new()),
+            // Lists are made from tables, not from rows.
+            Kind::Id | Kind::Names | Kind::Frames => Self::Ids(Vec::new()),
+        }
+    }
+
+    #[inline]
+    fn push(&mut self, cell: Cell) {
+        match (self, cell) {
+            (Self::Words(words), Cell::Word(word)) => words.push(word),
+            (Self::Words(words), _) => words.push(NO_WORD),
+            (Self::Times(times), Cell::Time(time)) => times.push(Some(time)),
+            (Self::Times(times), _) => times.push(None),
+            (Self::Ints(ints), Cell::Int(int)) => ints.push(Some(int)),
+            (Self::Ints(ints), _) => ints.push(None),
+            (Self::Unsigned(numbers), Cell::Unsigned(number)) => numbers.push(Some(number)),
+            (Self::Unsigned(numbers), _) => numbers.push(None),
+            (Self::Floats(floats), Cell::Float(float)) => floats.push(Some(float)),
+            (Self::Floats(floats), _) => floats.push(None),
+            (Self::Ids(ids), Cell::Id(id)) => ids.push(Some(id)),
+            (Self::Ids(ids), _) => ids.push(None),
+        }
+    }
+
+    /// How two rows stand to each other; those of a column of words by number.
+    fn compare(&self, one: usize, other: usize) -> Ordering {
+        match self {
+            Self::Words(words) => words[one].cmp(&words[other]),
+            Self::Times(values) | Self::Ints(values) => values[one].cmp(&values[other]),
+            Self::Unsigned(numbers) => numbers[one].cmp(&numbers[other]),
+            Self::Floats(_) | Self::Ids(_) => Ordering::Equal,
+        }
+    }
+
+    /// The values in another order, and none left.
+    fn take(&mut self, order: &[u32], words: &mut Words) -> ArrayRef {
+        fn taken<T: Copy>(values: &mut Vec<T>, order: &[u32]) -> Vec<T> {
+            let taken = order.iter().map(|&row| values[row as usize]).collect();
+            values.clear();
+            taken
+        }
+        match self {
+            Self::Words(values) => words.column(taken(values, order).into_iter()),
+            Self::Times(values) => {
+                Arc::new(TimestampMicrosecondArray::from(taken(values, order)).with_timezone(UTC))
+            }
+            Self::Ints(values) => Arc::new(Int64Array::from(taken(values, order))),
+            Self::Unsigned(values) => Arc::new(UInt64Array::from(taken(values, order))),
+            Self::Floats(values) => Arc::new(Float64Array::from(taken(values, order))),
+            Self::Ids(values) => ids::array(taken(values, order).into_iter()),
+        }
+    }
+}
+
+/// Rows of one table.
+#[derive(Debug)]
+pub(super) struct Rows {
+    table: Table,
+    columns: Vec<Column>,
+    count: usize,
+    /// The columns that are sorted by behind the minute of the first time.
+    keys: Vec<usize>,
+    time: usize,
+}
+
+impl Rows {
+    pub(super) fn new(table: Table) -> Self {
+        let description = table.description();
+        let place = |name: &str| description.columns.iter().position(|column| column.name == name);
+        Self {
+            table,
+            columns: description.columns.iter().map(|column| Column::new(column.kind)).collect(),
+            count: 0,
+            keys: description.order.iter().filter_map(|name| place(name)).collect(),
+            time: place("time").unwrap_or(0),
+        }
+    }
+
+    pub(super) const fn count(&self) -> usize {
+        self.count
+    }
+
+    #[inline]
+    pub(super) fn push(&mut self, cells: &[Cell]) {
+        debug_assert_eq!(cells.len(), self.columns.len(), "a cell a column");
+        for (column, &cell) in self.columns.iter_mut().zip(cells) {
+            column.push(cell);
+        }
+        self.count += 1;
+    }
+
+    /// All rows, sorted as the table wants them; none are left.
+    pub(super) fn take(&mut self, words: &mut Words) -> RecordBatch {
+        let order = self.order();
+        let arrays: Vec<_> = self.columns.iter_mut().map(|column| column.take(&order, words)).collect();
+        self.count = 0;
+        let names = self.table.description().columns.iter().map(|column| column.name);
+        let fields: Vec<_> = names
+            .zip(&arrays)
+            .map(|(name, array)| Field::new(name, array.data_type().clone(), true))
+            .collect();
+        RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays).expect("columns of one length")
+    }
+
+    fn order(&self) -> Vec<u32> {
+        let minute = |row: usize| match &self.columns[self.time] {
+            Column::Times(times) => times[row].map(|time| time.div_euclid(MINUTE_US)),
+            _ => None,
+        };
+        let compare = |one: usize, other: usize| {
+            let keys = self.keys.iter().map(|&key| self.columns[key].compare(one, other));
+            minute(one).cmp(&minute(other)).then_with(|| keys.fold(Ordering::Equal, Ordering::then))
+        };
+        let mut order: Vec<u32> = (0..).take(self.count).collect();
+        if (1..self.count).any(|row| compare(row - 1, row).is_gt()) {
+            order.sort_by(|&one, &other| compare(one as usize, other as usize));
+        }
+        order
+    }
+}
+
+/// Rows of one minute stand together by host, process and thread: that makes the differences of times small and the
+/// rest long runs, and a stretch of time is a stretch of the file all the same.
+const MINUTE_US: i64 = 60_000_000;

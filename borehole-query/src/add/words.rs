@@ -1,0 +1,55 @@
+//! Texts of a column, each distinct one once.
+
+use std::sync::Arc;
+
+use datafusion::arrow::array::{ArrayRef, DictionaryArray, Int32Array, StringArray};
+use datafusion::arrow::datatypes::Int32Type;
+use hashbrown::HashMap;
+
+/// The number of a text of [`Words`]; negative where there is none.
+pub(super) type Word = i32;
+
+/// No text.
+pub(super) const NO_WORD: Word = -1;
+
+/// Distinct texts with numbers.
+#[derive(Debug, Default)]
+pub(super) struct Words {
+    texts: Vec<Box<str>>,
+    numbers: HashMap<Box<str>, Word>,
+    array: Option<Arc<StringArray>>,
+}
+
+impl Words {
+    pub(super) fn word(&mut self, text: &str) -> Word {
+        if let Some(&word) = self.numbers.get(text) {
+            return word;
+        }
+        let word = Word::try_from(self.texts.len()).unwrap_or(NO_WORD);
+        self.texts.push(text.into());
+        self.numbers.insert(text.into(), word);
+        self.array = None;
+        word
+    }
+
+    pub(super) fn of_bytes(&mut self, text: &[u8]) -> Word {
+        self.word(&String::from_utf8_lossy(text))
+    }
+
+    pub(super) fn optional(&mut self, text: Option<&str>) -> Word {
+        text.map_or(NO_WORD, |text| self.word(text))
+    }
+
+    pub(super) fn text(&self, word: Word) -> Option<&str> {
+        usize::try_from(word).ok().and_then(|row| self.texts.get(row)).map(|text| &**text)
+    }
+
+    /// The texts of `words` as a column.
+    pub(super) fn column(&mut self, words: impl Iterator<Item = Word>) -> ArrayRef {
+        let texts = self.array.get_or_insert_with(|| Arc::new(StringArray::from_iter_values(&self.texts)));
+        let keys: Int32Array = words.map(|word| (word >= 0).then_some(word)).collect();
+        let column: DictionaryArray<Int32Type> =
+            DictionaryArray::try_new(keys, Arc::clone(texts) as ArrayRef).expect("words have texts");
+        Arc::new(column)
+    }
+}

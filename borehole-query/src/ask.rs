@@ -1,0 +1,93 @@
+//! Questions in SQL, and their answers.
+
+use std::sync::Arc;
+
+use datafusion::arrow::array::RecordBatch;
+use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::physical_plan::SendableRecordBatchStream;
+use datafusion::prelude::{SQLOptions, SessionContext};
+use futures::StreamExt as _;
+
+use crate::value::{Value, value_at};
+use crate::views::VIEWS;
+use crate::{Error, Lake};
+
+/// One state of a lake, ready to be asked. What is added after it was made is not seen.
+pub struct Session<'l> {
+    pub(crate) lake: &'l Lake,
+    pub(crate) context: SessionContext,
+}
+
+impl Lake {
+    /// The lake as it is now.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn session(&self) -> Result<Session<'_>, Error> {
+        let state = self.state()?;
+        self.session_in(self.context_of(&state, None)?)
+    }
+
+    /// The same, by an engine that knows the tables already.
+    pub(crate) fn session_in(&self, context: SessionContext) -> Result<Session<'_>, Error> {
+        for view in VIEWS {
+            self.block_on(context.sql(&format!("CREATE VIEW {} AS {}", view.name, view.sql)))?;
+        }
+        Ok(Session { lake: self, context })
+    }
+}
+
+impl Session<'_> {
+    /// Asks `sql`, one statement that only reads.
+    ///
+    /// # Errors
+    /// When it is no such statement, or names what there is not.
+    pub fn ask(&self, sql: &str) -> Result<Answer<'_>, Error> {
+        let options =
+            SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false);
+        let asked = async {
+            let frame = self.context.sql_with_options(sql, options).await?;
+            let schema = Arc::clone(frame.schema().inner());
+            Ok::<_, Error>((schema, frame.execute_stream().await?))
+        };
+        let (schema, stream) = self.lake.block_on(asked)?;
+        Ok(Answer { lake: self.lake, schema, stream })
+    }
+}
+
+/// The rows of an answer, as they come.
+pub struct Answer<'l> {
+    lake: &'l Lake,
+    schema: SchemaRef,
+    stream: SendableRecordBatchStream,
+}
+
+impl Answer<'_> {
+    /// What the columns are called.
+    #[must_use]
+    pub fn columns(&self) -> Vec<&str> {
+        self.schema.fields().iter().map(|field| field.name().as_str()).collect()
+    }
+
+    pub(crate) const fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// The next rows; `None` behind the last.
+    pub(crate) fn next_batch(&mut self) -> Result<Option<RecordBatch>, Error> {
+        let next = self.lake.block_on(self.stream.next());
+        Ok(next.transpose()?)
+    }
+}
+
+impl Answer<'_> {
+    /// The next rows, each with a value a column; `None` behind the last.
+    ///
+    /// # Errors
+    /// When the question fails on the way, or the storage does.
+    pub fn next_rows(&mut self) -> Result<Option<Vec<Vec<Value>>>, Error> {
+        let Some(batch) = self.next_batch()? else { return Ok(None) };
+        let row = |row| batch.columns().iter().map(|column| value_at(column, row)).collect();
+        Ok(Some((0..batch.num_rows()).map(row).collect()))
+    }
+}

@@ -1,0 +1,124 @@
+//! What can be wrong with a lake, or with what is asked of it.
+
+use std::{fmt, io};
+
+use datafusion::error::DataFusionError;
+use datafusion::parquet::errors::ParquetError;
+
+/// What is wrong, where, and what may help.
+#[derive(Debug)]
+pub struct Error {
+    message: String,
+    hint: Option<String>,
+    kind: Kind,
+}
+
+/// What kind of thing is wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Missing,
+    Storage,
+    Lake,
+    Question,
+    Added,
+}
+
+impl Error {
+    #[cold]
+    fn new(kind: Kind, message: impl Into<String>) -> Self {
+        Self { message: message.into(), hint: None, kind }
+    }
+
+    /// There is no such lake, or no such thing in it.
+    #[cold]
+    pub(crate) fn missing(message: impl Into<String>) -> Self {
+        Self::new(Kind::Missing, message)
+    }
+
+    /// The lake holds what it must not.
+    #[cold]
+    pub(crate) fn lake(message: impl Into<String>) -> Self {
+        Self::new(Kind::Lake, message)
+    }
+
+    /// The question is wrong.
+    #[cold]
+    pub(crate) fn question(message: impl Into<String>) -> Self {
+        Self::new(Kind::Question, message)
+    }
+
+    /// The storage at `place` does not do what it should.
+    #[cold]
+    pub(crate) fn storage(place: &dyn fmt::Display, cause: &dyn fmt::Display) -> Self {
+        Self::new(Kind::Storage, format!("{place}: {cause}"))
+    }
+
+    /// The input has been added already.
+    #[cold]
+    pub(crate) fn added(message: impl Into<String>) -> Self {
+        Self::new(Kind::Added, message)
+    }
+
+    #[must_use]
+    pub(crate) fn with_hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// What the user may try next.
+    #[must_use]
+    pub fn hint(&self) -> Option<&str> {
+        self.hint.as_deref()
+    }
+
+    /// Whether there is no lake, or not what was asked for in it.
+    #[must_use]
+    pub fn is_missing(&self) -> bool {
+        self.kind == Kind::Missing
+    }
+
+    /// Whether the lake itself is damaged, or of a later version.
+    #[must_use]
+    pub fn is_damaged(&self) -> bool {
+        self.kind == Kind::Lake
+    }
+
+    /// Whether the input is in the lake already: nothing was added, and nothing is wrong.
+    #[must_use]
+    pub fn is_already_added(&self) -> bool {
+        self.kind == Kind::Added
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<DataFusionError> for Error {
+    fn from(error: DataFusionError) -> Self {
+        let root = error.find_root().strip_backtrace();
+        let message = root.split_once("error: ").map_or(root.as_str(), |(_, message)| message);
+        let message = message.trim().replace(".\n", "; ").replace('\n', " ");
+        let mut characters = message.chars();
+        // Messages of the engine begin with a capital letter.
+        let first = characters.next().map(|first| first.to_ascii_lowercase());
+        let message: String = first.into_iter().chain(characters).collect();
+        Self::new(Kind::Question, message.trim_end_matches('.'))
+    }
+}
+
+impl From<ParquetError> for Error {
+    fn from(error: ParquetError) -> Self {
+        Self::lake(error.to_string())
+    }
+}
+
+impl From<Error> for io::Error {
+    fn from(error: Error) -> Self {
+        Self::other(error)
+    }
+}

@@ -1,0 +1,183 @@
+//! What the functions do to columns.
+
+use std::sync::Arc;
+
+use datafusion::arrow::array::{
+    Array, ArrayRef, AsArray, BooleanArray, Int64Array, ListArray, StringViewArray, StringViewBuilder,
+};
+use datafusion::arrow::buffer::OffsetBuffer;
+use datafusion::common::{DataFusionError, Result};
+use hashbrown::HashMap;
+use regex::Regex;
+
+use super::Function;
+
+/// The values of a call: `first` is a column of stacks, or of labels.
+pub(super) fn evaluate(function: Function, first: &ArrayRef, second: Option<&ArrayRef>) -> Result<ArrayRef> {
+    if function == Function::Label {
+        return Ok(labels(first.as_string_view(), second.map(AsArray::as_string_view)));
+    }
+    let stacks = Stacks::new(first.as_list());
+    Ok(match function {
+        Function::Leaf => Arc::new(stacks.map(|mut names| names.next_back()).collect::<StringViewArray>()),
+        Function::Root => Arc::new(stacks.map(|mut names| names.next()).collect::<StringViewArray>()),
+        Function::Depth => {
+            Arc::new(stacks.map(|names| i64::try_from(names.count()).ok()).collect::<Int64Array>())
+        }
+        Function::Folded => stacks.folded(),
+        Function::FramesOf => stacks.lists(|names, list| {
+            for name in names {
+                if !list.contains(&name) {
+                    list.push(name);
+                }
+            }
+        }),
+        Function::Collapse => stacks.lists(|names, list| {
+            for name in names {
+                let package = package(name);
+                if list.last() != Some(&package) {
+                    list.push(package);
+                }
+            }
+        }),
+        Function::Contains => stacks.contain(second.map(AsArray::as_string_view))?,
+        Function::Label => unreachable!("a function of labels"),
+    })
+}
+
+/// A column of stacks.
+struct Stacks<'a> {
+    lists: &'a ListArray,
+    names: &'a StringViewArray,
+}
+
+impl<'a> Stacks<'a> {
+    fn new(lists: &'a ListArray) -> Self {
+        Self { lists, names: lists.values().as_string_view() }
+    }
+
+    /// The names of a stack, the root first; `None` for an absent one.
+    fn names(&self, row: usize) -> Option<impl DoubleEndedIterator<Item = &'a str> + use<'a>> {
+        let ends = self.lists.value_offsets();
+        let row_of = |end: i32| usize::try_from(end).unwrap_or(0);
+        let names = self.names;
+        (!self.lists.is_null(row))
+            .then(|| (row_of(ends[row])..row_of(ends[row + 1])).map(move |name| names.value(name)))
+    }
+
+    fn map<T>(
+        &self,
+        of: impl Fn(Box<dyn DoubleEndedIterator<Item = &'a str> + 'a>) -> Option<T>,
+    ) -> impl Iterator<Item = Option<T>> {
+        (0..self.lists.len()).map(move |row| self.names(row).and_then(|names| of(Box::new(names))))
+    }
+
+    fn folded(&self) -> ArrayRef {
+        let mut texts = StringViewBuilder::with_capacity(self.lists.len());
+        let mut text = String::new();
+        for row in 0..self.lists.len() {
+            let Some(names) = self.names(row) else {
+                texts.append_null();
+                continue;
+            };
+            text.clear();
+            for name in names {
+                if !text.is_empty() {
+                    text.push(';');
+                }
+                text.push_str(name);
+            }
+            texts.append_value(&text);
+        }
+        Arc::new(texts.finish())
+    }
+
+    fn lists<'n>(&'n self, fill: impl Fn(&mut dyn Iterator<Item = &'a str>, &mut Vec<&'a str>)) -> ArrayRef {
+        let mut values = StringViewBuilder::new();
+        let mut lengths = Vec::with_capacity(self.lists.len());
+        let mut list = Vec::new();
+        for row in 0..self.lists.len() {
+            list.clear();
+            if let Some(mut names) = self.names(row) {
+                fill(&mut names, &mut list);
+            }
+            list.iter().for_each(|name| values.append_value(name));
+            lengths.push(list.len());
+        }
+        let super::DataType::List(item) = super::names_type() else { unreachable!("a list") };
+        let offsets = OffsetBuffer::from_lengths(lengths);
+        Arc::new(ListArray::new(item, offsets, Arc::new(values.finish()), self.lists.nulls().cloned()))
+    }
+
+    fn contain(&self, patterns: Option<&StringViewArray>) -> Result<ArrayRef> {
+        let mut compiled: HashMap<&str, Regex> = HashMap::new();
+        let mut rows = Vec::with_capacity(self.lists.len());
+        for row in 0..self.lists.len() {
+            let pattern =
+                patterns.filter(|patterns| !patterns.is_null(row)).map(|patterns| patterns.value(row));
+            let (Some(pattern), Some(mut names)) = (pattern, self.names(row)) else {
+                rows.push(None);
+                continue;
+            };
+            if !compiled.contains_key(pattern) {
+                let regex =
+                    Regex::new(pattern).map_err(|error| DataFusionError::Execution(error.to_string()))?;
+                compiled.insert(pattern, regex);
+            }
+            rows.push(Some(names.any(|name| compiled[pattern].is_match(name))));
+        }
+        Ok(Arc::new(BooleanArray::from(rows)))
+    }
+}
+
+/// What stands before the last separator of a name; the name itself where there is none.
+fn package(name: &str) -> &str {
+    let end =
+        ["\\", "::", "."].into_iter().find_map(|separator| name.rfind(separator)).filter(|&end| end > 0);
+    end.map_or(name, |end| &name[..end])
+}
+
+/// The values of labels, which are texts of JSON objects; a set that comes again is read once.
+fn labels(objects: &StringViewArray, keys: Option<&StringViewArray>) -> ArrayRef {
+    let mut known: HashMap<(&str, &str), Option<String>> = HashMap::new();
+    let mut values = StringViewBuilder::with_capacity(objects.len());
+    for row in 0..objects.len() {
+        let key = keys.filter(|keys| !keys.is_null(row)).map(|keys| keys.value(row));
+        let (Some(key), false) = (key, objects.is_null(row)) else {
+            values.append_null();
+            continue;
+        };
+        let object = objects.value(row);
+        values.append_option(known.entry((object, key)).or_insert_with(|| label(object, key)).as_deref());
+    }
+    Arc::new(values.finish())
+}
+
+fn label(object: &str, key: &str) -> Option<String> {
+    let object: serde_json::Value = serde_json::from_str(object).ok()?;
+    match object.get(key)? {
+        serde_json::Value::String(text) => Some(text.clone()),
+        other => Some(other.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_package_is_what_stands_before_the_last_separator() {
+        let names = ["App\\Db::query", "tokio::task::poll", "json.decoder.decode", "main", ".x", "std::vec"];
+        let packages = names.map(package);
+        assert_eq!(packages, ["App", "tokio::task", "json.decoder", "main", ".x", "std"]);
+    }
+
+    #[test]
+    fn a_label_is_its_text_or_its_number() {
+        let object = r#"{"uri":"/a b","n":3,"twice":["x","y"]}"#;
+        let labels = ["uri", "n", "twice", "none"].map(|key| label(object, key));
+        let expected = [Some("/a b"), Some("3"), Some(r#"["x","y"]"#), None];
+        assert_eq!(labels.each_ref().map(Option::as_deref), expected);
+        assert_eq!(label("no object", "uri"), None);
+    }
+}

@@ -1,0 +1,148 @@
+//! The ids of stacks: 128 bits that depend on what is in a stack and on nothing else.
+
+use std::sync::Arc;
+
+use borehole_model::{Frame, FrameId, StackId, StringId, Tables};
+use datafusion::arrow::array::{Array, ArrayRef, AsArray as _, BinaryBuilder};
+use sha2::{Digest as _, Sha256};
+
+/// The id of a stack: half of the SHA-256 of the id of its callers and of its last frame.
+pub(crate) type Id = [u8; 16];
+
+/// Works out ids, each once.
+#[derive(Debug, Default)]
+pub(crate) struct Ids {
+    of_stack: Vec<Option<Id>>,
+}
+
+impl Ids {
+    /// The id of a stack of `tables`, which must be the same in all calls.
+    pub(crate) fn of(&mut self, stack: StackId, tables: &Tables) -> Id {
+        if let Some(id) = self.known(stack) {
+            return id;
+        }
+        // From the last caller that is known down to the stack; a stack may be deep.
+        let mut unknown = vec![stack];
+        let mut caller = tables.parent(stack);
+        while let Some(parent) = caller.filter(|&parent| self.known(parent).is_none()) {
+            unknown.push(parent);
+            caller = tables.parent(parent);
+        }
+        let mut id = caller.and_then(|parent| self.known(parent)).unwrap_or_default();
+        for stack in unknown.into_iter().rev() {
+            id = beneath(id, tables.leaf(stack), tables);
+            if self.of_stack.len() <= stack.index() {
+                self.of_stack.resize(tables.stack_count().max(stack.index() + 1), None);
+            }
+            self.of_stack[stack.index()] = Some(id);
+        }
+        id
+    }
+
+    fn known(&self, stack: StackId) -> Option<Id> {
+        self.of_stack.get(stack.index()).copied().flatten()
+    }
+}
+
+fn beneath(callers: Id, frame: FrameId, tables: &Tables) -> Id {
+    let Frame { function, parts, file, line, end_line, column, end_column, opcode, native } =
+        *tables.frame(frame);
+    let mut sum = Sum(Sha256::new_with_prefix(callers), tables);
+    sum.text(Some(function));
+    sum.text(file);
+    sum.text(opcode);
+    [line, end_line, column.map(i64::from), end_column.map(i64::from)]
+        .into_iter()
+        .for_each(|number| sum.number(number));
+    sum.number(parts.is_some().then_some(1));
+    if let Some(parts) = parts {
+        [parts.namespace, parts.class, parts.method].into_iter().for_each(|text| sum.text(Some(text)));
+    }
+    sum.text(native.map(|native| native.module));
+    sum.number(native.and_then(|native| native.offset));
+    let digest = sum.0.finalize();
+    let mut id = Id::default();
+    id.copy_from_slice(&digest[..size_of::<Id>()]);
+    id
+}
+
+/// A checksum of texts and numbers that no other texts and numbers share.
+struct Sum<'t>(Sha256, &'t Tables);
+
+impl Sum<'_> {
+    fn text(&mut self, text: Option<StringId>) {
+        let text = text.map(|text| self.1.string(text));
+        self.number(text.map(|text| i64::try_from(text.len()).unwrap_or(i64::MAX)));
+        self.0.update(text.unwrap_or_default());
+    }
+
+    fn number(&mut self, number: Option<i64>) {
+        self.0.update([u8::from(number.is_some())]);
+        self.0.update(number.unwrap_or(0).to_le_bytes());
+    }
+}
+
+/// Ids as a column.
+pub(crate) fn array(ids: impl ExactSizeIterator<Item = Option<Id>>) -> ArrayRef {
+    let mut column = BinaryBuilder::with_capacity(ids.len(), ids.len() * size_of::<Id>());
+    ids.for_each(|id| column.append_option(id));
+    Arc::new(column.finish())
+}
+
+/// The id in a row of a column; `None` for an absent one, and in a column that has none.
+pub(crate) fn at(column: &dyn Array, row: usize) -> Option<Id> {
+    if column.is_null(row) {
+        return None;
+    }
+    let views = column.as_binary_view_opt().map(|column| column.value(row));
+    views.or_else(|| Some(column.as_binary_opt::<i32>()?.value(row)))?.try_into().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tables_of(names: &[&str]) -> (Tables, StackId) {
+        let mut tables = Tables::default();
+        let mut stack = None;
+        for name in names {
+            let function = tables.intern_string(name.as_bytes()).unwrap();
+            let frame = tables.intern_frame(&Frame::named(function)).unwrap();
+            stack = Some(tables.intern_stack(stack, frame).unwrap());
+        }
+        (tables, stack.unwrap())
+    }
+
+    #[test]
+    fn equal_stacks_have_one_id_wherever_they_were_seen() {
+        let (one, stack) = tables_of(&["main", "query"]);
+        let (mut other, _) = tables_of(&["other", "things"]);
+        let frames: Vec<_> = ["main", "query"]
+            .map(|name| other.intern_string(name.as_bytes()).unwrap())
+            .map(|function| other.intern_frame(&Frame::named(function)).unwrap())
+            .into_iter()
+            .rev()
+            .collect();
+        let same = other.intern_stack_leaf_first(&frames).unwrap().unwrap();
+        assert_eq!(Ids::default().of(stack, &one), Ids::default().of(same, &other));
+    }
+
+    #[test]
+    fn where_a_frame_ends_makes_a_difference() {
+        let ids = [&["ab", "c"][..], &["a", "bc"], &["abc"], &["c", "ab"]].map(|names| {
+            let (tables, stack) = tables_of(names);
+            Ids::default().of(stack, &tables)
+        });
+        for (row, id) in ids.iter().enumerate() {
+            assert!(!ids[row + 1..].contains(id));
+        }
+    }
+
+    #[test]
+    fn a_stack_may_be_deep() {
+        let names: Vec<String> = (0..100_000).map(|n| format!("f{n}")).collect();
+        let (tables, stack) = tables_of(&names.iter().map(String::as_str).collect::<Vec<_>>());
+        let mut ids = Ids::default();
+        assert_eq!(ids.of(stack, &tables), ids.of(stack, &tables));
+    }
+}

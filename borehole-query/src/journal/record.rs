@@ -1,0 +1,95 @@
+//! What one commit says.
+
+use serde::{Deserialize, Serialize};
+
+use super::supported;
+use crate::tables::{SCHEMA_VERSION, Table};
+
+/// What a writer did.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Commit {
+    /// The version of the tables.
+    pub(crate) schema: u32,
+    /// No two commits have the same.
+    pub(crate) id: String,
+    pub(crate) at_us: i64,
+    pub(crate) operation: Operation,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) add: Vec<DataFile>,
+    /// The paths of files that are no longer there.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) remove: Vec<String>,
+    /// The checksums of inputs that are in the lake now.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) sources: Vec<String>,
+    /// Those of inputs of which nothing is left.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) forgotten: Vec<String>,
+}
+
+/// Why a writer did it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Operation {
+    Create,
+    Add,
+    Compact,
+    Retain,
+}
+
+/// A Parquet file of one table, and what queries need to know of it without opening it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct DataFile {
+    pub(crate) table: String,
+    /// Below the lake.
+    pub(crate) path: String,
+    pub(crate) rows: u64,
+    pub(crate) bytes: u64,
+    /// SHA-256 of its bytes, in hexadecimal.
+    pub(crate) sha256: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) service: Option<String>,
+    /// The first and the last `time` in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) span_us: Option<(i64, i64)>,
+    /// All its labels as `key=value`, in order; absent where they are too many to be listed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) labels: Option<Vec<String>>,
+    /// Whether its rows are in the order of its table.
+    #[serde(default)]
+    pub(crate) sorted: bool,
+}
+
+impl Commit {
+    pub(crate) fn new(operation: Operation, at_us: i64) -> Self {
+        let id = uuid::Uuid::new_v4().simple().to_string();
+        let none = Vec::new;
+        Self {
+            schema: SCHEMA_VERSION,
+            id,
+            at_us,
+            operation,
+            add: Vec::new(),
+            remove: none(),
+            sources: none(),
+            forgotten: none(),
+        }
+    }
+
+    pub(super) fn parse(bytes: &[u8]) -> Result<Self, String> {
+        let commit: Self = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
+        supported(commit.schema)?;
+        Ok(commit)
+    }
+
+    pub(super) fn to_bytes(&self) -> Vec<u8> {
+        serde_json::to_vec(self).expect("strings and numbers are JSON")
+    }
+}
+
+impl DataFile {
+    /// Its table; `None` where this build does not know it.
+    pub(crate) fn table(&self) -> Option<Table> {
+        Table::of_name(&self.table)
+    }
+}

@@ -1,0 +1,80 @@
+//! What a lake is after its commits.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use super::record::{Commit, DataFile};
+use super::supported;
+use crate::tables::{SCHEMA_VERSION, Table};
+
+/// The files of a lake after a commit.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct State {
+    pub(crate) version: u64,
+    /// By path, so that they come in one order.
+    pub(crate) files: BTreeMap<String, DataFile>,
+    /// The checksums of all inputs.
+    pub(crate) sources: BTreeSet<String>,
+    /// Files that are taken away: when, and their paths. Readers of states before may still be at them.
+    pub(crate) removed: BTreeMap<String, i64>,
+    pub(crate) changed_us: i64,
+}
+
+/// A state as it is stored.
+#[derive(Serialize, Deserialize)]
+struct Stored {
+    schema: u32,
+    version: u64,
+    changed_us: i64,
+    files: Vec<DataFile>,
+    sources: BTreeSet<String>,
+    removed: BTreeMap<String, i64>,
+}
+
+impl State {
+    pub(super) fn parse(bytes: &[u8]) -> Result<Self, String> {
+        let stored: Stored = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
+        supported(stored.schema)?;
+        Ok(Self {
+            version: stored.version,
+            files: stored.files.into_iter().map(|file| (file.path.clone(), file)).collect(),
+            sources: stored.sources,
+            removed: stored.removed,
+            changed_us: stored.changed_us,
+        })
+    }
+
+    pub(super) fn to_bytes(&self) -> Vec<u8> {
+        let stored = Stored {
+            schema: SCHEMA_VERSION,
+            version: self.version,
+            changed_us: self.changed_us,
+            files: self.files.values().cloned().collect(),
+            sources: self.sources.clone(),
+            removed: self.removed.clone(),
+        };
+        serde_json::to_vec(&stored).expect("strings and numbers are JSON")
+    }
+
+    pub(super) fn apply(&mut self, commit: Commit, version: u64) {
+        self.version = version;
+        self.changed_us = commit.at_us;
+        for path in commit.remove {
+            self.files.remove(&path);
+            self.removed.insert(path, commit.at_us);
+        }
+        for file in commit.add {
+            self.files.insert(file.path.clone(), file);
+        }
+        self.sources.extend(commit.sources);
+        for source in commit.forgotten {
+            self.sources.remove(&source);
+        }
+    }
+
+    /// The files of a table.
+    pub(crate) fn files_of(&self, table: Table) -> impl Iterator<Item = &DataFile> {
+        self.files.values().filter(move |file| file.table == table.name())
+    }
+}

@@ -1,0 +1,103 @@
+//! Whether all files of a lake are what the journal says.
+
+use bytes::Bytes;
+use datafusion::parquet::file::reader::FileReader as _;
+use datafusion::parquet::file::serialized_reader::SerializedFileReader;
+use sha2::{Digest as _, Sha256};
+
+use crate::add::files::hex;
+use crate::journal::{DataFile, State};
+use crate::tables::{SCHEMA_VERSION, Table};
+use crate::{Error, Lake};
+
+/// What was looked at and found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Checked {
+    /// Files that were read from end to end.
+    pub files: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Objects that no commit names: what writers left behind, or are writing.
+    pub strays: u64,
+    /// What is wrong.
+    pub findings: Vec<Finding>,
+}
+
+/// Something that is wrong with a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// The file, below the lake.
+    pub path: String,
+    /// What was expected and what was found.
+    pub message: String,
+}
+
+impl Lake {
+    /// Reads every file of the lake and compares it with what was written.
+    ///
+    /// # Errors
+    /// When the journal cannot be read.
+    pub fn check(&self) -> Result<Checked, Error> {
+        let state = self.state()?;
+        let mut checked = Checked::default();
+        for file in state.files.values() {
+            checked.files += 1;
+            match self.block_on(self.place().get(&file.path)) {
+                Err(error) => checked.find(file, error.to_string()),
+                Ok(None) => checked.find(file, "missing: expected a file, found none"),
+                Ok(Some(bytes)) => {
+                    checked.bytes += bytes.len() as u64;
+                    if let Err(message) = look_at(file, bytes) {
+                        checked.find(file, message);
+                    }
+                }
+            }
+        }
+        checked.strays = self.strays(&state)?;
+        Ok(checked)
+    }
+
+    fn strays(&self, state: &State) -> Result<u64, Error> {
+        let mut strays = 0;
+        for table in Table::ALL {
+            let objects = self.block_on(self.place().list(table.name(), None))?;
+            let is_stray =
+                |path: &String| !state.files.contains_key(path) && !state.removed.contains_key(path);
+            strays += objects.iter().filter(|object| is_stray(&object.path)).count() as u64;
+        }
+        Ok(strays)
+    }
+}
+
+impl Checked {
+    fn find(&mut self, file: &DataFile, message: impl Into<String>) {
+        self.findings.push(Finding { path: file.path.clone(), message: message.into() });
+    }
+}
+
+fn look_at(file: &DataFile, bytes: Vec<u8>) -> Result<(), String> {
+    if bytes.len() as u64 != file.bytes {
+        return Err(format!("truncated: expected {} bytes, found {}", file.bytes, bytes.len()));
+    }
+    let sum = hex(&Sha256::digest(&bytes));
+    if sum != file.sha256 {
+        return Err(format!(
+            "its bytes are not those that were written: expected SHA-256 {}, found {sum}",
+            file.sha256
+        ));
+    }
+    let reader = SerializedFileReader::new(Bytes::from(bytes)).map_err(|error| error.to_string())?;
+    let metadata = reader.metadata().file_metadata();
+    let facts = metadata.key_value_metadata().map_or(&[][..], Vec::as_slice);
+    let version: Option<u32> = facts
+        .iter()
+        .find(|fact| fact.key == "borehole.lake")
+        .and_then(|fact| fact.value.as_ref()?.parse().ok());
+    match version {
+        Some(version) if version <= SCHEMA_VERSION => Ok(()),
+        Some(version) => {
+            Err(format!("unsupported version of a table: expected at most {SCHEMA_VERSION}, found {version}"))
+        }
+        None => Err("expected the version of its table, found none".to_owned()),
+    }
+}

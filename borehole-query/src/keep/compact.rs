@@ -1,0 +1,219 @@
+//! Many small files into few large ones.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use datafusion::arrow::array::RecordBatch;
+use datafusion::arrow::compute::concat_batches;
+use futures::StreamExt as _;
+
+use super::clear::Cleared;
+use crate::add::files::{FileWriter, GROUP_ROWS, Partition};
+use crate::journal::{Commit, DataFile, Intent, Operation, State, now_us};
+use crate::tables::Table;
+use crate::{Error, Lake};
+
+/// A file of so many bytes is large enough.
+const LARGE_BYTES: u64 = 256 << 20;
+/// A file is closed after so many rows: a group of rows for each core of a large machine.
+const FILE_ROWS: u64 = 64 * GROUP_ROWS as u64;
+/// Rows of so many bytes are encoded together, however few they are: stacks may be deep.
+const GROUP_BYTES: usize = 64 << 20;
+/// How much memory sorting takes before it goes to disk.
+const SORT_BYTES: usize = 512 << 20;
+const DAY_US: i64 = 86_400_000_000;
+
+/// What was put together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Compacted {
+    /// Files that are gone.
+    pub files_before: u64,
+    /// Files in their place.
+    pub files_after: u64,
+    /// The bytes of those before.
+    pub bytes_before: u64,
+    /// The bytes of those after.
+    pub bytes_after: u64,
+    /// Groups of files that another compaction was faster with.
+    pub overtaken: u64,
+    /// What was cleared away afterwards.
+    pub cleared: Cleared,
+}
+
+/// The files of one table that go into one: those of a service and a day.
+type Group = (Table, Option<String>, Option<i64>);
+
+impl Lake {
+    /// Puts the small files of each table, service and day together, and clears away what no reader needs any more. A query that is running
+    /// sees each row once, before and after.
+    ///
+    /// # Errors
+    /// When the storage fails. What is done up to then is whole.
+    pub fn compact(&self) -> Result<Compacted, Error> {
+        let state = self.state()?;
+        let mut compacted = Compacted::default();
+        for (group, files) in small_files(&state) {
+            self.compact_group(&group, &files, &state, &mut compacted)?;
+        }
+        compacted.cleared = self.clear()?;
+        Ok(compacted)
+    }
+
+    fn compact_group(
+        &self,
+        group: &Group,
+        files: &[DataFile],
+        state: &State,
+        compacted: &mut Compacted,
+    ) -> Result<(), Error> {
+        let paths: BTreeSet<&String> = files.iter().map(|file| &file.path).collect();
+        let mut part = State { version: state.version, ..State::default() };
+        part.files = files.iter().map(|file| (file.path.clone(), file.clone())).collect();
+        let sql = sorted(group.0);
+        let written = self.rewrite(group, &part, &sql)?;
+        let mut commit = Commit::new(Operation::Compact, now_us());
+        commit.add = written.into_iter().map(|file| described(file, group, files)).collect();
+        commit.remove = paths.iter().map(|&path| path.clone()).collect();
+        let mut is_overtaken = false;
+        let intend = async |state: &State| {
+            is_overtaken = paths.iter().any(|&path| !state.files.contains_key(path));
+            Ok(if is_overtaken { Intent::Nothing } else { Intent::Commit(commit.clone()) })
+        };
+        self.block_on(self.journal().transact(intend))?;
+        if is_overtaken {
+            compacted.overtaken += 1;
+            return commit.add.iter().try_for_each(|file| self.block_on(self.place().delete(&file.path)));
+        }
+        compacted.files_before += files.len() as u64;
+        compacted.files_after += commit.add.len() as u64;
+        compacted.bytes_before += files.iter().map(|file| file.bytes).sum::<u64>();
+        compacted.bytes_after += commit.add.iter().map(|file| file.bytes).sum::<u64>();
+        Ok(())
+    }
+
+    /// Writes what `sql` says of the files of `part` into new files.
+    pub(super) fn rewrite(&self, group: &Group, part: &State, sql: &str) -> Result<Vec<DataFile>, Error> {
+        let context = self.context_of(part, Some(SORT_BYTES))?;
+        let partition = Partition { service: group.1.clone(), day: group.2 };
+        let mut rewriting = Rewriting {
+            lake: self,
+            table: group.0,
+            partition,
+            writer: None,
+            waiting: Vec::new(),
+            rows: 0,
+            bytes: 0,
+            done: Vec::new(),
+        };
+        let rewritten = self.block_on(async {
+            let mut stream = context.sql(sql).await?.execute_stream().await?;
+            while let Some(batch) = stream.next().await {
+                rewriting.take(batch?).await?;
+            }
+            rewriting.finish().await
+        });
+        if rewritten.is_err() {
+            self.block_on(rewriting.abandon());
+        }
+        rewritten?;
+        Ok(rewriting.done)
+    }
+}
+
+/// What a group's files hold, in the order of the table.
+fn sorted(table: Table) -> String {
+    let description = table.description();
+    let columns: Vec<_> = description.columns.iter().map(|column| column.name).collect();
+    let keys = description.order.iter().map(|&key| match key {
+        "minute" => "date_trunc('minute', time)".to_owned(),
+        key => key.to_owned(),
+    });
+    let keys = keys.collect::<Vec<_>>().join(", ");
+    let order = if keys.is_empty() { String::new() } else { format!(" ORDER BY {keys}") };
+    format!("SELECT {} FROM {}{order}", columns.join(", "), table.name())
+}
+
+fn small_files(state: &State) -> BTreeMap<Group, Vec<DataFile>> {
+    let mut groups: BTreeMap<Group, Vec<DataFile>> = BTreeMap::new();
+    for file in state.files.values().filter(|file| file.bytes < LARGE_BYTES || !file.sorted) {
+        let Some(table) = file.table() else { continue };
+        let day = file.span_us.map(|(first, _)| first.div_euclid(DAY_US)).filter(|_| table != Table::Sources);
+        let service = file.service.clone().filter(|_| table != Table::Sources);
+        groups.entry((table, service, day)).or_default().push(file.clone());
+    }
+    groups.retain(|_, files| files.len() > 1);
+    groups
+}
+
+/// A new file with what is known of those that it is made of.
+fn described(file: DataFile, group: &Group, of: &[DataFile]) -> DataFile {
+    let spans = of.iter().filter_map(|file| file.span_us);
+    let labels = of.iter().map(|file| file.labels.clone()).collect::<Option<Vec<_>>>();
+    let labels =
+        labels.map(|lists| lists.into_iter().flatten().collect::<BTreeSet<_>>().into_iter().collect());
+    DataFile {
+        service: group.1.clone(),
+        span_us: spans.reduce(|one, other| (one.0.min(other.0), one.1.max(other.1))),
+        labels,
+        ..file
+    }
+}
+
+/// Rows on their way into new files.
+struct Rewriting<'l> {
+    lake: &'l Lake,
+    table: Table,
+    partition: Partition,
+    writer: Option<(FileWriter, u64)>,
+    waiting: Vec<RecordBatch>,
+    rows: usize,
+    bytes: usize,
+    done: Vec<DataFile>,
+}
+
+impl Rewriting<'_> {
+    async fn take(&mut self, batch: RecordBatch) -> Result<(), Error> {
+        self.rows += batch.num_rows();
+        self.bytes += batch.get_array_memory_size();
+        self.waiting.push(batch);
+        let is_enough = self.rows >= GROUP_ROWS || self.bytes >= GROUP_BYTES;
+        if is_enough { self.write().await } else { Ok(()) }
+    }
+
+    async fn write(&mut self) -> Result<(), Error> {
+        let Some(first) = self.waiting.first() else { return Ok(()) };
+        let batch =
+            concat_batches(&first.schema(), &self.waiting).map_err(|error| Error::lake(error.to_string()))?;
+        self.waiting.clear();
+        (self.rows, self.bytes) = (0, 0);
+        let place = self.lake.place();
+        let (writer, rows) = match &mut self.writer {
+            Some(open) => open,
+            none => none.insert((FileWriter::new(place, self.table, &self.partition, &batch)?, 0)),
+        };
+        writer.write(&batch, place).await?;
+        *rows += batch.num_rows() as u64;
+        if *rows >= FILE_ROWS { self.close().await } else { Ok(()) }
+    }
+
+    async fn close(&mut self) -> Result<(), Error> {
+        if let Some((writer, _)) = self.writer.take() {
+            self.done.push(writer.finish(self.lake.place()).await?);
+        }
+        Ok(())
+    }
+
+    async fn finish(&mut self) -> Result<(), Error> {
+        self.write().await?;
+        self.close().await
+    }
+
+    async fn abandon(&mut self) {
+        if let Some((writer, _)) = self.writer.take() {
+            writer.abandon().await;
+        }
+        for file in self.done.drain(..) {
+            // What stays behind is cleared away later: no commit names it.
+            let _ = self.lake.place().delete(&file.path).await;
+        }
+    }
+}

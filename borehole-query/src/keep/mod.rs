@@ -1,0 +1,13 @@
+//! Keeping a lake in order, while others add to it and ask it.
+
+mod check;
+mod clear;
+mod compact;
+mod info;
+mod retain;
+
+pub use check::{Checked, Finding};
+pub use clear::Cleared;
+pub use compact::Compacted;
+pub use info::{LakeInfo, TableInfo};
+pub use retain::Retained;

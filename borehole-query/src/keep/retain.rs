@@ -1,0 +1,115 @@
+//! Letting go of what is old.
+
+use std::collections::BTreeSet;
+
+use super::clear::Cleared;
+use crate::journal::{Commit, DataFile, Intent, Operation, State, now_us};
+use crate::tables::Table;
+use crate::value::{Value, value_at};
+use crate::{Error, Lake};
+
+const DAY_US: i64 = 86_400_000_000;
+/// So often it is tried to tell which stacks nobody needs, while others add.
+const TRIES: usize = 5;
+
+/// What was let go of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Retained {
+    /// Files that are gone.
+    pub files: u64,
+    /// Their rows.
+    pub rows: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Stacks that no sample was of any more.
+    pub stacks: u64,
+    /// What was cleared away afterwards.
+    pub cleared: Cleared,
+}
+
+impl Lake {
+    /// Lets go of files all of whose rows are older than `days` days; of stacks that are in no sample any more, too. Inputs of which nothing is
+    /// left may be added again.
+    ///
+    /// # Errors
+    /// When the storage fails. What is done up to then is whole.
+    pub fn retain(&self, days: u32) -> Result<Retained, Error> {
+        let before_us = now_us().saturating_sub(i64::from(days).saturating_mul(DAY_US));
+        let mut retained = Retained::default();
+        let intend = async |state: &State| {
+            let is_old = |file: &&DataFile| file.span_us.is_some_and(|(_, last)| last < before_us);
+            let old: Vec<_> = state.files.values().filter(is_old).collect();
+            retained = Retained::default();
+            if old.is_empty() {
+                return Ok(Intent::Nothing);
+            }
+            let mut commit = Commit::new(Operation::Retain, now_us());
+            for file in old {
+                retained.files += 1;
+                retained.rows += file.rows;
+                retained.bytes += file.bytes;
+                commit.remove.push(file.path.clone());
+                if file.table() == Some(Table::Sources) {
+                    commit.forgotten.extend(self.sources_of(file).await?);
+                }
+            }
+            Ok(Intent::Commit(commit))
+        };
+        self.block_on(self.journal().transact(intend))?;
+        if retained.files > 0 {
+            retained.stacks = self.drop_unused_stacks()?;
+        }
+        retained.cleared = self.clear()?;
+        Ok(retained)
+    }
+
+    async fn sources_of(&self, file: &DataFile) -> Result<Vec<String>, Error> {
+        let batches = self.read_column(file, "source").await?;
+        let of_batch = |batch: &datafusion::arrow::array::RecordBatch| {
+            let column = std::sync::Arc::clone(batch.column(0));
+            (0..batch.num_rows()).filter_map(move |row| match value_at(&column, row) {
+                Value::Text(text) => Some(text),
+                _ => None,
+            })
+        };
+        Ok(batches.iter().flat_map(of_batch).collect())
+    }
+
+    /// Writes the stacks anew that samples are of. Who adds meanwhile may count on a stack that is about to go: then it is looked again.
+    fn drop_unused_stacks(&self) -> Result<u64, Error> {
+        for _ in 0..TRIES {
+            let state = self.state()?;
+            let of_stacks: Vec<_> = state.files_of(Table::Stacks).cloned().collect();
+            let before: u64 = of_stacks.iter().map(|file| file.rows).sum();
+            let sql = "SELECT stack_id, stack, frames FROM stacks LEFT SEMI JOIN \
+                       (SELECT stack_id FROM samples UNION SELECT stack_id FROM measures) AS used USING (stack_id)";
+            let written = self.rewrite(&(Table::Stacks, None, None), &state, sql)?;
+            let after: u64 = written.iter().map(|file| file.rows).sum();
+            let mut commit = Commit::new(Operation::Retain, now_us());
+            commit.add.clone_from(&written);
+            commit.remove = of_stacks.into_iter().map(|file| file.path).collect();
+            let seen = users_of_stacks(&state);
+            let mut is_overtaken = false;
+            let intend = async |now: &State| {
+                is_overtaken = users_of_stacks(now) != seen;
+                let is_needed = after < before && !is_overtaken;
+                Ok(if is_needed { Intent::Commit(commit.clone()) } else { Intent::Nothing })
+            };
+            self.block_on(self.journal().transact(intend))?;
+            if !is_overtaken && after < before {
+                return Ok(before - after);
+            }
+            written.iter().try_for_each(|file| self.block_on(self.place().delete(&file.path)))?;
+            if !is_overtaken {
+                return Ok(0);
+            }
+        }
+        Ok(0)
+    }
+}
+
+/// The files of stacks and of what names them.
+fn users_of_stacks(state: &State) -> BTreeSet<String> {
+    let tables = [Table::Stacks, Table::Samples, Table::Measures];
+    tables.into_iter().flat_map(|table| state.files_of(table)).map(|file| file.path.clone()).collect()
+}

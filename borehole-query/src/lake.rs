@@ -1,0 +1,180 @@
+//! A lake as programs hold it.
+
+use std::collections::HashMap;
+use std::future::Future;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use datafusion::arrow::array::RecordBatch;
+use datafusion::execution::memory_pool::FairSpillPool;
+use datafusion::execution::object_store::ObjectStoreUrl;
+use datafusion::execution::runtime_env::RuntimeEnvBuilder;
+use datafusion::prelude::{SessionConfig, SessionContext};
+use hashbrown::HashSet;
+use tokio::runtime::Runtime;
+
+use crate::Error;
+use crate::add::{Addition, Source};
+use crate::functions;
+use crate::ids::{self, Id};
+use crate::journal::{Commit, DataFile, Intent, Journal, Operation, State, now_us};
+use crate::place::Place;
+use crate::scan::LakeTable;
+use crate::tables::Table;
+
+/// Rows that are worked on together where memory is limited: a stack may have thousands of frames.
+const FRUGAL_ROWS: usize = 1024;
+
+/// A lake: a folder, or a prefix in a store of objects.
+///
+/// Shape: any number of programs may add to it, tidy it and ask it at once.
+#[derive(Debug)]
+pub struct Lake {
+    place: Place,
+    journal: Journal,
+    runtime: Runtime,
+    /// The stacks of files that have been looked at; files never change.
+    known: Mutex<HashMap<String, Arc<[Id]>>>,
+}
+
+impl Lake {
+    /// The lake at `name`: the path of a folder, or an address such as `s3://bucket/lake`, `gs://bucket/lake` or
+    /// `az://container/lake`, where the build knows that storage. Credentials come from the environment.
+    ///
+    /// # Errors
+    /// When there is none ([`Error::is_missing`]), or the storage cannot be read.
+    pub fn open(name: &str) -> Result<Self, Error> {
+        let lake = Self::at(name)?;
+        lake.state()?;
+        Ok(lake)
+    }
+
+    /// The same; a lake where there was none begins empty.
+    ///
+    /// # Errors
+    /// When the storage cannot be read or written.
+    pub fn open_or_create(name: &str) -> Result<Self, Error> {
+        let lake = Self::at(name)?;
+        let create = async |state: &State| match state.version {
+            0 => Ok(Intent::Commit(Commit::new(Operation::Create, now_us()))),
+            _ => Ok(Intent::Nothing),
+        };
+        lake.block_on(lake.journal.transact(create))?;
+        Ok(lake)
+    }
+
+    fn at(name: &str) -> Result<Self, Error> {
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+        let runtime = runtime.map_err(|error| Error::storage(&name, &error))?;
+        let place = Place::parse(name)?;
+        Ok(Self { journal: Journal::new(place.clone()), place, runtime, known: Mutex::default() })
+    }
+
+    pub(crate) const fn place(&self) -> &Place {
+        &self.place
+    }
+
+    pub(crate) const fn journal(&self) -> &Journal {
+        &self.journal
+    }
+
+    pub(crate) fn block_on<T>(&self, future: impl Future<Output = T>) -> T {
+        self.runtime.block_on(future)
+    }
+
+    /// Its newest state.
+    pub(crate) fn state(&self) -> Result<State, Error> {
+        self.block_on(self.newest())
+    }
+
+    pub(crate) async fn newest(&self) -> Result<State, Error> {
+        self.journal.state().await?.ok_or_else(|| {
+            let error = Error::missing(format!("{}: expected a lake, found none", self.place));
+            error.with_hint(format!("borehole lake add {} FILE... begins one", self.place))
+        })
+    }
+
+    /// Begins to add an input, whose samples and events the addition takes as a sink.
+    #[must_use]
+    pub fn add(&self, source: Source) -> Addition<'_> {
+        Addition::new(self, source)
+    }
+
+    /// Whether an input with this checksum is in the lake.
+    ///
+    /// # Errors
+    /// When the lake cannot be read.
+    pub fn holds(&self, sha256: &[u8; 32]) -> Result<bool, Error> {
+        Ok(self.state()?.sources.contains(&crate::add::files::hex(&sha256[..16])))
+    }
+
+    /// Those of `ids` that are the ids of stacks of the lake.
+    pub(crate) async fn known_of(&self, ids: &HashSet<Id>, state: &State) -> Result<HashSet<Id>, Error> {
+        let mut known = HashSet::new();
+        if ids.is_empty() {
+            return Ok(known);
+        }
+        for file in state.files_of(Table::Stacks) {
+            let cached = self.known.lock().unwrap_or_else(PoisonError::into_inner).get(&file.path).cloned();
+            let there = match cached {
+                Some(there) => there,
+                None => {
+                    let there: Arc<[Id]> = self.read_ids(file).await?.into();
+                    let mut cache = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+                    cache.retain(|path, _| state.files.contains_key(path));
+                    cache.insert(file.path.clone(), Arc::clone(&there));
+                    there
+                }
+            };
+            known.extend(there.iter().filter(|id| ids.contains(*id)));
+        }
+        Ok(known)
+    }
+
+    async fn read_ids(&self, file: &DataFile) -> Result<Vec<Id>, Error> {
+        let batches = self.read_column(file, "stack_id").await?;
+        let of_batch = |batch: &RecordBatch| {
+            let column = Arc::clone(batch.column(0));
+            (0..batch.num_rows()).filter_map(move |row| ids::at(&column, row))
+        };
+        Ok(batches.iter().flat_map(of_batch).collect())
+    }
+
+    /// A column of a file.
+    pub(crate) async fn read_column(&self, file: &DataFile, column: &str) -> Result<Vec<RecordBatch>, Error> {
+        let part = State { files: [(file.path.clone(), file.clone())].into(), ..State::default() };
+        let context = self.context_of(&part, None)?;
+        let frame = context.sql(&format!("SELECT {column} FROM {}", file.table)).await?;
+        Ok(frame.collect().await?)
+    }
+
+    /// The tables of a state, ready to be asked by SQL that takes at most so much memory before it goes to disk.
+    pub(crate) fn context_of(
+        &self,
+        part: &State,
+        memory_bytes: Option<usize>,
+    ) -> Result<SessionContext, Error> {
+        let mut runtime = RuntimeEnvBuilder::new();
+        let mut config = SessionConfig::new().with_information_schema(true);
+        if let Some(bytes) = memory_bytes {
+            config = config.with_batch_size(FRUGAL_ROWS);
+            runtime = runtime.with_memory_pool(Arc::new(FairSpillPool::new(bytes)));
+        }
+        let context = SessionContext::new_with_config_rt(config, runtime.build_arc()?);
+        context.register_object_store(self.place.root(), Arc::clone(self.place.store()));
+        self.register(&context, part)?;
+        Ok(context)
+    }
+
+    /// Makes the tables of a state, and the functions, known to an engine.
+    pub(crate) fn register(&self, context: &SessionContext, part: &State) -> Result<(), Error> {
+        functions::all().into_iter().for_each(|function| context.register_udf(function));
+        for table in Table::ALL {
+            let files = part.files_of(table).cloned().collect();
+            let root = ObjectStoreUrl::parse(self.place.root().as_str())?;
+            let base = self.place.path("").as_ref().to_owned();
+            let table_of_files = LakeTable { table, root, base, files: Arc::new(files) };
+            context.register_table(table.name(), Arc::new(table_of_files))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,34 @@
+//! Lakes: the profiles of a fleet in Parquet files, asked in SQL.
+//!
+//! A [`Lake`] is a folder, or a prefix in a store of objects. An [`Addition`] is a sink: what is read into it is in the
+//! lake, all at once, when it is committed. A [`Session`] asks one state of the lake, by an engine that is not ours (DataFusion).
+//!
+//! Nothing but Parquet files, and numbered commits that name them, is stored: any other engine reads the files as well.
+
+mod add;
+mod ask;
+mod error;
+mod functions;
+mod ids;
+mod journal;
+mod keep;
+mod lake;
+mod page;
+mod place;
+mod profile;
+mod questions;
+mod scan;
+mod tables;
+mod time;
+mod value;
+mod views;
+
+pub use add::{Added, Addition, Source, sha256};
+pub use ask::{Answer, Session};
+pub use error::Error;
+pub use keep::{Checked, Cleared, Compacted, Finding, LakeInfo, Retained, TableInfo};
+pub use lake::Lake;
+pub use page::page;
+pub use questions::{Choice, diff, top, trend};
+pub use time::parse_time_us;
+pub use value::Value;

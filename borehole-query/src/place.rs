@@ -1,0 +1,191 @@
+//! Where a lake is: a folder, or a prefix in a store of objects.
+
+use std::fmt;
+use std::path::Path as FilePath;
+use std::sync::Arc;
+
+use futures::TryStreamExt as _;
+use object_store::local::LocalFileSystem;
+use object_store::path::Path;
+use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt as _, PutMode, PutOptions, PutPayload};
+use url::Url;
+
+use crate::Error;
+
+/// A store of objects, and where in it a lake is.
+#[derive(Clone)]
+pub(crate) struct Place {
+    store: Arc<dyn ObjectStore>,
+    /// Scheme and host: what an engine knows the store by.
+    root: Url,
+    base: Path,
+    name: String,
+}
+
+impl Place {
+    /// The place that is called `name`: the path of a folder, or an address such as `s3://bucket/lake`.
+    ///
+    /// Credentials and endpoints come from the environment, under the names that the clouds' own tools use.
+    pub(crate) fn parse(name: &str) -> Result<Self, Error> {
+        match Url::parse(name) {
+            Ok(url) if name.contains("://") && url.scheme() != "file" => Self::remote(name, &url),
+            Ok(url) if url.scheme() == "file" => {
+                let path =
+                    url.to_file_path().map_err(|()| Error::missing(format!("{name}: expected a path")))?;
+                Self::local(name, &path)
+            }
+            _ => Self::local(name, FilePath::new(name)),
+        }
+    }
+
+    fn local(name: &str, path: &FilePath) -> Result<Self, Error> {
+        let path = std::path::absolute(path).map_err(|error| Error::storage(&name, &error))?;
+        let base = Path::from_absolute_path(&path).map_err(|error| Error::storage(&name, &error))?;
+        let root = Url::parse("file:///").expect("an address");
+        Ok(Self { store: Arc::new(LocalFileSystem::new()), root, base, name: name.to_owned() })
+    }
+
+    fn remote(name: &str, url: &Url) -> Result<Self, Error> {
+        let (store, base) = open_store(url)?;
+        let root = &url[..url::Position::BeforePath];
+        let root = Url::parse(root).map_err(|error| Error::storage(&name, &error))?;
+        Ok(Self { store, root, base, name: name.to_owned() })
+    }
+
+    pub(crate) fn store(&self) -> &Arc<dyn ObjectStore> {
+        &self.store
+    }
+
+    pub(crate) const fn root(&self) -> &Url {
+        &self.root
+    }
+
+    /// The name of an object of the lake in its store.
+    pub(crate) fn path(&self, relative: &str) -> Path {
+        // Both are made of parts that are encoded already.
+        let whole = [self.base.as_ref(), relative].join("/");
+        Path::parse(&whole).unwrap_or_else(|_| Path::from(whole))
+    }
+
+    pub(crate) async fn get(&self, relative: &str) -> Result<Option<Vec<u8>>, Error> {
+        let bytes = match self.store.get(&self.path(relative)).await {
+            Ok(object) => object.bytes().await,
+            Err(object_store::Error::NotFound { .. }) => return Ok(None),
+            Err(error) => Err(error),
+        };
+        Ok(Some(bytes.map_err(|error| self.error(relative, &error))?.to_vec()))
+    }
+
+    /// Makes an object; `false` if there is one of this name.
+    pub(crate) async fn create(&self, relative: &str, bytes: Vec<u8>) -> Result<bool, Error> {
+        let options = PutOptions::from(PutMode::Create);
+        match self.store.put_opts(&self.path(relative), PutPayload::from(bytes), options).await {
+            Ok(_) => Ok(true),
+            Err(object_store::Error::AlreadyExists { .. } | object_store::Error::Precondition { .. }) => {
+                Ok(false)
+            }
+            Err(error) => Err(self.error(relative, &error)),
+        }
+    }
+
+    pub(crate) async fn delete(&self, relative: &str) -> Result<(), Error> {
+        match self.store.delete(&self.path(relative)).await {
+            Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
+            Err(error) => Err(self.error(relative, &error)),
+        }
+    }
+
+    /// The objects below `folder`, behind `after` in the order of their names.
+    pub(crate) async fn list(&self, folder: &str, after: Option<&str>) -> Result<Vec<Listed>, Error> {
+        let prefix = self.path(folder);
+        let objects = match after {
+            Some(after) => self.store.list_with_offset(Some(&prefix), &self.path(after)),
+            None => self.store.list(Some(&prefix)),
+        };
+        let objects: Vec<ObjectMeta> = match objects.try_collect().await {
+            Ok(objects) => objects,
+            Err(object_store::Error::NotFound { .. }) => Vec::new(),
+            Err(error) => return Err(self.error(folder, &error)),
+        };
+        let relative = |object: ObjectMeta| {
+            let parts = object.location.prefix_match(&self.base)?;
+            let path = parts.map(|part| part.as_ref().to_owned()).collect::<Vec<_>>().join("/");
+            Some(Listed { path, bytes: object.size, modified_unix_s: object.last_modified.timestamp() })
+        };
+        let mut listed: Vec<_> = objects.into_iter().filter_map(relative).collect();
+        listed.sort_by(|one, other| one.path.cmp(&other.path));
+        Ok(listed)
+    }
+
+    pub(crate) fn error(&self, relative: &str, cause: &dyn fmt::Display) -> Error {
+        Error::storage(&format_args!("{}/{relative}", self.name), cause)
+    }
+}
+
+/// An object of a lake.
+pub(crate) struct Listed {
+    pub(crate) path: String,
+    pub(crate) bytes: u64,
+    pub(crate) modified_unix_s: i64,
+}
+
+/// The store at an address, and the path that the address says.
+pub(crate) fn open_store(url: &Url) -> Result<(Arc<dyn ObjectStore>, Path), Error> {
+    // Google's and Amazon's tools name their settings in capital letters; the library knows them in small ones.
+    let settings = std::env::vars().map(|(key, value)| (key.to_ascii_lowercase(), value));
+    let parsed = object_store::parse_url_opts(url, settings);
+    let (store, base) = parsed.map_err(|error| {
+        let built = "this build knows folders".to_owned()
+            + if cfg!(feature = "s3") { ", s3://" } else { "" }
+            + if cfg!(feature = "gcs") { ", gs://" } else { "" }
+            + if cfg!(feature = "azure") { ", az://" } else { "" };
+        Error::storage(url, &error).with_hint(built)
+    })?;
+    Ok((Arc::from(store), base))
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)
+    }
+}
+
+impl fmt::Debug for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Place({})", self.name)
+    }
+}
+
+/// A name as a part of a path that no store, shell or tool takes for anything else.
+///
+/// Letters, digits, `_`, `-` and dots behind the first character stay; every other byte is `%` and two hexadecimal digits.
+pub(crate) fn encoded(name: &str) -> String {
+    let mut text = String::with_capacity(name.len());
+    for (place, byte) in name.bytes().enumerate() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'_' | b'-' => text.push(char::from(byte)),
+            b'.' if place > 0 => text.push('.'),
+            _ => text.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_services_stay_in_their_folder() {
+        let names = ["web", "../x", "a=b", "über", ".", "a/b", "v1.2", ""];
+        let texts = names.map(encoded);
+        assert_eq!(texts, ["web", "%2E.%2Fx", "a%3Db", "%C3%BCber", "%2E", "a%2Fb", "v1.2", ""]);
+    }
+
+    #[test]
+    fn a_path_is_below_the_lake() {
+        let place = Place::parse("/tmp/some lake").unwrap();
+        let path = place.path(&format!("samples/service={}/x.parquet", encoded("../x")));
+        assert_eq!(path.as_ref(), "tmp/some lake/samples/service=%2E.%2Fx/x.parquet");
+    }
+}

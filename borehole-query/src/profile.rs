@@ -1,0 +1,267 @@
+//! Answers as profiles: whatever selects a stack and a number.
+
+use std::io;
+use std::ops::ControlFlow;
+
+use borehole_model::text::unescape;
+use borehole_model::{
+    Context, Frame, NameParts, NativeFrame, ProfileSink, Sample, Segment, StackId, StringId, Tables,
+};
+use datafusion::arrow::array::{
+    Array, ArrayRef, AsArray as _, Int64Array, ListArray, RecordBatch, StringViewArray, StructArray,
+};
+use datafusion::arrow::compute::cast;
+use datafusion::arrow::datatypes::{DataType, Int64Type, Schema};
+use hashbrown::HashMap;
+
+use crate::ids::{self, Id};
+use crate::tables::ID_TYPE;
+use crate::{Answer, Error, Session};
+
+/// Where in an answer its stacks are.
+#[derive(Clone, Copy)]
+enum StackColumn {
+    /// Names, and what else is known of the frames.
+    Names(usize, Option<usize>),
+    /// Ids of stacks.
+    Ids(usize),
+    /// Names with `;` between them.
+    Folded(usize),
+}
+
+/// The columns of an answer that make a profile.
+#[derive(Clone, Copy)]
+struct Shape {
+    stack: StackColumn,
+    number: usize,
+}
+
+impl Shape {
+    fn of(schema: &Schema) -> Result<Self, Error> {
+        let find = |is: &dyn Fn(&str, &DataType) -> bool| {
+            schema.fields().iter().position(|field| is(field.name(), field.data_type()))
+        };
+        let is_names = |data_type: &DataType| matches!(data_type, DataType::List(item) if matches!(item.data_type(), DataType::Utf8View | DataType::Utf8));
+        let names = find(&|_, data_type| is_names(data_type));
+        let frames = find(&|name, data_type| {
+            name == "frames" && matches!(data_type, DataType::List(_)) && !is_names(data_type)
+        });
+        let ids = find(&|_, data_type| *data_type == ID_TYPE);
+        let folded = find(&|_, data_type| matches!(data_type, DataType::Utf8View | DataType::Utf8));
+        let stack = match (names, ids, folded) {
+            (Some(names), ..) => Some(StackColumn::Names(names, frames)),
+            (None, Some(ids), _) => Some(StackColumn::Ids(ids)),
+            (None, None, folded) => folded.map(StackColumn::Folded),
+        };
+        let number = find(&|_, data_type| data_type.is_numeric());
+        match (stack, number) {
+            (Some(stack), Some(number)) => Ok(Self { stack, number }),
+            _ => {
+                let error = Error::question(
+                    "expected a stack and a number among the columns of the answer, found none",
+                );
+                Err(error.with_hint("SELECT stack_id, sum(value) FROM samples GROUP BY stack_id"))
+            }
+        }
+    }
+}
+
+/// Stacks of an answer on their way into a sink.
+struct Profile<'s> {
+    tables: Tables,
+    segment: Segment,
+    sink: &'s mut dyn ProfileSink,
+}
+
+impl Session<'_> {
+    /// Streams an answer into `sink` as samples, and finishes it: of each row its stack (a column of names, of ids or of folded
+    /// text) and its first number, as the count. Rows without a stack are the empty stack. Negative numbers, fractions and rows without a number are no samples.
+    ///
+    /// # Errors
+    /// When no columns are such, the question fails, or the sink does.
+    pub fn export(&self, mut answer: Answer<'_>, sink: &mut dyn ProfileSink) -> Result<(), Error> {
+        let shape = Shape::of(answer.schema())?;
+        let mut profile = Profile {
+            tables: Tables::default(),
+            segment: Segment { format: "lake", ..Segment::default() },
+            sink,
+        };
+        profile.begin()?;
+        let mut counts: HashMap<Option<Id>, u64> = HashMap::new();
+        while let Some(batch) = answer.next_batch()? {
+            let numbers = cast(batch.column(shape.number), &DataType::Int64);
+            let numbers = numbers.map_err(|error| Error::question(error.to_string()))?;
+            let numbers: &Int64Array = numbers.as_primitive::<Int64Type>();
+            let count = |row: usize| {
+                if numbers.is_null(row) { 0 } else { u64::try_from(numbers.value(row)).unwrap_or(0) }
+            };
+            match shape.stack {
+                StackColumn::Ids(column) => {
+                    for row in 0..batch.num_rows() {
+                        *counts.entry(ids::at(batch.column(column), row)).or_default() += count(row);
+                    }
+                }
+                StackColumn::Names(names, frames) => {
+                    let rows =
+                        StackRows::new(batch.column(names), frames.map(|frames| batch.column(frames)))?;
+                    for row in 0..batch.num_rows() {
+                        profile.sample(|tables| rows.stack(row, tables), count(row))?;
+                    }
+                }
+                StackColumn::Folded(column) => {
+                    let texts = cast(batch.column(column), &DataType::Utf8View);
+                    let texts = texts.map_err(|error| Error::question(error.to_string()))?;
+                    for row in 0..batch.num_rows() {
+                        profile.sample(|tables| folded(texts.as_string_view(), row, tables), count(row))?;
+                    }
+                }
+            }
+        }
+        if !counts.is_empty() {
+            self.resolve(counts, &mut profile)?;
+        }
+        profile.finish()
+    }
+
+    /// Samples of stacks of which the ids are known.
+    fn resolve(&self, mut counts: HashMap<Option<Id>, u64>, profile: &mut Profile<'_>) -> Result<(), Error> {
+        let mut stacks = self.ask("SELECT stack_id, stack, frames FROM stacks")?;
+        while let Some(batch) = stacks.next_batch()? {
+            let rows = StackRows::of_batch(&batch)?;
+            for row in 0..batch.num_rows() {
+                if let Some(count) = counts.remove(&ids::at(batch.column(0), row)) {
+                    profile.sample(|tables| rows.stack(row, tables), count)?;
+                }
+            }
+        }
+        if let Some(count) = counts.remove(&None) {
+            profile.sample(|_| Ok(None), count)?;
+        }
+        match counts.len() {
+            0 => Ok(()),
+            missing => Err(Error::lake(format!(
+                "{missing} stacks of samples are missing: borehole lake check says why"
+            ))),
+        }
+    }
+}
+
+impl Profile<'_> {
+    fn begin(&mut self) -> Result<(), Error> {
+        let at = Context { tables: &self.tables, segment: &self.segment };
+        self.sink.segment(at).map_err(|error| Error::storage(&"output", &error))
+    }
+
+    fn sample(
+        &mut self,
+        stack: impl FnOnce(&mut Tables) -> io::Result<Option<StackId>>,
+        count: u64,
+    ) -> Result<(), Error> {
+        if count == 0 {
+            return Ok(());
+        }
+        let taken = stack(&mut self.tables).and_then(|stack| {
+            let at = Context { tables: &self.tables, segment: &self.segment };
+            self.sink.sample(at, &Sample { stack, count, ..Sample::default() })
+        });
+        match taken {
+            Ok(ControlFlow::Continue(()) | ControlFlow::Break(())) => Ok(()),
+            Err(error) => Err(Error::storage(&"output", &error)),
+        }
+    }
+
+    fn finish(self) -> Result<(), Error> {
+        self.sink.finish(&self.tables).map_err(|error| Error::storage(&"output", &error))
+    }
+}
+
+/// Columns of stacks.
+struct StackRows {
+    names: ListArray,
+    texts: StringViewArray,
+    frames: Option<(ListArray, StructArray)>,
+}
+
+impl StackRows {
+    fn new(names: &ArrayRef, frames: Option<&ArrayRef>) -> Result<Self, Error> {
+        let names = names.as_list::<i32>().clone();
+        let texts =
+            cast(names.values(), &DataType::Utf8View).map_err(|error| Error::question(error.to_string()))?;
+        let frames = frames.map(|frames| {
+            let frames = frames.as_list::<i32>().clone();
+            let details = frames.values().as_struct().clone();
+            (frames, details)
+        });
+        Ok(Self { texts: texts.as_string_view().clone(), names, frames })
+    }
+
+    fn of_batch(batch: &RecordBatch) -> Result<Self, Error> {
+        Self::new(batch.column(1), Some(batch.column(2)))
+    }
+
+    fn stack(&self, row: usize, tables: &mut Tables) -> io::Result<Option<StackId>> {
+        if self.names.is_null(row) {
+            return Ok(None);
+        }
+        let range = |list: &ListArray| {
+            let end = |row: usize| usize::try_from(list.value_offsets()[row]).unwrap_or(0);
+            end(row)..end(row + 1)
+        };
+        let mut stack = None;
+        let mut details = self.frames.as_ref().map(|(list, _)| range(list));
+        for name in range(&self.names) {
+            let function = tables.intern_string(&unescape(self.texts.value(name)))?;
+            let detail = details.as_mut().and_then(Iterator::next);
+            let frame = match (&self.frames, detail) {
+                (Some((_, details)), Some(place)) => frame(function, details, place, tables)?,
+                _ => Frame::named(function),
+            };
+            let frame = tables.intern_frame(&frame)?;
+            stack = Some(tables.intern_stack(stack, frame)?);
+        }
+        Ok(stack)
+    }
+}
+
+/// A frame with what is known of it beside its name.
+fn frame(function: StringId, details: &StructArray, place: usize, tables: &mut Tables) -> io::Result<Frame> {
+    let column = |name: &str| details.column_by_name(name).filter(|column| !column.is_null(place));
+    let int = |name: &str| {
+        column(name)
+            .and_then(|column| column.as_primitive_opt::<Int64Type>())
+            .map(|column| column.value(place))
+    };
+    let narrow = |name: &str| int(name).and_then(|value| u32::try_from(value).ok());
+    let mut text = |name: &str| -> io::Result<Option<StringId>> {
+        let Some(column) = column(name) else { return Ok(None) };
+        let column = cast(&column.slice(place, 1), &DataType::Utf8View).map_err(io::Error::other)?;
+        Ok(Some(tables.intern_string(&unescape(column.as_string_view().value(0)))?))
+    };
+    let parts = match (text("namespace")?, text("class")?, text("method")?) {
+        (Some(namespace), Some(class), Some(method)) => Some(NameParts { namespace, class, method }),
+        _ => None,
+    };
+    let native = text("module")?.map(|module| NativeFrame { module, offset: int("offset") });
+    Ok(Frame {
+        parts,
+        file: text("file")?,
+        line: int("line"),
+        end_line: int("end_line"),
+        column: narrow("column"),
+        end_column: narrow("end_column"),
+        opcode: text("opcode")?,
+        native,
+        ..Frame::named(function)
+    })
+}
+
+fn folded(texts: &StringViewArray, row: usize, tables: &mut Tables) -> io::Result<Option<StackId>> {
+    let mut stack = None;
+    let text = if texts.is_null(row) { "" } else { texts.value(row) };
+    for name in text.split(';').filter(|name| !name.is_empty()) {
+        let function = tables.intern_string(&unescape(name))?;
+        let frame = tables.intern_frame(&Frame::named(function))?;
+        stack = Some(tables.intern_stack(stack, frame)?);
+    }
+    Ok(stack)
+}

@@ -1,0 +1,219 @@
+//! The tables of a lake as the engine reads them: files that can hold nothing of what is asked for are left out.
+
+use std::fmt;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use datafusion::arrow::array::{
+    ArrayRef, BooleanArray, StringViewArray, TimestampMicrosecondArray, UInt64Array,
+};
+use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::catalog::{Session, TableProvider};
+use datafusion::common::config::TableParquetOptions;
+use datafusion::common::pruning::PruningStatistics;
+use datafusion::common::stats::Precision;
+use datafusion::common::{Column, DFSchema, Result, ScalarValue, Statistics};
+use datafusion::datasource::listing::PartitionedFile;
+use datafusion::datasource::physical_plan::{FileGroup, FileScanConfigBuilder, ParquetSource};
+use datafusion::datasource::source::DataSourceExec;
+use datafusion::execution::object_store::ObjectStoreUrl;
+use datafusion::logical_expr::utils::conjunction;
+use datafusion::logical_expr::{Expr, Operator, TableProviderFilterPushDown, TableType};
+use datafusion::physical_optimizer::pruning::PruningPredicateBuilder;
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::empty::EmptyExec;
+
+use crate::journal::DataFile;
+use crate::tables::{Table, UTC};
+
+/// A table of a lake in one of its states.
+pub(crate) struct LakeTable {
+    pub(crate) table: Table,
+    /// Where the files are: the store, and the path of the lake in it.
+    pub(crate) root: ObjectStoreUrl,
+    pub(crate) base: String,
+    pub(crate) files: Arc<Vec<DataFile>>,
+}
+
+impl fmt::Debug for LakeTable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "LakeTable({}, {} files)", self.table.name(), self.files.len())
+    }
+}
+
+impl LakeTable {
+    /// Those files that may hold rows that all of `filters` are true of.
+    fn chosen(&self, state: &dyn Session, filters: &[Expr]) -> Result<Vec<&DataFile>> {
+        let mut keep = vec![true; self.files.len()];
+        if let Some(filter) = conjunction(filters.to_vec()) {
+            let schema = DFSchema::try_from(self.schema())?;
+            let filter = state.create_physical_expr(filter, &schema)?;
+            // Not every filter says something about files.
+            let predicate = PruningPredicateBuilder::new().with_file_schema(self.schema()).build(filter);
+            if let Some(predicate) = predicate {
+                keep = predicate.prune(&FileFacts(&self.files))?;
+            }
+        }
+        let labels: Vec<_> = filters.iter().filter_map(asked_label).collect();
+        let may_hold = |file: &DataFile| {
+            let listed = file.labels.as_ref();
+            listed.is_none_or(|listed| labels.iter().all(|label| listed.binary_search(label).is_ok()))
+        };
+        let files = self.files.iter().zip(keep).filter(|(file, keep)| *keep && may_hold(file));
+        Ok(files.map(|(file, _)| file).collect())
+    }
+
+    fn partitioned(&self, file: &DataFile) -> PartitionedFile {
+        let path = format!("{}/{}", self.base, file.path);
+        let mut partitioned = PartitionedFile::new(String::new(), file.bytes);
+        // The path is encoded already.
+        partitioned.object_meta.location =
+            object_store::path::Path::parse(&path).unwrap_or_else(|_| path.as_str().into());
+        let rows = usize::try_from(file.rows).map_or(Precision::Absent, Precision::Exact);
+        let statistics = Statistics { num_rows: rows, ..Statistics::new_unknown(&self.schema()) };
+        partitioned.with_statistics(Arc::new(statistics))
+    }
+}
+
+#[async_trait]
+impl TableProvider for LakeTable {
+    fn schema(&self) -> SchemaRef {
+        self.table.schema()
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::Base
+    }
+
+    async fn scan(
+        &self,
+        state: &dyn Session,
+        projection: Option<&Vec<usize>>,
+        filters: &[Expr],
+        limit: Option<usize>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let files = self.chosen(state, filters)?;
+        let limit = limit.filter(|_| filters.is_empty());
+        let schema = self.schema();
+        if files.is_empty() {
+            let schema = match projection {
+                Some(columns) => Arc::new(schema.project(columns)?),
+                None => schema,
+            };
+            return Ok(Arc::new(EmptyExec::new(schema)));
+        }
+        let rows = files.iter().map(|file| file.rows).sum::<u64>();
+        let groups = in_groups(&files, state.config().target_partitions());
+        let groups = groups
+            .into_iter()
+            .map(|group| FileGroup::new(group.into_iter().map(|file| self.partitioned(file)).collect()));
+        let options = TableParquetOptions {
+            global: state.config_options().execution.parquet.clone(),
+            ..TableParquetOptions::default()
+        };
+        let mut source = ParquetSource::new(Arc::clone(&schema)).with_table_parquet_options(options);
+        if let Some(filter) = conjunction(filters.to_vec()) {
+            let filter = state.create_physical_expr(filter, &DFSchema::try_from(Arc::clone(&schema))?)?;
+            source = source.with_predicate(filter);
+        }
+        let rows = usize::try_from(rows).map_or(Precision::Absent, Precision::Exact);
+        let statistics = Statistics { num_rows: rows, ..Statistics::new_unknown(&schema) };
+        let config = FileScanConfigBuilder::new(self.root.clone(), Arc::new(source))
+            .with_file_groups(groups.collect())
+            .with_statistics(statistics)
+            .with_projection_indices(projection.cloned())?
+            .with_limit(limit)
+            .build();
+        Ok(DataSourceExec::from_data_source(config))
+    }
+
+    fn supports_filters_pushdown(&self, filters: &[&Expr]) -> Result<Vec<TableProviderFilterPushDown>> {
+        Ok(vec![TableProviderFilterPushDown::Inexact; filters.len()])
+    }
+}
+
+/// The files in at most `count` groups of about as many bytes.
+fn in_groups<'f>(files: &[&'f DataFile], count: usize) -> Vec<Vec<&'f DataFile>> {
+    let count = count.clamp(1, files.len().max(1));
+    let mut groups: Vec<(u64, Vec<&DataFile>)> = vec![(0, Vec::new()); count];
+    let mut files = files.to_vec();
+    files.sort_by(|one, other| other.bytes.cmp(&one.bytes).then_with(|| one.path.cmp(&other.path)));
+    for file in files {
+        let lightest = groups.iter_mut().min_by_key(|(bytes, _)| *bytes).expect("a group");
+        lightest.0 += file.bytes;
+        lightest.1.push(file);
+    }
+    groups.into_iter().map(|(_, group)| group).collect()
+}
+
+/// The label, as `key=value`, that a filter `label(labels, 'key') = 'value'` asks for.
+fn asked_label(filter: &Expr) -> Option<String> {
+    let Expr::BinaryExpr(equation) = filter else { return None };
+    if equation.op != Operator::Eq {
+        return None;
+    }
+    let (call, value) = match (&*equation.left, &*equation.right) {
+        (Expr::ScalarFunction(call), value) | (value, Expr::ScalarFunction(call)) => (call, value),
+        _ => return None,
+    };
+    let [Expr::Column(column), key] = &*call.args else { return None };
+    if call.name() != crate::functions::LABEL || column.name != "labels" {
+        return None;
+    }
+    Some(format!("{}={}", text(key)?, text(value)?))
+}
+
+fn text(literal: &Expr) -> Option<&str> {
+    match literal {
+        Expr::Literal(value, _) => value.try_as_str().flatten(),
+        _ => None,
+    }
+}
+
+/// What the journal says of files.
+struct FileFacts<'f>(&'f [DataFile]);
+
+impl FileFacts<'_> {
+    fn ends(&self, column: &Column, end: impl Fn((i64, i64)) -> i64) -> Option<ArrayRef> {
+        match column.name.as_str() {
+            "service" => {
+                Some(Arc::new(StringViewArray::from_iter(self.0.iter().map(|file| file.service.as_deref()))))
+            }
+            "time" => {
+                let times = self.0.iter().map(|file| file.span_us.map(&end));
+                Some(Arc::new(times.collect::<TimestampMicrosecondArray>().with_timezone(UTC)))
+            }
+            _ => None,
+        }
+    }
+}
+
+impl PruningStatistics for FileFacts<'_> {
+    fn min_values(&self, column: &Column) -> Option<ArrayRef> {
+        self.ends(column, |(first, _)| first)
+    }
+
+    fn max_values(&self, column: &Column) -> Option<ArrayRef> {
+        self.ends(column, |(_, last)| last)
+    }
+
+    fn num_containers(&self) -> usize {
+        self.0.len()
+    }
+
+    fn null_counts(&self, _column: &Column) -> Option<ArrayRef> {
+        None
+    }
+
+    fn row_counts(&self) -> Option<ArrayRef> {
+        Some(Arc::new(UInt64Array::from_iter_values(self.0.iter().map(|file| file.rows))))
+    }
+
+    fn contained(
+        &self,
+        _column: &Column,
+        _values: &std::collections::HashSet<ScalarValue>,
+    ) -> Option<BooleanArray> {
+        None
+    }
+}

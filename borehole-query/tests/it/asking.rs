@@ -1,0 +1,153 @@
+//! What questions are answered with, and what of the lake is read for it.
+
+use std::collections::BTreeMap;
+
+use borehole::model::{ProfileSink as _, Tables};
+use borehole_analysis::{Lines, Query, ReportSink};
+use borehole_query::{Choice, Source};
+use borehole_testkit::{project_file, read_corpus};
+
+use crate::world::{HOUR_US, NOON_US, add, add_folded, lake, number, read, rows, source};
+
+#[test]
+fn functions_have_the_numbers_of_a_report() {
+    let (_scratch, lake) = lake();
+    let bytes = read_corpus("rbt/daemon_worker.rbt");
+    add(&lake, source("worker", "web", &bytes), &bytes).unwrap();
+    let query = Query { lines: Lines::Together, limit: None, ..Query::default() };
+    let (mut report, mut tables) = (ReportSink::new(query), Tables::default());
+    read("worker", bytes, &mut tables, &mut report);
+    report.finish(&tables).unwrap();
+    let view = report.into_view();
+    let mut expected: BTreeMap<String, [u64; 2]> = BTreeMap::new();
+    for (table, place) in [(&view.self_time, 0), (&view.total_time, 1)] {
+        for row in &table.rows {
+            let name = String::from_utf8(row.frame.function.clone()).unwrap();
+            expected.entry(name).or_default()[place] += row.share.count;
+        }
+    }
+    let found = rows(&lake, &borehole_query::top(&Choice::default(), None));
+    let by_name =
+        found.iter().map(|row| (row[0].clone(), [1, 2].map(|column: usize| row[column].parse().unwrap())));
+    assert_eq!(by_name.collect::<BTreeMap<_, _>>(), expected);
+    let view = rows(
+        &lake,
+        "SELECT function, sum(self), sum(total) FROM functions GROUP BY 1 ORDER BY 2 DESC, 3 DESC, 1",
+    );
+    let named: Vec<_> = found.iter().map(|row| row[..3].to_vec()).collect();
+    assert_eq!(view, named);
+}
+
+#[test]
+fn a_function_counts_once_a_sample_however_often_it_is_on_the_stack() {
+    let (_scratch, lake) = lake();
+    add_folded(&lake, "web", "main;walk;walk;walk 5\nmain;walk;read 2\n");
+    let found = rows(&lake, &borehole_query::top(&Choice::default(), Some(3)));
+    let expected = [
+        ["walk", "5", "7", "71.43", "100"],
+        ["read", "2", "2", "28.57", "28.57"],
+        ["main", "0", "7", "0", "100"],
+    ];
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn stacks_have_functions() {
+    let (_scratch, lake) = lake();
+    add_folded(&lake, "web", "main;App\\Db::query;App\\Db::query;tokio::run::poll 1\n");
+    let one = |call: &str| rows(&lake, &format!("SELECT {call} FROM stacks"))[0][0].clone();
+    assert_eq!(one("leaf(stack)"), "tokio::run::poll");
+    assert_eq!(one("root(stack)"), "main");
+    assert_eq!(one("depth(stack)"), "4");
+    assert_eq!(one("folded(stack)"), "main;App\\Db::query;App\\Db::query;tokio::run::poll");
+    assert_eq!(one("frames_of(stack)"), r#"["main","App\\Db::query","tokio::run::poll"]"#);
+    assert_eq!(one("folded(collapse_package(stack))"), "main;App;tokio::run");
+    assert_eq!(one("contains_function(stack, '^App')"), "true");
+    assert_eq!(one("contains_function(stack, 'nothing$')"), "false");
+    let session = lake.session().unwrap();
+    let error = session.ask("SELECT leaf('text') FROM stacks").err().unwrap().to_string();
+    assert!(error.contains("expected leaf(stack) with the column `stack` of `stacks`"), "{error}");
+    let mut answer = session.ask("SELECT contains_function(stack, '(') FROM stacks").unwrap();
+    assert!(answer.next_rows().unwrap_err().to_string().contains("unclosed group"));
+}
+
+#[test]
+fn only_files_that_can_hold_an_answer_are_read() {
+    let (_scratch, lake) = lake();
+    for (service, day) in [("web", 0), ("web", 1), ("web", 2), ("api", 0), ("api", 1)] {
+        let name = format!("{service} {day}");
+        let began = (NOON_US + day * 24 * HOUR_US) * 1000;
+        let source = Source { began_unix_ns: Some(began), ..source(&name, service, name.as_bytes()) };
+        add(&lake, source, format!("main;{service} 1\n").as_bytes()).unwrap();
+    }
+    let files = |condition: &str| {
+        let plan = rows(&lake, &format!("EXPLAIN SELECT sum(value) FROM samples WHERE {condition}"));
+        plan.iter().map(|row| row[1].matches(".parquet").count()).max().unwrap()
+    };
+    assert_eq!(files("true"), 5);
+    assert_eq!(files("service = 'web'"), 3);
+    assert_eq!(files("time >= '2026-11-02T00:00:00Z' AND time < '2026-11-03T00:00:00Z'"), 2);
+    assert_eq!(files("service = 'api' AND time > '2026-11-01T18:00:00Z'"), 1);
+    assert_eq!(files("service = 'none'"), 0);
+    assert_eq!(files("label(labels, 'uri') = '/cart'"), 0);
+}
+
+#[test]
+fn labels_lead_to_their_files() {
+    let (_scratch, lake) = lake();
+    let bytes = read_corpus("rbt/annotations.rbt");
+    add(&lake, source("labelled", "web", &bytes), &bytes).unwrap();
+    add_folded(&lake, "web", "main 1\n");
+    let labels = rows(&lake, "SELECT DISTINCT labels FROM samples WHERE labels IS NOT NULL");
+    let object: serde_json::Value = serde_json::from_str(&labels[0][0]).unwrap();
+    let (key, value) = object.as_object().unwrap().iter().next().unwrap();
+    let condition = format!("label(labels, '{key}') = '{}'", value.as_str().unwrap());
+    let plan = rows(&lake, &format!("EXPLAIN SELECT sum(value) FROM samples WHERE {condition}"));
+    assert_eq!(plan.iter().map(|row| row[1].matches(".parquet").count()).max(), Some(1));
+    assert!(number(&lake, &format!("SELECT sum(value) FROM samples WHERE {condition}")) > 0);
+}
+
+#[test]
+fn shares_change_from_one_day_to_the_next() {
+    let (_scratch, lake) = lake();
+    for (day, text) in [(0, "main;old 3\nmain;same 1\n"), (1, "main;new 1\nmain;same 3\n")] {
+        let began = (NOON_US + day * 24 * HOUR_US) * 1000;
+        let source = Source { began_unix_ns: Some(began), ..source(text, "web", text.as_bytes()) };
+        add(&lake, source, text.as_bytes()).unwrap();
+    }
+    let half = NOON_US + 12 * HOUR_US;
+    let before = Choice { until_us: Some(half), ..Choice::default() };
+    let after = Choice { since_us: Some(half), ..Choice::default() };
+    let found = rows(&lake, &borehole_query::diff(&before, &after, None));
+    let short: Vec<_> = found.iter().map(|row| format!("{} {}", row[0], row[3])).collect();
+    assert_eq!(short, ["old -75", "same 50", "new 25", "main 0"]);
+    let trend = rows(&lake, &borehole_query::trend("same", 24 * HOUR_US, &Choice::default()));
+    let shares: Vec<_> = trend.iter().map(|row| (row[0].as_str(), row[4].as_str())).collect();
+    assert_eq!(shares, [("2026-11-01T00:00:00Z", "25"), ("2026-11-02T00:00:00Z", "75")]);
+}
+
+#[test]
+fn a_question_changes_nothing() {
+    let (_scratch, lake) = lake();
+    let session = lake.session().unwrap();
+    for sql in [
+        "DROP TABLE samples",
+        "INSERT INTO samples SELECT * FROM samples",
+        "COPY samples TO '/tmp/x.csv'",
+        "SET datafusion.execution.batch_size = 1",
+        "SELECT 1; SELECT 2",
+        "SELECT nothing FROM samples",
+    ] {
+        let error = session.ask(sql).err().unwrap_or_else(|| panic!("{sql} was answered")).to_string();
+        assert!(!error.is_empty() && !error.contains('\n'), "{sql}: {error}");
+    }
+}
+
+#[test]
+fn the_documents_name_all_that_there_is() {
+    let document = std::fs::read_to_string(project_file("docs/lake.md")).unwrap();
+    assert!(
+        document.contains(&borehole_query::page()),
+        "docs/lake.md: expected what `borehole lake query --tables` prints"
+    );
+}

@@ -1,0 +1,77 @@
+//! Commits that are damaged, missing or from the future.
+
+use std::fs;
+use std::path::PathBuf;
+
+use borehole_query::Lake;
+use borehole_testkit::Scratch;
+
+use crate::world::{add_folded, number};
+
+fn lake_of_three_commits() -> (Scratch, String, PathBuf) {
+    let scratch = Scratch::new();
+    let name = scratch.path("lake").to_str().unwrap().to_owned();
+    let lake = Lake::open_or_create(&name).unwrap();
+    add_folded(&lake, "web", "main 1\n");
+    add_folded(&lake, "web", "main 2\n");
+    let commits = scratch.path("lake").join("_lake/commits");
+    (scratch, name, commits)
+}
+
+fn commit(version: u64) -> String {
+    format!("{version:020}.json")
+}
+
+#[test]
+fn a_missing_commit_is_not_passed_over() {
+    let (_scratch, name, commits) = lake_of_three_commits();
+    fs::remove_file(commits.join(commit(2))).unwrap();
+    let error = Lake::open(&name).unwrap_err();
+    assert!(error.is_damaged(), "{error}");
+    assert!(
+        error.to_string().contains("a commit is missing: expected _lake/commits/00000000000000000002.json"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_commit_that_is_cut_off_is_an_error() {
+    let (_scratch, name, commits) = lake_of_three_commits();
+    let path = commits.join(commit(3));
+    let text = fs::read(&path).unwrap();
+    fs::write(&path, &text[..text.len() / 2]).unwrap();
+    let error = Lake::open(&name).unwrap_err().to_string();
+    assert!(error.contains("_lake/commits/00000000000000000003.json: EOF while parsing"), "{error}");
+}
+
+#[test]
+fn a_lake_of_a_later_version_is_refused() {
+    let (_scratch, name, commits) = lake_of_three_commits();
+    let path = commits.join(commit(3));
+    let text = fs::read_to_string(&path).unwrap().replace("\"schema\":1", "\"schema\":2");
+    fs::write(&path, text).unwrap();
+    let error = Lake::open(&name).unwrap_err();
+    assert!(
+        error.to_string().contains("unsupported version of a lake: expected at most 1, found 2"),
+        "{error}"
+    );
+    assert!(error.hint().unwrap().starts_with("a later borehole"));
+}
+
+#[test]
+fn commits_beyond_many_are_summed_up() {
+    let scratch = Scratch::new();
+    let name = scratch.path("lake").to_str().unwrap().to_owned();
+    let lake = Lake::open_or_create(&name).unwrap();
+    for count in 1..=70 {
+        add_folded(&lake, "web", &format!("main {count}\n"));
+    }
+    let sums = fs::read_dir(scratch.path("lake").join("_lake/states")).unwrap().count();
+    assert_eq!(sums, 2);
+    assert_eq!(number(&Lake::open(&name).unwrap(), "SELECT sum(value) FROM samples"), 70 * 71 / 2);
+    // A sum is as good as the commits behind it, which go when the lake is tidied.
+    lake.compact().unwrap();
+    let commits = fs::read_dir(scratch.path("lake").join("_lake/commits")).unwrap().count();
+    assert!(commits < 15, "{commits} commits are left");
+    assert_eq!(number(&Lake::open(&name).unwrap(), "SELECT sum(value) FROM samples"), 70 * 71 / 2);
+}

@@ -1,0 +1,113 @@
+//! Compaction, retention and checks.
+
+use std::fs;
+
+use borehole_query::Source;
+use borehole_testkit::read_corpus;
+
+use crate::world::{HOUR_US, NOON_US, add, add_folded, files_of, folded, lake, number, source};
+
+const FOLDED: &str = "SELECT stack_id, sum(value) FROM samples GROUP BY stack_id";
+
+#[test]
+fn small_files_become_one_and_answers_stay() {
+    let (scratch, lake) = lake();
+    let bytes = read_corpus("rbt/daemon_worker.rbt");
+    add(&lake, source("worker", "web", &bytes), &bytes).unwrap();
+    for count in 1..=20 {
+        add_folded(&lake, "web", &format!("main;a{count} {count}\n"));
+    }
+    let before = folded(&lake, FOLDED);
+    let done = lake.compact().unwrap();
+    assert_eq!((done.files_before, done.overtaken), (3 * 21, 0));
+    assert_eq!(done.files_after, 3, "samples, stacks and sources");
+    assert_eq!(folded(&lake, FOLDED), before);
+    assert_eq!(number(&lake, "SELECT count(*) FROM sources"), 21);
+    assert!(lake.check().unwrap().findings.is_empty());
+    // Readers may be at the old files for an hour.
+    assert_eq!(done.cleared.files, 0);
+    assert_eq!(files_of(scratch.folder(), "samples").len(), 22);
+    let again = lake.compact().unwrap();
+    assert_eq!(again.files_before, 0, "what is together stays as it is");
+}
+
+#[test]
+fn a_reader_sees_the_lake_as_it_was() {
+    let (_scratch, lake) = lake();
+    add_folded(&lake, "web", "main 1\n");
+    add_folded(&lake, "web", "main 2\n");
+    let session = lake.session().unwrap();
+    add_folded(&lake, "web", "main 4\n");
+    lake.compact().unwrap();
+    let mut answer = session.ask("SELECT sum(value) FROM samples").unwrap();
+    assert_eq!(answer.next_rows().unwrap().unwrap()[0][0].to_text(), "3");
+    assert_eq!(number(&lake, "SELECT sum(value) FROM samples"), 7);
+}
+
+#[test]
+fn what_is_old_goes_with_its_stacks_and_may_come_again() {
+    let (_scratch, lake) = lake();
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+    let now_us = i64::try_from(now.as_micros()).unwrap();
+    let add_at = |days_ago: i64, text: &str| {
+        let began = (now_us - days_ago * 24 * HOUR_US) * 1000;
+        let source = Source { began_unix_ns: Some(began), ..source(text, "web", text.as_bytes()) };
+        add(&lake, source, text.as_bytes())
+    };
+    add_at(10, "main;old 1\nmain;both 1\n").unwrap();
+    add_at(1, "main;new 1\nmain;both 1\n").unwrap();
+    let done = lake.retain(5).unwrap();
+    assert_eq!((done.files, done.rows, done.stacks), (2, 3, 1));
+    assert_eq!(folded(&lake, FOLDED), ["main;both 1", "main;new 1"]);
+    assert_eq!(number(&lake, "SELECT count(*) FROM stacks"), 2);
+    assert_eq!(lake.retain(5).unwrap().files, 0);
+    add_at(10, "main;old 1\nmain;both 1\n").unwrap();
+    assert_eq!(number(&lake, "SELECT sum(value) FROM samples"), 4);
+    assert!(lake.check().unwrap().findings.is_empty());
+}
+
+#[test]
+fn a_check_finds_every_file_that_is_not_what_was_written() {
+    let (scratch, lake) = lake();
+    for text in ["main;a 1\n", "main;b 2\n", "main;c 3\n", "main;d 4\n"] {
+        add_folded(&lake, "web", text);
+    }
+    let files = files_of(scratch.folder(), "samples");
+    let bytes = fs::read(&files[0]).unwrap();
+    let mut flipped = bytes.clone();
+    flipped[bytes.len() / 2] ^= 1;
+    fs::write(&files[0], &flipped).unwrap();
+    fs::write(&files[1], &fs::read(&files[1]).unwrap()[..100]).unwrap();
+    fs::remove_file(&files[2]).unwrap();
+    fs::write(scratch.path("lake").join("samples/stray.parquet"), b"half an upload").unwrap();
+    let checked = lake.check().unwrap();
+    assert_eq!((checked.files, checked.strays, checked.findings.len()), (12, 1, 3));
+    let message = |file: &std::path::Path| {
+        let name = file.file_name().unwrap().to_str().unwrap();
+        let finding = checked.findings.iter().find(|finding| finding.path.ends_with(name)).unwrap();
+        finding.message.clone()
+    };
+    assert!(
+        message(&files[0]).starts_with("its bytes are not those that were written"),
+        "{}",
+        message(&files[0])
+    );
+    assert!(message(&files[1]).starts_with("truncated: expected "), "{}", message(&files[1]));
+    assert_eq!(message(&files[2]), "missing: expected a file, found none");
+    let session = lake.session().unwrap();
+    let answered = session.ask("SELECT sum(value) FROM samples").and_then(|mut answer| answer.next_rows());
+    assert!(answered.is_err(), "a question that needs a missing file has no answer: {answered:?}");
+}
+
+#[test]
+fn an_input_of_many_days_is_a_file_a_day() {
+    let (scratch, lake) = lake();
+    for day in 0..40 {
+        let began = (NOON_US + day * 24 * HOUR_US) * 1000;
+        let source = Source { began_unix_ns: Some(began), ..source("day", "web", &day.to_le_bytes()) };
+        add(&lake, source, b"main 1\n").unwrap();
+    }
+    lake.compact().unwrap();
+    assert_eq!(number(&lake, "SELECT count(DISTINCT date_trunc('day', time)) FROM samples"), 40);
+    assert_eq!(files_of(scratch.folder(), "samples").len(), 40);
+}

@@ -1,0 +1,113 @@
+//! What goes into a lake comes out of it.
+
+use borehole::model::{ProfileSink as _, Tables};
+use borehole::{Format, Input, InputOptions, OnDamage, ReadOptions, SampleKind, Source as Bytes, Target};
+use borehole_analysis::tokio::TokioSink;
+use borehole_testkit::{corpus, read_corpus};
+
+use crate::world::{add, folded, lake, number, read, rows, sorted_lines, source};
+
+/// Files of the corpus that borehole reads as profiles, with what they are folded to.
+fn readable() -> Vec<(String, Vec<u8>, Vec<String>)> {
+    let mut found = Vec::new();
+    for folder in ["rbt", "tachyon", "trc", "pprof", "otlp", "phpspy"] {
+        let mut folders = vec![corpus(folder)];
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() {
+                    folders.push(path);
+                    continue;
+                }
+                let bytes = std::fs::read(&path).unwrap();
+                let name = path.strip_prefix(corpus("")).unwrap().to_str().unwrap().to_owned();
+                if let Some(lines) = folded_file(&name, &bytes) {
+                    found.push((name, bytes, lines));
+                }
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+/// Folded stacks of a file, as far as it can be read; `None` of one that is no profile.
+fn folded_file(name: &str, bytes: &[u8]) -> Option<Vec<String>> {
+    let read =
+        ReadOptions { on_damage: OnDamage::ReadOn, samples: SampleKind::Cpu, ..ReadOptions::default() };
+    let input = Bytes::reader(name, std::io::Cursor::new(bytes.to_vec()));
+    let input = Input::open(input, &InputOptions { format: None, read }).ok()?;
+    let (mut tables, mut text) = (Tables::default(), Vec::new());
+    let mut exporter = Target::new(Format::Folded).exporter(&mut text).unwrap();
+    input.read_into(&mut tables, &mut *exporter).ok()?;
+    exporter.finish(&tables).unwrap();
+    drop(exporter);
+    Some(sorted_lines(&text))
+}
+
+#[test]
+fn every_file_of_the_corpus_folds_the_same_out_of_a_lake() {
+    let files = readable();
+    assert!(files.len() > 150, "only {} files of the corpus could be read", files.len());
+    for (name, bytes, lines) in &files {
+        let (_scratch, lake) = lake();
+        add(&lake, source(name, name, bytes), bytes).unwrap();
+        let found = folded(&lake, "SELECT stack_id, sum(value) FROM samples GROUP BY stack_id");
+        assert_eq!(found, *lines, "{name}");
+    }
+}
+
+#[test]
+fn a_trace_of_tokio_is_polls_spans_and_numbers_too() {
+    let (_scratch, lake) = lake();
+    let name = "trc/in/real_057_blocked.bin.gz";
+    let bytes = read_corpus(name);
+    add(&lake, source(name, "demo", &bytes), &bytes).unwrap();
+    let (mut tables, mut tokio) = (Tables::default(), TokioSink::new(None));
+    read(name, bytes, &mut tables, &mut tokio);
+    tokio.finish(&tables).unwrap();
+    let view = tokio.into_view().unwrap();
+    assert!(view.polls.durations.count > 0);
+    let of_polls = rows(&lake, "SELECT count(*), max(duration_ns), sum(duration_ns) FROM polls");
+    let expected = [view.polls.durations.count, view.polls.durations.max_ns, view.polls.durations.sum_ns];
+    assert_eq!(of_polls, [expected.map(|number| number.to_string())]);
+    let of_spans = number(&lake, "SELECT count(*) FROM spans");
+    let spans: u64 = view.spans.rows.iter().map(|row| row.durations.count).sum();
+    assert_eq!(u64::try_from(of_spans).unwrap(), spans);
+    let depth = number(&lake, "SELECT count(*) FROM events WHERE field = 'global_queue_depth'");
+    assert!(depth > 0, "the queue of the runtime was measured");
+}
+
+#[test]
+fn names_that_are_no_text_come_back_as_they_were() {
+    let (_scratch, lake) = lake();
+    let text = b"main;caf\xe9;\xef\xbf\xbd 3\n";
+    add(&lake, source("bytes", "web", text), text).unwrap();
+    let lines = folded(&lake, "SELECT stack_id, value FROM samples");
+    assert_eq!(lines, sorted_lines(text));
+}
+
+#[test]
+fn whatever_selects_a_stack_and_a_number_is_a_profile() {
+    let (_scratch, lake) = lake();
+    crate::world::add_folded(&lake, "web", "main;a;b 3\nmain;c 4\n");
+    let expected = ["main;a;b 3", "main;c 4"];
+    for sql in [
+        "SELECT stack_id, value FROM samples",
+        "SELECT stack, value FROM profiles",
+        "SELECT stack, frames, value FROM profiles",
+        "SELECT folded(stack) AS text, value FROM profiles",
+        "SELECT value, collapse_package(stack) FROM profiles",
+    ] {
+        assert_eq!(folded(&lake, sql), expected, "{sql}");
+    }
+    let session = lake.session().unwrap();
+    let answer = session.ask("SELECT service FROM samples").unwrap();
+    let mut text = Vec::new();
+    let mut exporter = Target::new(Format::Folded).exporter(&mut text).unwrap();
+    let error = session.export(answer, &mut *exporter).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "expected a stack and a number among the columns of the answer, found none"
+    );
+}
