@@ -373,7 +373,13 @@ impl<'l> Addition<'l> {
             commit.add.extend(stacks.file_beside(state, lake, tables).await?);
             Ok(Intent::Commit(commit.clone()))
         };
-        lake.block_on(lake.journal().transact(intend))?;
+        if let Err(error) = lake.block_on(lake.journal().transact(intend)) {
+            // What stays behind is cleared away later: no commit names it.
+            for file in done.iter().chain(&commit.add) {
+                let _ = lake.block_on(lake.place().delete(&file.path));
+            }
+            return Err(error);
+        }
         added.stacks =
             commit.add.iter().filter(|file| file.table == Table::Stacks.name()).map(|file| file.rows).sum();
         added.bytes = commit.add.iter().map(|file| file.bytes).sum();

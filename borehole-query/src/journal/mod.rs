@@ -48,7 +48,8 @@ impl Journal {
 
     /// The newest state; `None` where there is no lake.
     pub(crate) async fn state(&self) -> Result<Option<State>, Error> {
-        // Who reads a sum while an older one is cleared away finds a newer one when it looks again.
+        // Who reads while sums and commits are cleared away that newer sums hold finds those when it looks again.
+        let mut missed = None;
         for _ in 0..3 {
             let sums = self.place.list(STATES, None).await?;
             let mut state = match sums.last() {
@@ -60,10 +61,14 @@ impl Journal {
                     None => continue,
                 },
             };
-            self.catch_up(&mut state).await?;
-            return Ok(state);
+            match self.catch_up(&mut state).await {
+                Ok(()) => return Ok(state),
+                Err(error) => missed = Some(error),
+            }
         }
-        Err(Error::lake(format!("{}: the states of the lake vanish while they are read", self.place)))
+        let vanished =
+            || Error::lake(format!("{}: the states of the lake vanish while they are read", self.place));
+        Err(missed.unwrap_or_else(vanished))
     }
 
     /// Reads the commits behind `state`.
@@ -111,7 +116,9 @@ impl Journal {
             // Writers that met once do not meet again when they wait for different times.
             let wait_ms = u64::from(attempt.min(20)) * (1 + jitter() % 8);
             tokio::time::sleep(Duration::from_millis(wait_ms)).await;
-            self.catch_up(&mut state).await?;
+            if self.catch_up(&mut state).await.is_err() {
+                state = self.state().await?;
+            }
         }
         Err(Error::lake(format!("{}: overtaken by other writers {TRIES} times", self.place)))
     }

@@ -8,6 +8,9 @@ use super::record::{Commit, DataFile};
 use super::supported;
 use crate::tables::{SCHEMA_VERSION, Table};
 
+/// For so long files that are taken away are remembered: three days. Then their age alone says that nobody needs them.
+const REMEMBERED_US: i64 = 3 * 86_400_000_000;
+
 /// The files of a lake after a commit.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct State {
@@ -60,6 +63,7 @@ impl State {
     pub(super) fn apply(&mut self, commit: Commit, version: u64) {
         self.version = version;
         self.changed_us = commit.at_us;
+        self.removed.retain(|_, at_us| *at_us > commit.at_us.saturating_sub(REMEMBERED_US));
         for path in commit.remove {
             self.files.remove(&path);
             self.removed.insert(path, commit.at_us);
