@@ -7,6 +7,9 @@ use datafusion::arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef, T
 /// The version of these tables. A lake of a later one is not read.
 pub(crate) const SCHEMA_VERSION: u32 = 1;
 
+/// How long a day is, by which files are told apart.
+pub(crate) const DAY_US: i64 = 86_400_000_000;
+
 /// The zone of all times.
 pub(crate) const UTC: &str = "+00:00";
 

@@ -171,7 +171,7 @@ impl ChoiceArgs {
 
 pub(crate) fn query(args: &QueryArgs) -> anyhow::Result<Exit> {
     if args.tables {
-        print!("{}", borehole_query::page());
+        out(borehole_query::page().trim_end())?;
         return Ok(Exit::Done);
     }
     answer(&open(&args.lake)?, args.sql.as_deref().unwrap_or_default(), &args.answer)

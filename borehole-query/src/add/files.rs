@@ -18,11 +18,10 @@ use crate::journal::DataFile;
 use crate::place::{Place, encoded};
 use crate::tables::{SCHEMA_VERSION, Table};
 
-/// Rows that are encoded together: enough that a dictionary of thousands of stacks costs little, and few enough that a quarter of an
-/// hour of a service is not read for a minute of it.
+/// Rows that are encoded together: enough that a dictionary of thousands of stacks costs little.
 pub(crate) const GROUP_ROWS: usize = 1 << 19;
 
-/// The level of Zstandard: of 1, 3 and 9, each step takes a tenth off the bytes and doubles the time.
+/// The level of Zstandard: its own default. What others would take and save has not been measured.
 const ZSTD_LEVEL: i32 = 3;
 
 /// A file of a table, which is in its place when it is finished and nowhere before.

@@ -27,7 +27,7 @@ use self::rows::{Cell, Rows};
 use self::stacks::StackRows;
 use self::words::{NO_WORD, Word, Words};
 use crate::journal::{Commit, DataFile, Intent, Operation, State, now_us};
-use crate::tables::Table;
+use crate::tables::{DAY_US, Table};
 use crate::{Error, Lake};
 
 /// How many rows wait for being written, of all files together.
@@ -37,7 +37,7 @@ const OPEN_FILES: usize = 12;
 /// Labels of a file beyond so many are not listed.
 const LISTED_LABELS: usize = 64;
 /// Times later than the clock of this machine by more are called future: a day.
-const FUTURE_US: i64 = 86_400_000_000;
+const FUTURE_US: i64 = DAY_US;
 /// The service of inputs that do not say theirs.
 const UNNAMED: &str = "unnamed";
 
@@ -468,7 +468,6 @@ fn word(word: Word) -> Cell {
     if word == NO_WORD { Cell::Absent } else { Cell::Word(word) }
 }
 
-const DAY_US: i64 = 86_400_000_000;
 /// The years 1 and 9999: what all readers of Parquet show.
 const EARLIEST_US: i64 = -62_135_596_800_000_000;
 const LATEST_US: i64 = 253_402_300_799_999_999;

@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use super::record::{Commit, DataFile};
 use super::supported;
-use crate::tables::{SCHEMA_VERSION, Table};
+use crate::tables::{DAY_US, SCHEMA_VERSION, Table};
 
 /// For so long files that are taken away are remembered: three days. Then their age alone says that nobody needs them.
-const REMEMBERED_US: i64 = 3 * 86_400_000_000;
+const REMEMBERED_US: i64 = 3 * DAY_US;
 
 /// The files of a lake after a commit.
 #[derive(Clone, Debug, Default)]

@@ -1,13 +1,13 @@
 //! Objects that nobody will look at again.
 
 use crate::journal::now_us;
-use crate::tables::Table;
+use crate::tables::{DAY_US, Table};
 use crate::{Error, Lake};
 
 /// Queries that began before a file was taken away may read it for so long: an hour.
 const READERS_US: i64 = 3_600_000_000;
 /// Writers may take so long to commit what they have written: two days.
-const WRITERS_US: i64 = 2 * 86_400_000_000;
+const WRITERS_US: i64 = 2 * DAY_US;
 
 /// What was cleared away.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use futures::StreamExt as _;
 use super::clear::Cleared;
 use crate::add::files::{FileWriter, GROUP_ROWS, Partition};
 use crate::journal::{Commit, DataFile, Intent, Operation, State, now_us};
-use crate::tables::Table;
+use crate::tables::{DAY_US, Table};
 use crate::{Error, Lake};
 
 /// A file of so many bytes is large enough.
@@ -20,7 +20,6 @@ const FILE_ROWS: u64 = 64 * GROUP_ROWS as u64;
 const GROUP_BYTES: usize = 64 << 20;
 /// How much memory sorting takes before it goes to disk.
 const SORT_BYTES: usize = 512 << 20;
-const DAY_US: i64 = 86_400_000_000;
 
 /// What was put together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

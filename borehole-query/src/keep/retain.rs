@@ -4,11 +4,10 @@ use std::collections::BTreeSet;
 
 use super::clear::Cleared;
 use crate::journal::{Commit, DataFile, Intent, Operation, State, now_us};
-use crate::tables::Table;
+use crate::tables::{DAY_US, Table};
 use crate::value::{Value, value_at};
 use crate::{Error, Lake};
 
-const DAY_US: i64 = 86_400_000_000;
 /// So often it is tried to tell which stacks nobody needs, while others add.
 const TRIES: usize = 5;
 
