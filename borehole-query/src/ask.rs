@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::error::DataFusionError;
 use datafusion::physical_plan::SendableRecordBatchStream;
-use datafusion::prelude::{SQLOptions, SessionContext};
+use datafusion::prelude::{DataFrame, SQLOptions, SessionContext};
 use futures::StreamExt as _;
 
 use crate::value::{Value, value_at};
@@ -16,6 +17,8 @@ use crate::{Error, Lake};
 pub struct Session<'l> {
     pub(crate) lake: &'l Lake,
     pub(crate) context: SessionContext,
+    /// The address of the cluster that answers, parts of which may be lost on the way; `None` where this process does.
+    pub(crate) cluster: Option<String>,
 }
 
 impl Lake {
@@ -33,7 +36,7 @@ impl Lake {
         for view in VIEWS {
             self.block_on(context.sql(&format!("CREATE VIEW {} AS {}", view.name, view.sql)))?;
         }
-        Ok(Session { lake: self, context })
+        Ok(Session { lake: self, context, cluster: None })
     }
 }
 
@@ -48,10 +51,12 @@ impl Session<'_> {
         let asked = async {
             let frame = self.context.sql_with_options(sql, options).await?;
             let schema = Arc::clone(frame.schema().inner());
-            Ok::<_, Error>((schema, frame.execute_stream().await?))
+            let again = self.cluster.as_ref().map(|_| frame.clone());
+            let stream = frame.execute_stream().await;
+            Ok::<_, Error>((schema, again, stream.map_err(|error| failed(self.cluster.as_deref(), error))?))
         };
-        let (schema, stream) = self.lake.block_on(asked)?;
-        Ok(Answer { lake: self.lake, schema, stream })
+        let (schema, again, stream) = self.lake.block_on(asked)?;
+        Ok(Answer { lake: self.lake, schema, stream, again, cluster: self.cluster.clone() })
     }
 }
 
@@ -60,6 +65,17 @@ pub struct Answer<'l> {
     lake: &'l Lake,
     schema: SchemaRef,
     stream: SendableRecordBatchStream,
+    /// The question, while it can be asked once more: nothing of the answer was given out.
+    again: Option<DataFrame>,
+    cluster: Option<String>,
+}
+
+/// What went wrong while a question was answered, and where.
+fn failed(cluster: Option<&str>, error: DataFusionError) -> Error {
+    match cluster {
+        Some(address) => Error::cluster(address, &error.into()),
+        None => error.into(),
+    }
 }
 
 impl Answer<'_> {
@@ -75,8 +91,15 @@ impl Answer<'_> {
 
     /// The next rows; `None` behind the last.
     pub(crate) fn next_batch(&mut self) -> Result<Option<RecordBatch>, Error> {
-        let next = self.lake.block_on(self.stream.next());
-        Ok(next.transpose()?)
+        let cluster = self.cluster.as_deref();
+        let mut next = self.lake.block_on(self.stream.next());
+        let again = self.again.take();
+        if let (Some(Err(_)), Some(question)) = (&next, again) {
+            let stream = self.lake.block_on(question.execute_stream());
+            self.stream = stream.map_err(|error| failed(cluster, error))?;
+            next = self.lake.block_on(self.stream.next());
+        }
+        next.transpose().map_err(|error| failed(cluster, error))
     }
 }
 

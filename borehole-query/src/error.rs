@@ -53,6 +53,17 @@ impl Error {
         Self::new(Kind::Storage, format!("{place}: {cause}"))
     }
 
+    /// The cluster at `address` does not answer a question.
+    #[cold]
+    pub(crate) fn cluster(address: &str, cause: &Self) -> Self {
+        // What the transport says is written for its makers.
+        if cause.message.contains("transport::Error") {
+            let error = Self::new(Kind::Storage, format!("{address}: the cluster does not answer"));
+            return error.with_hint("borehole lake scheduler and borehole lake executor are its programs");
+        }
+        Self::new(cause.kind, format!("{address}: {}", cause.message))
+    }
+
     /// The input has been added already.
     #[cold]
     pub(crate) fn added(message: impl Into<String>) -> Self {

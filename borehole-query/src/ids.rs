@@ -6,13 +6,14 @@ use borehole_model::{Frame, FrameId, StackId, StringId, Tables};
 use datafusion::arrow::array::{Array, ArrayRef, AsArray as _, BinaryBuilder};
 use sha2::{Digest as _, Sha256};
 
-/// The id of a stack: half of the SHA-256 of the id of its callers and of its last frame.
+/// The id of a stack: half of the SHA-256 of the id of its callers and of the checksum of its last frame.
 pub(crate) type Id = [u8; 16];
 
 /// Works out ids, each once.
 #[derive(Debug, Default)]
 pub(crate) struct Ids {
     of_stack: Vec<Option<Id>>,
+    of_frame: Vec<Option<Id>>,
 }
 
 impl Ids {
@@ -30,7 +31,8 @@ impl Ids {
         }
         let mut id = caller.and_then(|parent| self.known(parent)).unwrap_or_default();
         for stack in unknown.into_iter().rev() {
-            id = beneath(id, tables.leaf(stack), tables);
+            let frame = self.of_frame(tables.leaf(stack), tables);
+            id = half(Sha256::new_with_prefix(id).chain_update(frame));
             if self.of_stack.len() <= stack.index() {
                 self.of_stack.resize(tables.stack_count().max(stack.index() + 1), None);
             }
@@ -42,12 +44,20 @@ impl Ids {
     fn known(&self, stack: StackId) -> Option<Id> {
         self.of_stack.get(stack.index()).copied().flatten()
     }
+
+    fn of_frame(&mut self, frame: FrameId, tables: &Tables) -> Id {
+        if self.of_frame.len() <= frame.index() {
+            self.of_frame.resize(tables.frame_count().max(frame.index() + 1), None);
+        }
+        *self.of_frame[frame.index()].get_or_insert_with(|| checksum(frame, tables))
+    }
 }
 
-fn beneath(callers: Id, frame: FrameId, tables: &Tables) -> Id {
+/// The checksum of all that is known of a frame.
+fn checksum(frame: FrameId, tables: &Tables) -> Id {
     let Frame { function, parts, file, line, end_line, column, end_column, opcode, native } =
         *tables.frame(frame);
-    let mut sum = Sum(Sha256::new_with_prefix(callers), tables);
+    let mut sum = Sum(Sha256::new(), tables);
     sum.text(Some(function));
     sum.text(file);
     sum.text(opcode);
@@ -60,9 +70,12 @@ fn beneath(callers: Id, frame: FrameId, tables: &Tables) -> Id {
     }
     sum.text(native.map(|native| native.module));
     sum.number(native.and_then(|native| native.offset));
-    let digest = sum.0.finalize();
+    half(sum.0)
+}
+
+fn half(sum: Sha256) -> Id {
     let mut id = Id::default();
-    id.copy_from_slice(&digest[..size_of::<Id>()]);
+    id.copy_from_slice(&sum.finalize()[..size_of::<Id>()]);
     id
 }
 

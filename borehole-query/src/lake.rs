@@ -1,8 +1,7 @@
 //! A lake as programs hold it.
 
-use std::collections::HashMap;
 use std::future::Future;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use datafusion::arrow::array::RecordBatch;
 use datafusion::execution::memory_pool::FairSpillPool;
@@ -11,9 +10,10 @@ use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use hashbrown::HashSet;
 use tokio::runtime::Runtime;
+use tokio::sync::Mutex;
 
 use crate::Error;
-use crate::add::{Addition, Source};
+use crate::add::Adding;
 use crate::functions;
 use crate::ids::{self, Id};
 use crate::journal::{Commit, DataFile, Intent, Journal, Operation, State, now_us};
@@ -32,8 +32,14 @@ pub struct Lake {
     place: Place,
     journal: Journal,
     runtime: Runtime,
-    /// The stacks of files that have been looked at; files never change.
-    known: Mutex<HashMap<String, Arc<[Id]>>>,
+    known: Mutex<KnownStacks>,
+}
+
+/// The stacks of files that have been looked at; files never change.
+#[derive(Debug, Default)]
+struct KnownStacks {
+    files: HashSet<String>,
+    ids: HashSet<Id>,
 }
 
 impl Lake {
@@ -93,10 +99,10 @@ impl Lake {
         })
     }
 
-    /// Begins to add an input, whose samples and events the addition takes as a sink.
+    /// Begins to add inputs.
     #[must_use]
-    pub fn add(&self, source: Source) -> Addition<'_> {
-        Addition::new(self, source)
+    pub fn adding(&self) -> Adding<'_> {
+        Adding::new(self)
     }
 
     /// Whether an input with this checksum is in the lake.
@@ -109,25 +115,22 @@ impl Lake {
 
     /// Those of `ids` that are the ids of stacks of the lake.
     pub(crate) async fn known_of(&self, ids: &HashSet<Id>, state: &State) -> Result<HashSet<Id>, Error> {
-        let mut known = HashSet::new();
         if ids.is_empty() {
-            return Ok(known);
+            return Ok(HashSet::new());
+        }
+        let mut known = self.known.lock().await;
+        if known.files.iter().any(|path| !state.files.contains_key(path)) {
+            // A stack may have gone with its file.
+            *known = KnownStacks::default();
         }
         for file in state.files_of(Table::Stacks) {
-            let cached = self.known.lock().unwrap_or_else(PoisonError::into_inner).get(&file.path).cloned();
-            let there = match cached {
-                Some(there) => there,
-                None => {
-                    let there: Arc<[Id]> = self.read_ids(file).await?.into();
-                    let mut cache = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-                    cache.retain(|path, _| state.files.contains_key(path));
-                    cache.insert(file.path.clone(), Arc::clone(&there));
-                    there
-                }
-            };
-            known.extend(there.iter().filter(|id| ids.contains(*id)));
+            if !known.files.contains(&file.path) {
+                let there = self.read_ids(file).await?;
+                known.ids.extend(there);
+                known.files.insert(file.path.clone());
+            }
         }
-        Ok(known)
+        Ok(ids.intersection(&known.ids).copied().collect())
     }
 
     async fn read_ids(&self, file: &DataFile) -> Result<Vec<Id>, Error> {

@@ -7,6 +7,8 @@
 
 mod add;
 mod ask;
+#[cfg(feature = "cluster")]
+mod cluster;
 mod error;
 mod functions;
 mod ids;
@@ -23,8 +25,10 @@ mod time;
 mod value;
 mod views;
 
-pub use add::{Added, Addition, Source, sha256};
+pub use add::{Added, Adding, Addition, Source, sha256};
 pub use ask::{Answer, Session};
+#[cfg(feature = "cluster")]
+pub use cluster::{ExecutorOptions, SchedulerOptions, run_executor, run_scheduler};
 pub use error::Error;
 pub use keep::{Checked, Cleared, Compacted, Finding, LakeInfo, Retained, TableInfo};
 pub use lake::Lake;

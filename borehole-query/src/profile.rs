@@ -179,20 +179,21 @@ impl Profile<'_> {
 struct StackRows {
     names: ListArray,
     texts: StringViewArray,
-    frames: Option<(ListArray, StructArray)>,
+    details: Option<(ListArray, Details)>,
 }
 
 impl StackRows {
     fn new(names: &ArrayRef, frames: Option<&ArrayRef>) -> Result<Self, Error> {
         let names = names.as_list::<i32>().clone();
-        let texts =
-            cast(names.values(), &DataType::Utf8View).map_err(|error| Error::question(error.to_string()))?;
-        let frames = frames.map(|frames| {
-            let frames = frames.as_list::<i32>().clone();
-            let details = frames.values().as_struct().clone();
-            (frames, details)
-        });
-        Ok(Self { texts: texts.as_string_view().clone(), names, frames })
+        let texts = text_column(names.values())?;
+        let details = match frames {
+            None => None,
+            Some(frames) => {
+                let frames = frames.as_list::<i32>();
+                Some((frames.clone(), Details::new(frames.values().as_struct())?))
+            }
+        };
+        Ok(Self { texts, names, details })
     }
 
     fn of_batch(batch: &RecordBatch) -> Result<Self, Error> {
@@ -208,12 +209,12 @@ impl StackRows {
             end(row)..end(row + 1)
         };
         let mut stack = None;
-        let mut details = self.frames.as_ref().map(|(list, _)| range(list));
+        let mut rows = self.details.as_ref().map(|(list, _)| range(list));
         for name in range(&self.names) {
             let function = tables.intern_string(&unescape(self.texts.value(name)))?;
-            let detail = details.as_mut().and_then(Iterator::next);
-            let frame = match (&self.frames, detail) {
-                (Some((_, details)), Some(place)) => frame(function, details, place, tables)?,
+            let row = rows.as_mut().and_then(Iterator::next);
+            let frame = match (&self.details, row) {
+                (Some((_, details)), Some(row)) => details.frame(function, row, tables)?,
                 _ => Frame::named(function),
             };
             let frame = tables.intern_frame(&frame)?;
@@ -223,36 +224,57 @@ impl StackRows {
     }
 }
 
-/// A frame with what is known of it beside its name.
-fn frame(function: StringId, details: &StructArray, place: usize, tables: &mut Tables) -> io::Result<Frame> {
-    let column = |name: &str| details.column_by_name(name).filter(|column| !column.is_null(place));
-    let int = |name: &str| {
-        column(name)
-            .and_then(|column| column.as_primitive_opt::<Int64Type>())
-            .map(|column| column.value(place))
-    };
-    let narrow = |name: &str| int(name).and_then(|value| u32::try_from(value).ok());
-    let mut text = |name: &str| -> io::Result<Option<StringId>> {
-        let Some(column) = column(name) else { return Ok(None) };
-        let column = cast(&column.slice(place, 1), &DataType::Utf8View).map_err(io::Error::other)?;
-        Ok(Some(tables.intern_string(&unescape(column.as_string_view().value(0)))?))
-    };
-    let parts = match (text("namespace")?, text("class")?, text("method")?) {
-        (Some(namespace), Some(class), Some(method)) => Some(NameParts { namespace, class, method }),
-        _ => None,
-    };
-    let native = text("module")?.map(|module| NativeFrame { module, offset: int("offset") });
-    Ok(Frame {
-        parts,
-        file: text("file")?,
-        line: int("line"),
-        end_line: int("end_line"),
-        column: narrow("column"),
-        end_column: narrow("end_column"),
-        opcode: text("opcode")?,
-        native,
-        ..Frame::named(function)
-    })
+fn text_column(column: &ArrayRef) -> Result<StringViewArray, Error> {
+    let texts = cast(column, &DataType::Utf8View).map_err(|error| Error::question(error.to_string()))?;
+    Ok(texts.as_string_view().clone())
+}
+
+/// What is known of frames beside their names, by column.
+struct Details {
+    texts: HashMap<String, StringViewArray>,
+    ints: HashMap<String, Int64Array>,
+}
+
+impl Details {
+    fn new(frames: &StructArray) -> Result<Self, Error> {
+        let mut details = Self { texts: HashMap::new(), ints: HashMap::new() };
+        for (field, column) in frames.fields().iter().zip(frames.columns()) {
+            match column.as_primitive_opt::<Int64Type>() {
+                Some(ints) => drop(details.ints.insert(field.name().clone(), ints.clone())),
+                None => drop(details.texts.insert(field.name().clone(), text_column(column)?)),
+            }
+        }
+        Ok(details)
+    }
+
+    /// The frame in a row.
+    fn frame(&self, function: StringId, row: usize, tables: &mut Tables) -> io::Result<Frame> {
+        let int = |name: &str| {
+            let ints = self.ints.get(name).filter(|ints| !ints.is_null(row));
+            ints.map(|ints| ints.value(row))
+        };
+        let narrow = |name: &str| int(name).and_then(|value| u32::try_from(value).ok());
+        let mut text = |name: &str| {
+            let texts = self.texts.get(name).filter(|texts| !texts.is_null(row));
+            texts.map(|texts| tables.intern_string(&unescape(texts.value(row)))).transpose()
+        };
+        let parts = match (text("namespace")?, text("class")?, text("method")?) {
+            (Some(namespace), Some(class), Some(method)) => Some(NameParts { namespace, class, method }),
+            _ => None,
+        };
+        let native = text("module")?.map(|module| NativeFrame { module, offset: int("offset") });
+        Ok(Frame {
+            parts,
+            file: text("file")?,
+            line: int("line"),
+            end_line: int("end_line"),
+            column: narrow("column"),
+            end_column: narrow("end_column"),
+            opcode: text("opcode")?,
+            native,
+            ..Frame::named(function)
+        })
+    }
 }
 
 fn folded(texts: &StringViewArray, row: usize, tables: &mut Tables) -> io::Result<Option<StackId>> {

@@ -155,7 +155,7 @@ const SAMPLES: Description = Description {
         ),
         LABELS,
     ],
-    order: &["minute", "host", "process", "thread", "time"],
+    order: &["minute", "host", "time"],
 };
 
 const MEASURES: Description = Description {
@@ -173,7 +173,7 @@ const MEASURES: Description = Description {
         Column::new("value", Kind::Int, "how much"),
         LABELS,
     ],
-    order: &["minute", "host", "process", "thread", "time"],
+    order: &["minute", "host", "time"],
 };
 
 const STACKS: Description = Description {
@@ -199,7 +199,7 @@ const SPANS: Description = Description {
         Column::new("name", Kind::Text, "what it is called"),
         Column::new("duration_ns", Kind::Unsigned, "how long it took, in nanoseconds"),
     ],
-    order: &["minute", "host", "process", "time"],
+    order: &["minute", "host", "time"],
 };
 
 const POLLS: Description = Description {
@@ -215,7 +215,7 @@ const POLLS: Description = Description {
         Column::new("place", Kind::Text, "where the task was spawned"),
         Column::new("duration_ns", Kind::Unsigned, "how long it took, in nanoseconds"),
     ],
-    order: &["minute", "host", "process", "worker", "time"],
+    order: &["minute", "host", "time"],
 };
 
 const EVENTS: Description = Description {

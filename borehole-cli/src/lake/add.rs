@@ -7,7 +7,7 @@ use std::time::UNIX_EPOCH;
 use borehole::heap::{HeapFile, OpenOptions, info};
 use borehole::model::Tables;
 use borehole::{Error, Format, Input, InputOptions, OnDamage, ReadOptions, Recovery, SampleKind, Source};
-use borehole_query::{Added, Addition, Lake};
+use borehole_query::{Added, Adding, Addition, Lake};
 use clap::Args;
 use serde_json::json;
 
@@ -62,8 +62,9 @@ pub(crate) fn run(args: &AddArgs) -> anyhow::Result<Exit> {
     interrupt::heed();
     let lake = Lake::open_or_create(&args.lake)?;
     let mut exit = Exit::Done;
+    let mut adding = lake.adding();
     for path in &args.inputs {
-        match add(args, &lake, path) {
+        match add(args, &lake, &mut adding, path) {
             Ok(of_input) if exit != Exit::Failed => {
                 exit = if of_input == Exit::Done { exit } else { of_input }
             }
@@ -78,7 +79,7 @@ pub(crate) fn run(args: &AddArgs) -> anyhow::Result<Exit> {
     Ok(exit)
 }
 
-fn add(args: &AddArgs, lake: &Lake, path: &str) -> anyhow::Result<Exit> {
+fn add(args: &AddArgs, lake: &Lake, adding: &mut Adding<'_>, path: &str) -> anyhow::Result<Exit> {
     let readable = Readable::open(path)?;
     if lake.holds(&readable.sha256)? {
         return already(args, &readable.name);
@@ -96,7 +97,7 @@ fn add(args: &AddArgs, lake: &Lake, path: &str) -> anyhow::Result<Exit> {
             Err(_) => return Err(error.into()),
         },
     };
-    let mut addition = lake.add(borehole_query::Source {
+    let (tables, mut addition) = adding.input(borehole_query::Source {
         name: readable.name.clone(),
         format,
         sha256: readable.sha256,
@@ -105,9 +106,8 @@ fn add(args: &AddArgs, lake: &Lake, path: &str) -> anyhow::Result<Exit> {
         began_unix_ns: args.at.map(|us| us.saturating_mul(1000)),
         modified_unix_ns: readable.modified_unix_ns,
     });
-    let mut tables = Tables::default();
     let recovery = match input {
-        Ok(input) => read_profile(input, &mut tables, &mut addition),
+        Ok(input) => read_profile(input, tables, &mut addition),
         Err(heap) => read_heap(&heap, &mut addition),
     };
     let recovery = match recovery {
@@ -122,7 +122,7 @@ fn add(args: &AddArgs, lake: &Lake, path: &str) -> anyhow::Result<Exit> {
         }
     };
     messages::warnings(&readable.name, &recovery);
-    match addition.commit(&tables, &recovery) {
+    match addition.commit(tables, &recovery) {
         Ok(added) => tell(args, &readable.name, &added, &recovery),
         Err(error) if error.is_already_added() => already(args, &readable.name),
         Err(error) => Err(error.into()),

@@ -32,6 +32,11 @@ struct AnswerArgs {
 
     #[command(flatten)]
     output: OutputArgs,
+
+    /// Let a cluster work it out: the address of its scheduler. All of it must see the lake under this name
+    #[cfg(feature = "lake-cluster")]
+    #[arg(long, value_name = "df://HOST:PORT")]
+    cluster: Option<String>,
 }
 
 /// Which samples.
@@ -205,11 +210,20 @@ impl AnswerArgs {
     fn is_profile(&self) -> bool {
         self.output.to.is_some() || self.output.output.as_deref().is_some_and(|path| path != "-")
     }
+
+    /// The lake, ready to be asked by this machine or by others.
+    fn session<'l>(&self, lake: &'l Lake) -> anyhow::Result<Session<'l>> {
+        #[cfg(feature = "lake-cluster")]
+        if let Some(address) = &self.cluster {
+            return Ok(lake.session_on(address)?);
+        }
+        Ok(lake.session()?)
+    }
 }
 
 fn answer(lake: &Lake, sql: &str, args: &AnswerArgs) -> anyhow::Result<Exit> {
     interrupt::heed();
-    let session = lake.session()?;
+    let session = args.session(lake)?;
     let answer = session.ask(sql)?;
     if args.is_profile() {
         return profile(&session, answer, args);

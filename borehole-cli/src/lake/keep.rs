@@ -19,6 +19,10 @@ pub(crate) struct InfoArgs {
     /// Print one object of JSON
     #[arg(long)]
     json: bool,
+
+    /// Print the paths of the files of a table, for other engines that read Parquet
+    #[arg(long, value_name = "TABLE", conflicts_with = "json")]
+    files: Option<String>,
 }
 
 /// `borehole lake check`.
@@ -54,7 +58,12 @@ pub(crate) struct RetainArgs {
 }
 
 pub(crate) fn info(args: &InfoArgs) -> anyhow::Result<Exit> {
-    let info = open(&args.lake)?.info()?;
+    let lake = open(&args.lake)?;
+    if let Some(table) = &args.files {
+        lake.files(table)?.iter().try_for_each(|path| out(path))?;
+        return Ok(Exit::Done);
+    }
+    let info = lake.info()?;
     if args.json {
         out(&object(&info).to_string())?;
         return Ok(Exit::Done);

@@ -2,6 +2,8 @@
 
 mod add;
 mod ask;
+#[cfg(feature = "lake-cluster")]
+mod cluster;
 mod keep;
 mod times;
 
@@ -48,6 +50,12 @@ enum LakeCommand {
     Compact(keep::CompactArgs),
     /// Let go of what is older than so many days
     Retain(keep::RetainArgs),
+    /// Run what splits questions among executors
+    #[cfg(feature = "lake-cluster")]
+    Scheduler(cluster::SchedulerArgs),
+    /// Run what works on parts of questions
+    #[cfg(feature = "lake-cluster")]
+    Executor(cluster::ExecutorArgs),
 }
 
 const ADD_EXAMPLES: &str = "\
@@ -79,6 +87,10 @@ pub(crate) fn run(cli: &Cli) -> anyhow::Result<Exit> {
         LakeCommand::Check(args) => keep::check(args),
         LakeCommand::Compact(args) => keep::compact(args),
         LakeCommand::Retain(args) => keep::retain(args),
+        #[cfg(feature = "lake-cluster")]
+        LakeCommand::Scheduler(args) => cluster::scheduler(args),
+        #[cfg(feature = "lake-cluster")]
+        LakeCommand::Executor(args) => cluster::executor(args),
     }
 }
 

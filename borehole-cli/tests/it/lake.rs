@@ -291,6 +291,27 @@ fn a_lake_may_be_in_storage_that_speaks_s3() {
 }
 
 #[test]
+fn other_engines_read_the_files() {
+    let Some(duckdb) = borehole_testkit::peers::peer("duckdb") else { return };
+    let (_scratch, path) = with_trace();
+    lake(&["add", &path, &corpus("rbt/annotations.rbt"), "--service", "a=b", "--at", "2026-11-02"]).done();
+    let ours = "SELECT service, sum(value) AS n, array_to_string(stack, ';') AS stack FROM profiles \
+                GROUP BY service, stack ORDER BY service, stack, n";
+    let theirs = format!(
+        "SELECT service, sum(value) AS n, array_to_string(stack, ';') AS stack \
+         FROM read_parquet('{path}/samples/**/*.parquet', hive_partitioning = false) \
+         JOIN read_parquet('{path}/stacks/**/*.parquet') USING (stack_id) GROUP BY service, stack ORDER BY service, stack, n"
+    );
+    let expected = objects(lake(&["query", &path, ours, "--json"]));
+    let answer = duckdb.command().arg(theirs).output().unwrap();
+    let mut rows: Vec<Value> =
+        lines(answer.stdout).iter().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert!(rows.pop().unwrap()["seconds"].is_number());
+    assert!(expected.len() > 2);
+    assert_eq!(rows, expected);
+}
+
+#[test]
 fn help_has_examples() {
     let help = String::from_utf8(lake(&["--help"]).done()).unwrap();
     for command in ["add", "query", "top", "diff", "trend", "info", "check", "compact", "retain"] {

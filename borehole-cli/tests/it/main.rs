@@ -19,6 +19,8 @@ mod inputs;
 mod interrupts;
 #[cfg(feature = "lake")]
 mod lake;
+#[cfg(feature = "lake-cluster")]
+mod lake_cluster;
 mod leaks;
 mod outputs;
 mod page;

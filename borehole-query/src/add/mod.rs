@@ -17,7 +17,7 @@ use std::ops::ControlFlow;
 
 use borehole_analysis::tokio::TokioSink;
 use borehole_model::{Context, Event, ProfileSink, Recovery, Sample, Segment, Status, StringId, Tables};
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use sha2::{Digest as _, Sha256};
 
 use self::events::Numbers;
@@ -26,6 +26,7 @@ use self::labels::{LabelWords, Set};
 use self::rows::{Cell, Rows};
 use self::stacks::StackRows;
 use self::words::{NO_WORD, Word, Words};
+use crate::ids::Ids;
 use crate::journal::{Commit, DataFile, Intent, Operation, State, now_us};
 use crate::tables::{DAY_US, Table};
 use crate::{Error, Lake};
@@ -119,12 +120,40 @@ struct Open {
     writer: Option<FileWriter>,
     span_us: Option<(i64, i64)>,
     labels: Option<BTreeSet<Word>>,
+    /// The sets of labels that those are from.
+    sets: HashSet<Word>,
     used: u64,
 }
 
 impl Open {
     fn new(table: Table) -> Self {
-        Self { rows: Rows::new(table), writer: None, span_us: None, labels: Some(BTreeSet::new()), used: 0 }
+        let labels = Some(BTreeSet::new());
+        Self { rows: Rows::new(table), writer: None, span_us: None, labels, sets: HashSet::new(), used: 0 }
+    }
+}
+
+/// Adds one input after another; what they have in common is worked out once.
+#[derive(Debug)]
+pub struct Adding<'l> {
+    lake: &'l Lake,
+    tables: Tables,
+    ids: Ids,
+}
+
+/// So many stacks, with those of all their callers, are remembered for the inputs that follow.
+const REMEMBERED_STACKS: usize = 2_000_000;
+
+impl<'l> Adding<'l> {
+    pub(crate) fn new(lake: &'l Lake) -> Self {
+        Self { lake, tables: Tables::default(), ids: Ids::default() }
+    }
+
+    /// Begins to add an input: the tables that it is read into, and the sink that takes it.
+    pub fn input(&mut self, source: Source) -> (&mut Tables, Addition<'_>) {
+        if self.tables.stack_count() > REMEMBERED_STACKS {
+            *self = Self::new(self.lake);
+        }
+        (&mut self.tables, Addition::new(self.lake, source, &mut self.ids))
     }
 }
 
@@ -134,7 +163,7 @@ pub struct Addition<'l> {
     source: Source,
     words: Words,
     labels: LabelWords,
-    stacks: StackRows,
+    stacks: StackRows<'l>,
     statuses: HashMap<Status, Word>,
     here: Here,
     open: HashMap<(Table, Word, i64), Open>,
@@ -150,7 +179,7 @@ pub struct Addition<'l> {
 }
 
 impl<'l> Addition<'l> {
-    pub(crate) fn new(lake: &'l Lake, source: Source) -> Self {
+    fn new(lake: &'l Lake, source: Source, ids: &'l mut Ids) -> Self {
         let mut words = Words::default();
         let service = words.word(source.service.as_deref().unwrap_or(UNNAMED));
         let host = words.optional(source.host.as_deref());
@@ -160,7 +189,7 @@ impl<'l> Addition<'l> {
             source,
             words,
             labels: LabelWords::default(),
-            stacks: StackRows::default(),
+            stacks: StackRows::new(ids),
             statuses: HashMap::new(),
             here,
             open: HashMap::new(),
@@ -184,7 +213,9 @@ impl<'l> Addition<'l> {
         open.rows.push(cells);
         let (first, last) = open.span_us.get_or_insert((time_us, time_us));
         (*first, *last) = ((*first).min(time_us), (*last).max(time_us));
-        if let Some(listed) = &mut open.labels {
+        if let Some(listed) = &mut open.labels
+            && open.sets.insert(labels.text)
+        {
             listed.extend(self.labels.pairs(labels));
             if listed.len() > LISTED_LABELS {
                 open.labels = None;
@@ -204,8 +235,12 @@ impl<'l> Addition<'l> {
     /// Remembers when something was, and answers it in microseconds.
     #[inline]
     fn seen(&mut self, unix_ns: i128, count: u64) -> i64 {
-        let limit = |ns: i128| i64::try_from(ns.div_euclid(1000)).ok();
-        let time_us = limit(unix_ns).unwrap_or(if unix_ns < 0 { i64::MIN } else { i64::MAX });
+        let extreme = if unix_ns < 0 { i64::MIN } else { i64::MAX };
+        // Nearly all times fit, and are divided far faster then.
+        let time_us = match i64::try_from(unix_ns) {
+            Ok(unix_ns) => unix_ns.div_euclid(1000),
+            Err(_) => i64::try_from(unix_ns.div_euclid(1000)).unwrap_or(extreme),
+        };
         // Parquet and the engine know times of these years.
         let time_us = time_us.clamp(EARLIEST_US, LATEST_US);
         let (first, last) = self.span_us.get_or_insert((time_us, time_us));

@@ -13,7 +13,7 @@ use crate::ids::{self, Id};
 use crate::tables::{Kind, Table, UTC};
 
 /// A value of a row.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Cell {
     Absent,
     Word(Word),
@@ -34,8 +34,16 @@ impl Cell {
     }
 }
 
+/// Values of a column: a thousandfold one and the same is kept as one.
 #[derive(Debug)]
-enum Column {
+struct Column {
+    /// What all rows hold so far, and how many they are, while `values` is empty.
+    same: (Cell, usize),
+    values: Values,
+}
+
+#[derive(Debug)]
+enum Values {
     Words(Vec<Word>),
     Times(Vec<Option<i64>>),
     Ints(Vec<Option<i64>>),
@@ -46,14 +54,60 @@ enum Column {
 
 impl Column {
     fn new(kind: Kind) -> Self {
-        match kind {
-            Kind::Text => Self::Words(Vec::new()),
-            Kind::Time => Self::Times(Vec::new()),
-            Kind::Int => Self::Ints(Vec::new()),
-            Kind::Unsigned => Self::Unsigned(Vec::new()),
-            Kind::Float => Self::Floats(Vec::new()),
+        let values = match kind {
+            Kind::Text => Values::Words(Vec::new()),
+            Kind::Time => Values::Times(Vec::new()),
+            Kind::Int => Values::Ints(Vec::new()),
+            Kind::Unsigned => Values::Unsigned(Vec::new()),
+            Kind::Float => Values::Floats(Vec::new()),
             // Lists are made from tables, not from rows.
-            Kind::Id | Kind::Names | Kind::Frames => Self::Ids(Vec::new()),
+            Kind::Id | Kind::Names | Kind::Frames => Values::Ids(Vec::new()),
+        };
+        Self { same: (Cell::Absent, 0), values }
+    }
+
+    #[inline]
+    fn push(&mut self, cell: Cell) {
+        let (same, count) = &mut self.same;
+        if *count > 0 && *same == cell {
+            *count += 1;
+        } else if *count == 0 && self.values.is_empty() {
+            self.same = (cell, 1);
+        } else {
+            self.spread();
+            self.values.push(cell);
+        }
+    }
+
+    /// Writes out what all rows hold so far.
+    fn spread(&mut self) {
+        let (same, count) = std::mem::replace(&mut self.same, (Cell::Absent, 0));
+        (0..count).for_each(|_| self.values.push(same));
+    }
+
+    /// How two rows stand to each other; those of a column of words by number.
+    fn compare(&self, one: usize, other: usize) -> Ordering {
+        if self.same.1 > 0 { Ordering::Equal } else { self.values.compare(one, other) }
+    }
+
+    /// The values in another order, and none left.
+    fn take(&mut self, order: &[u32], words: &mut Words) -> ArrayRef {
+        if self.same.1 > 0 {
+            let (same, count) = std::mem::replace(&mut self.same, (Cell::Absent, 0));
+            return self.values.repeated(same, count, words);
+        }
+        self.values.take(order, words)
+    }
+}
+
+impl Values {
+    fn is_empty(&self) -> bool {
+        match self {
+            Self::Words(words) => words.is_empty(),
+            Self::Times(values) | Self::Ints(values) => values.is_empty(),
+            Self::Unsigned(numbers) => numbers.is_empty(),
+            Self::Floats(floats) => floats.is_empty(),
+            Self::Ids(ids) => ids.is_empty(),
         }
     }
 
@@ -72,6 +126,26 @@ impl Column {
             (Self::Floats(floats), _) => floats.push(None),
             (Self::Ids(ids), Cell::Id(id)) => ids.push(Some(id)),
             (Self::Ids(ids), _) => ids.push(None),
+        }
+    }
+
+    /// `count` rows that hold `cell`.
+    fn repeated(&self, cell: Cell, count: usize, words: &mut Words) -> ArrayRef {
+        match (self, cell) {
+            (Self::Words(_), Cell::Word(word)) => words.column(std::iter::repeat_n(word, count)),
+            (Self::Words(_), _) => words.column(std::iter::repeat_n(NO_WORD, count)),
+            (Self::Times(_), Cell::Time(time)) => {
+                Arc::new(TimestampMicrosecondArray::from_value(time, count).with_timezone(UTC))
+            }
+            (Self::Times(_), _) => Arc::new(TimestampMicrosecondArray::new_null(count).with_timezone(UTC)),
+            (Self::Ints(_), Cell::Int(int)) => Arc::new(Int64Array::from_value(int, count)),
+            (Self::Ints(_), _) => Arc::new(Int64Array::new_null(count)),
+            (Self::Unsigned(_), Cell::Unsigned(number)) => Arc::new(UInt64Array::from_value(number, count)),
+            (Self::Unsigned(_), _) => Arc::new(UInt64Array::new_null(count)),
+            (Self::Floats(_), Cell::Float(float)) => Arc::new(Float64Array::from_value(float, count)),
+            (Self::Floats(_), _) => Arc::new(Float64Array::new_null(count)),
+            (Self::Ids(_), Cell::Id(id)) => ids::array(std::iter::repeat_n(Some(id), count)),
+            (Self::Ids(_), _) => ids::array(std::iter::repeat_n(None, count)),
         }
     }
 
@@ -156,8 +230,9 @@ impl Rows {
     }
 
     fn order(&self) -> Vec<u32> {
-        let minute = |row: usize| match &self.columns[self.time] {
-            Column::Times(times) => times[row].map(|time| time.div_euclid(MINUTE_US)),
+        // Where all times are the same, so are all minutes.
+        let minute = |row: usize| match &self.columns[self.time].values {
+            Values::Times(times) => times.get(row).copied().flatten().map(|time| time.div_euclid(MINUTE_US)),
             _ => None,
         };
         let compare = |one: usize, other: usize| {
@@ -172,6 +247,6 @@ impl Rows {
     }
 }
 
-/// Rows of one minute stand together by host, process and thread: that makes the differences of times small and the
-/// rest long runs, and a stretch of time is a stretch of the file all the same.
+/// Rows of one minute stand together by host: that makes the differences of times small and hosts long runs, and a stretch of
+/// time is a stretch of the file all the same.
 const MINUTE_US: i64 = 60_000_000;

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use borehole_model::text::escape;
-use borehole_model::{Frame, StackId, Tables};
+use borehole_model::{Frame, FrameId, StackId, Tables};
 use datafusion::arrow::array::{ArrayRef, Int64Array, ListArray, RecordBatch, StructArray};
 use datafusion::arrow::buffer::OffsetBuffer;
 use datafusion::arrow::datatypes::{DataType, Field, Fields, Schema};
-use hashbrown::HashSet;
+use hashbrown::{HashMap, HashSet};
 
 use super::files::{FileWriter, Partition};
 use super::words::{NO_WORD, Word, Words};
@@ -20,16 +20,20 @@ use crate::{Error, Lake};
 const GROUP_FRAMES: usize = 1 << 19;
 
 /// The stacks of samples.
-#[derive(Debug, Default)]
-pub(super) struct StackRows {
-    ids: Ids,
+#[derive(Debug)]
+pub(super) struct StackRows<'i> {
+    ids: &'i mut Ids,
     seen: Vec<bool>,
     stacks: Vec<(Id, StackId)>,
     /// The file of those that were new when it was written.
     written: Option<(Vec<Id>, Option<DataFile>)>,
 }
 
-impl StackRows {
+impl<'i> StackRows<'i> {
+    pub(super) const fn new(ids: &'i mut Ids) -> Self {
+        Self { ids, seen: Vec::new(), stacks: Vec::new(), written: None }
+    }
+
     /// The id of a stack that is sampled.
     #[inline]
     pub(super) fn id(&mut self, stack: StackId, tables: &Tables) -> Id {
@@ -74,7 +78,7 @@ impl StackRows {
 async fn write(stacks: &mut [(Id, StackId)], lake: &Lake, tables: &Tables) -> Result<DataFile, Error> {
     // Preorder of the tree of callers: parents come before their children, so this is nearly that of the ids.
     stacks.sort_by_key(|&(_, stack)| stack);
-    let mut words = Words::default();
+    let mut known = KnownFrames::default();
     let mut writer: Option<FileWriter> = None;
     let mut rest = &*stacks;
     while !rest.is_empty() {
@@ -84,7 +88,7 @@ async fn write(stacks: &mut [(Id, StackId)], lake: &Lake, tables: &Tables) -> Re
             frames > GROUP_FRAMES
         });
         let (group, others) = rest.split_at(end.unwrap_or(rest.len()).max(1));
-        let batch = batch(group, tables, &mut words);
+        let batch = batch(group, tables, &mut known);
         let writer = match &mut writer {
             Some(writer) => writer,
             none => none.insert(FileWriter::new(lake.place(), Table::Stacks, &Partition::default(), &batch)?),
@@ -95,72 +99,101 @@ async fn write(stacks: &mut [(Id, StackId)], lake: &Lake, tables: &Tables) -> Re
     writer.expect("there are stacks").finish(lake.place()).await
 }
 
-/// Columns of frames.
-#[derive(Default)]
-struct FrameColumns {
-    function: Vec<Word>,
-    file: Vec<Word>,
-    line: Vec<Option<i64>>,
-    end_line: Vec<Option<i64>>,
-    column: Vec<Option<i64>>,
-    end_column: Vec<Option<i64>>,
-    opcode: Vec<Word>,
-    namespace: Vec<Word>,
-    class: Vec<Word>,
-    method: Vec<Word>,
-    module: Vec<Word>,
-    offset: Vec<Option<i64>>,
+/// A frame as its columns hold it.
+#[derive(Clone, Copy)]
+struct FrameCells {
+    function: Word,
+    file: Word,
+    line: Option<i64>,
+    end_line: Option<i64>,
+    column: Option<i64>,
+    end_column: Option<i64>,
+    opcode: Word,
+    namespace: Word,
+    class: Word,
+    method: Word,
+    module: Word,
+    offset: Option<i64>,
 }
 
-impl FrameColumns {
-    fn push(&mut self, frame: &Frame, tables: &Tables, words: &mut Words) {
+impl FrameCells {
+    fn new(frame: &Frame, tables: &Tables, words: &mut Words) -> Self {
         let mut text = |text| words.word(&escape(tables.string(text)));
         let Frame { function, parts, file, line, end_line, column, end_column, opcode, native } = *frame;
-        self.function.push(text(function));
-        self.file.push(file.map_or(NO_WORD, &mut text));
-        self.line.push(line);
-        self.end_line.push(end_line);
-        self.column.push(column.map(i64::from));
-        self.end_column.push(end_column.map(i64::from));
-        self.opcode.push(opcode.map_or(NO_WORD, &mut text));
-        self.namespace.push(parts.map_or(NO_WORD, |parts| text(parts.namespace)));
-        self.class.push(parts.map_or(NO_WORD, |parts| text(parts.class)));
-        self.method.push(parts.map_or(NO_WORD, |parts| text(parts.method)));
-        self.module.push(native.map_or(NO_WORD, |native| text(native.module)));
-        self.offset.push(native.and_then(|native| native.offset));
+        Self {
+            function: text(function),
+            file: file.map_or(NO_WORD, &mut text),
+            line,
+            end_line,
+            column: column.map(i64::from),
+            end_column: end_column.map(i64::from),
+            opcode: opcode.map_or(NO_WORD, &mut text),
+            namespace: parts.map_or(NO_WORD, |parts| text(parts.namespace)),
+            class: parts.map_or(NO_WORD, |parts| text(parts.class)),
+            method: parts.map_or(NO_WORD, |parts| text(parts.method)),
+            module: native.map_or(NO_WORD, |native| text(native.module)),
+            offset: native.and_then(|native| native.offset),
+        }
+    }
+}
+
+/// Frames and their texts, each worked out once.
+#[derive(Default)]
+struct KnownFrames {
+    words: Words,
+    rows: HashMap<FrameId, u32>,
+    cells: Vec<FrameCells>,
+}
+
+impl KnownFrames {
+    /// The row of a frame in `cells`.
+    fn row(&mut self, frame: FrameId, tables: &Tables) -> u32 {
+        let Self { words, rows, cells } = self;
+        *rows.entry(frame).or_insert_with(|| {
+            cells.push(FrameCells::new(tables.frame(frame), tables, words));
+            u32::try_from(cells.len() - 1).expect("there are fewer frames than their ids have numbers for")
+        })
     }
 
-    /// Names, and all else in the order of [`frame_fields`].
-    fn into_arrays(self, words: &mut Words) -> (ArrayRef, Vec<ArrayRef>) {
-        let mut texts = |column: Vec<Word>| words.column(column.into_iter());
-        let ints = |column: Vec<Option<i64>>| Arc::new(Int64Array::from(column)) as ArrayRef;
-        let names = texts(self.function);
+    /// The names of the frames in `rows`, and all else in the order of [`frame_fields`].
+    fn arrays(&mut self, rows: &[u32]) -> (ArrayRef, Vec<ArrayRef>) {
+        let Self { words, cells, .. } = self;
+        let frames = || rows.iter().map(|&row| &cells[row as usize]);
+        let mut texts = |of: fn(&FrameCells) -> Word| words.column(frames().map(of));
+        let names = texts(|frame| frame.function);
+        let [file, opcode] = [texts(|frame| frame.file), texts(|frame| frame.opcode)];
+        let [namespace, class, method] =
+            [texts(|frame| frame.namespace), texts(|frame| frame.class), texts(|frame| frame.method)];
+        let module = texts(|frame| frame.module);
+        let ints = |of: fn(&FrameCells) -> Option<i64>| -> ArrayRef {
+            Arc::new(frames().map(of).collect::<Int64Array>())
+        };
         let details = vec![
-            texts(self.file),
-            ints(self.line),
-            ints(self.end_line),
-            ints(self.column),
-            ints(self.end_column),
-            texts(self.opcode),
-            texts(self.namespace),
-            texts(self.class),
-            texts(self.method),
-            texts(self.module),
-            ints(self.offset),
+            file,
+            ints(|frame| frame.line),
+            ints(|frame| frame.end_line),
+            ints(|frame| frame.column),
+            ints(|frame| frame.end_column),
+            opcode,
+            namespace,
+            class,
+            method,
+            module,
+            ints(|frame| frame.offset),
         ];
         (names, details)
     }
 }
 
-fn batch(stacks: &[(Id, StackId)], tables: &Tables, words: &mut Words) -> RecordBatch {
-    let mut columns = FrameColumns::default();
+fn batch(stacks: &[(Id, StackId)], tables: &Tables, known: &mut KnownFrames) -> RecordBatch {
+    let mut rows = Vec::new();
     for &(_, stack) in stacks {
-        let mut frames: Vec<_> = tables.frames_leaf_first(Some(stack)).collect();
-        frames.reverse();
-        frames.into_iter().for_each(|frame| columns.push(tables.frame(frame), tables, words));
+        let from = rows.len();
+        rows.extend(tables.frames_leaf_first(Some(stack)).map(|frame| known.row(frame, tables)));
+        rows[from..].reverse();
     }
     let offsets = OffsetBuffer::from_lengths(stacks.iter().map(|&(_, stack)| tables.depth(stack) as usize));
-    let (names, details) = columns.into_arrays(words);
+    let (names, details) = known.arrays(&rows);
     let fields: Fields = frame_fields()
         .iter()
         .zip(&details)

@@ -7,7 +7,7 @@ use datafusion::arrow::array::{
 };
 use datafusion::arrow::buffer::OffsetBuffer;
 use datafusion::common::{DataFusionError, Result};
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use regex::Regex;
 
 use super::Function;
@@ -25,13 +25,13 @@ pub(super) fn evaluate(function: Function, first: &ArrayRef, second: Option<&Arr
             Arc::new(stacks.map(|names| i64::try_from(names.count()).ok()).collect::<Int64Array>())
         }
         Function::Folded => stacks.folded(),
-        Function::FramesOf => stacks.lists(|names, list| {
-            for name in names {
-                if !list.contains(&name) {
-                    list.push(name);
-                }
-            }
-        }),
+        Function::FramesOf => {
+            let mut seen = HashSet::new();
+            stacks.lists(|names, list| {
+                seen.clear();
+                list.extend(names.filter(|&name| seen.insert(name)));
+            })
+        }
         Function::Collapse => stacks.lists(|names, list| {
             for name in names {
                 let package = package(name);
@@ -92,7 +92,7 @@ impl<'a> Stacks<'a> {
         Arc::new(texts.finish())
     }
 
-    fn lists<'n>(&'n self, fill: impl Fn(&mut dyn Iterator<Item = &'a str>, &mut Vec<&'a str>)) -> ArrayRef {
+    fn lists(&self, mut fill: impl FnMut(&mut dyn Iterator<Item = &'a str>, &mut Vec<&'a str>)) -> ArrayRef {
         let mut values = StringViewBuilder::new();
         let mut lengths = Vec::with_capacity(self.lists.len());
         let mut list = Vec::new();

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use datafusion::arrow::array::RecordBatch;
+use datafusion::arrow::array::{AsArray as _, RecordBatch};
 use datafusion::arrow::compute::concat_batches;
 use futures::StreamExt as _;
 
@@ -14,10 +14,10 @@ use crate::{Error, Lake};
 
 /// A file of so many bytes is large enough.
 const LARGE_BYTES: u64 = 256 << 20;
+/// Rows that are encoded together, or frames of stacks: twice as many as on the way in, so that dictionaries cost half.
+const LARGE_GROUP: usize = 2 * GROUP_ROWS;
 /// A file is closed after so many rows: a group of rows for each core of a large machine.
-const FILE_ROWS: u64 = 64 * GROUP_ROWS as u64;
-/// Rows of so many bytes are encoded together, however few they are: stacks may be deep.
-const GROUP_BYTES: usize = 64 << 20;
+const FILE_ROWS: u64 = 32 * LARGE_GROUP as u64;
 /// How much memory sorting takes before it goes to disk.
 const SORT_BYTES: usize = 512 << 20;
 
@@ -99,8 +99,7 @@ impl Lake {
             partition,
             writer: None,
             waiting: Vec::new(),
-            rows: 0,
-            bytes: 0,
+            weight: 0,
             done: Vec::new(),
         };
         let rewritten = self.block_on(async {
@@ -157,6 +156,15 @@ fn described(file: DataFile, group: &Group, of: &[DataFile]) -> DataFile {
     }
 }
 
+/// A row weighs as much as a frame of a stack does: stacks may be deep.
+fn weight(batch: &RecordBatch) -> usize {
+    let lists = batch.columns().iter().find_map(|column| column.as_list_opt::<i32>());
+    lists.map_or(batch.num_rows(), |lists| {
+        let ends = lists.value_offsets();
+        ends.last().zip(ends.first()).map_or(0, |(last, first)| usize::try_from(last - first).unwrap_or(0))
+    })
+}
+
 /// Rows on their way into new files.
 struct Rewriting<'l> {
     lake: &'l Lake,
@@ -164,18 +172,16 @@ struct Rewriting<'l> {
     partition: Partition,
     writer: Option<(FileWriter, u64)>,
     waiting: Vec<RecordBatch>,
-    rows: usize,
-    bytes: usize,
+    /// What they weigh together.
+    weight: usize,
     done: Vec<DataFile>,
 }
 
 impl Rewriting<'_> {
     async fn take(&mut self, batch: RecordBatch) -> Result<(), Error> {
-        self.rows += batch.num_rows();
-        self.bytes += batch.get_array_memory_size();
+        self.weight += weight(&batch);
         self.waiting.push(batch);
-        let is_enough = self.rows >= GROUP_ROWS || self.bytes >= GROUP_BYTES;
-        if is_enough { self.write().await } else { Ok(()) }
+        if self.weight >= LARGE_GROUP { self.write().await } else { Ok(()) }
     }
 
     async fn write(&mut self) -> Result<(), Error> {
@@ -183,7 +189,7 @@ impl Rewriting<'_> {
         let batch =
             concat_batches(&first.schema(), &self.waiting).map_err(|error| Error::lake(error.to_string()))?;
         self.waiting.clear();
-        (self.rows, self.bytes) = (0, 0);
+        self.weight = 0;
         let place = self.lake.place();
         let (writer, rows) = match &mut self.writer {
             Some(open) => open,

@@ -62,4 +62,17 @@ impl Lake {
             tables: Table::ALL.into_iter().map(table).collect(),
         })
     }
+
+    /// The paths of the files of a table, below the lake: for engines that read them by themselves. Files that were replaced
+    /// lie beside them for an hour.
+    ///
+    /// # Errors
+    /// When there is no such table, or the journal cannot be read.
+    pub fn files(&self, table: &str) -> Result<Vec<String>, Error> {
+        let Some(known) = Table::of_name(table) else {
+            let names = Table::ALL.map(Table::name).join(", ");
+            return Err(Error::missing(format!("expected a table of {names}, found {table}")));
+        };
+        Ok(self.state()?.files_of(known).map(|file| file.path.clone()).collect())
+    }
 }

@@ -1,7 +1,7 @@
 //! What becomes of inputs.
 
 use borehole::heap::{HeapFile, OpenOptions, info};
-use borehole::model::{Recovery, Tables};
+use borehole::model::{Recovery};
 use borehole_query::{Lake, Source};
 use borehole_testkit::{Scratch, corpus, read_corpus};
 
@@ -52,9 +52,9 @@ fn losses_of_damaged_files_can_be_asked_for() {
 fn what_is_given_up_leaves_nothing() {
     let (scratch, lake) = lake();
     let bytes = read_corpus("rbt/daemon_worker.rbt");
-    let mut tables = Tables::default();
-    let mut addition = lake.add(source("given up", "web", &bytes));
-    read("given up", bytes, &mut tables, &mut addition);
+    let mut adding = lake.adding();
+    let (tables, mut addition) = adding.input(source("given up", "web", &bytes));
+    read("given up", bytes, tables, &mut addition);
     addition.abandon();
     for table in ["samples", "stacks", "sources"] {
         assert!(files_of(scratch.folder(), table).is_empty(), "{table}");
@@ -110,9 +110,10 @@ fn a_heap_is_a_row_a_class() {
     let heap = HeapFile::open(&corpus("php/heap/8.2.36.rdump")).unwrap();
     let opened = heap.graph(&OpenOptions { lenient: true, ..OpenOptions::default() }).unwrap();
     let info = info(&&*opened.graph);
-    let mut addition = lake.add(source("heap", "web", b"heap"));
+    let mut adding = lake.adding();
+    let (tables, mut addition) = adding.input(source("heap", "web", b"heap"));
     addition.take_heap(&info).unwrap();
-    addition.commit(&Tables::default(), &Recovery::default()).unwrap();
+    addition.commit(tables, &Recovery::default()).unwrap();
     let classes =
         info.everything.classes.iter().map(|class| i64::try_from(class.memory_usage).unwrap()).sum::<i64>();
     assert!(classes > 0);

@@ -45,10 +45,10 @@ pub(crate) fn read(
 
 /// Adds what a source holds.
 pub(crate) fn add(lake: &Lake, source: Source, bytes: &[u8]) -> Result<Added, Error> {
-    let (mut tables, name) = (Tables::default(), source.name.clone());
-    let mut addition = lake.add(source);
-    let recovery = read(&name, bytes.to_vec(), &mut tables, &mut addition);
-    addition.commit(&tables, &recovery)
+    let (mut adding, name) = (lake.adding(), source.name.clone());
+    let (tables, mut addition) = adding.input(source);
+    let recovery = read(&name, bytes.to_vec(), tables, &mut addition);
+    addition.commit(tables, &recovery)
 }
 
 /// Adds folded stacks.

@@ -6,7 +6,7 @@ use anyhow::Result;
 
 use super::traces::Trace;
 use super::{
-    Bench, Claim, capture, conversion, databases, decoding, events, explore, heap, heap_walk, share, tachyon,
+    Bench, Claim, capture, conversion, databases, decoding, events, explore, heap, heap_walk, lake, share, tachyon,
     text, writing,
 };
 
@@ -59,6 +59,7 @@ pub(crate) fn all(bench: &Bench) -> Result<Vec<Claim>> {
     claims.extend(databases::claims(bench)?);
     claims.extend(explore::claims(&traces)?);
     claims.extend(share::claims(bench)?);
+    claims.extend(lake::claims(bench)?);
     Ok(claims)
 }
 

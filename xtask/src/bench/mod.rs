@@ -7,9 +7,11 @@ mod databases;
 mod decoding;
 mod events;
 mod explore;
+mod fleet;
 mod heap;
 mod heap_walk;
 mod inputs;
+mod lake;
 mod measure;
 mod mixes;
 mod recording;
@@ -108,6 +110,8 @@ pub(crate) struct Bench {
     pub(crate) root: PathBuf,
     /// The command, built for release.
     pub(crate) borehole: PathBuf,
+    /// The command for lakes, which stands beside it.
+    pub(crate) lake: PathBuf,
     /// Where inputs and outputs go.
     pub(crate) folder: PathBuf,
 }
@@ -151,7 +155,7 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<()> {
 }
 
 fn build(root: &Path) -> Result<()> {
-    let packages = ["--package", "borehole-cli", "--package", "xtask"];
+    let packages = ["--package", "borehole-cli", "--package", "xtask", "--features", "borehole-cli/lake"];
     command::run(command::cargo(root).args(["build", "--release"]).args(packages))
 }
 
@@ -162,10 +166,11 @@ fn again_for_release(root: &Path) -> Result<()> {
 }
 
 fn prepare(root: &Path) -> Result<Bench> {
-    let borehole = command::target(root).join("release/borehole");
+    let programs = command::target(root).join("release");
     let folder = command::cache()?.join("bench");
     fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
-    Ok(Bench { root: root.to_owned(), borehole, folder })
+    let [borehole, lake] = ["borehole", "borehole-lake"].map(|name| programs.join(name));
+    Ok(Bench { root: root.to_owned(), borehole, lake, folder })
 }
 
 /// Runs both sides in turns, so that what changes on the machine meets both.

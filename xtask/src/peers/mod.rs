@@ -4,6 +4,7 @@
 //! runs it and its version. Tests look them up there through `borehole_testkit::peers`.
 
 mod debian;
+mod duckdb;
 mod firefox;
 mod memlab;
 mod otlp;
@@ -134,6 +135,12 @@ const PEERS: &[Peer] = &[
         judges: "the lakes that we keep in storage that speaks S3",
         install: "the Python package moto with its server, which needs python3 and pip",
         prepare: s3::prepare,
+    },
+    Peer {
+        name: "duckdb",
+        judges: "the Parquet files of lakes, which other engines read as well",
+        install: "the Python package duckdb, which needs python3 and pip",
+        prepare: duckdb::prepare,
     },
     Peer {
         name: "postgresql",

@@ -1,0 +1,92 @@
+//! `borehole lake scheduler` and `borehole lake executor`.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use anyhow::Context as _;
+use borehole_query::{ExecutorOptions, SchedulerOptions, run_executor, run_scheduler};
+use clap::Args;
+
+use crate::exit::Exit;
+use crate::messages::say;
+
+/// `borehole lake scheduler`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct SchedulerArgs {
+    /// Where to listen. There is no password: whoever gets there can ask, and read what executors can read
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:50050")]
+    bind: SocketAddr,
+
+    /// After so many seconds without a word an executor is given up, and others get its work. A busy one says one every 5 seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 20, value_parser = clap::value_parser!(u64).range(10..))]
+    executor_timeout: u64,
+}
+
+/// `borehole lake executor`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct ExecutorArgs {
+    /// The scheduler
+    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:50050", value_parser = host_and_port)]
+    scheduler: (String, u16),
+
+    /// Where others fetch what this executor has worked out
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:50051")]
+    bind: SocketAddr,
+
+    /// What others call this machine [default: the address of --bind]
+    #[arg(long, value_name = "HOST")]
+    host: Option<String>,
+
+    /// How many parts of questions to work on at once [default: one a core]
+    #[arg(long, value_name = "COUNT", default_value_t = 0, hide_default_value = true)]
+    cores: usize,
+
+    /// How much memory questions may take before they go to disk, in MiB [default: 70 % of the machine's]
+    #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u64).range(1..))]
+    memory: Option<u64>,
+
+    /// Where parts of answers are kept until they are fetched [default: a temporary folder]
+    #[arg(long, value_name = "FOLDER")]
+    work_folder: Option<PathBuf>,
+}
+
+pub(crate) fn scheduler(args: &SchedulerArgs) -> anyhow::Result<Exit> {
+    begin();
+    say(&format!("listening on df://{}", args.bind));
+    run_scheduler(&SchedulerOptions { bind: args.bind, executor_timeout_s: args.executor_timeout })?;
+    Ok(Exit::Done)
+}
+
+pub(crate) fn executor(args: &ExecutorArgs) -> anyhow::Result<Exit> {
+    begin();
+    let temporary = match &args.work_folder {
+        Some(folder) => {
+            std::fs::create_dir_all(folder).with_context(|| format!("{}", folder.display()))?;
+            None
+        }
+        None => Some(tempfile::tempdir()?),
+    };
+    let given = args.work_folder.clone();
+    let work_folder = given.or_else(|| Some(temporary.as_ref()?.path().to_owned())).unwrap_or_default();
+    say(&format!("working for {}:{}, fetched from {}", args.scheduler.0, args.scheduler.1, args.bind));
+    run_executor(&ExecutorOptions {
+        bind: args.bind,
+        host: args.host.clone(),
+        scheduler: args.scheduler.clone(),
+        cores: args.cores,
+        memory_bytes: args.memory.map(|mebibytes| mebibytes.saturating_mul(1 << 20)),
+        work_folder,
+    })?;
+    Ok(Exit::Done)
+}
+
+/// What goes wrong is said on stderr; `RUST_LOG` asks for more.
+fn begin() {
+    env_logger::Builder::from_env(env_logger::Env::default().default_filter_or("warn")).init();
+}
+
+fn host_and_port(text: &str) -> Result<(String, u16), String> {
+    let (host, port) = text.rsplit_once(':').ok_or("expected HOST:PORT")?;
+    let port = port.parse().map_err(|_| "expected a port behind the last colon".to_owned())?;
+    Ok((host.to_owned(), port))
+}

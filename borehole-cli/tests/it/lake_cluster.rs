@@ -1,0 +1,142 @@
+//! Lakes asked by a cluster: a scheduler and executors in processes of their own.
+
+use std::net::TcpListener;
+use std::process::{Child, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use borehole_testkit::Scratch;
+
+use crate::program::{Ended, corpus, program, run, text, wait_for};
+
+/// A cluster on loopback; it ends with the test.
+struct Cluster {
+    scheduler: Child,
+    executors: Vec<Child>,
+    address: String,
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        for child in self.executors.iter_mut().chain([&mut self.scheduler]) {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+fn free_address() -> String {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string()
+}
+
+fn start(arguments: &[&str]) -> Child {
+    let mut command = program(&[&["lake"], arguments].concat());
+    command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+}
+
+impl Cluster {
+    fn start(executors: usize) -> Self {
+        let address = free_address();
+        let scheduler = start(&["scheduler", "--bind", &address, "--executor-timeout", "10"]);
+        wait_for(|| std::net::TcpStream::connect(&address).ok());
+        let executor = |_| start(&["executor", "--scheduler", &address, "--bind", &free_address(), "--cores", "1"]);
+        Self { scheduler, executors: (0..executors).map(executor).collect(), address: format!("df://{address}") }
+    }
+
+    fn ask(&self, arguments: &[&str]) -> Ended {
+        run(&[&["lake"], arguments, &["--cluster", &self.address]].concat())
+    }
+}
+
+/// A lake of profiles and traces of all kinds.
+fn lake_of_all_kinds(scratch: &Scratch) -> String {
+    let path = text(&scratch.path("lake")).to_owned();
+    let files = ["rbt/daemon_worker.rbt", "rbt/annotations.rbt", "trc/in/real_032_cpu.bin.gz", "rbt/realistic_54k_ts.rbt"];
+    for (file, service) in files.map(corpus).iter().zip(["shop", "web", "api", "bulk"]) {
+        run(&["lake", "add", &path, file, "--service", service, "--at", "2026-11-01T12:00Z"]).done();
+    }
+    path
+}
+
+const QUESTIONS: [&str; 7] = [
+    "SELECT service, sum(value) AS n FROM samples GROUP BY service ORDER BY service",
+    "SELECT function, sum(self) AS self, sum(total) AS total FROM functions GROUP BY 1 ORDER BY 3 DESC, 2 DESC, 1 LIMIT 20",
+    "SELECT folded(stack) AS stack, value FROM profiles WHERE service = 'web' ORDER BY time, 1",
+    "SELECT label(labels, 'uri') AS uri, count(*) AS n FROM samples GROUP BY 1 ORDER BY 1",
+    "SELECT leaf(stack) AS leaf, root(stack) AS root, depth(stack) AS depth FROM stacks ORDER BY 1, 2, 3 LIMIT 50",
+    "SELECT name, count(*) AS n, max(duration_ns) AS longest FROM spans GROUP BY name ORDER BY name",
+    "SELECT service, samples, clock FROM sources ORDER BY service",
+];
+
+#[test]
+fn a_cluster_answers_as_one_machine_does() {
+    let scratch = Scratch::new();
+    let lake = lake_of_all_kinds(&scratch);
+    let cluster = Cluster::start(2);
+    for question in QUESTIONS {
+        let expected = run(&["lake", "query", &lake, question, "--csv"]).quietly();
+        let answer = cluster.ask(&["query", &lake, question, "--csv"]).quietly();
+        assert_eq!(String::from_utf8(answer), String::from_utf8(expected), "{question}");
+    }
+    let mut named = vec![vec!["top", &lake], vec!["top", &lake, "--service", "web", "--limit", "0"]];
+    named.push(vec!["trend", &lake, "main", "--json"]);
+    named.push(vec!["diff", &lake, "--before", "2026-10-30..2026-11-01", "--after", "2026-11-01..", "--csv"]);
+    for question in named {
+        let expected = run(&[&["lake"], &*question].concat()).quietly();
+        assert_eq!(cluster.ask(&question).quietly(), expected, "{question:?}");
+    }
+    let folded = |ended: Ended| {
+        let mut lines: Vec<_> = String::from_utf8(ended.done()).unwrap().lines().map(str::to_owned).collect();
+        lines.sort();
+        lines
+    };
+    let expected = folded(run(&["lake", "top", &lake, "--service", "shop", "--to", "folded"]));
+    assert_eq!(folded(cluster.ask(&["top", &lake, "--service", "shop", "--to", "folded"])), expected);
+    let error = cluster.ask(&["query", &lake, "SELECT nothing FROM samples"]).failed();
+    assert!(error.contains("nothing"), "{error}");
+}
+
+/// A lake of files that share no stack.
+fn lake_of_many_stacks(scratch: &Scratch) -> String {
+    let path = text(&scratch.path("lake")).to_owned();
+    for file in 0..6 {
+        let stacks: String = (0..2000).map(|n| format!("main;f{};g{file}x{n} 1\n", n % 50)).collect();
+        let name = scratch.write(&format!("{file}.folded"), stacks.as_bytes());
+        run(&["lake", "add", &path, text(&name), "--service", &format!("service-{file}")]).done();
+    }
+    path
+}
+
+/// Takes seconds: each sample beside each stack.
+const LONG: &str = "SELECT count(*) AS n, sum(samples.value * depth) AS products FROM samples \
+                    JOIN (SELECT depth(stack) AS depth FROM stacks) ON samples.value < depth";
+
+#[test]
+fn an_executor_that_is_killed_in_the_middle_changes_no_answer() {
+    let scratch = Scratch::new();
+    let lake = lake_of_many_stacks(&scratch);
+    let mut cluster = Cluster::start(2);
+    let mut asked = program(&["lake", "query", &lake, LONG, "--csv", "--cluster", &cluster.address]);
+    let mut asked = asked.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    thread::sleep(Duration::from_millis(1200));
+    assert!(asked.try_wait().unwrap().is_none(), "the question was answered before anything was killed");
+    cluster.executors[0].kill().unwrap();
+    let ended = Ended::from(asked.wait_with_output().unwrap());
+    // 12,000 samples beside 12,000 stacks of three frames.
+    assert_eq!(String::from_utf8(ended.done()).unwrap(), "n,products\r\n144000000,432000000\r\n");
+}
+
+#[test]
+fn a_scheduler_that_is_not_there_is_named() {
+    let scratch = Scratch::new();
+    let lake = text(&scratch.path("lake")).to_owned();
+    run(&["lake", "add", &lake, &corpus("rbt/daemon_worker.rbt")]).done();
+    let ask = |address: &str| {
+        run(&["lake", "query", &lake, "SELECT sum(value) FROM samples", "--cluster", address]).failed()
+    };
+    let nobody = format!("df://{}", free_address());
+    let error = ask(&nobody);
+    assert!(error.contains(&nobody), "{error}");
+    let error = ask("127.0.0.1");
+    assert!(error.contains("expected df://HOST:PORT of a scheduler, found 127.0.0.1"), "{error}");
+}

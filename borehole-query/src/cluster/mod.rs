@@ -1,0 +1,50 @@
+//! Questions that a cluster answers: Ballista's own scheduler and executors, which know the tables and functions of lakes.
+//!
+//! Who asks plans the question and sends it with the names of the files; the scheduler leaves out files that cannot matter and splits the rest; executors
+//! read them from the storage themselves, with their own credentials.
+
+mod codec;
+mod serve;
+mod stores;
+
+use std::sync::Arc;
+
+use ballista::prelude::{SessionConfigExt as _, SessionContextExt as _};
+use datafusion::execution::SessionStateBuilder;
+use datafusion::prelude::{SessionConfig, SessionContext};
+use url::Url;
+
+use self::codec::LakeCodec;
+pub use self::serve::{ExecutorOptions, SchedulerOptions, run_executor, run_scheduler};
+use crate::{Error, Lake, Session};
+
+/// The largest message between who asks, the scheduler and the executors: it names all files of a table.
+const MESSAGE_BYTES: u32 = 256 << 20;
+
+impl Lake {
+    /// The lake as it is now, asked by the cluster whose scheduler is at `address`, such as `df://127.0.0.1:50050`. All of the
+    /// cluster must see the lake under the same name.
+    ///
+    /// # Errors
+    /// When the lake cannot be read, or the address is none.
+    pub fn session_on(&self, address: &str) -> Result<Session<'_>, Error> {
+        let context = self.block_on(connect(address))?;
+        self.register(&context, &self.state()?)?;
+        let session = self.session_in(context)?;
+        Ok(Session { cluster: Some(address.to_owned()), ..session })
+    }
+}
+
+async fn connect(address: &str) -> Result<SessionContext, Error> {
+    let url = Url::parse(address).ok().filter(|url| url.scheme() == "df" && url.has_host());
+    if url.is_none() {
+        return Err(Error::question(format!("expected df://HOST:PORT of a scheduler, found {address}")));
+    }
+    let config = SessionConfig::new()
+        .with_information_schema(true)
+        .upgrade_for_ballista()
+        .with_ballista_grpc_client_max_message_size(MESSAGE_BYTES as usize)
+        .with_ballista_logical_extension_codec(Arc::new(LakeCodec::default()));
+    let state = SessionStateBuilder::new().with_default_features().with_config(config).build();
+    Ok(SessionContext::remote_with_state(address, state).await?)
+}
