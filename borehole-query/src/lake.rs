@@ -19,7 +19,7 @@ use crate::ids::{self, Id};
 use crate::journal::{Commit, DataFile, Intent, Journal, Operation, State, now_us};
 use crate::place::Place;
 use crate::scan::LakeTable;
-use crate::tables::Table;
+use crate::tables::{STACK_ID, Table};
 
 /// Rows that are worked on together where memory is limited: a stack may have thousands of frames.
 const FRUGAL_ROWS: usize = 1024;
@@ -134,7 +134,7 @@ impl Lake {
     }
 
     async fn read_ids(&self, file: &DataFile) -> Result<Vec<Id>, Error> {
-        let batches = self.read_column(file, "stack_id").await?;
+        let batches = self.read_column(file, STACK_ID).await?;
         let of_batch = |batch: &RecordBatch| {
             let column = Arc::clone(batch.column(0));
             (0..batch.num_rows()).filter_map(move |row| ids::at(&column, row))
@@ -171,11 +171,12 @@ impl Lake {
     /// Makes the tables of a state, and the functions, known to an engine.
     pub(crate) fn register(&self, context: &SessionContext, part: &State) -> Result<(), Error> {
         functions::all().into_iter().for_each(|function| context.register_udf(function));
+        let stacks = part.files_of(Table::Stacks).map(|file| file.rows).sum();
         for table in Table::ALL {
             let files = part.files_of(table).cloned().collect();
             let root = ObjectStoreUrl::parse(self.place.root().as_str())?;
             let base = self.place.path("").as_ref().to_owned();
-            let table_of_files = LakeTable { table, root, base, files: Arc::new(files) };
+            let table_of_files = LakeTable { table, root, base, files: Arc::new(files), stacks };
             context.register_table(table.name(), Arc::new(table_of_files))?;
         }
         Ok(())

@@ -24,7 +24,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::empty::EmptyExec;
 
 use crate::journal::DataFile;
-use crate::tables::{Table, UTC};
+use crate::tables::{STACK_ID, Table, UTC};
 
 /// A table of a lake in one of its states.
 pub(crate) struct LakeTable {
@@ -33,6 +33,9 @@ pub(crate) struct LakeTable {
     pub(crate) root: ObjectStoreUrl,
     pub(crate) base: String,
     pub(crate) files: Arc<Vec<DataFile>>,
+    /// How many stacks the lake has: no table has more distinct ids of stacks. By that the engine knows which side of a join is
+    /// the smaller one.
+    pub(crate) stacks: u64,
 }
 
 impl fmt::Debug for LakeTable {
@@ -63,15 +66,25 @@ impl LakeTable {
         Ok(files.map(|(file, _)| file).collect())
     }
 
+    fn statistics(&self, rows: u64) -> Statistics {
+        let count = |count: u64| usize::try_from(count).ok();
+        let schema = self.schema();
+        let mut statistics = Statistics::new_unknown(&schema);
+        statistics.num_rows = count(rows).map_or(Precision::Absent, Precision::Exact);
+        if let Ok(column) = schema.index_of(STACK_ID) {
+            let distinct = count(self.stacks.min(rows)).map_or(Precision::Absent, Precision::Inexact);
+            statistics.column_statistics[column].distinct_count = distinct;
+        }
+        statistics
+    }
+
     fn partitioned(&self, file: &DataFile) -> PartitionedFile {
         let path = format!("{}/{}", self.base, file.path);
         let mut partitioned = PartitionedFile::new(String::new(), file.bytes);
         // The path is encoded already.
         partitioned.object_meta.location =
             object_store::path::Path::parse(&path).unwrap_or_else(|_| path.as_str().into());
-        let rows = usize::try_from(file.rows).map_or(Precision::Absent, Precision::Exact);
-        let statistics = Statistics { num_rows: rows, ..Statistics::new_unknown(&self.schema()) };
-        partitioned.with_statistics(Arc::new(statistics))
+        partitioned.with_statistics(Arc::new(self.statistics(file.rows)))
     }
 }
 
@@ -107,20 +120,20 @@ impl TableProvider for LakeTable {
         let groups = groups
             .into_iter()
             .map(|group| FileGroup::new(group.into_iter().map(|file| self.partitioned(file)).collect()));
-        let options = TableParquetOptions {
+        let mut options = TableParquetOptions {
             global: state.config_options().execution.parquet.clone(),
             ..TableParquetOptions::default()
         };
+        // Of stacks, what is asked for is mostly few of them, and their frames are long: ids are looked at first.
+        options.global.pushdown_filters |= self.table == Table::Stacks;
         let mut source = ParquetSource::new(Arc::clone(&schema)).with_table_parquet_options(options);
         if let Some(filter) = conjunction(filters.to_vec()) {
             let filter = state.create_physical_expr(filter, &DFSchema::try_from(Arc::clone(&schema))?)?;
             source = source.with_predicate(filter);
         }
-        let rows = usize::try_from(rows).map_or(Precision::Absent, Precision::Exact);
-        let statistics = Statistics { num_rows: rows, ..Statistics::new_unknown(&schema) };
         let config = FileScanConfigBuilder::new(self.root.clone(), Arc::new(source))
             .with_file_groups(groups.collect())
-            .with_statistics(statistics)
+            .with_statistics(self.statistics(rows))
             .with_projection_indices(projection.cloned())?
             .with_limit(limit)
             .build();

@@ -10,6 +10,9 @@ pub(crate) const SCHEMA_VERSION: u32 = 1;
 /// How long a day is, by which files are told apart.
 pub(crate) const DAY_US: i64 = 86_400_000_000;
 
+/// The column of the ids of stacks, in whatever table.
+pub(crate) const STACK_ID: &str = "stack_id";
+
 /// The zone of all times.
 pub(crate) const UTC: &str = "+00:00";
 
@@ -145,7 +148,7 @@ const SAMPLES: Description = Description {
         PROCESS,
         Column::new("thread", Kind::Unsigned, "the thread, as the operating system numbers it"),
         Column::new("interpreter", Kind::Unsigned, "the interpreter within the process"),
-        Column::new("stack_id", Kind::Id, "what was executing, a row of `stacks`; absent where nothing was"),
+        Column::new(STACK_ID, Kind::Id, "what was executing, a row of `stacks`; absent where nothing was"),
         Column::new("value", Kind::Int, "how many observations"),
         Column::new("period_ns", Kind::Int, "the sampling period in nanoseconds"),
         Column::new(
@@ -167,7 +170,7 @@ const MEASURES: Description = Description {
         HOST,
         PROCESS,
         Column::new("thread", Kind::Unsigned, "the thread, as the operating system numbers it"),
-        Column::new("stack_id", Kind::Id, "what was executing, a row of `stacks`"),
+        Column::new(STACK_ID, Kind::Id, "what was executing, a row of `stacks`"),
         Column::new("kind", Kind::Text, "what was measured: `cpu`, `alloc_space`, `off-cpu`"),
         Column::new("unit", Kind::Text, "in which unit: `nanoseconds`, `bytes`, `count`"),
         Column::new("value", Kind::Int, "how much"),
@@ -180,7 +183,7 @@ const STACKS: Description = Description {
     name: "stacks",
     about: "A distinct stack, once for the whole lake",
     columns: &[
-        Column::new("stack_id", Kind::Id, "the checksum of its frames: equal on every machine"),
+        Column::new(STACK_ID, Kind::Id, "the checksum of its frames: equal on every machine"),
         Column::new("stack", Kind::Names, "the names of its functions, the root first"),
         Column::new("frames", Kind::Frames, "files, lines and so on of its frames, the root first"),
     ],

@@ -53,6 +53,11 @@ fn a_trace_is_added_and_asked() {
         lines(lake(&["check", &path]).quietly()).last().unwrap().split(": ").last(),
         Some("0 findings")
     );
+    let files = lines(lake(&["info", &path, "--files", "samples"]).quietly());
+    assert_eq!(files.len(), 1);
+    assert!(std::path::Path::new(&path).join(&files[0]).is_file(), "{files:?}");
+    let error = lake(&["info", &path, "--files", "nothing"]).failed();
+    assert!(error.contains("expected a table of samples, measures,"), "{error}");
 }
 
 #[test]
@@ -207,7 +212,7 @@ fn a_recording_goes_into_a_lake() {
 }
 
 /// A server that speaks S3, with a bucket called `fleet`; it ends with the test.
-struct S3 {
+pub(crate) struct S3 {
     child: std::process::Child,
     address: String,
 }
@@ -220,7 +225,7 @@ impl Drop for S3 {
 }
 
 impl S3 {
-    fn start() -> Option<Self> {
+    pub(crate) fn start() -> Option<Self> {
         let peer = borehole_testkit::peers::peer("s3")?;
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let mut command = peer.command();
@@ -244,8 +249,14 @@ impl S3 {
         Some(answer)
     }
 
-    fn lake(&self, arguments: &[&str]) -> Ended {
+    pub(crate) fn lake(&self, arguments: &[&str]) -> Ended {
         let mut command = program(&[&["lake"], arguments].concat());
+        self.let_in(&mut command);
+        command.output().unwrap().into()
+    }
+
+    /// Gives a program credentials for the server.
+    pub(crate) fn let_in(&self, command: &mut Command) {
         let endpoint = format!("http://{}", self.address);
         let settings = [
             ("ACCESS_KEY_ID", "someone"),
@@ -256,7 +267,6 @@ impl S3 {
         command
             .envs(settings.map(|(key, value)| (format!("AWS_{key}"), value)))
             .env("AWS_ALLOW_HTTP", "true");
-        command.output().unwrap().into()
     }
 }
 

@@ -1,12 +1,13 @@
 //! Lakes asked by a cluster: a scheduler and executors in processes of their own.
 
 use std::net::TcpListener;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
 use borehole_testkit::Scratch;
 
+use crate::lake::S3;
 use crate::program::{Ended, corpus, program, run, text, wait_for};
 
 /// A cluster on loopback; it ends with the test.
@@ -29,18 +30,23 @@ fn free_address() -> String {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string()
 }
 
-fn start(arguments: &[&str]) -> Child {
+fn start(arguments: &[&str], prepare: impl Fn(&mut Command)) -> Child {
     let mut command = program(&[&["lake"], arguments].concat());
+    prepare(&mut command);
     command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
 }
 
 impl Cluster {
-    fn start(executors: usize) -> Self {
+    /// A scheduler and two executors, which `prepare` may tell more.
+    fn start(prepare: impl Fn(&mut Command)) -> Self {
         let address = free_address();
-        let scheduler = start(&["scheduler", "--bind", &address, "--executor-timeout", "10"]);
+        let scheduler = start(&["scheduler", "--bind", &address, "--executor-timeout", "10"], |_| ());
         wait_for(|| std::net::TcpStream::connect(&address).ok());
-        let executor = |_| start(&["executor", "--scheduler", &address, "--bind", &free_address(), "--cores", "1"]);
-        Self { scheduler, executors: (0..executors).map(executor).collect(), address: format!("df://{address}") }
+        let executor = |_| {
+            let place = free_address();
+            start(&["executor", "--scheduler", &address, "--bind", &place, "--cores", "1"], &prepare)
+        };
+        Self { scheduler, executors: (0..2).map(executor).collect(), address: format!("df://{address}") }
     }
 
     fn ask(&self, arguments: &[&str]) -> Ended {
@@ -51,7 +57,12 @@ impl Cluster {
 /// A lake of profiles and traces of all kinds.
 fn lake_of_all_kinds(scratch: &Scratch) -> String {
     let path = text(&scratch.path("lake")).to_owned();
-    let files = ["rbt/daemon_worker.rbt", "rbt/annotations.rbt", "trc/in/real_032_cpu.bin.gz", "rbt/realistic_54k_ts.rbt"];
+    let files = [
+        "rbt/daemon_worker.rbt",
+        "rbt/annotations.rbt",
+        "trc/in/real_032_cpu.bin.gz",
+        "rbt/realistic_54k_ts.rbt",
+    ];
     for (file, service) in files.map(corpus).iter().zip(["shop", "web", "api", "bulk"]) {
         run(&["lake", "add", &path, file, "--service", service, "--at", "2026-11-01T12:00Z"]).done();
     }
@@ -72,7 +83,7 @@ const QUESTIONS: [&str; 7] = [
 fn a_cluster_answers_as_one_machine_does() {
     let scratch = Scratch::new();
     let lake = lake_of_all_kinds(&scratch);
-    let cluster = Cluster::start(2);
+    let cluster = Cluster::start(|_| ());
     for question in QUESTIONS {
         let expected = run(&["lake", "query", &lake, question, "--csv"]).quietly();
         let answer = cluster.ask(&["query", &lake, question, "--csv"]).quietly();
@@ -115,7 +126,7 @@ const LONG: &str = "SELECT count(*) AS n, sum(samples.value * depth) AS products
 fn an_executor_that_is_killed_in_the_middle_changes_no_answer() {
     let scratch = Scratch::new();
     let lake = lake_of_many_stacks(&scratch);
-    let mut cluster = Cluster::start(2);
+    let mut cluster = Cluster::start(|_| ());
     let mut asked = program(&["lake", "query", &lake, LONG, "--csv", "--cluster", &cluster.address]);
     let mut asked = asked.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     thread::sleep(Duration::from_millis(1200));
@@ -139,4 +150,15 @@ fn a_scheduler_that_is_not_there_is_named() {
     assert!(error.contains(&nobody), "{error}");
     let error = ask("127.0.0.1");
     assert!(error.contains("expected df://HOST:PORT of a scheduler, found 127.0.0.1"), "{error}");
+}
+
+#[test]
+fn executors_read_storage_with_credentials_of_their_own() {
+    let Some(server) = S3::start() else { return };
+    let lake = "s3://fleet/clustered";
+    server.lake(&["add", lake, &corpus("rbt/daemon_worker.rbt"), "--service", "shop"]).done();
+    let cluster = Cluster::start(|executor| server.let_in(executor));
+    let top = ["top", lake, "--csv"];
+    let expected = server.lake(&top).quietly();
+    assert_eq!(server.lake(&[&top[..], &["--cluster", &cluster.address]].concat()).quietly(), expected);
 }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use datafusion::arrow::array::RecordBatch;
-use datafusion::parquet::arrow::ArrowWriter;
 use datafusion::parquet::arrow::arrow_writer::ArrowWriterOptions;
+use datafusion::parquet::arrow::{ARROW_SCHEMA_META_KEY, ArrowWriter, encode_arrow_schema};
 use datafusion::parquet::basic::{Compression, Encoding, ZstdLevel};
 use datafusion::parquet::file::metadata::KeyValue;
 use datafusion::parquet::file::properties::{WriterProperties, WriterPropertiesBuilder};
@@ -122,7 +122,11 @@ pub(crate) fn date(day: i64) -> String {
 
 fn properties(table: Table) -> WriterProperties {
     let level = ZstdLevel::try_new(ZSTD_LEVEL).expect("a level of Zstandard");
-    let facts = vec![KeyValue::new("borehole.lake".to_owned(), SCHEMA_VERSION.to_string())];
+    let facts = vec![
+        KeyValue::new("borehole.lake".to_owned(), SCHEMA_VERSION.to_string()),
+        // Texts in lists are read as what questions work on then, without a copy.
+        KeyValue::new(ARROW_SCHEMA_META_KEY.to_owned(), encode_arrow_schema(&table.schema())),
+    ];
     let builder = WriterProperties::builder()
         .set_created_by(concat!("borehole ", env!("CARGO_PKG_VERSION")).to_owned())
         .set_key_value_metadata(Some(facts))

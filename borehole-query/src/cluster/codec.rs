@@ -28,6 +28,7 @@ struct Sent {
     root: String,
     base: String,
     files: Vec<DataFile>,
+    stacks: u64,
 }
 
 impl LogicalExtensionCodec for LakeCodec {
@@ -46,12 +47,12 @@ impl LogicalExtensionCodec for LakeCodec {
         _schema: SchemaRef,
         _context: &TaskContext,
     ) -> Result<Arc<dyn TableProvider>> {
-        let Sent { table, root, base, files } =
+        let Sent { table, root, base, files, stacks } =
             serde_json::from_slice(bytes).map_err(|error| DataFusionError::External(Box::new(error)))?;
         let known = Table::of_name(&table)
             .ok_or_else(|| DataFusionError::Plan(format!("unknown table of a lake: {table}")))?;
         let root = ObjectStoreUrl::parse(root)?;
-        Ok(Arc::new(LakeTable { table: known, root, base, files: Arc::new(files) }))
+        Ok(Arc::new(LakeTable { table: known, root, base, files: Arc::new(files), stacks }))
     }
 
     fn try_encode_table_provider(
@@ -60,13 +61,13 @@ impl LogicalExtensionCodec for LakeCodec {
         node: Arc<dyn TableProvider>,
         bytes: &mut Vec<u8>,
     ) -> Result<()> {
-        let Some(LakeTable { table, root, base, files }) = node.downcast_ref::<LakeTable>() else {
+        let Some(LakeTable { table, root, base, files, stacks }) = node.downcast_ref::<LakeTable>() else {
             return self.0.try_encode_table_provider(name, node, bytes);
         };
         // Whoever reads a file does not compare its checksum.
         let files = files.iter().map(|file| DataFile { sha256: String::new(), ..file.clone() }).collect();
         let (table, root, base) = (table.name().to_owned(), root.as_str().to_owned(), base.clone());
-        serde_json::to_writer(bytes, &Sent { table, root, base, files })
+        serde_json::to_writer(bytes, &Sent { table, root, base, files, stacks: *stacks })
             .map_err(|error| DataFusionError::External(Box::new(error)))
     }
 

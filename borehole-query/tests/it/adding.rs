@@ -1,7 +1,7 @@
 //! What becomes of inputs.
 
 use borehole::heap::{HeapFile, OpenOptions, info};
-use borehole::model::{Recovery};
+use borehole::model::Recovery;
 use borehole_query::{Lake, Source};
 use borehole_testkit::{Scratch, corpus, read_corpus};
 

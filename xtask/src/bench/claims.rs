@@ -6,8 +6,8 @@ use anyhow::Result;
 
 use super::traces::Trace;
 use super::{
-    Bench, Claim, capture, conversion, databases, decoding, events, explore, heap, heap_walk, lake, share, tachyon,
-    text, writing,
+    Bench, Claim, capture, conversion, databases, decoding, events, explore, heap, heap_walk, lake, share,
+    tachyon, text, writing,
 };
 
 /// The traces that claims are made about.

@@ -54,8 +54,7 @@ mod tests {
     fn an_input_is_made_once_and_whole() {
         let folder = tempfile::tempdir().unwrap();
         let here = folder.path().to_owned();
-        let bench =
-            Bench { root: here.clone(), borehole: here.clone(), lake: here.clone(), folder: here };
+        let bench = Bench { root: here.clone(), borehole: here.clone(), lake: here.clone(), folder: here };
         assert!(bench.input("a", |_| bail!("no disk")).is_err());
         assert!(!folder.path().join("a").exists());
         let source = folder.path().join("s.rbt");

@@ -78,9 +78,8 @@ impl Lake {
     /// The files of a table as DuckDB reads them.
     fn view(&self, table: &str) -> Result<String> {
         let folder = self.there()?;
-        let files = command::output(
-            Command::new(&self.program).arg("info").arg(folder).args(["--files", table]),
-        )?;
+        let files =
+            command::output(Command::new(&self.program).arg("info").arg(folder).args(["--files", table]))?;
         let files: Vec<_> = files.lines().map(|file| format!("'{}/{file}'", folder.display())).collect();
         let files = files.join(", ");
         Ok(format!("CREATE VIEW {table} AS SELECT * FROM read_parquet([{files}], hive_partitioning = true)"))
@@ -90,9 +89,8 @@ impl Lake {
     fn seconds_elsewhere(&self, duckdb: &[String], sql: &str) -> Result<f64> {
         let views = [self.view("samples")?, self.view("stacks")?];
         let zone = "SET TimeZone = 'UTC'";
-        let answer = command::output(
-            Command::new(&duckdb[0]).args(&duckdb[1..]).args(views).arg(zone).arg(sql),
-        )?;
+        let answer =
+            command::output(Command::new(&duckdb[0]).args(&duckdb[1..]).args(views).arg(zone).arg(sql))?;
         let last = answer.lines().last().context("DuckDB says nothing")?;
         ensure!(answer.lines().count() > 1, "expected rows from DuckDB");
         let said: Value = serde_json::from_str(last)?;
@@ -166,9 +164,8 @@ fn questions(lake: &Rc<Lake>, fleet: &str) -> Result<Vec<Claim>> {
     }
     let claims = asked.into_iter().map(|(what, goal, arguments, sql)| {
         let ours = Rc::clone(lake);
-        let side: Side = Box::new(move || {
-            ours.seconds(&arguments.iter().map(String::as_str).collect::<Vec<_>>())
-        });
+        let side: Side =
+            Box::new(move || ours.seconds(&arguments.iter().map(String::as_str).collect::<Vec<_>>()));
         let claim = Claim::new(format!("lake of {fleet}: {what}"), Unit::Seconds, Goal::Value(goal), side);
         let Some(duckdb) = &duckdb else { return claim };
         let (theirs, command) = (Rc::clone(lake), duckdb.command.clone());
