@@ -27,12 +27,36 @@ impl AddAssign for Tally {
     }
 }
 
+/// Samples that wait to be counted together: then the processor fetches what one adds to while it waits for another's.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Waiting(Vec<(StackId, u64)>);
+
+impl Waiting {
+    const MOST: usize = 256;
+
+    pub(crate) const fn new() -> Self {
+        Self(Vec::new())
+    }
+
+    /// Whether there is no room for another one then.
+    #[inline]
+    pub(crate) fn push(&mut self, stack: StackId, count: u64) -> bool {
+        self.0.push((stack, count));
+        self.0.len() >= Self::MOST
+    }
+
+    pub(crate) fn drain(&mut self) -> impl Iterator<Item = (StackId, u64)> {
+        self.0.drain(..)
+    }
+}
+
 /// Samples per stack, and the order in which stacks were first sampled.
 ///
 /// A sample is one addition in a column of eight bytes a stack. Time is worked out when the period changes,
 /// for the stacks that were sampled since it last did: at most once a sample, mostly once a profile.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StackCounts {
+    waiting: Waiting,
     pending: Vec<u64>,
     touched: Vec<StackId>,
     tallies: Vec<Tally>,
@@ -43,6 +67,20 @@ impl StackCounts {
     /// Adds `count` samples, which are not 0, of the period that the next [`StackCounts::settle`] names.
     #[inline]
     pub(crate) fn add(&mut self, stack: StackId, count: u64) {
+        if self.waiting.push(stack, count) {
+            self.count_waiting();
+        }
+    }
+
+    #[cold]
+    fn count_waiting(&mut self) {
+        let mut waiting = std::mem::take(&mut self.waiting);
+        waiting.drain().for_each(|(stack, count)| self.count(stack, count));
+        self.waiting = waiting;
+    }
+
+    #[inline]
+    fn count(&mut self, stack: StackId, count: u64) {
         let row = stack.index();
         if row >= self.pending.len() {
             self.pending.resize(row + 1, 0);
@@ -56,6 +94,7 @@ impl StackCounts {
 
     /// All samples since the last call are of one period.
     pub(crate) fn settle(&mut self, period_ns: u64) {
+        self.count_waiting();
         self.tallies.resize(self.pending.len(), Tally::default());
         for stack in self.touched.drain(..) {
             let tally = &mut self.tallies[stack.index()];
@@ -64,6 +103,13 @@ impl StackCounts {
             }
             *tally += Tally::of(std::mem::take(&mut self.pending[stack.index()]), period_ns);
         }
+    }
+
+    /// The stacks that were sampled, callers before what they call, once all is settled.
+    pub(crate) fn in_order(&self) -> Vec<StackId> {
+        let mut stacks = self.first_seen.clone();
+        stacks.sort_unstable();
+        stacks
     }
 
     /// The stacks that were sampled with their tallies, in order of first appearance, once all is settled.

@@ -27,9 +27,25 @@ pub(crate) struct StackTable {
     /// The stacks that are not their parent's first child.
     index: HashTable<StackId>,
     hasher: DefaultHashBuilder,
+    /// The last stack that was interned whole, from the root: those that follow each other share most of their callers.
+    last_path: Vec<StackId>,
 }
 
 impl StackTable {
+    /// The whole stack; `Some(None)` for no frames.
+    pub(crate) fn intern_leaf_first(&mut self, frames: &[FrameId]) -> Option<Option<StackId>> {
+        let mut path = std::mem::take(&mut self.last_path);
+        let is_shared = |&(&id, &frame): &(&StackId, &FrameId)| self.frame(id) == frame;
+        let shared = path.iter().zip(frames.iter().rev()).take_while(is_shared).count();
+        path.truncate(shared);
+        for &frame in frames[..frames.len() - shared].iter().rev() {
+            path.push(self.intern(path.last().copied(), frame)?);
+        }
+        let stack = path.last().copied();
+        self.last_path = path;
+        Some(stack)
+    }
+
     #[inline]
     pub(crate) fn intern(&mut self, parent: Option<StackId>, frame: FrameId) -> Option<StackId> {
         match self.first_child(parent) {
@@ -61,7 +77,7 @@ impl StackTable {
             return Some(id);
         }
         let id = self.push(parent, frame)?;
-        let Self { nodes, index, hasher } = self;
+        let Self { nodes, index, hasher, .. } = self;
         let key = |id: StackId| (nodes[id.row()].parent, nodes[id.row()].frame);
         index.insert_unique(hash, id, |&id| hasher.hash_one(key(id)));
         Some(id)
@@ -126,6 +142,22 @@ impl ExactSizeIterator for FramesLeafFirst<'_> {}
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn whole_stacks_are_the_same_whatever_came_before() {
+        let mut stacks = StackTable::default();
+        let frames: Vec<_> = (0..4).map(|row| FrameId::from_row(row).unwrap()).collect();
+        let whole = [[3, 2, 0].as_slice(), &[2, 0], &[3, 1, 0], &[], &[3], &[3, 2, 0], &[1, 0], &[3, 1, 0]];
+        let leaf_first = whole.map(|rows: &[usize]| rows.iter().map(|&row| frames[row]).collect::<Vec<_>>());
+        for leaf_first in leaf_first.iter().chain(leaf_first.iter().rev()) {
+            let mut expected = None;
+            for &frame in leaf_first.iter().rev() {
+                expected = stacks.intern(expected, frame);
+            }
+            assert_eq!(stacks.intern_leaf_first(leaf_first), Some(expected));
+        }
+        assert_eq!(stacks.len(), 6);
+    }
 
     #[test]
     fn first_and_further_children_are_stored_once_and_depths_count_from_the_root() {
