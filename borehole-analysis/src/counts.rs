@@ -59,8 +59,9 @@ pub(crate) struct StackCounts {
     waiting: Waiting,
     pending: Vec<u64>,
     touched: Vec<StackId>,
-    tallies: Vec<Tally>,
-    first_seen: Vec<StackId>,
+    /// By stack, one more than the place of its tally; 0 for those that were not sampled, which are most.
+    places: Vec<u32>,
+    tallies: Vec<(StackId, Tally)>,
 }
 
 impl StackCounts {
@@ -95,25 +96,28 @@ impl StackCounts {
     /// All samples since the last call are of one period.
     pub(crate) fn settle(&mut self, period_ns: u64) {
         self.count_waiting();
-        self.tallies.resize(self.pending.len(), Tally::default());
+        self.places.resize(self.pending.len(), 0);
         for stack in self.touched.drain(..) {
-            let tally = &mut self.tallies[stack.index()];
-            if tally.count == 0 {
-                self.first_seen.push(stack);
+            let place = &mut self.places[stack.index()];
+            if *place == 0 {
+                self.tallies.push((stack, Tally::default()));
+                // There are not more than stacks, whose numbers fit.
+                *place = u32::try_from(self.tallies.len()).unwrap_or(u32::MAX);
             }
+            let (_, tally) = &mut self.tallies[*place as usize - 1];
             *tally += Tally::of(std::mem::take(&mut self.pending[stack.index()]), period_ns);
         }
     }
 
     /// The stacks that were sampled, callers before what they call, once all is settled.
     pub(crate) fn in_order(&self) -> Vec<StackId> {
-        let mut stacks = self.first_seen.clone();
+        let mut stacks: Vec<_> = self.tallies.iter().map(|&(stack, _)| stack).collect();
         stacks.sort_unstable();
         stacks
     }
 
     /// The stacks that were sampled with their tallies, in order of first appearance, once all is settled.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (StackId, Tally)> {
-        self.first_seen.iter().map(|&stack| (stack, self.tallies[stack.index()]))
+        self.tallies.iter().copied()
     }
 }

@@ -24,6 +24,8 @@ const FIRST_WIDTH_NS: u64 = 1 << 20;
 pub(crate) struct Blocks {
     /// By stretch, then by stack.
     sums: [Vec<f32>; BLOCKS],
+    /// How long the longest column is: the next one need not grow there step by step.
+    stacks: usize,
     /// Samples of one stretch that are not in its column yet.
     waiting: Waiting,
     /// Which stretch that is.
@@ -42,6 +44,7 @@ impl Blocks {
         let width = if of_time { FIRST_WIDTH_NS } else { 1 };
         Self {
             sums: [const { Vec::new() }; BLOCKS],
+            stacks: 0,
             waiting: Waiting::new(),
             current: 0,
             width,
@@ -103,7 +106,8 @@ impl Blocks {
         let sums = &mut self.sums[self.current];
         for (stack, count) in self.waiting.drain() {
             if stack.index() >= sums.len() {
-                sums.resize(stack.index() + 1, 0.0);
+                self.stacks = self.stacks.max(stack.index() + 1);
+                sums.resize(self.stacks, 0.0);
             }
             sums[stack.index()] += count as f32;
         }
