@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use borehole_model::{StackId, Tables};
 
-use crate::call_tree::{CallTree, Neighbour, PathFacts};
+use crate::call_tree::{Beside, CallTree, Neighbour, Node};
 use crate::counts::{StackCounts, Tally};
 use crate::frame_name::{FrameName, class_of, file_of};
 use crate::groups::{GroupId, PartGroups};
@@ -78,14 +78,14 @@ impl Answer<'_> {
         let whole = Whole { matched: summary.matched, has_wall: summary.wall_ns.is_some() };
         let total = self.total();
         summary.frames = total.len();
-        let beside = |end, pick: fn(&PathFacts) -> Neighbour| self.table(self.neighbours(end, pick), whole);
+        let beside = |end, pick: fn(Beside) -> Neighbour| self.table(self.neighbours(end, pick), whole);
         ReportView {
             summary,
             self_time: self.table(self.self_time(), whole),
             states: (!self.states.is_empty()).then(|| self.state_table(total.clone())),
             total_time: self.table(total, whole),
-            callers: query.callers.as_ref().map(|_| beside(edges.root, |path| path.caller)),
-            callees: query.callees.as_ref().map(|_| beside(edges.leaf, |path| path.callee)),
+            callers: query.callers.as_ref().map(|_| beside(edges.root, |beside| beside.caller)),
+            callees: query.callees.as_ref().map(|_| beside(edges.leaf, |beside| beside.callee)),
             last: recent.map(|recent| recent.view(tree, tables, query.last_depth)),
             breakdown: self.breakdown(groups, whole),
         }
@@ -104,14 +104,14 @@ impl Answer<'_> {
     fn self_time(&self) -> Ranking {
         let mut ranking = Ranking::default();
         for (stack, tally) in self.matched() {
-            ranking.add(self.tree.node(self.leaf(stack)).group, tally);
+            ranking.add(self.tree.node(self.leaf(stack)).group(), tally);
         }
         ranking
     }
 
     fn total(&self) -> Ranking {
         let tree = self.tree;
-        let group_of = |stack| Some(tree.node(stack)).filter(|node| node.shown).map(|node| node.group);
+        let group_of = |stack| Some(tree.node(stack)).filter(|node| node.shown).map(Node::group);
         let totals = totals(tree, self.tables, self.matched(), tree.groups().len(), group_of);
         rank_totals(tree, self.tables, self.matched().map(|(stack, _)| stack), &totals, group_of)
     }
@@ -119,7 +119,7 @@ impl Answer<'_> {
     /// The states of the frames of `total`.
     fn state_table(&self, total: Ranking) -> StateTable {
         let Self { tree, tables, states, .. } = *self;
-        let group_of = |stack| Some(tree.node(stack)).filter(|node| node.shown).map(|node| node.group);
+        let group_of = |stack| Some(tree.node(stack)).filter(|node| node.shown).map(Node::group);
         let in_state: [Vec<Tally>; StateCounts::STATES] = std::array::from_fn(|state| {
             let own = self.matched().map(|own| (own.0, states.tally(state, own, tables)));
             totals(tree, tables, own, tree.groups().len(), group_of)
@@ -133,10 +133,10 @@ impl Answer<'_> {
         StateTable { rows: rows.collect(), distinct }
     }
 
-    fn neighbours(&self, end: GroupId, pick: fn(&PathFacts) -> Neighbour) -> Ranking {
+    fn neighbours(&self, end: GroupId, pick: fn(Beside) -> Neighbour) -> Ranking {
         let mut ranking = Ranking::default();
         for (stack, tally) in self.matched() {
-            match pick(&self.tree.node(stack).path) {
+            match pick(self.tree.beside(stack)) {
                 Neighbour::NoMatch => {}
                 Neighbour::Outside => ranking.add(end, tally),
                 Neighbour::Frame(group) => ranking.add(group, tally),
@@ -178,7 +178,7 @@ impl Answer<'_> {
 
     fn by_part(&self, mut parts: PartGroups, whole: Whole) -> Breakdown {
         let Self { tree, tables, .. } = *self;
-        for &stack in tree.callers_first() {
+        for stack in tree.callers_first(tables) {
             parts.of(tables.leaf(stack), tables);
         }
         let part = |stack: StackId| parts.get(tables.leaf(stack));

@@ -68,11 +68,12 @@ impl Calls {
     pub fn weigh(&mut self, profile: &Profile, selection: &Selection, weight: Weight) {
         self.weight = weight;
         self.own = vec![0; self.rows.len()];
-        for (&call, own) in self.of_stack.iter().zip(profile.own_weights(selection, weight)) {
+        profile.each(selection, weight, |pair, _, weight| {
+            let call = self.of_stack[pair.stack.index()];
             if let Some(sum) = self.own.get_mut(call as usize) {
-                *sum = sum.saturating_add(own);
+                *sum = sum.saturating_add(weight);
             }
-        }
+        });
         self.totals.clone_from(&self.own);
         self.total = 0;
         for call in (0..self.totals.len()).rev() {
@@ -188,19 +189,17 @@ struct Outline {
 impl Outline {
     fn of(profile: &Profile, query: &Query) -> Self {
         let tables = &profile.tables;
-        let mut tree = CallTree::default();
-        let mut found = Interner::default();
+        let tree = CallTree::of_all(tables, query);
+        let mut found = Interner::with_capacity(tables.stack_count());
         let mut of_stack: Vec<CallId> = Vec::with_capacity(tables.stack_count());
-        let mut counted = Vec::with_capacity(tables.stack_count());
         for stack in profile.stacks() {
-            counted.push(tree.place(stack, tables, query));
             let node = tree.node(stack);
             let above = parent_call(stack, tables, &of_stack);
-            let row = u32::try_from(node.group).unwrap_or(u32::MAX);
+            let row = u32::try_from(node.group()).unwrap_or(u32::MAX);
             of_stack.push(if node.shown { found.intern(above, row) } else { above });
         }
-        for (call, counts) in of_stack.iter_mut().zip(counted) {
-            if !counts {
+        for (call, stack) in of_stack.iter_mut().zip(profile.stacks()) {
+            if !tree.node(stack).path.counts {
                 *call = NO_CALL;
             }
         }
@@ -221,19 +220,20 @@ impl Outline {
             }
         }
         let mut places: Vec<CallId> = vec![0; rows.len()];
-        let mut next_below: Vec<CallId> = vec![0; rows.len()];
+        // Once a call has its place, where the next one that it makes goes stands there in place of its size.
+        let mut next_below = sizes;
         let mut next_root = 0;
         let mut calls = Calls::empty(frames, rows.len());
         for call in 0..rows.len() {
-            let parent = parents[call] as usize;
+            let (parent, size) = (parents[call] as usize, next_below[call]);
             let next = next_below.get_mut(parent).unwrap_or(&mut next_root);
             let place = *next;
-            *next += sizes[call];
+            *next += size;
             places[call] = place;
             next_below[call] = place + 1;
             calls.rows[place as usize] = rows[call];
             calls.parents[place as usize] = places.get(parent).copied().unwrap_or(NO_CALL);
-            calls.ends[place as usize] = place + sizes[call];
+            calls.ends[place as usize] = place + size;
         }
         for call in &mut of_stack {
             *call = places.get(*call as usize).copied().unwrap_or(NO_CALL);
@@ -264,27 +264,28 @@ fn parent_call(stack: StackId, tables: &Tables, of_stack: &[CallId]) -> CallId {
     tables.parent(stack).map_or(NO_CALL, |parent| of_stack[parent.index()])
 }
 
-/// Gives numbers to calls. As in the table of stacks, the first callee of a call is found without hashing.
+/// Gives numbers to calls. Most calls make one call only, which is found right behind them, without hashing.
 #[derive(Default)]
 struct Interner {
     rows: Vec<u32>,
     parents: Vec<CallId>,
-    first_callee: Vec<CallId>,
-    /// The calls that are not their caller's first, and all roots.
+    /// The calls that are not right behind their caller, but for the first root.
     index: HashTable<CallId>,
     hasher: DefaultHashBuilder,
 }
 
 impl Interner {
+    fn with_capacity(calls: usize) -> Self {
+        Self { rows: Vec::with_capacity(calls), parents: Vec::with_capacity(calls), ..Self::default() }
+    }
+
     fn intern(&mut self, parent: CallId, row: u32) -> CallId {
-        match self.first_callee.get(parent as usize) {
-            Some(&NO_CALL) => {
-                let call = self.push(parent, row);
-                self.first_callee[parent as usize] = call;
-                call
-            }
-            Some(&first) if self.rows[first as usize] == row => first,
-            _ => self.intern_further(parent, row),
+        // Behind no call is the first root.
+        let behind = parent.wrapping_add(1);
+        match self.rows.get(behind as usize) {
+            None => self.push(parent, row),
+            Some(&found) if found == row && self.parents[behind as usize] == parent => behind,
+            Some(_) => self.intern_further(parent, row),
         }
     }
 
@@ -296,7 +297,7 @@ impl Interner {
             return call;
         }
         let call = self.push(parent, row);
-        let Self { rows, parents, index, hasher, .. } = self;
+        let Self { rows, parents, index, hasher } = self;
         index.insert_unique(hash, call, |&call| {
             hasher.hash_one((parents[call as usize], rows[call as usize]))
         });
@@ -308,7 +309,6 @@ impl Interner {
         let call = CallId::try_from(self.rows.len()).unwrap_or(NO_CALL);
         self.rows.push(row);
         self.parents.push(parent);
-        self.first_callee.push(NO_CALL);
         call
     }
 }

@@ -66,7 +66,7 @@ impl Recent {
             let shown = std::iter::successors(tree.node(run.stack).path.leaf, |&stack| {
                 tree.node(tables.parent(stack)?).path.leaf
             });
-            let names = shown.map(|stack| tree.groups().name(tree.node(stack).group));
+            let names = shown.map(|stack| tree.groups().name(tree.node(stack).group()));
             RecentRun {
                 count: run.count,
                 age,

@@ -4,8 +4,8 @@ use std::io;
 use std::ops::ControlFlow;
 
 use borehole_model::{
-    Column, Context, Event, Frame, FrameId, FrameText, Label, LabelValue, LabelsId, ProfileSink, Sample,
-    Segment, StackColumn, StackId, StringId, TableFull, Tables, Warning,
+    Annotation, Column, Context, Event, FieldShape, Frame, FrameId, FrameText, Label, LabelValue, LabelsId,
+    ProfileSink, Sample, Segment, Shape, ShapeId, StackColumn, StackId, StringId, TableFull, Tables, Warning,
 };
 
 use crate::call_tree::CallTree;
@@ -13,7 +13,8 @@ use crate::query::{Lines, Query};
 
 /// Passes samples on with their stacks as a [`Query`] shapes them: those that it counts, with the frames that it shows.
 ///
-/// Lines that are not told apart are left out. Events do not pass; those that tell of stacks pass as samples.
+/// Lines that are not told apart are left out. Events pass as they are, but for those that tell of stacks: they pass as
+/// samples.
 ///
 /// # Examples
 ///
@@ -56,6 +57,7 @@ struct Reshaped {
     strings: Column<StringId>,
     frames: Column<FrameId>,
     labels: Column<LabelsId>,
+    shapes: Column<ShapeId>,
 }
 
 impl<S: ProfileSink> Reshape<S> {
@@ -155,6 +157,26 @@ impl Reshaped {
         }
         Ok(self.labels.set(id.index(), self.tables.intern_labels(&labels)?))
     }
+
+    fn shape(&mut self, id: ShapeId, tables: &Tables) -> Result<ShapeId, TableFull> {
+        if let Some(known) = self.shapes.get(id.index()) {
+            return Ok(known);
+        }
+        let Shape { name, fields, annotations } = tables.shape(id);
+        let mut shape = Shape {
+            name: self.string(*name, tables)?,
+            fields: Vec::with_capacity(fields.len()),
+            annotations: Vec::with_capacity(annotations.len()),
+        };
+        for field in fields {
+            shape.fields.push(FieldShape { name: self.string(field.name, tables)?, ..*field });
+        }
+        for annotation in annotations {
+            let (key, value) = (self.string(annotation.key, tables)?, self.string(annotation.value, tables)?);
+            shape.annotations.push(Annotation { key, value, ..*annotation });
+        }
+        Ok(self.shapes.set(id.index(), self.tables.intern_shape(&shape)?))
+    }
 }
 
 impl<S: ProfileSink> ProfileSink for Reshape<S> {
@@ -175,12 +197,19 @@ impl<S: ProfileSink> ProfileSink for Reshape<S> {
         self.sink.sample(at, &Sample { stack, labels, ..*sample })
     }
 
-    fn event(&mut self, _at: Context<'_>, _event: &Event<'_>) -> io::Result<ControlFlow<()>> {
-        Ok(ControlFlow::Continue(()))
+    fn event(&mut self, at: Context<'_>, event: &Event<'_>) -> io::Result<ControlFlow<()>> {
+        let shape = self.reshaped.shape(event.shape, at.tables)?;
+        let at = Context { tables: &self.reshaped.tables, segment: &self.segment };
+        self.sink.event(at, &Event { shape, ..*event })
     }
 
+    /// An event that tells of a stack has addresses, and frames are chosen by names.
     fn keeps_events(&mut self) -> bool {
         false
+    }
+
+    fn watches_events(&mut self) -> bool {
+        self.sink.watches_events()
     }
 
     fn source(&mut self, name: &str) -> io::Result<()> {
@@ -212,5 +241,63 @@ impl<S: ProfileSink> ProfileSink for Reshape<S> {
 
     fn finish(&mut self, _tables: &Tables) -> io::Result<()> {
         self.sink.finish(&self.reshaped.tables)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use borehole_model::{FieldKind, Value};
+
+    use super::*;
+
+    /// The texts of what events say: their name, and each field with its annotation.
+    #[derive(Default)]
+    struct Said(Vec<String>);
+
+    impl ProfileSink for Said {
+        fn sample(&mut self, _at: Context<'_>, _sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
+            Ok(ControlFlow::Continue(()))
+        }
+
+        fn event(&mut self, at: Context<'_>, event: &Event<'_>) -> io::Result<ControlFlow<()>> {
+            let text = |id| String::from_utf8_lossy(at.tables.string(id)).into_owned();
+            let Shape { name, fields, annotations } = at.tables.shape(event.shape);
+            let names = fields.iter().map(|field| text(field.name));
+            let units = annotations.iter().map(|unit| format!("{}={}", text(unit.key), text(unit.value)));
+            let names: Vec<_> = std::iter::once(text(*name)).chain(names).chain(units).collect();
+            self.0.push(format!("{} {:?} {:?}", names.join(" "), event.values, event.time_ns));
+            Ok(ControlFlow::Continue(()))
+        }
+
+        fn watches_events(&mut self) -> bool {
+            true
+        }
+    }
+
+    #[test]
+    fn events_pass_with_their_names_in_the_other_tables() {
+        let mut tables = Tables::default();
+        // The first one is left behind, so that the others have other ids there.
+        let [_, name, field, key, value] = ["unused", "write", "size", "unit", "B"]
+            .map(|text| tables.intern_string(text.as_bytes()).unwrap());
+        let shape = tables
+            .intern_shape(&Shape {
+                name,
+                fields: vec![FieldShape { name: field, kind: FieldKind::Unsigned64, optional: false }],
+                annotations: vec![Annotation { field: 0, key, value }],
+            })
+            .unwrap();
+        let mut reshape = Reshape::new(Said::default(), Query::default());
+        let at = Context { tables: &tables, segment: &Segment::default() };
+        for size in [7, 8] {
+            let event = Event { shape, type_id: None, time_ns: Some(size), values: &[Value::Unsigned(size)] };
+            assert!(reshape.event(at, &event).unwrap().is_continue());
+        }
+        assert!(reshape.watches_events() && !reshape.keeps_events());
+        let said = reshape.into_parts().0.0;
+        assert_eq!(
+            said,
+            ["write size unit=B [Unsigned(7)] Some(7)", "write size unit=B [Unsigned(8)] Some(8)"]
+        );
     }
 }

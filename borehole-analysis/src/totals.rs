@@ -21,7 +21,7 @@ impl Children {
     fn of(tree: &CallTree, tables: &Tables) -> Self {
         let mut children =
             Self { first: vec![None; tree.width()], next: vec![None; tree.width()], first_root: None };
-        for &stack in tree.callers_first() {
+        for stack in tree.callers_first(tables) {
             let head = match tables.parent(stack) {
                 Some(parent) => &mut children.first[parent.index()],
                 None => &mut children.first_root,
@@ -81,7 +81,7 @@ fn at_or_below(tree: &CallTree, tables: &Tables, own: impl Iterator<Item = (Stac
     for (stack, tally) in own {
         sums[stack.index()] += tally;
     }
-    for &stack in tree.callers_first().iter().rev() {
+    for stack in tree.callers_first(tables).rev() {
         if let Some(parent) = tables.parent(stack) {
             let sum = sums[stack.index()];
             sums[parent.index()] += sum;

@@ -4,8 +4,8 @@
 //! `(parent, frame)` pair is stored once, so equal stacks have equal ids; the empty stack has no row and is
 //! `None` wherever a stack is named.
 //!
-//! Most stacks have one callee only. A parent knows its first child, and only further children stand in the
-//! hash index: deep stacks then take 16 bytes a frame, and following one touches rows that lie side by side.
+//! Most stacks have one callee, or few. Their first children are a chain, and only further ones stand in the hash
+//! index: deep stacks then take 20 bytes a frame, and following one touches rows that lie side by side.
 
 use std::hash::BuildHasher as _;
 
@@ -18,31 +18,61 @@ struct Node {
     parent: Option<StackId>,
     frame: FrameId,
     first_child: Option<StackId>,
+    /// The next child of the same parent in the chain.
+    next_sibling: Option<StackId>,
     depth: u32,
 }
+
+/// How many children of a parent are a chain: a step in it costs less than the index does.
+const CHAINED: usize = 3;
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StackTable {
     nodes: Vec<Node>,
-    /// The stacks that are not their parent's first child.
+    /// The stacks that are in no chain.
     index: HashTable<StackId>,
     hasher: DefaultHashBuilder,
+    /// The last stack that was interned whole, from the root: those that follow each other share most of their callers.
+    last_path: Vec<StackId>,
 }
 
 impl StackTable {
+    /// The whole stack; `Some(None)` for no frames.
+    pub(crate) fn intern_leaf_first(&mut self, frames: &[FrameId]) -> Option<Option<StackId>> {
+        let mut path = std::mem::take(&mut self.last_path);
+        let is_shared = |&(&id, &frame): &(&StackId, &FrameId)| self.frame(id) == frame;
+        let shared = path.iter().zip(frames.iter().rev()).take_while(is_shared).count();
+        path.truncate(shared);
+        for &frame in frames[..frames.len() - shared].iter().rev() {
+            path.push(self.intern(path.last().copied(), frame)?);
+        }
+        let stack = path.last().copied();
+        self.last_path = path;
+        Some(stack)
+    }
+
     #[inline]
     pub(crate) fn intern(&mut self, parent: Option<StackId>, frame: FrameId) -> Option<StackId> {
-        match self.first_child(parent) {
-            Some(first) if self.frame(first) == frame => Some(first),
-            Some(_) => self.intern_further(parent, frame),
-            None => {
-                let id = self.push(parent, frame)?;
-                if let Some(parent) = parent {
-                    self.nodes[parent.row()].first_child = Some(id);
-                }
-                Some(id)
+        let (mut before, mut next) = (None, self.first_child(parent));
+        for _ in 0..CHAINED {
+            let Some(child) = next else { return self.chain(parent, before, frame) };
+            if self.frame(child) == frame {
+                return Some(child);
             }
+            (before, next) = (next, self.nodes[child.row()].next_sibling);
         }
+        self.intern_further(parent, frame)
+    }
+
+    /// A new child of `parent`, at the end of the chain: behind `before`, if there is one.
+    fn chain(&mut self, parent: Option<StackId>, before: Option<StackId>, frame: FrameId) -> Option<StackId> {
+        let id = self.push(parent, frame)?;
+        match (before, parent) {
+            (Some(before), _) => self.nodes[before.row()].next_sibling = Some(id),
+            (None, Some(parent)) => self.nodes[parent.row()].first_child = Some(id),
+            (None, None) => {}
+        }
+        Some(id)
     }
 
     /// The first child of `parent`; the first root is the first of all rows.
@@ -61,7 +91,7 @@ impl StackTable {
             return Some(id);
         }
         let id = self.push(parent, frame)?;
-        let Self { nodes, index, hasher } = self;
+        let Self { nodes, index, hasher, .. } = self;
         let key = |id: StackId| (nodes[id.row()].parent, nodes[id.row()].frame);
         index.insert_unique(hash, id, |&id| hasher.hash_one(key(id)));
         Some(id)
@@ -70,7 +100,7 @@ impl StackTable {
     fn push(&mut self, parent: Option<StackId>, frame: FrameId) -> Option<StackId> {
         let id = StackId::from_row(self.nodes.len())?;
         let depth = parent.map_or(0, |parent| self.depth(parent)).checked_add(1)?;
-        self.nodes.push(Node { parent, frame, first_child: None, depth });
+        self.nodes.push(Node { parent, frame, first_child: None, next_sibling: None, depth });
         Some(id)
     }
 
@@ -128,7 +158,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn first_and_further_children_are_stored_once_and_depths_count_from_the_root() {
+    fn whole_stacks_are_the_same_whatever_came_before() {
+        let mut stacks = StackTable::default();
+        let frames: Vec<_> = (0..4).map(|row| FrameId::from_row(row).unwrap()).collect();
+        let whole = [[3, 2, 0].as_slice(), &[2, 0], &[3, 1, 0], &[], &[3], &[3, 2, 0], &[1, 0], &[3, 1, 0]];
+        let leaf_first = whole.map(|rows: &[usize]| rows.iter().map(|&row| frames[row]).collect::<Vec<_>>());
+        for leaf_first in leaf_first.iter().chain(leaf_first.iter().rev()) {
+            let mut expected = None;
+            for &frame in leaf_first.iter().rev() {
+                expected = stacks.intern(expected, frame);
+            }
+            assert_eq!(stacks.intern_leaf_first(leaf_first), Some(expected));
+        }
+        assert_eq!(stacks.len(), 6);
+    }
+
+    #[test]
+    fn chained_and_further_children_are_stored_once_and_depths_count_from_the_root() {
         let mut stacks = StackTable::default();
         let frames: Vec<_> = (0..100).map(|row| FrameId::from_row(row).unwrap()).collect();
         let mut known = Vec::new();
@@ -148,6 +194,6 @@ mod tests {
             }
         }
         assert_eq!(stacks.len(), 100 + 100 * 100);
-        assert_eq!(stacks.index.len(), 99 + 100 * 99);
+        assert_eq!(stacks.index.len(), 97 + 100 * 97);
     }
 }

@@ -68,11 +68,7 @@ impl Tables {
     /// # Errors
     /// When the table is full.
     pub fn intern_stack_leaf_first(&mut self, frames: &[FrameId]) -> Result<Option<StackId>, TableFull> {
-        let mut stack = None;
-        for &frame in frames.iter().rev() {
-            stack = Some(self.intern_stack(stack, frame)?);
-        }
-        Ok(stack)
+        self.stacks.intern_leaf_first(frames).ok_or(TableFull { table: "stacks" })
     }
 
     /// The id of an ordered label set, stored if it is new.

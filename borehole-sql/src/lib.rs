@@ -36,7 +36,7 @@ pub use borehole_model::text;
 mod tls;
 
 pub use answer::{Answer, Value};
-pub use database::{Database, Keep};
+pub use database::{Database, Keep, Step};
 pub use error::{Error, ErrorKind};
 pub use page::page;
 pub use paths::{PathSizes, Paths};

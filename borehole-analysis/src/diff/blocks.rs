@@ -5,6 +5,8 @@
 
 use borehole_model::StackId;
 
+use crate::counts::Waiting;
+
 /// The most stretches that a side is cut into. Once it is longer than a moment there are at least half as many.
 pub const BLOCKS: usize = 16;
 
@@ -15,10 +17,19 @@ pub(crate) type Sums = [f32; BLOCKS];
 const FIRST_WIDTH_NS: u64 = 1 << 20;
 
 /// The stretches of a side.
+///
+/// Samples come in the order of time, so each stretch has a column of its own: the one that is being counted in is small
+/// enough for the cache.
 #[derive(Clone, Debug)]
 pub(crate) struct Blocks {
-    /// By stack.
-    sums: Vec<Sums>,
+    /// By stretch, then by stack.
+    sums: [Vec<f32>; BLOCKS],
+    /// How long the longest column is: the next one need not grow there step by step.
+    stacks: usize,
+    /// Samples of one stretch that are not in its column yet.
+    waiting: Waiting,
+    /// Which stretch that is.
+    current: usize,
     /// How far a stretch reaches, in positions.
     width: u64,
     /// One more than the last position that was used.
@@ -31,7 +42,16 @@ impl Blocks {
     /// Stretches of time, or of numbers of samples, or of inputs.
     pub(crate) const fn new(of_time: bool) -> Self {
         let width = if of_time { FIRST_WIDTH_NS } else { 1 };
-        Self { sums: Vec::new(), width, end: 0, samples: [0.0; BLOCKS], labels: [0.0; BLOCKS] }
+        Self {
+            sums: [const { Vec::new() }; BLOCKS],
+            stacks: 0,
+            waiting: Waiting::new(),
+            current: 0,
+            width,
+            end: 0,
+            samples: [0.0; BLOCKS],
+            labels: [0.0; BLOCKS],
+        }
     }
 
     /// Counts `count` samples at one position.
@@ -64,16 +84,33 @@ impl Blocks {
         self.labels[block] += 1.0;
     }
 
-    // Sums are what variation is judged by: seven digits are plenty.
+    // As below.
     #[expect(clippy::cast_precision_loss)]
     #[inline]
     fn put(&mut self, stack: Option<StackId>, block: usize, count: u64) {
         self.samples[block] += count as f64;
         let Some(stack) = stack else { return };
-        if stack.index() >= self.sums.len() {
-            self.sums.resize(stack.index() + 1, [0.0; BLOCKS]);
+        if block != self.current {
+            self.settle();
+            self.current = block;
         }
-        self.sums[stack.index()][block] += count as f32;
+        if self.waiting.push(stack, count) {
+            self.settle();
+        }
+    }
+
+    /// Counts what waits.
+    // Sums are what variation is judged by: seven digits are plenty.
+    #[expect(clippy::cast_precision_loss)]
+    pub(crate) fn settle(&mut self) {
+        let sums = &mut self.sums[self.current];
+        for (stack, count) in self.waiting.drain() {
+            if stack.index() >= sums.len() {
+                self.stacks = self.stacks.max(stack.index() + 1);
+                sums.resize(self.stacks, 0.0);
+            }
+            sums[stack.index()] += count as f32;
+        }
     }
 
     #[inline]
@@ -89,10 +126,13 @@ impl Blocks {
 
     #[cold]
     fn halve(&mut self) {
+        self.settle();
         self.width = self.width.saturating_mul(2);
-        for sums in &mut self.sums {
-            *sums = pairs(sums, 0.0, |one, other| one + other);
-        }
+        let mut sums = std::mem::take(&mut self.sums).into_iter();
+        self.sums = std::array::from_fn(|_| match (sums.next(), sums.next()) {
+            (Some(one), Some(other)) => joined(one, other),
+            _ => Vec::new(),
+        });
         self.samples = pairs(&self.samples, 0.0, |one, other| one + other);
         self.labels = pairs(&self.labels, 0.0, |one, other| one + other);
     }
@@ -107,9 +147,9 @@ impl Blocks {
         usize::try_from(self.end.div_ceil(self.width)).unwrap_or(BLOCKS).min(BLOCKS)
     }
 
-    /// What a stack has in each stretch; `None` for one that was not sampled.
-    pub(crate) fn of(&self, stack: StackId) -> Option<&Sums> {
-        self.sums.get(stack.index())
+    /// What a stack has in each stretch, once all is settled.
+    pub(crate) fn of(&self, stack: StackId) -> Sums {
+        self.sums.each_ref().map(|sums| sums.get(stack.index()).copied().unwrap_or(0.0))
     }
 
     /// All samples of each stretch.
@@ -131,6 +171,13 @@ impl Blocks {
             self.end.saturating_sub(from).min(self.width) as f64
         })
     }
+}
+
+/// What either has, together.
+fn joined(one: Vec<f32>, other: Vec<f32>) -> Vec<f32> {
+    let (mut longer, shorter) = if one.len() < other.len() { (other, one) } else { (one, other) };
+    longer.iter_mut().zip(shorter).for_each(|(sum, more)| *sum += more);
+    longer
 }
 
 /// Every two neighbours as one, in the first half.

@@ -100,10 +100,12 @@ impl Columns {
         let zero = [0.0; BLOCKS];
         let mut of_paths: Vec<Sums> = vec![zero; tree.len()];
         let mut whole = zero;
-        for (stack, _) in side.counts.iter() {
-            if let (Some(path), Some(sums)) = (tree.path(stack), side.blocks.of(stack)) {
-                add(&mut of_paths[path.index()], *sums);
-                add(&mut whole, *sums);
+        // In the order of the columns that are read, not in that of the samples.
+        for stack in side.counts.in_order() {
+            if let Some(path) = tree.path(stack) {
+                let sums = side.blocks.of(stack);
+                add(&mut of_paths[path.index()], sums);
+                add(&mut whole, sums);
             }
         }
         let mut of_functions: Vec<Sums> = vec![zero; self.own.len()];

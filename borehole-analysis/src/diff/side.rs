@@ -87,6 +87,7 @@ impl Side {
     #[cold]
     pub(crate) fn settle(&mut self, next_period_ns: Option<u64>) {
         self.counts.settle(self.period_ns.unwrap_or(0));
+        self.blocks.settle();
         self.facts.settle(self.period_ns);
         self.period_ns = next_period_ns;
     }

@@ -4,6 +4,7 @@ use super::dimensions::Situations;
 use super::prune::Kept;
 use super::{PageCell, PageLimits, add};
 use crate::diff::tree::Tree;
+use crate::profile::slices::Pair;
 use crate::profile::{Profile, Timespan};
 use crate::selection::{Selection, Weight};
 
@@ -13,24 +14,30 @@ const NO_SLICE: u32 = u32::MAX;
 /// The fewest slices that time is cut into before call paths are left out instead.
 const FEWEST_SLICES: usize = 32;
 
-/// Samples of a call path of the whole tree.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Entry {
-    path: u32,
+/// Samples of a call that is kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Entry {
+    call: u32,
     situation: u32,
     slice: u32,
     count: u64,
 }
 
-/// All samples, with slices of the profile joined so that there are at most `slices`, and the same path, situation and
-/// slice once.
-pub(super) fn entries(profile: &Profile, tree: &Tree, situations: &Situations, slices: usize) -> Vec<Entry> {
+/// All samples by the calls that are kept, with slices of the profile joined so that there are at most `slices`, and the
+/// same call, situation and slice once.
+fn entries(
+    profile: &Profile,
+    tree: &Tree,
+    situations: &Situations,
+    kept: &Kept,
+    slices: usize,
+) -> Vec<Entry> {
     let mut entries = Vec::new();
-    let mut put = |pair: &crate::profile::slices::Pair, slice: u32, count: u64| {
+    let mut put = |pair: &Pair, slice: u32, count: u64| {
         if let Some(path) = tree.path(pair.stack) {
-            // The id of a path fits.
-            let path = path.get() - 1;
-            entries.push(Entry { path, situation: situations.of(pair.situation), slice, count });
+            // There are not more calls than paths, whose ids fit.
+            let call = u32::try_from(kept.call_of[path.index()]).unwrap_or(u32::MAX);
+            entries.push(Entry { call, situation: situations.of(pair.situation), slice, count });
         }
     };
     // All samples as if without time first; those with one are taken off again below.
@@ -45,16 +52,38 @@ pub(super) fn entries(profile: &Profile, tree: &Tree, situations: &Situations, s
             put(pair, place.unwrap_or(NO_SLICE - 1), count);
         });
     }
+    let mut entries = by_call(&entries, kept.calls.len());
     merge(&mut entries);
     take_off_timed(&mut entries);
     entries
 }
 
-/// Makes one of entries that differ in their count only.
+/// The same, call by call, and otherwise in the order in which they were: that of time, mostly, so that little is left to
+/// sort.
+fn by_call(entries: &[Entry], calls: usize) -> Vec<Entry> {
+    let mut next = vec![0; calls + 1];
+    for entry in entries {
+        next[entry.call as usize + 1] += 1;
+    }
+    for call in 1..next.len() {
+        next[call] += next[call - 1];
+    }
+    let mut sorted = vec![Entry::default(); entries.len()];
+    for entry in entries {
+        let place = &mut next[entry.call as usize];
+        sorted[*place] = *entry;
+        *place += 1;
+    }
+    sorted
+}
+
+/// Makes one of entries that differ in their count only. They come call by call, and stay so.
 fn merge(entries: &mut Vec<Entry>) {
-    entries.sort_unstable();
+    for of_call in entries.chunk_by_mut(|one, other| one.call == other.call) {
+        of_call.sort();
+    }
     entries.dedup_by(|next, kept| {
-        let same = (next.path, next.situation, next.slice) == (kept.path, kept.situation, kept.slice);
+        let same = (next.call, next.situation, next.slice) == (kept.call, kept.situation, kept.slice);
         if same {
             add(&mut kept.count, next.count);
         }
@@ -67,8 +96,8 @@ fn take_off_timed(entries: &mut Vec<Entry>) {
     let mut timed = 0_u64;
     let mut of = None;
     for entry in &mut *entries {
-        if of != Some((entry.path, entry.situation)) {
-            of = Some((entry.path, entry.situation));
+        if of != Some((entry.call, entry.situation)) {
+            of = Some((entry.call, entry.situation));
             timed = 0;
         }
         if entry.slice == NO_SLICE {
@@ -82,18 +111,14 @@ fn take_off_timed(entries: &mut Vec<Entry>) {
 
 /// The cells of the calls that are kept, with as many slices of time as there is room for; `None` if there is no room.
 pub(super) fn cells(
-    entries: &[Entry],
+    profile: &Profile,
+    tree: &Tree,
+    situations: &Situations,
     kept: &Kept,
-    span: Option<Timespan>,
     limits: PageLimits,
 ) -> Option<(Option<Timespan>, Vec<PageCell>)> {
-    let of_kept = |entry: &Entry| Entry {
-        path: u32::try_from(kept.call_of[entry.path as usize]).unwrap_or(u32::MAX),
-        ..*entry
-    };
-    let mut entries: Vec<Entry> = entries.iter().map(of_kept).collect();
-    merge(&mut entries);
-    let mut time = span;
+    let mut entries = entries(profile, tree, situations, kept, limits.slices);
+    let mut time = profile.timespan();
     if let Some(time) = &mut time {
         time.join(limits.slices);
     }
@@ -110,7 +135,7 @@ pub(super) fn cells(
         merge(&mut entries);
     }
     let cells = entries.into_iter().map(|entry| PageCell {
-        call: entry.path as usize,
+        call: entry.call as usize,
         situation: entry.situation as usize,
         slice: (entry.slice < NO_SLICE - 1).then_some(entry.slice as usize),
         samples: entry.count,

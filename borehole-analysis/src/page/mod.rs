@@ -134,9 +134,8 @@ impl Page {
         let sums = Sums::new(profile, &tree);
         let situations = dimensions::Situations::new(profile);
         let mut kept = prune::Kept::new(&tree, &sums, limits);
-        let entries = cells::entries(profile, &tree, &situations, limits.slices);
         let (time, cells) = loop {
-            match cells::cells(&entries, &kept, profile.timespan(), limits) {
+            match cells::cells(profile, &tree, &situations, &kept, limits) {
                 Some(cells) => break cells,
                 None => kept = prune::Kept::coarser(&tree, &sums, limits, &kept),
             }

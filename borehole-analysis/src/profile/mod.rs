@@ -92,16 +92,6 @@ impl Profile {
         keys.into_iter().map(|key| self.tables.string(key).to_vec()).collect()
     }
 
-    /// The weight of each stack under the part of a selection that is about samples, by the index of the stack.
-    pub(crate) fn own_weights(&self, selection: &Selection, weight: Weight) -> Vec<u64> {
-        let mut own = vec![0_u64; self.tables.stack_count()];
-        self.each(selection, weight, |pair, _, weight| {
-            let sum = &mut own[pair.stack.index()];
-            *sum = sum.saturating_add(weight);
-        });
-        own
-    }
-
     /// Calls `take` with each count of samples that a selection takes: their pair, their slice of time if that is
     /// known and asked for, and what they weigh.
     pub(crate) fn each(

@@ -24,7 +24,8 @@ const MOST_ROWS: usize = 1 << 23;
 /// How many rows a pair may have in any case.
 const ROWS_PER_PAIR: usize = 4;
 
-const NO_ROW: usize = usize::MAX;
+/// Beside a pair that has no row. It has no slice either: none is below those of the earliest times.
+const NO_ROW: (i64, usize) = (i64::MIN, usize::MAX);
 
 /// A stack in a situation.
 #[derive(Clone, Copy, Debug)]
@@ -32,7 +33,8 @@ pub(crate) struct Pair {
     pub(crate) stack: StackId,
     pub(crate) situation: SituationId,
     pub(crate) count: u64,
-    last_row: usize,
+    /// The slice of its last row, and that row: whether a sample begins another one is known without a look at the rows.
+    last_row: (i64, usize),
 }
 
 /// Samples of a pair in a slice.
@@ -43,9 +45,22 @@ pub(crate) struct SliceRow {
     pub(crate) count: u64,
 }
 
+/// A sample, or a run of equal ones.
+#[derive(Clone, Copy, Debug)]
+struct Seen {
+    stack: StackId,
+    situation: SituationId,
+    time_ns: Option<i64>,
+    count: u64,
+}
+
+/// How many samples wait to be counted together: then the processor fetches the pair of one while it waits for another's.
+const WAITING: usize = 256;
+
 /// Counts samples.
 #[derive(Clone, Debug)]
 pub(crate) struct SliceCounts {
+    waiting: Vec<Seen>,
     pairs: Vec<Pair>,
     /// One more than the first pair of each stack; 0 where there is none. Further pairs of a stack are in `index`.
     first_pair: Vec<u32>,
@@ -63,6 +78,7 @@ pub(crate) struct SliceCounts {
 impl Default for SliceCounts {
     fn default() -> Self {
         Self {
+            waiting: Vec::with_capacity(WAITING),
             pairs: Vec::new(),
             first_pair: Vec::new(),
             index: HashTable::new(),
@@ -80,6 +96,21 @@ impl SliceCounts {
     /// Counts samples; `time_ns` since the profile's origin, if known.
     #[inline]
     pub(crate) fn add(&mut self, stack: StackId, situation: SituationId, time_ns: Option<i64>, count: u64) {
+        self.waiting.push(Seen { stack, situation, time_ns, count });
+        if self.waiting.len() == WAITING {
+            self.count_waiting();
+        }
+    }
+
+    #[cold]
+    fn count_waiting(&mut self) {
+        let mut waiting = std::mem::take(&mut self.waiting);
+        waiting.drain(..).for_each(|seen| self.count(seen));
+        self.waiting = waiting;
+    }
+
+    #[inline]
+    fn count(&mut self, Seen { stack, situation, time_ns, count }: Seen) {
         let pair = self.pair(stack, situation);
         let sum = &mut self.pairs[pair].count;
         *sum = sum.saturating_add(count);
@@ -137,15 +168,14 @@ impl SliceCounts {
 
     #[inline]
     fn add_row(&mut self, pair: usize, slice: i64, count: u64) {
-        let last_row = self.pairs[pair].last_row;
-        if let Some(row) = self.rows.get_mut(last_row) {
-            if row.slice == slice {
-                row.count = row.count.saturating_add(count);
-                return;
-            }
-            self.has_repeats |= row.slice > slice;
+        let (last_slice, last_row) = self.pairs[pair].last_row;
+        if last_slice == slice {
+            let sum = &mut self.rows[last_row].count;
+            *sum = sum.saturating_add(count);
+            return;
         }
-        self.pairs[pair].last_row = self.rows.len();
+        self.has_repeats |= last_slice > slice;
+        self.pairs[pair].last_row = (slice, self.rows.len());
         self.rows.push(SliceRow { pair, slice, count });
         if self.rows.len() > self.row_limit() {
             self.make_room();
@@ -176,7 +206,7 @@ impl SliceCounts {
     /// Makes slices wider until half of the rows that are allowed are enough.
     #[cold]
     fn make_room(&mut self) {
-        self.settle();
+        self.merge_repeats();
         while self.rows.len() > self.row_limit() / 2 && self.used.is_some_and(|(first, last)| first < last) {
             self.widen();
         }
@@ -192,8 +222,13 @@ impl SliceCounts {
         self.merge();
     }
 
-    /// Makes one row of all rows of a pair in a slice.
+    /// Counts what waits, and makes one row of all rows of a pair in a slice.
     pub(crate) fn settle(&mut self) {
+        self.count_waiting();
+        self.merge_repeats();
+    }
+
+    fn merge_repeats(&mut self) {
         if std::mem::take(&mut self.has_repeats) {
             self.rows.sort_unstable();
             self.merge();
@@ -206,19 +241,20 @@ impl SliceCounts {
         let mut kept: usize = 0;
         for index in 0..self.rows.len() {
             let row = self.rows[index];
-            let last_row = &mut self.pairs[row.pair].last_row;
-            match self.rows.get_mut(*last_row).filter(|last| last.slice == row.slice) {
-                Some(last) => last.count = last.count.saturating_add(row.count),
-                None => {
-                    *last_row = kept;
-                    self.rows[kept] = row;
-                    kept += 1;
-                }
+            let (last_slice, last_row) = &mut self.pairs[row.pair].last_row;
+            if *last_slice == row.slice {
+                let sum = &mut self.rows[*last_row].count;
+                *sum = sum.saturating_add(row.count);
+                continue;
             }
+            (*last_slice, *last_row) = (row.slice, kept);
+            self.rows[kept] = row;
+            kept += 1;
         }
         self.rows.truncate(kept);
     }
 
+    /// The pairs. Complete once settled.
     pub(crate) fn pairs(&self) -> &[Pair] {
         &self.pairs
     }
@@ -304,6 +340,7 @@ mod tests {
         for (stack, situation) in [(0, 0), (0, 1), (1, 1), (0, 1), (0, 0)] {
             counts.add(stacks[stack], situation, None, 5);
         }
+        counts.settle();
         let pairs: Vec<_> =
             counts.pairs().iter().map(|pair| (pair.stack, pair.situation, pair.count)).collect();
         assert_eq!(pairs, [(stacks[0], 0, 10), (stacks[0], 1, 10), (stacks[1], 1, 5)]);

@@ -7,6 +7,7 @@
 //! A stack is resolved when it is first sampled, as in the reference reader: its frames may be defined after
 //! it, and redefining a frame changes the stacks that name it, but not samples already delivered.
 
+use std::num::NonZeroU32;
 use std::ops::Range;
 
 use hashbrown::HashMap;
@@ -22,8 +23,9 @@ pub struct StringRef(u32);
 pub struct FrameRef(u32);
 
 /// A stack of the current segment. Equal references are equal stacks; the reverse need not hold.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct StackRef(u32);
+// One more than its index: what leads from ids to stacks is looked up for each sample, and half as much of it is in the cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct StackRef(NonZeroU32);
 
 impl StringRef {
     /// Dense from 0 within the segment.
@@ -42,10 +44,20 @@ impl FrameRef {
 }
 
 impl StackRef {
+    const fn of_row(row: u32) -> Self {
+        Self(NonZeroU32::MIN.saturating_add(row))
+    }
+
     /// Dense from 0 within the segment.
     #[must_use]
     pub const fn index(self) -> usize {
-        self.0 as usize
+        (self.0.get() - 1) as usize
+    }
+}
+
+impl Default for StackRef {
+    fn default() -> Self {
+        Self::of_row(0)
     }
 }
 
@@ -248,7 +260,7 @@ impl Definitions {
     }
 
     fn resolve(&mut self, stack: Stack) -> Result<StackRef, Undefined> {
-        let reference = StackRef(row(self.resolved_ends.len()));
+        let reference = StackRef::of_row(row(self.resolved_ends.len()));
         let resolved = self.resolved_frames.len();
         for &frame in &self.stack_ids[stack.start..stack.end] {
             let Some(&frame) = self.frames.get(frame) else {
@@ -278,7 +290,7 @@ impl Definitions {
             self.next_ids.frame = self.next_ids.frame.max(id.saturating_add(1));
             return;
         }
-        let reference = StackRef(row(self.resolved_ends.len()));
+        let reference = StackRef::of_row(row(self.resolved_ends.len()));
         self.resolved_frames.push(frame);
         self.resolved_ends.push(self.resolved_frames.len());
         self.stand_ins.insert(id, reference);

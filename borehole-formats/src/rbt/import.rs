@@ -161,10 +161,13 @@ impl<'a> Importer<'a> {
 struct Columns {
     strings: Vec<Option<StringId>>,
     frames: Vec<Option<FrameId>>,
-    stacks: Vec<Option<Option<StackId>>>,
+    /// Nothing for those without frames, too.
+    stacks: Vec<Option<StackId>>,
     /// The label set looked up last: runs of samples share theirs.
     last_labels: Option<(Vec<(StringRef, StringRef)>, LabelsId)>,
     name: Vec<u8>,
+    /// The frames of a stack, leaf first.
+    path: Vec<FrameId>,
 }
 
 impl Columns {
@@ -183,7 +186,7 @@ impl Columns {
         tables: &mut Tables,
     ) -> Result<Option<StackId>, TableFull> {
         match self.stacks.get(stack.index()) {
-            Some(Some(known)) => Ok(*known),
+            Some(&Some(known)) => Ok(Some(known)),
             _ => self.new_stack(stack, definitions, tables),
         }
     }
@@ -195,12 +198,17 @@ impl Columns {
         definitions: &Definitions,
         tables: &mut Tables,
     ) -> Result<Option<StackId>, TableFull> {
-        let mut id = None;
+        self.path.clear();
+        // Frames get their numbers from the root on.
         for &frame in definitions.frames_leaf_first(stack).iter().rev() {
             let frame = self.frame(frame, definitions, tables)?;
-            id = Some(tables.intern_stack(id, frame)?);
+            self.path.push(frame);
         }
-        put(&mut self.stacks, stack.index(), id);
+        self.path.reverse();
+        let id = tables.intern_stack_leaf_first(&self.path)?;
+        if let Some(id) = id {
+            put(&mut self.stacks, stack.index(), id);
+        }
         Ok(id)
     }
 

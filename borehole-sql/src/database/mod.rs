@@ -22,6 +22,15 @@ use crate::sqlite::Sqlite;
 
 pub use keep::Keep;
 
+/// A step on the way of a run into a database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// All rows of the graph are in their tables.
+    Rows,
+    /// They are added up by type and class. What is left is what makes questions fast: indexes, views, statistics.
+    Sums,
+}
+
 /// A database: a file of SQLite, or one of a server.
 pub struct Database {
     backend: Box<dyn Backend>,
@@ -78,17 +87,30 @@ impl Database {
     /// # Errors
     /// When the database cannot be written, or holds tables of another shape.
     pub fn add_run<G: Graph>(&mut self, graph: &G, created_at: &str) -> Result<i64, Error> {
+        self.add_run_in_steps(graph, created_at, &mut |_| ())
+    }
+
+    /// The same, and tells `done` of each step as it is done.
+    ///
+    /// # Errors
+    /// As [`Self::add_run`].
+    pub fn add_run_in_steps<G: Graph>(
+        &mut self,
+        graph: &G,
+        created_at: &str,
+        done: &mut dyn FnMut(Step),
+    ) -> Result<i64, Error> {
         let dialect = self.dialect();
         if !dialect.commits_what_it_makes() {
             return self.change(|database| {
                 database.make_tables()?;
-                let run = database.insert(graph, created_at)?;
+                let run = database.insert(graph, created_at, done)?;
                 database.make_rest()?;
                 Ok(run)
             });
         }
         self.make_tables()?;
-        let run = self.change(|database| database.insert(graph, created_at))?;
+        let run = self.change(|database| database.insert(graph, created_at, done))?;
         // The run is there: what fails from here on makes questions slow, and is made good by the next run.
         self.make_rest()?;
         Ok(run)
@@ -127,10 +149,17 @@ impl Database {
         if self.is_new { Ok(()) } else { self.check_shape() }
     }
 
-    fn insert<G: Graph>(&mut self, graph: &G, created_at: &str) -> Result<i64, Error> {
+    fn insert<G: Graph>(
+        &mut self,
+        graph: &G,
+        created_at: &str,
+        done: &mut dyn FnMut(Step),
+    ) -> Result<i64, Error> {
         let run = self.backend.insert_run(created_at)?;
         self.backend.load(&mut |sink| rows::write(graph, run, sink))?;
+        done(Step::Rows);
         self.execute(&self.dialect().add_up(run))?;
+        done(Step::Sums);
         Ok(run)
     }
 

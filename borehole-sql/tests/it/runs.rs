@@ -1,7 +1,7 @@
 //! Several runs in one file, and the paths of their nodes.
 
 use borehole_heap::{Graph as _, HeapGraph, TreeParents};
-use borehole_sql::{Database, ErrorKind, PathSizes, Value};
+use borehole_sql::{Database, ErrorKind, PathSizes, Step, Value};
 use borehole_testkit::Scratch;
 
 use crate::{database, heap};
@@ -39,6 +39,16 @@ fn a_run_has_all_rows_of_its_graph() {
     let difference = "SELECT (SELECT SUM(size) FROM context_node_locations WHERE run_id = 2) \
                       - (SELECT SUM(memory_usage) FROM location_types_summary WHERE run_id = 2)";
     assert_eq!(count(&mut database, difference), 0);
+}
+
+#[test]
+fn steps_are_told_when_they_are_done() {
+    let scratch = Scratch::new();
+    let mut database = Database::create(&scratch.path("heap.sqlite3")).unwrap();
+    let mut steps = Vec::new();
+    let run =
+        database.add_run_in_steps(&heap("m1_objects"), "2026-11-22T00:00:00Z", &mut |step| steps.push(step));
+    assert_eq!((run.unwrap(), steps), (1, vec![Step::Rows, Step::Sums]));
 }
 
 #[test]

@@ -1,5 +1,5 @@
 //! Claims on heaps in databases: rows a second of whole exports, indexes included, beside what the database's own tools take
-//! for the same rows and indexes; and what questions and paths take.
+//! for the same rows and indexes; of the rows alone; and what questions and paths take.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,6 +8,8 @@ use std::rc::Rc;
 use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
+use borehole_heap::rmem::View;
+use borehole_sql::{Database, Step};
 use borehole_testkit::servers::{DATABASE, DatabaseServer, ServerKind};
 use serde_json::Value;
 
@@ -52,6 +54,10 @@ pub(crate) fn claims(bench: &Bench) -> Result<Vec<Claim>> {
         )
         .against("sqlite3 .import".to_owned(), Box::new(move || per_second(&theirs, import))),
     ];
+    let ours = Rc::clone(&heap);
+    let inserted = move || inserted(&ours);
+    let what = name("rows into SQLite, before indexes");
+    claims.push(Claim::new(what, Unit::PerSecond, Goal::Value(1_000_000.0), Box::new(inserted)));
     let (ours, theirs) = (Rc::clone(&heap), Rc::clone(&heap));
     claims.push(
         Claim::new(
@@ -135,6 +141,23 @@ fn sqlite(heap: &Heap) -> Result<PathBuf> {
     let (graph, database) = (heap.graph()?, heap.file("sqlite3"));
     succeed(heap.command(["heap", "export", "--force"]).arg(graph).arg("--output").arg(&database))?;
     Ok(database)
+}
+
+/// Rows a second until all are in their tables and added up, and indexes come next.
+fn inserted(heap: &Heap) -> Result<f64> {
+    let (rows, bytes) = (rows(heap)?, fs::read(heap.graph()?)?);
+    let (graph, file) = (View::open(&bytes)?, heap.file("inserted.sqlite3"));
+    if file.is_file() {
+        fs::remove_file(&file)?;
+    }
+    let (begin, mut seconds) = (Instant::now(), f64::INFINITY);
+    Database::create(&file)?.add_run_in_steps(&graph, "2026-11-22T00:00:00Z", &mut |step| {
+        if step == Step::Sums {
+            seconds = begin.elapsed().as_secs_f64();
+        }
+    })?;
+    fs::remove_file(&file)?;
+    Ok(rows / seconds)
 }
 
 fn existing(heap: &Heap) -> Result<PathBuf> {
