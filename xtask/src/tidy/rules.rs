@@ -78,9 +78,14 @@ pub(crate) const CRATES: &[Crate] = &[
 
 const QUERY_OUTSIDE: &[&str] = &[
     "async-trait",
+    "ballista",
+    "ballista-core",
+    "ballista-executor",
+    "ballista-scheduler",
     "bytes",
     "chrono",
     "datafusion",
+    "datafusion-proto",
     "futures",
     "hashbrown",
     "object_store",
@@ -98,6 +103,7 @@ const CLI_OUTSIDE: &[&str] = &[
     "clap_complete",
     "clap_mangen",
     "ctrlc",
+    "env_logger",
     "indicatif",
     "nix",
     "serde",
