@@ -118,7 +118,7 @@ impl Stacks {
     fn frames(&self, stack: usize) -> Vec<FrameDef<'_>> {
         let frame = |&function: &usize| {
             let (name, file) = &self.functions[function];
-            FrameDef::php(name, file, 10 + (function as i64 * 7) % 300)
+            FrameDef::php(name, file, 10 + signed(function * 7 % 300))
         };
         self.stacks[stack].iter().map(frame).collect()
     }
@@ -167,7 +167,7 @@ fn write(path: &Path, host: usize, stacks: &Stacks) -> Result<()> {
         let annotation = [(&b"uri"[..], routes[worker.route].as_bytes())];
         writer.write_sample(&SampleDef {
             delta_us: Some(delta_us(sample, &mut random)),
-            pid: Some(4000 + number as i64),
+            pid: Some(4000 + signed(number)),
             annotations: Some(&annotation),
             ..SampleDef::of(stack)
         })?;
@@ -181,9 +181,14 @@ fn write(path: &Path, host: usize, stacks: &Stacks) -> Result<()> {
 /// The time since the sample before: a period and what the system adds to it, or the rest of an hour.
 fn delta_us(sample: usize, random: &mut Random) -> i64 {
     let samples_of_hour = SAMPLES_OF_HOST / HOURS;
-    let jitter = random.below(120) as i64;
-    if sample > 0 && sample % samples_of_hour == 0 {
-        return HOUR_US - samples_of_hour as i64 * i64::from(PERIOD_US) + jitter;
+    let jitter = signed(random.below(120));
+    if sample > 0 && sample.is_multiple_of(samples_of_hour) {
+        return HOUR_US - signed(samples_of_hour) * i64::from(PERIOD_US) + jitter;
     }
     i64::from(PERIOD_US) - 60 + jitter
+}
+
+/// A number that is small.
+fn signed(number: usize) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
 }
