@@ -50,6 +50,12 @@ pub(crate) struct ExecutorArgs {
     work_folder: Option<PathBuf>,
 }
 
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  borehole lake scheduler --bind 10.0.0.1:50050                               on one machine
+  borehole lake executor --scheduler 10.0.0.1:50050 --bind 10.0.0.2:50051     on each other
+  borehole lake top s3://fleet/lake --since 7d --cluster df://10.0.0.1:50050  from anywhere";
+
 pub(crate) fn scheduler(args: &SchedulerArgs) -> anyhow::Result<Exit> {
     begin();
     say(&format!("listening on df://{}", args.bind));

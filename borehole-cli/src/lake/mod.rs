@@ -52,9 +52,11 @@ enum LakeCommand {
     Retain(keep::RetainArgs),
     /// Run what splits questions among executors
     #[cfg(feature = "lake-cluster")]
+    #[command(after_help = cluster::EXAMPLES)]
     Scheduler(cluster::SchedulerArgs),
     /// Run what works on parts of questions
     #[cfg(feature = "lake-cluster")]
+    #[command(after_help = cluster::EXAMPLES)]
     Executor(cluster::ExecutorArgs),
 }
 

@@ -162,3 +162,13 @@ fn executors_read_storage_with_credentials_of_their_own() {
     let expected = server.lake(&top).quietly();
     assert_eq!(server.lake(&[&top[..], &["--cluster", &cluster.address]].concat()).quietly(), expected);
 }
+
+#[test]
+fn the_programs_of_a_cluster_say_how_they_are_started() {
+    for command in ["scheduler", "executor"] {
+        let help = String::from_utf8(run(&["lake", command, "--help"]).done()).unwrap();
+        assert!(help.contains("Examples:") && help.contains("--cluster df://"), "{help}");
+    }
+    let error = run(&["lake", "scheduler", "--executor-timeout", "5"]).failed();
+    assert!(error.contains("5 is not in 10.."), "{error}");
+}
