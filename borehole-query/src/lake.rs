@@ -69,10 +69,9 @@ impl Lake {
     }
 
     fn at(name: &str) -> Result<Self, Error> {
-        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-        let runtime = runtime.map_err(|error| Error::storage(&name, &error))?;
         let place = Place::parse(name)?;
-        Ok(Self { journal: Journal::new(place.clone()), place, runtime, known: Mutex::default() })
+        let journal = Journal::new(place.clone());
+        Ok(Self { journal, place, runtime: runtime()?, known: Mutex::default() })
     }
 
     pub(crate) const fn place(&self) -> &Place {
@@ -181,4 +180,10 @@ impl Lake {
         }
         Ok(())
     }
+}
+
+/// What is asynchronous inside runs on it: a thread a core.
+pub(crate) fn runtime() -> Result<Runtime, Error> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    runtime.map_err(|error| Error::storage(&"this program", &error))
 }

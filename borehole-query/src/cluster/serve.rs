@@ -17,11 +17,11 @@ use ballista_scheduler::scheduler_process::start_server;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::execution::{FunctionRegistry as _, SessionState};
 use datafusion::prelude::SessionConfig;
-use tokio::runtime::Runtime;
 
 use super::MESSAGE_BYTES;
 use super::codec::LakeCodec;
 use super::stores::Stores;
+use crate::lake::runtime;
 use crate::{Error, functions};
 
 /// How a scheduler runs.
@@ -122,11 +122,6 @@ pub fn run_executor(options: &ExecutorOptions) -> Result<(), Error> {
 
 /// So long an executor looks for its scheduler.
 const CONNECT_SECONDS: u16 = 30;
-
-fn runtime() -> Result<Runtime, Error> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-    runtime.map_err(|error| Error::storage(&"this program", &error))
-}
 
 fn configuration() -> ConfigProducer {
     Arc::new(|| {
