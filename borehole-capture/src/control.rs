@@ -44,6 +44,11 @@ impl Shared {
         self.0.has_ended.load(Ordering::Acquire)
     }
 
+    /// Whether nobody else has this any more: its session has ended, or never began.
+    pub(crate) fn is_last(&self) -> bool {
+        Arc::strong_count(&self.0) == 1
+    }
+
     /// How far the session was up to half a second ago.
     #[must_use]
     pub fn progress(&self) -> Progress {

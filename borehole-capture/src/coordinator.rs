@@ -27,6 +27,12 @@ struct Seat {
     processes: usize,
 }
 
+impl Seat {
+    fn has_ended(&self) -> bool {
+        self.shared.has_ended() || self.shared.is_last()
+    }
+}
+
 /// What is told to who watches.
 pub enum News {
     /// A process is being sampled from now on.
@@ -72,7 +78,7 @@ impl Coordinator {
         (shared, arrivals)
     }
 
-    /// Works until all sessions have ended; asks them to when `is_interrupted`. Answers how the command ended, if there was
+    /// Works until all sessions have ended, or can no longer begin; asks them to when `is_interrupted`. Answers how the command ended, if there was
     /// one. It is asked to end with them.
     ///
     /// # Errors
@@ -84,7 +90,7 @@ impl Coordinator {
     ) -> Result<Option<std::process::ExitStatus>, Error> {
         let start_ns = now_ns();
         let (mut look_ns, mut progress_ns) = (0, start_ns + PROGRESS_NS);
-        while !self.sessions.iter().all(|seat| seat.shared.has_ended()) {
+        while !self.sessions.iter().all(Seat::has_ended) {
             if is_interrupted() {
                 self.stop();
             }
@@ -135,11 +141,8 @@ impl Coordinator {
     }
 
     fn give(&mut self, subject: Box<dyn Subject>) {
-        let least = self
-            .sessions
-            .iter_mut()
-            .filter(|seat| !seat.shared.has_ended())
-            .min_by_key(|seat| seat.processes);
+        let least =
+            self.sessions.iter_mut().filter(|seat| !seat.has_ended()).min_by_key(|seat| seat.processes);
         let Some(seat) = least else { return };
         if let Some(arrivals) = &seat.arrivals
             && arrivals.send(subject).is_ok()

@@ -25,12 +25,14 @@ impl Launched {
     pub fn start(program: &OsString, arguments: &[OsString]) -> Result<Self, Error> {
         let name = program.to_string_lossy();
         let child = Command::new(program).args(arguments).spawn().map_err(|error| {
-            let kind = match error.kind() {
-                io::ErrorKind::NotFound => ErrorKind::Gone,
-                io::ErrorKind::PermissionDenied => ErrorKind::Denied,
-                _ => ErrorKind::Unsupported,
+            let (kind, why) = match error.kind() {
+                io::ErrorKind::NotFound => (ErrorKind::Gone, "no such program".to_owned()),
+                io::ErrorKind::PermissionDenied => {
+                    (ErrorKind::Denied, "it is no program, or not for us to start".to_owned())
+                }
+                _ => (ErrorKind::Unsupported, error.to_string()),
             };
-            Error::new(kind, format!("{name}: {error}"))
+            Error::new(kind, format!("cannot start {name}: {why}"))
         })?;
         let id = i32::try_from(child.id())
             .map_err(|_| Error::new(ErrorKind::Unsupported, "too large process number"))?;

@@ -92,3 +92,15 @@ fn a_command_is_sampled_until_it_ends() {
     // The shell and its two children.
     assert_eq!(session.join().unwrap().attached, 3);
 }
+
+#[test]
+fn a_session_that_never_begins_keeps_nobody_waiting() {
+    let command = Launched::start(&"sleep".into(), &["60".into()]).unwrap();
+    let attach: Attach = Box::new(|process| Ok(Fake::boxed(process, &[Stack; 1_000_000])));
+    let mut coordinator =
+        Coordinator::new(Finder::new(Selection::Family(command.id()), attach), Some(command));
+    // As where its output cannot be opened.
+    drop(coordinator.seat());
+    let status = coordinator.run(|| false, |_| {}).unwrap();
+    assert!(status.is_some_and(|status| !status.success()), "it was asked to end: {status:?}");
+}

@@ -34,7 +34,8 @@ pub(crate) fn run(args: &DiffArgs) -> anyhow::Result<Exit> {
         text::text(&view, args, &sides, cell::terminal_width())
     };
     io::stdout().write_all(text.as_bytes()).map_err(stdout_error)?;
-    if let Some(crossed) = args.fail_over.and_then(|most| threshold::crossed(&view, most)) {
+    let whole = if args.stacks.focus.is_some() { "all in focus" } else { "the whole" };
+    if let Some(crossed) = args.fail_over.and_then(|most| threshold::crossed(&view, most, whole)) {
         messages::say(&crossed);
         return Ok(Exit::Crossed);
     }

@@ -94,7 +94,12 @@ impl Single {
             Place::File { path, force: false, is_numbered: false } if path.is_file() => {
                 bail!("{}: file exists; --force replaces it", path.display())
             }
-            _ => Ok(()),
+            Place::File { path, .. } => match path.parent() {
+                Some(folder) if folder != Path::new("") && !folder.is_dir() => {
+                    bail!("{}: no such folder: {}", path.display(), folder.display())
+                }
+                _ => Ok(()),
+            },
         }
     }
 

@@ -83,6 +83,24 @@ fn a_process_is_sampled_as_often_as_was_asked_for() {
 }
 
 #[test]
+fn what_cannot_be_written_or_started_is_said_before_anything_is_sampled() {
+    let scratch = Scratch::new();
+    let marker = scratch.path("started");
+    for name in ["nowhere/trace.rbt", "nowhere/trace.svg"] {
+        let path = scratch.path(name);
+        let said = run(&["record", "-o", text(&path), "--", "touch", text(&marker)]).failed();
+        let folder = scratch.path("nowhere");
+        assert_eq!(said, format!("error: {}: no such folder: {}\n", path.display(), folder.display()));
+        assert!(!marker.exists());
+    }
+    let trace = scratch.path("trace.rbt");
+    let said = run(&["record", "-o", text(&trace), "--", "no-such-program"]).failed();
+    assert_eq!(said, "error: cannot start no-such-program: no such program\n");
+    let said = run(&["record", "-o", text(&trace), "--", "/"]).failed();
+    assert_eq!(said, "error: cannot start /: it is no program, or not for us to start\n");
+}
+
+#[test]
 fn an_interrupted_recording_is_complete_and_a_killed_one_can_be_recovered() {
     let Some(busy) = Busy::start("interrupted") else { return };
     for (signal, name) in

@@ -29,6 +29,7 @@ mod pool;
 mod pprof_top;
 mod program;
 mod python;
+mod recipes;
 mod recover;
 mod reli;
 mod report;

@@ -83,6 +83,12 @@ const PEERS: &[Peer] = &[
         prepare: php::with_extensions,
     },
     Peer {
+        name: "php-parse",
+        judges: "the recipe of a PHP program that we did not write",
+        install: "the Debian package php-parser",
+        prepare: |_| debian::program("php-parse", "php-parser"),
+    },
+    Peer {
         name: "php-fpm",
         judges: "the requests that we see in the workers of a pool",
         install: "the Debian package php-fpm",
