@@ -244,7 +244,7 @@ pub(crate) fn run(args: &ConvertArgs) -> anyhow::Result<Exit> {
     let mut inputs = args.inputs.clone();
     if matches!(target.format, Format::Perfetto | Format::ChromeTrace) {
         // A timeline has a place for each kind.
-        inputs.reading.samples.get_or_insert(SampleKind::All);
+        inputs.reading.kind.get_or_insert(SampleKind::All);
     }
     let recovery = if args.scrub {
         let key = args.scrub_key.as_ref().map(|text| ScrubKey::of_text(text.as_bytes()));

@@ -45,7 +45,7 @@ pub(crate) struct Reading {
 
     /// Which samples of a trace of events to take: cpu, off-cpu, alloc, task-dump or all [default: cpu]
     #[arg(long, value_name = "KIND", value_parser = sample_kind, hide_possible_values = true)]
-    pub(crate) samples: Option<SampleKind>,
+    pub(crate) kind: Option<SampleKind>,
 
     /// How much memory the definitions of one rbt segment or trc batch may take, in MiB [default: 1024]
     #[arg(long, value_name = "MIB", hide_short_help = true)]
@@ -67,7 +67,7 @@ pub(crate) struct Reading {
 impl Reading {
     pub(crate) fn options(&self) -> InputOptions {
         let on_damage = if self.lenient { OnDamage::ReadOn } else { OnDamage::Fail };
-        let samples = self.samples.unwrap_or_default();
+        let samples = self.kind.unwrap_or_default();
         let mut read = ReadOptions { on_damage, samples, ..ReadOptions::default() };
         let limits = &mut read.limits;
         for (limit, mib) in [

@@ -38,10 +38,12 @@ mod stack;
 mod times;
 mod top;
 mod utc;
+#[cfg(test)]
+mod vocabulary;
 
 use std::process::ExitCode;
 
-use clap::Parser as _;
+use clap::{CommandFactory as _, Parser as _};
 
 use cli::{Cli, Command};
 use exit::Exit;
@@ -84,7 +86,7 @@ fn run(command: Command) -> anyhow::Result<Exit> {
         Command::Heap { command } => heap::run(&command),
         Command::Lake { arguments } => external::run("borehole-lake", &arguments),
         Command::Formats(args) => formats::run(&args),
-        Command::Completions(args) => pages::completions(&args),
-        Command::Man(args) => pages::man(&args),
+        Command::Completions(args) => pages::completions(&args, Cli::command()),
+        Command::Man(args) => pages::man(&args, Cli::command()),
     }
 }

@@ -20,7 +20,7 @@ pub(crate) struct OutputArgs {
     pub(crate) output: Option<String>,
 
     /// The format to write, instead of telling it by the output's name (`borehole formats` lists them)
-    #[arg(long, value_name = "FORMAT", value_parser = format_name)]
+    #[arg(short = 'f', long, visible_alias = "format", value_name = "FORMAT", value_parser = format_name)]
     pub(crate) to: Option<Format>,
 
     /// Compress the output with gzip; so does a name that ends in .gz

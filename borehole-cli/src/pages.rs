@@ -5,11 +5,10 @@ use std::io::{self, Write as _};
 use std::path::PathBuf;
 
 use anyhow::Context as _;
-use clap::{Args, Command, CommandFactory as _};
+use clap::{Args, Command};
 use clap_complete::Shell;
 use clap_mangen::Man;
 
-use crate::cli::Cli;
 use crate::exit::Exit;
 use crate::outputs::stdout_error;
 
@@ -29,23 +28,27 @@ pub(crate) struct ManArgs {
     output: Option<PathBuf>,
 }
 
-pub(crate) fn completions(args: &CompletionsArgs) -> anyhow::Result<Exit> {
+/// The script for a program.
+pub(crate) fn completions(args: &CompletionsArgs, mut program: Command) -> anyhow::Result<Exit> {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut Cli::command(), "borehole", &mut script);
+    let name = program.get_name().to_owned();
+    clap_complete::generate(args.shell, &mut program, name, &mut script);
     io::stdout().write_all(&script).map_err(stdout_error)?;
     Ok(Exit::Done)
 }
 
-pub(crate) fn man(args: &ManArgs) -> anyhow::Result<Exit> {
+/// The pages of a program.
+pub(crate) fn man(args: &ManArgs, program: Command) -> anyhow::Result<Exit> {
+    let name = program.get_name().to_owned();
     // Man pages hold what only the long help shows, and do not speak of a page for `help`.
-    let mut command = with_long_help(Cli::command().disable_help_subcommand(true));
+    let mut command = with_long_help(program.disable_help_subcommand(true));
     command.build();
     let Some(folder) = &args.output else {
         io::stdout().write_all(&page(command)?).map_err(stdout_error)?;
         return Ok(Exit::Done);
     };
     fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
-    for (name, command) in named("borehole", &command) {
+    for (name, command) in named(&name, &command) {
         let path = folder.join(format!("{name}.1"));
         fs::write(&path, page(command)?).with_context(|| path.display().to_string())?;
     }

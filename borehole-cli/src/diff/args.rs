@@ -48,7 +48,7 @@ pub(crate) struct DiffArgs {
     pub(crate) confidence: f64,
 
     /// Rows of each table; 0 for all
-    #[arg(long, value_name = "N", default_value_t = DEFAULT_ROWS)]
+    #[arg(long, visible_alias = "top", value_name = "COUNT", default_value_t = DEFAULT_ROWS)]
     pub(crate) limit: usize,
 
     /// Draw it too: a flame graph (.svg), or a page with everything to look into (.html)

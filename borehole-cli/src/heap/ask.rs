@@ -42,7 +42,7 @@ struct Answers {
     json: bool,
 
     /// Show so many rows; 0 shows all
-    #[arg(long, global = true, value_name = "COUNT", default_value_t = 20)]
+    #[arg(long, global = true, visible_alias = "top", value_name = "COUNT", default_value_t = 20)]
     limit: usize,
 
     /// Count weak references as if they kept their targets alive

@@ -34,7 +34,7 @@ pub(crate) struct ExploreArgs {
     pub(crate) address: Option<String>,
 
     /// Keys: a JSON object of lists of byte sequences by action; actions that are not in it keep their keys
-    #[arg(long, value_name = "KEYS")]
+    #[arg(long, value_name = "FILE")]
     pub(crate) keymap: Option<String>,
 
     /// Leave the mouse to the terminal, which selects text with it

@@ -25,7 +25,7 @@ pub(crate) struct InfoArgs {
     json: bool,
 
     /// Show so many types and classes; 0 shows all
-    #[arg(long, value_name = "COUNT", default_value_t = 20)]
+    #[arg(long, visible_alias = "top", value_name = "COUNT", default_value_t = 20)]
     limit: usize,
 
     #[command(flatten)]

@@ -86,7 +86,7 @@ pub(crate) struct DumpArgs {
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: PathBuf,
 
-    /// Replace an existing file
+    /// Replace the output if it exists
     #[arg(long)]
     pub(crate) force: bool,
 
@@ -120,7 +120,7 @@ pub(crate) struct CaptureArgs {
 
     /// With a command: how long after its start its heap is copied
     #[arg(long, value_name = "DURATION", value_parser = parse_duration, default_value = "1s", requires = "command")]
-    pub(crate) after: Duration,
+    pub(crate) delay: Duration,
 
     #[command(flatten)]
     pub(crate) output: GraphOutput,
@@ -173,9 +173,9 @@ impl CaptureArgs {
             bail!("missing process: expected -p PID or -- COMMAND")
         };
         let mut launched = Launched::start(program, arguments)?;
-        thread::sleep(self.after);
+        thread::sleep(self.delay);
         let status = launched.exit_status();
-        ensure!(status.is_none(), "the command ended before its heap was copied; --after says when that is");
+        ensure!(status.is_none(), "the command ended before its heap was copied; --delay says when that is");
         let taken = self.taking.take(launched.id());
         launched.end(PATIENCE);
         taken

@@ -82,7 +82,7 @@ Examples:
   borehole heap capture -p 4711 -o heaps.sqlite3      a run of a database
   borehole heap capture -p 4711 -o postgresql://me@db.example/heaps
   borehole heap capture -p 4711 -o 1.heapsnapshot     for Chrome's tools
-  borehole heap capture --after 5s -o import.rmem -- php import.php";
+  borehole heap capture --delay 5s -o import.rmem -- php import.php";
 
 const ANALYZE_EXAMPLES: &str = "\
 Examples:

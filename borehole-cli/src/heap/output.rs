@@ -27,7 +27,7 @@ pub(crate) struct GraphOutput {
     #[arg(short, long, visible_alias = "to", value_enum, value_name = "FORMAT")]
     pub(crate) format: Option<GraphFormat>,
 
-    /// Replace an existing file
+    /// Replace the output if it exists
     #[arg(long)]
     pub(crate) force: bool,
 

@@ -79,12 +79,12 @@ pub(crate) struct QueryArgs {
     lake: String,
 
     /// One statement that only reads
-    #[arg(value_name = "SQL", required_unless_present = "tables")]
+    #[arg(value_name = "SQL", required_unless_present = "schema")]
     sql: Option<String>,
 
     /// Print the tables, views and functions that there are
     #[arg(long)]
-    tables: bool,
+    schema: bool,
 
     #[command(flatten)]
     answer: AnswerArgs,
@@ -104,7 +104,7 @@ pub(crate) struct TopArgs {
     time: TimeArgs,
 
     /// How many functions; 0 for all
-    #[arg(long, value_name = "COUNT", default_value_t = 20)]
+    #[arg(long, visible_alias = "top", value_name = "COUNT", default_value_t = 20)]
     limit: usize,
 
     #[command(flatten)]
@@ -130,7 +130,7 @@ pub(crate) struct DiffArgs {
     choice: ChoiceArgs,
 
     /// How many functions; 0 for all
-    #[arg(long, value_name = "COUNT", default_value_t = 20)]
+    #[arg(long, visible_alias = "top", value_name = "COUNT", default_value_t = 20)]
     limit: usize,
 
     #[command(flatten)]
@@ -175,7 +175,7 @@ impl ChoiceArgs {
 }
 
 pub(crate) fn query(args: &QueryArgs) -> anyhow::Result<Exit> {
-    if args.tables {
+    if args.schema {
         out(borehole_query::page().trim_end())?;
         return Ok(Exit::Done);
     }

@@ -35,7 +35,7 @@ pub(crate) struct ExecutorArgs {
 
     /// What others call this machine [default: the address of --bind]
     #[arg(long, value_name = "HOST")]
-    host: Option<String>,
+    advertise: Option<String>,
 
     /// How many parts of questions to work on at once [default: one a core]
     #[arg(long, value_name = "COUNT", default_value_t = 0, hide_default_value = true)]
@@ -77,7 +77,7 @@ pub(crate) fn executor(args: &ExecutorArgs) -> anyhow::Result<Exit> {
     say(&format!("working for {}:{}, fetched from {}", args.scheduler.0, args.scheduler.1, args.bind));
     run_executor(&ExecutorOptions {
         bind: args.bind,
-        host: args.host.clone(),
+        host: args.advertise.clone(),
         scheduler: args.scheduler.clone(),
         cores: args.cores,
         memory_bytes: args.memory.map(|mebibytes| mebibytes.saturating_mul(1 << 20)),

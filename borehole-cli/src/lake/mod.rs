@@ -8,9 +8,10 @@ mod keep;
 mod times;
 
 use borehole_query::Lake;
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 
 use crate::exit::Exit;
+use crate::pages::{self, CompletionsArgs, ManArgs};
 
 /// Keeps the profiles of a fleet in Parquet files, and answers questions about them in SQL
 #[derive(Parser, Debug)]
@@ -58,6 +59,10 @@ enum LakeCommand {
     #[cfg(feature = "lake-cluster")]
     #[command(after_help = cluster::EXAMPLES)]
     Executor(cluster::ExecutorArgs),
+    /// Print a completion script for a shell
+    Completions(CompletionsArgs),
+    /// Print the manual page
+    Man(ManArgs),
 }
 
 const ADD_EXAMPLES: &str = "\
@@ -70,7 +75,7 @@ Examples:
   borehole lake query lake/ 'SELECT service, sum(value) FROM samples GROUP BY service'
   borehole lake query lake/ 'SELECT * FROM sources WHERE lost_bytes > 0' --json
   borehole lake query lake/ 'SELECT stack_id, sum(value) FROM samples GROUP BY 1' --to flamegraph -o flame.svg
-  borehole lake query lake/ --tables                  what can be asked";
+  borehole lake query lake/ --schema                  what can be asked";
 
 const TOP_EXAMPLES: &str = "\
 Examples:
@@ -93,6 +98,8 @@ pub(crate) fn run(cli: &Cli) -> anyhow::Result<Exit> {
         LakeCommand::Scheduler(args) => cluster::scheduler(args),
         #[cfg(feature = "lake-cluster")]
         LakeCommand::Executor(args) => cluster::executor(args),
+        LakeCommand::Completions(args) => pages::completions(args, Cli::command()),
+        LakeCommand::Man(args) => pages::man(args, Cli::command()),
     }
 }
 

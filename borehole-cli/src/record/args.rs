@@ -39,7 +39,7 @@ pub(crate) struct RecordArgs {
     output: Option<String>,
 
     /// The format to write, instead of telling it by the output's name [default: rbt]
-    #[arg(long, value_name = "FORMAT", value_parser = format_name)]
+    #[arg(short, long, visible_alias = "to", value_name = "FORMAT", value_parser = format_name)]
     format: Option<Format>,
 
     /// Replace the output if it exists

@@ -194,7 +194,7 @@ pub(crate) struct MemoryArgs {
 }
 
 /// When a command that was started is looked at.
-const AFTER: Duration = Duration::from_secs(1);
+const DELAY: Duration = Duration::from_secs(1);
 
 pub(super) fn memory(args: &MemoryArgs) -> anyhow::Result<Exit> {
     let php = php(&args.target, args.failure.clone())?;
@@ -202,7 +202,7 @@ pub(super) fn memory(args: &MemoryArgs) -> anyhow::Result<Exit> {
     let report = args.output.report();
     let capture = CaptureArgs {
         pid: args.pid,
-        after: AFTER,
+        delay: DELAY,
         output: if report.is_some() { GraphOutput::default() } else { args.output.graph()? },
         taking,
         walk: WalkArgs::default(),

@@ -17,7 +17,7 @@ const DEFAULT_ROWS: usize = 20;
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ReportArgs {
     /// Rows of each table; 0 leaves out the self and total tables
-    #[arg(long, visible_alias = "limit", value_name = "N", default_value_t = DEFAULT_ROWS)]
+    #[arg(long, visible_alias = "limit", value_name = "COUNT", default_value_t = DEFAULT_ROWS)]
     pub(crate) top: usize,
 
     /// All rows of each table

@@ -203,10 +203,10 @@ fn a_command_is_started_looked_at_and_ended() {
     let scratch = Scratch::new();
     let (path, program) = (scratch.path("own.rmem"), corpus("php/mem/m1_objects.php"));
     let [path_text, program] = [&path, &program].map(|path| path.to_str().unwrap());
-    run(&["heap", "capture", "--after", "2s", "-o", path_text, "--", "php", program]).done();
+    run(&["heap", "capture", "--delay", "2s", "-o", path_text, "--", "php", program]).done();
     assert_eq!(info(&path)["summary"]["heap_memory_accounting"], "exact");
     refused(
-        &["heap", "capture", "--force", "--after", "1s", "-o", path_text, "--", "true"],
+        &["heap", "capture", "--force", "--delay", "1s", "-o", path_text, "--", "true"],
         "the command ended before its heap was copied",
     );
     refused(&["heap", "capture", "-p", "999999999", "-o", path_text, "--force"], "does not exist");

@@ -261,7 +261,7 @@ fn a_shop_that_serves_requests_raises_no_alarms() {
     let heap = scratch.path("shop.rmem");
     let shop = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/php/shop.php");
     let php = php.command().get_program().to_str().unwrap().to_owned();
-    run(&["heap", "capture", "--after", "1s", "-o", text(&heap), "--", &php, shop, "20"]).done();
+    run(&["heap", "capture", "--delay", "1s", "-o", text(&heap), "--", &php, shop, "20"]).done();
     assert_eq!(alarms(&report(&heap)), [""; 0]);
 }
 

@@ -152,6 +152,24 @@ fn every_command_has_a_man_page_that_says_all_its_help_says() {
     assert!(!String::from_utf8(main).unwrap().contains("borehole\\-help"));
 }
 
+#[cfg(feature = "lake")]
+#[test]
+fn the_program_for_lakes_has_pages_and_scripts_of_its_own() {
+    let scratch = Scratch::new();
+    let folder = scratch.path("man1");
+    run(&["lake", "man", "-o", text(&folder)]).quietly();
+    let pages = listing(&folder);
+    for name in ["borehole-lake.1", "borehole-lake-add.1", "borehole-lake-query.1", "borehole-lake-compact.1"]
+    {
+        assert!(pages.iter().any(|page| page == name), "{name}: {pages:?}");
+        let page = fs::read_to_string(folder.join(name)).unwrap();
+        assert!(page.contains(".SH NAME\n") && page.contains("lake"), "{name}");
+    }
+    let script = run(&["lake", "completions", "bash"]).quietly();
+    assert!(String::from_utf8_lossy(&script).contains("compact"));
+    assert_eq!(read_by(&["bash", "-n"], &script), Some((true, String::new())));
+}
+
 #[test]
 fn the_formats_are_listed_with_what_can_be_done_with_them() {
     let table = String::from_utf8(run(&["formats"]).quietly()).unwrap();

@@ -7,6 +7,7 @@ use borehole_model::{
     Context, Frame, FrameId, Label, LabelValue, LabelsId, NameParts, NativeFrame, ProfileSink, Recovery,
     Sample, Segment, StackId, StringId, TableFull, Tables,
 };
+use hashbrown::HashMap;
 
 use super::NAME;
 use super::column::put;
@@ -163,8 +164,7 @@ struct Columns {
     frames: Vec<Option<FrameId>>,
     /// Nothing for those without frames, too.
     stacks: Vec<Option<StackId>>,
-    /// The label set looked up last: runs of samples share theirs.
-    last_labels: Option<(Vec<(StringRef, StringRef)>, LabelsId)>,
+    labels: HashMap<Box<[(StringRef, StringRef)]>, LabelsId>,
     name: Vec<u8>,
     /// The frames of a stack, leaf first.
     path: Vec<FrameId>,
@@ -175,7 +175,7 @@ impl Columns {
         self.strings.clear();
         self.frames.clear();
         self.stacks.clear();
-        self.last_labels = None;
+        self.labels.clear();
     }
 
     #[inline]
@@ -283,10 +283,8 @@ impl Columns {
         definitions: &Definitions,
         tables: &mut Tables,
     ) -> Result<LabelsId, TableFull> {
-        if let Some((last, id)) = &self.last_labels
-            && last == pairs
-        {
-            return Ok(*id);
+        if let Some(&id) = self.labels.get(pairs) {
+            return Ok(id);
         }
         let mut labels = Vec::with_capacity(pairs.len());
         for &(key, value) in pairs {
@@ -295,7 +293,7 @@ impl Columns {
             labels.push(Label { key, value });
         }
         let id = tables.intern_labels(&labels)?;
-        self.last_labels = Some((pairs.to_vec(), id));
+        self.labels.insert(pairs.into(), id);
         Ok(id)
     }
 }

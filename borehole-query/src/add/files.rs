@@ -7,7 +7,7 @@ use datafusion::parquet::arrow::arrow_writer::ArrowWriterOptions;
 use datafusion::parquet::arrow::{ARROW_SCHEMA_META_KEY, ArrowWriter, encode_arrow_schema};
 use datafusion::parquet::basic::{Compression, Encoding, ZstdLevel};
 use datafusion::parquet::file::metadata::KeyValue;
-use datafusion::parquet::file::properties::{WriterProperties, WriterPropertiesBuilder};
+use datafusion::parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesBuilder};
 use datafusion::parquet::schema::types::ColumnPath;
 use object_store::buffered::BufWriter;
 use sha2::{Digest as _, Sha256};
@@ -134,7 +134,18 @@ fn properties(table: Table) -> WriterProperties {
         .set_dictionary_page_size_limit(8 << 20)
         .set_max_row_group_row_count(None);
     let columns = table.description().columns;
-    columns.iter().fold(builder, |builder, column| encoding(builder, column.name)).build()
+    let builder = columns.iter().fold(builder, |builder, column| encoding(builder, column.name));
+    unordered(builder, table).build()
+}
+
+/// Of what is in no order, the least and the greatest value tell nothing: questions go by the labels of files and by times.
+fn unordered(builder: WriterPropertiesBuilder, table: Table) -> WriterPropertiesBuilder {
+    // Stacks are looked up by their ids.
+    let columns: &[&str] = if table == Table::Stacks { &[] } else { &["stack_id", "labels", "status"] };
+    let without = |builder: WriterPropertiesBuilder, column: &&str| {
+        builder.set_column_statistics_enabled(ColumnPath::from(*column), EnabledStatistics::None)
+    };
+    columns.iter().fold(builder, without)
 }
 
 /// Times differ little from row to row; whatever else repeats is what dictionaries are for.

@@ -148,6 +148,6 @@ fn the_documents_name_all_that_there_is() {
     let document = std::fs::read_to_string(project_file("docs/lake.md")).unwrap();
     assert!(
         document.contains(&borehole_query::page()),
-        "docs/lake.md: expected what `borehole lake query --tables` prints"
+        "docs/lake.md: expected what `borehole lake query --schema` prints"
     );
 }

@@ -7,7 +7,7 @@ use anyhow::Result;
 use super::traces::Trace;
 use super::{
     Bench, Claim, capture, conversion, databases, decoding, events, explore, heap, heap_walk, lake, share,
-    tachyon, text, writing,
+    starting, tachyon, text, writing,
 };
 
 /// The traces that claims are made about.
@@ -60,6 +60,7 @@ pub(crate) fn all(bench: &Bench) -> Result<Vec<Claim>> {
     claims.extend(explore::claims(&traces)?);
     claims.extend(share::claims(bench)?);
     claims.extend(lake::claims(bench)?);
+    claims.push(starting::claim(bench));
     Ok(claims)
 }
 

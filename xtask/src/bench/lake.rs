@@ -11,6 +11,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
+use super::cluster::Cluster;
 use super::fleet::{self, SAMPLES};
 use super::measure::{Usage, Work};
 use super::{Bench, Claim, Goal, Side, Unit};
@@ -125,7 +126,24 @@ pub(crate) fn claims(bench: &Bench) -> Result<Vec<Claim>> {
         long_input(bench),
     ];
     claims.extend(questions(&lake, &fleet)?);
+    claims.push(by_executors(&lake, &fleet));
     Ok(claims)
+}
+
+/// How much sooner two executors answer than one: no goal is set, and two must not be slower.
+fn by_executors(lake: &Rc<Lake>, fleet: &str) -> Claim {
+    let by = |executors| -> Side {
+        let lake = Rc::clone(lake);
+        Box::new(move || {
+            let cluster = Cluster::start(&lake.program, executors)?;
+            let question = ["top", "--cluster", cluster.url()];
+            // The first question waits until the executors are known.
+            lake.seconds(&question)?;
+            lake.seconds(&question)
+        })
+    };
+    let name = format!("lake of {fleet}: top functions of all, by two executors");
+    Claim::new(name, Unit::Seconds, Goal::Ratio(1.0), by(2)).against("one executor".to_owned(), by(1))
 }
 
 /// What one input that does not fit into memory takes of it.

@@ -2,6 +2,7 @@
 
 mod capture;
 mod claims;
+mod cluster;
 mod conversion;
 mod databases;
 mod decoding;
@@ -18,6 +19,7 @@ mod recording;
 mod references;
 mod report;
 mod share;
+mod starting;
 mod tachyon;
 mod text;
 mod traces;
@@ -155,7 +157,8 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<()> {
 }
 
 fn build(root: &Path) -> Result<()> {
-    let packages = ["--package", "borehole-cli", "--package", "xtask", "--features", "borehole-cli/lake"];
+    let packages =
+        ["--package", "borehole-cli", "--package", "xtask", "--features", "borehole-cli/lake-cluster"];
     command::run(command::cargo(root).args(["build", "--release"]).args(packages))
 }
 

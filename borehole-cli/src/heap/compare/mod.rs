@@ -39,7 +39,7 @@ pub(crate) struct CompareArgs {
     pub(crate) threshold: f64,
 
     /// Show so many rows of each table; 0 shows all
-    #[arg(long, value_name = "COUNT", default_value_t = 20)]
+    #[arg(long, visible_alias = "top", value_name = "COUNT", default_value_t = 20)]
     pub(crate) limit: usize,
 
     /// Exit with 1 if memory grew by more than this: 64M, 500K, 10%
@@ -58,7 +58,7 @@ pub(crate) struct CompareArgs {
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 
-    /// Replace an existing file
+    /// Replace the output if it exists
     #[arg(long)]
     pub(crate) force: bool,
 

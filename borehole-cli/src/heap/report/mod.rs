@@ -42,7 +42,7 @@ pub(crate) struct ReportOutput {
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 
-    /// Replace an existing file
+    /// Replace the output if it exists
     #[arg(long)]
     pub(crate) force: bool,
 
@@ -55,7 +55,7 @@ pub(crate) struct ReportOutput {
     pub(crate) pretty: bool,
 
     /// Show so many rows of each table; 0 shows all that were kept
-    #[arg(long, value_name = "COUNT", default_value_t = ReportOutput::LIMIT)]
+    #[arg(long, visible_alias = "top", value_name = "COUNT", default_value_t = ReportOutput::LIMIT)]
     pub(crate) limit: usize,
 }
 
