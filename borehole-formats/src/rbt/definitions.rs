@@ -13,6 +13,7 @@ use std::ops::Range;
 use hashbrown::HashMap;
 
 use super::event::{FrameFields, Varints};
+use super::paths::{Call, CallRef, Paths, StepRef};
 
 /// A string of the current segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -97,13 +98,6 @@ pub(super) struct Undefined {
     pub(super) id: i64,
 }
 
-/// Where the frame ids of a stack are.
-#[derive(Clone, Copy, Debug)]
-struct Stack {
-    start: usize,
-    end: usize,
-}
-
 /// The tables of one segment.
 #[derive(Debug, Default)]
 pub struct Definitions {
@@ -112,14 +106,14 @@ pub struct Definitions {
     strings: IdMap<StringRef>,
     frame_rows: Vec<Frame>,
     frames: IdMap<FrameRef>,
-    stack_ids: Vec<i64>,
-    stacks: IdMap<Stack>,
+    paths: Paths,
+    /// Nothing for stacks without frames.
+    stacks: IdMap<Option<StepRef>>,
     /// What ids of stacks mean now, of those that were sampled. Forgotten when a frame is redefined.
     sampled: IdMap<StackRef>,
     /// Stacks that were lost, and what takes their place.
     stand_ins: IdMap<StackRef>,
-    resolved_frames: Vec<FrameRef>,
-    resolved_ends: Vec<usize>,
+    sampled_rows: Vec<Option<CallRef>>,
     next_ids: NextIds,
 }
 
@@ -145,15 +139,26 @@ impl Definitions {
     }
 
     /// The frames of a stack, from the leaf to the root.
-    #[must_use]
-    pub fn frames_leaf_first(&self, stack: StackRef) -> &[FrameRef] {
-        &self.resolved_frames[range(&self.resolved_ends, stack.index())]
+    pub fn frames_leaf_first(&self, stack: StackRef) -> impl Iterator<Item = FrameRef> {
+        let calls = std::iter::successors(self.leaf(stack), |&call| self.call(call).caller);
+        calls.map(|call| self.call(call).frame)
+    }
+
+    /// The leaf of a stack with its callers; `None` for a stack without frames.
+    #[inline]
+    pub(super) fn leaf(&self, stack: StackRef) -> Option<CallRef> {
+        self.sampled_rows[stack.index()]
+    }
+
+    #[inline]
+    pub(super) fn call(&self, call: CallRef) -> Call {
+        self.paths.call(call)
     }
 
     /// How many strings, frames and sampled stacks there are.
     #[must_use]
     pub const fn counts(&self) -> [usize; 3] {
-        [self.string_ends.len(), self.frame_rows.len(), self.resolved_ends.len()]
+        [self.string_ends.len(), self.frame_rows.len(), self.sampled_rows.len()]
     }
 
     pub(super) const fn next_ids(&self) -> NextIds {
@@ -164,8 +169,7 @@ impl Definitions {
     const fn size_bytes(&self) -> usize {
         let strings = self.bytes.len() + self.string_ends.len() * 24;
         let frames = self.frame_rows.len() * (size_of::<Frame>() + 16);
-        let stacks = self.stack_ids.len() * 8 + self.resolved_ends.len() * 64;
-        strings + frames + stacks + self.resolved_frames.len() * 4
+        strings + frames + self.sampled_rows.len() * 64 + self.paths.size_bytes()
     }
 
     /// Forgets everything: a new segment begins. Memory is kept for it.
@@ -175,10 +179,9 @@ impl Definitions {
         self.strings.clear();
         self.frame_rows.clear();
         self.frames.clear();
-        self.stack_ids.clear();
+        self.paths.clear();
         self.stacks.clear();
-        self.resolved_frames.clear();
-        self.resolved_ends.clear();
+        self.sampled_rows.clear();
         self.sampled.clear();
         self.stand_ins.clear();
         self.next_ids = NextIds::default();
@@ -221,16 +224,15 @@ impl Definitions {
         if self.frames.insert(id, reference).is_some() {
             // Not cleared: that takes time for all that was ever in it, for each of any number of frames.
             self.sampled = IdMap::default();
+            self.paths.forget();
         }
         self.next_ids.frame = self.next_ids.frame.max(id.saturating_add(1));
         Ok(())
     }
 
     pub(super) fn define_stack(&mut self, id: i64, frames_leaf_first: Varints<'_>) {
-        let start = self.stack_ids.len();
-        self.stack_ids.extend(frames_leaf_first);
-        let end = self.stack_ids.len();
-        self.stacks.insert(id, Stack { start, end });
+        let path = self.paths.define(frames_leaf_first);
+        self.stacks.insert(id, path);
         self.sampled.remove(id);
         self.next_ids.stack = self.next_ids.stack.max(id.saturating_add(1));
     }
@@ -251,7 +253,7 @@ impl Definitions {
             return Ok(known);
         }
         let reference = match (self.stacks.get(id), self.stand_ins.get(id)) {
-            (Some(&stack), _) => self.resolve(stack)?,
+            (Some(&path), _) => self.resolve(path)?,
             (None, Some(&stand_in)) => stand_in,
             (None, None) => return Err(Undefined { what: "stack", id }),
         };
@@ -259,18 +261,17 @@ impl Definitions {
         Ok(reference)
     }
 
-    fn resolve(&mut self, stack: Stack) -> Result<StackRef, Undefined> {
-        let reference = StackRef::of_row(row(self.resolved_ends.len()));
-        let resolved = self.resolved_frames.len();
-        for &frame in &self.stack_ids[stack.start..stack.end] {
-            let Some(&frame) = self.frames.get(frame) else {
-                self.resolved_frames.truncate(resolved);
-                return Err(Undefined { what: "frame", id: frame });
-            };
-            self.resolved_frames.push(frame);
-        }
-        self.resolved_ends.push(self.resolved_frames.len());
-        Ok(reference)
+    fn resolve(&mut self, path: Option<StepRef>) -> Result<StackRef, Undefined> {
+        let Self { paths, frames, .. } = self;
+        let frame_of = |id| frames.get(id).copied().ok_or(Undefined { what: "frame", id });
+        let leaf = paths.resolve(path, frame_of)?;
+        Ok(self.push_sampled(leaf))
+    }
+
+    fn push_sampled(&mut self, leaf: Option<CallRef>) -> StackRef {
+        let reference = StackRef::of_row(row(self.sampled_rows.len()));
+        self.sampled_rows.push(leaf);
+        reference
     }
 
     /// Defines `<lost WHAT ID>` in the place of a definition that was lost.
@@ -290,9 +291,8 @@ impl Definitions {
             self.next_ids.frame = self.next_ids.frame.max(id.saturating_add(1));
             return;
         }
-        let reference = StackRef::of_row(row(self.resolved_ends.len()));
-        self.resolved_frames.push(frame);
-        self.resolved_ends.push(self.resolved_frames.len());
+        let leaf = self.paths.push_root(frame);
+        let reference = self.push_sampled(Some(leaf));
         self.stand_ins.insert(id, reference);
         self.next_ids.stack = self.next_ids.stack.max(id.saturating_add(1));
     }

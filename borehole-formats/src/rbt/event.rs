@@ -337,11 +337,24 @@ impl<'a> Varints<'a> {
     /// `count` varints from the front of `payload`; none for a negative count.
     fn take(payload: &mut Cursor<'a>, count: i64) -> Result<Self, Error> {
         let left = usize::try_from(count.max(0)).unwrap_or(usize::MAX);
-        let list = Self { cursor: *payload, left };
+        let start = *payload;
+        // Mostly the list is all that is left, and its numbers are counted by their last bytes, many at a time.
+        if start.rest().iter().filter(|byte| **byte < 0x80).count() == left
+            && start.rest().last().is_none_or(|byte| *byte < 0x80)
+        {
+            payload.bytes(start.rest().len())?;
+            return Ok(Self { cursor: start, left });
+        }
         for _ in 0..left {
             payload.varint_wrapping()?;
         }
-        Ok(list)
+        let (list, _) = start.rest().split_at(start.rest().len() - payload.rest().len());
+        Ok(Self { cursor: Cursor::new(list, start.offset()), left })
+    }
+
+    /// Those that are left as they stand in the file.
+    pub(super) const fn bytes(&self) -> &'a [u8] {
+        self.cursor.rest()
     }
 
     /// How many there are.

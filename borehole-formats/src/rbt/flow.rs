@@ -11,9 +11,16 @@ use borehole_wire::Cursor;
 use super::definitions::Definitions;
 use super::event::{RawEvent, SampleFields};
 use super::layout::EventType;
-use super::read::{Core, PlainSample, Reader};
+use super::read::{Core, PlainSample, Reader, Sample};
 
 impl<R: Read> Reader<R> {
+    /// The next sample, if it and what follows it are at hand.
+    #[inline]
+    pub(super) fn sample_at_sight(&mut self) -> Option<Sample<'_>> {
+        let core = if self.in_flow { self.complete_sample()? } else { return None };
+        Some(self.sample(core))
+    }
+
     /// Takes the sample at the front of the window, if it is plain, complete, and all of it is there.
     #[inline]
     pub(super) fn complete_sample(&mut self) -> Option<Core> {
@@ -122,7 +129,7 @@ mod tests {
             let was_in_flow = reader.in_flow;
             match reader.next_record() {
                 Ok(Some(Record::Sample(sample))) => {
-                    let frames = sample.definitions.frames_leaf_first(sample.stack);
+                    let frames: Vec<_> = sample.definitions.frames_leaf_first(sample.stack).collect();
                     let times = (sample.count, sample.delta_us, sample.accumulated_us);
                     let facts = (sample.pid, sample.annotations, sample.offset);
                     lines.push(format!("{:?} {frames:?} {times:?} {facts:?}", sample.stack));

@@ -12,6 +12,7 @@ use hashbrown::HashMap;
 use super::NAME;
 use super::column::put;
 use super::definitions::{Definitions, Frame as RbtFrame, FrameRef, StackRef, StringRef};
+use super::paths::{Call, CallRef};
 use super::read::{self, Reader, Record, SegmentStart};
 use crate::function_name::FunctionName;
 use crate::{ReadError, ReadOptions};
@@ -77,15 +78,23 @@ impl<'a> Importer<'a> {
     }
 
     fn run(&mut self, reader: &mut Reader<impl Read>) -> Result<ControlFlow<()>, ReadError> {
-        while let Some(record) = reader.next_record()? {
-            match record {
-                Record::Segment(start) => self.segment(start)?,
-                Record::Metadata { key, value } => self.metadata(key, value)?,
-                Record::Sample(sample) => {
+        loop {
+            // On a way of their own samples stay in registers. Through a record each is written and read again at once,
+            // for which the processor waits longer than decoding takes.
+            while let Some(sample) = reader.sample_at_sight() {
+                if self.sample(&sample)?.is_break() {
+                    return Ok(ControlFlow::Break(()));
+                }
+            }
+            match reader.any_record()? {
+                Some(Record::Sample(sample)) => {
                     if self.sample(&sample)?.is_break() {
                         return Ok(ControlFlow::Break(()));
                     }
                 }
+                Some(Record::Segment(start)) => self.segment(start)?,
+                Some(Record::Metadata { key, value }) => self.metadata(key, value)?,
+                None => break,
             }
         }
         self.announce()?;
@@ -130,6 +139,8 @@ impl<'a> Importer<'a> {
         Ok(())
     }
 
+    #[expect(clippy::inline_always, reason = "every sample of a file passes here, in registers if in line")]
+    #[inline(always)]
     fn sample(&mut self, sample: &read::Sample<'_>) -> Result<ControlFlow<()>, ReadError> {
         self.announce()?;
         let definitions = sample.definitions;
@@ -162,18 +173,20 @@ impl<'a> Importer<'a> {
 struct Columns {
     strings: Vec<Option<StringId>>,
     frames: Vec<Option<FrameId>>,
+    calls: Vec<Option<StackId>>,
     /// Nothing for those without frames, too.
     stacks: Vec<Option<StackId>>,
     labels: HashMap<Box<[(StringRef, StringRef)]>, LabelsId>,
     name: Vec<u8>,
-    /// The frames of a stack, leaf first.
-    path: Vec<FrameId>,
+    /// What is new of a stack, leaf first.
+    path: Vec<(CallRef, FrameRef)>,
 }
 
 impl Columns {
     fn clear(&mut self) {
         self.strings.clear();
         self.frames.clear();
+        self.calls.clear();
         self.stacks.clear();
         self.labels.clear();
     }
@@ -198,14 +211,23 @@ impl Columns {
         definitions: &Definitions,
         tables: &mut Tables,
     ) -> Result<Option<StackId>, TableFull> {
+        let (mut at, mut id) = (definitions.leaf(stack), None);
         self.path.clear();
-        // Frames get their numbers from the root on.
-        for &frame in definitions.frames_leaf_first(stack).iter().rev() {
-            let frame = self.frame(frame, definitions, tables)?;
-            self.path.push(frame);
+        while let Some(path) = at {
+            id = self.calls.get(path.index()).copied().flatten();
+            if id.is_some() {
+                break;
+            }
+            let Call { caller, frame } = definitions.call(path);
+            self.path.push((path, frame));
+            at = caller;
         }
-        self.path.reverse();
-        let id = tables.intern_stack_leaf_first(&self.path)?;
+        while let Some((path, frame)) = self.path.pop() {
+            let frame = self.frame(frame, definitions, tables)?;
+            let called = tables.intern_stack(id, frame)?;
+            put(&mut self.calls, path.index(), called);
+            id = Some(called);
+        }
         if let Some(id) = id {
             put(&mut self.stacks, stack.index(), id);
         }

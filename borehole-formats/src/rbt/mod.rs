@@ -22,7 +22,7 @@
 //! while let Some(record) = reader.next_record()? {
 //!     if let Record::Sample(sample) = record {
 //!         assert_eq!(sample.count, 5);
-//!         assert_eq!(sample.definitions.frames_leaf_first(sample.stack).len(), 2);
+//!         assert_eq!(sample.definitions.frames_leaf_first(sample.stack).count(), 2);
 //!     }
 //! }
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -39,6 +39,7 @@ mod import;
 mod intern;
 mod last_trace;
 pub mod layout;
+mod paths;
 mod read;
 mod recover;
 mod segmented;

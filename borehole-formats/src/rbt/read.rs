@@ -212,7 +212,8 @@ impl<R: Read> Reader<R> {
         self.any_record()
     }
 
-    fn any_record(&mut self) -> Result<Option<Record<'_>>, Error> {
+    /// The next record by the way that any can go.
+    pub(super) fn any_record(&mut self) -> Result<Option<Record<'_>>, Error> {
         self.in_flow = false;
         let turn = self.turn()?;
         self.in_flow = self.pending.is_none() && !self.has_waiting() && self.events.is_flowing();
@@ -240,7 +241,7 @@ impl<R: Read> Reader<R> {
     }
 
     #[inline]
-    fn sample(&self, core: Core) -> Sample<'_> {
+    pub(super) fn sample(&self, core: Core) -> Sample<'_> {
         let Core { stack, count, delta_us, accumulated_us, pid, offset, annotated, .. } = core;
         let annotations = annotated.then_some(self.current_annotations.as_slice());
         let definitions = &self.definitions;

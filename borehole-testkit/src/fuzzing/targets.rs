@@ -183,7 +183,7 @@ fn look_at(record: &Record<'_>) -> u64 {
     let definitions = sample.definitions;
     let mut bytes = 0;
     let mut look = |string| bytes += definitions.string(string).len();
-    for &frame in definitions.frames_leaf_first(sample.stack) {
+    for frame in definitions.frames_leaf_first(sample.stack) {
         match *definitions.frame(frame) {
             rbt::Frame::Native { symbol, module, .. } => [symbol, module].into_iter().for_each(&mut look),
             rbt::Frame::Php { namespace, class, method, file, opcode, .. } => {

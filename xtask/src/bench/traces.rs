@@ -52,8 +52,8 @@ impl Trace {
         let stack = sample.stack.index();
         // References are given out in the order in which stacks are first sampled.
         if stack == self.stacks.len() {
-            let frames = sample.definitions.frames_leaf_first(sample.stack).iter();
-            let frames = frames.filter_map(|&frame| OwnedFrame::of(sample.definitions, frame, strings));
+            let frames = sample.definitions.frames_leaf_first(sample.stack);
+            let frames = frames.filter_map(|frame| OwnedFrame::of(sample.definitions, frame, strings));
             self.stacks.push(Stack(frames.collect()));
         }
         self.samples.extend((0..sample.count).map(|_| stack));

@@ -102,8 +102,9 @@ fn line(record: &Record<'_>) -> String {
 
 fn sample_line(sample: &Sample<'_>) -> String {
     let definitions = sample.definitions;
-    let frames = definitions.frames_leaf_first(sample.stack).iter().rev();
-    let frames: Vec<_> = frames.map(|&frame| frame_text(definitions.frame(frame), definitions)).collect();
+    let frames = definitions.frames_leaf_first(sample.stack);
+    let mut frames: Vec<_> = frames.map(|frame| frame_text(definitions.frame(frame), definitions)).collect();
+    frames.reverse();
     let mut line = frames.join(";");
     if sample.count != 1 {
         let _ = write!(line, " x{}", sample.count);

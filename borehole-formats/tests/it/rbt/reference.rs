@@ -141,10 +141,7 @@ fn read(bytes: &[u8], options: ReadOptions, numbers: &mut Stacks) -> Outcome {
                 let stack = *known.entry(sample.stack).or_insert_with(|| {
                     let frames = definitions.frames_leaf_first(sample.stack);
                     numbers.number(
-                        frames
-                            .iter()
-                            .map(|&frame| frame_key(definitions.frame(frame), definitions))
-                            .collect(),
+                        frames.map(|frame| frame_key(definitions.frame(frame), definitions)).collect(),
                     )
                 });
                 push(&mut runs, observation(&sample, stack), sample.count);
@@ -234,8 +231,7 @@ fn rewrite_sample(writer: &mut Writer<Vec<u8>>, sample: &Sample<'_>) {
     let string = |string| definitions.string(string);
     let frames: Vec<FrameDef<'_>> = definitions
         .frames_leaf_first(sample.stack)
-        .iter()
-        .map(|&frame| match *definitions.frame(frame) {
+        .map(|frame| match *definitions.frame(frame) {
             Frame::Native { symbol, module, offset } => {
                 FrameDef::Native { symbol: string(symbol), module: string(module), offset }
             }

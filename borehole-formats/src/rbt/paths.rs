@@ -1,0 +1,191 @@
+//! The stacks of a segment as paths from the root.
+//!
+//! A stack is mostly defined behind one that it shares most of its callers with, and only what it does not share is
+//! stored. Paths are kept twice: as ids of frames, which is what the file defines, and as the frames that the ids meant
+//! when the path was sampled.
+
+use std::num::NonZeroU32;
+
+use super::definitions::{FrameRef, Undefined};
+use super::event::Varints;
+
+/// A frame of a sampled stack together with all of its callers. Equal references are equal paths; the reverse need not
+/// hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct CallRef(NonZeroU32);
+
+impl CallRef {
+    /// Dense from 0 within the segment, callers before what they call.
+    #[inline]
+    pub(super) const fn index(self) -> usize {
+        (self.0.get() - 1) as usize
+    }
+}
+
+/// A path of frames.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Call {
+    pub(super) caller: Option<CallRef>,
+    pub(super) frame: FrameRef,
+}
+
+/// A defined path.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct StepRef(NonZeroU32);
+
+impl StepRef {
+    const fn index(self) -> usize {
+        (self.0.get() - 1) as usize
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Step {
+    caller: Option<StepRef>,
+    /// What the path was when it was last sampled.
+    call: Option<CallRef>,
+    frame: i64,
+}
+
+/// All paths.
+#[derive(Debug, Default)]
+pub(super) struct Paths {
+    steps: Vec<Step>,
+    calls: Vec<Call>,
+    /// Calls before this one are of frames that may be others now.
+    outdated: usize,
+    /// The list of frames that was defined last, and its path, root first.
+    last_list: Vec<u8>,
+    last_path: Vec<StepRef>,
+    /// Room for what is put together.
+    ids: Vec<i64>,
+    new_calls: Vec<(StepRef, FrameRef)>,
+}
+
+impl Paths {
+    pub(super) fn clear(&mut self) {
+        self.steps.clear();
+        self.calls.clear();
+        self.outdated = 0;
+        self.last_list.clear();
+        self.last_path.clear();
+    }
+
+    /// Roughly how much memory the paths take.
+    pub(super) const fn size_bytes(&self) -> usize {
+        self.steps.len() * size_of::<Step>() + self.calls.len() * size_of::<Call>()
+    }
+
+    /// The path that a list of frame ids is; `None` if it is empty.
+    pub(super) fn define(&mut self, frames_leaf_first: Varints<'_>) -> Option<StepRef> {
+        let list = frames_leaf_first.bytes();
+        let shared = shared_numbers(&self.last_list, list);
+        self.last_path.truncate(shared);
+        self.last_list.clear();
+        self.last_list.extend_from_slice(list);
+        let new = frames_leaf_first.len() - shared;
+        self.ids.clear();
+        self.ids.extend(frames_leaf_first.take(new));
+        for &frame in self.ids.iter().rev() {
+            let caller = self.last_path.last().copied();
+            self.steps.push(Step { caller, call: None, frame });
+            self.last_path.push(StepRef(number(self.steps.len())));
+        }
+        self.last_path.last().copied()
+    }
+
+    /// The frames that the ids of `path` mean now, as `frame_of` tells.
+    ///
+    /// # Errors
+    /// The frame next to the leaf that is not defined.
+    pub(super) fn resolve(
+        &mut self,
+        path: Option<StepRef>,
+        frame_of: impl Fn(i64) -> Result<FrameRef, Undefined>,
+    ) -> Result<Option<CallRef>, Undefined> {
+        self.new_calls.clear();
+        let (mut at, mut caller) = (path, None);
+        while let Some(path) = at {
+            let step = self.steps[path.index()];
+            caller = step.call.filter(|call| call.index() >= self.outdated);
+            if caller.is_some() {
+                break;
+            }
+            self.new_calls.push((path, frame_of(step.frame)?));
+            at = step.caller;
+        }
+        for &(path, frame) in self.new_calls.iter().rev() {
+            self.calls.push(Call { caller, frame });
+            caller = Some(CallRef(number(self.calls.len())));
+            self.steps[path.index()].call = caller;
+        }
+        Ok(caller)
+    }
+
+    /// From here on ids may mean other frames than before.
+    pub(super) const fn forget(&mut self) {
+        self.outdated = self.calls.len();
+    }
+
+    /// A path of one frame that no definition leads to.
+    pub(super) fn push_root(&mut self, frame: FrameRef) -> CallRef {
+        self.calls.push(Call { caller: None, frame });
+        CallRef(number(self.calls.len()))
+    }
+
+    #[inline]
+    pub(super) fn call(&self, call: CallRef) -> Call {
+        self.calls[call.index()]
+    }
+}
+
+/// The number of the last of `len` rows. The limit on definitions ends a segment long before rows run out.
+fn number(len: usize) -> NonZeroU32 {
+    u32::try_from(len).ok().and_then(NonZeroU32::new).unwrap_or(NonZeroU32::MAX)
+}
+
+/// How many varints at the end of two lists are the same.
+fn shared_numbers(one: &[u8], other: &[u8]) -> usize {
+    let shared = shared_end(one, other);
+    let ends = other[other.len() - shared..].iter().filter(|byte| is_last(**byte)).count();
+    // What ends within the shared bytes may begin before them.
+    let begins = |list: &[u8]| list[..list.len() - shared].last().is_none_or(|byte| is_last(*byte));
+    if begins(one) && begins(other) { ends } else { ends.saturating_sub(1) }
+}
+
+/// Whether `byte` is the last of a varint.
+const fn is_last(byte: u8) -> bool {
+    byte < 0x80
+}
+
+/// How many bytes at the end of both are the same.
+fn shared_end(one: &[u8], other: &[u8]) -> usize {
+    let eights = one.rchunks_exact(8).zip(other.rchunks_exact(8));
+    let whole = 8 * eights.take_while(|(one, other)| one == other).count();
+    let rest = |list: &[u8]| list.len() - whole;
+    let ones = one[..rest(one)].iter().rev().zip(other[..rest(other)].iter().rev());
+    whole + ones.take_while(|(one, other)| one == other).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_share_whole_numbers_only() {
+        for (one, other, shared) in [
+            (&[][..], &[1, 2][..], 0),
+            (&[1, 2], &[1, 2], 2),
+            (&[9, 1, 2], &[1, 2], 2),
+            (&[0x81, 2], &[0x82, 2], 0),
+            (&[0x81, 2], &[2], 0),
+            (&[2, 2], &[0x81, 2, 2], 1),
+            (&[7, 0x81, 2, 3], &[8, 0x81, 2, 3], 2),
+            (&[1, 2, 3, 4, 5, 6, 7, 8, 9, 10], &[0, 2, 3, 4, 5, 6, 7, 8, 9, 10], 9),
+            (&[0x80, 0x81, 2, 3, 4, 5, 6, 7, 8, 9], &[0x81, 2, 3, 4, 5, 6, 7, 8, 9], 7),
+        ] {
+            assert_eq!(shared_numbers(one, other), shared, "{one:?} {other:?}");
+            assert_eq!(shared_numbers(other, one), shared, "{other:?} {one:?}");
+        }
+    }
+}
