@@ -52,16 +52,20 @@ impl Waiting {
 
 /// Samples per stack, and the order in which stacks were first sampled.
 ///
-/// A sample is one addition in a column of eight bytes a stack. Time is worked out when the period changes,
-/// for the stacks that were sampled since it last did: at most once a sample, mostly once a profile.
+/// Most stacks are only callers of sampled ones, so a sampled one has a place among those, and a sample is one addition
+/// there. Time is worked out when the period changes, for the stacks that were sampled since it last did: at most once a
+/// sample, mostly once a profile.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StackCounts {
     waiting: Waiting,
-    pending: Vec<u64>,
-    touched: Vec<StackId>,
-    /// By stack, one more than the place of its tally; 0 for those that were not sampled, which are most.
+    /// By stack, one more than its place; 0 for those that were not sampled.
     places: Vec<u32>,
-    tallies: Vec<(StackId, Tally)>,
+    // From here on by place.
+    stacks: Vec<StackId>,
+    pending: Vec<u64>,
+    settled: Vec<Tally>,
+    /// The places of what is pending.
+    touched: Vec<u32>,
 }
 
 impl StackCounts {
@@ -76,48 +80,63 @@ impl StackCounts {
     #[cold]
     fn count_waiting(&mut self) {
         let mut waiting = std::mem::take(&mut self.waiting);
-        waiting.drain().for_each(|(stack, count)| self.count(stack, count));
+        for (stack, count) in waiting.drain() {
+            self.count(stack, count);
+        }
         self.waiting = waiting;
     }
 
+    /// The same as [`StackCounts::add`], at once. Answers the place of the stack.
     #[inline]
-    fn count(&mut self, stack: StackId, count: u64) {
-        let row = stack.index();
-        if row >= self.pending.len() {
-            self.pending.resize(row + 1, 0);
-        }
-        let sum = &mut self.pending[row];
+    pub(crate) fn count(&mut self, stack: StackId, count: u64) -> usize {
+        let place = self.place(stack);
+        let sum = &mut self.pending[place as usize];
         if *sum == 0 {
-            self.touched.push(stack);
+            self.touched.push(place);
         }
         *sum = sum.saturating_add(count);
+        place as usize
+    }
+
+    #[inline]
+    fn place(&mut self, stack: StackId) -> u32 {
+        match self.places.get(stack.index()) {
+            Some(&place) if place > 0 => place - 1,
+            _ => self.new_place(stack),
+        }
+    }
+
+    #[cold]
+    fn new_place(&mut self, stack: StackId) -> u32 {
+        if stack.index() >= self.places.len() {
+            self.places.resize(stack.index() + 1, 0);
+        }
+        self.stacks.push(stack);
+        self.pending.push(0);
+        // There are not more than stacks, whose numbers fit.
+        let place = u32::try_from(self.stacks.len()).unwrap_or(u32::MAX);
+        self.places[stack.index()] = place;
+        place - 1
     }
 
     /// All samples since the last call are of one period.
     pub(crate) fn settle(&mut self, period_ns: u64) {
         self.count_waiting();
-        self.places.resize(self.pending.len(), 0);
-        for stack in self.touched.drain(..) {
-            let place = &mut self.places[stack.index()];
-            if *place == 0 {
-                self.tallies.push((stack, Tally::default()));
-                // There are not more than stacks, whose numbers fit.
-                *place = u32::try_from(self.tallies.len()).unwrap_or(u32::MAX);
-            }
-            let (_, tally) = &mut self.tallies[*place as usize - 1];
-            *tally += Tally::of(std::mem::take(&mut self.pending[stack.index()]), period_ns);
+        self.settled.resize(self.stacks.len(), Tally::default());
+        for place in self.touched.drain(..) {
+            let count = std::mem::take(&mut self.pending[place as usize]);
+            self.settled[place as usize] += Tally::of(count, period_ns);
         }
     }
 
-    /// The stacks that were sampled, callers before what they call, once all is settled.
-    pub(crate) fn in_order(&self) -> Vec<StackId> {
-        let mut stacks: Vec<_> = self.tallies.iter().map(|&(stack, _)| stack).collect();
-        stacks.sort_unstable();
-        stacks
+    /// How many stacks were sampled.
+    pub(crate) const fn len(&self) -> usize {
+        self.stacks.len()
     }
 
-    /// The stacks that were sampled with their tallies, in order of first appearance, once all is settled.
+    /// The stacks that were sampled with their tallies, in order of first appearance, which is that of their places, once
+    /// all is settled.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (StackId, Tally)> {
-        self.tallies.iter().copied()
+        self.stacks.iter().copied().zip(self.settled.iter().copied())
     }
 }

@@ -10,7 +10,7 @@ use borehole_model::{StackId, Tables};
 use super::noise::{chance, compare, deviations, threshold};
 use super::rows::{Columns, Sum};
 use super::side::Side;
-use super::tree::Tree;
+use super::tree::{Call, Tree};
 use super::view::{
     Amount, Basis, Change, DiffFrame, DiffNode, DiffPath, DiffRow, DiffSide, DiffView, Measure, Presence,
 };
@@ -22,6 +22,8 @@ const FEWEST: u64 = 6;
 
 /// A path that may be listed.
 struct Candidate {
+    /// Its place in the tree.
+    call: usize,
     path: StackId,
     chance: f64,
     /// Without its sign.
@@ -52,12 +54,19 @@ impl<'a> Answer<'a> {
         let mut merged = Tables::default();
         let known = frames::known(tables, &mut merged, query, identity)?;
         let names = frames::names(&merged);
-        let tree = Tree::new(tables, merged, &known)?;
+        let tree = Tree::new(tables, &mut merged, &known)?;
         let measure = measure(query, sides.map(|(_, summary)| summary));
         let knows_order = sides.iter().all(|(side, _)| side.is_ordered || side.is_of_inputs());
         let [before, after] = sides.map(|(side, summary)| {
             let divisor = divisor(&query.per, side, summary)?;
-            io::Result::Ok(Columns::new(side, &tree, &query.per, measure, divisor, knows_order))
+            io::Result::Ok(Columns::new(
+                side,
+                (&tree, names.len()),
+                &query.per,
+                measure,
+                divisor,
+                knows_order,
+            ))
         });
         let basis = match (knows_order, sides[0].0.is_of_inputs()) {
             (false, _) => Basis::Independent,
@@ -152,13 +161,21 @@ impl<'a> Answer<'a> {
         let (before, after) = (&self.before, &self.after);
         let mut chances = Vec::new();
         let mut listed: Vec<Candidate> = Vec::new();
-        for path in self.tree.tables.stack_ids() {
-            let row = path.index();
-            chances.extend(self.chance(&before.path_total[row], &after.path_total[row]));
-            if let Some(chance) = self.chance(&before.path_own[row], &after.path_own[row]) {
+        // Mostly what a call has is what its caller has, or all of it is its own: what was worked out last.
+        let mut last = ([Sum::default(); 2], None);
+        let mut chance = |sums: [Sum; 2]| {
+            if last.0 != sums {
+                last = (sums, self.chance(&sums[0], &sums[1]));
+            }
+            last.1
+        };
+        for (call, &Call { path, .. }) in self.tree.calls.iter().enumerate() {
+            chances.extend(chance([before.path_total[call], after.path_total[call]]));
+            let own = [before.path_own(call), after.path_own(call)];
+            if let Some(chance) = chance(own) {
                 chances.push(chance);
-                let difference = self.difference(&before.path_own[row], &after.path_own[row]);
-                listed.push(Candidate { path, chance, difference: difference.abs() });
+                let difference = self.difference(&own[0], &own[1]).abs();
+                listed.push(Candidate { call, path, chance, difference });
             }
         }
         let level = threshold(chances, self.level());
@@ -172,15 +189,10 @@ impl<'a> Answer<'a> {
             listed.truncate(most);
         }
         listed.sort_by(by_change);
-        let rows = listed.into_iter().map(|Candidate { path, .. }| {
-            let of = |before: &[Sum], after: &[Sum]| {
-                self.marked(self.change(&before[path.index()], &after[path.index()]), level)
-            };
-            DiffPath {
-                frames: self.frames_from_root(path),
-                own: of(&before.path_own, &after.path_own),
-                total: of(&before.path_total, &after.path_total),
-            }
+        let rows = listed.into_iter().map(|Candidate { call, .. }| DiffPath {
+            frames: self.frames_from_root(call),
+            own: self.marked(self.change(&before.path_own(call), &after.path_own(call)), level),
+            total: self.marked(self.change(&before.path_total[call], &after.path_total[call]), level),
         });
         (level, rows.collect())
     }
@@ -198,9 +210,9 @@ impl<'a> Answer<'a> {
         after.amount / self.after.divisor - before.amount / self.before.divisor
     }
 
-    fn frames_from_root(&self, path: StackId) -> Vec<Arc<DiffFrame>> {
-        let frames = self.tree.tables.frames_leaf_first(Some(path));
-        let mut frames: Vec<_> = frames.map(|frame| self.names[frame.index()].clone()).collect();
+    fn frames_from_root(&self, call: usize) -> Vec<Arc<DiffFrame>> {
+        let groups = self.tree.groups_leaf_first(call);
+        let mut frames: Vec<_> = groups.map(|group| self.names[group].clone()).collect();
         frames.reverse();
         frames
     }
@@ -209,27 +221,28 @@ impl<'a> Answer<'a> {
     fn tree(&self, level: f64) -> (Vec<DiffNode>, usize) {
         let sides = [&self.before, &self.after];
         let least = sides.map(|side| side.whole.amount * self.query.least_share);
-        let mut places: Vec<Option<usize>> = vec![None; self.tree.len()];
-        let mut nodes = Vec::new();
-        for path in self.tree.tables.stack_ids() {
-            let row = path.index();
-            let totals = sides.map(|side| side.path_total[row]);
-            if totals.iter().zip(least).all(|(total, least)| total.samples == 0 || total.amount < least) {
-                continue;
+        let is_large = |side: usize, total: &Sum| total.samples > 0 && total.amount >= least[side];
+        let (mut large, mut sampled) = (Vec::new(), 0);
+        for (call, (before, after)) in self.before.path_total.iter().zip(&self.after.path_total).enumerate() {
+            sampled += usize::from(before.samples > 0 || after.samples > 0);
+            if is_large(0, before) || is_large(1, after) {
+                large.push(call);
             }
-            let caller = self.tree.tables.parent(path);
-            places[row] = Some(nodes.len());
-            nodes.push(DiffNode {
-                caller: caller.and_then(|caller| places[caller.index()]),
-                frame: self.names[self.tree.group(path)].clone(),
-                own: sides.map(|side| side.path_own[row].amount / side.divisor),
-                total: sides.map(|side| side.path_total[row].amount / side.divisor),
-                is_marked: self.marked(self.change(&totals[0], &totals[1]), level).is_marked,
-            });
         }
-        let sampled = |row: &usize| sides.iter().any(|side| side.path_total[*row].samples > 0);
-        let pruned = (0..self.tree.len()).filter(sampled).count() - nodes.len();
-        (nodes, pruned)
+        large.sort_unstable_by_key(|&call| self.tree.calls[call].path);
+        let places: HashMap<usize, usize> = large.iter().copied().zip(0..).collect();
+        let nodes = large.iter().map(|&call| {
+            let node = &self.tree.calls[call];
+            let totals = sides.map(|side| side.path_total[call]);
+            DiffNode {
+                caller: node.caller().and_then(|caller| places.get(&caller).copied()),
+                frame: self.names[node.group()].clone(),
+                own: sides.map(|side| side.path_own(call).amount / side.divisor),
+                total: sides.map(|side| side.path_total[call].amount / side.divisor),
+                is_marked: self.marked(self.change(&totals[0], &totals[1]), level).is_marked,
+            }
+        });
+        (nodes.collect(), sampled - large.len())
     }
 }
 

@@ -5,7 +5,7 @@
 
 use borehole_model::StackId;
 
-use crate::counts::Waiting;
+use crate::counts::{StackCounts, Waiting};
 
 /// The most stretches that a side is cut into. Once it is longer than a moment there are at least half as many.
 pub const BLOCKS: usize = 16;
@@ -13,8 +13,11 @@ pub const BLOCKS: usize = 16;
 /// What was counted in each stretch.
 pub(crate) type Sums = [f32; BLOCKS];
 
-/// The first width of a stretch in time: a millisecond or so.
-const FIRST_WIDTH_NS: u64 = 1 << 20;
+/// The first width of a stretch in time as a power of two: a millisecond or so.
+const FIRST_WIDTH_LOG2: u32 = 20;
+
+/// How many stacks at a time have what columns say put together.
+const PIECE: usize = 256;
 
 /// The stretches of a side.
 ///
@@ -22,16 +25,18 @@ const FIRST_WIDTH_NS: u64 = 1 << 20;
 /// enough for the cache.
 #[derive(Clone, Debug)]
 pub(crate) struct Blocks {
-    /// By stretch, then by stack.
+    /// All samples by stack.
+    pub(crate) counts: StackCounts,
+    /// By stretch, then by the place of the stack in `counts`.
     sums: [Vec<f32>; BLOCKS],
     /// How long the longest column is: the next one need not grow there step by step.
     stacks: usize,
-    /// Samples of one stretch that are not in its column yet.
+    /// Samples of one stretch that are not counted yet.
     waiting: Waiting,
     /// Which stretch that is.
     current: usize,
-    /// How far a stretch reaches, in positions.
-    width: u64,
+    /// How far a stretch reaches, in positions, as a power of two.
+    width_log2: u32,
     /// One more than the last position that was used.
     end: u64,
     samples: [f64; BLOCKS],
@@ -40,14 +45,15 @@ pub(crate) struct Blocks {
 
 impl Blocks {
     /// Stretches of time, or of numbers of samples, or of inputs.
-    pub(crate) const fn new(of_time: bool) -> Self {
-        let width = if of_time { FIRST_WIDTH_NS } else { 1 };
+    pub(crate) fn new(of_time: bool) -> Self {
+        let width_log2 = if of_time { FIRST_WIDTH_LOG2 } else { 0 };
         Self {
+            counts: StackCounts::default(),
             sums: [const { Vec::new() }; BLOCKS],
             stacks: 0,
             waiting: Waiting::new(),
             current: 0,
-            width,
+            width_log2,
             end: 0,
             samples: [0.0; BLOCKS],
             labels: [0.0; BLOCKS],
@@ -65,16 +71,15 @@ impl Blocks {
     pub(crate) fn spread(&mut self, stack: Option<StackId>, position: u64, count: u64) {
         let last = position.saturating_add(count.saturating_sub(1));
         self.block(last);
-        let mut from = position;
-        while from <= last {
+        let (mut from, mut left) = (position, count);
+        while left > 0 {
             let block = self.block(from);
-            let block_end = (from / self.width).saturating_add(1).saturating_mul(self.width);
-            let until = block_end.min(last.saturating_add(1));
-            self.put(stack, block, until - from);
-            if until == u64::MAX || until == from {
-                break;
-            }
-            from = until;
+            let room = self.width() - from % self.width();
+            // Behind the last position that there is, all are in its stretch.
+            let part = if from.checked_add(room).is_some() { left.min(room) } else { left };
+            self.put(stack, block, part);
+            left -= part;
+            from = from.saturating_add(part);
         }
     }
 
@@ -105,19 +110,25 @@ impl Blocks {
     pub(crate) fn settle(&mut self) {
         let sums = &mut self.sums[self.current];
         for (stack, count) in self.waiting.drain() {
-            if stack.index() >= sums.len() {
-                self.stacks = self.stacks.max(stack.index() + 1);
+            let place = self.counts.count(stack, count);
+            if place >= sums.len() {
+                self.stacks = self.stacks.max(place + 1);
                 sums.resize(self.stacks, 0.0);
             }
-            sums[stack.index()] += count as f32;
+            sums[place] += count as f32;
         }
+    }
+
+    /// How far a stretch reaches.
+    const fn width(&self) -> u64 {
+        1 << self.width_log2
     }
 
     #[inline]
     fn block(&mut self, position: u64) -> usize {
         self.end = self.end.max(position.saturating_add(1));
         loop {
-            match usize::try_from(position / self.width) {
+            match usize::try_from(position >> self.width_log2) {
                 Ok(block) if block < BLOCKS => return block,
                 _ => self.halve(),
             }
@@ -127,12 +138,13 @@ impl Blocks {
     #[cold]
     fn halve(&mut self) {
         self.settle();
-        self.width = self.width.saturating_mul(2);
-        let mut sums = std::mem::take(&mut self.sums).into_iter();
-        self.sums = std::array::from_fn(|_| match (sums.next(), sums.next()) {
-            (Some(one), Some(other)) => joined(one, other),
-            _ => Vec::new(),
-        });
+        self.width_log2 += 1;
+        let mut halves = std::mem::take(&mut self.sums);
+        for block in 0..BLOCKS / 2 {
+            let [one, other] = [2 * block, 2 * block + 1].map(|half| std::mem::take(&mut halves[half]));
+            // Of two columns one is empty then, and used again.
+            (self.sums[block], self.sums[BLOCKS / 2 + block]) = joined(one, other);
+        }
         self.samples = pairs(&self.samples, 0.0, |one, other| one + other);
         self.labels = pairs(&self.labels, 0.0, |one, other| one + other);
     }
@@ -144,12 +156,20 @@ impl Blocks {
 
     /// How many stretches there are.
     pub(crate) fn used(&self) -> usize {
-        usize::try_from(self.end.div_ceil(self.width)).unwrap_or(BLOCKS).min(BLOCKS)
+        usize::try_from(self.end.div_ceil(self.width())).unwrap_or(BLOCKS).min(BLOCKS)
     }
 
-    /// What a stack has in each stretch, once all is settled.
-    pub(crate) fn of(&self, stack: StackId) -> Sums {
-        self.sums.each_ref().map(|sums| sums.get(stack.index()).copied().unwrap_or(0.0))
+    /// What each sampled stack has in each stretch, in the order of `counts`, once all is settled.
+    pub(crate) fn rows(&self) -> Vec<Sums> {
+        let mut rows = vec![[0.0; BLOCKS]; self.counts.len()];
+        // In pieces that stay in the cache until all columns are in them.
+        for (piece, rows) in rows.chunks_mut(PIECE).enumerate() {
+            for (block, sums) in self.sums.iter().enumerate() {
+                let sums = sums.get(piece * PIECE..).unwrap_or_default();
+                rows.iter_mut().zip(sums).for_each(|(row, &sum)| row[block] = sum);
+            }
+        }
+        rows
     }
 
     /// All samples of each stretch.
@@ -167,17 +187,17 @@ impl Blocks {
     #[expect(clippy::cast_precision_loss)]
     pub(crate) fn positions(&self) -> [f64; BLOCKS] {
         std::array::from_fn(|block| {
-            let from = self.width.saturating_mul(block as u64);
-            self.end.saturating_sub(from).min(self.width) as f64
+            let from = self.width().saturating_mul(block as u64);
+            self.end.saturating_sub(from).min(self.width()) as f64
         })
     }
 }
 
-/// What either has, together.
-fn joined(one: Vec<f32>, other: Vec<f32>) -> Vec<f32> {
-    let (mut longer, shorter) = if one.len() < other.len() { (other, one) } else { (one, other) };
-    longer.iter_mut().zip(shorter).for_each(|(sum, more)| *sum += more);
-    longer
+/// What either has, together, and an empty column.
+fn joined(one: Vec<f32>, other: Vec<f32>) -> (Vec<f32>, Vec<f32>) {
+    let (mut longer, mut shorter) = if one.len() < other.len() { (other, one) } else { (one, other) };
+    longer.iter_mut().zip(shorter.drain(..)).for_each(|(sum, more)| *sum += more);
+    (longer, shorter)
 }
 
 /// Every two neighbours as one, in the first half.
@@ -195,7 +215,7 @@ mod tests {
         for position in 0..100 {
             blocks.add(None, position, 2);
         }
-        assert_eq!((blocks.width, blocks.used()), (8, 13));
+        assert_eq!((blocks.width(), blocks.used()), (8, 13));
         assert_eq!(blocks.samples[..13], [[16.0; 12].as_slice(), &[8.0]].concat());
         assert_eq!(blocks.positions()[11..14], [8.0, 4.0, 0.0]);
     }

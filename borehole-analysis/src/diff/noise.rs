@@ -80,8 +80,8 @@ impl Deviation {
     /// `None` where nothing varies.
     fn of(before: &Estimate, after: &Estimate, is_share: bool) -> Option<Self> {
         let rate = (before.amount + after.amount) / (before.divisor + after.divisor);
-        let [(first, first_free), (second, second_free)] =
-            [before, after].map(|side| side.variance(rate, is_share));
+        let (first, first_free) = before.variance(rate, is_share);
+        let (second, second_free) = after.variance(rate, is_share);
         let variance = first + second;
         if variance <= 0.0 || variance.is_nan() {
             return None;
@@ -145,7 +145,9 @@ pub(crate) fn threshold(mut chances: Vec<f64>, level: f64) -> f64 {
     #[expect(clippy::cast_precision_loss, reason = "there are not more chances than a double can count")]
     let place = |number: usize| number as f64;
     let all = place(chances.len());
-    chances.sort_by(f64::total_cmp);
+    // Larger ones are not taken whatever their rank is, and change no other's.
+    chances.retain(|&chance| chance <= level);
+    chances.sort_unstable_by(f64::total_cmp);
     let ranked = chances.iter().enumerate().rev();
     let mut taken = ranked.filter(|(rank, chance)| **chance <= place(*rank + 1) / all * level);
     taken.next().map_or(-1.0, |(_, &chance)| chance)

@@ -10,7 +10,7 @@ use super::tree::Tree;
 use super::view::Measure;
 
 /// A sum of samples, and how much it varies over the stretches.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Sum {
     pub(crate) samples: u64,
     /// As the view measures, not yet divided.
@@ -29,11 +29,13 @@ impl Sum {
 /// One side as sums over the tree of both.
 #[derive(Clone, Debug)]
 pub(crate) struct Columns {
-    /// By path, and by function: when it was executing, and when it was on the stack.
-    pub(crate) path_own: Vec<Sum>,
+    /// By call: when its last function was executing.
+    path_own: Owns,
+    /// By call, and by function: when it was on the stack.
     pub(crate) path_total: Vec<Sum>,
-    pub(crate) own: Vec<Sum>,
     pub(crate) total: Vec<Sum>,
+    /// By function: when it was executing.
+    pub(crate) own: Vec<Sum>,
     pub(crate) whole: Sum,
     pub(crate) divisor: f64,
     /// The part of the divisor that each stretch has.
@@ -45,88 +47,96 @@ pub(crate) struct Columns {
 }
 
 impl Columns {
-    /// `knows_order`: stretches tell something.
+    /// `groups`: how many functions there are; `knows_order`: stretches tell something.
     pub(crate) fn new(
         side: &Side,
-        tree: &Tree,
+        (tree, groups): (&Tree, usize),
         per: &Per,
         measure: Measure,
         divisor: f64,
         knows_order: bool,
     ) -> Self {
         let all: f64 = side.blocks.samples().iter().sum();
+        let (path_own, whole) = Owns::new(side, tree, measure);
         let mut columns = Self {
-            path_own: vec![Sum::default(); tree.len()],
+            path_own,
             path_total: Vec::new(),
-            own: vec![Sum::default(); tree.tables.frame_count()],
-            total: vec![Sum::default(); tree.tables.frame_count()],
-            whole: Sum::default(),
+            own: vec![Sum::default(); groups],
+            total: vec![Sum::default(); groups],
+            whole,
             divisor,
             parts: parts(side, per, divisor),
             weight: 1.0,
             blocks: if knows_order { side.blocks.used() } else { 1 },
         };
-        columns.add_samples(side, tree, measure);
+        columns.add_samples(tree, measure);
         columns.weight = if measure == Measure::Seconds { columns.whole.amount / all.max(1.0) } else { 1.0 };
         if columns.blocks > 1 {
-            columns.add_squares(side, tree);
+            columns.add_squares(tree);
         }
         columns
     }
 
-    // Shares and times have no use for the digits that a double lacks.
-    #[expect(clippy::cast_precision_loss)]
-    fn add_samples(&mut self, side: &Side, tree: &Tree, measure: Measure) {
-        for (stack, tally) in side.counts.iter() {
-            let Some(path) = tree.path(stack) else { continue };
-            let amount =
-                if measure == Measure::Seconds { tally.wall_ns as f64 / 1e9 } else { tally.count as f64 };
-            let sum = Sum { samples: tally.count, amount, squares: 0.0 };
-            self.path_own[path.index()].add(sum);
-            self.whole.add(sum);
-        }
-        self.path_total = self.path_own.clone();
+    /// When a call's last function was executing.
+    pub(crate) fn path_own(&self, call: usize) -> Sum {
+        self.path_own.row(call).map_or_else(Sum::default, |row| self.path_own.sums[row])
+    }
+
+    fn add_samples(&mut self, tree: &Tree, measure: Measure) {
+        self.path_total = (0..tree.len()).map(|call| self.path_own(call)).collect();
         tree.add_up(&mut self.path_total, Sum::add);
-        for path in tree.tables.stack_ids() {
-            let group = tree.group(path);
-            self.own[group].add(self.path_own[path.index()]);
-            if tree.is_first[path.index()] {
-                self.total[group].add(self.path_total[path.index()]);
+        // The last digits of times depend on the order in which they are added up: that in which calls were met.
+        match measure {
+            Measure::Seconds => self.add_functions(tree, tree.by_appearance()),
+            Measure::Share | Measure::Samples => self.add_functions(tree, 0..tree.len()),
+        }
+    }
+
+    fn add_functions(&mut self, tree: &Tree, calls: impl Iterator<Item = usize>) {
+        for call in calls {
+            let (own, group) = (self.path_own(call), tree.calls[call].group());
+            self.own[group].add(own);
+            if tree.calls[call].is_first {
+                self.total[group].add(self.path_total[call]);
             }
         }
     }
 
-    fn add_squares(&mut self, side: &Side, tree: &Tree) {
-        let zero = [0.0; BLOCKS];
-        let mut of_paths: Vec<Sums> = vec![zero; tree.len()];
-        let mut whole = zero;
-        // In the order of the columns that are read, not in that of the samples.
-        for stack in side.counts.in_order() {
-            if let Some(path) = tree.path(stack) {
-                let sums = side.blocks.of(stack);
-                add(&mut of_paths[path.index()], sums);
-                add(&mut whole, sums);
-            }
-        }
-        let mut of_functions: Vec<Sums> = vec![zero; self.own.len()];
-        for path in tree.tables.stack_ids() {
-            add(&mut of_functions[tree.group(path)], of_paths[path.index()]);
-        }
+    fn add_squares(&mut self, tree: &Tree) {
         let (parts, divisor) = (self.parts, self.divisor);
-        let squares = |sums: &mut [Sum], stretches: &[Sums]| {
-            for (sum, stretches) in sums.iter_mut().zip(stretches) {
-                sum.squares = self::squares(sum.samples, stretches, &parts, divisor);
+        let squares = |samples, stretches: &Sums| squares(samples, stretches, &parts, divisor);
+        let mut own = vec![[0.0; BLOCKS]; self.own.len()];
+        let mut total = own.clone();
+        // What is called comes before its caller and is summed up here, by how many callers it has.
+        let mut called: Vec<Sums> = vec![[0.0; BLOCKS]];
+        for (place, call) in tree.calls.iter().enumerate().rev() {
+            called.resize(called.len().max(call.depth() + 2), [0.0; BLOCKS]);
+            let (callers, called) = called.split_at_mut(call.depth() + 1);
+            let sums = &mut called[0];
+            let mut part = tree.first_called(place).map(|called| self.path_total[called]);
+            if let Some(row) = self.path_own.row(place) {
+                let (sum, stretches) = (&mut self.path_own.sums[row], &self.path_own.stretches[row]);
+                sum.squares = squares(sum.samples, stretches);
+                add(&mut own[call.group()], stretches);
+                add(sums, stretches);
+                part = Some(*sum);
             }
-        };
-        squares(&mut self.path_own, &of_paths);
-        squares(&mut self.own, &of_functions);
-        tree.add_up(&mut of_paths, add);
-        of_functions.fill(zero);
-        let firsts = tree.tables.stack_ids().filter(|path| tree.is_first[path.index()]);
-        firsts.for_each(|path| add(&mut of_functions[tree.group(path)], of_paths[path.index()]));
-        squares(&mut self.path_total, &of_paths);
-        squares(&mut self.total, &of_functions);
-        squares(std::slice::from_mut(&mut self.whole), &[whole]);
+            let samples = self.path_total[place].samples;
+            // Mostly all of a call's samples are its own, or those of the first that it calls.
+            let all = part.filter(|part| part.samples == samples);
+            self.path_total[place].squares = all.map_or_else(|| squares(samples, sums), |all| all.squares);
+            if call.is_first {
+                add(&mut total[call.group()], sums);
+            }
+            add(&mut callers[call.depth()], sums);
+            *sums = [0.0; BLOCKS];
+        }
+        for (sums, stretches) in [(&mut self.own, &own), (&mut self.total, &total)] {
+            for (sum, stretches) in sums.iter_mut().zip(stretches) {
+                sum.squares = squares(sum.samples, stretches);
+            }
+        }
+        self.whole.squares = squares(self.whole.samples, &called[0]);
     }
 
     /// What the side says about a sum.
@@ -143,7 +153,65 @@ impl Columns {
     }
 }
 
-fn add(sums: &mut Sums, others: Sums) {
+/// What calls have when their last functions were executing: of those that have something, which are few.
+#[derive(Clone, Debug)]
+struct Owns {
+    /// In the order of the tree.
+    sums: Vec<Sum>,
+    stretches: Vec<Sums>,
+    /// By call, one more than its row; 0 for those without samples.
+    row_of: Vec<u32>,
+}
+
+impl Owns {
+    /// What a side has, and the sum of it.
+    // Shares and times have no use for the digits that a double lacks.
+    #[expect(clippy::cast_precision_loss)]
+    fn new(side: &Side, tree: &Tree, measure: Measure) -> (Self, Sum) {
+        let (mut stretches, mut row_of) = (side.blocks.rows(), vec![0_u32; tree.len()]);
+        let (mut sums, mut whole) = (vec![Sum::default(); stretches.len()], Sum::default());
+        // There are not more stacks than their numbers.
+        for (number, (stack, tally)) in (1..).zip(side.blocks.counts.iter()) {
+            let Some(call) = tree.call_of(stack) else { continue };
+            let amount =
+                if measure == Measure::Seconds { tally.wall_ns as f64 / 1e9 } else { tally.count as f64 };
+            let sum = Sum { samples: tally.count, amount, squares: 0.0 };
+            whole.add(sum);
+            let own = number as usize - 1;
+            match row_of[call].checked_sub(1) {
+                None => (row_of[call], sums[own]) = (number, sum),
+                Some(row) => {
+                    sums[row as usize].add(sum);
+                    let others = stretches[own];
+                    add(&mut stretches[row as usize], &others);
+                }
+            }
+        }
+        (Self { sums, stretches, row_of }.sorted(), whole)
+    }
+
+    /// The same with rows in the order of the tree, in which they are looked at from here on.
+    fn sorted(mut self) -> Self {
+        let (mut sums, mut stretches) =
+            (Vec::with_capacity(self.sums.len()), Vec::with_capacity(self.sums.len()));
+        for row in self.row_of.iter_mut().filter(|row| **row > 0) {
+            let from = *row as usize - 1;
+            sums.push(self.sums[from]);
+            stretches.push(self.stretches[from]);
+            // There are not more than before.
+            *row = u32::try_from(sums.len()).unwrap_or(u32::MAX);
+        }
+        Self { sums, stretches, ..self }
+    }
+
+    fn row(&self, call: usize) -> Option<usize> {
+        self.row_of[call].checked_sub(1).map(|row| row as usize)
+    }
+}
+
+// Neither this nor the next is inlined: within a long function neither becomes a few instructions on many numbers.
+#[inline(never)]
+fn add(sums: &mut Sums, others: &Sums) {
     for (sum, other) in sums.iter_mut().zip(others) {
         *sum += other;
     }
@@ -151,13 +219,18 @@ fn add(sums: &mut Sums, others: Sums) {
 
 // The digits that are lost are none that variation has.
 #[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation)]
+#[inline(never)]
 fn squares(samples: u64, stretches: &Sums, parts: &[f64; BLOCKS], divisor: f64) -> f32 {
     if samples == 0 {
         return 0.0;
     }
     let rate = samples as f64 / divisor;
-    let differences = stretches.iter().zip(parts).map(|(&seen, part)| f64::from(seen) - rate * part);
-    differences.map(|difference| difference * difference).sum::<f64>() as f32
+    let mut sum = 0.0;
+    for (&seen, part) in stretches.iter().zip(parts) {
+        let difference = f64::from(seen) - rate * part;
+        sum += difference * difference;
+    }
+    sum as f32
 }
 
 /// The part of the divisor that each stretch has. What is not seen of it is spread as the samples are.
@@ -178,5 +251,5 @@ pub(crate) fn has_files(side: &Side, tables: &Tables) -> bool {
         let frame = tables.frame(tables.leaf(stack));
         super::frames::file(frame, tables).is_some()
     };
-    side.counts.iter().any(|(stack, _)| has_file(stack))
+    side.blocks.counts.iter().any(|(stack, _)| has_file(stack))
 }

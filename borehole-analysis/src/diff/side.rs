@@ -6,7 +6,6 @@ use borehole_model::{Context, LabelValue, LabelsId, Sample, Tables, Warning};
 
 use super::Per;
 use super::blocks::Blocks;
-use crate::counts::StackCounts;
 use crate::facts::Facts;
 
 /// Formats that keep sums, and so no order.
@@ -24,7 +23,6 @@ enum Axis {
 #[derive(Clone, Debug)]
 pub(crate) struct Side {
     pub(crate) facts: Facts,
-    pub(crate) counts: StackCounts,
     pub(crate) blocks: Blocks,
     pub(crate) inputs: u64,
     pub(crate) is_ordered: bool,
@@ -44,7 +42,6 @@ impl Side {
     pub(crate) fn new(by_input: bool) -> Self {
         Self {
             facts: Facts::default(),
-            counts: StackCounts::default(),
             blocks: Blocks::new(false),
             inputs: 0,
             is_ordered: true,
@@ -74,9 +71,6 @@ impl Side {
             self.settle(at.segment.period_ns);
         }
         self.facts.count(at, sample);
-        if let Some(stack) = sample.stack {
-            self.counts.add(stack, sample.count);
-        }
         self.place(sample);
         if let (Per::Label(key), Some(labels)) = (per, sample.labels) {
             self.label(labels, key, at.tables);
@@ -86,8 +80,8 @@ impl Side {
     /// Works out the time of the samples so far; the next ones are of another period.
     #[cold]
     pub(crate) fn settle(&mut self, next_period_ns: Option<u64>) {
-        self.counts.settle(self.period_ns.unwrap_or(0));
         self.blocks.settle();
+        self.blocks.counts.settle(self.period_ns.unwrap_or(0));
         self.facts.settle(self.period_ns);
         self.period_ns = next_period_ns;
     }

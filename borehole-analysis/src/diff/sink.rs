@@ -120,7 +120,7 @@ impl ProfileSink for DiffSink {
         let mut view = Answer::new(&self.query, sides, tables, self.identity())?.view();
         for ((side, summary), view) in sides.into_iter().zip([&mut view.before, &mut view.after]) {
             let matched = view.summary.matched;
-            let stacks = side.counts.iter().count();
+            let stacks = side.blocks.counts.len();
             view.summary = Summary { matched, stacks, ..summary.clone() };
             view.inputs = side.inputs;
             view.is_ordered = side.is_ordered;

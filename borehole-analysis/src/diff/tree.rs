@@ -1,30 +1,54 @@
 //! The calls of both sides as one tree, in which frames that are the same are one.
 
-use borehole_model::{StackId, TableFull, Tables};
+use borehole_model::{FrameId, StackId, TableFull, Tables};
 
 use super::frames::Known;
 
 /// The tree.
 #[derive(Clone, Debug)]
 pub(crate) struct Tree {
-    /// Frames are groups, stacks are call paths.
-    pub(crate) tables: Tables,
     /// By stack of the profiles, its path; `None` if all of it is hidden, or it is out of focus.
     path_of: Vec<Option<StackId>>,
-    /// By path, whether its last function is not on it before: where totals of functions are counted.
-    pub(crate) is_first: Vec<bool>,
+    /// In preorder: a call stands behind its caller, and all below it are one stretch, so that who goes through them
+    /// finds in the cache what belongs together.
+    pub(crate) calls: Vec<Call>,
+    /// By path, which call it is.
+    call_of: Vec<u32>,
 }
 
-/// A step of the walk through the tree.
-#[derive(Clone, Copy)]
-enum Step {
-    Enter(StackId),
-    Leave(usize),
+/// A call path.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Call {
+    /// Its number in order of first appearance.
+    pub(crate) path: StackId,
+    /// The place of its caller in the tree.
+    caller: Option<u32>,
+    depth: u32,
+    group: FrameId,
+    /// Whether its last function is not on it before: there totals of functions are counted.
+    pub(crate) is_first: bool,
+}
+
+impl Call {
+    /// The place of its caller in the tree.
+    pub(crate) fn caller(&self) -> Option<usize> {
+        self.caller.map(|caller| caller as usize)
+    }
+
+    /// How many callers it has.
+    pub(crate) const fn depth(&self) -> usize {
+        self.depth as usize
+    }
+
+    /// The number of its last function.
+    pub(crate) const fn group(&self) -> usize {
+        self.group.index()
+    }
 }
 
 impl Tree {
-    /// The tree of all stacks of `tables`, whose frames are `known`, over the groups of `merged`.
-    pub(crate) fn new(tables: &Tables, mut merged: Tables, known: &[Known]) -> Result<Self, TableFull> {
+    /// The tree of all stacks of `tables`, whose frames are `known`, over the groups of `merged`, where paths are put.
+    pub(crate) fn new(tables: &Tables, merged: &mut Tables, known: &[Known]) -> Result<Self, TableFull> {
         let mut path_of: Vec<Option<StackId>> = Vec::with_capacity(tables.stack_count());
         let mut in_focus: Vec<bool> = Vec::with_capacity(tables.stack_count());
         for stack in tables.stack_ids() {
@@ -39,62 +63,93 @@ impl Tree {
         for (path, in_focus) in path_of.iter_mut().zip(in_focus) {
             *path = path.filter(|_| in_focus);
         }
-        let is_first = first_on_path(&merged);
-        Ok(Self { tables: merged, path_of, is_first })
+        let calls = calls(merged);
+        let mut call_of = vec![0; calls.len()];
+        for (place, call) in (0..).zip(&calls) {
+            call_of[call.path.index()] = place;
+        }
+        Ok(Self { path_of, calls, call_of })
     }
 
-    /// The path of a stack of the profiles.
-    pub(crate) fn path(&self, stack: StackId) -> Option<StackId> {
-        self.path_of[stack.index()]
+    /// The call that a stack of the profiles is.
+    pub(crate) fn call_of(&self, stack: StackId) -> Option<usize> {
+        self.path_of[stack.index()].map(|path| self.call_of[path.index()] as usize)
     }
 
-    /// The number of a path's last function.
-    pub(crate) fn group(&self, path: StackId) -> usize {
-        self.tables.leaf(path).index()
+    /// The first that a call calls.
+    pub(crate) fn first_called(&self, call: usize) -> Option<usize> {
+        let next = self.calls.get(call + 1)?;
+        (next.caller() == Some(call)).then_some(call + 1)
     }
 
-    /// How many paths there are.
+    /// All calls in order of first appearance.
+    pub(crate) fn by_appearance(&self) -> impl Iterator<Item = usize> {
+        self.call_of.iter().map(|&call| call as usize)
+    }
+
+    /// The functions of a call, from the leaf to the root.
+    pub(crate) fn groups_leaf_first(&self, call: usize) -> impl Iterator<Item = usize> {
+        let calls = std::iter::successors(Some(call), |&call| self.calls[call].caller());
+        calls.map(|call| self.calls[call].group())
+    }
+
+    /// How many calls there are.
     pub(crate) const fn len(&self) -> usize {
-        self.tables.stack_count()
+        self.calls.len()
     }
 
-    /// Adds what each path has to its caller's, from the leaves to the roots.
+    /// Adds what each call has to its caller's, from the leaves to the roots.
     pub(crate) fn add_up<T: Copy>(&self, sums: &mut [T], add: impl Fn(&mut T, T)) {
-        for path in self.tables.stack_ids().rev() {
-            if let Some(caller) = self.tables.parent(path) {
-                let sum = sums[path.index()];
-                add(&mut sums[caller.index()], sum);
+        for (place, call) in self.calls.iter().enumerate().rev() {
+            if let Some(caller) = call.caller() {
+                let sum = sums[place];
+                add(&mut sums[caller], sum);
             }
         }
     }
 }
 
-fn first_on_path(tables: &Tables) -> Vec<bool> {
+/// A step of the walk through the tree.
+#[derive(Clone, Copy)]
+enum Step {
+    Enter(StackId),
+    Leave,
+}
+
+/// The stacks of `tables` in preorder, those that a caller calls in order of first appearance.
+fn calls(tables: &Tables) -> Vec<Call> {
     let mut first_child: Vec<Option<StackId>> = vec![None; tables.stack_count()];
     let mut next: Vec<Option<StackId>> = vec![None; tables.stack_count()];
     let mut first_root = None;
-    for path in tables.stack_ids() {
+    for path in tables.stack_ids().rev() {
         let head = match tables.parent(path) {
             Some(caller) => &mut first_child[caller.index()],
             None => &mut first_root,
         };
         next[path.index()] = head.replace(path);
     }
-    let mut is_first = vec![false; tables.stack_count()];
+    let mut calls: Vec<Call> = Vec::with_capacity(tables.stack_count());
     let mut on_path = vec![0_u32; tables.frame_count()];
+    let mut callers: Vec<u32> = Vec::new();
     let mut steps: Vec<Step> = first_root.map(Step::Enter).into_iter().collect();
     while let Some(step) = steps.pop() {
         match step {
-            Step::Leave(group) => on_path[group] -= 1,
+            Step::Leave => {
+                let left = callers.pop().expect("what is left was entered");
+                on_path[calls[left as usize].group()] -= 1;
+            }
             Step::Enter(path) => {
-                let group = tables.leaf(path).index();
-                is_first[path.index()] = on_path[group] == 0;
-                on_path[group] += 1;
+                let (group, caller) = (tables.leaf(path), callers.last().copied());
+                let (depth, is_first) = (tables.depth(path) - 1, on_path[group.index()] == 0);
+                // There are not more calls than paths, whose ids fit.
+                callers.push(u32::try_from(calls.len()).unwrap_or(u32::MAX));
+                calls.push(Call { path, caller, depth, group, is_first });
+                on_path[group.index()] += 1;
                 steps.extend(next[path.index()].map(Step::Enter));
-                steps.push(Step::Leave(group));
+                steps.push(Step::Leave);
                 steps.extend(first_child[path.index()].map(Step::Enter));
             }
         }
     }
-    is_first
+    calls
 }

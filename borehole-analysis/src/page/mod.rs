@@ -130,8 +130,10 @@ impl Page {
     /// # Errors
     /// When there are too many functions or call paths for a table.
     pub fn new(profile: &Profile, limits: PageLimits) -> Result<Self, TableFull> {
-        let (tree, known) = tree(&profile.tables)?;
-        let sums = Sums::new(profile, &tree);
+        let mut merged = Tables::default();
+        let (tree, known) = tree(&profile.tables, &mut merged)?;
+        let names = frames::names(&merged);
+        let sums = Sums::new(profile, &tree, names.len());
         let situations = dimensions::Situations::new(profile);
         let mut kept = prune::Kept::new(&tree, &sums, limits);
         let (time, cells) = loop {
@@ -140,7 +142,6 @@ impl Page {
                 None => kept = prune::Kept::coarser(&tree, &sums, limits, &kept),
             }
         };
-        let names = frames::names(&tree.tables);
         let mut listed = Listed::new(&names, files(&profile.tables, &known, names.len()));
         let top = sums.top(&names);
         let distinct_functions = top.len();
@@ -169,10 +170,9 @@ impl Page {
     }
 }
 
-/// The calls of all stacks, by function.
-fn tree(tables: &Tables) -> Result<(Tree, Vec<Known>), TableFull> {
-    let mut merged = Tables::default();
-    let known = frames::known(tables, &mut merged, &DiffQuery::default(), Identity::Function)?;
+/// The calls of all stacks, by function; functions are frames of `merged`.
+fn tree(tables: &Tables, merged: &mut Tables) -> Result<(Tree, Vec<Known>), TableFull> {
+    let known = frames::known(tables, merged, &DiffQuery::default(), Identity::Function)?;
     Ok((Tree::new(tables, merged, &known)?, known))
 }
 
@@ -190,7 +190,7 @@ fn files(tables: &Tables, known: &[Known], functions: usize) -> Vec<Option<Vec<u
 
 /// Samples of each path and function.
 struct Sums {
-    /// By path: when it was on the stack.
+    /// By call of the tree: when it was on the stack.
     path_total: Vec<u64>,
     path_own: Vec<u64>,
     /// By function.
@@ -200,24 +200,22 @@ struct Sums {
 }
 
 impl Sums {
-    fn new(profile: &Profile, tree: &Tree) -> Self {
+    fn new(profile: &Profile, tree: &Tree, functions: usize) -> Self {
         let mut path_own = vec![0_u64; tree.len()];
         let mut all = 0_u64;
         profile.each(&Selection::default(), Weight::Samples, |pair, _, count| {
-            if let Some(path) = tree.path(pair.stack) {
-                add(&mut path_own[path.index()], count);
+            if let Some(call) = tree.call_of(pair.stack) {
+                add(&mut path_own[call], count);
                 add(&mut all, count);
             }
         });
         let mut path_total = path_own.clone();
         tree.add_up(&mut path_total, add);
-        let functions = tree.tables.frame_count();
         let (mut own, mut total) = (vec![0; functions], vec![0; functions]);
-        for path in tree.tables.stack_ids() {
-            let group = tree.group(path);
-            add(&mut own[group], path_own[path.index()]);
-            if tree.is_first[path.index()] {
-                add(&mut total[group], path_total[path.index()]);
+        for (place, call) in tree.calls.iter().enumerate() {
+            add(&mut own[call.group()], path_own[place]);
+            if call.is_first {
+                add(&mut total[call.group()], path_total[place]);
             }
         }
         Self { path_total, path_own, own, total, all }

@@ -16,7 +16,7 @@ pub(super) struct KeptCall {
 /// The paths that are kept.
 pub(super) struct Kept {
     pub(super) calls: Vec<KeptCall>,
-    /// By path of the tree, the call that its samples are counted at.
+    /// By call of the tree, the one that its samples are counted at.
     pub(super) call_of: Vec<usize>,
     pub(super) pruned: Pruned,
 }
@@ -42,50 +42,48 @@ impl Kept {
         let least = sums.all as f64 * share;
         let mut kept = Self {
             calls: Vec::new(),
-            call_of: Vec::with_capacity(tree.len()),
+            call_of: vec![usize::MAX; tree.len()],
             pruned: Pruned { share, depth: limits.depth, ..Pruned::default() },
         };
         // By call, the one of those that are too small below it; the last one for roots.
         let mut small_below: Vec<Option<usize>> = Vec::new();
         let mut small_root = None;
-        for path in tree.tables.stack_ids() {
-            let total = sums.path_total[path.index()];
-            let caller = tree.tables.parent(path).map(|caller| kept.call_of[caller.index()]);
+        for place in tree.by_appearance() {
+            let (node, total, own) = (&tree.calls[place], sums.path_total[place], sums.path_own[place]);
+            let caller = node.caller().map(|caller| kept.call_of[caller]);
             if caller.is_some_and(|caller| kept.calls[caller].group.is_none()) || total == 0 {
                 // Below what is too small everything is.
-                let call = caller.unwrap_or(usize::MAX);
-                kept.leave_out(call, sums.path_own[path.index()], total);
+                kept.call_of[place] = caller.unwrap_or(usize::MAX);
+                kept.leave_out(own, total);
                 continue;
             }
-            let is_kept = total as f64 >= least && tree.tables.depth(path) as usize <= limits.depth;
-            let group = is_kept.then(|| tree.group(path));
+            let is_kept = total as f64 >= least && node.depth() < limits.depth;
+            let group = is_kept.then(|| node.group());
             if is_kept {
+                kept.call_of[place] = kept.calls.len();
                 kept.push(KeptCall { caller, group }, &mut small_below);
                 continue;
             }
             let small = caller.map_or(&mut small_root, |caller| &mut small_below[caller]);
-            let call = match *small {
+            kept.call_of[place] = match *small {
                 Some(call) => call,
                 None => {
                     *small = Some(kept.calls.len());
-                    kept.calls.push(KeptCall { caller, group });
-                    small_below.push(None);
+                    kept.push(KeptCall { caller, group }, &mut small_below);
                     kept.calls.len() - 1
                 }
             };
-            kept.leave_out(call, sums.path_own[path.index()], total);
+            kept.leave_out(own, total);
         }
         kept
     }
 
     fn push(&mut self, call: KeptCall, small_below: &mut Vec<Option<usize>>) {
-        self.call_of.push(self.calls.len());
         self.calls.push(call);
         small_below.push(None);
     }
 
-    fn leave_out(&mut self, call: usize, own: u64, total: u64) {
-        self.call_of.push(call);
+    fn leave_out(&mut self, own: u64, total: u64) {
         self.pruned.paths += usize::from(total > 0);
         add(&mut self.pruned.samples, own);
     }
