@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use borehole_model::{StackId, Tables};
 
-use crate::call_tree::{Beside, CallTree, Neighbour, Node};
+use crate::call_tree::{Beside, CallTree, Neighbour};
 use crate::counts::{StackCounts, Tally};
 use crate::frame_name::{FrameName, class_of, file_of};
 use crate::groups::{GroupId, PartGroups};
@@ -74,7 +74,7 @@ impl Answer<'_> {
     ) -> ReportView {
         let Self { query, tree, tables, edges, .. } = *self;
         summary.matched = self.matched().fold(0, |sum, (_, tally)| sum.saturating_add(tally.count));
-        summary.stacks = self.counts.iter().count();
+        summary.stacks = self.counts.len();
         let whole = Whole { matched: summary.matched, has_wall: summary.wall_ns.is_some() };
         let total = self.total();
         summary.frames = total.len();
@@ -92,7 +92,7 @@ impl Answer<'_> {
     }
 
     /// The stacks that count, in order of first appearance.
-    fn matched(&self) -> impl Iterator<Item = (StackId, Tally)> {
+    fn matched(&self) -> impl Iterator<Item = (StackId, Tally)> + Clone {
         self.counts.iter().filter(|&(stack, _)| self.tree.node(stack).path.counts)
     }
 
@@ -111,7 +111,7 @@ impl Answer<'_> {
 
     fn total(&self) -> Ranking {
         let tree = self.tree;
-        let group_of = |stack| Some(tree.node(stack)).filter(|node| node.shown).map(Node::group);
+        let group_of = |stack| tree.shown(stack);
         let totals = totals(tree, self.tables, self.matched(), tree.groups().len(), group_of);
         rank_totals(tree, self.tables, self.matched().map(|(stack, _)| stack), &totals, group_of)
     }
@@ -119,7 +119,7 @@ impl Answer<'_> {
     /// The states of the frames of `total`.
     fn state_table(&self, total: Ranking) -> StateTable {
         let Self { tree, tables, states, .. } = *self;
-        let group_of = |stack| Some(tree.node(stack)).filter(|node| node.shown).map(Node::group);
+        let group_of = |stack| tree.shown(stack);
         let in_state: [Vec<Tally>; StateCounts::STATES] = std::array::from_fn(|state| {
             let own = self.matched().map(|own| (own.0, states.tally(state, own, tables)));
             totals(tree, tables, own, tree.groups().len(), group_of)
@@ -182,7 +182,7 @@ impl Answer<'_> {
             parts.of(tables.leaf(stack), tables);
         }
         let part = |stack: StackId| parts.get(tables.leaf(stack));
-        let group_of = |stack| if tree.node(stack).shown { part(stack) } else { None };
+        let group_of = |stack| tree.shown(stack).and_then(|_| part(stack));
         let totals = totals(tree, tables, self.matched(), parts.len(), group_of);
         let met = rank_totals(tree, tables, self.matched().map(|(stack, _)| stack), &totals, group_of);
         let mut own = vec![Tally::default(); parts.len()];

@@ -3,7 +3,7 @@
 //! Constraints: a stack is derived after its caller and once; a lookup is one array access; nothing
 //! depends on the depth of a stack, because a property of all frames of a stack (is one of them kept, which
 //! is the match nearest to the leaf) follows from the caller's and one frame more. There may be millions of stacks:
-//! what is said of one takes 16 bytes, and what few queries ask for stands in a column of its own.
+//! what is said of one takes 12 bytes, and what few queries ask for stands in a column of its own.
 
 use borehole_model::{StackId, Tables};
 
@@ -15,8 +15,6 @@ use crate::query::{Query, Recursion};
 pub(crate) struct Node {
     /// The group of the leaf frame.
     group: u32,
-    /// Whether the leaf frame is shown, rather than hidden.
-    pub(crate) shown: bool,
     /// What holds of the frames from the root to the leaf.
     pub(crate) path: PathFacts,
 }
@@ -125,6 +123,12 @@ impl CallTree {
         &self.nodes[stack.index()]
     }
 
+    /// The group of the leaf frame of a stack that was placed, if the frame is shown rather than hidden.
+    pub(crate) fn shown(&self, stack: StackId) -> Option<GroupId> {
+        let node = self.node(stack);
+        (node.path.leaf == Some(stack)).then_some(node.group())
+    }
+
     /// What stands beside the frames that the query's patterns for callers and callees find.
     pub(crate) fn beside(&self, stack: StackId) -> Beside {
         self.beside.get(stack.index()).copied().unwrap_or_default()
@@ -190,7 +194,7 @@ impl CallTree {
         path.judge(traits, focused);
         self.verdicts[stack.index()] = if path.counts { Verdict::Counts } else { Verdict::Skipped };
         // There are not more groups than frames, but for a few.
-        let node = Node { group: u32::try_from(row).unwrap_or(u32::MAX), shown, path };
+        let node = Node { group: u32::try_from(row).unwrap_or(u32::MAX), path };
         self.nodes[stack.index()] = node;
         if !self.beside.is_empty() {
             let of_caller = caller.map(|caller| self.beside(caller)).unwrap_or_default();

@@ -196,7 +196,7 @@ impl Outline {
             let node = tree.node(stack);
             let above = parent_call(stack, tables, &of_stack);
             let row = u32::try_from(node.group()).unwrap_or(u32::MAX);
-            of_stack.push(if node.shown { found.intern(above, row) } else { above });
+            of_stack.push(if tree.shown(stack).is_some() { found.intern(above, row) } else { above });
         }
         for (call, stack) in of_stack.iter_mut().zip(profile.stacks()) {
             if !tree.node(stack).path.counts {

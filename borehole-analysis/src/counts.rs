@@ -136,7 +136,7 @@ impl StackCounts {
 
     /// The stacks that were sampled with their tallies, in order of first appearance, which is that of their places, once
     /// all is settled.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (StackId, Tally)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (StackId, Tally)> + Clone {
         self.stacks.iter().copied().zip(self.settled.iter().copied())
     }
 }

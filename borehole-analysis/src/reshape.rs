@@ -93,7 +93,7 @@ impl<S: ProfileSink> Reshape<S> {
         let Self { query, tree, reshaped, stacks, .. } = self;
         stacks.derive(stack, tables, |caller, stack| {
             let caller = caller.flatten();
-            if !tree.node(stack).shown {
+            if tree.shown(stack).is_none() {
                 return Ok(caller);
             }
             let frame = reshaped.frame(tables.leaf(stack), tables, tree, query)?;
