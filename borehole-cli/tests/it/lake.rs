@@ -16,7 +16,7 @@ fn lake(arguments: &[&str]) -> Ended {
     run(&[&["lake"], arguments].concat())
 }
 
-fn lines(bytes: Vec<u8>) -> Vec<String> {
+pub(crate) fn lines(bytes: Vec<u8>) -> Vec<String> {
     String::from_utf8(bytes).unwrap().lines().map(str::to_owned).collect()
 }
 
@@ -214,7 +214,7 @@ fn a_recording_goes_into_a_lake() {
 /// A server that speaks S3, with a bucket called `fleet`; it ends with the test.
 pub(crate) struct S3 {
     child: std::process::Child,
-    address: String,
+    pub(crate) address: String,
 }
 
 impl Drop for S3 {
@@ -250,24 +250,31 @@ impl S3 {
     }
 
     pub(crate) fn lake(&self, arguments: &[&str]) -> Ended {
+        Self::lake_at(&self.address, arguments)
+    }
+
+    /// The same, by way of `address`.
+    pub(crate) fn lake_at(address: &str, arguments: &[&str]) -> Ended {
         let mut command = program(&[&["lake"], arguments].concat());
-        self.let_in(&mut command);
+        let_in(&mut command, address);
         command.output().unwrap().into()
     }
 
     /// Gives a program credentials for the server.
     pub(crate) fn let_in(&self, command: &mut Command) {
-        let endpoint = format!("http://{}", self.address);
-        let settings = [
-            ("ACCESS_KEY_ID", "someone"),
-            ("SECRET_ACCESS_KEY", SECRET),
-            ("REGION", "us-east-1"),
-            ("ENDPOINT", &endpoint),
-        ];
-        command
-            .envs(settings.map(|(key, value)| (format!("AWS_{key}"), value)))
-            .env("AWS_ALLOW_HTTP", "true");
+        let_in(command, &self.address);
     }
+}
+
+fn let_in(command: &mut Command, address: &str) {
+    let endpoint = format!("http://{address}");
+    let settings = [
+        ("ACCESS_KEY_ID", "someone"),
+        ("SECRET_ACCESS_KEY", SECRET),
+        ("REGION", "us-east-1"),
+        ("ENDPOINT", &endpoint),
+    ];
+    command.envs(settings.map(|(key, value)| (format!("AWS_{key}"), value))).env("AWS_ALLOW_HTTP", "true");
 }
 
 const SECRET: &str = "never to be printed";

@@ -21,6 +21,8 @@ mod interrupts;
 mod lake;
 #[cfg(feature = "lake-cluster")]
 mod lake_cluster;
+#[cfg(feature = "lake-s3")]
+mod lake_storage;
 mod leaks;
 mod outputs;
 mod page;

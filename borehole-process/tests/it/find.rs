@@ -57,5 +57,5 @@ fn a_command_that_runs_on_is_asked_to_end() {
 fn a_command_that_does_not_exist_is_named() {
     let error = Launched::start(&"no-such-program".into(), &[]).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Gone);
-    assert!(error.to_string().starts_with("no-such-program: "), "{error}");
+    assert!(error.to_string().starts_with("cannot start no-such-program: "), "{error}");
 }
