@@ -8,6 +8,7 @@ mod command;
 mod demo;
 mod fuzz;
 mod peers;
+mod picture;
 mod testing;
 mod tidy;
 
@@ -65,6 +66,8 @@ enum Task {
         /// The trace.
         file: PathBuf,
     },
+    /// Draw the picture in the README anew.
+    Picture,
     /// Run the fuzz targets on mutated seeds.
     Fuzz(fuzz::Options),
     /// Check the rules on imports, sizes and names.
@@ -99,6 +102,7 @@ fn run(task: Task, root: &Path) -> Result<()> {
         Task::Measure(options) => bench::single(&options),
         Task::Reference { program } => bench::reference(program),
         Task::Visit { file } => bench::visit_file(&file),
+        Task::Picture => picture::run(root),
         Task::Fuzz(options) => fuzz::run(root, &options),
         Task::Tidy => tidy::run(root),
     }

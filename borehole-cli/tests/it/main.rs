@@ -17,6 +17,7 @@ mod heap_walk;
 mod info;
 mod inputs;
 mod interrupts;
+mod kills;
 #[cfg(feature = "lake")]
 mod lake;
 #[cfg(feature = "lake-cluster")]

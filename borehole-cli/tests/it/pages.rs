@@ -4,7 +4,7 @@ use std::fs;
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
-use borehole_testkit::Scratch;
+use borehole_testkit::{Scratch, project_file};
 
 use crate::program::{listing, program, run, text};
 
@@ -168,6 +168,17 @@ fn the_program_for_lakes_has_pages_and_scripts_of_its_own() {
     let script = run(&["lake", "completions", "bash"]).quietly();
     assert!(String::from_utf8_lossy(&script).contains("compact"));
     assert_eq!(read_by(&["bash", "-n"], &script), Some((true, String::new())));
+}
+
+#[test]
+fn the_picture_in_the_readme_is_what_the_command_draws() {
+    let scratch = Scratch::new();
+    let picture = scratch.path("flame.svg");
+    let title = "examples/python/before.bin";
+    let profile = project_file(title);
+    run(&["convert", text(&profile), "--no-line", &format!("--title={title}"), "-o", text(&picture)]).done();
+    let same = fs::read(project_file("docs/images/flame.svg")).unwrap() == fs::read(&picture).unwrap();
+    assert!(same, "docs/images/flame.svg: `cargo xtask picture` draws it anew");
 }
 
 #[test]
