@@ -11,6 +11,8 @@ use crate::programs::{self, Program};
 
 /// Calls that a program makes several million times a second.
 const ACCEPTED: usize = 20_000;
+/// Stacks, callers counted apart: samples of one moment have fewer.
+const MANY: usize = 50;
 
 /// The names of the functions of `pairs.php` in a stack, from the root: `a_N` calls `b_N`, which calls `c_N`.
 fn pairs(tables: &Tables, stack: StackId) -> Vec<String> {
@@ -39,8 +41,9 @@ fn no_stack_of_a_busy_program_is_one_that_cannot_be() {
     let mut walker = Walker::new(&php, WalkOptions::default());
     let (mut accepted, mut checked) = (0, Vec::new());
     let end = Instant::now() + Duration::from_secs(50);
-    while accepted < ACCEPTED {
-        assert!(Instant::now() < end, "{accepted} stacks in time");
+    // While others have the processor, all samples are of one moment.
+    while accepted < ACCEPTED || tables.stack_count() <= MANY {
+        assert!(Instant::now() < end, "{accepted} samples of {} stacks in time", tables.stack_count());
         let Outcome::Stack(stack) = walker.sample(&process, &executor, tables).unwrap() else { continue };
         accepted += 1;
         if checked.len() <= stack.id.index() {
@@ -51,7 +54,6 @@ fn no_stack_of_a_busy_program_is_one_that_cannot_be() {
             assert!(is_possible(&names), "{names:?}");
         }
     }
-    assert!(tables.stack_count() > 50, "{} stacks", tables.stack_count());
 }
 
 /// The options of both compilers that opcache has.

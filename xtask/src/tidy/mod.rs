@@ -3,6 +3,7 @@
 //! Each rule is a function from a [`Tree`] to [`Violation`]s, so a test hands it a tree of a few lines.
 
 mod levels;
+mod licences;
 mod load;
 mod manifests;
 mod purity;
@@ -11,6 +12,7 @@ mod scan;
 mod sizes;
 mod texts;
 mod tree;
+mod unused;
 
 use std::fmt;
 use std::path::Path;
@@ -45,6 +47,8 @@ type Rule = fn(&Tree) -> Vec<Violation>;
 /// Every rule.
 const RULES: &[Rule] = &[
     levels::check,
+    licences::check,
+    unused::check,
     manifests::check,
     purity::formats,
     purity::system,

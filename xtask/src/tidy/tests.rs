@@ -1,16 +1,16 @@
 //! One small bad tree per rule, and a good one.
 
-use super::tree::{Dependency, Document, Package, Purpose, Source, Tree};
+use super::tree::{Dependency, Document, Licensed, Package, Purpose, Source, Tree};
 use super::{RULES, rules};
 
 /// A tree that every rule accepts.
 fn good() -> Tree {
     let mut tree = Tree { machine_paths: vec!["/somebody/checkout".to_owned()], ..Tree::default() };
-    tree.packages = vec![
-        package("borehole-wire", &[]),
-        package("borehole-formats", &[("borehole-wire", Purpose::Product), ("flate2", Purpose::Product)]),
-        package("borehole-cli", &[("clap", Purpose::Product), ("anything", Purpose::Tests)]),
-    ];
+    depend(&mut tree, "borehole-wire", &[]);
+    let formats = [("borehole-wire", Purpose::Product), ("flate2", Purpose::Product)];
+    depend(&mut tree, "borehole-formats", &formats);
+    depend(&mut tree, "borehole-cli", &[("clap", Purpose::Product), ("anything", Purpose::Tests)]);
+    licensed(&mut tree, "memchr", Some("Unlicense OR MIT"));
     document(&mut tree, "README.md", "# Borehole\n");
     document(&mut tree, "ARCHITECTURE.md", "# Architecture\n");
     document(&mut tree, "Cargo.toml", GOOD_MANIFEST);
@@ -59,6 +59,17 @@ use borehole_wire::Cursor;
 fn read() { let text = \"std::time::Instant::now()\"; }
 ";
 
+/// Makes the package depend on these, and name them in a source.
+fn depend(tree: &mut Tree, name: &str, dependencies: &[(&str, Purpose)]) {
+    tree.packages.retain(|package| package.name != name);
+    tree.packages.push(package(name, dependencies));
+    for (folder, wanted) in [("src", Purpose::Product), ("tests/it", Purpose::Tests)] {
+        let names = dependencies.iter().filter(|(_, purpose)| *purpose == wanted);
+        let names: Vec<_> = names.map(|(name, _)| name.replace('-', "_")).collect();
+        source(tree, &format!("{name}/{folder}/uses.rs"), &format!("// {}\n", names.join(" ")));
+    }
+}
+
 fn package(name: &str, dependencies: &[(&str, Purpose)]) -> Package {
     let dependencies =
         dependencies.iter().map(|&(name, purpose)| Dependency { name: name.to_owned(), purpose }).collect();
@@ -68,6 +79,10 @@ fn package(name: &str, dependencies: &[(&str, Purpose)]) -> Package {
 fn source(tree: &mut Tree, path: &str, text: &str) {
     tree.sources.retain(|source| source.path != path);
     tree.sources.push(Source::new(path, text.to_owned()).unwrap());
+}
+
+fn licensed(tree: &mut Tree, name: &str, licence: Option<&str>) {
+    tree.licensed.push(Licensed { name: name.to_owned(), licence: licence.map(str::to_owned) });
 }
 
 fn document(tree: &mut Tree, path: &str, text: &str) {
@@ -108,17 +123,17 @@ fn every_crate_has_a_level() {
 #[test]
 fn dependencies_point_down_only() {
     assert_complaint("level 0 must not depend on borehole-formats", |tree| {
-        tree.packages[0] = package("borehole-wire", &[("borehole-formats", Purpose::Product)]);
+        depend(tree, "borehole-wire", &[("borehole-formats", Purpose::Product)]);
     });
     assert_complaint("of level 0", |tree| {
-        tree.packages[0] = package("borehole-wire", &[("borehole-model", Purpose::Product)]);
+        depend(tree, "borehole-wire", &[("borehole-model", Purpose::Product)]);
     });
 }
 
 #[test]
 fn dependencies_from_outside_are_declared() {
     assert_complaint("clap is not among", |tree| {
-        tree.packages[0] = package("borehole-wire", &[("clap", Purpose::Product)]);
+        depend(tree, "borehole-wire", &[("clap", Purpose::Product)]);
     });
 }
 
@@ -126,8 +141,26 @@ fn dependencies_from_outside_are_declared() {
 fn dependencies_of_tests_are_free() {
     let mut tree = good();
     let tests_only = [("borehole", Purpose::Tests), ("clap", Purpose::Tests)];
-    tree.packages[0] = package("borehole-wire", &tests_only);
+    depend(&mut tree, "borehole-wire", &tests_only);
     assert_eq!(complaints(&tree), Vec::<String>::new());
+}
+
+#[test]
+fn dependencies_are_used() {
+    assert_complaint("borehole-wire/Cargo.toml: [unused] memchr is in no source", |tree| {
+        tree.packages[0] = package("borehole-wire", &[("memchr", Purpose::Tests)]);
+    });
+    // What only tests name is for tests only.
+    assert_complaint("[unused] clap is in no source", |tree| {
+        source(tree, "borehole-cli/src/uses.rs", "");
+        source(tree, "borehole-cli/tests/it/uses.rs", "// anything clap");
+    });
+}
+
+#[test]
+fn licences_are_compatible() {
+    assert_complaint("found GPL-3.0", |tree| licensed(tree, "readline", Some("GPL-3.0")));
+    assert_complaint("says no licence", |tree| licensed(tree, "secret", None));
 }
 
 #[test]
