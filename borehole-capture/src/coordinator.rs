@@ -78,8 +78,8 @@ impl Coordinator {
         (shared, arrivals)
     }
 
-    /// Works until all sessions have ended, or can no longer begin; asks them to when `is_interrupted`. Answers how the command ended, if there was
-    /// one. It is asked to end with them.
+    /// Works until all sessions have ended, or can no longer begin; asks them to when `is_interrupted`. Answers how the command
+    /// ended, if there was one. It is asked to end with them.
     ///
     /// # Errors
     /// When processes cannot be listed.
