@@ -93,35 +93,41 @@ impl Answer<'_> {
 
     /// The stacks that count, in order of first appearance.
     fn matched(&self) -> impl Iterator<Item = (StackId, Tally)> + Clone {
-        self.counts.iter().filter(|&(stack, _)| self.tree.node(stack).path.counts)
+        self.counts.iter().filter(|&(stack, _)| self.tree.counts(stack))
+    }
+
+    /// The samples of a stack that count.
+    fn own(&self, stack: StackId) -> Tally {
+        if self.tree.counts(stack) { self.counts.tally(stack) } else { Tally::default() }
     }
 
     /// The leaf of a stack that counts: the shown frame nearest to its end.
     fn leaf(&self, stack: StackId) -> StackId {
-        self.tree.node(stack).path.leaf.expect("a stack counts only if a frame of it is shown")
+        self.tree.leaf(stack).expect("a stack counts only if a frame of it is shown")
     }
 
     fn self_time(&self) -> Ranking {
         let mut ranking = Ranking::default();
         for (stack, tally) in self.matched() {
-            ranking.add(self.tree.node(self.leaf(stack)).group(), tally);
+            ranking.add(self.tree.group(self.leaf(stack), self.tables), tally);
         }
         ranking
     }
 
     fn total(&self) -> Ranking {
-        let tree = self.tree;
-        let group_of = |stack| tree.shown(stack);
-        let totals = totals(tree, self.tables, self.matched(), tree.groups().len(), group_of);
-        rank_totals(tree, self.tables, self.matched().map(|(stack, _)| stack), &totals, group_of)
+        let Self { tree, tables, .. } = *self;
+        let group_of = |stack| tree.shown(stack, tables);
+        let totals = totals(tree, tables, |stack| self.own(stack), tree.groups().len(), group_of);
+        rank_totals(tree, tables, self.matched().map(|(stack, _)| stack), &totals, group_of)
     }
 
     /// The states of the frames of `total`.
     fn state_table(&self, total: Ranking) -> StateTable {
         let Self { tree, tables, states, .. } = *self;
-        let group_of = |stack| tree.shown(stack);
+        let group_of = |stack| tree.shown(stack, tables);
         let in_state: [Vec<Tally>; StateCounts::STATES] = std::array::from_fn(|state| {
-            let own = self.matched().map(|own| (own.0, states.tally(state, own, tables)));
+            let of = |stack| states.tally(state, (stack, self.counts.tally(stack)), tables);
+            let own = |stack| if tree.counts(stack) { of(stack) } else { Tally::default() };
             totals(tree, tables, own, tree.groups().len(), group_of)
         });
         let distinct = total.len();
@@ -182,8 +188,8 @@ impl Answer<'_> {
             parts.of(tables.leaf(stack), tables);
         }
         let part = |stack: StackId| parts.get(tables.leaf(stack));
-        let group_of = |stack| tree.shown(stack).and_then(|_| part(stack));
-        let totals = totals(tree, tables, self.matched(), parts.len(), group_of);
+        let group_of = |stack| if tree.is_shown(stack) { part(stack) } else { None };
+        let totals = totals(tree, tables, |stack| self.own(stack), parts.len(), group_of);
         let met = rank_totals(tree, tables, self.matched().map(|(stack, _)| stack), &totals, group_of);
         let mut own = vec![Tally::default(); parts.len()];
         for (stack, tally) in self.matched() {

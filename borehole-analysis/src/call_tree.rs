@@ -3,53 +3,48 @@
 //! Constraints: a stack is derived after its caller and once; a lookup is one array access; nothing
 //! depends on the depth of a stack, because a property of all frames of a stack (is one of them kept, which
 //! is the match nearest to the leaf) follows from the caller's and one frame more. There may be millions of stacks:
-//! what is said of one takes 12 bytes, and what few queries ask for stands in a column of its own.
+//! what is said of one takes five bytes, and what few queries ask for stands in a column of its own.
 
 use borehole_model::{StackId, Tables};
 
 use crate::groups::{FrameGroups, GroupId, Traits};
 use crate::query::{Query, Recursion};
 
-/// A stack under a query.
+/// What holds of all frames of a stack together: a bit each.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Node {
-    /// The group of the leaf frame.
-    group: u32,
-    /// What holds of the frames from the root to the leaf.
-    pub(crate) path: PathFacts,
-}
-
-impl Node {
-    /// The group of the leaf frame.
-    pub(crate) const fn group(&self) -> GroupId {
-        self.group as GroupId
-    }
-}
-
-/// What holds of all frames of a stack together.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct PathFacts {
-    /// The stack whose leaf is the shown frame nearest to this stack's leaf.
-    pub(crate) leaf: Option<StackId>,
-    /// Whether samples of the stack count.
-    pub(crate) counts: bool,
-    /// Whether a frame is asked for, or none has to be.
-    kept: bool,
-    /// Whether there is a frame because of which they do not count.
-    excluded: bool,
-    /// Whether the frame from which on frames are shown has come.
-    focused: bool,
-}
+struct PathFacts(u8);
 
 impl PathFacts {
-    /// What a frame more says of whether samples count. Hidden frames say nothing.
-    fn judge(&mut self, traits: Traits, focused: bool) {
-        self.focused = focused;
-        if !traits.hidden && focused {
-            self.kept |= traits.kept;
-            self.excluded |= traits.excluded;
-        }
-        self.counts = self.kept && !self.excluded && self.leaf.is_some();
+    /// The stack was looked at.
+    const PLACED: u8 = 1;
+    /// Samples of the stack count.
+    const COUNTS: u8 = 2;
+    /// A frame is asked for, or none has to be.
+    const KEPT: u8 = 4;
+    /// There is a frame because of which samples do not count.
+    const EXCLUDED: u8 = 8;
+    /// The frame from which on frames are shown has come.
+    const FOCUSED: u8 = 16;
+
+    const fn has(self, fact: u8) -> bool {
+        self.0 & fact != 0
+    }
+
+    /// The same, and `fact` if it holds.
+    const fn with(self, fact: u8, holds: bool) -> Self {
+        if holds { Self(self.0 | fact) } else { self }
+    }
+
+    /// What holds with a frame more; `is_focused`: from this frame, or from one before, frames are shown; `has_leaf`:
+    /// one is. Hidden frames say nothing.
+    fn with_frame(self, traits: Traits, is_focused: bool, has_leaf: bool) -> Self {
+        let is_asked = !traits.hidden && is_focused;
+        let facts = Self(self.0 & !Self::COUNTS)
+            .with(Self::PLACED, true)
+            .with(Self::FOCUSED, is_focused)
+            .with(Self::KEPT, is_asked && traits.kept)
+            .with(Self::EXCLUDED, is_asked && traits.excluded);
+        facts.with(Self::COUNTS, has_leaf && facts.has(Self::KEPT) && !facts.has(Self::EXCLUDED))
     }
 }
 
@@ -74,21 +69,13 @@ pub(crate) enum Neighbour {
     Frame(GroupId),
 }
 
-/// Whether samples of a stack count.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Verdict {
-    #[default]
-    Unknown,
-    Counts,
-    Skipped,
-}
-
 /// The stacks that were looked at, under a query.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CallTree {
-    nodes: Vec<Node>,
-    /// What is asked for each sample stands in a column of its own, a byte a stack, which stays in the cache.
-    verdicts: Vec<Verdict>,
+    /// By stack: the one whose leaf is the shown frame nearest to this one's leaf.
+    leaves: Vec<Option<StackId>>,
+    /// By stack. What is asked for each sample stands in a column of its own, a byte a stack, which stays in the cache.
+    facts: Vec<PathFacts>,
     /// Empty unless the query asks for callers or callees.
     beside: Vec<Beside>,
     groups: FrameGroups,
@@ -107,26 +94,45 @@ impl CallTree {
     /// Whether samples of a stack count. The first time it and its callers are placed.
     #[inline]
     pub(crate) fn place(&mut self, stack: StackId, tables: &Tables, query: &Query) -> bool {
-        match self.verdict(stack) {
-            Verdict::Counts => true,
-            Verdict::Skipped => false,
-            Verdict::Unknown => self.derive_path(stack, tables, query),
+        let facts = self.facts(stack);
+        if facts.has(PathFacts::PLACED) {
+            return facts.has(PathFacts::COUNTS);
         }
+        self.derive_path(stack, tables, query)
     }
 
-    fn verdict(&self, stack: StackId) -> Verdict {
-        self.verdicts.get(stack.index()).copied().unwrap_or_default()
+    fn facts(&self, stack: StackId) -> PathFacts {
+        self.facts.get(stack.index()).copied().unwrap_or_default()
     }
 
-    /// The node of a stack that was placed, or that is a caller of one.
-    pub(crate) fn node(&self, stack: StackId) -> &Node {
-        &self.nodes[stack.index()]
+    /// Whether a stack was placed, or is a caller of one.
+    pub(crate) fn is_placed(&self, stack: StackId) -> bool {
+        self.facts(stack).has(PathFacts::PLACED)
     }
 
-    /// The group of the leaf frame of a stack that was placed, if the frame is shown rather than hidden.
-    pub(crate) fn shown(&self, stack: StackId) -> Option<GroupId> {
-        let node = self.node(stack);
-        (node.path.leaf == Some(stack)).then_some(node.group())
+    /// Whether samples of a stack that was placed count.
+    pub(crate) fn counts(&self, stack: StackId) -> bool {
+        self.facts(stack).has(PathFacts::COUNTS)
+    }
+
+    /// The stack whose leaf is the shown frame nearest to the leaf of one that was placed.
+    pub(crate) fn leaf(&self, stack: StackId) -> Option<StackId> {
+        self.leaves[stack.index()]
+    }
+
+    /// The group that the leaf frame of a stack that was placed is shown as, if it is.
+    pub(crate) fn group(&self, stack: StackId, tables: &Tables) -> GroupId {
+        self.groups.row(tables.leaf(stack)).expect("a stack is placed together with its leaf frame")
+    }
+
+    /// Whether the leaf frame of a stack that was placed is shown rather than hidden.
+    pub(crate) fn is_shown(&self, stack: StackId) -> bool {
+        self.leaf(stack) == Some(stack)
+    }
+
+    /// The group of the leaf frame of a stack that was placed, if the frame is shown.
+    pub(crate) fn shown(&self, stack: StackId, tables: &Tables) -> Option<GroupId> {
+        self.is_shown(stack).then(|| self.group(stack, tables))
     }
 
     /// What stands beside the frames that the query's patterns for callers and callees find.
@@ -137,12 +143,12 @@ impl CallTree {
     /// All placed stacks of `tables`, callers before what they call.
     pub(crate) fn callers_first(&self, tables: &Tables) -> impl DoubleEndedIterator<Item = StackId> {
         // Tables hold a caller before what it calls.
-        tables.stack_ids().filter(|&stack| self.verdict(stack) != Verdict::Unknown)
+        tables.stack_ids().filter(|&stack| self.is_placed(stack))
     }
 
     /// One more than the largest index of a placed stack: how long a column beside them has to be.
     pub(crate) const fn width(&self) -> usize {
-        self.nodes.len()
+        self.facts.len()
     }
 
     pub(crate) const fn groups(&self) -> &FrameGroups {
@@ -160,7 +166,7 @@ impl CallTree {
         }
         let mut path = std::mem::take(&mut self.path);
         let mut next = Some(stack);
-        while let Some(missing) = next.filter(|&stack| self.verdict(stack) == Verdict::Unknown) {
+        while let Some(missing) = next.filter(|&stack| !self.is_placed(stack)) {
             path.push(missing);
             next = tables.parent(missing);
         }
@@ -168,12 +174,12 @@ impl CallTree {
             self.derive(stack, tables, query);
         }
         self.path = path;
-        self.node(stack).path.counts
+        self.counts(stack)
     }
 
     fn grow(&mut self, width: usize, query: &Query) {
-        self.nodes.resize(width, Node::default());
-        self.verdicts.resize(width, Verdict::Unknown);
+        self.leaves.resize(width, None);
+        self.facts.resize(width, PathFacts::default());
         if query.callers.is_some() || query.callees.is_some() {
             self.beside.resize(width, Beside::default());
         }
@@ -181,34 +187,33 @@ impl CallTree {
 
     /// Works out what holds of a stack whose caller is placed. There is room for it.
     fn derive(&mut self, stack: StackId, tables: &Tables, query: &Query) {
-        let group = self.groups.of(tables.leaf(stack), tables, query);
-        let caller = tables.parent(stack);
-        let above = caller.map(|caller| self.node(caller).path).unwrap_or_default();
+        let frame = tables.leaf(stack);
+        let group = self.groups.of(frame, tables, query);
+        let row = self.groups.row(frame).unwrap_or(group);
         let traits = self.groups.traits(group);
-        let row = self.groups.row(tables.leaf(stack)).unwrap_or(group);
-        let focused = above.focused || traits.focused && !traits.hidden;
-        let above_row = above.leaf.map(|leaf| self.node(leaf).group());
-        let is_again = above_row == Some(row) && (query.recursion == Recursion::Folded || row != group);
-        let shown = !traits.hidden && focused && !is_again;
-        let mut path = if shown { PathFacts { leaf: Some(stack), ..above } } else { above };
-        path.judge(traits, focused);
-        self.verdicts[stack.index()] = if path.counts { Verdict::Counts } else { Verdict::Skipped };
-        // There are not more groups than frames, but for a few.
-        let node = Node { group: u32::try_from(row).unwrap_or(u32::MAX), path };
-        self.nodes[stack.index()] = node;
+        let caller = tables.parent(stack);
+        let above = caller.map(|caller| self.facts(caller)).unwrap_or_default();
+        let above_leaf = caller.and_then(|caller| self.leaf(caller));
+        let is_focused = above.has(PathFacts::FOCUSED) || traits.focused && !traits.hidden;
+        let is_again = above_leaf.map(|leaf| self.group(leaf, tables)) == Some(row)
+            && (query.recursion == Recursion::Folded || row != group);
+        let is_shown = !traits.hidden && is_focused && !is_again;
+        let leaf = if is_shown { Some(stack) } else { above_leaf };
+        self.leaves[stack.index()] = leaf;
+        self.facts[stack.index()] = above.with_frame(traits, is_focused, leaf.is_some());
         if !self.beside.is_empty() {
             let of_caller = caller.map(|caller| self.beside(caller)).unwrap_or_default();
-            self.beside[stack.index()] = if shown { self.below(of_caller, above, row) } else { of_caller };
+            let above = above_leaf.map(|leaf| self.group(leaf, tables));
+            self.beside[stack.index()] = if is_shown { self.below(of_caller, above, row) } else { of_caller };
         }
     }
 
-    /// What stands beside the frames that were found, once a shown frame is added below `above`.
-    fn below(&self, of_caller: Beside, above: PathFacts, group: GroupId) -> Beside {
+    /// What stands beside the frames that were found, once a shown frame is added below the one of group `above`.
+    fn below(&self, of_caller: Beside, above: Option<GroupId>, group: GroupId) -> Beside {
         let traits = self.groups.traits(group);
-        let caller =
-            || above.leaf.map_or(Neighbour::Outside, |leaf| Neighbour::Frame(self.node(leaf).group()));
+        let caller = above.map_or(Neighbour::Outside, Neighbour::Frame);
         Beside {
-            caller: if traits.callers { caller() } else { of_caller.caller },
+            caller: if traits.callers { caller } else { of_caller.caller },
             callee: match of_caller.callee {
                 Neighbour::NoMatch if traits.callees => Neighbour::Outside,
                 Neighbour::Outside => Neighbour::Frame(group),

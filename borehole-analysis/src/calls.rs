@@ -193,13 +193,14 @@ impl Outline {
         let mut found = Interner::with_capacity(tables.stack_count());
         let mut of_stack: Vec<CallId> = Vec::with_capacity(tables.stack_count());
         for stack in profile.stacks() {
-            let node = tree.node(stack);
             let above = parent_call(stack, tables, &of_stack);
-            let row = u32::try_from(node.group()).unwrap_or(u32::MAX);
-            of_stack.push(if tree.shown(stack).is_some() { found.intern(above, row) } else { above });
+            // There are not more groups than frames, but for a few.
+            let row = |group| u32::try_from(group).unwrap_or(u32::MAX);
+            let shown = tree.shown(stack, tables);
+            of_stack.push(shown.map_or(above, |group| found.intern(above, row(group))));
         }
         for (call, stack) in of_stack.iter_mut().zip(profile.stacks()) {
-            if !tree.node(stack).path.counts {
+            if !tree.counts(stack) {
                 *call = NO_CALL;
             }
         }

@@ -54,7 +54,7 @@ impl Waiting {
 ///
 /// Most stacks are only callers of sampled ones, so a sampled one has a place among those, and a sample is one addition
 /// there. Time is worked out when the period changes, for the stacks that were sampled since it last did: at most once a
-/// sample, mostly once a profile.
+/// sample, mostly never.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StackCounts {
     waiting: Waiting,
@@ -62,10 +62,14 @@ pub(crate) struct StackCounts {
     places: Vec<u32>,
     // From here on by place.
     stacks: Vec<StackId>,
+    /// Samples of the period that was met last.
     pending: Vec<u64>,
+    /// All of other periods. Mostly there is no other.
     settled: Vec<Tally>,
     /// The places of what is pending.
     touched: Vec<u32>,
+    /// The period of what is pending, once that is known.
+    period_ns: u64,
 }
 
 impl StackCounts {
@@ -119,7 +123,7 @@ impl StackCounts {
         place - 1
     }
 
-    /// All samples since the last call are of one period.
+    /// All samples since the last call are of one period; the next ones are of another.
     pub(crate) fn settle(&mut self, period_ns: u64) {
         self.count_waiting();
         self.settled.resize(self.stacks.len(), Tally::default());
@@ -129,14 +133,32 @@ impl StackCounts {
         }
     }
 
+    /// All samples since the last call are of one period, and there are no more.
+    pub(crate) fn finish(&mut self, period_ns: u64) {
+        self.count_waiting();
+        self.period_ns = period_ns;
+    }
+
     /// How many stacks were sampled.
     pub(crate) const fn len(&self) -> usize {
         self.stacks.len()
     }
 
     /// The stacks that were sampled with their tallies, in order of first appearance, which is that of their places, once
-    /// all is settled.
+    /// all is counted.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (StackId, Tally)> + Clone {
-        self.stacks.iter().copied().zip(self.settled.iter().copied())
+        self.stacks.iter().enumerate().map(|(place, &stack)| (stack, self.tally_at(place)))
+    }
+
+    /// What a stack has, once all is counted.
+    pub(crate) fn tally(&self, stack: StackId) -> Tally {
+        let place = self.places.get(stack.index()).and_then(|place| place.checked_sub(1));
+        place.map_or_else(Tally::default, |place| self.tally_at(place as usize))
+    }
+
+    fn tally_at(&self, place: usize) -> Tally {
+        let mut tally = self.settled.get(place).copied().unwrap_or_default();
+        tally += Tally::of(self.pending[place], self.period_ns);
+        tally
     }
 }

@@ -63,10 +63,9 @@ impl Recent {
         let mut age = self.held;
         let views = self.runs.iter().map(|run| {
             age -= run.count;
-            let shown = std::iter::successors(tree.node(run.stack).path.leaf, |&stack| {
-                tree.node(tables.parent(stack)?).path.leaf
-            });
-            let names = shown.map(|stack| tree.groups().name(tree.node(stack).group()));
+            let shown =
+                std::iter::successors(tree.leaf(run.stack), |&stack| tree.leaf(tables.parent(stack)?));
+            let names = shown.map(|stack| tree.groups().name(tree.group(stack, tables)));
             RecentRun {
                 count: run.count,
                 age,

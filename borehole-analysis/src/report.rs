@@ -136,7 +136,8 @@ impl ProfileSink for ReportSink {
     }
 
     fn finish(&mut self, tables: &Tables) -> io::Result<()> {
-        self.settle(None);
+        self.counts.finish(self.period_ns.unwrap_or(0));
+        self.facts.settle(self.period_ns);
         for (stack, _) in self.counts.iter() {
             self.tree.place(stack, tables, &self.query);
         }

@@ -93,7 +93,7 @@ impl<S: ProfileSink> Reshape<S> {
         let Self { query, tree, reshaped, stacks, .. } = self;
         stacks.derive(stack, tables, |caller, stack| {
             let caller = caller.flatten();
-            if tree.shown(stack).is_none() {
+            if !tree.is_shown(stack) {
                 return Ok(caller);
             }
             let frame = reshaped.frame(tables.leaf(stack), tables, tree, query)?;

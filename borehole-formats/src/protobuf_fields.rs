@@ -68,7 +68,18 @@ pub(crate) fn read_document<'a>(
 
 impl<'a> Fields<'a> {
     pub(crate) const fn of_document(format: &'static str, bytes: &'a [u8]) -> Self {
-        Self { cursor: Cursor::new(bytes, 0), nested: false, format }
+        Self::within_document(format, bytes, 0)
+    }
+
+    /// Fields of a document whose first one stands at `offset`.
+    pub(crate) const fn within_document(format: &'static str, bytes: &'a [u8], offset: u64) -> Self {
+        Self { cursor: Cursor::new(bytes, offset), nested: false, format }
+    }
+
+    /// How many bytes are behind the field that was read last.
+    #[cfg(feature = "pprof")]
+    pub(crate) const fn left(&self) -> usize {
+        self.cursor.rest().len()
     }
 
     pub(crate) const fn offset(&self) -> u64 {

@@ -4,8 +4,8 @@
 //! `(parent, frame)` pair is stored once, so equal stacks have equal ids; the empty stack has no row and is
 //! `None` wherever a stack is named.
 //!
-//! Most stacks have one callee, or few. Their first children are a chain, and only further ones stand in the hash
-//! index: deep stacks then take 20 bytes a frame, and following one touches rows that lie side by side.
+//! The children of a stack are a chain. Most stacks have one, or few: only those far back in the chain stand in the
+//! hash index too. Deep stacks then take 20 bytes a frame, and following one touches rows that lie side by side.
 
 use std::hash::BuildHasher as _;
 
@@ -23,13 +23,13 @@ struct Node {
     depth: u32,
 }
 
-/// How many children of a parent are a chain: a step in it costs less than the index does.
+/// How many children of a parent are looked for in the chain: so far steps in it cost less than the index does.
 const CHAINED: usize = 3;
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StackTable {
     nodes: Vec<Node>,
-    /// The stacks that are in no chain.
+    /// The stacks that are further back in their chain.
     index: HashTable<StackId>,
     hasher: DefaultHashBuilder,
     /// The last stack that was interned whole, from the root: those that follow each other share most of their callers.
@@ -55,52 +55,59 @@ impl StackTable {
     pub(crate) fn intern(&mut self, parent: Option<StackId>, frame: FrameId) -> Option<StackId> {
         let (mut before, mut next) = (None, self.first_child(parent));
         for _ in 0..CHAINED {
-            let Some(child) = next else { return self.chain(parent, before, frame) };
+            let Some(child) = next else { return self.push(parent, before, frame) };
             if self.frame(child) == frame {
                 return Some(child);
             }
-            (before, next) = (next, self.nodes[child.row()].next_sibling);
+            (before, next) = (next, self.next_sibling(child));
         }
-        self.intern_further(parent, frame)
-    }
-
-    /// A new child of `parent`, at the end of the chain: behind `before`, if there is one.
-    fn chain(&mut self, parent: Option<StackId>, before: Option<StackId>, frame: FrameId) -> Option<StackId> {
-        let id = self.push(parent, frame)?;
-        match (before, parent) {
-            (Some(before), _) => self.nodes[before.row()].next_sibling = Some(id),
-            (None, Some(parent)) => self.nodes[parent.row()].first_child = Some(id),
-            (None, None) => {}
-        }
-        Some(id)
+        self.intern_further(parent, before, frame)
     }
 
     /// The first child of `parent`; the first root is the first of all rows.
     #[inline]
-    fn first_child(&self, parent: Option<StackId>) -> Option<StackId> {
+    pub(crate) fn first_child(&self, parent: Option<StackId>) -> Option<StackId> {
         match parent {
             Some(parent) => self.nodes[parent.row()].first_child,
             None => self.nodes.first().and_then(|_| StackId::from_row(0)),
         }
     }
 
-    fn intern_further(&mut self, parent: Option<StackId>, frame: FrameId) -> Option<StackId> {
+    /// The next one with the same parent.
+    #[inline]
+    pub(crate) fn next_sibling(&self, id: StackId) -> Option<StackId> {
+        self.nodes[id.row()].next_sibling
+    }
+
+    fn intern_further(
+        &mut self,
+        parent: Option<StackId>,
+        before: Option<StackId>,
+        frame: FrameId,
+    ) -> Option<StackId> {
         let hash = self.hasher.hash_one((parent, frame));
         let is_wanted = |&id: &StackId| self.parent(id) == parent && self.frame(id) == frame;
         if let Some(&id) = self.index.find(hash, is_wanted) {
             return Some(id);
         }
-        let id = self.push(parent, frame)?;
+        let id = self.push(parent, before, frame)?;
         let Self { nodes, index, hasher, .. } = self;
         let key = |id: StackId| (nodes[id.row()].parent, nodes[id.row()].frame);
         index.insert_unique(hash, id, |&id| hasher.hash_one(key(id)));
         Some(id)
     }
 
-    fn push(&mut self, parent: Option<StackId>, frame: FrameId) -> Option<StackId> {
+    /// A new child of `parent`, in the chain behind `before`, or at its beginning.
+    fn push(&mut self, parent: Option<StackId>, before: Option<StackId>, frame: FrameId) -> Option<StackId> {
         let id = StackId::from_row(self.nodes.len())?;
         let depth = parent.map_or(0, |parent| self.depth(parent)).checked_add(1)?;
-        self.nodes.push(Node { parent, frame, first_child: None, next_sibling: None, depth });
+        let place = match (before, parent) {
+            (Some(before), _) => Some(&mut self.nodes[before.row()].next_sibling),
+            (None, Some(parent)) => Some(&mut self.nodes[parent.row()].first_child),
+            (None, None) => None,
+        };
+        let next_sibling = place.and_then(|place| place.replace(id));
+        self.nodes.push(Node { parent, frame, first_child: None, next_sibling, depth });
         Some(id)
     }
 
@@ -194,6 +201,16 @@ mod tests {
             }
         }
         assert_eq!(stacks.len(), 100 + 100 * 100);
+        let children = |parent| {
+            let mut found: Vec<_> =
+                std::iter::successors(stacks.first_child(parent), |&id| stacks.next_sibling(id)).collect();
+            found.sort_unstable();
+            found
+        };
+        for parent in children(None) {
+            assert_eq!(children(Some(parent)).len(), 100);
+            assert!(children(Some(parent)).iter().all(|&child| stacks.parent(child) == Some(parent)));
+        }
         assert_eq!(stacks.index.len(), 97 + 100 * 97);
     }
 }

@@ -121,6 +121,21 @@ impl Tables {
         self.stacks.parent(stack)
     }
 
+    /// One of the stacks that were called from `parent`, or of those that are a root alone; `None` if there are none.
+    /// [`Tables::next_sibling`] leads to the others.
+    #[inline]
+    #[must_use]
+    pub fn first_child(&self, parent: Option<StackId>) -> Option<StackId> {
+        self.stacks.first_child(parent)
+    }
+
+    /// Another stack that was called from where `stack` was; `None` at the last one. They come in no particular order.
+    #[inline]
+    #[must_use]
+    pub fn next_sibling(&self, stack: StackId) -> Option<StackId> {
+        self.stacks.next_sibling(stack)
+    }
+
     /// How many frames a stack has.
     #[inline]
     #[must_use]

@@ -79,11 +79,18 @@ impl Side {
 
     /// Works out the time of the samples so far; the next ones are of another period.
     #[cold]
-    pub(crate) fn settle(&mut self, next_period_ns: Option<u64>) {
+    fn settle(&mut self, next_period_ns: Option<u64>) {
         self.blocks.settle();
         self.blocks.counts.settle(self.period_ns.unwrap_or(0));
         self.facts.settle(self.period_ns);
         self.period_ns = next_period_ns;
+    }
+
+    /// Counts what waits: there are no more samples.
+    pub(crate) fn finish(&mut self) {
+        self.blocks.settle();
+        self.blocks.counts.finish(self.period_ns.unwrap_or(0));
+        self.facts.settle(self.period_ns);
     }
 
     /// Whether stretches are stretches of time.

@@ -112,7 +112,7 @@ impl ProfileSink for DiffSink {
 
     fn finish(&mut self, tables: &Tables) -> io::Result<()> {
         let summaries = [&mut self.before, &mut self.after].map(|side| {
-            side.settle(None);
+            side.finish();
             side.has_files = has_files(side, tables);
             side.facts.summary()
         });

@@ -10,7 +10,7 @@ use hashbrown::HashMap;
 
 use super::NAME;
 use super::layout::{key, metadata};
-use super::read::{Document, Function, Label, Line, Mapping, Sample, malformed};
+use super::read::{Document, Function, Label, Line, Mapping, Sample, Samples, malformed};
 use crate::document::{self, Damage};
 use crate::time_unit::nanoseconds_per;
 use crate::{Error, ErrorKind, Position, ReadError, ReadOptions};
@@ -32,15 +32,15 @@ pub fn import(
 ) -> Result<Recovery, ReadError> {
     let bytes = document::read_whole(NAME, input, options.limits.document_bytes)?;
     let mut damage = Damage::new(options);
-    let document = Document::read(&bytes, &mut damage)?;
-    let columns = Columns::choose(&document)?;
+    let (document, samples) = Document::read(bytes, &mut damage)?;
+    let columns = Columns::choose(&document, &samples)?;
     let segment = segment(&document, &columns, tables)?;
     if document.drops_frames {
         damage.recovery.note(Warning::new("drop_frames and keep_frames are not applied"));
     }
     sink.segment(Context { tables, segment: &segment })?;
     damage.recovery.segments = 1;
-    deliver(&document, &columns, &segment, &mut Resolver::new(&document, tables), sink, &mut damage)?;
+    deliver(samples, &columns, &segment, &mut Resolver::new(&document, tables), sink, &mut damage)?;
     damage.finish(sink)
 }
 
@@ -54,7 +54,7 @@ struct Columns {
 }
 
 impl Columns {
-    fn choose(document: &Document<'_>) -> Result<Self, Error> {
+    fn choose(document: &Document, samples: &Samples) -> Result<Self, Error> {
         let period_ns = period_ns(document)?;
         let mut names = Vec::new();
         for row in &document.sample_types {
@@ -64,10 +64,8 @@ impl Columns {
             |&(kind, unit): &(&[u8], &[u8])| matches!(kind, b"samples" | b"sample") && unit == b"count";
         let mut count = names.iter().position(is_count);
         let mut wall = names.iter().position(|name| *name == (b"wall".as_slice(), b"nanoseconds".as_slice()));
-        let mut sample = Sample::default();
-        let mut samples = document.samples();
         // A malformed sample is met again, and told of, when it is delivered.
-        while samples.next_sample(&mut sample).unwrap_or(true) {
+        samples.look_at(|sample| {
             let value = |column: Option<usize>| column.and_then(|index| sample.values.get(index).copied());
             // A difference of two profiles has negative counts, which the model keeps as values.
             if value(count).is_some_and(i64::is_negative) {
@@ -77,7 +75,7 @@ impl Columns {
             if value(wall).is_some() && value(wall) != derived {
                 wall = None;
             }
-        }
+        });
         let own = (0..names.len()).filter(|&index| Some(index) != count && Some(index) != wall);
         Ok(Self { count, own: own.collect(), period_ns })
     }
@@ -89,14 +87,14 @@ fn wall_ns(count: i64, period_ns: u64) -> i64 {
     i64::try_from(product).unwrap_or(i64::MAX)
 }
 
-fn period_ns(document: &Document<'_>) -> Result<Option<u64>, Error> {
+fn period_ns(document: &Document) -> Result<Option<u64>, Error> {
     let unit = document.string(document.period_type.unit, 0)?;
     let factor = std::str::from_utf8(unit).ok().and_then(nanoseconds_per);
     let period = u64::try_from(document.period).ok().filter(|&period| period > 0);
     Ok(period.zip(factor).and_then(|(period, factor)| period.checked_mul(factor)))
 }
 
-fn segment(document: &Document<'_>, columns: &Columns, tables: &mut Tables) -> Result<Segment, ReadError> {
+fn segment(document: &Document, columns: &Columns, tables: &mut Tables) -> Result<Segment, ReadError> {
     let mut value_types = Vec::new();
     for &index in &columns.own {
         let row = &document.sample_types[index];
@@ -115,7 +113,7 @@ fn segment(document: &Document<'_>, columns: &Columns, tables: &mut Tables) -> R
 
 /// Comments as keys and values, and the fields that the model has no place for.
 fn file_metadata(
-    document: &Document<'_>,
+    document: &Document,
     tables: &mut Tables,
 ) -> Result<Vec<(StringId, StringId)>, ReadError> {
     let mut pairs = Vec::new();
@@ -144,7 +142,7 @@ fn file_metadata(
 }
 
 fn deliver(
-    document: &Document<'_>,
+    mut samples: Samples,
     columns: &Columns,
     segment: &Segment,
     resolver: &mut Resolver<'_>,
@@ -153,12 +151,11 @@ fn deliver(
 ) -> Result<(), ReadError> {
     let mut record = Sample::default();
     let mut values = Vec::new();
-    let mut samples = document.samples();
     loop {
         let resolved = match samples.next_sample(&mut record) {
             Ok(false) => return Ok(()),
             Err(error) => Err(error.into()),
-            Ok(true) => resolver.resolve(&record, document.sample_types.len()),
+            Ok(true) => resolver.resolve(&record),
         };
         let resolved = match resolved {
             Ok(resolved) => resolved,
@@ -187,7 +184,7 @@ fn deliver(
 
 /// Looks up what samples refer to, each location once.
 struct Resolver<'d> {
-    document: &'d Document<'d>,
+    document: &'d Document,
     tables: &'d mut Tables,
     /// Where in `frames` the frames of a location are.
     locations: HashMap<u64, (usize, usize)>,
@@ -213,9 +210,9 @@ impl<'d> Resolver<'d> {
     const FRAMES_FREE: u64 = 1 << 20;
     const FRAMES_PER_BYTE: u64 = 16;
 
-    fn new(document: &'d Document<'d>, tables: &'d mut Tables) -> Self {
+    fn new(document: &'d Document, tables: &'d mut Tables) -> Self {
         let frames_left =
-            Self::FRAMES_PER_BYTE.saturating_mul(document.len()).saturating_add(Self::FRAMES_FREE);
+            Self::FRAMES_PER_BYTE.saturating_mul(document.len).saturating_add(Self::FRAMES_FREE);
         Self {
             document,
             tables,
@@ -228,7 +225,8 @@ impl<'d> Resolver<'d> {
         }
     }
 
-    fn resolve(&mut self, record: &Sample, value_count: usize) -> Result<Resolved, ReadError> {
+    fn resolve(&mut self, record: &Sample) -> Result<Resolved, ReadError> {
+        let value_count = self.document.sample_types.len();
         if record.values.len() != value_count {
             let found = record.values.len();
             let message = format!("expected {value_count} values in a sample, found {found}");
@@ -280,14 +278,14 @@ impl<'d> Resolver<'d> {
             })?),
         };
         let start = self.frames.len();
-        for line in location.lines() {
+        for line in document.lines(location) {
             let frame = match line.function {
                 0 => self.nameless_frame(location.address, mapping, location.offset)?,
                 id => {
                     let function = document.functions.get(&id).ok_or_else(|| {
                         malformed(location.offset, format!("expected the id of a function, found {id}"))
                     })?;
-                    self.frame(function, &line, mapping, location.address, location.offset)?
+                    self.frame(function, line, mapping, location.address, location.offset)?
                 }
             };
             self.frames.push(self.tables.intern_frame(&frame)?);

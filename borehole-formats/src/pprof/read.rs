@@ -1,7 +1,10 @@
 //! The messages as they stand in the bytes.
 //!
-//! Memory is proportional to the document: ids, indexes and cursors are kept, nothing is copied and nothing
-//! is sized by a number in the file. What a message refers to is looked up later, by the importer.
+//! Memory is proportional to the document: what samples refer to is copied, nothing is sized by a number in the file,
+//! and the bytes of the samples, which are most of it, are given back while they are delivered. What a message refers to
+//! is looked up later, by the importer.
+
+use std::ops::Range;
 
 use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
@@ -36,13 +39,14 @@ pub(super) struct Mapping {
     pub(super) file: i64,
 }
 
-/// An address with its lines, which are read when they are asked for.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Location<'a> {
+/// An address with its lines.
+#[derive(Clone, Debug)]
+pub(super) struct Location {
     pub(super) mapping: u64,
     pub(super) address: u64,
     pub(super) offset: u64,
-    fields: Fields<'a>,
+    /// Which of the document's, innermost first.
+    lines: Range<usize>,
 }
 
 /// A place in a function. `None` is a field that is absent.
@@ -70,14 +74,18 @@ pub(super) struct Sample {
     pub(super) labels: Vec<Label>,
 }
 
-/// A whole profile but for its samples, which are read one by one.
-#[derive(Debug)]
-pub(super) struct Document<'a> {
-    bytes: &'a [u8],
-    pub(super) strings: Vec<&'a [u8]>,
+/// A whole profile but for its samples.
+#[derive(Debug, Default)]
+pub(super) struct Document {
+    /// The size in bytes of all of it.
+    pub(super) len: u64,
+    /// One behind the other.
+    strings: Vec<u8>,
+    string_ends: Vec<usize>,
+    lines: Vec<Line>,
     pub(super) sample_types: Vec<ValueType>,
     pub(super) mappings: HashMap<u64, Mapping>,
-    pub(super) locations: HashMap<u64, Location<'a>>,
+    pub(super) locations: HashMap<u64, Location>,
     pub(super) functions: HashMap<u64, Function>,
     pub(super) comments: Vec<i64>,
     pub(super) drops_frames: bool,
@@ -89,37 +97,23 @@ pub(super) struct Document<'a> {
     pub(super) doc_url: i64,
 }
 
-impl<'a> Document<'a> {
-    /// Reads all messages that samples refer to.
+impl Document {
+    /// Reads all messages that samples refer to, and finds the samples.
     ///
     /// # Errors
     /// Damage that is not read over.
-    pub(super) fn read(bytes: &'a [u8], damage: &mut Damage) -> Result<Self, Error> {
-        let mut document = Self::empty(bytes);
-        document.bytes = read_document(NAME, bytes, damage, |field| document.take(field))?;
-        Ok(document)
+    pub(super) fn read(bytes: Vec<u8>, damage: &mut Damage) -> Result<(Self, Samples), Error> {
+        let (mut document, mut outline) = (Self::default(), Outline::default());
+        let read = read_document(NAME, &bytes, damage, |field| {
+            outline.add(field);
+            document.take(field)
+        })?;
+        document.len = read.len() as u64;
+        let samples = outline.samples(read.len(), bytes);
+        Ok((document, samples))
     }
 
-    fn empty(bytes: &'a [u8]) -> Self {
-        Self {
-            bytes,
-            strings: Vec::new(),
-            sample_types: Vec::new(),
-            mappings: HashMap::new(),
-            locations: HashMap::new(),
-            functions: HashMap::new(),
-            comments: Vec::new(),
-            drops_frames: false,
-            time_ns: 0,
-            duration_ns: 0,
-            period_type: ValueType::default(),
-            period: 0,
-            default_sample_type: 0,
-            doc_url: 0,
-        }
-    }
-
-    fn take(&mut self, field: &Field<'a>) -> Result<(), Error> {
+    fn take(&mut self, field: &Field<'_>) -> Result<(), Error> {
         match field.number {
             profile::SAMPLE_TYPE => self.sample_types.push(ValueType::read(field.message()?)?),
             profile::SAMPLE => drop(field.message()?),
@@ -140,16 +134,17 @@ impl<'a> Document<'a> {
         Ok(())
     }
 
-    fn take_string(&mut self, field: &Field<'a>) -> Result<(), Error> {
+    fn take_string(&mut self, field: &Field<'_>) -> Result<(), Error> {
         let string = field.cursor("a string")?.rest();
-        if self.strings.is_empty() && !string.is_empty() {
+        if self.string_ends.is_empty() && !string.is_empty() {
             return Err(malformed(field.offset, "expected the empty string as the first, found another"));
         }
-        self.strings.push(string);
+        self.strings.extend_from_slice(string);
+        self.string_ends.push(self.strings.len());
         Ok(())
     }
 
-    fn take_mapping(&mut self, field: &Field<'a>) -> Result<(), Error> {
+    fn take_mapping(&mut self, field: &Field<'_>) -> Result<(), Error> {
         let (mut id, mut row) = (0, Mapping::default());
         let mut fields = field.message()?;
         while let Some(field) = fields.next_field()? {
@@ -164,23 +159,24 @@ impl<'a> Document<'a> {
         insert(&mut self.mappings, "mapping", id, row, field.offset)
     }
 
-    fn take_location(&mut self, field: &Field<'a>) -> Result<(), Error> {
-        let message = field.message()?;
-        let mut row = Location { mapping: 0, address: 0, offset: field.offset, fields: message };
-        let (mut id, mut fields) = (0, message);
+    fn take_location(&mut self, field: &Field<'_>) -> Result<(), Error> {
+        let first = self.lines.len();
+        let mut row = Location { mapping: 0, address: 0, offset: field.offset, lines: first..first };
+        let (mut id, mut fields) = (0, field.message()?);
         while let Some(field) = fields.next_field()? {
             match field.number {
                 location::ID => id = field.number()?,
                 location::MAPPING_ID => row.mapping = field.number()?,
                 location::ADDRESS => row.address = field.number()?,
-                location::LINE => drop(Line::read(field.message()?)?),
+                location::LINE => self.lines.push(Line::read(field.message()?)?),
                 _ => {}
             }
         }
+        row.lines.end = self.lines.len();
         insert(&mut self.locations, "location", id, row, field.offset)
     }
 
-    fn take_function(&mut self, field: &Field<'a>) -> Result<(), Error> {
+    fn take_function(&mut self, field: &Field<'_>) -> Result<(), Error> {
         let (mut id, mut row) = (0, Function::default());
         let mut fields = field.message()?;
         while let Some(field) = fields.next_field()? {
@@ -199,25 +195,22 @@ impl<'a> Document<'a> {
     ///
     /// # Errors
     /// When there is none at `index`; `offset` is where the index stands.
-    pub(super) fn string(&self, index: i64, offset: u64) -> Result<&'a [u8], Error> {
+    pub(super) fn string(&self, index: i64, offset: u64) -> Result<&[u8], Error> {
         // Index 0 is the empty string by definition, also in a document that has no strings.
         if index == 0 {
             return Ok(b"");
         }
-        usize::try_from(index).ok().and_then(|index| self.strings.get(index)).copied().ok_or_else(|| {
-            let count = self.strings.len();
+        let end_of = |index: usize| self.string_ends.get(index).copied();
+        let range = usize::try_from(index).ok().and_then(|index| Some(end_of(index - 1)?..end_of(index)?));
+        range.map(|range| &self.strings[range]).ok_or_else(|| {
+            let count = self.string_ends.len();
             malformed(offset, format!("expected a string index below {count}, found {index}"))
         })
     }
 
-    /// The size of the document in bytes.
-    pub(super) const fn len(&self) -> u64 {
-        self.bytes.len() as u64
-    }
-
-    /// The samples, in the order of the file.
-    pub(super) const fn samples(&self) -> Samples<'a> {
-        Samples { fields: Fields::of_document(NAME, self.bytes) }
+    /// The lines of a location, innermost first.
+    pub(super) fn lines(&self, location: &Location) -> &[Line] {
+        &self.lines[location.lines.clone()]
     }
 }
 
@@ -279,39 +272,113 @@ impl Label {
     }
 }
 
-impl<'a> Location<'a> {
-    /// The lines, innermost first. They were read once before: a bad one is an error of the document.
-    pub(super) fn lines(&self) -> impl Iterator<Item = Line> + use<'a> {
-        let mut fields = self.fields;
-        std::iter::from_fn(move || fields.next_field().ok().flatten())
-            .filter(|field| field.number == location::LINE)
-            .filter_map(|field| field.message().and_then(Line::read).ok())
+/// Where in a document samples are.
+#[derive(Default)]
+struct Outline {
+    /// Where pieces begin that begin with a sample.
+    pieces: Vec<usize>,
+    /// Where what follows the last sample begins.
+    end: Option<usize>,
+}
+
+impl Outline {
+    fn add(&mut self, field: &Field<'_>) {
+        // It stands in memory.
+        let at = usize::try_from(field.offset).unwrap_or(usize::MAX);
+        if field.number != profile::SAMPLE {
+            self.end.get_or_insert(at);
+            return;
+        }
+        self.end = None;
+        if self.pieces.last().is_none_or(|&last| at - last >= Samples::PIECE_BYTES) {
+            self.pieces.push(at);
+        }
+    }
+
+    /// The samples among the first `len` of `bytes`.
+    fn samples(self, len: usize, mut bytes: Vec<u8>) -> Samples {
+        bytes.truncate(self.end.map_or(len, |end| end.min(len)));
+        let cut = |at: usize| {
+            let piece = Piece { offset: at as u64, bytes: bytes.split_off(at) };
+            bytes.shrink_to_fit();
+            piece
+        };
+        Samples { pieces: self.pieces.into_iter().rev().map(cut).collect(), read: 0 }
     }
 }
 
-/// Reads the samples of a document.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Samples<'a> {
-    fields: Fields<'a>,
+/// Samples, and what stands between them.
+#[derive(Debug)]
+struct Piece {
+    /// Where it begins in the document.
+    offset: u64,
+    bytes: Vec<u8>,
 }
 
-impl Samples<'_> {
-    /// Reads the next sample into `into`; false at the end. After an error the one behind it can be read.
+impl Piece {
+    /// What is left of it behind `read` bytes.
+    fn fields(&self, read: usize) -> Fields<'_> {
+        Fields::within_document(NAME, &self.bytes[read..], self.offset + read as u64)
+    }
+}
+
+/// The samples of a document.
+#[derive(Debug)]
+pub(super) struct Samples {
+    /// Those that are not read yet, the first one last.
+    pieces: Vec<Piece>,
+    /// How much of the first one is.
+    read: usize,
+}
+
+impl Samples {
+    /// How long a piece is at least, unless it is the last.
+    const PIECE_BYTES: usize = 1 << 18;
+
+    /// Reads the next sample into `into`, and frees the piece before it; false at the end. After an error the one
+    /// behind it can be read.
     ///
     /// # Errors
     /// When the sample is malformed.
     pub(super) fn next_sample(&mut self, into: &mut Sample) -> Result<bool, Error> {
-        while let Some(field) = self.fields.next_field()? {
-            // A sample that is not a message was found when the document was read.
-            if field.number == profile::SAMPLE
-                && let Ok(message) = field.message()
-            {
-                into.read(field.offset, message)?;
-                return Ok(true);
+        while let Some(piece) = self.pieces.last() {
+            let mut fields = piece.fields(self.read);
+            let found = next_sample(&mut fields, into);
+            // What is left stands in memory.
+            self.read = piece.bytes.len() - fields.left();
+            if !matches!(found, Ok(false)) {
+                return found;
             }
+            self.pieces.pop();
+            self.read = 0;
         }
         Ok(false)
     }
+
+    /// Hands every sample to `take`, without reading on. Of one that is malformed it gets what could be read.
+    pub(super) fn look_at(&self, mut take: impl FnMut(&Sample)) {
+        let mut sample = Sample::default();
+        for piece in self.pieces.iter().rev() {
+            let mut fields = piece.fields(0);
+            while next_sample(&mut fields, &mut sample).unwrap_or(true) {
+                take(&sample);
+            }
+        }
+    }
+}
+
+/// The next sample among `fields`; false if there is none.
+fn next_sample(fields: &mut Fields<'_>, into: &mut Sample) -> Result<bool, Error> {
+    while let Some(field) = fields.next_field()? {
+        // A sample that is not a message was found when the document was read.
+        if field.number == profile::SAMPLE
+            && let Ok(message) = field.message()
+        {
+            into.read(field.offset, message)?;
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 impl Sample {

@@ -233,7 +233,7 @@ impl Definitions {
     pub(super) fn define_stack(&mut self, id: i64, frames_leaf_first: Varints<'_>) {
         let path = self.paths.define(frames_leaf_first);
         self.stacks.insert(id, path);
-        self.sampled.remove(id);
+        self.sampled.vacate(id);
         self.next_ids.stack = self.next_ids.stack.max(id.saturating_add(1));
     }
 
@@ -337,23 +337,30 @@ impl<T> IdMap<T> {
 
     /// Stores `value` and answers what it replaces.
     fn insert(&mut self, id: i64, value: T) -> Option<T> {
-        match usize::try_from(id) {
-            Ok(index) if index < self.dense.len() + Self::MAX_GAP => {
-                while self.dense.len() <= index {
-                    self.dense.push(None);
-                }
-                let replaced = self.dense[index].replace(value);
-                replaced.or_else(|| self.sparse.remove(&id))
-            }
-            _ => self.sparse.insert(id, value),
+        match self.dense_place(id) {
+            Some(place) => place.replace(value).or_else(|| self.sparse.remove(&id)),
+            None => self.sparse.insert(id, value),
         }
     }
 
-    fn remove(&mut self, id: i64) {
-        if let Some(value) = usize::try_from(id).ok().and_then(|index| self.dense.get_mut(index)) {
-            *value = None;
+    /// Removes what `id` has, and keeps the place for what it will have: whatever order values come in, ids that were
+    /// vacated in theirs are dense.
+    fn vacate(&mut self, id: i64) {
+        if let Some(place) = self.dense_place(id) {
+            *place = None;
         }
-        self.sparse.remove(&id);
+        if !self.sparse.is_empty() {
+            self.sparse.remove(&id);
+        }
+    }
+
+    /// Where the value of `id` is in the dense part, if that reaches so far or nearly.
+    fn dense_place(&mut self, id: i64) -> Option<&mut Option<T>> {
+        let index = usize::try_from(id).ok().filter(|&index| index < self.dense.len() + Self::MAX_GAP)?;
+        if self.dense.len() <= index {
+            self.dense.resize_with(index + 1, || None);
+        }
+        Some(&mut self.dense[index])
     }
 
     fn clear(&mut self) {
