@@ -72,7 +72,8 @@ pub(crate) enum Neighbour {
 /// The stacks that were looked at, under a query.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CallTree {
-    /// By stack: the one whose leaf is the shown frame nearest to this one's leaf.
+    /// By stack: the one whose leaf is the shown frame nearest to this one's leaf. Empty as long as every frame is
+    /// shown: then it is the stack itself.
     leaves: Vec<Option<StackId>>,
     /// By stack. What is asked for each sample stands in a column of its own, a byte a stack, which stays in the cache.
     facts: Vec<PathFacts>,
@@ -117,7 +118,7 @@ impl CallTree {
 
     /// The stack whose leaf is the shown frame nearest to the leaf of one that was placed.
     pub(crate) fn leaf(&self, stack: StackId) -> Option<StackId> {
-        self.leaves[stack.index()]
+        if self.leaves.is_empty() { Some(stack) } else { self.leaves[stack.index()] }
     }
 
     /// The group that the leaf frame of a stack that was placed is shown as, if it is.
@@ -178,7 +179,9 @@ impl CallTree {
     }
 
     fn grow(&mut self, width: usize, query: &Query) {
-        self.leaves.resize(width, None);
+        if !self.leaves.is_empty() {
+            self.leaves.resize(width, None);
+        }
         self.facts.resize(width, PathFacts::default());
         if query.callers.is_some() || query.callees.is_some() {
             self.beside.resize(width, Beside::default());
@@ -199,7 +202,12 @@ impl CallTree {
             && (query.recursion == Recursion::Folded || row != group);
         let is_shown = !traits.hidden && is_focused && !is_again;
         let leaf = if is_shown { Some(stack) } else { above_leaf };
-        self.leaves[stack.index()] = leaf;
+        if self.leaves.is_empty() && !is_shown {
+            self.leaves.extend(tables.stack_ids().take(self.width()).map(Some));
+        }
+        if let Some(place) = self.leaves.get_mut(stack.index()) {
+            *place = leaf;
+        }
         self.facts[stack.index()] = above.with_frame(traits, is_focused, leaf.is_some());
         if !self.beside.is_empty() {
             let of_caller = caller.map(|caller| self.beside(caller)).unwrap_or_default();

@@ -232,6 +232,8 @@ impl Definitions {
 
     pub(super) fn define_stack(&mut self, id: i64, frames_leaf_first: Varints<'_>) {
         let path = self.paths.define(frames_leaf_first);
+        // Now all of it is at hand. Where a frame is missing, sampling the stack tells.
+        let _ = self.resolve(path);
         self.stacks.insert(id, path);
         self.sampled.vacate(id);
         self.next_ids.stack = self.next_ids.stack.max(id.saturating_add(1));
@@ -253,7 +255,10 @@ impl Definitions {
             return Ok(known);
         }
         let reference = match (self.stacks.get(id), self.stand_ins.get(id)) {
-            (Some(&path), _) => self.resolve(path)?,
+            (Some(&path), _) => {
+                let leaf = self.resolve(path)?;
+                self.push_sampled(leaf)
+            }
             (None, Some(&stand_in)) => stand_in,
             (None, None) => return Err(Undefined { what: "stack", id }),
         };
@@ -261,11 +266,10 @@ impl Definitions {
         Ok(reference)
     }
 
-    fn resolve(&mut self, path: Option<StepRef>) -> Result<StackRef, Undefined> {
+    /// What a path means now.
+    fn resolve(&mut self, path: Option<StepRef>) -> Result<Option<CallRef>, Undefined> {
         let Self { paths, frames, .. } = self;
-        let frame_of = |id| frames.get(id).copied().ok_or(Undefined { what: "frame", id });
-        let leaf = paths.resolve(path, frame_of)?;
-        Ok(self.push_sampled(leaf))
+        paths.resolve(path, |id| frames.get(id).copied().ok_or(Undefined { what: "frame", id }))
     }
 
     fn push_sampled(&mut self, leaf: Option<CallRef>) -> StackRef {
