@@ -140,8 +140,9 @@ impl Definitions {
 
     /// The frames of a stack, from the leaf to the root.
     pub fn frames_leaf_first(&self, stack: StackRef) -> impl Iterator<Item = FrameRef> {
-        let calls = std::iter::successors(self.leaf(stack), |&call| self.call(call).caller);
-        calls.map(|call| self.call(call).frame)
+        let calls = self.calls();
+        let path = std::iter::successors(self.leaf(stack), |call| calls[call.index()].caller);
+        path.map(|call| calls[call.index()].frame)
     }
 
     /// The leaf of a stack with its callers; `None` for a stack without frames.
@@ -150,9 +151,10 @@ impl Definitions {
         self.sampled_rows[stack.index()]
     }
 
+    /// All paths that stacks have meant, by their references.
     #[inline]
-    pub(super) fn call(&self, call: CallRef) -> Call {
-        self.paths.call(call)
+    pub(super) fn calls(&self) -> &[Call] {
+        self.paths.calls()
     }
 
     /// How many strings, frames and sampled stacks there are.

@@ -12,7 +12,7 @@ use hashbrown::HashMap;
 use super::NAME;
 use super::column::put;
 use super::definitions::{Definitions, Frame as RbtFrame, FrameRef, StackRef, StringRef};
-use super::paths::{Call, CallRef};
+use super::paths::Call;
 use super::read::{self, Reader, Record, SegmentStart};
 use crate::function_name::FunctionName;
 use crate::{ReadError, ReadOptions};
@@ -173,13 +173,12 @@ impl<'a> Importer<'a> {
 struct Columns {
     strings: Vec<Option<StringId>>,
     frames: Vec<Option<FrameId>>,
-    calls: Vec<Option<StackId>>,
+    /// As far as any was sampled.
+    calls: Vec<StackId>,
     /// Nothing for those without frames, too.
     stacks: Vec<Option<StackId>>,
     labels: HashMap<Box<[(StringRef, StringRef)]>, LabelsId>,
     name: Vec<u8>,
-    /// What is new of a stack, leaf first.
-    path: Vec<(CallRef, FrameRef)>,
 }
 
 impl Columns {
@@ -211,27 +210,18 @@ impl Columns {
         definitions: &Definitions,
         tables: &mut Tables,
     ) -> Result<Option<StackId>, TableFull> {
-        let (mut at, mut id) = (definitions.leaf(stack), None);
-        self.path.clear();
-        while let Some(path) = at {
-            id = self.calls.get(path.index()).copied().flatten();
-            if id.is_some() {
-                break;
-            }
-            let Call { caller, frame } = definitions.call(path);
-            self.path.push((path, frame));
-            at = caller;
-        }
-        while let Some((path, frame)) = self.path.pop() {
+        let Some(leaf) = definitions.leaf(stack) else { return Ok(None) };
+        // In the order of definition, which is that of whoever wrote the trace: callers and what they call are near each
+        // other then, in the file and in the tables, whatever order they are sampled in.
+        let new = definitions.calls().get(self.calls.len()..=leaf.index());
+        for &Call { caller, frame } in new.unwrap_or_default() {
+            let caller = caller.map(|caller| self.calls[caller.index()]);
             let frame = self.frame(frame, definitions, tables)?;
-            let called = tables.intern_stack(id, frame)?;
-            put(&mut self.calls, path.index(), called);
-            id = Some(called);
+            self.calls.push(tables.intern_stack(caller, frame)?);
         }
-        if let Some(id) = id {
-            put(&mut self.stacks, stack.index(), id);
-        }
-        Ok(id)
+        let id = self.calls[leaf.index()];
+        put(&mut self.stacks, stack.index(), id);
+        Ok(Some(id))
     }
 
     fn frame(

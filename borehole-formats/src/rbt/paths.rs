@@ -133,9 +133,10 @@ impl Paths {
         CallRef(number(self.calls.len()))
     }
 
+    /// By [`CallRef::index`].
     #[inline]
-    pub(super) fn call(&self, call: CallRef) -> Call {
-        self.calls[call.index()]
+    pub(super) fn calls(&self) -> &[Call] {
+        &self.calls
     }
 }
 
