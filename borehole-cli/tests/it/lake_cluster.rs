@@ -1,57 +1,21 @@
 //! Lakes asked by a cluster: a scheduler and executors in processes of their own.
 
-use std::net::TcpListener;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use borehole_testkit::Scratch;
+use borehole_testkit::{LakeCluster, Scratch, free_address};
 
 use crate::lake::S3;
-use crate::program::{Ended, corpus, program, run, text, wait_for};
+use crate::program::{Ended, corpus, program, run, text};
 
-/// A cluster on loopback; it ends with the test.
-struct Cluster {
-    scheduler: Child,
-    executors: Vec<Child>,
-    address: String,
+/// A scheduler and two executors, which `prepare` may tell more.
+fn cluster(prepare: impl Fn(&mut Command)) -> LakeCluster {
+    LakeCluster::start(|| program(&["lake"]), 2, prepare).unwrap()
 }
 
-impl Drop for Cluster {
-    fn drop(&mut self) {
-        for child in self.executors.iter_mut().chain([&mut self.scheduler]) {
-            let _ = child.kill();
-            let _ = child.wait();
-        }
-    }
-}
-
-fn free_address() -> String {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string()
-}
-
-fn start(arguments: &[&str], prepare: impl Fn(&mut Command)) -> Child {
-    let mut command = program(&[&["lake"], arguments].concat());
-    prepare(&mut command);
-    command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
-}
-
-impl Cluster {
-    /// A scheduler and two executors, which `prepare` may tell more.
-    fn start(prepare: impl Fn(&mut Command)) -> Self {
-        let address = free_address();
-        let scheduler = start(&["scheduler", "--bind", &address, "--executor-timeout", "10"], |_| ());
-        wait_for(|| std::net::TcpStream::connect(&address).ok());
-        let executor = |_| {
-            let place = free_address();
-            start(&["executor", "--scheduler", &address, "--bind", &place, "--cores", "1"], &prepare)
-        };
-        Self { scheduler, executors: (0..2).map(executor).collect(), address: format!("df://{address}") }
-    }
-
-    fn ask(&self, arguments: &[&str]) -> Ended {
-        run(&[&["lake"], arguments, &["--cluster", &self.address]].concat())
-    }
+fn ask(cluster: &LakeCluster, arguments: &[&str]) -> Ended {
+    run(&[&["lake"], arguments, &["--cluster", cluster.url()]].concat())
 }
 
 /// A lake of profiles and traces of all kinds.
@@ -83,10 +47,10 @@ const QUESTIONS: [&str; 7] = [
 fn a_cluster_answers_as_one_machine_does() {
     let scratch = Scratch::new();
     let lake = lake_of_all_kinds(&scratch);
-    let cluster = Cluster::start(|_| ());
+    let cluster = cluster(|_| ());
     for question in QUESTIONS {
         let expected = run(&["lake", "query", &lake, question, "--csv"]).quietly();
-        let answer = cluster.ask(&["query", &lake, question, "--csv"]).quietly();
+        let answer = ask(&cluster, &["query", &lake, question, "--csv"]).quietly();
         assert_eq!(String::from_utf8(answer), String::from_utf8(expected), "{question}");
     }
     let mut named = vec![vec!["top", &lake], vec!["top", &lake, "--service", "web", "--limit", "0"]];
@@ -94,7 +58,7 @@ fn a_cluster_answers_as_one_machine_does() {
     named.push(vec!["diff", &lake, "--before", "2026-10-30..2026-11-01", "--after", "2026-11-01..", "--csv"]);
     for question in named {
         let expected = run(&[&["lake"], &*question].concat()).quietly();
-        assert_eq!(cluster.ask(&question).quietly(), expected, "{question:?}");
+        assert_eq!(ask(&cluster, &question).quietly(), expected, "{question:?}");
     }
     let folded = |ended: Ended| {
         let mut lines: Vec<_> = String::from_utf8(ended.done()).unwrap().lines().map(str::to_owned).collect();
@@ -102,8 +66,8 @@ fn a_cluster_answers_as_one_machine_does() {
         lines
     };
     let expected = folded(run(&["lake", "top", &lake, "--service", "shop", "--to", "folded"]));
-    assert_eq!(folded(cluster.ask(&["top", &lake, "--service", "shop", "--to", "folded"])), expected);
-    let error = cluster.ask(&["query", &lake, "SELECT nothing FROM samples"]).failed();
+    assert_eq!(folded(ask(&cluster, &["top", &lake, "--service", "shop", "--to", "folded"])), expected);
+    let error = ask(&cluster, &["query", &lake, "SELECT nothing FROM samples"]).failed();
     assert!(error.contains("nothing"), "{error}");
 }
 
@@ -126,12 +90,12 @@ const LONG: &str = "SELECT count(*) AS n, sum(samples.value * depth) AS products
 fn an_executor_that_is_killed_in_the_middle_changes_no_answer() {
     let scratch = Scratch::new();
     let lake = lake_of_many_stacks(&scratch);
-    let mut cluster = Cluster::start(|_| ());
-    let mut asked = program(&["lake", "query", &lake, LONG, "--csv", "--cluster", &cluster.address]);
+    let mut cluster = cluster(|_| ());
+    let mut asked = program(&["lake", "query", &lake, LONG, "--csv", "--cluster", cluster.url()]);
     let mut asked = asked.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     thread::sleep(Duration::from_millis(1200));
     assert!(asked.try_wait().unwrap().is_none(), "the question was answered before anything was killed");
-    cluster.executors[0].kill().unwrap();
+    cluster.kill_executor(0).unwrap();
     let ended = Ended::from(asked.wait_with_output().unwrap());
     // 12,000 samples beside 12,000 stacks of three frames.
     assert_eq!(String::from_utf8(ended.done()).unwrap(), "n,products\r\n144000000,432000000\r\n");
@@ -145,7 +109,7 @@ fn a_scheduler_that_is_not_there_is_named() {
     let ask = |address: &str| {
         run(&["lake", "query", &lake, "SELECT sum(value) FROM samples", "--cluster", address]).failed()
     };
-    let nobody = format!("df://{}", free_address());
+    let nobody = format!("df://{}", free_address().unwrap());
     let error = ask(&nobody);
     assert!(error.contains(&nobody), "{error}");
     let error = ask("127.0.0.1");
@@ -157,10 +121,10 @@ fn executors_read_storage_with_credentials_of_their_own() {
     let Some(server) = S3::start() else { return };
     let lake = "s3://fleet/clustered";
     server.lake(&["add", lake, &corpus("rbt/daemon_worker.rbt"), "--service", "shop"]).done();
-    let cluster = Cluster::start(|executor| server.let_in(executor));
+    let cluster = cluster(|executor| server.let_in(executor));
     let top = ["top", lake, "--csv"];
     let expected = server.lake(&top).quietly();
-    assert_eq!(server.lake(&[&top[..], &["--cluster", &cluster.address]].concat()).quietly(), expected);
+    assert_eq!(server.lake(&[&top[..], &["--cluster", cluster.url()]].concat()).quietly(), expected);
 }
 
 #[test]

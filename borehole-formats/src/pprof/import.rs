@@ -112,10 +112,7 @@ fn segment(document: &Document, columns: &Columns, tables: &mut Tables) -> Resul
 }
 
 /// Comments as keys and values, and the fields that the model has no place for.
-fn file_metadata(
-    document: &Document,
-    tables: &mut Tables,
-) -> Result<Vec<(StringId, StringId)>, ReadError> {
+fn file_metadata(document: &Document, tables: &mut Tables) -> Result<Vec<(StringId, StringId)>, ReadError> {
     let mut pairs = Vec::new();
     let mut put = |key: &[u8], value: &[u8]| -> Result<(), ReadError> {
         pairs.push((tables.intern_string(key)?, tables.intern_string(value)?));

@@ -9,9 +9,9 @@ use std::rc::Rc;
 use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
+use borehole_testkit::LakeCluster;
 use serde_json::Value;
 
-use super::cluster::Cluster;
 use super::fleet::{self, SAMPLES};
 use super::measure::{Usage, Work};
 use super::{Bench, Claim, Goal, Side, Unit};
@@ -135,7 +135,7 @@ fn by_executors(lake: &Rc<Lake>, fleet: &str) -> Claim {
     let by = |executors| -> Side {
         let lake = Rc::clone(lake);
         Box::new(move || {
-            let cluster = Cluster::start(&lake.program, executors)?;
+            let cluster = LakeCluster::start(|| Command::new(&lake.program), executors, |_| ())?;
             let question = ["top", "--cluster", cluster.url()];
             // The first question waits until the executors are known.
             lake.seconds(&question)?;

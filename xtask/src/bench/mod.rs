@@ -2,7 +2,6 @@
 
 mod capture;
 mod claims;
-mod cluster;
 mod conversion;
 mod databases;
 mod decoding;
