@@ -50,6 +50,14 @@ struct Reference {
     is_tree: bool,
 }
 
+/// A node that is being read; `None` for what holds the roots.
+struct Entered {
+    node: Option<usize>,
+    /// Whether none of its members was read yet.
+    is_first: bool,
+    has_locations: bool,
+}
+
 /// What a value of a node is.
 enum Member {
     /// A node of its own, at this place.
@@ -128,15 +136,18 @@ impl Reader<'_> {
             return self.tokens.skip();
         }
         self.tokens.expect(b'{')?;
-        let mut path: Vec<(Option<usize>, bool)> = vec![(None, true)];
-        while let Some((node, is_first)) = path.last_mut() {
+        let mut path = vec![Entered { node: None, is_first: true, has_locations: false }];
+        while let Some(Entered { node, is_first, has_locations }) = path.last_mut() {
             let node = *node;
             let Some(key) = self.tokens.key(is_first)? else {
                 path.pop();
                 continue;
             };
+            if key == LOCATIONS.as_bytes() && std::mem::replace(has_locations, true) {
+                return Err(self.tokens.wrong(format!("duplicate {LOCATIONS} of a node")));
+            }
             if let Member::Node(child) = self.member(node, &key)? {
-                path.push((Some(child), false));
+                path.push(Entered { node: Some(child), is_first: false, has_locations: false });
             }
         }
         Ok(())

@@ -119,6 +119,8 @@ fn errors_say_where() {
     assert!(wrong("{\"context\":{\"a\":{").contains("truncated"));
     let twice = "{\"#node_id\":0,\"#type\":\"A\"}";
     assert!(wrong(&format!("{{\"context\":{{\"a\":{twice},\"b\":{twice}}}}}")).contains("duplicate node 0"));
+    let located = "{\"#node_id\":0,\"#type\":\"A\",\"#locations\":[],\"x\":1,\"#locations\":[]}";
+    assert!(wrong(&format!("{{\"context\":{{\"a\":{located}}}}}")).contains("duplicate #locations"));
 }
 
 #[test]
