@@ -1,5 +1,7 @@
 //! The batch that is being put together.
 
+use super::layout::MAX_VARINT_BYTES;
+
 /// Whole frames, and room behind them in which the next one is put together.
 ///
 /// What is put takes the place to put it at and answers the one behind it, so that the place stays in a register: a
@@ -12,8 +14,8 @@ pub(super) struct Buffer {
     len: usize,
 }
 
-/// The room that there is at least once something was put.
-const LEAST_BYTES: usize = 4096;
+/// By how much the room grows: so little that what is made ready is in the cache when it is written to.
+const STEP_BYTES: usize = 16 << 10;
 
 impl Buffer {
     /// The whole frames.
@@ -79,47 +81,75 @@ impl Buffer {
 
     #[cold]
     fn grow(&mut self, end: usize) {
-        self.bytes.resize(end.max(self.bytes.len() * 2).max(LEAST_BYTES), 0);
+        self.bytes.resize(end.max(self.bytes.len() + STEP_BYTES), 0);
     }
 
     #[inline(always)]
     pub(super) fn put_varint(&mut self, at: usize, value: u64) -> usize {
-        let [low, ..] = value.to_le_bytes();
-        if value < 1 << 7 {
-            return self.put(at, [low]);
-        }
-        if value < 1 << 14 {
-            let [high, ..] = (value >> 7).to_le_bytes();
-            return self.put(at, [low | 0x80, high]);
-        }
-        self.put_long_varint(at, value)
-    }
-
-    #[inline]
-    fn put_long_varint(&mut self, at: usize, value: u64) -> usize {
-        match grouped(value) {
-            Some((word, width)) => {
-                self.put(at, word.to_le_bytes());
-                at + width
-            }
-            None => self.put_longest_varint(at, value),
+        match self.bytes.get_mut(at..).and_then(<[u8]>::first_chunk_mut) {
+            Some(place) => at + put_varint(place, value),
+            None => self.put_varint_in_more(at, value),
         }
     }
 
-    /// One of nine or ten bytes.
     #[cold]
-    fn put_longest_varint(&mut self, at: usize, value: u64) -> usize {
-        let word = groups(value & 0x00ff_ffff_ffff_ffff) | 0x8080_8080_8080_8080;
-        let at = self.put(at, word.to_le_bytes());
-        let [low, ..] = (value >> 56).to_le_bytes();
-        if low < 0x80 { self.put(at, [low]) } else { self.put(at, [low, 1]) }
+    #[inline(never)]
+    fn put_varint_in_more(&mut self, at: usize, value: u64) -> usize {
+        let mut bytes = [0; MAX_VARINT_BYTES];
+        let width = put_varint(&mut bytes, value);
+        self.put(at, bytes);
+        at + width
     }
 
-    /// What stands from `from` to `end` is whole frames that go before what was not complete before them.
-    pub(super) fn commit_first(&mut self, from: usize, end: usize) {
-        self.bytes[self.len..end].rotate_right(end - from);
-        self.len += end - from;
+    /// What is free behind `at`.
+    #[inline(always)]
+    pub(super) fn room(&mut self, at: usize) -> &mut [u8] {
+        self.bytes.get_mut(at..).unwrap_or_default()
     }
+
+    /// Where the room ends.
+    #[inline(always)]
+    pub(super) const fn room_end(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Makes room for twice as much as is free: so that what is put together again is so a bounded number of times.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn extend_room(&mut self) {
+        self.grow(self.bytes.len() + (self.bytes.len() - self.len));
+    }
+
+    /// What stands before `end` is whole frames, and `frames` go before those that were not committed yet.
+    pub(super) fn commit_behind(&mut self, frames: &[u8], end: usize) {
+        let end = self.put_slice(end, frames);
+        self.bytes[self.len..end].rotate_right(frames.len());
+        self.len = end;
+    }
+}
+
+/// Puts a varint at the front of `place`. Answers how long it is; what stands behind it is of no value.
+#[inline(always)]
+pub(super) fn put_varint(place: &mut [u8; MAX_VARINT_BYTES], value: u64) -> usize {
+    let [low, ..] = value.to_le_bytes();
+    if value < 1 << 7 {
+        place[0] = low;
+        return 1;
+    }
+    if value < 1 << 14 {
+        let [high, ..] = (value >> 7).to_le_bytes();
+        [place[0], place[1]] = [low | 0x80, high];
+        return 2;
+    }
+    let [first @ .., ninth, tenth] = place;
+    if let Some((word, width)) = grouped(value) {
+        *first = word.to_le_bytes();
+        return width;
+    }
+    let word = groups(value & 0x00ff_ffff_ffff_ffff) | 0x8080_8080_8080_8080;
+    [*first, [*ninth, ..]] = [word.to_le_bytes(), (value >> 56).to_le_bytes()];
+    *tenth = 1;
+    if *ninth < 0x80 { 9 } else { 10 }
 }
 
 /// The bytes of a varint as a word, and how many there are; `None` if they are more than eight.
@@ -145,8 +175,6 @@ const fn groups(value: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use borehole_wire::put_varint;
-
     use super::*;
 
     #[test]
@@ -154,7 +182,7 @@ mod tests {
         let edges = (0..64).map(|bit| 1u64 << bit).flat_map(|power| [power - 1, power, power + power / 3]);
         for value in edges.chain([u64::MAX]) {
             let (mut buffer, mut expected) = (Buffer::default(), Vec::new());
-            put_varint(&mut expected, value);
+            borehole_wire::put_varint(&mut expected, value);
             let end = buffer.put_varint(0, value);
             buffer.commit(end);
             assert_eq!(buffer.committed(), expected, "{value:#x}");
@@ -162,17 +190,16 @@ mod tests {
     }
 
     #[test]
-    fn frames_go_before_what_is_not_complete() {
+    fn frames_go_before_what_was_not_committed() {
         let mut buffer = Buffer::default();
         let at = buffer.put_slice(0, b"first");
         buffer.commit(at);
-        let at = buffer.put(at, *b"half");
-        let end = buffer.put_slice(at, b"second");
-        buffer.commit_first(at, end);
-        assert_eq!(buffer.committed(), b"firstsecond");
-        let at = buffer.put(end, [0; 2 * LEAST_BYTES]);
+        let at = buffer.put(at, *b"third");
+        buffer.commit_behind(b"second", at);
+        assert_eq!(buffer.committed(), b"firstsecondthird");
+        let at = buffer.put(at + 6, [0; 2 * STEP_BYTES]);
         buffer.commit(at);
-        assert!(buffer.committed().starts_with(b"firstsecondhalf\0"));
+        assert!(buffer.committed().starts_with(b"firstsecondthird\0"));
         buffer.clear();
         assert_eq!(buffer.committed(), b"");
     }

@@ -100,9 +100,9 @@ impl<'w, W: Write> EventWriter<'w, W> {
     #[inline(always)]
     fn commit(self) -> io::Result<()> {
         let core = &mut self.writer.core;
-        core.buffer.commit(self.at);
+        core.commit(self.at);
         core.base_ns = self.base_ns;
-        if self.at >= self.writer.options.batch_bytes { self.writer.end_batch() } else { Ok(()) }
+        if core.buffer.len() >= self.writer.options.batch_bytes { self.writer.end_batch() } else { Ok(()) }
     }
 
     fn check_complete(&mut self) -> Result<(), Invalid> {
@@ -425,7 +425,7 @@ impl<'w, W: Write> EventWriter<'w, W> {
             None => {}
             Some(Place::Field(FieldKind::Stack)) => self.put_native_addresses(addresses),
             Some(Place::Field(FieldKind::PooledStack)) => {
-                let interned = self.writer.core.intern_stack(addresses, self.at);
+                let interned = self.writer.core.pools.intern_stack(addresses);
                 self.put_interned(interned);
             }
             Some(Place::Field(kind)) => self.mismatch(kind, "a stack"),
@@ -464,18 +464,18 @@ impl<'w, W: Write> EventWriter<'w, W> {
         }
     }
 
-    /// The id of an entry, and where values go on behind its definition.
+    /// The id of an entry.
     #[inline]
-    fn put_interned(&mut self, interned: Result<(u32, usize), Invalid>) {
+    fn put_interned(&mut self, interned: Result<u32, Invalid>) {
         match interned {
             Err(invalid) => self.refuse(invalid),
-            Ok((id, at)) => self.at = self.writer.core.buffer.put(at, id.to_le_bytes()),
+            Ok(id) => self.out(id.to_le_bytes()),
         }
     }
 
     #[inline]
     fn put_entry(&mut self, pool: Tag, entry: &[u8]) {
-        let interned = self.writer.core.intern(pool, entry, self.at);
+        let interned = self.writer.core.pools.intern(pool, entry);
         self.put_interned(interned);
     }
 
@@ -500,8 +500,8 @@ impl<'w, W: Write> EventWriter<'w, W> {
         self.close_full();
         let core = &mut self.writer.core;
         let (kind, pool) = match core.registry.field(self.next).map(|field_type| field_type.kind) {
-            Some(FieldKind::PooledStack) => (FieldKind::PooledStack, &mut core.stacks),
-            _ => (FieldKind::PooledString, &mut core.strings),
+            Some(FieldKind::PooledStack) => (FieldKind::PooledStack, &mut core.pools.stacks),
+            _ => (FieldKind::PooledString, &mut core.pools.strings),
         };
         match pool.undefined(id) {
             Some(id) => self.put_fixed(kind, id.to_le_bytes(), "a reference to nothing"),

@@ -22,6 +22,7 @@ mod keys;
 pub mod layout;
 mod plain;
 mod pool;
+mod pools;
 mod put;
 mod read;
 mod recover;

@@ -3,7 +3,7 @@
 use super::buffer::Buffer;
 use super::layout::{FieldKind, FieldType, Tag};
 use super::schema::Schema;
-use super::write::{Core, Dialect, Invalid, ValueDef, put_head};
+use super::write::{Core, Dialect, Invalid, TIMED_HEAD_BYTES, ValueDef, begin_at, timed_head};
 
 /// An event whose head is written.
 pub(super) struct Begun {
@@ -26,7 +26,9 @@ pub(super) fn begin(
     core.pending.begin(head.row);
     match (head.has_timestamp, timestamp_ns) {
         (true, Some(timestamp_ns)) => {
-            let at = put_head(core, head.type_id, timestamp_ns);
+            let (at, delta_ns) = begin_at(core, timestamp_ns);
+            core.buffer.put(at, timed_head(head.type_id, delta_ns));
+            let at = at + TIMED_HEAD_BYTES;
             Ok(Begun { next: head.first, at, base_ns: timestamp_ns })
         }
         (false, None) => {

@@ -1,17 +1,23 @@
 //! The values of typed events. Their types are right by construction, so that nothing is checked here but
 //! lengths.
 
-use super::layout::{FieldKind, FieldType, Tag};
+use super::buffer::put_varint;
+use super::encode::Pending;
+use super::layout::{FieldKind, FieldType, MAX_VARINT_BYTES, Tag};
+use super::pools::Pools;
 use super::value::{Stack, StackFrames};
-use super::write::{Core, Dialect, Invalid, count_u32};
+use super::write::{Core, Dialect, Invalid, TIMED_HEAD_BYTES, count_u32, timed_head};
 
 /// Takes the values of one event, in the order of its fields.
 pub struct FieldWriter<'w> {
-    core: &'w mut Core,
-    /// Where the next value goes.
-    at: usize,
+    /// What is free behind the last value. Of values that do not go into it nothing is written, nor of those after them:
+    /// there is no room then, and the event is put together again in more.
+    // A slice of its own: where the next value goes stays in registers.
+    room: &'w mut [u8],
+    pools: &'w mut Pools,
+    pending: &'w mut Pending,
     dialect: Dialect,
-    /// Whether a value did not fit. The core knows why.
+    /// Whether a value did not fit its field. What is pending says why.
     is_refused: bool,
 }
 
@@ -42,32 +48,74 @@ pub trait PutPooled {
 }
 
 impl<'w> FieldWriter<'w> {
+    /// An event of a type begins at a place of the batch's memory.
     #[inline(always)]
-    pub(super) const fn new(core: &'w mut Core, at: usize, dialect: Dialect) -> Self {
-        Self { core, at, dialect, is_refused: false }
+    pub(super) fn new(
+        core: &'w mut Core,
+        at: usize,
+        type_id: [u8; 2],
+        delta_ns: u64,
+        dialect: Dialect,
+    ) -> Self {
+        let Core { buffer, pools, pending, .. } = core;
+        let mut fields = Self { room: buffer.room(at), pools, pending, dialect, is_refused: false };
+        fields.put_within(|place| {
+            *place = timed_head(type_id, delta_ns);
+            TIMED_HEAD_BYTES
+        });
+        fields
     }
 
-    /// Answers where the last value ends.
+    /// Answers how much room is left behind the last value; `None` if it was too little.
     #[inline(always)]
-    pub(super) fn finish(self) -> Result<usize, Invalid> {
-        if self.is_refused { Err(self.core.pending.take_refusal()) } else { Ok(self.at) }
+    pub(super) fn finish(self) -> Result<Option<usize>, Invalid> {
+        if self.is_refused {
+            return Err(self.pending.take_refusal());
+        }
+        // The last value may have asked for so much, and not have had it.
+        Ok(Some(self.room.len()).filter(|left| *left >= MAX_VARINT_BYTES))
     }
 
     // It hands over what was put together and not itself, so that where the next value goes stays in a register.
     #[inline(always)]
     fn refuse(&mut self, invalid: Invalid) {
         self.is_refused = true;
-        self.core.pending.refuse(invalid);
+        self.pending.refuse(invalid);
+    }
+
+    /// Has a value put at the front of the next `N` bytes, by what answers how many it takes.
+    #[inline(always)]
+    fn put_within<const N: usize>(&mut self, put: impl FnOnce(&mut [u8; N]) -> usize) {
+        let room = std::mem::take(&mut self.room);
+        if let Some(place) = room.first_chunk_mut() {
+            let taken = put(place);
+            self.room = room.get_mut(taken..).unwrap_or_default();
+        }
+    }
+
+    /// The next so many bytes, if there is room for them.
+    #[inline(always)]
+    fn next(&mut self, len: usize) -> Option<&'w mut [u8]> {
+        let (next, room) = std::mem::take(&mut self.room).split_at_mut_checked(len)?;
+        self.room = room;
+        Some(next)
     }
 
     #[inline(always)]
     fn fixed<const N: usize>(&mut self, bytes: [u8; N]) {
-        self.at = self.core.buffer.put(self.at, bytes);
+        self.slice(&bytes);
+    }
+
+    #[inline(always)]
+    fn slice(&mut self, bytes: &[u8]) {
+        if let Some(place) = self.next(bytes.len()) {
+            place.copy_from_slice(bytes);
+        }
     }
 
     #[inline(always)]
     fn varint(&mut self, value: u64) {
-        self.at = self.core.buffer.put_varint(self.at, value);
+        self.put_within(|place| put_varint(place, value));
     }
 
     /// A count of four bytes. Answers whether it fits.
@@ -83,22 +131,22 @@ impl<'w> FieldWriter<'w> {
     #[inline(always)]
     fn prefixed(&mut self, bytes: &[u8]) {
         if self.count(bytes.len()) {
-            self.at = self.core.buffer.put_slice(self.at, bytes);
+            self.slice(bytes);
         }
     }
 
-    /// The id of an entry, and where values go on behind its definition.
+    /// The id of an entry.
     #[inline(always)]
-    fn interned(&mut self, interned: Result<(u32, usize), Invalid>) {
+    fn interned(&mut self, interned: Result<u32, Invalid>) {
         match interned {
-            Ok((id, at)) => self.at = self.core.buffer.put(at, id.to_le_bytes()),
+            Ok(id) => self.fixed(id.to_le_bytes()),
             Err(invalid) => self.refuse(invalid),
         }
     }
 
     #[inline(always)]
     fn pooled_text(&mut self, text: &str) {
-        let interned = self.core.intern(Tag::Strings, text.as_bytes(), self.at);
+        let interned = self.pools.intern(Tag::Strings, text.as_bytes());
         self.interned(interned);
     }
 
@@ -106,14 +154,17 @@ impl<'w> FieldWriter<'w> {
     fn stack(&mut self, stack: StackFrames<'_>) {
         if self.count(stack.len()) {
             match stack {
-                StackFrames::Stored(Stack(bytes)) => {
-                    self.at = self.core.buffer.put_slice(self.at, bytes.as_flattened());
-                }
-                StackFrames::Native(addresses) => {
-                    self.at = self.core.buffer.put_addresses(self.at, addresses);
-                }
+                StackFrames::Stored(Stack(bytes)) => self.slice(bytes.as_flattened()),
+                StackFrames::Native(addresses) => self.addresses(addresses),
             }
         }
+    }
+
+    #[inline(always)]
+    fn addresses(&mut self, addresses: &[u64]) {
+        let places = self.next(size_of_val(addresses)).map(<[u8]>::as_chunks_mut);
+        let places = places.map(|(places, _)| places).unwrap_or_default();
+        places.iter_mut().zip(addresses).for_each(|(place, address)| *place = address.to_le_bytes());
     }
 
     #[inline(always)]
@@ -122,8 +173,8 @@ impl<'w> FieldWriter<'w> {
             return self.stack(stack);
         }
         let interned = match stack {
-            StackFrames::Stored(Stack(bytes)) => self.core.intern(Tag::Stacks, bytes.as_flattened(), self.at),
-            StackFrames::Native(addresses) => self.core.intern_stack(addresses, self.at),
+            StackFrames::Stored(Stack(bytes)) => self.pools.intern(Tag::Stacks, bytes.as_flattened()),
+            StackFrames::Native(addresses) => self.pools.intern_stack(addresses),
         };
         self.interned(interned);
     }

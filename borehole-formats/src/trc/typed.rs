@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU16, AtomicUsize, Ordering};
 use super::layout::{FIRST_DYNAMIC_TYPE_ID, FieldType};
 use super::put::FieldWriter;
 use super::schema::{Annotation, Definition, Field, InvalidSchema, Schema};
-use super::write::{Core, Dialect, Invalid, Writer, put_head};
+use super::write::{Core, Dialect, Invalid, Writer, begin_at};
 
 /// A type whose values are events of one schema.
 ///
@@ -33,7 +33,7 @@ pub trait TraceEvent {
     /// When it happened, in nanoseconds.
     fn timestamp_ns(&self) -> u64;
 
-    /// Writes the values of the fields.
+    /// Writes the values of the fields. It is asked to again, for the same values, when there was too little room for them.
     fn put_fields(&self, out: &mut FieldWriter<'_>);
 }
 
@@ -160,13 +160,18 @@ impl<W: Write> Writer<W> {
             None => define(core, known, options.dialect)?,
         };
         let timestamp_ns = event.timestamp_ns();
-        let at = put_head(core, type_id, timestamp_ns);
-        let mut fields = FieldWriter::new(core, at, options.dialect);
-        event.put_fields(&mut fields);
-        let end = fields.finish()?;
-        core.buffer.commit(end);
+        let (at, delta_ns) = begin_at(core, timestamp_ns);
+        let end = loop {
+            let mut fields = FieldWriter::new(core, at, type_id, delta_ns, options.dialect);
+            event.put_fields(&mut fields);
+            match fields.finish()? {
+                Some(left) => break core.buffer.room_end() - left,
+                None => core.buffer.extend_room(),
+            }
+        };
+        core.commit(end);
         core.base_ns = timestamp_ns;
-        if end >= options.batch_bytes { self.end_batch() } else { Ok(()) }
+        if core.buffer.len() >= options.batch_bytes { self.end_batch() } else { Ok(()) }
     }
 }
 

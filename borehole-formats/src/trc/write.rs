@@ -11,8 +11,9 @@ use borehole_wire::put_varint;
 
 use super::buffer::Buffer;
 use super::encode::{EventWriter, Pending};
-use super::intern::{Head, Interned, Refusal, Registry};
+use super::intern::{Head, Refusal, Registry};
 use super::layout::{FieldType, HEADER_BYTES, MAGIC, MAX_DELTA_NS, Tag, VERSION};
+use super::pools::Pools;
 use super::read::Reader;
 use super::schema::{Annotation, Schema};
 use super::typed::TypedIds;
@@ -222,8 +223,8 @@ impl<W: Write> Writer<W> {
     /// When it is longer than 32 bits can say, or no ids are left.
     pub fn intern_string(&mut self, string: &str) -> io::Result<StringRef> {
         self.core.open();
-        let at = self.core.buffer.len();
-        let (id, _) = self.core.intern(Tag::Strings, string.as_bytes(), at)?;
+        let id = self.core.pools.intern(Tag::Strings, string.as_bytes())?;
+        self.core.commit(self.core.buffer.len());
         Ok(StringRef { batch: self.core.number, id })
     }
 
@@ -236,8 +237,8 @@ impl<W: Write> Writer<W> {
             return Err(Invalid::new("expected a dialect with pooled stacks, found 0.3.2").into());
         }
         self.core.open();
-        let at = self.core.buffer.len();
-        let (id, _) = self.core.intern_stack(addresses, at)?;
+        let id = self.core.pools.intern_stack(addresses)?;
+        self.core.commit(self.core.buffer.len());
         Ok(StackRef { batch: self.core.number, id })
     }
 
@@ -328,15 +329,14 @@ pub(super) struct Core {
     pub(super) buffer: Buffer,
     pub(super) base_ns: u64,
     pub(super) registry: Registry,
-    pub(super) strings: Interned,
-    pub(super) stacks: Interned,
+    pub(super) pools: Pools,
     /// Whether the batch has a header already.
     is_open: bool,
     /// Different for each batch of this process.
     pub(super) number: u64,
     /// What is rarely needed of the event that is being put together.
     pub(super) pending: Pending,
-    /// Memory for what is defined, and for a stack that is being written.
+    /// Memory for the definition of a type.
     scratch: Vec<u8>,
     pub(super) typed_ids: TypedIds,
 }
@@ -358,6 +358,22 @@ impl Core {
         }
     }
 
+    /// What stands before `end` is whole frames. What the last of them is the first to use is defined before it.
+    #[inline(always)]
+    pub(super) fn commit(&mut self, end: usize) {
+        match self.pools.frames() {
+            [] => self.buffer.commit(end),
+            _ => self.commit_behind_definitions(end),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn commit_behind_definitions(&mut self, end: usize) {
+        self.buffer.commit_behind(self.pools.frames(), end);
+        self.pools.clear_frames();
+    }
+
     /// Appends whole frames. No event is being put together.
     fn append(&mut self, frames: &[u8]) {
         let end = self.buffer.put_slice(self.buffer.len(), frames);
@@ -368,8 +384,7 @@ impl Core {
         self.buffer.clear();
         self.base_ns = 0;
         self.registry.clear();
-        self.strings.clear();
-        self.stacks.clear();
+        self.pools.clear();
         self.typed_ids.clear();
         self.is_open = false;
         self.number = next_batch();
@@ -381,10 +396,10 @@ impl Core {
         self.base_ns = batch.base_ns;
         self.registry.adopt(batch);
         for id in batch.strings.ids() {
-            self.strings.adopt(batch.strings.get(id).unwrap_or_default().as_bytes(), id);
+            self.pools.strings.adopt(batch.strings.get(id).unwrap_or_default().as_bytes(), id);
         }
         for id in batch.stacks.ids() {
-            self.stacks.adopt(batch.stacks.get(id).unwrap_or_default().as_flattened(), id);
+            self.pools.stacks.adopt(batch.stacks.get(id).unwrap_or_default().as_flattened(), id);
         }
     }
 
@@ -428,71 +443,6 @@ impl Core {
             self.scratch = frames;
         }
         Ok(row)
-    }
-
-    /// The id of an entry of a pool. If it is new, a frame that defines it goes before the event that is being put
-    /// together, which ends at `at`; answers where it ends then, too.
-    #[inline]
-    pub(super) fn intern(&mut self, pool: Tag, entry: &[u8], at: usize) -> Result<(u32, usize), Invalid> {
-        match self.pool(pool).recent(entry) {
-            Some(id) => Ok((id, at)),
-            None => self.intern_slowly(pool, entry, entry.as_ptr().addr(), at),
-        }
-    }
-
-    /// The same for a stack of the program.
-    #[inline]
-    pub(super) fn intern_stack(&mut self, addresses: &[u64], at: usize) -> Result<(u32, usize), Invalid> {
-        match self.stacks.recent_stack(addresses) {
-            Some(id) => Ok((id, at)),
-            None => self.intern_stack_slowly(addresses, at),
-        }
-    }
-
-    #[inline]
-    const fn pool(&mut self, pool: Tag) -> &mut Interned {
-        match pool {
-            Tag::Strings => &mut self.strings,
-            _ => &mut self.stacks,
-        }
-    }
-
-    #[cold]
-    fn intern_stack_slowly(&mut self, addresses: &[u64], at: usize) -> Result<(u32, usize), Invalid> {
-        let mut bytes = std::mem::take(&mut self.scratch);
-        bytes.clear();
-        bytes.extend(addresses.iter().flat_map(|address| address.to_le_bytes()));
-        let interned = self.intern_slowly(Tag::Stacks, &bytes, addresses.as_ptr().addr(), at);
-        self.scratch = bytes;
-        interned
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn intern_slowly(
-        &mut self,
-        pool: Tag,
-        entry: &[u8],
-        address: usize,
-        at: usize,
-    ) -> Result<(u32, usize), Invalid> {
-        let count = count_u32(if pool == Tag::Strings { entry.len() } else { entry.len() / 8 })?;
-        match self.pool(pool).intern(entry, address) {
-            None => Err(Invalid::new("too many pool entries in one batch: expected at most 4294967294")),
-            Some((id, false)) => Ok((id, at)),
-            Some((id, true)) => Ok((id, self.define_entry(pool, id, count, entry, at))),
-        }
-    }
-
-    fn define_entry(&mut self, pool: Tag, id: u32, count: u32, entry: &[u8], at: usize) -> usize {
-        let buffer = &mut self.buffer;
-        let mut end = buffer.put(at, [pool as u8]);
-        for number in [1, id, count] {
-            end = buffer.put(end, number.to_le_bytes());
-        }
-        end = buffer.put_slice(end, entry);
-        buffer.commit_first(at, end);
-        end
     }
 }
 
@@ -557,29 +507,31 @@ fn put_annotations(out: &mut Vec<u8>, type_id: u16, annotations: &[Annotation]) 
     }
 }
 
-/// Writes what stands before the values of an event with a time. Answers where they begin.
+/// Sets the time that the next event counts from, if it is too late for the time before. Answers where the event
+/// begins, and how much later it is than what it counts from.
 #[inline(always)]
-pub(super) fn put_head(core: &mut Core, type_id: [u8; 2], timestamp_ns: u64) -> usize {
-    let at = core.buffer.len();
+pub(super) fn begin_at(core: &mut Core, timestamp_ns: u64) -> (usize, u64) {
     // An earlier time is one that is very much later.
     let delta_ns = timestamp_ns.wrapping_sub(core.base_ns);
     if delta_ns > MAX_DELTA_NS {
-        return put_head_behind_reset(core, type_id, timestamp_ns);
+        return (put_reset(&mut core.buffer, timestamp_ns), 0);
     }
-    // In one piece: two bytes more than it has, which the values overwrite.
-    let [low, high] = type_id;
-    let head = u64::from_le_bytes([Tag::Event as u8, low, high, 0, 0, 0, 0, 0]) | delta_ns << 24;
-    core.buffer.put(at, head.to_le_bytes());
-    at + TIMED_HEAD_BYTES
+    (core.buffer.len(), delta_ns)
 }
-
-/// Tag, type id and the time since the event before.
-const TIMED_HEAD_BYTES: usize = 6;
 
 #[cold]
 #[inline(never)]
-fn put_head_behind_reset(core: &mut Core, type_id: [u8; 2], timestamp_ns: u64) -> usize {
-    let at = core.buffer.put(core.buffer.len(), [Tag::Reset as u8]);
-    let at = core.buffer.put(at, timestamp_ns.to_le_bytes());
-    core.buffer.put(at, [Tag::Event as u8, type_id[0], type_id[1], 0, 0, 0])
+fn put_reset(buffer: &mut Buffer, timestamp_ns: u64) -> usize {
+    let at = buffer.put(buffer.len(), [Tag::Reset as u8]);
+    buffer.put(at, timestamp_ns.to_le_bytes())
 }
+
+/// What stands before the values of an event with a time, in one piece: [`TIMED_HEAD_BYTES`] and zeros.
+#[inline(always)]
+pub(super) const fn timed_head([low, high]: [u8; 2], delta_ns: u64) -> [u8; 8] {
+    let head = u64::from_le_bytes([Tag::Event as u8, low, high, 0, 0, 0, 0, 0]) | delta_ns << 24;
+    head.to_le_bytes()
+}
+
+/// Tag, type id and the time since the event before.
+pub(super) const TIMED_HEAD_BYTES: usize = 6;

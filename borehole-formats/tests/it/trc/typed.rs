@@ -296,6 +296,41 @@ fn a_plan_of_another_type_is_an_error() {
     assert!(Any::read(&event, &plan).is_err() && Any::read(&event, &plan.of_variant(2)).is_err());
 }
 
+/// Lengths at which an event ends before, at and behind the end of the memory that there is for it.
+fn lengths() -> impl Iterator<Item = usize> {
+    [0, 1 << 13, (1 << 14) - 120, 1 << 14, 1 << 16]
+        .into_iter()
+        .flat_map(|len| len..len + 100)
+        .chain([1 << 22])
+}
+
+#[test]
+fn an_event_without_room_is_put_together_again_and_defines_once_what_it_uses() {
+    for len in lengths() {
+        let text = "x".repeat(len);
+        let request =
+            |at_ns, route| Request { at_ns, route, status: 200, stack: [7, 8].as_slice().into(), took: 1 };
+        // The long text goes before the event, and so decides where that stands.
+        let requests = [request(1, &text), request(2, "short"), request(3, &text)];
+        let options = WriteOptions { batch_bytes: usize::MAX, ..WriteOptions::default() };
+        let mut writer = Writer::with_options(Vec::new(), options);
+        requests.iter().for_each(|request| writer.write(request).unwrap());
+        let trace = writer.finish().unwrap();
+        assert!(trace.len() < len + 300, "{len}: {}", trace.len());
+        let mut typed = TypedEvents::default();
+        let mut found = Vec::new();
+        Reader::new(trace.as_slice())
+            .for_each_event(|event| {
+                let request: Request<'_> = typed.read(event).unwrap().unwrap();
+                found.push((request.at_ns, request.route.len(), request.stack.len()));
+            })
+            .unwrap();
+        assert_eq!(found, [(1, len, 2), (2, 5, 2), (3, len, 2)]);
+        let events = [every(5, &text, &[1, 2, 3]), every(6, "short", &[])];
+        assert_eq!(count_read(&written(&events, Dialect::Newest), &events), 2);
+    }
+}
+
 #[test]
 fn after_warm_up_neither_writing_nor_reading_allocates() {
     let route = Box::leak("GET /carts".to_owned().into_boxed_str());

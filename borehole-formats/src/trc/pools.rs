@@ -1,0 +1,90 @@
+//! The strings and stacks that a batch defines, each where an event first uses it.
+
+use super::intern::Interned;
+use super::layout::Tag;
+use super::write::{Invalid, count_u32};
+
+/// The pools of the batch that is being put together.
+#[derive(Default)]
+pub(super) struct Pools {
+    pub(super) strings: Interned,
+    pub(super) stacks: Interned,
+    /// Frames that define what the event that is being put together is the first to use: they go before it.
+    frames: Vec<u8>,
+    /// Memory for a stack as it stands in streams.
+    scratch: Vec<u8>,
+}
+
+impl Pools {
+    /// The id of an entry. If it is new, a frame that defines it waits to be written.
+    #[inline]
+    pub(super) fn intern(&mut self, pool: Tag, entry: &[u8]) -> Result<u32, Invalid> {
+        match self.pool(pool).recent(entry) {
+            Some(id) => Ok(id),
+            None => self.intern_slowly(pool, entry, entry.as_ptr().addr()),
+        }
+    }
+
+    /// The same for a stack of the program.
+    #[inline]
+    pub(super) fn intern_stack(&mut self, addresses: &[u64]) -> Result<u32, Invalid> {
+        match self.stacks.recent_stack(addresses) {
+            Some(id) => Ok(id),
+            None => self.intern_stack_slowly(addresses),
+        }
+    }
+
+    /// The frames that wait to be written.
+    #[inline]
+    pub(super) fn frames(&self) -> &[u8] {
+        &self.frames
+    }
+
+    /// The frames are written.
+    pub(super) fn clear_frames(&mut self) {
+        self.frames.clear();
+    }
+
+    /// Forgets everything and keeps the memory.
+    pub(super) fn clear(&mut self) {
+        self.strings.clear();
+        self.stacks.clear();
+        self.frames.clear();
+    }
+
+    #[inline]
+    const fn pool(&mut self, pool: Tag) -> &mut Interned {
+        match pool {
+            Tag::Strings => &mut self.strings,
+            _ => &mut self.stacks,
+        }
+    }
+
+    #[cold]
+    fn intern_stack_slowly(&mut self, addresses: &[u64]) -> Result<u32, Invalid> {
+        let mut bytes = std::mem::take(&mut self.scratch);
+        bytes.clear();
+        bytes.extend(addresses.iter().flat_map(|address| address.to_le_bytes()));
+        let interned = self.intern_slowly(Tag::Stacks, &bytes, addresses.as_ptr().addr());
+        self.scratch = bytes;
+        interned
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn intern_slowly(&mut self, pool: Tag, entry: &[u8], address: usize) -> Result<u32, Invalid> {
+        let count = count_u32(if pool == Tag::Strings { entry.len() } else { entry.len() / 8 })?;
+        let (id, is_new) = self
+            .pool(pool)
+            .intern(entry, address)
+            .ok_or_else(|| Invalid::new("too many pool entries in one batch: expected at most 4294967294"))?;
+        if is_new {
+            self.frames.push(pool as u8);
+            for number in [1, id, count] {
+                self.frames.extend_from_slice(&number.to_le_bytes());
+            }
+            self.frames.extend_from_slice(entry);
+        }
+        Ok(id)
+    }
+}
