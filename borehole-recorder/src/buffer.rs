@@ -1,6 +1,7 @@
 //! What one thread has recorded since the last flush.
 
 use std::cell::RefCell;
+use std::io::{self, Sink};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
@@ -14,8 +15,9 @@ pub(crate) struct ThreadBuffer {
 }
 
 struct Content {
-    writer: Writer<Vec<u8>>,
-    /// Events that are in the writer and its output.
+    /// Puts one batch together, which the collector is handed as it is.
+    writer: Writer<Sink>,
+    /// Events that are in the batch.
     events: u64,
     /// Events that were not taken since the last flush.
     lost_events: u64,
@@ -33,17 +35,14 @@ pub(crate) struct Taken {
     pub(crate) lost_events: u64,
 }
 
-/// A batch is completed within the buffer when it has this size: each defines its types and texts anew.
-const BATCH_BYTES: usize = 64 << 10;
-
 /// Part of a full buffer from which on the collector is called.
 const URGENT_PART: usize = 2;
 
 impl ThreadBuffer {
     fn new(limit_bytes: usize) -> Self {
-        let options = WriteOptions { batch_bytes: BATCH_BYTES.min(limit_bytes), ..WriteOptions::default() };
+        let options = WriteOptions { batch_bytes: usize::MAX, ..WriteOptions::default() };
         let content = Content {
-            writer: Writer::with_options(Vec::new(), options),
+            writer: Writer::with_options(io::sink(), options),
             events: 0,
             lost_events: 0,
             limit_bytes,
@@ -67,7 +66,7 @@ impl ThreadBuffer {
         if content.is_closed {
             return false;
         }
-        let ready_bytes = content.writer.output().len();
+        let ready_bytes = content.writer.pending_bytes();
         if ready_bytes < content.limit_bytes && content.writer.write(event).is_ok() {
             content.events += 1;
         } else {
@@ -77,13 +76,13 @@ impl ThreadBuffer {
         is_urgent && !std::mem::replace(&mut content.is_urgent, true)
     }
 
-    /// Takes what is there as whole batches, in exchange for an empty vector.
-    pub(crate) fn take(&self, bytes: &mut Vec<u8>) -> Taken {
-        bytes.clear();
+    /// Takes what is there as a whole batch, in exchange for the memory of another.
+    pub(crate) fn take(&self, batch: &mut Vec<u8>) -> Taken {
         let mut content = self.lock();
-        // A vector takes everything.
-        if content.events > 0 && content.writer.end_batch().is_ok() {
-            std::mem::swap(content.writer.output_mut(), bytes);
+        if content.events > 0 {
+            content.writer.exchange_batch(batch);
+        } else {
+            batch.clear();
         }
         content.is_urgent = false;
         Taken {

@@ -40,6 +40,13 @@ impl Buffer {
         self.len = 0;
     }
 
+    /// Makes `memory` the whole frames, and goes on in what it was.
+    pub(super) fn exchange(&mut self, memory: &mut Vec<u8>) {
+        std::mem::swap(&mut self.bytes, memory);
+        memory.truncate(self.len);
+        self.clear();
+    }
+
     #[inline(always)]
     pub(super) fn put<const N: usize>(&mut self, at: usize, bytes: [u8; N]) -> usize {
         match self.bytes.get_mut(at..).and_then(<[u8]>::first_chunk_mut) {

@@ -276,6 +276,32 @@ impl<W: Write> Writer<W> {
         written
     }
 
+    /// Completes the batch as [`Writer::end_batch`] does, but hands it out instead of writing it, without a copy: `batch`
+    /// is what has been put together, empty if that is nothing, and its memory takes what comes next.
+    ///
+    /// In batches without a limit, and handed out each time, events never reach the output.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use borehole_formats::trc::{Schema, WriteOptions, Writer};
+    ///
+    /// let tick = Schema::new("Tick", [])?;
+    /// let options = WriteOptions { batch_bytes: usize::MAX, ..WriteOptions::default() };
+    /// let (mut writer, mut batch) = (Writer::with_options(std::io::sink(), options), Vec::new());
+    /// writer.write_event(&tick, 1_000, &[])?;
+    /// writer.exchange_batch(&mut batch);
+    /// assert!(batch.starts_with(b"TRC\0\x01"));
+    /// writer.exchange_batch(&mut batch);
+    /// assert!(batch.is_empty());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn exchange_batch(&mut self, batch: &mut Vec<u8>) {
+        self.has_written |= self.core.buffer.len() > 0;
+        self.core.buffer.exchange(batch);
+        self.core.clear();
+    }
+
     /// Goes on with another output, as a new writer would, but keeps the memory. Answers the output so far, to which
     /// everything has been written.
     ///

@@ -135,6 +135,53 @@ fn an_event_that_is_not_finished_leaves_no_trace() {
 }
 
 #[test]
+fn what_a_refused_event_alone_uses_is_defined_before_the_next_or_never() {
+    let schema = Schema::new(
+        "E",
+        [("v", FieldType::required(FieldKind::PooledString)), ("w", FieldType::required(FieldKind::U8))],
+    )
+    .unwrap();
+    let mut writer = Writer::new(Vec::new());
+    let values = |text, number| [ValueDef::Text(text), ValueDef::Unsigned(number)];
+    refused(writer.write_event(&schema, 1, &values("x", 256)));
+    writer.end_batch().unwrap();
+    refused(writer.write_event(&schema, 2, &values("y", 256)));
+    writer.write_event(&schema, 3, &values("y", 255)).unwrap();
+    let trace = writer.finish().unwrap();
+    assert!(!trace.contains(&b'x'));
+    let (events, error, _) = read(&trace, ReadOptions::default());
+    assert!(error.is_none());
+    assert_eq!(events, [r#"E @3 v={"is":"y","pstr":0} w={"uint":255}"#]);
+}
+
+#[test]
+fn batches_handed_out_are_those_that_would_be_written() {
+    let schema = one_field(FieldType::required(FieldKind::PooledString));
+    let write = |writer: &mut Writer<Vec<u8>>, at| {
+        writer.write_event(&schema, at, &[ValueDef::Text("a"), ValueDef::Text("pooled")]).unwrap();
+    };
+    let mut writer = Writer::new(Vec::new());
+    let mut batch = vec![1; 100_000];
+    writer.exchange_batch(&mut batch);
+    assert!(batch.is_empty());
+    let mut handed_out = Vec::new();
+    for at in 1..4 {
+        write(&mut writer, at);
+        let len = writer.pending_bytes();
+        writer.exchange_batch(&mut batch);
+        assert_eq!((batch.len(), writer.pending_bytes()), (len, 0));
+        handed_out.extend_from_slice(&batch);
+    }
+    assert!(writer.finish().unwrap().is_empty());
+    let mut writer = Writer::new(Vec::new());
+    (1..4).for_each(|at| {
+        write(&mut writer, at);
+        writer.end_batch().unwrap();
+    });
+    assert_eq!(writer.finish().unwrap(), handed_out);
+}
+
+#[test]
 fn a_reference_of_an_earlier_batch_is_refused() {
     let schema = one_field(FieldType::required(FieldKind::PooledString));
     between(|writer| {
