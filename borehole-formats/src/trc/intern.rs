@@ -59,7 +59,7 @@ impl Interned {
     #[inline]
     pub(super) fn recent(&self, entry: &[u8]) -> Option<u32> {
         let row = self.recent_row(entry.as_ptr().addr(), entry.len());
-        (self.entry(row)? == entry).then(|| self.ids[row])
+        is_same(self.entry(row)?, entry).then(|| self.ids[row])
     }
 
     /// The id of a stack of the program, if it was interned lately.
@@ -148,6 +148,22 @@ impl Interned {
         self.index.clear();
         self.next = 0;
         self.occupied.clear();
+    }
+}
+
+/// Whether two entries are the same: word by word, for most have few of them, and to call the library's comparison takes
+/// longer.
+#[inline]
+fn is_same(one: &[u8], other: &[u8]) -> bool {
+    if one.len() != other.len() {
+        return false;
+    }
+    match (one.last_chunk::<8>(), other.last_chunk()) {
+        (Some(end), Some(other_end)) => {
+            let mut words = one.as_chunks::<8>().0.iter().zip(other.as_chunks::<8>().0);
+            end == other_end && words.all(|(one, other)| one == other)
+        }
+        _ => one == other,
     }
 }
 
