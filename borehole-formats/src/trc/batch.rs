@@ -47,7 +47,7 @@ impl Batch {
     /// The row of a type.
     #[inline]
     pub(super) fn find(&self, type_id: u16) -> Option<(u32, &Row)> {
-        let row = self.types.get(type_id)?;
+        let row = self.types.get(type_id);
         Some((row, self.rows.get(row as usize)?))
     }
 
@@ -85,9 +85,7 @@ impl Batch {
 
     /// Adds annotations to a type; of a type that is not defined they are lost.
     pub(super) fn annotate(&mut self, type_id: u16, annotations: Vec<Annotation>) {
-        if let Some(row) = self.types.get(type_id)
-            && let Some(row) = self.rows.get_mut(row as usize)
-        {
+        if let Some(row) = self.rows.get_mut(self.types.get(type_id) as usize) {
             row.schema.annotate(annotations);
         }
     }
@@ -107,19 +105,22 @@ impl Batch {
 /// From type ids to rows. Real streams use a few hundred low ids.
 #[derive(Debug, Default)]
 struct TypeTable {
-    low: Vec<Option<u32>>,
+    low: Vec<u32>,
     high: HashMap<u16, u32>,
 }
+
+/// The row of types that are not defined, of which there are never so many.
+const NO_ROW: u32 = u32::MAX;
 
 /// Ids below this one are looked up by position.
 const LOW_IDS: u16 = 1024;
 
 impl TypeTable {
     #[inline]
-    fn get(&self, type_id: u16) -> Option<u32> {
+    fn get(&self, type_id: u16) -> u32 {
         match self.low.get(usize::from(type_id)) {
             Some(&row) => row,
-            None => self.high.get(&type_id).copied(),
+            None => self.high.get(&type_id).map_or(NO_ROW, |row| *row),
         }
     }
 
@@ -130,9 +131,9 @@ impl TypeTable {
         }
         let index = usize::from(type_id);
         if self.low.len() <= index {
-            self.low.resize(index + 1, None);
+            self.low.resize(index + 1, NO_ROW);
         }
-        self.low[index] = Some(row);
+        self.low[index] = row;
     }
 
     fn clear(&mut self) {

@@ -17,8 +17,11 @@ pub struct Event<'a> {
     /// Which type of its batch it is of, 0-based in the order of definition.
     pub(super) row_index: u32,
     pub(super) timestamp_ns: Option<u64>,
+    /// Of each field, and perhaps more.
     pub(super) slots: &'a [Slot],
-    pub(super) frame: &'a [u8],
+    /// What begins with the event, and how much of it that is.
+    pub(super) bytes: &'a [u8],
+    pub(super) len_bytes: usize,
     pub(super) batch: &'a Batch,
     pub(super) offset: u64,
     pub(super) is_recovered: bool,
@@ -70,21 +73,21 @@ impl<'a> Event<'a> {
     #[inline]
     #[must_use]
     pub const fn len(&self) -> usize {
-        self.slots.len()
+        self.row.types.len()
     }
 
     /// Whether it has no fields.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
-        self.slots.is_empty()
+        self.row.types.is_empty()
     }
 
     /// The value of a field; `None` if there is no such field.
     #[inline]
     #[must_use]
     pub fn value(&self, field: usize) -> Option<Value<'a>> {
-        let slot = self.slots.get(field)?;
-        Some(slot.view(*self.row.types.get(field)?, self.frame, self.batch))
+        let (slot, field_type) = self.slot(field)?;
+        Some(slot.view(field_type, self.bytes, self.batch))
     }
 
     /// Where a value stands, and its type.
@@ -122,8 +125,8 @@ impl<'a> Event<'a> {
     /// The values of all fields.
     #[inline]
     pub fn values(&self) -> impl ExactSizeIterator<Item = Value<'a>> + use<'a> {
-        let Self { frame, batch, .. } = *self;
-        self.slots.iter().zip(&self.row.types).map(move |(slot, field)| slot.view(*field, frame, batch))
+        let Self { bytes, batch, .. } = *self;
+        self.slots.iter().zip(&self.row.types).map(move |(slot, field)| slot.view(*field, bytes, batch))
     }
 
     /// The names and values of all fields.
@@ -134,8 +137,8 @@ impl<'a> Event<'a> {
 
     /// Its bytes, from the tag on.
     #[must_use]
-    pub const fn bytes(&self) -> &'a [u8] {
-        self.frame
+    pub fn bytes(&self) -> &'a [u8] {
+        self.bytes.get(..self.len_bytes).unwrap_or_default()
     }
 }
 

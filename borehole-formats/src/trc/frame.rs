@@ -241,62 +241,79 @@ fn moved_on(base_ns: u64, delta_ns: u64) -> Result<u64, Fault> {
 
 /// Reads the values from `at` on into `slots`. Answers where they end.
 #[inline(always)]
-fn values(bytes: &[u8], mut at: usize, types: &[FieldType], slots: &mut Vec<Slot>) -> Result<usize, Fault> {
+fn values(bytes: &[u8], at: usize, types: &[FieldType], slots: &mut Vec<Slot>) -> Result<usize, Fault> {
     if slots.len() < types.len() {
         slots.resize(types.len(), Slot::default());
     }
+    let mut rest = bytes.get(at..).unwrap_or_default();
     for (slot, field_type) in slots.iter_mut().zip(types) {
-        if field_type.optional {
-            let presence = bytes.get(at).copied().ok_or_else(|| missing(1, at))?;
-            at += 1;
-            if presence == 0 {
-                *slot = Slot { number: 0, start: Slot::ABSENT };
-                continue;
-            }
-        }
-        (*slot, at) = match at_once(bytes, at, field_type.kind) {
-            Some(read) => read,
-            None => by_cursor(bytes, at, field_type.kind)?,
+        rest = match at_once(bytes, rest, *field_type, slot) {
+            Some(behind) => behind,
+            None => by_cursor(bytes, rest, *field_type, slot)?,
         };
     }
-    Ok(at)
+    Ok(bytes.len() - rest.len())
 }
 
-/// Reads a number out of the eight bytes from `at` on, if there are as many, or what stands behind a count in them:
-/// most values of most traces. Answers where the value ends.
+/// Reads a number out of the eight bytes at the front of `rest`, if there are as many, or what stands behind a count in
+/// them: most values of most traces. Answers what stands behind the value.
+// Where a number stands is not said, for nobody asks; that is one store less for most values.
 #[inline(always)]
-fn at_once(bytes: &[u8], at: usize, kind: FieldKind) -> Option<(Slot, usize)> {
-    let word = u64::from_le_bytes(*bytes.get(at..)?.first_chunk()?);
-    if kind == FieldKind::Varint {
-        let (number, width) = short_varint(word)?;
-        return Some((Slot { number, start: 0 }, at + width));
+fn at_once<'b>(bytes: &[u8], mut rest: &'b [u8], field_type: FieldType, slot: &mut Slot) -> Option<&'b [u8]> {
+    // Most values are varints that have to be there: one question for both.
+    if field_type == FieldType::required(FieldKind::Varint) {
+        return varint_at_once(rest, slot);
     }
-    if let Some(width) = kind.fixed_bytes() {
-        let number = word & (u64::MAX >> (64 - 8 * width));
-        return Some((Slot { number, start: 0 }, at + width));
+    if field_type.optional {
+        let (presence, behind) = rest.split_first()?;
+        slot.start = if *presence == 0 { Slot::ABSENT } else { 0 };
+        if *presence == 0 {
+            return Some(behind);
+        }
+        rest = behind;
     }
-    match kind {
-        FieldKind::String | FieldKind::Bytes => counted(bytes, at, word & 0xffff_ffff, 1),
-        FieldKind::Stack => counted(bytes, at, word & 0xffff_ffff, 8),
-        _ => None,
+    if field_type.kind == FieldKind::Varint {
+        return varint_at_once(rest, slot);
     }
+    let word = u64::from_le_bytes(*rest.first_chunk()?);
+    if let Some(width) = field_type.kind.fixed_bytes() {
+        slot.number = word & (u64::MAX >> (64 - 8 * width));
+        return rest.get(width..);
+    }
+    let unit_bytes = match field_type.kind {
+        FieldKind::String | FieldKind::Bytes => 1,
+        FieldKind::Stack => 8,
+        _ => return None,
+    };
+    let count = word & 0xffff_ffff;
+    *slot = Slot { number: count, start: bytes.len() - rest.len() + 4 };
+    rest.get(4..)?.get(usize::try_from(count * unit_bytes).ok()?..)
 }
 
-/// What stands behind a count of units of so many bytes.
-#[inline]
-fn counted(bytes: &[u8], at: usize, count: u64, unit_bytes: u64) -> Option<(Slot, usize)> {
-    let (start, len) = (at + 4, usize::try_from(count * unit_bytes).ok()?);
-    let end = start.checked_add(len).filter(|&end| end <= bytes.len())?;
-    Some((Slot { number: count, start }, end))
+#[inline(always)]
+fn varint_at_once<'b>(rest: &'b [u8], slot: &mut Slot) -> Option<&'b [u8]> {
+    let (number, width) = short_varint(u64::from_le_bytes(*rest.first_chunk()?))?;
+    slot.number = number;
+    rest.get(width..)
 }
 
-/// Reads a value of any sort.
+/// Reads a value of any sort. Answers what stands behind it.
 #[cold]
-fn by_cursor(bytes: &[u8], at: usize, kind: FieldKind) -> Result<(Slot, usize), Fault> {
-    let mut cursor = Cursor::new(bytes.get(at..).unwrap_or_default(), at as u64);
+#[inline(never)]
+fn by_cursor<'b>(
+    bytes: &[u8],
+    rest: &'b [u8],
+    FieldType { kind, optional }: FieldType,
+    slot: &mut Slot,
+) -> Result<&'b [u8], Fault> {
+    let mut cursor = Cursor::new(rest, (bytes.len() - rest.len()) as u64);
+    if optional && cursor.u8()? == 0 {
+        *slot = Slot { number: 0, start: Slot::ABSENT };
+        return Ok(cursor.rest());
+    }
     let Raw { number, payload } = Raw::read(kind, &mut cursor)?;
-    let end = bytes.len() - cursor.rest().len();
-    Ok((Slot { number, start: end - payload.len() }, end))
+    *slot = Slot { number, start: bytes.len() - cursor.rest().len() - payload.len() };
+    Ok(cursor.rest())
 }
 
 #[cold]

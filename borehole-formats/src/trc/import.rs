@@ -11,8 +11,9 @@ use borehole_model::{
 
 use super::NAME;
 use super::event::Event;
+use super::frame::Kind;
 use super::layout::FieldKind;
-use super::read::{Content, Reader};
+use super::read::Reader;
 use super::samples::Sampler;
 use super::schema::Schema;
 use super::value::Value;
@@ -83,26 +84,21 @@ impl<S: Read + Write + Seek> Importer<'_, S> {
     ) -> Result<ControlFlow<()>, ReadError> {
         // The memory of the values goes from event to event, though what they borrow does not.
         let mut memory: Vec<ModelValue<'static>> = Vec::new();
-        loop {
+        while let Some(kind) = reader.step()? {
             let mut outcome = Ok(ControlFlow::Continue(()));
-            let flow = reader.visit_whole(|event| {
-                outcome = self.take(event, &mut memory, replaced);
-                outcome.as_ref().map_or(ControlFlow::Break(()), |flow| *flow)
-            });
-            let flow = outcome.map(|_| flow)?;
-            if flow.is_break() {
-                return Ok(flow);
-            }
-            let Some(frame) = reader.next_frame()? else { return Ok(ControlFlow::Continue(())) };
-            let flow = match frame.content {
-                Content::Header { .. } => self.batch(frame.offset)?,
-                Content::Event(event) => self.take(&event, &mut memory, replaced)?,
+            let flow = match kind {
+                Kind::Header { .. } => self.batch(reader.offset())?,
+                Kind::Event { row, timestamp_ns } => reader.visit_run((row, timestamp_ns), |event| {
+                    outcome = self.take(event, &mut memory, replaced);
+                    outcome.as_ref().map_or(ControlFlow::Break(()), |flow| *flow)
+                }),
                 _ => ControlFlow::Continue(()),
             };
-            if flow.is_break() {
-                return Ok(flow);
+            if outcome.map(|_| flow)?.is_break() {
+                return Ok(ControlFlow::Break(()));
             }
         }
+        Ok(ControlFlow::Continue(()))
     }
 
     #[inline(always)]

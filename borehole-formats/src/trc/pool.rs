@@ -92,7 +92,8 @@ impl<S: Store> Pool<S> {
         self.put(id, Span { start, end: self.store.end() });
     }
 
-    #[inline]
+    // A call: in the loops that look at values, what is looked up here would be got ready for each event that has none.
+    #[inline(never)]
     pub(super) fn get(&self, id: u32) -> Option<&S::Entry> {
         let Span { start, end } = self.span(id)?;
         self.store.entry(start..end)

@@ -58,6 +58,9 @@ pub(super) enum Place {
     Ended,
 }
 
+/// The row of an event's type, and when it happened. Its values are in the slots.
+type FoundEvent = (u32, Option<u64>);
+
 /// A frame of a stream.
 #[derive(Clone, Debug)]
 pub struct Frame<'a> {
@@ -167,7 +170,7 @@ impl<R: Read> Reader<R> {
 
     /// Goes on to the next event.
     #[inline]
-    fn find_event(&mut self) -> Result<Option<(u32, Option<u64>)>, Error> {
+    fn find_event(&mut self) -> Result<Option<FoundEvent>, Error> {
         match self.whole_event() {
             None => self.find_event_step_by_step(),
             found => Ok(found),
@@ -175,7 +178,7 @@ impl<R: Read> Reader<R> {
     }
 
     #[cold]
-    fn find_event_step_by_step(&mut self) -> Result<Option<(u32, Option<u64>)>, Error> {
+    fn find_event_step_by_step(&mut self) -> Result<Option<FoundEvent>, Error> {
         loop {
             match self.step()? {
                 None => return Ok(None),
@@ -188,7 +191,7 @@ impl<R: Read> Reader<R> {
     /// The event that comes next, if one does and it is whole and sound: what nearly all frames are. Nothing happens
     /// otherwise.
     #[inline(always)]
-    fn whole_event(&mut self) -> Option<(u32, Option<u64>)> {
+    fn whole_event(&mut self) -> Option<FoundEvent> {
         self.window.consume(std::mem::take(&mut self.taken));
         let bytes = self.window.available();
         if self.place != Place::Inside || !Outline::is_event(bytes) {
@@ -205,36 +208,36 @@ impl<R: Read> Reader<R> {
         Some((row_index, timestamp_ns))
     }
 
-    /// Calls `visit` with the events that come next, as long as they are whole and sound, as nearly all are, and it
-    /// does not stop: a run of them costs less than as many calls.
+    /// Calls `visit` with the event that was found, and with those that come next as long as they are whole and sound,
+    /// as nearly all are, and it does not stop: a run of them costs less than as many calls.
     #[inline(always)]
-    pub(super) fn visit_whole(
+    pub(super) fn visit_run(
         &mut self,
+        (mut row_index, mut timestamp_ns): FoundEvent,
         mut visit: impl FnMut(&Event<'_>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        self.window.consume(std::mem::take(&mut self.taken));
-        if self.place != Place::Inside || self.options.is_lenient() {
-            return ControlFlow::Continue(());
-        }
         let Self { window, batch, slots, recovery, is_recovered, .. } = self;
-        let (bytes, start, is_recovered) = (window.available(), window.offset(), *is_recovered);
-        let (mut at, mut base_ns, mut flow) = (0, batch.base_ns, ControlFlow::Continue(()));
-        while flow.is_continue()
-            && let Some(rest) = bytes.get(at..).filter(|rest| Outline::is_event(rest))
-            && let Ok(found) = frame::event(rest, batch, base_ns, slots)
-        {
-            let Found { row_index, row, timestamp_ns, len } = found;
-            let (slots, frame) = (slots.get(..row.types.len()), rest.get(..len));
-            let (slots, frame) = (slots.unwrap_or_default(), frame.unwrap_or_default());
-            let offset = start + at as u64;
+        let (mut bytes, mut offset, is_recovered) = (window.available(), window.offset(), *is_recovered);
+        let (mut len_bytes, mut row) = (std::mem::take(&mut self.taken), batch.row(row_index));
+        let (mut base_ns, mut events) = (batch.base_ns, 0);
+        let flow = loop {
+            let event =
+                Event { row, row_index, timestamp_ns, slots, bytes, len_bytes, batch, offset, is_recovered };
+            let flow = visit(&event);
+            bytes = bytes.get(len_bytes..).unwrap_or_default();
+            offset += len_bytes as u64;
+            if flow.is_break() || self.options.is_lenient() || !Outline::is_event(bytes) {
+                break flow;
+            }
+            let Ok(found) = frame::event(bytes, batch, base_ns, slots) else { break flow };
+            Found { row_index, row, timestamp_ns, len: len_bytes } = found;
             base_ns = timestamp_ns.unwrap_or(base_ns);
-            at += len;
-            recovery.events += 1;
-            let event = Event { row, row_index, timestamp_ns, slots, frame, batch, offset, is_recovered };
-            flow = visit(&event);
-        }
+            events += 1;
+        };
+        let left = bytes.len();
         batch.base_ns = base_ns;
-        window.consume(at);
+        recovery.events += events;
+        window.consume(window.available().len() - left);
         flow
     }
 
@@ -254,14 +257,13 @@ impl<R: Read> Reader<R> {
     /// As [`Reader::next_event`].
     #[inline]
     pub fn for_each_event(&mut self, mut visit: impl FnMut(&Event<'_>)) -> Result<(), Error> {
-        loop {
-            let _ = self.visit_whole(|event| {
+        while let Some(found) = self.find_event()? {
+            let _ = self.visit_run(found, |event| {
                 visit(event);
                 ControlFlow::Continue(())
             });
-            let Some((row, timestamp_ns)) = self.find_event()? else { return Ok(()) };
-            visit(&self.event(row, timestamp_ns));
         }
+        Ok(())
     }
 
     /// Where the frame given out last stands, or where the next one will.
@@ -296,8 +298,9 @@ impl<R: Read> Reader<R> {
             row,
             row_index,
             timestamp_ns,
-            slots: self.slots.get(..row.types.len()).unwrap_or_default(),
-            frame: self.frame_bytes(),
+            slots: &self.slots,
+            bytes: self.window.available(),
+            len_bytes: self.taken,
             batch: &self.batch,
             offset: self.window.offset(),
             is_recovered: self.is_recovered,
@@ -333,7 +336,7 @@ impl<R: Read> Reader<R> {
 
     /// Reads one frame and carries it out.
     #[cold]
-    fn step(&mut self) -> Result<Option<Kind>, Error> {
+    pub(super) fn step(&mut self) -> Result<Option<Kind>, Error> {
         self.window.consume(std::mem::take(&mut self.taken));
         loop {
             let attempt = match self.place {

@@ -414,6 +414,9 @@ pub(super) const fn short_varint(word: u64) -> Option<(u64, usize)> {
     if word & 0x80 == 0 {
         return Some((word & 0x7f, 1));
     }
+    if word & 0x8000 == 0 {
+        return Some((word & 0x7f | word >> 1 & 0x3f80, 2));
+    }
     let ends = !word & 0x8080_8080_8080_8080;
     if ends == 0 {
         return None;
