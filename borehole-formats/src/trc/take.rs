@@ -43,7 +43,7 @@ pub trait TakeField<'a>: Sized {
     /// The value; `None` if it does not fit.
     fn take(value: Value<'a>) -> Option<Self>;
 
-    /// The value of the field of that number, which there is; `None` if it does not fit.
+    /// The value of the field of that number; `None` if there is none, or it does not fit.
     #[inline]
     fn take_from(event: &Event<'a>, field: usize) -> Option<Self> {
         Self::take(event.value(field)?)
@@ -174,7 +174,7 @@ impl EventPlan {
     /// When it does not say.
     #[inline]
     pub fn timestamp_ns(&self, event: &Event<'_>) -> Result<u64, Mismatch> {
-        event.timestamp_ns().ok_or_else(|| Mismatch::new(event, "expected a timestamp, found none"))
+        event.timestamp_ns().ok_or_else(|| Mismatch::new(*event, "expected a timestamp, found none"))
     }
 
     /// The value of the field of that number, which is called `name`.
@@ -188,10 +188,11 @@ impl EventPlan {
         number: usize,
         name: &str,
     ) -> Result<T, Mismatch> {
-        let place = self.places.get(number).copied().filter(|place| *place != Self::NOWHERE);
-        let place = place.map(|place| place as usize);
-        let taken = place.map_or_else(T::missing, |place| T::take_from(event, place));
-        taken.ok_or_else(|| Mismatch::field(event, name, T::EXPECTED, place))
+        let place = self.places.get(number).map_or(Self::NOWHERE, |place| *place);
+        let missing = || T::missing().filter(|_| place == Self::NOWHERE);
+        let taken = T::take_from(event, place as usize).or_else(missing);
+        // By itself: a reference would have each event put into memory.
+        taken.ok_or_else(|| Mismatch::field(*event, name, T::EXPECTED, place as usize))
     }
 }
 
@@ -201,13 +202,13 @@ pub struct Mismatch(Box<(u64, String)>);
 
 impl Mismatch {
     #[cold]
-    fn new(event: &Event<'_>, message: &str) -> Self {
+    fn new(event: Event<'_>, message: &str) -> Self {
         Self(Box::new((event.offset(), format!("{}: {message}", event.name()))))
     }
 
     #[cold]
-    fn field(event: &Event<'_>, name: &str, expected: &str, place: Option<usize>) -> Self {
-        let message = match place.and_then(|place| event.value(place)) {
+    fn field(event: Event<'_>, name: &str, expected: &str, place: usize) -> Self {
+        let message = match event.value(place) {
             None => format!("missing field {name}: expected {expected}, found no such field"),
             Some(value) => format!("field {name}: expected {expected}, found {}", Shown(value)),
         };
@@ -215,10 +216,10 @@ impl Mismatch {
     }
 
     /// The plan is one of another type.
-    #[cold]
+    #[inline]
     #[must_use]
     pub fn of_plan(event: &Event<'_>) -> Self {
-        Self::new(event, "expected a plan of this type, found one of another")
+        Self::new(*event, "expected a plan of this type, found one of another")
     }
 
     fn error(self) -> Error {

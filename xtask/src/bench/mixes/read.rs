@@ -70,32 +70,38 @@ enum Reference {
 /// # Errors
 /// When one cannot be read.
 pub(crate) fn ours(stream: &[u8]) -> Result<u64> {
-    let mut reader = Reader::new(stream);
     let mut typed = TypedEvents::default();
-    let mut sum = 0_u64;
-    while let Some(event) = reader.next_event()? {
-        let event = typed.read(&event)?.context("an event of another type")?;
-        sum = sum.wrapping_add(match event {
-            Ours::PollStart(poll) => {
+    let (mut sum, mut problem) = (0_u64, None);
+    Reader::new(stream).for_each_event(|event| match typed.read::<Ours<'_>>(event) {
+        Ok(Some(event)) => sum = sum.wrapping_add(event.sum()),
+        Ok(None) => problem = Some(anyhow!("an event of another type")),
+        Err(error) => problem = Some(error.into()),
+    })?;
+    problem.map_or(Ok(sum), Err)
+}
+
+impl Ours<'_> {
+    fn sum(&self) -> u64 {
+        match self {
+            Self::PollStart(poll) => {
                 let sum = poll.timestamp_ns + poll.worker_id + poll.task_id + u64::from(poll.local_queue);
                 sum + poll.spawn_loc.len() as u64
             }
-            Ours::PollEnd(poll) => poll.timestamp_ns + poll.worker_id,
-            Ours::Park(park) => {
+            Self::PollEnd(poll) => poll.timestamp_ns + poll.worker_id,
+            Self::Park(park) => {
                 moved(park.timestamp_ns, park.worker_id, park.cpu_time_ns, park.tid, park.local_queue)
             }
-            Ours::Unpark(park) => {
+            Self::Unpark(park) => {
                 let sum =
                     moved(park.timestamp_ns, park.worker_id, park.cpu_time_ns, park.tid, park.local_queue);
                 sum + park.sched_wait_ns.unwrap_or(0)
             }
-            Ours::Wake(wake) => {
+            Self::Wake(wake) => {
                 wake.timestamp_ns + wake.waker_task_id + wake.woken_task_id + u64::from(wake.target_worker)
             }
-            Ours::Sample(sample) => sampled(&sample),
-        });
+            Self::Sample(sample) => sampled(sample),
+        }
     }
-    Ok(sum)
 }
 
 fn moved(timestamp_ns: u64, worker_id: u64, cpu_time_ns: u64, tid: u32, queue: u8) -> u64 {
