@@ -26,6 +26,14 @@ impl<W: Write> JsonStream<W> {
         self
     }
 
+    /// JSON as it stands, in bytes.
+    #[cfg(feature = "gecko")]
+    #[inline]
+    pub(crate) fn bytes(&mut self, json: &[u8]) -> &mut Self {
+        self.buffer.extend_from_slice(json);
+        self
+    }
+
     #[inline]
     pub(crate) fn number(&mut self, value: u64) -> &mut Self {
         put_decimal(&mut self.buffer, value);

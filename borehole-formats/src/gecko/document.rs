@@ -10,7 +10,7 @@ use hashbrown::HashMap;
 
 use super::lane::Lane;
 use super::state::Kind;
-use super::tables::{KnownStacks, LaneTables, Strings};
+use super::tables::{KnownStacks, LaneTables, Strings, are_distinct};
 use crate::chains::{Entry, Pull, Spool};
 use crate::json_stream::JsonStream;
 
@@ -51,6 +51,7 @@ pub(super) struct Document<'a, W, S, F> {
     tables: &'a Tables,
     strings: Strings,
     known: KnownStacks,
+    frames_are_distinct: bool,
     /// When the first sample of all was taken.
     base_ns: i64,
     pub(super) stacks: &'a [StackId],
@@ -80,6 +81,7 @@ where
             tables,
             strings: Strings::new(),
             known: KnownStacks::default(),
+            frames_are_distinct: are_distinct(tables),
             base_ns: 0,
             stacks: &[],
             instructions: &[],
@@ -122,8 +124,7 @@ where
 
     fn put_lane(&mut self, lane: &Lane) -> io::Result<()> {
         self.put_lane_facts(lane);
-        let lane_tables = self.lane_tables(lane)?;
-        self.put_samples(lane)?;
+        let lane_tables = self.put_samples(lane)?;
         self.put_stack_table(&lane_tables)?;
         self.put_frame_table(&lane_tables)?;
         self.put_function_table(&lane_tables)?;
@@ -162,26 +163,19 @@ where
         name
     }
 
-    /// The tables of a lane: all of its samples are looked at once before any is written.
-    fn lane_tables(&mut self, lane: &Lane) -> io::Result<LaneTables> {
-        let mut lane_tables = LaneTables::default();
-        self.known.next_lane(self.tables);
-        let mut pull = Pull::of(&lane.chain);
-        while let Some([stack, ..]) = self.spool.pull(&mut pull)? {
-            let stack = self.stacks[index_of(stack)];
-            lane_tables.stack(stack, &mut self.known, self.tables, &mut self.strings);
-        }
-        Ok(lane_tables)
-    }
-
-    fn put_samples(&mut self, lane: &Lane) -> io::Result<()> {
+    /// Writes the samples of a lane; answers the tables of what they refer to.
+    fn put_samples(&mut self, lane: &Lane) -> io::Result<LaneTables> {
         self.output.raw(",\n\"samples\":{\"stack\":[");
-        let known = std::mem::take(&mut self.known);
-        let stacks = self.stacks;
+        let mut lane_tables = LaneTables::new(self.frames_are_distinct);
+        let mut known = std::mem::take(&mut self.known);
+        known.next_lane(self.tables);
+        let mut strings = std::mem::take(&mut self.strings);
+        let (stacks, tables) = (self.stacks, self.tables);
         self.put_sample_column(lane, |output, [stack, ..]| {
-            output.optional(known.row(stacks[index_of(stack)]));
+            let stack = stacks[index_of(stack)];
+            output.optional(lane_tables.stack(stack, &mut known, tables, &mut strings));
         })?;
-        self.known = known;
+        (self.known, self.strings) = (known, strings);
         self.output.raw("],\"time\":[");
         let mut time_ns = self.since_base(lane);
         self.put_sample_column(lane, |output, [_, since, _]| {
@@ -189,9 +183,7 @@ where
             output.milliseconds(time_ns);
         })?;
         self.output.raw("],\"eventDelay\":[");
-        self.put_sample_column(lane, |output, _| {
-            output.raw("null");
-        })?;
+        self.output.repeated("null", lane.samples)?;
         self.output.raw("],\"weight\":");
         if lane.has_weights {
             self.output.raw("[");
@@ -203,7 +195,7 @@ where
             self.output.raw("null");
         }
         self.output.raw(",\"weightType\":\"samples\",\"length\":").number(lane.samples).raw("}");
-        Ok(())
+        Ok(lane_tables)
     }
 
     fn put_sample_column(
@@ -242,9 +234,9 @@ where
     /// Writes columns of one value.
     fn put_same<T>(&mut self, names: &[&str], rows: &[T], value: &str) -> io::Result<()> {
         names.iter().try_for_each(|name| {
-            self.put_column(name, rows, |output, _| {
-                output.raw(value);
-            })
+            self.output.raw("\"").raw(name).raw("\":[").repeated(value, rows.len() as u64)?;
+            self.output.raw("],");
+            Ok(())
         })
     }
 

@@ -44,9 +44,21 @@ pub struct Exporter<W, S, F> {
 #[derive(Debug, Default)]
 struct Shown {
     stacks: Vec<StackId>,
-    /// By stack: its place plus one.
+    /// Of each of these.
+    sights: Vec<Sight>,
+    /// By stack: its place among these, plus one.
     places: Vec<u32>,
     traits: StackColumn<Traits>,
+}
+
+/// What is to be seen of a sampled stack.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sight {
+    /// The place of the stack, plus one; 0 where there is nothing to show.
+    place: u32,
+    /// The place of the instruction at its top, plus one; 0 where it is unknown.
+    opcode: u32,
+    in_gc: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -59,7 +71,7 @@ struct Traits {
 #[derive(Debug, Default)]
 struct Instructions {
     frames: Vec<FrameId>,
-    index: HashMap<FrameId, u64>,
+    index: HashMap<FrameId, u32>,
 }
 
 /// What samples had that could not be kept.
@@ -109,15 +121,18 @@ where
 
     #[inline]
     fn taken(&mut self, at: Context<'_>, sample: &Sample<'_>) -> Taken {
-        let (stack, traits) = self.shown.of(sample.stack, at.tables);
+        let sight = match sample.stack {
+            Some(stack) => self.shown.of(stack, &mut self.instructions, at.tables),
+            None => Sight::default(),
+        };
         Taken {
-            stack,
+            stack: sight.place.into(),
             count: sample.count,
             time_ns: sample.time_ns,
             period_ns: at.segment.period_ns.unwrap_or(DEFAULT_PERIOD_NS),
             status: sample.status,
-            in_gc: traits.in_gc,
-            opcode: sample.stack.map_or(0, |stack| self.instructions.of(stack, at.tables)),
+            in_gc: sight.in_gc,
+            opcode: sight.opcode.into(),
         }
     }
 
@@ -140,26 +155,26 @@ const PYTHON_FORMAT: &str = "tachyon";
 
 impl Shown {
     #[inline]
-    fn of(&mut self, stack: Option<StackId>, tables: &Tables) -> (u64, Traits) {
-        let Some(stack) = stack else { return (0, Traits::default()) };
-        match (self.places.get(stack.index()), self.traits.get(stack)) {
-            (Some(&place), Some(traits)) if place != 0 => {
-                (if traits.has_frames { place.into() } else { 0 }, traits)
-            }
-            _ => self.new_stack(stack, tables),
+    fn of(&mut self, stack: StackId, instructions: &mut Instructions, tables: &Tables) -> Sight {
+        match self.places.get(stack.index()) {
+            Some(&place) if place != 0 => self.sights[place as usize - 1],
+            _ => self.new_stack(stack, instructions, tables),
         }
     }
 
     #[cold]
-    fn new_stack(&mut self, stack: StackId, tables: &Tables) -> (u64, Traits) {
-        let traits = self.find_traits(stack, tables);
+    fn new_stack(&mut self, stack: StackId, instructions: &mut Instructions, tables: &Tables) -> Sight {
+        let Traits { has_frames, in_gc } = self.find_traits(stack, tables);
         if self.places.len() <= stack.index() {
             self.places.resize(tables.stack_count(), 0);
         }
         self.stacks.push(stack);
-        self.places[stack.index()] =
-            u32::try_from(self.stacks.len()).expect("stacks are numbered with 32 bits");
-        (if traits.has_frames { self.stacks.len() as u64 } else { 0 }, traits)
+        let place = number(self.stacks.len());
+        self.places[stack.index()] = place;
+        let opcode = instructions.of(stack, tables);
+        let sight = Sight { place: if has_frames { place } else { 0 }, opcode, in_gc };
+        self.sights.push(sight);
+        sight
     }
 
     /// The traits of a stack, which are those of its callers and its leaf.
@@ -178,8 +193,7 @@ impl Shown {
 
 impl Instructions {
     /// The place of the instruction at the top of a stack, plus one; 0 where it is unknown.
-    #[inline]
-    fn of(&mut self, stack: StackId, tables: &Tables) -> u64 {
+    fn of(&mut self, stack: StackId, tables: &Tables) -> u32 {
         let leaf = tables.leaf(stack);
         if tables.frame(leaf).opcode.is_none() {
             return 0;
@@ -187,9 +201,14 @@ impl Instructions {
         let Self { frames, index } = self;
         *index.entry(leaf).or_insert_with(|| {
             frames.push(leaf);
-            frames.len() as u64
+            number(frames.len())
         })
     }
+}
+
+/// How many stacks or frames there are.
+fn number(len: usize) -> u32 {
+    u32::try_from(len).expect("stacks and frames are numbered with 32 bits")
 }
 
 impl<W, S, F> ProfileSink for Exporter<W, S, F>

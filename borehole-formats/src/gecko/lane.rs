@@ -44,6 +44,8 @@ pub(super) struct Lane {
     pub(super) has_weights: bool,
     /// Samples that are older than the one before them.
     pub(super) disordered: u64,
+    /// What was told of the last sample: status, collection of garbage and instruction.
+    told: Option<(Option<Status>, bool, u64)>,
     /// Entries: the stack, the time since the one before, and the count.
     pub(super) chain: Chain,
     pub(super) stretches: [Stretches; Kind::ALL.len()],
@@ -61,6 +63,7 @@ impl Lane {
             samples: 0,
             has_weights: false,
             disordered: 0,
+            told: None,
             chain: Chain::default(),
             stretches: Default::default(),
         }
@@ -104,6 +107,11 @@ impl Lane {
         sample: &Taken,
         spool: &mut Spool<S, F>,
     ) -> io::Result<()> {
+        let told = Some((sample.status, sample.in_gc, sample.opcode));
+        if self.told == told {
+            return Ok(());
+        }
+        self.told = told;
         for (kind, stretches) in Kind::ALL.into_iter().zip(&mut self.stretches) {
             let state = match kind {
                 Kind::Gc => u64::from(sample.in_gc),

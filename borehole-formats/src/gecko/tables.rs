@@ -3,12 +3,12 @@
 use std::hash::BuildHasher as _;
 
 use borehole_model::{Frame, FrameId, StackId, StringId, Tables};
-use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
+use hashbrown::{DefaultHashBuilder, HashMap, HashSet, HashTable};
 
 use crate::own_frames;
 
 /// The strings of a document, in order of first use.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Strings {
     list: Vec<Box<str>>,
     index: HashMap<Box<str>, u64>,
@@ -16,7 +16,7 @@ pub(super) struct Strings {
 
 impl Strings {
     pub(super) fn new() -> Self {
-        let mut strings = Self { list: Vec::new(), index: HashMap::new() };
+        let mut strings = Self::default();
         strings.place("(root)");
         strings
     }
@@ -96,12 +96,6 @@ impl KnownStacks {
     fn set(&mut self, stack: StackId, row: u32) {
         self.rows[stack.index()] = (self.lane, row);
     }
-
-    /// The row of a stack that has been looked up before.
-    #[inline]
-    pub(super) fn row(&self, stack: StackId) -> Option<u64> {
-        self.get(stack)?.checked_sub(1).map(u64::from)
-    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -124,6 +118,8 @@ pub(super) struct FunctionRow {
 /// What the samples of one lane refer to, in order of first use.
 #[derive(Debug, Default)]
 pub(super) struct LaneTables {
+    /// Whether two stacks are never shown as one: then they need not be looked for.
+    stacks_are_distinct: bool,
     pub(super) stacks: Vec<StackRow>,
     pub(super) frames: Vec<FrameRow>,
     pub(super) functions: Vec<FunctionRow>,
@@ -139,7 +135,12 @@ pub(super) struct LaneTables {
 }
 
 impl LaneTables {
-    /// Takes a stack in, without the profiler's own frames.
+    /// Tables of stacks whose frames are distinct, see [`are_distinct`], or not.
+    pub(super) fn new(stacks_are_distinct: bool) -> Self {
+        Self { stacks_are_distinct, ..Self::default() }
+    }
+
+    /// The row of a stack, which is taken in without the profiler's own frames; `None` if nothing is left of it.
     #[inline]
     pub(super) fn stack(
         &mut self,
@@ -147,13 +148,18 @@ impl LaneTables {
         known: &mut KnownStacks,
         tables: &Tables,
         strings: &mut Strings,
-    ) {
-        if known.get(stack).is_none() {
-            self.new_stack(stack, known, tables, strings);
-        }
+    ) -> Option<u64> {
+        let row = known.get(stack).unwrap_or_else(|| self.new_stack(stack, known, tables, strings));
+        row.checked_sub(1).map(u64::from)
     }
 
-    fn new_stack(&mut self, stack: StackId, known: &mut KnownStacks, tables: &Tables, strings: &mut Strings) {
+    fn new_stack(
+        &mut self,
+        stack: StackId,
+        known: &mut KnownStacks,
+        tables: &Tables,
+        strings: &mut Strings,
+    ) -> u32 {
         let (mut next, mut row) = (Some(stack), 0);
         while let Some(stack) = next {
             if let Some(found) = known.get(stack) {
@@ -169,6 +175,7 @@ impl LaneTables {
             }
             known.set(stack, row);
         }
+        row
     }
 
     /// The category of a frame, which is that of its function.
@@ -183,6 +190,10 @@ impl LaneTables {
 
     fn stack_row(&mut self, row: StackRow) -> u32 {
         let Self { stacks, stack_index, hasher, .. } = self;
+        if self.stacks_are_distinct {
+            stacks.push(row);
+            return number(stacks.len() as u64 - 1);
+        }
         let hash = hasher.hash_one(row);
         if let Some(&place) = stack_index.find(hash, |&place| stacks[place as usize] == row) {
             return place;
@@ -204,7 +215,7 @@ impl LaneTables {
     }
 
     fn frame_row(&mut self, frame: &Frame, tables: &Tables, strings: &mut Strings) -> u64 {
-        let line = frame.line.and_then(|line| u64::try_from(line).ok()).filter(|&line| line > 0);
+        let line = line(frame);
         let function = self.function(frame, line, tables, strings);
         let row = FrameRow { function, line, column: frame.column.map(u64::from) };
         let Self { frames, frame_index, .. } = self;
@@ -215,7 +226,7 @@ impl LaneTables {
     }
 
     fn function(&mut self, frame: &Frame, line: Option<u64>, tables: &Tables, strings: &mut Strings) -> u64 {
-        let file = frame.file.or(frame.native.map(|native| native.module));
+        let file = file(frame);
         if let Some(&known) = self.function_index.get(&(file, frame.function)) {
             return known;
         }
@@ -244,6 +255,24 @@ impl LaneTables {
             resources.len() as u64 - 1
         })
     }
+}
+
+/// Whether each frame is shown, and none as another is. Then no two stacks are shown as one.
+pub(super) fn are_distinct(tables: &Tables) -> bool {
+    let mut seen = HashSet::with_capacity(tables.frame_count());
+    tables.frame_ids().map(|id| tables.frame(id)).all(|frame| {
+        !own_frames::is_own(frame, tables)
+            && seen.insert((file(frame), frame.function, line(frame), frame.column))
+    })
+}
+
+fn file(frame: &Frame) -> Option<StringId> {
+    frame.file.or(frame.native.map(|native| native.module))
+}
+
+/// The line that is shown.
+fn line(frame: &Frame) -> Option<u64> {
+    frame.line.and_then(|line| u64::try_from(line).ok()).filter(|&line| line > 0)
 }
 
 impl FunctionRow {
