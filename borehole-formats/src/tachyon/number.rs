@@ -61,10 +61,25 @@ fn long_varint(cursor: &mut Cursor<'_>) -> Result<u64, NumberFault> {
 }
 
 /// An unsigned varint that fits 32 bits.
-#[inline]
+///
+/// Records consist of these: numbers of frames mostly take two or three bytes.
+#[inline(always)]
 pub(super) fn varint_u32(cursor: &mut Cursor<'_>) -> Result<u32, NumberFault> {
+    let group = |byte: u8| u32::from(byte & 0x7f);
+    let (value, length) = match *cursor.rest() {
+        [one, ..] if one < 0x80 => (u32::from(one), 1),
+        [low, high, ..] if high < 0x80 => (group(low) | group(high) << 7, 2),
+        [low, middle, high, ..] if high < 0x80 => (group(low) | group(middle) << 7 | group(high) << 14, 3),
+        _ => return long_varint_u32(cursor),
+    };
+    cursor.bytes(length)?;
+    Ok(value)
+}
+
+#[cold]
+fn long_varint_u32(cursor: &mut Cursor<'_>) -> Result<u32, NumberFault> {
     let start = cursor.offset();
-    u32::try_from(varint(cursor)?).map_err(|_| NumberFault::TooLarge(start))
+    u32::try_from(long_varint(cursor)?).map_err(|_| NumberFault::TooLarge(start))
 }
 
 /// A zigzag varint of 32 bits.

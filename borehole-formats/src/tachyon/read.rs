@@ -84,10 +84,15 @@ struct Run {
 }
 
 /// A sample without its borrows.
+///
+/// It has what was just written to the thread's row: whoever reads it there, next to what was not, waits until it has
+/// been written.
 struct Turn {
     thread: usize,
+    time_us: u64,
     status: u8,
     kept: usize,
+    depth: usize,
 }
 
 /// What came of the bytes at hand.
@@ -259,9 +264,9 @@ impl<'a> Reader<'a> {
             thread_index: turn.thread,
             thread: row.id,
             interpreter: row.interpreter,
-            time_us: row.time_us,
+            time_us: turn.time_us,
             status: turn.status,
-            frames_root_first: &row.stack,
+            frames_root_first: &row.stack[..turn.depth],
             kept: turn.kept,
             tables: &self.tables,
         }
@@ -283,9 +288,11 @@ impl<'a> Reader<'a> {
                 self.region.consume(length);
                 self.run.left -= 1;
                 self.counts.run_samples += 1;
-                let row = self.threads.row_mut(self.run.thread);
-                row.time_us = row.time_us.wrapping_add(delta_us);
-                Ok(Step::Sample(Turn { thread: self.run.thread, status, kept: row.stack.len() }))
+                let thread = self.run.thread;
+                let row = self.threads.row_mut(thread);
+                let (time_us, depth) = (row.time_us.wrapping_add(delta_us), row.stack.len());
+                row.time_us = time_us;
+                Ok(Step::Sample(Turn { thread, time_us, status, kept: depth, depth }))
             }
             Err(fault) => self.broken_run(RecordFault::Number(fault), offset),
         }
@@ -300,6 +307,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The record at hand.
+    #[inline]
     fn record(&mut self) -> Result<Step, Error> {
         let most = self.max_depth();
         self.region.ensure(longest_record(most));
@@ -366,14 +374,14 @@ impl<'a> Reader<'a> {
             RecordKind::PopPush | RecordKind::Repeat => self.pop_push(thread, record.count, offset)?,
         };
         let row = self.threads.row_mut(thread);
-        row.time_us = row.time_us.wrapping_add(record.delta_us);
-        let depth = row.stack.len();
+        let (time_us, depth) = (row.time_us.wrapping_add(record.delta_us), row.stack.len());
+        row.time_us = time_us;
         if depth > MAX_DEPTH {
             self.warn(offset, 0, format!("expected a stack of at most {MAX_DEPTH} frames, found {depth}"));
         }
         self.counts.records[record.kind as usize] += 1;
         self.region.consume(length);
-        Ok(Step::Sample(Turn { thread, status: record.status, kept }))
+        Ok(Step::Sample(Turn { thread, time_us, status: record.status, kept, depth }))
     }
 
     /// Keeps the outer frames that the record shares.

@@ -84,7 +84,9 @@ impl Record {
     /// Decodes the record at `cursor`; the frames that it adds go into `frames_leaf_first`.
     ///
     /// A run ends behind its count: its samples follow.
-    #[inline]
+    ///
+    /// In line always: a record that is returned in memory is read there before all of it has been written, and waits.
+    #[inline(always)]
     pub(super) fn decode(
         cursor: &mut Cursor<'_>,
         order: ByteOrder,

@@ -116,6 +116,9 @@ impl<'a> Tables<'a> {
     /// The first of `frames` that the table does not have, or that names strings that do not exist.
     #[inline]
     pub(super) fn first_bad(&self, frames: &[u32]) -> Option<u32> {
+        if self.all_named && frames.iter().all(|&index| (index as usize) < self.frames.len()) {
+            return None;
+        }
         let is_bad = |&index: &u32| match self.frames.get(index as usize) {
             None => true,
             Some(frame) => !self.all_named && !self.is_named(frame),
