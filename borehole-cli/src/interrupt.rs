@@ -9,7 +9,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use borehole::ProfileSink;
-use borehole::model::{Context, Event, Sample, Warning};
+use borehole::model::{Context, Event, Sample, Tables, Warning};
 use nix::poll::{PollFd, PollFlags, poll};
 
 static REQUESTED: AtomicBool = AtomicBool::new(false);
@@ -96,6 +96,10 @@ impl ProfileSink for Interruptible<'_> {
         // The sample is counted already: it is delivered, and then no more are.
         let flow = self.0.sample(at, sample)?;
         Ok(if requested() { ControlFlow::Break(()) } else { flow })
+    }
+
+    fn settle(&mut self, tables: &Tables) -> io::Result<bool> {
+        self.0.settle(tables)
     }
 
     fn event(&mut self, at: Context<'_>, event: &Event<'_>) -> io::Result<ControlFlow<()>> {

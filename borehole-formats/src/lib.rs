@@ -19,7 +19,7 @@ mod chains;
 pub mod chrome_trace;
 #[cfg(feature = "collapsed")]
 pub mod collapsed;
-#[cfg(any(feature = "speedscope", feature = "gecko", feature = "jsonl"))]
+#[cfg(any(feature = "collapsed", feature = "speedscope", feature = "gecko", feature = "jsonl"))]
 mod decimal;
 pub mod detect;
 #[cfg(any(feature = "pprof", feature = "otlp", feature = "speedscope", feature = "gecko"))]
@@ -71,6 +71,8 @@ mod protobuf_fields;
 pub mod pstats;
 #[cfg(feature = "rbt")]
 pub mod rbt;
+#[cfg(any(feature = "pstats", feature = "tachyon-jsonl"))]
+mod row_sums;
 #[cfg(any(
     feature = "phpspy",
     feature = "folded",
@@ -85,6 +87,7 @@ mod sample_losses;
 pub mod speedscope;
 #[cfg(any(
     feature = "folded",
+    feature = "collapsed",
     feature = "pstats",
     feature = "tachyon-jsonl",
     feature = "callgrind",

@@ -1,7 +1,7 @@
 //! Samples added up by stack, for formats that keep no order in time.
 
 use borehole_model::StackId;
-#[cfg(any(feature = "flamegraph", feature = "pstats"))]
+#[cfg(any(feature = "flamegraph", feature = "pstats", feature = "tachyon-jsonl"))]
 use borehole_model::Tables;
 
 /// What stands for the stack of a sample that has none, in formats where a sample must be somewhere.
@@ -38,13 +38,21 @@ impl StackCounts {
         *sum = sum.saturating_add(count);
     }
 
+    /// Forgets all samples.
+    #[cfg(any(feature = "pstats", feature = "tachyon-jsonl"))]
+    pub(crate) fn clear(&mut self) {
+        self.counts.clear();
+        self.order.clear();
+        self.empty = 0;
+    }
+
     /// How many samples a stack has.
     pub(crate) fn count(&self, stack: Option<StackId>) -> u64 {
         stack.map_or(self.empty, |id| self.counts.get(id.index()).copied().unwrap_or(0))
     }
 
     /// How many samples had each stack on theirs, itself included: by stack.
-    #[cfg(any(feature = "flamegraph", feature = "pstats"))]
+    #[cfg(any(feature = "flamegraph", feature = "pstats", feature = "tachyon-jsonl"))]
     pub(crate) fn totals(&self, tables: &Tables) -> Vec<u64> {
         let mut totals = self.counts.clone();
         totals.resize(tables.stack_count(), 0);

@@ -12,7 +12,8 @@ use crate::tables::Tables;
 /// What a sample's ids refer to, and the segment that it stands in.
 #[derive(Clone, Copy, Debug)]
 pub struct Context<'a> {
-    /// The tables of all ids so far. They only grow: a column indexed by an id stays right.
+    /// The tables of all ids so far. They only grow: a column indexed by an id stays right, those of stacks until
+    /// [`ProfileSink::settle`] says otherwise.
     pub tables: &'a Tables,
     /// The segment.
     pub segment: &'a Segment,
@@ -107,6 +108,18 @@ pub trait ProfileSink {
         self.next().map_or(Ok(()), |next| next.warning(warning))
     }
 
+    /// Turns all that is known by stack into something else, so that stacks can be forgotten; whether that was done.
+    /// After `true` the ids of stacks mean nothing, and may come again for others.
+    ///
+    /// A reader that has met many stacks asks for it. The default is `false`, of sinks that stand in between too: one
+    /// that knows nothing by stack itself passes the question on.
+    ///
+    /// # Errors
+    /// When a table is full.
+    fn settle(&mut self, _tables: &Tables) -> io::Result<bool> {
+        Ok(false)
+    }
+
     /// Writes what was held back. Nothing is called after it.
     ///
     /// # Errors
@@ -153,6 +166,10 @@ impl<S: ProfileSink + ?Sized> ProfileSink for &mut S {
         (**self).warning(warning)
     }
 
+    fn settle(&mut self, tables: &Tables) -> io::Result<bool> {
+        (**self).settle(tables)
+    }
+
     fn finish(&mut self, tables: &Tables) -> io::Result<()> {
         (**self).finish(tables)
     }
@@ -193,6 +210,10 @@ impl<S: ProfileSink + ?Sized> ProfileSink for Box<S> {
 
     fn warning(&mut self, warning: &Warning) -> io::Result<()> {
         (**self).warning(warning)
+    }
+
+    fn settle(&mut self, tables: &Tables) -> io::Result<bool> {
+        (**self).settle(tables)
     }
 
     fn finish(&mut self, tables: &Tables) -> io::Result<()> {

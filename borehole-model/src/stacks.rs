@@ -126,6 +126,13 @@ impl StackTable {
         self.nodes[id.row()].depth
     }
 
+    /// Forgets everything but the room that it took.
+    pub(crate) fn clear(&mut self) {
+        self.nodes.clear();
+        self.index.clear();
+        self.last_path.clear();
+    }
+
     pub(crate) const fn len(&self) -> usize {
         self.nodes.len()
     }
@@ -178,6 +185,18 @@ mod tests {
             assert_eq!(stacks.intern_leaf_first(leaf_first), Some(expected));
         }
         assert_eq!(stacks.len(), 6);
+    }
+
+    #[test]
+    fn what_was_forgotten_is_numbered_anew() {
+        let mut stacks = StackTable::default();
+        let frames: Vec<_> = (0..9).map(|row| FrameId::from_row(row).unwrap()).collect();
+        let first = stacks.intern_leaf_first(&frames);
+        let roots: Vec<_> = frames.iter().map(|&frame| stacks.intern(None, frame)).collect();
+        stacks.clear();
+        assert_eq!(stacks.len(), 0);
+        assert_eq!((stacks.intern_leaf_first(&frames), stacks.len()), (first, 9));
+        assert_eq!(frames.iter().map(|&frame| stacks.intern(None, frame)).collect::<Vec<_>>(), roots);
     }
 
     #[test]

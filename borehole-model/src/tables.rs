@@ -71,6 +71,12 @@ impl Tables {
         self.stacks.intern_leaf_first(frames).ok_or(TableFull { table: "stacks" })
     }
 
+    /// Forgets all stacks, whose ids mean nothing from then on; frames stay. Only for whoever has asked all that hold
+    /// such ids: see [`ProfileSink::settle`](crate::ProfileSink::settle).
+    pub fn forget_stacks(&mut self) {
+        self.stacks.clear();
+    }
+
     /// The id of an ordered label set, stored if it is new.
     ///
     /// # Errors
@@ -201,6 +207,11 @@ impl Tables {
     /// All sets of labels, in order of first appearance.
     pub fn labels_ids(&self) -> impl Iterator<Item = LabelsId> + use<> {
         (0..self.labels.len()).filter_map(LabelsId::from_row)
+    }
+
+    /// All strings, in order of first appearance.
+    pub fn string_ids(&self) -> impl ExactSizeIterator<Item = StringId> + use<> {
+        (0..self.strings.len()).map(|row| StringId::from_row(row).expect("a row of the table"))
     }
 
     /// All frames, in order of first appearance.

@@ -4,7 +4,7 @@ use std::io;
 use std::ops::ControlFlow;
 
 use borehole_formats::{Export, Losses};
-use borehole_model::{Context, Event, ProfileSink, Sample};
+use borehole_model::{Context, Event, ProfileSink, Sample, Tables};
 
 /// An exporter of a format that has no place for events: it counts them as lost.
 pub(crate) struct Eventless<'w> {
@@ -25,6 +25,10 @@ impl ProfileSink for Eventless<'_> {
 
     fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
         self.exporter.sample(at, sample)
+    }
+
+    fn settle(&mut self, tables: &Tables) -> io::Result<bool> {
+        self.exporter.settle(tables)
     }
 
     fn event(&mut self, _at: Context<'_>, _event: &Event<'_>) -> io::Result<ControlFlow<()>> {

@@ -99,19 +99,19 @@ pub(super) fn write(
 fn lines(stats: &Stats) -> Vec<Line<'_>> {
     let mut lines: Vec<Line<'_>> = Vec::new();
     let mut index = HashMap::new();
-    for row in &stats.rows {
-        let file = stats.name(row.function.file);
+    for (function, sum) in stats.rows() {
+        let file = stats.name(function.file);
         let file = file.rsplit('/').next().unwrap_or(file);
         let line = Line {
             file,
-            line: Some(row.function.line),
-            name: stats.name(row.function.name),
-            direct: row.direct,
-            cumulative: row.cumulative,
-            direct_s: row.direct as f64 * stats.period_s,
-            cumulative_s: row.cumulative as f64 * stats.period_s,
+            line: Some(function.line),
+            name: stats.name(function.name),
+            direct: sum.direct,
+            cumulative: sum.cumulative,
+            direct_s: sum.direct as f64 * stats.period_s,
+            cumulative_s: sum.cumulative as f64 * stats.period_s,
         };
-        let at = *index.entry((file, row.function.line, line.name)).or_insert(lines.len());
+        let at = *index.entry((file, function.line, line.name)).or_insert(lines.len());
         match lines.get_mut(at) {
             Some(known) => known.add(&line),
             None => lines.push(line),

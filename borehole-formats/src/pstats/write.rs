@@ -14,16 +14,16 @@ const SAMPLED: &str = "__sampled__";
 /// Writes all statistics.
 pub(super) fn write(stats: &Stats, output: &mut impl Write) -> io::Result<()> {
     output.write_all(b"{")?;
-    for (number, row) in stats.rows.iter().enumerate() {
-        put_function(stats, &row.function, output)?;
+    for (number, (function, sum)) in stats.rows().enumerate() {
+        put_function(stats, function, output)?;
         put_tuple(5, output)?;
-        put_integer(row.direct, output)?;
-        put_integer(row.cumulative, output)?;
-        put_float(row.direct as f64 * stats.period_s, output)?;
-        put_float(row.cumulative as f64 * stats.period_s, output)?;
+        put_integer(sum.direct, output)?;
+        put_integer(sum.cumulative, output)?;
+        put_float(sum.direct as f64 * stats.period_s, output)?;
+        put_float(sum.cumulative as f64 * stats.period_s, output)?;
         output.write_all(b"{")?;
         for call in stats.calls_of(number) {
-            put_function(stats, &stats.caller(call).function, output)?;
+            put_function(stats, stats.caller(call), output)?;
             put_integer(call.count, output)?;
         }
         output.write_all(b"0")?;

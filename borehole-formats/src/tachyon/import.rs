@@ -96,6 +96,10 @@ pub fn read_document(input: impl Read, options: &ReadOptions) -> Result<Vec<u8>,
 /// How many samples are read between two looks at how far that is.
 const SAMPLES_BETWEEN_LOOKS: u64 = 1 << 13;
 
+/// From so many stacks on they are forgotten if the sink can do without them: what is known of each then still fits
+/// into the caches of a processor.
+const MANY_STACKS: usize = 1 << 15;
+
 fn deliver(
     reader: &mut Reader<'_>,
     on_passed: Option<&dyn Fn(usize)>,
@@ -104,6 +108,7 @@ fn deliver(
     sink: &mut dyn ProfileSink,
 ) -> Result<ControlFlow<()>, ReadError> {
     let mut columns = Columns::new(reader.header());
+    let mut settles = true;
     for number in 1_u64.. {
         let Some(sample) = reader.next_sample()? else { break };
         let stack = columns.stack(&sample, tables)?;
@@ -118,6 +123,13 @@ fn deliver(
         };
         if sink.sample(Context { tables, segment }, &sample)?.is_break() {
             return Ok(ControlFlow::Break(()));
+        }
+        if settles && tables.stack_count() >= MANY_STACKS {
+            settles = sink.settle(tables)?;
+            if settles {
+                columns.stacks.clear();
+                tables.forget_stacks();
+            }
         }
         if number.is_multiple_of(SAMPLES_BETWEEN_LOOKS)
             && let Some(on_passed) = on_passed
@@ -178,10 +190,7 @@ const fn compression_name(number: u32) -> Option<&'static str> {
 
 /// What the numbers of the file are in the tables.
 struct Columns {
-    opcodes: Opcodes,
-    strings: Vec<Option<StringId>>,
-    frames: Vec<Option<FrameId>>,
-    lost: Option<FrameId>,
+    frames: Frames,
     /// By thread: the stack at each depth of its last sample, the outermost first.
     stacks: Vec<Vec<StackId>>,
 }
@@ -189,11 +198,9 @@ struct Columns {
 impl Columns {
     fn new(header: &Header) -> Self {
         let [major, minor, _] = header.python;
+        let opcodes = Opcodes::of(major, minor);
         Self {
-            opcodes: Opcodes::of(major, minor),
-            strings: Vec::new(),
-            frames: Vec::new(),
-            lost: None,
+            frames: Frames { opcodes, strings: Vec::new(), known: Vec::new(), lost: None },
             stacks: Vec::new(),
         }
     }
@@ -208,25 +215,31 @@ impl Columns {
         if self.stacks.len() <= sample.thread_index {
             self.stacks.resize_with(sample.thread_index + 1, Vec::new);
         }
-        let known = self.stacks[sample.thread_index].len().min(sample.kept);
-        self.stacks[sample.thread_index].truncate(known);
-        for &frame in &sample.frames_root_first[known..] {
-            let frame = self.frame(frame, sample.tables, tables)?;
-            let stacks = &mut self.stacks[sample.thread_index];
-            let stack = tables.intern_stack(stacks.last().copied(), frame)?;
+        let stacks = &mut self.stacks[sample.thread_index];
+        stacks.truncate(sample.kept);
+        let mut last = stacks.last().copied();
+        for &frame in &sample.frames_root_first[stacks.len()..] {
+            let frame = self.frames.get(frame, sample.tables, tables)?;
+            let stack = tables.intern_stack(last, frame)?;
             stacks.push(stack);
+            last = Some(stack);
         }
-        Ok(self.stacks[sample.thread_index].last().copied())
+        Ok(last)
     }
+}
 
+/// What the numbers of frames and strings of the file are in the tables.
+struct Frames {
+    opcodes: Opcodes,
+    strings: Vec<Option<StringId>>,
+    known: Vec<Option<FrameId>>,
+    lost: Option<FrameId>,
+}
+
+impl Frames {
     #[inline]
-    fn frame(
-        &mut self,
-        frame: u32,
-        file: &FileTables<'_>,
-        tables: &mut Tables,
-    ) -> Result<FrameId, TableFull> {
-        match self.frames.get(frame as usize) {
+    fn get(&mut self, frame: u32, file: &FileTables<'_>, tables: &mut Tables) -> Result<FrameId, TableFull> {
+        match self.known.get(frame as usize) {
             Some(Some(known)) => Ok(*known),
             _ => self.new_frame(frame, file, tables),
         }
@@ -266,7 +279,7 @@ impl Columns {
             opcode: opcode.transpose()?,
             ..Frame::named(function)
         })?;
-        put(&mut self.frames, number, || Ok(id))
+        put(&mut self.known, number, || Ok(id))
     }
 
     fn lost_frame(&mut self, tables: &mut Tables) -> Result<FrameId, TableFull> {

@@ -3,13 +3,15 @@
 //! Source: CPython 3.15.2, `JsonlCollector`, schema 0; `tachyon/corpus/expected/*.jsonl`.
 
 use std::fmt::Write as _;
+use std::hash::BuildHasher as _;
 use std::io::{self, BufWriter, Write};
 use std::ops::ControlFlow;
 
-use borehole_model::{Context, Frame, FrameId, ProfileSink, Sample, StackId, StringId, TableFull, Tables};
-use hashbrown::HashMap;
+use borehole_model::{Context, FrameId, ProfileSink, Sample, StringId, TableFull, Tables};
+use hashbrown::{DefaultHashBuilder, HashTable};
 
 use crate::own_frames;
+use crate::row_sums::{RowSum, RowSums, Rows, row_number};
 use crate::sample_losses::SampleLosses;
 use crate::stack_counts::StackCounts;
 use crate::{Export, Losses};
@@ -28,10 +30,10 @@ const CHUNK: usize = 256;
 pub struct Exporter<W: Write> {
     output: BufWriter<W>,
     counts: StackCounts,
+    sums: RowSums<Frames>,
     period_us: Option<u64>,
     mode: Option<String>,
     losses: SampleLosses,
-    empty: u64,
 }
 
 impl<W: Write> Exporter<W> {
@@ -40,15 +42,15 @@ impl<W: Write> Exporter<W> {
         Self {
             output: BufWriter::with_capacity(64 << 10, output),
             counts: StackCounts::default(),
+            sums: RowSums::default(),
             period_us: None,
             mode: None,
             losses: SampleLosses::default(),
-            empty: 0,
         }
     }
 
-    fn write(&mut self, sums: &Sums) -> io::Result<()> {
-        let run = run_id(sums);
+    fn write(&mut self) -> io::Result<()> {
+        let run = run_id(&self.sums);
         let head = |kind: &str| format!("{{\"type\":\"{kind}\",\"v\":0,\"run_id\":\"{run}\"");
         let period_us = self.period_us.unwrap_or(DEFAULT_PERIOD_US);
         write!(self.output, "{},\"sample_interval_usec\":{period_us}", head("meta"))?;
@@ -56,134 +58,116 @@ impl<W: Write> Exporter<W> {
             write!(self.output, ",\"mode\":\"{mode}\"")?;
         }
         self.output.write_all(b"}\n")?;
-        let total = sums.samples;
+        let RowSums { rows, sums, .. } = &self.sums;
+        let total = sums.iter().fold(0, |total: u64, sum| total.saturating_add(sum.direct));
         let of_frames = format!("{},\"kind\":\"frame\",\"scope\":\"final\"", head("agg"));
         let of_frames = format!("{of_frames},\"samples_total\":{total}");
-        self.chunks(&format!("{},\"strings\":[", head("string_table")), &sums.string_entries)?;
-        self.chunks(&format!("{},\"frames\":[", head("frame_table")), &sums.frame_entries)?;
-        self.chunks(&format!("{of_frames},\"entries\":["), &sums.sum_entries())?;
-        writeln!(self.output, "{},\"samples_total\":{total}}}", head("end"))
+        let output = &mut self.output;
+        put_chunks(output, &format!("{},\"strings\":[", head("string_table")), rows.string_entries())?;
+        put_chunks(output, &format!("{},\"frames\":[", head("frame_table")), rows.frame_entries())?;
+        put_chunks(output, &format!("{of_frames},\"entries\":["), sum_entries(sums))?;
+        writeln!(output, "{},\"samples_total\":{total}}}", head("end"))
     }
+}
 
-    fn chunks(&mut self, head: &str, entries: &[String]) -> io::Result<()> {
-        entries.chunks(CHUNK).try_for_each(|chunk| writeln!(self.output, "{head}{}]}}", chunk.join(",")))
+/// Writes lines of [`CHUNK`] entries each, as long as there are any.
+fn put_chunks(
+    output: &mut impl Write,
+    head: &str,
+    mut entries: impl ExactSizeIterator<Item = String>,
+) -> io::Result<()> {
+    while let Some(first) = entries.next() {
+        write!(output, "{head}{first}")?;
+        entries.by_ref().take(CHUNK - 1).try_for_each(|entry| write!(output, ",{entry}"))?;
+        output.write_all(b"]}\n")?;
     }
+    Ok(())
+}
+
+fn sum_entries(sums: &[RowSum]) -> impl ExactSizeIterator<Item = String> {
+    sums.iter().enumerate().map(|(frame, RowSum { direct, cumulative })| {
+        format!("{{\"frame_id\":{frame},\"self\":{direct},\"cumulative\":{cumulative}}}")
+    })
 }
 
 /// A number for a profile, in as many digits as CPython's: FNV-1a, which is the same everywhere.
-fn run_id(sums: &Sums) -> String {
+fn run_id(counted: &RowSums<Frames>) -> String {
     const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
     const BASIS: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
-    let texts = sums.string_entries.iter().chain(&sums.frame_entries).flat_map(|entry| entry.bytes());
-    let counts = sums.counts.iter().flat_map(|&(own, all)| [own, all]).flat_map(u64::to_le_bytes);
-    let digest = texts.chain(counts).fold(BASIS, |sum, byte| (sum ^ u128::from(byte)).wrapping_mul(PRIME));
-    format!("{digest:032x}")
+    let RowSums { rows, sums, .. } = counted;
+    let with = |sum: u128, byte: u8| (sum ^ u128::from(byte)).wrapping_mul(PRIME);
+    let texts = rows.string_entries().chain(rows.frame_entries());
+    let digest = texts.fold(BASIS, |sum, entry| entry.bytes().fold(sum, with));
+    let counts = sums.iter().flat_map(|sum| [sum.direct, sum.cumulative]).flat_map(u64::to_le_bytes);
+    format!("{:032x}", counts.fold(digest, with))
 }
 
-/// What is counted, and its entries as JSON.
+/// The frames that are told apart, in the order in which they were first seen.
 #[derive(Default)]
-struct Sums {
+struct Frames {
+    /// The names, which are text: what is not UTF-8 has been replaced, as Python's reader does it.
     names: Tables,
-    string_entries: Vec<String>,
-    frames: HashMap<Place, usize>,
-    frame_entries: Vec<String>,
-    /// By frame: how often it was executing and how often on the stack.
-    counts: Vec<(u64, u64)>,
-    /// By frame of the model; the inner `None` is one to leave out.
-    known: Vec<Option<Option<usize>>>,
-    /// By frame: the last stack that it was counted for.
-    seen: Vec<u64>,
-    stacks: u64,
-    samples: u64,
-    empty: u64,
+    places: Vec<Place>,
+    index: HashTable<u32>,
+    hasher: DefaultHashBuilder,
 }
 
 /// What makes a frame. Of a place that is not known the line is 0, and the rest is absent.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Place {
-    file: usize,
-    function: usize,
+    file: StringId,
+    function: StringId,
     line: i64,
     end_line: Option<i64>,
     column: Option<u32>,
     end_column: Option<u32>,
 }
 
-impl Sums {
-    fn add(&mut self, stack: Option<StackId>, count: u64, tables: &Tables) -> Result<(), TableFull> {
-        self.stacks += 1;
-        let mut is_leaf = true;
-        for id in tables.frames_leaf_first(stack) {
-            let Some(frame) = self.frame(id, tables)? else { continue };
-            let (own, all) = &mut self.counts[frame];
-            if is_leaf {
-                *own = own.saturating_add(count);
-            }
-            if std::mem::replace(&mut self.seen[frame], self.stacks) != self.stacks {
-                *all = all.saturating_add(count);
-            }
-            is_leaf = false;
+impl Rows for Frames {
+    fn row(&mut self, frame: FrameId, tables: &Tables) -> Result<Option<u32>, TableFull> {
+        let frame = tables.frame(frame);
+        if own_frames::is_own(frame, tables) {
+            return Ok(None);
         }
-        let sum = if is_leaf { &mut self.empty } else { &mut self.samples };
-        *sum = sum.saturating_add(count);
-        Ok(())
-    }
-
-    fn frame(&mut self, id: FrameId, tables: &Tables) -> Result<Option<usize>, TableFull> {
-        if self.known.len() <= id.index() {
-            self.known.resize(id.index() + 1, None);
-        }
-        if let Some(known) = self.known[id.index()] {
-            return Ok(known);
-        }
-        let frame = tables.frame(id);
-        let found =
-            if own_frames::is_own(frame, tables) { None } else { Some(self.new_frame(frame, tables)?) };
-        self.known[id.index()] = Some(found);
-        Ok(found)
-    }
-
-    fn new_frame(&mut self, frame: &Frame, tables: &Tables) -> Result<usize, TableFull> {
-        let function = self.string(tables.string(frame.function))?;
-        let file = self.string(own_frames::file(frame, tables))?;
+        let mut text = |name: &[u8]| self.names.intern_string(String::from_utf8_lossy(name).as_bytes());
+        let function = text(tables.string(frame.function))?;
         let place = Place {
-            file,
+            file: text(own_frames::file(frame, tables))?,
             function,
             line: frame.line.unwrap_or(0),
             end_line: frame.end_line.filter(|&line| line > 0),
             column: frame.column,
             end_column: frame.end_column,
         };
-        let index = self.counts.len();
-        let found = *self.frames.entry(place).or_insert(index);
-        if found == index {
-            self.frame_entries.push(place.entry(index));
-            self.counts.push((0, 0));
-            self.seen.push(0);
+        let Self { places, index, hasher, .. } = self;
+        let hash = hasher.hash_one(place);
+        if let Some(&row) = index.find(hash, |&row| places[row as usize] == place) {
+            return Ok(Some(row));
         }
-        Ok(found)
+        let row = row_number(places.len());
+        places.push(place);
+        index.insert_unique(hash, row, |&row| hasher.hash_one(places[row as usize]));
+        Ok(Some(row))
+    }
+}
+
+impl Frames {
+    fn string_entries(&self) -> impl ExactSizeIterator<Item = String> {
+        self.names.string_ids().enumerate().map(|(index, name)| {
+            let text = json(std::str::from_utf8(self.names.string(name)).unwrap_or_default());
+            format!("{{\"str_id\":{index},\"value\":{text}}}")
+        })
     }
 
-    fn string(&mut self, string: &[u8]) -> Result<usize, TableFull> {
-        let text = String::from_utf8_lossy(string);
-        let index = self.names.intern_string(text.as_bytes())?.index();
-        if index == self.string_entries.len() {
-            self.string_entries.push(format!("{{\"str_id\":{index},\"value\":{}}}", json(&text)));
-        }
-        Ok(index)
-    }
-
-    fn sum_entries(&self) -> Vec<String> {
-        let entry = |(frame, (own, all)): (usize, &(u64, u64))| {
-            format!("{{\"frame_id\":{frame},\"self\":{own},\"cumulative\":{all}}}")
-        };
-        self.counts.iter().enumerate().map(entry).collect()
+    fn frame_entries(&self) -> impl ExactSizeIterator<Item = String> {
+        self.places.iter().enumerate().map(|(index, place)| place.entry(index))
     }
 }
 
 impl Place {
     fn entry(&self, index: usize) -> String {
         let Self { file, function, line, end_line, column, end_column } = *self;
+        let (file, function) = (file.index(), function.index());
         let mut entry = format!("{{\"frame_id\":{index},\"path_str_id\":{file},\"func_str_id\":{function}");
         let optional =
             [("end_line", end_line), ("col", column.map(i64::from)), ("end_col", end_column.map(i64::from))];
@@ -244,13 +228,14 @@ impl<W: Write> ProfileSink for Exporter<W> {
         Ok(())
     }
 
+    fn settle(&mut self, tables: &Tables) -> io::Result<bool> {
+        self.sums.take(&mut self.counts, tables)?;
+        Ok(true)
+    }
+
     fn finish(&mut self, tables: &Tables) -> io::Result<()> {
-        let mut sums = Sums::default();
-        for (stack, count) in self.counts.iter() {
-            sums.add(stack, count, tables)?;
-        }
-        self.empty = sums.empty;
-        self.write(&sums)?;
+        self.settle(tables)?;
+        self.write()?;
         self.output.flush()
     }
 }
@@ -258,7 +243,7 @@ impl<W: Write> ProfileSink for Exporter<W> {
 impl<W: Write> Export for Exporter<W> {
     fn losses(&self) -> Losses {
         let mut losses = self.losses.report();
-        losses.add("samples without a frame", self.empty);
+        losses.add("samples without a frame", self.sums.empty);
         losses
     }
 }

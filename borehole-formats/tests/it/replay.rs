@@ -1,10 +1,13 @@
 //! Statistics of functions and sums of frames against what CPython's `replay` wrote.
 
 use borehole_formats::pstats::{self, Sort, TextOptions};
+use borehole_formats::tachyon::WriterOptions;
 use borehole_formats::{Export, ReadOptions, tachyon, tachyon_jsonl};
-use borehole_model::Tables;
+use borehole_model::{Count, ProfileSink, Tables, Tee};
 use borehole_testkit::{corpus_files, read_corpus};
 use serde_json::{Value, json};
+
+use crate::tachyon::{define, finish, thread, writer};
 
 /// The names of the real files, without folder and ending.
 fn names() -> Vec<String> {
@@ -41,6 +44,49 @@ fn sums_of_frames_are_those_of_cpython() {
         assert!(run.len() == 32 && run.bytes().all(|digit| digit.is_ascii_hexdigit()), "{run}");
         assert!(out.replace(run, "RUNID").as_bytes() == expected(&name, "jsonl"), "{name}");
     }
+}
+
+/// Samples of three threads, of many stacks with recursion in them.
+fn many_stacks() -> Vec<u8> {
+    let mut writer = writer(WriterOptions::default());
+    let names: Vec<_> = (0..40).map(|number| format!("f{number}")).collect();
+    let frames = define(&mut writer, &names.iter().map(String::as_str).collect::<Vec<_>>());
+    let threads = [1, 2, 3].map(|id| thread(&mut writer, id));
+    let mut random = 1_u64;
+    let mut next = |below: usize| {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(random >> 33).unwrap() % below
+    };
+    let mut stacks = [const { Vec::new() }; 3];
+    for time in 0..20_000 {
+        let number = next(3);
+        let stack = &mut stacks[number];
+        stack.drain(..next(stack.len() + 1));
+        for _ in 0..next(8) {
+            stack.insert(0, frames[next(frames.len())]);
+        }
+        writer.write_sample(threads[number], time, 0, stack).unwrap();
+    }
+    finish(writer)
+}
+
+#[test]
+fn sums_of_frames_do_not_need_stacks_to_be_kept() {
+    let bytes = many_stacks();
+    let [kept, forgotten] = [true, false].map(|keeps| {
+        let (mut out, mut tables) = (Vec::new(), Tables::default());
+        let mut exporter = tachyon_jsonl::Exporter::new(&mut out);
+        // A sink that stands in between does not let go of stacks unless it says so.
+        let mut between = Tee::new(&mut exporter, Count::default());
+        let sink: &mut dyn ProfileSink = if keeps { &mut between } else { &mut exporter };
+        tachyon::import(&bytes, &ReadOptions::default(), &mut tables, sink).unwrap();
+        exporter.finish(&tables).unwrap();
+        let losses = exporter.losses().to_string();
+        drop(exporter);
+        (out, losses, tables.stack_count())
+    });
+    assert!(forgotten.0 == kept.0 && forgotten.1 == kept.1);
+    assert!(forgotten.2 < 1 << 15 && kept.2 > 1 << 15, "{} {}", forgotten.2, kept.2);
 }
 
 #[test]
