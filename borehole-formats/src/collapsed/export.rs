@@ -1,11 +1,12 @@
 //! The model into collapsed stacks.
 
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::ops::ControlFlow;
 
-use borehole_model::{Context, ProfileSink, Sample, StackId, StringId, Tables};
+use borehole_model::{Context, ProfileSink, Sample, StringId, Tables};
 
-use super::lines::{Counts, Lines};
+use super::counts::Counts;
+use super::lines::Lines;
 use crate::sample_losses::SampleLosses;
 use crate::{Export, Losses};
 
@@ -15,11 +16,8 @@ use crate::{Export, Losses};
 ///
 /// Of samples without a thread the line begins with the outermost frame.
 pub struct Exporter<W: Write> {
-    output: BufWriter<W>,
+    output: W,
     counts: Counts,
-    /// The thread and stack of the last sample and how many of it have not been added yet: neighbours are
-    /// mostly alike.
-    last: ((Option<u64>, Option<StackId>), u64),
     losses: SampleLosses,
     empty: u64,
 }
@@ -27,34 +25,14 @@ pub struct Exporter<W: Write> {
 impl<W: Write> Exporter<W> {
     /// Writes to `output`.
     pub fn new(output: W) -> Self {
-        Self {
-            output: BufWriter::with_capacity(64 << 10, output),
-            counts: Counts::new(),
-            last: ((None, None), 0),
-            losses: SampleLosses::default(),
-            empty: 0,
-        }
-    }
-
-    fn add_last(&mut self) {
-        let (key, count) = self.last;
-        if count > 0 {
-            let sum = self.counts.entry(key).or_default();
-            *sum = sum.saturating_add(count);
-        }
+        Self { output, counts: Counts::default(), losses: SampleLosses::default(), empty: 0 }
     }
 }
 
 impl<W: Write> ProfileSink for Exporter<W> {
     #[inline]
     fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
-        let key = (sample.thread, sample.stack);
-        if self.last.0 == key {
-            self.last.1 = self.last.1.saturating_add(sample.count);
-        } else {
-            self.add_last();
-            self.last = (key, sample.count);
-        }
+        self.counts.add(sample.thread, sample.stack, sample.count);
         self.losses.all_but_stack(at, &Sample { thread: None, ..*sample });
         Ok(ControlFlow::Continue(()))
     }
@@ -70,8 +48,7 @@ impl<W: Write> ProfileSink for Exporter<W> {
     }
 
     fn finish(&mut self, tables: &Tables) -> io::Result<()> {
-        self.add_last();
-        let mut lines = Lines::of(&std::mem::take(&mut self.counts), tables)?;
+        let lines = Lines::of(&std::mem::take(&mut self.counts), tables)?;
         self.empty = lines.empty;
         lines.write(&mut self.output)?;
         self.output.flush()

@@ -1,196 +1,237 @@
 //! Threads and stacks as lines of text, in their order.
 //!
 //! Two stacks are the same if their frames agree in file, function and line; the text, which has only the last
-//! part of a file's path, may then still be the same for two lines. Lines are put in order without being
-//! made: names are numbers, and two lines differ where their first different number stands.
+//! part of a file's path, may then still be the same for two lines.
 
-use std::cmp::{Ordering, Reverse};
-use std::hash::BuildHasher as _;
+use std::cmp::Reverse;
 use std::io::{self, Write};
 
 use borehole_model::{Frame, FrameId, StackId, StringId, TableFull, Tables};
-use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
+use hashbrown::HashMap;
 
+use super::counts::Counts;
+use super::order::places;
+use super::renamed::Renamed;
+use crate::decimal::put_decimal;
 use crate::own_frames;
 
 /// What separates frames.
-const SEPARATOR: u8 = b';';
+pub(super) const SEPARATOR: u8 = b';';
 
 /// The file of frames that are no Python functions.
 const NO_FILE: &[u8] = b"~";
 
-/// How often each thread had each stack.
-pub(super) type Counts = HashMap<(Option<u64>, Option<StackId>), u64>;
+/// How much is written at once.
+const CHUNK_BYTES: usize = 64 << 10;
 
 /// The lines of a profile.
-#[derive(Default)]
-pub(super) struct Lines {
-    /// All names that stand in lines. A name has no row twice, so equal numbers are equal texts.
-    names: Tables,
+pub(super) struct Lines<'a> {
+    /// Stacks of which only what counts is left: file, function and line, without the profiler's own frames.
+    shapes: Renamed<'a>,
+    names: Names,
     rows: Vec<Row>,
-    /// The names of all rows, the outermost first.
-    paths: Vec<StringId>,
     /// How many samples had no frame to print.
     pub(super) empty: u64,
 }
 
+#[derive(Clone, Copy)]
 struct Row {
     count: u64,
-    start: usize,
-    end: usize,
-}
-
-/// A thread's samples of all stacks that count as one.
-struct Merged {
     thread: Option<u64>,
+    /// One of the shapes.
     stack: StackId,
-    count: u64,
 }
 
-impl Lines {
+impl<'a> Lines<'a> {
     /// The lines of `counts`.
     ///
     /// # Errors
     /// When a table is full.
-    pub(super) fn of(counts: &Counts, tables: &Tables) -> Result<Self, TableFull> {
-        let shapes = Shapes::of(tables)?;
-        let mut lines = Self::default();
-        let mut texts = Texts::default();
-        for merged in lines.merge(counts, &shapes) {
-            lines.add(&merged, &shapes, &mut texts)?;
-        }
+    pub(super) fn of(counts: &Counts, tables: &'a Tables) -> Result<Self, TableFull> {
+        let mut named = Tables::default();
+        let frames = tables.frame_ids().map(|frame| name(tables.frame(frame), tables, &mut named));
+        let frames = frames.collect::<Result<Vec<_>, _>>()?;
+        let (shapes, names) = (Renamed::new(tables, &frames)?, Names::of(&named)?);
+        let mut lines = Self { shapes, names, rows: Vec::new(), empty: 0 };
+        lines.add(counts);
+        lines.sort()?;
         Ok(lines)
     }
 
-    fn merge(&mut self, counts: &Counts, shapes: &Shapes<'_>) -> Vec<Merged> {
-        let hasher = DefaultHashBuilder::default();
-        let (mut all, mut index) = (Vec::<Merged>::new(), HashTable::<usize>::new());
-        for (&(thread, stack), &count) in counts {
-            let Some(stack) = stack.filter(|stack| shapes.hashes[stack.index()] != 0) else {
+    fn add(&mut self, counts: &Counts) {
+        let mut known = HashMap::new();
+        for ((thread, stack), count) in counts.iter() {
+            let Some(stack) = stack.and_then(|stack| self.shapes.stack(stack)) else {
                 self.empty = self.empty.saturating_add(count);
                 continue;
             };
-            let hash_of =
-                |merged: &Merged| hasher.hash_one((merged.thread, shapes.hashes[merged.stack.index()]));
-            let merged = Merged { thread, stack, count };
-            let is_it = |&at: &usize| all[at].thread == thread && shapes.are_alike(all[at].stack, stack);
-            if let Some(&at) = index.find(hash_of(&merged), is_it) {
-                all[at].count = all[at].count.saturating_add(count);
-                continue;
+            let next = self.rows.len();
+            // Of stacks that are what they were there is one count each.
+            let row =
+                if self.shapes.is_same() { next } else { *known.entry((thread, stack)).or_insert(next) };
+            match self.rows.get_mut(row) {
+                Some(row) => row.count = row.count.saturating_add(count),
+                None => self.rows.push(Row { count, thread, stack }),
             }
-            let hash = hash_of(&merged);
-            all.push(merged);
-            index.insert_unique(hash, all.len() - 1, |&at| hash_of(&all[at]));
         }
-        all
     }
 
-    fn add(&mut self, merged: &Merged, shapes: &Shapes<'_>, texts: &mut Texts) -> Result<(), TableFull> {
-        let start = self.paths.len();
-        for frame in shapes.frames_leaf_first(merged.stack) {
-            let name = texts.of(frame, &shapes.named, &mut self.names)?;
-            self.paths.push(name);
+    /// Puts the most frequent first, equally frequent ones in the order of their text.
+    fn sort(&mut self) -> Result<(), TableFull> {
+        let Self { shapes, names, rows, .. } = self;
+        let threads = rows.iter().filter(|row| row.thread.is_some()).count();
+        if !names.are_plain() || (threads > 0 && threads < rows.len()) {
+            // What looks like several frames, or like a thread, is rare: then lines are compared as they are.
+            rows.sort_by_cached_key(|row| {
+                let mut text = Text::default();
+                text.put(row, shapes.tree(), names);
+                (Reverse(row.count), text.bytes)
+            });
+            return Ok(());
         }
-        if let Some(thread) = merged.thread {
-            let name = self.names.intern_string(format!("tid:{thread}").as_bytes())?;
-            self.paths.push(name);
-        }
-        self.paths[start..].reverse();
-        self.rows.push(Row { count: merged.count, start, end: self.paths.len() });
+        let tree = Renamed::new(shapes.tree(), &names.frames)?;
+        let at = |row: &Row| tree.stack(row.stack).map_or(0, StackId::index);
+        let mut is_line = vec![false; tree.tree().stack_count()];
+        rows.iter().for_each(|row| is_line[at(row)] = true);
+        let places = places(tree.tree(), &names.texts, &is_line);
+        let threads = thread_ranks(rows);
+        rows.sort_by_cached_key(|row| (Reverse(row.count), threads.get(&row.thread), places[at(row)]));
         Ok(())
     }
 
-    /// Writes all lines: the most frequent first, equally frequent ones in the order of their text.
+    /// Writes all lines.
     ///
     /// # Errors
     /// When `output` cannot be written.
-    pub(super) fn write(&mut self, output: &mut impl Write) -> io::Result<()> {
-        let Self { names, rows, paths, .. } = self;
-        let is_plain = |name: &StringId| !names.string(*name).contains(&SEPARATOR);
-        let all_plain = paths.iter().all(is_plain);
-        rows.sort_by(|a, b| {
-            let [left, right] = [a, b].map(|row| &paths[row.start..row.end]);
-            let by_text =
-                || if all_plain { by_names(left, right, names) } else { by_bytes(left, right, names) };
-            Reverse(a.count).cmp(&Reverse(b.count)).then_with(by_text)
-        });
-        let mut line = Line::default();
-        rows.iter().try_for_each(|row| line.write(&paths[row.start..row.end], row.count, names, output))
+    pub(super) fn write(&self, output: &mut impl Write) -> io::Result<()> {
+        let mut text = Text::default();
+        for row in &self.rows {
+            text.put(row, self.shapes.tree(), &self.names);
+            text.end(row.count);
+            if text.bytes.len() >= CHUNK_BYTES {
+                text.hand_over(output)?;
+            }
+        }
+        text.hand_over(output)
     }
 }
 
-/// The last line that was written. The next one mostly begins as it does.
+/// The order of threads as they are printed.
+fn thread_ranks(rows: &[Row]) -> HashMap<Option<u64>, usize> {
+    let threads: HashMap<_, _> = rows.iter().map(|row| (row.thread, row.thread.map(put_thread))).collect();
+    let mut threads: Vec<_> = threads.into_iter().collect();
+    threads.sort_unstable_by(|left, right| left.1.cmp(&right.1));
+    threads.into_iter().enumerate().map(|(rank, (thread, _))| (thread, rank)).collect()
+}
+
+fn put_thread(thread: u64) -> String {
+    format!("tid:{thread};")
+}
+
+/// Lines one behind the other. Each mostly begins as the one before.
 #[derive(Default)]
-struct Line {
-    text: Vec<u8>,
-    path: Vec<StringId>,
-    /// Where each name ends, its separator included.
-    ends: Vec<usize>,
+struct Text {
+    bytes: Vec<u8>,
+    /// How many of them have been handed over.
+    written: usize,
+    /// The last line: where it begins, and what it is of.
+    line: usize,
+    thread: Option<u64>,
+    path: Vec<StackId>,
+    /// How long it is up to the end of each frame, its separator included.
+    lengths: Vec<usize>,
+    new: Vec<StackId>,
 }
 
-impl Line {
-    fn write(
-        &mut self,
-        path: &[StringId],
-        count: u64,
-        names: &Tables,
-        output: &mut impl Write,
-    ) -> io::Result<()> {
-        let same = self.path.iter().zip(path).take_while(|(old, new)| old == new).count();
-        self.text.truncate(same.checked_sub(1).map_or(0, |last| self.ends[last]));
-        self.ends.truncate(same);
-        self.path.clear();
-        self.path.extend_from_slice(path);
-        for &name in &path[same..] {
-            self.text.extend_from_slice(names.string(name));
-            self.text.push(SEPARATOR);
-            self.ends.push(self.text.len());
+impl Text {
+    /// Appends a line up to the separator behind the last frame.
+    fn put(&mut self, row: &Row, tree: &Tables, names: &Names) {
+        if row.thread != self.thread {
+            self.path.clear();
         }
-        output.write_all(self.text.strip_suffix(&[SEPARATOR]).unwrap_or_default())?;
-        writeln!(output, " {count}")
+        let mut next = Some(row.stack);
+        while let Some(stack) = next.filter(|&stack| !self.is_on_path(stack, tree)) {
+            self.new.push(stack);
+            next = tree.parent(stack);
+        }
+        self.path.truncate(next.map_or(0, |stack| tree.depth(stack) as usize));
+        self.lengths.truncate(self.path.len());
+        let before = std::mem::replace(&mut self.line, self.bytes.len());
+        match self.lengths.last() {
+            Some(&length) => {
+                self.bytes.extend_from_within(before..before + length);
+                // It may be all of the last line, which a count follows.
+                self.bytes[self.line + length - 1] = SEPARATOR;
+            }
+            None => {
+                self.thread = row.thread;
+                self.bytes.extend(row.thread.map(put_thread).unwrap_or_default().bytes());
+            }
+        }
+        while let Some(stack) = self.new.pop() {
+            self.bytes.extend_from_slice(names.text(tree.leaf(stack)));
+            self.path.push(stack);
+            self.lengths.push(self.bytes.len() - self.line);
+        }
+    }
+
+    fn is_on_path(&self, stack: StackId, tree: &Tables) -> bool {
+        self.path.get(tree.depth(stack) as usize - 1) == Some(&stack)
+    }
+
+    /// Ends the line with a count, in the place of the last separator.
+    fn end(&mut self, count: u64) {
+        if let Some(separator) = self.bytes.last_mut() {
+            *separator = b' ';
+        }
+        put_decimal(&mut self.bytes, count);
+        self.bytes.push(b'\n');
+    }
+
+    /// Writes all lines but keeps the last one to go on from.
+    fn hand_over(&mut self, output: &mut impl Write) -> io::Result<()> {
+        output.write_all(&self.bytes[self.written..])?;
+        self.bytes.drain(..std::mem::take(&mut self.line));
+        self.written = self.bytes.len();
+        Ok(())
     }
 }
 
-/// The order of two lines whose names have no separators in them: the first names that differ decide.
-fn by_names(left: &[StringId], right: &[StringId], names: &Tables) -> Ordering {
-    let same = left.iter().zip(right).take_while(|(left, right)| left == right).count();
-    let rest = |path: &[StringId]| path.get(same).map(|&name| (name, path.len() > same + 1));
-    let text = |(name, goes_on): (StringId, bool)| {
-        names.string(name).iter().copied().chain(goes_on.then_some(SEPARATOR))
-    };
-    match (rest(left), rest(right)) {
-        (Some(left), Some(right)) => text(left).cmp(text(right)),
-        (left, right) => left.is_some().cmp(&right.is_some()),
-    }
-}
-
-/// The order of two lines, whatever stands in their names.
-fn by_bytes(left: &[StringId], right: &[StringId], names: &Tables) -> Ordering {
-    let text =
-        |path: &[StringId]| path.iter().map(|&name| names.string(name)).collect::<Vec<_>>().join(&SEPARATOR);
-    text(left).cmp(&text(right))
-}
-
-/// The text of each frame, made once.
+/// What frames are called.
 #[derive(Default)]
-struct Texts {
-    known: Vec<Option<StringId>>,
-    text: Vec<u8>,
+struct Names {
+    /// All texts, each with a separator behind it, and for each a frame of the same number that has only that name.
+    texts: Tables,
+    /// By frame that is called so: the frame of the texts.
+    frames: Vec<Option<FrameId>>,
+    /// The same as the string there.
+    strings: Vec<StringId>,
 }
 
-impl Texts {
-    fn of(&mut self, frame: FrameId, named: &Tables, names: &mut Tables) -> Result<StringId, TableFull> {
-        if self.known.len() <= frame.index() {
-            self.known.resize(frame.index() + 1, None);
+impl Names {
+    fn of(named: &Tables) -> Result<Self, TableFull> {
+        let mut names = Self::default();
+        let mut text = Vec::new();
+        for frame in named.frame_ids() {
+            text.clear();
+            write_name(named, named.frame(frame), &mut text);
+            text.push(SEPARATOR);
+            let string = names.texts.intern_string(String::from_utf8_lossy(&text).as_bytes())?;
+            names.strings.push(string);
+            names.frames.push(Some(names.texts.intern_frame(&Frame::named(string))?));
         }
-        if let Some(known) = self.known[frame.index()] {
-            return Ok(known);
-        }
-        self.text.clear();
-        write_name(named, named.frame(frame), &mut self.text);
-        let name = names.intern_string(String::from_utf8_lossy(&self.text).as_bytes())?;
-        self.known[frame.index()] = Some(name);
-        Ok(name)
+        Ok(names)
+    }
+
+    #[inline]
+    fn text(&self, frame: FrameId) -> &[u8] {
+        self.texts.string(self.strings[frame.index()])
+    }
+
+    /// Whether no name has a separator in it.
+    fn are_plain(&self) -> bool {
+        let is_plain = |text: &[u8]| memchr::memchr(SEPARATOR, text) == Some(text.len() - 1);
+        self.texts.string_ids().all(|id| is_plain(self.texts.string(id)))
     }
 }
 
@@ -206,41 +247,6 @@ fn write_name(tables: &Tables, frame: &Frame, text: &mut Vec<u8>) {
     text.push(b':');
     text.extend_from_slice(function);
     text.extend_from_slice(format!(":{line}").as_bytes());
-}
-
-/// What counts of each stack: file, function and line of its frames, without those of the profiler itself.
-struct Shapes<'a> {
-    tables: &'a Tables,
-    /// Frames of nothing else.
-    named: Tables,
-    /// By frame: which of those it is, `None` of one to leave out.
-    frames: Vec<Option<FrameId>>,
-    /// By stack: a hash of what counts of it, 0 if nothing does.
-    hashes: Vec<u64>,
-}
-
-impl<'a> Shapes<'a> {
-    fn of(tables: &'a Tables) -> Result<Self, TableFull> {
-        let mut named = Tables::default();
-        let frames = tables.frame_ids().map(|frame| name(tables.frame(frame), tables, &mut named));
-        let frames = frames.collect::<Result<Vec<_>, _>>()?;
-        let hasher = DefaultHashBuilder::default();
-        let mut hashes: Vec<u64> = Vec::with_capacity(tables.stack_count());
-        for stack in tables.stack_ids() {
-            let below = tables.parent(stack).map_or(0, |parent| hashes[parent.index()]);
-            let frame = frames[tables.leaf(stack).index()];
-            hashes.push(frame.map_or(below, |frame| hasher.hash_one((below, frame)) | 1));
-        }
-        Ok(Self { tables, named, frames, hashes })
-    }
-
-    fn frames_leaf_first(&self, stack: StackId) -> impl Iterator<Item = FrameId> {
-        self.tables.frames_leaf_first(Some(stack)).filter_map(|frame| self.frames[frame.index()])
-    }
-
-    fn are_alike(&self, left: StackId, right: StackId) -> bool {
-        left == right || self.frames_leaf_first(left).eq(self.frames_leaf_first(right))
-    }
 }
 
 fn name(frame: &Frame, tables: &Tables, named: &mut Tables) -> Result<Option<FrameId>, TableFull> {
@@ -260,7 +266,7 @@ mod tests {
 
     fn lines(stacks: &[(&[&str], u64)]) -> String {
         let mut tables = Tables::default();
-        let mut counts = Counts::new();
+        let mut counts = Counts::default();
         for (names, count) in stacks {
             let mut stack = None;
             for name in *names {
@@ -268,7 +274,7 @@ mod tests {
                 let frame = tables.intern_frame(&Frame::named(function)).unwrap();
                 stack = Some(tables.intern_stack(stack, frame).unwrap());
             }
-            *counts.entry((Some(1), stack)).or_default() += count;
+            counts.add(Some(1), stack, *count);
         }
         let mut out = Vec::new();
         Lines::of(&counts, &tables).unwrap().write(&mut out).unwrap();
@@ -290,6 +296,55 @@ mod tests {
                 sorted
             );
         }
+    }
+
+    /// Lines of samples of a thread, of frames that are a file, a function and a column.
+    fn lines_of(samples: &[(Option<u64>, &[(&str, &str, u32)])]) -> String {
+        let mut tables = Tables::default();
+        let mut counts = Counts::default();
+        for (thread, frames) in samples {
+            let mut stack = None;
+            for (file, function, column) in *frames {
+                let [file, function] =
+                    [file, function].map(|name| tables.intern_string(name.as_bytes()).unwrap());
+                let frame = Frame { file: Some(file), column: Some(*column), ..Frame::named(function) };
+                let frame = tables.intern_frame(&frame).unwrap();
+                stack = Some(tables.intern_stack(stack, frame).unwrap());
+            }
+            counts.add(*thread, stack, 1);
+        }
+        let mut out = Vec::new();
+        Lines::of(&counts, &tables).unwrap().write(&mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn frames_that_differ_in_columns_are_one_and_those_of_other_folders_are_not() {
+        let lines = lines_of(&[
+            (Some(1), &[("x/a.py", "f", 1), ("b.py", "c", 1)]),
+            (Some(1), &[("x/a.py", "f", 2), ("b.py", "a", 1)]),
+            (Some(1), &[("y/a.py", "f", 1), ("b.py", "b", 1)]),
+            (Some(1), &[("y/a.py", "f", 1), ("b.py", "a", 1)]),
+            (Some(1), &[("x/a.py", "f", 3), ("b.py", "a", 2)]),
+            (Some(1), &[("_sync_coordinator.py", "own", 1), ("x/a.py", "f", 3), ("b.py", "a", 2)]),
+        ]);
+        let expected = "\
+            tid:1;a.py:f:0;b.py:a:0 3\n\
+            tid:1;a.py:f:0;b.py:a:0 1\n\
+            tid:1;a.py:f:0;b.py:b:0 1\n\
+            tid:1;a.py:f:0;b.py:c:0 1\n";
+        assert_eq!(lines, expected);
+    }
+
+    #[test]
+    fn threads_are_in_the_order_of_their_text_and_samples_without_one_have_none() {
+        let frame: &[_] = &[("t", "f", 1)];
+        let samples = [(Some(9), frame), (Some(10), frame), (Some(9), &[("~", "z", 1)]), (Some(10), &[])];
+        let expected = "tid:10;t:f:0 1\ntid:9;t:f:0 1\ntid:9;z 1\n";
+        assert_eq!(lines_of(&samples), expected);
+        let mixed = [samples[0], samples[1], (None, frame), (None, &[("~", "tid:10", 1), ("a", "a", 1)])];
+        let expected = "t:f:0 1\ntid:10;a:a:0 1\ntid:10;t:f:0 1\ntid:9;t:f:0 1\n";
+        assert_eq!(lines_of(&mixed), expected);
     }
 
     #[test]

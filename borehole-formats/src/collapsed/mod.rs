@@ -3,8 +3,11 @@
 //!
 //! [`Exporter`] writes them. Reading them is reading folded stacks.
 
+mod counts;
 mod export;
 mod lines;
+mod order;
+mod renamed;
 
 pub use export::Exporter;
 
