@@ -169,7 +169,7 @@ impl Input {
 
 /// So much of a mapped file is given back at once, when it has been read.
 #[cfg(feature = "tachyon")]
-const GIVEN_BACK_BYTES: usize = 1 << 20;
+const GIVEN_BACK_BYTES: usize = 256 << 10;
 
 /// The first bytes of an input, as many as it takes to tell its format.
 fn beginning(reader: &mut dyn Read) -> io::Result<Vec<u8>> {

@@ -3,7 +3,7 @@
 use tempfile::SpooledTempFile;
 
 /// How much of a spool stays in memory before it goes to a temporary file.
-const IN_MEMORY_BYTES: usize = 1 << 20;
+const IN_MEMORY_BYTES: usize = 256 << 10;
 
 /// An empty one.
 pub(crate) fn spool() -> SpooledTempFile {
