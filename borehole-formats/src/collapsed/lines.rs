@@ -48,10 +48,8 @@ impl<'a> Lines<'a> {
     /// # Errors
     /// When a table is full.
     pub(super) fn of(counts: &Counts, tables: &'a Tables) -> Result<Self, TableFull> {
-        let mut named = Tables::default();
-        let frames = tables.frame_ids().map(|frame| name(tables.frame(frame), tables, &mut named));
-        let frames = frames.collect::<Result<Vec<_>, _>>()?;
-        let (shapes, names) = (Renamed::new(tables, &frames)?, Names::of(&named)?);
+        let frames = distinct(tables);
+        let (shapes, names) = (Renamed::new(tables, &frames)?, Names::of(&frames, tables)?);
         let mut lines = Self { shapes, names, rows: Vec::new(), empty: 0 };
         lines.add(counts);
         lines.sort()?;
@@ -85,6 +83,7 @@ impl<'a> Lines<'a> {
             rows.sort_by_cached_key(|row| {
                 let mut text = Text::default();
                 text.put(row, shapes.tree(), names);
+                text.bytes.pop();
                 (Reverse(row.count), text.bytes)
             });
             return Ok(());
@@ -93,7 +92,7 @@ impl<'a> Lines<'a> {
         let at = |row: &Row| tree.stack(row.stack).map_or(0, StackId::index);
         let mut is_line = vec![false; tree.tree().stack_count()];
         rows.iter().for_each(|row| is_line[at(row)] = true);
-        let places = places(tree.tree(), &names.texts, &is_line);
+        let places = places(tree.tree(), names, &is_line);
         let threads = thread_ranks(rows);
         rows.sort_by_cached_key(|row| (Reverse(row.count), threads.get(&row.thread), places[at(row)]));
         Ok(())
@@ -197,35 +196,59 @@ impl Text {
     }
 }
 
+/// What counts of frames: for each the first that has the same file, function and line, `None` for the profiler's own.
+fn distinct(tables: &Tables) -> Vec<Option<FrameId>> {
+    let mut first = HashMap::new();
+    let same = |id| {
+        let frame = tables.frame(id);
+        let file = frame.file.or(frame.native.map(|native| native.module));
+        let place = (file, frame.function, frame.line);
+        (!own_frames::is_own(frame, tables)).then(|| *first.entry(place).or_insert(id))
+    };
+    tables.frame_ids().map(same).collect()
+}
+
 /// What frames are called.
 #[derive(Default)]
-struct Names {
-    /// All texts, each with a separator behind it, and for each a frame of the same number that has only that name.
-    texts: Tables,
-    /// By frame that is called so: the frame of the texts.
+pub(super) struct Names {
+    /// All texts, each with a separator behind it.
+    pub(super) texts: Tables,
+    /// By frame: its text.
+    strings: Vec<Option<StringId>>,
+    /// By frame: the first that is called the same.
     frames: Vec<Option<FrameId>>,
-    /// The same as the string there.
-    strings: Vec<StringId>,
 }
 
 impl Names {
-    fn of(named: &Tables) -> Result<Self, TableFull> {
+    fn of(frames: &[Option<FrameId>], tables: &Tables) -> Result<Self, TableFull> {
         let mut names = Self::default();
-        let mut text = Vec::new();
-        for frame in named.frame_ids() {
-            text.clear();
-            write_name(named, named.frame(frame), &mut text);
-            text.push(SEPARATOR);
-            let string = names.texts.intern_string(String::from_utf8_lossy(&text).as_bytes())?;
+        let (mut text, mut first) = (Vec::new(), Vec::new());
+        for (frame, kept) in tables.frame_ids().zip(frames) {
+            let string = if *kept == Some(frame) {
+                text.clear();
+                write_name(tables, tables.frame(frame), &mut text);
+                text.push(SEPARATOR);
+                Some(names.texts.intern_string(String::from_utf8_lossy(&text).as_bytes())?)
+            } else {
+                None
+            };
+            first.extend(string.filter(|string| string.index() == first.len()).map(|_| frame));
             names.strings.push(string);
-            names.frames.push(Some(names.texts.intern_frame(&Frame::named(string))?));
+            // One that is left out is in no stack, and may stay what it is.
+            names.frames.push(Some(string.map_or(frame, |string| first[string.index()])));
         }
         Ok(names)
     }
 
+    /// The number of a frame's text; of one that is left out any.
+    #[inline]
+    pub(super) fn number(&self, frame: FrameId) -> usize {
+        self.strings[frame.index()].map_or(0, StringId::index)
+    }
+
     #[inline]
     fn text(&self, frame: FrameId) -> &[u8] {
-        self.texts.string(self.strings[frame.index()])
+        self.strings[frame.index()].map_or(b"", |string| self.texts.string(string))
     }
 
     /// Whether no name has a separator in it.
@@ -237,7 +260,7 @@ impl Names {
 
 /// The last part of the file's path, the function, the line; of a frame that is no function the name only.
 fn write_name(tables: &Tables, frame: &Frame, text: &mut Vec<u8>) {
-    let file = frame.file.map_or(b"".as_slice(), |file| tables.string(file));
+    let file = own_frames::file(frame, tables);
     let function = tables.string(frame.function);
     let line = frame.line.unwrap_or(0);
     if file == NO_FILE && line == 0 {
@@ -247,17 +270,6 @@ fn write_name(tables: &Tables, frame: &Frame, text: &mut Vec<u8>) {
     text.push(b':');
     text.extend_from_slice(function);
     text.extend_from_slice(format!(":{line}").as_bytes());
-}
-
-fn name(frame: &Frame, tables: &Tables, named: &mut Tables) -> Result<Option<FrameId>, TableFull> {
-    if own_frames::is_own(frame, tables) {
-        return Ok(None);
-    }
-    let Frame { function, file, line, native, .. } = *frame;
-    let file = file.or(native.map(|native| native.module)).map(|file| tables.string(file));
-    let function = named.intern_string(tables.string(function))?;
-    let file = file.map(|file| named.intern_string(file)).transpose()?;
-    named.intern_frame(&Frame { file, line, ..Frame::named(function) }).map(Some)
 }
 
 #[cfg(test)]
@@ -334,6 +346,18 @@ mod tests {
             tid:1;a.py:f:0;b.py:b:0 1\n\
             tid:1;a.py:f:0;b.py:c:0 1\n";
         assert_eq!(lines, expected);
+    }
+
+    #[test]
+    fn the_end_of_a_line_comes_before_all_that_may_follow() {
+        let frames = |names: &[&'static str]| names.iter().map(|name| ("~", *name, 1)).collect::<Vec<_>>();
+        let ends = ["a", "a!", "a;b"].map(|line| frames(&line.split(';').collect::<Vec<_>>()));
+        for last in [frames(&["z"]), frames(&["z;"])] {
+            let samples: Vec<_> =
+                ends.iter().chain([&last]).rev().map(|frames| (Some(1), &frames[..])).collect();
+            let expected = format!("tid:1;a 1\ntid:1;a! 1\ntid:1;a;b 1\ntid:1;{} 1\n", last[0].1);
+            assert_eq!(lines_of(&samples), expected);
+        }
     }
 
     #[test]

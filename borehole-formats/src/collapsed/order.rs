@@ -5,15 +5,14 @@ use std::ops::Range;
 
 use borehole_model::{StackId, Tables};
 
-use super::lines::SEPARATOR;
+use super::lines::{Names, SEPARATOR};
 
 /// By stack of `tree` that `is_line`: its place among them in the order of their lines.
 ///
-/// Shape: frames of `tree` are named by the string of the same number in `texts`, which ends with the separator and has
-/// no other; no two siblings have the same.
-pub(super) fn places(tree: &Tables, texts: &Tables, is_line: &[bool]) -> Vec<u32> {
-    let ranks = Ranks::of(texts);
-    let siblings = Siblings::of(tree, &ranks, is_line);
+/// Shape: no two siblings have the same name, and no name has a separator but the one at its end.
+pub(super) fn places(tree: &Tables, names: &Names, is_line: &[bool]) -> Vec<u32> {
+    let ranks = Ranks::of(&names.texts);
+    let siblings = Siblings::of(tree, names, &ranks, is_line);
     let mut places = vec![0; tree.stack_count()];
     let mut open = vec![siblings.range(None)];
     let mut next = 0;
@@ -23,7 +22,7 @@ pub(super) fn places(tree: &Tables, texts: &Tables, is_line: &[bool]) -> Vec<u32
             continue;
         };
         let (rank, stack) = siblings.entries[at];
-        if rank == ranks.of_end[tree.leaf(stack).index()] {
+        if rank == ranks.of_end[names.number(tree.leaf(stack))] {
             places[stack.index()] = next;
             next += 1;
         } else {
@@ -67,13 +66,13 @@ struct Siblings {
 }
 
 impl Siblings {
-    fn of(tree: &Tables, ranks: &Ranks, is_line: &[bool]) -> Self {
+    fn of(tree: &Tables, names: &Names, ranks: &Ranks, is_line: &[bool]) -> Self {
         let mut goes_on = vec![false; tree.stack_count()];
         for caller in tree.stack_ids().filter_map(|stack| tree.parent(stack)) {
             goes_on[caller.index()] = true;
         }
         let ways = |stack: StackId| {
-            let name = tree.leaf(stack).index();
+            let name = names.number(tree.leaf(stack));
             let end = is_line[stack.index()].then(|| ranks.of_end[name]);
             end.into_iter().chain(goes_on[stack.index()].then(|| ranks.of_middle[name]))
         };

@@ -11,14 +11,14 @@ pub(super) struct Renamed<'a> {
 }
 
 struct Merged {
-    /// The stacks; their frames are in other tables.
+    /// The stacks; their frames are in the tables of the source.
     tables: Tables,
     /// By stack of the source; `None` where nothing is left of it.
     stacks: Vec<Option<StackId>>,
 }
 
 impl<'a> Renamed<'a> {
-    /// The stacks of `source`, of which `frames` says what each frame becomes: `None` of one to leave out.
+    /// The stacks of `source`, of which `frames` says which other one each frame becomes, or whether it is left out.
     ///
     /// # Errors
     /// When a table is full.
@@ -44,7 +44,7 @@ impl<'a> Renamed<'a> {
         self.merged.is_none()
     }
 
-    /// The tables that have the stacks, and nothing else of use: frames have the new ids.
+    /// The tables that have the stacks; frames are those of the source.
     pub(super) fn tree(&self) -> &Tables {
         self.merged.as_ref().map_or(self.source, |merged| &merged.tables)
     }
