@@ -245,7 +245,7 @@ where
     }
 
     fn put_stack_table(&mut self, lane_tables: &LaneTables) -> io::Result<()> {
-        let rows = &lane_tables.stacks;
+        let rows = &lane_tables.stacks.list;
         self.output.raw(",\n\"stackTable\":{");
         self.put_column("frame", rows, |output, row| {
             output.number(row.frame());
@@ -262,7 +262,7 @@ where
     }
 
     fn put_frame_table(&mut self, lane_tables: &LaneTables) -> io::Result<()> {
-        let rows = &lane_tables.frames;
+        let rows = &lane_tables.frames.list;
         self.output.raw(",\n\"frameTable\":{");
         self.put_same(&["address"], rows, "-1")?;
         self.put_column("category", rows, |output, row| {
@@ -276,7 +276,7 @@ where
             output.optional(row.line);
         })?;
         self.put_column("column", rows, |output, row| {
-            output.optional(row.column);
+            output.optional(row.column.map(u64::from));
         })?;
         let unknown = ["innerWindowID", "implementation", "optimizations", "nativeSymbol"];
         self.put_same(&unknown, rows, "null")?;

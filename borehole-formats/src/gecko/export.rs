@@ -256,8 +256,10 @@ where
             lane.close(&mut self.spool)?;
         }
         self.facts.interval_ns.get_or_insert(DEFAULT_PERIOD_NS);
+        // What the document knows by stack takes the place of what was known while samples came.
+        let Shown { stacks, .. } = std::mem::take(&mut self.shown);
         let mut document = Document::new(output, &mut self.spool, tables);
-        document.stacks = &self.shown.stacks;
+        document.stacks = &stacks;
         document.instructions = &self.instructions.frames;
         document.names = Some(&self.names);
         document.write(&self.facts, &self.lanes)

@@ -1,6 +1,6 @@
 //! The tables of a lane, which hold what its samples refer to, and the strings of all lanes.
 
-use std::hash::BuildHasher as _;
+use std::hash::{BuildHasher as _, Hash};
 
 use borehole_model::{Frame, FrameId, StackId, StringId, Tables};
 use hashbrown::{DefaultHashBuilder, HashMap, HashSet, HashTable};
@@ -102,7 +102,7 @@ impl KnownStacks {
 pub(super) struct FrameRow {
     pub(super) function: u64,
     pub(super) line: Option<u64>,
-    pub(super) column: Option<u64>,
+    pub(super) column: Option<u32>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -115,29 +115,57 @@ pub(super) struct FunctionRow {
     pub(super) category: u64,
 }
 
+/// Rows, each stored once. There may be many: the index holds places only.
+#[derive(Debug)]
+pub(super) struct Rows<T> {
+    pub(super) list: Vec<T>,
+    index: HashTable<u32>,
+    hasher: DefaultHashBuilder,
+}
+
+impl<T> Default for Rows<T> {
+    fn default() -> Self {
+        Self { list: Vec::new(), index: HashTable::new(), hasher: DefaultHashBuilder::default() }
+    }
+}
+
+impl<T: Copy + Eq + Hash> Rows<T> {
+    /// The place of a row. If all rows are distinct this one is new, and none needs to be looked for.
+    fn place(&mut self, row: T, are_distinct: bool) -> u32 {
+        let Self { list, index, hasher } = self;
+        let next = number(list.len() as u64);
+        if !are_distinct {
+            let hash = hasher.hash_one(row);
+            if let Some(&place) = index.find(hash, |&place| list[place as usize] == row) {
+                return place;
+            }
+            index.insert_unique(hash, next, |&place| hasher.hash_one(list[place as usize]));
+        }
+        list.push(row);
+        next
+    }
+}
+
 /// What the samples of one lane refer to, in order of first use.
 #[derive(Debug, Default)]
 pub(super) struct LaneTables {
-    /// Whether two stacks are never shown as one: then they need not be looked for.
-    stacks_are_distinct: bool,
-    pub(super) stacks: Vec<StackRow>,
-    pub(super) frames: Vec<FrameRow>,
+    /// Whether no two frames are shown as one, and so no two stacks.
+    are_distinct: bool,
+    pub(super) stacks: Rows<StackRow>,
+    pub(super) frames: Rows<FrameRow>,
     pub(super) functions: Vec<FunctionRow>,
     pub(super) resources: Vec<u64>,
-    stack_index: HashTable<u32>,
-    hasher: DefaultHashBuilder,
     path: Vec<StackId>,
-    frame_index: HashMap<FrameRow, u64>,
     function_index: HashMap<(Option<StringId>, StringId), u64>,
     resource_index: HashMap<Option<StringId>, u64>,
     /// The rows of frames of the model; no row where there is nothing to show.
-    known_frames: HashMap<FrameId, Option<u64>>,
+    known_frames: HashMap<FrameId, Option<u32>>,
 }
 
 impl LaneTables {
-    /// Tables of stacks whose frames are distinct, see [`are_distinct`], or not.
-    pub(super) fn new(stacks_are_distinct: bool) -> Self {
-        Self { stacks_are_distinct, ..Self::default() }
+    /// Tables of frames that are distinct, see [`are_distinct`], or not.
+    pub(super) fn new(are_distinct: bool) -> Self {
+        Self { are_distinct, ..Self::default() }
     }
 
     /// The row of a stack, which is taken in without the profiler's own frames; `None` if nothing is left of it.
@@ -171,7 +199,7 @@ impl LaneTables {
         }
         while let Some(stack) = self.path.pop() {
             if let Some(frame) = self.frame(tables.leaf(stack), tables, strings) {
-                row = self.stack_row(StackRow { frame: number(frame), prefix: row }) + 1;
+                row = self.stacks.place(StackRow { frame, prefix: row }, self.are_distinct) + 1;
             }
             known.set(stack, row);
         }
@@ -185,26 +213,10 @@ impl LaneTables {
 
     /// The category of a stack, which is that of its frame.
     pub(super) fn stack_category(&self, row: StackRow) -> u64 {
-        self.category(&self.frames[index(row.frame())])
+        self.category(&self.frames.list[index(row.frame())])
     }
 
-    fn stack_row(&mut self, row: StackRow) -> u32 {
-        let Self { stacks, stack_index, hasher, .. } = self;
-        if self.stacks_are_distinct {
-            stacks.push(row);
-            return number(stacks.len() as u64 - 1);
-        }
-        let hash = hasher.hash_one(row);
-        if let Some(&place) = stack_index.find(hash, |&place| stacks[place as usize] == row) {
-            return place;
-        }
-        let place = number(stacks.len() as u64);
-        stacks.push(row);
-        stack_index.insert_unique(hash, place, |&place| hasher.hash_one(stacks[place as usize]));
-        place
-    }
-
-    fn frame(&mut self, id: FrameId, tables: &Tables, strings: &mut Strings) -> Option<u64> {
+    fn frame(&mut self, id: FrameId, tables: &Tables, strings: &mut Strings) -> Option<u32> {
         if let Some(&known) = self.known_frames.get(&id) {
             return known;
         }
@@ -214,15 +226,10 @@ impl LaneTables {
         row
     }
 
-    fn frame_row(&mut self, frame: &Frame, tables: &Tables, strings: &mut Strings) -> u64 {
+    fn frame_row(&mut self, frame: &Frame, tables: &Tables, strings: &mut Strings) -> u32 {
         let line = line(frame);
         let function = self.function(frame, line, tables, strings);
-        let row = FrameRow { function, line, column: frame.column.map(u64::from) };
-        let Self { frames, frame_index, .. } = self;
-        *frame_index.entry(row).or_insert_with(|| {
-            frames.push(row);
-            frames.len() as u64 - 1
-        })
+        self.frames.place(FrameRow { function, line, column: frame.column }, self.are_distinct)
     }
 
     fn function(&mut self, frame: &Frame, line: Option<u64>, tables: &Tables, strings: &mut Strings) -> u64 {
