@@ -5,7 +5,7 @@
 use std::hash::BuildHasher as _;
 
 use borehole_model::{FrameId, StringId, TableFull, Tables};
-use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
+use hashbrown::{DefaultHashBuilder, HashTable};
 
 use crate::own_frames;
 use crate::row_sums::{RowSum, RowSums, Rows, row_number};
@@ -32,7 +32,7 @@ pub(super) struct Functions {
     /// The names, which are text: what is not UTF-8 has been replaced, as Python's reader does it.
     names: Tables,
     rows: Vec<Function>,
-    index: HashMap<Function, u32>,
+    index: HashTable<u32>,
     calls: Vec<Call>,
     call_index: HashTable<u32>,
     hasher: DefaultHashBuilder,
@@ -50,10 +50,14 @@ impl Rows for Functions {
             line: frame.line.unwrap_or(0),
             name: text(tables.string(frame.function))?,
         };
-        let row = *self.index.entry(function).or_insert(row_number(self.rows.len()));
-        if row as usize == self.rows.len() {
-            self.rows.push(function);
+        let Self { rows, index, hasher, .. } = self;
+        let hash = hasher.hash_one(function);
+        if let Some(&row) = index.find(hash, |&row| rows[row as usize] == function) {
+            return Ok(Some(row));
         }
+        let row = row_number(rows.len());
+        rows.push(function);
+        index.insert_unique(hash, row, |&row| hasher.hash_one(rows[row as usize]));
         Ok(Some(row))
     }
 

@@ -98,7 +98,7 @@ const SAMPLES_BETWEEN_LOOKS: u64 = 1 << 13;
 
 /// From so many stacks on they are forgotten if the sink can do without them: what is known of each then still fits
 /// into the caches of a processor.
-const MANY_STACKS: usize = 1 << 15;
+const MANY_STACKS: usize = 1 << 14;
 
 fn deliver(
     reader: &mut Reader<'_>,
