@@ -29,8 +29,8 @@ impl Context<'_> {
 
 /// Takes a profile as it is read: an exporter, a view, or something in between.
 ///
-/// Order of calls: for each input its segments, each followed by its samples and events; `finish` once, after the last
-/// input. Only [`ProfileSink::sample`] has to be written.
+/// Order of calls: for each input its segments, each followed by its samples and events, with `settle` between any of
+/// them; `finish` once, after the last input. Only [`ProfileSink::sample`] has to be written.
 ///
 /// An error ends the run. It is the sink's own (a full disk), never the input's.
 pub trait ProfileSink {
