@@ -210,8 +210,8 @@ impl Tables {
     }
 
     /// All strings, in order of first appearance.
-    pub fn string_ids(&self) -> impl ExactSizeIterator<Item = StringId> + use<> {
-        (0..self.strings.len()).map(|row| StringId::from_row(row).expect("a row of the table"))
+    pub fn string_ids(&self) -> impl Iterator<Item = StringId> + use<> {
+        (0..self.strings.len()).map_while(StringId::from_row)
     }
 
     /// All frames, in order of first appearance.

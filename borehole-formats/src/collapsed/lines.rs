@@ -310,8 +310,11 @@ mod tests {
         }
     }
 
-    /// Lines of samples of a thread, of frames that are a file, a function and a column.
-    fn lines_of(samples: &[(Option<u64>, &[(&str, &str, u32)])]) -> String {
+    /// Frames: file, function and column of each.
+    type Stack<'a> = &'a [(&'a str, &'a str, u32)];
+
+    /// Lines of samples of a thread.
+    fn lines_of(samples: &[(Option<u64>, Stack<'_>)]) -> String {
         let mut tables = Tables::default();
         let mut counts = Counts::default();
         for (thread, frames) in samples {

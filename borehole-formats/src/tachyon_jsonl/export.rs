@@ -74,7 +74,7 @@ impl<W: Write> Exporter<W> {
 fn put_chunks(
     output: &mut impl Write,
     head: &str,
-    mut entries: impl ExactSizeIterator<Item = String>,
+    mut entries: impl Iterator<Item = String>,
 ) -> io::Result<()> {
     while let Some(first) = entries.next() {
         write!(output, "{head}{first}")?;
@@ -84,7 +84,7 @@ fn put_chunks(
     Ok(())
 }
 
-fn sum_entries(sums: &[RowSum]) -> impl ExactSizeIterator<Item = String> {
+fn sum_entries(sums: &[RowSum]) -> impl Iterator<Item = String> {
     sums.iter().enumerate().map(|(frame, RowSum { direct, cumulative })| {
         format!("{{\"frame_id\":{frame},\"self\":{direct},\"cumulative\":{cumulative}}}")
     })
@@ -152,14 +152,14 @@ impl Rows for Frames {
 }
 
 impl Frames {
-    fn string_entries(&self) -> impl ExactSizeIterator<Item = String> {
+    fn string_entries(&self) -> impl Iterator<Item = String> {
         self.names.string_ids().enumerate().map(|(index, name)| {
             let text = json(std::str::from_utf8(self.names.string(name)).unwrap_or_default());
             format!("{{\"str_id\":{index},\"value\":{text}}}")
         })
     }
 
-    fn frame_entries(&self) -> impl ExactSizeIterator<Item = String> {
+    fn frame_entries(&self) -> impl Iterator<Item = String> {
         self.places.iter().enumerate().map(|(index, place)| place.entry(index))
     }
 }
