@@ -18,12 +18,14 @@ const TEXT_BYTES: usize = 40_000_000;
 
 pub(crate) fn claims(bench: &Bench) -> Result<Vec<Claim>> {
     let folded = bench.input("random-20mb.folded", folded_lines)?;
+    let long = bench.input("random-132mb.folded", long_lines)?;
     let trace = bench.corpus("rbt/samples_1m.rbt");
     let phpspy = bench.input("stacks-40mb.phpspy", |output| phpspy_text(&Trace::read(&trace)?, output))?;
     let perf = bench.input("stacks-40mb.perf", |output| perf_text(&Trace::read(&trace)?, output))?;
     Ok(vec![
         claim(bench, [&folded, &folded], ["folded", "folded"], Program::CollapseRecursive)?,
         claim(bench, [&folded, &folded], ["folded", "flamegraph"], Program::Flamegraph)?,
+        claim(bench, [&long, &long], ["folded", "flamegraph"], Program::Flamegraph)?,
         claim(bench, [&phpspy, &perf], ["phpspy", "folded"], Program::CollapsePerf)?,
     ])
 }
@@ -50,6 +52,20 @@ fn folded_lines(output: &mut impl Write) -> Result<()> {
         for depth in 0..20 {
             let frame = random.below(if depth < 10 { 2 } else { 25 });
             write!(output, "App\\Package{depth}\\Class{frame};")?;
+        }
+        writeln!(output, "Leaf {}", 1 + random.below(9))?;
+    }
+    Ok(())
+}
+
+/// Distinct stacks as programs of many packages have them: 32 frames with names of a hundred bytes, out of 16,000.
+fn long_lines(output: &mut impl Write) -> Result<()> {
+    let mut random = Random::new(2);
+    let package = "Component\\".repeat(7);
+    for _ in 0..40_000 {
+        for depth in 0..32 {
+            let frame = random.below(if depth < 16 { 2 } else { 1000 });
+            write!(output, "App\\{package}Pack{depth:02}\\Class{frame:04}::method{frame:04};")?;
         }
         writeln!(output, "Leaf {}", 1 + random.below(9))?;
     }
