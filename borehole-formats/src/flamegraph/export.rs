@@ -1,5 +1,6 @@
 //! The model into a flame graph.
 
+use std::cmp::Ordering;
 use std::io::{self, BufWriter, Write};
 use std::ops::ControlFlow;
 
@@ -90,16 +91,16 @@ impl<W: Write> Exporter<W> {
     /// The stacks as the drawing library takes them, the last first, in an order that keeps the callees of a caller
     /// together, which that of the lines does not: `;` comes behind the digits. What the library would leave out,
     /// because it is too narrow, it is not given.
-    fn lines(&self, tables: &Tables) -> io::Result<Vec<String>> {
-        let mut counts = Vec::new();
+    fn lines(&self, tables: &Tables) -> io::Result<Vec<Line>> {
+        let mut lines = Vec::new();
         let mut stacks = FoldedLines::new(tables, &self.counts, self.options.names)?;
         stacks.gather(self.total()? / NARROWEST);
         stacks.each(|stack, count| {
-            counts.push((drawable_stack(stack), count));
+            lines.push(Line::new(stack, count));
             io::Result::Ok(())
         })?;
-        counts.sort_by(|(one, _), (other, _)| other.split(';').cmp(one.split(';')));
-        Ok(counts.iter().map(|(stack, count)| format!("{stack} {count}")).collect())
+        lines.sort_by(|one, other| frame_by_frame(other.stack(), one.stack()));
+        Ok(lines)
     }
 
     fn total(&self) -> io::Result<u64> {
@@ -131,12 +132,51 @@ fn too_many_samples() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, message)
 }
 
-/// The frames of a stack, with what XML cannot hold replaced.
-fn drawable_stack(stack: &[u8]) -> String {
-    if stack.is_empty() {
-        return EMPTY_STACK.to_owned();
+/// A stack and a count, as the drawing library takes them.
+struct Line {
+    text: String,
+    /// How much of it the stack is.
+    stack_bytes: usize,
+}
+
+impl Line {
+    fn new(stack: &[u8], count: u64) -> Self {
+        let count = count.to_string();
+        let mut text = String::with_capacity(stack.len() + 1 + count.len());
+        put_drawable(stack, &mut text);
+        let stack_bytes = text.len();
+        text.extend([" ", &count]);
+        Self { text, stack_bytes }
     }
-    String::from_utf8_lossy(stack).chars().map(drawable).collect()
+
+    fn stack(&self) -> &[u8] {
+        &self.text.as_bytes()[..self.stack_bytes]
+    }
+}
+
+/// Appends the frames of a stack, with what XML cannot hold replaced.
+fn put_drawable(stack: &[u8], line: &mut String) {
+    match str::from_utf8(stack) {
+        Ok("") => line.push_str(EMPTY_STACK),
+        Ok(ascii) if stack.iter().all(|byte| (b' '..=b'~').contains(byte)) => line.push_str(ascii),
+        _ => line.extend(String::from_utf8_lossy(stack).chars().map(drawable)),
+    }
+}
+
+/// The order of two stacks by their frames, of which none has a byte below that of a space.
+fn frame_by_frame(one: &[u8], other: &[u8]) -> Ordering {
+    let rest = shared_beginning(one, other);
+    let next = |line: &[u8]| line.get(rest).map(|&byte| if byte == b';' { 0 } else { byte });
+    next(one).cmp(&next(other))
+}
+
+/// How many bytes at the beginning of both are the same.
+fn shared_beginning(one: &[u8], other: &[u8]) -> usize {
+    const STEP: usize = 32;
+    let steps = one.as_chunks::<STEP>().0.iter().zip(other.as_chunks::<STEP>().0);
+    let whole = STEP * steps.take_while(|(one, other)| one == other).count();
+    let rest = one[whole..].iter().zip(&other[whole..]);
+    whole + rest.take_while(|(one, other)| one == other).count()
 }
 
 fn drawable(c: char) -> char {
@@ -166,8 +206,11 @@ impl<W: Write> ProfileSink for Exporter<W> {
 
     fn finish(&mut self, tables: &Tables) -> io::Result<()> {
         let lines = self.lines(tables)?;
-        let drawn =
-            flamegraph::from_lines(&mut self.drawing(), lines.iter().map(String::as_str), &mut self.output);
+        let drawn = flamegraph::from_lines(
+            &mut self.drawing(),
+            lines.iter().map(|line| line.text.as_str()),
+            &mut self.output,
+        );
         if !lines.is_empty() {
             drawn?;
         }
