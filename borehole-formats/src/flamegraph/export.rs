@@ -224,3 +224,21 @@ impl<W: Write> Export for Exporter<W> {
         self.losses.report()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stacks_are_in_the_order_of_their_frames() {
+        let long = "x".repeat(70);
+        let more = ["", ";", ";y", "!", "!;y", ";;y", "y", " 1", ";ä"].map(|end| format!("{long}{end}"));
+        let short = ["", ";", "a", "a;", "a;b", "a;b;c", "a!", "a b", "a;;b", "ä;b", "b"].map(str::to_owned);
+        for one in short.iter().chain(&more) {
+            for other in short.iter().chain(&more) {
+                let expected = one.split(';').cmp(other.split(';'));
+                assert_eq!(frame_by_frame(one.as_bytes(), other.as_bytes()), expected, "{one} {other}");
+            }
+        }
+    }
+}
