@@ -2,13 +2,10 @@
 //!
 //! Source: CPython 3.15.2, `PstatsCollector`; `tachyon/corpus/expected/*.pstats.json`.
 
-use std::hash::BuildHasher as _;
-
 use borehole_model::{FrameId, StringId, TableFull, Tables};
-use hashbrown::{DefaultHashBuilder, HashTable};
 
 use crate::own_frames;
-use crate::row_sums::{RowSum, RowSums, Rows, row_number};
+use crate::row_sums::{Distinct, RowSum, RowSums, Rows};
 
 /// A line of a function. A line that is not known is 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -31,11 +28,11 @@ pub(super) struct Call {
 pub(super) struct Functions {
     /// The names, which are text: what is not UTF-8 has been replaced, as Python's reader does it.
     names: Tables,
-    rows: Vec<Function>,
-    index: HashTable<u32>,
-    calls: Vec<Call>,
-    call_index: HashTable<u32>,
-    hasher: DefaultHashBuilder,
+    rows: Distinct<Function>,
+    /// Callees and callers.
+    calls: Distinct<[u32; 2]>,
+    /// How often, by call.
+    call_counts: Vec<u64>,
 }
 
 impl Rows for Functions {
@@ -50,37 +47,22 @@ impl Rows for Functions {
             line: frame.line.unwrap_or(0),
             name: text(tables.string(frame.function))?,
         };
-        let Self { rows, index, hasher, .. } = self;
-        let hash = hasher.hash_one(function);
-        if let Some(&row) = index.find(hash, |&row| rows[row as usize] == function) {
-            return Ok(Some(row));
-        }
-        let row = row_number(rows.len());
-        rows.push(function);
-        index.insert_unique(hash, row, |&row| hasher.hash_one(rows[row as usize]));
-        Ok(Some(row))
+        Ok(Some(self.rows.number(function)))
     }
 
     fn call(&mut self, caller: u32, callee: u32, count: u64) {
-        let Self { calls, call_index, hasher, .. } = self;
-        let hash = hasher.hash_one((callee, caller));
-        let is_it = |&at: &u32| (calls[at as usize].callee, calls[at as usize].caller) == (callee, caller);
-        if let Some(&at) = call_index.find(hash, is_it) {
-            let sum = &mut calls[at as usize].count;
-            *sum = sum.saturating_add(count);
-            return;
+        let call = self.calls.number([callee, caller]) as usize;
+        if call == self.call_counts.len() {
+            self.call_counts.push(0);
         }
-        let at = row_number(calls.len());
-        calls.push(Call { callee, caller, count });
-        let hash_of = |&at: &u32| hasher.hash_one((calls[at as usize].callee, calls[at as usize].caller));
-        call_index.insert_unique(hash, at, hash_of);
+        self.call_counts[call] = self.call_counts[call].saturating_add(count);
     }
 }
 
 /// The statistics of a profile.
 pub(super) struct Stats {
     names: Tables,
-    rows: Vec<Function>,
+    rows: Distinct<Function>,
     sums: Vec<RowSum>,
     /// By callee, those of each in the order in which they were first seen.
     calls: Vec<Call>,
@@ -90,7 +72,10 @@ pub(super) struct Stats {
 impl Stats {
     /// The statistics of all that has been counted.
     pub(super) fn of(counted: RowSums<Functions>, period_ns: u64) -> Self {
-        let RowSums { rows: Functions { names, rows, mut calls, .. }, sums, .. } = counted;
+        let RowSums { rows: Functions { names, rows, calls, call_counts }, sums, .. } = counted;
+        let calls = calls.rows().iter().zip(call_counts);
+        let mut calls: Vec<_> =
+            calls.map(|(&[callee, caller], count)| Call { callee, caller, count }).collect();
         calls.sort_by_key(|call| call.callee);
         // Dividing whole microseconds, as CPython does, decides the last digits.
         Self { names, rows, sums, calls, period_s: (period_ns / 1000) as f64 / 1e6 }
@@ -98,7 +83,7 @@ impl Stats {
 
     /// All rows with their sums, in the order in which they were first seen.
     pub(super) fn rows(&self) -> impl Iterator<Item = (&Function, RowSum)> {
-        self.rows.iter().zip(self.sums.iter().copied())
+        self.rows.rows().iter().zip(self.sums.iter().copied())
     }
 
     /// The text of a name.
@@ -114,6 +99,6 @@ impl Stats {
     }
 
     pub(super) fn caller(&self, call: &Call) -> &Function {
-        &self.rows[call.caller as usize]
+        &self.rows.rows()[call.caller as usize]
     }
 }

@@ -3,15 +3,13 @@
 //! Source: CPython 3.15.2, `JsonlCollector`, schema 0; `tachyon/corpus/expected/*.jsonl`.
 
 use std::fmt::Write as _;
-use std::hash::BuildHasher as _;
 use std::io::{self, BufWriter, Write};
 use std::ops::ControlFlow;
 
 use borehole_model::{Context, FrameId, ProfileSink, Sample, StringId, TableFull, Tables};
-use hashbrown::{DefaultHashBuilder, HashTable};
 
 use crate::own_frames;
-use crate::row_sums::{RowSum, RowSums, Rows, row_number};
+use crate::row_sums::{Distinct, RowSum, RowSums, Rows};
 use crate::sample_losses::SampleLosses;
 use crate::stack_counts::StackCounts;
 use crate::{Export, Losses};
@@ -107,9 +105,7 @@ fn run_id(counted: &RowSums<Frames>) -> String {
 struct Frames {
     /// The names, which are text: what is not UTF-8 has been replaced, as Python's reader does it.
     names: Tables,
-    places: Vec<Place>,
-    index: HashTable<u32>,
-    hasher: DefaultHashBuilder,
+    places: Distinct<Place>,
 }
 
 /// What makes a frame. Of a place that is not known the line is 0, and the rest is absent.
@@ -139,15 +135,7 @@ impl Rows for Frames {
             column: frame.column,
             end_column: frame.end_column,
         };
-        let Self { places, index, hasher, .. } = self;
-        let hash = hasher.hash_one(place);
-        if let Some(&row) = index.find(hash, |&row| places[row as usize] == place) {
-            return Ok(Some(row));
-        }
-        let row = row_number(places.len());
-        places.push(place);
-        index.insert_unique(hash, row, |&row| hasher.hash_one(places[row as usize]));
-        Ok(Some(row))
+        Ok(Some(self.places.number(place)))
     }
 }
 
@@ -160,7 +148,7 @@ impl Frames {
     }
 
     fn frame_entries(&self) -> impl Iterator<Item = String> {
-        self.places.iter().enumerate().map(|(index, place)| place.entry(index))
+        self.places.rows().iter().enumerate().map(|(index, place)| place.entry(index))
     }
 }
 

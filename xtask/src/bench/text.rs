@@ -47,25 +47,30 @@ fn claim(bench: &Bench, texts: [&Path; 2], formats: [&str; 2], program: Program)
 
 /// Stacks of 20 frames out of 500, which share their first half with few others.
 fn folded_lines(output: &mut impl Write) -> Result<()> {
-    let mut random = Random::new(1);
-    for _ in 0..50_000 {
-        for depth in 0..20 {
-            let frame = random.below(if depth < 10 { 2 } else { 25 });
-            write!(output, "App\\Package{depth}\\Class{frame};")?;
-        }
-        writeln!(output, "Leaf {}", 1 + random.below(9))?;
-    }
-    Ok(())
+    let name = |depth, frame| format!("App\\Package{depth}\\Class{frame}");
+    random_lines(1, 50_000, [20, 25], name, output)
 }
 
 /// Distinct stacks as programs of many packages have them: 32 frames with names of a hundred bytes, out of 16,000.
 fn long_lines(output: &mut impl Write) -> Result<()> {
-    let mut random = Random::new(2);
     let package = "Component\\".repeat(7);
-    for _ in 0..40_000 {
-        for depth in 0..32 {
-            let frame = random.below(if depth < 16 { 2 } else { 1000 });
-            write!(output, "App\\{package}Pack{depth:02}\\Class{frame:04}::method{frame:04};")?;
+    let name = |depth, frame| format!("App\\{package}Pack{depth:02}\\Class{frame:04}::method{frame:04}");
+    random_lines(2, 40_000, [32, 1000], name, output)
+}
+
+/// Stacks of `depth` frames and a leaf: two choices for each of the first half, and `choices` for each of the rest.
+fn random_lines(
+    seed: u64,
+    count: usize,
+    [depth, choices]: [usize; 2],
+    name: impl Fn(usize, usize) -> String,
+    output: &mut impl Write,
+) -> Result<()> {
+    let mut random = Random::new(seed);
+    for _ in 0..count {
+        for at in 0..depth {
+            let frame = random.below(if at < depth / 2 { 2 } else { choices });
+            write!(output, "{};", name(at, frame))?;
         }
         writeln!(output, "Leaf {}", 1 + random.below(9))?;
     }
