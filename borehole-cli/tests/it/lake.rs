@@ -279,28 +279,33 @@ fn let_in(command: &mut Command, address: &str) {
 
 const SECRET: &str = "never to be printed";
 
-#[test]
-fn a_lake_may_be_in_storage_that_speaks_s3() {
-    let Some(server) = S3::start() else { return };
-    let lake = "s3://fleet/some/lake";
+/// Uses a lake at `place` as fleets do: two programs add to it at once, one of them twice, and it is compacted.
+pub(crate) fn assert_is_of_use(place: &str, lake: impl Fn(&[&str]) -> Ended + Sync) {
     let [trace, labelled] = ["rbt/daemon_worker.rbt", "rbt/annotations.rbt"].map(corpus);
     thread::scope(|scope| {
         // Both want to make the same commits.
         for (file, service) in [(&trace, "shop"), (&labelled, "a=b/../c")] {
-            let server = &server;
+            let lake = &lake;
             scope.spawn(move || {
-                server.lake(&["add", lake, file, "--service", service, "--at", "2026-11-01"]).done()
+                lake(&["add", place, file, "--service", service, "--at", "2026-11-01"]).done()
             });
         }
     });
-    assert!(server.lake(&["add", lake, &trace]).stderr.ends_with("added already\n"));
-    let services = "SELECT service, sum(value) FROM samples GROUP BY service ORDER BY service";
+    assert!(lake(&["add", place, &trace]).stderr.ends_with("added already\n"));
     let expected = ["service,sum(samples.value)", "a=b/../c,12", "shop,30"];
-    assert_eq!(lines(server.lake(&["query", lake, services, "--csv"]).quietly()), expected);
-    server.lake(&["compact", lake]).done();
-    assert_eq!(lines(server.lake(&["query", lake, services, "--csv"]).quietly()), expected);
-    assert_eq!(server.lake(&["check", lake]).code, 0);
-    let error = server.lake(&["query", "s3://elsewhere/lake", services]).failed();
+    assert_eq!(lines(lake(&["query", place, SERVICES, "--csv"]).quietly()), expected);
+    lake(&["compact", place]).done();
+    assert_eq!(lines(lake(&["query", place, SERVICES, "--csv"]).quietly()), expected);
+    assert_eq!(lake(&["check", place]).code, 0);
+}
+
+const SERVICES: &str = "SELECT service, sum(value) FROM samples GROUP BY service ORDER BY service";
+
+#[test]
+fn a_lake_may_be_in_storage_that_speaks_s3() {
+    let Some(server) = S3::start() else { return };
+    assert_is_of_use("s3://fleet/some/lake", |arguments| server.lake(arguments));
+    let error = server.lake(&["query", "s3://elsewhere/lake", SERVICES]).failed();
     assert!(
         error.starts_with("error: s3://elsewhere/lake/_lake/states: ") && !error.contains(SECRET),
         "{error}"

@@ -20,6 +20,8 @@ mod interrupts;
 mod kills;
 #[cfg(feature = "lake")]
 mod lake;
+#[cfg(feature = "lake-azure")]
+mod lake_azure;
 #[cfg(feature = "lake-cluster")]
 mod lake_cluster;
 #[cfg(feature = "lake-s3")]
@@ -28,6 +30,7 @@ mod leaks;
 mod outputs;
 mod page;
 mod pages;
+mod php_hosts;
 mod pool;
 mod pprof_top;
 mod program;

@@ -3,6 +3,7 @@
 //! They live in a cache outside the checkout, which `peers.json` describes: per name the command line that
 //! runs it and its version. Tests look them up there through `borehole_testkit::peers`.
 
+mod azure;
 mod debian;
 mod duckdb;
 mod firefox;
@@ -10,6 +11,7 @@ mod memlab;
 mod otlp;
 mod perfetto;
 mod php;
+mod php_hosts;
 mod pprof;
 mod python;
 mod s3;
@@ -95,6 +97,24 @@ const PEERS: &[Peer] = &[
         prepare: php::pool,
     },
     Peer {
+        name: "apache",
+        judges: "the requests that we see in a web server that has PHP as a module",
+        install: "the Debian package libapache2-mod-php",
+        prepare: php_hosts::apache,
+    },
+    Peer {
+        name: "phpdbg",
+        judges: "the stacks that we see in PHP's debugger",
+        install: "the files of the Debian package phpdbg",
+        prepare: php_hosts::debugger,
+    },
+    Peer {
+        name: "php-embedding",
+        judges: "the stacks that we see in a program that embeds PHP",
+        install: "the files of the Debian package libphp-embed, and python3",
+        prepare: php_hosts::embedding,
+    },
+    Peer {
         name: "perl",
         judges: "nothing itself: callgrind_annotate is written in it",
         install: "the Debian package perl",
@@ -135,6 +155,12 @@ const PEERS: &[Peer] = &[
         judges: "the profiles of Python that we read and write, by its own profiler",
         install: "the Debian package debootstrap, and be root",
         prepare: python::prepare,
+    },
+    Peer {
+        name: "azurite",
+        judges: "lakes in Azure's storage",
+        install: "the npm package azurite, which needs node and npm",
+        prepare: azure::prepare,
     },
     Peer {
         name: "s3",

@@ -57,16 +57,21 @@ pub(crate) fn machine(_folder: &Path) -> Result<Ready> {
     ready(vec![path.display().to_string()])
 }
 
+/// The release that a version is of: 8.2 of 8.2.36.
+pub(super) fn release_of(version: &str) -> String {
+    version.split('.').take(2).collect::<Vec<_>>().join(".")
+}
+
 /// Finds the pool manager of the machine's PHP, or installs it without starting it.
 ///
 /// # Errors
 /// When it cannot be installed.
 pub(crate) fn pool(folder: &Path) -> Result<Ready> {
     let version = machine(folder)?.version;
-    let release: Vec<_> = version.split('.').take(2).collect();
-    let name = format!("php-fpm{}", release.join("."));
+    let release = release_of(&version);
+    let name = format!("php-fpm{release}");
     let kept_quiet = NoServices::begin(Path::new("/"))?;
-    debian::ensure_installed(&name, &format!("php{}-fpm", release.join(".")))?;
+    debian::ensure_installed(&name, &format!("php{release}-fpm"))?;
     drop(kept_quiet);
     let path = command::find(&name).with_context(|| format!("the package brings no {name}"))?;
     Ok(Ready { command: vec![path.display().to_string()], version })
@@ -93,12 +98,12 @@ const EXTENSIONS: &[Extension] = &[
 /// When a package cannot be had.
 pub(crate) fn with_extensions(folder: &Path) -> Result<Ready> {
     let Ready { mut command, version } = machine(folder)?;
-    let release: Vec<_> = version.split('.').take(2).collect();
+    let release = release_of(&version);
     for extension in EXTENSIONS {
         if extension.is_loaded(&command) {
             continue;
         }
-        let package = format!("php{}-{}", release.join("."), extension.package);
+        let package = format!("php{release}-{}", extension.package);
         let files = once(folder, &package, |into| debian::unpack(&package, into))?;
         let name = extension.name;
         let path = extension.file(&files).with_context(|| format!("{package} brings no {name}.so"))?;
@@ -248,10 +253,10 @@ fn chroot(root: &Path, arguments: &[&str]) -> Command {
 }
 
 /// As long as it lives, packages that are installed start no services, unless somebody has decided that already.
-struct NoServices(Option<PathBuf>);
+pub(super) struct NoServices(Option<PathBuf>);
 
 impl NoServices {
-    fn begin(root: &Path) -> Result<Self> {
+    pub(super) fn begin(root: &Path) -> Result<Self> {
         use std::os::unix::fs::PermissionsExt as _;
         let policy = root.join("usr/sbin/policy-rc.d");
         if policy.exists() {
