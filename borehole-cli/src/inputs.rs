@@ -25,8 +25,8 @@ pub(crate) struct Inputs {
     #[command(flatten)]
     pub(crate) reading: Reading,
 
-    /// Label samples with the file that they are from, input=NAME; samples with labels of their own keep those.
-    /// In timelines and when sorting, each input is then a program of its own. A tachyon file that is called NAME_PID.bin, as
+    /// Label samples with the file that they are from, input=NAME, beside labels of their own.
+    /// In traces of events, timelines, reports and when sorting, each input is then a program of its own. A tachyon file that is called NAME_PID.bin, as
     /// Python calls those of subprocesses, is of that process
     #[arg(long)]
     pub(crate) label_inputs: bool,
@@ -141,7 +141,9 @@ impl Inputs {
                 sink.source(&name).map_err(|source| Error::Write { name: output.to_owned(), source })?;
                 let labels = labelled::of_input(&name, tables)?;
                 let process = labelled::process_of(&name).filter(|_| input.format() == Format::Tachyon);
-                input.read_into(tables, &mut Labelled { sink: &mut sink, labels, process })
+                let read = input.read_into(tables, &mut Labelled { sink: &mut sink, labels, process });
+                tables.set_common_labels(Vec::new());
+                read
             } else {
                 input.read_into(tables, &mut sink)
             };

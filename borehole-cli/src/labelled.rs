@@ -1,4 +1,6 @@
 //! Samples that say which input they are from.
+//!
+//! Those with labels get one more where their labels are interned ([`of_input`]), those without where they pass by.
 
 use std::io;
 use std::ops::ControlFlow;
@@ -9,11 +11,13 @@ use borehole::model::{Context, Label, LabelValue, LabelsId, Sample, TableFull, T
 /// The key of the label.
 const KEY: &[u8] = b"input";
 
-/// A set of labels of nothing but the input's name.
+/// Labels everything that is interned from here on with the input's name. Answers a set of nothing but that.
 pub(crate) fn of_input(name: &str, tables: &mut Tables) -> Result<LabelsId, TableFull> {
     let key = tables.intern_string(KEY)?;
     let value = LabelValue::Text(tables.intern_string(name.as_bytes())?);
-    tables.intern_labels(&[Label { key, value }])
+    let label = Label { key, value };
+    tables.set_common_labels(vec![label]);
+    tables.intern_labels(&[label])
 }
 
 /// The process that the name of a file tells: Python's profiler calls the files of subprocesses `NAME_PID.bin`.

@@ -33,6 +33,8 @@ pub enum LabelValue {
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LabelTable {
+    /// What every set has, unless it has another of that key.
+    common: Vec<Label>,
     labels: Vec<Label>,
     ends: Vec<usize>,
     index: HashTable<LabelsId>,
@@ -40,7 +42,21 @@ pub(crate) struct LabelTable {
 }
 
 impl LabelTable {
+    pub(crate) fn set_common(&mut self, labels: Vec<Label>) -> Vec<Label> {
+        std::mem::replace(&mut self.common, labels)
+    }
+
     pub(crate) fn intern(&mut self, set: &[Label]) -> Option<LabelsId> {
+        let is_missing = |common: &&Label| set.iter().all(|label| label.key != common.key);
+        let mut whole: Vec<Label> = self.common.iter().filter(is_missing).copied().collect();
+        if whole.is_empty() {
+            return self.intern_whole(set);
+        }
+        whole.extend_from_slice(set);
+        self.intern_whole(&whole)
+    }
+
+    fn intern_whole(&mut self, set: &[Label]) -> Option<LabelsId> {
         let hash = self.hasher.hash_one(set);
         let found = self.index.find(hash, |&id| slice(&self.labels, &self.ends, id) == set);
         if let Some(&id) = found {
@@ -49,7 +65,7 @@ impl LabelTable {
         let id = LabelsId::from_row(self.ends.len())?;
         self.labels.extend_from_slice(set);
         self.ends.push(self.labels.len());
-        let Self { labels, ends, index, hasher } = self;
+        let Self { labels, ends, index, hasher, .. } = self;
         index.insert_unique(hash, id, |&id| hasher.hash_one(slice(labels, ends, id)));
         Some(id)
     }
@@ -69,4 +85,23 @@ fn slice<'a>(labels: &'a [Label], ends: &[usize], id: LabelsId) -> &'a [Label] {
     let row = id.row();
     let start = if row == 0 { 0 } else { ends[row - 1] };
     &labels[start..ends[row]]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn common_labels_stand_before_those_of_each_set_unless_it_has_the_key() {
+        let id = |row| StringId::from_row(row).unwrap();
+        let label = |key, value| Label { key: id(key), value: LabelValue::Text(id(value)) };
+        let mut table = LabelTable::default();
+        let plain = table.intern(&[label(0, 1)]).unwrap();
+        assert!(table.set_common(vec![label(2, 3)]).is_empty());
+        let sets = [&[label(0, 1)][..], &[], &[label(2, 9)]].map(|set| table.intern(set).unwrap());
+        let expected = [&[label(2, 3), label(0, 1)][..], &[label(2, 3)], &[label(2, 9)]];
+        assert_eq!(sets.map(|id| table.get(id)), expected);
+        assert_eq!(table.set_common(Vec::new()), [label(2, 3)]);
+        assert_eq!(table.intern(&[label(0, 1)]), Some(plain));
+    }
 }

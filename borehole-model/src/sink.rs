@@ -62,7 +62,8 @@ pub trait ProfileSink {
     }
 
     /// Begins a source whose threads, workers and tasks are others than those before, however they are numbered.
-    /// Called before an input that is to be kept apart; inputs are of one program otherwise. Ignored unless overridden.
+    /// Called before an input that is to be kept apart; inputs are of one program otherwise. A trace that was merged of
+    /// several begins those within it, and at its end a source without a name. Ignored unless overridden.
     ///
     /// # Errors
     /// When the sink cannot take it.

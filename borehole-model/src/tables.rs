@@ -77,12 +77,18 @@ impl Tables {
         self.stacks.clear();
     }
 
-    /// The id of an ordered label set, stored if it is new.
+    /// The id of an ordered label set, stored if it is new. The common labels stand before its own.
     ///
     /// # Errors
     /// When the table is full.
     pub fn intern_labels(&mut self, labels: &[Label]) -> Result<LabelsId, TableFull> {
         self.labels.intern(labels).ok_or(TableFull { table: "label sets" })
+    }
+
+    /// Makes `labels` part of every set that is interned from here on and that has none of the same key. Answers those
+    /// that were common before. Samples without a set stay without.
+    pub fn set_common_labels(&mut self, labels: Vec<Label>) -> Vec<Label> {
+        self.labels.set_common(labels)
     }
 
     /// The id of a sort of events, stored if it is new.

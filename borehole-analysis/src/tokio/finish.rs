@@ -34,6 +34,7 @@ impl TokioSink {
         let (start_ns, end_ns) = self.ends_ns.or(self.measured_ends_ns).unwrap_or_default();
         let mut suspects = self.suspects();
         let mut view = TokioView {
+            source: self.source.take().filter(|name| !name.is_empty()),
             start_ns,
             end_ns,
             unix_offset_ns: self.unix_offset_ns,

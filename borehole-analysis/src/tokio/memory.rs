@@ -70,13 +70,16 @@ impl Memory {
         };
         for (&(_, time_ns), live) in &self.live {
             view.outstanding_bytes = view.outstanding_bytes.saturating_add(live.size);
-            view.estimated_outstanding_bytes += stands_for(live.size, rate_bytes);
             let site = sites.entry(live.stack);
             let site = site.or_insert_with(|| SiteRow { first_ns: time_ns, ..SiteRow::default() });
             site.count += 1;
             site.bytes = site.bytes.saturating_add(live.size);
             site.first_ns = site.first_ns.min(time_ns);
         }
+        // In an order of their own: how floating-point numbers add up depends on it.
+        let mut sizes: Vec<u64> = self.live.values().map(|live| live.size).collect();
+        sizes.sort_unstable();
+        view.estimated_outstanding_bytes = sizes.into_iter().map(|size| stands_for(size, rate_bytes)).sum();
         view.sites = rows(sites, stacks, limit);
         Some(view)
     }

@@ -87,7 +87,10 @@ pub struct TokioSink {
     memory: Memory,
     others: Others,
     ended_poll: Option<EndedPoll>,
-    view: Option<TokioView>,
+    /// What the source is called that is being read.
+    source: Option<String>,
+    /// Of the sources that have been read.
+    views: Vec<TokioView>,
 }
 
 impl TokioSink {
@@ -115,15 +118,23 @@ impl TokioSink {
             memory: Memory::default(),
             others: Others::default(),
             ended_poll: None,
-            view: None,
+            source: None,
+            views: Vec::new(),
         }
     }
 
-    /// What the trace tells: `None` before [`ProfileSink::finish`], and where there were no events but those that
-    /// samples are made of.
+    /// What the trace tells, of each source that was kept apart by itself. None before [`ProfileSink::finish`], and
+    /// where there were no events but those that samples are made of.
     #[must_use]
-    pub fn into_view(self) -> Option<TokioView> {
-        self.view
+    pub fn into_views(self) -> Vec<TokioView> {
+        self.views
+    }
+
+    /// Comes to a view of what was read, and begins anew with a source of another name.
+    fn next_source(&mut self, name: Option<String>) {
+        let mut views = std::mem::take(&mut self.views);
+        views.extend(self.is_worth_telling.then(|| self.complete()));
+        *self = Self { source: name, views, ..Self::new(Some(self.limit)) };
     }
 
     #[inline]
@@ -375,10 +386,13 @@ impl ProfileSink for TokioSink {
         true
     }
 
+    fn source(&mut self, name: &str) -> io::Result<()> {
+        self.next_source(Some(name.to_owned()));
+        Ok(())
+    }
+
     fn finish(&mut self, _tables: &Tables) -> io::Result<()> {
-        if self.is_worth_telling {
-            self.view = Some(self.complete());
-        }
+        self.next_source(None);
         Ok(())
     }
 }

@@ -9,6 +9,8 @@ pub(super) use super::activity::{
 /// What a trace tells of a Tokio program.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TokioView {
+    /// What the source is called that it is of, where sources are kept apart.
+    pub source: Option<String>,
     /// The first moment that an event of the runtime tells of.
     pub start_ns: u64,
     /// The last one.

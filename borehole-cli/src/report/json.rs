@@ -26,6 +26,9 @@ struct Document<'a> {
     summary: SummaryObject,
     #[serde(skip_serializing_if = "Option::is_none")]
     tokio: Option<serde_json::Value>,
+    /// Those of inputs that are kept apart, each with its name.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tokio_by_input: Vec<serde_json::Value>,
     #[serde(rename = "self", skip_serializing_if = "Option::is_none")]
     self_time: Option<TableObject<'a>>,
     #[serde(rename = "total", skip_serializing_if = "Option::is_none")]
@@ -197,7 +200,7 @@ struct ValueObject {
 /// When `out` cannot be written.
 pub(crate) fn write(
     view: &ReportView,
-    tokio: Option<&TokioView>,
+    tokio: &[TokioView],
     args: &ReportArgs,
     out: &mut dyn Write,
 ) -> io::Result<()> {
@@ -205,7 +208,8 @@ pub(crate) fn write(
     let document = Document {
         schema_version: SCHEMA_VERSION,
         summary: summary(&view.summary),
-        tokio: tokio.map(tokio_json::object),
+        tokio: tokio.iter().find(|view| view.source.is_none()).map(tokio_json::object),
+        tokio_by_input: tokio.iter().filter_map(tokio_json::object_of_input).collect(),
         self_time: asked(&view.self_time),
         total_time: asked(&view.total_time),
         states: view.states.as_ref().filter(|_| args.wants_top()).map(states),

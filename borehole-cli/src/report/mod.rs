@@ -43,13 +43,13 @@ pub(crate) fn run<T>(
     let mut sink = Tee::new(ReportSink::new(query), tokio);
     let outcome = profile(&mut sink)?;
     let (report, tokio) = sink.into_parts();
-    let (view, tokio) = (report.into_view(), tokio.into_view());
+    let (view, tokio) = (report.into_view(), tokio.into_views());
     if args.json {
-        json::write(&view, tokio.as_ref(), args, out).map_err(stdout_error)?;
+        json::write(&view, &tokio, args, out).map_err(stdout_error)?;
     } else {
-        let _ = err.write_all(summary::text(&view.summary, tokio.as_ref(), args.dialect).as_bytes());
+        let _ = err.write_all(summary::text(&view.summary, &tokio, args.dialect).as_bytes());
         let rendering = args.rendering(cell::terminal_width());
-        render::render(&view, tokio.as_ref(), &rendering, out).map_err(stdout_error)?;
+        render::render(&view, &tokio, &rendering, out).map_err(stdout_error)?;
     }
     out.flush().map_err(stdout_error)?;
     Ok(outcome)

@@ -42,7 +42,7 @@ pub(crate) struct Rendering<'a> {
 /// When `out` cannot be written.
 pub(crate) fn render(
     view: &ReportView,
-    tokio: Option<&TokioView>,
+    tokio: &[TokioView],
     rendering: &Rendering<'_>,
     out: &mut dyn Write,
 ) -> io::Result<()> {
@@ -56,9 +56,9 @@ pub(crate) fn render(
             Some(Crop::Auto) => share_of(rendering.columns, sections),
         };
         let drawing = Drawing { rendering, columns };
-        let about_tokio = tokio.map(|tokio| drawing.tokio(tokio, section)).unwrap_or_default();
+        let about_tokio = drawing.tokio(tokio, section);
         // A trace of events alone has no tables of frames, rather than empty ones.
-        let is_drawn = about_tokio.is_empty() && (tokio.is_none() || view.summary.samples > 0);
+        let is_drawn = about_tokio.is_empty() && (tokio.is_empty() || view.summary.samples > 0);
         if is_drawn { drawing.section(view, section) } else { about_tokio }
     });
     for line in lines {

@@ -16,10 +16,11 @@ const NAMED_PERIODS: usize = 4;
 ///
 /// Where segments differ in their period, reli names the last one and multiplies all samples by it; here all
 /// are named, and each sample is as long as its own.
-pub(crate) fn text(summary: &Summary, tokio: Option<&TokioView>, dialect: Dialect) -> String {
+pub(crate) fn text(summary: &Summary, tokio: &[TokioView], dialect: Dialect) -> String {
     let Summary { samples, matched, .. } = summary;
-    if let Some(tokio) = tokio.filter(|_| *samples == 0) {
-        return format!("trace: {} events, no samples\n", tokio.events);
+    if *samples == 0 && !tokio.is_empty() {
+        let events: u64 = tokio.iter().map(|view| view.events).sum();
+        return format!("trace: {events} events, no samples\n");
     }
     let mut text = match summary.wall_ns {
         None if dialect == Dialect::Native => {
@@ -142,12 +143,12 @@ mod tests {
         };
         let expected =
             "trace: 18432 samples, 18000 matched, sampling period 10000 us, ~184.32 s sampled wall\n";
-        assert_eq!(text(&summary, None, Dialect::Reli), expected);
-        assert_eq!(text(&summary, None, Dialect::Native), expected);
+        assert_eq!(text(&summary, &[], Dialect::Reli), expected);
+        assert_eq!(text(&summary, &[], Dialect::Native), expected);
         let nothing = "trace: 0 samples, 0 matched, sampling period 0 us, ~0.00 s sampled wall\n";
-        assert_eq!(text(&Summary::default(), None, Dialect::Reli), nothing);
+        assert_eq!(text(&Summary::default(), &[], Dialect::Reli), nothing);
         let unknown = "trace: 0 samples, 0 matched, sampling period unknown\n";
-        assert_eq!(text(&Summary::default(), None, Dialect::Native), unknown);
+        assert_eq!(text(&Summary::default(), &[], Dialect::Native), unknown);
     }
 
     #[test]
@@ -169,8 +170,8 @@ mod tests {
         };
         let expected = "quality: asked for 100.0, got 200.0 samples/s over 10.00 s from 2 processes, \
                         3 samples with an empty stack";
-        assert_eq!(text(&summary, None, Dialect::Native).lines().nth(1), Some(expected));
-        assert_eq!(text(&summary, None, Dialect::Reli).lines().count(), 1);
+        assert_eq!(text(&summary, &[], Dialect::Native).lines().nth(1), Some(expected));
+        assert_eq!(text(&summary, &[], Dialect::Reli).lines().count(), 1);
     }
 
     #[test]

@@ -267,7 +267,7 @@ fn auto_crop_shares_the_terminal() {
     let mut sink = borehole_analysis::ReportSink::new(args.query().unwrap());
     web().feed(&mut sink).unwrap();
     let mut out = Vec::new();
-    super::render::render(&sink.into_view(), None, &args.rendering(62), &mut out).unwrap();
+    super::render::render(&sink.into_view(), &[], &args.rendering(62), &mut out).unwrap();
     assert_eq!(
         String::from_utf8(out).unwrap(),
         "\

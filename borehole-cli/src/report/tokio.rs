@@ -14,8 +14,25 @@ const FUNCTIONS: usize = 4;
 const NOTHING: &str = "-";
 
 impl Drawing<'_> {
-    /// The lines of a section, if it is one about Tokio programs.
-    pub(super) fn tokio(&self, view: &TokioView, section: Section) -> Vec<String> {
+    /// The lines of a section, if it is one about Tokio programs: one below the other those of inputs that are kept
+    /// apart, with their names in the titles.
+    pub(super) fn tokio(&self, views: &[TokioView], section: Section) -> Vec<String> {
+        let mut lines = Vec::new();
+        for view in views {
+            let mut block = self.tokio_program(view, section);
+            if let (Some(source), Some(first)) = (&view.source, block.first_mut()) {
+                let title = format!("# {}: {}", printable(source.as_bytes()), first.trim_start_matches("# "));
+                *first = self.cut(&title);
+            }
+            if !lines.is_empty() && !block.is_empty() {
+                lines.push(String::new());
+            }
+            lines.append(&mut block);
+        }
+        lines
+    }
+
+    fn tokio_program(&self, view: &TokioView, section: Section) -> Vec<String> {
         match section {
             Section::Flags => self.flags(view),
             Section::Workers => self.workers(view),

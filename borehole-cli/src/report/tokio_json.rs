@@ -1,4 +1,5 @@
-//! What a trace tells of a Tokio program, as JSON: the key `tokio` of the document.
+//! What a trace tells of a Tokio program, as JSON: the key `tokio` of the document, and for inputs that are kept apart
+//! the elements of `tokio_by_input`.
 //!
 //! Times are nanoseconds on the clock of the trace. A key whose value is unknown is absent or null.
 
@@ -6,6 +7,13 @@ use borehole_analysis::tokio::{
     AllocationView, Delay, EventRow, FieldRow, Finding, Rows, Seal, Spread, TaskView, TokioView, WorkerRow,
 };
 use serde_json::{Value, json};
+
+/// What is told of an input, with its name, if it is kept apart.
+pub(super) fn object_of_input(view: &TokioView) -> Option<Value> {
+    let mut object = object(view);
+    object["input"] = Value::from(view.source.as_deref()?);
+    Some(object)
+}
 
 pub(super) fn object(view: &TokioView) -> Value {
     let seal = match view.seal {

@@ -4,7 +4,7 @@
 //! there were none; on the others it broke off at the first custom event. So its numbers are the reference: how long
 //! polls, delays and spans were says which red flags there are.
 
-use borehole_testkit::read_corpus;
+use borehole_testkit::{Scratch, read_corpus};
 use serde_json::Value;
 
 use crate::program::{corpus, run};
@@ -273,4 +273,70 @@ fn sections_and_rows_are_chosen_and_other_formats_have_none() {
     assert!(!events.contains("# self-time top"), "no samples, no tables of frames");
     let other = run(&["report", "--json", &corpus("rbt/native.rbt")]).done();
     assert!(!String::from_utf8(other).unwrap().contains("\"tokio\""));
+}
+
+/// The whole report, of any inputs.
+fn document(arguments: &[&str]) -> Value {
+    serde_json::from_slice(&run(&[&["report", "--json", "--all"], arguments].concat()).done()).unwrap()
+}
+
+#[test]
+fn programs_are_reported_apart_also_out_of_one_file() {
+    let scratch = Scratch::new();
+    // The third has the workers, tasks, threads and addresses of the first.
+    let copy = scratch.path("copy.bin.gz");
+    std::fs::write(&copy, read_corpus(&format!("trc/in/{BLOCKED}"))).unwrap();
+    let inputs = [corpus(&format!("trc/in/{BLOCKED}")), corpus(&format!("trc/in/{OLD}"))];
+    let inputs = [&*inputs[0], &*inputs[1], copy.to_str().unwrap()];
+    let apart = document(&[&["--label-inputs"], &inputs[..]].concat());
+    assert_eq!(apart.get("tokio"), None);
+    let expected = inputs.map(|input| {
+        let mut alone = document(&[input])["tokio"].take();
+        alone["input"] = Value::from(input);
+        alone
+    });
+    assert_eq!(*apart["tokio_by_input"].as_array().unwrap(), expected);
+    // Readers of 0.3.2 know no units, and where a thread's events end is not to be seen when all are sorted.
+    let both = |report: &Value, keys: &[&str]| -> Vec<Value> {
+        let inputs = report["tokio_by_input"].as_array().unwrap().iter();
+        inputs.flat_map(|input| keys.iter().map(|key| input[key].clone())).collect()
+    };
+    let all: Vec<&str> = expected[0].as_object().unwrap().keys().map(String::as_str).collect();
+    let some = ["input", "polls", "wakes", "spans", "queue"];
+    let ways: [(&str, &[&str], &[&str]); 4] = [
+        ("merged.bin", &[], &all),
+        ("merged.jsonl", &[], &all),
+        ("old.bin", &["--trc-readers", "0.3.2"], &some),
+        ("sorted.bin", &["--sort-by-time"], &some),
+    ];
+    let again = scratch.path("again.bin");
+    let again = again.to_str().unwrap();
+    for (name, options, keys) in ways {
+        let merged = scratch.path(name);
+        let merged = merged.to_str().unwrap();
+        run(&[&["convert", "--label-inputs", "-o", merged], options, &inputs[..]].concat()).done();
+        run(&["convert", "--force", "--to", "trc", merged, "-o", again]).done();
+        let document = document(&[again]);
+        assert_eq!(both(&document, keys), both(&apart, keys), "{name}");
+        assert_eq!(document["self"], apart["self"], "{name}");
+    }
+}
+
+#[test]
+fn samples_of_a_merged_file_have_the_symbols_of_their_own_input() {
+    let scratch = Scratch::new();
+    let inputs = [OLD, BLOCKED].map(|name| corpus(&format!("trc/in/{name}")));
+    let merged = scratch.path("merged.bin");
+    let merged = merged.to_str().unwrap();
+    run(&["convert", "--label-inputs", "-o", merged, &inputs[0], &inputs[1]]).done();
+    let by_input = |arguments: &[&str]| document(&[&["--by", "input"], arguments].concat());
+    let (together, apart) = (by_input(&[merged]), by_input(&["--label-inputs", &inputs[0], &inputs[1]]));
+    assert_eq!((&together["by"], &together["self"]), (&apart["by"], &apart["self"]));
+    assert_eq!(rows(&together["by"]).len(), 2);
+    // Frames of the same name in both programs add up.
+    let count = |report: &Value| -> u64 {
+        rows(&report["self"]).iter().map(|row| row["count"].as_u64().unwrap()).sum()
+    };
+    let alone: u64 = inputs.iter().map(|input| count(&document(&[input]))).sum();
+    assert!(alone > 0 && count(&together) == alone);
 }

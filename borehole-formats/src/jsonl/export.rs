@@ -34,6 +34,8 @@ pub struct Exporter<W> {
     printed: Vec<u32>,
     stacks: u32,
     began: bool,
+    /// The source of what follows, of which nothing has been printed yet.
+    next_source: Option<String>,
     outcome: Recovery,
 }
 
@@ -50,6 +52,7 @@ impl<W: Write> Exporter<W> {
             printed: Vec::new(),
             stacks: 0,
             began: false,
+            next_source: None,
             outcome: Recovery::default(),
         }
     }
@@ -60,9 +63,20 @@ impl<W: Write> Exporter<W> {
     }
 
     fn begin(&mut self, tables: &Tables, segment: Option<&Segment>) {
-        if self.began {
-            return;
+        if !self.began {
+            self.begin_file(tables, segment);
         }
+        if let Some(name) = self.next_source.take() {
+            let line = &mut self.lines;
+            begin(line, "input");
+            line.key("name");
+            line.text(&name);
+            end(line);
+        }
+    }
+
+    #[cold]
+    fn begin_file(&mut self, tables: &Tables, segment: Option<&Segment>) {
         self.began = true;
         let line = &mut self.lines;
         begin(line, "file");
@@ -164,6 +178,11 @@ impl<W: Write> ProfileSink for Exporter<W> {
         true
     }
 
+    fn source(&mut self, name: &str) -> io::Result<()> {
+        self.next_source = Some(name.to_owned());
+        Ok(())
+    }
+
     fn segment(&mut self, at: Context<'_>) -> io::Result<()> {
         self.begin(at.tables, Some(at.segment));
         write_segment(&mut self.lines, at);
@@ -198,6 +217,8 @@ impl<W: Write> ProfileSink for Exporter<W> {
     }
 
     fn finish(&mut self, tables: &Tables) -> io::Result<()> {
+        // Nothing follows.
+        self.next_source = None;
         self.begin(tables, None);
         self.write_end();
         self.drain()?;

@@ -174,6 +174,7 @@ impl<'a> Importer<'a> {
             Line::Segment(line) => self.segment(&line)?,
             Line::Metadata(line) => self.metadata(&line)?,
             Line::Thread(line) => self.thread(&line)?,
+            Line::Input(line) => self.sink.source(&line.name)?,
             Line::File(line) => self.file(&line)?,
             Line::End(line) => self.end(line)?,
             Line::Other => {}

@@ -15,6 +15,7 @@ pub(super) enum Line<'a> {
     Segment(SegmentLine<'a>),
     Metadata(MetadataLine<'a>),
     Thread(ThreadLine<'a>),
+    Input(InputLine<'a>),
     Stack(StackLine<'a>),
     Sample(SampleLine<'a>),
     Event(EventLine<'a>),
@@ -33,6 +34,7 @@ pub(super) fn parse_line(line: &[u8]) -> Result<Line<'_>, serde_json::Error> {
         "segment" => Line::Segment(serde_json::from_slice(line)?),
         "metadata" => Line::Metadata(serde_json::from_slice(line)?),
         "thread" => Line::Thread(serde_json::from_slice(line)?),
+        "input" => Line::Input(serde_json::from_slice(line)?),
         "stack" => Line::Stack(serde_json::from_slice(line)?),
         "sample" => Line::Sample(serde_json::from_slice(line)?),
         "event" => Line::Event(serde_json::from_slice(line)?),
@@ -87,6 +89,13 @@ pub(super) struct ThreadLine<'a> {
     pub(super) tid: u64,
     #[serde(borrow)]
     pub(super) name: Text<'a>,
+}
+
+/// What follows is of that input, and to be kept apart.
+#[derive(Deserialize)]
+pub(super) struct InputLine<'a> {
+    #[serde(borrow)]
+    pub(super) name: Cow<'a, str>,
 }
 
 #[derive(Deserialize)]

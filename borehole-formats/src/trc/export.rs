@@ -11,6 +11,7 @@ use hashbrown::HashMap;
 
 use super::encode::EventWriter;
 use super::export_samples::SampleEvents;
+use super::keys;
 use super::layout::{FieldKind, FieldType, MAX_NESTING};
 use super::schema::{Annotation, Definition, Field, Schema};
 use super::write::{Dialect, ValueDef, WriteOptions, Writer};
@@ -25,7 +26,8 @@ pub struct ExportOptions {
 
 /// Writes the events of a profile, each segment as a batch of its own, or as several if it is long.
 ///
-/// Samples become events as dial9 records them, with symbols for their frames.
+/// Samples become events as dial9 records them, with symbols for their frames. Sources that are to be kept apart begin
+/// with an event that names them, and have symbols of their own.
 ///
 /// Memory: one batch, what the events have in common by shape, and the distinct stacks.
 pub struct Exporter<W: Write> {
@@ -36,6 +38,8 @@ pub struct Exporter<W: Write> {
     samples: Option<Box<SampleEvents>>,
     /// Whether the current segment has been written about.
     has_begun: bool,
+    /// The source of what follows, of which nothing has been written yet.
+    next_source: Option<String>,
     unwritable: u64,
 }
 
@@ -59,6 +63,7 @@ impl<W: Write> Exporter<W> {
             schemas: HashMap::new(),
             samples: None,
             has_begun: false,
+            next_source: None,
             unwritable: 0,
         }
     }
@@ -82,10 +87,36 @@ impl<W: Write> Exporter<W> {
         self.schemas.insert(key, schema.clone());
         Ok(schema)
     }
+
+    /// Begins the source that has been announced.
+    #[cold]
+    fn begin_source(&mut self, name: &str) -> io::Result<()> {
+        if let Some(samples) = &mut self.samples {
+            samples.begin_source();
+        }
+        let field_type = FieldType::required(FieldKind::PooledString);
+        let fields = vec![Field { name: keys::INPUT_NAME.to_owned(), field_type }];
+        let definition = Definition {
+            name: keys::INPUT.to_owned(),
+            has_timestamp: false,
+            fields,
+            annotations: Vec::new(),
+        };
+        let schema = Schema::define(definition);
+        let schema = schema.map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
+        // Far from the numbers that the events of the source have, which stay.
+        self.writer.want_type_id(&schema, u16::MAX);
+        let mut event = self.writer.begin_event(&schema, None);
+        event.put_text(name);
+        event.finish()
+    }
 }
 
 impl<W: Write> ProfileSink for Exporter<W> {
     fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
+        if let Some(name) = self.next_source.take() {
+            self.begin_source(&name)?;
+        }
         let samples = match &mut self.samples {
             Some(samples) => samples,
             none => none.insert(Box::new(SampleEvents::new()?)),
@@ -98,6 +129,9 @@ impl<W: Write> ProfileSink for Exporter<W> {
     }
 
     fn event(&mut self, at: Context<'_>, event: &Event<'_>) -> io::Result<ControlFlow<()>> {
+        if let Some(name) = self.next_source.take() {
+            self.begin_source(&name)?;
+        }
         let schema = self.schema(at.tables, event)?;
         let mut fields = self.writer.begin_event(&schema, event.time_ns);
         for (value, field) in event.values.iter().zip(schema.fields()) {
@@ -109,6 +143,11 @@ impl<W: Write> ProfileSink for Exporter<W> {
 
     fn keeps_events(&mut self) -> bool {
         true
+    }
+
+    fn source(&mut self, name: &str) -> io::Result<()> {
+        self.next_source = Some(name.to_owned());
+        Ok(())
     }
 
     fn segment(&mut self, _at: Context<'_>) -> io::Result<()> {

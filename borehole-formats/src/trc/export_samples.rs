@@ -25,7 +25,7 @@ pub(super) struct SampleEvents {
     symbol: Schema,
     metadata: Schema,
     clock: Schema,
-    /// Which frames have a symbol already: symbols hold for the whole trace.
+    /// Which frames have a symbol already: symbols hold for all of a source.
     named: Vec<bool>,
     stacks: Vec<Option<Box<[[u8; 8]]>>>,
     /// The times that no unsigned number tells, and what the format does not hold.
@@ -73,6 +73,12 @@ impl SampleEvents {
             stacks: Vec::new(),
             losses: Lost::default(),
         })
+    }
+
+    /// Symbols of before mean nothing to what follows.
+    pub(super) fn begin_source(&mut self) {
+        self.named.clear();
+        self.stacks.clear();
     }
 
     /// Writes what holds for all samples of a segment.

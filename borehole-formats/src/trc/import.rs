@@ -5,13 +5,15 @@ use std::io::{Read, Seek, Write};
 use std::ops::ControlFlow;
 
 use borehole_model::{
-    Addresses, Annotation, Context, Event as ModelEvent, FieldKind as ModelKind, FieldShape, ProfileSink,
-    Recovery, Segment, Shape, ShapeId, TableFull, Tables, Value as ModelValue, Warning,
+    Addresses, Annotation, Context, Event as ModelEvent, FieldKind as ModelKind, FieldShape, Label,
+    LabelValue, ProfileSink, Recovery, Segment, Shape, ShapeId, TableFull, Tables, Value as ModelValue,
+    Warning,
 };
 
 use super::NAME;
 use super::event::Event;
 use super::frame::Kind;
+use super::keys;
 use super::layout::FieldKind;
 use super::read::Reader;
 use super::samples::Sampler;
@@ -24,6 +26,8 @@ use crate::{ReadError, ReadOptions};
 /// A sink that does not keep events gets samples out of those that tell of stacks, of the kind that
 /// [`ReadOptions::samples`] names, labelled with `source`, `worker` and `task` as far as the trace tells. They wait
 /// for their symbols in `spool`, an empty temporary file.
+///
+/// Of a trace that was merged of several inputs kept apart, each is a source, and samples are labelled with `input`.
 ///
 /// Text that is not UTF-8 has U+FFFD where it is not, and a warning tells of it.
 ///
@@ -40,7 +44,9 @@ pub fn import<S: Read + Write + Seek>(
     let sampler = (!sink.keeps_events()).then(|| Sampler::new(options.samples, spool));
     let (segment, shapes) = (Segment::default(), Vec::new());
     let is_watched = sink.watches_events();
-    let mut importer = Importer { tables, sink, sampler, is_watched, segment, shapes, batches: 0 };
+    let samples = Recovery::default();
+    let mut importer =
+        Importer { tables, sink, sampler, is_watched, segment, shapes, batches: 0, samples, outer: None };
     let mut replaced = Vec::new();
     let outcome = importer.run(&mut reader, &mut replaced);
     let mut recovery = reader.into_recovery();
@@ -48,9 +54,11 @@ pub fn import<S: Read + Write + Seek>(
     for warning in &recovery.warnings {
         importer.sink.warning(warning)?;
     }
-    recovery.stopped = importer.deliver_samples(&mut recovery)?.is_break();
-    recovery.stopped |= outcome?.is_break();
-    Ok(recovery)
+    // Where the sink wants no more it gets no more.
+    let is_stopped = matches!(outcome, Ok(ControlFlow::Break(())));
+    recovery.stopped = is_stopped || importer.deliver_samples()?.is_break();
+    recovery.merge(importer.complete()?);
+    outcome.map(|_| recovery)
 }
 
 struct Importer<'a, S: Write> {
@@ -64,6 +72,10 @@ struct Importer<'a, S: Write> {
     /// By the row of the type in its batch.
     shapes: Vec<Option<Known>>,
     batches: u64,
+    /// What became of the samples.
+    samples: Recovery,
+    /// The common labels of before, once the trace has begun inputs of its own.
+    outer: Option<Vec<Label>>,
 }
 
 /// What is known of a type of events.
@@ -74,6 +86,8 @@ struct Known {
     shape: ShapeId,
     /// Whether text stands in the events themselves, where it need not be UTF-8.
     has_text: bool,
+    /// Whether it begins an input.
+    is_input: bool,
 }
 
 impl<S: Read + Write + Seek> Importer<'_, S> {
@@ -137,9 +151,39 @@ impl<S: Read + Write + Seek> Importer<'_, S> {
         Ok(ControlFlow::Continue(()))
     }
 
-    fn deliver_samples(&mut self, recovery: &mut Recovery) -> Result<ControlFlow<()>, ReadError> {
-        let Some(sampler) = self.sampler.take() else { return Ok(ControlFlow::Continue(())) };
-        sampler.deliver(self.tables, self.sink, recovery)
+    fn deliver_samples(&mut self) -> Result<ControlFlow<()>, ReadError> {
+        let Some(sampler) = &mut self.sampler else { return Ok(ControlFlow::Continue(())) };
+        sampler.deliver(self.tables, self.sink, &mut self.samples)
+    }
+
+    /// What follows is of another input than what came before.
+    #[cold]
+    fn begin_input(&mut self, event: &Event<'_>) -> Result<ControlFlow<()>, ReadError> {
+        let name = event.value_of(keys::INPUT_NAME).and_then(Value::as_str).unwrap_or_default();
+        if let Some(sampler) = &mut self.sampler
+            && sampler.begin_input(name, self.tables, self.sink, &mut self.samples)?.is_break()
+        {
+            return Ok(ControlFlow::Break(()));
+        }
+        self.sink.source(name)?;
+        let key = self.tables.intern_string(keys::INPUT_NAME.as_bytes())?;
+        let value = LabelValue::Text(self.tables.intern_string(name.as_bytes())?);
+        let labels = if name.is_empty() { Vec::new() } else { vec![Label { key, value }] };
+        let before = self.tables.set_common_labels(labels);
+        self.outer.get_or_insert(before);
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// Leaves everything as it was before the trace; answers what became of its samples.
+    fn complete(mut self) -> Result<Recovery, ReadError> {
+        if let Some(sampler) = &mut self.sampler {
+            sampler.note_left_out(self.sink, &mut self.samples);
+        }
+        if let Some(outer) = self.outer {
+            self.tables.set_common_labels(outer);
+            self.sink.source("")?;
+        }
+        Ok(self.samples)
     }
 
     fn event<'e>(
@@ -148,7 +192,10 @@ impl<S: Read + Write + Seek> Importer<'_, S> {
         values: &mut Vec<ModelValue<'e>>,
         replaced: &mut Vec<Warning>,
     ) -> Result<ControlFlow<()>, ReadError> {
-        let Known { shape, has_text, .. } = self.shape(event)?;
+        let Known { shape, has_text, is_input, .. } = self.shape(event)?;
+        if is_input {
+            return self.begin_input(event);
+        }
         values.extend(event.values().map(model_value));
         if has_text && values.iter().any(is_replaced) && replaced.len() < Recovery::MAX_WARNINGS {
             replaced.push(replacement(event));
@@ -174,7 +221,9 @@ impl<S: Read + Write + Seek> Importer<'_, S> {
     #[cold]
     fn new_shape(&mut self, row: usize, schema: &Schema) -> Result<Known, TableFull> {
         let has_text = schema.fields().iter().any(|field| field.field_type.kind == FieldKind::String);
-        let known = Known { handle: schema.handle(), shape: intern_shape(self.tables, schema)?, has_text };
+        let shape = intern_shape(self.tables, schema)?;
+        let is_input = schema.name() == keys::INPUT;
+        let known = Known { handle: schema.handle(), shape, has_text, is_input };
         if self.shapes.len() <= row {
             self.shapes.resize(row + 1, None);
         }

@@ -66,6 +66,7 @@ fn number(value: &Value<'_>) -> Option<f64> {
 
 impl Addition<'_> {
     pub(super) fn take_event(&mut self, at: Context<'_>, event: &Event<'_>) -> Result<(), Error> {
+        self.forget_origin();
         let mut tokio = self.tokio.take().unwrap_or_else(|| Box::new(TokioSink::new(None)));
         let taken = tokio.event(at, event);
         // Events are not announced by segments that would say when they began.
@@ -138,7 +139,7 @@ impl Addition<'_> {
     }
 
     /// The spans, which are known when all events have been seen.
-    pub(super) fn take_tokio(&mut self, _tables: &Tables) -> Result<(), Error> {
+    pub(super) fn take_tokio(&mut self) -> Result<(), Error> {
         let Some(tokio) = self.tokio.take() else { return Ok(()) };
         let mut spans = Vec::new();
         tokio.each_span(|span| spans.push((self.words.word(span.name), span.start_ns, span.duration_ns)));

@@ -17,6 +17,7 @@ use std::ops::ControlFlow;
 
 use borehole_analysis::tokio::TokioSink;
 use borehole_model::{Context, Event, ProfileSink, Recovery, Sample, Segment, Status, StringId, Tables};
+use hashbrown::hash_map::Entry;
 use hashbrown::{HashMap, HashSet};
 use sha2::{Digest as _, Sha256};
 
@@ -114,6 +115,14 @@ struct Here {
     clock: Clock,
 }
 
+impl Here {
+    /// What is known before the input has said anything.
+    fn at_first(source: &Source, words: &mut Words) -> Self {
+        let service = words.word(source.service.as_deref().unwrap_or(UNNAMED));
+        Self { service, host: words.optional(source.host.as_deref()), origin_ns: 0, clock: Clock::File }
+    }
+}
+
 /// Rows of a file that is being written, and what queries will have to know of it.
 struct Open {
     rows: Rows,
@@ -122,13 +131,22 @@ struct Open {
     labels: Option<BTreeSet<Word>>,
     /// The sets of labels that those are from.
     sets: HashSet<Word>,
+    /// That of the row before: most rows have the same.
+    last_set: Word,
     used: u64,
 }
 
 impl Open {
     fn new(table: Table) -> Self {
-        let labels = Some(BTreeSet::new());
-        Self { rows: Rows::new(table), writer: None, span_us: None, labels, sets: HashSet::new(), used: 0 }
+        Self {
+            rows: Rows::new(table),
+            writer: None,
+            span_us: None,
+            labels: Some(BTreeSet::new()),
+            sets: HashSet::new(),
+            last_set: NO_WORD,
+            used: 0,
+        }
     }
 }
 
@@ -166,6 +184,8 @@ pub struct Addition<'l> {
     stacks: StackRows<'l>,
     statuses: HashMap<Status, Word>,
     here: Here,
+    /// Whether what follows is of another program than what came before.
+    is_apart: bool,
     open: HashMap<(Table, Word, i64), Open>,
     done: Vec<DataFile>,
     waiting: usize,
@@ -181,9 +201,7 @@ pub struct Addition<'l> {
 impl<'l> Addition<'l> {
     fn new(lake: &'l Lake, source: Source, ids: &'l mut Ids) -> Self {
         let mut words = Words::default();
-        let service = words.word(source.service.as_deref().unwrap_or(UNNAMED));
-        let host = words.optional(source.host.as_deref());
-        let here = Here { service, host, origin_ns: 0, clock: Clock::File };
+        let here = Here::at_first(&source, &mut words);
         Self {
             lake,
             source,
@@ -192,6 +210,7 @@ impl<'l> Addition<'l> {
             stacks: StackRows::new(ids),
             statuses: HashMap::new(),
             here,
+            is_apart: false,
             open: HashMap::new(),
             done: Vec::new(),
             waiting: 0,
@@ -209,11 +228,20 @@ impl<'l> Addition<'l> {
     #[inline]
     fn row(&mut self, table: Table, time_us: i64, labels: &Set, cells: &[Cell]) -> Result<(), Error> {
         let key = (table, self.here.service, time_us.div_euclid(DAY_US));
-        let open = self.open.entry(key).or_insert_with(|| Open::new(table));
+        let open = match self.open.entry(key) {
+            Entry::Occupied(open) => open.into_mut(),
+            Entry::Vacant(place) => {
+                if table != Table::Sources {
+                    self.services.insert(self.here.service);
+                }
+                place.insert(Open::new(table))
+            }
+        };
         open.rows.push(cells);
         let (first, last) = open.span_us.get_or_insert((time_us, time_us));
         (*first, *last) = ((*first).min(time_us), (*last).max(time_us));
         if let Some(listed) = &mut open.labels
+            && open.last_set != labels.text
             && open.sets.insert(labels.text)
         {
             listed.extend(self.labels.pairs(labels));
@@ -221,6 +249,7 @@ impl<'l> Addition<'l> {
                 open.labels = None;
             }
         }
+        open.last_set = labels.text;
         let count = open.rows.count();
         self.waiting += 1;
         if count >= GROUP_ROWS {
@@ -248,7 +277,6 @@ impl<'l> Addition<'l> {
         if time_us > self.latest_us {
             self.added.future = self.added.future.saturating_add(count);
         }
-        self.services.insert(self.here.service);
         time_us
     }
 
@@ -296,10 +324,19 @@ impl<'l> Addition<'l> {
     }
 
     fn enter(&mut self, segment: &Segment, tables: &Tables) {
+        self.forget_origin();
         for &(key, value) in &segment.metadata {
             self.name_origin(&String::from_utf8_lossy(tables.string(key)), tables.string(value));
         }
         self.date(segment.start_unix_ns.map(i128::from));
+    }
+
+    /// Knows no more of the service and the machine than at first, if another program begins.
+    #[inline]
+    fn forget_origin(&mut self) {
+        if std::mem::take(&mut self.is_apart) {
+            self.here = Here::at_first(&self.source, &mut self.words);
+        }
     }
 
     /// From here on times count from `recorded`; where the input does not say it, from what else is known.
@@ -388,7 +425,7 @@ impl<'l> Addition<'l> {
     /// # Errors
     /// When it is in the lake already ([`Error::is_already_added`]), or the storage fails: then nothing was added.
     pub fn commit(mut self, tables: &Tables, recovery: &Recovery) -> Result<Added, Error> {
-        self.take_tokio(tables)?;
+        self.take_tokio()?;
         self.added.is_dated_by_file = self.here.clock == Clock::File;
         self.source_row(recovery)?;
         for key in self.open.keys().copied().collect::<Vec<_>>() {
@@ -474,6 +511,12 @@ impl<'l> Addition<'l> {
 }
 
 impl ProfileSink for Addition<'_> {
+    fn source(&mut self, _name: &str) -> io::Result<()> {
+        self.take_tokio()?;
+        self.is_apart = true;
+        Ok(())
+    }
+
     fn segment(&mut self, at: Context<'_>) -> io::Result<()> {
         self.enter(at.segment, at.tables);
         Ok(())

@@ -66,7 +66,7 @@ fn a_trace_of_tokio_is_polls_spans_and_numbers_too() {
     let (mut tables, mut tokio) = (Tables::default(), TokioSink::new(None));
     read(name, bytes, &mut tables, &mut tokio);
     tokio.finish(&tables).unwrap();
-    let view = tokio.into_view().unwrap();
+    let view = tokio.into_views().remove(0);
     assert!(view.polls.durations.count > 0);
     let of_polls = rows(&lake, "SELECT count(*), max(duration_ns), sum(duration_ns) FROM polls");
     let expected = [view.polls.durations.count, view.polls.durations.max_ns, view.polls.durations.sum_ns];

@@ -20,6 +20,8 @@ type Labelling = (Option<LabelsId>, Option<u64>, Option<u64>);
 /// The samples on their way out.
 pub(super) struct Delivery<'a> {
     pub(super) wanted: SampleKind,
+    /// Whether all of them are labelled, with the input that they are of.
+    pub(super) has_input: bool,
     pub(super) facts: &'a Facts,
     pub(super) tables: &'a mut Tables,
     pub(super) sink: &'a mut dyn ProfileSink,
@@ -96,8 +98,8 @@ impl Delivery<'_> {
                 set.push(Label { key, value: LabelValue::Number { value, unit: None } });
             }
         }
-        let labels =
-            if set.is_empty() && base.is_none() { None } else { Some(self.tables.intern_labels(&set)?) };
+        let has_labels = self.has_input || base.is_some() || !set.is_empty();
+        let labels = if has_labels { Some(self.tables.intern_labels(&set)?) } else { None };
         self.labels.insert((base, worker, task), labels);
         Ok(labels)
     }

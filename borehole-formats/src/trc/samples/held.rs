@@ -61,13 +61,26 @@ impl<S: Read + Write + Seek> HeldSamples<S> {
         std::mem::take(&mut self.labels)
     }
 
-    /// All samples in the order they came, once.
-    pub(super) fn into_samples(self) -> io::Result<impl Iterator<Item = io::Result<Held>>> {
-        let mut spool = self.spool.into_inner().map_err(io::IntoInnerError::into_error)?;
+    pub(super) const fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// All samples in the order they came. [`HeldSamples::clear`] has to follow.
+    pub(super) fn samples(&mut self) -> io::Result<impl Iterator<Item = io::Result<Held>>> {
+        self.spool.flush()?;
+        let spool = self.spool.get_mut();
         spool.rewind()?;
         let mut input = BufReader::new(spool);
         let mut bytes = [0; HELD_BYTES];
         Ok((0..self.count).map(move |_| input.read_exact(&mut bytes).map(|()| Held::from_bytes(&bytes))))
+    }
+
+    /// Forgets them: others go to the same place.
+    pub(super) fn clear(&mut self) -> io::Result<()> {
+        self.count = 0;
+        self.labels.clear();
+        self.label_rows.clear();
+        self.spool.rewind()
     }
 }
 
@@ -144,7 +157,11 @@ mod tests {
         let samples = [full, Held::default(), Held { stack: None, time_ns: None, ..full }];
         let mut held = HeldSamples::new(io::Cursor::new(Vec::new()));
         samples.iter().for_each(|sample| held.push(sample).unwrap());
-        let back: Vec<_> = held.into_samples().unwrap().map(Result::unwrap).collect();
+        let back: Vec<_> = held.samples().unwrap().map(Result::unwrap).collect();
         assert_eq!(back, samples);
+        held.clear().unwrap();
+        held.push(&full).unwrap();
+        let back: Vec<_> = held.samples().unwrap().map(Result::unwrap).collect();
+        assert_eq!(back, [full]);
     }
 }

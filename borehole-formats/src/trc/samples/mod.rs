@@ -39,6 +39,7 @@ pub(super) struct Sampler<S: Write> {
     stacks: AddressStacks,
     held: HeldSamples<S>,
     left_out: HashMap<SampleKind, u64>,
+    has_input: bool,
 }
 
 impl<S: Read + Write + Seek> Sampler<S> {
@@ -50,6 +51,7 @@ impl<S: Read + Write + Seek> Sampler<S> {
             stacks: AddressStacks::default(),
             held: HeldSamples::new(spool),
             left_out: HashMap::new(),
+            has_input: false,
         }
     }
 
@@ -148,21 +150,36 @@ impl<S: Read + Write + Seek> Sampler<S> {
         Ok(self.held.push(&held)?)
     }
 
-    /// Gives out all samples, and adds to `recovery` what became of them.
-    pub(super) fn deliver(
-        mut self,
+    /// Gives out all samples so far, if there are any: what follows is of another input, whose addresses, threads and
+    /// tasks mean something else. Without a name, of none that is known.
+    pub(super) fn begin_input(
+        &mut self,
+        name: &str,
         tables: &mut Tables,
         sink: &mut dyn ProfileSink,
         recovery: &mut Recovery,
     ) -> Result<ControlFlow<()>, ReadError> {
-        if sink.watches_events() {
-            // It has made of the events what it makes of them; task dumps are of use as samples alone.
-            self.left_out.retain(|kind, _| *kind == SampleKind::TaskDump);
+        if !self.held.is_empty() && self.deliver(tables, sink, recovery)?.is_break() {
+            return Ok(ControlFlow::Break(()));
         }
-        self.note_left_out(recovery);
+        self.held.clear()?;
+        self.facts = Facts::new(self.wanted);
+        self.stacks = AddressStacks::default();
+        self.has_input = !name.is_empty();
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// Gives out all samples, and adds their number to `recovery`.
+    pub(super) fn deliver(
+        &mut self,
+        tables: &mut Tables,
+        sink: &mut dyn ProfileSink,
+        recovery: &mut Recovery,
+    ) -> Result<ControlFlow<()>, ReadError> {
         self.facts.complete();
         let mut delivery = Delivery {
             wanted: self.wanted,
+            has_input: self.has_input,
             facts: &self.facts,
             stacks: self.stacks.resolve(&self.facts.symbols, tables)?,
             tables,
@@ -171,7 +188,7 @@ impl<S: Read + Write + Seek> Sampler<S> {
             labels: HashMap::new(),
         };
         let (mut current, mut segment) = (0, delivery.begin(0)?);
-        for held in self.held.into_samples()? {
+        for held in self.held.samples()? {
             let held = held?;
             if held.segment != current {
                 current = held.segment;
@@ -185,7 +202,12 @@ impl<S: Read + Write + Seek> Sampler<S> {
         Ok(ControlFlow::Continue(()))
     }
 
-    fn note_left_out(&mut self, recovery: &mut Recovery) {
+    /// Says in `recovery` what was left out of all inputs.
+    pub(super) fn note_left_out(&mut self, sink: &mut dyn ProfileSink, recovery: &mut Recovery) {
+        if sink.watches_events() {
+            // It has made of the events what it makes of them; task dumps are of use as samples alone.
+            self.left_out.retain(|kind, _| *kind == SampleKind::TaskDump);
+        }
         for (kind, count) in sorted(std::mem::take(&mut self.left_out)) {
             let (kind, wanted) = (kind.name(), self.wanted.name());
             let message =

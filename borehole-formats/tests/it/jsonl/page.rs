@@ -175,6 +175,7 @@ fn trc_profile() -> Profile {
         field("spawn_loc", PlainValue::text("src/main.rs:7")),
     ];
     let calls = vec![
+        Call::Source("web-2.bin".to_owned()),
         Call::Segment(PlainSegment {
             format: "trc",
             offset: Some(0),

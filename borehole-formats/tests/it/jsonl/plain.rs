@@ -15,6 +15,7 @@ pub(crate) type Bytes = Vec<u8>;
 /// One call of a sink.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Call {
+    Source(String),
     Segment(PlainSegment),
     Metadata(Bytes, Bytes),
     Thread(u64, Bytes),
@@ -89,6 +90,7 @@ fn play_one(
     sink: &mut dyn ProfileSink,
 ) -> io::Result<()> {
     match call {
+        Call::Source(name) => sink.source(name),
         Call::Segment(_) => sink.segment(Context { tables, segment }),
         Call::Metadata(key, value) => {
             let (key, value) = (tables.intern_string(key)?, tables.intern_string(value)?);
@@ -208,6 +210,11 @@ impl ProfileSink for Recorder {
 
     fn keeps_events(&mut self) -> bool {
         true
+    }
+
+    fn source(&mut self, name: &str) -> io::Result<()> {
+        self.calls.push(Call::Source(name.to_owned()));
+        Ok(())
     }
 
     fn segment(&mut self, at: Context<'_>) -> io::Result<()> {

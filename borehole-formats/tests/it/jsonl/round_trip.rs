@@ -159,8 +159,10 @@ fn calls() -> impl Strategy<Value = Vec<Call>> {
         4 => sample().prop_map(|sample| vec![Call::Sample(sample)]),
         3 => event().prop_map(|event| vec![Call::Event(event)]),
     ];
-    let stretch = (segment(), vec(inner, 0..6)).prop_map(|(segment, inner)| {
-        [Call::Segment(segment)].into_iter().chain(inner.into_iter().flatten()).collect::<Vec<_>>()
+    let source = option::of("\\PC{0,4}".prop_map(Call::Source));
+    let stretch = (source, segment(), vec(inner, 0..6)).prop_map(|(source, segment, inner)| {
+        let begin = source.into_iter().chain([Call::Segment(segment)]);
+        begin.chain(inner.into_iter().flatten()).collect::<Vec<_>>()
     });
     vec(stretch, 0..4).prop_map(|stretches| stretches.concat())
 }
