@@ -6,6 +6,7 @@
 //!   With a journal beside it, what it has flushed can be recovered if it is killed.
 //! * [`import`] and [`Exporter`] connect the format with the model.
 
+mod body;
 mod borrow;
 mod export;
 mod import;

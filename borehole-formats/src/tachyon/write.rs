@@ -3,13 +3,12 @@
 //! Header and tables need what only the end knows, so the samples wait in a spool, compressed if the file
 //! is, and [`Writer::finish`] puts the parts together: the output need not be seekable.
 
-use std::fmt;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 
 use borehole_wire::put_varint;
 use hashbrown::HashMap;
-use zstd::stream::write::Encoder;
 
+use super::body::Body;
 use super::intern::{Frames, Strings};
 use super::journal::Journal;
 use super::layout::{
@@ -18,14 +17,6 @@ use super::layout::{
 };
 use super::statistics::Statistics;
 use super::tables::{Frame, put_string};
-
-/// The level that CPython compresses with.
-///
-/// Source: CPython 3.15.2, `writer_init_zstd`.
-const ZSTD_LEVEL: i32 = 5;
-
-/// How much is collected before it goes to the spool.
-const BUFFER_BYTES: usize = 64 << 10;
 
 /// What a file says of itself, and how.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -107,7 +98,9 @@ impl ThreadSlot {
 /// there behind a header without the places of the tables: with a journal ([`Writer::with_journal`]) the spool of
 /// a writer that was killed is read by [`Reader::with_journal`](super::Reader::with_journal).
 ///
-/// Memory grows with what is distinct and with the threads, of which each has a run of at most 16 KiB.
+/// Memory grows with what is distinct and with the threads, of which each has a run of at most 16 KiB. Samples that are to be
+/// compressed go through a thread of the writer's own from some hundred kilobytes on, where one can be had; the bytes are
+/// the same without, and the spool is touched by the caller's thread only.
 #[derive(Debug)]
 pub struct Writer<S: Write> {
     options: WriterOptions,
@@ -434,71 +427,6 @@ impl Change {
     /// The numbers before the count of frames.
     fn numbers(&self) -> impl Iterator<Item = u64> + use<> {
         (self.kind != RecordKind::Full).then_some(self.number as u64).into_iter()
-    }
-}
-
-/// The samples on their way to the spool.
-struct Body<S: Write> {
-    buffer: Vec<u8>,
-    stream: Stream<S>,
-}
-
-enum Stream<S: Write> {
-    Plain(S),
-    Zstd(Box<Encoder<'static, S>>),
-}
-
-impl<S: Read + Write + Seek> Body<S> {
-    fn new(spool: S, compression: Compression) -> io::Result<Self> {
-        let stream = match compression {
-            Compression::None => Stream::Plain(spool),
-            Compression::Zstd => Stream::Zstd(Box::new(Encoder::new(spool, ZSTD_LEVEL)?)),
-        };
-        Ok(Self { buffer: Vec::with_capacity(2 * BUFFER_BYTES), stream })
-    }
-
-    #[inline]
-    const fn buffer(&mut self) -> &mut Vec<u8> {
-        &mut self.buffer
-    }
-
-    #[inline]
-    const fn is_full(&self) -> bool {
-        self.buffer.len() >= BUFFER_BYTES
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        match &mut self.stream {
-            Stream::Plain(spool) => spool.flush(),
-            Stream::Zstd(encoder) => encoder.flush(),
-        }
-    }
-
-    fn store(&mut self) -> io::Result<()> {
-        match &mut self.stream {
-            Stream::Plain(spool) => spool.write_all(&self.buffer)?,
-            Stream::Zstd(encoder) => encoder.write_all(&self.buffer)?,
-        }
-        self.buffer.clear();
-        Ok(())
-    }
-
-    /// The spool, and how many bytes of samples are in it.
-    fn finish(mut self) -> io::Result<(S, u64)> {
-        self.store()?;
-        let mut spool = match self.stream {
-            Stream::Plain(spool) => spool,
-            Stream::Zstd(encoder) => encoder.finish()?,
-        };
-        spool.flush()?;
-        let end = spool.stream_position()?;
-        Ok((spool, end.saturating_sub(HEADER_BYTES as u64)))
-    }
-}
-
-impl<S: Write> fmt::Debug for Body<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Body").field("buffered", &self.buffer.len()).finish_non_exhaustive()
     }
 }
 

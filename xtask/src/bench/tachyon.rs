@@ -10,7 +10,7 @@ use std::rc::Rc;
 use anyhow::{Context, Result, ensure};
 use borehole_formats::tachyon::{Compression, FrameDef, FrameId, Reader, Writer, WriterOptions};
 
-use super::measure::{Usage, Work, rate, rate_on};
+use super::measure::{Usage, Work, elapsed_rate, rate, rate_on};
 use super::{Bench, Claim, Goal, Side, Unit};
 use crate::{command, peers};
 
@@ -63,8 +63,10 @@ pub(crate) fn claims(bench: &Bench) -> Result<Vec<Claim>> {
             claims.extend(converted(bench, python.as_ref(), profile, path, output)?);
         }
     }
-    for compression in [Compression::None, Compression::Zstd] {
-        claims.push(written(python.as_ref(), &plain[0], compression)?);
+    for (compression, clock) in
+        [(Compression::None, Clock::Cpu), (Compression::Zstd, Clock::Cpu), (Compression::Zstd, Clock::Wall)]
+    {
+        claims.push(written(python.as_ref(), &plain[0], compression, clock)?);
     }
     claims.push(merged(bench));
     Ok(claims)
@@ -170,18 +172,34 @@ struct Prepared {
     frames: Vec<u32>,
 }
 
+/// What time is counted.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Clock {
+    /// That of all threads.
+    Cpu,
+    /// Until it is done: compression is the work of a second thread.
+    Wall,
+}
+
 /// Samples of frames that are defined, or objects that are made, before the time counts.
-fn written(python: Option<&Python>, path: &Path, compression: Compression) -> Result<Claim> {
+fn written(python: Option<&Python>, path: &Path, compression: Compression, clock: Clock) -> Result<Claim> {
     let word = if compression == Compression::Zstd { "Zstandard" } else { "plain" };
-    let name = format!("tachyon, {}k samples of defined frames, written, {word}", WRITTEN / 1000);
+    let until = if clock == Clock::Wall { ", elapsed" } else { "" };
+    let name = format!("tachyon, {}k samples of defined frames, written, {word}{until}", WRITTEN / 1000);
     let bytes = fs::read(path)?;
     let samples = Rc::new(prepared(&bytes)?);
-    let ours = rate(WRITTEN as f64, move || write(&bytes, &samples, compression));
+    let write = move || write(&bytes, &samples, compression);
+    let ours = match clock {
+        Clock::Cpu => rate(WRITTEN as f64, write),
+        Clock::Wall => elapsed_rate(WRITTEN as f64, write),
+    };
     let Some(python) = python else { return Ok(Claim::new(name, Unit::PerSecond, Goal::Value(1.0), ours)) };
     let input = python.lend(path)?;
     fs::write(python.folder.join("write.py"), include_str!("tachyon_write.py"))?;
     let number = u32::from(compression == Compression::Zstd).to_string();
-    let words = [python.inside("write.py"), input, python.inside("output"), WRITTEN.to_string(), number];
+    let seconds = if clock == Clock::Wall { "elapsed" } else { "cpu" }.to_owned();
+    let output = python.inside("output");
+    let words = [python.inside("write.py"), input, output, WRITTEN.to_string(), number, seconds];
     let program = python.command.clone();
     let reference: Side = Box::new(move || {
         let answer = command::output(Command::new(&program[0]).args(&program[1..]).args(&words))?;

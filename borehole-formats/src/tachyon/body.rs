@@ -1,0 +1,346 @@
+//! The samples on their way to the spool: as they are, or as one Zstandard frame.
+//!
+//! Most of what it takes to write a compressed profile is the compression. So of a profile of some size a thread of
+//! its own does that. It gets what the encoder would have been given, in the same pieces, so the bytes are the same
+//! whoever compresses, and it touches nothing but memory: what it made comes back, and is put into the spool where an
+//! error of the spool can be answered. A piece is sent only while few are under way, so memory does not grow.
+
+use std::fmt;
+use std::io::{self, Read, Seek, Write};
+use std::sync::mpsc::{self, Receiver, SyncSender};
+use std::thread;
+
+use zstd::stream::write::Encoder;
+
+use super::layout::HEADER_BYTES;
+use super::write::Compression;
+
+/// The level that CPython compresses with.
+///
+/// Source: CPython 3.15.2, `writer_init_zstd`.
+const ZSTD_LEVEL: i32 = 5;
+
+/// How much is collected before it goes to the spool.
+const BUFFER_BYTES: usize = 64 << 10;
+
+/// So many bytes are compressed by who writes. A shorter profile is done before a thread would have paid for itself.
+const HELPED_FROM_BYTES: u64 = 256 << 10;
+
+/// How many pieces there are: enough for each side to go on while the other waits for the disk or for its turn.
+const PIECES: usize = 4;
+
+/// The samples on their way to the spool.
+pub(super) struct Body<S: Write> {
+    buffer: Vec<u8>,
+    spool: S,
+    stream: Stream,
+}
+
+enum Stream {
+    Plain,
+    /// The frame, and how much has been put into it.
+    Frame(Box<Frame>, u64),
+    /// The same, by a thread of its own.
+    Helped(Helper),
+}
+
+impl<S: Read + Write + Seek> Body<S> {
+    /// Samples that go to `spool`, behind what is there.
+    pub(super) fn new(spool: S, compression: Compression) -> io::Result<Self> {
+        let stream = match compression {
+            Compression::None => Stream::Plain,
+            Compression::Zstd => Stream::Frame(Box::new(Frame::new()?), 0),
+        };
+        Ok(Self { buffer: Vec::with_capacity(2 * BUFFER_BYTES), spool, stream })
+    }
+
+    #[inline]
+    pub(super) const fn buffer(&mut self) -> &mut Vec<u8> {
+        &mut self.buffer
+    }
+
+    #[inline]
+    pub(super) const fn is_full(&self) -> bool {
+        self.buffer.len() >= BUFFER_BYTES
+    }
+
+    /// Empties the buffer.
+    pub(super) fn store(&mut self) -> io::Result<()> {
+        self.put(Then::GoOn)
+    }
+
+    /// Empties the buffer and sees to it that the spool has everything.
+    pub(super) fn flush(&mut self) -> io::Result<()> {
+        self.put(Then::Flush)?;
+        self.spool.flush()
+    }
+
+    /// The spool, and how many bytes of samples are in it.
+    pub(super) fn finish(mut self) -> io::Result<(S, u64)> {
+        self.put(Then::Finish)?;
+        self.spool.flush()?;
+        let end = self.spool.stream_position()?;
+        Ok((self.spool, end.saturating_sub(HEADER_BYTES as u64)))
+    }
+
+    fn put(&mut self, then: Then) -> io::Result<()> {
+        match &mut self.stream {
+            Stream::Plain => self.spool.write_all(&self.buffer)?,
+            Stream::Frame(frame, bytes) => {
+                *bytes += self.buffer.len() as u64;
+                self.spool.write_all(frame.compress(&self.buffer, then)?)?;
+            }
+            Stream::Helped(helper) => helper.compress(&mut self.buffer, then, &mut self.spool)?,
+        }
+        self.buffer.clear();
+        if then == Then::GoOn {
+            self.find_help();
+        }
+        Ok(())
+    }
+
+    /// Hands a frame that has become long to a thread. Where none can be had, it stays.
+    fn find_help(&mut self) {
+        self.stream = match std::mem::replace(&mut self.stream, Stream::Plain) {
+            Stream::Frame(frame, HELPED_FROM_BYTES..) => match Helper::start(frame) {
+                Ok(helper) => Stream::Helped(helper),
+                Err(frame) => Stream::Frame(frame, 0),
+            },
+            stream => stream,
+        };
+    }
+}
+
+impl<S: Write> fmt::Debug for Body<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Body").field("buffered", &self.buffer.len()).finish_non_exhaustive()
+    }
+}
+
+/// What becomes of a frame behind a piece.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Then {
+    GoOn,
+    /// All that went in comes out.
+    Flush,
+    Finish,
+}
+
+/// One Zstandard frame that is being written.
+struct Frame {
+    encoder: Encoder<'static, Vec<u8>>,
+}
+
+impl Frame {
+    fn new() -> io::Result<Self> {
+        Ok(Self { encoder: Encoder::new(Vec::new(), ZSTD_LEVEL)? })
+    }
+
+    /// What comes out of the frame once `bytes` are in it.
+    fn compress(&mut self, bytes: &[u8], then: Then) -> io::Result<&mut Vec<u8>> {
+        self.encoder.get_mut().clear();
+        self.encoder.write_all(bytes)?;
+        match then {
+            Then::GoOn => {}
+            Then::Flush => self.encoder.flush()?,
+            Then::Finish => self.encoder.do_finish()?,
+        }
+        Ok(self.encoder.get_mut())
+    }
+}
+
+/// What goes to the thread and comes back: both buffers are used again.
+struct Piece {
+    bytes: Vec<u8>,
+    compressed: Vec<u8>,
+}
+
+impl Piece {
+    fn new() -> Self {
+        let [bytes, compressed] = [2 * BUFFER_BYTES; 2].map(Vec::with_capacity);
+        Self { bytes, compressed }
+    }
+}
+
+/// A thread that compresses. It ends when the helper is dropped.
+struct Helper {
+    orders: SyncSender<(Piece, Then)>,
+    answers: Receiver<io::Result<Piece>>,
+    free: Vec<Piece>,
+    under_way: usize,
+}
+
+impl Helper {
+    /// Gives `frame` to a new thread, or back.
+    fn start(frame: Box<Frame>) -> Result<Self, Box<Frame>> {
+        let (hand_over, handed_over) = mpsc::sync_channel(1);
+        let (orders, received) = mpsc::sync_channel(PIECES);
+        let (answer, answers) = mpsc::sync_channel(PIECES);
+        let help = move || {
+            if let Ok(frame) = handed_over.recv() {
+                serve(frame, &received, &answer);
+            }
+        };
+        if thread::Builder::new().name("compress".to_owned()).spawn(help).is_err() {
+            return Err(frame);
+        }
+        match hand_over.send(frame) {
+            Ok(()) => {
+                let free = std::iter::repeat_with(Piece::new).take(PIECES).collect();
+                Ok(Self { orders, answers, free, under_way: 0 })
+            }
+            Err(mpsc::SendError(frame)) => Err(frame),
+        }
+    }
+
+    /// Sends what is in `buffer` and leaves an empty one there. What has been compressed goes to `spool` when there is
+    /// no piece left to send; all of it unless the frame goes on.
+    fn compress(&mut self, buffer: &mut Vec<u8>, then: Then, spool: &mut impl Write) -> io::Result<()> {
+        if self.free.is_empty() && self.under_way > 0 {
+            self.store_next(spool)?;
+        }
+        let mut piece = self.free.pop().ok_or_else(gone)?;
+        std::mem::swap(buffer, &mut piece.bytes);
+        self.under_way += 1;
+        self.orders.send((piece, then)).map_err(|_| gone())?;
+        while then != Then::GoOn && self.under_way > 0 {
+            self.store_next(spool)?;
+        }
+        Ok(())
+    }
+
+    fn store_next(&mut self, spool: &mut impl Write) -> io::Result<()> {
+        let answer = self.answers.recv().map_err(|_| gone())?;
+        self.under_way -= 1;
+        let mut piece = answer?;
+        piece.bytes.clear();
+        let stored = spool.write_all(&piece.compressed);
+        self.free.push(piece);
+        stored
+    }
+}
+
+/// Compresses one piece after the other, until nobody asks or listens any more.
+fn serve(mut frame: Box<Frame>, orders: &Receiver<(Piece, Then)>, answers: &SyncSender<io::Result<Piece>>) {
+    for (mut piece, then) in orders {
+        let answer = frame.compress(&piece.bytes, then).map(|compressed| {
+            std::mem::swap(compressed, &mut piece.compressed);
+            piece
+        });
+        if answers.send(answer).is_err() {
+            return;
+        }
+    }
+}
+
+/// The thread does not end before its helper unless it panics.
+fn gone() -> io::Error {
+    io::Error::other("the thread that compresses has ended")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Cursor, SeekFrom};
+
+    use super::*;
+
+    /// Records of a profile, more or less: pieces that come again among numbers that do not.
+    fn piece(number: u64) -> Vec<u8> {
+        (0..200_u64)
+            .flat_map(|at| [number / 7, number.wrapping_mul(at).rotate_right(5)])
+            .flat_map(u64::to_le_bytes)
+            .collect()
+    }
+
+    fn body() -> Body<Cursor<Vec<u8>>> {
+        Body::new(Cursor::new(vec![0; HEADER_BYTES]), Compression::Zstd).unwrap()
+    }
+
+    /// Puts pieces into `body` as a writer does, and gives all of them.
+    fn fill<S: Read + Write + Seek>(body: &mut Body<S>, pieces: u64) -> io::Result<Vec<u8>> {
+        let mut all = Vec::new();
+        for number in 0..pieces {
+            all.extend(piece(number));
+            body.buffer().extend(piece(number));
+            if body.is_full() {
+                body.store()?;
+            }
+        }
+        Ok(all)
+    }
+
+    const LONG: u64 = 2 * HELPED_FROM_BYTES / 3200 + 60;
+
+    #[test]
+    fn who_compresses_makes_no_difference() {
+        for pieces in [0, 1, 60, LONG, 5 * LONG] {
+            let mut body = body();
+            body.spool.seek(SeekFrom::End(0)).unwrap();
+            let all = fill(&mut body, pieces).unwrap();
+            assert_eq!(matches!(body.stream, Stream::Helped(_)), pieces >= LONG);
+            let (spool, bytes) = body.finish().unwrap();
+            let frame = &spool.get_ref()[HEADER_BYTES..];
+            assert_eq!(frame.len() as u64, bytes);
+            let mut alone = Frame::new().unwrap();
+            assert!(frame == alone.compress(&all, Then::Finish).unwrap());
+            assert!(zstd::decode_all(frame).unwrap() == all);
+        }
+    }
+
+    #[test]
+    fn what_is_flushed_is_in_the_spool() {
+        let mut body = body();
+        body.spool.seek(SeekFrom::End(0)).unwrap();
+        let mut all = Vec::new();
+        for _ in 0..3 {
+            all.extend(fill(&mut body, LONG).unwrap());
+            body.flush().unwrap();
+            let mut decoder = zstd::stream::raw::Decoder::new().unwrap();
+            let mut found = vec![0; all.len() + 1];
+            let frame = &body.spool.get_ref()[HEADER_BYTES..];
+            let status =
+                zstd::stream::raw::Operation::run_on_buffers(&mut decoder, frame, &mut found).unwrap();
+            assert!(status.bytes_read == frame.len() && found[..status.bytes_written] == all);
+        }
+    }
+
+    /// A disk that is full before long.
+    struct Full(usize);
+
+    impl Read for Full {
+        fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+            Ok(0)
+        }
+    }
+
+    impl Write for Full {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0 = self.0.checked_sub(bytes.len()).ok_or(io::ErrorKind::StorageFull)?;
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    impl Seek for Full {
+        fn seek(&mut self, _: SeekFrom) -> io::Result<u64> {
+            Ok(0)
+        }
+    }
+
+    #[test]
+    fn a_full_disk_is_told_to_who_writes() {
+        for room in [0, 100_000, 300_000] {
+            let mut body = Body::new(Full(room), Compression::Zstd).unwrap();
+            let outcome = fill(&mut body, 20 * LONG).and_then(|_| body.flush());
+            assert_eq!(outcome.unwrap_err().kind(), io::ErrorKind::StorageFull);
+        }
+        let mut body = Body::new(Full(usize::MAX), Compression::Zstd).unwrap();
+        fill(&mut body, LONG).unwrap();
+        assert!(matches!(body.stream, Stream::Helped(_)));
+        // Pieces that are under way when a writer is given up hold nobody up.
+        drop(body);
+    }
+}
