@@ -34,9 +34,23 @@ use crate::top::TopArgs;
 /// Samples running PHP; opens, converts, recovers and explores profiles of many formats
 #[derive(Parser, Debug)]
 #[command(name = "borehole", version, arg_required_else_help = true, after_help = EXIT_CODES)]
-pub(crate) struct Cli {
+pub(crate) struct Cli<C: Subcommand = Command> {
     #[command(subcommand)]
-    pub(crate) command: Command,
+    command: C,
+}
+
+/// What `arguments` say. Where they name a command, the options of those in its group are worked out, and not those of all.
+pub(crate) fn parse(arguments: Vec<OsString>) -> Command {
+    let name = arguments.get(1).and_then(|name| name.to_str()).unwrap_or_default();
+    if FileCommand::has_subcommand(name) {
+        Command::File(Cli::parse_from(arguments).command)
+    } else if ViewCommand::has_subcommand(name) {
+        Command::View(Cli::parse_from(arguments).command)
+    } else if LiveCommand::has_subcommand(name) {
+        Command::Live(Cli::parse_from(arguments).command)
+    } else {
+        Cli::parse_from(arguments).command
+    }
 }
 
 const EXIT_CODES: &str = "\
@@ -56,45 +70,12 @@ and for heaps (inspector:memory*, inspector:coredump, rmem:explore, rmem:viz).";
 /// What to do.
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {
-    /// Sample running PHP processes into a file; `borehole doctor` says what helps where that is not allowed
-    #[command(after_help = RECORD_EXAMPLES)]
-    Record(Box<RecordArgs>),
-    /// Print the stacks that a PHP process has now
-    #[command(after_help = STACK_EXAMPLES)]
-    Stack(StackArgs),
-    /// Show live where the time of running PHP processes goes
-    Top(TopArgs),
-    /// Print the address of the executor globals of each thread that runs PHP
-    Eg(EgArgs),
-    /// Say whether running processes can be sampled here, and if not, why and what helps
-    Doctor(DoctorArgs),
-    /// Write any readable profile as any writable format
-    #[command(after_help = CONVERT_EXAMPLES)]
-    Convert(ConvertArgs),
-    /// Save what a damaged file still holds
-    #[command(after_help = RECOVER_EXAMPLES)]
-    Recover(RecoverArgs),
-    /// Say what a file is and what is in it
-    #[command(after_help = INFO_EXAMPLES)]
-    Info(InfoArgs),
-    /// Say whether files are sound, and what is wrong with them and where
-    #[command(after_help = CHECK_EXAMPLES)]
-    Check(CheckArgs),
-    /// Print every sample and event as a line of JSON
-    #[command(after_help = DUMP_EXAMPLES)]
-    Dump(DumpArgs),
-    /// Show where the time goes: hot frames, callers, callees, last stacks; what a Tokio program did
-    #[command(after_help = REPORT_EXAMPLES)]
-    Report(ReportCommand),
-    /// Show what grew and what shrank between two profiles, or sets of them, and what of that is more than noise
-    #[command(after_help = DIFF_EXAMPLES)]
-    Diff(Box<DiffArgs>),
-    /// Explore a profile in the terminal: flame graph, callers, callees, timeline, source lines
-    #[command(after_help = EXPLORE_EXAMPLES)]
-    Explore(Box<ExploreArgs>),
-    /// Show a profile in the browser: calls, top table, timeline and heat map, in a page that is one file
-    #[command(after_help = OPEN_EXAMPLES)]
-    Open(OpenArgs),
+    #[command(flatten)]
+    Live(LiveCommand),
+    #[command(flatten)]
+    File(FileCommand),
+    #[command(flatten)]
+    View(ViewCommand),
     /// See what a PHP process holds in memory
     Heap {
         #[command(subcommand)]
@@ -113,6 +94,60 @@ pub(crate) enum Command {
     Completions(CompletionsArgs),
     /// Print the manual page
     Man(ManArgs),
+}
+
+/// What is done with running processes.
+#[derive(Subcommand, Debug)]
+pub(crate) enum LiveCommand {
+    /// Sample running PHP processes into a file; `borehole doctor` says what helps where that is not allowed
+    #[command(after_help = RECORD_EXAMPLES)]
+    Record(Box<RecordArgs>),
+    /// Print the stacks that a PHP process has now
+    #[command(after_help = STACK_EXAMPLES)]
+    Stack(StackArgs),
+    /// Show live where the time of running PHP processes goes
+    Top(TopArgs),
+    /// Print the address of the executor globals of each thread that runs PHP
+    Eg(EgArgs),
+    /// Say whether running processes can be sampled here, and if not, why and what helps
+    Doctor(DoctorArgs),
+}
+
+/// What is done with files.
+#[derive(Subcommand, Debug)]
+pub(crate) enum FileCommand {
+    /// Write any readable profile as any writable format
+    #[command(after_help = CONVERT_EXAMPLES)]
+    Convert(ConvertArgs),
+    /// Save what a damaged file still holds
+    #[command(after_help = RECOVER_EXAMPLES)]
+    Recover(RecoverArgs),
+    /// Say what a file is and what is in it
+    #[command(after_help = INFO_EXAMPLES)]
+    Info(InfoArgs),
+    /// Say whether files are sound, and what is wrong with them and where
+    #[command(after_help = CHECK_EXAMPLES)]
+    Check(CheckArgs),
+    /// Print every sample and event as a line of JSON
+    #[command(after_help = DUMP_EXAMPLES)]
+    Dump(DumpArgs),
+}
+
+/// What shows what is in files.
+#[derive(Subcommand, Debug)]
+pub(crate) enum ViewCommand {
+    /// Show where the time goes: hot frames, callers, callees, last stacks; what a Tokio program did
+    #[command(after_help = REPORT_EXAMPLES)]
+    Report(ReportCommand),
+    /// Show what grew and what shrank between two profiles, or sets of them, and what of that is more than noise
+    #[command(after_help = DIFF_EXAMPLES)]
+    Diff(Box<DiffArgs>),
+    /// Explore a profile in the terminal: flame graph, callers, callees, timeline, source lines
+    #[command(after_help = EXPLORE_EXAMPLES)]
+    Explore(Box<ExploreArgs>),
+    /// Show a profile in the browser: calls, top table, timeline and heat map, in a page that is one file
+    #[command(after_help = OPEN_EXAMPLES)]
+    Open(OpenArgs),
 }
 
 const RECORD_EXAMPLES: &str = "\

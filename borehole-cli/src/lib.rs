@@ -43,9 +43,11 @@ mod vocabulary;
 
 use std::process::ExitCode;
 
-use clap::{CommandFactory as _, Parser as _};
+use clap::CommandFactory as _;
+#[cfg(feature = "lake")]
+use clap::Parser as _;
 
-use cli::{Cli, Command};
+use cli::{Cli, Command, FileCommand, LiveCommand, ViewCommand};
 use exit::Exit;
 
 /// What the program `borehole` does.
@@ -54,7 +56,7 @@ pub fn borehole() -> ExitCode {
     let arguments: Vec<_> = std::env::args_os().collect();
     let outcome = match reli::parse(&arguments) {
         Some(command) => reli::run(command),
-        None => run(Cli::parse_from(arguments).command),
+        None => run(cli::parse(arguments)),
     };
     outcome.unwrap_or_else(|error| messages::failure(&error)).into()
 }
@@ -69,24 +71,42 @@ pub fn borehole_lake() -> ExitCode {
 
 fn run(command: Command) -> anyhow::Result<Exit> {
     match command {
-        Command::Record(args) => record::run(&args),
-        Command::Stack(args) => stack::run(&args),
-        Command::Top(args) => top::run(&args),
-        Command::Eg(args) => eg::run(&args),
-        Command::Doctor(args) => doctor::run(&args),
-        Command::Convert(args) => convert::run(&args),
-        Command::Recover(args) => recover::run(&args),
-        Command::Info(args) => info::run(&args),
-        Command::Check(args) => check::run(&args),
-        Command::Dump(args) => dump::run(&args),
-        Command::Report(args) => cli::report(&args),
-        Command::Explore(args) => explore::run(&args),
-        Command::Diff(args) => diff::run(&args),
-        Command::Open(args) => page::open(&args),
+        Command::Live(command) => run_live(command),
+        Command::File(command) => run_file(command),
+        Command::View(command) => run_view(command),
         Command::Heap { command } => heap::run(&command),
         Command::Lake { arguments } => external::run("borehole-lake", &arguments),
         Command::Formats(args) => formats::run(&args),
-        Command::Completions(args) => pages::completions(&args, Cli::command()),
-        Command::Man(args) => pages::man(&args, Cli::command()),
+        Command::Completions(args) => pages::completions(&args, <Cli>::command()),
+        Command::Man(args) => pages::man(&args, <Cli>::command()),
+    }
+}
+
+fn run_live(command: LiveCommand) -> anyhow::Result<Exit> {
+    match command {
+        LiveCommand::Record(args) => record::run(&args),
+        LiveCommand::Stack(args) => stack::run(&args),
+        LiveCommand::Top(args) => top::run(&args),
+        LiveCommand::Eg(args) => eg::run(&args),
+        LiveCommand::Doctor(args) => doctor::run(&args),
+    }
+}
+
+fn run_file(command: FileCommand) -> anyhow::Result<Exit> {
+    match command {
+        FileCommand::Convert(args) => convert::run(&args),
+        FileCommand::Recover(args) => recover::run(&args),
+        FileCommand::Info(args) => info::run(&args),
+        FileCommand::Check(args) => check::run(&args),
+        FileCommand::Dump(args) => dump::run(&args),
+    }
+}
+
+fn run_view(command: ViewCommand) -> anyhow::Result<Exit> {
+    match command {
+        ViewCommand::Report(args) => cli::report(&args),
+        ViewCommand::Explore(args) => explore::run(&args),
+        ViewCommand::Diff(args) => diff::run(&args),
+        ViewCommand::Open(args) => page::open(&args),
     }
 }

@@ -51,7 +51,7 @@ fn flags(name: &str, command: &Command, found: &mut BTreeMap<String, Vec<(String
 
 fn all() -> BTreeMap<String, Vec<(String, Shown)>> {
     let mut found = BTreeMap::new();
-    flags("", &crate::cli::Cli::command(), &mut found);
+    flags("", &<crate::cli::Cli>::command(), &mut found);
     #[cfg(feature = "lake")]
     flags("lake", &crate::lake::Cli::command(), &mut found);
     found
@@ -92,7 +92,7 @@ fn each_exception_is_one() {
             Some(_) => crate::lake::Cli::command(),
             #[cfg(not(feature = "lake"))]
             Some(_) => continue,
-            None => crate::cli::Cli::command(),
+            None => <crate::cli::Cli>::command(),
         };
         for name in command.trim_start_matches("lake ").split(' ') {
             at = at.find_subcommand(name).unwrap_or_else(|| panic!("no command {command}")).clone();
