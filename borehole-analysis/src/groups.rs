@@ -81,7 +81,7 @@ impl FrameGroups {
         if let Some(group) = self.of_frame.get(frame) {
             return group;
         }
-        let group = self.named(FrameName::of(tables.frame(frame), tables, query), query);
+        let group = self.named(FrameName::of(&tables.frame(frame), tables, query), query);
         self.of_frame.set(frame, group);
         if let Some(row) = self.shown_as(frame, tables, query) {
             self.row_of_frame.set(frame, row);
@@ -94,7 +94,7 @@ impl FrameGroups {
         let frame = tables.frame(frame);
         if !query.collapse.is_empty() {
             // Libraries are told by their paths, even where lines are not shown.
-            let text = FrameName::whole(frame, tables, query).text(Paths::Full);
+            let text = FrameName::whole(&frame, tables, query).text(Paths::Full);
             if let Some(collapse) = query.collapse.iter().find(|collapse| collapse.pattern.is_match(&text)) {
                 return Some(self.labelled(collapse.name.clone(), query));
             }
@@ -102,11 +102,11 @@ impl FrameGroups {
         let (part, absent) = match query.rows {
             Rows::Frames => return None,
             Rows::Files => {
-                let file = file_of(frame, tables);
+                let file = file_of(&frame, tables);
                 (file.map(|file| query.path_map.apply(&file).into_owned()), "<no file>")
             }
-            Rows::Classes => (class_of(frame, tables), "<no class>"),
-            Rows::Namespaces => (namespace_of(frame, tables), "<no namespace>"),
+            Rows::Classes => (class_of(&frame, tables), "<no class>"),
+            Rows::Namespaces => (namespace_of(&frame, tables), "<no namespace>"),
         };
         Some(self.labelled(part.unwrap_or_else(|| absent.into()), query))
     }
@@ -165,7 +165,7 @@ impl PartGroups {
         if let Some(group) = self.of_frame.get(frame) {
             return group;
         }
-        let part = (self.part)(tables.frame(frame), tables);
+        let part = (self.part)(&tables.frame(frame), tables);
         let group = *self.index.entry(part).or_insert_with_key(|part| {
             self.names.push(part.clone());
             self.names.len() - 1

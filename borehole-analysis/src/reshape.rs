@@ -115,7 +115,7 @@ impl Reshaped {
         }
         let frame = match tree.groups().renamed(id) {
             Some(name) => Frame::named(self.tables.intern_string(&name.function)?),
-            None => self.shown_frame(tables.frame(id), tables, query)?,
+            None => self.shown_frame(&tables.frame(id), tables, query)?,
         };
         Ok(self.frames.set(id.index(), self.tables.intern_frame(&frame)?))
     }

@@ -120,7 +120,7 @@ impl FrameNames {
     fn add(&mut self, tables: &Tables, frame: FrameId) -> Result<(), TableFull> {
         if self.frames[frame.index()].is_none() {
             self.text.clear();
-            write_name(tables, tables.frame(frame), self.style, &mut self.text);
+            write_name(tables, &tables.frame(frame), self.style, &mut self.text);
             self.replaced += replace_separators(&mut self.text);
             self.frames[frame.index()] = Some(self.texts.intern_string(&self.text)?);
             self.named += 1;

@@ -197,7 +197,7 @@ impl<T: Hash + Eq> Distinct<T> {
         if let Some(&known) = index.find(hash, |&known| rows[known as usize] == row) {
             return known;
         }
-        let number = u32::try_from(rows.len()).expect("frames and stacks are numbered with 32 bits");
+        let number = row_number(rows.len());
         rows.push(row);
         index.insert_unique(hash, number, |&known| hasher.hash_one(&rows[known as usize]));
         number
@@ -207,4 +207,9 @@ impl<T: Hash + Eq> Distinct<T> {
     pub(crate) fn rows(&self) -> &[T] {
         &self.rows
     }
+}
+
+/// The number of a row: no more of them than frames, or of calls than stacks.
+pub(crate) fn row_number(len: usize) -> u32 {
+    u32::try_from(len).expect("frames and stacks are numbered with 32 bits")
 }

@@ -111,32 +111,161 @@ impl Frame {
     }
 }
 
+/// The distinct frames. What only some have stands apart: the others take little more than a third so.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FrameTable {
-    rows: Vec<Frame>,
+    rows: Vec<Row>,
+    parts: Vec<NameParts>,
+    natives: Vec<NativeFrame>,
+    /// Frames that a row has no room for.
+    whole: Vec<Frame>,
     index: HashTable<FrameId>,
     hasher: DefaultHashBuilder,
+}
+
+/// A frame as it is kept.
+#[derive(Clone, Copy, Debug)]
+struct Row {
+    function: StringId,
+    file: Option<StringId>,
+    opcode: Option<StringId>,
+    /// Lines, or [`NO_LINE`].
+    line: i32,
+    end_line: i32,
+    /// Columns, or [`NO_COLUMN`].
+    column: u32,
+    end_column: u32,
+    apart: Apart,
+}
+
+const NO_LINE: i32 = i32::MIN;
+const NO_COLUMN: u32 = u32::MAX;
+
+/// What of a frame stands elsewhere, and at which place there.
+#[derive(Clone, Copy, Debug)]
+enum Apart {
+    Nothing,
+    Parts(u32),
+    Native(u32),
+    /// All of it.
+    Frame(u32),
 }
 
 impl FrameTable {
     pub(crate) fn intern(&mut self, frame: &Frame) -> Option<FrameId> {
         let hash = self.hasher.hash_one(frame);
-        if let Some(&id) = self.index.find(hash, |&id| self.rows[id.row()] == *frame) {
+        if let Some(&id) = self.index.find(hash, |&id| self.get(id) == *frame) {
             return Some(id);
         }
         let id = FrameId::from_row(self.rows.len())?;
-        self.rows.push(*frame);
-        let Self { rows, index, hasher } = self;
-        index.insert_unique(hash, id, |&id| hasher.hash_one(rows[id.row()]));
+        let row = self.row(frame)?;
+        self.rows.push(row);
+        let mut index = std::mem::take(&mut self.index);
+        index.insert_unique(hash, id, |&id| self.hasher.hash_one(self.get(id)));
+        self.index = index;
         Some(id)
     }
 
+    /// The row of a new frame, of which there are no more than there are ids.
+    fn row(&mut self, frame: &Frame) -> Option<Row> {
+        let Frame { function, parts, file, line, end_line, column, end_column, opcode, native } = *frame;
+        let numbers = small_line(line).zip(small_line(end_line));
+        let numbers = numbers.zip(small_column(column).zip(small_column(end_column)));
+        let apart = match (numbers, parts, native) {
+            (Some(_), None, None) => Apart::Nothing,
+            (Some(_), Some(parts), None) => Apart::Parts(put(&mut self.parts, parts)?),
+            (Some(_), None, Some(native)) => Apart::Native(put(&mut self.natives, native)?),
+            _ => Apart::Frame(put(&mut self.whole, *frame)?),
+        };
+        let ((line, end_line), (column, end_column)) =
+            numbers.unwrap_or(((NO_LINE, NO_LINE), (NO_COLUMN, NO_COLUMN)));
+        Some(Row { function, file, opcode, line, end_line, column, end_column, apart })
+    }
+
     #[inline]
-    pub(crate) fn get(&self, id: FrameId) -> &Frame {
-        &self.rows[id.row()]
+    pub(crate) fn get(&self, id: FrameId) -> Frame {
+        let row = &self.rows[id.row()];
+        let (parts, native) = match row.apart {
+            Apart::Nothing => (None, None),
+            Apart::Parts(at) => (Some(self.parts[at as usize]), None),
+            Apart::Native(at) => (None, Some(self.natives[at as usize])),
+            Apart::Frame(at) => return self.whole[at as usize],
+        };
+        let line = |line: i32| (line != NO_LINE).then_some(i64::from(line));
+        let column = |column: u32| (column != NO_COLUMN).then_some(column);
+        Frame {
+            function: row.function,
+            parts,
+            file: row.file,
+            line: line(row.line),
+            end_line: line(row.end_line),
+            column: column(row.column),
+            end_column: column(row.end_column),
+            opcode: row.opcode,
+            native,
+        }
     }
 
     pub(crate) const fn len(&self) -> usize {
         self.rows.len()
+    }
+}
+
+/// Puts `value` behind the others and says where that is.
+fn put<T>(column: &mut Vec<T>, value: T) -> Option<u32> {
+    let at = u32::try_from(column.len()).ok()?;
+    column.push(value);
+    Some(at)
+}
+
+/// A line as a row has it; `None` where it has no room.
+fn small_line(line: Option<i64>) -> Option<i32> {
+    match line {
+        None => Some(NO_LINE),
+        Some(line) => i32::try_from(line).ok().filter(|&line| line != NO_LINE),
+    }
+}
+
+fn small_column(column: Option<u32>) -> Option<u32> {
+    match column {
+        None => Some(NO_COLUMN),
+        Some(column) => Some(column).filter(|&column| column != NO_COLUMN),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_come_back_whatever_they_have() {
+        let id = |row| StringId::from_row(row).unwrap();
+        let named = Frame::named(id(1));
+        let native = |offset| Some(NativeFrame { module: id(3), offset });
+        let parts = Some(NameParts { namespace: id(4), class: id(5), method: id(6) });
+        let frames = [
+            named,
+            Frame { line: Some(0), ..named },
+            Frame { line: Some(-1), end_line: Some(i64::from(i32::MAX)), ..named },
+            Frame { line: Some(i64::MAX), ..named },
+            Frame { end_line: Some(i64::from(i32::MIN)), column: Some(2), ..named },
+            Frame { column: Some(0), end_column: Some(u32::MAX - 1), file: Some(id(2)), ..named },
+            Frame { end_column: Some(u32::MAX), native: native(None), parts, ..named },
+            Frame { parts, ..named },
+            Frame { native: native(Some(i64::MIN)), opcode: Some(id(7)), ..named },
+            Frame { parts, native: native(None), line: Some(9), ..named },
+        ];
+        let mut table = FrameTable::default();
+        for _ in 0..2 {
+            for (row, frame) in frames.iter().enumerate() {
+                assert_eq!(table.intern(frame), FrameId::from_row(row));
+            }
+        }
+        assert_eq!(table.len(), frames.len());
+        for (row, frame) in frames.into_iter().enumerate() {
+            assert_eq!(table.get(FrameId::from_row(row).unwrap()), frame);
+        }
+        // What profiles of one language have is to stay this small.
+        assert_eq!(size_of::<Row>(), 36);
     }
 }

@@ -115,7 +115,7 @@ impl Tables {
     /// A frame.
     #[inline]
     #[must_use]
-    pub fn frame(&self, id: FrameId) -> &Frame {
+    pub fn frame(&self, id: FrameId) -> Frame {
         self.frames.get(id)
     }
 

@@ -56,7 +56,7 @@ impl Ids {
 /// The checksum of all that is known of a frame.
 fn checksum(frame: FrameId, tables: &Tables) -> Id {
     let Frame { function, parts, file, line, end_line, column, end_column, opcode, native } =
-        *tables.frame(frame);
+        tables.frame(frame);
     let mut sum = Sum(Sha256::new(), tables);
     sum.text(Some(function));
     sum.text(file);

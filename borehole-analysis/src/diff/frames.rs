@@ -37,11 +37,11 @@ pub(crate) fn known(
         let mut string = |id: StringId| merged.intern_string(tables.string(id));
         let mut same = Frame::named(string(frame.function)?);
         if matches!(identity, Identity::File | Identity::Line) {
-            same.file = file(frame, tables).map(string).transpose()?;
+            same.file = file(&frame, tables).map(string).transpose()?;
         }
         same.line = frame.line.filter(|_| identity == Identity::Line);
         let group = merged.intern_frame(&same)?;
-        let name = FrameName::of(frame, tables, &everything);
+        let name = FrameName::of(&frame, tables, &everything);
         let looks = query.focus.is_some() || query.hide.is_some();
         let text = if looks { name.text(crate::Paths::Full) } else { Vec::new() };
         let matches = |pattern: &Option<crate::Pattern>| pattern.as_ref().map(|found| found.is_match(&text));

@@ -249,7 +249,7 @@ fn parts(side: &Side, per: &Per, divisor: f64) -> [f64; BLOCKS] {
 pub(crate) fn has_files(side: &Side, tables: &Tables) -> bool {
     let has_file = |stack: StackId| {
         let frame = tables.frame(tables.leaf(stack));
-        super::frames::file(frame, tables).is_some()
+        super::frames::file(&frame, tables).is_some()
     };
     side.blocks.counts.iter().any(|(stack, _)| has_file(stack))
 }

@@ -182,7 +182,7 @@ fn files(tables: &Tables, known: &[Known], functions: usize) -> Vec<Option<Vec<u
     for (id, known) in tables.frame_ids().zip(known) {
         let file = &mut files[known.group.index()];
         if file.is_none() {
-            *file = frames::file(tables.frame(id), tables).map(|file| tables.string(file).to_vec());
+            *file = frames::file(&tables.frame(id), tables).map(|file| tables.string(file).to_vec());
         }
     }
     files

@@ -213,7 +213,7 @@ impl Matching {
         let Ok(found) = stacks.derive(stack, tables, |caller, stack| {
             let frame = tables.leaf(stack);
             let mut matches = || {
-                write_frame(tables.frame(frame), tables, text);
+                write_frame(&tables.frame(frame), tables, text);
                 pattern.is_match(text)
             };
             let found = caller == Some(true)

@@ -132,7 +132,7 @@ impl<'a> Costs<'a> {
         let mut callee = None;
         for frame in self.tables.frames_leaf_first(stack) {
             let function = self.functions.of_frame(self.tables, frame)?;
-            let line = line_of(self.tables.frame(frame));
+            let line = line_of(&self.tables.frame(frame));
             if self.is_innermost(function) {
                 match callee {
                     None => self.lines.entry((function, line)).or_default().add(cost),

@@ -203,7 +203,7 @@ fn distinct(tables: &Tables) -> Vec<Option<FrameId>> {
         let frame = tables.frame(id);
         let file = frame.file.or(frame.native.map(|native| native.module));
         let place = (file, frame.function, frame.line);
-        (!own_frames::is_own(frame, tables)).then(|| *first.entry(place).or_insert(id))
+        (!own_frames::is_own(&frame, tables)).then(|| *first.entry(place).or_insert(id))
     };
     tables.frame_ids().map(same).collect()
 }
@@ -226,7 +226,7 @@ impl Names {
         for (frame, kept) in tables.frame_ids().zip(frames) {
             let string = if *kept == Some(frame) {
                 text.clear();
-                write_name(tables, tables.frame(frame), &mut text);
+                write_name(tables, &tables.frame(frame), &mut text);
                 text.push(SEPARATOR);
                 Some(names.texts.intern_string(String::from_utf8_lossy(&text).as_bytes())?)
             } else {

@@ -183,7 +183,7 @@ impl Shown {
             let Traits { has_frames, in_gc } = callers.unwrap_or_default();
             let frame = tables.frame(tables.leaf(stack));
             Ok::<_, Infallible>(Traits {
-                has_frames: has_frames || !own_frames::is_own(frame, tables),
+                has_frames: has_frames || !own_frames::is_own(&frame, tables),
                 in_gc: in_gc || tables.string(frame.function) == b"<GC>",
             })
         });

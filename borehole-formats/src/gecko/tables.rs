@@ -221,7 +221,7 @@ impl LaneTables {
             return known;
         }
         let frame = tables.frame(id);
-        let row = (!own_frames::is_own(frame, tables)).then(|| self.frame_row(frame, tables, strings));
+        let row = (!own_frames::is_own(&frame, tables)).then(|| self.frame_row(&frame, tables, strings));
         self.known_frames.insert(id, row);
         row
     }
@@ -268,8 +268,8 @@ impl LaneTables {
 pub(super) fn are_distinct(tables: &Tables) -> bool {
     let mut seen = HashSet::with_capacity(tables.frame_count());
     tables.frame_ids().map(|id| tables.frame(id)).all(|frame| {
-        !own_frames::is_own(frame, tables)
-            && seen.insert((file(frame), frame.function, line(frame), frame.column))
+        !own_frames::is_own(&frame, tables)
+            && seen.insert((file(&frame), frame.function, line(&frame), frame.column))
     })
 }
 

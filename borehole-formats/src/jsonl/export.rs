@@ -336,7 +336,7 @@ fn write_frame(line: &mut LineWriter, at: Context<'_>, frame: FrameId) {
     line.begin_object();
     line.key("function");
     line.string(tables.string(frame.function));
-    write_parts(line, at, frame);
+    write_parts(line, at, &frame);
     string_if_known(line, tables, "file", frame.file);
     integer_if_known(line, "line", frame.line);
     integer_if_known(line, "end_line", frame.end_line);

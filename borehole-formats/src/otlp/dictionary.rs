@@ -111,7 +111,7 @@ impl<'t> Dictionary<'t> {
 
     fn location(&mut self, id: FrameId) -> u64 {
         if self.frame_column[id.index()] == 0 {
-            let frame = *self.tables.frame(id);
+            let frame = self.tables.frame(id);
             self.frame_column[id.index()] = self.new_location(&frame) + 1;
         }
         self.frame_column[id.index()] - 1

@@ -195,7 +195,7 @@ struct FrameTexts {
 impl FrameTexts {
     fn write_stack(&mut self, tables: &Tables, stack: Option<StackId>, to: &mut Vec<u8>) {
         let mut depth = 0;
-        if let Some(opcode) = stack.and_then(|leaf| self.opcode(tables, tables.frame(tables.leaf(leaf)))) {
+        if let Some(opcode) = stack.and_then(|leaf| self.opcode(tables, &tables.frame(tables.leaf(leaf)))) {
             to.extend_from_slice(b"0 ");
             write_vm_frame(opcode, to);
             depth = 1;
@@ -222,11 +222,11 @@ impl FrameTexts {
     fn write(&mut self, tables: &Tables, id: FrameId) -> Range<usize> {
         let frame = tables.frame(id);
         let start = self.bytes.len();
-        if write_place(tables, frame, &mut self.bytes) == Place::Function {
+        if write_place(tables, &frame, &mut self.bytes) == Place::Function {
             push_decimal(&mut self.bytes, frame.line.unwrap_or(-1));
         }
         self.replaced += replace_breaks(&mut self.bytes[start..]) + replace_tabs(&mut self.bytes[start..]);
-        let opcode = self.opcode(tables, frame);
+        let opcode = self.opcode(tables, &frame);
         self.opcodes_omitted += u64::from(frame.opcode.is_some() && opcode.is_none());
         self.columns += u64::from(frame.column.or(frame.end_column).is_some() || frame.end_line.is_some());
         if let Some(opcode) = opcode {

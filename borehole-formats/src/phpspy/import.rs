@@ -246,8 +246,8 @@ impl<'a> Trace<'a> {
     /// Where that has another one, the two do not belong together, and both stay.
     fn fold_opcode(&mut self) -> Result<(), TableFull> {
         let [vm, leaf, ..] = self.frames_leaf_first[..] else { return Ok(()) };
-        let vm = *self.tables.frame(vm);
-        let leaf = *self.tables.frame(leaf);
+        let vm = self.tables.frame(vm);
+        let leaf = self.tables.frame(leaf);
         if vm.file.is_none() || vm.file != self.vm {
             return Ok(());
         }

@@ -129,7 +129,7 @@ impl<'t> Symbols<'t> {
         if self.frame_column[id.index()] != 0 {
             return;
         }
-        let frame = *self.tables.frame(id);
+        let frame = self.tables.frame(id);
         let mapping = frame.native.map_or(0, |native| self.mapping(native.module));
         let location = Location {
             function: self.function(&frame),

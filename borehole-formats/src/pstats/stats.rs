@@ -38,12 +38,12 @@ pub(super) struct Functions {
 impl Rows for Functions {
     fn row(&mut self, frame: FrameId, tables: &Tables) -> Result<Option<u32>, TableFull> {
         let frame = tables.frame(frame);
-        if own_frames::is_own(frame, tables) {
+        if own_frames::is_own(&frame, tables) {
             return Ok(None);
         }
         let mut text = |name: &[u8]| self.names.intern_string(String::from_utf8_lossy(name).as_bytes());
         let function = Function {
-            file: text(own_frames::file(frame, tables))?,
+            file: text(own_frames::file(&frame, tables))?,
             line: frame.line.unwrap_or(0),
             name: text(tables.string(frame.function))?,
         };

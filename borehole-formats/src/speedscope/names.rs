@@ -70,7 +70,7 @@ impl<'t> Names<'t> {
             return;
         }
         let frame = self.tables.frame(id);
-        let shown = Shown::of(frame);
+        let shown = Shown::of(&frame);
         let Self { shown: rows, index, .. } = self;
         self.column[id.index()] = *index.entry(shown).or_insert_with(|| {
             rows.push(shown);

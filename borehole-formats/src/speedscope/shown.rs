@@ -41,7 +41,7 @@ impl ShownFrames {
     fn number(&mut self, frame: FrameId, tables: &Tables) -> NonZeroU32 {
         self.numbers.get(frame.index()).unwrap_or_else(|| {
             let fresh = next_number(self.index.len());
-            let number = *self.index.entry(Shown::of(tables.frame(frame))).or_insert(fresh);
+            let number = *self.index.entry(Shown::of(&tables.frame(frame))).or_insert(fresh);
             self.numbers.set(frame.index(), number)
         })
     }

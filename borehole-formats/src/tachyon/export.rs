@@ -260,7 +260,7 @@ impl Columns {
         let opcode = frame.opcode.and_then(|name| self.opcodes.number(tables.string(name)));
         self.unknown_opcodes += u64::from(frame.opcode.is_some() && opcode.is_none());
         self.native_offsets += u64::from(frame.native.is_some());
-        let defined = writer.define_frame(&FrameDef { opcode, ..frame_def(frame, tables) })?;
+        let defined = writer.define_frame(&FrameDef { opcode, ..frame_def(&frame, tables) })?;
         if self.frames.len() <= id.index() {
             self.frames.resize(id.index() + 1, None);
         }

@@ -94,7 +94,7 @@ pub fn read_document(input: impl Read, options: &ReadOptions) -> Result<Vec<u8>,
 }
 
 /// How many samples are read between two looks at how far that is.
-const SAMPLES_BETWEEN_LOOKS: u64 = 1 << 13;
+const SAMPLES_BETWEEN_LOOKS: u64 = 1 << 11;
 
 /// From so many stacks on they are forgotten if the sink can do without them: what is known of each then still fits
 /// into the caches of a processor.

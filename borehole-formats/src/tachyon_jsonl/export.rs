@@ -6,10 +6,10 @@ use std::fmt::Write as _;
 use std::io::{self, BufWriter, Write};
 use std::ops::ControlFlow;
 
-use borehole_model::{Context, FrameId, ProfileSink, Sample, StringId, TableFull, Tables};
+use borehole_model::{Context, Frame, FrameId, ProfileSink, Sample, StringId, TableFull, Tables};
 
 use crate::own_frames;
-use crate::row_sums::{Distinct, RowSum, RowSums, Rows};
+use crate::row_sums::{RowSum, RowSums, Rows, row_number};
 use crate::sample_losses::SampleLosses;
 use crate::stack_counts::StackCounts;
 use crate::{Export, Losses};
@@ -103,69 +103,60 @@ fn run_id(counted: &RowSums<Frames>) -> String {
 /// The frames that are told apart, in the order in which they were first seen.
 #[derive(Default)]
 struct Frames {
-    /// The names, which are text: what is not UTF-8 has been replaced, as Python's reader does it.
-    names: Tables,
-    places: Distinct<Place>,
-}
-
-/// What makes a frame. Of a place that is not known the line is 0, and the rest is absent.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-struct Place {
-    file: StringId,
-    function: StringId,
-    line: i64,
-    end_line: Option<i64>,
-    column: Option<u32>,
-    end_column: Option<u32>,
+    /// Names are text: what is not UTF-8 has been replaced, as Python's reader does it. Of a place that is not known the
+    /// line is 0, and the rest is absent.
+    tables: Tables,
 }
 
 impl Rows for Frames {
     fn row(&mut self, frame: FrameId, tables: &Tables) -> Result<Option<u32>, TableFull> {
         let frame = tables.frame(frame);
-        if own_frames::is_own(frame, tables) {
+        if own_frames::is_own(&frame, tables) {
             return Ok(None);
         }
-        let mut text = |name: &[u8]| self.names.intern_string(String::from_utf8_lossy(name).as_bytes());
+        let mut text = |name: &[u8]| self.tables.intern_string(String::from_utf8_lossy(name).as_bytes());
         let function = text(tables.string(frame.function))?;
-        let place = Place {
-            file: text(own_frames::file(frame, tables))?,
-            function,
-            line: frame.line.unwrap_or(0),
+        let file = text(own_frames::file(&frame, tables))?;
+        let place = Frame {
+            file: Some(file),
+            line: Some(frame.line.unwrap_or(0)),
             end_line: frame.end_line.filter(|&line| line > 0),
             column: frame.column,
             end_column: frame.end_column,
+            ..Frame::named(function)
         };
-        Ok(Some(self.places.number(place)))
+        Ok(Some(row_number(self.tables.intern_frame(&place)?.index())))
     }
 }
 
 impl Frames {
     fn string_entries(&self) -> impl Iterator<Item = String> {
-        self.names.string_ids().enumerate().map(|(index, name)| {
-            let text = json(std::str::from_utf8(self.names.string(name)).unwrap_or_default());
+        self.tables.string_ids().enumerate().map(|(index, name)| {
+            let text = json(std::str::from_utf8(self.tables.string(name)).unwrap_or_default());
             format!("{{\"str_id\":{index},\"value\":{text}}}")
         })
     }
 
     fn frame_entries(&self) -> impl Iterator<Item = String> {
-        self.places.rows().iter().enumerate().map(|(index, place)| place.entry(index))
+        self.tables.frame_ids().enumerate().map(|(index, frame)| entry(index, &self.tables.frame(frame)))
     }
 }
 
-impl Place {
-    fn entry(&self, index: usize) -> String {
-        let Self { file, function, line, end_line, column, end_column } = *self;
-        let (file, function) = (file.index(), function.index());
-        let mut entry = format!("{{\"frame_id\":{index},\"path_str_id\":{file},\"func_str_id\":{function}");
-        let optional =
-            [("end_line", end_line), ("col", column.map(i64::from)), ("end_col", end_column.map(i64::from))];
-        let known = optional.into_iter().filter_map(|(key, value)| Some((key, value?)));
-        for (key, value) in [("line", line)].into_iter().chain(known) {
-            write!(entry, ",\"{key}\":{value}").expect("a String takes every write");
-        }
-        entry.push('}');
-        entry
+fn entry(index: usize, place: &Frame) -> String {
+    let Frame { file, function, line, end_line, column, end_column, .. } = *place;
+    let (file, function) = (file.map_or(0, StringId::index), function.index());
+    let mut entry = format!("{{\"frame_id\":{index},\"path_str_id\":{file},\"func_str_id\":{function}");
+    let places = [
+        ("line", line),
+        ("end_line", end_line),
+        ("col", column.map(i64::from)),
+        ("end_col", end_column.map(i64::from)),
+    ];
+    for (key, value) in places.into_iter().filter_map(|(key, value)| Some((key, value?))) {
+        write!(entry, ",\"{key}\":{value}").expect("a String takes every write");
     }
+    entry.push('}');
+    entry
 }
 
 /// Text as JSON in ASCII, as Python writes it.

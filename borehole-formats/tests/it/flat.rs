@@ -84,7 +84,7 @@ impl ProfileSink for Collect {
         self.0.push(FlatSample {
             frames_leaf_first: tables
                 .frames_leaf_first(sample.stack)
-                .map(|frame| FlatFrame::of(tables, tables.frame(frame)))
+                .map(|frame| FlatFrame::of(tables, &tables.frame(frame)))
                 .collect(),
             count: sample.count,
             process: sample.process,

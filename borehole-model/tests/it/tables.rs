@@ -50,7 +50,7 @@ fn frames_differ_in_any_field() {
     let ids = frames.map(|frame| tables.intern_frame(&frame).unwrap());
     assert_eq!(tables.frame_count(), frames.len());
     assert_eq!(frames.map(|frame| tables.intern_frame(&frame).unwrap()), ids);
-    assert_eq!(ids.map(|id| *tables.frame(id)), frames);
+    assert_eq!(ids.map(|id| tables.frame(id)), frames);
 }
 
 #[test]

@@ -150,7 +150,7 @@ impl KnownFrames {
     fn row(&mut self, frame: FrameId, tables: &Tables) -> u32 {
         let Self { words, rows, cells } = self;
         *rows.entry(frame).or_insert_with(|| {
-            cells.push(FrameCells::new(tables.frame(frame), tables, words));
+            cells.push(FrameCells::new(&tables.frame(frame), tables, words));
             u32::try_from(cells.len() - 1).expect("there are fewer frames than their ids have numbers for")
         })
     }

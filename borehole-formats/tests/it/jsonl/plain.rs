@@ -261,7 +261,8 @@ fn plain_segment(at: Context<'_>) -> PlainSegment {
 }
 
 fn plain_sample(tables: &Tables, sample: &Sample<'_>) -> PlainSample {
-    let frames = tables.frames_leaf_first(sample.stack).map(|frame| plain_frame(tables, tables.frame(frame)));
+    let frames =
+        tables.frames_leaf_first(sample.stack).map(|frame| plain_frame(tables, &tables.frame(frame)));
     let labels = sample.labels.map(|labels| {
         tables
             .labels(labels)

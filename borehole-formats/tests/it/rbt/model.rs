@@ -27,7 +27,7 @@ struct Log {
 impl ProfileSink for Log {
     fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
         let tables = at.tables;
-        let frames: Vec<_> = tables.frames_leaf_first(sample.stack).map(|id| *tables.frame(id)).collect();
+        let frames: Vec<_> = tables.frames_leaf_first(sample.stack).map(|id| tables.frame(id)).collect();
         let names: Vec<_> = frames.iter().map(|frame| text(tables, frame.function)).collect();
         self.frames.extend(frames);
         let labels = sample.labels.map(|labels| labels_text(tables, labels));
