@@ -145,10 +145,13 @@ impl Input {
     pub fn read_into(self, tables: &mut Tables, sink: &mut dyn ProfileSink) -> Result<Recovery, Error> {
         #[cfg(feature = "tachyon")]
         if let Some(mapped) = self.mappable.as_ref().and_then(Mappable::map) {
+            // What was read to tell the format is in the mapping, too.
+            drop(self.bytes);
             let passed = Cell::new(0);
             let on_passed = |end| {
                 if end >= passed.get() + GIVEN_BACK_BYTES {
-                    mapped.give_back(passed.replace(end)..end);
+                    // Where reading goes on, the system maps what stands before, too, and nobody looks there again.
+                    mapped.give_back(passed.replace(end).saturating_sub(MAPPED_BEFORE_BYTES)..end);
                 }
             };
             let (bytes, sibling) = (mapped.bytes(), self.sibling.as_deref());
@@ -169,7 +172,13 @@ impl Input {
 
 /// So much of a mapped file is given back at once, when it has been read.
 #[cfg(feature = "tachyon")]
-const GIVEN_BACK_BYTES: usize = 256 << 10;
+const GIVEN_BACK_BYTES: usize = 64 << 10;
+
+/// More than the system maps before a page that is looked at.
+///
+/// Source: Linux, `fault_around_bytes`, 64 KiB unless it is told otherwise.
+#[cfg(feature = "tachyon")]
+const MAPPED_BEFORE_BYTES: usize = 1 << 20;
 
 /// The first bytes of an input, as many as it takes to tell its format.
 fn beginning(reader: &mut dyn Read) -> io::Result<Vec<u8>> {
