@@ -69,6 +69,6 @@ impl StateCounts {
 }
 
 fn is_collecting(stack: StackId, tables: &Tables) -> bool {
-    let mut names = tables.frames_leaf_first(Some(stack)).map(|frame| tables.frame(frame).function);
+    let mut names = tables.frames_leaf_first(Some(stack)).map(|frame| tables.function(frame));
     names.any(|name| tables.string(name) == COLLECTING)
 }

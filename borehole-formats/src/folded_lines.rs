@@ -66,7 +66,7 @@ impl<'a> FoldedLines<'a> {
             line.clear();
             if *are_merged {
                 let frames = names.texts.frames_leaf_first(stack);
-                join(frames.map(|frame| names.texts.frame(frame).function), names, &mut path, &mut line);
+                join(frames.map(|frame| names.texts.function(frame)), names, &mut path, &mut line);
             } else {
                 let frames = tables.frames_leaf_first(stack);
                 join(frames.filter_map(|frame| names.frames[frame.index()]), names, &mut path, &mut line);

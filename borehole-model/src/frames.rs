@@ -206,6 +206,11 @@ impl FrameTable {
         }
     }
 
+    #[inline]
+    pub(crate) fn function(&self, id: FrameId) -> StringId {
+        self.rows[id.row()].function
+    }
+
     pub(crate) const fn len(&self) -> usize {
         self.rows.len()
     }
@@ -263,7 +268,8 @@ mod tests {
         }
         assert_eq!(table.len(), frames.len());
         for (row, frame) in frames.into_iter().enumerate() {
-            assert_eq!(table.get(FrameId::from_row(row).unwrap()), frame);
+            let id = FrameId::from_row(row).unwrap();
+            assert_eq!((table.get(id), table.function(id)), (frame, frame.function));
         }
         // What profiles of one language have is to stay this small.
         assert_eq!(size_of::<Row>(), 36);

@@ -119,6 +119,13 @@ impl Tables {
         self.frames.get(id)
     }
 
+    /// The name of a frame's function, for who asks for no more of many frames.
+    #[inline]
+    #[must_use]
+    pub fn function(&self, id: FrameId) -> StringId {
+        self.frames.function(id)
+    }
+
     /// The leaf frame of a stack.
     #[inline]
     #[must_use]

@@ -49,7 +49,7 @@ impl Board {
             *self.processes.entry(process).or_default() += 1;
         }
         for (depth, frame) in at.tables.frames_leaf_first(sample.stack).enumerate() {
-            let name = at.tables.frame(frame).function;
+            let name = at.tables.function(frame);
             if self.functions.len() <= name.index() {
                 self.functions.resize(at.tables.string_count() + 1, Function::default());
             }

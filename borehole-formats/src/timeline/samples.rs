@@ -224,7 +224,7 @@ fn instant_source<'t>(tables: &'t Tables, sample: &Sample<'_>) -> Option<Cow<'t,
 fn seen<'a>(at: Context<'a>, sample: &Sample<'_>, source: Cow<'a, str>, time_ns: u64) -> Mark<'a> {
     let text = |id| String::from_utf8_lossy(at.tables.string(id));
     let frames = at.tables.frames_leaf_first(sample.stack);
-    let mut names: Vec<_> = frames.map(|id| text(at.tables.frame(id).function)).collect();
+    let mut names: Vec<_> = frames.map(|id| text(at.tables.function(id))).collect();
     names.reverse();
     let name = match &*source {
         "off-cpu" => "off CPU",
