@@ -118,7 +118,7 @@ pub(crate) enum LiveCommand {
 pub(crate) enum FileCommand {
     /// Write any readable profile as any writable format
     #[command(after_help = CONVERT_EXAMPLES)]
-    Convert(ConvertArgs),
+    Convert(Box<ConvertArgs>),
     /// Save what a damaged file still holds
     #[command(after_help = RECOVER_EXAMPLES)]
     Recover(RecoverArgs),
@@ -138,7 +138,7 @@ pub(crate) enum FileCommand {
 pub(crate) enum ViewCommand {
     /// Show where the time goes: hot frames, callers, callees, last stacks; what a Tokio program did
     #[command(after_help = REPORT_EXAMPLES)]
-    Report(ReportCommand),
+    Report(Box<ReportCommand>),
     /// Show what grew and what shrank between two profiles, or sets of them, and what of that is more than noise
     #[command(after_help = DIFF_EXAMPLES)]
     Diff(Box<DiffArgs>),

@@ -173,12 +173,12 @@ struct Helper {
 impl Helper {
     /// Gives `frame` to a new thread, or back.
     fn start(frame: Box<Frame>) -> Result<Self, Box<Frame>> {
-        let (hand_over, handed_over) = mpsc::sync_channel(1);
+        let (hand_over, handed_over) = mpsc::sync_channel::<Box<Frame>>(1);
         let (orders, received) = mpsc::sync_channel(PIECES);
         let (answer, answers) = mpsc::sync_channel(PIECES);
         let help = move || {
-            if let Ok(frame) = handed_over.recv() {
-                serve(frame, &received, &answer);
+            if let Ok(mut frame) = handed_over.recv() {
+                serve(&mut frame, &received, &answer);
             }
         };
         if thread::Builder::new().name("compress".to_owned()).spawn(help).is_err() {
@@ -221,7 +221,7 @@ impl Helper {
 }
 
 /// Compresses one piece after the other, until nobody asks or listens any more.
-fn serve(mut frame: Box<Frame>, orders: &Receiver<(Piece, Then)>, answers: &SyncSender<io::Result<Piece>>) {
+fn serve(frame: &mut Frame, orders: &Receiver<(Piece, Then)>, answers: &SyncSender<io::Result<Piece>>) {
     for (mut piece, then) in orders {
         let answer = frame.compress(&piece.bytes, then).map(|compressed| {
             std::mem::swap(compressed, &mut piece.compressed);
