@@ -7,7 +7,9 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use object::elf::{FileHeader64, PT_LOAD, PT_TLS, ProgramHeader64, STT_TLS};
-use object::read::elf::{ElfFile64, ProgramHeader as _, Sym as _};
+use object::read::StringTable;
+use object::read::elf::{ElfFile64, ProgramHeader as _, SectionHeader as _, Sym as _};
+
 use object::{Endianness, ReadCache};
 
 use crate::error::{Error, ErrorKind};
@@ -89,8 +91,12 @@ pub(crate) fn symbols(file: &File, mapping: &Mapping) -> Result<Symbols, Error> 
     let bias = bias(headers, endian, mapping)?;
     let mut symbols = Symbols::new(thread_local_block(headers, endian));
     let table = elf.elf_dynamic_symbol_table();
+    // All names with one read: the table would read each by itself.
+    let names = elf.elf_section_table().section(table.string_section());
+    let names = names.and_then(|section| section.data(endian, &data)).unwrap_or_default();
+    let names = StringTable::new(names, 0, names.len() as u64);
     for symbol in table.iter() {
-        let Ok(name) = symbol.name(endian, table.strings()) else { continue };
+        let Ok(name) = symbol.name(endian, names) else { continue };
         if symbol.is_undefined(endian) || name.is_empty() {
             continue;
         }

@@ -48,9 +48,7 @@ impl Symbols {
 
     /// Adds one; the first of a name stays.
     pub fn add(&mut self, name: &[u8], symbol: Symbol) {
-        if !self.by_name.contains_key(name) {
-            self.by_name.insert(name.to_owned(), symbol);
-        }
+        self.by_name.entry(name.to_owned()).or_insert(symbol);
     }
 
     /// Keeps those whose names are wanted.
