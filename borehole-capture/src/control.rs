@@ -1,7 +1,8 @@
 //! What a session shares with who started it.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread::{self, Thread};
 
 use crate::statistics::Statistics;
 
@@ -15,6 +16,16 @@ struct State {
     has_ended: AtomicBool,
     progress: Mutex<Progress>,
     departed: Mutex<Vec<i32>>,
+    /// Who is woken when a process has departed or the session has ended.
+    watcher: OnceLock<Thread>,
+}
+
+impl State {
+    fn wake_watcher(&self) {
+        if let Some(watcher) = self.watcher.get() {
+            watcher.unpark();
+        }
+    }
 }
 
 /// How far a session is.
@@ -59,8 +70,16 @@ impl Shared {
         *lock(&self.0.progress) = progress;
     }
 
+    /// From now on this thread is unparked when there is something for it to see. It need not look all the time.
+    pub(crate) fn watch(&self) {
+        let _ = self.0.watcher.set(thread::current());
+    }
+
     pub(crate) fn depart(&self, processes: &[i32]) {
-        lock(&self.0.departed).extend(processes);
+        if !processes.is_empty() {
+            lock(&self.0.departed).extend(processes);
+            self.0.wake_watcher();
+        }
     }
 
     /// The processes that are no longer sampled since this was last asked.
@@ -79,6 +98,7 @@ pub(crate) struct EndOnDrop(Shared);
 impl Drop for EndOnDrop {
     fn drop(&mut self) {
         self.0.0.has_ended.store(true, Ordering::Release);
+        self.0.0.wake_watcher();
     }
 }
 

@@ -61,7 +61,9 @@ const EAGER_FOR_NS: u64 = 3_000_000_000;
 
 const PROGRESS_NS: u64 = 500_000_000;
 
-const STEP: Duration = Duration::from_millis(5);
+/// Who is asked whether to stop is asked this often. Whatever a session has to tell wakes the coordinator: each time that it
+/// wakes it takes from the processor what a sample takes.
+const STEP_NS: u64 = 50_000_000;
 
 impl Coordinator {
     /// Gives out what `finder` finds; `command` is what was started for it, if anything was.
@@ -90,6 +92,9 @@ impl Coordinator {
     ) -> Result<Option<std::process::ExitStatus>, Error> {
         let start_ns = now_ns();
         let (mut look_ns, mut progress_ns) = (0, start_ns + PROGRESS_NS);
+        for seat in &self.sessions {
+            seat.shared.watch();
+        }
         while !self.sessions.iter().all(Seat::has_ended) {
             if is_interrupted() {
                 self.stop();
@@ -104,7 +109,8 @@ impl Coordinator {
                 tell(News::Progress(self.progress()));
                 progress_ns += PROGRESS_NS;
             }
-            thread::sleep(STEP);
+            let wait_ns = look_ns.min(progress_ns).saturating_sub(now_ns());
+            thread::park_timeout(Duration::from_nanos(wait_ns.min(STEP_NS)));
         }
         Ok(self.command.and_then(|mut command| command.end(COMMAND_PATIENCE)))
     }
