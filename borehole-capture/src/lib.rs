@@ -19,6 +19,7 @@ mod segment;
 mod session;
 mod statistics;
 mod subject;
+mod timers;
 
 pub use control::{Progress, Shared};
 pub use coordinator::{Coordinator, News};

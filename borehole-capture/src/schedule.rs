@@ -4,6 +4,8 @@ use nix::sys::prctl;
 use nix::sys::time::TimeSpec;
 use nix::time::{ClockId, ClockNanosleepFlags, clock_gettime, clock_nanosleep};
 
+use crate::timers::Timers;
+
 /// Nanoseconds on a clock that never steps.
 pub(crate) fn now_ns() -> u64 {
     // The clock is there on every Linux.
@@ -19,43 +21,64 @@ pub(crate) fn be_punctual() {
     let _ = prctl::set_timerslack(1);
 }
 
-/// Sleeping takes about this long at least: what is due sooner is waited for awake.
-const SPIN_NS: u64 = 50_000;
+/// Sleeping takes about this long at least: with shorter periods it is not slept at all.
+const SHORT_PERIOD_NS: u64 = 50_000;
+
+/// Falling asleep and waking up takes the processor about this long: what is due sooner is waited for awake.
+const SPIN_NS: u64 = 10_000;
 
 /// Who sleeps wakes at least so often to see whether it is to end.
 const MAX_SLEEP_NS: u64 = 100_000_000;
 
 /// Points in time at which samples are due.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(crate) struct Schedule {
     /// `None`: as fast as it can.
     period_ns: Option<u64>,
     due_ns: u64,
+    /// What wakes this thread at these points in time. Without it the thread asks to be woken each time.
+    timers: Option<Timers>,
 }
 
 impl Schedule {
     /// The first is due now.
     pub(crate) fn start(period_ns: Option<u64>) -> Self {
-        Self { period_ns, due_ns: now_ns() }
+        let mut schedule = Self { period_ns, due_ns: 0, timers: None };
+        schedule.restart();
+        schedule
     }
 
     /// The first is due now again, and none was missed.
     pub(crate) fn restart(&mut self) {
         self.due_ns = now_ns();
+        let is_slept = |period_ns: &u64| (SHORT_PERIOD_NS + 1..=MAX_SLEEP_NS).contains(period_ns);
+        let period_ns = self.period_ns.filter(is_slept);
+        self.timers = period_ns.and_then(|period_ns| Timers::start(self.due_ns, period_ns));
     }
 
     /// Waits for the next point in time, or until `is_over`. Answers how many have passed without being waited for.
     pub(crate) fn wait(&mut self, is_over: impl Fn() -> bool) -> u64 {
         let Some(period_ns) = self.period_ns else { return 0 };
+        let spin_ns = if period_ns <= SHORT_PERIOD_NS { SHORT_PERIOD_NS } else { SPIN_NS };
         let missed = self.advance(period_ns, now_ns());
         while !is_over() {
-            match self.due_ns.saturating_sub(now_ns()) {
+            let now_ns = now_ns();
+            match self.due_ns.saturating_sub(now_ns) {
                 0 => break,
-                1..=SPIN_NS => std::hint::spin_loop(),
-                _ => sleep_until(self.due_ns.min(now_ns() + MAX_SLEEP_NS)),
+                left_ns if left_ns <= spin_ns => std::hint::spin_loop(),
+                _ => self.sleep(now_ns),
             }
         }
         missed
+    }
+
+    /// Sleeps until what is due, or not that long.
+    fn sleep(&mut self, now_ns: u64) {
+        let has_slept = self.timers.as_ref().is_some_and(|timers| timers.wait_for(self.due_ns));
+        if !has_slept {
+            self.timers = None;
+            sleep_until(self.due_ns.min(now_ns + MAX_SLEEP_NS));
+        }
     }
 
     /// Goes on to the next point in time. One that has passed by less than a period is taken at once: it is late, not
@@ -81,7 +104,7 @@ mod tests {
 
     #[test]
     fn what_is_late_is_taken_and_what_has_passed_is_missed() {
-        let mut schedule = Schedule { period_ns: Some(100), due_ns: 1000 };
+        let mut schedule = Schedule { period_ns: Some(100), due_ns: 1000, timers: None };
         assert_eq!((schedule.advance(100, 1050), schedule.due_ns), (0, 1100));
         assert_eq!((schedule.advance(100, 1299), schedule.due_ns), (0, 1200));
         assert_eq!((schedule.advance(100, 1799), schedule.due_ns), (4, 1700));
@@ -98,6 +121,21 @@ mod tests {
         }
         assert!(now_ns() - start >= passed * 1_000_000);
         assert_eq!((schedule.due_ns - start) / 1_000_000, passed);
+    }
+
+    #[test]
+    fn who_comes_late_goes_on_at_the_next_point_in_time() {
+        let start = now_ns();
+        let mut schedule = Schedule::start(Some(1_000_000));
+        let mut passed = 0;
+        for round in 0..20 {
+            while now_ns() < schedule.due_ns + round * 200_000 {}
+            let missed = schedule.wait(|| false);
+            passed += 1 + missed;
+            assert!(missed + 1 >= round / 5, "{round}: {missed}");
+            assert_eq!((schedule.due_ns - start) / 1_000_000, passed);
+            assert!(now_ns() >= schedule.due_ns);
+        }
     }
 
     #[test]
