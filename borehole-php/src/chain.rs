@@ -5,6 +5,8 @@
 use borehole_process::{Error, Memory};
 
 use crate::layout::{Layout, fixed};
+use crate::prefix::Prefix;
+use crate::remote::{u32_at, u64_at};
 use crate::snapshot::{Snapshot, Spot};
 
 /// The longest chain that is followed. Frames behind it are lost, which the walker says.
@@ -21,6 +23,26 @@ pub(crate) struct RawFrame {
     pub(crate) function: u64,
     /// Its instruction; meaningless in a function that is part of PHP.
     pub(crate) op: u64,
+    /// The frame that it was called by.
+    pub(crate) previous: u64,
+    /// Whether it is known to have been called by an instruction of that frame.
+    pub(crate) is_nested: bool,
+}
+
+impl RawFrame {
+    /// The frame in these bytes, which stand at `address`.
+    #[inline]
+    pub(crate) fn parse(address: u64, bytes: &[u8; fixed::FRAME_SIZE], layout: &Layout) -> Self {
+        let at = |offset| u64_at(bytes, offset).unwrap_or_default();
+        let call = u32_at(bytes, fixed::FRAME_CALL).unwrap_or_default();
+        Self {
+            address,
+            function: at(fixed::FRAME_FUNCTION),
+            op: at(fixed::FRAME_OP),
+            previous: at(layout.frame_previous),
+            is_nested: layout.frame_top != 0 && call & layout.frame_top == 0,
+        }
+    }
 }
 
 /// How following the chain ended.
@@ -38,6 +60,8 @@ pub(crate) enum End {
 #[derive(Debug, Default)]
 pub(crate) struct Chain {
     pub(crate) frames: Vec<RawFrame>,
+    /// So many steps of the stack before, from the root on, come behind them.
+    pub(crate) joined: usize,
     /// Frames on the root's side that were not kept.
     pub(crate) omitted: u64,
 }
@@ -56,20 +80,24 @@ struct Walk<'w, M> {
     memory: &'w M,
     layout: &'w Layout,
     snapshot: &'w mut Snapshot,
+    prefix: &'w mut Prefix,
     chain: &'w mut Chain,
     limits: Limits,
 }
 
 impl Chain {
-    /// Follows the frames of the state that `snapshot` holds a copy of, and keeps those within `limits`.
+    /// Follows the frames of the state that `snapshot` holds a copy of up to where they are those of `prefix`, and keeps those
+    /// within `limits`.
     pub(crate) fn follow(
         &mut self,
         memory: &impl Memory,
         layout: &Layout,
         snapshot: &mut Snapshot,
+        prefix: &mut Prefix,
         limits: Limits,
     ) -> Result<End, Error> {
         self.frames.clear();
+        self.joined = 0;
         self.omitted = 0;
         let Some(current) = snapshot.state(layout.executor_current - layout.executor_stack_top) else {
             return Ok(End::Broken);
@@ -77,7 +105,12 @@ impl Chain {
         if current == 0 {
             return Ok(End::Idle);
         }
-        Walk { memory, layout, snapshot, chain: self, limits }.run(current)
+        Walk { memory, layout, snapshot, prefix, chain: self, limits }.run(current)
+    }
+
+    /// Has the steps of `prefix` that were joined among its frames, as if they had been followed.
+    pub(crate) fn unfold(&mut self, prefix: &Prefix) {
+        self.frames.extend(prefix.frames(std::mem::take(&mut self.joined)));
     }
 
     fn len(&self) -> u64 {
@@ -89,6 +122,9 @@ impl<M: Memory> Walk<'_, M> {
     fn run(&mut self, mut address: u64) -> Result<End, Error> {
         let mut lap = Lap::new(address);
         while address != 0 {
+            if self.joins(address) {
+                return Ok(End::Whole);
+            }
             let Some(spot) = self.snapshot.find(self.memory, address, fixed::FRAME_SIZE)? else {
                 return Ok(if self.snapshot.is_full() { self.cut() } else { End::Broken });
             };
@@ -111,6 +147,18 @@ impl<M: Memory> Walk<'_, M> {
         Ok(End::Whole)
     }
 
+    /// Whether the frame at `address` and all before it are those that were there before. The leaf is not: what it is in the
+    /// middle of is no call. Nor are they where some are left out at the root, for then others are than before.
+    fn joins(&mut self, address: u64) -> bool {
+        if self.chain.frames.is_empty() || self.limits.depth < LONGEST {
+            return false;
+        }
+        let joined = self.prefix.join(self.snapshot, address, self.layout);
+        let fits = |joined: &usize| joined + self.chain.frames.len() <= LONGEST;
+        self.chain.joined = joined.filter(fits).unwrap_or_default();
+        self.chain.joined > 0
+    }
+
     /// Says that there are more frames than can be followed.
     fn cut(&mut self) -> End {
         self.chain.omitted += 1;
@@ -131,15 +179,13 @@ impl<M: Memory> Walk<'_, M> {
     /// instruction. `false` if it changed.
     fn push(&mut self, spot: Spot, address: u64) -> bool {
         let is_leaf = self.chain.len() == 0;
-        let function = self.snapshot.u64(spot, fixed::FRAME_FUNCTION);
-        let steady = self.snapshot.is_steady(spot, fixed::FRAME_FUNCTION)
-            && (is_leaf || self.snapshot.is_steady(spot, fixed::FRAME_OP));
-        if function == 0 {
+        let [first, second] = self.snapshot.frames(spot, address, self.layout);
+        let steady = first.function == second.function && (is_leaf || first.op == second.op);
+        if first.function == 0 {
             return steady;
         }
         if self.chain.frames.len() < self.limits.depth {
-            let op = self.snapshot.u64(spot, fixed::FRAME_OP);
-            self.chain.frames.push(RawFrame { address, function, op });
+            self.chain.frames.push(first);
         } else {
             self.chain.omitted += 1;
         }

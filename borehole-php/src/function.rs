@@ -30,6 +30,9 @@ const HANDLE_EXCEPTION: u8 = 149;
 /// `ZEND_CALL_TRAMPOLINE`: the only instruction of a function that was made up for a call of `__call`.
 const CALL_TRAMPOLINE: u8 = 158;
 
+/// `ZEND_RETURN`, `ZEND_RETURN_BY_REF`, `ZEND_GENERATOR_RETURN`.
+const RETURNS: [u8; 3] = [62, 111, 161];
+
 /// What identifies a function: the fields of `zend_function` that do not change while it lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Header {
@@ -230,6 +233,12 @@ impl Function {
         let op = self.ops[self.own(op)?];
         let arguments = op.code.checked_sub(layout.op_frameless)?;
         (arguments < 4).then_some(op.extended)
+    }
+
+    /// Whether the instruction at `op` leaves the function. That calls nothing but destructors; what is read so of a caller is
+    /// nearly always what a call before has left there.
+    pub(crate) fn is_leaving(&self, op: u64) -> bool {
+        self.own(op).is_some_and(|row| RETURNS.contains(&self.ops[row].code))
     }
 
     fn position(&self, op: u64, elsewhere: &Elsewhere) -> Option<Position> {

@@ -53,6 +53,10 @@ layouts! {
     /// `zend_execute_data.prev_execute_data`, `zend_execute_data *`.
     frame_previous: usize =                 [  56,   48,   48,   48,   48,   48,   48,   48,   48,   48,   48,   48];
 
+    /// `ZEND_CALL_TOP`, in the second half of `zend_execute_data.This`: called by PHP itself, not by an instruction of the frame
+    /// before. 0 where that is not known.
+    frame_top: u32 = [0, 0, 0, 0, 0x2_0000, 0x2_0000, 0x2_0000, 0x2_0000, 0x2_0000, 0x2_0000, 0x2_0000, 0x2_0000];
+
     /// `zend_op_array.last`, the number of its instructions, `u32`.
     function_op_count: usize =              [  60,   56,   56,   60,   60,   68,   68,   80,   76,   96,   96,   96];
     /// `zend_op_array.opcodes`, `zend_op *`.
@@ -97,6 +101,8 @@ pub(crate) mod fixed {
     pub(crate) const FRAME_FUNCTION: usize = 24;
     /// `zend_execute_data.This`, a `zval`: its value comes first.
     pub(crate) const FRAME_THIS: usize = 32;
+    /// `This.u1.type_info`: how it was called.
+    pub(crate) const FRAME_CALL: usize = 40;
     /// As much of a `zend_execute_data` as is looked at.
     pub(crate) const FRAME_SIZE: usize = 64;
 

@@ -10,6 +10,8 @@
 
 use borehole_process::{Error, Memory, Piece};
 
+use crate::chain::RawFrame;
+use crate::layout::{Layout, fixed};
 use crate::remote::u64_at;
 
 const PAGE: u64 = 4096;
@@ -25,6 +27,12 @@ const IDLE_SAMPLES: u32 = 8;
 
 /// After so many samples, the ends of a range that no stack went through are not copied any longer.
 const TRIMMED_AFTER: u32 = 256;
+
+/// What is copied begins and ends at multiples of this: a KiB costs as much as a twentieth of a range.
+const GRAIN: u64 = 256;
+
+/// With so few pieces nothing is allocated for a sample: a stack in one range, and some functions that come and go.
+const FEW_PIECES: usize = 8;
 
 /// The most pages that are read at once when a stack reaches down out of the copy.
 const REACH: u64 = 16;
@@ -104,17 +112,11 @@ impl Snapshot {
         self.first.truncate(self.second.len());
         self.alone.clear();
         self.is_full = false;
-        let mut pieces =
-            Vec::with_capacity(2 * self.ranges.len() + 1 + extras.size_hint().1.unwrap_or_default());
-        pieces.extend(pieces_of(&self.ranges, &mut self.first));
-        pieces.push(Piece { address: self.state_address, into: &mut self.state });
-        for extra in extras {
-            pieces.push(Piece { address: extra.address, into: &mut extra.bytes });
-        }
-        pieces.extend(pieces_of(&self.ranges, &mut self.second));
-        let wanted: usize = pieces.iter().map(|piece| piece.into.len()).sum();
-        let filled = memory.read_pieces(&mut pieces)?;
-        drop(pieces);
+        let state = Piece { address: self.state_address, into: &mut self.state };
+        let extras = extras.map(|extra| Piece { address: extra.address, into: &mut extra.bytes });
+        let pieces = pieces_of(&self.ranges, &mut self.first).chain([state]).chain(extras);
+        let pieces = pieces.chain(pieces_of(&self.ranges, &mut self.second));
+        let (filled, wanted) = read_all(memory, pieces)?;
         if filled < wanted {
             self.forget_unreadable(filled);
         }
@@ -142,23 +144,31 @@ impl Snapshot {
         address: u64,
         length: usize,
     ) -> Result<Option<Spot>, Error> {
+        if let Some(spot) = self.find_copied(address, length) {
+            return Ok(Some(spot));
+        }
         let Some(end) = address.checked_add(length as u64) else { return Ok(None) };
-        if let Some(range) = self.ranges.get_mut(self.last_range)
-            && range.start <= address
-            && end <= range.end
-        {
-            return Ok(Some(Self::used(range, address, end)));
-        }
-        let at = self.ranges.partition_point(|range| range.start <= address).wrapping_sub(1);
-        if let Some(range) = self.ranges.get_mut(at).filter(|range| end <= range.end) {
-            self.last_range = at;
-            return Ok(Some(Self::used(range, address, end)));
-        }
         let known = self.alone.iter_mut().rfind(|range| range.start <= address && end <= range.end);
         match known {
             Some(range) => Ok(Some(Self::used(range, address, end))),
             None => self.read_alone(memory, address, end),
         }
+    }
+
+    /// Where `length` bytes of `address` are in both copies, if they are.
+    #[inline]
+    fn find_copied(&mut self, address: u64, length: usize) -> Option<Spot> {
+        let end = address.checked_add(length as u64)?;
+        if let Some(range) = self.ranges.get_mut(self.last_range)
+            && range.start <= address
+            && end <= range.end
+        {
+            return Some(Self::used(range, address, end));
+        }
+        let at = self.ranges.partition_point(|range| range.start <= address).wrapping_sub(1);
+        let range = self.ranges.get_mut(at).filter(|range| end <= range.end)?;
+        self.last_range = at;
+        Some(Self::used(range, address, end))
     }
 
     fn used(range: &mut Range, address: u64, end: u64) -> Spot {
@@ -201,6 +211,36 @@ impl Snapshot {
     /// Whether everything asked for was in the copy.
     pub(crate) fn is_whole(&self) -> bool {
         self.alone.is_empty()
+    }
+
+    /// How many of `frames` stand in both copies where they are given, and in one at least at the instruction that is given,
+    /// up to the first that does not.
+    pub(crate) fn count_standing<'f>(
+        &mut self,
+        frames: impl Iterator<Item = &'f RawFrame>,
+        layout: &Layout,
+    ) -> usize {
+        let mut count = 0;
+        for frame in frames {
+            let Some(spot) = self.find_copied(frame.address, fixed::FRAME_SIZE) else { break };
+            let [first, second] = self.frames(spot, frame.address, layout);
+            let is_there =
+                |copy: &RawFrame| (copy.function, copy.previous) == (frame.function, frame.previous);
+            if !is_there(&first) || !is_there(&second) || (first.op != frame.op && second.op != frame.op) {
+                break;
+            }
+            count += 1;
+        }
+        count
+    }
+
+    /// The frame at `spot`, which stands at `address`, in both copies. What is in the first copy only counts as steady.
+    #[inline]
+    pub(crate) fn frames(&self, spot: Spot, address: u64, layout: &Layout) -> [RawFrame; 2] {
+        let nothing = [0; fixed::FRAME_SIZE];
+        let first = frame_at(&self.first, spot.0).unwrap_or(&nothing);
+        let second = frame_at(&self.second, spot.0).unwrap_or(first);
+        [first, second].map(|bytes| RawFrame::parse(address, bytes, layout))
     }
 
     /// The number `offset` bytes behind `spot`, as it was first.
@@ -252,7 +292,8 @@ impl Snapshot {
         for range in &mut self.ranges {
             let was_used = range.used.0 < range.used.1;
             if trim && was_used {
-                let (start, end) = (range.used.0 - range.used.0 % PAGE, range.used.1.next_multiple_of(PAGE));
+                let start = (range.used.0 - range.used.0 % GRAIN).max(range.start);
+                let end = range.used.1.next_multiple_of(GRAIN).min(range.end);
                 changed |= (range.start, range.end) != (start, end);
                 (range.start, range.end) = (start, end);
             }
@@ -277,6 +318,34 @@ impl Snapshot {
         self.first.resize(offset, 0);
         self.second.resize(offset, 0);
     }
+}
+
+/// Reads `pieces` with one call, and says how many bytes it filled and how many there are to be.
+fn read_all<'p>(
+    memory: &impl Memory,
+    mut pieces: impl Iterator<Item = Piece<'p>>,
+) -> Result<(usize, usize), Error> {
+    let mut few: [Piece<'p>; FEW_PIECES] = std::array::from_fn(|_| Piece { address: 0, into: &mut [] });
+    let mut count = 0;
+    for (place, piece) in few.iter_mut().zip(pieces.by_ref()) {
+        *place = piece;
+        count += 1;
+    }
+    let wanted = |pieces: &[Piece<'_>]| pieces.iter().map(|piece| piece.into.len()).sum();
+    let Some(next) = pieces.next() else {
+        let few = &mut few[..count];
+        let wanted = wanted(few);
+        return Ok((memory.read_pieces(few)?, wanted));
+    };
+    let mut many: Vec<Piece<'p>> = few.into_iter().chain([next]).chain(pieces).collect();
+    let wanted = wanted(&many);
+    Ok((memory.read_pieces(&mut many)?, wanted))
+}
+
+/// The frame that begins at `at` of a copy.
+#[inline]
+fn frame_at(copy: &[u8], at: usize) -> Option<&[u8; fixed::FRAME_SIZE]> {
+    copy.get(at..)?.first_chunk()
 }
 
 /// Where the copies of `ranges` go: into `copy`, one behind the other.

@@ -148,7 +148,9 @@ impl Walker {
                 self.lookup.forget_extras();
                 return Ok(Outcome::Torn);
             }
-            let end = self.chain.follow(memory, &self.php.layout, &mut lane.snapshot, self.limits)?;
+            let Lane { snapshot, prefix, .. } = lane;
+            prefix.begin(self.lookup.generation());
+            let end = self.chain.follow(memory, &self.php.layout, snapshot, prefix, self.limits)?;
             let was_idle = std::mem::replace(&mut lane.is_idle, end == End::Idle);
             if lane.request.has_changed() || (lane.is_idle && !was_idle) {
                 self.lookup.forget_request();
@@ -203,12 +205,15 @@ impl Walker {
         prefix: &mut Prefix,
         tables: &mut Tables,
     ) -> Result<Option<Outcome>, Error> {
-        prefix.begin(self.lookup.generation());
-        let (mut stack, mut is_missing) = (None, false);
+        let Some(mut is_missing) = self.check_joined(memory, prefix, tables)? else {
+            return Ok(Some(Outcome::Torn));
+        };
+        let joined = self.chain.joined;
+        let mut stack = prefix.last_of(joined).and_then(|step| step.stack);
         let rows = self.chain.frames.len();
         for row in (0..rows).rev() {
-            let raw = self.chain.frames[row];
-            let known = prefix.at(rows - 1 - row, &raw).filter(|_| row > 0);
+            let (raw, depth) = (self.chain.frames[row], joined + rows - 1 - row);
+            let known = if row > 0 { prefix.at(depth, &raw) } else { None };
             if let Some(step) = known.filter(|step| step.stays) {
                 stack = step.stack;
                 continue;
@@ -226,15 +231,20 @@ impl Walker {
                 stack = step.stack;
                 continue;
             }
+            if self.cannot_call(number, row) {
+                return Ok(Some(Outcome::Torn));
+            }
             let Some(extended) = self.extend(memory, stack, number, &raw, elsewhere, row == 0, tables)?
             else {
                 self.lookup.forget(raw.function);
                 return Ok(Some(Outcome::Torn));
             };
             stack = extended;
-            if row > 0 && !elsewhere.holds(raw.op) {
-                let stays = self.stays(&raw, number, row == rows - 1);
-                prefix.push(rows - 1 - row, Step { raw, number, stays, stack });
+            if row > 0 && (elsewhere.holds(raw.op) || self.lookup.function(number).is_leaving(raw.op)) {
+                prefix.end();
+            } else if row > 0 {
+                let stays = self.stays(&raw, number, depth == 0);
+                prefix.push(depth, Step::new(raw, number, stays, stack));
             }
         }
         if is_missing {
@@ -242,6 +252,45 @@ impl Walker {
         }
         let stack = stack.map(|id| Outcome::Stack(Stack { id, omitted: self.chain.omitted }));
         Ok(Some(stack.unwrap_or(Outcome::Idle)))
+    }
+
+    /// Whether the frame in `row`, which is one of the function `number`, is where it cannot have called the next: what is there
+    /// has been left by a call before.
+    fn cannot_call(&mut self, number: usize, row: usize) -> bool {
+        let callee = row.checked_sub(1).map(|row| self.chain.frames[row]);
+        let op = self.chain.frames[row].op;
+        callee.is_some_and(|callee| callee.is_nested) && self.lookup.function(number).is_leaving(op)
+    }
+
+    /// Makes sure that the functions of the steps that the chain joined are what they were; else they become frames of the
+    /// chain. Answers whether one has to be read with the frames that was not; `None` if one is no function any more.
+    fn check_joined(
+        &mut self,
+        memory: &impl Memory,
+        prefix: &mut Prefix,
+        tables: &mut Tables,
+    ) -> Result<Option<bool>, Error> {
+        let (mut is_missing, mut is_other) = (false, !prefix.trusts(self.lookup.generation()));
+        let mut count = self.chain.joined;
+        while let Some((depth, step)) = prefix.doubtful(count).filter(|_| !is_other) {
+            match self.lookup.find(memory, step.raw.function, tables)? {
+                Sought::Found(number) => is_other = number != step.number,
+                Sought::Again => is_missing = true,
+                Sought::Nowhere => return Ok(None),
+            }
+            count = depth;
+        }
+        if is_missing {
+            prefix.end();
+        }
+        if is_other {
+            self.chain.unfold(prefix);
+        }
+        if !prefix.is_of(self.lookup.generation()) {
+            // What was a number of a function may be that of another.
+            prefix.truncate(0);
+        }
+        Ok(Some(is_missing))
     }
 
     /// Whether the function of a frame stays what it is while its stack does: those that are declared, and a program's own

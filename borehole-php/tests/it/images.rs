@@ -245,6 +245,118 @@ fn a_chain_that_comes_back_to_itself_is_torn() {
     }
 }
 
+/// Memory that changes between the first and the second time that a place is read in one call.
+struct Changing<'i> {
+    before: &'i Image,
+    after: &'i Image,
+}
+
+impl Memory for Changing<'_> {
+    fn read_pieces(&self, pieces: &mut [Piece<'_>]) -> Result<usize, ProcessError> {
+        let mut seen = BTreeSet::new();
+        let mut filled = 0;
+        for piece in pieces {
+            let image = if seen.insert(piece.address) { self.before } else { self.after };
+            let wanted = piece.into.len();
+            let copied = image.read_pieces(&mut [Piece { address: piece.address, into: piece.into }])?;
+            filled += copied;
+            if copied < wanted {
+                break;
+            }
+        }
+        Ok(filled)
+    }
+}
+
+/// What a walker sees in memory that changes, if it has seen the stack `known` times before.
+fn sample_changing(php: &Php, executor: &Executor, known: (&Image, usize), memory: &Changing<'_>) -> Outcome {
+    let (mut walker, mut tables) = (Walker::new(php, WalkOptions::default()), Tables::default());
+    for _ in 0..known.1 {
+        let outcome = walker.sample(known.0, executor, &mut tables).unwrap();
+        assert!(matches!(outcome, Outcome::Stack(_)), "{outcome:?}");
+    }
+    walker.sample(memory, executor, &mut tables).unwrap()
+}
+
+/// A copy of `image` with another number at `address`.
+fn changed(image: &Image, address: u64, value: u64) -> Image {
+    let mut changed = image.clone();
+    changed.overwrite(address, &value.to_le_bytes());
+    changed
+}
+
+#[test]
+fn a_caller_that_was_there_before_may_be_elsewhere_in_one_copy() {
+    /// `ZEND_INIT_FCALL`.
+    const INIT: u8 = 61;
+    let (image, php, executor, frames) = of_8_2();
+    // The caller nearest to the root that has two instructions before it.
+    let begin =
+        |frame: &u64| instruction(&image, image.read_u64(frame + 24).unwrap(), INIT).unwrap_or(u64::MAX);
+    let is_far_in = |frame: &&u64| image.read_u64(**frame).unwrap().saturating_sub(64) >= begin(frame);
+    let caller = *frames[1..].iter().rfind(is_far_in).unwrap();
+    let op = image.read_u64(caller).unwrap();
+    let moved = changed(&image, caller, op - 32);
+    let whole = sample(&image, &php, &executor, WalkOptions::default()).0;
+    for (before, after) in [(&image, &moved), (&moved, &image)] {
+        let memory = Changing { before, after };
+        for known in [1, 2, 200] {
+            assert_eq!(sample_changing(&php, &executor, (&image, known), &memory), whole, "{known}");
+        }
+        assert_eq!(sample_changing(&php, &executor, (&image, 0), &memory), Outcome::Torn);
+        assert_eq!(sample_changing(&php, &executor, (&moved, 1), &memory), whole, "by the other way");
+    }
+    let elsewhere = changed(&image, caller, op - 64);
+    let memory = Changing { before: &moved, after: &elsewhere };
+    assert_eq!(sample_changing(&php, &executor, (&image, 1), &memory), Outcome::Torn);
+    let memory = Changing { before: &moved, after: &moved };
+    assert_ne!(sample_changing(&php, &executor, (&image, 1), &memory), whole);
+}
+
+#[test]
+fn a_caller_has_to_be_the_same_function_in_both_copies() {
+    let (image, php, executor, frames) = of_8_2();
+    let other = image.read_u64(frames[1] + 24).unwrap();
+    for at in frames.len() - 4..frames.len() {
+        let replaced = changed(&image, frames[at] + 24, other);
+        for (before, after) in [(&image, &replaced), (&replaced, &image)] {
+            let memory = Changing { before, after };
+            assert_eq!(sample_changing(&php, &executor, (&image, 1), &memory), Outcome::Torn, "{at}");
+        }
+    }
+}
+
+/// The address of the first instruction of this `code` in the function at `function`, if it is one of a program.
+fn instruction(image: &Image, function: u64, code: u8) -> Option<u64> {
+    let byte = |address| {
+        let mut byte = [0; 1];
+        image.read(address, &mut byte).ok().map(|()| byte[0])
+    };
+    byte(function).filter(|&kind| kind == 2)?;
+    let (ops, count) = (image.read_u64(function + 88).ok()?, image.read_u64(function + 80).ok()?);
+    (0..count & 0xffff_ffff).map(|row| ops + 32 * row).find(|op| byte(op + 28) == Some(code))
+}
+
+#[test]
+fn a_caller_that_is_returning_has_called_nothing_by_itself() {
+    const RETURN: u8 = 62;
+    let (image, php, executor, frames) = of_8_2();
+    let outcome = |image: &Image| sample(image, &php, &executor, WalkOptions::default()).0;
+    let mut callers = 0;
+    for pair in frames.windows(2) {
+        let [called, caller] = [pair[0], pair[1]].map(|frame| image.read_u64(frame + 24).unwrap());
+        // What stands in for a generator that delegates was not called.
+        let Some(op) = instruction(&image, caller, RETURN).filter(|_| called != 0) else { continue };
+        let returning = changed(&image, pair[1], op);
+        assert_eq!(outcome(&returning), Outcome::Torn, "{:x}", pair[1]);
+        // Called by PHP, as destructors are.
+        let how = image.read_u64(pair[0] + 40).unwrap() | 0x2_0000;
+        assert!(matches!(outcome(&changed(&returning, pair[0] + 40, how)), Outcome::Stack(_)));
+        callers += 1;
+    }
+    assert!(callers > 5, "{callers}");
+}
+
 #[test]
 fn names_of_gigabytes_and_functions_of_millions_of_instructions_are_cut_or_torn() {
     let (image, php, executor, frames) = of_8_2();
