@@ -317,11 +317,12 @@ fn a_caller_that_was_there_before_may_be_elsewhere_in_one_copy() {
 fn a_caller_has_to_be_the_same_function_in_both_copies() {
     let (image, php, executor, frames) = of_8_2();
     let other = image.read_u64(frames[1] + 24).unwrap();
-    for at in frames.len() - 4..frames.len() {
-        let replaced = changed(&image, frames[at] + 24, other);
+    for frame in &frames[frames.len() - 4..] {
+        let replaced = changed(&image, frame + 24, other);
         for (before, after) in [(&image, &replaced), (&replaced, &image)] {
             let memory = Changing { before, after };
-            assert_eq!(sample_changing(&php, &executor, (&image, 1), &memory), Outcome::Torn, "{at}");
+            let outcome = sample_changing(&php, &executor, (&image, 1), &memory);
+            assert_eq!(outcome, Outcome::Torn, "{frame:x}");
         }
     }
 }
