@@ -72,6 +72,11 @@ impl Schedule {
         missed
     }
 
+    /// How many points in time have passed since the one that was last waited for.
+    pub(crate) fn overdue(&self) -> u64 {
+        self.period_ns.map_or(0, |period_ns| now_ns().saturating_sub(self.due_ns) / period_ns.max(1))
+    }
+
     /// Sleeps until what is due, or not that long.
     fn sleep(&mut self, now_ns: u64) {
         let has_slept = self.timers.as_ref().is_some_and(|timers| timers.wait_for(self.due_ns));

@@ -118,6 +118,8 @@ impl<'a> Session<'a> {
                 care_ns = now_ns + CARE_NS;
             }
             if self.is_over() {
+                let missed = if self.is_out_of_time() { schedule.overdue() } else { 0 };
+                self.miss(missed);
                 return Ok(());
             }
             let missed =
@@ -130,11 +132,15 @@ impl<'a> Session<'a> {
     }
 
     fn is_over(&self) -> bool {
-        let Statistics { taken, idle, elapsed_ns, .. } = self.statistics;
+        let Statistics { taken, idle, .. } = self.statistics;
         let written = if self.options.idle == Idle::Sample { taken + idle } else { taken };
         self.shared.is_stopping()
             || self.options.samples.is_some_and(|samples| written >= samples)
-            || self.options.duration.is_some_and(|duration| elapsed_ns >= nanoseconds(duration))
+            || self.is_out_of_time()
+    }
+
+    fn is_out_of_time(&self) -> bool {
+        self.options.duration.is_some_and(|duration| self.statistics.elapsed_ns >= nanoseconds(duration))
     }
 
     /// Takes in what has arrived; waits for it if there is nothing else to do. Answers whether more may come.

@@ -150,10 +150,10 @@ impl<M: Memory> Walk<'_, M> {
     /// Whether the frame at `address` and all before it are those that were there before. The leaf is not: what it is in the
     /// middle of is no call. Nor are they where some are left out at the root, for then others are than before.
     fn joins(&mut self, address: u64) -> bool {
-        if self.chain.frames.is_empty() || self.limits.depth < LONGEST {
+        let Some(callee) = self.chain.frames.last().filter(|_| self.limits.depth >= LONGEST) else {
             return false;
-        }
-        let joined = self.prefix.join(self.snapshot, address, self.layout);
+        };
+        let joined = self.prefix.join(self.snapshot, callee, address, self.layout);
         let fits = |joined: &usize| joined + self.chain.frames.len() <= LONGEST;
         self.chain.joined = joined.filter(fits).unwrap_or_default();
         self.chain.joined > 0

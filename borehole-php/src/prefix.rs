@@ -9,6 +9,9 @@ use crate::snapshot::Snapshot;
 /// After so many samples, every frame is looked up again, the program's own code as well.
 const TRUSTED_SAMPLES: u32 = 64;
 
+/// How often that is done until steps that no stack has reached meanwhile are forgotten.
+const KEPT_ROUNDS: u32 = 64;
+
 /// How often in a sample a place in another part of memory is searched for among the steps.
 const SEARCHES: u32 = 8;
 
@@ -20,13 +23,15 @@ pub(crate) struct Step {
     /// Whether the frame alone tells that the function is still the same.
     pub(crate) stays: bool,
     pub(crate) stack: Option<StackId>,
+    /// The function that it was last seen to call.
+    callee: u64,
     /// The deepest of the steps up to this one whose function may have become another.
     doubtful: Option<usize>,
 }
 
 impl Step {
     pub(crate) const fn new(raw: RawFrame, number: usize, stays: bool, stack: Option<StackId>) -> Self {
-        Self { raw, number, stays, stack, doubtful: None }
+        Self { raw, number, stays, stack, callee: 0, doubtful: None }
     }
 }
 
@@ -41,6 +46,9 @@ pub(crate) struct Prefix {
     samples: u32,
     /// Whether the functions of all steps are looked up again.
     distrusts: bool,
+    rounds: u32,
+    /// How many steps were reached since some were last forgotten.
+    reached: usize,
     /// Whether the stack has left the one before, or cannot be remembered any further.
     has_ended: bool,
     /// So many are in this sample what they were.
@@ -60,6 +68,12 @@ impl Prefix {
         self.distrusts = self.samples > TRUSTED_SAMPLES;
         if self.distrusts {
             self.samples = 0;
+            self.rounds += 1;
+        }
+        if self.rounds >= KEPT_ROUNDS {
+            self.rounds = 0;
+            self.truncate(self.reached);
+            self.reached = 0;
         }
         if generation != self.generation {
             self.truncate(0);
@@ -83,20 +97,32 @@ impl Prefix {
         self.generation == generation && !self.distrusts
     }
 
-    /// How many steps the stack has up to the frame at `address`, if that and all before it are what they were. Asked for one
-    /// frame after the other from the leaf on.
+    /// How many steps the stack has up to the frame that called `callee`, if that and all before it are what they were. Asked
+    /// for one frame after the other from the leaf on.
     ///
-    /// That there is such a way from the root has been seen in two equal copies before. So it is enough if both copies of
-    /// `snapshot` show the same functions at the same places, and one of them that they are at the same instructions: while
-    /// the other was made, they may not have come so far, or have gone on.
-    pub(crate) fn join(&mut self, snapshot: &mut Snapshot, address: u64, layout: &Layout) -> Option<usize> {
+    /// That there is such a way from the root, and leads to such a function, has been seen in two equal copies before. So it is
+    /// enough if both copies of `snapshot` show the same functions at the same places, and one of them that they are at the
+    /// same instructions: while the other was made, they may not have come so far, or have gone on.
+    pub(crate) fn join(
+        &mut self,
+        snapshot: &mut Snapshot,
+        callee: &RawFrame,
+        address: u64,
+        layout: &Layout,
+    ) -> Option<usize> {
         self.turn_to(address);
         let depth = self.cursor.checked_sub(1)?;
         if self.steps[depth].raw.address != address {
             return None;
         }
         self.stand(snapshot, depth + 1, layout);
-        (self.standing > depth).then_some(depth + 1)
+        self.reached = self.reached.max(self.standing);
+        let step = &mut self.steps[depth];
+        if self.standing <= depth || (step.callee != callee.function && !snapshot.rests(&step.raw, layout)) {
+            return None;
+        }
+        step.callee = callee.function;
+        Some(depth + 1)
     }
 
     /// Passes the steps that are not at `address`. A stack grows upwards, but parts of it may be elsewhere.
@@ -142,10 +168,12 @@ impl Prefix {
         self.steps[..count].iter().rev().map(|step| step.raw)
     }
 
-    /// The step at `depth`, if it and all before it are what they were.
-    pub(crate) fn at(&self, depth: usize, raw: &RawFrame) -> Option<Step> {
-        let step = self.steps.get(depth).copied().filter(|step| step.raw == *raw && !self.has_ended)?;
-        Some(Step { stays: step.stays && !self.distrusts, ..step })
+    /// The step at `depth`, which has called `callee`, if it and all before it are what they were.
+    pub(crate) fn at(&mut self, depth: usize, raw: &RawFrame, callee: &RawFrame) -> Option<Step> {
+        let step = self.steps.get_mut(depth).filter(|step| step.raw == *raw && !self.has_ended)?;
+        step.callee = callee.function;
+        self.reached = self.reached.max(depth + 1);
+        Some(Step { stays: step.stays && !self.distrusts, ..*step })
     }
 
     /// What comes behind is not remembered, and nothing of what is remembered comes behind.
@@ -153,12 +181,14 @@ impl Prefix {
         self.has_ended = true;
     }
 
-    /// Remembers the step at `depth` in place of those that are there and behind it, if all before it are remembered.
-    pub(crate) fn push(&mut self, depth: usize, mut step: Step) {
+    /// Remembers the step at `depth`, which has called `callee`, in place of those that are there and behind it, if all before
+    /// it are remembered.
+    pub(crate) fn push(&mut self, depth: usize, mut step: Step, callee: &RawFrame) {
         if self.has_ended || self.steps.len() < depth {
             return;
         }
         self.truncate(depth);
+        step.callee = callee.function;
         let before = self.steps.last();
         step.doubtful = if step.stays { before.and_then(|before| before.doubtful) } else { Some(depth) };
         let leads_to = before.map_or(0, |before| before.raw.address);
@@ -166,6 +196,7 @@ impl Prefix {
             self.linked += 1;
         }
         self.steps.push(step);
+        self.reached = self.reached.max(self.steps.len());
     }
 
     /// Forgets all steps from `depth` on.

@@ -234,6 +234,14 @@ impl Snapshot {
         count
     }
 
+    /// Whether `frame` is at the same instruction in both copies.
+    pub(crate) fn rests(&mut self, frame: &RawFrame, layout: &Layout) -> bool {
+        let spot = self.find_copied(frame.address, fixed::FRAME_SIZE);
+        spot.is_some_and(|spot| {
+            self.frames(spot, frame.address, layout).iter().all(|copy| copy.op == frame.op)
+        })
+    }
+
     /// The frame at `spot`, which stands at `address`, in both copies. What is in the first copy only counts as steady.
     #[inline]
     pub(crate) fn frames(&self, spot: Spot, address: u64, layout: &Layout) -> [RawFrame; 2] {

@@ -213,7 +213,8 @@ impl Walker {
         let rows = self.chain.frames.len();
         for row in (0..rows).rev() {
             let (raw, depth) = (self.chain.frames[row], joined + rows - 1 - row);
-            let known = if row > 0 { prefix.at(depth, &raw) } else { None };
+            let callee = row.checked_sub(1).map(|row| self.chain.frames[row]);
+            let known = callee.and_then(|callee| prefix.at(depth, &raw, &callee));
             if let Some(step) = known.filter(|step| step.stays) {
                 stack = step.stack;
                 continue;
@@ -231,7 +232,9 @@ impl Walker {
                 stack = step.stack;
                 continue;
             }
-            if self.cannot_call(number, row) {
+            let is_leaving = self.lookup.function(number).is_leaving(raw.op);
+            // That is where a call before has left it.
+            if is_leaving && callee.is_some_and(|callee| callee.is_nested) {
                 return Ok(Some(Outcome::Torn));
             }
             let Some(extended) = self.extend(memory, stack, number, &raw, elsewhere, row == 0, tables)?
@@ -240,11 +243,12 @@ impl Walker {
                 return Ok(Some(Outcome::Torn));
             };
             stack = extended;
-            if row > 0 && (elsewhere.holds(raw.op) || self.lookup.function(number).is_leaving(raw.op)) {
-                prefix.end();
-            } else if row > 0 {
-                let stays = self.stays(&raw, number, depth == 0);
-                prefix.push(depth, Step::new(raw, number, stays, stack));
+            match callee {
+                Some(callee) if !is_leaving && !elsewhere.holds(raw.op) => {
+                    let stays = self.stays(&raw, number, depth == 0);
+                    prefix.push(depth, Step::new(raw, number, stays, stack), &callee);
+                }
+                _ => prefix.end(),
             }
         }
         if is_missing {
@@ -252,14 +256,6 @@ impl Walker {
         }
         let stack = stack.map(|id| Outcome::Stack(Stack { id, omitted: self.chain.omitted }));
         Ok(Some(stack.unwrap_or(Outcome::Idle)))
-    }
-
-    /// Whether the frame in `row`, which is one of the function `number`, is where it cannot have called the next: what is there
-    /// has been left by a call before.
-    fn cannot_call(&mut self, number: usize, row: usize) -> bool {
-        let callee = row.checked_sub(1).map(|row| self.chain.frames[row]);
-        let op = self.chain.frames[row].op;
-        callee.is_some_and(|callee| callee.is_nested) && self.lookup.function(number).is_leaving(op)
     }
 
     /// Makes sure that the functions of the steps that the chain joined are what they were; else they become frames of the
