@@ -1,10 +1,12 @@
 //! A consistent copy of the parts of a process that a stack is walked through.
 //!
-//! One read call copies the pages in which frames stood last time, then the executor's state, then the pages again. What is
-//! equal in both copies of the pages stood there when the state was copied: the call is not one moment, but of the frames
-//! that the state leads to none has changed while it lasted. Frames that came and went meanwhile do no harm.
+//! One read call copies the memory in which frames stood last time, then the executor's state, then that memory again. What is
+//! equal in both copies stood there when the state was copied: the call is not one moment, but of the frames
+//! that the state leads to none has changed while it lasted. Frames that came and went meanwhile do no harm. Of callers that
+//! were seen so before less is asked (see `prefix`).
 //!
-//! A place that was not copied is read by itself. The copy is then no longer consistent; the page is part of the next.
+//! A place that was not copied is read by itself, with its page. The copy is then no longer consistent; the page is part of the
+//! next.
 //!
 //! Memory: at most [`MOST_BYTES`] twice, in at most [`MOST_RANGES`] ranges, whatever the process holds.
 
@@ -28,7 +30,7 @@ const IDLE_SAMPLES: u32 = 8;
 /// After so many samples, the ends of a range that no stack went through are not copied any longer.
 const TRIMMED_AFTER: u32 = 256;
 
-/// What is copied begins and ends at multiples of this: a KiB costs as much as a twentieth of a range.
+/// What is copied begins and ends at multiples of this: a KiB takes a fifth of the time that a range takes.
 const GRAIN: u64 = 256;
 
 /// With so few pieces nothing is allocated for a sample: a stack in one range, and some functions that come and go.
@@ -37,7 +39,7 @@ const FEW_PIECES: usize = 8;
 /// The most pages that are read at once when a stack reaches down out of the copy.
 const REACH: u64 = 16;
 
-/// Pages that are copied, `offset` bytes behind the start of the copy.
+/// Memory that is copied, `offset` bytes behind the start of the copy.
 #[derive(Clone, Copy, Debug)]
 struct Range {
     start: u64,
