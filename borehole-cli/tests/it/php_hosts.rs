@@ -2,8 +2,9 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
+use std::os::unix::process::CommandExt as _;
 use std::path::Path;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use std::{fs, thread};
@@ -30,7 +31,9 @@ echo slow_query(microtime(true) + 0.05);
 struct Host(Child);
 
 impl Host {
-    fn start(mut command: std::process::Command) -> Self {
+    fn start(mut command: Command) -> Self {
+        // Apache, asked to end, asks everybody in its group to.
+        command.process_group(0);
         Self(command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
     }
 

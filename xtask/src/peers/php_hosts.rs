@@ -9,13 +9,9 @@ use super::{Ready, debian, once};
 use crate::command;
 
 /// A program that has PHP in it: Python, which loads the library and lets it include the script that it is given.
-const EMBEDDING: &str = "import ctypes, sys
-library, script = sys.argv[1:]
-php = ctypes.CDLL(library)
-php.php_embed_init(0, None)
-php.zend_eval_string(('include %r;' % script).encode(), None, b'embedding')
-php.php_embed_shutdown()
-";
+const EMBEDDING: &str = "import ctypes, sys; library, script = sys.argv[1:]; php = ctypes.CDLL(library); \
+    php.php_embed_init(0, None); php.zend_eval_string(('include %r;' % script).encode(), None, b'embedding'); \
+    php.php_embed_shutdown()";
 
 /// Finds the web server with the machine's PHP as its module, or installs both without starting anything.
 ///
