@@ -147,7 +147,7 @@ pub(crate) enum ViewCommand {
     Explore(Box<ExploreArgs>),
     /// Show a profile in the browser: calls, top table, timeline and heat map, in a page that is one file
     #[command(after_help = OPEN_EXAMPLES)]
-    Open(OpenArgs),
+    Open(Box<OpenArgs>),
 }
 
 const RECORD_EXAMPLES: &str = "\

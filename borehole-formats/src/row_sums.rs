@@ -3,10 +3,7 @@
 //! Stacks are looked at as the tree that they are, each of them once, however many samples are of it or of what it
 //! calls. What has been added up needs no stack any more.
 
-use std::hash::{BuildHasher as _, Hash};
-
 use borehole_model::{FrameId, StackId, TableFull, Tables};
-use hashbrown::{DefaultHashBuilder, HashTable};
 
 use crate::stack_counts::StackCounts;
 
@@ -173,39 +170,6 @@ impl<R: Rows> RowSums<R> {
         }
         self.frames[frame.index()] = Some(row);
         Ok(row)
-    }
-}
-
-/// What makes rows, each distinct one once, numbered in the order in which they came.
-pub(crate) struct Distinct<T> {
-    rows: Vec<T>,
-    index: HashTable<u32>,
-    hasher: DefaultHashBuilder,
-}
-
-impl<T> Default for Distinct<T> {
-    fn default() -> Self {
-        Self { rows: Vec::new(), index: HashTable::new(), hasher: DefaultHashBuilder::default() }
-    }
-}
-
-impl<T: Hash + Eq> Distinct<T> {
-    /// The number of `row`, which is new if it was not met before.
-    pub(crate) fn number(&mut self, row: T) -> u32 {
-        let Self { rows, index, hasher } = self;
-        let hash = hasher.hash_one(&row);
-        if let Some(&known) = index.find(hash, |&known| rows[known as usize] == row) {
-            return known;
-        }
-        let number = row_number(rows.len());
-        rows.push(row);
-        index.insert_unique(hash, number, |&known| hasher.hash_one(&rows[known as usize]));
-        number
-    }
-
-    /// All of them, by their numbers.
-    pub(crate) fn rows(&self) -> &[T] {
-        &self.rows
     }
 }
 

@@ -4,6 +4,7 @@
 //! * [`Exporter`] writes a file for Python's `pstats` module;
 //! * [`TextExporter`] writes the table that `replay` prints.
 
+mod distinct;
 mod export;
 mod stats;
 mod text;

@@ -4,8 +4,9 @@
 
 use borehole_model::{FrameId, StringId, TableFull, Tables};
 
+use super::distinct::Distinct;
 use crate::own_frames;
-use crate::row_sums::{Distinct, RowSum, RowSums, Rows};
+use crate::row_sums::{RowSum, RowSums, Rows};
 
 /// A line of a function. A line that is not known is 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
