@@ -71,7 +71,8 @@ fn assert_seen_in(name: &str, interface: &str) {
     assert!(folded.lines().count() > 0, "{folded}");
     for line in folded.lines() {
         let names: Vec<_> = line.split(';').map(|frame| frame.split([' ', ':']).next().unwrap()).collect();
-        assert_eq!(names[..3], ["<main>", "page", "slow_query"], "{line}");
+        // The program that embeds PHP has code of its own around that of the script.
+        assert!(names.windows(3).any(|names| names == ["<main>", "page", "slow_query"]), "{line}");
     }
 }
 
