@@ -136,11 +136,7 @@ impl<M: Memory> Walk<'_, M> {
             if !is_done || !self.snapshot.is_steady(spot, self.layout.frame_previous) {
                 return Ok(End::Broken);
             }
-            let [at, previous] = [address, self.snapshot.u64(spot, self.layout.frame_previous)];
-            if previous == 0 && self.is_pending(spot, at) {
-                return Ok(End::Broken);
-            }
-            address = previous;
+            address = self.snapshot.u64(spot, self.layout.frame_previous);
             if self.chain.len() >= LONGEST as u64 && address != 0 {
                 return Ok(self.cut());
             }
@@ -161,14 +157,6 @@ impl<M: Memory> Walk<'_, M> {
         let fits = |joined: &usize| joined + self.chain.frames.len() <= LONGEST;
         self.chain.joined = joined.filter(fits).unwrap_or_default();
         self.chain.joined > 0
-    }
-
-    /// Whether the frame at `spot`, which names none that called it, is of a call that is being prepared. The program has
-    /// made that call and come back to prepare it again, or the other way round, while the state was read on both sides of
-    /// the frames: nothing else tells.
-    fn is_pending(&self, spot: Spot, address: u64) -> bool {
-        let [frame, _] = self.snapshot.frames(spot, address, self.layout);
-        frame.function != 0 && frame.is_nested
     }
 
     /// Says that there are more frames than can be followed.

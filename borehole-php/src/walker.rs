@@ -8,7 +8,7 @@ use crate::attach::Php;
 use crate::chain::{Chain, End, Limits, RawFrame};
 use crate::error::{Error, ErrorKind};
 use crate::executor::Executor;
-use crate::function::Elsewhere;
+use crate::function::{Elsewhere, Function};
 use crate::lookup::{Lookup, Sought};
 use crate::prefix::{Prefix, Step};
 use crate::proof;
@@ -232,9 +232,10 @@ impl Walker {
                 stack = step.stack;
                 continue;
             }
-            let is_leaving = self.lookup.function(number).is_leaving(raw.op);
+            let function = self.lookup.function(number);
+            let is_leaving = function.is_leaving(raw.op);
             // That is where a call before has left it.
-            if is_leaving && callee.is_some_and(|callee| callee.is_nested) {
+            if is_pending(&raw, function) || (is_leaving && callee.is_some_and(|callee| callee.is_nested)) {
                 return Ok(Some(Outcome::Torn));
             }
             let Some(extended) = self.extend(memory, stack, number, &raw, elsewhere, row == 0, tables)?
@@ -333,4 +334,11 @@ impl Walker {
         let frame = self.lookup.function(called).frame(0, elsewhere, release, tables)?;
         frame.map(|frame| tables.intern_stack(Some(stack), frame)).transpose().map(Some).map_err(Error::from)
     }
+}
+
+/// Whether a frame is of a call that is being prepared: called by an instruction, and of no frame. The program has made that
+/// call and come back to prepare it again while the state was read on both sides of the frames: nothing else tells. What a
+/// fiber begins with, which has no name, stands so when the program has ended.
+fn is_pending(raw: &RawFrame, function: &Function) -> bool {
+    raw.previous == 0 && raw.is_nested && !function.is_nameless()
 }
