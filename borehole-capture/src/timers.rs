@@ -7,7 +7,6 @@
 
 use nix::errno::Errno;
 use nix::sys::time::TimeSpec;
-
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
 
 /// Two timers, each for every other point in time.

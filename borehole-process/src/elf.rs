@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 use object::elf::{FileHeader64, PT_LOAD, PT_TLS, ProgramHeader64, STT_TLS};
 use object::read::StringTable;
 use object::read::elf::{ElfFile64, ProgramHeader as _, SectionHeader as _, Sym as _};
-
 use object::{Endianness, ReadCache};
 
 use crate::error::{Error, ErrorKind};

@@ -1,38 +1,21 @@
 //! The loader of Firefox Profiler, as its own command line program has it, run under node by a small script of
 //! ours.
 
-use std::fs;
 use std::path::Path;
-use std::process::Command;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 
-use super::{Ready, debian, once};
-use crate::command;
+use super::{Ready, node};
 
 const VERSION: &str = "0.10.0";
 
-const SCRIPT: &str = include_str!("firefox.cjs");
+const SCRIPT: node::Script = ("firefox.cjs", include_str!("firefox.cjs"));
 
 /// Installs Firefox Profiler's command line program unless it is there.
 ///
 /// # Errors
 /// When npm cannot.
 pub(crate) fn prepare(folder: &Path) -> Result<Ready> {
-    debian::ensure_installed("node", "nodejs")?;
-    let home = once(folder, &format!("firefox-profiler-{VERSION}"), install)?;
-    let script = home.join("firefox.cjs");
-    if fs::read_to_string(&script).ok().as_deref() != Some(SCRIPT) {
-        fs::write(&script, SCRIPT)?;
-    }
-    let node = command::find("node").context("node is not on the path")?;
-    let command = vec![node.display().to_string(), script.display().to_string()];
-    Ok(Ready { command, version: VERSION.to_owned() })
-}
-
-fn install(into: &Path) -> Result<()> {
-    debian::ensure_installed("npm", "npm")?;
-    let package = format!("@firefox-devtools/profiler-cli@{VERSION}");
-    let npm = ["install", "--silent", "--ignore-scripts", "--no-audit", "--no-fund", "--prefix"];
-    command::run(Command::new("npm").args(npm).arg(into).arg(package))
+    let install = |into: &Path| node::install(into, &[format!("@firefox-devtools/profiler-cli@{VERSION}")]);
+    node::prepare(folder, ["firefox-profiler", VERSION], SCRIPT, install, |_| Ok(()))
 }

