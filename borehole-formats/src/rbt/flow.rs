@@ -8,8 +8,9 @@ use std::io::Read;
 
 use borehole_wire::Cursor;
 
+use super::annotations::{self, Annotations};
 use super::definitions::Definitions;
-use super::event::{RawEvent, SampleFields};
+use super::event::{Event, RawEvent, SampleFields};
 use super::layout::EventType;
 use super::read::{Core, PlainSample, Reader, Sample};
 
@@ -26,16 +27,33 @@ impl<R: Read> Reader<R> {
     pub(super) fn complete_sample(&mut self) -> Option<Core> {
         let mut ahead = self.ahead();
         let sample = ahead.plain_sample()?;
-        let more = ahead.repeats()?;
-        if !ahead.is_at_sample() {
-            return None;
+        if ahead.is_at_annotation() {
+            let left = ahead.bytes.rest().len();
+            return self.complete_annotated(sample, left);
         }
-        let left = ahead.bytes.rest().len();
+        let more = ahead.repeats()?;
+        let left = ahead.left_at_sample()?;
         if self.options.is_lenient() && !self.is_plain_at(left) {
             return None;
         }
         self.events.pass_to(left);
-        Some(self.give_out(sample, more))
+        Some(self.give_out(sample, more, false))
+    }
+
+    /// The same for `sample`, whose annotation stands `left` bytes before the end of the window.
+    fn complete_annotated(&mut self, sample: PlainSample, left: usize) -> Option<Core> {
+        let mut annotations = std::mem::take(&mut self.pending_annotations);
+        let mut ahead = self.ahead();
+        let passed = ahead.bytes.rest().len() - left;
+        let taken = ahead.bytes.bytes(passed).ok().and_then(|_| ahead.annotation(&mut annotations));
+        let more = taken.and_then(|()| Some((ahead.repeats()?, ahead.left_at_sample()?)));
+        self.pending_annotations = annotations;
+        let (more, left) = more?;
+        if self.options.is_lenient() && !(self.is_plain_at(left) && self.is_one_piece(left)) {
+            return None;
+        }
+        self.events.pass_to(left);
+        Some(self.give_out(sample, more, true))
     }
 
     /// Whether what follows the record taken last can neither annotate nor repeat the pending sample.
@@ -54,6 +72,12 @@ impl<R: Read> Reader<R> {
         let mut ahead = self.ahead();
         let passed = ahead.bytes.rest().len() - left;
         ahead.bytes.bytes(passed).is_ok() && ahead.plain_sample().is_some()
+    }
+
+    /// Whether no segment begins in what stands before the last `left` bytes of the window.
+    fn is_one_piece(&self, left: usize) -> bool {
+        let passed = self.events.ahead().rest().len() - left;
+        self.segments_before(passed).next().is_none()
     }
 
     #[inline]
@@ -87,6 +111,19 @@ impl Ahead<'_> {
         Some(PlainSample { stack, pid, delta_us, offset: raw.offset })
     }
 
+    /// Takes what annotates the sample before it, if nothing about it needs care, and replaces `annotations`.
+    #[inline]
+    fn annotation(&mut self, annotations: &mut Annotations) -> Option<()> {
+        let raw = RawEvent::read(&mut self.bytes, self.max_payload).ok()?;
+        let mut payload = raw.payload;
+        let event = Event::decode_payload(&raw, &mut payload, self.has_timestamps).ok()?;
+        let Event::Annotation { pairs } = event else { return None };
+        if !payload.is_empty() {
+            return None;
+        }
+        annotations::replace(annotations, pairs, self.definitions).ok()
+    }
+
     /// Takes what repeats the sample before it, and says how often.
     #[inline]
     fn repeats(&mut self) -> Option<u64> {
@@ -101,6 +138,17 @@ impl Ahead<'_> {
     #[inline]
     fn is_at_sample(&self) -> bool {
         self.bytes.peek().is_some_and(EventType::is_sample)
+    }
+
+    /// How many bytes are left, if the next sample begins here.
+    #[inline]
+    fn left_at_sample(&self) -> Option<usize> {
+        self.is_at_sample().then(|| self.bytes.rest().len())
+    }
+
+    #[inline]
+    fn is_at_annotation(&self) -> bool {
+        self.bytes.peek() == Some(EventType::SampleAnnotation as u8)
     }
 }
 

@@ -3,12 +3,10 @@
 use std::collections::VecDeque;
 use std::io::Read;
 
-use hashbrown::HashMap;
-use hashbrown::hash_map::Entry;
-
 use super::NAME;
+use super::annotations::{self, Annotations};
 use super::definitions::{Definitions, StackRef, StringRef, Undefined};
-use super::event::{Event, RawEvent, Varints};
+use super::event::{Event, RawEvent};
 use super::events::{Events, Step, type_name};
 use super::layout::Header;
 use super::recover::Region;
@@ -27,7 +25,7 @@ pub struct Reader<R> {
     pub(super) recovery: Recovery,
     /// The sample that may still get annotations and repeats: it is given out when something else begins.
     pending: Option<Core>,
-    pending_annotations: Annotations,
+    pub(super) pending_annotations: Annotations,
     current: Core,
     current_annotations: Annotations,
     /// Metadata that stood behind the pending sample or, the first `metadata_ready` of it, before it.
@@ -47,8 +45,6 @@ pub struct Reader<R> {
     pub(super) segment_damaged: bool,
     pub(super) region: Option<Region>,
 }
-
-type Annotations = Vec<(StringRef, StringRef)>;
 
 /// What a file says next.
 #[derive(Clone, Copy, Debug)]
@@ -305,18 +301,25 @@ impl<R: Read> Reader<R> {
     fn release(&mut self, next: Option<Core>) -> Option<Turn> {
         let released = std::mem::replace(&mut self.pending, next)?;
         self.current = released;
-        if released.annotated {
-            std::mem::swap(&mut self.current_annotations, &mut self.pending_annotations);
-        }
+        self.release_annotations(released.annotated);
         self.metadata_ready = self.metadata.len();
         self.recovery.samples = self.recovery.samples.saturating_add(released.count);
         Some(Turn::Sample)
     }
 
-    /// `sample` and `more` like it, given out at once.
+    /// The annotations of the sample that is given out become the current ones.
     #[inline]
-    pub(super) fn give_out(&mut self, sample: PlainSample, more: u64) -> Core {
-        let core = Core { count: more.saturating_add(1), ..self.begin_sample(sample) };
+    fn release_annotations(&mut self, annotated: bool) {
+        if annotated {
+            std::mem::swap(&mut self.current_annotations, &mut self.pending_annotations);
+        }
+    }
+
+    /// `sample` and `more` like it, given out at once, with the pending annotations if it is `annotated`.
+    #[inline]
+    pub(super) fn give_out(&mut self, sample: PlainSample, more: u64, annotated: bool) -> Core {
+        self.release_annotations(annotated);
+        let core = Core { count: more.saturating_add(1), annotated, ..self.begin_sample(sample) };
         self.recovery.samples = self.recovery.samples.saturating_add(core.count);
         core
     }
@@ -496,7 +499,10 @@ fn apply(
             Ok(Effect::Sample(PlainSample { stack, pid, delta_us, offset }))
         }
         Event::Repeat { count } => Ok(Effect::Repeat(count)),
-        Event::Annotation { pairs } => annotation(pairs, definitions, annotations),
+        Event::Annotation { pairs } => {
+            annotations::replace(annotations, pairs, definitions).map_err(Fault::Undefined)?;
+            Ok(Effect::Annotated)
+        }
         Event::Metadata { key, value } => Ok(Effect::Metadata(key.to_vec(), value.to_vec())),
         Event::Checkpoint { counts } => Ok(Effect::Checkpoint { counts, offset }),
         Event::SegmentEnd | Event::Unknown { .. } => Ok(Effect::Nothing),
@@ -513,56 +519,6 @@ fn define(definition: &Event<'_>, definitions: &mut Definitions) -> Result<Effec
         _ => {}
     }
     Ok(Effect::Nothing)
-}
-
-/// Replaces `annotations`. Of two equal keys the later value counts, at the place of the first.
-fn annotation(
-    mut pairs: Varints<'_>,
-    definitions: &Definitions,
-    annotations: &mut Annotations,
-) -> Result<Effect, Fault> {
-    annotations.clear();
-    let mut places = KeyPlaces::default();
-    while let (Some(key), Some(value)) = (pairs.next(), pairs.next()) {
-        let key = definitions.string_ref(key).map_err(Fault::Undefined)?;
-        let value = definitions.string_ref(value).map_err(Fault::Undefined)?;
-        match places.find(definitions.string(key), annotations, definitions) {
-            Some(place) => annotations[place] = (key, value),
-            None => annotations.push((key, value)),
-        }
-    }
-    Ok(Effect::Annotated)
-}
-
-/// Where the keys of an annotation are: few are searched in line, many through a map.
-#[derive(Default)]
-struct KeyPlaces<'a>(HashMap<&'a [u8], usize>);
-
-impl<'a> KeyPlaces<'a> {
-    const FEW: usize = 32;
-
-    /// The place of `key` among `annotations`; if there is none, it is about to be pushed.
-    fn find(
-        &mut self,
-        key: &'a [u8],
-        annotations: &Annotations,
-        definitions: &'a Definitions,
-    ) -> Option<usize> {
-        if annotations.len() < Self::FEW {
-            return annotations.iter().position(|(other, _)| definitions.string(*other) == key);
-        }
-        if self.0.is_empty() {
-            let keys = annotations.iter().map(|(other, _)| definitions.string(*other));
-            self.0.extend(keys.zip(0..));
-        }
-        match self.0.entry(key) {
-            Entry::Occupied(place) => Some(*place.get()),
-            Entry::Vacant(place) => {
-                place.insert(annotations.len());
-                None
-            }
-        }
-    }
 }
 
 impl Fault {

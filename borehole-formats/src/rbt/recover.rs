@@ -102,7 +102,7 @@ impl<R: Read> Reader<R> {
     }
 
     /// Where behind the front of the window, but before `end`, segments begin: raw, or in a member.
-    fn segments_before(&self, end: usize) -> impl Iterator<Item = usize> {
+    pub(super) fn segments_before(&self, end: usize) -> impl Iterator<Item = usize> {
         let bytes = self.events.window.available().get(1..end).unwrap_or_default();
         let starts = memchr::memchr3_iter(RESERVED_EVENT, FIRST_BYTES[0], FIRST_BYTES[1], bytes);
         starts.map(|at| at + 1).filter(|&at| self.is_segment(at))
