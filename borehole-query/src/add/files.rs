@@ -139,18 +139,20 @@ fn properties(table: Table) -> WriterProperties {
 }
 
 /// Of what is in no order, the least and the greatest value tell nothing: questions go by the labels of files and by times.
+/// Nor do they of what is the same in all of a file.
 fn unordered(builder: WriterPropertiesBuilder, table: Table) -> WriterPropertiesBuilder {
     // Stacks are looked up by their ids.
-    let columns: &[&str] = if table == Table::Stacks { &[] } else { &["stack_id", "labels", "status"] };
+    let columns: &[&str] =
+        if table == Table::Stacks { &[] } else { &["service", "stack_id", "labels", "status"] };
     let without = |builder: WriterPropertiesBuilder, column: &&str| {
         builder.set_column_statistics_enabled(ColumnPath::from(*column), EnabledStatistics::None)
     };
     columns.iter().fold(builder, without)
 }
 
-/// Times differ little from row to row; whatever else repeats is what dictionaries are for.
+/// Times differ little from row to row, and periods mostly not at all; whatever else repeats is what dictionaries are for.
 fn encoding(builder: WriterPropertiesBuilder, column: &str) -> WriterPropertiesBuilder {
-    if !matches!(column, "time" | "duration_ns") {
+    if !matches!(column, "time" | "duration_ns" | "period_ns") {
         return builder;
     }
     let path = ColumnPath::from(column);
