@@ -2,14 +2,20 @@
 //!
 //! Samples of all threads come mixed and are written thread by thread, column by column. So entries of three
 //! numbers wait as varints in blocks, each of one chain, in a file that the caller supplies. Memory is one block
-//! a chain and sixteen bytes for each block that is full.
+//! a chain, which is a small part of the chain or short, and sixteen bytes for each block that is full.
 
 use std::io::{self, Read, Seek, SeekFrom, Write};
 
 use borehole_wire::{Cursor, put_varint};
 
-/// How long blocks are, about. Long enough that seeking is rare, short enough for thousands of chains.
+/// How long the first blocks of a chain are, about: short enough for thousands of chains.
 const BLOCK_BYTES: usize = 4 << 10;
+
+/// After so many blocks a chain has blocks twice as long, and so on up to [`LONGEST_BLOCK_BYTES`]: what is long is not
+/// looked for piece by piece.
+const BLOCKS_OF_A_LENGTH: usize = 8;
+
+const LONGEST_BLOCK_BYTES: usize = 64 << 10;
 
 /// One entry: what its chain makes of it.
 pub(crate) type Entry = [u64; 3];
@@ -19,6 +25,15 @@ pub(crate) type Entry = [u64; 3];
 pub(crate) struct Chain {
     full: Vec<(u64, usize)>,
     last: Vec<u8>,
+}
+
+impl Chain {
+    /// How long its last block may become.
+    #[inline]
+    fn block_bytes(&self) -> usize {
+        let doubled = (self.full.len() / BLOCKS_OF_A_LENGTH).min(4);
+        (BLOCK_BYTES << doubled).min(LONGEST_BLOCK_BYTES)
+    }
 }
 
 /// The file that full blocks go to. It is made when the first block is full.
@@ -54,7 +69,7 @@ impl<S: Read + Write + Seek, F: FnMut() -> io::Result<S>> Spool<S, F> {
         for number in entry {
             put_varint(&mut chain.last, number);
         }
-        if chain.last.len() >= BLOCK_BYTES { self.store(chain) } else { Ok(()) }
+        if chain.last.len() >= chain.block_bytes() { self.store(chain) } else { Ok(()) }
     }
 
     #[cold]
