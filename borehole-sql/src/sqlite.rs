@@ -5,7 +5,7 @@ use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
 use rusqlite::types::{Null, ValueRef};
-use rusqlite::{Connection, ErrorCode, OpenFlags, Statement, params_from_iter};
+use rusqlite::{Connection, ErrorCode, OpenFlags, Statement, ffi, params_from_iter};
 
 use crate::backend::{Backend, Field, Fill, Take};
 use crate::cells::{Cells, Decoded, encode_cells};
@@ -40,23 +40,37 @@ impl Sqlite {
 
     /// A database that exists, to be changed.
     pub(crate) fn open(path: &Path) -> Result<Self, Error> {
-        Self::open_with(path, OpenFlags::SQLITE_OPEN_READ_WRITE)
+        connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE).map(Self).map_err(refused)
     }
 
-    /// A database that is only read.
+    /// A database that is only read. What a writer had begun that was killed is taken back first, which needs the right to
+    /// write.
     pub(crate) fn read(path: &Path) -> Result<Self, Error> {
-        Self::open_with(path, OpenFlags::SQLITE_OPEN_READ_ONLY)
+        match connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY) {
+            Err(error) if is_unfinished(&error) => {
+                drop(Self::open(path)?);
+                connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)
+            }
+            connected => connected,
+        }
+        .map(Self)
+        .map_err(refused)
     }
+}
 
-    fn open_with(path: &Path, flags: OpenFlags) -> Result<Self, Error> {
-        let connection =
-            Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX).map_err(refused)?;
-        connection.busy_timeout(PATIENCE).map_err(refused)?;
-        connection.execute_batch(FOR_EXISTING).map_err(refused)?;
-        // Reads the file for the first time.
-        connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(())).map_err(refused)?;
-        Ok(Self(connection))
-    }
+fn connect(path: &Path, flags: OpenFlags) -> rusqlite::Result<Connection> {
+    let connection = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+    connection.busy_timeout(PATIENCE)?;
+    connection.execute_batch(FOR_EXISTING)?;
+    // Reads the file for the first time.
+    connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
+    Ok(connection)
+}
+
+/// Whether the file has to be brought back to what it was before a writer that is gone, and may not be written.
+fn is_unfinished(error: &rusqlite::Error) -> bool {
+    let code = error.sqlite_error().map(|error| error.extended_code);
+    [ffi::SQLITE_READONLY_ROLLBACK, ffi::SQLITE_READONLY_RECOVERY].map(Some).contains(&code)
 }
 
 impl Backend for Sqlite {

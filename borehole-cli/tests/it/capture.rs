@@ -11,11 +11,11 @@ use serde_json::Value;
 use crate::program::{Ended, listing, program, run, samples_in, text, wait_for};
 
 /// A PHP program that is busy, ended with the test.
-struct Busy(Child);
+pub(crate) struct Busy(Child);
 
 impl Busy {
     /// `None` if PHP is left out. What it is called last no other process has in its command line.
-    fn start(name: &str) -> Option<Self> {
+    pub(crate) fn start(name: &str) -> Option<Self> {
         let mut command = peers::peer("php")?.command();
         command.arg(corpus("php/trace/busy.php")).args(["60", "8", name]);
         let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
@@ -28,7 +28,7 @@ impl Busy {
         Some(busy)
     }
 
-    fn id(&self) -> String {
+    pub(crate) fn id(&self) -> String {
         self.0.id().to_string()
     }
 }

@@ -33,6 +33,12 @@ impl Waiting {
     pub(crate) fn id(&self) -> String {
         self.child.id().to_string()
     }
+
+    /// Whether it does what it did before, and nobody has stopped it.
+    pub(crate) fn is_sleeping(&self) -> bool {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap();
+        stat.rsplit_once(") ").unwrap().1.starts_with('S')
+    }
 }
 
 impl Drop for Waiting {
