@@ -6,6 +6,7 @@
 
 mod heap;
 mod mutate;
+mod php;
 mod targets;
 
 use std::fs;

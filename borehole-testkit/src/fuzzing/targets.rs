@@ -11,7 +11,7 @@ use borehole_formats::{folded, gecko, jsonl, otlp, phpspy, pprof, speedscope, ta
 use borehole_model::{Context, Count, ProfileSink, Sample, Tables};
 use borehole_wire::{Cursor, put_varint};
 
-use super::{Target, heap};
+use super::{Target, heap, php};
 
 /// Every target.
 pub const TARGETS: &[Target] = &[
@@ -36,6 +36,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "rmem", run: heap::rmem, corpus: &[] },
     Target { name: "heap_json", run: heap::json, corpus: &[] },
     Target { name: "rdump", run: heap::rdump, corpus: &[("php/heap", ".rdump")] },
+    Target { name: "php_stack", run: php::stack, corpus: &[] },
 ];
 
 /// Reads the bytes as one varint after the other: what fits 64 bits comes back shorter or as it was.
