@@ -156,7 +156,7 @@ impl Ahead<'_> {
 mod tests {
     use std::path::{Path, PathBuf};
 
-    use super::super::Record;
+    use super::super::{FrameDef, Header, Record, SampleDef, Writer};
     use super::*;
     use crate::ReadOptions;
 
@@ -218,6 +218,26 @@ mod tests {
             at_sight += compare(&std::fs::read(&path).unwrap(), &path.display().to_string());
         }
         assert!(at_sight > 10_000, "{at_sight}");
+    }
+
+    #[test]
+    fn annotated_samples_are_read_at_sight() {
+        let header = Header { has_timestamps: true, period_us: 10_000 };
+        let mut writer = Writer::new(Vec::new(), header).unwrap();
+        let stack = writer.define_trace(&[FrameDef::php("main", "/app/a.php", 1)]).unwrap();
+        for number in 0..1000 {
+            let uri: &[u8] = if number % 3 == 0 { b"/cart" } else { b"/" };
+            let annotations: &[(&[u8], &[u8])] = &[(b"uri", uri)];
+            let annotations = Some(annotations);
+            let delta_us = Some(9_990 + number % 20);
+            writer.write_sample(&SampleDef { annotations, delta_us, ..SampleDef::of(stack) }).unwrap();
+        }
+        let bytes = writer.finish().unwrap();
+        compare(&bytes, "annotated");
+        for options in [ReadOptions::default(), ReadOptions::lenient()] {
+            let (_, at_sight) = read(Reader::with_options(bytes.as_slice(), options));
+            assert!(at_sight > 990, "{at_sight} of 1000 {options:?}");
+        }
     }
 
     #[test]
