@@ -23,7 +23,7 @@ impl Waiting {
         let mut command = peers::peer("php")?.command();
         command.args(["-d", "opcache.enable_cli=0"]).arg(corpus(&format!("php/mem/{program}.php")));
         let mut child =
-            command.env("WAIT", "60").stdin(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+            command.env("WAIT", "300").stdin(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
         let ready = lines.find_map(|line| line.unwrap().strip_prefix("READY ").map(str::to_owned)).unwrap();
         let facts: Value = serde_json::from_str(&ready).unwrap();
