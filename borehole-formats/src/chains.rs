@@ -2,7 +2,7 @@
 //!
 //! Samples of all threads come mixed and are written thread by thread, column by column. So entries of three
 //! numbers wait as varints in blocks, each of one chain, in a file that the caller supplies. Memory is one block
-//! a chain, which is a small part of the chain or short, and sixteen bytes for each block that is full.
+//! a chain, which is short or at most a quarter of what the chain has stored, and sixteen bytes for each block that is full.
 
 use std::io::{self, Read, Seek, SeekFrom, Write};
 
@@ -11,11 +11,11 @@ use borehole_wire::{Cursor, put_varint};
 /// How long the first blocks of a chain are, about: short enough for thousands of chains.
 const BLOCK_BYTES: usize = 4 << 10;
 
-/// After so many blocks a chain has blocks twice as long, and so on up to [`LONGEST_BLOCK_BYTES`]: what is long is not
-/// looked for piece by piece.
+/// After so many blocks of a length a chain has blocks twice as long: what is long is not looked for piece by piece.
 const BLOCKS_OF_A_LENGTH: usize = 8;
 
-const LONGEST_BLOCK_BYTES: usize = 64 << 10;
+/// How often that goes on: up to 64 KiB.
+const MOST_DOUBLINGS: usize = 4;
 
 /// One entry: what its chain makes of it.
 pub(crate) type Entry = [u64; 3];
@@ -31,8 +31,7 @@ impl Chain {
     /// How long its last block may become.
     #[inline]
     fn block_bytes(&self) -> usize {
-        let doubled = (self.full.len() / BLOCKS_OF_A_LENGTH).min(4);
-        (BLOCK_BYTES << doubled).min(LONGEST_BLOCK_BYTES)
+        BLOCK_BYTES << (self.full.len() / BLOCKS_OF_A_LENGTH).min(MOST_DOUBLINGS)
     }
 }
 

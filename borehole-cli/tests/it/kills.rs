@@ -92,7 +92,7 @@ fn a_killed_analysis_of_a_heap_leaves_the_old_file_or_the_new_one() {
 }
 
 #[test]
-fn killed_recordings_can_be_recovered_with_all_but_the_last_second() {
+fn killed_recordings_can_be_recovered() {
     let Some(busy) = Busy::start("killed-often") else { return };
     let scratch = Scratch::new();
     let paths: Vec<_> = (0..AT_ONCE).map(|place| scratch.path(&format!("{place}.rbt"))).collect();
