@@ -10,7 +10,7 @@ use hashbrown::HashMap;
 
 use super::lane::Lane;
 use super::state::Kind;
-use super::tables::{KnownStacks, LaneTables, Strings, are_distinct};
+use super::tables::{KnownRows, LaneTables, Strings, are_distinct};
 use crate::chains::{Entry, Pull, Spool};
 use crate::json_stream::JsonStream;
 
@@ -50,7 +50,7 @@ pub(super) struct Document<'a, W, S, F> {
     spool: &'a mut Spool<S, F>,
     tables: &'a Tables,
     strings: Strings,
-    known: KnownStacks,
+    known: KnownRows,
     frames_are_distinct: bool,
     /// When the first sample of all was taken.
     base_ns: i64,
@@ -80,7 +80,7 @@ where
             spool,
             tables,
             strings: Strings::new(),
-            known: KnownStacks::default(),
+            known: KnownRows::default(),
             frames_are_distinct: are_distinct(tables),
             base_ns: 0,
             stacks: &[],

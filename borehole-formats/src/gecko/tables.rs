@@ -3,15 +3,17 @@
 use std::hash::{BuildHasher as _, Hash};
 
 use borehole_model::{Frame, FrameId, StackId, StringId, Tables};
-use hashbrown::{DefaultHashBuilder, HashMap, HashSet, HashTable};
+use hashbrown::hash_table::Entry;
+use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
 
 use crate::own_frames;
 
-/// The strings of a document, in order of first use.
+/// The strings of a document, in order of first use. Each is held once: the index holds places only.
 #[derive(Debug, Default)]
 pub(super) struct Strings {
     list: Vec<Box<str>>,
-    index: HashMap<Box<str>, u64>,
+    index: HashTable<u32>,
+    hasher: DefaultHashBuilder,
 }
 
 impl Strings {
@@ -22,13 +24,15 @@ impl Strings {
     }
 
     pub(super) fn place(&mut self, text: &str) -> u64 {
-        if let Some(&known) = self.index.get(text) {
-            return known;
+        let Self { list, index, hasher } = self;
+        let hash = hasher.hash_one(text);
+        if let Some(&place) = index.find(hash, |&place| *list[place as usize] == *text) {
+            return place.into();
         }
-        let place = self.list.len() as u64;
-        self.list.push(text.into());
-        self.index.insert(text.into(), place);
-        place
+        let next = number(list.len() as u64);
+        index.insert_unique(hash, next, |&place| hasher.hash_one(&*list[place as usize]));
+        list.push(text.into());
+        next.into()
     }
 
     fn bytes(&mut self, bytes: &[u8]) -> u64 {
@@ -64,37 +68,39 @@ impl StackRow {
     }
 }
 
-/// What is known of the model's stacks: in which lane a stack was looked up last, and its row plus one there; no row
-/// where there is nothing to show.
+/// The rows of the model's frames and stacks in the lane that is being written.
 ///
-/// Lanes are written one after the other, so one column serves all.
+/// Lanes are written one after the other, so one column of each serves all.
 #[derive(Debug, Default)]
-pub(super) struct KnownStacks {
+pub(super) struct KnownRows {
     lane: u32,
-    rows: Vec<(u32, u32)>,
+    frames: Known,
+    stacks: Known,
 }
 
-impl KnownStacks {
+impl KnownRows {
     /// Forgets the lane before.
     pub(super) fn next_lane(&mut self, tables: &Tables) {
-        self.rows.resize(tables.stack_count(), (0, 0));
-        match self.lane.checked_add(1) {
-            Some(next) => self.lane = next,
-            None => {
-                self.rows.fill((0, 0));
-                self.lane = 1;
+        self.lane = self.lane.checked_add(1).unwrap_or_else(|| {
+            for known in [&mut self.frames, &mut self.stacks] {
+                known.0.fill((0, 0));
             }
-        }
+            1
+        });
+        self.frames.0.resize(tables.frame_count(), (0, 0));
+        self.stacks.0.resize(tables.stack_count(), (0, 0));
     }
+}
 
+/// By id: in which lane it was looked up last, and its row plus one there; 0 where there is nothing to show.
+#[derive(Debug, Default)]
+struct Known(Vec<(u32, u32)>);
+
+impl Known {
     #[inline]
-    fn get(&self, stack: StackId) -> Option<u32> {
-        let (lane, row) = self.rows[stack.index()];
-        (lane == self.lane).then_some(row)
-    }
-
-    fn set(&mut self, stack: StackId, row: u32) {
-        self.rows[stack.index()] = (self.lane, row);
+    fn get(&self, lane: u32, index: usize) -> Option<u32> {
+        let (known_in, row) = self.0[index];
+        (known_in == lane).then_some(row)
     }
 }
 
@@ -158,8 +164,6 @@ pub(super) struct LaneTables {
     path: Vec<StackId>,
     function_index: HashMap<(Option<StringId>, StringId), u64>,
     resource_index: HashMap<Option<StringId>, u64>,
-    /// The rows of frames of the model; no row where there is nothing to show.
-    known_frames: HashMap<FrameId, Option<u32>>,
 }
 
 impl LaneTables {
@@ -173,24 +177,25 @@ impl LaneTables {
     pub(super) fn stack(
         &mut self,
         stack: StackId,
-        known: &mut KnownStacks,
+        known: &mut KnownRows,
         tables: &Tables,
         strings: &mut Strings,
     ) -> Option<u64> {
-        let row = known.get(stack).unwrap_or_else(|| self.new_stack(stack, known, tables, strings));
+        let row = known.stacks.get(known.lane, stack.index());
+        let row = row.unwrap_or_else(|| self.new_stack(stack, known, tables, strings));
         row.checked_sub(1).map(u64::from)
     }
 
     fn new_stack(
         &mut self,
         stack: StackId,
-        known: &mut KnownStacks,
+        known: &mut KnownRows,
         tables: &Tables,
         strings: &mut Strings,
     ) -> u32 {
         let (mut next, mut row) = (Some(stack), 0);
         while let Some(stack) = next {
-            if let Some(found) = known.get(stack) {
+            if let Some(found) = known.stacks.get(known.lane, stack.index()) {
                 row = found;
                 break;
             }
@@ -198,10 +203,10 @@ impl LaneTables {
             next = tables.parent(stack);
         }
         while let Some(stack) = self.path.pop() {
-            if let Some(frame) = self.frame(tables.leaf(stack), tables, strings) {
+            if let Some(frame) = self.frame(tables.leaf(stack), known, tables, strings) {
                 row = self.stacks.place(StackRow { frame, prefix: row }, self.are_distinct) + 1;
             }
-            known.set(stack, row);
+            known.stacks.0[stack.index()] = (known.lane, row);
         }
         row
     }
@@ -216,14 +221,22 @@ impl LaneTables {
         self.category(&self.frames.list[index(row.frame())])
     }
 
-    fn frame(&mut self, id: FrameId, tables: &Tables, strings: &mut Strings) -> Option<u32> {
-        if let Some(&known) = self.known_frames.get(&id) {
-            return known;
-        }
-        let frame = tables.frame(id);
-        let row = (!own_frames::is_own(&frame, tables)).then(|| self.frame_row(&frame, tables, strings));
-        self.known_frames.insert(id, row);
-        row
+    /// The row of a frame; `None` if it is the profiler's own.
+    fn frame(
+        &mut self,
+        id: FrameId,
+        known: &mut KnownRows,
+        tables: &Tables,
+        strings: &mut Strings,
+    ) -> Option<u32> {
+        let row = known.frames.get(known.lane, id.index()).unwrap_or_else(|| {
+            let frame = tables.frame(id);
+            let is_shown = !own_frames::is_own(&frame, tables);
+            let row = if is_shown { self.frame_row(&frame, tables, strings) + 1 } else { 0 };
+            known.frames.0[id.index()] = (known.lane, row);
+            row
+        });
+        row.checked_sub(1)
     }
 
     fn frame_row(&mut self, frame: &Frame, tables: &Tables, strings: &mut Strings) -> u32 {
@@ -266,10 +279,23 @@ impl LaneTables {
 
 /// Whether each frame is shown, and none as another is. Then no two stacks are shown as one.
 pub(super) fn are_distinct(tables: &Tables) -> bool {
-    let mut seen = HashSet::with_capacity(tables.frame_count());
-    tables.frame_ids().map(|id| tables.frame(id)).all(|frame| {
-        !own_frames::is_own(&frame, tables)
-            && seen.insert((file(&frame), frame.function, line(&frame), frame.column))
+    let shown = |id: FrameId| {
+        let frame = tables.frame(id);
+        (file(&frame), frame.function, line(&frame), frame.column)
+    };
+    let hasher = DefaultHashBuilder::default();
+    // Ids, not what is shown: there may be many frames.
+    let mut seen = HashTable::with_capacity(tables.frame_count());
+    tables.frame_ids().all(|id| {
+        let row = shown(id);
+        let is_same = |&other: &FrameId| shown(other) == row;
+        match seen.entry(hasher.hash_one(row), is_same, |&other| hasher.hash_one(shown(other))) {
+            Entry::Occupied(_) => false,
+            Entry::Vacant(place) => {
+                place.insert(id);
+                !own_frames::is_own(&tables.frame(id), tables)
+            }
+        }
     })
 }
 
@@ -289,9 +315,9 @@ impl FunctionRow {
     }
 }
 
-/// A place as it is stored: a lane has no more stacks and frames than the model.
+/// A place as it is stored: no more stacks, frames and strings are shown than the model has.
 fn number(place: u64) -> u32 {
-    u32::try_from(place).expect("stacks and frames are numbered with 32 bits")
+    u32::try_from(place).expect("stacks, frames and strings are numbered with 32 bits")
 }
 
 fn index(place: u64) -> usize {
