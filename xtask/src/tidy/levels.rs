@@ -15,9 +15,18 @@ fn package(package: &Package) -> Vec<Violation> {
     let Some(rule) = rules::of(&package.name) else {
         return vec![violation("no level is declared for this crate".to_owned())];
     };
-    let product = package.dependencies.iter().filter(|dependency| dependency.purpose == Purpose::Product);
-    let wrong = product.filter_map(|dependency| wrong_dependency(rule, &dependency.name));
-    wrong.map(violation).collect()
+    let product = || package.dependencies.iter().filter(|dependency| dependency.purpose == Purpose::Product);
+    let wrong = product().filter_map(|dependency| wrong_dependency(rule, &dependency.name));
+    let highest =
+        product().filter_map(|dependency| rules::of(&dependency.name)).map(|other| other.level).max();
+    wrong.chain(too_high(rule, highest)).map(violation).collect()
+}
+
+/// What is wrong with the level of a crate whose highest dependency is of level `highest`.
+fn too_high(rule: &rules::Crate, highest: Option<u8>) -> Option<String> {
+    let lowest = highest? + 1;
+    let is_high = rule.level > lowest && !rules::ABOVE_ALL.contains(&rule.name);
+    is_high.then(|| format!("level {} should be {lowest}, one above its highest dependency", rule.level))
 }
 
 /// What is wrong with the crate of `rule` depending on `name`.

@@ -131,6 +131,16 @@ fn dependencies_point_down_only() {
 }
 
 #[test]
+fn a_crate_is_one_level_above_its_highest_dependency() {
+    assert_complaint("level 4 should be 1", |tree| {
+        depend(tree, "borehole", &[("borehole-wire", Purpose::Product)]);
+    });
+    let mut tools = good();
+    depend(&mut tools, "borehole-testkit", &[("borehole-wire", Purpose::Product)]);
+    assert_eq!(complaints(&tools), Vec::<String>::new());
+}
+
+#[test]
 fn dependencies_from_outside_are_declared() {
     assert_complaint("clap is not among", |tree| {
         depend(tree, "borehole-wire", &[("clap", Purpose::Product)]);
