@@ -130,97 +130,59 @@ pub trait ProfileSink {
     }
 }
 
-impl<S: ProfileSink + ?Sized> ProfileSink for &mut S {
-    fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
-        (**self).sample(at, sample)
-    }
+/// What points to a sink is that sink: each method is passed on, for a default would answer in the sink's place.
+macro_rules! sink_behind {
+    ($pointer:ty) => {
+        impl<S: ProfileSink + ?Sized> ProfileSink for $pointer {
+            fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
+                (**self).sample(at, sample)
+            }
 
-    fn event(&mut self, at: Context<'_>, event: &Event<'_>) -> io::Result<ControlFlow<()>> {
-        (**self).event(at, event)
-    }
+            fn event(&mut self, at: Context<'_>, event: &Event<'_>) -> io::Result<ControlFlow<()>> {
+                (**self).event(at, event)
+            }
 
-    fn keeps_events(&mut self) -> bool {
-        (**self).keeps_events()
-    }
+            fn keeps_events(&mut self) -> bool {
+                (**self).keeps_events()
+            }
 
-    fn watches_events(&mut self) -> bool {
-        (**self).watches_events()
-    }
+            fn watches_events(&mut self) -> bool {
+                (**self).watches_events()
+            }
 
-    fn source(&mut self, name: &str) -> io::Result<()> {
-        (**self).source(name)
-    }
+            fn source(&mut self, name: &str) -> io::Result<()> {
+                (**self).source(name)
+            }
 
-    fn segment(&mut self, at: Context<'_>) -> io::Result<()> {
-        (**self).segment(at)
-    }
+            fn segment(&mut self, at: Context<'_>) -> io::Result<()> {
+                (**self).segment(at)
+            }
 
-    fn metadata(&mut self, at: Context<'_>, key: StringId, value: StringId) -> io::Result<()> {
-        (**self).metadata(at, key, value)
-    }
+            fn metadata(&mut self, at: Context<'_>, key: StringId, value: StringId) -> io::Result<()> {
+                (**self).metadata(at, key, value)
+            }
 
-    fn thread(&mut self, at: Context<'_>, thread: u64, name: StringId) -> io::Result<()> {
-        (**self).thread(at, thread, name)
-    }
+            fn thread(&mut self, at: Context<'_>, thread: u64, name: StringId) -> io::Result<()> {
+                (**self).thread(at, thread, name)
+            }
 
-    fn warning(&mut self, warning: &Warning) -> io::Result<()> {
-        (**self).warning(warning)
-    }
+            fn warning(&mut self, warning: &Warning) -> io::Result<()> {
+                (**self).warning(warning)
+            }
 
-    fn settle(&mut self, tables: &Tables) -> io::Result<bool> {
-        (**self).settle(tables)
-    }
+            fn settle(&mut self, tables: &Tables) -> io::Result<bool> {
+                (**self).settle(tables)
+            }
 
-    fn finish(&mut self, tables: &Tables) -> io::Result<()> {
-        (**self).finish(tables)
-    }
+            fn finish(&mut self, tables: &Tables) -> io::Result<()> {
+                (**self).finish(tables)
+            }
+        }
+    };
 }
 
-impl<S: ProfileSink + ?Sized> ProfileSink for Box<S> {
-    fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
-        (**self).sample(at, sample)
-    }
-
-    fn event(&mut self, at: Context<'_>, event: &Event<'_>) -> io::Result<ControlFlow<()>> {
-        (**self).event(at, event)
-    }
-
-    fn keeps_events(&mut self) -> bool {
-        (**self).keeps_events()
-    }
-
-    fn source(&mut self, name: &str) -> io::Result<()> {
-        (**self).source(name)
-    }
-
-    fn watches_events(&mut self) -> bool {
-        (**self).watches_events()
-    }
-
-    fn segment(&mut self, at: Context<'_>) -> io::Result<()> {
-        (**self).segment(at)
-    }
-
-    fn metadata(&mut self, at: Context<'_>, key: StringId, value: StringId) -> io::Result<()> {
-        (**self).metadata(at, key, value)
-    }
-
-    fn thread(&mut self, at: Context<'_>, thread: u64, name: StringId) -> io::Result<()> {
-        (**self).thread(at, thread, name)
-    }
-
-    fn warning(&mut self, warning: &Warning) -> io::Result<()> {
-        (**self).warning(warning)
-    }
-
-    fn settle(&mut self, tables: &Tables) -> io::Result<bool> {
-        (**self).settle(tables)
-    }
-
-    fn finish(&mut self, tables: &Tables) -> io::Result<()> {
-        (**self).finish(tables)
-    }
-}
+sink_behind!(&mut S);
+sink_behind!(Box<S>);
 
 /// Something in an input that is odd, or lost.
 #[derive(Clone, Debug, PartialEq, Eq)]
