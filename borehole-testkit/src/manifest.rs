@@ -49,8 +49,6 @@ pub struct Outcome {
     pub error: Option<Message>,
     /// The sampling period in microseconds.
     pub period_us: Option<u64>,
-    /// Whether samples have times.
-    pub has_ts: Option<bool>,
     /// Keys and values.
     #[serde(default)]
     pub metadata: Vec<(String, String)>,

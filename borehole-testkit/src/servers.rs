@@ -78,9 +78,8 @@ pub struct DatabaseServer {
     peer: Peer,
     /// The file system of few bytes that its tables are on, if they are on one.
     disk: Option<SmallDisk>,
-    /// The folder of its files; removed in the end, if it is ours.
-    folder: PathBuf,
-    _owned: Option<TempDir>,
+    /// The folder of its files.
+    folder: TempDir,
     port: u16,
     extras: Extras,
     process: Option<Child>,
@@ -126,43 +125,14 @@ impl DatabaseServer {
             None => TempDir::new(),
         };
         let folder = folder.expect("the system has a folder for temporary files");
-        let server = Self {
-            kind,
-            peer,
-            folder: folder.path().to_owned(),
-            _owned: Some(folder),
-            port: free_port(),
-            disk: None,
-            extras,
-            process: None,
-        };
-        Some(server.begun())
-    }
-
-    /// Starts a server whose files are in `folder`, which is empty and stays; `None`, said on stderr, if it is left out.
-    ///
-    /// # Panics
-    /// When it is not set up, or does not start.
-    #[must_use]
-    #[track_caller]
-    pub fn start_in(kind: ServerKind, folder: &Path) -> Option<Self> {
-        let server = Self {
-            kind,
-            peer: peer(kind.peer())?,
-            folder: folder.to_owned(),
-            _owned: None,
-            port: free_port(),
-            disk: None,
-            extras: USUAL,
-            process: None,
-        };
+        let server = Self { kind, peer, folder, port: free_port(), disk: None, extras, process: None };
         Some(server.begun())
     }
 
     fn begun(mut self) -> Self {
-        give_away(&self.folder);
+        give_away(self.folder.path());
         let mode = fs::Permissions::from_mode(0o700);
-        fs::set_permissions(&self.folder, mode).expect("a folder of ours can be closed to others");
+        fs::set_permissions(self.folder.path(), mode).expect("a folder of ours can be closed to others");
         self.write_files();
         // PostgreSQL is told where the tables of the database are to be; to the others a database is a folder.
         if self.kind == ServerKind::Postgresql {
@@ -179,7 +149,7 @@ impl DatabaseServer {
     /// Puts the small file system at `name` in the server's folder.
     fn mount_disk(&mut self, name: &str) {
         let Some(size) = self.extras.disk else { return };
-        let path = self.folder.join(name);
+        let path = self.folder.path().join(name);
         fs::create_dir_all(&path).expect("the folder takes a folder");
         self.disk = Some(SmallDisk::mount(&path, size));
         give_away(&path);
@@ -196,7 +166,7 @@ impl DatabaseServer {
     /// The certificate of who vouches for the server: nobody but its tests knows them.
     #[must_use]
     pub fn authority(&self) -> PathBuf {
-        self.folder.join(certificates::AUTHORITY)
+        self.folder.path().join(certificates::AUTHORITY)
     }
 
     /// The address of `database` for a user who may do everything.
@@ -256,7 +226,7 @@ impl DatabaseServer {
     /// What the server said.
     #[must_use]
     pub fn log(&self) -> String {
-        fs::read(self.folder.join("log"))
+        fs::read(self.folder.path().join("log"))
             .map(|log| String::from_utf8_lossy(&log).into_owned())
             .unwrap_or_default()
     }
@@ -278,10 +248,10 @@ impl DatabaseServer {
                  GRANT ALL ON *.* TO '{GUARDED_USER}'@'%';\n"
             ),
         };
-        fs::write(self.folder.join("first.sql"), guarded).expect("the folder takes a file");
+        fs::write(self.folder.path().join("first.sql"), guarded).expect("the folder takes a file");
         if self.extras.has_tls {
-            certificates::write(&self.folder);
-            give_away(&self.folder.join(certificates::KEY));
+            certificates::write(self.folder.path());
+            give_away(&self.folder.path().join(certificates::KEY));
         }
     }
 
@@ -310,8 +280,8 @@ impl DatabaseServer {
             let rules = format!(
                 "host all {GUARDED_USER} 127.0.0.1/32 scram-sha-256\nhost all all 127.0.0.1/32 trust\nlocal all all trust\n"
             );
-            fs::write(self.folder.join("data/pg_hba.conf"), rules).expect("the folder takes a file");
-            let first = File::open(self.folder.join("first.sql")).expect("the file was just written");
+            fs::write(self.folder.path().join("data/pg_hba.conf"), rules).expect("the folder takes a file");
+            let first = File::open(self.folder.path().join("first.sql")).expect("the file was just written");
             let mut single = self.command("postgres");
             succeed(single.args(["--single", "-D", &data, "postgres"]).stdin(first));
         }
@@ -359,7 +329,7 @@ impl DatabaseServer {
                 command
             }
         };
-        let log = File::create(self.folder.join("log")).expect("the folder takes a file");
+        let log = File::create(self.folder.path().join("log")).expect("the folder takes a file");
         let output = log.try_clone().expect("a file can be used twice");
         let process = command.stdin(Stdio::null()).stdout(output).stderr(log).spawn();
         self.process = Some(process.unwrap_or_else(|error| panic!("{command:?}: {error}")));
@@ -386,7 +356,7 @@ impl DatabaseServer {
 
     /// What the server calls the file `name` of its folder.
     fn inside(&self, name: &str) -> String {
-        let path = self.folder.join(name);
+        let path = self.folder.path().join(name);
         let inside = match root(self.kind, &self.peer) {
             Some(root) => Path::new("/").join(path.strip_prefix(root).expect("the folder is in the system")),
             None => path,
@@ -408,11 +378,11 @@ impl DatabaseServer {
         }
         let beside = found.with_file_name(program);
         let mut command = if beside.is_file() { Command::new(beside) } else { Command::new(program) };
-        if is_root(&self.folder.join("first.sql")) {
+        if is_root(&self.folder.path().join("first.sql")) {
             command.uid(NOBODY).gid(NOBODY);
         }
         // At their start, servers of MariaDB remove what others have for a moment where temporary files are.
-        command.current_dir(&self.folder).env("TMPDIR", &self.folder);
+        command.current_dir(self.folder.path()).env("TMPDIR", self.folder.path());
         command
     }
 }

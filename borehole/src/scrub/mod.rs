@@ -91,11 +91,6 @@ impl<S: ProfileSink> Scrub<S> {
         }
     }
 
-    /// The sink.
-    pub fn into_inner(self) -> S {
-        self.sink
-    }
-
     fn stack(&mut self, stack: StackId, tables: &Tables) -> Result<StackId, TableFull> {
         let scrubbed = &mut self.scrubbed;
         self.stacks.derive(stack, tables, |caller, stack| {
