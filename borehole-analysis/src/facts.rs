@@ -21,7 +21,7 @@ pub(crate) struct Facts {
     /// Samples since the period last changed.
     pending: u64,
     empty: u64,
-    deepest: u64,
+    at_depth_limit: u64,
     without_period: u64,
     wall_ns: u128,
     segments: u64,
@@ -44,7 +44,7 @@ impl Facts {
         if at.segment.format == PYTHON
             && sample.stack.is_some_and(|stack| at.tables.depth(stack) >= PYTHON_DEPTH)
         {
-            self.deepest = self.deepest.saturating_add(sample.count);
+            self.at_depth_limit = self.at_depth_limit.saturating_add(sample.count);
         }
         let process = at.process(sample);
         if let Some(process) = process {
@@ -97,7 +97,7 @@ impl Facts {
         Summary {
             samples: self.samples,
             empty: self.empty,
-            deepest: self.deepest,
+            at_depth_limit: self.at_depth_limit,
             wall_ns: self.has_wall().then_some(self.wall_ns),
             periods: std::mem::take(&mut self.periods),
             without_period: self.without_period,

@@ -35,7 +35,7 @@ pub struct Summary {
     /// Samples with an empty stack.
     pub empty: u64,
     /// Samples of Python whose stack is as deep as its files allow: it may have lost its outer frames.
-    pub deepest: u64,
+    pub at_depth_limit: u64,
     /// How long the samples were, each as long as the period of its own segment; `None` where no segment
     /// has one.
     pub wall_ns: Option<u128>,

@@ -98,7 +98,7 @@ fn notes(page: &Page, heat: &HeatMap, all: u64) -> Vec<String> {
         (summary.lost_bytes, "bytes of the input could not be read: what they held is missing"),
         (summary.warnings, "warnings were given while it was read"),
         (summary.empty, "samples with an empty stack are in no call"),
-        (summary.deepest, "samples are as deep as the format allows, and may lack their outer calls"),
+        (summary.at_depth_limit, "samples are as deep as the format allows, and may lack their outer calls"),
     ] {
         if count > 0 {
             notes.push(format!("{} {what}.", grouped(count)));

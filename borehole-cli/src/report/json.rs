@@ -50,8 +50,7 @@ struct SummaryObject {
     samples: u64,
     matched: u64,
     empty: u64,
-    #[serde(rename = "samples_at_depth_limit")]
-    deepest: u64,
+    samples_at_depth_limit: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     wall_ns: Option<u64>,
     periods: Vec<PeriodObject>,
@@ -228,7 +227,7 @@ fn summary(summary: &Summary) -> SummaryObject {
         samples: summary.samples,
         matched: summary.matched,
         empty: summary.empty,
-        deepest: summary.deepest,
+        samples_at_depth_limit: summary.at_depth_limit,
         wall_ns: summary.wall_ns.map(whole),
         periods: periods.map(|row| PeriodObject { period_ns: row.period_ns, samples: row.samples }).collect(),
         samples_without_period: summary.without_period,

@@ -81,8 +81,8 @@ fn quality(summary: &Summary) -> Vec<String> {
         };
         facts.push(format!("{asked}got {got:.1} samples/s over {:.2} s{whom}", seconds(span_ns.into())));
     }
-    if summary.deepest > 0 {
-        let count = grouped(summary.deepest);
+    if summary.at_depth_limit > 0 {
+        let count = grouped(summary.at_depth_limit);
         facts.push(format!("{count} samples at the limit of 256 frames, perhaps without their outer ones"));
     }
     for (count, what) in
