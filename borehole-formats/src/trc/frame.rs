@@ -170,7 +170,7 @@ impl Outline {
 /// Something odd in a frame, which was read all the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Oddity {
-    /// A header of another version behind the first.
+    /// A header of another version.
     Version(u8),
     /// An entry of the string pool that is not UTF-8: it does not count.
     Entry(u32),

@@ -52,6 +52,8 @@ pub struct Reader<R> {
 pub(super) enum Place {
     /// A header.
     Start,
+    /// A header of which some bytes are wrong, and which is read as if it were whole.
+    Mended,
     /// A frame.
     Inside,
     /// Nothing: the end, or an error, was reached.
@@ -342,6 +344,7 @@ impl<R: Read> Reader<R> {
             let attempt = match self.place {
                 Place::Inside => Outline::read(self.window.available(), &self.batch, &mut self.slots),
                 Place::Start => self.first_header(),
+                Place::Mended => return self.mended_header().map(Some),
                 Place::Ended => return Ok(None),
             };
             match attempt.and_then(|outline| self.accept(outline)) {
@@ -349,6 +352,15 @@ impl<R: Read> Reader<R> {
                 Err(fault) => self.settle(fault).inspect_err(|_| self.place = Place::Ended)?,
             }
         }
+    }
+
+    /// Carries out the header that stands, not quite, at the front of the window.
+    fn mended_header(&mut self) -> Result<Kind, Error> {
+        let kind = Kind::Header { version: VERSION };
+        let outline = Outline { len: HEADER_BYTES, kind };
+        self.carry_out(outline).map_err(|fault| fault.error(self.offset()))?;
+        self.taken = HEADER_BYTES;
+        Ok(kind)
     }
 
     /// The header that the stream has to begin with.
@@ -468,7 +480,8 @@ impl<R: Read> Reader<R> {
         if damage.is_some() && self.go_on_after_damage()? {
             return Ok(());
         }
-        if self.place == Place::Start && self.recovery.segments == 0 && damage.is_none() {
+        // Of what is there and is no header another warning tells.
+        if self.place == Place::Start && offset == 0 && damage.is_none() {
             self.warn(offset, 0, format!("missing header: expected {HEADER_BYTES} bytes, found none"));
         }
         let zeros = self.window.envelope().skipped_zeros();
@@ -512,9 +525,7 @@ impl Oddity {
     fn message(self) -> String {
         match self {
             Self::Version(found) => {
-                format!(
-                    "unsupported version of a later header: expected {VERSION}, found {found}; read all the same"
-                )
+                format!("unsupported version: expected {VERSION}, found {found}; read all the same")
             }
             Self::Entry(id) => {
                 format!(

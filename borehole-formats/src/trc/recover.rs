@@ -79,11 +79,7 @@ impl<R: Read> Reader<R> {
         let right = header.iter().zip(FLAWLESS).filter(|(found, expected)| *found == expected).count();
         let mended = right >= MENDABLE && begins_a_batch(&bytes[HEADER_BYTES..]);
         if mended {
-            self.batch.clear();
-            self.place = Place::Inside;
-            self.recovery.segments += 1;
-            self.is_recovered = false;
-            self.window.consume(HEADER_BYTES);
+            self.place = Place::Mended;
         }
         Ok(mended)
     }
