@@ -3,6 +3,7 @@
 mod allocations;
 mod conformance;
 mod damage;
+mod importing;
 mod interop;
 mod musts;
 mod page;
