@@ -172,6 +172,8 @@ impl Outline {
 pub(super) enum Oddity {
     /// A header of another version.
     Version(u8),
+    /// More frames of annotations than a type may have.
+    Annotations(u16),
     /// An entry of the string pool that is not UTF-8: it does not count.
     Entry(u32),
 }
@@ -375,8 +377,10 @@ fn define(kind: Kind, frame: &[u8], batch: &mut Batch) -> Result<Option<Oddity>,
         Kind::Annotations => {
             let (type_id, annotations) = annotations(&mut cursor)?;
             batch.count_type(frame.len());
-            if let Ok(type_id) = u16::try_from(type_id) {
-                batch.annotate(type_id, annotations);
+            if let Ok(type_id) = u16::try_from(type_id)
+                && batch.annotate(type_id, annotations)
+            {
+                return Ok(Some(Oddity::Annotations(type_id)));
             }
         }
         Kind::Strings => return define_strings(&mut cursor, batch),

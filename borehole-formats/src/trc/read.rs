@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use borehole_wire::Cursor;
 
 use super::NAME;
-use super::batch::Batch;
+use super::batch::{Batch, MAX_ANNOTATION_FRAMES};
 use super::event::Event;
 use super::fault::{Fault, What};
 use super::frame::{self, Found, Kind, Oddity, Outline, Slot};
@@ -526,6 +526,12 @@ impl Oddity {
         match self {
             Self::Version(found) => {
                 format!("unsupported version: expected {VERSION}, found {found}; read all the same")
+            }
+            Self::Annotations(type_id) => {
+                format!(
+                    "too many annotations of type id {type_id}: expected at most {MAX_ANNOTATION_FRAMES} frames in \
+                     one batch, further ones are ignored"
+                )
             }
             Self::Entry(id) => {
                 format!(

@@ -128,7 +128,8 @@ impl<S: Read + Write + Seek> Sampler<S> {
         let is_ours = plan.is_ours();
         let count = if is_ours { plan.number(event, 6).unwrap_or(1) } else { 1 };
         if !self.wanted.includes(kind) {
-            *self.left_out.entry(kind).or_default() += count;
+            let left_out = self.left_out.entry(kind).or_default();
+            *left_out = left_out.saturating_add(count);
             return Ok(());
         }
         let stack = match plan.value(event, 0) {
@@ -177,6 +178,11 @@ impl<S: Read + Write + Seek> Sampler<S> {
         recovery: &mut Recovery,
     ) -> Result<ControlFlow<()>, ReadError> {
         self.facts.complete();
+        if self.facts.symbols.left_out > 0 {
+            let warning = self.facts.symbols.warning();
+            sink.warning(&warning)?;
+            recovery.warn(warning);
+        }
         let mut delivery = Delivery {
             wanted: self.wanted,
             has_input: self.has_input,

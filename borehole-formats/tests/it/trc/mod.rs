@@ -3,6 +3,7 @@
 mod allocations;
 mod conformance;
 mod damage;
+mod hostile;
 mod importing;
 mod interop;
 mod musts;
