@@ -12,13 +12,11 @@ use super::layout::{FieldKind, FieldType};
 use super::schema::{Definition, Field, Schema};
 use super::write::Writer;
 use crate::Losses;
+use crate::worker_numbers::UNKNOWN_WORKER;
 
 /// Frames get the addresses from here on: none that a program could have, and exact in the floating-point numbers
 /// of viewers.
 const FIRST_ADDRESS: u64 = 1 << 48;
-
-/// No worker. Source: dial9 0.5.7.
-const UNKNOWN_WORKER: u64 = 255;
 
 /// Writes samples through the exporter's writer.
 pub(super) struct SampleEvents {

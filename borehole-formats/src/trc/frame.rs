@@ -144,16 +144,9 @@ impl Outline {
         Ok(Self { len: HEADER_BYTES, kind: Kind::Header { version: cursor.u8()? } })
     }
 
-    /// Puts into `batch` what the frame says. Answers what was odd about it.
-    #[inline]
+    /// Puts into `batch` what the frame says, which is no event. Answers what was odd about it.
     pub(super) fn apply(self, frame: &[u8], batch: &mut Batch) -> Result<Option<Oddity>, Fault> {
         match self.kind {
-            Kind::Event { timestamp_ns, .. } => {
-                if let Some(timestamp_ns) = timestamp_ns {
-                    batch.base_ns = timestamp_ns;
-                }
-                Ok(None)
-            }
             Kind::Reset { timestamp_ns } => {
                 batch.base_ns = timestamp_ns;
                 Ok(None)

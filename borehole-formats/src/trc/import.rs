@@ -127,7 +127,7 @@ impl<S: Read + Write + Seek> Importer<'_, S> {
         replaced: &mut Vec<Warning>,
     ) -> Result<ControlFlow<()>, ReadError> {
         if let Some(sampler) = &mut self.sampler
-            && sampler.take(event, self.tables)?
+            && sampler.absorb(event, self.tables)?
             && !self.is_watched
         {
             return Ok(ControlFlow::Continue(()));

@@ -349,7 +349,7 @@ impl<R: Read> Reader<R> {
             };
             match attempt.and_then(|outline| self.accept(outline)) {
                 Ok(kind) => return Ok(Some(kind)),
-                Err(fault) => self.settle(fault).inspect_err(|_| self.place = Place::Ended)?,
+                Err(fault) => self.after_fault(fault).inspect_err(|_| self.place = Place::Ended)?,
             }
         }
     }
@@ -416,7 +416,7 @@ impl<R: Read> Reader<R> {
 
     /// After `fault`: reads more of the input, mends, or ends the reading.
     #[cold]
-    fn settle(&mut self, fault: Fault) -> Result<(), Error> {
+    fn after_fault(&mut self, fault: Fault) -> Result<(), Error> {
         match fault.what {
             What::Truncated { missing } if !self.window.has_ended() => return self.read_on(missing),
             What::Truncated { .. } if self.window.available().is_empty() => return self.end(),
