@@ -108,6 +108,8 @@ mod timeline;
 pub mod trc;
 #[cfg(any(feature = "rbt", feature = "trc"))]
 mod window;
+#[cfg(any(feature = "perfetto", feature = "chrome-trace", feature = "trc"))]
+mod worker_numbers;
 #[cfg(feature = "zstd")]
 pub mod zstd;
 

@@ -11,9 +11,7 @@ use hashbrown::HashMap;
 use super::fields::{Fields, measure};
 use super::tracks::{Key, Track, Tracks};
 use super::{Arrow, Canvas, Mark};
-
-/// Workers from here on are none: the blocking pool, or one that is not known.
-const NO_WORKER: u64 = 254;
+use crate::worker_numbers::FIRST_NO_WORKER;
 
 /// Events all of whose numbers are measurements, though older recorders do not say so.
 const MEASUREMENTS: [&str; 3] = ["RuntimeMetricsEvent", "QueueSampleEvent", "ProcessResourceUsageEvent"];
@@ -64,7 +62,7 @@ impl Actors {
         }
         self.last_ns = self.last_ns.max(time_ns);
         let mut draw = Draw { canvas, tracks, fields, time_ns };
-        let worker = fields.number("worker_id").filter(|&worker| worker < NO_WORKER);
+        let worker = fields.number("worker_id").filter(|&worker| worker < FIRST_NO_WORKER);
         match (meaning, worker) {
             (Meaning::PollStart, Some(worker)) => self.poll_start(&mut draw, worker),
             (Meaning::PollEnd, Some(worker)) => self.poll_end(&mut draw, worker),
@@ -123,7 +121,7 @@ impl Actors {
         if let Some(woken) = draw.fields.number("woken_task_id") {
             self.wakes.insert(woken, self.arrows);
         }
-        let issuer = draw.fields.number("target_worker").filter(|&worker| worker < NO_WORKER);
+        let issuer = draw.fields.number("target_worker").filter(|&worker| worker < FIRST_NO_WORKER);
         let key = issuer.map_or_else(|| Key::Events("wakes from outside".to_owned()), Key::Worker);
         let track = draw.tracks.track(draw.canvas, &key)?;
         let details = draw.fields.details();

@@ -6,6 +6,10 @@ use super::layout::FieldType;
 use super::pool::{Stacks, Strings};
 use super::schema::{Annotation, Definition, Schema};
 
+/// The most frames of annotations that a type can have in one batch. A writer needs one; each makes another type of the
+/// events behind it, of which importers keep all that is said.
+pub(super) const MAX_ANNOTATION_FRAMES: usize = 64;
+
 /// What the frames of a batch refer to.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
@@ -27,6 +31,7 @@ pub(super) struct Row {
     /// The types of the fields, packed: reading an event goes over them.
     pub(super) types: Box<[FieldType]>,
     pub(super) schema: Schema,
+    annotation_frames: usize,
 }
 
 /// A type id is in use for other events.
@@ -79,15 +84,20 @@ impl Batch {
             has_timestamp: definition.has_timestamp,
             types: definition.fields.iter().map(|field| field.field_type).collect(),
             schema: Schema::unchecked(definition),
+            annotation_frames: 0,
         });
         row
     }
 
-    /// Adds annotations to a type; of a type that is not defined they are lost.
-    pub(super) fn annotate(&mut self, type_id: u16, annotations: Vec<Annotation>) {
-        if let Some(row) = self.rows.get_mut(self.types.get(type_id) as usize) {
+    /// Adds the annotations of one frame to a type; of a type that is not defined they are lost. Answers whether they
+    /// are the first of that type that are too many, and ignored as are all that follow.
+    pub(super) fn annotate(&mut self, type_id: u16, annotations: Vec<Annotation>) -> bool {
+        let Some(row) = self.rows.get_mut(self.types.get(type_id) as usize) else { return false };
+        row.annotation_frames = row.annotation_frames.saturating_add(1);
+        if row.annotation_frames <= MAX_ANNOTATION_FRAMES {
             row.schema.annotate(annotations);
         }
+        row.annotation_frames == MAX_ANNOTATION_FRAMES + 1
     }
 
     /// Counts a frame of `bytes` that defines a type or says something about one. In memory a field of three

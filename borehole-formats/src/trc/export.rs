@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::ops::ControlFlow;
 
 use borehole_model::{
-    Context, Event, FieldKind as ModelKind, ProfileSink, Sample, Shape, ShapeId, Tables, Value,
+    Context, Event, FieldKind as ModelKind, ProfileSink, Sample, Shape, ShapeId, StringId, Tables, Value,
 };
 use hashbrown::HashMap;
 
@@ -40,7 +40,11 @@ pub struct Exporter<W: Write> {
     has_begun: bool,
     /// The source of what follows, of which nothing has been written yet.
     next_source: Option<String>,
+    /// What the threads of the source are called.
+    thread_names: HashMap<u64, StringId>,
     unwritable: u64,
+    /// Metadata that came too late for the event which tells of it.
+    late_metadata: u64,
 }
 
 /// What decides which schema an event is written with.
@@ -64,7 +68,9 @@ impl<W: Write> Exporter<W> {
             samples: None,
             has_begun: false,
             next_source: None,
+            thread_names: HashMap::new(),
             unwritable: 0,
+            late_metadata: 0,
         }
     }
 
@@ -124,7 +130,8 @@ impl<W: Write> ProfileSink for Exporter<W> {
         if !std::mem::replace(&mut self.has_begun, true) {
             samples.begin(&mut self.writer, at.tables, at.segment)?;
         }
-        samples.write(&mut self.writer, at, sample)?;
+        let name = sample.thread.and_then(|thread| self.thread_names.get(&thread).copied());
+        samples.write(&mut self.writer, at, sample, name)?;
         Ok(ControlFlow::Continue(()))
     }
 
@@ -147,6 +154,17 @@ impl<W: Write> ProfileSink for Exporter<W> {
 
     fn source(&mut self, name: &str) -> io::Result<()> {
         self.next_source = Some(name.to_owned());
+        self.thread_names.clear();
+        Ok(())
+    }
+
+    fn thread(&mut self, _at: Context<'_>, thread: u64, name: StringId) -> io::Result<()> {
+        self.thread_names.insert(thread, name);
+        Ok(())
+    }
+
+    fn metadata(&mut self, _at: Context<'_>, _key: StringId, _value: StringId) -> io::Result<()> {
+        self.late_metadata += 1;
         Ok(())
     }
 
@@ -166,6 +184,7 @@ impl<W: Write> Export for Exporter<W> {
         if let Some(samples) = &self.samples {
             samples.add_losses(&mut losses);
         }
+        losses.add("metadata entries", self.late_metadata);
         losses.add("lists and maps", self.unwritable);
         losses
     }

@@ -3,20 +3,20 @@
 use std::borrow::Cow;
 use std::io::{self, Write};
 
-use borehole_model::{Context, FrameId, LabelValue, LabelsId, Sample, Segment, StackId, Tables};
+use borehole_model::{
+    Context, Frame, FrameId, LabelValue, LabelsId, Sample, Segment, StackId, StringId, Tables,
+};
 
 use super::keys;
 use super::layout::{FieldKind, FieldType};
 use super::schema::{Definition, Field, Schema};
 use super::write::Writer;
 use crate::Losses;
+use crate::worker_numbers::UNKNOWN_WORKER;
 
 /// Frames get the addresses from here on: none that a program could have, and exact in the floating-point numbers
 /// of viewers.
 const FIRST_ADDRESS: u64 = 1 << 48;
-
-/// No worker. Source: dial9 0.5.7.
-const UNKNOWN_WORKER: u64 = 255;
 
 /// Writes samples through the exporter's writer.
 pub(super) struct SampleEvents {
@@ -28,16 +28,45 @@ pub(super) struct SampleEvents {
     /// Which frames have a symbol already: symbols hold for all of a source.
     named: Vec<bool>,
     stacks: Vec<Option<Box<[[u8; 8]]>>>,
-    /// The times that no unsigned number tells, and what the format does not hold.
+    /// The wall time from which the times of the source count, once it has been written.
+    start_unix_ns: Option<i64>,
     losses: Lost,
 }
 
+/// What a trace does not hold: in samples, runs in full, and then in frames that have it.
 #[derive(Default)]
 struct Lost {
     times: u64,
-    values: u64,
+    threads: u64,
+    interpreters: u64,
     statuses: u64,
+    values: u64,
+    units: u64,
     opcodes: u64,
+    columns: u64,
+    ends: u64,
+    offsets: u64,
+}
+
+impl Lost {
+    fn sample(&mut self, tables: &Tables, sample: &Sample<'_>) {
+        let add = |sum: &mut u64, is_lost: bool| {
+            *sum = sum.saturating_add(if is_lost { sample.count } else { 0 });
+        };
+        add(&mut self.threads, sample.thread.is_some() && thread_number(sample).is_none());
+        add(&mut self.interpreters, sample.interpreter.is_some());
+        add(&mut self.statuses, sample.status.is_some());
+        add(&mut self.values, !sample.values.is_empty());
+        add(&mut self.units, sample.labels.is_some_and(|labels| has_units(tables, labels)));
+    }
+
+    fn frame(&mut self, frame: &Frame) {
+        self.opcodes += u64::from(frame.opcode.is_some());
+        self.columns += u64::from(frame.column.is_some());
+        self.ends += u64::from(frame.end_line.is_some() || frame.end_column.is_some());
+        let offset = frame.native.and_then(|native| native.offset);
+        self.offsets += u64::from(offset.is_some_and(|offset| offset != 0));
+    }
 }
 
 impl SampleEvents {
@@ -71,14 +100,16 @@ impl SampleEvents {
             clock: define("ClockSyncEvent", true, &[("realtime_ns", must(Varint))])?,
             named: Vec::new(),
             stacks: Vec::new(),
+            start_unix_ns: None,
             losses: Lost::default(),
         })
     }
 
-    /// Symbols of before mean nothing to what follows.
+    /// Symbols and the clock of before mean nothing to what follows.
     pub(super) fn begin_source(&mut self) {
         self.named.clear();
         self.stacks.clear();
+        self.start_unix_ns = None;
     }
 
     /// Writes what holds for all samples of a segment.
@@ -94,11 +125,7 @@ impl SampleEvents {
         let key = |key| String::from_utf8_lossy(key);
         entries.extend(segment.period_ns.map(|period| (key(keys::PERIOD_NS), period.to_string().into())));
         entries.extend(segment.process.map(|process| (key(keys::PROCESS), process.to_string().into())));
-        if let Some(unix_ns) = segment.start_unix_ns.and_then(|unix_ns| u64::try_from(unix_ns).ok()) {
-            let mut event = writer.begin_event(&self.clock, Some(0));
-            event.put_unsigned(unix_ns);
-            event.finish()?;
-        }
+        self.begin_clock(writer, segment)?;
         if entries.is_empty() {
             return Ok(());
         }
@@ -107,23 +134,52 @@ impl SampleEvents {
         event.finish()
     }
 
+    /// Writes the wall time from which the times of the source count, if it has not been written and is known.
+    fn begin_clock<W: Write>(&mut self, writer: &mut Writer<W>, segment: &Segment) -> io::Result<()> {
+        let Some(start_unix_ns) = segment.start_unix_ns.filter(|_| self.start_unix_ns.is_none()) else {
+            return Ok(());
+        };
+        let Ok(realtime_ns) = u64::try_from(start_unix_ns) else { return Ok(()) };
+        self.start_unix_ns = Some(start_unix_ns);
+        let mut event = writer.begin_event(&self.clock, Some(0));
+        event.put_unsigned(realtime_ns);
+        event.finish()
+    }
+
+    /// When a sample was taken, by the clock of its source: inputs that are written one after the other have clocks of
+    /// their own, and a trace has one.
+    fn time_ns(&mut self, segment: &Segment, sample: &Sample<'_>) -> Option<u64> {
+        let time_ns = i128::from(sample.time_ns?);
+        let between = segment.start_unix_ns.zip(self.start_unix_ns);
+        let later_ns = between.map_or(0, |(own, common)| i128::from(own) - i128::from(common));
+        let time_ns = u64::try_from(time_ns + later_ns).ok();
+        if time_ns.is_none() {
+            self.losses.times = self.losses.times.saturating_add(sample.count);
+        }
+        time_ns
+    }
+
+    /// Writes a sample of a thread that is called `thread_name`.
     pub(super) fn write<W: Write>(
         &mut self,
         writer: &mut Writer<W>,
         at: Context<'_>,
         sample: &Sample<'_>,
+        thread_name: Option<StringId>,
     ) -> io::Result<()> {
-        self.count_losses(sample);
+        self.losses.sample(at.tables, sample);
         self.name_frames(writer, at.tables, sample.stack)?;
-        let time_ns = sample.time_ns.and_then(|time_ns| u64::try_from(time_ns).ok());
+        let time_ns = self.time_ns(at.segment, sample);
         let schema = if time_ns.is_some() { &self.timed } else { &self.untimed };
-        let thread = sample.thread.and_then(|thread| u32::try_from(thread).ok());
         let stack = sample.stack.and_then(|stack| self.stacks[stack.index()].as_deref());
         let mut event = writer.begin_event(schema, time_ns);
         event.put_unsigned(UNKNOWN_WORKER);
-        event.put_unsigned(thread.unwrap_or_default().into());
+        event.put_unsigned(thread_number(sample).unwrap_or_default().into());
         event.put_unsigned(0);
-        event.put_absent();
+        match thread_name {
+            Some(name) => event.put_text(&String::from_utf8_lossy(at.tables.string(name))),
+            None => event.put_absent(),
+        }
         event.put_stack(stack.unwrap_or_default());
         event.put_absent();
         event.put_unsigned(sample.count);
@@ -141,17 +197,17 @@ impl SampleEvents {
         event.finish()
     }
 
-    fn count_losses(&mut self, sample: &Sample<'_>) {
-        self.losses.times += u64::from(sample.time_ns.is_some_and(|time_ns| time_ns < 0));
-        self.losses.values += u64::from(!sample.values.is_empty());
-        self.losses.statuses += u64::from(sample.status.is_some());
-    }
-
     pub(super) fn add_losses(&self, losses: &mut Losses) {
         losses.add("times before the clock's origin", self.losses.times);
-        losses.add("values", self.losses.values);
+        losses.add("thread ids", self.losses.threads);
+        losses.add("interpreter ids", self.losses.interpreters);
         losses.add("thread states", self.losses.statuses);
+        losses.add("measured values", self.losses.values);
+        losses.add("units of labels", self.losses.units);
         losses.add("opcodes", self.losses.opcodes);
+        losses.add("columns", self.losses.columns);
+        losses.add("ends of expressions", self.losses.ends);
+        losses.add("offsets in native functions", self.losses.offsets);
     }
 
     /// Sees to it that all frames of a stack have a symbol.
@@ -193,7 +249,7 @@ impl SampleEvents {
             return Ok(());
         }
         let facts = tables.frame(frame);
-        self.losses.opcodes += u64::from(facts.opcode.is_some());
+        self.losses.frame(&facts);
         let text = |id| String::from_utf8_lossy(tables.string(id));
         let mut event = writer.begin_event(&self.symbol, None);
         event.put_unsigned(address(frame));
@@ -205,6 +261,17 @@ impl SampleEvents {
         event.put_unsigned(facts.line.and_then(|line| u64::try_from(line).ok()).unwrap_or_default());
         event.finish()
     }
+}
+
+/// The thread of a sample, if the events have room for its number: they say 0 where none is known.
+fn thread_number(sample: &Sample<'_>) -> Option<u32> {
+    u32::try_from(sample.thread?).ok().filter(|&thread| thread > 0)
+}
+
+/// Whether some number among the labels has a unit.
+fn has_units(tables: &Tables, labels: LabelsId) -> bool {
+    let has_unit = |value| matches!(value, LabelValue::Number { unit: Some(_), .. });
+    tables.labels(labels).iter().any(|label| has_unit(label.value))
 }
 
 const fn address(frame: FrameId) -> u64 {

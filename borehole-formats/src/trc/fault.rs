@@ -1,7 +1,7 @@
 //! What can be wrong with a frame, small enough to be returned for each of millions.
 
 use super::NAME;
-use super::layout::{FieldType, MAGIC, MAX_ELEMENTS, MAX_NESTING, MAX_VARINT_BYTES, VERSION};
+use super::layout::{MAGIC, MAX_ELEMENTS, MAX_NESTING, MAX_VARINT_BYTES, VERSION};
 use crate::{Error, ErrorKind, Position};
 
 /// What is wrong, and where in the frame.
@@ -92,8 +92,6 @@ impl What {
                 format!("unknown type id: expected one that a schema before it defines, found {found}")
             }
             Self::FieldType(found) => {
-                let known = FieldType::from_byte(found).is_some();
-                debug_assert!(!known, "{found:#x} is a type");
                 format!(
                     "unsupported field type: expected 0x01 to 0x0f, 0x80 added if optional, found {found:#04x}"
                 )

@@ -144,16 +144,9 @@ impl Outline {
         Ok(Self { len: HEADER_BYTES, kind: Kind::Header { version: cursor.u8()? } })
     }
 
-    /// Puts into `batch` what the frame says. Answers what was odd about it.
-    #[inline]
+    /// Puts into `batch` what the frame says, which is no event. Answers what was odd about it.
     pub(super) fn apply(self, frame: &[u8], batch: &mut Batch) -> Result<Option<Oddity>, Fault> {
         match self.kind {
-            Kind::Event { timestamp_ns, .. } => {
-                if let Some(timestamp_ns) = timestamp_ns {
-                    batch.base_ns = timestamp_ns;
-                }
-                Ok(None)
-            }
             Kind::Reset { timestamp_ns } => {
                 batch.base_ns = timestamp_ns;
                 Ok(None)
@@ -170,8 +163,10 @@ impl Outline {
 /// Something odd in a frame, which was read all the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Oddity {
-    /// A header of another version behind the first.
+    /// A header of another version.
     Version(u8),
+    /// More frames of annotations than a type may have.
+    Annotations(u16),
     /// An entry of the string pool that is not UTF-8: it does not count.
     Entry(u32),
 }
@@ -375,8 +370,10 @@ fn define(kind: Kind, frame: &[u8], batch: &mut Batch) -> Result<Option<Oddity>,
         Kind::Annotations => {
             let (type_id, annotations) = annotations(&mut cursor)?;
             batch.count_type(frame.len());
-            if let Ok(type_id) = u16::try_from(type_id) {
-                batch.annotate(type_id, annotations);
+            if let Ok(type_id) = u16::try_from(type_id)
+                && batch.annotate(type_id, annotations)
+            {
+                return Ok(Some(Oddity::Annotations(type_id)));
             }
         }
         Kind::Strings => return define_strings(&mut cursor, batch),

@@ -48,17 +48,21 @@ pub fn import<S: Read + Write + Seek>(
     let mut importer =
         Importer { tables, sink, sampler, is_watched, segment, shapes, batches: 0, samples, outer: None };
     let mut replaced = Vec::new();
-    let outcome = importer.run(&mut reader, &mut replaced);
+    let mut outcome = importer.run(&mut reader, &mut replaced);
     let mut recovery = reader.into_recovery();
     replaced.into_iter().for_each(|warning| recovery.warn(warning));
-    for warning in &recovery.warnings {
-        importer.sink.warning(warning)?;
+    if !is_failure(&outcome) {
+        // Where the sink wants no more it gets no more samples.
+        recovery.stopped = matches!(outcome, Ok(ControlFlow::Break(())));
+        outcome = importer.conclude(&mut recovery).and(outcome);
     }
-    // Where the sink wants no more it gets no more.
-    let is_stopped = matches!(outcome, Ok(ControlFlow::Break(())));
-    recovery.stopped = is_stopped || importer.deliver_samples()?.is_break();
-    recovery.merge(importer.complete()?);
+    recovery.merge(importer.complete(!is_failure(&outcome))?);
     outcome.map(|_| recovery)
+}
+
+/// Whether the sink has failed: it is to get nothing more.
+const fn is_failure<T>(outcome: &Result<T, ReadError>) -> bool {
+    matches!(outcome, Err(ReadError::Sink(_)))
 }
 
 struct Importer<'a, S: Write> {
@@ -123,7 +127,7 @@ impl<S: Read + Write + Seek> Importer<'_, S> {
         replaced: &mut Vec<Warning>,
     ) -> Result<ControlFlow<()>, ReadError> {
         if let Some(sampler) = &mut self.sampler
-            && sampler.take(event, self.tables)?
+            && sampler.absorb(event, self.tables)?
             && !self.is_watched
         {
             return Ok(ControlFlow::Continue(()));
@@ -151,9 +155,15 @@ impl<S: Read + Write + Seek> Importer<'_, S> {
         Ok(ControlFlow::Continue(()))
     }
 
-    fn deliver_samples(&mut self) -> Result<ControlFlow<()>, ReadError> {
-        let Some(sampler) = &mut self.sampler else { return Ok(ControlFlow::Continue(())) };
-        sampler.deliver(self.tables, self.sink, &mut self.samples)
+    /// Gives the sink what is known at the end only: the warnings, and the samples if it has not had enough.
+    fn conclude(&mut self, recovery: &mut Recovery) -> Result<(), ReadError> {
+        for warning in &recovery.warnings {
+            self.sink.warning(warning)?;
+        }
+        if let Some(sampler) = self.sampler.as_mut().filter(|_| !recovery.stopped) {
+            recovery.stopped = sampler.deliver(self.tables, self.sink, &mut self.samples)?.is_break();
+        }
+        Ok(())
     }
 
     /// What follows is of another input than what came before.
@@ -174,14 +184,17 @@ impl<S: Read + Write + Seek> Importer<'_, S> {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Leaves everything as it was before the trace; answers what became of its samples.
-    fn complete(mut self) -> Result<Recovery, ReadError> {
+    /// Leaves everything as it was before the trace, and tells the sink if it `listens`; answers what became of the
+    /// samples.
+    fn complete(mut self, listens: bool) -> Result<Recovery, ReadError> {
         if let Some(sampler) = &mut self.sampler {
             sampler.note_left_out(self.sink, &mut self.samples);
         }
         if let Some(outer) = self.outer {
             self.tables.set_common_labels(outer);
-            self.sink.source("")?;
+            if listens {
+                self.sink.source("")?;
+            }
         }
         Ok(self.samples)
     }

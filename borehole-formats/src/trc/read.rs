@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use borehole_wire::Cursor;
 
 use super::NAME;
-use super::batch::Batch;
+use super::batch::{Batch, MAX_ANNOTATION_FRAMES};
 use super::event::Event;
 use super::fault::{Fault, What};
 use super::frame::{self, Found, Kind, Oddity, Outline, Slot};
@@ -52,6 +52,8 @@ pub struct Reader<R> {
 pub(super) enum Place {
     /// A header.
     Start,
+    /// A header of which some bytes are wrong, and which is read as if it were whole.
+    Mended,
     /// A frame.
     Inside,
     /// Nothing: the end, or an error, was reached.
@@ -342,13 +344,23 @@ impl<R: Read> Reader<R> {
             let attempt = match self.place {
                 Place::Inside => Outline::read(self.window.available(), &self.batch, &mut self.slots),
                 Place::Start => self.first_header(),
+                Place::Mended => return self.mended_header().map(Some),
                 Place::Ended => return Ok(None),
             };
             match attempt.and_then(|outline| self.accept(outline)) {
                 Ok(kind) => return Ok(Some(kind)),
-                Err(fault) => self.settle(fault).inspect_err(|_| self.place = Place::Ended)?,
+                Err(fault) => self.after_fault(fault).inspect_err(|_| self.place = Place::Ended)?,
             }
         }
+    }
+
+    /// Carries out the header that stands, not quite, at the front of the window.
+    fn mended_header(&mut self) -> Result<Kind, Error> {
+        let kind = Kind::Header { version: VERSION };
+        let outline = Outline { len: HEADER_BYTES, kind };
+        self.carry_out(outline).map_err(|fault| fault.error(self.offset()))?;
+        self.taken = HEADER_BYTES;
+        Ok(kind)
     }
 
     /// The header that the stream has to begin with.
@@ -404,7 +416,7 @@ impl<R: Read> Reader<R> {
 
     /// After `fault`: reads more of the input, mends, or ends the reading.
     #[cold]
-    fn settle(&mut self, fault: Fault) -> Result<(), Error> {
+    fn after_fault(&mut self, fault: Fault) -> Result<(), Error> {
         match fault.what {
             What::Truncated { missing } if !self.window.has_ended() => return self.read_on(missing),
             What::Truncated { .. } if self.window.available().is_empty() => return self.end(),
@@ -468,7 +480,8 @@ impl<R: Read> Reader<R> {
         if damage.is_some() && self.go_on_after_damage()? {
             return Ok(());
         }
-        if self.place == Place::Start && self.recovery.segments == 0 && damage.is_none() {
+        // Of what is there and is no header another warning tells.
+        if self.place == Place::Start && offset == 0 && damage.is_none() {
             self.warn(offset, 0, format!("missing header: expected {HEADER_BYTES} bytes, found none"));
         }
         let zeros = self.window.envelope().skipped_zeros();
@@ -512,8 +525,12 @@ impl Oddity {
     fn message(self) -> String {
         match self {
             Self::Version(found) => {
+                format!("unsupported version: expected {VERSION}, found {found}; read all the same")
+            }
+            Self::Annotations(type_id) => {
                 format!(
-                    "unsupported version of a later header: expected {VERSION}, found {found}; read all the same"
+                    "too many annotations of type id {type_id}: expected at most {MAX_ANNOTATION_FRAMES} frames in \
+                     one batch, further ones are ignored"
                 )
             }
             Self::Entry(id) => {

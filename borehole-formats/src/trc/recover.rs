@@ -79,11 +79,7 @@ impl<R: Read> Reader<R> {
         let right = header.iter().zip(FLAWLESS).filter(|(found, expected)| *found == expected).count();
         let mended = right >= MENDABLE && begins_a_batch(&bytes[HEADER_BYTES..]);
         if mended {
-            self.batch.clear();
-            self.place = Place::Inside;
-            self.recovery.segments += 1;
-            self.is_recovered = false;
-            self.window.consume(HEADER_BYTES);
+            self.place = Place::Mended;
         }
         Ok(mended)
     }
@@ -247,7 +243,7 @@ impl Chain<'_> {
     fn weigh_event(&self, row: u32, frame: &[u8]) -> Option<u32> {
         let types = &self.batch.row(row).types;
         // Tag and type id have 24 bits, of which one value a type is right.
-        let mut bits = 24_u32.saturating_sub(log2(self.batch.rows().len()));
+        let mut bits = 24_u32.saturating_sub(bit_length(self.batch.rows().len()));
         for (slot, field_type) in self.slots.iter().zip(types) {
             bits += weigh_value(slot.view(*field_type, frame, self.batch))?;
         }
@@ -255,7 +251,7 @@ impl Chain<'_> {
     }
 }
 
-/// Times that are not further from the last than this, some hour, are near.
+/// Times that are not further from the last than this, some 73 minutes, are near.
 const NEAR_NS: u64 = 1 << 42;
 
 /// The evidence that a value is; `None` if no writer would write it.
@@ -274,7 +270,7 @@ fn is_name(text: &str) -> bool {
     !text.chars().any(|character| character.is_control() && !character.is_whitespace())
 }
 
-/// The logarithm, rounded up.
-const fn log2(count: usize) -> u32 {
+/// How many bits a number has.
+const fn bit_length(count: usize) -> u32 {
     usize::BITS - count.leading_zeros()
 }

@@ -533,16 +533,14 @@ fn put_annotations(out: &mut Vec<u8>, type_id: u16, annotations: &[Annotation]) 
     }
 }
 
-/// Sets the time that the next event counts from, if it is too late for the time before. Answers where the event
+/// Sets the time that the next event counts from, if it is earlier than the time before or too late for it. Answers where the event
 /// begins, and how much later it is than what it counts from.
 #[inline(always)]
 pub(super) fn begin_at(core: &mut Core, timestamp_ns: u64) -> (usize, u64) {
-    // An earlier time is one that is very much later.
-    let delta_ns = timestamp_ns.wrapping_sub(core.base_ns);
-    if delta_ns > MAX_DELTA_NS {
-        return (put_reset(&mut core.buffer, timestamp_ns), 0);
+    match timestamp_ns.checked_sub(core.base_ns) {
+        Some(delta_ns) if delta_ns <= MAX_DELTA_NS => (core.buffer.len(), delta_ns),
+        _ => (put_reset(&mut core.buffer, timestamp_ns), 0),
     }
-    (core.buffer.len(), delta_ns)
 }
 
 #[cold]

@@ -60,7 +60,7 @@ impl Delivery<'_> {
     pub(super) fn sample(&mut self, segment: &Segment, held: &Held) -> Result<ControlFlow<()>, ReadError> {
         let (worker, task) = if held.is_derived { self.place(held) } else { (None, None) };
         let base = held.labels.and_then(|row| self.base_labels.get(row as usize).copied());
-        let values = [held.count.cast_signed(), held.bytes.cast_signed()];
+        let values = [held.count, held.bytes].map(|value| i64::try_from(value).unwrap_or(i64::MAX));
         let sample = Sample {
             stack: held.stack.and_then(|row| self.stacks.get(row as usize).copied().flatten()),
             count: held.count,

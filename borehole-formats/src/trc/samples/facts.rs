@@ -3,7 +3,7 @@
 use borehole_model::{StringId, Tables};
 use hashbrown::HashMap;
 
-use super::plan::{Plan, Sort};
+use super::plan::{self, Plan, Sort};
 use super::spans::Spans;
 use super::symbols::{Symbol, Symbols};
 use crate::trc::event::Event;
@@ -73,32 +73,43 @@ impl Facts {
     }
 
     fn poll(&mut self, plan: Plan, event: &Event<'_>) {
-        let (Some(time_ns), Some(worker)) = (event.timestamp_ns(), plan.number(event, 0)) else { return };
+        let (Some(time_ns), Some(worker)) = (event.timestamp_ns(), plan.number(event, plan::WORKER)) else {
+            return;
+        };
         match plan.sort {
-            Sort::Poll => self.polls.begin(worker, time_ns, plan.number(event, 1).unwrap_or_default()),
+            Sort::Poll => {
+                self.polls.begin(worker, time_ns, plan.number(event, plan::TASK).unwrap_or_default());
+            }
             _ => self.polls.end(worker, time_ns),
         }
     }
 
     fn worker_moves(&mut self, plan: Plan, event: &Event<'_>) {
-        let (Some(time_ns), Some(thread)) = (event.timestamp_ns(), plan.number(event, 1)) else { return };
-        match (plan.sort, plan.number(event, 0)) {
+        let (Some(time_ns), Some(thread)) = (event.timestamp_ns(), plan.number(event, plan::THREAD)) else {
+            return;
+        };
+        match (plan.sort, plan.number(event, plan::WORKER)) {
             (Sort::Unpark, Some(worker)) => self.workers.begin(thread, time_ns, worker),
             _ => self.workers.end(thread, time_ns),
         }
     }
 
     fn symbol(&mut self, plan: Plan, event: &Event<'_>, tables: &mut Tables) -> Result<(), ReadError> {
-        let text = |field| plan.value(event, field).and_then(Value::as_str);
-        let (Some(address), Some(name)) = (plan.number(event, 0), text(1)) else { return Ok(()) };
+        let text = |place| plan.value(event, place).and_then(Value::as_str);
+        let (Some(address), Some(name)) = (plan.number(event, plan::ADDRESS), text(plan::SYMBOL)) else {
+            return Ok(());
+        };
         let symbol = Symbol {
             name: tables.intern_string(name.as_bytes())?,
-            inline_depth: plan.number(event, 2).unwrap_or_default(),
-            file: text(3)
+            inline_depth: plan.number(event, plan::INLINE_DEPTH).unwrap_or_default(),
+            file: text(plan::FILE)
                 .filter(|file| !file.is_empty())
                 .map(|file| tables.intern_string(file.as_bytes()))
                 .transpose()?,
-            line: plan.number(event, 4).filter(|&line| line > 0).and_then(|line| i64::try_from(line).ok()),
+            line: plan
+                .number(event, plan::LINE)
+                .filter(|&line| line > 0)
+                .and_then(|line| i64::try_from(line).ok()),
         };
         self.symbols.add(address, symbol);
         Ok(())
@@ -106,7 +117,7 @@ impl Facts {
 
     /// What is said of the samples that follow, and when it is said for the first time, of those before.
     fn metadata(&mut self, plan: Plan, event: &Event<'_>, tables: &mut Tables) -> Result<(), ReadError> {
-        let Some(Value::TextMap(entries)) = plan.value(event, 0) else { return Ok(()) };
+        let Some(Value::TextMap(entries)) = plan.value(event, plan::ENTRIES) else { return Ok(()) };
         let mut said = Origin::default();
         for (key, value) in entries {
             let number = std::str::from_utf8(value).ok().and_then(|text| text.parse::<i64>().ok());
@@ -128,7 +139,10 @@ impl Facts {
     }
 
     fn clock(&mut self, plan: Plan, event: &Event<'_>) {
-        let (Some(time_ns), Some(unix_ns)) = (event.timestamp_ns(), plan.number(event, 0)) else { return };
+        let (Some(time_ns), Some(unix_ns)) = (event.timestamp_ns(), plan.number(event, plan::REALTIME))
+        else {
+            return;
+        };
         let start = i128::from(unix_ns) - i128::from(time_ns);
         self.start_unix_ns = self.start_unix_ns.or_else(|| i64::try_from(start).ok());
     }

@@ -24,10 +24,8 @@ use self::plan::{Plan, Sort};
 use self::stacks::AddressStacks;
 use super::event::Event;
 use super::value::Value;
+use crate::worker_numbers::FIRST_NO_WORKER;
 use crate::{ReadError, SampleKind};
-
-/// Workers from here on are none: the blocking pool, or one that is not known.
-const NO_WORKER: u64 = 254;
 
 /// Holds samples until the end of the trace, where their symbols are.
 ///
@@ -60,18 +58,18 @@ impl<S: Read + Write + Seek> Sampler<S> {
         self.plans.clear();
     }
 
-    /// Takes in what an event says. Answers whether that is all that there is to it.
-    pub(super) fn take(&mut self, event: &Event<'_>, tables: &mut Tables) -> Result<bool, ReadError> {
+    /// Takes in what an event says. Answers whether the event is used up: sinks that keep no events need not see it.
+    pub(super) fn absorb(&mut self, event: &Event<'_>, tables: &mut Tables) -> Result<bool, ReadError> {
         let plan = self.plan(event);
         match plan.sort {
             Sort::Cpu => self.cpu(plan, event, tables)?,
             Sort::Allocation => {
-                let size = plan.number(event, 2).unwrap_or_default();
-                let held = Held { thread: plan.number(event, 1), bytes: size, ..Held::default() };
+                let bytes = plan.number(event, plan::SIZE).unwrap_or_default();
+                let held = Held { thread: plan.number(event, plan::THREAD), bytes, ..Held::default() };
                 self.hold(SampleKind::Allocation, plan, event, held, tables)?;
             }
             Sort::TaskDump => {
-                let held = Held { task: plan.number(event, 1), ..Held::default() };
+                let held = Held { task: plan.number(event, plan::TASK), ..Held::default() };
                 self.hold(SampleKind::TaskDump, plan, event, held, tables)?;
             }
             _ => self.facts.learn(plan, event, tables)?,
@@ -99,20 +97,22 @@ impl<S: Read + Write + Seek> Sampler<S> {
     }
 
     fn cpu(&mut self, plan: Plan, event: &Event<'_>, tables: &mut Tables) -> Result<(), ReadError> {
-        let kind = match plan.number(event, 3) {
+        let kind = match plan.number(event, plan::SOURCE) {
             Some(1) => SampleKind::OffCpu,
             _ => SampleKind::Cpu,
         };
-        // Our exporter has no other number for a thread that is not known.
-        let thread = plan.number(event, 1).filter(|&thread| thread > 0 || !plan.is_ours());
-        if let (Some(thread), Some(name)) = (thread, plan.value(event, 4).and_then(Value::as_str)) {
+        // Our exporter writes 0 for a thread that is not known.
+        let thread = plan.number(event, plan::THREAD).filter(|&thread| thread > 0 || !plan.is_ours());
+        if let (Some(thread), Some(name)) =
+            (thread, plan.value(event, plan::THREAD_NAME).and_then(Value::as_str))
+        {
             self.facts.thread_names.insert(thread, tables.intern_string(name.as_bytes())?);
         }
-        let process = plan.value(event, 7).and_then(|value| match value {
+        let process = plan.value(event, plan::PROCESS).and_then(|value| match value {
             Value::Signed(process) => Some(process),
             _ => None,
         });
-        let worker = plan.number(event, 2).filter(|&worker| worker < NO_WORKER);
+        let worker = plan.number(event, plan::WORKER).filter(|&worker| worker < FIRST_NO_WORKER);
         self.hold(kind, plan, event, Held { thread, process, worker, ..Held::default() }, tables)
     }
 
@@ -126,12 +126,13 @@ impl<S: Read + Write + Seek> Sampler<S> {
         tables: &mut Tables,
     ) -> Result<(), ReadError> {
         let is_ours = plan.is_ours();
-        let count = if is_ours { plan.number(event, 6).unwrap_or(1) } else { 1 };
+        let count = if is_ours { plan.number(event, plan::COUNT).unwrap_or(1) } else { 1 };
         if !self.wanted.includes(kind) {
-            *self.left_out.entry(kind).or_default() += count;
+            let left_out = self.left_out.entry(kind).or_default();
+            *left_out = left_out.saturating_add(count);
             return Ok(());
         }
-        let stack = match plan.value(event, 0) {
+        let stack = match plan.value(event, plan::CALLCHAIN) {
             Some(Value::Stack(stack) | Value::PooledStack { stack: Some(stack), .. }) => {
                 Some(self.stacks.intern(stack.as_bytes())?)
             }
@@ -177,6 +178,11 @@ impl<S: Read + Write + Seek> Sampler<S> {
         recovery: &mut Recovery,
     ) -> Result<ControlFlow<()>, ReadError> {
         self.facts.complete();
+        if self.facts.symbols.left_out > 0 {
+            let warning = self.facts.symbols.warning();
+            sink.warning(&warning)?;
+            recovery.warn(warning);
+        }
         let mut delivery = Delivery {
             wanted: self.wanted,
             has_input: self.has_input,
@@ -225,7 +231,7 @@ fn source(kind: SampleKind, tables: &mut Tables) -> Result<LabelsId, TableFull> 
 
 /// The labels that an event of our own exporter carries.
 fn own_labels(plan: Plan, event: &Event<'_>, tables: &mut Tables) -> Result<Option<LabelsId>, TableFull> {
-    let Some(Value::TextMap(pairs)) = plan.value(event, 8) else { return Ok(None) };
+    let Some(Value::TextMap(pairs)) = plan.value(event, plan::LABELS) else { return Ok(None) };
     let mut labels = Vec::new();
     for (key, value) in pairs {
         let (key, value) = (tables.intern_string(key)?, tables.intern_string(value)?);

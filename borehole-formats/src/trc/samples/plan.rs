@@ -27,30 +27,75 @@ impl Sort {
     }
 }
 
-/// The most fields that are looked at.
-const FIELDS: usize = 9;
+/// How many places there are for the fields of one event.
+const FIELDS: usize = 8;
+
+/// Where fields stand in a [`Plan`], in each that has them.
+pub(super) const CALLCHAIN: usize = 0;
+pub(super) const THREAD: usize = 1;
+pub(super) const WORKER: usize = 2;
+
+/// The same, in that of a CPU sample.
+pub(super) const SOURCE: usize = 3;
+pub(super) const THREAD_NAME: usize = 4;
+pub(super) const COUNT: usize = 5;
+pub(super) const PROCESS: usize = 6;
+pub(super) const LABELS: usize = 7;
+
+/// The same, in those of an allocation, and of a task dump or poll.
+pub(super) const SIZE: usize = 2;
+pub(super) const TASK: usize = 3;
+
+/// The same, in that of a symbol.
+pub(super) const ADDRESS: usize = 0;
+pub(super) const SYMBOL: usize = 1;
+pub(super) const INLINE_DEPTH: usize = 2;
+pub(super) const FILE: usize = 3;
+pub(super) const LINE: usize = 4;
+
+/// The same, in those of metadata and of the clock.
+pub(super) const ENTRIES: usize = 0;
+pub(super) const REALTIME: usize = 0;
+
+/// An event by its name, with its fields by their places and names.
+type Row = (&'static str, Sort, &'static [(usize, &'static str)]);
 
 /// Events by name, with the fields that are looked at. Source: dial9 0.5.7; `count`, `pid` and `labels` are what
 /// [`Exporter`](super::super::Exporter) adds.
-const SORTS: [(&str, Sort, &[&str]); 10] = [
+const SORTS: [Row; 10] = [
     (
         "CpuSampleEvent",
         Sort::Cpu,
-        &["callchain", "tid", "worker_id", "source", "thread_name", "cpu", "count", "pid", "labels"],
+        &[
+            (CALLCHAIN, "callchain"),
+            (THREAD, "tid"),
+            (WORKER, "worker_id"),
+            (SOURCE, "source"),
+            (THREAD_NAME, "thread_name"),
+            (COUNT, "count"),
+            (PROCESS, "pid"),
+            (LABELS, "labels"),
+        ],
     ),
-    ("AllocEvent", Sort::Allocation, &["callchain", "tid", "size"]),
-    ("TaskDumpEvent", Sort::TaskDump, &["callchain", "task_id"]),
+    ("AllocEvent", Sort::Allocation, &[(CALLCHAIN, "callchain"), (THREAD, "tid"), (SIZE, "size")]),
+    ("TaskDumpEvent", Sort::TaskDump, &[(CALLCHAIN, "callchain"), (TASK, "task_id")]),
     (
         "SymbolTableEntry",
         Sort::Symbol,
-        &["addr", "symbol_name", "inline_depth", "source_file", "source_line"],
+        &[
+            (ADDRESS, "addr"),
+            (SYMBOL, "symbol_name"),
+            (INLINE_DEPTH, "inline_depth"),
+            (FILE, "source_file"),
+            (LINE, "source_line"),
+        ],
     ),
-    ("WorkerUnparkEvent", Sort::Unpark, &["worker_id", "tid"]),
-    ("WorkerParkEvent", Sort::Park, &["worker_id", "tid"]),
-    ("PollStartEvent", Sort::Poll, &["worker_id", "task_id"]),
-    ("PollEndEvent", Sort::PollEnd, &["worker_id"]),
-    ("SegmentMetadataEvent", Sort::Metadata, &["entries"]),
-    ("ClockSyncEvent", Sort::Clock, &["realtime_ns"]),
+    ("WorkerUnparkEvent", Sort::Unpark, &[(WORKER, "worker_id"), (THREAD, "tid")]),
+    ("WorkerParkEvent", Sort::Park, &[(WORKER, "worker_id"), (THREAD, "tid")]),
+    ("PollStartEvent", Sort::Poll, &[(WORKER, "worker_id"), (TASK, "task_id")]),
+    ("PollEndEvent", Sort::PollEnd, &[(WORKER, "worker_id")]),
+    ("SegmentMetadataEvent", Sort::Metadata, &[(ENTRIES, "entries")]),
+    ("ClockSyncEvent", Sort::Clock, &[(REALTIME, "realtime_ns")]),
 ];
 
 /// How to read the events of one type.
@@ -63,29 +108,44 @@ pub(super) struct Plan {
 impl Plan {
     pub(super) fn new(schema: &Schema) -> Self {
         let mut plan = Self { sort: Sort::Other, fields: [None; FIELDS] };
-        let Some((_, sort, names)) = SORTS.iter().find(|(name, ..)| *name == schema.name()) else {
+        let Some((_, sort, fields)) = SORTS.iter().find(|(name, ..)| *name == schema.name()) else {
             return plan;
         };
         plan.sort = *sort;
-        for (field, name) in plan.fields.iter_mut().zip(*names) {
-            *field = schema.field_index(name).and_then(|index| u16::try_from(index).ok());
+        for &(place, name) in *fields {
+            plan.fields[place] = schema.field_index(name).and_then(|index| u16::try_from(index).ok());
         }
         plan
     }
 
-    /// The value of one of the fields that are looked at, if the type has it.
+    /// The value of the field at one of the places above, if the type has it.
     #[inline]
-    pub(super) fn value<'e>(&self, event: &Event<'e>, field: usize) -> Option<Value<'e>> {
-        event.value(usize::from(self.fields[field]?))
+    pub(super) fn value<'e>(&self, event: &Event<'e>, place: usize) -> Option<Value<'e>> {
+        event.value(usize::from(self.fields[place]?))
     }
 
     #[inline]
-    pub(super) fn number(&self, event: &Event<'_>, field: usize) -> Option<u64> {
-        event.unsigned(usize::from(self.fields[field]?))
+    pub(super) fn number(&self, event: &Event<'_>, place: usize) -> Option<u64> {
+        event.unsigned(usize::from(self.fields[place]?))
     }
 
     /// Whether the events are those that our exporter writes, which say everything themselves.
     pub(super) fn is_ours(&self) -> bool {
-        self.sort == Sort::Cpu && self.fields[8].is_some()
+        self.sort == Sort::Cpu && self.fields[LABELS].is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_field_of_an_event_has_a_place_of_its_own() {
+        for (name, _, fields) in SORTS {
+            let mut places: Vec<_> = fields.iter().map(|(place, _)| *place).collect();
+            places.sort_unstable();
+            places.dedup();
+            assert_eq!(places.len(), fields.len(), "{name}");
+        }
     }
 }

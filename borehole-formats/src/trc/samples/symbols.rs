@@ -1,12 +1,18 @@
 //! What addresses are called, as the trace's own symbol events say.
 
-use borehole_model::{Frame, FrameId, StringId, TableFull, Tables};
+use borehole_model::{Frame, FrameId, StringId, TableFull, Tables, Warning};
 use hashbrown::HashMap;
+
+/// The most functions at one address: each of its places in a stack becomes as many frames. Compilers inline a few
+/// dozen into each other.
+const MAX_FUNCTIONS: usize = 128;
 
 /// The functions at each address: a trace may tell of them before or after it uses the address.
 #[derive(Debug, Default)]
 pub(super) struct Symbols {
     by_address: HashMap<u64, Vec<Symbol>>,
+    /// How many there was no room for at their address.
+    pub(super) left_out: u64,
 }
 
 /// One function at an address: the one that stands there, or one that was inlined into it.
@@ -25,8 +31,16 @@ impl Symbols {
         // Segments of one process repeat each other's symbols.
         match at.binary_search_by(|other| symbol.inline_depth.cmp(&other.inline_depth)) {
             Ok(same) => at[same] = symbol,
+            Err(_) if at.len() == MAX_FUNCTIONS => self.left_out += 1,
             Err(place) => at.insert(place, symbol),
         }
+    }
+
+    /// Says that some were left out.
+    pub(super) fn warning(&self) -> Warning {
+        let left_out = self.left_out;
+        let message = "too many functions at one address: expected at most";
+        Warning::new(format!("{message} {MAX_FUNCTIONS}, left out {left_out}"))
     }
 
     /// Appends the frames at `address`, the innermost first; one that bears the address where nothing is known.

@@ -3,6 +3,8 @@
 mod allocations;
 mod conformance;
 mod damage;
+mod hostile;
+mod importing;
 mod interop;
 mod musts;
 mod page;

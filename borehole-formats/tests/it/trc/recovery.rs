@@ -4,7 +4,7 @@ use std::io::{self, Read as _};
 
 use borehole_formats::envelope::Envelope;
 use borehole_formats::trc::{
-    ExportOptions, Exporter, FieldKind, FieldType, Reader, Schema, ValueDef, Writer, import,
+    Content, ExportOptions, Exporter, FieldKind, FieldType, Reader, Schema, ValueDef, Writer, import,
 };
 use borehole_formats::{ReadOptions, Recovery};
 use borehole_model::Tables;
@@ -200,4 +200,46 @@ fn no_file_of_the_corpus_ends_lenient_reading_with_an_error() {
         let (_, error, _) = read(&input(&name), ReadOptions::lenient());
         assert!(error.is_none(), "{name}: {error:?}");
     }
+}
+
+#[test]
+fn of_an_input_without_a_header_one_warning_says_so() {
+    let warnings = |bytes: &[u8], options: ReadOptions| {
+        let (events, error, recovery) = read(bytes, options);
+        assert!(events.is_empty() && error.is_none(), "{error:?}");
+        recovery.warnings.into_iter().map(|warning| warning.message).collect::<Vec<_>>()
+    };
+    for options in [ReadOptions::default(), ReadOptions::lenient()] {
+        assert_eq!(warnings(b"", options), ["missing header: expected 5 bytes, found none"]);
+    }
+    let cut = "truncated: the last 3 bytes are the beginning of a frame";
+    assert_eq!(warnings(b"TRC", ReadOptions::default()), [cut]);
+    assert_eq!(warnings(b"TRC", ReadOptions::lenient()), ["truncated: 1 bytes missing"]);
+}
+
+#[test]
+fn another_version_is_told_of_in_the_same_words_wherever_its_header_stands() {
+    let said = "unsupported version: expected 1, found 9; read all the same";
+    for bytes in [&b"TRC\0\x09"[..], b"TRC\0\x01TRC\0\x09"] {
+        let (_, error, recovery) = read(bytes, ReadOptions::lenient());
+        assert!(error.is_none());
+        let said_of: Vec<_> = recovery.warnings.iter().map(|warning| warning.message.as_str()).collect();
+        assert_eq!(said_of, [said]);
+    }
+}
+
+#[test]
+fn a_header_that_is_mended_is_given_out_as_the_frame_that_it_was() {
+    let (mut bytes, starts) = batches();
+    bytes[starts[1] + 1] = b'r';
+    let mut reader = Reader::with_options(bytes.as_slice(), ReadOptions::lenient());
+    let mut headers = Vec::new();
+    while let Some(frame) = reader.next_frame().unwrap() {
+        if let Content::Header { version } = frame.content {
+            headers.push((frame.offset, frame.bytes.len(), version));
+        }
+    }
+    let expected = starts[..4].iter().map(|&start| (start as u64, 5, 1));
+    assert_eq!(headers, expected.collect::<Vec<_>>());
+    assert_eq!((reader.recovery().segments, reader.recovery().events), (BATCHES, BATCHES * EVENTS));
 }

@@ -105,6 +105,20 @@ fn a_time_that_the_schema_does_not_ask_for_is_refused_and_a_missing_one_too() {
 }
 
 #[test]
+fn times_at_both_ends_of_the_clock_are_read_as_they_were_written() {
+    let schema = Schema::new("T", []).unwrap();
+    // From the end of 64 bits to their beginning it is a short way round, which no event may take.
+    let times = [u64::MAX - 91, 1_000_007, u64::MAX, 0, 0, u64::MAX, u64::MAX, 16_777_214, 16_777_213];
+    let mut writer = Writer::new(Vec::new());
+    for time_ns in times {
+        writer.write_event(&schema, time_ns, &[]).unwrap();
+    }
+    let (events, error, recovery) = read(&writer.finish().unwrap(), ReadOptions::default());
+    assert!(error.is_none() && recovery.is_clean(), "{error:?}");
+    assert_eq!(events, times.map(|time_ns| format!("T @{time_ns}")));
+}
+
+#[test]
 fn absent_elements_and_lists_too_deep_are_refused() {
     let schema = one_field(FieldType::required(FieldKind::List));
     let say = |value| between(|writer| writer.write_event(&schema, 5, &[ValueDef::Text("b"), value]));

@@ -1,0 +1,140 @@
+//! Small inputs that ask for much.
+
+use std::io;
+use std::ops::ControlFlow;
+
+use borehole_formats::trc::{
+    Definition, Field, FieldKind, FieldType, Reader, Schema, ValueDef, Writer, import,
+};
+use borehole_formats::{ReadOptions, Recovery, SampleKind};
+use borehole_model::{Context, Event, ProfileSink, Sample, Tables};
+
+use super::stream::Stream;
+
+/// A type of events, timed or not, all of whose fields are there.
+fn schema(name: &str, has_timestamp: bool, fields: &[(&str, FieldKind)]) -> Schema {
+    let field = |&(name, kind): &(&str, FieldKind)| Field {
+        name: name.to_owned(),
+        field_type: FieldType::required(kind),
+    };
+    let fields = fields.iter().map(field).collect();
+    Schema::define(Definition { name: name.into(), has_timestamp, fields, annotations: Vec::new() }).unwrap()
+}
+
+/// What became of each sample: how deep its stack is, and what it measured.
+#[derive(Default)]
+struct Depths(Vec<(u32, Vec<i64>)>);
+
+impl ProfileSink for Depths {
+    fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
+        let depth = sample.stack.map_or(0, |stack| at.tables.depth(stack));
+        self.0.push((depth, sample.values.to_vec()));
+        Ok(ControlFlow::Continue(()))
+    }
+}
+
+fn samples(trace: &[u8], kind: SampleKind) -> (Depths, Recovery) {
+    let options = ReadOptions { samples: kind, ..ReadOptions::default() };
+    let mut sink = Depths::default();
+    let spool = io::Cursor::new(Vec::new());
+    let recovery = import(trace, &options, spool, &mut Tables::default(), &mut sink).unwrap();
+    (sink, recovery)
+}
+
+#[test]
+fn of_the_functions_at_one_address_as_many_are_kept_as_compilers_inline() {
+    use FieldKind::{PooledString, Stack, U8, U32, Varint};
+    let symbol = schema(
+        "SymbolTableEntry",
+        false,
+        &[("addr", Varint), ("symbol_name", PooledString), ("inline_depth", Varint)],
+    );
+    let cpu = schema("CpuSampleEvent", true, &[("tid", U32), ("source", U8), ("callchain", Stack)]);
+    let mut writer = Writer::new(Vec::new());
+    for depth in 0..1000 {
+        let values = [ValueDef::Unsigned(7), ValueDef::Text("f"), ValueDef::Unsigned(depth)];
+        writer.write_event(&symbol, None, &values).unwrap();
+    }
+    let values = [ValueDef::Unsigned(1), ValueDef::Unsigned(0), ValueDef::Stack(&[7; 100])];
+    writer.write_event(&cpu, 1, &values).unwrap();
+    let (found, recovery) = samples(&writer.finish().unwrap(), SampleKind::Cpu);
+    assert_eq!(found.0, [(100 * 128, vec![])]);
+    let said: Vec<_> = recovery.warnings.iter().map(|warning| warning.message.as_str()).collect();
+    assert_eq!(said, ["too many functions at one address: expected at most 128, left out 872"]);
+}
+
+#[test]
+fn counts_and_sizes_beyond_all_bounds_stay_at_the_largest_there_is() {
+    use FieldKind::{PooledString, StringMap, U8, U32, Varint};
+    let fields = [
+        ("tid", U32),
+        ("source", U8),
+        ("thread_name", PooledString),
+        ("count", Varint),
+        ("labels", StringMap),
+    ];
+    let (cpu, alloc) = (
+        schema("CpuSampleEvent", true, &fields),
+        schema("AllocEvent", true, &[("tid", U32), ("size", Varint)]),
+    );
+    let mut writer = Writer::new(Vec::new());
+    for time_ns in 0..2 {
+        let values = [
+            ValueDef::Unsigned(1),
+            ValueDef::Unsigned(0),
+            ValueDef::Text("t"),
+            ValueDef::Unsigned(u64::MAX),
+            ValueDef::TextMap(&[]),
+        ];
+        writer.write_event(&cpu, time_ns, &values).unwrap();
+    }
+    writer.write_event(&alloc, 3, &[ValueDef::Unsigned(1), ValueDef::Unsigned(u64::MAX)]).unwrap();
+    let (found, recovery) = samples(&writer.finish().unwrap(), SampleKind::Allocation);
+    assert_eq!(found.0, [(0, vec![1, i64::MAX])]);
+    let most = u64::MAX;
+    let said = format!("left out {most} samples of the kind cpu: the kind asked for is alloc");
+    assert_eq!(recovery.notes.iter().map(|note| &note.message).collect::<Vec<_>>(), [&said]);
+}
+
+/// Keeps events, and does nothing with them.
+struct Events(u64);
+
+impl ProfileSink for Events {
+    fn sample(&mut self, _: Context<'_>, _: &Sample<'_>) -> io::Result<ControlFlow<()>> {
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn event(&mut self, _: Context<'_>, _: &Event<'_>) -> io::Result<ControlFlow<()>> {
+        self.0 += 1;
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn keeps_events(&mut self) -> bool {
+        true
+    }
+}
+
+#[test]
+fn a_type_that_is_annotated_again_and_again_keeps_its_events_and_what_is_said_first() {
+    let mut stream = Stream::new().schema(7, "E", 1, &[("v", FieldKind::Varint as u8)]);
+    for number in 0..1000_u32 {
+        let key = stream.bytes(&[6, 7, 1, 0, 0, 0, 4, 0]).bytes(b"unit");
+        stream = key.u32(4).bytes(&number.to_le_bytes().map(|byte| byte & 0x7f)).event(7, 1, &[5]);
+    }
+    let mut reader = Reader::new(stream.0.as_slice());
+    let mut most = 0;
+    reader.for_each_event(|event| most = most.max(event.schema().annotations().len())).unwrap();
+    let recovery = reader.recovery();
+    assert_eq!((most, recovery.events, recovery.lost_bytes), (64, 1000, 0));
+    let said: Vec<_> = recovery.warnings.iter().map(|warning| warning.message.as_str()).collect();
+    assert_eq!(
+        said,
+        [
+            "too many annotations of type id 7: expected at most 64 frames in one batch, further ones are ignored"
+        ]
+    );
+    let (mut sink, mut tables) = (Events(0), Tables::default());
+    let spool = io::Cursor::new(Vec::new());
+    import(stream.0.as_slice(), &ReadOptions::default(), spool, &mut tables, &mut sink).unwrap();
+    assert_eq!((sink.0, tables.shape_count()), (1000, 64));
+}
