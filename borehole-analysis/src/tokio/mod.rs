@@ -20,6 +20,7 @@ mod names;
 mod others;
 mod plan;
 mod queue;
+mod reports;
 mod spans;
 mod stacks;
 mod tasks;
@@ -78,6 +79,7 @@ pub struct TokioSink {
     unix_offset_ns: Option<i128>,
     seal: Seal,
     places: Names,
+    runtimes: Names,
     workers: Workers,
     tasks: Tasks,
     queue: Queue,
@@ -109,6 +111,7 @@ impl TokioSink {
             unix_offset_ns: None,
             seal: Seal::default(),
             places: Names::default(),
+            runtimes: Names::default(),
             workers: Workers::new(limit),
             tasks: Tasks::new(limit),
             queue: Queue::default(),
@@ -239,11 +242,13 @@ impl TokioSink {
     }
 
     fn measures(&mut self, plan: Plan, event: &Event<'_>, time_ns: u64) {
+        // The events of dial9 0.3.2 name no runtime: they are about all of them.
+        let runtime = self.runtimes.row(plan.text(event, 2).unwrap_or_default());
         if let Some(depth) = plan.number(event, 0) {
-            self.queue.add(time_ns, depth);
+            self.queue.add(time_ns, runtime, depth);
         }
         if let Some(alive) = plan.number(event, 1) {
-            self.tasks.counted(time_ns, alive);
+            self.tasks.counted(time_ns, runtime, alive);
         }
     }
 

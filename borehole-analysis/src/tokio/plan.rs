@@ -45,7 +45,7 @@ const SORTS: [(&str, Sort, &[&str]); 18] = [
     ("PollEndEvent", Sort::PollEnd, &["worker_id"]),
     ("WorkerParkEvent", Sort::Park, &["worker_id", "local_queue", "cpu_time_ns", "tid"]),
     ("WorkerUnparkEvent", Sort::Unpark, &["worker_id", "local_queue", "cpu_time_ns", "tid", "sched_wait_ns"]),
-    ("RuntimeMetricsEvent", Sort::Metrics, &["global_queue_depth", "alive_tasks"]),
+    ("RuntimeMetricsEvent", Sort::Metrics, &["global_queue_depth", "alive_tasks", "runtime_name"]),
     ("QueueSampleEvent", Sort::OldMetrics, &["global_queue", "active_tasks"]),
     ("TaskSpawnEvent", Sort::Spawn, &["task_id", "spawn_loc"]),
     ("TaskTerminateEvent", Sort::Terminate, &["task_id"]),

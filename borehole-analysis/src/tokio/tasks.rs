@@ -4,6 +4,7 @@ use borehole_model::RowIndex;
 
 use super::histogram::Durations;
 use super::names::at;
+use super::reports::Reports;
 use super::view::{AliveCounts, TaskView, WakeView};
 use super::worst::Worst;
 
@@ -64,8 +65,8 @@ pub(super) struct Tasks {
     pub(super) delays: Durations,
     pub(super) high: u64,
     pub(super) worst: Worst<Wait>,
-    /// Tasks alive as the runtime counted them: time and number.
-    counted: Vec<(u64, u64)>,
+    /// Tasks alive as the runtimes counted them.
+    counted: Reports,
 }
 
 impl Tasks {
@@ -79,7 +80,7 @@ impl Tasks {
             delays: Durations::default(),
             high: 0,
             worst: Worst::new(rows.max(1)),
-            counted: Vec::new(),
+            counted: Reports::default(),
         }
     }
 
@@ -157,9 +158,9 @@ impl Tasks {
         self.worst.add(wait);
     }
 
-    /// The runtime counts the tasks of one of its parts.
-    pub(super) fn counted(&mut self, time_ns: u64, alive: u64) {
-        self.counted.push((time_ns, alive));
+    /// A runtime counts its tasks.
+    pub(super) fn counted(&mut self, time_ns: u64, runtime: u32, alive: u64) {
+        self.counted.add(time_ns, runtime, alive);
     }
 
     /// Works out what takes the whole trace.
@@ -222,9 +223,9 @@ impl Tasks {
         (view, found)
     }
 
-    /// How many tasks were alive, as the runtime counted, or else as spawning and ending tell.
+    /// How many tasks were alive, as the runtimes counted, or else as spawning and ending tell.
     fn alive_counts(&self) -> Option<AliveCounts> {
-        let series = match summed(self.counted.clone()) {
+        let series = match self.counted.summed() {
             series if series.is_empty() => self.balance(),
             series => series,
         };
@@ -270,19 +271,6 @@ pub(super) struct Lifetimes {
     pub(super) places: Vec<(u64, u64)>,
 }
 
-/// A series in order, where what several parts said at one time is added.
-pub(super) fn summed(mut series: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
-    series.sort_unstable_by_key(|&(time_ns, _)| time_ns);
-    series.dedup_by(|next, sum| {
-        let is_same = next.0 == sum.0;
-        if is_same {
-            sum.1 = sum.1.saturating_add(next.1);
-        }
-        is_same
-    });
-    series
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -324,10 +312,5 @@ mod tests {
         assert_eq!(lifetimes.places[1], (2, 1));
         let counted = view.counted.unwrap();
         assert_eq!((counted.samples, counted.first, counted.last, counted.peak), (3, 1, 1, 2));
-    }
-
-    #[test]
-    fn what_runtimes_say_at_one_time_is_added() {
-        assert_eq!(summed(vec![(5, 1), (3, 4), (5, 2)]), [(3, 4), (5, 3)]);
     }
 }

@@ -144,6 +144,41 @@ fn tasks_that_more_than_double_and_are_at_their_peak_leak() {
     assert_eq!(counted(&fallen), 0);
 }
 
+/// A runtime says how many tasks it has, and how long its queue is.
+fn runtime(trace: &mut Trace, name: &str, time_ns: u64, alive: u64, depth: u64) {
+    let fields = [("runtime_name", t(name)), ("alive_tasks", n(alive)), ("global_queue_depth", n(depth))];
+    trace.event("RuntimeMetricsEvent", time_ns, &fields);
+}
+
+#[test]
+fn runtimes_that_report_at_times_of_their_own_are_added() {
+    let mut trace = Trace::with_a_poll();
+    for round in 0..10 {
+        runtime(&mut trace, "small", round * 10 * MS + 100, 10, 60);
+        runtime(&mut trace, "large", round * 10 * MS + 200, 21, 41);
+    }
+    let view = trace.view();
+    let counted = view.tasks.counted.unwrap();
+    assert_eq!((counted.samples, counted.first, counted.last, counted.peak), (20, 31, 31, 31));
+    let queue = view.queue.unwrap();
+    assert_eq!((queue.samples, queue.max, queue.max_ns, queue.high), (20, 101, 100, 20));
+    assert_eq!(view.findings[0].check, "queue-depth");
+    assert_eq!(view.findings.len(), 1, "no task is lost");
+}
+
+#[test]
+fn a_runtime_that_came_late_and_went_counts_while_it_was_there() {
+    let mut trace = Trace::with_a_poll();
+    for second in 1..10 {
+        runtime(&mut trace, "main", second * 1000 * MS, 10, 0);
+        if second == 4 {
+            runtime(&mut trace, "short", second * 1000 * MS + 1, 5, 0);
+        }
+    }
+    let counted = trace.view().tasks.counted.unwrap();
+    assert_eq!((counted.first, counted.last, counted.peak, counted.peak_ns), (10, 10, 15, 4000 * MS + 1));
+}
+
 #[test]
 fn ends_of_blocking_tasks_do_not_hide_a_leak() {
     let mut trace = Trace::with_a_poll();
@@ -197,8 +232,8 @@ fn a_stack_that_blocks_six_times_in_polls_is_a_blocking_call() {
 fn queues_over_100_and_1000_of_all_runtimes_together_are_deep() {
     let found = |depths: &[u64]| {
         let mut trace = Trace::with_a_poll();
-        for &depth in depths {
-            trace.event("RuntimeMetricsEvent", 700, &[("global_queue_depth", n(depth))]);
+        for (name, &depth) in ["first", "second"].into_iter().zip(depths) {
+            runtime(&mut trace, name, 700, 0, depth);
         }
         trace.found()
     };
