@@ -39,7 +39,7 @@ impl TokioSink {
             end_ns,
             unix_offset_ns: self.unix_offset_ns,
             events: self.events,
-            seal: self.seal,
+            seal: self.seals.seal(),
             findings: Vec::new(),
             workers: self.workers.lanes().into_iter().map(worker).collect(),
             polls: self.polls(),

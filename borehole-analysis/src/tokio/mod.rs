@@ -21,6 +21,7 @@ mod others;
 mod plan;
 mod queue;
 mod reports;
+mod seals;
 mod spans;
 mod stacks;
 mod tasks;
@@ -39,6 +40,7 @@ use self::names::Names;
 use self::others::Others;
 use self::plan::{Plan, Sort};
 use self::queue::Queue;
+use self::seals::Seals;
 use self::spans::Spans;
 use self::stacks::Stacks;
 use self::tasks::{Tasks, Wait};
@@ -77,7 +79,7 @@ pub struct TokioSink {
     /// The same of measurements, which go on when nothing happens.
     measured_ends_ns: Option<(u64, u64)>,
     unix_offset_ns: Option<i128>,
-    seal: Seal,
+    seals: Seals,
     places: Names,
     runtimes: Names,
     workers: Workers,
@@ -109,7 +111,7 @@ impl TokioSink {
             ends_ns: None,
             measured_ends_ns: None,
             unix_offset_ns: None,
-            seal: Seal::default(),
+            seals: Seals::default(),
             places: Names::default(),
             runtimes: Names::default(),
             workers: Workers::new(limit),
@@ -306,20 +308,18 @@ impl TokioSink {
         self.spans.whole(name, time_ns, duration.saturating_mul(plan.scale_ns));
     }
 
-    fn metadata(&mut self, plan: Plan, event: &Event<'_>) {
+    fn metadata(&mut self, plan: Plan, event: &Event<'_>, time_ns: u64) {
         let Some(Value::Map(entries)) = plan.value(event, 0) else { return };
+        let mut is_complete = None;
         for (key, value) in entries {
             let (Value::Text(key), Value::Text(value)) = (key, value) else { continue };
-            match (&**key, &**value) {
-                // Once incomplete, what segments after it say does not bring back what is missing.
-                ("segment.complete", "false") => self.seal = Seal::Incomplete,
-                ("segment.complete", "true") if self.seal == Seal::Absent => self.seal = Seal::Complete,
-                ("memory.sample_rate_bytes", rate) => {
-                    self.memory.sampled_every(rate.parse().unwrap_or_default());
-                }
+            match &**key {
+                "segment.complete" => is_complete = value.parse().ok(),
+                "memory.sample_rate_bytes" => self.memory.sampled_every(value.parse().unwrap_or_default()),
                 _ => {}
             }
         }
+        self.seals.described(time_ns, is_complete);
     }
 
     fn symbol(&mut self, plan: Plan, event: &Event<'_>) {
@@ -343,7 +343,7 @@ impl TokioSink {
                 self.span_event(plan, event, time_ns, tables);
             }
             Sort::Clock => self.clock(plan, event, time_ns),
-            Sort::Metadata => self.metadata(plan, event),
+            Sort::Metadata => self.metadata(plan, event, time_ns),
             Sort::Symbol => self.symbol(plan, event),
             Sort::TaskDump | Sort::SpanClose => {}
             _ => {

@@ -102,7 +102,7 @@ fn without_polls_or_a_seal_nothing_is_said_to_be_fine() {
     trace.event("RuntimeMetricsEvent", 5, &metrics);
     assert_eq!(trace.found(), [("warning", "no-polls", None)]);
     let mut trace = Trace::with_a_poll();
-    trace.sink.seal = Seal::Absent;
+    trace.sink.seals = Seals::default();
     assert_eq!(trace.found(), [("info", "unsealed-file", None)]);
 }
 
@@ -112,6 +112,23 @@ fn a_file_that_says_that_it_is_incomplete_is_believed_whatever_follows() {
     trace.says("segment.complete", "false");
     trace.says("segment.complete", "true");
     assert_eq!(trace.found(), [("warning", "incomplete-file", None)]);
+}
+
+#[test]
+fn a_file_that_was_begun_after_a_sealed_one_and_is_none_itself_is_told_in_whatever_order_they_are_read() {
+    let begins = |trace: &mut Trace, time_ns| {
+        trace.event(
+            "SegmentMetadataEvent",
+            time_ns,
+            &[("entries", Value::Map(vec![(t("service"), t("shop"))]))],
+        );
+    };
+    let mut trace = Trace::with_a_poll();
+    begins(&mut trace, 2000);
+    assert_eq!(trace.found(), [("info", "unsealed-file", None)]);
+    let mut trace = Trace::with_a_poll();
+    begins(&mut trace, 0);
+    assert_eq!(trace.found(), []);
 }
 
 #[test]
