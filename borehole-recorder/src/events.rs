@@ -32,8 +32,7 @@ pub struct EventsLostEvent<'a> {
     /// When it was noticed: the loss happened since the flush before.
     #[traceevent(timestamp)]
     pub timestamp_ns: u64,
-    /// How many.
-    #[traceevent(kind = "counter")]
+    /// How many. It is no counter, which would grow from event to event: each tells of a loss of its own.
     pub lost_events: u64,
     /// The name of the thread that wanted to record them; absent for threads without a name.
     #[traceevent(pooled)]

@@ -34,12 +34,15 @@ pub(super) struct Suspects {
     pub(super) waits: Vec<(u64, (u64, u64, u64))>,
     /// Spans of all names.
     pub(super) spans: Vec<SpanRow>,
+    /// When events were lost for the first time.
+    pub(super) lost_ns: Option<u64>,
 }
 
 /// The findings, the gravest first, each check's by time.
 pub(super) fn findings(view: &TokioView, suspects: &Suspects, place: impl Fn(u32) -> String) -> Vec<Finding> {
     let mut found = Vec::new();
     whole_file(view, &mut found);
+    lost_events(view, suspects, &mut found);
     long_polls(suspects, place, &mut found);
     task_leak(view, &mut found);
     delays(view, &mut found);
@@ -72,6 +75,16 @@ fn whole_file(view: &TokioView, found: &mut Vec<Finding>) {
     if view.seal == Seal::Absent {
         let evidence = "never sealed: if the process was killed, up to 30 s of each thread are missing";
         found.push(finding(Severity::Info, "unsealed-file", evidence.to_owned()));
+    }
+}
+
+/// Not one of the scan's: dial9 does not say in a trace what it lost.
+fn lost_events(view: &TokioView, suspects: &Suspects, found: &mut Vec<Finding>) {
+    if view.lost_events > 0 {
+        let count = view.lost_events;
+        let evidence = format!("{count} events were not recorded: polls without an end may be theirs");
+        let time_ns = suspects.lost_ns;
+        found.push(Finding { time_ns, ..finding(Severity::Warning, "events-lost", evidence) });
     }
 }
 

@@ -40,6 +40,7 @@ impl TokioSink {
             unix_offset_ns: self.unix_offset_ns,
             events: self.events,
             seal: self.seals.seal(),
+            lost_events: self.lost_events,
             findings: Vec::new(),
             workers: self.workers.lanes().into_iter().map(worker).collect(),
             polls: self.polls(),
@@ -70,6 +71,7 @@ impl TokioSink {
             contention: lanes.iter().map(|lane| (lane.worker, lane.contention())).collect(),
             waits: lanes.iter().map(|lane| (lane.worker, lane.waits)).collect(),
             spans: std::mem::take(&mut self.spans).into_rows(),
+            lost_ns: self.lost_ns,
         }
     }
 

@@ -80,6 +80,9 @@ pub struct TokioSink {
     measured_ends_ns: Option<(u64, u64)>,
     unix_offset_ns: Option<i128>,
     seals: Seals,
+    lost_events: u64,
+    /// When the first loss was noticed.
+    lost_ns: Option<u64>,
     places: Names,
     runtimes: Names,
     workers: Workers,
@@ -112,6 +115,8 @@ impl TokioSink {
             measured_ends_ns: None,
             unix_offset_ns: None,
             seals: Seals::default(),
+            lost_events: 0,
+            lost_ns: None,
             places: Names::default(),
             runtimes: Names::default(),
             workers: Workers::new(limit),
@@ -322,6 +327,12 @@ impl TokioSink {
         self.seals.described(time_ns, is_complete);
     }
 
+    fn lost(&mut self, plan: Plan, event: &Event<'_>, time_ns: u64) {
+        self.is_worth_telling = true;
+        self.lost_events = self.lost_events.saturating_add(plan.number(event, 0).unwrap_or(0));
+        self.lost_ns = Some(self.lost_ns.map_or(time_ns, |first_ns| first_ns.min(time_ns)));
+    }
+
     fn symbol(&mut self, plan: Plan, event: &Event<'_>) {
         if let (Some(address), Some(name)) = (plan.number(event, 0), plan.text(event, 1)) {
             self.stacks.symbol(address, name, plan.number(event, 2).unwrap_or(0));
@@ -344,6 +355,7 @@ impl TokioSink {
             }
             Sort::Clock => self.clock(plan, event, time_ns),
             Sort::Metadata => self.metadata(plan, event, time_ns),
+            Sort::Lost => self.lost(plan, event, time_ns),
             Sort::Symbol => self.symbol(plan, event),
             Sort::TaskDump | Sort::SpanClose => {}
             _ => {

@@ -23,6 +23,8 @@ pub(super) enum Sort {
     Alloc,
     Free,
     Overflow,
+    /// Events that the recorder lost.
+    Lost,
     Clock,
     Metadata,
     Symbol,
@@ -35,8 +37,9 @@ pub(super) enum Sort {
     Other,
 }
 
-/// Events by name, with the fields that are looked at. Source: dial9 0.3.2 and 0.5.7.
-const SORTS: [(&str, Sort, &[&str]); 18] = [
+/// Events by name, with the fields that are looked at. Source: dial9 0.3.2 and 0.5.7; of `EventsLostEvent`,
+/// `borehole-recorder`.
+const SORTS: [(&str, Sort, &[&str]); 19] = [
     (
         "PollStartEvent",
         Sort::PollStart,
@@ -54,6 +57,7 @@ const SORTS: [(&str, Sort, &[&str]); 18] = [
     ("AllocEvent", Sort::Alloc, &["addr", "size", "callchain"]),
     ("FreeEvent", Sort::Free, &["addr", "size", "alloc_timestamp_ns"]),
     ("MemoryProfileOverflowEvent", Sort::Overflow, &["dropped_allocs", "dropped_frees"]),
+    ("EventsLostEvent", Sort::Lost, &["lost_events"]),
     ("ClockSyncEvent", Sort::Clock, &["realtime_ns"]),
     ("SegmentMetadataEvent", Sort::Metadata, &["entries"]),
     ("SymbolTableEntry", Sort::Symbol, &["addr", "symbol_name", "inline_depth"]),

@@ -132,6 +132,15 @@ fn a_file_that_was_begun_after_a_sealed_one_and_is_none_itself_is_told_in_whatev
 }
 
 #[test]
+fn events_that_were_not_recorded_are_told() {
+    let mut trace = Trace::with_a_poll();
+    for (time_ns, lost) in [(600, 3), (500, 4)] {
+        trace.event("EventsLostEvent", time_ns, &[("lost_events", n(lost)), ("thread_name", t("main"))]);
+    }
+    assert_eq!(trace.found(), [("warning", "events-lost", Some(500))]);
+}
+
+#[test]
 fn polls_over_10_and_50_ms_are_long() {
     let mut trace = Trace::new();
     for (start_ns, duration_ns) in [(100, 10 * MS), (200 * MS, 10 * MS + 1), (300 * MS, 50 * MS)] {
