@@ -68,7 +68,7 @@ impl Collector {
     /// Takes everything from all buffers; for the last time if so.
     fn collect(&mut self, is_last: bool) {
         let mut buffers = std::mem::take(&mut self.buffers);
-        self.recording.buffers(&mut buffers);
+        self.recording.buffers(&mut buffers, is_last);
         for buffer in buffers.drain(..) {
             if is_last {
                 buffer.close();
