@@ -386,7 +386,6 @@ impl ProfileSink for TokioSink {
             | Sort::Park
             | Sort::Unpark
             | Sort::Metrics
-            | Sort::OldMetrics
             | Sort::Spawn
             | Sort::Terminate
             | Sort::Wake => {

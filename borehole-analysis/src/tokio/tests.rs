@@ -391,6 +391,18 @@ fn events_that_nobody_knows_have_their_numbers_told() {
 }
 
 #[test]
+fn measurements_of_an_idle_runtime_make_no_trace_longer() {
+    let ends = |name, field| {
+        let mut trace = Trace::with_a_poll();
+        trace.event(name, 1000 * MS, &[(field, n(0))]);
+        let view = trace.view();
+        (view.start_ns, view.end_ns)
+    };
+    assert_eq!(ends("RuntimeMetricsEvent", "global_queue_depth"), (1, 1001));
+    assert_eq!(ends("QueueSampleEvent", "global_queue"), (1, 1001));
+}
+
+#[test]
 fn a_trace_of_samples_alone_is_none_of_a_tokio_program() {
     let mut trace = Trace::new();
     trace.event("CpuSampleEvent", 5, &[("source", n(0))]);
