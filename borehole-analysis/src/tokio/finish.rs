@@ -53,7 +53,7 @@ impl TokioSink {
             allocations: self.memory.view(&self.stacks, self.limit),
             other_events: limited(self.others.rows(), self.limit),
         };
-        view.findings = findings(&view, &suspects, |place| self.places.text(place).to_owned());
+        view.findings = findings(&view, &suspects, |place| self.spawned_at(place).to_owned());
         view.spans = limited(std::mem::take(&mut suspects.spans), self.limit);
         view
     }
@@ -81,7 +81,7 @@ impl TokioSink {
         let places = (0..).zip(&self.workers.places).filter(|(_, durations)| durations.count > 0);
         let mut places: Vec<_> = places
             .map(|(place, durations)| PlaceRow {
-                spawned_at: self.places.text(place).to_owned(),
+                spawned_at: self.spawned_at(place).to_owned(),
                 durations: durations.into(),
             })
             .collect();
@@ -98,7 +98,7 @@ impl TokioSink {
 
     fn long_poll(&self, poll: &Poll) -> LongPoll {
         let &Poll { duration_ns, start_ns, worker, task, place, .. } = poll;
-        LongPoll { duration_ns, start_ns, worker, task, spawned_at: self.places.text(place).to_owned() }
+        LongPoll { duration_ns, start_ns, worker, task, spawned_at: self.spawned_at(place).to_owned() }
     }
 
     fn tasks(&self) -> TaskView {
@@ -106,17 +106,15 @@ impl TokioSink {
         view.lifetimes = (&durations).into();
         let places = (0..).zip(places).filter(|(_, (spawned, _))| *spawned > 0);
         let mut rows: Vec<_> = places
-            .map(|(place, (spawned, alive))| TaskPlaceRow { spawned_at: self.place(place), spawned, alive })
+            .map(|(place, (spawned, alive))| TaskPlaceRow {
+                spawned_at: self.spawned_at(place).to_owned(),
+                spawned,
+                alive,
+            })
             .collect();
         rows.sort_by_key(|row| (u64::MAX - row.alive, u64::MAX - row.spawned));
         view.places = limited(rows, self.limit);
         view
-    }
-
-    /// The name of a place whose number is 1 above its row, or 0.
-    fn place(&self, place: u32) -> String {
-        let known = place.checked_sub(1).map(|row| self.places.text(row));
-        known.unwrap_or("(unknown)").to_owned()
     }
 
     fn delays(&mut self) -> DelayView {
@@ -127,7 +125,7 @@ impl TokioSink {
             poll_ns,
             task,
             worker,
-            spawned_at: self.place(place),
+            spawned_at: self.spawned_at(place).to_owned(),
         });
         let distinct = usize::try_from(durations.count).unwrap_or(usize::MAX);
         let worst = Rows { rows: rows.collect(), distinct };
@@ -139,10 +137,7 @@ impl TokioSink {
         let (mut view, places) = self.blocking.view(&mut polls, &self.stacks, self.limit.max(1));
         let places = (0..).zip(places).filter(|(_, count)| *count > 0);
         let mut rows: Vec<_> = places
-            .map(|(place, count)| {
-                let spawned_at = self.places.text(place).to_owned();
-                BlockingPlaceRow { spawned_at, count }
-            })
+            .map(|(place, count)| BlockingPlaceRow { spawned_at: self.spawned_at(place).to_owned(), count })
             .collect();
         rows.sort_by_key(|row| u64::MAX - row.count);
         view.places = limited(rows, self.limit);

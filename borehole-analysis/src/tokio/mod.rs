@@ -36,7 +36,7 @@ use borehole_model::{Context, Event, ProfileSink, Sample, ShapeId, Tables, Value
 
 use self::blocking::Blocking;
 use self::memory::Memory;
-use self::names::Names;
+use self::names::{Names, UNKNOWN_ROW};
 use self::others::Others;
 use self::plan::{Plan, Sort};
 use self::queue::Queue;
@@ -117,7 +117,7 @@ impl TokioSink {
             seals: Seals::default(),
             lost_events: 0,
             lost_ns: None,
-            places: Names::default(),
+            places: Names::or_unknown(),
             runtimes: Names::default(),
             workers: Workers::new(limit),
             tasks: Tasks::new(limit),
@@ -184,10 +184,10 @@ impl TokioSink {
     #[inline]
     fn poll_starts(&mut self, plan: Plan, event: &Event<'_>, time_ns: u64) {
         let (Some(worker), Some(task)) = (plan.number(event, 0), plan.number(event, 2)) else { return };
-        let place = self.places.row(plan.text(event, 3).unwrap_or("(unknown)"));
+        let place = plan.text(event, 3).map_or(UNKNOWN_ROW, |place| self.places.row(place));
         let measured = plan.number(event, 4);
         let delay_ns = measured.unwrap_or(0);
-        let wait = Wait { delay_ns, poll_ns: time_ns, task, worker: Some(worker), place: place + 1 };
+        let wait = Wait { delay_ns, poll_ns: time_ns, task, worker: Some(worker), place };
         let task_row = self.tasks.polled(wait, measured.is_some());
         let poll = Poll { duration_ns: 0, start_ns: time_ns, worker, task, place, task_row };
         self.workers.poll_starts(poll, plan.number(event, 1).unwrap_or(0));

@@ -3,7 +3,7 @@
 use borehole_model::RowIndex;
 
 use super::histogram::Durations;
-use super::names::at;
+use super::names::{UNKNOWN_ROW, at};
 use super::reports::Reports;
 use super::view::{AliveCounts, TaskView, WakeView};
 use super::worst::Worst;
@@ -18,7 +18,7 @@ const WAKE: u32 = 0;
 #[derive(Clone, Copy, Debug, Default)]
 struct Task {
     id: u64,
-    /// 1 above the row of a name; 0 where the place is unknown.
+    /// A row of the names of places.
     place: u32,
     spawned_ns: Option<u64>,
     ended_ns: Option<u64>,
@@ -50,7 +50,7 @@ pub(super) struct Wait {
     pub(super) poll_ns: u64,
     pub(super) task: u64,
     pub(super) worker: Option<u64>,
-    /// As in [`Task`].
+    /// A row of the names of places.
     pub(super) place: u32,
 }
 
@@ -96,7 +96,7 @@ impl Tasks {
     fn add(&mut self, id: u64) -> usize {
         let row = self.tasks.len();
         self.index.insert(id, row);
-        self.tasks.push(Task { id, ..Task::default() });
+        self.tasks.push(Task { id, place: UNKNOWN_ROW, ..Task::default() });
         row
     }
 
@@ -109,7 +109,7 @@ impl Tasks {
     pub(super) fn spawned(&mut self, id: u64, time_ns: u64, place: Option<u32>) {
         let task = self.task(id);
         task.spawned_ns = Some(time_ns);
-        task.place = place.map_or(task.place, |place| place + 1);
+        task.place = place.unwrap_or(task.place);
     }
 
     pub(super) fn ended(&mut self, id: u64, time_ns: u64) {
@@ -263,8 +263,7 @@ fn number(row: usize) -> u32 {
     u32::try_from(row).unwrap_or(u32::MAX)
 }
 
-/// How long tasks lived, and for each place (1 above the row of its name) how many were spawned there and how many
-/// of those were alive at the end.
+/// How long tasks lived, and for each place how many were spawned there and how many of those were alive at the end.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Lifetimes {
     pub(super) durations: Durations,
@@ -309,7 +308,7 @@ mod tests {
         let (view, lifetimes) = tasks.view();
         assert_eq!((view.spawned, view.ended, view.alive, view.blocking), (2, 1, 1, 1));
         assert_eq!((view.older, view.older_alive), (1, 1));
-        assert_eq!(lifetimes.places[1], (2, 1));
+        assert_eq!(lifetimes.places[0], (2, 1));
         let counted = view.counted.unwrap();
         assert_eq!((counted.samples, counted.first, counted.last, counted.peak), (3, 1, 1, 2));
     }
