@@ -44,7 +44,7 @@ use self::seals::Seals;
 use self::spans::Spans;
 use self::stacks::Stacks;
 use self::tasks::{Tasks, Wait};
-use self::workers::{Move, Poll, Workers};
+use self::workers::{Move, Poll, Workers, is_worker};
 
 pub use self::activity::{
     AliveCounts, Delay, DelayView, LongPoll, PlaceRow, PollView, TaskPlaceRow, TaskView, WakeView, WorkerRow,
@@ -59,8 +59,6 @@ pub use self::view::{
 const MOST_ROWS: usize = 10_000;
 /// The source of samples of threads that left their CPU. Source: dial9 0.5.7.
 const OFF_CPU: u64 = 1;
-/// Workers from here on are none. Source: dial9 0.5.7.
-const NO_WORKER: u64 = 254;
 
 /// Reads the events of a Tokio program.
 ///
@@ -262,7 +260,7 @@ impl TokioSink {
     fn cpu_sample(&mut self, plan: Plan, event: &Event<'_>, time_ns: u64) {
         if plan.number(event, 2) == Some(OFF_CPU) {
             let stack = self.stack(plan, event, 3);
-            let worker = plan.number(event, 0).filter(|&worker| worker < NO_WORKER);
+            let worker = plan.number(event, 0).filter(|&worker| is_worker(worker));
             self.blocking.add(time_ns, plan.number(event, 1), worker, stack);
         }
     }

@@ -6,12 +6,11 @@ use super::histogram::Durations;
 use super::names::{UNKNOWN_ROW, at};
 use super::reports::Reports;
 use super::view::{AliveCounts, TaskView, WakeView};
+use super::workers::is_worker;
 use super::worst::Worst;
 
 /// Delays over this are high.
 const HIGH_DELAY_NS: u64 = 5_000_000;
-/// The worker of a wake from a thread that is none. Source: dial9 0.5.7.
-const NO_WORKER: u64 = 255;
 /// In the place of a poll's duration: it is a wake.
 const WAKE: u32 = 0;
 
@@ -144,7 +143,7 @@ impl Tasks {
         self.wakes.count += 1;
         self.wakes.from_outside += u64::from(waker == 0);
         self.wakes.by_itself += u64::from(waker == id && id != 0);
-        self.wakes.off_worker += u64::from(worker == Some(NO_WORKER));
+        self.wakes.off_worker += u64::from(worker.is_some_and(|worker| !is_worker(worker)));
         if !self.is_measured && id != 0 {
             let task = number(self.row(id));
             self.moments.push(Moment { task, time_ns, what: WAKE });

@@ -283,6 +283,24 @@ fn a_worker_with_over_three_times_the_polls_of_another_is_an_imbalance() {
 }
 
 #[test]
+fn numbers_of_no_worker_are_none_whatever_they_do() {
+    let mut trace = Trace::new();
+    for worker in [0, 253, 254, 255, 256] {
+        trace.poll(worker, 1000 * worker, 5, 10);
+        let fields = [("worker_id", n(worker))];
+        trace.event("WorkerParkEvent", 1000 * worker + 20, &fields);
+        trace.event(
+            "WakeEventEvent",
+            7,
+            &[("waker_task_id", n(1)), ("woken_task_id", n(5)), ("target_worker", n(worker))],
+        );
+    }
+    let view = trace.view();
+    assert_eq!(view.workers.iter().map(|row| row.worker).collect::<Vec<_>>(), [0, 253, 256]);
+    assert_eq!((view.wakes.count, view.wakes.off_worker), (5, 2));
+}
+
+#[test]
 fn over_a_tenth_of_stretches_with_under_half_a_cpu_is_contention() {
     let found = |low: u64, all: u64, wall_ns: u64, cpu_ns: u64| {
         let mut trace = Trace::with_a_poll();

@@ -7,12 +7,12 @@ use super::histogram::Durations;
 use super::names::at;
 use super::worst::Worst;
 
-/// Longer than any machine has workers; further ones are left out.
+/// More workers than any machine has; further ones are left out.
 const MOST_WORKERS: usize = 4096;
-/// Numbers from here on are no workers unless they park like one.
-///
-/// Source: dial9 0.5.7, where 254 is the blocking pool and 255 is unknown.
+/// The first number that stands for something else than a worker: the blocking pool. Source: dial9 0.5.7.
 const FIRST_NO_WORKER: u64 = 254;
+/// The last one: it is not known which worker. Source: dial9 0.5.7.
+const UNKNOWN_WORKER: u64 = 255;
 /// Shorter polls are not asked whether they blocked: leaving a CPU and coming back takes as long.
 const BLOCKABLE_NS: u64 = 10_000;
 /// Shorter stretches of activity are too short for a ratio of times.
@@ -30,6 +30,12 @@ const HIGH_WAIT_NS: u64 = 1_000_000;
 const MANY_SPANS: u32 = 20;
 /// How many examples a check names.
 pub(super) const EXAMPLES: usize = 3;
+
+/// Whether a number is that of a worker. Where there are so many that workers have the other two numbers too, those
+/// cannot be told apart.
+pub(super) const fn is_worker(number: u64) -> bool {
+    number < FIRST_NO_WORKER || number > UNKNOWN_WORKER
+}
 
 /// A poll that ended. Ordered by how long it was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -379,10 +385,9 @@ impl Workers {
         lane.thread = thread;
     }
 
-    /// The workers by number. What has the number of none is one if it parks.
+    /// The workers by number.
     pub(super) fn lanes(&self) -> Vec<&Lane> {
-        let is_worker = |lane: &&Lane| lane.worker < FIRST_NO_WORKER || lane.parks > 0;
-        let mut lanes: Vec<_> = self.lanes.iter().filter(is_worker).collect();
+        let mut lanes: Vec<_> = self.lanes.iter().filter(|lane| is_worker(lane.worker)).collect();
         lanes.sort_by_key(|lane| lane.worker);
         lanes
     }
