@@ -8,7 +8,7 @@ use super::view::{
     BlockingPlaceRow, BlockingView, Delay, DelayView, LongPoll, PlaceRow, PollView, Rows, Spread,
     TaskPlaceRow, TaskView, TokioView, WorkerRow,
 };
-use super::workers::{Lane, Poll, Workers};
+use super::workers::{Poll, Worker, Workers};
 use super::worst::Worst;
 
 impl From<&Durations> for Spread {
@@ -42,7 +42,7 @@ impl TokioSink {
             seal: self.seals.seal(),
             lost_events: self.lost_events,
             findings: Vec::new(),
-            workers: self.workers.lanes().into_iter().map(worker).collect(),
+            workers: self.workers.by_number().into_iter().map(worker_row).collect(),
             polls: self.polls(),
             tasks: self.tasks(),
             delays: self.delays(),
@@ -59,17 +59,14 @@ impl TokioSink {
     }
 
     fn suspects(&mut self) -> Suspects {
-        let Workers { critical, long, spanned, .. } = &mut self.workers;
-        let critical = (critical.0, taken(&mut critical.1));
-        let long = (long.0, taken(&mut long.1));
-        let spanned = (spanned.0, taken(&mut spanned.1));
-        let lanes = self.workers.lanes();
+        let Workers { critical, long, spanned, .. } = &self.workers;
+        let workers = self.workers.by_number();
         Suspects {
-            critical,
-            long,
-            spanned,
-            contention: lanes.iter().map(|lane| (lane.worker, lane.contention())).collect(),
-            waits: lanes.iter().map(|lane| (lane.worker, lane.waits)).collect(),
+            critical: critical.clone(),
+            long: long.clone(),
+            spanned: spanned.clone(),
+            contention: workers.iter().map(|worker| (worker.number, worker.contention())).collect(),
+            waits: workers.iter().map(|worker| (worker.number, worker.waits)).collect(),
             spans: std::mem::take(&mut self.spans).into_rows(),
             lost_ns: self.lost_ns,
         }
@@ -149,17 +146,17 @@ fn taken<T: Ord>(worst: &mut Worst<T>) -> Vec<T> {
     std::mem::replace(worst, Worst::new(0)).into_sorted().collect()
 }
 
-fn worker(lane: &Lane) -> WorkerRow {
+fn worker_row(worker: &Worker) -> WorkerRow {
     WorkerRow {
-        worker: lane.worker,
-        polls: lane.polls,
-        busy_ns: lane.busy_ns,
-        active_ns: lane.active_ns,
-        cpu_ns: lane.has_cpu.then_some(lane.cpu_ns),
-        parked_ns: lane.parked_ns,
-        parks: lane.parks,
-        longest_poll_ns: lane.longest_poll_ns,
-        longest_queue: lane.longest_queue,
-        longest_wait_ns: lane.longest_wait_ns,
+        worker: worker.number,
+        polls: worker.polls,
+        busy_ns: worker.busy_ns,
+        active_ns: worker.active_ns,
+        cpu_ns: worker.has_cpu.then_some(worker.cpu_ns),
+        parked_ns: worker.parked_ns,
+        parks: worker.parks,
+        longest_poll_ns: worker.longest_poll_ns,
+        longest_queue: worker.longest_queue,
+        longest_wait_ns: worker.longest_wait_ns,
     }
 }
