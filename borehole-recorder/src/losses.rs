@@ -48,7 +48,7 @@ impl Losses {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trc::Reader;
+    use crate::trc::{Reader, Value};
 
     fn told(losses: &Losses) -> Vec<(Option<String>, u64)> {
         let batch = losses.batch();
@@ -56,7 +56,7 @@ mod tests {
         let mut told = Vec::new();
         while let Some(event) = reader.next_event().unwrap() {
             let name = event.value_of("thread_name").and_then(|name| name.as_str().map(str::to_owned));
-            told.push((name, event.value_of("lost_events").and_then(|count| count.as_u64()).unwrap()));
+            told.push((name, event.value_of("lost_events").and_then(Value::as_u64).unwrap()));
         }
         told
     }
