@@ -139,7 +139,7 @@ enum State {
 
 impl State {
     /// `None` if the file does not belong to the recordings called `name`: `NAME.PROCESS.NUMBER.bin`, compressed or
-    /// not, or still being written.
+    /// not, or still being written or compressed.
     fn of(file: &str, name: &str) -> Option<Self> {
         let rest = file.strip_prefix(name)?.strip_prefix('.')?;
         let (numbers, end) = rest.split_once(COMPLETE)?;
@@ -148,6 +148,9 @@ impl State {
         number.parse::<u64>().ok()?;
         match end {
             ACTIVE => Some(Self::Active(process)),
+            end if end.strip_suffix(PART).is_some_and(|end| SUFFIXES.contains(&end)) => {
+                Some(Self::Active(process))
+            }
             end if end.is_empty() || SUFFIXES.contains(&end) => Some(Self::Complete),
             _ => None,
         }
@@ -174,9 +177,11 @@ mod tests {
         for file in ["trace.7.0.bin", "trace.7.12.bin.gz", "trace.7.1.bin.zst"] {
             assert_eq!(State::of(file, "trace"), Some(State::Complete), "{file}");
         }
-        assert_eq!(State::of("trace.7.0.bin.active", "trace"), Some(State::Active(7)));
+        for file in ["trace.7.0.bin.active", "trace.7.0.bin.gz.part"] {
+            assert_eq!(State::of(file, "trace"), Some(State::Active(7)), "{file}");
+        }
         let others =
-            ["trace.bin", "tracer.7.0.bin", "trace.7.0.bin.gz.part", "trace.7.x.bin", "trace.7.0.9.bin"];
+            ["trace.bin", "tracer.7.0.bin", "trace.7.0.bin.part", "trace.7.x.bin", "trace.7.0.9.bin"];
         for file in others.into_iter().chain(["trace.7.0.binary", "notes.txt"]) {
             assert_eq!(State::of(file, "trace"), None, "{file}");
         }

@@ -39,7 +39,7 @@ pub(crate) struct Taken {
 const URGENT_PART: usize = 2;
 
 impl ThreadBuffer {
-    fn new(limit_bytes: usize) -> Self {
+    pub(crate) fn new(limit_bytes: usize) -> Self {
         let options = WriteOptions { batch_bytes: usize::MAX, ..WriteOptions::default() };
         let content = Content {
             writer: Writer::with_options(io::sink(), options),
@@ -96,7 +96,7 @@ impl ThreadBuffer {
         self.lock().is_closed = true;
     }
 
-    fn is_closed(&self) -> bool {
+    pub(crate) fn is_closed(&self) -> bool {
         self.lock().is_closed
     }
 }

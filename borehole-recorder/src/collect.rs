@@ -6,13 +6,11 @@ use std::time::SystemTime;
 
 use crate::archive::Archive;
 use crate::buffer::{Taken, ThreadBuffer};
-use crate::clock::now_ns;
-use crate::events::EventsLostEvent;
+use crate::losses::Losses;
 use crate::options::Builder;
 use crate::recorder::Summary;
 use crate::recording::Recording;
 use crate::segment::Segment;
-use crate::trc::Writer;
 
 /// Collects, writes, rotates.
 pub(crate) struct Collector {
@@ -25,8 +23,7 @@ pub(crate) struct Collector {
     /// Changes hands with the buffers.
     bytes: Vec<u8>,
     buffers: Vec<Arc<ThreadBuffer>>,
-    /// For the events about lost ones.
-    losses: Writer<Vec<u8>>,
+    losses: Losses,
     summary: Summary,
     error: Option<io::Error>,
 }
@@ -43,7 +40,7 @@ impl Collector {
             next_number: number + 1,
             bytes: Vec::new(),
             buffers: Vec::new(),
-            losses: Writer::new(Vec::new()),
+            losses: Losses::default(),
             summary: Summary { segments: 1, ..Summary::default() },
             error: None,
         })
@@ -68,7 +65,7 @@ impl Collector {
     /// Takes everything from all buffers; for the last time if so.
     fn collect(&mut self, is_last: bool) {
         let mut buffers = std::mem::take(&mut self.buffers);
-        self.recording.buffers(&mut buffers);
+        self.recording.buffers(&mut buffers, is_last);
         for buffer in buffers.drain(..) {
             if is_last {
                 buffer.close();
@@ -93,22 +90,15 @@ impl Collector {
         self.note_loss(buffer.thread_name.as_deref(), lost_events);
     }
 
-    /// Puts an event about lost ones beside the others that are to be written.
     fn note_loss(&mut self, thread_name: Option<&str>, lost_events: u64) {
-        if lost_events > 0 {
-            self.summary.lost_events += lost_events;
-            let event = EventsLostEvent { timestamp_ns: now_ns(), lost_events, thread_name };
-            // A vector takes it, and it fits.
-            let _ = self.losses.write(&event);
-        }
+        self.summary.lost_events += lost_events;
+        self.losses.note(thread_name, lost_events);
     }
 
     /// Writes what was noted; if that cannot be written either, it stays for the next time.
     fn write_losses(&mut self) {
-        let _ = self.losses.end_batch();
-        let bytes = std::mem::take(self.losses.output_mut());
-        if !self.append(&bytes) {
-            *self.losses.output_mut() = bytes;
+        if self.append(&self.losses.batch()) {
+            self.losses.clear();
         }
     }
 

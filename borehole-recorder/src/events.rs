@@ -29,13 +29,13 @@ pub struct SegmentMetadataEvent {
 /// Events are missing: a buffer or the disk was full, or the values did not fit the format.
 #[derive(TraceEvent, Clone, Debug, PartialEq, Eq)]
 pub struct EventsLostEvent<'a> {
-    /// When it was noticed: the loss happened since the flush before.
+    /// When it could be written: the loss happened since the last flush that reached a file.
     #[traceevent(timestamp)]
     pub timestamp_ns: u64,
-    /// How many.
-    #[traceevent(kind = "counter")]
+    /// How many. It is no counter, which would grow from event to event: each tells of a loss of its own.
     pub lost_events: u64,
-    /// The name of the thread that wanted to record them; absent for threads without a name.
+    /// The name of the thread that wanted to record them; absent for threads without a name, and where
+    /// they were too many.
     #[traceevent(pooled)]
     pub thread_name: Option<&'a str>,
 }

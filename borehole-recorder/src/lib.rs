@@ -43,6 +43,7 @@ mod buffer;
 mod clock;
 mod collect;
 mod events;
+mod losses;
 mod options;
 mod recorder;
 mod recording;

@@ -52,6 +52,9 @@ pub struct Builder {
 /// Flushes are no rarer than that, so that a killed process loses no more.
 const MAX_FLUSH: Duration = Duration::from_secs(1);
 
+/// Flushes are no more frequent than that: the collector would do nothing else.
+const MIN_FLUSH: Duration = Duration::from_millis(1);
+
 /// A segment is at most this part of the budget, so that making room does not take everything.
 const BUDGET_SEGMENTS: u64 = 4;
 
@@ -77,11 +80,11 @@ impl Builder {
         self
     }
 
-    /// How often what was recorded goes to the file: every half second, unless something else is said, and at
-    /// least once a second.
+    /// How often what was recorded goes to the file: every half second, unless something else is said, at
+    /// least once a second, and at most every millisecond.
     #[must_use]
     pub fn flush_every(mut self, interval: Duration) -> Self {
-        self.flush_every = interval.min(MAX_FLUSH);
+        self.flush_every = interval.clamp(MIN_FLUSH, MAX_FLUSH);
         self
     }
 
@@ -137,5 +140,18 @@ impl Builder {
     pub fn start(mut self) -> io::Result<Recorder> {
         self.segment_bytes = self.segment_bytes.min(self.budget_bytes / BUDGET_SEGMENTS).max(1);
         Recorder::start(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flushes_come_neither_without_pause_nor_too_rarely() {
+        let flush_every = |interval| Builder::new(Path::new("")).flush_every(interval).flush_every;
+        assert_eq!(flush_every(Duration::ZERO), Duration::from_millis(1));
+        assert_eq!(flush_every(Duration::from_millis(20)), Duration::from_millis(20));
+        assert_eq!(flush_every(Duration::MAX), Duration::from_secs(1));
     }
 }

@@ -12,11 +12,19 @@ pub(crate) struct Recording {
     /// Different for each recording of the process.
     pub(crate) id: u64,
     pub(crate) buffer_bytes: usize,
-    buffers: Mutex<Vec<Arc<ThreadBuffer>>>,
+    buffers: Mutex<Buffers>,
     /// Events that came where there was no buffer for them.
     lost_events: AtomicU64,
     orders: Mutex<Orders>,
     changed: Condvar,
+}
+
+/// The buffers that the collector looks at.
+#[derive(Default)]
+struct Buffers {
+    list: Vec<Arc<ThreadBuffer>>,
+    /// Whether it has looked for the last time.
+    is_closed: bool,
 }
 
 /// What the collector is asked for, and what it has done.
@@ -52,12 +60,14 @@ impl Recording {
         }
     }
 
-    /// Takes part from now on. What a closed recording is asked, it does not hear.
+    /// Takes part from now on. What nobody would collect is not heard.
     pub(crate) fn add(&self, buffer: Arc<ThreadBuffer>) {
-        if self.orders().has_stopped {
+        let mut buffers = self.lock_buffers();
+        if buffers.is_closed {
             buffer.close();
+        } else {
+            buffers.list.push(buffer);
         }
-        self.lock_buffers().push(buffer);
     }
 
     pub(crate) fn lose(&self, events: u64) {
@@ -68,12 +78,14 @@ impl Recording {
         self.lost_events.swap(0, Ordering::Relaxed)
     }
 
-    /// All buffers; those whose threads have ended are given out for the last time.
-    pub(crate) fn buffers(&self, into: &mut Vec<Arc<ThreadBuffer>>) {
+    /// All buffers; those whose threads have ended are given out for the last time. After the last time of all, no
+    /// more are taken.
+    pub(crate) fn buffers(&self, into: &mut Vec<Arc<ThreadBuffer>>, is_last: bool) {
         let mut buffers = self.lock_buffers();
-        into.extend(buffers.iter().cloned());
+        buffers.is_closed |= is_last;
+        into.extend(buffers.list.iter().cloned());
         // One owner is the list, one the copy just made.
-        buffers.retain(|buffer| Arc::strong_count(buffer) > 2);
+        buffers.list.retain(|buffer| Arc::strong_count(buffer) > 2);
     }
 
     pub(crate) fn wake(&self) {
@@ -142,7 +154,23 @@ impl Recording {
         self.orders.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn lock_buffers(&self) -> MutexGuard<'_, Vec<Arc<ThreadBuffer>>> {
+    fn lock_buffers(&self) -> MutexGuard<'_, Buffers> {
         self.buffers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_that_comes_while_the_recording_is_completed_is_not_heard() {
+        let recording = Recording::new(1_000);
+        let [early, late] = [(); 2].map(|()| Arc::new(ThreadBuffer::new(1_000)));
+        recording.add(Arc::clone(&early));
+        let mut buffers = Vec::new();
+        recording.buffers(&mut buffers, true);
+        recording.add(Arc::clone(&late));
+        assert_eq!((buffers.len(), early.is_closed(), late.is_closed()), (1, false, true));
     }
 }

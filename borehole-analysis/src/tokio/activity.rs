@@ -83,7 +83,7 @@ pub struct TaskView {
     pub lifetimes: Spread,
     /// By where they were spawned, most alive at the end first.
     pub places: Rows<TaskPlaceRow>,
-    /// Tasks alive as the runtime counted them: first, last, and most.
+    /// Tasks alive as the runtimes counted them, all together: first, last, and most.
     pub counted: Option<AliveCounts>,
 }
 

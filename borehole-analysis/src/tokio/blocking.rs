@@ -30,7 +30,7 @@ enum Lane {
     Worker(u64),
 }
 
-/// Samples of one stack: how many, the first, the row.
+/// Samples of one stack: how many, and when the first was taken.
 #[derive(Clone, Copy, Debug)]
 struct Group {
     count: u64,

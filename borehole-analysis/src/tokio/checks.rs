@@ -4,7 +4,8 @@
 //! instead is said at the check.
 
 use super::view::{Finding, Rows, Seal, Severity, SpanRow, TokioView};
-use super::workers::{Contention, EXAMPLES, Poll, SpannedPoll};
+use super::workers::{Contention, EXAMPLES, Poll, SpannedPoll, Waits};
+use super::worst::Tier;
 
 /// Delays of scheduling over this are critical.
 const CRITICAL_DELAY_NS: u64 = 50_000_000;
@@ -20,26 +21,29 @@ const FEW: u64 = 10;
 const WARNING_WAIT_NS: u64 = 10_000_000;
 
 /// What checks look at beside the view.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Suspects {
-    /// Polls over 50 ms, how many and the longest.
-    pub(super) critical: (u64, Vec<Poll>),
+    /// Polls over 50 ms.
+    pub(super) critical: Tier<Poll>,
     /// Other polls over 10 ms.
-    pub(super) long: (u64, Vec<Poll>),
-    /// Polls with more than 20 spans, how many and those with the most.
-    pub(super) spanned: (u64, Vec<SpannedPoll>),
+    pub(super) long: Tier<Poll>,
+    /// Polls with more than 20 spans.
+    pub(super) spanned: Tier<SpannedPoll>,
     /// By worker.
     pub(super) contention: Vec<(u64, Contention)>,
-    /// Unparks that the kernel let wait over 1 ms, by worker: how many, the longest, and when.
-    pub(super) waits: Vec<(u64, (u64, u64, u64))>,
+    /// By worker too.
+    pub(super) waits: Vec<(u64, Waits)>,
     /// Spans of all names.
     pub(super) spans: Vec<SpanRow>,
+    /// When events were lost for the first time.
+    pub(super) lost_ns: Option<u64>,
 }
 
 /// The findings, the gravest first, each check's by time.
 pub(super) fn findings(view: &TokioView, suspects: &Suspects, place: impl Fn(u32) -> String) -> Vec<Finding> {
     let mut found = Vec::new();
     whole_file(view, &mut found);
+    lost_events(view, suspects, &mut found);
     long_polls(suspects, place, &mut found);
     task_leak(view, &mut found);
     delays(view, &mut found);
@@ -70,16 +74,28 @@ fn whole_file(view: &TokioView, found: &mut Vec<Finding>) {
         found.push(finding(Severity::Warning, "no-polls", evidence.to_owned()));
     }
     if view.seal == Seal::Absent {
-        let evidence = "never sealed: if the process was killed, up to 30 s of each thread are missing";
+        // Source: `dial9-core` 0.5.7 calls on idle threads every 30 s; `Builder::flush_every` of `borehole-recorder`.
+        let evidence = "never sealed: if the process was killed, what its threads had not handed over is missing \
+                        (dial9: up to 30 s of each; borehole-recorder: since its last flush)";
         found.push(finding(Severity::Info, "unsealed-file", evidence.to_owned()));
     }
 }
 
+/// Not one of the scan's: dial9 does not say in a trace what it lost.
+fn lost_events(view: &TokioView, suspects: &Suspects, found: &mut Vec<Finding>) {
+    if view.lost_events > 0 {
+        let count = view.lost_events;
+        let evidence = format!("{count} events were not recorded: polls without an end may be theirs");
+        let time_ns = suspects.lost_ns;
+        found.push(Finding { time_ns, ..finding(Severity::Warning, "events-lost", evidence) });
+    }
+}
+
 fn long_polls(suspects: &Suspects, place: impl Fn(u32) -> String, found: &mut Vec<Finding>) {
-    for (severity, (count, polls), limit_ms) in
+    for (severity, tier, limit_ms) in
         [(Severity::Critical, &suspects.critical, 50), (Severity::Warning, &suspects.long, 10)]
     {
-        for poll in polls {
+        for poll in tier.examples.sorted() {
             let evidence = format!(
                 "a poll of {}, task spawned at {}",
                 milliseconds(poll.duration_ns),
@@ -92,7 +108,8 @@ fn long_polls(suspects: &Suspects, place: impl Fn(u32) -> String, found: &mut Ve
                 ..finding(severity, "long-poll", evidence)
             });
         }
-        if *count > EXAMPLES as u64 {
+        let count = tier.count;
+        if count > EXAMPLES as u64 {
             let more = if limit_ms == 50 { "" } else { ", up to 50 ms" };
             let evidence = format!("{count} polls over {limit_ms} ms in all{more}");
             found.push(finding(severity, "long-poll", evidence));
@@ -184,7 +201,7 @@ fn cpu_contention(suspects: &Suspects, found: &mut Vec<Finding>) {
 }
 
 fn kernel_waits(suspects: &Suspects, found: &mut Vec<Finding>) {
-    for &(worker, (count, longest_ns, time_ns)) in &suspects.waits {
+    for &(worker, Waits { count, longest_ns, at_ns }) in &suspects.waits {
         if count == 0 {
             continue;
         }
@@ -192,7 +209,7 @@ fn kernel_waits(suspects: &Suspects, found: &mut Vec<Finding>) {
         let evidence =
             format!("{count} unparks waited over 1 ms for a CPU, the worst {}", milliseconds(longest_ns));
         found.push(Finding {
-            time_ns: Some(time_ns),
+            time_ns: Some(at_ns),
             worker: Some(worker),
             ..finding(severity, "kernel-sched-wait", evidence)
         });
@@ -200,8 +217,7 @@ fn kernel_waits(suspects: &Suspects, found: &mut Vec<Finding>) {
 }
 
 fn spans_in_polls(suspects: &Suspects, found: &mut Vec<Finding>) {
-    let (count, polls) = &suspects.spanned;
-    for SpannedPoll { spans, poll } in polls {
+    for SpannedPoll { spans, poll } in suspects.spanned.examples.sorted() {
         let evidence = format!("{spans} spans in one poll of {}", milliseconds(poll.duration_ns));
         found.push(Finding {
             time_ns: Some(poll.start_ns),
@@ -210,7 +226,8 @@ fn spans_in_polls(suspects: &Suspects, found: &mut Vec<Finding>) {
             ..finding(Severity::Warning, "many-spans-per-poll", evidence)
         });
     }
-    if *count > EXAMPLES as u64 {
+    let count = suspects.spanned.count;
+    if count > EXAMPLES as u64 {
         let evidence = format!("{count} polls with more than 20 spans in all");
         found.push(finding(Severity::Warning, "many-spans-per-poll", evidence));
     }

@@ -56,7 +56,7 @@ impl TokioSink {
     pub fn is_measurement(&self, shape: ShapeId) -> bool {
         let plan = self.plans.get(shape.index()).copied().flatten();
         plan.is_some_and(|plan| {
-            matches!(plan.sort, Sort::Other | Sort::WholeSpan | Sort::Metrics | Sort::OldMetrics)
+            matches!(plan.sort, Sort::Other | Sort::WholeSpan | Sort::Metrics | Sort::Lost)
         })
     }
 

@@ -8,7 +8,7 @@ use super::view::{
     BlockingPlaceRow, BlockingView, Delay, DelayView, LongPoll, PlaceRow, PollView, Rows, Spread,
     TaskPlaceRow, TaskView, TokioView, WorkerRow,
 };
-use super::workers::{Lane, Poll, Workers};
+use super::workers::{Poll, Worker, Workers};
 use super::worst::Worst;
 
 impl From<&Durations> for Spread {
@@ -39,9 +39,10 @@ impl TokioSink {
             end_ns,
             unix_offset_ns: self.unix_offset_ns,
             events: self.events,
-            seal: self.seal,
+            seal: self.seals.seal(),
+            lost_events: self.lost_events,
             findings: Vec::new(),
-            workers: self.workers.lanes().into_iter().map(worker).collect(),
+            workers: self.workers.by_number().into_iter().map(worker_row).collect(),
             polls: self.polls(),
             tasks: self.tasks(),
             delays: self.delays(),
@@ -52,24 +53,22 @@ impl TokioSink {
             allocations: self.memory.view(&self.stacks, self.limit),
             other_events: limited(self.others.rows(), self.limit),
         };
-        view.findings = findings(&view, &suspects, |place| self.places.text(place).to_owned());
+        view.findings = findings(&view, &suspects, |place| self.spawned_at(place).to_owned());
         view.spans = limited(std::mem::take(&mut suspects.spans), self.limit);
         view
     }
 
     fn suspects(&mut self) -> Suspects {
-        let Workers { critical, long, spanned, .. } = &mut self.workers;
-        let critical = (critical.0, taken(&mut critical.1));
-        let long = (long.0, taken(&mut long.1));
-        let spanned = (spanned.0, taken(&mut spanned.1));
-        let lanes = self.workers.lanes();
+        let Workers { critical, long, spanned, .. } = &self.workers;
+        let workers = self.workers.by_number();
         Suspects {
-            critical,
-            long,
-            spanned,
-            contention: lanes.iter().map(|lane| (lane.worker, lane.contention())).collect(),
-            waits: lanes.iter().map(|lane| (lane.worker, lane.waits)).collect(),
+            critical: critical.clone(),
+            long: long.clone(),
+            spanned: spanned.clone(),
+            contention: workers.iter().map(|worker| (worker.number, worker.contention())).collect(),
+            waits: workers.iter().map(|worker| (worker.number, worker.waits)).collect(),
             spans: std::mem::take(&mut self.spans).into_rows(),
+            lost_ns: self.lost_ns,
         }
     }
 
@@ -79,7 +78,7 @@ impl TokioSink {
         let places = (0..).zip(&self.workers.places).filter(|(_, durations)| durations.count > 0);
         let mut places: Vec<_> = places
             .map(|(place, durations)| PlaceRow {
-                spawned_at: self.places.text(place).to_owned(),
+                spawned_at: self.spawned_at(place).to_owned(),
                 durations: durations.into(),
             })
             .collect();
@@ -96,7 +95,7 @@ impl TokioSink {
 
     fn long_poll(&self, poll: &Poll) -> LongPoll {
         let &Poll { duration_ns, start_ns, worker, task, place, .. } = poll;
-        LongPoll { duration_ns, start_ns, worker, task, spawned_at: self.places.text(place).to_owned() }
+        LongPoll { duration_ns, start_ns, worker, task, spawned_at: self.spawned_at(place).to_owned() }
     }
 
     fn tasks(&self) -> TaskView {
@@ -104,17 +103,15 @@ impl TokioSink {
         view.lifetimes = (&durations).into();
         let places = (0..).zip(places).filter(|(_, (spawned, _))| *spawned > 0);
         let mut rows: Vec<_> = places
-            .map(|(place, (spawned, alive))| TaskPlaceRow { spawned_at: self.place(place), spawned, alive })
+            .map(|(place, (spawned, alive))| TaskPlaceRow {
+                spawned_at: self.spawned_at(place).to_owned(),
+                spawned,
+                alive,
+            })
             .collect();
         rows.sort_by_key(|row| (u64::MAX - row.alive, u64::MAX - row.spawned));
         view.places = limited(rows, self.limit);
         view
-    }
-
-    /// The name of a place whose number is 1 above its row, or 0.
-    fn place(&self, place: u32) -> String {
-        let known = place.checked_sub(1).map(|row| self.places.text(row));
-        known.unwrap_or("(unknown)").to_owned()
     }
 
     fn delays(&mut self) -> DelayView {
@@ -125,7 +122,7 @@ impl TokioSink {
             poll_ns,
             task,
             worker,
-            spawned_at: self.place(place),
+            spawned_at: self.spawned_at(place).to_owned(),
         });
         let distinct = usize::try_from(durations.count).unwrap_or(usize::MAX);
         let worst = Rows { rows: rows.collect(), distinct };
@@ -137,10 +134,7 @@ impl TokioSink {
         let (mut view, places) = self.blocking.view(&mut polls, &self.stacks, self.limit.max(1));
         let places = (0..).zip(places).filter(|(_, count)| *count > 0);
         let mut rows: Vec<_> = places
-            .map(|(place, count)| {
-                let spawned_at = self.places.text(place).to_owned();
-                BlockingPlaceRow { spawned_at, count }
-            })
+            .map(|(place, count)| BlockingPlaceRow { spawned_at: self.spawned_at(place).to_owned(), count })
             .collect();
         rows.sort_by_key(|row| u64::MAX - row.count);
         view.places = limited(rows, self.limit);
@@ -152,17 +146,17 @@ fn taken<T: Ord>(worst: &mut Worst<T>) -> Vec<T> {
     std::mem::replace(worst, Worst::new(0)).into_sorted().collect()
 }
 
-fn worker(lane: &Lane) -> WorkerRow {
+fn worker_row(worker: &Worker) -> WorkerRow {
     WorkerRow {
-        worker: lane.worker,
-        polls: lane.polls,
-        busy_ns: lane.busy_ns,
-        active_ns: lane.active_ns,
-        cpu_ns: lane.has_cpu.then_some(lane.cpu_ns),
-        parked_ns: lane.parked_ns,
-        parks: lane.parks,
-        longest_poll_ns: lane.longest_poll_ns,
-        longest_queue: lane.longest_queue,
-        longest_wait_ns: lane.longest_wait_ns,
+        worker: worker.number,
+        polls: worker.polls,
+        busy_ns: worker.busy_ns,
+        active_ns: worker.active_ns,
+        cpu_ns: worker.has_cpu.then_some(worker.cpu_ns),
+        parked_ns: worker.parked_ns,
+        parks: worker.parks,
+        longest_poll_ns: worker.longest_poll_ns,
+        longest_queue: worker.longest_queue,
+        longest_wait_ns: worker.longest_wait_ns,
     }
 }

@@ -55,7 +55,7 @@ impl Memory {
     }
 
     pub(super) fn view(&self, stacks: &Stacks, limit: usize) -> Option<AllocationView> {
-        if self.count == 0 && self.early.is_empty() {
+        if self.count == 0 && self.early.is_empty() && self.dropped == 0 {
             return None;
         }
         let rate_bytes = self.rate_bytes.unwrap_or(DEFAULT_RATE_BYTES);
@@ -123,6 +123,14 @@ mod tests {
         assert_eq!((view.allocations, view.freed, view.outstanding), (3, 2, 1));
         assert_eq!((view.bytes, view.outstanding_bytes), (1564, 1000));
         assert_eq!((view.sites.rows[0].count, view.sites.rows[0].first_ns), (1, 200));
+    }
+
+    #[test]
+    fn what_was_dropped_is_told_where_nothing_else_is_known() {
+        let mut memory = Memory::default();
+        assert_eq!(memory.view(&Stacks::default(), 10), None);
+        memory.dropped(3);
+        assert_eq!(memory.view(&Stacks::default(), 10).map(|view| view.dropped), Some(3));
     }
 
     #[test]

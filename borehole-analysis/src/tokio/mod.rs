@@ -12,6 +12,7 @@ mod activity;
 mod blocking;
 mod checks;
 mod each;
+mod field;
 mod finish;
 mod halves;
 mod histogram;
@@ -20,6 +21,8 @@ mod names;
 mod others;
 mod plan;
 mod queue;
+mod reports;
+mod seals;
 mod spans;
 mod stacks;
 mod tasks;
@@ -34,14 +37,15 @@ use borehole_model::{Context, Event, ProfileSink, Sample, ShapeId, Tables, Value
 
 use self::blocking::Blocking;
 use self::memory::Memory;
-use self::names::Names;
+use self::names::{Names, UNKNOWN_ROW};
 use self::others::Others;
 use self::plan::{Plan, Sort};
 use self::queue::Queue;
+use self::seals::Seals;
 use self::spans::Spans;
 use self::stacks::Stacks;
 use self::tasks::{Tasks, Wait};
-use self::workers::{Move, Poll, Workers};
+use self::workers::{Move, Poll, Workers, is_worker};
 
 pub use self::activity::{
     AliveCounts, Delay, DelayView, LongPoll, PlaceRow, PollView, TaskPlaceRow, TaskView, WakeView, WorkerRow,
@@ -56,8 +60,6 @@ pub use self::view::{
 const MOST_ROWS: usize = 10_000;
 /// The source of samples of threads that left their CPU. Source: dial9 0.5.7.
 const OFF_CPU: u64 = 1;
-/// Workers from here on are none. Source: dial9 0.5.7.
-const NO_WORKER: u64 = 254;
 
 /// Reads the events of a Tokio program.
 ///
@@ -76,8 +78,12 @@ pub struct TokioSink {
     /// The same of measurements, which go on when nothing happens.
     measured_ends_ns: Option<(u64, u64)>,
     unix_offset_ns: Option<i128>,
-    seal: Seal,
+    seals: Seals,
+    lost_events: u64,
+    /// When the first loss was noticed.
+    lost_ns: Option<u64>,
     places: Names,
+    runtimes: Names,
     workers: Workers,
     tasks: Tasks,
     queue: Queue,
@@ -107,8 +113,11 @@ impl TokioSink {
             ends_ns: None,
             measured_ends_ns: None,
             unix_offset_ns: None,
-            seal: Seal::default(),
-            places: Names::default(),
+            seals: Seals::default(),
+            lost_events: 0,
+            lost_ns: None,
+            places: Names::or_unknown(),
+            runtimes: Names::default(),
             workers: Workers::new(limit),
             tasks: Tasks::new(limit),
             queue: Queue::default(),
@@ -173,19 +182,22 @@ impl TokioSink {
 
     #[inline]
     fn poll_starts(&mut self, plan: Plan, event: &Event<'_>, time_ns: u64) {
-        let (Some(worker), Some(task)) = (plan.number(event, 0), plan.number(event, 2)) else { return };
-        let place = self.places.row(plan.text(event, 3).unwrap_or("(unknown)"));
-        let measured = plan.number(event, 4);
+        let (Some(worker), Some(task)) = (plan.number(event, field::WORKER), plan.number(event, field::TASK))
+        else {
+            return;
+        };
+        let place = plan.text(event, field::SPAWNED_AT).map_or(UNKNOWN_ROW, |place| self.places.row(place));
+        let measured = plan.number(event, field::DELAY);
         let delay_ns = measured.unwrap_or(0);
-        let wait = Wait { delay_ns, poll_ns: time_ns, task, worker: Some(worker), place: place + 1 };
+        let wait = Wait { delay_ns, poll_ns: time_ns, task, worker: Some(worker), place };
         let task_row = self.tasks.polled(wait, measured.is_some());
         let poll = Poll { duration_ns: 0, start_ns: time_ns, worker, task, place, task_row };
-        self.workers.poll_starts(poll, plan.number(event, 1).unwrap_or(0));
+        self.workers.poll_starts(poll, plan.number(event, field::LOCAL_QUEUE).unwrap_or(0));
     }
 
     #[inline]
     fn poll_ends(&mut self, plan: Plan, event: &Event<'_>, time_ns: u64) {
-        let Some(worker) = plan.number(event, 0) else { return };
+        let Some(worker) = plan.number(event, field::WORKER) else { return };
         if let Some(poll) = self.workers.poll_ends(worker, time_ns) {
             self.tasks.poll_ended(poll.task_row, poll.start_ns, poll.duration_ns);
             let Poll { start_ns, duration_ns, worker, task, place, .. } = poll;
@@ -195,14 +207,14 @@ impl TokioSink {
 
     #[inline]
     fn moves(&mut self, plan: Plan, event: &Event<'_>, time_ns: u64) {
-        let Some(worker) = plan.number(event, 0) else { return };
+        let Some(worker) = plan.number(event, field::WORKER) else { return };
         let moved = Move {
             worker,
             time_ns,
-            thread: plan.number(event, 3),
-            cpu_ns: plan.number(event, 2),
-            queue: plan.number(event, 1).unwrap_or(0),
-            wait_ns: plan.number(event, 4),
+            thread: plan.number(event, field::THREAD),
+            cpu_ns: plan.number(event, field::CPU_TIME),
+            queue: plan.number(event, field::LOCAL_QUEUE).unwrap_or(0),
+            wait_ns: plan.number(event, field::CPU_WAIT),
         };
         match plan.sort {
             Sort::Park => self.workers.parks(moved),
@@ -219,18 +231,19 @@ impl TokioSink {
             Sort::PollEnd => self.poll_ends(plan, event, time_ns),
             Sort::Park | Sort::Unpark => self.moves(plan, event, time_ns),
             Sort::Wake => {
-                if let (Some(waker), Some(woken)) = (plan.number(event, 0), plan.number(event, 1)) {
-                    self.tasks.woken(waker, woken, plan.number(event, 2), time_ns);
+                let tasks = [field::WAKER_TASK, field::TASK].map(|task| plan.number(event, task));
+                if let [Some(waker), Some(woken)] = tasks {
+                    self.tasks.woken(waker, woken, plan.number(event, field::WORKER), time_ns);
                 }
             }
             Sort::Spawn => {
-                let place = plan.text(event, 1).map(|place| self.places.row(place));
-                if let Some(task) = plan.number(event, 0) {
+                let place = plan.text(event, field::SPAWNED_AT).map(|place| self.places.row(place));
+                if let Some(task) = plan.number(event, field::TASK) {
                     self.tasks.spawned(task, time_ns, place);
                 }
             }
             Sort::Terminate => {
-                if let Some(task) = plan.number(event, 0) {
+                if let Some(task) = plan.number(event, field::TASK) {
                     self.tasks.ended(task, time_ns);
                 }
             }
@@ -239,41 +252,45 @@ impl TokioSink {
     }
 
     fn measures(&mut self, plan: Plan, event: &Event<'_>, time_ns: u64) {
-        if let Some(depth) = plan.number(event, 0) {
-            self.queue.add(time_ns, depth);
+        // The events of dial9 0.3.2 name no runtime: they are about all of them.
+        let runtime = self.runtimes.row(plan.text(event, field::RUNTIME).unwrap_or_default());
+        if let Some(depth) = plan.number(event, field::QUEUE_DEPTH) {
+            self.queue.add(time_ns, runtime, depth);
         }
-        if let Some(alive) = plan.number(event, 1) {
-            self.tasks.counted(time_ns, alive);
+        if let Some(alive) = plan.number(event, field::ALIVE_TASKS) {
+            self.tasks.counted(time_ns, runtime, alive);
         }
     }
 
     fn cpu_sample(&mut self, plan: Plan, event: &Event<'_>, time_ns: u64) {
-        if plan.number(event, 2) == Some(OFF_CPU) {
-            let stack = self.stack(plan, event, 3);
-            let worker = plan.number(event, 0).filter(|&worker| worker < NO_WORKER);
-            self.blocking.add(time_ns, plan.number(event, 1), worker, stack);
+        if plan.number(event, field::SAMPLE_SOURCE) == Some(OFF_CPU) {
+            let stack = self.stack(plan, event);
+            let worker = plan.number(event, field::WORKER).filter(|&worker| is_worker(worker));
+            self.blocking.add(time_ns, plan.number(event, field::THREAD), worker, stack);
         }
     }
 
-    fn stack(&mut self, plan: Plan, event: &Event<'_>, field: usize) -> Option<u32> {
-        match plan.value(event, field)? {
+    fn stack(&mut self, plan: Plan, event: &Event<'_>) -> Option<u32> {
+        match plan.value(event, field::STACK)? {
             Value::Stack(stack) => self.stacks.row(*stack),
             _ => None,
         }
     }
 
     fn memory_event(&mut self, plan: Plan, event: &Event<'_>, time_ns: u64) {
-        let numbers = [0, 1, 2].map(|field| plan.number(event, field));
-        match (plan.sort, numbers) {
-            (Sort::Alloc, [Some(address), Some(size), _]) => {
-                let stack = self.stack(plan, event, 2);
-                self.memory.allocated(address, time_ns, size, stack);
+        if plan.sort == Sort::Overflow {
+            let dropped =
+                [field::LOST, field::LOST_FREES].map(|field| plan.number(event, field).unwrap_or(0));
+            return self.memory.dropped(dropped[0].saturating_add(dropped[1]));
+        }
+        let Some(address) = plan.number(event, field::ADDRESS) else { return };
+        if plan.sort == Sort::Free {
+            if let Some(allocated_ns) = plan.number(event, field::ALLOCATED_AT) {
+                self.memory.freed(address, allocated_ns);
             }
-            (Sort::Free, [Some(address), _, Some(allocated_ns)]) => self.memory.freed(address, allocated_ns),
-            (Sort::Overflow, [allocations, frees, _]) => {
-                self.memory.dropped(allocations.unwrap_or(0).saturating_add(frees.unwrap_or(0)));
-            }
-            _ => {}
+        } else if let Some(size) = plan.number(event, field::SIZE) {
+            let stack = self.stack(plan, event);
+            self.memory.allocated(address, time_ns, size, stack);
         }
     }
 
@@ -282,49 +299,56 @@ impl TokioSink {
         if plan.sort == Sort::WholeSpan {
             return self.whole_span(plan, event, time_ns, tables);
         }
-        let Some(id) = plan.number(event, 0) else { return };
-        let name = plan.text(event, 1).unwrap_or("(unnamed)");
+        let Some(id) = plan.number(event, field::SPAN) else { return };
+        let name = plan.text(event, field::NAME).unwrap_or("(unnamed)");
         match plan.sort {
             Sort::SpanEnter => self.spans.enter(id, name, time_ns),
             _ => {
                 let entered_ns = self.spans.exit(id, name, time_ns);
-                self.workers.span_left(plan.number(event, 2).filter(|&task| task > 0), entered_ns);
+                let task = plan.number(event, field::TASK).filter(|&task| task > 0);
+                self.workers.span_left(task, entered_ns);
             }
         }
     }
 
     fn whole_span(&mut self, plan: Plan, event: &Event<'_>, time_ns: u64, tables: &Tables) {
         self.others.add(plan.other, event);
-        let Some(duration) = plan.number(event, 0) else { return };
+        let Some(duration) = plan.number(event, field::DURATION) else { return };
         let name = plan::text(tables, tables.shape(event.shape).name);
-        let name = plan.text(event, 1).unwrap_or(name.strip_prefix("metrique:").unwrap_or(&name));
+        let name = plan.text(event, field::NAME).unwrap_or(name.strip_prefix("metrique:").unwrap_or(&name));
         self.spans.whole(name, time_ns, duration.saturating_mul(plan.scale_ns));
     }
 
-    fn metadata(&mut self, plan: Plan, event: &Event<'_>) {
-        let Some(Value::Map(entries)) = plan.value(event, 0) else { return };
+    fn metadata(&mut self, plan: Plan, event: &Event<'_>, time_ns: u64) {
+        let Some(Value::Map(entries)) = plan.value(event, field::ENTRIES) else { return };
+        let mut is_complete = None;
         for (key, value) in entries {
             let (Value::Text(key), Value::Text(value)) = (key, value) else { continue };
-            match (&**key, &**value) {
-                // Once incomplete, what segments after it say does not bring back what is missing.
-                ("segment.complete", "false") => self.seal = Seal::Incomplete,
-                ("segment.complete", "true") if self.seal == Seal::Absent => self.seal = Seal::Complete,
-                ("memory.sample_rate_bytes", rate) => {
-                    self.memory.sampled_every(rate.parse().unwrap_or_default());
-                }
+            match &**key {
+                "segment.complete" => is_complete = value.parse().ok(),
+                "memory.sample_rate_bytes" => self.memory.sampled_every(value.parse().unwrap_or_default()),
                 _ => {}
             }
         }
+        self.seals.described(time_ns, is_complete);
+    }
+
+    fn lost(&mut self, plan: Plan, event: &Event<'_>, time_ns: u64) {
+        self.is_worth_telling = true;
+        self.lost_events = self.lost_events.saturating_add(plan.number(event, field::LOST).unwrap_or(0));
+        self.lost_ns = Some(self.lost_ns.map_or(time_ns, |first_ns| first_ns.min(time_ns)));
     }
 
     fn symbol(&mut self, plan: Plan, event: &Event<'_>) {
-        if let (Some(address), Some(name)) = (plan.number(event, 0), plan.text(event, 1)) {
-            self.stacks.symbol(address, name, plan.number(event, 2).unwrap_or(0));
+        if let (Some(address), Some(name)) =
+            (plan.number(event, field::ADDRESS), plan.text(event, field::NAME))
+        {
+            self.stacks.symbol(address, name, plan.number(event, field::INLINE_DEPTH).unwrap_or(0));
         }
     }
 
     fn clock(&mut self, plan: Plan, event: &Event<'_>, time_ns: u64) {
-        if let Some(unix_ns) = plan.number(event, 0) {
+        if let Some(unix_ns) = plan.number(event, field::UNIX_TIME) {
             self.unix_offset_ns.get_or_insert(i128::from(unix_ns) - i128::from(time_ns));
         }
     }
@@ -338,7 +362,8 @@ impl TokioSink {
                 self.span_event(plan, event, time_ns, tables);
             }
             Sort::Clock => self.clock(plan, event, time_ns),
-            Sort::Metadata => self.metadata(plan, event),
+            Sort::Metadata => self.metadata(plan, event, time_ns),
+            Sort::Lost => self.lost(plan, event, time_ns),
             Sort::Symbol => self.symbol(plan, event),
             Sort::TaskDump | Sort::SpanClose => {}
             _ => {
@@ -369,7 +394,6 @@ impl ProfileSink for TokioSink {
             | Sort::Park
             | Sort::Unpark
             | Sort::Metrics
-            | Sort::OldMetrics
             | Sort::Spawn
             | Sort::Terminate
             | Sort::Wake => {

@@ -9,6 +9,12 @@ const MOST: usize = 4096;
 /// What further names are called.
 pub(super) const OTHERS: &str = "(others)";
 
+/// What a name is called that is not known.
+const UNKNOWN: &str = "(unknown)";
+
+/// The row of that, among [`Names::or_unknown`].
+pub(super) const UNKNOWN_ROW: u32 = 0;
+
 #[derive(Clone, Debug)]
 pub(super) struct Names {
     rows: HashMap<String, u32>,
@@ -26,6 +32,13 @@ impl Default for Names {
 }
 
 impl Names {
+    /// Names of which the first stands for those that are not known.
+    pub(super) fn or_unknown() -> Self {
+        let mut names = Self::default();
+        names.row(UNKNOWN);
+        names
+    }
+
     /// The row of a name.
     #[inline]
     pub(super) fn row(&mut self, name: &str) -> u32 {
@@ -82,5 +95,12 @@ mod tests {
             (Some(&(u32::try_from(MOST).unwrap())), OTHERS)
         );
         assert_eq!(names.row("b"), 1);
+    }
+
+    #[test]
+    fn the_unknown_has_a_row_from_the_beginning_on() {
+        let mut names = Names::or_unknown();
+        assert_eq!(names.row("a"), 1);
+        assert_eq!(names.text(UNKNOWN_ROW), "(unknown)");
     }
 }

@@ -2,8 +2,8 @@
 
 use borehole_model::{Event, FieldKind, Shape, StringId, Tables, Value};
 
-/// The most fields that are looked at.
-const FIELDS: usize = 5;
+use super::field::{self, Field};
+
 /// No position.
 const NONE: u16 = u16::MAX;
 
@@ -15,7 +15,6 @@ pub(super) enum Sort {
     Park,
     Unpark,
     Metrics,
-    OldMetrics,
     Spawn,
     Terminate,
     Wake,
@@ -23,6 +22,8 @@ pub(super) enum Sort {
     Alloc,
     Free,
     Overflow,
+    /// Events that the recorder lost.
+    Lost,
     Clock,
     Metadata,
     Symbol,
@@ -35,40 +36,112 @@ pub(super) enum Sort {
     Other,
 }
 
-/// Events by name, with the fields that are looked at. Source: dial9 0.3.2 and 0.5.7.
-const SORTS: [(&str, Sort, &[&str]); 18] = [
+/// Fields and their names.
+type Fields = &'static [(Field, &'static str)];
+
+/// Events by name, with the fields that are looked at. Source: dial9 0.3.2 and 0.5.7; of `EventsLostEvent`,
+/// `borehole-recorder`.
+const SORTS: [(&str, Sort, Fields); 19] = [
     (
         "PollStartEvent",
         Sort::PollStart,
-        &["worker_id", "local_queue", "task_id", "spawn_loc", "scheduling_delay_ns"],
+        &[
+            (field::WORKER, "worker_id"),
+            (field::LOCAL_QUEUE, "local_queue"),
+            (field::TASK, "task_id"),
+            (field::SPAWNED_AT, "spawn_loc"),
+            (field::DELAY, "scheduling_delay_ns"),
+        ],
     ),
-    ("PollEndEvent", Sort::PollEnd, &["worker_id"]),
-    ("WorkerParkEvent", Sort::Park, &["worker_id", "local_queue", "cpu_time_ns", "tid"]),
-    ("WorkerUnparkEvent", Sort::Unpark, &["worker_id", "local_queue", "cpu_time_ns", "tid", "sched_wait_ns"]),
-    ("RuntimeMetricsEvent", Sort::Metrics, &["global_queue_depth", "alive_tasks"]),
-    ("QueueSampleEvent", Sort::OldMetrics, &["global_queue", "active_tasks"]),
-    ("TaskSpawnEvent", Sort::Spawn, &["task_id", "spawn_loc"]),
-    ("TaskTerminateEvent", Sort::Terminate, &["task_id"]),
-    ("WakeEventEvent", Sort::Wake, &["waker_task_id", "woken_task_id", "target_worker"]),
-    ("CpuSampleEvent", Sort::Cpu, &["worker_id", "tid", "source", "callchain"]),
-    ("AllocEvent", Sort::Alloc, &["addr", "size", "callchain"]),
-    ("FreeEvent", Sort::Free, &["addr", "size", "alloc_timestamp_ns"]),
-    ("MemoryProfileOverflowEvent", Sort::Overflow, &["dropped_allocs", "dropped_frees"]),
-    ("ClockSyncEvent", Sort::Clock, &["realtime_ns"]),
-    ("SegmentMetadataEvent", Sort::Metadata, &["entries"]),
-    ("SymbolTableEntry", Sort::Symbol, &["addr", "symbol_name", "inline_depth"]),
-    ("TaskDumpEvent", Sort::TaskDump, &["task_id"]),
-    ("SpanCloseEvent", Sort::SpanClose, &["span_id"]),
+    ("PollEndEvent", Sort::PollEnd, &[(field::WORKER, "worker_id")]),
+    (
+        "WorkerParkEvent",
+        Sort::Park,
+        &[
+            (field::WORKER, "worker_id"),
+            (field::LOCAL_QUEUE, "local_queue"),
+            (field::CPU_TIME, "cpu_time_ns"),
+            (field::THREAD, "tid"),
+        ],
+    ),
+    (
+        "WorkerUnparkEvent",
+        Sort::Unpark,
+        &[
+            (field::WORKER, "worker_id"),
+            (field::LOCAL_QUEUE, "local_queue"),
+            (field::CPU_TIME, "cpu_time_ns"),
+            (field::THREAD, "tid"),
+            (field::CPU_WAIT, "sched_wait_ns"),
+        ],
+    ),
+    (
+        "RuntimeMetricsEvent",
+        Sort::Metrics,
+        &[
+            (field::QUEUE_DEPTH, "global_queue_depth"),
+            (field::ALIVE_TASKS, "alive_tasks"),
+            (field::RUNTIME, "runtime_name"),
+        ],
+    ),
+    (
+        "QueueSampleEvent",
+        Sort::Metrics,
+        &[(field::QUEUE_DEPTH, "global_queue"), (field::ALIVE_TASKS, "active_tasks")],
+    ),
+    ("TaskSpawnEvent", Sort::Spawn, &[(field::TASK, "task_id"), (field::SPAWNED_AT, "spawn_loc")]),
+    ("TaskTerminateEvent", Sort::Terminate, &[(field::TASK, "task_id")]),
+    (
+        "WakeEventEvent",
+        Sort::Wake,
+        &[
+            (field::WAKER_TASK, "waker_task_id"),
+            (field::TASK, "woken_task_id"),
+            (field::WORKER, "target_worker"),
+        ],
+    ),
+    (
+        "CpuSampleEvent",
+        Sort::Cpu,
+        &[
+            (field::WORKER, "worker_id"),
+            (field::THREAD, "tid"),
+            (field::SAMPLE_SOURCE, "source"),
+            (field::STACK, "callchain"),
+        ],
+    ),
+    (
+        "AllocEvent",
+        Sort::Alloc,
+        &[(field::ADDRESS, "addr"), (field::SIZE, "size"), (field::STACK, "callchain")],
+    ),
+    ("FreeEvent", Sort::Free, &[(field::ADDRESS, "addr"), (field::ALLOCATED_AT, "alloc_timestamp_ns")]),
+    (
+        "MemoryProfileOverflowEvent",
+        Sort::Overflow,
+        &[(field::LOST, "dropped_allocs"), (field::LOST_FREES, "dropped_frees")],
+    ),
+    ("EventsLostEvent", Sort::Lost, &[(field::LOST, "lost_events")]),
+    ("ClockSyncEvent", Sort::Clock, &[(field::UNIX_TIME, "realtime_ns")]),
+    ("SegmentMetadataEvent", Sort::Metadata, &[(field::ENTRIES, "entries")]),
+    (
+        "SymbolTableEntry",
+        Sort::Symbol,
+        &[(field::ADDRESS, "addr"), (field::NAME, "symbol_name"), (field::INLINE_DEPTH, "inline_depth")],
+    ),
+    ("TaskDumpEvent", Sort::TaskDump, &[]),
+    ("SpanCloseEvent", Sort::SpanClose, &[]),
 ];
 
-const SPAN_FIELDS: &[&str] = &["span_id", "span_name", "dial9.tokio.task_id"];
+const SPAN_FIELDS: Fields =
+    &[(field::SPAN, "span_id"), (field::NAME, "span_name"), (field::TASK, "dial9.tokio.task_id")];
 
 /// How to read the events of one shape.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Plan {
     pub(super) sort: Sort,
     /// Positions among the values; [`NONE`] where the shape has no such field.
-    fields: [u16; FIELDS],
+    fields: [u16; field::PLACES],
     /// What a number of [`Sort::WholeSpan`]'s duration is to be multiplied by to be in nanoseconds.
     pub(super) scale_ns: u64,
     /// The row of an event of [`Sort::Other`] among those.
@@ -78,10 +151,10 @@ pub(super) struct Plan {
 impl Plan {
     pub(super) fn new(shape: &Shape, tables: &Tables) -> Self {
         let name = text(tables, shape.name);
-        let mut plan = Self { sort: Sort::Other, fields: [NONE; FIELDS], scale_ns: 1, other: 0 };
+        let mut plan = Self { sort: Sort::Other, fields: [NONE; field::PLACES], scale_ns: 1, other: 0 };
         let known = SORTS.iter().find(|(known, ..)| *known == name);
-        let (sort, names) = match known {
-            Some(&(_, sort, names)) => (sort, names),
+        let (sort, fields) = match known {
+            Some(&(_, sort, fields)) => (sort, fields),
             None if name.starts_with("SpanEnter:") => (Sort::SpanEnter, SPAN_FIELDS),
             None if name.starts_with("SpanExit:") => (Sort::SpanExit, SPAN_FIELDS),
             None => {
@@ -90,8 +163,8 @@ impl Plan {
             }
         };
         plan.sort = sort;
-        for (field, name) in plan.fields.iter_mut().zip(names) {
-            *field = position(shape, tables, name);
+        for &(Field(place), name) in fields {
+            plan.fields[place] = position(shape, tables, name);
         }
         plan
     }
@@ -106,8 +179,11 @@ impl Plan {
         };
         let Some(duration) = role("span.duration") else { return };
         self.sort = Sort::WholeSpan;
-        self.fields[0] = u16::try_from(duration).unwrap_or(NONE);
-        self.fields[1] = role("span.name").and_then(|field| u16::try_from(field).ok()).unwrap_or(NONE);
+        let position = |position: Option<u32>| {
+            position.and_then(|position| u16::try_from(position).ok()).unwrap_or(NONE)
+        };
+        self.fields[field::DURATION.0] = position(Some(duration));
+        self.fields[field::NAME.0] = position(role("span.name"));
         self.scale_ns = match unit(shape, tables, duration).as_deref() {
             Some("us") => 1_000,
             Some("ms") => 1_000_000,
@@ -117,12 +193,12 @@ impl Plan {
     }
 
     #[inline]
-    pub(super) fn value<'v>(&self, event: &Event<'v>, field: usize) -> Option<&'v Value<'v>> {
-        event.values.get(usize::from(self.fields[field]))
+    pub(super) fn value<'v>(&self, event: &Event<'v>, field: Field) -> Option<&'v Value<'v>> {
+        event.values.get(usize::from(self.fields[field.0]))
     }
 
     #[inline]
-    pub(super) fn number(&self, event: &Event<'_>, field: usize) -> Option<u64> {
+    pub(super) fn number(&self, event: &Event<'_>, field: Field) -> Option<u64> {
         match *self.value(event, field)? {
             Value::Unsigned(number) => Some(number),
             Value::Signed(number) => u64::try_from(number).ok(),
@@ -131,7 +207,7 @@ impl Plan {
     }
 
     #[inline]
-    pub(super) fn text<'v>(&self, event: &Event<'v>, field: usize) -> Option<&'v str> {
+    pub(super) fn text<'v>(&self, event: &Event<'v>, field: Field) -> Option<&'v str> {
         match self.value(event, field)? {
             Value::Text(text) => Some(text),
             _ => None,
@@ -174,4 +250,19 @@ pub(super) const fn is_numeric(kind: FieldKind) -> bool {
             | FieldKind::Signed64
             | FieldKind::Float64
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_two_fields_of_an_event_have_one_place() {
+        for fields in SORTS.iter().map(|&(_, _, fields)| fields).chain([SPAN_FIELDS]) {
+            let mut places: Vec<_> = fields.iter().map(|&(Field(place), _)| place).collect();
+            places.sort_unstable();
+            places.dedup();
+            assert_eq!(places.len(), fields.len(), "{fields:?}");
+        }
+    }
 }

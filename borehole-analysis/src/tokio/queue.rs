@@ -1,26 +1,25 @@
 //! The global queues of all runtimes, as they report them.
 
-use super::tasks::summed;
+use super::reports::Reports;
 use super::view::QueueView;
 
 /// Longer queues are high.
 const HIGH: u64 = 100;
 
-/// Memory: 16 bytes a report.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Queue {
-    reports: Vec<(u64, u64)>,
+    depths: Reports,
 }
 
 impl Queue {
-    pub(super) fn add(&mut self, time_ns: u64, depth: u64) {
-        self.reports.push((time_ns, depth));
+    pub(super) fn add(&mut self, time_ns: u64, runtime: u32, depth: u64) {
+        self.depths.add(time_ns, runtime, depth);
     }
 
     // A mean has no use for the digits that a double lacks.
     #[expect(clippy::cast_precision_loss)]
-    pub(super) fn view(&mut self) -> Option<QueueView> {
-        let series = summed(std::mem::take(&mut self.reports));
+    pub(super) fn view(&self) -> Option<QueueView> {
+        let series = self.depths.summed();
         let mut view = QueueView { samples: series.len() as u64, ..QueueView::default() };
         view.max_ns = series.first()?.0;
         let mut sum = 0u64;

@@ -3,21 +3,21 @@
 use borehole_model::RowIndex;
 
 use super::histogram::Durations;
-use super::names::at;
+use super::names::{UNKNOWN_ROW, at};
+use super::reports::Reports;
 use super::view::{AliveCounts, TaskView, WakeView};
+use super::workers::is_worker;
 use super::worst::Worst;
 
 /// Delays over this are high.
 const HIGH_DELAY_NS: u64 = 5_000_000;
-/// The worker of a wake from a thread that is none. Source: dial9 0.5.7.
-const NO_WORKER: u64 = 255;
 /// In the place of a poll's duration: it is a wake.
 const WAKE: u32 = 0;
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Task {
     id: u64,
-    /// 1 above the row of a name; 0 where the place is unknown.
+    /// A row of the names of places.
     place: u32,
     spawned_ns: Option<u64>,
     ended_ns: Option<u64>,
@@ -49,7 +49,7 @@ pub(super) struct Wait {
     pub(super) poll_ns: u64,
     pub(super) task: u64,
     pub(super) worker: Option<u64>,
-    /// As in [`Task`].
+    /// A row of the names of places.
     pub(super) place: u32,
 }
 
@@ -64,8 +64,8 @@ pub(super) struct Tasks {
     pub(super) delays: Durations,
     pub(super) high: u64,
     pub(super) worst: Worst<Wait>,
-    /// Tasks alive as the runtime counted them: time and number.
-    counted: Vec<(u64, u64)>,
+    /// Tasks alive as the runtimes counted them.
+    counted: Reports,
 }
 
 impl Tasks {
@@ -79,7 +79,7 @@ impl Tasks {
             delays: Durations::default(),
             high: 0,
             worst: Worst::new(rows.max(1)),
-            counted: Vec::new(),
+            counted: Reports::default(),
         }
     }
 
@@ -95,7 +95,7 @@ impl Tasks {
     fn add(&mut self, id: u64) -> usize {
         let row = self.tasks.len();
         self.index.insert(id, row);
-        self.tasks.push(Task { id, ..Task::default() });
+        self.tasks.push(Task { id, place: UNKNOWN_ROW, ..Task::default() });
         row
     }
 
@@ -108,7 +108,7 @@ impl Tasks {
     pub(super) fn spawned(&mut self, id: u64, time_ns: u64, place: Option<u32>) {
         let task = self.task(id);
         task.spawned_ns = Some(time_ns);
-        task.place = place.map_or(task.place, |place| place + 1);
+        task.place = place.unwrap_or(task.place);
     }
 
     pub(super) fn ended(&mut self, id: u64, time_ns: u64) {
@@ -143,7 +143,7 @@ impl Tasks {
         self.wakes.count += 1;
         self.wakes.from_outside += u64::from(waker == 0);
         self.wakes.by_itself += u64::from(waker == id && id != 0);
-        self.wakes.off_worker += u64::from(worker == Some(NO_WORKER));
+        self.wakes.off_worker += u64::from(worker.is_some_and(|worker| !is_worker(worker)));
         if !self.is_measured && id != 0 {
             let task = number(self.row(id));
             self.moments.push(Moment { task, time_ns, what: WAKE });
@@ -157,9 +157,9 @@ impl Tasks {
         self.worst.add(wait);
     }
 
-    /// The runtime counts the tasks of one of its parts.
-    pub(super) fn counted(&mut self, time_ns: u64, alive: u64) {
-        self.counted.push((time_ns, alive));
+    /// A runtime counts its tasks.
+    pub(super) fn counted(&mut self, time_ns: u64, runtime: u32, alive: u64) {
+        self.counted.add(time_ns, runtime, alive);
     }
 
     /// Works out what takes the whole trace.
@@ -222,9 +222,9 @@ impl Tasks {
         (view, found)
     }
 
-    /// How many tasks were alive, as the runtime counted, or else as spawning and ending tell.
+    /// How many tasks were alive, as the runtimes counted, or else as spawning and ending tell.
     fn alive_counts(&self) -> Option<AliveCounts> {
-        let series = match summed(self.counted.clone()) {
+        let series = match self.counted.summed() {
             series if series.is_empty() => self.balance(),
             series => series,
         };
@@ -262,25 +262,11 @@ fn number(row: usize) -> u32 {
     u32::try_from(row).unwrap_or(u32::MAX)
 }
 
-/// How long tasks lived, and for each place (1 above the row of its name) how many were spawned there and how many
-/// of those were alive at the end.
+/// How long tasks lived, and for each place how many were spawned there and how many of those were alive at the end.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Lifetimes {
     pub(super) durations: Durations,
     pub(super) places: Vec<(u64, u64)>,
-}
-
-/// A series in order, where what several parts said at one time is added.
-pub(super) fn summed(mut series: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
-    series.sort_unstable_by_key(|&(time_ns, _)| time_ns);
-    series.dedup_by(|next, sum| {
-        let is_same = next.0 == sum.0;
-        if is_same {
-            sum.1 = sum.1.saturating_add(next.1);
-        }
-        is_same
-    });
-    series
 }
 
 #[cfg(test)]
@@ -321,13 +307,8 @@ mod tests {
         let (view, lifetimes) = tasks.view();
         assert_eq!((view.spawned, view.ended, view.alive, view.blocking), (2, 1, 1, 1));
         assert_eq!((view.older, view.older_alive), (1, 1));
-        assert_eq!(lifetimes.places[1], (2, 1));
+        assert_eq!(lifetimes.places[0], (2, 1));
         let counted = view.counted.unwrap();
         assert_eq!((counted.samples, counted.first, counted.last, counted.peak), (3, 1, 1, 2));
-    }
-
-    #[test]
-    fn what_runtimes_say_at_one_time_is_added() {
-        assert_eq!(summed(vec![(5, 1), (3, 4), (5, 2)]), [(3, 4), (5, 3)]);
     }
 }

@@ -102,7 +102,7 @@ fn without_polls_or_a_seal_nothing_is_said_to_be_fine() {
     trace.event("RuntimeMetricsEvent", 5, &metrics);
     assert_eq!(trace.found(), [("warning", "no-polls", None)]);
     let mut trace = Trace::with_a_poll();
-    trace.sink.seal = Seal::Absent;
+    trace.sink.seals = Seals::default();
     assert_eq!(trace.found(), [("info", "unsealed-file", None)]);
 }
 
@@ -112,6 +112,32 @@ fn a_file_that_says_that_it_is_incomplete_is_believed_whatever_follows() {
     trace.says("segment.complete", "false");
     trace.says("segment.complete", "true");
     assert_eq!(trace.found(), [("warning", "incomplete-file", None)]);
+}
+
+#[test]
+fn a_file_that_was_begun_after_a_sealed_one_and_is_none_itself_is_told_in_whatever_order_they_are_read() {
+    let begins = |trace: &mut Trace, time_ns| {
+        trace.event(
+            "SegmentMetadataEvent",
+            time_ns,
+            &[("entries", Value::Map(vec![(t("service"), t("shop"))]))],
+        );
+    };
+    let mut trace = Trace::with_a_poll();
+    begins(&mut trace, 2000);
+    assert_eq!(trace.found(), [("info", "unsealed-file", None)]);
+    let mut trace = Trace::with_a_poll();
+    begins(&mut trace, 0);
+    assert_eq!(trace.found(), []);
+}
+
+#[test]
+fn events_that_were_not_recorded_are_told() {
+    let mut trace = Trace::with_a_poll();
+    for (time_ns, lost) in [(600, 3), (500, 4)] {
+        trace.event("EventsLostEvent", time_ns, &[("lost_events", n(lost)), ("thread_name", t("main"))]);
+    }
+    assert_eq!(trace.found(), [("warning", "events-lost", Some(500))]);
 }
 
 #[test]
@@ -142,6 +168,41 @@ fn tasks_that_more_than_double_and_are_at_their_peak_leak() {
     assert_eq!([counted(&growing(11, 21)), counted(&growing(10, 21)), counted(&growing(11, 20))], [1, 0, 0]);
     let fallen = [growing(11, 30), vec![29]].concat();
     assert_eq!(counted(&fallen), 0);
+}
+
+/// A runtime says how many tasks it has, and how long its queue is.
+fn runtime(trace: &mut Trace, name: &str, time_ns: u64, alive: u64, depth: u64) {
+    let fields = [("runtime_name", t(name)), ("alive_tasks", n(alive)), ("global_queue_depth", n(depth))];
+    trace.event("RuntimeMetricsEvent", time_ns, &fields);
+}
+
+#[test]
+fn runtimes_that_report_at_times_of_their_own_are_added() {
+    let mut trace = Trace::with_a_poll();
+    for round in 0..10 {
+        runtime(&mut trace, "small", round * 10 * MS + 100, 10, 60);
+        runtime(&mut trace, "large", round * 10 * MS + 200, 21, 41);
+    }
+    let view = trace.view();
+    let counted = view.tasks.counted.unwrap();
+    assert_eq!((counted.samples, counted.first, counted.last, counted.peak), (20, 31, 31, 31));
+    let queue = view.queue.unwrap();
+    assert_eq!((queue.samples, queue.max, queue.max_ns, queue.high), (20, 101, 100, 20));
+    assert_eq!(view.findings[0].check, "queue-depth");
+    assert_eq!(view.findings.len(), 1, "no task is lost");
+}
+
+#[test]
+fn a_runtime_that_came_late_and_went_counts_while_it_was_there() {
+    let mut trace = Trace::with_a_poll();
+    for second in 1..10 {
+        runtime(&mut trace, "main", second * 1000 * MS, 10, 0);
+        if second == 4 {
+            runtime(&mut trace, "short", second * 1000 * MS + 1, 5, 0);
+        }
+    }
+    let counted = trace.view().tasks.counted.unwrap();
+    assert_eq!((counted.first, counted.last, counted.peak, counted.peak_ns), (10, 10, 15, 4000 * MS + 1));
 }
 
 #[test]
@@ -197,8 +258,8 @@ fn a_stack_that_blocks_six_times_in_polls_is_a_blocking_call() {
 fn queues_over_100_and_1000_of_all_runtimes_together_are_deep() {
     let found = |depths: &[u64]| {
         let mut trace = Trace::with_a_poll();
-        for &depth in depths {
-            trace.event("RuntimeMetricsEvent", 700, &[("global_queue_depth", n(depth))]);
+        for (name, &depth) in ["first", "second"].into_iter().zip(depths) {
+            runtime(&mut trace, name, 700, 0, depth);
         }
         trace.found()
     };
@@ -219,6 +280,24 @@ fn a_worker_with_over_three_times_the_polls_of_another_is_an_imbalance() {
     };
     assert_eq!(found(3), []);
     assert_eq!(found(4), [("info", "worker-imbalance", None)]);
+}
+
+#[test]
+fn numbers_of_no_worker_are_none_whatever_they_do() {
+    let mut trace = Trace::new();
+    for worker in [0, 253, 254, 255, 256] {
+        trace.poll(worker, 1000 * worker, 5, 10);
+        let fields = [("worker_id", n(worker))];
+        trace.event("WorkerParkEvent", 1000 * worker + 20, &fields);
+        trace.event(
+            "WakeEventEvent",
+            7,
+            &[("waker_task_id", n(1)), ("woken_task_id", n(5)), ("target_worker", n(worker))],
+        );
+    }
+    let view = trace.view();
+    assert_eq!(view.workers.iter().map(|row| row.worker).collect::<Vec<_>>(), [0, 253, 256]);
+    assert_eq!((view.wakes.count, view.wakes.off_worker), (5, 2));
 }
 
 #[test]
@@ -327,6 +406,18 @@ fn events_that_nobody_knows_have_their_numbers_told() {
     assert_eq!(fields[0].0, "size");
     assert!((fields[0].1, fields[0].3) == (0.0, 10.0) && (fields[0].2 - 5.0).abs() < 0.1, "{fields:?}");
     assert_eq!((fields[1], fields.len()), (("load", -1.5, -1.5, -1.5), 2));
+}
+
+#[test]
+fn measurements_of_an_idle_runtime_make_no_trace_longer() {
+    let ends = |name, field| {
+        let mut trace = Trace::with_a_poll();
+        trace.event(name, 1000 * MS, &[(field, n(0))]);
+        let view = trace.view();
+        (view.start_ns, view.end_ns)
+    };
+    assert_eq!(ends("RuntimeMetricsEvent", "global_queue_depth"), (1, 1001));
+    assert_eq!(ends("QueueSampleEvent", "global_queue"), (1, 1001));
 }
 
 #[test]

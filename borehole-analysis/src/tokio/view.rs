@@ -21,6 +21,8 @@ pub struct TokioView {
     pub events: u64,
     /// Whether the recorder said that it completed the file.
     pub seal: Seal,
+    /// Events that were not recorded, as the recorder counted them: they came faster than it could take them.
+    pub lost_events: u64,
     /// What deserves a look, the gravest first.
     pub findings: Vec<Finding>,
     /// Workers by number.

@@ -5,20 +5,20 @@ use borehole_model::RowIndex;
 use super::halves::{Began, Halves};
 use super::histogram::Durations;
 use super::names::at;
-use super::worst::Worst;
+use super::worst::{Tier, Worst};
 
-/// Longer than any machine has workers; further ones are left out.
+/// More workers than any machine has; further ones are left out.
 const MOST_WORKERS: usize = 4096;
-/// Numbers from here on are no workers unless they park like one.
-///
-/// Source: dial9 0.5.7, where 254 is the blocking pool and 255 is unknown.
+/// The first number that stands for something else than a worker: the blocking pool. Source: dial9 0.5.7.
 const FIRST_NO_WORKER: u64 = 254;
+/// The last one: it is not known which worker. Source: dial9 0.5.7.
+const UNKNOWN_WORKER: u64 = 255;
 /// Shorter polls are not asked whether they blocked: leaving a CPU and coming back takes as long.
 const BLOCKABLE_NS: u64 = 10_000;
 /// Shorter stretches of activity are too short for a ratio of times.
 const RATED_NS: u64 = 1_000_000;
-/// How many lanes are asked whose poll a span is in.
-const NEAR_LANES: usize = 64;
+/// How many workers are asked whose poll a span is in.
+const NEAR_WORKERS: usize = 64;
 
 /// Polls over this are long.
 pub(super) const LONG_POLL_NS: u64 = 10_000_000;
@@ -30,6 +30,12 @@ const HIGH_WAIT_NS: u64 = 1_000_000;
 const MANY_SPANS: u32 = 20;
 /// How many examples a check names.
 pub(super) const EXAMPLES: usize = 3;
+
+/// Whether a number is that of a worker. Where there are so many that workers have the other two numbers too, those
+/// cannot be told apart.
+pub(super) const fn is_worker(number: u64) -> bool {
+    number < FIRST_NO_WORKER || number > UNKNOWN_WORKER
+}
 
 /// A poll that ended. Ordered by how long it was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -116,8 +122,8 @@ pub(super) struct Blockable {
 
 /// What is known of a worker.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Lane {
-    pub(super) worker: u64,
+pub(super) struct Worker {
+    pub(super) number: u64,
     pub(super) polls: u64,
     pub(super) busy_ns: u64,
     pub(super) longest_poll_ns: u64,
@@ -129,8 +135,7 @@ pub(super) struct Lane {
     pub(super) parked_ns: u64,
     pub(super) parks: u64,
     pub(super) longest_wait_ns: Option<u64>,
-    /// Unparks that the kernel let wait for long, the longest of those, and when that was.
-    pub(super) waits: (u64, u64, u64),
+    pub(super) waits: Waits,
     batch: u64,
     thread: Option<u64>,
     open_poll: Halves<OpenPoll>,
@@ -140,6 +145,15 @@ pub(super) struct Lane {
     runs: Vec<Run>,
     /// From where on the polls of this batch are on a thread that is not known yet.
     unplaced_from: usize,
+}
+
+/// Unparks that the kernel let wait for long.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Waits {
+    pub(super) count: u64,
+    pub(super) longest_ns: u64,
+    /// When the longest was over.
+    pub(super) at_ns: u64,
 }
 
 /// Stretches in which a worker had little CPU.
@@ -170,7 +184,7 @@ pub(super) struct Workers {
     batch_from: usize,
     /// The thread that this batch tells of; none if there are several.
     batch_thread: BatchThread,
-    lanes: Vec<Lane>,
+    workers: Vec<Worker>,
     rows: RowIndex,
     last: usize,
     pub(super) durations: Durations,
@@ -179,9 +193,9 @@ pub(super) struct Workers {
     pub(super) started: u64,
     pub(super) longest: Worst<Poll>,
     /// The polls over each threshold: the critical ones, and those below.
-    pub(super) critical: (u64, Worst<Poll>),
-    pub(super) long: (u64, Worst<Poll>),
-    pub(super) spanned: (u64, Worst<SpannedPoll>),
+    pub(super) critical: Tier<Poll>,
+    pub(super) long: Tier<Poll>,
+    pub(super) spanned: Tier<SpannedPoll>,
     blockable: Vec<Blockable>,
 }
 
@@ -202,16 +216,16 @@ impl Workers {
             batch: 0,
             batch_from: 0,
             batch_thread: BatchThread::default(),
-            lanes: Vec::new(),
+            workers: Vec::new(),
             rows: RowIndex::default(),
             last: 0,
             durations: Durations::default(),
             places: Vec::new(),
             started: 0,
             longest: Worst::new(rows),
-            critical: (0, Worst::new(EXAMPLES)),
-            long: (0, Worst::new(EXAMPLES)),
-            spanned: (0, Worst::new(EXAMPLES)),
+            critical: Tier::new(EXAMPLES),
+            long: Tier::new(EXAMPLES),
+            spanned: Tier::new(EXAMPLES),
             blockable: Vec::new(),
         }
     }
@@ -228,35 +242,35 @@ impl Workers {
         self.batch_thread = BatchThread::Unknown;
     }
 
-    /// The lane of a worker that does something at this time.
+    /// The worker of that number, which does something at this time.
     #[inline]
-    fn lane(&mut self, worker: u64, time_ns: u64) -> Option<&mut Lane> {
-        if self.lanes.get(self.last).is_none_or(|lane| lane.worker != worker) {
-            self.last = self.find(worker)?;
+    fn worker(&mut self, number: u64, time_ns: u64) -> Option<&mut Worker> {
+        if self.workers.get(self.last).is_none_or(|worker| worker.number != number) {
+            self.last = self.find(number)?;
         }
-        let lane = &mut self.lanes[self.last];
-        if lane.batch != self.batch {
-            lane.batch = self.batch;
-            lane.thread = None;
-            lane.unplaced_from = self.blockable.len();
-            lane.runs.push(Run { start_ns: time_ns, thread: None });
+        let worker = &mut self.workers[self.last];
+        if worker.batch != self.batch {
+            worker.batch = self.batch;
+            worker.thread = None;
+            worker.unplaced_from = self.blockable.len();
+            worker.runs.push(Run { start_ns: time_ns, thread: None });
         }
-        Some(lane)
+        Some(worker)
     }
 
     #[inline]
-    fn find(&mut self, worker: u64) -> Option<usize> {
-        self.rows.get(worker).or_else(|| self.add(worker))
+    fn find(&mut self, number: u64) -> Option<usize> {
+        self.rows.get(number).or_else(|| self.add(number))
     }
 
     #[cold]
-    fn add(&mut self, worker: u64) -> Option<usize> {
-        if self.lanes.len() == MOST_WORKERS {
+    fn add(&mut self, number: u64) -> Option<usize> {
+        if self.workers.len() == MOST_WORKERS {
             return None;
         }
-        self.lanes.push(Lane { worker, ..Lane::default() });
-        self.rows.insert(worker, self.lanes.len() - 1);
-        Some(self.lanes.len() - 1)
+        self.workers.push(Worker { number, ..Worker::default() });
+        self.rows.insert(number, self.workers.len() - 1);
+        Some(self.workers.len() - 1)
     }
 
     #[inline]
@@ -264,30 +278,30 @@ impl Workers {
         self.started += 1;
         let batch = self.batch;
         let Poll { worker, start_ns, task, task_row, place, .. } = poll;
-        let Some(lane) = self.lane(worker, start_ns) else { return };
-        lane.polls += 1;
-        lane.longest_queue = lane.longest_queue.max(queue);
-        let open = OpenPoll { start_ns, thread: lane.thread, task, task_row, place, spans: 0 };
-        lane.open_poll.begin(batch, open);
+        let Some(worker) = self.worker(worker, start_ns) else { return };
+        worker.polls += 1;
+        worker.longest_queue = worker.longest_queue.max(queue);
+        let open = OpenPoll { start_ns, thread: worker.thread, task, task_row, place, spans: 0 };
+        worker.open_poll.begin(batch, open);
     }
 
     /// Answers the poll that ends.
     #[inline]
-    pub(super) fn poll_ends(&mut self, worker: u64, time_ns: u64) -> Option<Poll> {
+    pub(super) fn poll_ends(&mut self, number: u64, time_ns: u64) -> Option<Poll> {
         let batch = self.batch;
-        let lane = self.lane(worker, time_ns)?;
-        let open = lane.open_poll.end(batch, time_ns, lane.thread)?;
+        let worker = self.worker(number, time_ns)?;
+        let open = worker.open_poll.end(batch, time_ns, worker.thread)?;
         let OpenPoll { start_ns, task, task_row, place, .. } = open;
         let duration_ns = time_ns - start_ns;
-        lane.busy_ns = lane.busy_ns.saturating_add(duration_ns);
-        lane.longest_poll_ns = lane.longest_poll_ns.max(duration_ns);
-        let thread = lane.thread.or(open.thread);
-        let poll = Poll { duration_ns, start_ns, worker, task, place, task_row };
+        worker.busy_ns = worker.busy_ns.saturating_add(duration_ns);
+        worker.longest_poll_ns = worker.longest_poll_ns.max(duration_ns);
+        let thread = worker.thread.or(open.thread);
+        let poll = Poll { duration_ns, start_ns, worker: number, task, place, task_row };
         self.durations.add(duration_ns);
         at(&mut self.places, place).add(duration_ns);
         self.longest.add(poll);
         if duration_ns >= BLOCKABLE_NS {
-            self.blockable.push(Blockable { start_ns, duration_ns, thread, worker, place });
+            self.blockable.push(Blockable { start_ns, duration_ns, thread, worker: number, place });
         }
         if duration_ns > LONG_POLL_NS || open.spans > MANY_SPANS {
             self.suspect(poll, open.spans);
@@ -302,13 +316,11 @@ impl Workers {
             duration_ns if duration_ns > LONG_POLL_NS => Some(&mut self.long),
             _ => None,
         };
-        if let Some((count, worst)) = tier {
-            *count += 1;
-            worst.add(poll);
+        if let Some(tier) = tier {
+            tier.add(poll);
         }
         if spans > MANY_SPANS {
-            self.spanned.0 += 1;
-            self.spanned.1.add(SpannedPoll { spans, poll });
+            self.spanned.add(SpannedPoll { spans, poll });
         }
     }
 
@@ -316,10 +328,10 @@ impl Workers {
     #[inline]
     pub(super) fn span_left(&mut self, task: Option<u64>, entered_ns: u64) {
         let batch = self.batch;
-        let last = self.last.min(self.lanes.len());
-        let (before, from) = self.lanes.split_at_mut(last);
-        let lanes = from.iter_mut().chain(before).filter(|lane| lane.batch == batch).take(NEAR_LANES);
-        let mut open = lanes.filter_map(|lane| lane.open_poll.open(batch));
+        let last = self.last.min(self.workers.len());
+        let (before, from) = self.workers.split_at_mut(last);
+        let near = from.iter_mut().chain(before).filter(|worker| worker.batch == batch).take(NEAR_WORKERS);
+        let mut open = near.filter_map(|worker| worker.open_poll.open(batch));
         if let Some(poll) = open.find(|poll| task.is_none_or(|task| task == poll.task))
             && poll.start_ns <= entered_ns
         {
@@ -330,37 +342,37 @@ impl Workers {
     #[inline]
     pub(super) fn parks(&mut self, moved: Move) {
         let batch = self.batch;
-        let Some(lane) = self.lane(moved.worker, moved.time_ns) else { return };
-        lane.longest_queue = lane.longest_queue.max(moved.queue);
-        lane.parks += 1;
-        if let Some(awake) = lane.awake.end(batch, moved.time_ns, moved.thread) {
-            lane.rest(&awake, &moved);
+        let Some(worker) = self.worker(moved.worker, moved.time_ns) else { return };
+        worker.longest_queue = worker.longest_queue.max(moved.queue);
+        worker.parks += 1;
+        if let Some(awake) = worker.awake.end(batch, moved.time_ns, moved.thread) {
+            worker.rest(&awake, &moved);
         }
-        lane.parked.begin(batch, Moved::from(moved));
+        worker.parked.begin(batch, Moved::from(moved));
         self.learn_thread(moved.thread);
     }
 
     #[inline]
     pub(super) fn unparks(&mut self, moved: Move) {
         let batch = self.batch;
-        let Some(lane) = self.lane(moved.worker, moved.time_ns) else { return };
-        lane.longest_queue = lane.longest_queue.max(moved.queue);
-        if let Some(parked) = lane.parked.end(batch, moved.time_ns, moved.thread) {
-            lane.parked_ns = lane.parked_ns.saturating_add(moved.time_ns - parked.time_ns);
+        let Some(worker) = self.worker(moved.worker, moved.time_ns) else { return };
+        worker.longest_queue = worker.longest_queue.max(moved.queue);
+        if let Some(parked) = worker.parked.end(batch, moved.time_ns, moved.thread) {
+            worker.parked_ns = worker.parked_ns.saturating_add(moved.time_ns - parked.time_ns);
         }
         if let Some(wait_ns) = moved.wait_ns {
-            lane.waited(wait_ns, moved.time_ns);
+            worker.waited(wait_ns, moved.time_ns);
         }
-        lane.runs.push(Run { start_ns: moved.time_ns, thread: moved.thread });
-        lane.awake.begin(batch, Moved::from(moved));
+        worker.runs.push(Run { start_ns: moved.time_ns, thread: moved.thread });
+        worker.awake.begin(batch, Moved::from(moved));
         self.learn_thread(moved.thread);
     }
 
     /// The worker that moved last is on this thread, and has been from the beginning of the batch on.
     #[inline]
     fn learn_thread(&mut self, thread: Option<u64>) {
-        let lane = &mut self.lanes[self.last];
-        if lane.thread == thread {
+        let worker = &mut self.workers[self.last];
+        if worker.thread == thread {
             return;
         }
         self.batch_thread = match (self.batch_thread, thread) {
@@ -368,23 +380,22 @@ impl Workers {
             (BatchThread::One(one), Some(other)) if one != other => BatchThread::Several,
             (known, _) => known,
         };
-        if lane.thread.is_none() {
-            if let Some(run) = lane.runs.iter_mut().rev().find(|run| run.thread.is_none()) {
+        if worker.thread.is_none() {
+            if let Some(run) = worker.runs.iter_mut().rev().find(|run| run.thread.is_none()) {
                 run.thread = thread;
             }
-            let from = lane.unplaced_from.min(self.blockable.len());
-            let here = self.blockable[from..].iter_mut().filter(|poll| poll.worker == lane.worker);
+            let from = worker.unplaced_from.min(self.blockable.len());
+            let here = self.blockable[from..].iter_mut().filter(|poll| poll.worker == worker.number);
             here.for_each(|poll| poll.thread = poll.thread.or(thread));
         }
-        lane.thread = thread;
+        worker.thread = thread;
     }
 
-    /// The workers by number. What has the number of none is one if it parks.
-    pub(super) fn lanes(&self) -> Vec<&Lane> {
-        let is_worker = |lane: &&Lane| lane.worker < FIRST_NO_WORKER || lane.parks > 0;
-        let mut lanes: Vec<_> = self.lanes.iter().filter(is_worker).collect();
-        lanes.sort_by_key(|lane| lane.worker);
-        lanes
+    /// The workers by number.
+    pub(super) fn by_number(&self) -> Vec<&Worker> {
+        let mut workers: Vec<_> = self.workers.iter().filter(|worker| is_worker(worker.number)).collect();
+        workers.sort_by_key(|worker| worker.number);
+        workers
     }
 
     /// The polls that may have blocked.
@@ -395,7 +406,7 @@ impl Workers {
     /// Takes back what was counted while the worker was on another thread.
     pub(super) fn complete(&mut self) {
         self.next_batch();
-        self.lanes.iter_mut().for_each(Lane::complete);
+        self.workers.iter_mut().for_each(Worker::complete);
     }
 }
 
@@ -405,7 +416,7 @@ impl From<Move> for Moved {
     }
 }
 
-impl Lane {
+impl Worker {
     /// A stretch of activity ends.
     #[inline]
     fn rest(&mut self, awake: &Moved, moved: &Move) {
@@ -425,10 +436,9 @@ impl Lane {
     fn waited(&mut self, wait_ns: u64, time_ns: u64) {
         self.longest_wait_ns = self.longest_wait_ns.max(Some(wait_ns));
         if wait_ns > HIGH_WAIT_NS {
-            let (count, longest_ns, at_ns) = &mut self.waits;
-            *count += 1;
-            if wait_ns > *longest_ns {
-                (*longest_ns, *at_ns) = (wait_ns, time_ns);
+            self.waits.count += 1;
+            if wait_ns > self.waits.longest_ns {
+                self.waits = Waits { longest_ns: wait_ns, at_ns: time_ns, ..self.waits };
             }
         }
     }

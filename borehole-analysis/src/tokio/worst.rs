@@ -32,8 +32,34 @@ impl<T: Ord> Worst<T> {
     }
 
     /// The largest first.
+    pub(super) fn sorted(&self) -> Vec<T>
+    where
+        T: Copy,
+    {
+        self.clone().into_sorted().collect()
+    }
+
+    /// The largest first.
     pub(super) fn into_sorted(self) -> impl Iterator<Item = T> {
         self.kept.into_sorted_vec().into_iter().map(|Reverse(item)| item)
+    }
+}
+
+/// All of some kind: how many there are, and the largest.
+#[derive(Clone, Debug)]
+pub(super) struct Tier<T> {
+    pub(super) count: u64,
+    pub(super) examples: Worst<T>,
+}
+
+impl<T: Ord> Tier<T> {
+    pub(super) const fn new(examples: usize) -> Self {
+        Self { count: 0, examples: Worst::new(examples) }
+    }
+
+    pub(super) fn add(&mut self, item: T) {
+        self.count += 1;
+        self.examples.add(item);
     }
 }
 

@@ -246,8 +246,12 @@ impl Drawing<'_> {
 
     fn allocations(&self, view: &TokioView) -> Vec<String> {
         let Some(memory) = &view.allocations else { return Vec::new() };
+        let dropped = match memory.dropped {
+            0 => String::new(),
+            dropped => format!(", {} events dropped", grouped(dropped)),
+        };
         let title = format!(
-            "allocations outstanding: {} of {} sampled, {} bytes, standing for about {:.0} bytes",
+            "allocations outstanding: {} of {} sampled, {} bytes, standing for about {:.0} bytes{dropped}",
             grouped(memory.outstanding),
             grouped(memory.allocations),
             grouped(memory.outstanding_bytes),

@@ -27,6 +27,7 @@ pub(super) fn object(view: &TokioView) -> Value {
         "unix_offset_ns": view.unix_offset_ns.and_then(|offset| i64::try_from(offset).ok()),
         "events": view.events,
         "seal": seal,
+        "lost_events": view.lost_events,
         "findings": view.findings.iter().map(finding).collect::<Vec<_>>(),
         "workers": view.workers.iter().map(worker).collect::<Vec<_>>(),
         "polls": polls(view),

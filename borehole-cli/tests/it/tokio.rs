@@ -104,7 +104,9 @@ fn red_flags_of_an_old_recording() {
 #[test]
 fn red_flags_of_segments_put_together() {
     assert_eq!(reference(JOINED)["workerSpans"]["0"]["maxSchedWait"], 1_125_636);
-    assert_flags(JOINED, &[("info", "kernel-sched-wait")]);
+    // The second is of a killed process: of the seals, the reference counts one.
+    assert_eq!(reference(JOINED)["parsed"]["sealedFiles"], 1);
+    assert_flags(JOINED, &[("info", "unsealed-file"), ("info", "kernel-sched-wait")]);
 }
 
 #[test]

@@ -113,7 +113,8 @@ fn the_oldest_files_make_room() {
     let folder = Scratch::new();
     let budget = 40_000;
     // What a killed process left counts, what is not ours does not.
-    let left = folder.write("trace.4194304.0.bin.active", &[0; 30_000]);
+    let left = ["trace.4194304.0.bin.gz.part", "trace.4194304.1.bin.active"]
+        .map(|name| folder.write(name, &[0; 30_000]));
     let foreign = folder.write("notes.0.0.txt", &[0; 50_000]);
     let builder = Recorder::builder(folder.folder()).compression(Compression::None).budget_bytes(budget);
     let recorder = builder.segment_bytes(8_000).start().unwrap();
@@ -123,7 +124,7 @@ fn the_oldest_files_make_room() {
         handle.flush();
     }
     recorder.finish().unwrap();
-    assert!(!left.exists() && foreign.exists());
+    assert!(left.iter().all(|path| !path.exists()) && foreign.exists());
     std::fs::remove_file(foreign).unwrap();
     let sizes = files(folder.folder()).iter().map(|path| path.metadata().unwrap().len()).sum::<u64>();
     assert!(sizes <= budget, "{sizes}");
