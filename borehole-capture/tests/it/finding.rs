@@ -2,7 +2,7 @@
 
 use std::process::{Child, Command};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use borehole_capture::{Attach, Coordinator, Finder, Header, SampleOptions, Selection, Session};
@@ -74,6 +74,44 @@ fn what_cannot_be_attached_to_is_tried_again_and_told_once() {
     assert!(!finder.is_exhausted());
     end(child);
     finder.look().unwrap();
+    assert!(finder.is_exhausted());
+}
+
+fn refuse_all() -> Attach {
+    Box::new(|_| Err(borehole_process::Error::new(ErrorKind::Denied, "no").into()))
+}
+
+#[test]
+fn a_refusal_is_told_after_half_a_second_however_rarely_it_is_looked() {
+    let child = sleep("600");
+    let mut finder = Finder::new(Selection::One(id(&child)), refuse_all());
+    let pause = || std::thread::sleep(Duration::from_millis(300));
+    let mut told = Vec::new();
+    for _ in 0..4 {
+        told.push(finder.look().unwrap().refused.len());
+        pause();
+    }
+    assert_eq!(told, [0, 0, 1, 0]);
+    assert!(finder.untold().is_empty());
+    end(child);
+}
+
+#[test]
+fn what_is_sampled_is_not_attached_to_again_when_its_title_changes() {
+    let child = sleep("600.03125");
+    let is_called = Arc::new(AtomicBool::new(true));
+    let called = Arc::clone(&is_called);
+    let is_wanted = move |command: &[u8]| called.load(Ordering::Relaxed) && command == b"sleep 600.03125";
+    let mut finder = Finder::new(Selection::Matching(Box::new(is_wanted)), attach_all());
+    let start = Instant::now();
+    while finder.look().unwrap().attached.is_empty() {
+        assert!(start.elapsed() < Duration::from_secs(10));
+    }
+    for name in [false, true] {
+        is_called.store(name, Ordering::Relaxed);
+        assert!(finder.look().unwrap().attached.is_empty(), "{name}");
+    }
+    end(child);
 }
 
 #[test]
