@@ -10,7 +10,7 @@ use borehole_formats::rbt::{self, Compression, SegmentOutput, Timestamps};
 use borehole_model::{Context, ProfileSink, Sample, StringId, Tables};
 
 /// A sink that can be made to write out what it has.
-pub trait Output: ProfileSink {
+pub trait LiveSink: ProfileSink {
     /// Brings everything to where it survives this program, as far as the format can. Called at least once a second.
     ///
     /// # Errors
@@ -20,7 +20,7 @@ pub trait Output: ProfileSink {
     }
 
     /// Whether a segment may come with other tables than the one before.
-    fn forgets(&self) -> bool {
+    fn takes_new_tables(&self) -> bool {
         false
     }
 }
@@ -118,13 +118,13 @@ impl ProfileSink for RbtOutput {
     }
 }
 
-impl Output for RbtOutput {
+impl LiveSink for RbtOutput {
     fn flush(&mut self) -> io::Result<()> {
         self.exporter.as_mut().map_or(Ok(()), rbt::Exporter::flush)
     }
 
     /// Each segment defines what it uses.
-    fn forgets(&self) -> bool {
+    fn takes_new_tables(&self) -> bool {
         true
     }
 }

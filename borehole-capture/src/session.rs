@@ -10,7 +10,7 @@ use borehole_process::Stopper;
 use crate::control::{Progress, Shared};
 use crate::error::Error;
 use crate::options::{Grouping, Idle, SampleOptions, StopMode, nanoseconds};
-use crate::output::Output;
+use crate::output::LiveSink;
 use crate::schedule::{self, Schedule, now_ns};
 use crate::segment::Header;
 use crate::statistics::Statistics;
@@ -38,7 +38,7 @@ const IDLE_FRAME: &[u8] = b"<idle>";
 pub struct Session<'a> {
     options: SampleOptions,
     header: Header,
-    output: &'a mut dyn Output,
+    output: &'a mut dyn LiveSink,
     shared: Shared,
     tables: Tables,
     current: Option<Current>,
@@ -114,7 +114,7 @@ impl Target {
 
 impl<'a> Session<'a> {
     /// Samples into `output` what comes to [`Session::run`]; `header` is what each segment says of itself.
-    pub fn new(options: SampleOptions, header: Header, output: &'a mut dyn Output, shared: Shared) -> Self {
+    pub fn new(options: SampleOptions, header: Header, output: &'a mut dyn LiveSink, shared: Shared) -> Self {
         Self {
             options,
             header,
@@ -278,7 +278,7 @@ impl<'a> Session<'a> {
     fn is_to_forget(&self) -> bool {
         let Self { tables, output, .. } = self;
         let rows = tables.string_count() + tables.stack_count() + tables.labels_count();
-        output.forgets() && (rows > MAX_ROWS || tables.string_bytes() > MAX_STRING_BYTES)
+        output.takes_new_tables() && (rows > MAX_ROWS || tables.string_bytes() > MAX_STRING_BYTES)
     }
 
     /// Begins with empty tables.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 
 use anyhow::{Context as _, bail};
-use borehole::capture::{Coordinator, Error, Output, RbtOptions, RbtOutput, Session, Statistics, Stream};
+use borehole::capture::{Coordinator, Error, LiveSink, RbtOptions, RbtOutput, Session, Statistics, Stream};
 use borehole::model::{Context, Sample};
 use borehole::rbt::Compression;
 use borehole::{Existing, Export, Format, OpcodeOutput, ProfileSink, Target};
@@ -106,7 +106,7 @@ impl Single {
     /// Runs a session that writes to this.
     pub(crate) fn run(
         self,
-        session: impl FnOnce(&mut dyn Output) -> Result<Statistics, Error>,
+        session: impl FnOnce(&mut dyn LiveSink) -> Result<Statistics, Error>,
     ) -> anyhow::Result<Statistics> {
         if self.encoding == Encoding::Format(Format::Rbt) {
             return Ok(session(&mut self.live())?);
@@ -169,7 +169,7 @@ impl ProfileSink for Exported<'_> {
     }
 }
 
-impl Output for Exported<'_> {
+impl LiveSink for Exported<'_> {
     fn flush(&mut self) -> io::Result<()> {
         self.0.flush()
     }
