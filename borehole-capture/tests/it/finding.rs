@@ -161,7 +161,7 @@ fn sessions_of_one_coordinator_count_their_samples_together() {
     let taken = sessions.map(|session| session.join().unwrap().taken);
     assert!((300..=301).contains(&(taken[0] + taken[1])), "{taken:?}");
     assert!(taken[0] > 0 && taken[1] > 0, "{taken:?}");
-    children.map(end);
+    children.into_iter().for_each(end);
 }
 
 #[test]
