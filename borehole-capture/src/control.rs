@@ -1,6 +1,6 @@
 //! What a session shares with who started it.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{self, Thread};
 
@@ -14,6 +14,8 @@ pub struct Shared(Arc<State>);
 struct State {
     stop: AtomicBool,
     has_ended: AtomicBool,
+    /// Shared with the other sessions of a coordinator.
+    written: Arc<AtomicU64>,
     progress: Mutex<Progress>,
     departed: Mutex<Vec<i32>>,
     /// Who is woken when a process has departed or the session has ended.
@@ -38,6 +40,20 @@ pub struct Progress {
 }
 
 impl Shared {
+    /// For a session whose samples count together with those of others.
+    pub(crate) fn counting_in(written: Arc<AtomicU64>) -> Self {
+        Self(Arc::new(State { written, ..State::default() }))
+    }
+
+    pub(crate) fn count_written(&self) {
+        self.0.written.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How many samples have been written, by all sessions that count together.
+    pub(crate) fn written(&self) -> u64 {
+        self.0.written.load(Ordering::Relaxed)
+    }
+
     /// Asks for the end, in good order.
     pub fn stop(&self) {
         self.0.stop.store(true, Ordering::Relaxed);

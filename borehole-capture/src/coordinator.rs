@@ -1,5 +1,7 @@
 //! Finds processes and gives them to sessions.
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
 use std::time::Duration;
@@ -16,7 +18,9 @@ use crate::subject::Subject;
 pub struct Coordinator {
     finder: Finder,
     command: Option<Launched>,
-    sessions: Vec<Seat>,
+    seats: Vec<Seat>,
+    /// How many samples all sessions have written.
+    written: Arc<AtomicU64>,
 }
 
 /// The way to a session.
@@ -69,39 +73,55 @@ impl Coordinator {
     /// Gives out what `finder` finds; `command` is what was started for it, if anything was.
     #[must_use]
     pub fn new(finder: Finder, command: Option<Launched>) -> Self {
-        Self { finder, command, sessions: Vec::new() }
+        Self { finder, command, seats: Vec::new(), written: Arc::default() }
     }
 
     /// A place for one more session: what it shares with this one, and where its processes arrive.
     pub fn seat(&mut self) -> (Shared, Receiver<Box<dyn Subject>>) {
         let (sender, arrivals) = mpsc::channel();
-        let shared = Shared::default();
-        self.sessions.push(Seat { arrivals: Some(sender), shared: shared.clone(), processes: 0 });
+        let shared = Shared::counting_in(Arc::clone(&self.written));
+        self.seats.push(Seat { arrivals: Some(sender), shared: shared.clone(), processes: 0 });
         (shared, arrivals)
     }
 
     /// Works until all sessions have ended, or can no longer begin; asks them to when `is_interrupted`. Answers how the command
-    /// ended, if there was one. It is asked to end with them.
+    /// ended, `None` if there was none or it goes on. It is asked to end (SIGTERM) with them.
     ///
     /// # Errors
-    /// When processes cannot be listed.
+    /// When processes cannot be listed: sessions are asked to end then too.
     pub fn run(
         mut self,
         is_interrupted: impl Fn() -> bool,
         mut tell: impl FnMut(News),
     ) -> Result<Option<std::process::ExitStatus>, Error> {
+        let watched = self.watch(&is_interrupted, &mut tell);
+        // Nobody else would end the sessions.
+        self.stop();
+        for (process, error) in self.finder.untold() {
+            tell(News::Refused(process, error));
+        }
+        let status = self.command.and_then(|mut command| command.end(COMMAND_PATIENCE));
+        watched.map(|()| status)
+    }
+
+    /// Gives out what is found until all sessions have ended, or nothing can be found any more.
+    fn watch(
+        &mut self,
+        is_interrupted: &impl Fn() -> bool,
+        tell: &mut impl FnMut(News),
+    ) -> Result<(), Error> {
         let start_ns = now_ns();
         let (mut look_ns, mut progress_ns) = (0, start_ns + PROGRESS_NS);
-        for seat in &self.sessions {
+        for seat in &self.seats {
             seat.shared.watch();
         }
-        while !self.sessions.iter().all(Seat::has_ended) {
+        while !self.seats.iter().all(Seat::has_ended) {
             if is_interrupted() {
                 self.stop();
             }
-            self.note_departures(&mut tell);
+            self.note_departures(tell);
             if now_ns() >= look_ns {
-                self.look(&mut tell)?;
+                self.look(tell)?;
                 let is_eager = self.command.is_some() && now_ns() - start_ns < EAGER_FOR_NS;
                 look_ns = now_ns() + if is_eager { EAGER_LOOK_NS } else { LOOK_NS };
             }
@@ -112,18 +132,18 @@ impl Coordinator {
             let wait_ns = look_ns.min(progress_ns).saturating_sub(now_ns());
             thread::park_timeout(Duration::from_nanos(wait_ns.min(STEP_NS)));
         }
-        Ok(self.command.and_then(|mut command| command.end(COMMAND_PATIENCE)))
+        Ok(())
     }
 
     fn stop(&self) {
-        for seat in &self.sessions {
+        for seat in &self.seats {
             seat.shared.stop();
         }
     }
 
     fn look(&mut self, tell: &mut impl FnMut(News)) -> Result<(), Error> {
         if self.is_exhausted() {
-            for seat in &mut self.sessions {
+            for seat in &mut self.seats {
                 seat.arrivals = None;
             }
             return Ok(());
@@ -147,8 +167,7 @@ impl Coordinator {
     }
 
     fn give(&mut self, subject: Box<dyn Subject>) {
-        let least =
-            self.sessions.iter_mut().filter(|seat| !seat.has_ended()).min_by_key(|seat| seat.processes);
+        let least = self.seats.iter_mut().filter(|seat| !seat.has_ended()).min_by_key(|seat| seat.processes);
         let Some(seat) = least else { return };
         if let Some(arrivals) = &seat.arrivals
             && arrivals.send(subject).is_ok()
@@ -158,7 +177,7 @@ impl Coordinator {
     }
 
     fn note_departures(&mut self, tell: &mut impl FnMut(News)) {
-        for seat in &mut self.sessions {
+        for seat in &mut self.seats {
             for process in seat.shared.take_departed() {
                 seat.processes = seat.processes.saturating_sub(1);
                 self.finder.forget(process);
@@ -169,7 +188,7 @@ impl Coordinator {
 
     fn progress(&self) -> Progress {
         let mut all = Progress::default();
-        for seat in &self.sessions {
+        for seat in &self.seats {
             let progress = seat.shared.progress();
             all.statistics += progress.statistics;
             all.processes.extend(progress.processes);

@@ -50,7 +50,32 @@ pub struct Finder {
 
 enum State {
     Attached,
-    Refused { attempts: u32, again_ns: u64 },
+    Refused(Refusal),
+}
+
+/// What came of the attempts to attach to a process.
+struct Refusal {
+    attempts: u32,
+    first_ns: u64,
+    again_ns: u64,
+    /// Why the last attempt failed, until it is told.
+    untold: Option<Error>,
+}
+
+impl Refusal {
+    fn is_to_be_told(&self, now_ns: u64) -> bool {
+        now_ns.saturating_sub(self.first_ns) >= nanoseconds(TELL_AFTER)
+    }
+
+    /// With one more attempt, which failed too.
+    fn again(earlier: Option<State>, now_ns: u64, error: Error) -> Self {
+        let (attempts, first_ns, is_told) = match earlier {
+            Some(State::Refused(earlier)) => (earlier.attempts, earlier.first_ns, earlier.untold.is_none()),
+            _ => (0, now_ns, false),
+        };
+        let again_ns = now_ns.saturating_add(pause_ns(attempts));
+        Self { attempts: attempts + 1, first_ns, again_ns, untold: (!is_told).then_some(error) }
+    }
 }
 
 /// What one look around has found.
@@ -67,8 +92,8 @@ const FIRST_PAUSE: Duration = Duration::from_millis(10);
 
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 
-/// After so many attempts, which is about half a second, it is told that a process is refused.
-const TELL_AFTER: u32 = 6;
+/// It is told that a process is refused when it still is after this time.
+const TELL_AFTER: Duration = Duration::from_millis(500);
 
 impl Finder {
     /// Nothing is looked for yet.
@@ -83,30 +108,48 @@ impl Finder {
     /// When processes cannot be listed.
     pub fn look(&mut self) -> Result<Found, Error> {
         let members = self.selection.members()?;
-        self.known.retain(|process, _| members.contains(process));
+        // What is attached to is being sampled, whatever its command line says by now, until it is forgotten.
+        self.known.retain(|process, state| matches!(state, State::Attached) || members.contains(process));
         let mut found = Found::default();
         for process in members {
-            let attempts = match self.known.get(&process) {
-                Some(State::Attached) => continue,
-                Some(State::Refused { again_ns, .. }) if now_ns() < *again_ns => continue,
-                Some(State::Refused { attempts, .. }) => *attempts + 1,
-                None => 1,
+            let is_due = match self.known.get(&process) {
+                Some(State::Attached) => false,
+                Some(State::Refused(refusal)) => refusal.again_ns <= now_ns(),
+                None => true,
             };
-            let state = match (self.attach)(process) {
-                Ok(subject) => {
-                    found.attached.push(subject);
-                    State::Attached
-                }
-                Err(error) => {
-                    if attempts == TELL_AFTER {
-                        found.refused.push((process, error));
-                    }
-                    State::Refused { attempts, again_ns: now_ns() + pause_ns(attempts) }
-                }
-            };
-            self.known.insert(process, state);
+            if is_due {
+                self.try_attach(process, &mut found);
+            }
         }
+        let now_ns = now_ns();
+        found.refused = self.tell(|refusal| refusal.is_to_be_told(now_ns));
         Ok(found)
+    }
+
+    fn try_attach(&mut self, process: i32, found: &mut Found) {
+        let state = match (self.attach)(process) {
+            Ok(subject) => {
+                found.attached.push(subject);
+                State::Attached
+            }
+            Err(error) => State::Refused(Refusal::again(self.known.remove(&process), now_ns(), error)),
+        };
+        self.known.insert(process, state);
+    }
+
+    /// Refusals that have not been told, for who looks no more. What has ended meanwhile is none.
+    pub fn untold(&mut self) -> Vec<(i32, Error)> {
+        let mut untold = self.tell(|_| true);
+        untold.retain(|(process, error)| !error.is_gone() && borehole_process::exists(*process));
+        untold
+    }
+
+    fn tell(&mut self, is_to_be_told: impl Fn(&Refusal) -> bool) -> Vec<(i32, Error)> {
+        let told = self.known.iter_mut().filter_map(|(&process, state)| match state {
+            State::Refused(refusal) if is_to_be_told(refusal) => Some((process, refusal.untold.take()?)),
+            _ => None,
+        });
+        told.collect()
     }
 
     /// The process is no longer being sampled. If it still runs, it may be found again: it may have become another program.
@@ -119,14 +162,16 @@ impl Finder {
     pub fn is_exhausted(&self) -> bool {
         match self.selection {
             Selection::One(process) | Selection::Family(process) => {
-                !self.known.contains_key(&process) && !borehole_process::exists(process)
+                let is_sampled = matches!(self.known.get(&process), Some(State::Attached));
+                !is_sampled && !borehole_process::exists(process)
             }
             Selection::Matching(_) => false,
         }
     }
 }
 
+/// How long is waited behind a failed attempt, before which so many had failed.
 fn pause_ns(attempts: u32) -> u64 {
-    let doubled = FIRST_PAUSE.saturating_mul(1 << (attempts - 1).min(20));
+    let doubled = FIRST_PAUSE.saturating_mul(1 << attempts.min(20));
     nanoseconds(doubled.min(LONGEST_PAUSE))
 }

@@ -1,7 +1,7 @@
 //! Samples running processes: attach, launch, schedule, many at once.
 //!
 //! * A [`Subject`] is one process: [`PhpProcess`] attaches to one that runs PHP.
-//! * A [`Session`] samples any number of them on one thread, at absolute points in time, into one [`Output`]. It counts
+//! * A [`Session`] samples any number of them on one thread, at absolute points in time, into one [`LiveSink`]. It counts
 //!   what it was asked for and what became of it, and writes that into the file.
 //! * A [`Coordinator`] finds processes by number, family or command line, attaches to them and gives them to sessions.
 //! * [`RbtOutput`] writes live `rbt` files: what was flushed can be read whatever happens to this program.
@@ -26,8 +26,8 @@ pub use coordinator::{Coordinator, News};
 pub use error::Error;
 pub use finder::{Attach, Finder, Found, IsWanted, Selection};
 pub use options::{Grouping, Idle, SampleOptions, StopMode};
-pub use output::{OpenStream, Output, RbtOptions, RbtOutput, Stream};
-pub use php::{IsPhp, PhpOptions, PhpProcess, RequestLabels};
+pub use output::{LiveSink, OpenStream, RbtOptions, RbtOutput, Stream};
+pub use php::{IsPhpFile, PhpOptions, PhpProcess, RequestLabels};
 pub use segment::Header;
 pub use session::Session;
 pub use statistics::Statistics;

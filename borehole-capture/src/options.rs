@@ -48,7 +48,7 @@ pub struct SampleOptions {
     pub idle: Idle,
     /// After which time to end.
     pub duration: Option<Duration>,
-    /// After how many samples, idle ones included if they are written, to end.
+    /// After how many samples, idle ones included if they are written, to end. Sessions of one coordinator count together.
     pub samples: Option<u64>,
     /// When a new segment is begun.
     pub rotate: Option<Duration>,

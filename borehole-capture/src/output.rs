@@ -5,13 +5,12 @@ use std::io::{self, Write};
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use borehole_formats::envelope::GzipWriter;
 use borehole_formats::rbt::layout::CHECKPOINT_INTERVAL;
-use borehole_formats::rbt::{self, Compression, Timestamps};
+use borehole_formats::rbt::{self, Compression, SegmentOutput, Timestamps};
 use borehole_model::{Context, ProfileSink, Sample, StringId, Tables};
 
 /// A sink that can be made to write out what it has.
-pub trait Output: ProfileSink {
+pub trait LiveSink: ProfileSink {
     /// Brings everything to where it survives this program, as far as the format can. Called at least once a second.
     ///
     /// # Errors
@@ -21,7 +20,7 @@ pub trait Output: ProfileSink {
     }
 
     /// Whether a segment may come with other tables than the one before.
-    fn forgets(&self) -> bool {
+    fn takes_new_tables(&self) -> bool {
         false
     }
 }
@@ -50,21 +49,18 @@ pub type OpenStream = Box<dyn FnMut(u64) -> io::Result<Stream> + Send>;
 pub struct RbtOutput {
     options: RbtOptions,
     open: OpenStream,
-    segment: Option<Segment>,
+    /// Writes the segment that was begun last.
+    exporter: Option<rbt::Exporter<SegmentOutput<Stream>>>,
     segments: u64,
-}
-
-/// The segment that is being written.
-struct Segment {
-    exporter: rbt::Exporter<Member>,
-    member: Member,
+    /// The time of the last sample of the segments that are complete: the next one counts from it.
+    last_time_us: Option<i64>,
 }
 
 impl RbtOutput {
     /// Nothing is opened before the first segment.
     #[must_use]
     pub fn new(options: RbtOptions, open: OpenStream) -> Self {
-        Self { options, open, segment: None, segments: 0 }
+        Self { options, open, exporter: None, segments: 0, last_time_us: None }
     }
 
     /// A single stream for all segments.
@@ -74,16 +70,28 @@ impl RbtOutput {
         Self::new(options, Box::new(move |_| Ok(stream.clone())))
     }
 
-    fn complete(&mut self, tables: &Tables) -> io::Result<()> {
-        let Some(Segment { mut exporter, member }) = self.segment.take() else { return Ok(()) };
-        exporter.finish(tables)?;
-        member.complete()
+    fn complete(&mut self) -> io::Result<()> {
+        let Some(exporter) = self.exporter.take() else { return Ok(()) };
+        self.last_time_us = exporter.last_time_us();
+        if let Some(segment) = exporter.into_output()? {
+            segment.complete()?;
+        }
+        Ok(())
     }
 
-    fn exporter(&mut self) -> io::Result<&mut rbt::Exporter<Member>> {
-        let segment = self.segment.as_mut();
-        let segment = segment.ok_or_else(|| io::Error::other("expected a segment before its samples"))?;
-        Ok(&mut segment.exporter)
+    fn exporter(&mut self) -> io::Result<&mut rbt::Exporter<SegmentOutput<Stream>>> {
+        self.exporter.as_mut().ok_or_else(|| io::Error::other("expected a segment before its samples"))
+    }
+
+    fn export_options(&self) -> rbt::ExportOptions {
+        let timestamps = if self.options.timestamps { Timestamps::Always } else { Timestamps::Never };
+        // Who samples as often as it can has no period, which is 0 in the format.
+        let period_us = Some(0);
+        rbt::ExportOptions {
+            timestamps,
+            period_us,
+            checkpoint_interval: Some(self.options.checkpoint_interval),
+        }
     }
 }
 
@@ -93,36 +101,30 @@ impl ProfileSink for RbtOutput {
     }
 
     fn segment(&mut self, at: Context<'_>) -> io::Result<()> {
-        self.complete(at.tables)?;
+        self.complete()?;
         let stream = (self.open)(self.segments)?;
         self.segments += 1;
-        let member = match self.options.compression {
-            Compression::None => Member::Plain(stream),
-            Compression::Gzip => Member::Gzip(Arc::new(Mutex::new(GzipWriter::new(stream)))),
-        };
-        let timestamps = if self.options.timestamps { Timestamps::Always } else { Timestamps::Never };
-        let checkpoint_interval = Some(self.options.checkpoint_interval);
-        let options = rbt::ExportOptions { timestamps, checkpoint_interval, ..rbt::ExportOptions::default() };
-        let exporter = rbt::Exporter::new(member.clone(), options);
-        self.segment.insert(Segment { exporter, member }).exporter.segment(at)
+        let output = SegmentOutput::new(stream, self.options.compression);
+        let exporter = rbt::Exporter::new(output, self.export_options()).continuing(self.last_time_us);
+        self.exporter.insert(exporter).segment(at)
     }
 
     fn metadata(&mut self, at: Context<'_>, key: StringId, value: StringId) -> io::Result<()> {
         self.exporter()?.metadata(at, key, value)
     }
 
-    fn finish(&mut self, tables: &Tables) -> io::Result<()> {
-        self.complete(tables)
+    fn finish(&mut self, _tables: &Tables) -> io::Result<()> {
+        self.complete()
     }
 }
 
-impl Output for RbtOutput {
+impl LiveSink for RbtOutput {
     fn flush(&mut self) -> io::Result<()> {
-        self.segment.as_mut().map_or(Ok(()), |segment| segment.exporter.flush())
+        self.exporter.as_mut().map_or(Ok(()), rbt::Exporter::flush)
     }
 
     /// Each segment defines what it uses.
-    fn forgets(&self) -> bool {
+    fn takes_new_tables(&self) -> bool {
         true
     }
 }
@@ -151,40 +153,5 @@ impl Write for Stream {
 
     fn flush(&mut self) -> io::Result<()> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).flush()
-    }
-}
-
-/// The stream of one segment, shared by who writes it and who completes it.
-#[derive(Clone)]
-enum Member {
-    Plain(Stream),
-    Gzip(Arc<Mutex<GzipWriter<Stream>>>),
-}
-
-impl Member {
-    fn complete(self) -> io::Result<()> {
-        match self {
-            Self::Plain(mut stream) => stream.flush(),
-            Self::Gzip(member) => {
-                let mut stream = member.lock().unwrap_or_else(PoisonError::into_inner).complete()?;
-                stream.flush()
-            }
-        }
-    }
-}
-
-impl Write for Member {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self {
-            Self::Plain(stream) => stream.write(bytes),
-            Self::Gzip(member) => member.lock().unwrap_or_else(PoisonError::into_inner).write(bytes),
-        }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        match self {
-            Self::Plain(stream) => stream.flush(),
-            Self::Gzip(member) => member.lock().unwrap_or_else(PoisonError::into_inner).flush(),
-        }
     }
 }

@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::subject::{Look, Subject};
 
 /// Tells by the path of a mapped file whether it is PHP.
-pub type IsPhp = Box<dyn Fn(&[u8]) -> bool + Send + Sync>;
+pub type IsPhpFile = Box<dyn Fn(&[u8]) -> bool + Send + Sync>;
 
 /// How PHP is attached to and walked.
 #[derive(Default)]
@@ -22,7 +22,7 @@ pub struct PhpOptions {
     /// The release, where the process must not be asked for it.
     pub release: Option<Release>,
     /// Which mapped file is PHP; `None`: it is looked for.
-    pub is_php: Option<IsPhp>,
+    pub is_php: Option<IsPhpFile>,
     /// What samples are labelled with.
     pub labels: RequestLabels,
 }

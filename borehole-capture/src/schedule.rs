@@ -16,6 +16,8 @@ pub(crate) fn now_ns() -> u64 {
 }
 
 /// The kernel wakes a thread up to 50 µs late, to wake several at once. Not this thread.
+///
+/// Source: prctl(2), `PR_SET_TIMERSLACK`.
 pub(crate) fn be_punctual() {
     // Where it is not allowed samples are late by as much.
     let _ = prctl::set_timerslack(1);
@@ -56,20 +58,27 @@ impl Schedule {
         self.timers = period_ns.and_then(|period_ns| Timers::start(self.due_ns, period_ns));
     }
 
-    /// Waits for the next point in time, or until `is_over`. Answers how many have passed without being waited for.
-    pub(crate) fn wait(&mut self, is_over: impl Fn() -> bool) -> u64 {
-        let Some(period_ns) = self.period_ns else { return 0 };
+    /// Goes on to the next point in time. One that has passed by less than a period is taken at once: it is late, not
+    /// missed. Answers how many have passed without being waited for.
+    pub(crate) fn advance(&mut self) -> u64 {
+        self.period_ns.map_or(0, |period_ns| self.advance_at(period_ns, now_ns()))
+    }
+
+    /// Waits for the point in time that is next, but at the latest until `limit_ns` or `is_over`. Answers whether it has come.
+    /// Where the next is near enough for timers, it may come before the limit is seen.
+    pub(crate) fn wait_until(&mut self, limit_ns: u64, is_over: impl Fn() -> bool) -> bool {
+        let Some(period_ns) = self.period_ns else { return true };
         let spin_ns = if period_ns <= SHORT_PERIOD_NS { SHORT_PERIOD_NS } else { SPIN_NS };
-        let missed = self.advance(period_ns, now_ns());
         while !is_over() {
             let now_ns = now_ns();
             match self.due_ns.saturating_sub(now_ns) {
-                0 => break,
+                0 => return true,
+                _ if limit_ns <= now_ns => return false,
                 left_ns if left_ns <= spin_ns => std::hint::spin_loop(),
-                _ => self.sleep(now_ns),
+                _ => self.sleep(now_ns, limit_ns),
             }
         }
-        missed
+        false
     }
 
     /// How many points in time have passed since the one that was last waited for.
@@ -78,17 +87,15 @@ impl Schedule {
     }
 
     /// Sleeps until what is due, or not that long.
-    fn sleep(&mut self, now_ns: u64) {
+    fn sleep(&mut self, now_ns: u64, limit_ns: u64) {
         let has_slept = self.timers.as_ref().is_some_and(|timers| timers.wait_for(self.due_ns));
         if !has_slept {
             self.timers = None;
-            sleep_until(self.due_ns.min(now_ns + MAX_SLEEP_NS));
+            sleep_until(self.due_ns.min(limit_ns).min(now_ns + MAX_SLEEP_NS));
         }
     }
 
-    /// Goes on to the next point in time. One that has passed by less than a period is taken at once: it is late, not
-    /// missed.
-    fn advance(&mut self, period_ns: u64, now_ns: u64) -> u64 {
+    fn advance_at(&mut self, period_ns: u64, now_ns: u64) -> u64 {
         self.due_ns = self.due_ns.saturating_add(period_ns);
         let missed = now_ns.saturating_sub(self.due_ns) / period_ns.max(1);
         self.due_ns = self.due_ns.saturating_add(missed.saturating_mul(period_ns));
@@ -110,10 +117,10 @@ mod tests {
     #[test]
     fn what_is_late_is_taken_and_what_has_passed_is_missed() {
         let mut schedule = Schedule { period_ns: Some(100), due_ns: 1000, timers: None };
-        assert_eq!((schedule.advance(100, 1050), schedule.due_ns), (0, 1100));
-        assert_eq!((schedule.advance(100, 1299), schedule.due_ns), (0, 1200));
-        assert_eq!((schedule.advance(100, 1799), schedule.due_ns), (4, 1700));
-        assert_eq!((schedule.advance(100, 1800), schedule.due_ns), (0, 1800));
+        assert_eq!((schedule.advance_at(100, 1050), schedule.due_ns), (0, 1100));
+        assert_eq!((schedule.advance_at(100, 1299), schedule.due_ns), (0, 1200));
+        assert_eq!((schedule.advance_at(100, 1799), schedule.due_ns), (4, 1700));
+        assert_eq!((schedule.advance_at(100, 1800), schedule.due_ns), (0, 1800));
     }
 
     #[test]
@@ -122,7 +129,8 @@ mod tests {
         let mut schedule = Schedule::start(Some(1_000_000));
         let mut passed = 0;
         for _ in 0..20 {
-            passed += 1 + schedule.wait(|| false);
+            passed += 1 + schedule.advance();
+            assert!(schedule.wait_until(u64::MAX, || false));
         }
         assert!(now_ns() - start >= passed * 1_000_000);
         assert_eq!((schedule.due_ns - start) / 1_000_000, passed);
@@ -135,7 +143,8 @@ mod tests {
         let mut passed = 0;
         for round in 0..20 {
             while now_ns() < schedule.due_ns + round * 200_000 {}
-            let missed = schedule.wait(|| false);
+            let missed = schedule.advance();
+            assert!(schedule.wait_until(u64::MAX, || false));
             passed += 1 + missed;
             assert!(missed + 1 >= round / 5, "{round}: {missed}");
             assert_eq!((schedule.due_ns - start) / 1_000_000, passed);
@@ -144,10 +153,14 @@ mod tests {
     }
 
     #[test]
-    fn a_long_wait_ends_when_it_is_over() {
+    fn a_long_wait_ends_when_it_is_over_or_at_its_limit() {
         let start = now_ns();
         let mut schedule = Schedule::start(Some(3_600_000_000_000));
-        assert_eq!(schedule.wait(|| now_ns() - start > 1_000_000), 0);
+        assert_eq!(schedule.advance(), 0);
+        assert!(!schedule.wait_until(u64::MAX, || now_ns() - start > 1_000_000));
+        let limit_ns = now_ns() + 2_000_000;
+        assert!(!schedule.wait_until(limit_ns, || false));
+        assert!(now_ns() >= limit_ns);
         assert!(now_ns() - start < 60_000_000_000);
     }
 }

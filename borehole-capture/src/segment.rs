@@ -8,9 +8,6 @@ use borehole_model::{Segment, StringId, Tables};
 use crate::schedule::now_ns;
 use crate::subject::Subject;
 
-/// What segments of a capture call their source.
-pub(crate) const FORMAT: &str = "capture";
-
 /// What every segment says of itself, beside what is known of its processes.
 #[derive(Clone, Debug, Default)]
 pub struct Header {
@@ -57,7 +54,7 @@ impl Header {
         let metadata: Result<Vec<(StringId, StringId)>, _> =
             facts.iter().map(|(key, value)| Ok((intern(key)?, intern(value)?))).collect();
         Ok(Segment {
-            format: FORMAT,
+            format: "capture",
             index,
             period_ns,
             has_times: true,

@@ -10,9 +10,9 @@ use borehole_process::Stopper;
 use crate::control::{Progress, Shared};
 use crate::error::Error;
 use crate::options::{Grouping, Idle, SampleOptions, StopMode, nanoseconds};
-use crate::output::Output;
+use crate::output::LiveSink;
 use crate::schedule::{self, Schedule, now_ns};
-use crate::segment::{self, Header};
+use crate::segment::Header;
 use crate::statistics::Statistics;
 use crate::subject::{Look, Subject};
 
@@ -25,6 +25,9 @@ const PATIENCE: Duration = Duration::from_millis(50);
 /// Rows of tables beyond which a new segment begins with empty ones: about 100 MB.
 const MAX_ROWS: usize = 1 << 20;
 
+/// The same for the bytes of strings, such as the addresses of requests. What reads a segment holds them too.
+const MAX_STRING_BYTES: usize = 64 << 20;
+
 /// How often a process is stopped again because it was stopped at a bad moment.
 const MAX_STOPS: u32 = 3;
 
@@ -35,24 +38,29 @@ const IDLE_FRAME: &[u8] = b"<idle>";
 pub struct Session<'a> {
     options: SampleOptions,
     header: Header,
-    output: &'a mut dyn Output,
+    output: &'a mut dyn LiveSink,
     shared: Shared,
     tables: Tables,
-    segment: Segment,
-    segment_start_ns: u64,
+    current: Option<Current>,
     targets: Vec<Target>,
     idle: Option<StackId>,
     statistics: Statistics,
-    /// What was counted when the segment began.
-    at_segment: Statistics,
     start_ns: u64,
+}
+
+/// The segment that is being written.
+struct Current {
+    segment: Segment,
+    start_ns: u64,
+    /// What had been counted when it began.
+    counted_before: Statistics,
 }
 
 /// A process that is being sampled.
 struct Target {
     subject: Box<dyn Subject>,
     stopper: Stopper,
-    /// The system does not let it be stopped: that is not tried again and again.
+    /// It could not be stopped, which may take long to find out: that is not tried again before it is looked after.
     cannot_stop: bool,
     is_gone: bool,
 }
@@ -62,23 +70,61 @@ impl Target {
         let stopper = Stopper::new(subject.process());
         Self { subject, stopper, cannot_stop: false, is_gone: false }
     }
+
+    /// Looks while the process stands still; `None` if it cannot be stopped now.
+    fn look_stopped(
+        &mut self,
+        lane: usize,
+        tables: &mut Tables,
+        statistics: &mut Statistics,
+    ) -> Result<Option<Look>, Error> {
+        if !self.cannot_stop {
+            match self.stopper.stop() {
+                Ok(_stopped) => {
+                    statistics.stopped += 1;
+                    return self.subject.look(lane, tables).map(Some);
+                }
+                Err(error) if error.kind() == borehole_process::ErrorKind::Gone => return Err(error.into()),
+                Err(_) => self.cannot_stop = true,
+            }
+        }
+        statistics.unstopped += 1;
+        Ok(None)
+    }
+
+    /// The same, until it was stopped where its stack was not half built.
+    fn look_stopped_again(
+        &mut self,
+        lane: usize,
+        max_retries: u32,
+        tables: &mut Tables,
+        statistics: &mut Statistics,
+    ) -> Result<Option<Look>, Error> {
+        let mut look = self.look_stopped(lane, tables, statistics)?;
+        for _ in 0..max_retries.min(MAX_STOPS) {
+            if look != Some(Look::Torn) {
+                break;
+            }
+            statistics.retried += 1;
+            look = self.look_stopped(lane, tables, statistics)?;
+        }
+        Ok(look)
+    }
 }
 
 impl<'a> Session<'a> {
     /// Samples into `output` what comes to [`Session::run`]; `header` is what each segment says of itself.
-    pub fn new(options: SampleOptions, header: Header, output: &'a mut dyn Output, shared: Shared) -> Self {
+    pub fn new(options: SampleOptions, header: Header, output: &'a mut dyn LiveSink, shared: Shared) -> Self {
         Self {
             options,
             header,
             output,
             shared,
             tables: Tables::default(),
-            segment: Segment::default(),
-            segment_start_ns: 0,
+            current: None,
             targets: Vec::new(),
             idle: None,
             statistics: Statistics::default(),
-            at_segment: Statistics::default(),
             start_ns: now_ns(),
         }
     }
@@ -122,21 +168,52 @@ impl<'a> Session<'a> {
                 self.miss(missed);
                 return Ok(());
             }
-            let missed =
-                if self.targets.is_empty() { 0 } else { schedule.wait(|| self.shared.is_stopping()) };
-            self.miss(missed);
-            if self.shared.is_stopping() {
+            if !self.targets.is_empty() {
+                self.wait(&mut schedule, &mut care_ns, arrivals)?;
+            }
+            if self.is_over() {
                 return Ok(());
             }
         }
     }
 
+    /// Waits for the next point in time, and does meanwhile what is due before. Ends early when sampling is over, or nothing is
+    /// left to sample.
+    fn wait(
+        &mut self,
+        schedule: &mut Schedule,
+        care_ns: &mut u64,
+        arrivals: &Receiver<Box<dyn Subject>>,
+    ) -> Result<(), Error> {
+        let missed = schedule.advance();
+        self.miss(missed);
+        let end_ns = self
+            .options
+            .duration
+            .map_or(u64::MAX, |duration| self.start_ns.saturating_add(nanoseconds(duration)));
+        while !schedule.wait_until((*care_ns).min(end_ns), || self.is_enough()) {
+            let now_ns = now_ns();
+            self.statistics.elapsed_ns = now_ns - self.start_ns;
+            if self.is_over() {
+                break;
+            }
+            self.take_care()?;
+            *care_ns = now_ns + CARE_NS;
+            if self.targets.is_empty() {
+                break;
+            }
+            self.welcome(arrivals)?;
+        }
+        Ok(())
+    }
+
     fn is_over(&self) -> bool {
-        let Statistics { taken, idle, .. } = self.statistics;
-        let written = if self.options.idle == Idle::Sample { taken + idle } else { taken };
+        self.is_enough() || self.is_out_of_time()
+    }
+
+    fn is_enough(&self) -> bool {
         self.shared.is_stopping()
-            || self.options.samples.is_some_and(|samples| written >= samples)
-            || self.is_out_of_time()
+            || self.options.samples.is_some_and(|samples| self.shared.written() >= samples)
     }
 
     fn is_out_of_time(&self) -> bool {
@@ -167,7 +244,7 @@ impl<'a> Session<'a> {
         if !arrived.is_empty() {
             self.statistics.attached += arrived.len() as u64;
             self.targets.extend(arrived.into_iter().map(Target::new));
-            if self.options.grouping == Grouping::Segments || self.segment.format != segment::FORMAT {
+            if self.options.grouping == Grouping::Segments || self.current.is_none() {
                 self.begin_segment()?;
             }
             self.publish();
@@ -181,19 +258,19 @@ impl<'a> Session<'a> {
         if self.is_to_forget() {
             self.forget();
         }
-        let index = self.segment.index + u64::from(self.segment.format == segment::FORMAT);
+        let index = self.current.as_ref().map_or(0, |before| before.segment.index + 1);
         let named = if self.options.grouping == Grouping::Segments { self.targets.as_slice() } else { &[] };
         let subjects: Vec<&dyn Subject> = named.iter().map(|target| target.subject.as_ref()).collect();
-        self.segment = self.header.segment(
+        let segment = self.header.segment(
             index,
             self.options.period_ns(),
             self.start_ns,
             &subjects,
             &mut self.tables,
         )?;
-        self.segment_start_ns = now_ns();
-        self.at_segment = self.statistics;
-        self.output.segment(Context { tables: &self.tables, segment: &self.segment })?;
+        let current = Current { segment, start_ns: now_ns(), counted_before: self.statistics };
+        let Current { segment, .. } = self.current.insert(current);
+        self.output.segment(Context { tables: &self.tables, segment })?;
         Ok(())
     }
 
@@ -201,7 +278,7 @@ impl<'a> Session<'a> {
     fn is_to_forget(&self) -> bool {
         let Self { tables, output, .. } = self;
         let rows = tables.string_count() + tables.stack_count() + tables.labels_count();
-        output.forgets() && rows > MAX_ROWS
+        output.takes_new_tables() && (rows > MAX_ROWS || tables.string_bytes() > MAX_STRING_BYTES)
     }
 
     /// Begins with empty tables.
@@ -215,13 +292,11 @@ impl<'a> Session<'a> {
 
     /// Writes into the segment what became of its samples.
     fn end_segment(&mut self) -> Result<(), Error> {
-        if self.segment.format != segment::FORMAT {
-            return Ok(());
-        }
-        for (key, value) in self.statistics.since(&self.at_segment).facts() {
+        let Some(Current { segment, counted_before, .. }) = &self.current else { return Ok(()) };
+        for (key, value) in self.statistics.since(counted_before).facts() {
             let key = self.tables.intern_string(key.as_bytes()).map_err(io::Error::from)?;
             let value = self.tables.intern_string(value.to_string().as_bytes()).map_err(io::Error::from)?;
-            self.output.metadata(Context { tables: &self.tables, segment: &self.segment }, key, value)?;
+            self.output.metadata(Context { tables: &self.tables, segment }, key, value)?;
         }
         Ok(())
     }
@@ -247,16 +322,9 @@ impl<'a> Session<'a> {
     fn sample(&mut self, row: usize, lane: usize) -> Result<Look, Error> {
         let Self { options, targets, tables, statistics, .. } = self;
         let target = &mut targets[row];
-        if options.stop == StopMode::Always && !target.cannot_stop {
-            // Where it was stopped its stack may have been half built.
-            let mut look = look_stopped(target, lane, tables, statistics)?;
-            for _ in 0..options.max_retries.min(MAX_STOPS) {
-                if look != Look::Torn {
-                    break;
-                }
-                statistics.retried += 1;
-                look = look_stopped(target, lane, tables, statistics)?;
-            }
+        if options.stop == StopMode::Always
+            && let Some(look) = target.look_stopped_again(lane, options.max_retries, tables, statistics)?
+        {
             return Ok(look);
         }
         let mut look = target.subject.look(lane, tables)?;
@@ -267,8 +335,11 @@ impl<'a> Session<'a> {
             statistics.retried += 1;
             look = target.subject.look(lane, tables)?;
         }
-        if look == Look::Torn && options.stop == StopMode::WhenTorn && !target.cannot_stop {
-            look = look_stopped(target, lane, tables, statistics)?;
+        if look == Look::Torn
+            && options.stop == StopMode::WhenTorn
+            && let Some(stopped) = target.look_stopped(lane, tables, statistics)?
+        {
+            look = stopped;
         }
         Ok(look)
     }
@@ -292,19 +363,26 @@ impl<'a> Session<'a> {
                 stack
             }
         };
+        let Some(Current { segment, .. }) = &self.current else { return Ok(()) };
         let subject = &mut self.targets[row].subject;
         // What cannot be read now is not known now.
         let labels = subject.labels(lane, &mut self.tables).unwrap_or(None);
+        let time_ns = i64::try_from(now_ns() - self.start_ns).unwrap_or(i64::MAX);
+        if self.statistics.first_sample_unix_ns.is_none() {
+            self.statistics.first_sample_unix_ns =
+                segment.start_unix_ns.and_then(|start| start.checked_add(time_ns));
+        }
         let sample = Sample {
             stack: Some(stack),
             count: 1,
-            time_ns: Some(i64::try_from(now_ns() - self.start_ns).unwrap_or(i64::MAX)),
-            process: self.segment.process.is_none().then(|| i64::from(subject.process())),
+            time_ns: Some(time_ns),
+            process: segment.process.is_none().then(|| i64::from(subject.process())),
             thread: subject.thread(lane),
             labels,
             ..Sample::default()
         };
-        let _ = self.output.sample(Context { tables: &self.tables, segment: &self.segment }, &sample)?;
+        let _ = self.output.sample(Context { tables: &self.tables, segment }, &sample)?;
+        self.shared.count_written();
         Ok(())
     }
 
@@ -333,11 +411,12 @@ impl<'a> Session<'a> {
     fn take_care(&mut self) -> Result<(), Error> {
         for target in &mut self.targets {
             target.is_gone |= target.subject.refresh().is_err_and(|error| error.is_gone());
+            target.cannot_stop = false;
         }
         let gone = self.targets.extract_if(.., |target| target.is_gone);
         let departed: Vec<i32> = gone.map(|target| target.subject.process()).collect();
         self.shared.depart(&departed);
-        let lasts_ns = now_ns() - self.segment_start_ns;
+        let lasts_ns = self.current.as_ref().map_or(0, |current| now_ns() - current.start_ns);
         let is_due = self.options.rotate.is_some_and(|rotate| lasts_ns >= nanoseconds(rotate));
         if (is_due || self.is_to_forget()) && !self.targets.is_empty() {
             self.begin_segment()?;
@@ -356,25 +435,5 @@ impl<'a> Session<'a> {
         self.end_segment()?;
         self.output.finish(&self.tables)?;
         Ok(())
-    }
-}
-
-/// Looks while the process stands still. Where it may not be stopped that is remembered, and what remains is a torn stack.
-fn look_stopped(
-    target: &mut Target,
-    lane: usize,
-    tables: &mut Tables,
-    statistics: &mut Statistics,
-) -> Result<Look, Error> {
-    match target.stopper.stop() {
-        Ok(_stopped) => {
-            statistics.stopped += 1;
-            target.subject.look(lane, tables)
-        }
-        Err(error) if error.kind() == borehole_process::ErrorKind::Gone => Err(error.into()),
-        Err(_) => {
-            target.cannot_stop = true;
-            target.subject.look(lane, tables)
-        }
     }
 }

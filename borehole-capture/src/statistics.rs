@@ -23,19 +23,23 @@ pub struct Statistics {
     pub retried: u64,
     /// Samples for which the process was stopped.
     pub stopped: u64,
+    /// Samples for which the process was to be stopped and could not be.
+    pub unstopped: u64,
     /// Stacks that lack frames on the root's side, because there were more than were to be kept.
     pub truncated: u64,
     /// Processes that were attached to.
     pub attached: u64,
     /// How long it went on, in nanoseconds.
     pub elapsed_ns: u64,
+    /// When the first sample was written, in nanoseconds since 1970. `None`: none was, or the machine does not know the time.
+    pub first_sample_unix_ns: Option<i64>,
 }
 
 impl Statistics {
-    /// What became of the samples as keys and values, for the metadata of a file. `elapsed_ns` and `attached` are left
-    /// out: the file tells them otherwise.
+    /// What became of the samples as keys and values, for the metadata of a file. Processes and times are left out: the
+    /// file tells them otherwise.
     #[must_use]
-    pub fn facts(&self) -> [(&'static str, u64); 9] {
+    pub fn facts(&self) -> [(&'static str, u64); 10] {
         [
             ("samples.asked", self.asked),
             ("samples.taken", self.taken),
@@ -45,6 +49,7 @@ impl Statistics {
             ("samples.missed", self.missed),
             ("samples.retried", self.retried),
             ("samples.stopped", self.stopped),
+            ("samples.unstopped", self.unstopped),
             ("samples.truncated", self.truncated),
         ]
     }
@@ -58,7 +63,7 @@ impl Statistics {
         rate
     }
 
-    /// What has been added since `earlier`.
+    /// What has been added since `earlier`. The time of the first sample stays.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         Self {
@@ -70,15 +75,17 @@ impl Statistics {
             missed: self.missed - earlier.missed,
             retried: self.retried - earlier.retried,
             stopped: self.stopped - earlier.stopped,
+            unstopped: self.unstopped - earlier.unstopped,
             truncated: self.truncated - earlier.truncated,
             attached: self.attached - earlier.attached,
             elapsed_ns: self.elapsed_ns - earlier.elapsed_ns,
+            first_sample_unix_ns: self.first_sample_unix_ns,
         }
     }
 }
 
 impl AddAssign for Statistics {
-    /// Of two that ran at the same time: the longer time, the sum of everything else.
+    /// Of two that ran at the same time: the longer time, the earlier first sample, the sum of everything else.
     fn add_assign(&mut self, other: Self) {
         self.asked += other.asked;
         self.taken += other.taken;
@@ -88,8 +95,11 @@ impl AddAssign for Statistics {
         self.missed += other.missed;
         self.retried += other.retried;
         self.stopped += other.stopped;
+        self.unstopped += other.unstopped;
         self.truncated += other.truncated;
         self.attached += other.attached;
         self.elapsed_ns = self.elapsed_ns.max(other.elapsed_ns);
+        let firsts = [self.first_sample_unix_ns, other.first_sample_unix_ns];
+        self.first_sample_unix_ns = firsts.into_iter().flatten().min();
     }
 }

@@ -17,7 +17,7 @@ pub(crate) fn failure(error: &anyhow::Error) -> Exit {
     if known().any(Error::is_closed_pipe) {
         return Exit::Done;
     }
-    if interrupt::requested() {
+    if interrupt::requested() && is_of_input(error) {
         say("interrupted: nothing was written");
         return Exit::Interrupted;
     }
@@ -34,6 +34,15 @@ pub(crate) fn failure(error: &anyhow::Error) -> Exit {
         say(&format!("hint: {hint}"));
     }
     Exit::Failed
+}
+
+/// Whether something could not be read. That may come of giving up an input that the user has interrupted; that an output could
+/// not be written, or that anything else went wrong, does not.
+fn is_of_input(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| {
+        let known = cause.downcast_ref::<Error>();
+        known.is_some_and(|error| !matches!(error, Error::Write { .. }))
+    })
 }
 
 /// Says what was odd or lost in the input called `name`.
@@ -134,4 +143,19 @@ pub(crate) fn are_held() -> bool {
 pub(crate) fn release() {
     let held = HELD.lock().unwrap_or_else(PoisonError::into_inner).take();
     held.into_iter().flatten().for_each(|line| say(&line));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_could_not_be_read_may_come_of_an_interrupt() {
+        let name = || "a.rbt".to_owned();
+        let full = || io::Error::from(io::ErrorKind::StorageFull);
+        let read = Error::Open { name: name(), source: full() };
+        assert!(is_of_input(&anyhow::Error::new(read).context("while comparing")));
+        assert!(!is_of_input(&Error::Write { name: name(), source: full() }.into()));
+        assert!(!is_of_input(&anyhow::anyhow!("a thread that samples has panicked")));
+    }
 }

@@ -46,6 +46,10 @@ impl StringTable {
     pub(crate) const fn len(&self) -> usize {
         self.ends.len()
     }
+
+    pub(crate) const fn byte_len(&self) -> usize {
+        self.bytes.len()
+    }
 }
 
 #[inline]

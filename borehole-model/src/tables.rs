@@ -205,6 +205,12 @@ impl Tables {
         self.strings.len()
     }
 
+    /// How long all distinct strings are together, in bytes.
+    #[must_use]
+    pub const fn string_bytes(&self) -> usize {
+        self.strings.byte_len()
+    }
+
     /// How many distinct frames there are.
     #[must_use]
     pub const fn frame_count(&self) -> usize {

@@ -18,7 +18,7 @@ use borehole_process::{
 };
 
 use crate::error::Error;
-use crate::php::IsPhp;
+use crate::php::IsPhpFile;
 use copy::Copied;
 pub use crashed::of_core;
 pub use limit::MemoryLimitError;
@@ -36,7 +36,7 @@ pub struct HeapOptions {
     /// The release, where the process must not be asked for it.
     pub release: Option<Release>,
     /// Which mapped file is PHP; `None`: it is looked for.
-    pub is_php: Option<IsPhp>,
+    pub is_php: Option<IsPhpFile>,
     /// When this is, as the dump is to say it; nothing is said if it is empty.
     pub created_at: String,
     /// Where the program has exceeded its memory limit, if that is why its heap is copied.

@@ -5,7 +5,7 @@ use std::io;
 use std::ops::ControlFlow;
 use std::sync::mpsc::{self, Receiver};
 
-use borehole_capture::{Error, Header, Look, Output, SampleOptions, Session, Shared, Statistics, Subject};
+use borehole_capture::{Error, Header, LiveSink, Look, SampleOptions, Session, Shared, Statistics, Subject};
 use borehole_model::{Context, Frame, ProfileSink, Sample, StringId, Tables};
 use borehole_process::ErrorKind;
 
@@ -123,7 +123,7 @@ impl ProfileSink for Log {
     }
 }
 
-impl Output for Log {
+impl LiveSink for Log {
     fn flush(&mut self) -> io::Result<()> {
         self.flushes += 1;
         Ok(())

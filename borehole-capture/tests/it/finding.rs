@@ -2,10 +2,10 @@
 
 use std::process::{Child, Command};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use borehole_capture::{Attach, Coordinator, Finder, Header, SampleOptions, Selection, Session};
+use borehole_capture::{Attach, Coordinator, Finder, Header, News, SampleOptions, Selection, Session};
 use borehole_process::{ErrorKind, Launched};
 
 use crate::fake::Act::Stack;
@@ -74,6 +74,94 @@ fn what_cannot_be_attached_to_is_tried_again_and_told_once() {
     assert!(!finder.is_exhausted());
     end(child);
     finder.look().unwrap();
+    assert!(finder.is_exhausted());
+}
+
+fn refuse_all() -> Attach {
+    Box::new(|_| Err(borehole_process::Error::new(ErrorKind::Denied, "no").into()))
+}
+
+#[test]
+fn a_refusal_is_told_after_half_a_second_however_rarely_it_is_looked() {
+    let child = sleep("600");
+    let mut finder = Finder::new(Selection::One(id(&child)), refuse_all());
+    let pause = || std::thread::sleep(Duration::from_millis(300));
+    let mut told = Vec::new();
+    for _ in 0..4 {
+        told.push(finder.look().unwrap().refused.len());
+        pause();
+    }
+    assert_eq!(told, [0, 0, 1, 0]);
+    assert!(finder.untold().is_empty());
+    end(child);
+}
+
+#[test]
+fn who_looks_no_more_tells_what_it_has_not_told() {
+    let child = sleep("600");
+    let mut coordinator = Coordinator::new(Finder::new(Selection::One(id(&child)), refuse_all()), None);
+    let (shared, arrivals) = coordinator.seat();
+    let options = SampleOptions { duration: Some(Duration::from_millis(100)), ..SampleOptions::default() };
+    let session = std::thread::spawn(move || {
+        Session::new(options, Header::default(), &mut Log::default(), shared).run(&arrivals).unwrap()
+    });
+    let mut refused = Vec::new();
+    coordinator
+        .run(
+            || false,
+            |news| {
+                if let News::Refused(process, error) = news {
+                    refused.push((process, error.to_string()));
+                }
+            },
+        )
+        .unwrap();
+    assert_eq!(session.join().unwrap().attached, 0);
+    assert_eq!(refused, [(id(&child), "no".to_owned())]);
+    end(child);
+}
+
+#[test]
+fn what_is_sampled_is_not_attached_to_again_when_its_title_changes() {
+    let child = sleep("600.03125");
+    let is_called = Arc::new(AtomicBool::new(true));
+    let called = Arc::clone(&is_called);
+    let is_wanted = move |command: &[u8]| called.load(Ordering::Relaxed) && command == b"sleep 600.03125";
+    let mut finder = Finder::new(Selection::Matching(Box::new(is_wanted)), attach_all());
+    let start = Instant::now();
+    while finder.look().unwrap().attached.is_empty() {
+        assert!(start.elapsed() < Duration::from_secs(10));
+    }
+    for name in [false, true] {
+        is_called.store(name, Ordering::Relaxed);
+        assert!(finder.look().unwrap().attached.is_empty(), "{name}");
+    }
+    end(child);
+}
+
+#[test]
+fn sessions_of_one_coordinator_count_their_samples_together() {
+    let children = [sleep("600.015625"), sleep("600.015625")];
+    let is_wanted = |command: &[u8]| command == b"sleep 600.015625";
+    let attach: Attach = Box::new(|process| Ok(Fake::boxed(process, &[Stack; 1_000_000])));
+    let finder = Finder::new(Selection::Matching(Box::new(is_wanted)), attach);
+    let mut coordinator = Coordinator::new(finder, None);
+    let options = SampleOptions {
+        period: Some(Duration::from_millis(5)),
+        samples: Some(300),
+        ..SampleOptions::default()
+    };
+    let sessions = [(); 2].map(|()| {
+        let (shared, arrivals) = coordinator.seat();
+        std::thread::spawn(move || {
+            Session::new(options, Header::default(), &mut Log::default(), shared).run(&arrivals).unwrap()
+        })
+    });
+    coordinator.run(|| false, |_| {}).unwrap();
+    let taken = sessions.map(|session| session.join().unwrap().taken);
+    assert!((300..=301).contains(&(taken[0] + taken[1])), "{taken:?}");
+    assert!(taken[0] > 0 && taken[1] > 0, "{taken:?}");
+    children.into_iter().for_each(end);
 }
 
 #[test]

@@ -130,9 +130,57 @@ fn a_stream_that_cannot_be_written_ends_the_session_with_its_error() {
     assert!(error.to_string().contains("No space left"), "{error}");
 }
 
-/// Whatever it looks at has a new name.
+#[test]
+fn the_time_between_two_segments_is_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("all.rbt");
+    for compression in [Compression::None, Compression::Gzip] {
+        let options = RbtOptions { timestamps: true, compression, ..RbtOptions::default() };
+        let mut output = RbtOutput::single(options, File::create(&path).unwrap());
+        let options = SampleOptions { period: Some(Duration::from_millis(1)), ..SampleOptions::default() };
+        let (sender, arrivals) = std::sync::mpsc::channel();
+        sender.send(Fake::boxed(7, &[Stack, Stack, Gone])).unwrap();
+        let later = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(300));
+            sender.send(Fake::boxed(8, &[Stack, Gone])).unwrap();
+        });
+        let session = Session::new(options, Header::default(), &mut output, Shared::default());
+        session.run(&arrivals).unwrap();
+        later.join().unwrap();
+        let bytes = content(&path);
+        let (mut reader, mut deltas_us) = (Reader::new(bytes.as_slice()), Vec::new());
+        while let Some(record) = reader.next_record().unwrap() {
+            if let Record::Sample(sample) = record {
+                deltas_us.push(sample.delta_us.unwrap());
+            }
+        }
+        assert!(deltas_us.len() == 3 && deltas_us[0] == 0, "{deltas_us:?}");
+        assert!(deltas_us[2] > 200_000, "{deltas_us:?}");
+    }
+}
+
+#[test]
+fn who_samples_as_often_as_possible_claims_no_period() {
+    for (period, wanted_us) in [(None, 0), (Some(Duration::from_millis(2)), 2000)] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("all.rbt");
+        let mut output = RbtOutput::single(RbtOptions::default(), File::create(&path).unwrap());
+        let options = SampleOptions { period, samples: Some(1), ..SampleOptions::default() };
+        let arrivals = arrived(vec![Fake::boxed(7, &[Stack; 9])]);
+        Session::new(options, Header::default(), &mut output, Shared::default()).run(&arrivals).unwrap();
+        let bytes = content(&path);
+        let mut reader = Reader::new(bytes.as_slice());
+        let Some(Record::Segment(start)) = reader.next_record().unwrap() else { panic!("no segment") };
+        assert_eq!(start.header.period_us, wanted_us);
+    }
+}
+
+/// Whatever it looks at has new names.
 struct Hoarder {
+    looks: u64,
+    /// How many names a look finds, and how long each is.
     names: u64,
+    bytes: usize,
     forgotten: Arc<AtomicUsize>,
 }
 
@@ -150,11 +198,13 @@ impl Subject for Hoarder {
     }
 
     fn look(&mut self, _lane: usize, tables: &mut Tables) -> Result<Look, Error> {
-        for _ in 0..200_000 {
-            self.names += 1;
-            tables.intern_string(&self.names.to_le_bytes()).unwrap();
+        for name in 0..self.names {
+            let mut name = (self.looks * self.names + name).to_le_bytes().to_vec();
+            name.resize(self.bytes, 0);
+            tables.intern_string(&name).unwrap();
         }
-        Ok(Look::Stack { stack: stack(tables, &self.names.to_string()), omitted: 0 })
+        self.looks += 1;
+        Ok(Look::Stack { stack: stack(tables, &self.looks.to_string()), omitted: 0 })
     }
 
     fn forget(&mut self) {
@@ -170,18 +220,27 @@ impl Subject for Hoarder {
     }
 }
 
-#[test]
-fn names_without_end_do_not_fill_the_memory() {
+fn hoard(names: u64, bytes: usize, options: SampleOptions) {
     let forgotten = Arc::new(AtomicUsize::new(0));
-    let subject = Box::new(Hoarder { names: 0, forgotten: Arc::clone(&forgotten) });
+    let subject = Box::new(Hoarder { looks: 0, names, bytes, forgotten: Arc::clone(&forgotten) });
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("all.rbt");
     let mut output = RbtOutput::single(RbtOptions::default(), File::create(&path).unwrap());
-    let options = SampleOptions { period: None, samples: Some(30), ..SampleOptions::default() };
+    let options = SampleOptions { samples: Some(30), ..options };
     let arrivals = arrived(vec![subject]);
     Session::new(options, Header::default(), &mut output, Shared::default()).run(&arrivals).unwrap();
     let (samples, segments, _) = read(&content(&path));
     let times = forgotten.load(Ordering::Relaxed);
     assert!(times >= 1, "{times}");
     assert_eq!((samples, segments), (30, times + 1));
+}
+
+#[test]
+fn names_without_end_do_not_fill_the_memory() {
+    hoard(200_000, 8, SampleOptions { period: None, ..SampleOptions::default() });
+}
+
+#[test]
+fn nor_do_a_few_that_are_long() {
+    hoard(8, 1 << 20, SampleOptions { period: Some(Duration::from_millis(40)), ..SampleOptions::default() });
 }

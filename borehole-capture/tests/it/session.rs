@@ -1,5 +1,6 @@
 //! What a session asks, counts and writes.
 
+use std::process::Command;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
@@ -116,6 +117,50 @@ fn it_ends_in_good_order_when_it_is_told_to() {
     assert_eq!((statistics.taken, statistics.missed), (1, 0));
     assert_eq!(log.lines.last().unwrap(), "finish");
     assert!(stopper.join().unwrap().has_ended());
+}
+
+#[test]
+fn a_recording_ends_in_time_and_is_flushed_though_no_sample_is_due() {
+    let period = Some(Duration::from_secs(3600));
+    let duration = Some(Duration::from_millis(1500));
+    let start = Instant::now();
+    let (statistics, log) =
+        run(SampleOptions { period, duration, ..fast() }, vec![Fake::boxed(7, &[Stack; 9])]);
+    assert!((Duration::from_millis(1500)..Duration::from_secs(60)).contains(&start.elapsed()));
+    assert_eq!((statistics.taken, statistics.asked), (1, 1));
+    assert!(log.flushes > 0);
+    assert!(statistics.elapsed_ns >= 1_500_000_000);
+}
+
+#[test]
+fn what_has_ended_is_let_go_though_no_sample_is_due() {
+    let mut child = Command::new("sleep").arg("0.2").spawn().unwrap();
+    let subject = Fake::boxed(child.id().try_into().unwrap(), &[Stack; 9]);
+    let waiting = std::thread::spawn(move || child.wait().unwrap());
+    let start = Instant::now();
+    let options = SampleOptions { period: Some(Duration::from_secs(3600)), ..fast() };
+    let (statistics, _) = run(options, vec![subject]);
+    assert!(start.elapsed() < Duration::from_secs(60));
+    assert_eq!(statistics.taken, 1);
+    assert!(waiting.join().unwrap().success());
+}
+
+#[test]
+fn it_knows_when_the_first_sample_was_written() {
+    let unix_ns = || {
+        let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+        i64::try_from(since.as_nanos()).unwrap()
+    };
+    let period = Some(Duration::from_millis(100));
+    let before = unix_ns();
+    let script = [Idles, Idles, Idles, Stack, Stack, Gone];
+    let (statistics, _) = run(SampleOptions { period, ..fast() }, vec![Fake::boxed(7, &script)]);
+    let first = statistics.first_sample_unix_ns.unwrap();
+    // Not when the process was attached to, nor the second one.
+    let slack = 90_000_000;
+    assert!((before + 300_000_000 - slack..=unix_ns() - 100_000_000 + slack).contains(&first));
+    let (statistics, _) = run(fast(), vec![Fake::boxed(7, &[Idles, Gone])]);
+    assert_eq!(statistics.first_sample_unix_ns, None);
 }
 
 #[test]

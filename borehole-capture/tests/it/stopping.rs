@@ -4,6 +4,7 @@ use std::process::{Child, Command};
 
 use borehole_capture::{Error, Look, SampleOptions, StopMode, Subject};
 use borehole_model::Tables;
+use borehole_process::Stopper;
 
 use crate::fake::{run, stack};
 
@@ -81,4 +82,27 @@ fn it_is_never_stopped_if_that_is_asked_for() {
         run(SampleOptions { duration, ..options(StopMode::Never) }, vec![Restless::start()]);
     assert_eq!((statistics.taken, statistics.stopped), (0, 0));
     assert!(statistics.torn > 0 && statistics.retried == 4 * statistics.torn, "{statistics:?}");
+}
+
+#[test]
+fn what_cannot_be_stopped_for_a_while_is_counted_and_stopped_again_later() {
+    let subject = Restless::start();
+    let mut other = Stopper::new(subject.process());
+    let (holds, held) = std::sync::mpsc::channel();
+    // A process has one tracer at a time.
+    let holding = std::thread::spawn(move || {
+        let stopped = other.stop().unwrap();
+        holds.send(()).unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(700));
+        drop(stopped);
+    });
+    held.recv().unwrap();
+    let period = Some(std::time::Duration::from_millis(20));
+    let duration = Some(std::time::Duration::from_millis(2500));
+    let (statistics, log) =
+        run(SampleOptions { period, duration, samples: None, ..options(StopMode::Always) }, vec![subject]);
+    holding.join().unwrap();
+    assert!(statistics.unstopped >= 5 && statistics.stopped >= 5, "{statistics:?}");
+    let fact = format!("samples.unstopped={}", statistics.unstopped);
+    assert!(log.lines.contains(&fact), "{:?}", log.lines);
 }

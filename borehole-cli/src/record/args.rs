@@ -13,7 +13,7 @@ use borehole_php::Release;
 use clap::{Args, ValueEnum};
 
 use super::lake::LakeArgs;
-use super::output::{Destination, Encoding, Place, Single, Workers};
+use super::output::{Destination, Earlier, Encoding, Place, Single, Workers};
 use super::targets::Targets;
 use crate::convert::Timestamps;
 use crate::inputs::format_name;
@@ -30,7 +30,8 @@ pub(crate) struct RecordArgs {
     #[arg(short = 'P', long, value_name = "REGEX", conflicts_with = "pid")]
     pattern: Option<String>,
 
-    /// Start this command, and sample it and what it starts until it ends
+    /// Start this command, and sample it and what it starts until it ends; it is asked to end (SIGTERM) when the recording
+    /// ends first
     #[arg(last = true, value_name = "COMMAND", conflicts_with_all = ["pid", "pattern"])]
     command: Vec<OsString>,
 
@@ -42,7 +43,7 @@ pub(crate) struct RecordArgs {
     #[arg(short, long, visible_alias = "to", value_name = "FORMAT", value_parser = format_name)]
     format: Option<Format>,
 
-    /// Replace the output if it exists
+    /// Replace the output if it exists, in a folder each file that is written
     #[arg(long)]
     force: bool,
 
@@ -54,7 +55,7 @@ pub(crate) struct RecordArgs {
     #[arg(short, long, value_name = "DURATION", value_parser = parse_duration)]
     duration: Option<Duration>,
 
-    /// End after so many samples
+    /// End after so many samples, of all processes together
     #[arg(short = 'n', long, value_name = "COUNT")]
     samples: Option<u64>,
 
@@ -138,19 +139,9 @@ impl PhpArgs {
 pub(crate) struct Detected(pub(crate) Option<Release>);
 
 /// How to sample, whichever command line said so.
-#[derive(Clone, Debug)]
 pub(crate) struct Sampling {
     pub(crate) options: SampleOptions,
-    pub(crate) php: PhpArgs,
-    pub(crate) php_regex: Option<Pattern>,
-    pub(crate) depth: Option<u32>,
-    pub(crate) labels: RequestLabels,
-}
-
-impl Sampling {
-    pub(crate) fn php(&self) -> PhpOptions {
-        PhpOptions { labels: self.labels, ..self.php.options(self.php_regex.clone(), self.depth) }
-    }
+    pub(crate) php: PhpOptions,
 }
 
 /// How often to sample.
@@ -222,7 +213,7 @@ impl RecordArgs {
             uri: has(LabelArg::Uri),
             script: has(LabelArg::Script),
         };
-        Sampling { options, php: self.php.clone(), php_regex: None, depth: self.depth, labels }
+        Sampling { options, php: PhpOptions { labels, ..self.php.options(None, self.depth) } }
     }
 
     /// The same, into an rbt file of its own, with the time of each sample.
@@ -237,7 +228,12 @@ impl RecordArgs {
         let timestamps = matches!(self.timestamps, Timestamps::Delta);
         let rbt = RbtOptions { timestamps, compression, checkpoint_interval: self.checkpoint };
         if let Some(folder) = path.filter(|path| path.ends_with('/')) {
-            return Ok(Destination::Workers(Workers { folder: folder.into(), threads: self.threads, rbt }));
+            if let Some(format) = self.format.filter(|&format| format != Format::Rbt) {
+                bail!("{folder}: expected the format rbt for a folder, found {}", format.name());
+            }
+            let earlier = if self.force { Earlier::Replace } else { Earlier::Keep };
+            let threads = self.threads;
+            return Ok(Destination::Workers(Workers { folder: folder.into(), threads, rbt, earlier }));
         }
         let by_name = path.and_then(Format::from_path).map(|(format, _)| format);
         let encoding = Encoding::Format(self.format.or(by_name).unwrap_or(Format::Rbt));

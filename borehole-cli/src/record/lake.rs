@@ -34,7 +34,7 @@ impl LakeArgs {
         Ok(std::env::temp_dir().join(name))
     }
 
-    /// Adds the recording, which began at `began_s`, to the lake. What cannot be added stays where it is.
+    /// Adds the recording, whose first sample was taken at `began_s`, to the lake. What cannot be added stays where it is.
     pub(super) fn add(&self, recording: &Path, began_s: u64) -> anyhow::Result<Exit> {
         let Some(lake) = self.lake.as_ref().filter(|_| recording.exists()) else { return Ok(Exit::Done) };
         let mut add = external::command(PROGRAM)?;

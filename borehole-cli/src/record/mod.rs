@@ -7,19 +7,24 @@ mod progress;
 mod reli_json;
 pub(crate) mod targets;
 
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::ExitStatus;
 use std::thread;
 
-use anyhow::bail;
-use borehole::capture::{Coordinator, Error, Header, Session, Statistics};
+use anyhow::{anyhow, bail};
+use borehole::capture::{Coordinator, Header, Session, Statistics};
 
 pub(crate) use args::{Detected, PhpArgs, RecordArgs, Sampling, parse_duration, parse_release};
-pub(crate) use output::{Destination, Encoding, Place, Single, Workers};
+pub(crate) use output::{Destination, Earlier, Encoding, Place, Single, Workers};
 
 use crate::exit::Exit;
 use crate::interrupt;
 use crate::messages;
 use crate::utc;
 use progress::Watcher;
+
+/// The signal that a command gets which is to end. Source: signal(7).
+const SIGTERM: i32 = 15;
 
 /// What is to be done, whichever command line said so.
 pub(crate) struct Recording {
@@ -30,48 +35,64 @@ pub(crate) struct Recording {
 
 pub(crate) fn run(args: &RecordArgs) -> anyhow::Result<Exit> {
     if args.lake.lake.is_none() {
-        return run_into(args);
+        return record(recording(args)?);
     }
-    let (place, began_s) = (args.lake.waiting_place()?, utc::now_s());
-    let exit = run_into(&args.timed_into(&place))?;
-    args.lake.add(&place, began_s)?;
+    let place = args.lake.waiting_place()?;
+    let (statistics, exit) = sample(recording(&args.timed_into(&place))?)?;
+    // The times in the file count from the first sample, which may come long after the start.
+    let first_s = statistics.first_sample_unix_ns.and_then(|ns| u64::try_from(ns / 1_000_000_000).ok());
+    args.lake.add(&place, first_s.unwrap_or_else(utc::now_s))?;
     Ok(exit)
 }
 
-fn run_into(args: &RecordArgs) -> anyhow::Result<Exit> {
-    record(Recording {
-        targets: args.targets()?,
-        sampling: args.sampling(),
-        destination: args.destination()?,
-    })
+fn recording(args: &RecordArgs) -> anyhow::Result<Recording> {
+    Ok(Recording { targets: args.targets()?, sampling: args.sampling(), destination: args.destination()? })
 }
 
 /// Samples until there is nothing more to sample, or it is enough, or the user asks to stop.
 pub(crate) fn record(recording: Recording) -> anyhow::Result<Exit> {
-    let Recording { targets, sampling, destination } = recording;
+    sample(recording).map(|(_, exit)| exit)
+}
+
+fn sample(recording: Recording) -> anyhow::Result<(Statistics, Exit)> {
+    let Recording { targets, sampling: Sampling { options, php }, destination } = recording;
     interrupt::heed();
     destination.check()?;
-    let (finder, command) = targets.finder(&sampling)?;
+    let (finder, command) = targets.finder(php)?;
+    let has_command = command.is_some();
     let mut coordinator = Coordinator::new(finder, command);
-    let mut watcher = Watcher::new(sampling.options.period);
-    let (result, told) = match destination {
-        Destination::Workers(workers) => workers.run(coordinator, &sampling, &mut watcher),
+    let mut watcher = Watcher::new(options.period);
+    let (result, found) = match destination {
+        Destination::Workers(workers) => workers.run(coordinator, options, &mut watcher),
         Destination::Single(single) => {
             let (shared, arrivals) = coordinator.seat();
-            let header = header();
             thread::scope(|scope| {
                 let watching =
                     scope.spawn(|| coordinator.run(interrupt::requested, |news| watcher.hear(news)));
-                let result = single
-                    .run(|output| Session::new(sampling.options, header, output, shared).run(&arrivals));
-                (result, watching.join())
+                let result =
+                    single.run(|output| Session::new(options, header(), output, shared).run(&arrivals));
+                let panicked = |_| anyhow!("the thread that looks for processes has panicked");
+                (result, watching.join().map_err(panicked).and_then(|found| Ok(found?)))
             })
         }
     };
     watcher.finish();
     let statistics = result?;
-    let _status = told.map_err(|_| anyhow::anyhow!("the thread that looks for processes has panicked"))??;
-    conclude(&statistics, &watcher)
+    let status = found?;
+    if has_command && let Some(ending) = bad_ending(status) {
+        messages::say(&ending);
+    }
+    let exit = conclude(&statistics, &watcher)?;
+    Ok((statistics, exit))
+}
+
+/// What is to be said of the end of the command. Nothing where it ended well, or because it was asked to.
+fn bad_ending(status: Option<ExitStatus>) -> Option<String> {
+    let Some(status) = status else {
+        return Some("warning: the command was asked to end and still runs".to_owned());
+    };
+    let was_asked = interrupt::requested() || status.signal() == Some(SIGTERM);
+    (!status.success() && !was_asked).then(|| format!("warning: the command ended with {status}"))
 }
 
 /// What each segment says of its origin.
@@ -90,5 +111,17 @@ fn conclude(statistics: &Statistics, watcher: &Watcher) -> anyhow::Result<Exit> 
     Ok(if interrupt::requested() { Exit::Interrupted } else { Exit::Done })
 }
 
-/// The end of a thread of ours.
-pub(crate) type Told = thread::Result<Result<Option<std::process::ExitStatus>, Error>>;
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_that_failed_by_itself_is_said_to_have() {
+        let said = |status: i32| bad_ending(Some(ExitStatus::from_raw(status)));
+        assert_eq!(said(0), None);
+        assert_eq!(said(3 << 8).unwrap(), "warning: the command ended with exit status: 3");
+        assert_eq!(said(SIGTERM), None);
+        assert!(said(11).unwrap().contains("signal: 11"));
+        assert!(bad_ending(None).unwrap().contains("still runs"));
+    }
+}

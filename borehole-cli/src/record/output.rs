@@ -4,18 +4,21 @@ use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use anyhow::{Context as _, bail};
-use borehole::capture::{Coordinator, Error, Output, RbtOptions, RbtOutput, Session, Statistics, Stream};
+use borehole::capture::{
+    Coordinator, Error, LiveSink, RbtOptions, RbtOutput, SampleOptions, Session, Statistics, Stream,
+};
 use borehole::model::{Context, Sample};
 use borehole::rbt::Compression;
 use borehole::{Existing, Export, Format, OpcodeOutput, ProfileSink, Target};
 
-use super::args::Sampling;
+use super::header;
 use super::progress::Watcher;
 use super::reli_json::ReliJsonLines;
-use super::{Told, header};
 use crate::interrupt;
 use crate::outputs::{STDOUT, refuse_terminal};
 
@@ -67,6 +70,18 @@ pub(crate) struct Workers {
     pub(crate) folder: PathBuf,
     pub(crate) threads: u16,
     pub(crate) rbt: RbtOptions,
+    pub(crate) earlier: Earlier,
+}
+
+/// What becomes of files that an earlier recording left in the folder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Earlier {
+    /// They stay, and nothing is recorded.
+    Keep,
+    /// They are replaced.
+    Replace,
+    /// What is recorded is written behind it.
+    Continue,
 }
 
 impl Destination {
@@ -74,9 +89,7 @@ impl Destination {
     pub(crate) fn check(&self) -> anyhow::Result<()> {
         match self {
             Self::Single(single) => single.check(),
-            Self::Workers(Workers { folder, .. }) => {
-                fs::create_dir_all(folder).with_context(|| folder.display().to_string())
-            }
+            Self::Workers(workers) => workers.check(),
         }
     }
 }
@@ -106,26 +119,38 @@ impl Single {
     /// Runs a session that writes to this.
     pub(crate) fn run(
         self,
-        session: impl FnOnce(&mut dyn Output) -> Result<Statistics, Error>,
+        session: impl FnOnce(&mut dyn LiveSink) -> Result<Statistics, Error>,
     ) -> anyhow::Result<Statistics> {
         if self.encoding == Encoding::Format(Format::Rbt) {
-            return Ok(session(&mut self.live())?);
+            let written = Arc::new(Mutex::new(self.name()));
+            let statistics = session(&mut self.live(&written));
+            let name = || written.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            return statistics.map_err(|error| named(error, name));
         }
         let mut output = self.whole()?;
         interrupt::unfinished(output.unfinished());
         let statistics = match self.encoding {
-            Encoding::ReliJsonLines => session(&mut ReliJsonLines::new(&mut output))?,
+            Encoding::ReliJsonLines => session(&mut ReliJsonLines::new(&mut output)),
             Encoding::Format(format) => {
                 let mut target = Target::new(format);
                 target.opcodes = if self.opcodes { OpcodeOutput::Write } else { OpcodeOutput::Omit };
-                session(&mut Exported(target.exporter_to_file(&mut output)?))?
+                session(&mut Exported(target.exporter_to_file(&mut output)?))
             }
         };
+        let statistics = statistics.map_err(|error| named(error, || self.name()))?;
         // Where nothing was sampled there is nothing to keep, which the caller says.
         if statistics.attached > 0 || interrupt::requested() {
             output.complete()?;
         }
         Ok(statistics)
+    }
+
+    /// What it is called in messages.
+    fn name(&self) -> String {
+        match &self.place {
+            Place::Stdout => STDOUT.to_owned(),
+            Place::File { path, .. } => path.display().to_string(),
+        }
     }
 
     /// A file that appears when it is complete, or standard output.
@@ -143,20 +168,34 @@ impl Single {
         }
     }
 
-    /// An `rbt` stream that can be read at any time. Where nothing is sampled no file is made, and none replaced.
-    fn live(&self) -> RbtOutput {
+    /// An `rbt` stream that can be read at any time. Where nothing is sampled no file is made, and none replaced. What is being
+    /// written is called `written`.
+    fn live(&self, written: &Arc<Mutex<String>>) -> RbtOutput {
         let Place::File { path, force, is_numbered } = self.place.clone() else {
             return RbtOutput::single(self.rbt, io::stdout());
         };
         if is_numbered {
-            let open = move |number| Ok(Stream::from(create(&numbered(&path, number), force)?));
+            let written = Arc::clone(written);
+            let open = move |number| {
+                let path = numbered(&path, number);
+                *written.lock().unwrap_or_else(PoisonError::into_inner) = path.display().to_string();
+                Ok(Stream::from(create(&path, force)?))
+            };
             return RbtOutput::new(self.rbt, Box::new(open));
         }
         opened_once(self.rbt, move || create(&path, force))
     }
 }
 
-/// A file that is complete at its end only, and may have a place for what has come before.
+/// What went wrong with a session. What could not be written has a name.
+fn named(error: Error, name: impl Fn() -> String) -> anyhow::Error {
+    match error {
+        Error::Output(source) => borehole::Error::Write { name: name(), source }.into(),
+        other => other.into(),
+    }
+}
+
+/// An exporter as a live output: its file is complete at the end only; some formats keep a spool beside it.
 struct Exported<'w>(Box<dyn Export + 'w>);
 
 impl ProfileSink for Exported<'_> {
@@ -169,7 +208,7 @@ impl ProfileSink for Exported<'_> {
     }
 }
 
-impl Output for Exported<'_> {
+impl LiveSink for Exported<'_> {
     fn flush(&mut self) -> io::Result<()> {
         self.0.flush()
     }
@@ -192,13 +231,7 @@ fn create(path: &Path, force: bool) -> io::Result<File> {
     } else {
         options.create_new(true);
     }
-    open(options.write(true), path)
-}
-
-/// Opens a file; the error names it.
-fn open(options: &OpenOptions, path: &Path) -> io::Result<File> {
-    let named = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
-    options.open(path).map_err(named)
+    options.write(true).open(path)
 }
 
 /// `trace.rbt` as `trace.7.rbt`.
@@ -213,41 +246,61 @@ impl Workers {
     pub(crate) fn run(
         self,
         mut coordinator: Coordinator,
-        sampling: &Sampling,
+        options: SampleOptions,
         watcher: &mut Watcher,
-    ) -> (anyhow::Result<Statistics>, Told) {
+    ) -> (anyhow::Result<Statistics>, anyhow::Result<Option<ExitStatus>>) {
         thread::scope(|scope| {
             let threads: Vec<_> = (0..self.threads)
                 .map(|worker| {
                     let (shared, arrivals) = coordinator.seat();
-                    let mut output = self.output(worker);
+                    let path = self.path(worker);
+                    let mut output = self.output(path.clone());
                     scope.spawn(move || {
-                        Session::new(sampling.options, header(), &mut output, shared).run(&arrivals)
+                        let sampled = Session::new(options, header(), &mut output, shared).run(&arrivals);
+                        sampled.map_err(|error| named(error, || path.display().to_string()))
                     })
                 })
                 .collect();
-            let told = coordinator.run(interrupt::requested, |news| watcher.hear(news));
+            let found = coordinator.run(interrupt::requested, |news| watcher.hear(news));
             let mut all = Statistics::default();
             let mut first_error = None;
             for thread in threads {
                 match thread.join() {
                     Ok(Ok(statistics)) => all += statistics,
-                    Ok(Err(error)) => first_error = first_error.or(Some(error.into())),
+                    Ok(Err(error)) => first_error = first_error.or(Some(error)),
                     Err(_) => {
                         let panicked = anyhow::anyhow!("a thread that samples has panicked");
                         first_error = first_error.or(Some(panicked));
                     }
                 }
             }
-            (first_error.map_or(Ok(all), Err), Ok(told))
+            (first_error.map_or(Ok(all), Err), found.map_err(Into::into))
         })
     }
 
-    /// A file that appears with the first process.
-    fn output(&self, worker: u16) -> RbtOutput {
+    /// Makes the folder. Files that are to stay must not be there.
+    fn check(&self) -> anyhow::Result<()> {
+        fs::create_dir_all(&self.folder).with_context(|| self.folder.display().to_string())?;
+        let mut paths = (0..self.threads).map(|worker| self.path(worker));
+        match paths.find(|path| self.earlier == Earlier::Keep && path.exists()) {
+            Some(path) => bail!("{}: file exists; --force replaces it", path.display()),
+            None => Ok(()),
+        }
+    }
+
+    fn path(&self, worker: u16) -> PathBuf {
         let extension = if self.rbt.compression == Compression::Gzip { "rbt.gz" } else { "rbt" };
-        let path = self.folder.join(format!("worker_{worker}.{extension}"));
-        opened_once(self.rbt, move || open(OpenOptions::new().create(true).append(true), &path))
+        self.folder.join(format!("worker_{worker}.{extension}"))
+    }
+
+    /// A file that appears with the first process.
+    fn output(&self, path: PathBuf) -> RbtOutput {
+        let earlier = self.earlier;
+        opened_once(self.rbt, move || match earlier {
+            Earlier::Keep => create(&path, false),
+            Earlier::Replace => create(&path, true),
+            Earlier::Continue => OpenOptions::new().create(true).append(true).open(&path),
+        })
     }
 }
 

@@ -13,6 +13,7 @@ pub(crate) struct Watcher {
     period: Option<Duration>,
     /// On a terminal only.
     line: Option<ProgressBar>,
+    /// Of PHP, if there was one: of another program it is no surprise.
     last_refusal: Option<String>,
 }
 
@@ -50,8 +51,10 @@ impl Watcher {
                 // A pattern matches whatever has it in its command line, a shell or an editor.
                 if !error.is_other_program() {
                     self.say(&format!("warning: process {process} is not sampled: {text}"));
+                    self.last_refusal = Some(text);
+                } else if self.last_refusal.is_none() {
+                    self.last_refusal = Some(text);
                 }
-                self.last_refusal = Some(text);
             }
             News::Attached { process, facts } if self.line.is_some() => {
                 let php = facts.iter().find(|(key, _)| key == "php").map_or("", |(_, value)| value);
@@ -103,6 +106,7 @@ fn quality(statistics: &Statistics) -> String {
         ("failed", statistics.failed),
         ("retried", statistics.retried),
         ("stopped", statistics.stopped),
+        ("not to be stopped", statistics.unstopped),
         ("truncated", statistics.truncated),
     ] {
         // The first three are said even if there are none: that is the news.

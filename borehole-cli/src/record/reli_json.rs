@@ -6,7 +6,7 @@
 use std::io::{self, BufWriter, Write};
 use std::ops::ControlFlow;
 
-use borehole::capture::Output;
+use borehole::capture::LiveSink;
 use borehole::model::{Context, FrameId, ProfileSink, Sample, Tables};
 use serde_json::{Value, json};
 
@@ -36,7 +36,7 @@ impl<W: Write> ProfileSink for ReliJsonLines<W> {
     }
 }
 
-impl<W: Write> Output for ReliJsonLines<W> {
+impl<W: Write> LiveSink for ReliJsonLines<W> {
     fn flush(&mut self) -> io::Result<()> {
         self.output.flush()
     }

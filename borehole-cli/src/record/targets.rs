@@ -7,8 +7,6 @@ use borehole::capture::{Attach, Finder, PhpOptions, PhpProcess, Selection, Subje
 use borehole_analysis::Pattern;
 use borehole_process::Launched;
 
-use super::args::Sampling;
-
 /// Which processes to sample.
 #[derive(Clone, Debug)]
 pub(crate) enum Targets {
@@ -22,8 +20,7 @@ pub(crate) enum Targets {
 
 impl Targets {
     /// What finds them, and the command if one was started.
-    pub(crate) fn finder(self, sampling: &Sampling) -> anyhow::Result<(Finder, Option<Launched>)> {
-        let php = sampling.php();
+    pub(crate) fn finder(self, php: PhpOptions) -> anyhow::Result<(Finder, Option<Launched>)> {
         let (selection, command) = match self {
             Self::Process(process) => {
                 // A process that cannot be sampled now is an error now.

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::{bail, ensure};
 use borehole::Format;
-use borehole::capture::{Grouping, RbtOptions, RequestLabels, SampleOptions, StopMode};
+use borehole::capture::{Grouping, RbtOptions, SampleOptions, StopMode};
 use borehole::rbt::Compression;
 use borehole_analysis::Pattern;
 use clap::{Args, ValueEnum};
@@ -18,7 +18,7 @@ use crate::exit::Exit;
 use crate::messages::say;
 use crate::record::targets::Targets;
 use crate::record::{
-    self, Destination, Detected, Encoding, PhpArgs, Place, Recording, Sampling, Single, Workers,
+    self, Destination, Detected, Earlier, Encoding, PhpArgs, Place, Recording, Sampling, Single, Workers,
     parse_release,
 };
 use crate::top::{self, TopArgs};
@@ -225,7 +225,7 @@ impl CommonArgs {
             grouping,
             ..SampleOptions::default()
         };
-        Ok(Sampling { options, php, php_regex, depth: self.depth, labels: RequestLabels::default() })
+        Ok(Sampling { options, php: php.options(php_regex, self.depth) })
     }
 
     fn rbt(&self) -> RbtOptions {
@@ -280,7 +280,9 @@ pub(super) fn daemon(args: DaemonArgs) -> anyhow::Result<Exit> {
     };
     ensure!(!folder.is_file(), "{}: expected a folder, found a file", folder.display());
     say(&format!("writing to {}", folder.display()));
-    let workers = Workers { folder, threads: args.threads, rbt: args.common.rbt() };
+    // As with reli's, what is there is written behind.
+    let (rbt, earlier) = (args.common.rbt(), Earlier::Continue);
+    let workers = Workers { folder, threads: args.threads, rbt, earlier };
     let sampling = args.common.sampling(Grouping::Segments)?;
     record::record(Recording { targets, sampling, destination: Destination::Workers(workers) })
 }

@@ -5,7 +5,7 @@ use std::io;
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use borehole::capture::Output;
+use borehole::capture::LiveSink;
 use borehole::model::{Context, ProfileSink, Sample};
 
 /// Samples by function and by process.
@@ -40,7 +40,7 @@ impl ProfileSink for BoardSink {
     }
 }
 
-impl Output for BoardSink {}
+impl LiveSink for BoardSink {}
 
 impl Board {
     fn add(&mut self, at: Context<'_>, sample: &Sample<'_>) {

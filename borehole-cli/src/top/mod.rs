@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{anyhow, bail};
-use borehole::capture::{Coordinator, Idle, News, Progress, RequestLabels, SampleOptions, Session, Shared};
+use borehole::capture::{Coordinator, Idle, News, Progress, SampleOptions, Session, Shared};
 use borehole_analysis::Pattern;
 use clap::Args;
 
@@ -19,7 +19,7 @@ use crate::interrupt;
 use crate::messages::say;
 use crate::outputs::stdout_error;
 use crate::record::targets::Targets;
-use crate::record::{PhpArgs, Sampling, header, parse_duration};
+use crate::record::{PhpArgs, header, parse_duration};
 use board::{Board, BoardSink};
 use keys::{Key, Keys};
 use table::{Sort, View};
@@ -88,14 +88,7 @@ pub(crate) fn watch(args: &TopArgs, period: Duration) -> anyhow::Result<Exit> {
         idle: Idle::Skip,
         ..SampleOptions::default()
     };
-    let sampling = Sampling {
-        options,
-        php: args.php.clone(),
-        php_regex: None,
-        depth: args.depth,
-        labels: RequestLabels::default(),
-    };
-    let (finder, command) = targets.finder(&sampling)?;
+    let (finder, command) = targets.finder(args.php.options(None, args.depth))?;
     let mut coordinator = Coordinator::new(finder, command);
     let (shared, arrivals) = coordinator.seat();
     let board = Arc::new(Mutex::new(Board::default()));
@@ -180,7 +173,7 @@ impl Screen<'_> {
     fn interact(&self) -> anyhow::Result<()> {
         let keys = Keys::start()?;
         let mut view = View::default();
-        let mut due = Instant::now();
+        let mut ticks = Ticks { due: Instant::now(), interval: self.args.interval };
         while !self.shared.has_ended() && !interrupt::requested() {
             let key = keys.next(PATIENCE)?;
             if key == Some(Key::Char('q')) && !view.is_typing() {
@@ -189,13 +182,12 @@ impl Screen<'_> {
             if let Some(key) = key {
                 view.press(key);
             }
-            let is_due = Instant::now() >= due;
+            let is_due = ticks.take(Instant::now());
             if is_due && !view.is_paused() {
                 view.take(&self.board.lock().unwrap_or_else(PoisonError::into_inner));
             }
             if is_due || key.is_some() {
                 self.draw(&view)?;
-                due = Instant::now() + self.args.interval;
             }
         }
         Ok(())
@@ -214,6 +206,23 @@ impl Screen<'_> {
     }
 }
 
+/// When the numbers are next brought up to date. Keys do not put that off.
+struct Ticks {
+    due: Instant,
+    interval: Duration,
+}
+
+impl Ticks {
+    /// Whether it is time. If so, the next time is an interval from now.
+    fn take(&mut self, now: Instant) -> bool {
+        let is_due = now >= self.due;
+        if is_due {
+            self.due = now + self.interval;
+        }
+        is_due
+    }
+}
+
 /// The keys that sort.
 pub(crate) const fn sort_of(key: char) -> Option<Sort> {
     match key {
@@ -222,5 +231,19 @@ pub(crate) const fn sort_of(key: char) -> Option<Sort> {
         'r' => Some(Sort::Rate),
         'n' => Some(Sort::Name),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn looking_more_often_does_not_put_off_the_numbers() {
+        let start = Instant::now();
+        let mut ticks = Ticks { due: start, interval: Duration::from_millis(100) };
+        let at = |ms| start + Duration::from_millis(ms);
+        let due: Vec<_> = (0..=300).step_by(30).filter(|&ms| ticks.take(at(ms))).collect();
+        assert_eq!(due, [0, 120, 240]);
     }
 }

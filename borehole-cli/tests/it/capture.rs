@@ -322,6 +322,86 @@ fn where_nothing_is_sampled_no_file_is_made_or_replaced() {
 }
 
 #[test]
+fn what_a_folder_cannot_hold_is_refused_before_anything_is_started() {
+    let scratch = Scratch::new();
+    let (folder, marker) = (scratch.path("out"), scratch.path("started"));
+    let place = format!("{}/", text(&folder));
+    let touch = ["--", "touch", text(&marker)];
+    let said = run(&[&["record", "-f", "pprof", "-o", &place][..], &touch].concat()).failed();
+    assert_eq!(said, format!("error: {place}: expected the format rbt for a folder, found pprof\n"));
+    fs::create_dir(&folder).unwrap();
+    let earlier = folder.join("worker_1.rbt");
+    fs::write(&earlier, "earlier").unwrap();
+    let said = run(&[&["record", "-o", &place][..], &touch].concat()).failed();
+    assert_eq!(said, format!("error: {}: file exists; --force replaces it\n", earlier.display()));
+    assert!(!marker.exists());
+    assert_eq!(fs::read(&earlier).unwrap(), b"earlier");
+}
+
+#[test]
+fn a_recording_into_a_folder_replaces_what_is_there_and_ends_when_all_threads_have_enough() {
+    let (Some(_first), Some(_second)) = (Busy::start("folder-target"), Busy::start("folder-target")) else {
+        return;
+    };
+    let scratch = Scratch::new();
+    let folder = scratch.path("out");
+    let place = format!("{}/", text(&folder));
+    let regex = "^[^ ]*php.* folder-target$";
+    let files = [0, 1].map(|worker| folder.join(format!("worker_{worker}.rbt")));
+    for force in [&[][..], &["--force"]] {
+        let record = ["record", "-P", regex, "--threads", "2", "-n", "60", "--rate", "50", "-o", &place];
+        run(&[&record[..], force].concat()).done();
+        let samples: u64 = files.iter().map(|file| info(text(file))["samples"].as_u64().unwrap()).sum();
+        assert!((60..=61).contains(&samples), "{samples}");
+    }
+}
+
+#[test]
+fn what_cannot_be_written_while_it_is_recorded_has_a_name_and_a_closed_pipe_is_no_failure() {
+    let Some(busy) = Busy::start("unwritable") else { return };
+    for format in ["rbt", "folded"] {
+        let record = ["record", "-p", &busy.id(), "-d", "1s", "-f", format, "-o"];
+        let full = run(&[&record[..], &["/dev/full", "--force"]].concat()).failed();
+        assert!(full.contains("error: /dev/full: No space left on device"), "{full}");
+        let mut child = start(&[&record[..], &["-"]].concat());
+        drop(child.stdout.take());
+        let ended = ended(child);
+        assert_eq!((ended.code, &*ended.stderr), (0, ""), "{format}");
+    }
+    let scratch = Scratch::new();
+    let numbered = scratch.path("trace.rbt");
+    fs::write(scratch.path("trace.0.rbt"), "earlier").unwrap();
+    let record = ["record", "-p", &busy.id(), "-d", "1s", "--rotate", "10s", "-o", text(&numbered)];
+    let said = run(&record).failed();
+    assert!(said.contains(text(&scratch.path("trace.0.rbt"))), "{said}");
+}
+
+#[test]
+fn what_cannot_be_written_is_said_behind_an_interrupt() {
+    let Some(busy) = Busy::start("interrupted-full") else { return };
+    // All that is sampled waits in memory until the end.
+    let record = ["record", "-p", &busy.id(), "-f", "folded", "-o", "/dev/full", "--force"];
+    let child = start(&record);
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    send(&child, Signal::SIGINT);
+    let ended = ended(child);
+    assert_eq!(ended.code, 2, "{}", ended.stderr);
+    assert!(ended.stderr.contains("error: /dev/full: "), "{}", ended.stderr);
+}
+
+#[test]
+fn a_command_that_fails_is_said_to_have_failed() {
+    let Some(php) = peers::peer("php") else { return };
+    let php = php.command().get_program().to_str().unwrap().to_owned();
+    let scratch = Scratch::new();
+    let path = scratch.path("trace.rbt");
+    let program = "$end = microtime(true) + 1; while (microtime(true) < $end); exit(3);";
+    let said = run(&["record", "-o", text(&path), "--", &php, "-r", program]);
+    assert_eq!(said.code, 0, "{}", said.stderr);
+    assert!(said.stderr.contains("warning: the command ended with exit status: 3\n"), "{}", said.stderr);
+}
+
+#[test]
 fn a_doctor_finds_a_healthy_process_healthy() {
     let Some(busy) = Busy::start("healthy") else { return };
     let said = String::from_utf8(run(&["doctor", "-p", &busy.id()]).quietly()).unwrap();

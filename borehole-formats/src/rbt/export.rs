@@ -81,6 +81,28 @@ impl<W: Write> Exporter<W> {
         }
     }
 
+    /// Counts the time of the first sample from `last_time_us`, which is that of the last sample of the segment before. For
+    /// who writes each segment with an exporter of its own: the first segment of a source counts from its own first sample.
+    #[must_use]
+    pub const fn continuing(mut self, last_time_us: Option<i64>) -> Self {
+        self.last_time_us = last_time_us;
+        self
+    }
+
+    /// The time of the last sample that had one, in microseconds. Absent while segments carry no timestamps.
+    #[must_use]
+    pub const fn last_time_us(&self) -> Option<i64> {
+        self.last_time_us
+    }
+
+    /// Completes what is written and gives the output back; `None` if it was completed before.
+    ///
+    /// # Errors
+    /// When the output cannot be written.
+    pub fn into_output(mut self) -> io::Result<Option<W>> {
+        self.complete()
+    }
+
     /// Writes everything out: what is in the output now can be read, though its last segment is not complete.
     ///
     /// # Errors
@@ -90,6 +112,16 @@ impl<W: Write> Exporter<W> {
             State::Unopened(output) => output.flush(),
             State::Open(writer) => writer.flush(),
             State::Finished => Ok(()),
+        }
+    }
+
+    fn complete(&mut self) -> io::Result<Option<W>> {
+        if matches!(self.state, State::Unopened(_)) {
+            self.open(self.header(&Segment::default()))?;
+        }
+        match std::mem::replace(&mut self.state, State::Finished) {
+            State::Open(writer) => writer.finish().map(Some),
+            _ => Ok(None),
         }
     }
 
@@ -188,13 +220,7 @@ impl<W: Write> ProfileSink for Exporter<W> {
     }
 
     fn finish(&mut self, _tables: &Tables) -> io::Result<()> {
-        if matches!(self.state, State::Unopened(_)) {
-            self.open(self.header(&Segment::default()))?;
-        }
-        match std::mem::replace(&mut self.state, State::Finished) {
-            State::Open(writer) => writer.finish().map(drop),
-            _ => Ok(()),
-        }
+        self.complete().map(drop)
     }
 }
 
@@ -312,5 +338,47 @@ fn value_text(value: LabelValue, tables: &Tables) -> Cow<'_, [u8]> {
     match value {
         LabelValue::Text(text) => Cow::Borrowed(tables.string(text)),
         LabelValue::Number { value, .. } => Cow::Owned(value.to_string().into_bytes()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rbt::{Reader, Record};
+
+    /// Writes a segment with samples at these times, after whatever was at `last_time_us`.
+    fn segment(index: u64, times_us: &[i64], last_time_us: Option<i64>) -> (Vec<u8>, Option<i64>) {
+        let options = ExportOptions { timestamps: Timestamps::Always, ..ExportOptions::default() };
+        let mut exporter = Exporter::new(Vec::new(), options).continuing(last_time_us);
+        let tables = Tables::default();
+        let segment = Segment { index, has_times: true, ..Segment::default() };
+        let at = Context { tables: &tables, segment: &segment };
+        exporter.segment(at).unwrap();
+        for time_us in times_us {
+            let sample = Sample { count: 1, time_ns: Some(time_us * 1000), ..Sample::default() };
+            let _ = exporter.sample(at, &sample).unwrap();
+        }
+        let last_time_us = exporter.last_time_us();
+        (exporter.into_output().unwrap().unwrap(), last_time_us)
+    }
+
+    fn deltas_us(bytes: &[u8]) -> Vec<i64> {
+        let (mut reader, mut deltas_us) = (Reader::new(bytes), Vec::new());
+        while let Some(record) = reader.next_record().unwrap() {
+            if let Record::Sample(sample) = record {
+                deltas_us.extend(sample.delta_us);
+            }
+        }
+        deltas_us
+    }
+
+    #[test]
+    fn the_time_since_the_segment_before_is_in_the_first_difference() {
+        let (first, last_time_us) = segment(0, &[7_000, 9_000], None);
+        assert_eq!((deltas_us(&first), last_time_us), (vec![0, 2_000], Some(9_000)));
+        let (second, _) = segment(1, &[209_000, 210_000], last_time_us);
+        assert_eq!(deltas_us(&second), [200_000, 1_000]);
+        // What begins anew counts from its own first sample.
+        assert_eq!(deltas_us(&segment(0, &[209_000], last_time_us).0), [0]);
     }
 }

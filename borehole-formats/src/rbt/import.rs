@@ -20,7 +20,7 @@ use crate::{ReadError, ReadOptions};
 /// Streams `input`, raw or compressed, into `sink`.
 ///
 /// Time runs on over the segments of an input, as reli's segmented writer counts it: the origin is the start
-/// of the first segment. A segment's process is its metadata `pid`.
+/// of the first segment. A segment's process is its metadata `pid`, if that names only one.
 ///
 /// # Errors
 /// When the input is damaged (strictly read) or cannot be read, or the sink fails.
@@ -59,6 +59,8 @@ struct Importer<'a> {
     segment: Segment,
     /// Whether the sink has been told of the segment: metadata before the first sample belongs to it.
     announced: bool,
+    /// Whether the segment's metadata has named a process.
+    has_named_process: bool,
     /// The time of the segment's start, in microseconds since the first one's.
     segment_start_us: i64,
     last_time_us: i64,
@@ -72,6 +74,7 @@ impl<'a> Importer<'a> {
             columns: Columns::default(),
             segment: Segment::default(),
             announced: true,
+            has_named_process: false,
             segment_start_us: 0,
             last_time_us: 0,
         }
@@ -115,6 +118,7 @@ impl<'a> Importer<'a> {
             ..Segment::default()
         };
         self.announced = false;
+        self.has_named_process = false;
         Ok(())
     }
 
@@ -128,7 +132,7 @@ impl<'a> Importer<'a> {
     fn metadata(&mut self, key: &[u8], value: &[u8]) -> Result<(), ReadError> {
         let pair = (self.tables.intern_string(key)?, self.tables.intern_string(value)?);
         if key == b"pid" {
-            self.segment.process = std::str::from_utf8(value).ok().and_then(|pid| pid.parse().ok());
+            self.name_process(std::str::from_utf8(value).ok().and_then(|pid| pid.parse().ok()));
         }
         if self.announced {
             let at = Context { tables: self.tables, segment: &self.segment };
@@ -137,6 +141,12 @@ impl<'a> Importer<'a> {
             self.segment.metadata.push(pair);
         }
         Ok(())
+    }
+
+    /// A segment of several processes is not one's: there each sample says whose it is.
+    fn name_process(&mut self, process: Option<i64>) {
+        let is_another = std::mem::replace(&mut self.has_named_process, true);
+        self.segment.process = process.filter(|_| !is_another || process == self.segment.process);
     }
 
     #[expect(clippy::inline_always, reason = "every sample of a file passes here, in registers if in line")]
@@ -307,5 +317,37 @@ impl Columns {
         let id = tables.intern_labels(&labels)?;
         self.labels.insert(pairs.into(), id);
         Ok(id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rbt::{Header, Writer};
+
+    #[derive(Default)]
+    struct Processes(Vec<Option<i64>>);
+
+    impl ProfileSink for Processes {
+        fn sample(&mut self, at: Context<'_>, _sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
+            self.0.push(at.segment.process);
+            Ok(ControlFlow::Continue(()))
+        }
+    }
+
+    #[test]
+    fn a_segment_of_several_processes_is_nobodys() {
+        let header = Header { has_timestamps: false, period_us: 0 };
+        let mut writer = Writer::new(Vec::new(), header).unwrap();
+        for processes in [&["7"][..], &["7", "7"], &["7", "8"], &["7", "8", "8"], &[], &["x", "8"]] {
+            writer.start_segment(header).unwrap();
+            for process in processes {
+                writer.write_metadata(b"pid", process.as_bytes()).unwrap();
+            }
+            writer.write_trace(&[]).unwrap();
+        }
+        let (bytes, mut sink) = (writer.finish().unwrap(), Processes::default());
+        import(bytes.as_slice(), &ReadOptions::default(), &mut Tables::default(), &mut sink).unwrap();
+        assert_eq!(sink.0, [Some(7), Some(7), None, None, None, None]);
     }
 }

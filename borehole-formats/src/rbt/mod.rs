@@ -43,6 +43,7 @@ pub mod layout;
 mod paths;
 mod read;
 mod recover;
+mod segment_output;
 mod segmented;
 mod trie;
 mod write;
@@ -55,7 +56,8 @@ pub use export::{ExportOptions, Exporter, Timestamps};
 pub use import::{import, import_reader};
 pub use layout::Header;
 pub use read::{Reader, Record, Sample, SegmentStart};
-pub use segmented::{Compression, SegmentedWriter};
+pub use segment_output::{Compression, SegmentOutput};
+pub use segmented::SegmentedWriter;
 pub use write::{FrameDef, FrameId, SampleDef, StackId, Writer};
 
 /// The short name of the format.

@@ -2,10 +2,8 @@
 
 use std::io::{self, Write};
 
-use flate2::Compression as GzipLevel;
-use flate2::write::GzEncoder;
-
 use super::layout::{CHECKPOINT_INTERVAL, Header};
+use super::segment_output::{Compression, SegmentOutput};
 use super::write::{FrameDef, SampleDef, StackId, Writer};
 
 /// Writes samples with timestamps, and begins a new segment when one has lasted long enough.
@@ -37,23 +35,13 @@ use super::write::{FrameDef, SampleDef, StackId, Writer};
 /// ```
 pub struct SegmentedWriter<'a, W: Write> {
     target: Target<'a, W>,
-    writer: Option<Writer<Output<W>>>,
+    writer: Option<Writer<SegmentOutput<W>>>,
     header: Header,
     segment_us: u64,
     compression: Compression,
     index: u64,
     segment_start_us: u64,
     last_us: Option<u64>,
-}
-
-/// Whether segments are compressed, each as one gzip member.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Compression {
-    /// Raw: best for live capture, tailing and recovery.
-    #[default]
-    None,
-    /// Gzip at the default level: best for archives and transfer.
-    Gzip,
 }
 
 type Open<'a, W> = Box<dyn FnMut(u64) -> io::Result<W> + 'a>;
@@ -170,7 +158,7 @@ impl<'a, W: Write> SegmentedWriter<'a, W> {
         Ok(i64::try_from(time_us.saturating_sub(last_us)).unwrap_or(i64::MAX))
     }
 
-    fn writer(&mut self) -> io::Result<&mut Writer<Output<W>>> {
+    fn writer(&mut self) -> io::Result<&mut Writer<SegmentOutput<W>>> {
         self.writer
             .as_mut()
             .ok_or_else(|| io::Error::other("expected an open segment, found one that failed"))
@@ -181,10 +169,7 @@ impl<'a, W: Write> SegmentedWriter<'a, W> {
             Target::Single(output) => output.take().ok_or_else(|| io::Error::other("expected an output"))?,
             Target::Rotating { open, .. } => open(self.index)?,
         };
-        let output = match self.compression {
-            Compression::None => Output::Plain(output),
-            Compression::Gzip => Output::Gzip(Box::new(GzEncoder::new(output, GzipLevel::default()))),
-        };
+        let output = SegmentOutput::new(output, self.compression);
         let writer = Writer::new(output, self.header)?;
         self.writer = Some(writer.checkpoint_every(CHECKPOINT_INTERVAL));
         Ok(())
@@ -192,37 +177,13 @@ impl<'a, W: Write> SegmentedWriter<'a, W> {
 
     fn complete(&mut self) -> io::Result<()> {
         let Some(writer) = self.writer.take() else { return Ok(()) };
-        let output = match writer.finish()? {
-            Output::Plain(output) => output,
-            Output::Gzip(encoder) => encoder.finish()?,
-        };
+        let output = writer.finish()?.complete()?;
         match &mut self.target {
             Target::Single(place) => {
                 *place = Some(output);
                 Ok(())
             }
             Target::Rotating { close, .. } => close(output),
-        }
-    }
-}
-
-enum Output<W: Write> {
-    Plain(W),
-    Gzip(Box<GzEncoder<W>>),
-}
-
-impl<W: Write> Write for Output<W> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self {
-            Self::Plain(output) => output.write(bytes),
-            Self::Gzip(encoder) => encoder.write(bytes),
-        }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        match self {
-            Self::Plain(output) => output.flush(),
-            Self::Gzip(encoder) => encoder.flush(),
         }
     }
 }
