@@ -508,3 +508,15 @@ fn record(mut program: Program, folder: &Path) {
     image.write(File::create(folder.join(format!("{name}.image"))).unwrap()).unwrap();
     fs::write(folder.join(format!("{name}.txt")), expected.join("\n") + "\n").unwrap();
 }
+
+#[test]
+fn a_pointer_into_the_last_page_of_all_memory_leads_nowhere() {
+    let (image, php, executor, frames) = of_8_2();
+    for address in [u64::MAX - 4095, u64::MAX - 4094, u64::MAX - 64, u64::MAX - 63, u64::MAX] {
+        for place in [executor.globals + 488, frames[3] + 48] {
+            let damaged = changed(&image, place, address);
+            let (outcome, _) = sample(&damaged, &php, &executor, WalkOptions::default());
+            assert_eq!(outcome, Outcome::Torn, "{address:x} at {place:x}");
+        }
+    }
+}
