@@ -24,6 +24,18 @@ const INTERNAL_FILE: &[u8] = b"<internal>";
 /// The longest function that is taken for one: a hundred times what generated code has.
 const MOST_OPS: u32 = 1 << 20;
 
+/// More functions than any program has; those that come and go may add up to it.
+pub(crate) const MOST_FUNCTIONS: usize = 1 << 16;
+
+/// What all functions that are known may take, in bytes: four million instructions, or the names of as many functions as there
+/// may be. However many lead to the same instructions, they are kept for each.
+const MOST_BYTES: usize = 64 << 20;
+
+/// What is kept of an instruction.
+const BYTES_OF_OP: usize = size_of::<Op>() + size_of::<Option<FrameId>>();
+
+/// Numbers of instructions, the same in every release. Source: `Zend/zend_vm_opcodes.h`, as [`crate::opcodes`].
+///
 /// `ZEND_HANDLE_EXCEPTION`: where a function is while its exception finds no handler yet.
 const HANDLE_EXCEPTION: u8 = 149;
 
@@ -32,6 +44,13 @@ const CALL_TRAMPOLINE: u8 = 158;
 
 /// `ZEND_RETURN`, `ZEND_RETURN_BY_REF`, `ZEND_GENERATOR_RETURN`.
 const RETURNS: [u8; 3] = [62, 111, 161];
+
+/// The kinds of function. Source: `Zend/zend_compile.h`: `ZEND_INTERNAL_FUNCTION`, `ZEND_USER_FUNCTION`,
+/// `ZEND_OVERLOADED_FUNCTION` (of older releases: part of PHP), `ZEND_EVAL_CODE`.
+const INTERNAL_FUNCTION: u8 = 1;
+const USER_FUNCTION: u8 = 2;
+const OVERLOADED_FUNCTION: u8 = 3;
+const EVAL_CODE: u8 = 4;
 
 /// What identifies a function: the fields of `zend_function` that do not change while it lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -51,8 +70,8 @@ impl Header {
     /// The header in the bytes of a `zend_function`; `None` if they are of none.
     pub(crate) fn parse(bytes: &[u8], layout: &Layout) -> Option<Self> {
         let is_user = match *bytes.get(fixed::FUNCTION_TYPE)? {
-            1 | 3 => false,
-            2 | 4 => true,
+            INTERNAL_FUNCTION | OVERLOADED_FUNCTION => false,
+            USER_FUNCTION | EVAL_CODE => true,
             _ => return None,
         };
         let flags = u32_at(bytes, fixed::FUNCTION_FLAGS)?;
@@ -92,6 +111,12 @@ impl Header {
             _ => Some((0, 0)),
         }
     }
+
+    /// How many bytes would be kept of its instructions.
+    fn bytes_of_ops(&self) -> usize {
+        let rows = self.ops().map_or(0, |(_, length)| length / fixed::OP_SIZE);
+        rows * BYTES_OF_OP
+    }
 }
 
 /// One instruction.
@@ -126,6 +151,8 @@ pub(crate) struct Function {
     ops: Vec<Op>,
     /// The frame of each instruction that a stack went through; then while it raises, and then of no instruction.
     frames: Vec<Option<FrameId>>,
+    /// Of its names and instructions.
+    bytes: usize,
 }
 
 /// Where in a function a frame is.
@@ -171,7 +198,8 @@ impl Function {
             None => Some(tables.intern_string(INTERNAL_FILE)?),
         };
         let frames = vec![None; ops.len() + 2];
-        Ok(Some(Self { header, name, file, ops, frames }))
+        let bytes = header.bytes_of_ops() + texts.len();
+        Ok(Some(Self { header, name, file, ops, frames, bytes }))
     }
 
     /// Whether it is one that PHP puts into a stack for its own purposes: under a fiber, around an attribute.
@@ -303,6 +331,11 @@ impl Texts {
         };
         Ok(remote::mapped(read())?)
     }
+
+    /// How many bytes they have.
+    fn len(&self) -> usize {
+        [&self.function, &self.class, &self.file].into_iter().flatten().map(Vec::len).sum()
+    }
 }
 
 fn read_ops(memory: &impl Memory, header: &Header) -> Result<Option<Vec<Op>>, Error> {
@@ -327,6 +360,10 @@ pub(crate) struct Functions {
     all: Vec<Function>,
     by_header: HashMap<Header, usize>,
     by_address: HashMap<u64, Known>,
+    /// What all functions take.
+    bytes: usize,
+    /// Whether one was refused because they would take too much.
+    is_full: bool,
     /// Whether something was remembered since a request was last forgotten.
     has_request: bool,
     generation: u64,
@@ -368,10 +405,19 @@ impl Functions {
         self.by_header.get(header).copied()
     }
 
+    /// Whether the function with `header` may be added.
+    pub(crate) fn has_room_for(&mut self, header: &Header) -> bool {
+        let fits = self.bytes + header.bytes_of_ops() <= MOST_BYTES;
+        self.is_full |= !fits;
+        fits
+    }
+
     /// Adds a function, in place of one with the same header.
     pub(crate) fn add(&mut self, function: Function) -> usize {
         let header = function.header;
+        self.bytes += function.bytes;
         if let Some(at) = self.find(&header) {
+            self.bytes -= self.all[at].bytes;
             self.all[at] = function;
             self.generation += 1;
             return at;
@@ -410,16 +456,47 @@ impl Functions {
         self.has_request = false;
     }
 
-    /// How many are known.
-    pub(crate) fn len(&self) -> usize {
-        self.all.len()
+    /// Whether there are too many, or they are too large.
+    pub(crate) fn are_too_many(&self) -> bool {
+        self.is_full || self.all.len() > MOST_FUNCTIONS || self.by_address.len() > MOST_FUNCTIONS
     }
 
     /// Forgets all.
     pub(crate) fn clear(&mut self) {
-        self.all.clear();
-        self.by_header.clear();
-        self.by_address.clear();
-        self.generation += 1;
+        *self = Self { generation: self.generation + 1, has_request: self.has_request, ..Self::default() };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instructions_have_the_same_numbers_in_every_release() {
+        let expected = [
+            (HANDLE_EXCEPTION, "ZEND_HANDLE_EXCEPTION"),
+            (CALL_TRAMPOLINE, "ZEND_CALL_TRAMPOLINE"),
+            (RETURNS[0], "ZEND_RETURN"),
+            (RETURNS[1], "ZEND_RETURN_BY_REF"),
+            (RETURNS[2], "ZEND_GENERATOR_RETURN"),
+        ];
+        for (release, (code, name)) in Release::all().flat_map(|release| expected.map(|case| (release, case)))
+        {
+            assert_eq!(opcodes::name(release, code), Some(name), "{release}");
+        }
+    }
+
+    #[test]
+    fn addresses_where_functions_come_and_go_do_not_add_up_for_ever() {
+        let mut functions = Functions::default();
+        for address in 0..=MOST_FUNCTIONS {
+            assert!(!functions.are_too_many(), "{address}");
+            functions.remember(address as u64, Known::ComesAndGoes);
+        }
+        assert!(functions.are_too_many());
+        let generation = functions.generation();
+        functions.clear();
+        assert!(!functions.are_too_many());
+        assert_ne!(functions.generation(), generation);
     }
 }

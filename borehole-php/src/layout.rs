@@ -140,6 +140,8 @@ pub(crate) mod fixed {
     pub(crate) const TABLE_SIZE: usize = 56;
     /// `Bucket`: a `zval`, the hash, the key.
     pub(crate) const BUCKET_SIZE: usize = 32;
+    /// `val.u1.v.type`: 0 (`IS_UNDEF`) in a bucket that is not in use.
+    pub(crate) const BUCKET_KIND: usize = 8;
     pub(crate) const BUCKET_HASH: usize = 16;
     pub(crate) const BUCKET_KEY: usize = 24;
 

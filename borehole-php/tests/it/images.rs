@@ -520,3 +520,92 @@ fn a_pointer_into_the_last_page_of_all_memory_leads_nowhere() {
         }
     }
 }
+
+/// Recorded memory, and more at addresses where nothing was recorded.
+struct Extended<'i> {
+    image: &'i Image,
+    more: Vec<(u64, Vec<u8>)>,
+}
+
+impl Extended<'_> {
+    fn in_more(&self, address: u64, length: usize) -> Option<&[u8]> {
+        self.more.iter().find_map(|(start, bytes)| {
+            bytes.get(usize::try_from(address.checked_sub(*start)?).ok()?..)?.get(..length)
+        })
+    }
+}
+
+impl Memory for Extended<'_> {
+    fn read_pieces(&self, pieces: &mut [Piece<'_>]) -> Result<usize, ProcessError> {
+        let mut filled = 0;
+        for piece in pieces {
+            let wanted = piece.into.len();
+            let copied = match self.in_more(piece.address, wanted) {
+                Some(bytes) => {
+                    piece.into.copy_from_slice(bytes);
+                    wanted
+                }
+                None => {
+                    self.image.read_pieces(&mut [Piece { address: piece.address, into: &mut *piece.into }])?
+                }
+            };
+            filled += copied;
+            if copied < wanted {
+                break;
+            }
+        }
+        Ok(filled)
+    }
+}
+
+/// Memory whose executor runs so many functions, on top of the stack that was recorded, all with the same million of
+/// instructions.
+fn with_large_functions<'i>(image: &'i Image, frames: &[u64], count: u64) -> Extended<'i> {
+    const FRAMES: u64 = 0x1000_0000_0000;
+    const FUNCTIONS: u64 = 0x1100_0000_0000;
+    const OPS: u64 = 0x1200_0000_0000;
+    const OP_COUNT: u64 = 1 << 20;
+    let number = |address| image.read_u64(address).unwrap_or_default();
+    let is_user =
+        |&&frame: &&u64| number(number(frame + 24)) & 0xff == 2 && number(number(frame + 24) + 8) != 0;
+    let named = number(frames.iter().find(is_user).unwrap() + 24);
+    let put = |bytes: &mut Vec<u8>, at: u64, value: u64| {
+        let at = usize::try_from(at).unwrap();
+        bytes[at..at + 8].copy_from_slice(&value.to_le_bytes());
+    };
+    let (mut stack, mut functions) = (vec![0; 64 << 10], vec![0; 64 << 10]);
+    for row in 0..count {
+        let called_by = if row + 1 < count { FRAMES + 64 * (row + 1) } else { frames[0] };
+        for (offset, value) in [(0, OPS), (24, FUNCTIONS + 256 * row), (40, 0x2_0000), (48, called_by)] {
+            put(&mut stack, 64 * row + offset, value);
+        }
+        // A user function; what tells it from the others is its first line.
+        for (offset, value) in [
+            (0, 2),
+            (8, number(named + 8)),
+            (80, OP_COUNT),
+            (88, OPS),
+            (152, number(named + 152)),
+            (160, row),
+        ] {
+            put(&mut functions, 256 * row + offset, value);
+        }
+    }
+    Extended { image, more: vec![(FRAMES, stack), (FUNCTIONS, functions), (OPS, vec![0; 32 << 20])] }
+}
+
+#[test]
+fn functions_that_share_a_million_instructions_do_not_fill_the_memory() {
+    let (image, php, executor, frames) = of_8_2();
+    let executing = changed(&image, executor.globals + 488, 0x1000_0000_0000);
+    let (mut walker, mut tables) = (Walker::new(&php, WalkOptions::default()), Tables::default());
+    let whole = walker.sample(&image, &executor, &mut tables).unwrap();
+    for (count, is_taken) in [(2, true), (40, false), (2, true)] {
+        let memory = with_large_functions(&executing, &frames, count);
+        let outcome = walker.sample(&memory, &executor, &mut tables).unwrap();
+        assert_eq!(matches!(outcome, Outcome::Stack(_)), is_taken, "{count}: {outcome:?}");
+        // What was mapped there is still asked for the first times.
+        let again = (0..8).any(|_| walker.sample(&image, &executor, &mut tables).unwrap() == whole);
+        assert!(again, "{count}");
+    }
+}
