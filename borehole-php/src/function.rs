@@ -34,8 +34,8 @@ const MOST_BYTES: usize = 64 << 20;
 /// What is kept of an instruction.
 const BYTES_OF_OP: usize = size_of::<Op>() + size_of::<Option<FrameId>>();
 
-/// Numbers of instructions, the same in every release. Source: `Zend/zend_vm_opcodes.h`, as [`crate::opcodes`].
-///
+// Numbers of instructions, the same in every release, which a test compares with [`opcodes`]. Source: `Zend/zend_vm_opcodes.h`.
+
 /// `ZEND_HANDLE_EXCEPTION`: where a function is while its exception finds no handler yet.
 const HANDLE_EXCEPTION: u8 = 149;
 
@@ -45,10 +45,11 @@ const CALL_TRAMPOLINE: u8 = 158;
 /// `ZEND_RETURN`, `ZEND_RETURN_BY_REF`, `ZEND_GENERATOR_RETURN`.
 const RETURNS: [u8; 3] = [62, 111, 161];
 
-/// The kinds of function. Source: `Zend/zend_compile.h`: `ZEND_INTERNAL_FUNCTION`, `ZEND_USER_FUNCTION`,
-/// `ZEND_OVERLOADED_FUNCTION` (of older releases: part of PHP), `ZEND_EVAL_CODE`.
+// `zend_function.type`. Source: `Zend/zend_compile.h`.
+
 const INTERNAL_FUNCTION: u8 = 1;
 const USER_FUNCTION: u8 = 2;
+/// Of older releases: part of PHP.
 const OVERLOADED_FUNCTION: u8 = 3;
 const EVAL_CODE: u8 = 4;
 
@@ -100,6 +101,16 @@ impl Header {
     /// Whether another function may take its place while a request lasts.
     pub(crate) fn is_short_lived(&self) -> bool {
         self.short_lived
+    }
+
+    /// Whether it is one of a program.
+    pub(crate) fn is_user(&self) -> bool {
+        self.is_user
+    }
+
+    /// Where its instructions are.
+    pub(crate) fn ops_address(&self) -> u64 {
+        self.ops
     }
 
     /// Its instructions: their address, and how many bytes they have; `None` if there are too many.
@@ -200,6 +211,40 @@ impl Function {
         let frames = vec![None; ops.len() + 2];
         let bytes = header.bytes_of_ops() + texts.len();
         Ok(Some(Self { header, name, file, ops, frames, bytes }))
+    }
+
+    /// Where it stands, if it is at `address`: its header, its name and its file, and how many bytes of each are looked at.
+    pub(crate) fn places(&self, address: u64, tables: &Tables) -> [(u64, usize); 3] {
+        let [name, file] = self.texts(tables);
+        let string = |address, text: &[u8]| match address {
+            0 => (0, 0),
+            _ => (
+                moved(address, fixed::STRING_LENGTH),
+                fixed::STRING_BYTES - fixed::STRING_LENGTH + text.len(),
+            ),
+        };
+        [(address, fixed::FUNCTION_SIZE), string(self.header.name, name), string(self.header.file, file)]
+    }
+
+    /// Whether it is what was read at these places.
+    pub(crate) fn is_at(&self, [own, name, file]: [&[u8]; 3], layout: &Layout, tables: &Tables) -> bool {
+        let is = |bytes: &[u8], text: &[u8]| {
+            let length = u64_at(bytes, 0).and_then(|length| usize::try_from(length).ok());
+            let is_cut = text.len() == remote::LONGEST_NAME;
+            bytes.is_empty()
+                || (bytes.ends_with(text)
+                    && (length == Some(text.len()) || (is_cut && length > Some(text.len()))))
+        };
+        let [own_name, own_file] = self.texts(tables);
+        Header::parse(own, layout) == Some(self.header) && is(name, own_name) && is(file, own_file)
+    }
+
+    /// The texts at `header.name` and `header.file`, as far as they are kept.
+    fn texts<'t>(&self, tables: &'t Tables) -> [&'t [u8]; 2] {
+        let name = if self.header.class == 0 { self.name.whole } else { self.name.parts.method };
+        let file = self.file.filter(|_| self.header.file != 0);
+        let kept = |text: &'t [u8]| &text[..text.len().min(remote::LONGEST_NAME)];
+        [kept(tables.string(name)), file.map_or(&[], |file| kept(tables.string(file)))]
     }
 
     /// Whether it is one that PHP puts into a stack for its own purposes: under a fiber, around an attribute.
@@ -398,6 +443,11 @@ impl Functions {
     /// The function of number `at`.
     pub(crate) fn get(&mut self, at: usize) -> &mut Function {
         &mut self.all[at]
+    }
+
+    /// The function of number `at`, to be looked at.
+    pub(crate) fn seen(&self, at: usize) -> &Function {
+        &self.all[at]
     }
 
     /// The number of the function with `header`.

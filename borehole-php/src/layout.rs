@@ -152,6 +152,9 @@ pub(crate) mod fixed {
     /// `zend_executor_globals.symbol_table`, a `HashTable`: the global variables.
     pub(crate) const EXECUTOR_VARIABLES: usize = 304;
 
+    /// `zend_objects_store.top`, `u32`: the number that the next object gets if none is free again; `size`, another, follows.
+    pub(crate) const OBJECTS_TOP: usize = 8;
+
     /// `zend_module_entry`.
     pub(crate) const MODULE_SIZE: usize = 168;
     pub(crate) const MODULE_API: usize = 4;

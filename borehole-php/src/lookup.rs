@@ -1,7 +1,7 @@
 //! From the address of a function in a process to what is known of it.
 
 use borehole_model::Tables;
-use borehole_process::Memory;
+use borehole_process::{Memory, Piece};
 use hashbrown::{HashMap, HashSet};
 
 use crate::attach::Php;
@@ -107,6 +107,36 @@ impl Lookup {
         if self.frameless.len() > MOST_FUNCTIONS {
             self.frameless.clear();
         }
+    }
+
+    /// Whether the functions at `addresses` that stay there as long as a request lasts are there still: another request may
+    /// have put others in their place. Reads them in one call.
+    pub(crate) fn are_of_this_request(
+        &self,
+        memory: &impl Memory,
+        addresses: impl Iterator<Item = u64>,
+        tables: &Tables,
+    ) -> Result<bool, Error> {
+        let ends_with_request =
+            |header: &Header| header.is_user() && !self.php.is_shared(header.ops_address());
+        let known = addresses.filter_map(|address| match self.functions.at(address)? {
+            Known::Stays(number) => Some((address, self.functions.seen(number))),
+            Known::ComesAndGoes => None,
+        });
+        let mut known: Vec<_> = known.filter(|(_, function)| ends_with_request(&function.header)).collect();
+        known.sort_unstable_by_key(|&(address, _)| address);
+        known.dedup_by_key(|&mut (address, _)| address);
+        let places: Vec<_> =
+            known.iter().flat_map(|(address, function)| function.places(*address, tables)).collect();
+        let mut parts: Vec<Vec<u8>> = places.iter().map(|&(_, length)| vec![0; length]).collect();
+        let pieces = places.iter().zip(&mut parts).filter(|(_, part)| !part.is_empty());
+        let mut pieces: Vec<_> = pieces.map(|(&(address, _), into)| Piece { address, into }).collect();
+        let wanted: usize = pieces.iter().map(|piece| piece.into.len()).sum();
+        let is_whole = memory.read_pieces(&mut pieces)? == wanted;
+        let are_there = known.iter().zip(parts.chunks_exact(3)).all(|((_, function), parts)| {
+            function.is_at([&parts[0], &parts[1], &parts[2]], &self.php.layout, tables)
+        });
+        Ok(is_whole && are_there)
     }
 
     /// The function at `address`.

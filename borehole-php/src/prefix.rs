@@ -90,6 +90,11 @@ impl Prefix {
         self.searches_left = SEARCHES;
     }
 
+    /// Whether the functions of all steps are looked up again in this sample.
+    pub(crate) fn distrusts(&self) -> bool {
+        self.distrusts
+    }
+
     /// Whether the numbers of the functions are of this `generation`.
     pub(crate) fn is_of(&self, generation: u64) -> bool {
         self.generation == generation

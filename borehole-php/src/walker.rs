@@ -152,7 +152,7 @@ impl Walker {
             prefix.begin(self.lookup.generation());
             let end = self.chain.follow(memory, &self.php.layout, snapshot, prefix, self.limits)?;
             let was_idle = std::mem::replace(&mut lane.is_idle, end == End::Idle);
-            if lane.request.has_changed() || (lane.is_idle && !was_idle) {
+            if lane.request.has_changed(snapshot) || (lane.is_idle && !was_idle) {
                 self.lookup.forget_request();
             }
             match end {
@@ -163,6 +163,7 @@ impl Walker {
                 }
                 End::Whole if !lane.snapshot.is_whole() => lane.snapshot.keep_alone(),
                 End::Whole => {
+                    self.check_request(memory, &lane.prefix, tables)?;
                     let elsewhere = self.elsewhere(executor, &lane.snapshot);
                     if let Some(outcome) = self.resolve(memory, &elsewhere, &mut lane.prefix, tables)? {
                         return Ok(outcome);
@@ -187,6 +188,21 @@ impl Walker {
             Err(error) => return Err(error),
         }
         Ok(doubts.is_none())
+    }
+
+    /// Where every frame is looked up anew: makes sure that the functions which stay as long as a request lasts are still
+    /// those of the request that is served. A program of the command line has only one.
+    #[inline]
+    fn check_request(&mut self, memory: &impl Memory, prefix: &Prefix, tables: &Tables) -> Result<(), Error> {
+        if !prefix.distrusts() || self.php.identity.sapi == "cli" {
+            return Ok(());
+        }
+        let frames = self.chain.frames.iter().copied().chain(prefix.frames(self.chain.joined));
+        let addresses = frames.map(|frame| frame.function);
+        if !self.lookup.are_of_this_request(memory, addresses, tables)? {
+            self.lookup.forget_request();
+        }
+        Ok(())
     }
 
     fn elsewhere(&self, executor: &Executor, snapshot: &Snapshot) -> Elsewhere {

@@ -609,3 +609,76 @@ fn functions_that_share_a_million_instructions_do_not_fill_the_memory() {
         assert!(again, "{count}");
     }
 }
+
+/// `image` as if its PHP served requests, with the place that says when the request began.
+fn of_a_server(image: &Image) -> (Image, Php, Executor, u64) {
+    let name = image.read_u64(symbol(image, "sapi_module")).unwrap();
+    let mut image = image.clone();
+    image.overwrite(name, b"fpm");
+    let php = Php::attach(&image, &AttachOptions::default()).unwrap();
+    assert_eq!(php.identity().sapi, "fpm");
+    let executor = php.executors(&image).unwrap()[0];
+    let time = symbol(&image, "sapi_globals") + 440;
+    (image, php, executor, time)
+}
+
+/// The stack that `walker` finds.
+fn found(walker: &mut Walker, tables: &mut Tables, memory: &impl Memory, executor: &Executor) -> Vec<String> {
+    match walker.sample(memory, executor, tables).unwrap() {
+        Outcome::Stack(stack) => programs::frames(tables, stack.id),
+        outcome => panic!("{outcome:?}"),
+    }
+}
+
+/// The recording of a server, and the same with other functions at the same addresses: all that differs is their names.
+fn of_two_requests() -> (Image, Image, Php, Executor, u64) {
+    let (image, .., frames) = of_8_2();
+    let (before, php, executor, time) = of_a_server(&image);
+    let number = |address| before.read_u64(address).unwrap_or_default();
+    let functions = frames.iter().map(|frame| number(frame + 24));
+    let is_declared = |function: &u64| {
+        let (kind, flags) = (number(*function) & 0xff, number(*function) >> 32);
+        kind == 2 && flags & 0xc4_0000 == 0 && number(function + 8) != 0
+    };
+    let declared: BTreeSet<u64> = functions.filter(is_declared).collect();
+    let names: BTreeSet<u64> = declared.iter().map(|function| number(function + 8)).collect();
+    assert!(names.len() > 3, "{names:?}");
+    let mut after = before.clone();
+    for name in names {
+        after.overwrite(name + 24, b"Z");
+    }
+    (before, after, php, executor, time)
+}
+
+#[test]
+fn names_of_the_request_before_are_noticed_though_nothing_tells_of_a_new_one() {
+    let (before, after, php, executor, time) = of_two_requests();
+    let more = || vec![(time, vec![0; 8])];
+    let before = Extended { image: &before, more: more() };
+    let after = Extended { image: &after, more: more() };
+    let new = || (Walker::new(&php, WalkOptions::default()), Tables::default());
+    let (mut walker, mut tables) = new();
+    let expected = found(&mut walker, &mut tables, &after, &executor);
+    let (mut walker, mut tables) = new();
+    assert_ne!(found(&mut walker, &mut tables, &before, &executor), expected);
+    for _ in 0..65 {
+        found(&mut walker, &mut tables, &after, &executor);
+    }
+    assert_eq!(found(&mut walker, &mut tables, &after, &executor), expected);
+}
+
+#[test]
+fn a_number_of_objects_that_has_gone_down_is_another_request() {
+    let (before, after, php, executor, time) = of_two_requests();
+    let objects = executor.globals + 840 + 8;
+    let next = before.read_u64(objects).unwrap();
+    assert!(next & 0xffff_ffff > 1, "{next:x}");
+    let after = changed(&after, objects, next - 1);
+    let before = Extended { image: &before, more: vec![(time, vec![0; 8])] };
+    let after = Extended { image: &after, more: vec![(time, vec![0; 8])] };
+    let (mut walker, mut tables) = (Walker::new(&php, WalkOptions::default()), Tables::default());
+    let expected = found(&mut walker, &mut tables, &after, &executor);
+    let (mut walker, mut tables) = (Walker::new(&php, WalkOptions::default()), Tables::default());
+    assert_ne!(found(&mut walker, &mut tables, &before, &executor), expected);
+    assert_eq!(found(&mut walker, &mut tables, &after, &executor), expected);
+}
