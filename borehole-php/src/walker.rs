@@ -313,11 +313,12 @@ impl Walker {
         if is_missing {
             prefix.end();
         }
-        if is_other {
+        // What was a number of a function may be that of another: one that was looked up may have taken its place.
+        let has_others = !prefix.is_of(self.lookup.generation());
+        if is_other || has_others {
             self.chain.unfold(prefix);
         }
-        if !prefix.is_of(self.lookup.generation()) {
-            // What was a number of a function may be that of another.
+        if has_others {
             prefix.truncate(0);
         }
         Ok(Some(is_missing))

@@ -682,3 +682,26 @@ fn a_number_of_objects_that_has_gone_down_is_another_request() {
     assert_ne!(found(&mut walker, &mut tables, &before, &executor), expected);
     assert_eq!(found(&mut walker, &mut tables, &after, &executor), expected);
 }
+
+#[test]
+fn code_under_a_known_stack_may_get_other_instructions_at_the_same_place() {
+    let (image, php, executor, frames) = of_8_2();
+    let number = |address| image.read_u64(address).unwrap_or_default();
+    let mut replaced = 0;
+    for function in frames.iter().map(|frame| number(frame + 24)) {
+        let is_short_lived = (number(function) >> 32) & 0xc4_0000 != 0 || number(function + 8) == 0;
+        if number(function) & 0xff != 2 || !is_short_lived {
+            continue;
+        }
+        let mut other = image.clone();
+        // The line of its first instruction.
+        other.overwrite(number(function + 88) + 24, &777_u32.to_le_bytes());
+        let (mut walker, mut tables) = (Walker::new(&php, WalkOptions::default()), Tables::default());
+        for memory in [&image, &image, &other, &image, &other] {
+            let outcome = walker.sample(memory, &executor, &mut tables).unwrap();
+            assert!(matches!(outcome, Outcome::Stack(_)), "{function:x}: {outcome:?}");
+        }
+        replaced += 1;
+    }
+    assert!(replaced > 3, "{replaced}");
+}
