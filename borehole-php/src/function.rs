@@ -24,6 +24,18 @@ const INTERNAL_FILE: &[u8] = b"<internal>";
 /// The longest function that is taken for one: a hundred times what generated code has.
 const MOST_OPS: u32 = 1 << 20;
 
+/// More functions than any program has; those that come and go may add up to it.
+pub(crate) const MOST_FUNCTIONS: usize = 1 << 16;
+
+/// What all functions that are known may take, in bytes: four million instructions, or the names of as many functions as there
+/// may be. However many lead to the same instructions, they are kept for each.
+const MOST_BYTES: usize = 64 << 20;
+
+/// What is kept of an instruction.
+const BYTES_OF_OP: usize = size_of::<Op>() + size_of::<Option<FrameId>>();
+
+// Numbers of instructions, the same in every release, which a test compares with [`opcodes`]. Source: `Zend/zend_vm_opcodes.h`.
+
 /// `ZEND_HANDLE_EXCEPTION`: where a function is while its exception finds no handler yet.
 const HANDLE_EXCEPTION: u8 = 149;
 
@@ -32,6 +44,14 @@ const CALL_TRAMPOLINE: u8 = 158;
 
 /// `ZEND_RETURN`, `ZEND_RETURN_BY_REF`, `ZEND_GENERATOR_RETURN`.
 const RETURNS: [u8; 3] = [62, 111, 161];
+
+// `zend_function.type`. Source: `Zend/zend_compile.h`.
+
+const INTERNAL_FUNCTION: u8 = 1;
+const USER_FUNCTION: u8 = 2;
+/// Of older releases: part of PHP.
+const OVERLOADED_FUNCTION: u8 = 3;
+const EVAL_CODE: u8 = 4;
 
 /// What identifies a function: the fields of `zend_function` that do not change while it lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -51,8 +71,8 @@ impl Header {
     /// The header in the bytes of a `zend_function`; `None` if they are of none.
     pub(crate) fn parse(bytes: &[u8], layout: &Layout) -> Option<Self> {
         let is_user = match *bytes.get(fixed::FUNCTION_TYPE)? {
-            1 | 3 => false,
-            2 | 4 => true,
+            INTERNAL_FUNCTION | OVERLOADED_FUNCTION => false,
+            USER_FUNCTION | EVAL_CODE => true,
             _ => return None,
         };
         let flags = u32_at(bytes, fixed::FUNCTION_FLAGS)?;
@@ -83,6 +103,16 @@ impl Header {
         self.short_lived
     }
 
+    /// Whether it is one of a program.
+    pub(crate) fn is_user(&self) -> bool {
+        self.is_user
+    }
+
+    /// Where its instructions are.
+    pub(crate) fn ops_address(&self) -> u64 {
+        self.ops
+    }
+
     /// Its instructions: their address, and how many bytes they have; `None` if there are too many.
     pub(crate) fn ops(&self) -> Option<(u64, usize)> {
         let bytes = usize::try_from(self.op_count).ok()? * fixed::OP_SIZE;
@@ -91,6 +121,12 @@ impl Header {
             (true, false) => Some((self.ops, bytes)),
             _ => Some((0, 0)),
         }
+    }
+
+    /// How many bytes would be kept of its instructions.
+    fn bytes_of_ops(&self) -> usize {
+        let rows = self.ops().map_or(0, |(_, length)| length / fixed::OP_SIZE);
+        rows * BYTES_OF_OP
     }
 }
 
@@ -126,6 +162,8 @@ pub(crate) struct Function {
     ops: Vec<Op>,
     /// The frame of each instruction that a stack went through; then while it raises, and then of no instruction.
     frames: Vec<Option<FrameId>>,
+    /// Of its names and instructions.
+    bytes: usize,
 }
 
 /// Where in a function a frame is.
@@ -171,7 +209,42 @@ impl Function {
             None => Some(tables.intern_string(INTERNAL_FILE)?),
         };
         let frames = vec![None; ops.len() + 2];
-        Ok(Some(Self { header, name, file, ops, frames }))
+        let bytes = header.bytes_of_ops() + texts.len();
+        Ok(Some(Self { header, name, file, ops, frames, bytes }))
+    }
+
+    /// Where it stands, if it is at `address`: its header, its name and its file, and how many bytes of each are looked at.
+    pub(crate) fn places(&self, address: u64, tables: &Tables) -> [(u64, usize); 3] {
+        let [name, file] = self.texts(tables);
+        let string = |address, text: &[u8]| match address {
+            0 => (0, 0),
+            _ => (
+                moved(address, fixed::STRING_LENGTH),
+                fixed::STRING_BYTES - fixed::STRING_LENGTH + text.len(),
+            ),
+        };
+        [(address, fixed::FUNCTION_SIZE), string(self.header.name, name), string(self.header.file, file)]
+    }
+
+    /// Whether it is what was read at these places.
+    pub(crate) fn is_at(&self, [own, name, file]: [&[u8]; 3], layout: &Layout, tables: &Tables) -> bool {
+        let is = |bytes: &[u8], text: &[u8]| {
+            let length = u64_at(bytes, 0).and_then(|length| usize::try_from(length).ok());
+            let is_cut = text.len() == remote::LONGEST_NAME;
+            bytes.is_empty()
+                || (bytes.ends_with(text)
+                    && (length == Some(text.len()) || (is_cut && length > Some(text.len()))))
+        };
+        let [own_name, own_file] = self.texts(tables);
+        Header::parse(own, layout) == Some(self.header) && is(name, own_name) && is(file, own_file)
+    }
+
+    /// The texts at `header.name` and `header.file`, as far as they are kept.
+    fn texts<'t>(&self, tables: &'t Tables) -> [&'t [u8]; 2] {
+        let name = if self.header.class == 0 { self.name.whole } else { self.name.parts.method };
+        let file = self.file.filter(|_| self.header.file != 0);
+        let kept = |text: &'t [u8]| &text[..text.len().min(remote::LONGEST_NAME)];
+        [kept(tables.string(name)), file.map_or(&[], |file| kept(tables.string(file)))]
     }
 
     /// Whether it is one that PHP puts into a stack for its own purposes: under a fiber, around an attribute.
@@ -303,6 +376,11 @@ impl Texts {
         };
         Ok(remote::mapped(read())?)
     }
+
+    /// How many bytes they have.
+    fn len(&self) -> usize {
+        [&self.function, &self.class, &self.file].into_iter().flatten().map(Vec::len).sum()
+    }
 }
 
 fn read_ops(memory: &impl Memory, header: &Header) -> Result<Option<Vec<Op>>, Error> {
@@ -327,6 +405,10 @@ pub(crate) struct Functions {
     all: Vec<Function>,
     by_header: HashMap<Header, usize>,
     by_address: HashMap<u64, Known>,
+    /// What all functions take.
+    bytes: usize,
+    /// Whether one was refused because they would take too much.
+    is_full: bool,
     /// Whether something was remembered since a request was last forgotten.
     has_request: bool,
     generation: u64,
@@ -363,15 +445,29 @@ impl Functions {
         &mut self.all[at]
     }
 
+    /// The function of number `at`, to be looked at.
+    pub(crate) fn seen(&self, at: usize) -> &Function {
+        &self.all[at]
+    }
+
     /// The number of the function with `header`.
     pub(crate) fn find(&self, header: &Header) -> Option<usize> {
         self.by_header.get(header).copied()
     }
 
+    /// Whether the function with `header` may be added.
+    pub(crate) fn has_room_for(&mut self, header: &Header) -> bool {
+        let fits = self.bytes + header.bytes_of_ops() <= MOST_BYTES;
+        self.is_full |= !fits;
+        fits
+    }
+
     /// Adds a function, in place of one with the same header.
     pub(crate) fn add(&mut self, function: Function) -> usize {
         let header = function.header;
+        self.bytes += function.bytes;
         if let Some(at) = self.find(&header) {
+            self.bytes -= self.all[at].bytes;
             self.all[at] = function;
             self.generation += 1;
             return at;
@@ -410,16 +506,47 @@ impl Functions {
         self.has_request = false;
     }
 
-    /// How many are known.
-    pub(crate) fn len(&self) -> usize {
-        self.all.len()
+    /// Whether there are too many, or they are too large.
+    pub(crate) fn are_too_many(&self) -> bool {
+        self.is_full || self.all.len() > MOST_FUNCTIONS || self.by_address.len() > MOST_FUNCTIONS
     }
 
     /// Forgets all.
     pub(crate) fn clear(&mut self) {
-        self.all.clear();
-        self.by_header.clear();
-        self.by_address.clear();
-        self.generation += 1;
+        *self = Self { generation: self.generation + 1, has_request: self.has_request, ..Self::default() };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instructions_have_the_same_numbers_in_every_release() {
+        let expected = [
+            (HANDLE_EXCEPTION, "ZEND_HANDLE_EXCEPTION"),
+            (CALL_TRAMPOLINE, "ZEND_CALL_TRAMPOLINE"),
+            (RETURNS[0], "ZEND_RETURN"),
+            (RETURNS[1], "ZEND_RETURN_BY_REF"),
+            (RETURNS[2], "ZEND_GENERATOR_RETURN"),
+        ];
+        for (release, (code, name)) in Release::all().flat_map(|release| expected.map(|case| (release, case)))
+        {
+            assert_eq!(opcodes::name(release, code), Some(name), "{release}");
+        }
+    }
+
+    #[test]
+    fn addresses_where_functions_come_and_go_do_not_add_up_for_ever() {
+        let mut functions = Functions::default();
+        for address in 0..=MOST_FUNCTIONS {
+            assert!(!functions.are_too_many(), "{address}");
+            functions.remember(address as u64, Known::ComesAndGoes);
+        }
+        assert!(functions.are_too_many());
+        let generation = functions.generation();
+        functions.clear();
+        assert!(!functions.are_too_many());
+        assert_ne!(functions.generation(), generation);
     }
 }

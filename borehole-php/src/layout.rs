@@ -140,6 +140,8 @@ pub(crate) mod fixed {
     pub(crate) const TABLE_SIZE: usize = 56;
     /// `Bucket`: a `zval`, the hash, the key.
     pub(crate) const BUCKET_SIZE: usize = 32;
+    /// `val.u1.v.type`: 0 (`IS_UNDEF`) in a bucket that is not in use.
+    pub(crate) const BUCKET_KIND: usize = 8;
     pub(crate) const BUCKET_HASH: usize = 16;
     pub(crate) const BUCKET_KEY: usize = 24;
 
@@ -149,6 +151,9 @@ pub(crate) mod fixed {
 
     /// `zend_executor_globals.symbol_table`, a `HashTable`: the global variables.
     pub(crate) const EXECUTOR_VARIABLES: usize = 304;
+
+    /// `zend_objects_store.top`, `u32`: the number that the next object gets if none is free again; `size`, another, follows.
+    pub(crate) const OBJECTS_TOP: usize = 8;
 
     /// `zend_module_entry`.
     pub(crate) const MODULE_SIZE: usize = 168;

@@ -1,19 +1,16 @@
 //! From the address of a function in a process to what is known of it.
 
 use borehole_model::Tables;
-use borehole_process::Memory;
+use borehole_process::{Memory, Piece};
 use hashbrown::{HashMap, HashSet};
 
 use crate::attach::Php;
 use crate::error::Error;
-use crate::function::{Function, Functions, Header, Known};
+use crate::function::{Function, Functions, Header, Known, MOST_FUNCTIONS};
 use crate::layout::fixed;
 use crate::remote;
 use crate::snapshot::Extra;
 use crate::watch::Watches;
-
-/// More functions than any program has; those that come and go may add up to it.
-const MOST_FUNCTIONS: usize = 1 << 16;
 
 /// What became of the search for a function.
 pub(crate) enum Sought {
@@ -104,9 +101,42 @@ impl Lookup {
     /// Says that a sample is done.
     pub(crate) fn grow_older(&mut self) {
         self.watches.grow_older();
-        if self.functions.len() > MOST_FUNCTIONS {
+        if self.functions.are_too_many() {
             self.functions.clear();
         }
+        if self.frameless.len() > MOST_FUNCTIONS {
+            self.frameless.clear();
+        }
+    }
+
+    /// Whether the functions at `addresses` that stay there as long as a request lasts are there still: another request may
+    /// have put others in their place. Reads them in one call.
+    pub(crate) fn are_of_this_request(
+        &self,
+        memory: &impl Memory,
+        addresses: impl Iterator<Item = u64>,
+        tables: &Tables,
+    ) -> Result<bool, Error> {
+        let ends_with_request =
+            |header: &Header| header.is_user() && !self.php.is_shared(header.ops_address());
+        let known = addresses.filter_map(|address| match self.functions.at(address)? {
+            Known::Stays(number) => Some((address, self.functions.seen(number))),
+            Known::ComesAndGoes => None,
+        });
+        let mut known: Vec<_> = known.filter(|(_, function)| ends_with_request(&function.header)).collect();
+        known.sort_unstable_by_key(|&(address, _)| address);
+        known.dedup_by_key(|&mut (address, _)| address);
+        let places: Vec<_> =
+            known.iter().flat_map(|(address, function)| function.places(*address, tables)).collect();
+        let mut parts: Vec<Vec<u8>> = places.iter().map(|&(_, length)| vec![0; length]).collect();
+        let pieces = places.iter().zip(&mut parts).filter(|(_, part)| !part.is_empty());
+        let mut pieces: Vec<_> = pieces.map(|(&(address, _), into)| Piece { address, into }).collect();
+        let wanted: usize = pieces.iter().map(|piece| piece.into.len()).sum();
+        let is_whole = memory.read_pieces(&mut pieces)? == wanted;
+        let are_there = known.iter().zip(parts.chunks_exact(3)).all(|((_, function), parts)| {
+            function.is_at([&parts[0], &parts[1], &parts[2]], &self.php.layout, tables)
+        });
+        Ok(is_whole && are_there)
     }
 
     /// The function at `address`.
@@ -126,10 +156,23 @@ impl Lookup {
             self.functions.remember(address, Known::ComesAndGoes);
             return self.watched(memory, address, tables);
         }
-        let Some(function) = Function::read(memory, header, tables)? else { return Ok(Sought::Nowhere) };
-        let number = self.functions.add(function);
+        let Some(number) = self.read_function(memory, header, tables)? else { return Ok(Sought::Nowhere) };
         self.functions.remember(address, Known::Stays(number));
         Ok(Sought::Found(number))
+    }
+
+    /// Reads the function with `header`, and answers its number; `None` if there is none, or no room for it.
+    fn read_function(
+        &mut self,
+        memory: &impl Memory,
+        header: Header,
+        tables: &mut Tables,
+    ) -> Result<Option<usize>, Error> {
+        if !self.functions.has_room_for(&header) {
+            return Ok(None);
+        }
+        let function = Function::read(memory, header, tables)?;
+        Ok(function.map(|function| self.functions.add(function)))
     }
 
     fn read_header(&self, memory: &impl Memory, address: u64) -> Result<Option<Header>, Error> {
@@ -158,9 +201,8 @@ impl Lookup {
             return Ok(Sought::Found(number));
         }
         // Read now, it may be something else already: what is read with the frames the next time decides.
-        let Some(function) = Function::read(memory, header, tables)? else { return Ok(Sought::Nowhere) };
-        self.functions.add(function);
-        Ok(Sought::Again)
+        let function = self.read_function(memory, header, tables)?;
+        Ok(function.map_or(Sought::Nowhere, |_| Sought::Again))
     }
 
     /// The function at an address that was not read together with the frames. It will be from now on, unless there are
@@ -172,13 +214,11 @@ impl Lookup {
         tables: &mut Tables,
     ) -> Result<Sought, Error> {
         let Some(header) = self.read_header(memory, address)? else { return Ok(Sought::Nowhere) };
-        let number = match self.functions.find(&header) {
-            Some(number) => number,
-            None => match Function::read(memory, header, tables)? {
-                Some(function) => self.functions.add(function),
-                None => return Ok(Sought::Nowhere),
-            },
+        let known = match self.functions.find(&header) {
+            Some(number) => Some(number),
+            None => self.read_function(memory, header, tables)?,
         };
+        let Some(number) = known else { return Ok(Sought::Nowhere) };
         let wanted = header.ops().filter(|&(ops, _)| !self.php.is_shared(ops));
         Ok(if self.watches.add(address, wanted) { Sought::Again } else { Sought::Found(number) })
     }

@@ -111,12 +111,12 @@ pub(crate) fn buckets(memory: &impl Memory, address: u64, most: usize) -> Result
     let bucket = |bytes: &[u8]| {
         Some(Bucket {
             pointer: u64_at(bytes, 0)?,
-            kind: *bytes.get(8)?,
+            kind: *bytes.get(fixed::BUCKET_KIND)?,
             hash: u64_at(bytes, fixed::BUCKET_HASH)?,
             key: u64_at(bytes, fixed::BUCKET_KEY)?,
         })
     };
-    let is_used = |bytes: &&[u8]| bytes.get(8).is_some_and(|&kind| kind != 0);
+    let is_used = |bytes: &&[u8]| bytes.get(fixed::BUCKET_KIND).is_some_and(|&kind| kind != 0);
     Ok(bytes.chunks_exact(fixed::BUCKET_SIZE).filter(is_used).filter_map(bucket).collect())
 }
 

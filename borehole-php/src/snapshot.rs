@@ -182,7 +182,9 @@ impl Snapshot {
     /// Reads the pages from `address` to `end` by themselves; where the last such read was right above, several below.
     /// `None` also when too much has been copied.
     fn read_alone(&mut self, memory: &impl Memory, address: u64, end: u64) -> Result<Option<Spot>, Error> {
-        let (start, end_of_pages) = (address - address % PAGE, end.next_multiple_of(PAGE));
+        // Behind the last page nothing has an address.
+        let Some(end_of_pages) = end.checked_next_multiple_of(PAGE) else { return Ok(None) };
+        let start = address - address % PAGE;
         let reach = if self.last_miss.0 == end_of_pages { (self.last_miss.1 * 2).min(REACH) } else { 1 };
         let far = Range::new(end_of_pages.saturating_sub(reach * PAGE).min(start), end_of_pages);
         for mut range in [far, Range::new(start, end_of_pages)] {

@@ -152,7 +152,7 @@ impl Walker {
             prefix.begin(self.lookup.generation());
             let end = self.chain.follow(memory, &self.php.layout, snapshot, prefix, self.limits)?;
             let was_idle = std::mem::replace(&mut lane.is_idle, end == End::Idle);
-            if lane.request.has_changed() || (lane.is_idle && !was_idle) {
+            if lane.request.has_changed(snapshot) || (lane.is_idle && !was_idle) {
                 self.lookup.forget_request();
             }
             match end {
@@ -163,6 +163,7 @@ impl Walker {
                 }
                 End::Whole if !lane.snapshot.is_whole() => lane.snapshot.keep_alone(),
                 End::Whole => {
+                    self.check_request(memory, &lane.prefix, tables)?;
                     let elsewhere = self.elsewhere(executor, &lane.snapshot);
                     if let Some(outcome) = self.resolve(memory, &elsewhere, &mut lane.prefix, tables)? {
                         return Ok(outcome);
@@ -187,6 +188,21 @@ impl Walker {
             Err(error) => return Err(error),
         }
         Ok(doubts.is_none())
+    }
+
+    /// Where every frame is looked up anew: makes sure that the functions which stay as long as a request lasts are still
+    /// those of the request that is served. A program of the command line has only one.
+    #[inline]
+    fn check_request(&mut self, memory: &impl Memory, prefix: &Prefix, tables: &Tables) -> Result<(), Error> {
+        if !prefix.distrusts() || self.php.identity.sapi == "cli" {
+            return Ok(());
+        }
+        let frames = self.chain.frames.iter().copied().chain(prefix.frames(self.chain.joined));
+        let addresses = frames.map(|frame| frame.function);
+        if !self.lookup.are_of_this_request(memory, addresses, tables)? {
+            self.lookup.forget_request();
+        }
+        Ok(())
     }
 
     fn elsewhere(&self, executor: &Executor, snapshot: &Snapshot) -> Elsewhere {
@@ -219,37 +235,14 @@ impl Walker {
                 stack = step.stack;
                 continue;
             }
-            let number = match self.lookup.find(memory, raw.function, tables)? {
-                Sought::Found(number) => number,
-                Sought::Again => {
+            let site = Site { raw, callee, depth, elsewhere };
+            match self.frame(memory, &site, known, stack, prefix, tables)? {
+                FrameStep::To(with_frame) => stack = with_frame,
+                FrameStep::Again => {
                     is_missing = true;
                     prefix.end();
-                    continue;
                 }
-                Sought::Nowhere => return Ok(Some(Outcome::Torn)),
-            };
-            if let Some(step) = known.filter(|step| step.number == number) {
-                stack = step.stack;
-                continue;
-            }
-            let function = self.lookup.function(number);
-            let is_leaving = function.is_leaving(raw.op);
-            // That is where a call before has left it.
-            if is_pending(&raw, function) || (is_leaving && callee.is_some_and(|callee| callee.is_nested)) {
-                return Ok(Some(Outcome::Torn));
-            }
-            let Some(extended) = self.extend(memory, stack, number, &raw, elsewhere, row == 0, tables)?
-            else {
-                self.lookup.forget(raw.function);
-                return Ok(Some(Outcome::Torn));
-            };
-            stack = extended;
-            match callee {
-                Some(callee) if !is_leaving && !elsewhere.holds(raw.op) => {
-                    let stays = self.stays(&raw, number, depth == 0);
-                    prefix.push(depth, Step::new(raw, number, stays, stack), &callee);
-                }
-                _ => prefix.end(),
+                FrameStep::Torn => return Ok(Some(Outcome::Torn)),
             }
         }
         if is_missing {
@@ -257,6 +250,46 @@ impl Walker {
         }
         let stack = stack.map(|id| Outcome::Stack(Stack { id, omitted: self.chain.omitted }));
         Ok(Some(stack.unwrap_or(Outcome::Idle)))
+    }
+
+    /// Puts the frame at `site` on `stack`, and remembers it. `known` is what was there before, if only its function may have
+    /// become another.
+    fn frame(
+        &mut self,
+        memory: &impl Memory,
+        site: &Site<'_>,
+        known: Option<Step>,
+        stack: Option<StackId>,
+        prefix: &mut Prefix,
+        tables: &mut Tables,
+    ) -> Result<FrameStep, Error> {
+        let Site { raw, callee, depth, elsewhere } = *site;
+        let number = match self.lookup.find(memory, raw.function, tables)? {
+            Sought::Found(number) => number,
+            Sought::Again => return Ok(FrameStep::Again),
+            Sought::Nowhere => return Ok(FrameStep::Torn),
+        };
+        if let Some(step) = known.filter(|step| step.number == number) {
+            return Ok(FrameStep::To(step.stack));
+        }
+        let function = self.lookup.function(number);
+        let is_leaving = function.is_leaving(raw.op);
+        // That is where a call before has left it.
+        if is_pending(&raw, function) || (is_leaving && callee.is_some_and(|callee| callee.is_nested)) {
+            return Ok(FrameStep::Torn);
+        }
+        let Extended::To(stack) = self.extend(memory, stack, number, site, tables)? else {
+            self.lookup.forget(raw.function);
+            return Ok(FrameStep::Torn);
+        };
+        match callee {
+            Some(callee) if !is_leaving && !elsewhere.holds(raw.op) => {
+                let stays = self.stays(&raw, number, depth == 0);
+                prefix.push(depth, Step::new(raw, number, stays, stack), &callee);
+            }
+            _ => prefix.end(),
+        }
+        Ok(FrameStep::To(stack))
     }
 
     /// Makes sure that the functions of the steps that the chain joined are what they were; else they become frames of the
@@ -280,11 +313,12 @@ impl Walker {
         if is_missing {
             prefix.end();
         }
-        if is_other {
+        // What was a number of a function may be that of another: one that was looked up may have taken its place.
+        let has_others = !prefix.is_of(self.lookup.generation());
+        if is_other || has_others {
             self.chain.unfold(prefix);
         }
-        if !prefix.is_of(self.lookup.generation()) {
-            // What was a number of a function may be that of another.
+        if has_others {
             prefix.truncate(0);
         }
         Ok(Some(is_missing))
@@ -297,30 +331,28 @@ impl Walker {
         self.lookup.stays(raw.function) || (is_program && self.lookup.is_code_of_file(number))
     }
 
-    /// `stack` with the frame `raw` of the function `number` on top, and with what that calls without a frame; `None` if
-    /// the frame cannot be one of that function.
-    #[expect(clippy::too_many_arguments, reason = "what a frame is made of comes from so many places")]
+    /// `stack` with the frame at `site`, of the function `number`, on top, and with what that calls without a frame.
     fn extend(
         &mut self,
         memory: &impl Memory,
         stack: Option<StackId>,
         number: usize,
-        raw: &RawFrame,
-        elsewhere: &Elsewhere,
-        is_leaf: bool,
+        site: &Site<'_>,
         tables: &mut Tables,
-    ) -> Result<Option<Option<StackId>>, Error> {
+    ) -> Result<Extended, Error> {
+        let Site { raw, callee, elsewhere, .. } = *site;
+        let is_leaf = callee.is_none();
         let release = self.options.opcodes.then_some(self.php.identity.release);
         let function = self.lookup.function(number);
         if function.is_nameless() {
-            return Ok(Some(stack));
+            return Ok(Extended::To(stack));
         }
         let frame = match function.frame(raw.op, elsewhere, release, tables)? {
             Some(frame) => frame,
             None if is_leaf && self.lookup.is_compiled(raw.function) => {
                 self.lookup.function(number).frame_anywhere(release, tables)?
             }
-            None => return Ok(None),
+            None => return Ok(Extended::Impossible),
         };
         let stack = tables.intern_stack(stack, frame)?;
         let function = self.lookup.function(number);
@@ -330,10 +362,41 @@ impl Walker {
             Some(call) => self.lookup.frameless(memory, call, tables)?,
             None => None,
         };
-        let Some(called) = called else { return Ok(Some(Some(stack))) };
-        let frame = self.lookup.function(called).frame(0, elsewhere, release, tables)?;
-        frame.map(|frame| tables.intern_stack(Some(stack), frame)).transpose().map(Some).map_err(Error::from)
+        let Some(called) = called else { return Ok(Extended::To(Some(stack))) };
+        match self.lookup.function(called).frame(0, elsewhere, release, tables)? {
+            Some(frame) => Ok(Extended::To(Some(tables.intern_stack(Some(stack), frame)?))),
+            None => Ok(Extended::Impossible),
+        }
     }
+}
+
+/// A frame of the chain, and what is around it.
+#[derive(Clone, Copy)]
+struct Site<'e> {
+    raw: RawFrame,
+    /// The frame that it called; `None`: it is the leaf.
+    callee: Option<RawFrame>,
+    /// How many frames are between it and the root.
+    depth: usize,
+    elsewhere: &'e Elsewhere,
+}
+
+/// What putting a frame on a stack came to.
+enum Extended {
+    /// This stack; `None`: it is empty still, for frames without a name are left out.
+    To(Option<StackId>),
+    /// The frame cannot be one of that function.
+    Impossible,
+}
+
+/// How a stack goes on with a frame.
+enum FrameStep {
+    /// This is the stack up to it.
+    To(Option<StackId>),
+    /// Its function is read with the frames from now on.
+    Again,
+    /// It cannot have stood so.
+    Torn,
 }
 
 /// Whether a frame is of a call that is being prepared: called by an instruction, and of no frame. The program has made that

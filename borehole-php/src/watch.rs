@@ -3,9 +3,10 @@
 use crate::attach::Php;
 use crate::executor::Executor;
 use crate::function::Header;
+use crate::heap::layout::HeapLayout;
 use crate::layout::{Layout, fixed};
 use crate::remote::{moved, u64_at};
-use crate::snapshot::Extra;
+use crate::snapshot::{Extra, Snapshot};
 
 /// More functions that come and go than these are not looked at in one sample.
 const MOST: usize = 256;
@@ -72,19 +73,30 @@ impl Watch {
     }
 }
 
-/// When the request of an executor began, read with each sample: another time is another request.
+/// What tells that an executor serves another request than before: when it began, which is read with each sample but is
+/// known only where PHP was asked for it, and the number that the next object gets, which within a request never goes down.
 #[derive(Debug)]
 pub(crate) struct RequestWatch {
     time: Option<Extra>,
     last: Option<u64>,
+    /// Where in the executor's state the number of the next object is, if there is more than one request.
+    next_object: Option<usize>,
+    last_object: u64,
 }
 
 impl RequestWatch {
     /// Looks at the requests of `executor`. A program of the command line has only one.
     pub(crate) fn new(php: &Php, executor: &Executor) -> Self {
-        let sapi = executor.sapi.filter(|_| php.identity.sapi != "cli");
-        let time = |sapi| Extra { address: moved(sapi, php.layout.sapi_request_time), bytes: vec![0; 8] };
-        Self { time: sapi.map(time), last: None }
+        let layout = &php.layout;
+        let has_requests = php.identity.sapi != "cli";
+        let time = |sapi| Extra { address: moved(sapi, layout.sapi_request_time), bytes: vec![0; 8] };
+        let objects = HeapLayout::of(php.identity.release).executor_objects + fixed::OBJECTS_TOP;
+        Self {
+            time: executor.sapi.filter(|_| has_requests).map(time),
+            last: None,
+            next_object: has_requests.then_some(objects - layout.executor_stack_top),
+            last_object: 0,
+        }
     }
 
     /// What is to be read.
@@ -92,10 +104,14 @@ impl RequestWatch {
         self.time.as_mut()
     }
 
-    /// Whether the request began at another time than the one before.
-    pub(crate) fn has_changed(&mut self) -> bool {
+    /// Whether the request is another than the one before.
+    pub(crate) fn has_changed(&mut self, snapshot: &Snapshot) -> bool {
+        let Some(next_object) = self.next_object else { return false };
         let time = self.time.as_ref().and_then(|time| u64_at(&time.bytes, 0));
-        std::mem::replace(&mut self.last, time) != time
+        let began_again = std::mem::replace(&mut self.last, time) != time;
+        // The upper half is the size of the table.
+        let object = snapshot.state(next_object).unwrap_or_default() & u64::from(u32::MAX);
+        std::mem::replace(&mut self.last_object, object) > object || began_again
     }
 }
 

@@ -24,7 +24,7 @@ pub trait Target: Memory {
 
     /// Where the thread keeps its thread-local storage: on x86-64 the base of the segment `fs`.
     ///
-    /// A live thread is stopped for some microseconds to learn it.
+    /// A live thread is stopped for some microseconds to learn it, the first time that it is asked for.
     ///
     /// # Errors
     /// When the thread is gone, or may not be stopped, or the machine is of a kind that is not supported.

@@ -508,3 +508,200 @@ fn record(mut program: Program, folder: &Path) {
     image.write(File::create(folder.join(format!("{name}.image"))).unwrap()).unwrap();
     fs::write(folder.join(format!("{name}.txt")), expected.join("\n") + "\n").unwrap();
 }
+
+#[test]
+fn a_pointer_into_the_last_page_of_all_memory_leads_nowhere() {
+    let (image, php, executor, frames) = of_8_2();
+    for address in [u64::MAX - 4095, u64::MAX - 4094, u64::MAX - 64, u64::MAX - 63, u64::MAX] {
+        for place in [executor.globals + 488, frames[3] + 48] {
+            let damaged = changed(&image, place, address);
+            let (outcome, _) = sample(&damaged, &php, &executor, WalkOptions::default());
+            assert_eq!(outcome, Outcome::Torn, "{address:x} at {place:x}");
+        }
+    }
+}
+
+/// Recorded memory, and more at addresses where nothing was recorded.
+struct Extended<'i> {
+    image: &'i Image,
+    more: Vec<(u64, Vec<u8>)>,
+}
+
+impl Extended<'_> {
+    fn in_more(&self, address: u64, length: usize) -> Option<&[u8]> {
+        self.more.iter().find_map(|(start, bytes)| {
+            bytes.get(usize::try_from(address.checked_sub(*start)?).ok()?..)?.get(..length)
+        })
+    }
+}
+
+impl Memory for Extended<'_> {
+    fn read_pieces(&self, pieces: &mut [Piece<'_>]) -> Result<usize, ProcessError> {
+        let mut filled = 0;
+        for piece in pieces {
+            let wanted = piece.into.len();
+            let copied = match self.in_more(piece.address, wanted) {
+                Some(bytes) => {
+                    piece.into.copy_from_slice(bytes);
+                    wanted
+                }
+                None => {
+                    self.image.read_pieces(&mut [Piece { address: piece.address, into: &mut *piece.into }])?
+                }
+            };
+            filled += copied;
+            if copied < wanted {
+                break;
+            }
+        }
+        Ok(filled)
+    }
+}
+
+/// Memory whose executor runs so many functions, on top of the stack that was recorded, all with the same million of
+/// instructions.
+fn with_large_functions<'i>(image: &'i Image, frames: &[u64], count: u64) -> Extended<'i> {
+    const FRAMES: u64 = 0x1000_0000_0000;
+    const FUNCTIONS: u64 = 0x1100_0000_0000;
+    const OPS: u64 = 0x1200_0000_0000;
+    const OP_COUNT: u64 = 1 << 20;
+    let number = |address| image.read_u64(address).unwrap_or_default();
+    let is_user =
+        |&&frame: &&u64| number(number(frame + 24)) & 0xff == 2 && number(number(frame + 24) + 8) != 0;
+    let named = number(frames.iter().find(is_user).unwrap() + 24);
+    let put = |bytes: &mut Vec<u8>, at: u64, value: u64| {
+        let at = usize::try_from(at).unwrap();
+        bytes[at..at + 8].copy_from_slice(&value.to_le_bytes());
+    };
+    let (mut stack, mut functions) = (vec![0; 64 << 10], vec![0; 64 << 10]);
+    for row in 0..count {
+        let called_by = if row + 1 < count { FRAMES + 64 * (row + 1) } else { frames[0] };
+        for (offset, value) in [(0, OPS), (24, FUNCTIONS + 256 * row), (40, 0x2_0000), (48, called_by)] {
+            put(&mut stack, 64 * row + offset, value);
+        }
+        // A user function; what tells it from the others is its first line.
+        for (offset, value) in [
+            (0, 2),
+            (8, number(named + 8)),
+            (80, OP_COUNT),
+            (88, OPS),
+            (152, number(named + 152)),
+            (160, row),
+        ] {
+            put(&mut functions, 256 * row + offset, value);
+        }
+    }
+    Extended { image, more: vec![(FRAMES, stack), (FUNCTIONS, functions), (OPS, vec![0; 32 << 20])] }
+}
+
+#[test]
+fn functions_that_share_a_million_instructions_do_not_fill_the_memory() {
+    let (image, php, executor, frames) = of_8_2();
+    let executing = changed(&image, executor.globals + 488, 0x1000_0000_0000);
+    let (mut walker, mut tables) = (Walker::new(&php, WalkOptions::default()), Tables::default());
+    let whole = walker.sample(&image, &executor, &mut tables).unwrap();
+    for (count, is_taken) in [(2, true), (40, false), (2, true)] {
+        let memory = with_large_functions(&executing, &frames, count);
+        let outcome = walker.sample(&memory, &executor, &mut tables).unwrap();
+        assert_eq!(matches!(outcome, Outcome::Stack(_)), is_taken, "{count}: {outcome:?}");
+        // What was mapped there is still asked for the first times.
+        let again = (0..8).any(|_| walker.sample(&image, &executor, &mut tables).unwrap() == whole);
+        assert!(again, "{count}");
+    }
+}
+
+/// `image` as if its PHP served requests, with the place that says when the request began.
+fn of_a_server(image: &Image) -> (Image, Php, Executor, u64) {
+    let name = image.read_u64(symbol(image, "sapi_module")).unwrap();
+    let mut image = image.clone();
+    image.overwrite(name, b"fpm");
+    let php = Php::attach(&image, &AttachOptions::default()).unwrap();
+    assert_eq!(php.identity().sapi, "fpm");
+    let executor = php.executors(&image).unwrap()[0];
+    let time = symbol(&image, "sapi_globals") + 440;
+    (image, php, executor, time)
+}
+
+/// The stack that `walker` finds.
+fn found(walker: &mut Walker, tables: &mut Tables, memory: &impl Memory, executor: &Executor) -> Vec<String> {
+    match walker.sample(memory, executor, tables).unwrap() {
+        Outcome::Stack(stack) => programs::frames(tables, stack.id),
+        outcome => panic!("{outcome:?}"),
+    }
+}
+
+/// The recording of a server, and the same with other functions at the same addresses: all that differs is their names.
+fn of_two_requests() -> (Image, Image, Php, Executor, u64) {
+    let (image, .., frames) = of_8_2();
+    let (before, php, executor, time) = of_a_server(&image);
+    let number = |address| before.read_u64(address).unwrap_or_default();
+    let functions = frames.iter().map(|frame| number(frame + 24));
+    let is_declared = |function: &u64| {
+        let (kind, flags) = (number(*function) & 0xff, number(*function) >> 32);
+        kind == 2 && flags & 0xc4_0000 == 0 && number(function + 8) != 0
+    };
+    let declared: BTreeSet<u64> = functions.filter(is_declared).collect();
+    let names: BTreeSet<u64> = declared.iter().map(|function| number(function + 8)).collect();
+    assert!(names.len() > 3, "{names:?}");
+    let mut after = before.clone();
+    for name in names {
+        after.overwrite(name + 24, b"Z");
+    }
+    (before, after, php, executor, time)
+}
+
+#[test]
+fn names_of_the_request_before_are_noticed_though_nothing_tells_of_a_new_one() {
+    let (before, after, php, executor, time) = of_two_requests();
+    let more = || vec![(time, vec![0; 8])];
+    let before = Extended { image: &before, more: more() };
+    let after = Extended { image: &after, more: more() };
+    let new = || (Walker::new(&php, WalkOptions::default()), Tables::default());
+    let (mut walker, mut tables) = new();
+    let expected = found(&mut walker, &mut tables, &after, &executor);
+    let (mut walker, mut tables) = new();
+    assert_ne!(found(&mut walker, &mut tables, &before, &executor), expected);
+    for _ in 0..65 {
+        found(&mut walker, &mut tables, &after, &executor);
+    }
+    assert_eq!(found(&mut walker, &mut tables, &after, &executor), expected);
+}
+
+#[test]
+fn a_number_of_objects_that_has_gone_down_is_another_request() {
+    let (before, after, php, executor, time) = of_two_requests();
+    let objects = executor.globals + 840 + 8;
+    let next = before.read_u64(objects).unwrap();
+    assert!(next & 0xffff_ffff > 1, "{next:x}");
+    let after = changed(&after, objects, next - 1);
+    let before = Extended { image: &before, more: vec![(time, vec![0; 8])] };
+    let after = Extended { image: &after, more: vec![(time, vec![0; 8])] };
+    let (mut walker, mut tables) = (Walker::new(&php, WalkOptions::default()), Tables::default());
+    let expected = found(&mut walker, &mut tables, &after, &executor);
+    let (mut walker, mut tables) = (Walker::new(&php, WalkOptions::default()), Tables::default());
+    assert_ne!(found(&mut walker, &mut tables, &before, &executor), expected);
+    assert_eq!(found(&mut walker, &mut tables, &after, &executor), expected);
+}
+
+#[test]
+fn code_under_a_known_stack_may_get_other_instructions_at_the_same_place() {
+    let (image, php, executor, frames) = of_8_2();
+    let number = |address| image.read_u64(address).unwrap_or_default();
+    let mut replaced = 0;
+    for function in frames.iter().map(|frame| number(frame + 24)) {
+        let is_short_lived = (number(function) >> 32) & 0xc4_0000 != 0 || number(function + 8) == 0;
+        if number(function) & 0xff != 2 || !is_short_lived {
+            continue;
+        }
+        let mut other = image.clone();
+        // The line of its first instruction.
+        other.overwrite(number(function + 88) + 24, &777_u32.to_le_bytes());
+        let (mut walker, mut tables) = (Walker::new(&php, WalkOptions::default()), Tables::default());
+        for memory in [&image, &image, &other, &image, &other] {
+            let outcome = walker.sample(memory, &executor, &mut tables).unwrap();
+            assert!(matches!(outcome, Outcome::Stack(_)), "{function:x}: {outcome:?}");
+        }
+        replaced += 1;
+    }
+    assert!(replaced > 3, "{replaced}");
+}

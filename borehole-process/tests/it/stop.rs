@@ -164,6 +164,23 @@ fn two_cannot_stop_the_same_process_and_the_second_is_told_who_does() {
 }
 
 #[test]
+fn a_thread_is_stopped_only_once_to_learn_its_pointer() {
+    let child = Role::start("count");
+    let process = Process::open(child.id()).unwrap();
+    let pointers = |process: &Process| -> Result<Vec<u64>, borehole_process::Error> {
+        process.threads()?.into_iter().map(|thread| process.thread_pointer(thread)).collect()
+    };
+    let before = pointers(&process).unwrap();
+    let mut stopper = Stopper::new(child.id());
+    let stopped = stopper.stop().unwrap();
+    // Nobody else can stop a thread that is held.
+    assert_eq!(pointers(&Process::open(child.id()).unwrap()).unwrap_err().kind(), ErrorKind::Denied);
+    assert_eq!(pointers(&process).unwrap(), before);
+    drop(stopped);
+    assert_runs(&process, &child);
+}
+
+#[test]
 fn each_thread_has_its_own_thread_pointer() {
     let child = Role::start("count");
     let process = Process::open(child.id()).unwrap();

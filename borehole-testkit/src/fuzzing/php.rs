@@ -1,34 +1,69 @@
 //! The target that walks stacks of PHP.
 
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::BufReader;
+use std::iter;
 use std::sync::LazyLock;
 
 use borehole_model::Tables;
 use borehole_php::{AttachOptions, Executor, Outcome, Php, WalkOptions, Walker};
-use borehole_process::{Error, Image, Memory, Piece};
+use borehole_process::{Error, Image, Memory, Piece, Target as _};
 
 use crate::corpus;
 
 /// The bytes of a change: which place that the walker reads, how far behind its begin, and what is written there.
 const CHANGE_BYTES: usize = 12;
 
-/// What is written is the address of such a place if its last byte is this.
-const POINTER: u8 = 0xff;
+/// What is written is the address of such a place if its last byte is this. No address of a program has it, and neither have
+/// those at the end of all memory, where sums overflow.
+const POINTER: u8 = 0x5a;
 
-/// Stacks are kept so far, so that one that never ends shows itself by its depth.
+/// Stacks are kept so far if they are cut, so that one that never ends shows itself by its depth.
 const DEPTH: u32 = 500;
+
+/// So many frames a stack may have that is not cut, and as many generators may wait in the last of them.
+const MOST_FRAMES: u32 = 2 << 16;
 
 /// More than all names of a stack that deep: whoever believed a length would exceed it.
 const MOST_NAMES_BYTES: usize = 64 << 20;
 
+/// What the first byte of an input says.
+#[derive(Clone, Copy)]
+struct Choices(u8);
+
+impl Choices {
+    /// A walker that keeps all frames joins what was there before, one that cuts stacks does not.
+    fn depth(self) -> Option<u32> {
+        (self.0 & 1 != 0).then_some(DEPTH)
+    }
+
+    /// A server has request after request, a program of the command line only one.
+    fn is_server(self) -> bool {
+        self.0 & 2 != 0
+    }
+
+    /// How often the walker has seen the process before: after some samples it looks up everything anew, and copies less.
+    fn known(self) -> usize {
+        [1, 2, 64, 257][usize::from(self.0 >> 2 & 3)]
+    }
+
+    /// How often it sees what has changed.
+    fn seen(self) -> usize {
+        [1, 2, 3, 66][usize::from(self.0 >> 4 & 3)]
+    }
+}
+
 /// Takes the bytes for changes of a recorded process's memory, where its stack is read, and walks that stack: by a walker that
-/// knew it before, and by one that attaches to what is there now. Both come to an end, and keep what a stack may hold.
+/// knew it before, while it changes and afterwards, and by one that attaches to what is there now. All come to an end, and keep
+/// what a stack may hold.
 pub(super) fn stack(bytes: &[u8]) {
-    let recorded = &*RECORDED;
+    let Some((&choices, changes)) = bytes.split_first() else { return };
+    let choices = Choices(choices);
+    let recorded = &RECORDED[usize::from(choices.is_server())];
     let mut image = recorded.image.clone();
-    for change in bytes.chunks_exact(CHANGE_BYTES) {
+    for change in changes.chunks_exact(CHANGE_BYTES) {
         let number = |at: usize| usize::from(u16::from_le_bytes([change[at], change[at + 1]]));
         let place = |number: usize| recorded.places[number % recorded.places.len()];
         let mut value = [0; 8];
@@ -38,13 +73,15 @@ pub(super) fn stack(bytes: &[u8]) {
         }
         image.overwrite(place(number(0)).wrapping_add(number(2) as u64), &value);
     }
-    let mut knowing = Knowing::nothing_of(&recorded.php);
-    knowing.walk(&recorded.image, &recorded.executor);
-    knowing.walk(&image, &recorded.executor);
+    let mut knowing = Knowing::nothing_of(&recorded.php, choices);
+    (0..choices.known()).for_each(|_| knowing.walk(&recorded.image, &recorded.executor));
+    knowing.walk(&Changing { before: &recorded.image, after: &image }, &recorded.executor);
+    (0..choices.seen()).for_each(|_| knowing.walk(&image, &recorded.executor));
+    knowing.walk(&Changing { before: &image, after: &recorded.image }, &recorded.executor);
     knowing.walk(&recorded.image, &recorded.executor);
     let Ok(php) = Php::attach(&image, &AttachOptions::default()) else { return };
     let executors = php.executors(&image).unwrap_or_default();
-    let mut ignorant = Knowing::nothing_of(&php);
+    let mut ignorant = Knowing::nothing_of(&php, choices);
     executors.iter().take(2).for_each(|executor| ignorant.walk(&image, executor));
 }
 
@@ -52,18 +89,20 @@ pub(super) fn stack(bytes: &[u8]) {
 struct Knowing {
     walker: Walker,
     tables: Tables,
+    most_frames: u32,
 }
 
 impl Knowing {
-    fn nothing_of(php: &Php) -> Self {
-        let options = WalkOptions { depth: Some(DEPTH), ..WalkOptions::default() };
-        Self { walker: Walker::new(php, options), tables: Tables::default() }
+    fn nothing_of(php: &Php, choices: Choices) -> Self {
+        let options = WalkOptions { depth: choices.depth(), ..WalkOptions::default() };
+        let most_frames = options.depth.unwrap_or(MOST_FRAMES);
+        Self { walker: Walker::new(php, options), tables: Tables::default(), most_frames }
     }
 
     fn walk(&mut self, memory: &impl Memory, executor: &Executor) {
         if let Ok(Outcome::Stack(stack)) = self.walker.sample(memory, executor, &mut self.tables) {
             let depth = self.tables.depth(stack.id);
-            assert!(depth <= DEPTH, "{depth} frames");
+            assert!(depth <= self.most_frames, "{depth} frames");
         }
         let names: usize = self.tables.string_ids().map(|id| self.tables.string(id).len()).sum();
         assert!(names <= MOST_NAMES_BYTES, "{names} bytes of names");
@@ -75,25 +114,77 @@ struct Recorded {
     image: Image,
     php: Php,
     executor: Executor,
-    /// Where its stack is read.
+    /// Where its frames stand, the leaf first, and then where else its stack is read.
     places: Vec<u64>,
 }
 
-static RECORDED: LazyLock<Recorded> = LazyLock::new(|| {
+/// The recording, and the same as if its PHP served requests.
+static RECORDED: LazyLock<[Recorded; 2]> = LazyLock::new(|| {
     let file = File::open(corpus("php/images/8.2.36.image")).expect("the recording can be read");
     let image = Image::read(BufReader::new(file)).expect("a recording");
-    let php = Php::attach(&image, &AttachOptions::default()).expect("a process of PHP");
-    let executor = php.executors(&image).expect("one that executes")[0];
-    let watched = Watched { image: &image, places: RefCell::default() };
-    let outcome = Walker::new(&php, WalkOptions::default())
-        .sample(&watched, &executor, &mut Tables::default())
-        .expect("a process that is there");
-    assert!(matches!(outcome, Outcome::Stack(_)), "{outcome:?}");
-    let mut places = watched.places.into_inner();
-    places.sort_unstable();
-    places.dedup();
-    Recorded { image, php, executor, places }
+    let server = as_server(&image);
+    [image, server].map(Recorded::of)
 });
+
+/// `image` with another name of the interface that PHP runs through.
+fn as_server(image: &Image) -> Image {
+    let symbols = image.mappings().iter().filter_map(|mapping| image.symbols(mapping).ok());
+    let module = symbols.into_iter().find_map(|symbols| symbols.find("sapi_module"));
+    let name = image.read_u64(module.expect("a symbol that was recorded").address);
+    let mut server = image.clone();
+    server.overwrite(name.expect("memory that was recorded"), b"fpm");
+    server
+}
+
+impl Recorded {
+    fn of(image: Image) -> Self {
+        let php = Php::attach(&image, &AttachOptions::default()).expect("a process of PHP");
+        let executor = php.executors(&image).expect("one that executes")[0];
+        let watched = Watched { image: &image, places: RefCell::default() };
+        let outcome = Walker::new(&php, WalkOptions::default())
+            .sample(&watched, &executor, &mut Tables::default())
+            .expect("a process that is there");
+        assert!(matches!(outcome, Outcome::Stack(_)), "{outcome:?}");
+        let mut read = watched.places.into_inner();
+        read.sort_unstable();
+        read.dedup();
+        let places = frames(&image, &executor).into_iter().chain(read).collect();
+        Self { image, php, executor, places }
+    }
+}
+
+/// Where the frames stand that are called from one another, the leaf first.
+fn frames(image: &Image, executor: &Executor) -> Vec<u64> {
+    /// `zend_executor_globals.current_execute_data` and `zend_execute_data.prev_execute_data` of PHP 8.2.
+    const CURRENT: u64 = 488;
+    const PREVIOUS: u64 = 48;
+    let next = |place: u64| image.read_u64(place).ok().filter(|&frame| frame != 0);
+    iter::successors(next(executor.globals + CURRENT), |frame| next(frame + PREVIOUS)).collect()
+}
+
+/// Memory that changes between the first and the second time that a place is read in one call.
+struct Changing<'i> {
+    before: &'i Image,
+    after: &'i Image,
+}
+
+impl Memory for Changing<'_> {
+    fn read_pieces(&self, pieces: &mut [Piece<'_>]) -> Result<usize, Error> {
+        let mut seen = BTreeSet::new();
+        let mut filled = 0;
+        for piece in pieces {
+            let image = if seen.insert(piece.address) { self.before } else { self.after };
+            let wanted = piece.into.len();
+            let copied =
+                image.read_pieces(&mut [Piece { address: piece.address, into: &mut *piece.into }])?;
+            filled += copied;
+            if copied < wanted {
+                break;
+            }
+        }
+        Ok(filled)
+    }
+}
 
 /// Memory that tells where it was read.
 struct Watched<'i> {
