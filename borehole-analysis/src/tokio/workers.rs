@@ -9,9 +9,9 @@ use super::worst::{Tier, Worst};
 
 /// More workers than any machine has; further ones are left out.
 const MOST_WORKERS: usize = 4096;
-/// The first number that stands for something else than a worker: the blocking pool. Source: dial9 0.5.7.
-const FIRST_NO_WORKER: u64 = 254;
-/// The last one: it is not known which worker. Source: dial9 0.5.7.
+/// What stands for the blocking pool. Source: dial9 0.5.7.
+const BLOCKING_POOL: u64 = 254;
+/// What stands for a worker that is not known. Source: dial9 0.5.7.
 const UNKNOWN_WORKER: u64 = 255;
 /// Shorter polls are not asked whether they blocked: leaving a CPU and coming back takes as long.
 const BLOCKABLE_NS: u64 = 10_000;
@@ -34,7 +34,7 @@ pub(super) const EXAMPLES: usize = 3;
 /// Whether a number is that of a worker. Where there are so many that workers have the other two numbers too, those
 /// cannot be told apart.
 pub(super) const fn is_worker(number: u64) -> bool {
-    number < FIRST_NO_WORKER || number > UNKNOWN_WORKER
+    number != BLOCKING_POOL && number != UNKNOWN_WORKER
 }
 
 /// A poll that ended. Ordered by how long it was.

@@ -11,7 +11,7 @@ use hashbrown::HashMap;
 use super::fields::{Fields, measure};
 use super::tracks::{Key, Track, Tracks};
 use super::{Arrow, Canvas, Mark};
-use crate::worker_numbers::FIRST_NO_WORKER;
+use crate::worker_numbers::is_worker;
 
 /// Events all of whose numbers are measurements, though older recorders do not say so.
 const MEASUREMENTS: [&str; 3] = ["RuntimeMetricsEvent", "QueueSampleEvent", "ProcessResourceUsageEvent"];
@@ -62,7 +62,7 @@ impl Actors {
         }
         self.last_ns = self.last_ns.max(time_ns);
         let mut draw = Draw { canvas, tracks, fields, time_ns };
-        let worker = fields.number("worker_id").filter(|&worker| worker < FIRST_NO_WORKER);
+        let worker = fields.number("worker_id").filter(|&worker| is_worker(worker));
         match (meaning, worker) {
             (Meaning::PollStart, Some(worker)) => self.poll_start(&mut draw, worker),
             (Meaning::PollEnd, Some(worker)) => self.poll_end(&mut draw, worker),
@@ -121,7 +121,7 @@ impl Actors {
         if let Some(woken) = draw.fields.number("woken_task_id") {
             self.wakes.insert(woken, self.arrows);
         }
-        let issuer = draw.fields.number("target_worker").filter(|&worker| worker < FIRST_NO_WORKER);
+        let issuer = draw.fields.number("target_worker").filter(|&worker| is_worker(worker));
         let key = issuer.map_or_else(|| Key::Events("wakes from outside".to_owned()), Key::Worker);
         let track = draw.tracks.track(draw.canvas, &key)?;
         let details = draw.fields.details();

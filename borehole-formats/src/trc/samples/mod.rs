@@ -24,7 +24,7 @@ use self::plan::{Plan, Sort};
 use self::stacks::AddressStacks;
 use super::event::Event;
 use super::value::Value;
-use crate::worker_numbers::FIRST_NO_WORKER;
+use crate::worker_numbers::is_worker;
 use crate::{ReadError, SampleKind};
 
 /// Holds samples until the end of the trace, where their symbols are.
@@ -112,7 +112,7 @@ impl<S: Read + Write + Seek> Sampler<S> {
             Value::Signed(process) => Some(process),
             _ => None,
         });
-        let worker = plan.number(event, plan::WORKER).filter(|&worker| worker < FIRST_NO_WORKER);
+        let worker = plan.number(event, plan::WORKER).filter(|&worker| is_worker(worker));
         self.hold(kind, plan, event, Held { thread, process, worker, ..Held::default() }, tables)
     }
 
