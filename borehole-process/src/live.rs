@@ -195,6 +195,12 @@ impl ThreadPointers {
 fn probe_address(id: i32, mappings: &Mappings) -> Result<u64, Error> {
     let mapping = mappings.iter().find(|mapping| mapping.readable && !mapping.path.starts_with(b"[v"));
     let missing = || {
+        // A process that is ending has no memory either, for a moment. Source: Linux, kernel/kthread.c: 2 is `kthreadd`, the
+        // parent of all threads of the kernel.
+        let is_of_kernel = files::stat(id, "stat").is_ok_and(|stat| id == 2 || stat.parent == 2);
+        if !is_of_kernel {
+            return files::gone(id);
+        }
         let what = format!("expected a program, found process {id} without memory: a thread of the kernel");
         Error::new(ErrorKind::Unsupported, what)
     };

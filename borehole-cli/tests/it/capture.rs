@@ -362,7 +362,7 @@ fn what_cannot_be_written_while_it_is_recorded_has_a_name_and_a_closed_pipe_is_n
     for format in ["rbt", "folded"] {
         let record = ["record", "-p", &busy.id(), "-d", "1s", "-f", format, "-o"];
         let full = run(&[&record[..], &["/dev/full", "--force"]].concat()).failed();
-        assert!(full.contains("error: /dev/full: No space left on device"), "{full}");
+        assert!(full.contains("error: /dev/full: no space left on device"), "{full}");
         let mut child = start(&[&record[..], &["-"]].concat());
         drop(child.stdout.take());
         let ended = ended(child);
