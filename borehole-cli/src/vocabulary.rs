@@ -17,10 +17,8 @@ const OTHERS: &[(&str, &str)] = &[
     // What is written depends on the command, and so does what it is called.
     ("heap analyze", "output"),
     ("heap capture", "output"),
-    ("heap compare", "output"),
     ("heap dump", "output"),
     ("heap export", "output"),
-    ("heap report", "output"),
     ("man", "output"),
     ("lake man", "output"),
     // Two stretches of time are compared, and not the rest of one left out.

@@ -1,6 +1,6 @@
 //! The options of `borehole diff`.
 
-use anyhow::bail;
+use anyhow::{bail, ensure};
 use borehole::{Compression, Existing, Output};
 use borehole_analysis::Query;
 use borehole_analysis::diff::{DiffQuery, DiffView, Identity, Per};
@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 
 use crate::filter::{FilterArgs, StackShapeArgs, pattern};
 use crate::inputs::{Inputs, Reading};
-use crate::{interrupt, page};
+use crate::{outputs, page};
 
 /// How many rows each table has.
 const DEFAULT_ROWS: usize = 20;
@@ -85,6 +85,26 @@ pub(crate) enum Key {
     Line,
 }
 
+/// A file that shows a comparison.
+pub(crate) struct Picture<'a> {
+    path: &'a str,
+    /// A page, not a flame graph.
+    is_page: bool,
+    existing: Existing,
+}
+
+impl Picture<'_> {
+    pub(crate) fn write(&self, view: &DiffView, sides: &[Inputs; 2]) -> anyhow::Result<()> {
+        let picture = if self.is_page {
+            let [before, after] = [&sides[0], &sides[1]].map(page::name_of);
+            borehole_web::diff_html(view, &before, &after)
+        } else {
+            borehole_web::diff_svg(view)
+        };
+        outputs::complete(Output::create(self.path, self.existing, Compression::None)?, &picture)
+    }
+}
+
 impl DiffArgs {
     /// What came before, and what came then.
     pub(crate) fn sides(&self) -> anyhow::Result<[Inputs; 2]> {
@@ -129,24 +149,21 @@ impl DiffArgs {
         Some(self.limit).filter(|&limit| limit > 0)
     }
 
-    /// Draws the picture that is asked for.
-    pub(crate) fn picture(&self, view: &DiffView, sides: &[Inputs; 2]) -> anyhow::Result<()> {
-        let Some(path) = &self.output else { return Ok(()) };
+    /// The picture that is asked for; looked at before the sides are read, so that nothing is waited for in vain.
+    ///
+    /// # Errors
+    /// When there is none of that name, or it cannot be written there.
+    pub(crate) fn picture(&self) -> anyhow::Result<Option<Picture<'_>>> {
+        let Some(path) = &self.output else { return Ok(None) };
         let name = path.to_ascii_lowercase();
-        let picture = match () {
-            () if name.ends_with(".svg") => borehole_web::diff_svg(view),
-            () if name.ends_with(".html") => {
-                let [before, after] = [&sides[0], &sides[1]].map(page::name_of);
-                borehole_web::diff_html(view, &before, &after)
-            }
-            () => bail!("unsupported output: expected a name that ends in .svg or .html, found {path}"),
-        };
-        let existing = if self.force { Existing::Replace } else { Existing::Keep };
-        let mut output = Output::create(path, existing, Compression::None)?;
-        interrupt::unfinished(output.unfinished());
-        std::io::Write::write_all(&mut output, picture.as_bytes())
-            .map_err(|source| borehole::Error::Write { name: path.clone(), source })?;
-        Ok(output.complete()?)
+        let is_page = name.ends_with(".html");
+        ensure!(
+            is_page || name.ends_with(".svg"),
+            "unsupported output: expected a name that ends in .svg or .html, found {path}"
+        );
+        let existing = Existing::replacing(self.force);
+        Output::check(path, existing)?;
+        Ok(Some(Picture { path, is_page, existing }))
     }
 }
 

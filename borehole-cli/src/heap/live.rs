@@ -96,9 +96,8 @@ pub(crate) struct DumpArgs {
 
 impl DumpArgs {
     pub(crate) fn run(&self) -> anyhow::Result<Exit> {
-        let existing = if self.force { Existing::Replace } else { Existing::Keep };
         // Before the process is stopped: what cannot be written need not be copied.
-        let mut output = Output::create_private(&self.output, existing)?;
+        let mut output = Output::create_private(&self.output, Existing::replacing(self.force))?;
         interrupt::unfinished(output.unfinished());
         let taken = self.taking.take(self.pid)?;
         let name = output.name().to_owned();
@@ -148,7 +147,7 @@ impl CaptureArgs {
 
     /// The same, but what is written is what is wrong with the heap.
     pub(crate) fn report(&self, output: &ReportOutput) -> anyhow::Result<Exit> {
-        output.check()?;
+        output.place.check()?;
         output.write(&self.graph()?, "heap")?;
         Ok(Exit::Done)
     }

@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 
 use super::inspect::parse_switch;
 use crate::exit::Exit;
-use crate::heap::{CompareArgs, Memory};
+use crate::heap::{CompareArgs, Memory, TextOutput};
 
 /// `inspector:memory:compare`.
 #[derive(Args, Clone, Debug)]
@@ -85,8 +85,7 @@ pub(super) fn compare(args: &MemoryCompareArgs) -> anyhow::Result<Exit> {
         fail_over: None,
         json: args.output_format == ReportFormat::ReportJson,
         pretty: args.pretty_print.unwrap_or(true) && !args.no_pretty_print,
-        output: args.output.clone(),
-        force: true,
+        output: TextOutput { output: args.output.clone(), force: true },
         memory: Memory::default(),
     };
     native.run()

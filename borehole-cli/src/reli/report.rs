@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 
 use super::inspect::parse_switch;
 use crate::exit::Exit;
-use crate::heap::{Memory, ReportArgs, ReportOutput};
+use crate::heap::{Memory, ReportArgs, ReportOutput, TextOutput};
 
 /// `inspector:memory:report`.
 #[derive(Args, Clone, Debug)]
@@ -75,7 +75,8 @@ pub(super) enum ReportFormat {
 /// Where a report goes, as our own command takes it. Files are replaced, as reli replaces them.
 pub(super) fn output(output: Option<PathBuf>, format: ReportFormat, pretty: bool) -> ReportOutput {
     let json = format == ReportFormat::ReportJson;
-    ReportOutput { output, force: true, json, pretty, limit: ReportOutput::LIMIT }
+    let place = TextOutput { output, force: true };
+    ReportOutput { place, json, pretty, limit: ReportOutput::LIMIT }
 }
 
 pub(super) fn report(args: &MemoryReportArgs) -> anyhow::Result<Exit> {

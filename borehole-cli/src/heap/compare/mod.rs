@@ -6,14 +6,13 @@ mod text;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use borehole::Existing;
 use borehole::heap::compare::{Change, Comparison, HolderChange, compare};
 use borehole::heap::retention::Follow;
 use borehole::heap::{Graph, HeapFile, Opened};
 use clap::Args;
 
 use super::file::Memory;
-use super::output::write_text;
+use super::output::TextOutput;
 use super::password;
 use crate::cell::terminal_width;
 use crate::exit::Exit;
@@ -54,13 +53,8 @@ pub(crate) struct CompareArgs {
     #[arg(long, requires = "json")]
     pub(crate) pretty: bool,
 
-    /// The file to write instead of standard output
-    #[arg(short, long, value_name = "FILE")]
-    pub(crate) output: Option<PathBuf>,
-
-    /// Replace the output if it exists
-    #[arg(long)]
-    pub(crate) force: bool,
+    #[command(flatten)]
+    pub(crate) output: TextOutput,
 
     #[command(flatten)]
     pub(crate) memory: Memory,
@@ -118,14 +112,14 @@ impl Allowance {
 
 impl CompareArgs {
     pub(crate) fn run(&self) -> anyhow::Result<Exit> {
+        self.output.check()?;
         let (exit, comparison) = self.compared()?;
         let text = match (self.json, self.pretty) {
             (true, true) => format!("{:#}\n", json::json(self, &comparison)),
             (true, false) => format!("{}\n", json::json(self, &comparison)),
             (false, _) => text::text(self, &comparison),
         };
-        let existing = if self.force { Existing::Replace } else { Existing::Keep };
-        write_text(&text, self.output.as_deref(), existing)?;
+        self.output.write(&text)?;
         if self.fail_over.is_some_and(|allowance| allowance.is_crossed(&comparison)) {
             say("memory grew by more than --fail-over allows");
             return Ok(Exit::Crossed);
@@ -158,7 +152,7 @@ impl CompareArgs {
     }
 
     fn columns(&self) -> usize {
-        if self.output.is_some() { REPORT_COLUMNS } else { terminal_width() }
+        if self.output.path().is_some() { REPORT_COLUMNS } else { terminal_width() }
     }
 
     /// Whether a change is large enough to be shown.
