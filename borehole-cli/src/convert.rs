@@ -11,6 +11,7 @@ use crate::inputs::Inputs;
 use crate::interrupt;
 use crate::messages;
 use crate::outputs::OutputArgs;
+use crate::values::RowLimit;
 
 /// What to convert into what.
 #[derive(Args, Clone, Debug)]
@@ -85,7 +86,7 @@ pub(crate) struct Details {
 
     /// pstats-text: how many lines to print; 0 for all [default: 15]
     #[arg(long, value_name = "COUNT")]
-    pub(crate) limit: Option<usize>,
+    pub(crate) limit: Option<RowLimit>,
 
     /// pstats-text: leave the summary out
     #[arg(long)]
@@ -210,7 +211,7 @@ impl Details {
                 PstatsSort::NsamplesCumul => pstats::Sort::Cumulative,
                 PstatsSort::Name => pstats::Sort::Name,
             }),
-            limit: self.limit.map_or(otherwise.limit, |limit| Some(limit).filter(|&limit| limit > 0)),
+            limit: self.limit.map_or(otherwise.limit, RowLimit::as_option),
             summary: !self.no_summary,
         }
     }

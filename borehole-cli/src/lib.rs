@@ -38,6 +38,7 @@ mod stack;
 mod times;
 mod top;
 mod utc;
+mod values;
 #[cfg(test)]
 mod vocabulary;
 

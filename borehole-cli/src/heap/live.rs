@@ -19,8 +19,8 @@ use crate::cell::bytes;
 use crate::exit::Exit;
 use crate::interrupt;
 use crate::messages::say;
-use crate::record::parse_duration;
 use crate::utc;
+use crate::values::duration;
 
 /// How memory is copied.
 #[derive(Args, Clone, Debug, Default)]
@@ -118,7 +118,7 @@ pub(crate) struct CaptureArgs {
     pub(crate) pid: Option<i32>,
 
     /// With a command: how long after its start its heap is copied
-    #[arg(long, value_name = "DURATION", value_parser = parse_duration, default_value = "1s", requires = "command")]
+    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "1s", requires = "command")]
     pub(crate) delay: Duration,
 
     #[command(flatten)]

@@ -1,18 +1,20 @@
 //! `borehole lake query`, and the questions with names.
 
 use std::io::{self, Write as _};
+use std::time::Duration;
 
 use anyhow::bail;
 use borehole_query::{Answer, Choice, Lake, Session};
 use clap::Args;
 
 use super::open;
-use super::times::{duration, instant, stretch};
+use super::times::{instant, stretch, us};
 use crate::cell::{Anchor, crop, pad, printable, width};
 use crate::exit::Exit;
 use crate::interrupt;
 use crate::messages::{losses, out, say};
 use crate::outputs::{OutputArgs, stdout_error};
+use crate::values::{RowLimit, duration, pair};
 
 /// The widest a cell may be.
 const WIDEST: usize = 80;
@@ -51,7 +53,7 @@ struct ChoiceArgs {
     host: Option<String>,
 
     /// Those with a label; several must all be there
-    #[arg(long, value_name = "KEY=VALUE", value_parser = label)]
+    #[arg(long, value_name = "KEY=VALUE", value_parser = pair)]
     label: Vec<(String, String)>,
 
     /// Those of stacks in which the name of some function matches the regular expression
@@ -104,8 +106,8 @@ pub(crate) struct TopArgs {
     time: TimeArgs,
 
     /// How many functions; 0 for all
-    #[arg(long, visible_alias = "top", value_name = "COUNT", default_value_t = 20)]
-    limit: usize,
+    #[arg(long, visible_alias = "top", value_name = "COUNT", default_value_t = RowLimit::new(20))]
+    limit: RowLimit,
 
     #[command(flatten)]
     answer: AnswerArgs,
@@ -130,8 +132,8 @@ pub(crate) struct DiffArgs {
     choice: ChoiceArgs,
 
     /// How many functions; 0 for all
-    #[arg(long, visible_alias = "top", value_name = "COUNT", default_value_t = 20)]
-    limit: usize,
+    #[arg(long, visible_alias = "top", value_name = "COUNT", default_value_t = RowLimit::new(20))]
+    limit: RowLimit,
 
     #[command(flatten)]
     answer: AnswerArgs,
@@ -150,7 +152,7 @@ pub(crate) struct TrendArgs {
 
     /// A row for each so much time, such as 15m, 1h or 1d
     #[arg(long, value_name = "DURATION", default_value = "1h", value_parser = duration)]
-    step: i64,
+    step: Duration,
 
     #[command(flatten)]
     choice: ChoiceArgs,
@@ -160,11 +162,6 @@ pub(crate) struct TrendArgs {
 
     #[command(flatten)]
     answer: AnswerArgs,
-}
-
-fn label(text: &str) -> Result<(String, String), String> {
-    let pair = text.split_once('=').ok_or("expected KEY=VALUE")?;
-    Ok((pair.0.to_owned(), pair.1.to_owned()))
 }
 
 impl ChoiceArgs {
@@ -186,23 +183,21 @@ pub(crate) fn top(args: &TopArgs) -> anyhow::Result<Exit> {
     let choice = args.choice.in_time(args.time.since, args.time.until);
     let sql = match args.answer.is_profile() {
         true => choice.stacks(),
-        false => borehole_query::top(&choice, limit(args.limit)),
+        false => borehole_query::top(&choice, args.limit.as_option()),
     };
     answer(&open(&args.lake)?, &sql, &args.answer)
 }
 
 pub(crate) fn diff(args: &DiffArgs) -> anyhow::Result<Exit> {
     let [before, after] = [args.before, args.after].map(|(since, until)| args.choice.in_time(since, until));
-    answer(&open(&args.lake)?, &borehole_query::diff(&before, &after, limit(args.limit)), &args.answer)
+    answer(&open(&args.lake)?, &borehole_query::diff(&before, &after, args.limit.as_option()), &args.answer)
 }
 
 pub(crate) fn trend(args: &TrendArgs) -> anyhow::Result<Exit> {
     let choice = args.choice.in_time(args.time.since, args.time.until);
-    answer(&open(&args.lake)?, &borehole_query::trend(&args.function, args.step, &choice), &args.answer)
-}
-
-fn limit(limit: usize) -> Option<usize> {
-    Some(limit).filter(|&limit| limit > 0)
+    // The lake knows microseconds.
+    let step_us = us(args.step).max(1);
+    answer(&open(&args.lake)?, &borehole_query::trend(&args.function, step_us, &choice), &args.answer)
 }
 
 impl AnswerArgs {

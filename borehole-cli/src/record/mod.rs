@@ -12,7 +12,7 @@ use std::thread;
 use anyhow::bail;
 use borehole::capture::{Coordinator, Error, Header, Session, Statistics};
 
-pub(crate) use args::{Detected, PhpArgs, RecordArgs, Sampling, parse_duration, parse_release};
+pub(crate) use args::{Detected, PhpArgs, RecordArgs, Sampling, parse_release};
 pub(crate) use output::{Destination, Encoding, Place, Single, Workers};
 
 use crate::exit::Exit;

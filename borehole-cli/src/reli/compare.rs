@@ -9,6 +9,7 @@ use clap::{Args, ValueEnum};
 use super::inspect::parse_switch;
 use crate::exit::Exit;
 use crate::heap::{CompareArgs, Memory, TextOutput};
+use crate::values::{RowLimit, percent};
 
 /// `inspector:memory:compare`.
 #[derive(Args, Clone, Debug)]
@@ -45,12 +46,12 @@ pub(crate) struct MemoryCompareArgs {
     no_pretty_print: bool,
 
     /// Leave out what changed by less than so many percent
-    #[arg(long, value_name = "PERCENT", default_value_t = 0.0)]
+    #[arg(long, value_name = "PERCENT", value_parser = percent, default_value_t = 0.0)]
     threshold: f64,
 
     /// Show so many rows of each table
-    #[arg(long, value_name = "COUNT", default_value_t = 20)]
-    diff_limit: usize,
+    #[arg(long, value_name = "COUNT", default_value_t = RowLimit::new(20))]
+    diff_limit: RowLimit,
 
     // Accepted and without effect: what is analysed does not depend on them.
     #[arg(long, hide = true, num_args = 0..=1)]

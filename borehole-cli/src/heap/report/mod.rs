@@ -17,6 +17,7 @@ use super::output::TextOutput;
 use super::password;
 use crate::cell::terminal_width;
 use crate::exit::Exit;
+use crate::values::RowLimit;
 
 /// `borehole heap report`.
 #[derive(Args, Clone, Debug)]
@@ -48,7 +49,7 @@ pub(crate) struct ReportOutput {
 
     /// Show so many rows of each table; 0 shows all that were kept
     #[arg(long, visible_alias = "top", value_name = "COUNT", default_value_t = ReportOutput::LIMIT)]
-    pub(crate) limit: usize,
+    pub(crate) limit: RowLimit,
 }
 
 impl ReportArgs {
@@ -63,7 +64,7 @@ impl ReportArgs {
 
 impl ReportOutput {
     /// Rows of each table.
-    pub(crate) const LIMIT: usize = 10;
+    pub(crate) const LIMIT: RowLimit = RowLimit::new(10);
 
     /// Writes the report on `graph`, which is called `name`.
     pub(crate) fn write(&self, graph: &dyn Graph, name: &str) -> anyhow::Result<()> {
@@ -76,8 +77,7 @@ impl ReportOutput {
         if self.json {
             return json::text(report, self.pretty);
         }
-        let limit = if self.limit == 0 { usize::MAX } else { self.limit };
-        text::text(report, name, columns.max(NARROWEST), limit)
+        text::text(report, name, columns.max(NARROWEST), self.limit.count())
     }
 }
 
