@@ -4,9 +4,9 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 
-use super::inspect::parse_switch;
+use super::report::{PrettyArgs, ReportFormat};
 use crate::exit::Exit;
 use crate::heap::{CompareArgs, Memory, TextOutput};
 use crate::values::{RowLimit, percent};
@@ -38,12 +38,8 @@ pub(crate) struct MemoryCompareArgs {
     #[arg(short, long)]
     output: Option<PathBuf>,
 
-    /// Indent JSON
-    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "on", value_parser = parse_switch, overrides_with = "no_pretty_print")]
-    pretty_print: Option<bool>,
-
-    #[arg(long, hide = true)]
-    no_pretty_print: bool,
+    #[command(flatten)]
+    pretty: PrettyArgs,
 
     /// Leave out what changed by less than so many percent
     #[arg(long, value_name = "PERCENT", value_parser = percent, default_value_t = 0.0)]
@@ -68,13 +64,6 @@ pub(crate) struct MemoryCompareArgs {
     no_ffi_csr: bool,
 }
 
-/// What a report is written as.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ReportFormat {
-    Report,
-    ReportJson,
-}
-
 pub(super) fn compare(args: &MemoryCompareArgs) -> anyhow::Result<Exit> {
     let inputs = std::iter::once(&args.base).chain(&args.target).cloned().collect();
     let native = CompareArgs {
@@ -85,7 +74,7 @@ pub(super) fn compare(args: &MemoryCompareArgs) -> anyhow::Result<Exit> {
         limit: args.diff_limit,
         fail_over: None,
         json: args.output_format == ReportFormat::ReportJson,
-        pretty: args.pretty_print.unwrap_or(true) && !args.no_pretty_print,
+        pretty: args.pretty.is_on(true),
         output: TextOutput { output: args.output.clone(), force: true },
         memory: Memory::default(),
     };
