@@ -35,6 +35,7 @@ mod recover;
 mod reli;
 mod report;
 mod stack;
+mod table;
 mod times;
 mod top;
 mod utc;

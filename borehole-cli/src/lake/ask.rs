@@ -9,15 +9,13 @@ use clap::Args;
 
 use super::open;
 use super::times::{instant, stretch, us};
-use crate::cell::{Anchor, crop, pad, printable, width};
 use crate::exit::Exit;
 use crate::interrupt;
 use crate::messages::{losses, out, say};
 use crate::outputs::{OutputArgs, stdout_error};
+use crate::table::{aligned, cell, csv_line};
 use crate::values::{RowLimit, duration, pair};
 
-/// The widest a cell may be.
-const WIDEST: usize = 80;
 /// Rows beyond so many are not laid out as one table.
 const TABLE_ROWS: usize = 10_000;
 
@@ -253,22 +251,14 @@ fn table(mut answer: Answer<'_>) -> anyhow::Result<()> {
     while let Some(batch) = answer.next_rows()? {
         let room = TABLE_ROWS - rows.len();
         is_cut = batch.len() > room;
-        let cell = |text: String| crop(&printable(text.as_bytes()), WIDEST, Anchor::Left);
-        rows.extend(
-            batch.into_iter().take(room).map(|row| row.iter().map(|value| cell(value.to_text())).collect()),
-        );
+        let cells =
+            |row: Vec<borehole_query::Value>| row.iter().map(|value| cell(&value.to_text())).collect();
+        rows.extend(batch.into_iter().take(room).map(cells));
         if is_cut {
             break;
         }
     }
-    let widest = |(column, name): (usize, &String)| {
-        rows.iter().map(|row| width(&row[column])).max().unwrap_or(0).max(width(name))
-    };
-    let widths: Vec<usize> = columns.iter().enumerate().map(widest).collect();
-    for row in std::iter::once(&columns).chain(&rows) {
-        let padded: Vec<_> = row.iter().zip(&widths).map(|(cell, &width)| pad(cell, width)).collect();
-        out(padded.join("  ").trim_end())?;
-    }
+    io::stdout().write_all(aligned(&columns, &rows).as_bytes()).map_err(stdout_error)?;
     if is_cut {
         say(&format!("note: {TABLE_ROWS} rows shown; --json and --csv give all"));
     }
@@ -289,19 +279,13 @@ fn json(mut answer: Answer<'_>) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Source: RFC 4180.
 fn csv(mut answer: Answer<'_>) -> anyhow::Result<()> {
-    let quoted = |cell: String| match cell.contains([',', '"', '\n', '\r']) {
-        true => format!("\"{}\"", cell.replace('"', "\"\"")),
-        false => cell,
-    };
     let mut out = io::BufWriter::new(io::stdout().lock());
-    let head: Vec<_> = answer.columns().into_iter().map(|name| quoted(name.to_owned())).collect();
-    write!(out, "{}\r\n", head.join(",")).map_err(stdout_error)?;
+    write!(out, "{}", csv_line(answer.columns())).map_err(stdout_error)?;
     while let Some(rows) = answer.next_rows()? {
         for row in rows {
-            let cells: Vec<_> = row.iter().map(|value| quoted(value.to_text())).collect();
-            write!(out, "{}\r\n", cells.join(",")).map_err(stdout_error)?;
+            let line = csv_line(row.iter().map(borehole_query::Value::to_text));
+            write!(out, "{line}").map_err(stdout_error)?;
         }
     }
     out.flush().map_err(stdout_error)?;
