@@ -1,7 +1,8 @@
 //! `borehole convert`.
 
 use borehole::{
-    Format, ProfileSink, Recovery, SampleKind, Scrub, ScrubKey, SortByTime, Target, pstats, tachyon,
+    Format, ProfileSink, Recovery, SampleKind, Scrub, ScrubKey, SortByTime, Target, phpspy, pstats, rbt,
+    speedscope, tachyon, trc,
 };
 use clap::{Args, ValueEnum};
 
@@ -175,26 +176,25 @@ pub(crate) enum Utf8Errors {
 
 impl Details {
     fn apply(&self, target: &mut Target) {
-        use borehole::{OpcodeOutput, RbtTimestamps, TrcDialect, Utf8ErrorHandling};
         target.period_us = self.sampling_period;
         target.title.clone_from(&self.title);
         target.timestamps = match self.rbt_timestamps {
-            None => RbtTimestamps::AsSource,
-            Some(Timestamps::None) => RbtTimestamps::Never,
-            Some(Timestamps::Delta) => RbtTimestamps::Always,
+            None => rbt::Timestamps::AsSource,
+            Some(Timestamps::None) => rbt::Timestamps::Never,
+            Some(Timestamps::Delta) => rbt::Timestamps::Always,
         };
         target.trc_dialect = match self.trc_readers {
-            None | Some(TrcReaders::Newest) => TrcDialect::Newest,
-            Some(TrcReaders::V032) => TrcDialect::V032,
+            None | Some(TrcReaders::Newest) => trc::Dialect::Newest,
+            Some(TrcReaders::V032) => trc::Dialect::V032,
         };
         target.utf8_errors = match self.utf8_errors {
-            None | Some(Utf8Errors::Ignore) => Utf8ErrorHandling::Ignore,
-            Some(Utf8Errors::Substitute) => Utf8ErrorHandling::Substitute,
-            Some(Utf8Errors::Fail) => Utf8ErrorHandling::Fail,
+            None | Some(Utf8Errors::Ignore) => speedscope::Utf8Errors::Ignore,
+            Some(Utf8Errors::Substitute) => speedscope::Utf8Errors::Substitute,
+            Some(Utf8Errors::Fail) => speedscope::Utf8Errors::Fail,
         };
         target.tachyon = self.tachyon();
         target.pstats = self.pstats();
-        target.opcodes = if self.with_opcode { OpcodeOutput::Write } else { OpcodeOutput::Omit };
+        target.opcodes = if self.with_opcode { phpspy::Opcodes::Write } else { phpspy::Opcodes::Omit };
     }
 }
 
