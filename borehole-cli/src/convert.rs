@@ -54,8 +54,8 @@ pub(crate) struct Details {
     pub(crate) sampling_period: Option<u32>,
 
     /// rbt: whether samples carry timestamps [default: as the input]
-    #[arg(long, value_name = "MODE", value_enum)]
-    pub(crate) rbt_timestamps: Option<Timestamps>,
+    #[arg(long, alias = "rbt-timestamps", value_name = "MODE", value_enum)]
+    pub(crate) timestamps: Option<Timestamps>,
 
     /// trc: write what readers of that release and later ones understand [default: newest]
     #[arg(long, value_name = "RELEASE", value_enum)]
@@ -178,7 +178,7 @@ impl Details {
     fn apply(&self, target: &mut Target) {
         target.period_us = self.sampling_period;
         target.title.clone_from(&self.title);
-        target.timestamps = match self.rbt_timestamps {
+        target.timestamps = match self.timestamps {
             None => rbt::Timestamps::AsSource,
             Some(Timestamps::None) => rbt::Timestamps::Never,
             Some(Timestamps::Delta) => rbt::Timestamps::Always,

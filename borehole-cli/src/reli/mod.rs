@@ -220,8 +220,8 @@ pub(crate) fn run(command: Command) -> anyhow::Result<Exit> {
         Command::Flamegraph(input) => convert(input, Format::FlameGraph, details, false),
         Command::Rbt { input, sampling_period, rbt_timestamps, compress } => {
             let sampling_period = Some(sampling_period);
-            let rbt_timestamps = Some(rbt_timestamps);
-            convert(input, Format::Rbt, Details { sampling_period, rbt_timestamps, ..details }, compress)
+            let timestamps = Some(rbt_timestamps);
+            convert(input, Format::Rbt, Details { sampling_period, timestamps, ..details }, compress)
         }
         Command::Recover { input, format } => recover(&input, format),
         Command::Analyze { input, mut report } => {

@@ -245,6 +245,16 @@ fn an_input_may_be_replaced_by_what_is_made_of_it() {
 }
 
 #[test]
+fn times_are_asked_for_by_the_name_that_record_gives_them() {
+    let trace = corpus("rbt/annotations_ts.rbt");
+    let convert = |options: &[&str]| run(&[&["convert", &trace, "--to", "rbt"], options].concat()).done();
+    let [with, without] = ["delta", "none"].map(|mode| convert(&["--timestamps", mode]));
+    // The byte of the header that says so.
+    assert_eq!((with[5], without[5]), (1, 0));
+    assert_eq!(convert(&["--rbt-timestamps", "none"]), without);
+}
+
+#[test]
 fn what_a_format_cannot_hold_is_said_once_with_counts() {
     let ended = run(&["convert", &corpus("rbt/annotations_ts.rbt"), "--to", "folded"]);
     let note = "note: folded cannot hold everything: timestamps dropped: 6, annotations dropped: 4\n";
