@@ -12,6 +12,7 @@
 //!   derived from its caller's, and inclusive counts come from one walk over the tree of calls.
 //! * Nothing here prints, reads or writes, and views name neither tables nor ids.
 
+pub mod amount;
 mod answer;
 mod call_tree;
 mod calls;

@@ -2,6 +2,7 @@
 
 use std::io;
 
+pub(crate) use borehole_analysis::amount::bytes;
 pub(crate) use borehole_tui::{pad, printable, width};
 use clap::ValueEnum;
 
@@ -26,16 +27,6 @@ pub(crate) fn crop(text: &str, columns: usize, anchor: Anchor) -> String {
         Anchor::Right => borehole_tui::Anchor::Right,
     };
     borehole_tui::crop(text, columns, anchor)
-}
-
-/// A number of bytes in the unit that suits it.
-pub(crate) fn bytes(count: u64) -> String {
-    let units = [("GiB", 1_u64 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
-    match units.into_iter().find(|&(_, unit)| count >= unit) {
-        #[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
-        Some((name, unit)) => format!("{:.1} {name}", count as f64 / unit as f64),
-        None => format!("{count} bytes"),
-    }
 }
 
 /// The columns that lines may take: what `COLUMNS` says, the terminal's on standard output, or 80.

@@ -1,7 +1,8 @@
 //! `borehole convert`.
 
 use borehole::{
-    Format, ProfileSink, Recovery, SampleKind, Scrub, ScrubKey, SortByTime, Target, pstats, tachyon,
+    Format, ProfileSink, Recovery, SampleKind, Scrub, ScrubKey, SortByTime, Target, phpspy, pstats, rbt,
+    speedscope, tachyon, trc,
 };
 use clap::{Args, ValueEnum};
 
@@ -11,6 +12,7 @@ use crate::inputs::Inputs;
 use crate::interrupt;
 use crate::messages;
 use crate::outputs::OutputArgs;
+use crate::values::RowLimit;
 
 /// What to convert into what.
 #[derive(Args, Clone, Debug)]
@@ -52,8 +54,8 @@ pub(crate) struct Details {
     pub(crate) sampling_period: Option<u32>,
 
     /// rbt: whether samples carry timestamps [default: as the input]
-    #[arg(long, value_name = "MODE", value_enum)]
-    pub(crate) rbt_timestamps: Option<Timestamps>,
+    #[arg(long, alias = "rbt-timestamps", value_name = "MODE", value_enum)]
+    pub(crate) timestamps: Option<Timestamps>,
 
     /// trc: write what readers of that release and later ones understand [default: newest]
     #[arg(long, value_name = "RELEASE", value_enum)]
@@ -85,7 +87,7 @@ pub(crate) struct Details {
 
     /// pstats-text: how many lines to print; 0 for all [default: 15]
     #[arg(long, value_name = "COUNT")]
-    pub(crate) limit: Option<usize>,
+    pub(crate) limit: Option<RowLimit>,
 
     /// pstats-text: leave the summary out
     #[arg(long)]
@@ -174,26 +176,25 @@ pub(crate) enum Utf8Errors {
 
 impl Details {
     fn apply(&self, target: &mut Target) {
-        use borehole::{OpcodeOutput, RbtTimestamps, TrcDialect, Utf8ErrorHandling};
         target.period_us = self.sampling_period;
         target.title.clone_from(&self.title);
-        target.timestamps = match self.rbt_timestamps {
-            None => RbtTimestamps::AsSource,
-            Some(Timestamps::None) => RbtTimestamps::Never,
-            Some(Timestamps::Delta) => RbtTimestamps::Always,
+        target.timestamps = match self.timestamps {
+            None => rbt::Timestamps::AsSource,
+            Some(Timestamps::None) => rbt::Timestamps::Never,
+            Some(Timestamps::Delta) => rbt::Timestamps::Always,
         };
         target.trc_dialect = match self.trc_readers {
-            None | Some(TrcReaders::Newest) => TrcDialect::Newest,
-            Some(TrcReaders::V032) => TrcDialect::V032,
+            None | Some(TrcReaders::Newest) => trc::Dialect::Newest,
+            Some(TrcReaders::V032) => trc::Dialect::V032,
         };
         target.utf8_errors = match self.utf8_errors {
-            None | Some(Utf8Errors::Ignore) => Utf8ErrorHandling::Ignore,
-            Some(Utf8Errors::Substitute) => Utf8ErrorHandling::Substitute,
-            Some(Utf8Errors::Fail) => Utf8ErrorHandling::Fail,
+            None | Some(Utf8Errors::Ignore) => speedscope::Utf8Errors::Ignore,
+            Some(Utf8Errors::Substitute) => speedscope::Utf8Errors::Substitute,
+            Some(Utf8Errors::Fail) => speedscope::Utf8Errors::Fail,
         };
         target.tachyon = self.tachyon();
         target.pstats = self.pstats();
-        target.opcodes = if self.with_opcode { OpcodeOutput::Write } else { OpcodeOutput::Omit };
+        target.opcodes = if self.with_opcode { phpspy::Opcodes::Write } else { phpspy::Opcodes::Omit };
     }
 }
 
@@ -210,7 +211,7 @@ impl Details {
                 PstatsSort::NsamplesCumul => pstats::Sort::Cumulative,
                 PstatsSort::Name => pstats::Sort::Name,
             }),
-            limit: self.limit.map_or(otherwise.limit, |limit| Some(limit).filter(|&limit| limit > 0)),
+            limit: self.limit.map_or(otherwise.limit, RowLimit::as_option),
             summary: !self.no_summary,
         }
     }

@@ -35,9 +35,11 @@ mod recover;
 mod reli;
 mod report;
 mod stack;
+mod table;
 mod times;
 mod top;
 mod utc;
+mod values;
 #[cfg(test)]
 mod vocabulary;
 

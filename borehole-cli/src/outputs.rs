@@ -1,6 +1,6 @@
 //! Where output goes, and in which format.
 
-use std::io::{self, IsTerminal as _};
+use std::io::{self, IsTerminal as _, Write as _};
 
 use anyhow::{anyhow, bail};
 use borehole::{Compression, Error, Existing, Format, Output, Target};
@@ -82,10 +82,9 @@ impl OutputArgs {
 
     /// Creates the output.
     pub(crate) fn create(&self, target: &Target) -> anyhow::Result<Output> {
-        let existing = if self.force { Existing::Replace } else { Existing::Keep };
         match self.path() {
             Some(path) => {
-                let output = Output::create(path, existing, target.compression)?;
+                let output = Output::create(path, Existing::replacing(self.force), target.compression)?;
                 interrupt::unfinished(output.unfinished());
                 Ok(output)
             }
@@ -95,6 +94,14 @@ impl OutputArgs {
             }
         }
     }
+}
+
+/// Writes all that `output` is to hold.
+pub(crate) fn complete(mut output: Output, text: &str) -> anyhow::Result<()> {
+    interrupt::unfinished(output.unfinished());
+    let written = output.write_all(text.as_bytes());
+    written.map_err(|source| Error::Write { name: output.name().to_owned(), source })?;
+    Ok(output.complete()?)
 }
 
 /// An error of writing to standard output.

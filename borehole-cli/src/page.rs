@@ -1,20 +1,19 @@
 //! A profile as a page: `borehole report -o report.html`, `borehole open`.
 
-use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::{env, process};
 
 use anyhow::{Context as _, bail};
 use borehole::model::Tee;
-use borehole::{Compression, Error, Existing, Output, Recovery};
+use borehole::{Compression, Existing, Output, Recovery};
 use borehole_analysis::{HeatMapSink, Page, PageLimits, ProfileBuilder};
 use clap::Args;
 
 use crate::exit::Exit;
 use crate::filter::{FilterArgs, SampleArgs, ShapeArgs};
 use crate::inputs::Inputs;
-use crate::{interrupt, messages};
+use crate::{interrupt, messages, outputs};
 
 /// Where a page goes.
 #[derive(Args, Clone, Debug, Default)]
@@ -66,10 +65,11 @@ pub(crate) fn write(
             "unsupported output: expected a name that ends in .html, found {path}; convert writes other formats"
         );
     }
+    let existing = Existing::replacing(args.force);
+    Output::check(path, existing)?;
     let filter = FilterArgs { samples: samples.clone(), ..FilterArgs::default() };
     let (html, recovery) = html(inputs, (&filter, shape), args.title.as_deref())?;
-    let existing = if args.force { Existing::Replace } else { Existing::Keep };
-    complete(Output::create(path, existing, Compression::None)?, &html)?;
+    outputs::complete(Output::create(path, existing, Compression::None)?, &html)?;
     messages::interrupted(recovery.samples);
     Ok(Exit::after(&recovery))
 }
@@ -79,7 +79,7 @@ pub(crate) fn open(args: &OpenArgs) -> anyhow::Result<Exit> {
     interrupt::heed();
     let (html, recovery) = html(&args.inputs, (&args.filter, &ShapeArgs::default()), None)?;
     let path = env::temp_dir().join(format!("borehole-{}.html", process::id()));
-    complete(Output::create_private(&path, Existing::Replace)?, &html)?;
+    outputs::complete(Output::create_private(&path, Existing::Replace)?, &html)?;
     let address = address(&path);
     messages::out(&address)?;
     if !args.no_browser {
@@ -111,13 +111,6 @@ pub(crate) fn name_of(inputs: &Inputs) -> String {
         [first, _, _, ..] => format!("{first} and {} others", names.len() - 1),
         _ => names.join(", "),
     }
-}
-
-fn complete(mut output: Output, html: &str) -> anyhow::Result<()> {
-    interrupt::unfinished(output.unfinished());
-    let name = output.name().to_owned();
-    output.write_all(html.as_bytes()).map_err(|source| Error::Write { name, source })?;
-    Ok(output.complete()?)
 }
 
 /// The address of a file, for a browser.

@@ -1,6 +1,6 @@
 //! One vocabulary over all commands: a flag that two of them have means the same in both.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use clap::{Arg, Command, CommandFactory as _};
 
@@ -17,10 +17,8 @@ const OTHERS: &[(&str, &str)] = &[
     // What is written depends on the command, and so does what it is called.
     ("heap analyze", "output"),
     ("heap capture", "output"),
-    ("heap compare", "output"),
     ("heap dump", "output"),
     ("heap export", "output"),
-    ("heap report", "output"),
     ("man", "output"),
     ("lake man", "output"),
     // Two stretches of time are compared, and not the rest of one left out.
@@ -31,36 +29,43 @@ const OTHERS: &[(&str, &str)] = &[
 /// A flag as help shows it: its short form, and what its value is called.
 type Shown = (Option<char>, Vec<String>);
 
-fn flags(name: &str, command: &Command, found: &mut BTreeMap<String, Vec<(String, Shown)>>) {
-    let shown = |argument: &Arg| -> Shown {
-        let names = argument.get_value_names().unwrap_or_default();
-        let takes = argument.get_action().takes_values();
-        (argument.get_short(), names.iter().filter(|_| takes).map(ToString::to_string).collect())
-    };
-    for argument in command.get_arguments() {
-        let Some(long) = argument.get_long() else { continue };
-        if !OTHERS.contains(&(name, long)) {
-            found.entry(long.to_owned()).or_default().push((name.to_owned(), shown(argument)));
-        }
-    }
-    for below in command.get_subcommands() {
-        let name = format!("{name} {}", below.get_name());
-        flags(name.trim_start(), below, found);
+fn below(name: &str, command: &Command, found: &mut Vec<(String, Arg)>) {
+    found.extend(command.get_arguments().map(|argument| (name.to_owned(), argument.clone())));
+    for command in command.get_subcommands() {
+        let name = format!("{name} {}", command.get_name());
+        below(name.trim_start(), command, found);
     }
 }
 
-fn all() -> BTreeMap<String, Vec<(String, Shown)>> {
-    let mut found = BTreeMap::new();
-    flags("", &<crate::cli::Cli>::command(), &mut found);
+/// The arguments of all commands.
+fn arguments() -> Vec<(String, Arg)> {
+    let mut found = Vec::new();
+    below("", &<crate::cli::Cli>::command(), &mut found);
     #[cfg(feature = "lake")]
-    flags("lake", &crate::lake::Cli::command(), &mut found);
+    below("lake", &crate::lake::Cli::command(), &mut found);
+    found
+}
+
+/// The flags of all commands, but the exceptions.
+fn flags() -> BTreeMap<String, Vec<(String, Shown)>> {
+    let mut found: BTreeMap<String, Vec<(String, Shown)>> = BTreeMap::new();
+    for (command, argument) in arguments() {
+        let Some(long) = argument.get_long().filter(|long| !OTHERS.contains(&(command.as_str(), *long)))
+        else {
+            continue;
+        };
+        let names = argument.get_value_names().unwrap_or_default();
+        let takes = argument.get_action().takes_values();
+        let shown = (argument.get_short(), names.iter().filter(|_| takes).map(ToString::to_string).collect());
+        found.entry(long.to_owned()).or_default().push((command, shown));
+    }
     found
 }
 
 #[test]
 fn a_flag_has_one_short_form_and_one_kind_of_value() {
     let mut differ = Vec::new();
-    for (flag, uses) in all() {
+    for (flag, uses) in flags() {
         let (first, shown) = &uses[0];
         let others = uses.iter().filter(|(_, other)| other != shown);
         differ.extend(
@@ -73,7 +78,7 @@ fn a_flag_has_one_short_form_and_one_kind_of_value() {
 #[test]
 fn a_short_form_stands_for_one_flag() {
     let mut meant = BTreeMap::new();
-    for (flag, uses) in all() {
+    for (flag, uses) in flags() {
         for short in uses.iter().filter_map(|(_, (short, _))| *short) {
             let first = meant.entry(short).or_insert_with(|| flag.clone());
             // The format to write is asked for where something is converted, and named where something is recorded.
@@ -82,6 +87,36 @@ fn a_short_form_stands_for_one_flag() {
             assert!(*first == flag || is_format, "-{short} is --{first} and --{flag}");
         }
     }
+}
+
+/// What is written and refused alike wherever a value has this name.
+const WRITTEN: &[(&str, &[&str], &[&str])] = &[
+    (
+        "DURATION",
+        &["250ms", "30", "30s", "1.5m", "90min", "2h", "7d"],
+        &["", "0s", "-1s", "1y", "nan", "inf"],
+    ),
+    ("KEY=VALUE", &["a=b", "a=", "a=b=c"], &["", "a", "=b"]),
+    ("PERCENT", &["95", "95%", "99.5 %"], &["", "%", "-1", "nan", "inf", "much"]),
+];
+
+#[test]
+fn a_kind_of_value_is_written_in_one_way() {
+    let mut seen = BTreeSet::new();
+    for (command, argument) in arguments() {
+        let names = argument.get_value_names().unwrap_or_default();
+        let Some((name, right, wrong)) = WRITTEN.iter().find(|(name, ..)| names == [*name]) else { continue };
+        seen.insert(*name);
+        let takes = |text: &str| {
+            let value = Arg::new("value").required(true).value_parser(argument.get_value_parser().clone());
+            let alone = Command::new("alone").arg(value.allow_hyphen_values(true));
+            alone.try_get_matches_from(["alone", text]).is_ok()
+        };
+        let flag = argument.get_long().unwrap_or_default();
+        assert!(right.iter().all(|text| takes(text)), "{command} --{flag} refuses one of {right:?}");
+        assert!(!wrong.iter().any(|text| takes(text)), "{command} --{flag} takes one of {wrong:?}");
+    }
+    assert_eq!(seen.len(), WRITTEN.len(), "{seen:?}");
 }
 
 #[test]

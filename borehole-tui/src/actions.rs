@@ -74,7 +74,7 @@ impl App {
             Action::HeatMap => self.show(View::HeatMap),
             Action::Groups => self.show(View::Groups),
             Action::Changes if self.settings.diff.is_none() => {
-                self.say("nothing to compare with: --base FILE");
+                self.say("nothing to compare with: --baseline FILE");
             }
             Action::Changes => self.show(View::Changes),
             Action::BySelf => self.sort(SortBy::Own),

@@ -1,6 +1,7 @@
 //! Numbers as they are shown.
 
 use borehole_analysis::Weight;
+pub(crate) use borehole_analysis::amount::{bytes, grouped};
 
 /// A weight in words: `1,780`, `17.8 s`.
 pub(crate) fn amount(value: u64, weight: Weight) -> String {
@@ -19,19 +20,6 @@ pub(crate) const fn name(weight: Weight) -> &'static str {
     }
 }
 
-/// A number with its thousands told apart.
-pub(crate) fn grouped(value: u64) -> String {
-    let digits = value.to_string();
-    let mut text = String::new();
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
 /// Nanoseconds in the unit that suits them.
 // Three digits are shown.
 #[expect(clippy::cast_precision_loss)]
@@ -43,17 +31,6 @@ pub(crate) fn time(ns: u64) -> String {
     let value = ns as f64 / unit as f64;
     let digits = if value >= 100.0 { 0 } else { 1 };
     format!("{value:.digits$} {name}")
-}
-
-/// Bytes in the unit that suits them.
-// Three digits are shown.
-#[expect(clippy::cast_precision_loss)]
-pub(crate) fn bytes(count: u64) -> String {
-    let units = [("GiB", 1_u64 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
-    match units.into_iter().find(|&(_, unit)| count >= unit) {
-        Some((name, unit)) => format!("{:.1} {name}", count as f64 / unit as f64),
-        None => format!("{count} B"),
-    }
 }
 
 /// A share of a whole, 0 to 100.
@@ -74,8 +51,6 @@ mod tests {
         let times = [0, 1_500, 12_340_000, 999_000_000_000, 17_800_000_000, 7_200_000_000_000];
         let times: Vec<_> = times.into_iter().map(|ns| amount(ns, Weight::Wall)).collect();
         assert_eq!(times, ["0.0 us", "1.5 us", "12.3 ms", "16.6 min", "17.8 s", "2.0 h"]);
-        let sizes = [0, 1023, 1536, 20 << 20, u64::MAX].map(bytes);
-        assert_eq!(sizes, ["0 B", "1023 B", "1.5 KiB", "20.0 MiB", "17179869184.0 GiB"]);
         assert!((percent(1, 3) - 33.333).abs() < 0.001);
     }
 }

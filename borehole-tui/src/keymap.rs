@@ -118,7 +118,7 @@ const ACTIONS: &[(Action, &str, &[&str], &str)] = &[
     (Action::Timeline, "timeline", &["T"], "timeline"),
     (Action::HeatMap, "heat_map", &["M"], "heat map"),
     (Action::Groups, "groups", &["B"], "threads, labels"),
-    (Action::Changes, "changes", &["D"], "what changed (--base)"),
+    (Action::Changes, "changes", &["D"], "changes (--baseline)"),
     (Action::BySelf, "by_self", &["s"], "overview by self"),
     (Action::ByTotal, "by_total", &["t"], "overview by total"),
     (Action::ToOverview, "to_overview", &["O"], "to the overview"),

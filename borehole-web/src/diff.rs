@@ -2,12 +2,13 @@
 
 use std::collections::HashMap;
 
+use borehole_analysis::amount::grouped;
 use borehole_analysis::diff::{Basis, Change, DiffFrame, DiffNode, DiffRow, DiffView, Measure};
 
 use crate::escape::{markup, text};
 use crate::json::{Object, list};
 use crate::names::Names;
-use crate::page::{Parts, Words, grouped, heading};
+use crate::page::{Parts, Words, heading};
 use crate::report::write_names;
 
 /// Rows of the table that the page holds, and that stand in it for those without scripts.

@@ -1,11 +1,12 @@
 //! The page of a heap.
 
+use borehole_analysis::amount::{bytes, grouped};
 use borehole_heap::views::{Block, Blocks, ClassView, HeapPage};
 
 use crate::escape::{markup, text};
 use crate::json::{Object, list};
 use crate::names::Names;
-use crate::page::{Parts, Words, grouped, heading};
+use crate::page::{Parts, Words, heading};
 use crate::report::write_names;
 
 /// Classes that the page holds, and that stand in it for those without scripts.
@@ -132,14 +133,4 @@ fn own(blocks: &Blocks) -> Vec<u64> {
         }
     }
     own
-}
-
-/// A number of bytes in the unit that suits it.
-fn bytes(count: u64) -> String {
-    let units = [("GiB", 1_u64 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
-    match units.into_iter().find(|&(_, unit)| count >= unit) {
-        #[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
-        Some((name, unit)) => format!("{:.1} {name}", count as f64 / unit as f64),
-        None => format!("{count} B"),
-    }
 }

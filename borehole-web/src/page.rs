@@ -182,19 +182,6 @@ pub(crate) fn heading(sort: usize, text: &str) -> String {
     format!(r#"<th scope="col"><button type="button" data-sort="{sort}">{text}</button></th>"#)
 }
 
-/// A number with a comma between thousands.
-pub(crate) fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (place, digit) in digits.char_indices() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use sha2::{Digest as _, Sha256};

@@ -1,5 +1,6 @@
 //! The page of a profile.
 
+use borehole_analysis::amount::grouped;
 use borehole_analysis::{
     DimensionKind, DimensionValue, GroupValue, HeatMap, LabelText, Page, Summary, Timespan,
 };
@@ -7,7 +8,7 @@ use borehole_analysis::{
 use crate::escape::{markup, text};
 use crate::json::{Object, list};
 use crate::names::{Names, cut_end};
-use crate::page::{Parts, Words, grouped, heading};
+use crate::page::{Parts, Words, heading};
 
 /// Rows of the table that stand in the page for those without scripts.
 const WRITTEN_ROWS: usize = 100;

@@ -168,15 +168,13 @@ pub use source::Source;
 pub use target::{Compression, Target};
 
 #[cfg(feature = "phpspy")]
-pub use borehole_formats::phpspy::Opcodes as OpcodeOutput;
+pub use borehole_formats::phpspy;
 #[cfg(feature = "pstats")]
 pub use borehole_formats::pstats;
 #[cfg(feature = "rbt")]
 pub use borehole_formats::rbt;
-#[cfg(feature = "rbt")]
-pub use borehole_formats::rbt::Timestamps as RbtTimestamps;
 #[cfg(feature = "speedscope")]
-pub use borehole_formats::speedscope::Utf8Errors as Utf8ErrorHandling;
+pub use borehole_formats::speedscope;
 #[cfg(feature = "tachyon")]
 pub use borehole_formats::tachyon;
 
@@ -187,8 +185,6 @@ pub mod trc {
     pub use borehole_derive::{FacadeReadEvent as ReadEvent, FacadeTraceEvent as TraceEvent};
     pub use borehole_formats::trc::*;
 }
-#[cfg(feature = "trc")]
-pub use borehole_formats::trc::Dialect as TrcDialect;
 
 #[cfg(feature = "jsonl")]
 pub use borehole_formats::jsonl;

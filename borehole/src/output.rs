@@ -59,6 +59,14 @@ pub enum Existing {
     Replace,
 }
 
+impl Existing {
+    /// What becomes of a file where its replacement is asked for, or is not.
+    #[must_use]
+    pub const fn replacing(is_asked: bool) -> Self {
+        if is_asked { Self::Replace } else { Self::Keep }
+    }
+}
+
 /// Who may read a new file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Readers {
@@ -115,6 +123,17 @@ impl Output {
             Ok(place) => Ok(Self::over(name, place, compression)),
             Err(source) => Err(Error::Write { name, source }),
         }
+    }
+
+    /// Whether an output can be begun at `path`, as far as that can be told without beginning it: for who would work for
+    /// long before.
+    ///
+    /// # Errors
+    /// When the file exists and is to be kept, or is a folder.
+    pub fn check(path: impl AsRef<Path>, existing: Existing) -> Result<(), Error> {
+        let path = path.as_ref();
+        let checked = Found::at(path, existing).map(drop);
+        checked.map_err(|source| Error::Write { name: path.display().to_string(), source })
     }
 
     /// An output to anything that can be written, such as standard output.
@@ -199,17 +218,32 @@ impl Write for Output {
     }
 }
 
-impl Place {
-    fn create(path: &Path, existing: Existing, readers: Readers) -> io::Result<Self> {
+/// What is where an output is to be.
+enum Found {
+    /// A device or a named pipe, which is written directly.
+    Device,
+    /// Nothing yet, or a file that may be replaced.
+    FileOrNothing,
+}
+
+impl Found {
+    fn at(path: &Path, existing: Existing) -> io::Result<Self> {
         match fs::metadata(path) {
             Ok(found) if found.is_dir() => {
                 Err(io::Error::new(io::ErrorKind::IsADirectory, "expected a file, found a directory"))
             }
-            Ok(found) if !found.is_file() => {
-                Ok(Self::Direct(Box::new(File::options().write(true).open(path)?)))
-            }
+            Ok(found) if !found.is_file() => Ok(Self::Device),
             Ok(_) if existing == Existing::Keep => Err(exists()),
-            _ => Self::beside(path, existing, readers),
+            _ => Ok(Self::FileOrNothing),
+        }
+    }
+}
+
+impl Place {
+    fn create(path: &Path, existing: Existing, readers: Readers) -> io::Result<Self> {
+        match Found::at(path, existing)? {
+            Found::Device => Ok(Self::Direct(Box::new(File::options().write(true).open(path)?))),
+            Found::FileOrNothing => Self::beside(path, existing, readers),
         }
     }
 

@@ -1,6 +1,6 @@
 //! The options of `borehole diff`.
 
-use anyhow::bail;
+use anyhow::{bail, ensure};
 use borehole::{Compression, Existing, Output};
 use borehole_analysis::Query;
 use borehole_analysis::diff::{DiffQuery, DiffView, Identity, Per};
@@ -8,10 +8,11 @@ use clap::{Args, ValueEnum};
 
 use crate::filter::{FilterArgs, StackShapeArgs, pattern};
 use crate::inputs::{Inputs, Reading};
-use crate::{interrupt, page};
+use crate::values::{RowLimit, percent};
+use crate::{outputs, page};
 
 /// How many rows each table has.
-const DEFAULT_ROWS: usize = 20;
+const DEFAULT_ROWS: RowLimit = RowLimit::new(20);
 
 /// What to compare, and how.
 #[derive(Args, Clone, Debug)]
@@ -40,7 +41,7 @@ pub(crate) struct DiffArgs {
 
     /// Exit with 1 if a function, or all in focus, grew by more than this part of the whole, or of all in focus, beyond
     /// noise
-    #[arg(long, value_name = "PERCENT", value_parser = parse_percent)]
+    #[arg(long, value_name = "PERCENT", value_parser = parse_part)]
     pub(crate) fail_over: Option<f64>,
 
     /// How sure a marked difference is, in per cent
@@ -49,7 +50,7 @@ pub(crate) struct DiffArgs {
 
     /// Rows of each table; 0 for all
     #[arg(long, visible_alias = "top", value_name = "COUNT", default_value_t = DEFAULT_ROWS)]
-    pub(crate) limit: usize,
+    pub(crate) limit: RowLimit,
 
     /// Draw it too: a flame graph (.svg), or a page with everything to look into (.html)
     #[arg(short, long, value_name = "OUTPUT")]
@@ -85,6 +86,26 @@ pub(crate) enum Key {
     Line,
 }
 
+/// A file that shows a comparison.
+pub(crate) struct Picture<'a> {
+    path: &'a str,
+    /// A page, not a flame graph.
+    is_page: bool,
+    existing: Existing,
+}
+
+impl Picture<'_> {
+    pub(crate) fn write(&self, view: &DiffView, sides: &[Inputs; 2]) -> anyhow::Result<()> {
+        let picture = if self.is_page {
+            let [before, after] = [&sides[0], &sides[1]].map(page::name_of);
+            borehole_web::diff_html(view, &before, &after)
+        } else {
+            borehole_web::diff_svg(view)
+        };
+        outputs::complete(Output::create(self.path, self.existing, Compression::None)?, &picture)
+    }
+}
+
 impl DiffArgs {
     /// What came before, and what came then.
     pub(crate) fn sides(&self) -> anyhow::Result<[Inputs; 2]> {
@@ -114,7 +135,7 @@ impl DiffArgs {
             focus: pattern("--focus", self.stacks.focus.as_deref())?,
             confidence: self.confidence,
             inputs: [sides[0].paths.len(), sides[1].paths.len()],
-            paths: self.limit(),
+            paths: self.limit.as_option(),
             ..DiffQuery::default()
         })
     }
@@ -125,28 +146,21 @@ impl DiffArgs {
         shape.is_asked().then(|| shape.query()).transpose()
     }
 
-    pub(crate) fn limit(&self) -> Option<usize> {
-        Some(self.limit).filter(|&limit| limit > 0)
-    }
-
-    /// Draws the picture that is asked for.
-    pub(crate) fn picture(&self, view: &DiffView, sides: &[Inputs; 2]) -> anyhow::Result<()> {
-        let Some(path) = &self.output else { return Ok(()) };
+    /// The picture that is asked for; looked at before the sides are read, so that nothing is waited for in vain.
+    ///
+    /// # Errors
+    /// When there is none of that name, or it cannot be written there.
+    pub(crate) fn picture(&self) -> anyhow::Result<Option<Picture<'_>>> {
+        let Some(path) = &self.output else { return Ok(None) };
         let name = path.to_ascii_lowercase();
-        let picture = match () {
-            () if name.ends_with(".svg") => borehole_web::diff_svg(view),
-            () if name.ends_with(".html") => {
-                let [before, after] = [&sides[0], &sides[1]].map(page::name_of);
-                borehole_web::diff_html(view, &before, &after)
-            }
-            () => bail!("unsupported output: expected a name that ends in .svg or .html, found {path}"),
-        };
-        let existing = if self.force { Existing::Replace } else { Existing::Keep };
-        let mut output = Output::create(path, existing, Compression::None)?;
-        interrupt::unfinished(output.unfinished());
-        std::io::Write::write_all(&mut output, picture.as_bytes())
-            .map_err(|source| borehole::Error::Write { name: path.clone(), source })?;
-        Ok(output.complete()?)
+        let is_page = name.ends_with(".html");
+        ensure!(
+            is_page || name.ends_with(".svg"),
+            "unsupported output: expected a name that ends in .svg or .html, found {path}"
+        );
+        let existing = Existing::replacing(self.force);
+        Output::check(path, existing)?;
+        Ok(Some(Picture { path, is_page, existing }))
     }
 }
 
@@ -161,15 +175,13 @@ fn parse_per(text: &str) -> Result<Per, String> {
     })
 }
 
-/// Per cent, with or without the sign, as a part of 1.
-fn parse_percent(text: &str) -> Result<f64, String> {
-    let number = text.strip_suffix('%').unwrap_or(text).trim().parse::<f64>();
-    let number = number.ok().filter(|number| number.is_finite() && *number >= 0.0);
-    number.map(|number| number / 100.0).ok_or_else(|| format!("expected per cent from 0, found {text}"))
+/// Per cent as a part of 1.
+fn parse_part(text: &str) -> Result<f64, String> {
+    percent(text).map(|percent| percent / 100.0)
 }
 
 fn parse_confidence(text: &str) -> Result<f64, String> {
-    let confidence = parse_percent(text)?;
+    let confidence = parse_part(text)?;
     let is_one = (0.5..1.0).contains(&confidence);
     is_one
         .then_some(confidence)

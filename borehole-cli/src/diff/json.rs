@@ -12,7 +12,7 @@ use crate::inputs::Inputs;
 const SCHEMA_VERSION: u32 = 1;
 
 pub(crate) fn text(view: &DiffView, args: &DiffArgs, sides: &[Inputs; 2]) -> String {
-    let shown = args.limit().unwrap_or(usize::MAX);
+    let shown = args.limit.count();
     let object = json!({
         "schema_version": SCHEMA_VERSION,
         "before": side(&view.before, &sides[0]),

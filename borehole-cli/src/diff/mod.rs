@@ -26,8 +26,11 @@ pub(crate) fn run(args: &DiffArgs) -> anyhow::Result<Exit> {
     interrupt::heed();
     let sides = args.sides()?;
     let query = args.query(&sides)?;
+    let picture = args.picture()?;
     let (view, recovery) = read(args, &sides, DiffSink::new(query))?;
-    args.picture(&view, &sides)?;
+    if let Some(picture) = picture {
+        picture.write(&view, &sides)?;
+    }
     let text = if args.json {
         json::text(&view, args, &sides)
     } else {

@@ -157,7 +157,7 @@ fn title(what: &str) -> String {
 }
 
 fn functions(view: &DiffView, args: &DiffArgs, scale: &Scale, columns: usize) -> Vec<String> {
-    let shown = args.limit().unwrap_or(usize::MAX);
+    let shown = args.limit.count();
     let room = columns.saturating_sub(2 * (NUMBERS.iter().sum::<usize>() + 1) + 1).max(12);
     let ambiguous = ambiguous(view);
     let mut lines = vec![
@@ -178,7 +178,7 @@ fn functions(view: &DiffView, args: &DiffArgs, scale: &Scale, columns: usize) ->
 }
 
 fn paths(view: &DiffView, args: &DiffArgs, scale: &Scale, columns: usize) -> Vec<String> {
-    let shown = args.limit().unwrap_or(usize::MAX);
+    let shown = args.limit.count();
     let room = columns.saturating_sub(NUMBERS.iter().sum::<usize>() + 2).max(12);
     let mut lines = vec![title("self").trim_end().to_owned(), format!("{} call path", heading())];
     lines.extend(view.paths.iter().take(shown).map(|path| {

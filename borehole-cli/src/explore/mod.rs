@@ -51,8 +51,8 @@ pub(crate) struct ExploreArgs {
     pub(crate) diagnose: bool,
 
     /// Compare with this file, as what came before (D shows what changed)
-    #[arg(long, value_name = "FILE")]
-    pub(crate) base: Option<String>,
+    #[arg(long, alias = "base", value_name = "FILE")]
+    pub(crate) baseline: Option<String>,
 
     #[command(flatten)]
     pub(crate) samples: SampleArgs,
@@ -89,10 +89,10 @@ impl ExploreArgs {
         Inputs { paths, reading: self.reading.clone(), ..Inputs::default() }
     }
 
-    /// What changed since the base, if there is one.
+    /// What changed since the baseline, if there is one.
     fn diff(&self) -> anyhow::Result<Option<DiffView>> {
-        let Some(base) = &self.base else { return Ok(None) };
-        let sides = [vec![base.clone()], self.paths.clone()];
+        let Some(baseline) = &self.baseline else { return Ok(None) };
+        let sides = [vec![baseline.clone()], self.paths.clone()];
         let query = DiffQuery { inputs: [1, self.paths.len()], ..DiffQuery::default() };
         let mut tables = Tables::default();
         let mut sink = DiffSink::new(query);

@@ -19,6 +19,7 @@ pub(crate) use self::shape::{ShapeArgs, StackShapeArgs, libraries, pattern};
 
 use self::events::EventChoice;
 use self::sink::Chosen;
+use crate::values::pair;
 
 /// Samples have to meet all that is asked, beside their stacks.
 #[derive(Args, Clone, Debug, Default, PartialEq)]
@@ -49,8 +50,8 @@ pub(crate) struct SampleArgs {
     pub(crate) process: Vec<i64>,
 
     /// Only samples with this label; with all of them, if several
-    #[arg(long, value_name = "KEY=VALUE", value_parser = label)]
-    pub(crate) label: Vec<(Vec<u8>, Vec<u8>)>,
+    #[arg(long, value_name = "KEY=VALUE", value_parser = pair)]
+    pub(crate) label: Vec<(String, String)>,
 }
 
 /// Samples and events have to meet all that is asked.
@@ -99,12 +100,6 @@ impl FilterArgs {
     }
 }
 
-fn label(text: &str) -> Result<(Vec<u8>, Vec<u8>), String> {
-    let parts = text.split_once('=').filter(|(key, _)| !key.is_empty());
-    let (key, value) = parts.ok_or_else(|| format!("expected KEY=VALUE, found {text}"))?;
-    Ok((key.into(), value.into()))
-}
-
 impl SampleArgs {
     /// `sink` behind what is asked for.
     pub(crate) fn in_front_of<'s>(
@@ -127,11 +122,11 @@ fn among<T: PartialEq>(asked: &[T], found: Option<T>) -> bool {
 }
 
 /// Whether a sample has a label, whose numbers are compared by their digits.
-fn has_label(tables: &Tables, sample: &Sample<'_>, (key, value): &(Vec<u8>, Vec<u8>)) -> bool {
+fn has_label(tables: &Tables, sample: &Sample<'_>, (key, value): &(String, String)) -> bool {
     let labels = sample.labels.map(|labels| tables.labels(labels)).unwrap_or_default();
-    labels.iter().filter(|label| tables.string(label.key) == key).any(|label| match label.value {
-        LabelValue::Text(text) => tables.string(text) == value,
-        LabelValue::Number { value: number, .. } => number.to_string().as_bytes() == value,
+    labels.iter().filter(|label| tables.string(label.key) == key.as_bytes()).any(|label| match label.value {
+        LabelValue::Text(text) => tables.string(text) == value.as_bytes(),
+        LabelValue::Number { value: number, .. } => number.to_string() == *value,
     })
 }
 

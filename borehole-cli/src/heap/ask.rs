@@ -16,6 +16,7 @@ use crate::cell::printable;
 use crate::exit::Exit;
 use crate::messages::say;
 use crate::outputs::stdout_error;
+use crate::values::RowLimit;
 
 /// `borehole heap ask`.
 #[derive(Args, Clone, Debug)]
@@ -42,8 +43,8 @@ struct Answers {
     json: bool,
 
     /// Show so many rows; 0 shows all
-    #[arg(long, global = true, visible_alias = "top", value_name = "COUNT", default_value_t = 20)]
-    limit: usize,
+    #[arg(long, global = true, visible_alias = "top", value_name = "COUNT", default_value_t = RowLimit::new(20))]
+    limit: RowLimit,
 
     /// Count weak references as if they kept their targets alive
     #[arg(long, global = true)]
@@ -134,7 +135,7 @@ impl AskArgs {
         let opened = self.memory.graph(&file)?;
         let follow = Follow { weak: self.answers.weak, structural: !self.answers.no_structural };
         let heap = Heap::new(&*opened.graph, follow);
-        let rows = self.question.answer(&heap, self.answers.count())?;
+        let rows = self.question.answer(&heap, self.answers.limit.count())?;
         let text = if self.answers.json { rows.json(file.name()) } else { table::text(&rows.answer) };
         io::stdout().write_all(text.as_bytes()).map_err(stdout_error)?;
         let shown = rows.answer.rows.len() as u64;
@@ -142,12 +143,6 @@ impl AskArgs {
             say(&format!("{shown} of {} shown; --limit 0 for all", rows.of));
         }
         Ok(Exit::after(&opened.recovery))
-    }
-}
-
-impl Answers {
-    fn count(&self) -> usize {
-        if self.limit == 0 { usize::MAX } else { self.limit }
     }
 }
 

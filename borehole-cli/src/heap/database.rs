@@ -14,8 +14,8 @@ use crate::cell::bytes;
 use crate::exit::Exit;
 use crate::messages::say;
 use crate::outputs::stdout_error;
-use crate::record::parse_duration;
 use crate::utc;
+use crate::values::duration;
 
 /// What is done with a database, its name in what goes wrong.
 fn with<T>(
@@ -52,7 +52,7 @@ pub(crate) struct RunsArgs {
     keep_last: Option<u64>,
 
     /// Delete those that are older, such as 30d or 12h
-    #[arg(long, value_name = "DURATION", value_parser = parse_duration, group = "deletion")]
+    #[arg(long, value_name = "DURATION", value_parser = duration, group = "deletion")]
     older_than: Option<Duration>,
 
     /// Print JSON, a line a run

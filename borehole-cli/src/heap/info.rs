@@ -12,6 +12,7 @@ use super::password;
 use crate::cell::bytes;
 use crate::exit::Exit;
 use crate::outputs::stdout_error;
+use crate::values::RowLimit;
 
 /// `borehole heap info`.
 #[derive(Args, Clone, Debug)]
@@ -25,8 +26,8 @@ pub(crate) struct InfoArgs {
     json: bool,
 
     /// Show so many types and classes; 0 shows all
-    #[arg(long, visible_alias = "top", value_name = "COUNT", default_value_t = 20)]
-    limit: usize,
+    #[arg(long, visible_alias = "top", value_name = "COUNT", default_value_t = RowLimit::new(20))]
+    limit: RowLimit,
 
     #[command(flatten)]
     memory: Memory,
@@ -59,7 +60,7 @@ fn counts(info: &Info) -> [(&'static str, u64); 9] {
     ]
 }
 
-fn as_text(info: &Info, format: HeapFormat, limit: usize) -> String {
+fn as_text(info: &Info, format: HeapFormat, limit: RowLimit) -> String {
     let mut text = format!("format      {}\n", format.name());
     if !info.created.is_empty() {
         text += &format!("created     {}\n", info.created);
@@ -107,8 +108,8 @@ fn as_json(info: &Info, format: HeapFormat) -> String {
 }
 
 /// The largest of a list.
-fn ranking(title: &str, totals: &[Total], limit: usize) -> String {
-    let shown = if limit == 0 { totals.len() } else { limit.min(totals.len()) };
+fn ranking(title: &str, totals: &[Total], limit: RowLimit) -> String {
+    let shown = limit.count().min(totals.len());
     let mut text = format!("\n{title}\n{:>12} {:>10}  name\n", "size", "count");
     for total in &totals[..shown] {
         let name = String::from_utf8_lossy(&total.name).replace(char::is_control, " ");

@@ -19,8 +19,8 @@ use crate::cell::bytes;
 use crate::exit::Exit;
 use crate::interrupt;
 use crate::messages::say;
-use crate::record::parse_duration;
 use crate::utc;
+use crate::values::duration;
 
 /// How memory is copied.
 #[derive(Args, Clone, Debug, Default)]
@@ -96,9 +96,8 @@ pub(crate) struct DumpArgs {
 
 impl DumpArgs {
     pub(crate) fn run(&self) -> anyhow::Result<Exit> {
-        let existing = if self.force { Existing::Replace } else { Existing::Keep };
         // Before the process is stopped: what cannot be written need not be copied.
-        let mut output = Output::create_private(&self.output, existing)?;
+        let mut output = Output::create_private(&self.output, Existing::replacing(self.force))?;
         interrupt::unfinished(output.unfinished());
         let taken = self.taking.take(self.pid)?;
         let name = output.name().to_owned();
@@ -119,7 +118,7 @@ pub(crate) struct CaptureArgs {
     pub(crate) pid: Option<i32>,
 
     /// With a command: how long after its start its heap is copied
-    #[arg(long, value_name = "DURATION", value_parser = parse_duration, default_value = "1s", requires = "command")]
+    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "1s", requires = "command")]
     pub(crate) delay: Duration,
 
     #[command(flatten)]
@@ -148,7 +147,7 @@ impl CaptureArgs {
 
     /// The same, but what is written is what is wrong with the heap.
     pub(crate) fn report(&self, output: &ReportOutput) -> anyhow::Result<Exit> {
-        output.check()?;
+        output.place.check()?;
         output.write(&self.graph()?, "heap")?;
         Ok(Exit::Done)
     }

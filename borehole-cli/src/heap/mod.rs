@@ -25,7 +25,7 @@ pub(crate) use explore::ExploreArgs;
 pub(crate) use file::{AnalyzeArgs, ExportArgs, Memory};
 use info::InfoArgs;
 pub(crate) use live::{CaptureArgs, DumpArgs, Taking};
-pub(crate) use output::{GraphFormat, GraphOutput};
+pub(crate) use output::{GraphFormat, GraphOutput, TextOutput};
 pub(crate) use report::{ReportArgs, ReportOutput};
 pub(crate) use viz::VizArgs;
 
@@ -61,7 +61,7 @@ pub(crate) enum HeapCommand {
     /// Explore a heap in the terminal: classes, what retains most, who holds what, fields, paths
     #[command(after_help = EXPLORE_EXAMPLES)]
     Explore(ExploreArgs),
-    /// Write a page to look into what holds what: blocks to zoom into, and classes
+    /// Write a page (.html) to look into what holds what: blocks to zoom into, and classes
     #[command(after_help = VIZ_EXAMPLES)]
     Viz(VizArgs),
     /// Say what grew and what shrank between heaps, and what holds it

@@ -1,6 +1,6 @@
 //! Where a graph goes.
 
-use std::io::{self, IsTerminal as _, Write as _};
+use std::io::{self, IsTerminal as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::{anyhow, bail, ensure};
@@ -12,7 +12,7 @@ use clap::{Args, ValueEnum};
 use super::password;
 use crate::interrupt;
 use crate::messages::say;
-use crate::outputs::{STDOUT, stdout_error};
+use crate::outputs::{STDOUT, complete};
 use crate::utc;
 
 /// Where a graph goes, and as what.
@@ -72,15 +72,45 @@ pub(crate) enum GraphFormat {
     Mysql,
 }
 
-/// Writes what was found out about heaps, to a file that appears whole, or to standard output.
-pub(super) fn write_text(text: &str, output: Option<&Path>, existing: Existing) -> anyhow::Result<()> {
-    let Some(path) = output.filter(|path| *path != Path::new("-")) else {
-        return Ok(io::stdout().write_all(text.as_bytes()).map_err(stdout_error)?);
-    };
-    let mut output = Output::create_private(path, existing)?;
-    interrupt::unfinished(output.unfinished());
-    output.write_all(text.as_bytes())?;
-    Ok(output.complete()?)
+/// Where a text about a heap goes, which only its owner may read.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct TextOutput {
+    /// The file to write instead of standard output
+    #[arg(short, long, value_name = "OUTPUT")]
+    pub(crate) output: Option<PathBuf>,
+
+    /// Replace the output if it exists
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+impl TextOutput {
+    /// The file, if it is one.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        file(self.output.as_deref())
+    }
+
+    /// Whether it can be written there: looked at before there is a text, so that nothing is waited for in vain.
+    pub(crate) fn check(&self) -> anyhow::Result<()> {
+        match self.path() {
+            Some(path) => Ok(Output::check(path, Existing::replacing(self.force))?),
+            None => Ok(()),
+        }
+    }
+
+    /// Writes `text`, to a file that appears whole, or to standard output.
+    pub(crate) fn write(&self, text: &str) -> anyhow::Result<()> {
+        let output = match self.path() {
+            Some(path) => Output::create_private(path, Existing::replacing(self.force))?,
+            None => Output::direct(STDOUT, io::stdout(), Compression::None),
+        };
+        complete(output, text)
+    }
+}
+
+/// The file that `-o` names; `-` is standard output.
+fn file(output: Option<&Path>) -> Option<&Path> {
+    output.filter(|path| *path != Path::new("-"))
 }
 
 impl From<GraphFormat> for HeapFormat {
@@ -100,11 +130,13 @@ impl From<GraphFormat> for HeapFormat {
 
 impl GraphOutput {
     fn path(&self) -> Option<&Path> {
-        self.output.as_deref().filter(|path| *path != Path::new("-"))
+        file(self.output.as_deref())
     }
 
-    fn existing(&self) -> Existing {
-        if self.force { Existing::Replace } else { Existing::Keep }
+    fn create(&self, path: &Path) -> anyhow::Result<Output> {
+        let output = Output::create_private(path, Existing::replacing(self.force))?;
+        interrupt::unfinished(output.unfinished());
+        Ok(output)
     }
 
     /// What is written; looked at before there is a graph, so that nothing is waited for in vain.
@@ -162,8 +194,10 @@ impl GraphOutput {
             None if is_binary && io::stdout().is_terminal() => {
                 bail!("unsupported output: expected a file or a pipe, found a terminal; name one with -o")
             }
-            Some(path) if !self.force && format != HeapFormat::Sqlite && path.is_file() => {
-                bail!("{}: file exists; --force replaces it", path.display())
+            // A database gets a further run.
+            Some(path) if format != HeapFormat::Sqlite => {
+                Output::check(path, Existing::replacing(self.force))?;
+                Ok(format)
             }
             _ => Ok(format),
         }
@@ -178,8 +212,7 @@ impl GraphOutput {
         match self.path() {
             Some(path) if format == HeapFormat::Sqlite => self.write_database(graph, path),
             Some(path) => {
-                let mut output = Output::create_private(path, self.existing())?;
-                interrupt::unfinished(output.unfinished());
+                let mut output = self.create(path)?;
                 let name = output.name().to_owned();
                 heap::write(graph, format, self.pretty, &name, &mut output)?;
                 Ok(output.complete()?)
@@ -196,9 +229,8 @@ impl GraphOutput {
         if path.is_file() && !self.force {
             return add_run(graph, &Address::File(path.to_owned()));
         }
-        let output = Output::create_private(path, self.existing())?;
+        let output = self.create(path)?;
         let unfinished = output.unfinished().ok_or_else(|| anyhow!("{}: expected a file", path.display()))?;
-        interrupt::unfinished(Some(unfinished));
         heap::add_run(graph, &Address::File(unfinished.to_owned()), true, &created(graph))?;
         Ok(output.complete()?)
     }

@@ -5,34 +5,13 @@ use std::fmt::Write as _;
 use borehole::heap::sql::{Answer, Value};
 use serde_json::{Map, Value as Json};
 
-use crate::cell::{Anchor, crop, pad, printable, width};
-
-/// The widest a cell may be.
-const WIDEST: usize = 80;
+use crate::table::{aligned, cell, csv_line};
 
 /// Aligned columns under their names.
 pub(super) fn text(answer: &Answer) -> String {
-    let cells: Vec<Vec<String>> = answer.rows.iter().map(|row| row.iter().map(cell).collect()).collect();
-    let widths: Vec<usize> = answer
-        .columns
-        .iter()
-        .enumerate()
-        .map(|(column, name)| cells.iter().map(|row| width(&row[column])).max().unwrap_or(0).max(width(name)))
-        .collect();
-    let mut text = line(&answer.columns, &widths);
-    for row in &cells {
-        text += &line(row, &widths);
-    }
-    text
-}
-
-fn line(cells: &[String], widths: &[usize]) -> String {
-    let padded: Vec<_> = cells.iter().zip(widths).map(|(cell, &width)| pad(cell, width)).collect();
-    format!("{}\n", padded.join("  ").trim_end())
-}
-
-fn cell(value: &Value) -> String {
-    crop(&printable(plain(value).as_bytes()), WIDEST, Anchor::Left)
+    let cells = |row: &Vec<Value>| row.iter().map(|value| cell(&plain(value))).collect();
+    let rows: Vec<Vec<String>> = answer.rows.iter().map(cells).collect();
+    aligned(&answer.columns, &rows)
 }
 
 /// A value as text; nothing for what is absent.
@@ -72,21 +51,7 @@ fn json_value(value: &Value) -> Json {
 }
 
 /// Comma-separated values.
-///
-/// Source: RFC 4180.
 pub(super) fn csv(answer: &Answer) -> String {
-    let mut text = csv_line(answer.columns.iter().map(String::as_str));
-    for row in &answer.rows {
-        let cells: Vec<String> = row.iter().map(plain).collect();
-        text += &csv_line(cells.iter().map(String::as_str));
-    }
-    text
-}
-
-fn csv_line<'c>(cells: impl Iterator<Item = &'c str>) -> String {
-    let quoted = |cell: &str| match cell.contains([',', '"', '\n', '\r']) {
-        true => format!("\"{}\"", cell.replace('"', "\"\"")),
-        false => cell.to_owned(),
-    };
-    format!("{}\r\n", cells.map(quoted).collect::<Vec<_>>().join(","))
+    let rows = answer.rows.iter().map(|row| csv_line(row.iter().map(plain)));
+    csv_line(&answer.columns) + &rows.collect::<String>()
 }

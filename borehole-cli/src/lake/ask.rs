@@ -1,21 +1,21 @@
 //! `borehole lake query`, and the questions with names.
 
 use std::io::{self, Write as _};
+use std::time::Duration;
 
 use anyhow::bail;
 use borehole_query::{Answer, Choice, Lake, Session};
 use clap::Args;
 
 use super::open;
-use super::times::{duration, instant, stretch};
-use crate::cell::{Anchor, crop, pad, printable, width};
+use super::times::{instant, stretch, us};
 use crate::exit::Exit;
 use crate::interrupt;
 use crate::messages::{losses, out, say};
 use crate::outputs::{OutputArgs, stdout_error};
+use crate::table::{aligned, cell, csv_line};
+use crate::values::{RowLimit, duration, pair};
 
-/// The widest a cell may be.
-const WIDEST: usize = 80;
 /// Rows beyond so many are not laid out as one table.
 const TABLE_ROWS: usize = 10_000;
 
@@ -51,7 +51,7 @@ struct ChoiceArgs {
     host: Option<String>,
 
     /// Those with a label; several must all be there
-    #[arg(long, value_name = "KEY=VALUE", value_parser = label)]
+    #[arg(long, value_name = "KEY=VALUE", value_parser = pair)]
     label: Vec<(String, String)>,
 
     /// Those of stacks in which the name of some function matches the regular expression
@@ -104,8 +104,8 @@ pub(crate) struct TopArgs {
     time: TimeArgs,
 
     /// How many functions; 0 for all
-    #[arg(long, visible_alias = "top", value_name = "COUNT", default_value_t = 20)]
-    limit: usize,
+    #[arg(long, visible_alias = "top", value_name = "COUNT", default_value_t = RowLimit::new(20))]
+    limit: RowLimit,
 
     #[command(flatten)]
     answer: AnswerArgs,
@@ -130,8 +130,8 @@ pub(crate) struct DiffArgs {
     choice: ChoiceArgs,
 
     /// How many functions; 0 for all
-    #[arg(long, visible_alias = "top", value_name = "COUNT", default_value_t = 20)]
-    limit: usize,
+    #[arg(long, visible_alias = "top", value_name = "COUNT", default_value_t = RowLimit::new(20))]
+    limit: RowLimit,
 
     #[command(flatten)]
     answer: AnswerArgs,
@@ -150,7 +150,7 @@ pub(crate) struct TrendArgs {
 
     /// A row for each so much time, such as 15m, 1h or 1d
     #[arg(long, value_name = "DURATION", default_value = "1h", value_parser = duration)]
-    step: i64,
+    step: Duration,
 
     #[command(flatten)]
     choice: ChoiceArgs,
@@ -160,11 +160,6 @@ pub(crate) struct TrendArgs {
 
     #[command(flatten)]
     answer: AnswerArgs,
-}
-
-fn label(text: &str) -> Result<(String, String), String> {
-    let pair = text.split_once('=').ok_or("expected KEY=VALUE")?;
-    Ok((pair.0.to_owned(), pair.1.to_owned()))
 }
 
 impl ChoiceArgs {
@@ -186,23 +181,21 @@ pub(crate) fn top(args: &TopArgs) -> anyhow::Result<Exit> {
     let choice = args.choice.in_time(args.time.since, args.time.until);
     let sql = match args.answer.is_profile() {
         true => choice.stacks(),
-        false => borehole_query::top(&choice, limit(args.limit)),
+        false => borehole_query::top(&choice, args.limit.as_option()),
     };
     answer(&open(&args.lake)?, &sql, &args.answer)
 }
 
 pub(crate) fn diff(args: &DiffArgs) -> anyhow::Result<Exit> {
     let [before, after] = [args.before, args.after].map(|(since, until)| args.choice.in_time(since, until));
-    answer(&open(&args.lake)?, &borehole_query::diff(&before, &after, limit(args.limit)), &args.answer)
+    answer(&open(&args.lake)?, &borehole_query::diff(&before, &after, args.limit.as_option()), &args.answer)
 }
 
 pub(crate) fn trend(args: &TrendArgs) -> anyhow::Result<Exit> {
     let choice = args.choice.in_time(args.time.since, args.time.until);
-    answer(&open(&args.lake)?, &borehole_query::trend(&args.function, args.step, &choice), &args.answer)
-}
-
-fn limit(limit: usize) -> Option<usize> {
-    Some(limit).filter(|&limit| limit > 0)
+    // The lake knows microseconds.
+    let step_us = us(args.step).max(1);
+    answer(&open(&args.lake)?, &borehole_query::trend(&args.function, step_us, &choice), &args.answer)
 }
 
 impl AnswerArgs {
@@ -258,22 +251,14 @@ fn table(mut answer: Answer<'_>) -> anyhow::Result<()> {
     while let Some(batch) = answer.next_rows()? {
         let room = TABLE_ROWS - rows.len();
         is_cut = batch.len() > room;
-        let cell = |text: String| crop(&printable(text.as_bytes()), WIDEST, Anchor::Left);
-        rows.extend(
-            batch.into_iter().take(room).map(|row| row.iter().map(|value| cell(value.to_text())).collect()),
-        );
+        let cells =
+            |row: Vec<borehole_query::Value>| row.iter().map(|value| cell(&value.to_text())).collect();
+        rows.extend(batch.into_iter().take(room).map(cells));
         if is_cut {
             break;
         }
     }
-    let widest = |(column, name): (usize, &String)| {
-        rows.iter().map(|row| width(&row[column])).max().unwrap_or(0).max(width(name))
-    };
-    let widths: Vec<usize> = columns.iter().enumerate().map(widest).collect();
-    for row in std::iter::once(&columns).chain(&rows) {
-        let padded: Vec<_> = row.iter().zip(&widths).map(|(cell, &width)| pad(cell, width)).collect();
-        out(padded.join("  ").trim_end())?;
-    }
+    io::stdout().write_all(aligned(&columns, &rows).as_bytes()).map_err(stdout_error)?;
     if is_cut {
         say(&format!("note: {TABLE_ROWS} rows shown; --json and --csv give all"));
     }
@@ -294,19 +279,13 @@ fn json(mut answer: Answer<'_>) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Source: RFC 4180.
 fn csv(mut answer: Answer<'_>) -> anyhow::Result<()> {
-    let quoted = |cell: String| match cell.contains([',', '"', '\n', '\r']) {
-        true => format!("\"{}\"", cell.replace('"', "\"\"")),
-        false => cell,
-    };
     let mut out = io::BufWriter::new(io::stdout().lock());
-    let head: Vec<_> = answer.columns().into_iter().map(|name| quoted(name.to_owned())).collect();
-    write!(out, "{}\r\n", head.join(",")).map_err(stdout_error)?;
+    write!(out, "{}", csv_line(answer.columns())).map_err(stdout_error)?;
     while let Some(rows) = answer.next_rows()? {
         for row in rows {
-            let cells: Vec<_> = row.iter().map(|value| quoted(value.to_text())).collect();
-            write!(out, "{}\r\n", cells.join(",")).map_err(stdout_error)?;
+            let line = csv_line(row.iter().map(borehole_query::Value::to_text));
+            write!(out, "{line}").map_err(stdout_error)?;
         }
     }
     out.flush().map_err(stdout_error)?;

@@ -1,29 +1,23 @@
 //! Times as users write them.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use crate::values::duration;
 
 /// Microseconds since 1970 (UTC) of `2026-11-22`, `2026-11-22T10:30`, `2026-11-22T10:30:00Z` or, so long ago, `30m`, `12h`, `7d`.
 pub(super) fn instant(text: &str) -> Result<i64, String> {
-    if let Some(ago_us) = duration(text).ok().filter(|_| !text.contains('-')) {
-        return Ok(now_us().saturating_sub(ago_us));
+    // A number alone may be meant for a year.
+    let has_unit = text.ends_with(|letter: char| letter.is_ascii_alphabetic());
+    if let Some(ago) = duration(text).ok().filter(|_| has_unit) {
+        return Ok(now_us().saturating_sub(us(ago)));
     }
     let known = "expected a time such as 2026-11-22, 2026-11-22T10:30 or 2026-11-22T10:30:00Z, or how long ago, such as 7d";
     borehole_query::parse_time_us(text).ok_or_else(|| known.to_owned())
 }
 
-/// Microseconds of `30s`, `15m`, `12h` or `7d`.
-pub(super) fn duration(text: &str) -> Result<i64, String> {
-    let wrong = || "expected a duration such as 30s, 15m, 12h or 7d".to_owned();
-    let (number, unit) = text.split_at(text.len() - text.chars().next_back().map_or(0, char::len_utf8));
-    let seconds = match unit {
-        "s" => 1,
-        "m" => 60,
-        "h" => 3_600,
-        "d" => 86_400,
-        _ => return Err(wrong()),
-    };
-    let number: i64 = number.parse().map_err(|_| wrong())?;
-    number.checked_mul(seconds * 1_000_000).filter(|&us| us > 0).ok_or_else(wrong)
+/// Whole microseconds, as lakes count time.
+pub(super) fn us(duration: Duration) -> i64 {
+    i64::try_from(duration.as_micros()).unwrap_or(i64::MAX)
 }
 
 /// A stretch of time as `FROM..TO`; either may be missing.
@@ -35,8 +29,7 @@ pub(super) fn stretch(text: &str) -> Result<(Option<i64>, Option<i64>), String> 
 }
 
 fn now_us() -> i64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(now.as_micros()).unwrap_or(i64::MAX)
+    us(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default())
 }
 
 #[cfg(test)]
@@ -44,14 +37,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn durations_have_units() {
-        assert_eq!(
-            ["30s", "15m", "2h", "7d"].map(duration),
-            [30, 900, 7200, 604_800].map(|s| Ok(s * 1_000_000))
-        );
-        for wrong in ["", "7", "d", "-1d", "1.5h", "7w", "9223372036854775807d"] {
-            assert!(duration(wrong).is_err(), "{wrong}");
+    fn how_long_ago_has_a_unit() {
+        for (text, ago_us) in [("30s", 30_000_000), ("1.5h", 5_400_000_000), ("7d", 604_800_000_000)] {
+            let since = now_us() - instant(text).unwrap();
+            assert!((ago_us..ago_us + 60_000_000).contains(&since), "{text}: {since}");
         }
+        for text in ["", "7", "d", "-1d", "7w"] {
+            assert!(instant(text).is_err(), "{text}");
+        }
+        // A year or nothing, but not so many seconds ago.
+        assert!(instant("2026").is_err());
     }
 
     #[test]

@@ -18,6 +18,7 @@ use super::targets::Targets;
 use crate::convert::Timestamps;
 use crate::inputs::format_name;
 use crate::outputs::is_gzip;
+use crate::values::duration;
 
 /// What to sample, how, and where to write it.
 #[derive(Args, Clone, Debug)]
@@ -52,7 +53,7 @@ pub(crate) struct RecordArgs {
     rate: Rate,
 
     /// How long to sample, such as 30s, 5m or 1h
-    #[arg(short, long, value_name = "DURATION", value_parser = parse_duration)]
+    #[arg(short, long, value_name = "DURATION", value_parser = duration)]
     duration: Option<Duration>,
 
     /// End after so many samples, of all processes together
@@ -76,7 +77,7 @@ pub(crate) struct RecordArgs {
     checkpoint: u64,
 
     /// Begin a new segment after this time; of a file called trace.rbt they become trace.0.rbt, trace.1.rbt ...
-    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
     rotate: Option<Duration>,
 
     /// What to do with processes that execute nothing, such as workers that wait for a request
@@ -258,25 +259,6 @@ fn parse_rate(text: &str) -> anyhow::Result<Rate> {
     Ok(Rate(Some(Duration::from_secs_f64(1.0 / rate))))
 }
 
-/// A number with a unit; seconds if it has none.
-pub(crate) fn parse_duration(text: &str) -> anyhow::Result<Duration> {
-    let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
-    let seconds = match &text[digits.len()..] {
-        "ms" => 1e-3,
-        "" | "s" => 1.0,
-        "m" | "min" => 60.0,
-        "h" => 3600.0,
-        "d" => 86_400.0,
-        unit => bail!("expected the unit ms, s, m, h or d, found {unit}"),
-    };
-    let number: f64 = digits.parse().map_err(|_| anyhow!("expected a duration such as 30s, found {text}"))?;
-    let duration = Duration::try_from_secs_f64(number * seconds)?;
-    if duration.is_zero() {
-        bail!("expected more than no time, found {text}");
-    }
-    Ok(duration)
-}
-
 /// `8.2`, as reli writes it `v82`, or `auto`.
 pub(crate) fn parse_release(text: &str) -> anyhow::Result<Detected> {
     if text == "auto" {
@@ -296,17 +278,6 @@ pub(crate) fn parse_release(text: &str) -> anyhow::Result<Detected> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn durations_have_units() {
-        for (text, ms) in [("250ms", 250), ("3", 3000), ("30s", 30_000), ("1.5m", 90_000), ("1h", 3_600_000)]
-        {
-            assert_eq!(parse_duration(text).unwrap(), Duration::from_millis(ms), "{text}");
-        }
-        for text in ["", "s", "0s", "-1s", "3 weeks", "1y", "1e400", "nan"] {
-            assert!(parse_duration(text).is_err(), "{text}");
-        }
-    }
 
     #[test]
     fn rates_are_periods() {

@@ -14,7 +14,7 @@ use std::thread;
 use anyhow::{anyhow, bail};
 use borehole::capture::{Coordinator, Header, Session, Statistics};
 
-pub(crate) use args::{Detected, PhpArgs, RecordArgs, Sampling, parse_duration, parse_release};
+pub(crate) use args::{Detected, PhpArgs, RecordArgs, Sampling, parse_release};
 pub(crate) use output::{Destination, Earlier, Encoding, Place, Single, Workers};
 
 use crate::exit::Exit;

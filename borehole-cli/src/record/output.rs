@@ -13,8 +13,9 @@ use borehole::capture::{
     Coordinator, Error, LiveSink, RbtOptions, RbtOutput, SampleOptions, Session, Statistics, Stream,
 };
 use borehole::model::{Context, Sample};
+use borehole::phpspy::Opcodes;
 use borehole::rbt::Compression;
-use borehole::{Existing, Export, Format, OpcodeOutput, ProfileSink, Target};
+use borehole::{Existing, Export, Format, ProfileSink, Target};
 
 use super::header;
 use super::progress::Watcher;
@@ -133,7 +134,7 @@ impl Single {
             Encoding::ReliJsonLines => session(&mut ReliJsonLines::new(&mut output)),
             Encoding::Format(format) => {
                 let mut target = Target::new(format);
-                target.opcodes = if self.opcodes { OpcodeOutput::Write } else { OpcodeOutput::Omit };
+                target.opcodes = if self.opcodes { Opcodes::Write } else { Opcodes::Omit };
                 session(&mut Exported(target.exporter_to_file(&mut output)?))
             }
         };

@@ -4,11 +4,12 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 
-use super::inspect::parse_switch;
+use super::report::{PrettyArgs, ReportFormat};
 use crate::exit::Exit;
-use crate::heap::{CompareArgs, Memory};
+use crate::heap::{CompareArgs, Memory, TextOutput};
+use crate::values::{RowLimit, percent};
 
 /// `inspector:memory:compare`.
 #[derive(Args, Clone, Debug)]
@@ -37,20 +38,16 @@ pub(crate) struct MemoryCompareArgs {
     #[arg(short, long)]
     output: Option<PathBuf>,
 
-    /// Indent JSON
-    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "on", value_parser = parse_switch, overrides_with = "no_pretty_print")]
-    pretty_print: Option<bool>,
-
-    #[arg(long, hide = true)]
-    no_pretty_print: bool,
+    #[command(flatten)]
+    pretty: PrettyArgs,
 
     /// Leave out what changed by less than so many percent
-    #[arg(long, value_name = "PERCENT", default_value_t = 0.0)]
+    #[arg(long, value_name = "PERCENT", value_parser = percent, default_value_t = 0.0)]
     threshold: f64,
 
     /// Show so many rows of each table
-    #[arg(long, value_name = "COUNT", default_value_t = 20)]
-    diff_limit: usize,
+    #[arg(long, value_name = "COUNT", default_value_t = RowLimit::new(20))]
+    diff_limit: RowLimit,
 
     // Accepted and without effect: what is analysed does not depend on them.
     #[arg(long, hide = true, num_args = 0..=1)]
@@ -67,13 +64,6 @@ pub(crate) struct MemoryCompareArgs {
     no_ffi_csr: bool,
 }
 
-/// What a report is written as.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ReportFormat {
-    Report,
-    ReportJson,
-}
-
 pub(super) fn compare(args: &MemoryCompareArgs) -> anyhow::Result<Exit> {
     let inputs = std::iter::once(&args.base).chain(&args.target).cloned().collect();
     let native = CompareArgs {
@@ -84,9 +74,8 @@ pub(super) fn compare(args: &MemoryCompareArgs) -> anyhow::Result<Exit> {
         limit: args.diff_limit,
         fail_over: None,
         json: args.output_format == ReportFormat::ReportJson,
-        pretty: args.pretty_print.unwrap_or(true) && !args.no_pretty_print,
-        output: args.output.clone(),
-        force: true,
+        pretty: args.pretty.is_on(true),
+        output: TextOutput { output: args.output.clone(), force: true },
         memory: Memory::default(),
     };
     native.run()

@@ -14,7 +14,7 @@ use borehole::heap::{HeapFormat, PASSWORD_VARIABLE};
 use clap::{Args, ValueEnum};
 
 use super::inspect::{TargetArgs, parse_switch};
-use super::report::{self, ReportFormat};
+use super::report::{self, PrettyArgs, ReportFormat};
 use crate::exit::Exit;
 use crate::heap::{
     self, AnalyzeArgs, CaptureArgs, DumpArgs, ExportArgs, FailureArgs, GraphFormat, GraphOutput, Memory,
@@ -32,12 +32,8 @@ struct OutputArgs {
     #[arg(short, long)]
     output: Option<PathBuf>,
 
-    /// Indent JSON
-    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "on", value_parser = parse_switch, overrides_with = "no_pretty_print")]
-    pretty_print: Option<bool>,
-
-    #[arg(long, hide = true)]
-    no_pretty_print: bool,
+    #[command(flatten)]
+    pretty: PrettyArgs,
 
     #[command(flatten)]
     server: ServerArgs,
@@ -100,7 +96,7 @@ impl OutputArgs {
             Some(OutputFormat::ReportJson) => ReportFormat::ReportJson,
             _ => return None,
         };
-        let pretty = self.pretty_print.unwrap_or(true) && !self.no_pretty_print;
+        let pretty = self.pretty.is_on(true);
         Some(report::output(self.output.clone(), format, pretty))
     }
 
@@ -128,7 +124,7 @@ impl OutputArgs {
             "missing output: this format needs a file; name one with -o"
         );
         let force = format != GraphFormat::Sqlite;
-        let pretty = self.pretty_print.unwrap_or(false) && !self.no_pretty_print;
+        let pretty = self.pretty.is_on(false);
         Ok(GraphOutput { output: self.output.clone(), format: Some(format), force, pretty, server: None })
     }
 

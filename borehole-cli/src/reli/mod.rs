@@ -16,7 +16,7 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use borehole::Format;
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
 
 use crate::cli::{self, ReportCommand};
 use crate::convert::{self, ConvertArgs, Details, Timestamps, Utf8Errors};
@@ -173,34 +173,6 @@ pub(crate) enum RecoverFormat {
     Phpspy,
 }
 
-const NAMES: [&str; 25] = [
-    "converter:speedscope",
-    "converter:pprof",
-    "converter:folded",
-    "converter:callgrind",
-    "converter:phpspy",
-    "converter:rbt",
-    "converter:flamegraph",
-    "rbt:recover",
-    "rbt:analyze",
-    "rbt:explore",
-    "rmem:explore",
-    "rmem:viz",
-    "inspector:trace",
-    "inspector:daemon",
-    "inspector:top",
-    "inspector:eg",
-    "inspector:memory",
-    "inspector:memory:dump",
-    "inspector:memory:dump:inspect",
-    "inspector:memory:analyze",
-    "inspector:memory:report",
-    "inspector:memory:compare",
-    "inspector:memory:export-sqlite",
-    "inspector:coredump",
-    "inspector:optimize-memory-db",
-];
-
 /// The command, if this is one of reli's command lines: its name has a colon, or the program is called `reli`.
 pub(crate) fn parse(arguments: &[OsString]) -> Option<Command> {
     let program = arguments.first().map(Path::new).and_then(Path::file_stem);
@@ -208,27 +180,30 @@ pub(crate) fn parse(arguments: &[OsString]) -> Option<Command> {
     if program.is_none_or(|program| program != "reli") && !name.contains(':') {
         return None;
     }
+    let reli = Reli::command();
     let mut arguments = arguments.to_vec();
-    if let Some(full) = full_name(name) {
+    if let Some(full) = full_name(&reli, name) {
         arguments[1] = full.into();
     }
-    Some(Reli::parse_from(arguments).command)
+    let matches = reli.get_matches_from(arguments);
+    Some(Reli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit()).command)
 }
 
 /// The command whose parts begin with the parts of `name`, of which there are as many, if there is only one; or the command
 /// of that name.
-fn full_name(name: &str) -> Option<&'static str> {
+fn full_name(reli: &clap::Command, name: &str) -> Option<String> {
     let parts: Vec<&str> = name.split(':').collect();
     let begins = |full: &&str| {
         let full: Vec<&str> = full.split(':').collect();
         full.len() == parts.len() && full.iter().zip(&parts).all(|(full, part)| full.starts_with(part))
     };
-    if let Some(exact) = NAMES.into_iter().find(|full| *full == name) {
-        return Some(exact);
+    let names: Vec<&str> = reli.get_subcommands().map(clap::Command::get_name).collect();
+    if names.contains(&name) {
+        return Some(name.to_owned());
     }
-    let mut matching = NAMES.into_iter().filter(begins);
+    let mut matching = names.into_iter().filter(begins);
     let found = matching.next()?;
-    matching.next().is_none().then_some(found)
+    matching.next().is_none().then(|| found.to_owned())
 }
 
 /// Carries out a command of reli's.
@@ -245,8 +220,8 @@ pub(crate) fn run(command: Command) -> anyhow::Result<Exit> {
         Command::Flamegraph(input) => convert(input, Format::FlameGraph, details, false),
         Command::Rbt { input, sampling_period, rbt_timestamps, compress } => {
             let sampling_period = Some(sampling_period);
-            let rbt_timestamps = Some(rbt_timestamps);
-            convert(input, Format::Rbt, Details { sampling_period, rbt_timestamps, ..details }, compress)
+            let timestamps = Some(rbt_timestamps);
+            convert(input, Format::Rbt, Details { sampling_period, timestamps, ..details }, compress)
         }
         Command::Recover { input, format } => recover(&input, format),
         Command::Analyze { input, mut report } => {
@@ -305,5 +280,27 @@ fn recover(input: &Input, format: RecoverFormat) -> anyhow::Result<Exit> {
 impl From<Input> for Inputs {
     fn from(input: Input) -> Self {
         Self { paths: input.paths, ..Self::default() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_cut_short_as_long_as_they_mean_one_command() {
+        let reli = Reli::command();
+        for (cut, full) in [
+            ("c:fold", Some("converter:folded")),
+            ("rbt:a", Some("rbt:analyze")),
+            ("i:m:d:i", Some("inspector:memory:dump:inspect")),
+            // The whole name of one, which begins others.
+            ("inspector:memory", Some("inspector:memory")),
+            ("c:p", None),
+            ("inspector", None),
+            ("nothing:at:all", None),
+        ] {
+            assert_eq!(full_name(&reli, cut).as_deref(), full, "{cut}");
+        }
     }
 }

@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 
 use super::inspect::parse_switch;
 use crate::exit::Exit;
-use crate::heap::{Memory, ReportArgs, ReportOutput};
+use crate::heap::{Memory, ReportArgs, ReportOutput, TextOutput};
 
 /// `inspector:memory:report`.
 #[derive(Args, Clone, Debug)]
@@ -29,12 +29,8 @@ pub(crate) struct MemoryReportArgs {
     #[arg(long, default_value_t = 1)]
     run_id: i64,
 
-    /// Indent JSON
-    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "on", value_parser = parse_switch, overrides_with = "no_pretty_print")]
-    pretty_print: Option<bool>,
-
-    #[arg(long, hide = true)]
-    no_pretty_print: bool,
+    #[command(flatten)]
+    pretty: PrettyArgs,
 
     // Accepted and without effect: everything is always looked at, and needs neither a cache nor several processes.
     #[arg(long, hide = true, num_args = 0..=1, require_equals = true)]
@@ -65,6 +61,23 @@ pub(crate) struct MemoryReportArgs {
     rebuild_derived_cache: bool,
 }
 
+/// Whether JSON is indented.
+#[derive(Args, Clone, Copy, Debug)]
+pub(super) struct PrettyArgs {
+    /// Indent JSON
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "on", value_parser = parse_switch, overrides_with = "no_pretty_print")]
+    pretty_print: Option<bool>,
+
+    #[arg(long, hide = true)]
+    no_pretty_print: bool,
+}
+
+impl PrettyArgs {
+    pub(super) fn is_on(self, otherwise: bool) -> bool {
+        self.pretty_print.unwrap_or(otherwise) && !self.no_pretty_print
+    }
+}
+
 /// How reli writes a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum ReportFormat {
@@ -75,11 +88,12 @@ pub(super) enum ReportFormat {
 /// Where a report goes, as our own command takes it. Files are replaced, as reli replaces them.
 pub(super) fn output(output: Option<PathBuf>, format: ReportFormat, pretty: bool) -> ReportOutput {
     let json = format == ReportFormat::ReportJson;
-    ReportOutput { output, force: true, json, pretty, limit: ReportOutput::LIMIT }
+    let place = TextOutput { output, force: true };
+    ReportOutput { place, json, pretty, limit: ReportOutput::LIMIT }
 }
 
 pub(super) fn report(args: &MemoryReportArgs) -> anyhow::Result<Exit> {
-    let pretty = args.pretty_print.unwrap_or(true) && !args.no_pretty_print;
+    let pretty = args.pretty.is_on(true);
     ReportArgs {
         input: args.input.clone(),
         output: output(args.output.clone(), args.output_format, pretty),

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::exit::Exit;
-use crate::heap::{ExploreArgs, Memory, VizArgs};
+use crate::heap::{ExploreArgs, Memory, TextOutput, VizArgs};
 
 /// `rmem:explore`.
 #[derive(Args, Clone, Debug)]
@@ -73,9 +73,8 @@ pub(crate) struct RmemVizArgs {
 pub(super) fn viz(args: &RmemVizArgs) -> anyhow::Result<Exit> {
     let native = VizArgs {
         input: args.input.clone(),
-        output: args.output.clone(),
+        output: TextOutput { output: args.output.clone(), force: true },
         title: None,
-        force: true,
         memory: Memory::default(),
     };
     native.run()

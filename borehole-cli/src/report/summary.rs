@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use borehole_analysis::Summary;
+pub(crate) use borehole_analysis::amount::grouped;
 use borehole_analysis::tokio::TokioView;
 
 use super::args::Dialect;
@@ -109,19 +110,6 @@ fn per_second(count: u64, span_ns: u64) -> f64 {
     count as f64 * 1e9 / span_ns as f64
 }
 
-/// A number with a comma between thousands.
-pub(crate) fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (index, digit) in digits.char_indices() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use borehole_analysis::PeriodSamples;
@@ -172,11 +160,5 @@ mod tests {
                         3 samples with an empty stack";
         assert_eq!(text(&summary, &[], Dialect::Native).lines().nth(1), Some(expected));
         assert_eq!(text(&summary, &[], Dialect::Reli).lines().count(), 1);
-    }
-
-    #[test]
-    fn thousands_are_told_apart() {
-        let numbers = [0, 999, 1000, 3412, 1_234_567];
-        assert_eq!(numbers.map(grouped), ["0", "999", "1,000", "3,412", "1,234,567"]);
     }
 }

@@ -19,7 +19,8 @@ use crate::interrupt;
 use crate::messages::say;
 use crate::outputs::stdout_error;
 use crate::record::targets::Targets;
-use crate::record::{PhpArgs, header, parse_duration};
+use crate::record::{PhpArgs, header};
+use crate::values::duration;
 use board::{Board, BoardSink};
 use keys::{Key, Keys};
 use table::{Sort, View};
@@ -40,11 +41,11 @@ pub(crate) struct TopArgs {
     pub(crate) rate: u32,
 
     /// How often the table is shown
-    #[arg(short, long, value_name = "DURATION", default_value = "1s", value_parser = parse_duration)]
+    #[arg(short, long, value_name = "DURATION", default_value = "1s", value_parser = duration)]
     pub(crate) interval: Duration,
 
     /// How long to watch
-    #[arg(short, long, value_name = "DURATION", value_parser = parse_duration)]
+    #[arg(short, long, value_name = "DURATION", value_parser = duration)]
     pub(crate) duration: Option<Duration>,
 
     /// Print the tables one below the other, as is done anyway where there is no terminal

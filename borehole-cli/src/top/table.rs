@@ -10,6 +10,7 @@ use serde_json::json;
 use super::board::Board;
 use super::keys::Key;
 use super::sort_of;
+use crate::cell::{Anchor, crop, printable};
 
 /// By what rows are sorted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -155,13 +156,13 @@ impl View {
                 percent(row.total, self.samples),
                 row.total,
                 row.per_second,
-                row.name
+                printable(row.name.as_bytes())
             );
         }
         if columns == 0 && rows.len() > room {
             text += &format!("{room} of {} shown\n", rows.len());
         }
-        if columns == 0 { text } else { cut(&text, columns) }
+        text.lines().map(|line| crop(line, columns, Anchor::Left) + "\n").collect()
     }
 
     fn head(&self, progress: &Progress) -> String {
@@ -212,8 +213,29 @@ fn percent(count: u64, of: u64) -> f64 {
     percent
 }
 
-/// Each line cut at so many characters.
-fn cut(text: &str, columns: usize) -> String {
-    let lines = text.lines().map(|line| line.chars().take(columns).collect::<String>() + "\n");
-    lines.collect()
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cell::width;
+
+    fn view(name: &str) -> View {
+        let row = Row { name: name.to_owned(), own: 1, total: 1, per_second: 1.0 };
+        View { samples: 1, rows: vec![row], ..View::default() }
+    }
+
+    #[test]
+    fn wide_names_do_not_overflow_the_screen() {
+        let view = view(&"計測".repeat(40));
+        let shown = view.as_text(&Progress::default(), 10, 79);
+        assert!(shown.lines().all(|line| width(line) <= 79), "{shown}");
+        let last = shown.lines().last().unwrap();
+        assert!(last.ends_with('…') && width(last) >= 78, "{last}");
+        assert!(view.as_text(&Progress::default(), 10, 0).contains(&"計測".repeat(40)));
+    }
+
+    #[test]
+    fn names_are_nothing_that_a_terminal_obeys() {
+        let shown = view("class@anonymous\0/\x1b[2J.php").as_text(&Progress::default(), 10, 0);
+        assert!(shown.ends_with("class@anonymous\\x00/\\x1b[2J.php\n"), "{shown}");
+    }
 }

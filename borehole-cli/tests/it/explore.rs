@@ -294,11 +294,14 @@ fn two_profiles_show_what_changed() {
     let [before, after] = ["before.folded", "after.folded"].map(|name| scratch.path(name));
     fs::write(&before, "main;query 500\nmain;render 500\n").unwrap();
     fs::write(&after, "main;query 900\nmain;render 100\n").unwrap();
-    let mut terminal = Terminal::start(&["explore", "--base", text(&before), text(&after)], (100, 24), &[]);
-    terminal.shows("by self");
-    terminal.press("D");
-    let shown = terminal.shows("what changed");
-    assert!(shown.contains("50.00%    90.00%   +40.00%"), "{shown}");
-    terminal.press("q");
-    assert_eq!(terminal.ended(), 0);
+    // Its name is that of `diff`; the second was its name before.
+    for option in ["--baseline", "--base"] {
+        let mut terminal = Terminal::start(&["explore", option, text(&before), text(&after)], (100, 24), &[]);
+        terminal.shows("by self");
+        terminal.press("D");
+        let shown = terminal.shows("what changed");
+        assert!(shown.contains("50.00%    90.00%   +40.00%"), "{shown}");
+        terminal.press("q");
+        assert_eq!(terminal.ended(), 0);
+    }
 }

@@ -251,6 +251,20 @@ fn a_graph_that_was_compressed_is_read_as_it_is() {
 }
 
 #[test]
+fn a_share_that_is_left_out_is_written_with_or_without_its_sign() {
+    let heap = corpus("php/reli-json/m1_objects.json.gz");
+    let heap = heap.to_str().unwrap();
+    for threshold in ["5", "5%"] {
+        run(&["heap", "compare", heap, heap, "--threshold", threshold]).done();
+        run(&["inspector:memory:compare", heap, heap, "--threshold", threshold]).done();
+    }
+    for wrong in ["nan", "much"] {
+        let why = format!("expected per cent from 0, found {wrong}");
+        refused(&["heap", "compare", heap, heap, "--threshold", wrong], &why);
+    }
+}
+
+#[test]
 fn a_dump_says_what_it_holds() {
     let whole = corpus("php/heap/8.2.36.rdump");
     let ended = run(&["inspector:memory:dump:inspect", whole.to_str().unwrap()]);

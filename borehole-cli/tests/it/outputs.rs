@@ -74,6 +74,51 @@ fn a_file_that_exists_is_kept_unless_it_is_forced_away() {
     assert_eq!(listing(scratch.folder()), ["a.folded"]);
 }
 
+/// What is worked out for long is not worked out for an output that is refused: here it would fail otherwise.
+#[test]
+fn an_output_is_refused_before_what_it_is_to_hold_is_worked_out() {
+    let scratch = Scratch::new();
+    let page = scratch.write("old.html", b"old");
+    let whole = read_corpus("php/heap/8.2.36.rdump");
+    let cut = scratch.write("cut.rdump", &whole[..whole.len() / 2]);
+    let (page, cut, damaged) = (text(&page), text(&cut), corpus("rbt/realistic_54k_segmented_corrupt.rbt"));
+    let commands = [
+        &["heap", "compare", cut, cut][..],
+        &["heap", "report", cut],
+        &["heap", "viz", cut],
+        &["heap", "export", cut, "-f", "jsonl"],
+        &["report", &damaged],
+        &["diff", &damaged, &damaged],
+    ];
+    for command in commands {
+        let error = run(&[command, &["-o", page]].concat()).failed();
+        assert_eq!(error, format!("error: {page}: file exists; --force replaces it\n"), "{command:?}");
+    }
+    let error = run(&["diff", &damaged, &damaged, "-o", "diff.txt"]).failed();
+    assert!(error.contains("expected a name that ends in .svg or .html, found diff.txt"), "{error}");
+    assert_eq!(listing(scratch.folder()), ["cut.rdump", "old.html"]);
+}
+
+#[test]
+fn what_is_said_of_a_heap_goes_to_devices_too() {
+    let scratch = Scratch::new();
+    let heap = corpus("php/reli-json/m1_objects.json.gz");
+    let page = scratch.path("null.html");
+    symlink("/dev/null", &page).unwrap();
+    for command in [
+        &["heap", "viz", &heap, "-o", text(&page)][..],
+        &["heap", "report", &heap, "-o", "/dev/null"],
+        &["heap", "compare", &heap, &heap, "-o", "/dev/null"],
+    ] {
+        assert_eq!(run(command).done(), b"", "{command:?}");
+    }
+    assert!(fs::symlink_metadata(&page).unwrap().is_symlink());
+    for command in [&["heap", "report", &heap][..], &["heap", "compare", &heap, &heap]] {
+        let error = run(&[command, &["-o", "/dev/full"]].concat()).failed();
+        assert!(error.ends_with(&format!("error: /dev/full: {FULL}\n")), "{error}");
+    }
+}
+
 #[test]
 fn an_error_in_the_middle_leaves_nothing_new_and_nothing_changed() {
     let scratch = Scratch::new();
@@ -197,6 +242,16 @@ fn an_input_may_be_replaced_by_what_is_made_of_it() {
     run(&["convert", text(&path), "-o", text(&path), "--force", "--compress"]).done();
     assert!(fs::read(&path).unwrap().starts_with(b"\x1f\x8b"));
     assert_eq!(samples_in(&fs::read(&path).unwrap()), 30);
+}
+
+#[test]
+fn times_are_asked_for_by_the_name_that_record_gives_them() {
+    let trace = corpus("rbt/annotations_ts.rbt");
+    let convert = |options: &[&str]| run(&[&["convert", &trace, "--to", "rbt"], options].concat()).done();
+    let [with, without] = ["delta", "none"].map(|mode| convert(&["--timestamps", mode]));
+    // The byte of the header that says so.
+    assert_eq!((with[5], without[5]), (1, 0));
+    assert_eq!(convert(&["--rbt-timestamps", "none"]), without);
 }
 
 #[test]

@@ -6,18 +6,18 @@ mod text;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use borehole::Existing;
 use borehole::heap::compare::{Change, Comparison, HolderChange, compare};
 use borehole::heap::retention::Follow;
 use borehole::heap::{Graph, HeapFile, Opened};
 use clap::Args;
 
 use super::file::Memory;
-use super::output::write_text;
+use super::output::TextOutput;
 use super::password;
 use crate::cell::terminal_width;
 use crate::exit::Exit;
 use crate::messages::say;
+use crate::values::{RowLimit, percent};
 
 /// `borehole heap compare`.
 #[derive(Args, Clone, Debug)]
@@ -35,12 +35,12 @@ pub(crate) struct CompareArgs {
     pub(crate) run_id_target: Option<i64>,
 
     /// Leave out what changed by less than so many percent
-    #[arg(long, value_name = "PERCENT", default_value_t = 0.0)]
+    #[arg(long, value_name = "PERCENT", value_parser = percent, default_value_t = 0.0)]
     pub(crate) threshold: f64,
 
     /// Show so many rows of each table; 0 shows all
-    #[arg(long, visible_alias = "top", value_name = "COUNT", default_value_t = 20)]
-    pub(crate) limit: usize,
+    #[arg(long, visible_alias = "top", value_name = "COUNT", default_value_t = RowLimit::new(20))]
+    pub(crate) limit: RowLimit,
 
     /// Exit with 1 if memory grew by more than this: 64M, 500K, 10%
     #[arg(long, value_name = "SIZE")]
@@ -54,13 +54,8 @@ pub(crate) struct CompareArgs {
     #[arg(long, requires = "json")]
     pub(crate) pretty: bool,
 
-    /// The file to write instead of standard output
-    #[arg(short, long, value_name = "FILE")]
-    pub(crate) output: Option<PathBuf>,
-
-    /// Replace the output if it exists
-    #[arg(long)]
-    pub(crate) force: bool,
+    #[command(flatten)]
+    pub(crate) output: TextOutput,
 
     #[command(flatten)]
     pub(crate) memory: Memory,
@@ -81,10 +76,8 @@ impl FromStr for Allowance {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let expected = || format!("expected bytes such as 64M, or a share such as 10%, found {text}");
-        if let Some(percent) = text.strip_suffix('%') {
-            let percent =
-                percent.parse::<f64>().ok().filter(|percent| percent.is_finite() && *percent >= 0.0);
-            return percent.map(Self::Percent).ok_or_else(expected);
+        if let Some(share) = text.strip_suffix('%') {
+            return percent(share).map(Self::Percent).map_err(|_| expected());
         }
         let (digits, unit) =
             match text.trim_end_matches(['B', 'b']).strip_suffix(['K', 'k', 'M', 'm', 'G', 'g']) {
@@ -118,14 +111,14 @@ impl Allowance {
 
 impl CompareArgs {
     pub(crate) fn run(&self) -> anyhow::Result<Exit> {
+        self.output.check()?;
         let (exit, comparison) = self.compared()?;
         let text = match (self.json, self.pretty) {
             (true, true) => format!("{:#}\n", json::json(self, &comparison)),
             (true, false) => format!("{}\n", json::json(self, &comparison)),
             (false, _) => text::text(self, &comparison),
         };
-        let existing = if self.force { Existing::Replace } else { Existing::Keep };
-        write_text(&text, self.output.as_deref(), existing)?;
+        self.output.write(&text)?;
         if self.fail_over.is_some_and(|allowance| allowance.is_crossed(&comparison)) {
             say("memory grew by more than --fail-over allows");
             return Ok(Exit::Crossed);
@@ -158,7 +151,7 @@ impl CompareArgs {
     }
 
     fn columns(&self) -> usize {
-        if self.output.is_some() { REPORT_COLUMNS } else { terminal_width() }
+        if self.output.path().is_some() { REPORT_COLUMNS } else { terminal_width() }
     }
 
     /// Whether a change is large enough to be shown.
@@ -170,8 +163,7 @@ impl CompareArgs {
     fn shown<'r, T>(&self, rows: impl Iterator<Item = &'r T>) -> (Vec<&'r T>, usize) {
         let rows: Vec<&T> = rows.collect();
         let of = rows.len();
-        let limit = if self.limit == 0 { of } else { self.limit };
-        (rows.into_iter().take(limit).collect(), of)
+        (rows.into_iter().take(self.limit.count()).collect(), of)
     }
 
     fn holders<'c>(&self, rows: &'c [HolderChange]) -> impl Iterator<Item = &'c HolderChange> {

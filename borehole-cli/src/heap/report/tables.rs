@@ -2,6 +2,7 @@
 
 use borehole::heap::Total;
 use borehole::heap::findings::Report;
+use borehole_analysis::amount::grouped;
 
 use crate::cell::{Anchor, bytes, crop, pad, printable, width};
 
@@ -58,14 +59,6 @@ fn percent(part: u64, whole: u64) -> String {
     #[expect(clippy::cast_precision_loss, reason = "one digit after the point is shown")]
     let share = if whole == 0 { 0.0 } else { part as f64 / whole as f64 * 100.0 };
     format!("{share:.1} %")
-}
-
-/// A number with its thousands set apart.
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let groups: Vec<&str> =
-        digits.as_bytes().rchunks(3).rev().map(|group| std::str::from_utf8(group).expect("digits")).collect();
-    groups.join(",")
 }
 
 fn table<const N: usize>(
@@ -125,11 +118,10 @@ mod tests {
     #[test]
     fn tables_fit_their_columns_and_say_what_they_leave_out() {
         let heads = [number("memory"), word("path")];
-        let rows = [["1 bytes", "<main>:12::$all->items['long']"], ["20 bytes", "$x"], ["3", "y"]];
+        let rows = [["1 B", "<main>:12::$all->items['long']"], ["20 B", "$x"], ["3", "y"]];
         let text = table("T", &heads, rows.into_iter().map(|row| row.map(str::to_owned)), 30, 2);
-        let expected = "\nT\n    memory  path\n   1 bytes  …ll->items['long']\n  20 bytes  $x\n  2 of 3 shown; --limit 0 for all\n";
+        let expected = "\nT\n  memory  path\n     1 B  …$all->items['long']\n    20 B  $x\n  2 of 3 shown; --limit 0 for all\n";
         assert_eq!(text, expected);
-        assert_eq!([grouped(0), grouped(1_234_567)], ["0", "1,234,567"]);
         assert_eq!(percent(1, 0), "0.0 %");
     }
 }

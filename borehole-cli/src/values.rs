@@ -1,0 +1,119 @@
+//! Values of options: what is called the same in two places is written the same.
+
+use std::fmt;
+use std::num::ParseIntError;
+use std::str::FromStr;
+use std::time::Duration;
+
+use anyhow::{anyhow, bail};
+
+/// How many rows of a table are shown; `0` shows all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct RowLimit(usize);
+
+impl RowLimit {
+    pub(crate) const fn new(count: usize) -> Self {
+        Self(count)
+    }
+
+    /// At most so many.
+    pub(crate) const fn count(self) -> usize {
+        if self.0 == 0 { usize::MAX } else { self.0 }
+    }
+
+    /// The same for who knows all as none.
+    pub(crate) fn as_option(self) -> Option<usize> {
+        Some(self.0).filter(|&count| count > 0)
+    }
+}
+
+impl FromStr for RowLimit {
+    type Err = ParseIntError;
+
+    fn from_str(text: &str) -> Result<Self, ParseIntError> {
+        text.parse().map(Self)
+    }
+}
+
+impl fmt::Display for RowLimit {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(formatter)
+    }
+}
+
+/// A number with a unit; seconds if it has none.
+pub(crate) fn duration(text: &str) -> anyhow::Result<Duration> {
+    let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
+    let seconds = match &text[digits.len()..] {
+        "ms" => 1e-3,
+        "" | "s" => 1.0,
+        "m" | "min" => 60.0,
+        "h" => 3600.0,
+        "d" => 86_400.0,
+        unit => bail!("expected the unit ms, s, m, h or d, found {unit}"),
+    };
+    let number: f64 = digits.parse().map_err(|_| anyhow!("expected a duration such as 30s, found {text}"))?;
+    let duration = Duration::try_from_secs_f64(number * seconds)?;
+    if duration.is_zero() {
+        bail!("expected more than no time, found {text}");
+    }
+    Ok(duration)
+}
+
+/// Per cent, with or without the sign.
+pub(crate) fn percent(text: &str) -> Result<f64, String> {
+    let number = text.strip_suffix('%').unwrap_or(text).trim().parse::<f64>();
+    let number = number.ok().filter(|number| number.is_finite() && *number >= 0.0);
+    number.ok_or_else(|| format!("expected per cent from 0, found {text}"))
+}
+
+/// `KEY=VALUE`. The value may be empty, and hold further equals signs.
+pub(crate) fn pair(text: &str) -> Result<(String, String), String> {
+    let parts = text.split_once('=').filter(|(key, _)| !key.is_empty());
+    let (key, value) = parts.ok_or_else(|| format!("expected KEY=VALUE, found {text}"))?;
+    Ok((key.to_owned(), value.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_have_units() {
+        for (text, ms) in [("250ms", 250), ("3", 3000), ("30s", 30_000), ("1.5m", 90_000), ("1h", 3_600_000)]
+        {
+            assert_eq!(duration(text).unwrap(), Duration::from_millis(ms), "{text}");
+        }
+        for text in ["", "s", "0s", "-1s", "3 weeks", "1y", "1e400", "nan"] {
+            assert!(duration(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn no_rows_are_all_rows() {
+        let rows = ["0", "7"].map(|text| text.parse::<RowLimit>().unwrap());
+        assert_eq!(rows.map(RowLimit::count), [usize::MAX, 7]);
+        assert_eq!(rows.map(RowLimit::as_option), [None, Some(7)]);
+        assert_eq!(rows.map(|rows| rows.to_string()), ["0", "7"]);
+    }
+
+    #[test]
+    fn per_cent_need_no_sign() {
+        assert_eq!(["5", "5%", "0.5 %"].map(percent), [Ok(5.0), Ok(5.0), Ok(0.5)]);
+        for text in ["", "%", "-1", "nan", "inf", "five"] {
+            assert!(percent(text).unwrap_err().ends_with(&format!("found {text}")), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_pair_has_a_key() {
+        let both = |key: &str, value: &str| Ok((key.to_owned(), value.to_owned()));
+        assert_eq!(
+            [pair("a=b"), pair("a="), pair("a=b=c")],
+            [both("a", "b"), both("a", ""), both("a", "b=c")]
+        );
+        for text in ["", "a", "=b"] {
+            assert_eq!(pair(text), Err(format!("expected KEY=VALUE, found {text}")));
+        }
+    }
+}
