@@ -248,6 +248,12 @@ impl Reader<'_> {
                 b"type_info" => location.type_info = Some(self.small_number()?),
                 b"class_name" => location.class = Some(self.text()?),
                 b"value" => location.string = Some(self.text()?),
+                // What is said of a location is said of its node, which has locations of its own.
+                key if key == LOCATIONS.as_bytes() => {
+                    return Err(self
+                        .tokens
+                        .wrong(format!("expected a fact about a location, found {LOCATIONS}")));
+                }
                 // It is that of the elements beside it.
                 b"used_location" => self.tokens.skip()?,
                 _ => {

@@ -73,15 +73,17 @@ pub(super) fn put_value(out: &mut impl Write, text: &[u8], kind: ValueKind) -> i
     }
 }
 
-/// Writes a fact about the whole: as what it reads, which is how reli gives back what its database holds as texts.
+/// Writes a fact about the whole: as what it reads, which is how reli gives back what its database holds as texts. Lists are
+/// written as they would be read, without the blanks that a text may have.
 pub(super) fn put_fact(out: &mut impl Write, text: &[u8]) -> io::Result<()> {
-    let is_list = matches!(text.first(), Some(b'[' | b'{'));
-    let kind = match text {
-        b"true" | b"false" => return out.write_all(text),
-        _ if is_list => ValueKind::Json,
-        _ => ValueKind::Float,
-    };
-    put_value(out, text, kind)
+    match text {
+        b"true" | b"false" => out.write_all(text),
+        [b'[' | b'{', ..] => match serde_json::from_slice::<serde_json::Value>(text) {
+            Ok(list) => out.write_all(list.to_string().as_bytes()),
+            Err(_) => put_string(out, text),
+        },
+        _ => put_value(out, text, ValueKind::Float),
+    }
 }
 
 /// Whether `text` is a number as JSON has them.

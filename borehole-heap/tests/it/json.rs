@@ -121,6 +121,17 @@ fn errors_say_where() {
     assert!(wrong(&format!("{{\"context\":{{\"a\":{twice},\"b\":{twice}}}}}")).contains("duplicate node 0"));
     let located = "{\"#node_id\":0,\"#type\":\"A\",\"#locations\":[],\"x\":1,\"#locations\":[]}";
     assert!(wrong(&format!("{{\"context\":{{\"a\":{located}}}}}")).contains("duplicate #locations"));
+    let nested = "{\"#node_id\":0,\"#type\":\"A\",\"#locations\":[{\"address\":8,\"#locations\":[]}]}";
+    let said = wrong(&format!("{{\"context\":{{\"a\":{nested}}}}}"));
+    assert!(said.starts_with("expected a fact about a location, found #locations"), "{said}");
+}
+
+#[test]
+fn a_text_that_reads_as_a_list_is_written_as_that_list_again_and_again() {
+    let graph = json::read(b"{\"summary\":[{\"a\":\"[ 1,\\n2 ]\",\"b\":\"[ 1\"}],\"context\":{}}").unwrap();
+    let once = written(&graph, Layout::Compact);
+    assert!(once.starts_with("{\"summary\":[{\"a\":[1,2],\"b\":\"[ 1\"}]"), "{once}");
+    assert_eq!(written(&json::read(once.as_bytes()).unwrap(), Layout::Compact), once);
 }
 
 #[test]
