@@ -1,6 +1,7 @@
 //! `cargo xtask ci`: what has to pass before a change goes in.
 
 use std::path::Path;
+use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
@@ -32,9 +33,13 @@ const CHECKS: &[Check] = &[
     Check { name: "features", run: features },
     Check { name: "doc", run: doc },
     Check { name: "peers", run: |at| peers::run(at.without, &[]) },
+    Check { name: "deny", run: deny },
     Check { name: "tokio-unstable", run: |at| testing::tokio_unstable(at.root) },
     Check { name: "test", run: |at| testing::workspace(at.root, at.without) },
 ];
+
+/// The peer that knows the packages that we are built of.
+const DENY: &str = "cargo-deny";
 
 /// The facade's features, each of which must build alone.
 const FORMATS: &[&str] = &[
@@ -99,6 +104,30 @@ fn features(at: &Surroundings<'_>) -> Result<()> {
     let check = ["check", "--quiet", "--package", "borehole", "--no-default-features"];
     cargo(at, &check)?;
     FORMATS.iter().try_for_each(|format| cargo(at, &[&check[..], &["--features", format]].concat()))
+}
+
+/// What we are built of, by the rules of `deny.toml`. The database of known faults is fetched anew each time; where that cannot
+/// be done, the rest is checked all the same.
+fn deny(at: &Surroundings<'_>) -> Result<()> {
+    if at.without.iter().any(|name| name == DENY) {
+        eprintln!("WITHOUT {DENY}: nothing judges what we are built of");
+        return Ok(());
+    }
+    let peer =
+        peers::ready(DENY)?.with_context(|| format!("missing {DENY}: `cargo xtask peers` sets it up"))?;
+    let deny = |arguments: &[&str]| {
+        let mut program = Command::new(&peer.command[0]);
+        program.args(&peer.command[1..]).arg("--locked").args(arguments).current_dir(at.root);
+        program
+    };
+    command::run(&mut deny(&["check", "bans", "licenses", "sources"]))?;
+    match command::output(&mut deny(&["fetch", "db"])) {
+        Ok(_) => command::run(&mut deny(&["check", "advisories"])),
+        Err(error) => {
+            eprintln!("WITHOUT the database of advisories: {error:#}");
+            Ok(())
+        }
+    }
 }
 
 fn doc(at: &Surroundings<'_>) -> Result<()> {

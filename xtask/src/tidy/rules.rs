@@ -218,25 +218,3 @@ pub(crate) const MACHINE_PATHS: &[&str] = &[concat!("/wo", "rk"), concat!("/ro",
 pub(crate) fn of(name: &str) -> Option<&'static Crate> {
     CRATES.iter().find(|rule| rule.name == name)
 }
-
-/// Licences that ours, MIT or Apache-2.0, is compatible with. CDDL-1.0 is that of the flame graphs' crate, which the README names;
-/// it asks for nothing of what is linked with it.
-pub(crate) const LICENCES: &[&str] = &[
-    "0BSD",
-    "Apache-2.0",
-    "BSD-2-Clause",
-    "BSD-3-Clause",
-    "BSL-1.0",
-    "CC0-1.0",
-    "CDDL-1.0",
-    "CDLA-Permissive-2.0",
-    "ISC",
-    "MIT",
-    "Unicode-3.0",
-    "Unlicense",
-    "Zlib",
-    "bzip2-1.0.6",
-];
-
-/// Packages whose licence stands in a file: `webpki` 0.22, ISC by its `LICENSE`.
-pub(crate) const LICENSED_BY_FILE: &[&str] = &["webpki"];

@@ -1,6 +1,6 @@
 //! One small bad tree per rule, and a good one.
 
-use super::tree::{Dependency, Document, Licensed, Package, Purpose, Source, Tree};
+use super::tree::{Dependency, Document, Package, Purpose, Source, Tree};
 use super::{RULES, rules};
 
 /// A tree that every rule accepts.
@@ -10,7 +10,6 @@ fn good() -> Tree {
     let formats = [("borehole-wire", Purpose::Product), ("flate2", Purpose::Product)];
     depend(&mut tree, "borehole-formats", &formats);
     depend(&mut tree, "borehole-cli", &[("clap", Purpose::Product), ("anything", Purpose::Tests)]);
-    licensed(&mut tree, "memchr", Some("Unlicense OR MIT"));
     document(&mut tree, "README.md", "# Borehole\n");
     document(&mut tree, "ARCHITECTURE.md", "# Architecture\n");
     document(&mut tree, "Cargo.toml", GOOD_MANIFEST);
@@ -79,10 +78,6 @@ fn package(name: &str, dependencies: &[(&str, Purpose)]) -> Package {
 fn source(tree: &mut Tree, path: &str, text: &str) {
     tree.sources.retain(|source| source.path != path);
     tree.sources.push(Source::new(path, text.to_owned()).unwrap());
-}
-
-fn licensed(tree: &mut Tree, name: &str, licence: Option<&str>) {
-    tree.licensed.push(Licensed { name: name.to_owned(), licence: licence.map(str::to_owned) });
 }
 
 fn document(tree: &mut Tree, path: &str, text: &str) {
@@ -165,12 +160,6 @@ fn dependencies_are_used() {
         source(tree, "borehole-cli/src/uses.rs", "");
         source(tree, "borehole-cli/tests/it/uses.rs", "// anything clap");
     });
-}
-
-#[test]
-fn licences_are_compatible() {
-    assert_complaint("found GPL-3.0", |tree| licensed(tree, "readline", Some("GPL-3.0")));
-    assert_complaint("says no licence", |tree| licensed(tree, "secret", None));
 }
 
 #[test]

@@ -9,8 +9,6 @@ use super::scan::{self, Facts};
 pub(crate) struct Tree {
     /// The workspace's packages.
     pub(crate) packages: Vec<Package>,
-    /// All packages that are linked into something of ours, with their licences.
-    pub(crate) licensed: Vec<Licensed>,
     /// Rust sources.
     pub(crate) sources: Vec<Source>,
     /// Every other text file, manifests and documents included.
@@ -24,14 +22,6 @@ pub(crate) struct Tree {
 pub(crate) struct Package {
     pub(crate) name: String,
     pub(crate) dependencies: Vec<Dependency>,
-}
-
-/// A package, and what may be done with it.
-#[derive(Debug)]
-pub(crate) struct Licensed {
-    pub(crate) name: String,
-    /// As its manifest has it.
-    pub(crate) licence: Option<String>,
 }
 
 /// A line of a package's dependencies.
