@@ -165,6 +165,20 @@ fn def(plain: &Plain, kind: FieldKind) -> ValueDef<'static> {
 
 /// What our writer makes of it, in small batches.
 fn written(program: &Program, dialect: Dialect) -> Vec<u8> {
+    let options = WriteOptions { dialect, batch_bytes: 600 };
+    write(program, Writer::with_options(Vec::new(), options))
+}
+
+/// What our writer makes of `first`, and another that goes on there of `then`.
+fn written_in_two(first: &Program, then: &Program) -> Vec<u8> {
+    let stream = written(first, Dialect::Newest);
+    let mut reader = Reader::new(stream.as_slice());
+    while reader.next_frame().unwrap().is_some() {}
+    let options = WriteOptions { batch_bytes: 600, ..WriteOptions::default() };
+    write(then, Writer::continuing(stream.clone(), reader, options).unwrap())
+}
+
+fn write(program: &Program, mut writer: Writer<Vec<u8>>) -> Vec<u8> {
     let schema = |(number, (has_timestamp, fields)): (usize, &(bool, Vec<FieldType>))| {
         let fields = fields.iter().enumerate();
         let fields =
@@ -179,7 +193,6 @@ fn written(program: &Program, dialect: Dialect) -> Vec<u8> {
         .unwrap()
     };
     let schemas: Vec<_> = program.types.iter().enumerate().map(schema).collect();
-    let mut writer = Writer::with_options(Vec::new(), WriteOptions { dialect, batch_bytes: 600 });
     for (event, (_, timestamp_ns, values)) in program.events.iter().zip(program.lines()) {
         let schema = &schemas[event.0 % schemas.len()];
         let values: Vec<_> = values
@@ -438,6 +451,16 @@ proptest! {
     #[test]
     fn what_we_write_is_read_by_the_newest_reference(program in program(&FieldKind::ALL, false)) {
         prop_assert_eq!(newest::lines(&written(&program, Dialect::Newest)), program.lines());
+    }
+
+    #[test]
+    fn what_we_write_behind_a_stream_is_read_by_the_newest_reference(
+        first in program(&FieldKind::ALL, false), then in program(&FieldKind::ALL, false)
+    ) {
+        let lines = [first.lines(), then.lines()].concat();
+        let written = written_in_two(&first, &then);
+        prop_assert_eq!(ours(&written), lines.clone());
+        prop_assert_eq!(newest::lines(&written), lines);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use borehole_formats::ReadOptions;
 use borehole_formats::trc::{
-    Definition, Dialect, FieldKind, FieldType, Invalid, Schema, ValueDef, WriteOptions, Writer,
+    Definition, Dialect, FieldKind, FieldType, Invalid, Reader, Schema, ValueDef, WriteOptions, Writer,
 };
 
 use super::stream::read;
@@ -274,4 +274,78 @@ fn a_full_disk_is_an_error_and_holds_whole_batches() {
         assert!(error.is_none() && recovery.lost_bytes == 0, "{room}: {recovery:?}");
         assert!(events.len() * 40 >= room.saturating_sub(600), "{room}: {}", events.len());
     }
+}
+
+/// A stream of one event that names a pooled string.
+fn one_event(at: u64) -> (Schema, Vec<u8>) {
+    let schema = one_field(FieldType::required(FieldKind::PooledString));
+    let mut writer = Writer::new(Vec::new());
+    writer.write_event(&schema, at, &[ValueDef::Text("a"), ValueDef::Text("pooled")]).unwrap();
+    (schema, writer.finish().unwrap())
+}
+
+fn read_to_the_end(stream: &[u8]) -> Reader<&[u8]> {
+    let mut reader = Reader::new(stream);
+    while reader.next_frame().unwrap().is_some() {}
+    reader
+}
+
+#[test]
+fn a_stream_goes_on_behind_its_last_event_and_defines_nothing_again() {
+    let (schema, stream) = one_event(1);
+    let reader = read_to_the_end(&stream);
+    let mut writer = Writer::continuing(stream.clone(), reader, WriteOptions::default()).unwrap();
+    writer.write_event(&schema, 2, &[ValueDef::Text("b"), ValueDef::Text("pooled")]).unwrap();
+    let joined = writer.finish().unwrap();
+    // One tag, three bytes of type and time, a text and the string's number.
+    assert_eq!(joined.len() - stream.len(), 1 + 2 + 3 + 5 + 4);
+    let (events, error, recovery) = read(&joined, ReadOptions::default());
+    assert!(error.is_none() && recovery.is_clean() && recovery.segments == 1, "{error:?}");
+    let line = |at, text| format!(r#"E @{at} before="{text}" v={{"is":"pooled","pstr":0}}"#);
+    assert_eq!(events, [line(1, "a"), line(2, "b")]);
+}
+
+#[test]
+fn a_stream_that_is_not_read_to_its_end_or_is_cut_off_is_not_gone_on_with() {
+    let (_, stream) = one_event(1);
+    let refusal =
+        |reader| Writer::continuing(Vec::new(), reader, WriteOptions::default()).err().unwrap().to_string();
+    let said = refusal(Reader::new(stream.as_slice()));
+    assert_eq!(said, "expected a stream read to its end, found one with more to read");
+    let said = refusal(read_to_the_end(&stream[..stream.len() - 1]));
+    assert_eq!(said, "expected a whole stream to go on with, found a damaged one");
+}
+
+#[test]
+fn batches_put_together_elsewhere_stand_between_those_before_and_after() {
+    let (schema, stream) = one_event(2);
+    let mut writer = Writer::new(Vec::new());
+    let values = [ValueDef::Text("a"), ValueDef::Text("pooled")];
+    writer.write_event(&schema, 1, &values).unwrap();
+    let said = refused(writer.write_raw(&stream[5..]));
+    assert!(said.starts_with("expected batches that begin with a header, found "), "{said}");
+    writer.write_raw(&stream).unwrap();
+    writer.write_event(&schema, 3, &values).unwrap();
+    let joined = writer.finish().unwrap();
+    let (events, error, recovery) = read(&joined, ReadOptions::default());
+    assert!(error.is_none() && recovery.is_clean() && recovery.segments == 3, "{error:?}");
+    assert_eq!(events, [1, 2, 3].map(|at| format!(r#"E @{at} before="a" v={{"is":"pooled","pstr":0}}"#)));
+}
+
+#[test]
+fn a_writer_that_is_reset_writes_what_a_new_one_would() {
+    let (schema, stream) = one_event(1);
+    let mut writer = Writer::new(Vec::new());
+    writer
+        .write_event(
+            &one_field(FieldType::required(FieldKind::U8)),
+            9,
+            &[ValueDef::Text("x"), ValueDef::Unsigned(1)],
+        )
+        .unwrap();
+    let before = writer.reset_to(Vec::new()).unwrap();
+    assert_eq!(read(&before, ReadOptions::default()).0, [r#"E @9 before="x" v={"uint":1}"#]);
+    writer.write_event(&schema, 1, &[ValueDef::Text("a"), ValueDef::Text("pooled")]).unwrap();
+    assert_eq!(writer.reset_to(Vec::new()).unwrap(), stream);
+    assert_eq!(writer.finish().unwrap(), b"TRC\0\x01");
 }
