@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::Context as _;
+use anyhow::{Context as _, ensure};
 use borehole::{Format, Recovery, import_all, tachyon};
 use clap::Args;
 
@@ -38,10 +38,16 @@ pub(crate) fn run(args: &RecoverArgs) -> anyhow::Result<Exit> {
     let reading = Reading { lenient: true, ..args.reading.clone() };
     let path = left_of(&args.input);
     let mut input = reading.open(&path)?;
-    if let Some(path) = &args.tables {
-        input.lend_tables(fs::read(path).with_context(|| path.display().to_string())?);
+    if let Some(lender) = &args.tables {
+        ensure!(
+            input.format() == Format::Tachyon,
+            "--tables: expected an input of tachyon, whose names are in tables, found {}",
+            input.format().name()
+        );
+        let lender = lender.display().to_string();
+        input.lend_tables(&lender, &fs::read(&lender).with_context(|| lender.clone())?)?;
     } else if let Some(journal) = journal_of(&path).filter(|_| input.format() == Format::Tachyon) {
-        input.lend_tables(journal);
+        input.lend_tables(&path, &journal)?;
     }
     let name = input.name().to_owned();
     let target = args.output.target(Some(input.format()))?;

@@ -114,9 +114,22 @@ impl Input {
 
     /// Lends the tables of `sibling` to an input of the format `tachyon` that has lost its own: a whole file of another
     /// run of the same program, or what a killed program left beside the input
-    /// ([`Target::exporter_to_file`](crate::Target::exporter_to_file)). Other inputs are not affected.
-    pub fn lend_tables(&mut self, sibling: Vec<u8>) {
-        self.sibling = Some(sibling);
+    /// ([`Target::exporter_to_file`](crate::Target::exporter_to_file)). The sibling may be compressed; `name` is what it is called
+    /// in errors. Other inputs are not affected.
+    ///
+    /// # Errors
+    /// When there are no tables in the sibling.
+    #[cfg(feature = "tachyon")]
+    pub fn lend_tables(&mut self, name: &str, sibling: &[u8]) -> Result<(), Error> {
+        let open = || {
+            let sibling = tachyon::read_document(Envelope::new(sibling), &self.read)?;
+            if !sibling.starts_with(&tachyon::JOURNAL_MAGIC) {
+                tachyon::Reader::new(&sibling)?;
+            }
+            Ok(sibling)
+        };
+        self.sibling = Some(open().map_err(|error| Error::reading(name, ReadError::Input(error)))?);
+        Ok(())
     }
 
     /// The format.

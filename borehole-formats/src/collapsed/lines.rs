@@ -48,7 +48,7 @@ impl<'a> Lines<'a> {
     /// # Errors
     /// When a table is full.
     pub(super) fn of(counts: &Counts, tables: &'a Tables) -> Result<Self, TableFull> {
-        let frames = distinct(tables);
+        let frames = distinct(tables)?;
         let (shapes, names) = (Renamed::new(tables, &frames)?, Names::of(&frames, tables)?);
         let mut lines = Self { shapes, names, rows: Vec::new(), empty: 0 };
         lines.add(counts);
@@ -196,16 +196,31 @@ impl Text {
     }
 }
 
-/// What counts of frames: for each the first that has the same file, function and line, `None` for the profiler's own.
-fn distinct(tables: &Tables) -> Vec<Option<FrameId>> {
+/// What counts of frames: for each the first that has the same file, function and line, which is 0 if it is not known; `None`
+/// for the profiler's own.
+fn distinct(tables: &Tables) -> Result<Vec<Option<FrameId>>, TableFull> {
+    let text = same_texts(tables)?;
     let mut first = HashMap::new();
     let same = |id| {
         let frame = tables.frame(id);
         let file = frame.file.or(frame.native.map(|native| native.module));
-        let place = (file, frame.function, frame.line);
+        let place = (file.map(&text), text(frame.function), frame.line.unwrap_or(0));
         (!own_frames::is_own(&frame, tables)).then(|| *first.entry(place).or_insert(id))
     };
-    tables.frame_ids().map(same).collect()
+    Ok(tables.frame_ids().map(same).collect())
+}
+
+/// Answers the same for strings that are the same text, which is what CPython goes by: what is not UTF-8 is replaced in it.
+fn same_texts(tables: &Tables) -> Result<impl Fn(StringId) -> StringId, TableFull> {
+    let strings = || tables.string_ids().map(|id| tables.string(id));
+    let mut ids = Vec::new();
+    if strings().any(|string| std::str::from_utf8(string).is_err()) {
+        let mut texts = Tables::default();
+        for string in strings() {
+            ids.push(texts.intern_string(String::from_utf8_lossy(string).as_bytes())?);
+        }
+    }
+    Ok(move |id: StringId| ids.get(id.index()).copied().unwrap_or(id))
 }
 
 /// What frames are called.

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use borehole_model::{Context, ProfileSink, Sample, StringId, Tables};
 
-use super::stats::{Functions, Stats};
+use super::stats::{Functions, Stats, Times};
 use super::text::{self, TextOptions};
 use super::write;
 use crate::row_sums::RowSums;
@@ -18,14 +18,17 @@ use crate::{Export, Losses};
 /// Source: CPython 3.15.2, `--sampling-rate`, default 1 kHz.
 const DEFAULT_PERIOD_NS: u64 = 1_000_000;
 
-/// Adds samples up, and holds one count a stack.
+/// Adds samples up, and holds one count a stack and period.
 ///
 /// It does not let go of stacks before the end: nearly as many calls are told apart, and finding those again and
 /// again takes longer.
 #[derive(Default)]
 struct Sum {
     counts: StackCounts,
+    /// The period of `counts`; `None` as long as nothing said one.
     period_ns: Option<u64>,
+    /// Samples of other periods.
+    others: Vec<(Option<u64>, StackCounts)>,
     mode: Vec<u8>,
     losses: SampleLosses,
     empty: u64,
@@ -38,9 +41,9 @@ impl Sum {
         self.losses.all_but_stack(at, sample);
     }
 
-    /// The period and the mode of the first segment that has them are those of all.
+    /// The mode of the first segment that has one is that of all.
     fn segment(&mut self, at: Context<'_>) {
-        self.period_ns = self.period_ns.or(at.segment.period_ns);
+        self.change_period(at.segment.period_ns);
         let mode = at.segment.metadata.iter().find(|(key, _)| at.tables.string(*key) == b"mode");
         if let Some(&(_, mode)) = mode.filter(|_| self.mode.is_empty()) {
             self.mode = at.tables.string(mode).to_vec();
@@ -48,11 +51,29 @@ impl Sum {
         self.losses.segment(at.segment);
     }
 
+    fn change_period(&mut self, period_ns: Option<u64>) {
+        if period_ns == self.period_ns {
+            return;
+        }
+        let known = self.others.iter().position(|(other, _)| *other == period_ns);
+        let next = known.map_or_else(StackCounts::default, |known| self.others.remove(known).1);
+        let last = (self.period_ns, std::mem::replace(&mut self.counts, next));
+        if last.1.iter().next().is_some() {
+            self.others.push(last);
+        }
+        self.period_ns = period_ns;
+    }
+
     fn stats(&mut self, tables: &Tables) -> io::Result<Stats> {
         let mut functions = RowSums::<Functions>::default();
-        functions.take(&mut self.counts, tables)?;
+        let mut times = Times::default();
+        let last = (self.period_ns, std::mem::take(&mut self.counts));
+        for (period_ns, mut counts) in std::mem::take(&mut self.others).into_iter().chain([last]) {
+            functions.take(&mut counts, tables)?;
+            times.add(&functions.sums, period_ns.unwrap_or(DEFAULT_PERIOD_NS));
+        }
         self.empty = functions.empty;
-        Ok(Stats::of(functions, self.period_ns.unwrap_or(DEFAULT_PERIOD_NS)))
+        Ok(Stats::of(functions, times))
     }
 
     fn losses(&self) -> Losses {

@@ -67,24 +67,55 @@ pub(super) struct Stats {
     sums: Vec<RowSum>,
     /// By callee, those of each in the order in which they were first seen.
     calls: Vec<Call>,
-    pub(super) period_s: f64,
+    times: Vec<RowTime>,
+}
+
+/// How long samples took that have been counted.
+#[derive(Default)]
+pub(super) struct Times {
+    /// By row, as far as there are rows.
+    rows: Vec<RowTime>,
+    /// The sums of which the time is known.
+    counted: Vec<RowSum>,
+}
+
+/// What [`RowSum`] counts, in seconds.
+#[derive(Clone, Copy, Default)]
+pub(super) struct RowTime {
+    pub(super) direct_s: f64,
+    pub(super) cumulative_s: f64,
+}
+
+impl Times {
+    /// Takes it that what `sums` have gained was sampled once a period.
+    pub(super) fn add(&mut self, sums: &[RowSum], period_ns: u64) {
+        // Dividing whole microseconds, as CPython does, decides the last digits.
+        let period_s = (period_ns / 1000) as f64 / 1e6;
+        self.rows.resize(sums.len(), RowTime::default());
+        self.counted.resize(sums.len(), RowSum::default());
+        for ((time, counted), sum) in self.rows.iter_mut().zip(&mut self.counted).zip(sums) {
+            time.direct_s += (sum.direct - counted.direct) as f64 * period_s;
+            time.cumulative_s += (sum.cumulative - counted.cumulative) as f64 * period_s;
+            *counted = *sum;
+        }
+    }
 }
 
 impl Stats {
     /// The statistics of all that has been counted.
-    pub(super) fn of(counted: RowSums<Functions>, period_ns: u64) -> Self {
+    pub(super) fn of(counted: RowSums<Functions>, times: Times) -> Self {
         let RowSums { rows: Functions { names, rows, calls, call_counts }, sums, .. } = counted;
         let calls = calls.rows().iter().zip(call_counts);
         let mut calls: Vec<_> =
             calls.map(|(&[callee, caller], count)| Call { callee, caller, count }).collect();
         calls.sort_by_key(|call| call.callee);
-        // Dividing whole microseconds, as CPython does, decides the last digits.
-        Self { names, rows, sums, calls, period_s: (period_ns / 1000) as f64 / 1e6 }
+        Self { names, rows, sums, calls, times: times.rows }
     }
 
-    /// All rows with their sums, in the order in which they were first seen.
-    pub(super) fn rows(&self) -> impl Iterator<Item = (&Function, RowSum)> {
-        self.rows.rows().iter().zip(self.sums.iter().copied())
+    /// All rows with their sums and times, in the order in which they were first seen.
+    pub(super) fn rows(&self) -> impl Iterator<Item = (&Function, RowSum, RowTime)> {
+        let sums = self.sums.iter().copied().zip(self.times.iter().copied());
+        self.rows.rows().iter().zip(sums).map(|(function, (sum, time))| (function, sum, time))
     }
 
     /// The text of a name.

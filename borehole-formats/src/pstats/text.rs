@@ -99,7 +99,7 @@ pub(super) fn write(
 fn lines(stats: &Stats) -> Vec<Line<'_>> {
     let mut lines: Vec<Line<'_>> = Vec::new();
     let mut index = HashMap::new();
-    for (function, sum) in stats.rows() {
+    for (function, sum, time) in stats.rows() {
         let file = stats.name(function.file);
         let file = file.rsplit('/').next().unwrap_or(file);
         let line = Line {
@@ -108,8 +108,8 @@ fn lines(stats: &Stats) -> Vec<Line<'_>> {
             name: stats.name(function.name),
             direct: sum.direct,
             cumulative: sum.cumulative,
-            direct_s: sum.direct as f64 * stats.period_s,
-            cumulative_s: sum.cumulative as f64 * stats.period_s,
+            direct_s: time.direct_s,
+            cumulative_s: time.cumulative_s,
         };
         let at = *index.entry((file, function.line, line.name)).or_insert(lines.len());
         match lines.get_mut(at) {

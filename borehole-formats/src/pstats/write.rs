@@ -14,13 +14,13 @@ const SAMPLED: &str = "__sampled__";
 /// Writes all statistics.
 pub(super) fn write(stats: &Stats, output: &mut impl Write) -> io::Result<()> {
     output.write_all(b"{")?;
-    for (number, (function, sum)) in stats.rows().enumerate() {
+    for (number, (function, sum, time)) in stats.rows().enumerate() {
         put_function(stats, function, output)?;
         put_tuple(5, output)?;
         put_integer(sum.direct, output)?;
         put_integer(sum.cumulative, output)?;
-        put_float(sum.direct as f64 * stats.period_s, output)?;
-        put_float(sum.cumulative as f64 * stats.period_s, output)?;
+        put_float(time.direct_s, output)?;
+        put_float(time.cumulative_s, output)?;
         output.write_all(b"{")?;
         for call in stats.calls_of(number) {
             put_function(stats, stats.caller(call), output)?;

@@ -39,7 +39,8 @@ const MAX_RUN: u64 = 1 << 24;
 /// The version of Python that is named where the source was none.
 const PYTHON: [u8; 3] = [3, 15, 2];
 
-/// Writes samples as one file: the facts of the first segment stand in the header.
+/// Writes samples as one file. The period and Python's version of the first segment stand in the header, and what else a
+/// segment says of itself if all say the same.
 ///
 /// A sample without a time follows the one before it by a period. Of a stack that is too deep the innermost
 /// frames are kept, upon a frame that says so. Nothing is written before `finish`: samples wait in the
@@ -52,6 +53,9 @@ pub struct Exporter<W, S: Write, F> {
     is_journaled: bool,
     options: ExportOptions,
     writer: Option<Writer<S>>,
+    /// What the header says; nothing before there is a writer.
+    header: Facts,
+    interval_us: u64,
     columns: Columns,
     clock: Clock,
     lost: Lost,
@@ -85,6 +89,7 @@ struct Lost {
     processes: u64,
     times: u64,
     deep: u64,
+    periods: u64,
     metadata: u64,
 }
 
@@ -103,6 +108,8 @@ where
             is_journaled: false,
             options,
             writer: None,
+            header: Facts::default(),
+            interval_us: 0,
             columns: Columns {
                 opcodes: Opcodes::of(PYTHON[0], PYTHON[1]),
                 frames: Vec::new(),
@@ -130,6 +137,7 @@ where
         self.columns.opcodes = Opcodes::of(python[0], python[1]);
         let asked = self.options.period_us.map(u64::from);
         let interval_us = segment.period_ns.map(|ns| ns / 1000).or(asked).unwrap_or(DEFAULT_PERIOD_US);
+        self.interval_us = interval_us;
         let order = if segment.format == NAME { SampleOrder::File } else { SampleOrder::Arrival };
         let options = WriterOptions {
             byte_order: self.options.byte_order,
@@ -146,12 +154,35 @@ where
             writer = writer.with_journal(journal)?;
             self.is_journaled = true;
         }
-        if let Some(statistics) = facts.statistics {
-            writer.set_statistics(statistics);
+        writer.set_statistics(facts.statistics);
+        if self.options.layout == HeaderLayout::Old {
+            self.lost.metadata += facts.config.entries();
         }
         self.writer = Some(writer);
+        self.header = *facts;
         self.clock.last_us = start_us;
         Ok(())
+    }
+
+    /// Leaves out of the header what is not true of a further segment.
+    fn join(&mut self, facts: &Facts) {
+        let Some(writer) = &mut self.writer else { return };
+        let header = &mut self.header;
+        if facts.python != header.python {
+            self.lost.metadata += u64::from(facts.python.is_some());
+        }
+        if facts.statistics != header.statistics {
+            self.lost.metadata +=
+                [facts.statistics, header.statistics].iter().flatten().map(Statistics::entries).sum::<u64>();
+            header.statistics = None;
+            writer.set_statistics(None);
+        }
+        let common = header.config.common(facts.config);
+        if common != facts.config || common != header.config {
+            self.lost.metadata += facts.config.entries() + header.config.entries() - 2 * common.entries();
+            header.config = common;
+            writer.set_config(common);
+        }
     }
 
     /// The writer, which is made for the first sample if the segment did not say when profiling began.
@@ -169,6 +200,8 @@ where
         self.lost.values += count(!sample.values.is_empty());
         self.lost.processes += count(at.process(sample).is_some());
         self.lost.times += count(sample.time_ns.is_some_and(|ns| ns % 1000 != 0));
+        let has_other_period = at.segment.period_ns.is_some_and(|ns| ns / 1000 != self.interval_us);
+        self.lost.periods += count(has_other_period);
         self.lost.deep += count(depth(sample.stack, at.tables) > MAX_DEPTH);
     }
 }
@@ -333,10 +366,10 @@ where
             at.segment.period_ns.map(|ns| ns / 1000).or(asked).unwrap_or(DEFAULT_PERIOD_US);
         let facts = Facts::of(at.segment, at.tables);
         self.lost.metadata += facts.others;
-        if self.writer.is_none()
-            && let Some(start_us) = facts.start_us
-        {
-            self.open(&facts, at.segment, start_us)?;
+        match facts.start_us {
+            _ if self.writer.is_some() => self.join(&facts),
+            Some(start_us) => self.open(&facts, at.segment, start_us)?,
+            None => {}
         }
         Ok(())
     }
@@ -380,7 +413,7 @@ where
     }
 
     fn losses(&self) -> Losses {
-        let Lost { labels, values, processes, times, deep, metadata } = self.lost;
+        let Lost { labels, values, processes, times, deep, periods, metadata } = self.lost;
         let mut losses = Losses::default();
         losses.add("annotations", labels);
         losses.add("measured values", values);
@@ -389,6 +422,7 @@ where
         losses.add("opcodes that Python does not have", self.columns.unknown_opcodes);
         losses.add("fractions of microseconds", times);
         losses.add("outer frames of stacks deeper than 256", deep);
+        losses.add("sampling periods", periods);
         losses.add("metadata entries", metadata);
         losses
     }

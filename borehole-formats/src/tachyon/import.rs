@@ -115,7 +115,8 @@ fn deliver(
         let sample = Sample {
             stack,
             count: 1,
-            time_ns: i64::try_from(sample.time_us).ok().and_then(|us| us.checked_mul(1000)),
+            // In two's complement, as they are written of what was before the clock's origin.
+            time_ns: sample.time_us.cast_signed().checked_mul(1000),
             thread: Some(sample.thread),
             interpreter: Some(u64::from(sample.interpreter)),
             status: Some(Status(sample.status)),

@@ -249,6 +249,16 @@ impl Config {
         Self(self.0 | Self::FEATURES_KNOWN)
     }
 
+    /// What is true of both: a mode, or features, in which they differ are unknown.
+    #[must_use]
+    pub const fn common(self, other: Self) -> Self {
+        const MODE: u32 = 7;
+        let differing = self.0 ^ other.0;
+        let mode = if differing & MODE == 0 { self.0 & MODE } else { 0 };
+        let features = if differing & !MODE == 0 { self.0 & !MODE } else { 0 };
+        Self(mode | features)
+    }
+
     /// The number of the mode: 0 is unknown, 6 and 7 are invalid.
     #[must_use]
     pub const fn mode_number(self) -> u32 {
@@ -259,6 +269,11 @@ impl Config {
     #[must_use]
     pub fn mode(self) -> Option<&'static str> {
         Self::MODES.get((self.mode_number() as usize).checked_sub(1)?).copied()
+    }
+
+    /// How many of mode and features are known.
+    pub(super) fn entries(self) -> u64 {
+        u64::from(self.mode().is_some()) + u64::from(self.features().is_some())
     }
 
     /// The names of the features, if they are known.

@@ -40,6 +40,11 @@ const HAS_ERROR_RATE: u32 = 1;
 const HAS_MISSED_SAMPLES: u32 = 2;
 
 impl Statistics {
+    /// How many of the numbers are there.
+    pub(super) fn entries(&self) -> u64 {
+        2 + u64::from(self.error_rate.is_some()) + u64::from(self.missed_samples.is_some())
+    }
+
     /// The statistics in `bytes`, of which the tail has been read: all of them, or duration and rate.
     #[must_use]
     pub(super) fn decode(bytes: &[u8], order: ByteOrder) -> Option<Self> {

@@ -316,9 +316,14 @@ impl<S: Read + Write + Seek> Writer<S> {
         rows.into_iter().try_for_each(|row| self.flush_run(row))
     }
 
-    /// Sets what the profiler says of its own work.
-    pub const fn set_statistics(&mut self, statistics: Statistics) {
-        self.statistics = Some(statistics);
+    /// Sets what the profiler says of its own work; `None`: nothing, as at first.
+    pub fn set_statistics(&mut self, statistics: impl Into<Option<Statistics>>) {
+        self.statistics = statistics.into();
+    }
+
+    /// Sets the mode and the features that the header has in the end, instead of those of the options.
+    pub const fn set_config(&mut self, config: Config) {
+        self.options.config = config;
     }
 
     /// Writes the file to `output` and flushes it.

@@ -30,6 +30,8 @@ pub struct Exporter<W: Write> {
     counts: StackCounts,
     sums: RowSums<Frames>,
     period_us: Option<u64>,
+    /// How many samples had another period.
+    other_periods: u64,
     mode: Option<String>,
     losses: SampleLosses,
 }
@@ -42,6 +44,7 @@ impl<W: Write> Exporter<W> {
             counts: StackCounts::default(),
             sums: RowSums::default(),
             period_us: None,
+            other_periods: 0,
             mode: None,
             losses: SampleLosses::default(),
         }
@@ -187,6 +190,9 @@ impl<W: Write> ProfileSink for Exporter<W> {
     fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
         self.counts.add(sample.stack, sample.count);
         self.losses.all_but_stack(at, sample);
+        if at.segment.period_ns.is_some_and(|ns| Some(ns / 1000) != self.period_us) {
+            self.other_periods = self.other_periods.saturating_add(sample.count);
+        }
         Ok(ControlFlow::Continue(()))
     }
 
@@ -223,6 +229,7 @@ impl<W: Write> Export for Exporter<W> {
     fn losses(&self) -> Losses {
         let mut losses = self.losses.report();
         losses.add("samples without a frame", self.sums.empty);
+        losses.add("sampling periods", self.other_periods);
         losses
     }
 }

@@ -2,7 +2,7 @@
 
 use borehole_formats::collapsed::Exporter;
 use borehole_formats::{Export as _, ReadOptions, tachyon};
-use borehole_model::{ProfileSink as _, Tables};
+use borehole_model::{Context, Frame, ProfileSink as _, Sample, Segment, Tables};
 use borehole_testkit::{corpus_files, read_corpus};
 
 #[test]
@@ -24,4 +24,24 @@ fn every_file_is_collapsed_as_cpython_does() {
         let expected = read_corpus(&format!("tachyon/corpus/expected/{name}.collapsed.txt"));
         assert!(out == expected, "{name}");
     }
+}
+
+#[test]
+fn frames_that_are_called_the_same_are_one_line() {
+    let mut tables = Tables::default();
+    let mut out = Vec::new();
+    let mut exporter = Exporter::new(&mut out);
+    let segment = Segment::default();
+    for (function, line) in [(&b"mod"[..], None), (b"mod", Some(0)), (b"caf\xe9", None), (b"caf\xe8", None)] {
+        let (file, function) =
+            (tables.intern_string(b"a.py").unwrap(), tables.intern_string(function).unwrap());
+        let frame = Frame { file: Some(file), line, ..Frame::named(function) };
+        let frame = tables.intern_frame(&frame).unwrap();
+        let sample =
+            Sample { stack: Some(tables.intern_stack(None, frame).unwrap()), count: 5, ..Sample::default() };
+        let _ = exporter.sample(Context { tables: &tables, segment: &segment }, &sample).unwrap();
+    }
+    exporter.finish(&tables).unwrap();
+    drop(exporter);
+    assert_eq!(String::from_utf8(out).unwrap(), "a.py:caf\u{fffd}:0 10\na.py:mod:0 10\n");
 }
