@@ -1,5 +1,7 @@
 //! `recover`: what a damaged file still holds.
 
+use std::process::Command;
+
 use borehole_testkit::manifest::Manifest;
 use borehole_testkit::{Scratch, read_corpus};
 
@@ -78,4 +80,33 @@ fn nothing_left_is_an_empty_trace_and_said() {
     assert!(ended.stderr.contains("4096 bytes lost"), "{}", ended.stderr);
     assert!(ended.stderr.ends_with("Recovered 0 samples in 0 segments\n"), "{}", ended.stderr);
     assert_eq!(samples_in(&std::fs::read(&output).unwrap()), 0);
+}
+
+#[test]
+fn a_lender_may_be_compressed_and_is_the_one_to_blame_if_it_has_nothing_to_lend() {
+    let scratch = Scratch::new();
+    let whole = read_corpus("tachyon/corpus/27_realapp_none.bin");
+    let cut = scratch.write("cut.bin", &whole[..whole.len() / 2]);
+    let plain = scratch.write("plain.bin", &whole);
+    let gzipped = Command::new("gzip").arg("-c").arg(&plain).output().unwrap();
+    assert!(gzipped.status.success());
+    let gzipped = scratch.write("lender.bin.gz", gzipped.stdout);
+    let lent_by = |lender: &str| run(&["recover", text(&cut), "--tables", lender, "--to", "folded"]);
+    let named = lent_by(text(&plain));
+    assert!(
+        named.code == 3 && !named.stdout.is_empty() && !named.stderr.contains("frame#"),
+        "{}",
+        named.stderr
+    );
+    assert!(lent_by(text(&gzipped)).stdout == named.stdout);
+    let trace = corpus("rbt/daemon_worker.rbt");
+    let ended = lent_by(&trace);
+    assert!(
+        ended.code == 2 && ended.stderr.contains(&format!("{trace}: expected the magic")),
+        "{}",
+        ended.stderr
+    );
+    let ended = run(&["recover", &trace, "--tables", text(&plain)]);
+    let said = "error: --tables: expected an input of tachyon, whose names are in tables, found rbt\n";
+    assert_eq!((ended.code, &*ended.stderr), (2, said));
 }
