@@ -92,9 +92,11 @@ pub(crate) fn walk<S: HeapSink>(
     walker.first_frames = options.frames;
     walker.roots();
     walker.account.summary(dump, php, walker.sink);
+    // Before the rest is listed: what is only listed was not led to.
+    let reached_bytes = walker.account.reached_bytes();
     walker.unattributed();
-    let Walker { account, missing, torn, nodes_left, .. } = walker;
-    Walked { reached_bytes: account.reached_bytes(), missing, torn, is_stopped: nodes_left == 0 }
+    let Walker { missing, torn, nodes_left, .. } = walker;
+    Walked { reached_bytes, missing, torn, is_stopped: nodes_left == 0 }
 }
 
 /// The state of a walk.
@@ -374,5 +376,23 @@ impl<'d, S: HeapSink> Walker<'d, S> {
     /// The block in use that begins at `address`.
     pub(crate) fn block_at(&self, address: u64) -> Option<Block> {
         self.blocks.at(address)
+    /// How many of `count` things of `size` bytes in a row can be at `address`: PHP has no limit of its own, and damaged memory
+    /// names any number.
+    pub(crate) fn fitting(&self, address: u64, count: u32, size: u64) -> u32 {
+        let wanted = u64::from(count) * size;
+        let room = match self.blocks.find(address) {
+            Some(block) => wanted.min(block.end() - address),
+            None => self.view.length(address, wanted),
+        };
+        u32::try_from(room / size.max(1)).map_or(count, |fitting| fitting.min(count))
+    }
+
+    /// Marks `node`, whose row at `address` is said to be longer than what is there.
+    #[cold]
+    fn damage_of_row(&mut self, node: NodeId, address: u64) {
+        let is_block = self.blocks.find(address).is_some();
+        self.damage(node, if is_block { Damage::Torn } else { Damage::Missing });
+    }
+
     }
 }
