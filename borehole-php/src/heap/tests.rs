@@ -283,6 +283,12 @@ fn fibers_weak_maps_and_closures_of_methods_hold_what_they_do() {
                 ("named argument", "named -> value -> generator -> call_frames -> 0 -> "),
                 ("magic", "magic -> value -> object_properties -> data"),
                 ("anonymous", "anonymous -> value -> object_properties -> text"),
+                // Both are known to a weak map or a weak reference first.
+                ("kept key", "keeping -> value -> array_elements -> 0 -> value -> object_properties -> name"),
+                (
+                    "kept referent",
+                    "keeping -> value -> array_elements -> 1 -> value -> object_properties -> name",
+                ),
             ],
         );
         let weak: BTreeSet<_> =

@@ -113,6 +113,8 @@ pub(crate) struct Walker<'d, S> {
     pub(crate) scans: Vec<Scan>,
     /// What is gone to only if nothing else that is known leads there.
     pub(crate) put_off: Vec<(Link, Kind, u64)>,
+    /// What weak references lead to: gone to at last, so that whatever else leads there is how it is reached.
+    weak: Vec<(Link, Kind, u64)>,
     /// Addresses of which it is not known what is there.
     pub(crate) unknown: Vec<(Link, u64)>,
     seen: Seen,
@@ -177,6 +179,7 @@ impl<'d, S: HeapSink> Walker<'d, S> {
             account: Accounting::new(blocks),
             scans: Vec::new(),
             put_off: Vec::new(),
+            weak: Vec::new(),
             unknown: Vec::new(),
             work: Vec::new(),
             classes: ClassNames::default(),
@@ -373,9 +376,6 @@ impl<'d, S: HeapSink> Walker<'d, S> {
         Some(self.view.rest(address).len() as u64).filter(|&room| room > 0)
     }
 
-    /// The block in use that begins at `address`.
-    pub(crate) fn block_at(&self, address: u64) -> Option<Block> {
-        self.blocks.at(address)
     /// How many of `count` things of `size` bytes in a row can be at `address`: PHP has no limit of its own, and damaged memory
     /// names any number.
     pub(crate) fn fitting(&self, address: u64, count: u32, size: u64) -> u32 {
@@ -394,5 +394,8 @@ impl<'d, S: HeapSink> Walker<'d, S> {
         self.damage(node, if is_block { Damage::Torn } else { Damage::Missing });
     }
 
+    /// The block in use that begins at `address`.
+    pub(crate) fn block_at(&self, address: u64) -> Option<Block> {
+        self.blocks.at(address)
     }
 }
