@@ -51,27 +51,66 @@ pub(crate) fn step(graph: &impl Graph, above: NodeType, node: NodeId, link: Stri
 /// The path of these steps from a root: each node, and the name by which the one before refers to it.
 #[must_use]
 pub fn of_steps(graph: &impl Graph, steps: impl Iterator<Item = (NodeId, StringId)>) -> Vec<u8> {
-    let mut writer = Writer { graph, above: None, elements: Elements::Keys, in_class: false };
-    let mut parts: Vec<Vec<u8>> = Vec::new();
-    let mut branch = StringId(u32::MAX);
-    for (node, link) in steps {
-        branch = if writer.above.is_none() { link } else { branch };
-        let part = writer.step(node, graph.string(link));
-        if !part.is_empty() {
-            parts.push(part);
+    StepPaths::new(graph, steps.map(|(node, link)| (node, graph.string(link)))).whole()
+}
+
+/// The paths to all steps of a way. What they have in common is worked out once: a way may be as long as a list is.
+#[derive(Clone, Debug, Default)]
+pub struct StepPaths {
+    /// The name of the root.
+    branch: Vec<u8>,
+    /// What the steps add, of those that PHP shows something of.
+    parts: Vec<Vec<u8>>,
+    /// How many parts there are up to each step.
+    ends: Vec<usize>,
+}
+
+impl StepPaths {
+    /// Of these steps from a root: each node, and the name by which the one before refers to it.
+    #[must_use]
+    pub fn new<'s>(graph: &impl Graph, steps: impl Iterator<Item = (NodeId, &'s [u8])>) -> Self {
+        let mut writer = Writer { graph, above: None, elements: Elements::Keys, in_class: false };
+        let mut paths = Self::default();
+        for (node, link) in steps {
+            if writer.above.is_none() {
+                paths.branch = link.to_vec();
+            }
+            let part = writer.step(node, link);
+            if !part.is_empty() {
+                paths.parts.push(part);
+            }
+            paths.ends.push(paths.parts.len());
         }
+        paths
     }
-    if parts.is_empty() {
-        return [b"<", graph.string(branch), b">"].concat();
+
+    /// The path that ends with the step of this number; of a long one the middle is left out.
+    #[must_use]
+    pub fn path(&self, step: usize) -> Vec<u8> {
+        self.joined(self.ends.get(step).copied().unwrap_or(0))
     }
-    if parts.len() > 2 * STEPS {
-        let left_out = parts.len() - 2 * STEPS;
-        parts.splice(STEPS..STEPS + left_out, [format!("...({left_out} more)...").into_bytes()]);
+
+    /// The path of all steps.
+    #[must_use]
+    pub fn whole(&self) -> Vec<u8> {
+        self.joined(self.parts.len())
     }
-    if parts.last().is_some_and(|part| part == b"::") {
-        parts.push(b"$GLOBALS".to_vec());
+
+    fn joined(&self, end: usize) -> Vec<u8> {
+        let parts = &self.parts[..end];
+        let Some(last) = parts.last() else { return [b"<", &*self.branch, b">"].concat() };
+        let mut path = match parts.len().checked_sub(2 * STEPS) {
+            None | Some(0) => parts.concat(),
+            Some(more) => {
+                let left_out = format!("...({more} more)...").into_bytes();
+                [parts[..STEPS].concat(), left_out, parts[end - STEPS..].concat()].concat()
+            }
+        };
+        if last == b"::" {
+            path.extend_from_slice(b"$GLOBALS");
+        }
+        path
     }
-    parts.concat()
 }
 
 struct Writer<'g, G> {

@@ -178,7 +178,11 @@ pub const CONTEXT_NODE_ATTRIBUTES: Table = Table {
         RUN,
         column("node_id", Kind::Integer, "the node"),
         column("key", Kind::Text, "its name, such as `#count`"),
-        nullable("value", Kind::Text, "its value"),
+        nullable(
+            "value",
+            Kind::Text,
+            "its value as text: `1` of `true`, nothing of `false`, and of a number without a fraction its digits, so that from a database `true` and `1.0` come back as the number 1",
+        ),
     ],
     key: &[],
 };

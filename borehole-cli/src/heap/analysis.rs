@@ -26,6 +26,16 @@ impl PhpHeapArgs {
     pub(crate) fn options(&self) -> PhpOptions {
         self.php.options(self.php_regex.clone(), None)
     }
+
+    /// An option of these that was given.
+    pub(super) fn given(&self) -> Option<&'static str> {
+        let options = [
+            (self.failure.file.is_some(), "--memory-limit-error-file"),
+            (self.php.php_version.is_some(), "--php-version"),
+            (self.php.php_path.is_some(), "--php-path"),
+        ];
+        first_given(&options)
+    }
 }
 
 /// The error with which a program ended, as `error_get_last()` says it: its calls are then those of that moment.
@@ -63,7 +73,17 @@ pub(crate) struct WalkArgs {
     redact: bool,
 }
 
+/// The name of the first option that was given.
+fn first_given(options: &[(bool, &'static str)]) -> Option<&'static str> {
+    options.iter().find(|(is_given, _)| *is_given).map(|&(_, name)| name)
+}
+
 impl WalkArgs {
+    /// An option of these that was given.
+    pub(super) fn given(&self) -> Option<&'static str> {
+        first_given(&[(self.redact, "--redact"), (self.thread.is_some(), "--thread")])
+    }
+
     /// The same for the library, which `php` and `error` are lent to.
     pub(crate) fn options<'o>(
         &self,

@@ -4,6 +4,7 @@ use std::io::{self, Write as _};
 use std::path::PathBuf;
 
 use anyhow::{anyhow, ensure};
+use borehole::heap::path::StepPaths;
 use borehole::heap::retention::{Follow, freed_without};
 use borehole::heap::sql::{Answer, Value};
 use borehole::heap::views::{self, CycleView, Heap, Needle, NodeView, Reference, Step};
@@ -140,7 +141,9 @@ impl AskArgs {
         io::stdout().write_all(text.as_bytes()).map_err(stdout_error)?;
         let shown = rows.answer.rows.len() as u64;
         if shown < rows.of {
-            say(&format!("{shown} of {} shown; --limit 0 for all", rows.of));
+            let is_way = matches!(self.question, Question::PathToRoot { .. });
+            let which = if is_way { ", the first and the last" } else { "" };
+            say(&format!("{shown} of {} shown{which}; --limit 0 for all", rows.of));
         }
         Ok(Exit::after(&opened.recovery))
     }
@@ -161,7 +164,7 @@ impl Question {
             }
             Self::PathToRoot { node, shortest } => {
                 let node = find_node(heap, node)?;
-                steps(heap, &if *shortest { heap.shortest_way(node) } else { heap.way(node) })
+                steps(heap, &if *shortest { heap.shortest_way(node) } else { heap.way(node) }, limit)
             }
             Self::Referrers { node } => {
                 references(heap, heap.referrers(find_node(heap, node)?), limit, |found| found.from)
@@ -265,19 +268,24 @@ fn node_row(view: &NodeView) -> Vec<Value> {
     ]
 }
 
-fn steps(heap: &Heaped<'_, '_>, way: &[Step]) -> Rows {
-    let row = |step: &Step| {
-        let retained = heap.retention().retained(step.node);
-        let node_type = heap.graph().node_type_name(step.node);
+/// The steps of a way; of more than the limit, the first and the last.
+fn steps(heap: &Heaped<'_, '_>, way: &[Step], limit: usize) -> Rows {
+    let paths = StepPaths::new(&heap.graph(), way.iter().map(|step| (step.node, &*step.link)));
+    let row = |place: usize| {
+        let step = &way[place];
         vec![
             handle(step.node),
             text(&step.link),
-            text(node_type),
-            size(retained),
-            text(&heap.path(step.node)),
+            Value::Text(step.strength.name().to_owned()),
+            text(heap.graph().node_type_name(step.node)),
+            size(heap.retention().retained(step.node)),
+            text(&paths.path(place)),
         ]
     };
-    rows(&["node", "link", "type", "retained", "path"], way.iter().map(row), way.len())
+    let shown = limit.min(way.len());
+    let last = shown / 2;
+    let places = (0..shown - last).chain(way.len() - last..way.len());
+    rows(&["node", "link", "strength", "type", "retained", "path"], places.map(row), way.len())
 }
 
 fn references(

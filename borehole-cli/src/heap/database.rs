@@ -4,7 +4,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{anyhow, bail};
+use anyhow::{anyhow, bail, ensure};
 use borehole::heap::Address;
 use borehole::heap::sql::{self, Access, Answer, Database, Keep, Parameters, QUERIES, Query, Run, Value};
 use clap::Args;
@@ -18,7 +18,7 @@ use crate::utc;
 use crate::values::duration;
 
 /// What is done with a database, its name in what goes wrong.
-fn with<T>(
+pub(super) fn with<T>(
     path: &Path,
     access: Access,
     act: impl FnOnce(&mut Database) -> anyhow::Result<T>,
@@ -153,8 +153,15 @@ impl QueryArgs {
         {
             bail!("missing {option}: {name} needs it");
         }
-        let run = Some(database.run(self.run_id)?);
-        Ok(database.ask(query, Parameters { run, other: self.other_run, node: self.node })?)
+        let run = database.run(self.run_id)?;
+        // One that is not there has no rows, which would look like an answer.
+        let other = self.other_run.map(|other| database.run(Some(other))).transpose()?;
+        if let Some(node) = self.node.filter(|_| query.needs(":node")) {
+            let sought = format!("SELECT 1 FROM context_nodes WHERE run_id = {run} AND node_id = {node}");
+            let is_there = !database.query(&sought)?.rows.is_empty();
+            ensure!(is_there, "unknown node: expected one of run {run}, found {node}");
+        }
+        Ok(database.ask(query, Parameters { run: Some(run), other, node: self.node })?)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use anyhow::ensure;
+use anyhow::{bail, ensure};
 use borehole::heap::{HeapFile, OpenOptions, Opened};
 use clap::Args;
 
@@ -37,6 +37,13 @@ pub(crate) struct Memory {
 impl Memory {
     /// Opens a file, and says what was found in it.
     pub(crate) fn graph<'f>(&self, file: &'f HeapFile) -> anyhow::Result<Opened<'f>> {
+        if let Some(option) = self.of_memory().filter(|_| !file.is_memory()) {
+            bail!(
+                "{}: unsupported {option}: expected memory that is to be analysed (a dump or a core file), found {}, which stays as it is",
+                file.name(),
+                file.format().name()
+            );
+        }
         let (php, error) = (self.php.options(), self.php.failure.error());
         let options = OpenOptions {
             lenient: self.lenient,
@@ -50,6 +57,12 @@ impl Memory {
             self.walk.tell(file.name(), analysis);
         }
         Ok(opened)
+    }
+
+    /// An option that was given and says how memory is analysed: of what is a graph already it would do nothing, and who wants
+    /// no contents in a file would not notice.
+    fn of_memory(&self) -> Option<&'static str> {
+        self.walk.given().or_else(|| self.php.given()).or_else(|| self.root.as_ref().map(|_| "--root"))
     }
 }
 

@@ -282,3 +282,87 @@ fn a_dump_says_what_it_holds() {
     assert!(ended.stderr.contains("(rdump, at byte 0x"), "{}", ended.stderr);
     refused(&["inspector:memory:dump:inspect", "/dev/null"], "expected a dump, found a file that begins");
 }
+
+#[test]
+fn how_memory_is_analysed_is_refused_of_what_is_a_graph_already() {
+    let [graph, dump] = ["php/reli-json/m1_objects.json.gz", "php/heap/8.2.36.rdump"].map(corpus);
+    let [graph, dump] = [&graph, &dump].map(|path| path.to_str().unwrap());
+    let options: [&[&str]; 5] = [
+        &["--redact"],
+        &["--thread", "1"],
+        &["--php-version", "8.2"],
+        &["--php-path", "/usr/bin/php"],
+        &["--memory-limit-error-file", "a.php", "--memory-limit-error-line", "1"],
+    ];
+    for option in options {
+        let why = format!("unsupported {}: expected memory that is to be analysed", option[0]);
+        refused(&[&["heap", "report", graph], option].concat(), &why);
+    }
+    let scratch = Scratch::new();
+    let public = scratch.path("public.jsonl");
+    refused(&["heap", "export", graph, "--redact", "-o", public.to_str().unwrap()], "--redact");
+    assert!(!public.exists());
+    run(&["heap", "export", dump, "--redact", "-o", public.to_str().unwrap()]).done();
+    assert!(public.exists());
+}
+
+#[test]
+fn a_heap_is_not_compared_with_itself_and_what_is_not_in_a_database_is_no_answer() {
+    let [first, second] =
+        ["m1_objects", "m5_mixed"].map(|name| corpus(&format!("php/reli-json/{name}.json.gz")));
+    let [first, second] = [&first, &second].map(|path| path.to_str().unwrap());
+    let scratch = Scratch::new();
+    let database = scratch.path("heaps.sqlite3");
+    let database = database.to_str().unwrap();
+    let compare = ["heap", "compare", database, "--fail-over", "1G"];
+    refused(
+        &["heap", "compare", first, "--fail-over", "1B"],
+        "expected two heaps, or a database that holds two, found one: json",
+    );
+    run(&["heap", "export", first, "-o", database]).done();
+    refused(&compare, "expected two runs, found none before run 1");
+    run(&["heap", "export", second, "-o", database]).done();
+    refused(
+        &[&compare[..], &["--run-id-baseline", "2"]].concat(),
+        "expected two different runs, found run 2 twice",
+    );
+    let chosen = ["--run-id-baseline", "1", "--run-id-target", "2"];
+    assert_eq!(run(&compare).done(), run(&[&compare[..], &chosen].concat()).done());
+    let query = ["heap", "query", database, "--named"];
+    refused(
+        &[&query[..], &["class-growth", "--other-run", "99"]].concat(),
+        "missing run 99: the database has 1, 2",
+    );
+    refused(
+        &[&query[..], &["path", "--node", "99999999"]].concat(),
+        "unknown node: expected one of run 2, found 99999999",
+    );
+    run(&[&query[..], &["path", "--node", "7"]].concat()).done();
+}
+
+#[test]
+fn of_a_long_way_to_a_node_the_first_and_the_last_steps_are_shown() {
+    let depth = 20_000;
+    let mut json = "{\"summary\":[[]],\"context\":".to_owned();
+    for node in 0..depth {
+        let link = if node == 0 { "{\"objects_store\":" } else { ",\"next\":" };
+        let node_type = if node == 0 { "ObjectsStoreContext" } else { "ObjectContext" };
+        json += &format!("{link}{{\"#node_id\":{node},\"#type\":\"{node_type}\"");
+    }
+    json += &"}".repeat(depth + 2);
+    let scratch = Scratch::new();
+    let list = scratch.write("list.json", json.as_bytes());
+    let list = list.to_str().unwrap();
+    let last = format!("#{}", depth - 1);
+    let ask = ["heap", "ask", list, "--json", "path-to-root", &last];
+    let answer = |arguments: &[&str]| -> Value { serde_json::from_slice(&run(arguments).done()).unwrap() };
+    let found = answer(&ask);
+    let rows = found["rows"].as_array().unwrap();
+    assert_eq!((rows.len(), &found["of"]), (20, &depth.into()));
+    assert_eq!((&rows[0]["node"], &rows[9]["node"]), (&"#0".into(), &"#9".into()));
+    assert_eq!(rows[19]["node"], last);
+    assert!(rows[19]["path"].as_str().unwrap().contains(" more)"), "{}", rows[19]);
+    // The table of objects holds none of them.
+    assert_eq!((&rows[1]["strength"], &rows[2]["strength"]), (&"weak".into(), &"strong".into()));
+    assert_eq!(answer(&[&ask[..], &["--limit", "0"]].concat())["rows"].as_array().unwrap().len(), depth);
+}

@@ -23,6 +23,9 @@ const COVERED: f64 = 95.0;
 /// So many chunks may lie unused before it is worth a word: a heap that has just grown, or shrunk, has one or two.
 const SPARE_CHUNKS: u64 = 4;
 
+/// So much of what is free, in per cent, is worth to be asked for.
+const RECLAIMABLE: u64 = 10;
+
 /// From so many deletions at the same number of chunks on, PHP is about to keep one more.
 ///
 /// Source: PHP, Zend/zend_alloc.c, `zend_mm_delete_chunk`: it does at 4.
@@ -96,29 +99,51 @@ fn spare_chunks(chunks: Chunks, used: u64) -> u64 {
 
 fn fragmentation(summary: &Summary, used: u64) -> Option<Finding> {
     let chunks = summary.chunks;
-    let spare = spare_chunks(chunks, used);
-    if chunks.free_bytes <= used || spare < SPARE_CHUNKS {
+    let (free, spare) = (chunks.free(), spare_chunks(chunks, used));
+    if free <= used || spare < SPARE_CHUNKS {
         return None;
     }
     let text = format!(
         "{} are free within {} chunks in use, which hold {}",
-        size(chunks.free_bytes),
+        size(free),
         count(chunks.count),
         size(used)
     );
     let finding = Finding::new(Kind::HeapFragmentation, Severity::Medium, text)
         .fact("chunks_total_free_bytes", chunks.free_bytes)
+        .fact("chunks_free_blocks_bytes", chunks.free_blocks_bytes)
+        .fact("chunks_reclaimable_bytes", chunks.reclaimable_bytes)
         .fact("zend_mm_heap_usage", used)
         .fact("chunks_count", chunks.count)
         .fact("chunks_beyond_need", spare)
+        .impact(free);
+    Some(remedy(finding, chunks))
+}
+
+/// Where the free memory comes from, and what gives it back: most of it is of one sort or of the other.
+fn remedy(finding: Finding, chunks: Chunks) -> Finding {
+    let reclaimable = chunks.reclaimable_bytes;
+    let finding = if is_share(reclaimable, RECLAIMABLE, chunks.free()) {
+        let size = size(reclaimable);
+        finding.check(format!(
+            "Call gc_mem_caches() between jobs: it frees {size}, and gives chunks back that are empty then"
+        ))
+    } else {
+        finding
+    };
+    if reclaimable > chunks.free() / 2 {
+        return finding.likely(
+            Confidence::High,
+            "many small values went: PHP keeps their pages for others of the same size until gc_mem_caches() is called",
+        );
+    }
+    finding
         .likely(
             Confidence::High,
-            "small things that stay were allocated between large things that went: a chunk goes back only when it is empty",
+            "small things that stay were allocated between others that went: a chunk goes back only when it is empty",
         )
         .check("Let what is large go before what stays is made, or make what stays first")
         .check("Let a worker that has done such a job begin anew")
-        .impact(chunks.free_bytes);
-    Some(finding)
 }
 
 fn pinned(chunks: Chunks) -> Option<Finding> {
@@ -131,20 +156,29 @@ fn pinned(chunks: Chunks) -> Option<Finding> {
     // Nine tenths of a chunk at least.
     let least = chunks.mostly_empty.saturating_mul(CHUNK_BYTES / 10 * 9);
     let text = format!(
-        "{} of {} chunks in use are at least nine tenths empty, and cannot be given back",
+        "{} of {} chunks in use are at least nine tenths empty, and have not been given back",
         count(chunks.mostly_empty),
         count(chunks.count)
     );
     let finding = Finding::new(Kind::ChunksPinned, severity, text)
         .fact("chunks_mostly_empty_count", chunks.mostly_empty)
         .fact("chunks_count", chunks.count)
-        .likely(
+        .impact(least.min(chunks.free_bytes));
+    // As far as is known: of a chunk, what is in use and what is kept may be in the same pages.
+    let finding = if chunks.reclaimable_bytes > 0 {
+        finding
+            .likely(
+                Confidence::Medium,
+                "something small that stays is in each of them, or pages that PHP keeps for values of one size",
+            )
+            .check("Call gc_mem_caches() between jobs: it gives those back that nothing is in")
+    } else {
+        finding.likely(
             Confidence::High,
             "something small that stays is in each of them; gc_mem_caches() does not help",
         )
-        .check("Let a worker that has done such a job begin anew")
-        .impact(least.min(chunks.free_bytes));
-    Some(finding)
+    };
+    Some(finding.check("Let a worker that has done such a job begin anew"))
 }
 
 fn cache(chunks: Chunks) -> Option<Finding> {
@@ -203,12 +237,15 @@ fn heuristic_state(chunks: Chunks) -> Finding {
 
 fn fragmentation_state(chunks: Chunks) -> Finding {
     let text = format!(
-        "{} free within chunks in use ({} a chunk), {} of them at least nine tenths empty",
-        size(chunks.free_bytes),
-        size(each(chunks.free_bytes, chunks.count)),
+        "{} free within chunks in use ({} a chunk), of which gc_mem_caches() frees {}; {} of them at least nine tenths empty",
+        size(chunks.free()),
+        size(each(chunks.free(), chunks.count)),
+        size(chunks.reclaimable_bytes),
         count(chunks.mostly_empty)
     );
     Finding::new(Kind::ChunkFragmentationState, Severity::Info, text)
         .fact("chunks_total_free_bytes", chunks.free_bytes)
+        .fact("chunks_free_blocks_bytes", chunks.free_blocks_bytes)
+        .fact("chunks_reclaimable_bytes", chunks.reclaimable_bytes)
         .fact("chunks_mostly_empty_count", chunks.mostly_empty)
 }

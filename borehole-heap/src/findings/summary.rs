@@ -31,8 +31,20 @@ pub(super) struct Chunks {
     pub(super) cached: u64,
     pub(super) delete_boundary: u64,
     pub(super) delete_count: u64,
+    /// Of whole pages.
     pub(super) free_bytes: u64,
+    /// Of small blocks, in pages with such of one size; 0 in reli's files, which do not count them.
+    pub(super) free_blocks_bytes: u64,
+    /// What PHP frees when `gc_mem_caches()` is called.
+    pub(super) reclaimable_bytes: u64,
     pub(super) mostly_empty: u64,
+}
+
+impl Chunks {
+    /// All that is free within chunks in use.
+    pub(super) const fn free(&self) -> u64 {
+        self.free_bytes.saturating_add(self.free_blocks_bytes)
+    }
 }
 
 impl Summary {
@@ -70,6 +82,8 @@ impl Summary {
             b"last_chunks_delete_boundary" => &mut chunks.delete_boundary,
             b"last_chunks_delete_count" => &mut chunks.delete_count,
             b"chunks_total_free_bytes" => &mut chunks.free_bytes,
+            b"chunks_free_blocks_bytes" => &mut chunks.free_blocks_bytes,
+            b"chunks_reclaimable_bytes" => &mut chunks.reclaimable_bytes,
             b"chunks_mostly_empty_count" => &mut chunks.mostly_empty,
             _ => return,
         };

@@ -1,6 +1,7 @@
 //! Who refers to a node: what the graph's rows do not say, made when it is asked for.
 
 use super::Graph;
+use crate::names::Strength;
 use crate::sink::{NodeId, StringId};
 
 /// By which reference the walk came to each node.
@@ -8,6 +9,7 @@ use crate::sink::{NodeId, StringId};
 pub struct TreeParents {
     /// Parent and name: the largest number is no parent.
     of: Vec<(u32, StringId)>,
+    strengths: Vec<Strength>,
 }
 
 impl TreeParents {
@@ -15,12 +17,15 @@ impl TreeParents {
     #[must_use]
     pub fn of(graph: &impl Graph) -> Self {
         let mut of = vec![(u32::MAX, StringId(u32::MAX)); graph.counts().nodes];
+        let mut strengths = vec![Strength::Strong; of.len()];
         graph.each_reference(&mut |parent, _, child| {
-            if let Some(entry) = of.get_mut(child.node.0 as usize).filter(|_| child.is_tree) {
+            let place = child.node.0 as usize;
+            if let Some(entry) = of.get_mut(place).filter(|_| child.is_tree) {
                 *entry = (parent.map_or(u32::MAX, |parent| parent.0), child.link);
+                strengths[place] = child.strength;
             }
         });
-        Self { of }
+        Self { of, strengths }
     }
 
     /// The parent of `node`; `None` for a root.
@@ -36,6 +41,12 @@ impl TreeParents {
     #[must_use]
     pub fn link(&self, node: NodeId) -> Option<StringId> {
         self.of.get(node.0 as usize).map(|&(_, link)| link).filter(|link| link.0 != u32::MAX)
+    }
+
+    /// Whether the reference by which the walk came to `node` keeps it alive; strong of a node that the tree does not reach.
+    #[must_use]
+    pub fn strength(&self, node: NodeId) -> Strength {
+        self.strengths.get(node.0 as usize).copied().unwrap_or(Strength::Strong)
     }
 
     /// The nodes from the root to `node`, at most as many as there are nodes: a damaged tree may have cycles.

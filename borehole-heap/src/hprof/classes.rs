@@ -4,7 +4,7 @@ use hashbrown::HashMap;
 
 use super::records::{BOOLEAN_TYPE, DOUBLE_TYPE, INT_TYPE, LONG_TYPE, OBJECT_TYPE};
 use crate::graph::{Graph, ValueKind, nodes};
-use crate::names::NodeType;
+use crate::names::{NodeType, Strength};
 use crate::sink::{NodeId, StringId};
 
 /// A node with more names for what it refers to than this, together with the others of its class, has a list of them instead
@@ -150,17 +150,19 @@ impl Classes {
         }
     }
 
-    /// What an object refers to, by which name: what is in its table of properties too.
+    /// What an object keeps alive, by which name: what is in its table of properties too. Java's references all hold, and
+    /// what does not hold here must not there: the table of objects would hold everything.
     pub(super) fn members<'a>(
         &'a self,
         graph: &'a impl Graph,
         node: NodeId,
     ) -> impl Iterator<Item = (StringId, NodeId)> + 'a {
-        let children = graph.children(Some(node)).filter_map(|row| graph.child(row));
+        let holding = |row| graph.child(row).filter(|child| child.strength != Strength::Weak);
+        let children = graph.children(Some(node)).filter_map(holding);
         children.flat_map(move |child| {
             let is_own = self.owner(graph, child.node) == Some(node);
             let inner = if is_own { graph.children(Some(child.node)) } else { 0..0 };
-            let inner = inner.filter_map(|row| graph.child(row)).map(|child| (child.link, child.node));
+            let inner = inner.filter_map(holding).map(|child| (child.link, child.node));
             inner.chain((!is_own).then_some((child.link, child.node)))
         })
     }

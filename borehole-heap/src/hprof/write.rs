@@ -9,6 +9,7 @@ use super::classes::{
 use super::records::*;
 use crate::error::Error;
 use crate::graph::{Graph, nodes};
+use crate::names::Strength;
 use crate::number::Digits;
 use crate::sink::{NodeId, StringId};
 
@@ -35,7 +36,7 @@ const MOST_UNITS: usize = 1 << 24;
 /// number a `java.lang.Long` or `Double`. Whatever else there is, is an instance of `php.` and its type. Where what is referred
 /// to has too many names for fields, as the elements of arrays, there are `entries`, and their `names` unless they count from 0.
 /// Node N has the id 16(N + 1). All instances have the `#address` of their memory and its size in `#bytes`, for Java's sizes are
-/// not PHP's.
+/// not PHP's. Weak references are left out: readers would take them for references that hold.
 ///
 /// # Errors
 /// Those of `output`.
@@ -212,7 +213,7 @@ impl<G: Graph, W: Write> Writer<'_, G, W> {
 
     fn roots(&mut self) -> io::Result<()> {
         for row in self.graph.children(None) {
-            if let Some(child) = self.graph.child(row) {
+            if let Some(child) = self.graph.child(row).filter(|child| child.strength != Strength::Weak) {
                 let target = self.reference(child.node);
                 if target != 0 {
                     self.records.heap()?.u8(ROOT_UNKNOWN).u64(target);

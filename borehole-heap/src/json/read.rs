@@ -143,7 +143,9 @@ impl Reader<'_> {
                 path.pop();
                 continue;
             };
-            if key == LOCATIONS.as_bytes() && std::mem::replace(has_locations, true) {
+            // An element of an array may have the same key: then it is an object, not a list.
+            let is_locations = key == LOCATIONS.as_bytes() && self.tokens.peek()? == b'[';
+            if is_locations && std::mem::replace(has_locations, true) {
                 return Err(self.tokens.wrong(format!("duplicate {LOCATIONS} of a node")));
             }
             if let Member::Node(child) = self.member(node, &key)? {

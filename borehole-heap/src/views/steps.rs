@@ -1,7 +1,7 @@
 //! References: to a node, from it, and on the way to it.
 
 use super::Heap;
-use crate::graph::{Graph, TreeParents};
+use crate::graph::{Child, Graph, TreeParents};
 use crate::names::Strength;
 use crate::retention::ShortestPaths;
 use crate::sink::NodeId;
@@ -28,6 +28,8 @@ pub struct Step {
     pub node: NodeId,
     /// By what name.
     pub link: Vec<u8>,
+    /// Whether the reference keeps it alive.
+    pub strength: Strength,
 }
 
 impl<G: Graph + ?Sized> Heap<'_, G> {
@@ -52,7 +54,8 @@ impl<G: Graph + ?Sized> Heap<'_, G> {
     pub fn way(&self, node: NodeId) -> Vec<Step> {
         let tree: &TreeParents = self.tree();
         let link = |node| tree.link(node).map_or(&[][..], |link| self.graph().string(link)).to_vec();
-        tree.path(node).into_iter().map(|node| Step { node, link: link(node) }).collect()
+        let step = |node| Step { node, link: link(node), strength: tree.strength(node) };
+        tree.path(node).into_iter().map(step).collect()
     }
 
     /// A way of the fewest references to `node`; none where nothing leads to it.
@@ -60,8 +63,9 @@ impl<G: Graph + ?Sized> Heap<'_, G> {
     pub fn shortest_way(&self, node: NodeId) -> Vec<Step> {
         let rows = ShortestPaths::of(&self.graph(), self.follow()).rows(node);
         let children = rows.into_iter().filter_map(|row| self.graph().child(row));
+        let link = |child: &Child| self.graph().string(child.link).to_vec();
         children
-            .map(|child| Step { node: child.node, link: self.graph().string(child.link).to_vec() })
+            .map(|child| Step { node: child.node, link: link(&child), strength: child.strength })
             .collect()
     }
 }

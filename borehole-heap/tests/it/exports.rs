@@ -249,6 +249,32 @@ fn retained_sizes_are_those_of_memlab_s_dominators() {
     }
 }
 
+/// Readers of Java's heaps take every reference of an object for one that holds: then the table of all objects would hold all.
+#[test]
+fn weak_references_hold_nothing_in_java_s_heap() {
+    // So many that no other number of the file is the object's.
+    let others = 44_000_u32;
+    let graph = |strength| {
+        let mut builder = Builder::new();
+        let store = builder.node(NodeType::OBJECTS_STORE);
+        (1..others).for_each(|_| drop(builder.node(NodeType::ARRAY_HEADER)));
+        let object = builder.node(NodeType::OBJECT);
+        let [root, link, other] = ["objects_store", "1", "kept"].map(|name| builder.string(name.as_bytes()));
+        let strong = Strength::Strong;
+        builder.edge(Edge { parent: None, child: store, link: root, is_tree: true, strength: strong });
+        builder.edge(Edge { parent: Some(store), child: object, link, is_tree: true, strength });
+        builder.edge(Edge { parent: None, child: object, link: other, is_tree: false, strength });
+        builder.finish().unwrap()
+    };
+    let mentions = |strength| {
+        let object = id(others.into()).to_be_bytes();
+        dumped(&graph(strength)).windows(8).filter(|part| **part == object).count()
+    };
+    // Itself, in the table, and as a root.
+    assert_eq!(mentions(Strength::Strong), 3);
+    assert_eq!(mentions(Strength::Weak), 1);
+}
+
 #[test]
 fn exports_do_not_change_by_chance() {
     let graph = json::read(&reli("m3_closures")).unwrap();

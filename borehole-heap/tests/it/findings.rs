@@ -487,6 +487,12 @@ fn the_allocator_s_counters_are_judged() {
     assert_eq!(kinds(&pinned(2)), ["zendmm_chunks_pinned_by_fragmentation"]);
     let free = [("chunks_count", 8), ("chunks_total_free_bytes", 7 * chunk), ("memory_get_usage", chunk)];
     assert_eq!(kinds(&free), ["zendmm_heap_fragmentation_high"]);
+    let blocks = [("chunks_count", 8), ("chunks_free_blocks_bytes", 7 * chunk), ("memory_get_usage", chunk)];
+    assert_eq!(
+        kinds(&blocks),
+        ["zendmm_heap_fragmentation_high"],
+        "what is free in pages of one size is free"
+    );
     let mut everything: Vec<(&str, u64)> = Vec::new();
     for key in
         ["memory_limit", "memory_get_peak_usage", "chunks_count", "cached_chunks_count", "memory_get_usage"]
@@ -494,6 +500,33 @@ fn the_allocator_s_counters_are_judged() {
         everything.push((key, u64::MAX));
     }
     kinds(&everything);
+}
+
+#[test]
+fn what_php_gives_back_when_asked_is_to_be_asked_for() {
+    let remedy = |reclaimable: u64| {
+        let mut builder = Builder::new();
+        for (key, value) in [
+            ("chunks_count", 62),
+            ("chunks_free_blocks_bytes", 122 << 20),
+            ("chunks_reclaimable_bytes", reclaimable),
+            ("memory_get_usage", 1 << 20),
+        ] {
+            builder.summary(key, &value.to_string());
+        }
+        let report = report_on(&builder.finish().unwrap());
+        let found = find(&report, Kind::HeapFragmentation).unwrap();
+        assert_eq!(found.impact_bytes, 122 << 20);
+        assert!(found.summary.starts_with("122.00 MiB are free within 62 chunks"), "{}", found.summary);
+        found.next_checks.clone()
+    };
+    let all = remedy(122 << 20);
+    assert_eq!(
+        all,
+        ["Call gc_mem_caches() between jobs: it frees 122.00 MiB, and gives chunks back that are empty then"]
+    );
+    let none = remedy(0);
+    assert!(none.iter().all(|check| !check.contains("gc_mem_caches")), "{none:?}");
 }
 
 #[test]

@@ -4,7 +4,9 @@ use std::fs;
 use std::io::Read as _;
 
 use borehole_heap::json::{self, Layout};
-use borehole_heap::{Graph, HeapGraph, NodeId};
+use borehole_heap::{
+    Builder, Edge, Graph, HeapGraph, HeapSink as _, Location, LocationType, NodeId, NodeType, Strength,
+};
 use proptest::prelude::*;
 
 use crate::graphs::{graph, plain, small};
@@ -125,6 +127,43 @@ fn errors_say_where() {
     let said = wrong(&format!("{{\"context\":{{\"a\":{nested}}}}}"));
     assert!(said.starts_with("expected a fact about a location, found #locations"), "{said}");
 }
+
+/// What a program calls the elements of an array may be what the format calls the facts about it.
+#[test]
+fn elements_with_the_names_of_facts_are_read_as_elements() {
+    let names = ["#locations", "#node_id", "#reference_node_id", "#type", "#count"];
+    let mut builder = Builder::new();
+    let (array, root) = (builder.node(NodeType::ARRAY_ELEMENTS), builder.string(b"array"));
+    let strong = Strength::Strong;
+    builder.edge(Edge { parent: None, child: array, link: root, is_tree: true, strength: strong });
+    let shape = Location { address: 0x7300, size: 320, ..LOCATION };
+    builder.location(array, &shape);
+    for name in names {
+        let (child, link) = (builder.node(NodeType::ARRAY_ELEMENT), builder.string(name.as_bytes()));
+        builder.edge(Edge { parent: Some(array), child, link, is_tree: true, strength: strong });
+    }
+    let once = written(&builder.finish().unwrap(), Layout::Compact);
+    let again = json::read(once.as_bytes()).unwrap();
+    let children = again.children(Some(array)).map(|row| again.child(row).unwrap());
+    assert_eq!(
+        children.map(|child| again.string(child.link).to_vec()).collect::<Vec<_>>(),
+        names.map(|name| name.as_bytes().to_vec())
+    );
+    assert_eq!(again.locations(array).count(), 1);
+    assert_eq!(written(&again, Layout::Compact), once);
+}
+
+const LOCATION: Location = Location {
+    location_type: LocationType::ARRAY_TABLE,
+    address: 0,
+    size: 0,
+    bin_overhead: 0,
+    class: None,
+    string: None,
+    refcount: None,
+    type_info: None,
+    region: None,
+};
 
 #[test]
 fn a_text_that_reads_as_a_list_is_written_as_that_list_again_and_again() {

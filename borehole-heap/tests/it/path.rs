@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use borehole_heap::path::path;
+use borehole_heap::path::{STEPS, StepPaths, path};
 use borehole_heap::{Graph, HeapGraph, NodeId, TreeParents, json};
 
 use crate::json::reli;
@@ -36,6 +36,21 @@ fn variables_elements_and_properties_are_written_as_in_php() {
     }
     let found = all(&json::read(&reli("m3_closures")).unwrap());
     assert!(found.contains("<main>:3::$s->handlers['a'][0]"));
+}
+
+#[test]
+fn the_paths_to_the_steps_of_a_way_are_those_of_its_nodes() {
+    let graph = json::read(&reli("m1_objects")).unwrap();
+    let parents = TreeParents::of(&graph);
+    let nodes = 0..u32::try_from(graph.counts().nodes).unwrap();
+    let deepest = nodes.map(NodeId).max_by_key(|&node| parents.path(node).len()).unwrap();
+    let way = parents.path(deepest);
+    assert!(way.len() > 4 * STEPS);
+    let links = way.iter().map(|&node| (node, graph.string(parents.link(node).unwrap())));
+    let paths = StepPaths::new(&graph, links);
+    for (step, &node) in way.iter().enumerate() {
+        assert_eq!(paths.path(step), path(&graph, &parents, node));
+    }
 }
 
 #[test]

@@ -5,7 +5,7 @@ use borehole_process::Dump;
 
 use crate::attach::Php;
 use crate::heap::allocator::{Allocator, CHUNK_BYTES, PAGE_BYTES};
-use crate::heap::blocks::{Block, Blocks, Marks};
+use crate::heap::blocks::{Block, Blocks, Marks, Sums};
 
 /// Keeps the account of a walk: which blocks it came to, and what it said of them.
 #[derive(Debug)]
@@ -104,12 +104,7 @@ impl<'b> Accounting<'b> {
     pub(crate) fn summary(&self, dump: &Dump, php: &Php, sink: &mut impl HeapSink) {
         if let Some(allocator) = self.blocks.allocator() {
             self.heap_summary(allocator, sink);
-            chunk_summary(
-                allocator,
-                self.blocks.sums().free_pages,
-                self.blocks.sums().mostly_empty_chunks,
-                sink,
-            );
+            chunk_summary(allocator, self.blocks.sums(), sink);
         }
         sink.summary("heap_memory_accounting", &self.proof());
         let rss = dump.fact("rss_bytes").and_then(|rss| std::str::from_utf8(rss).ok());
@@ -176,7 +171,7 @@ fn percentage(part: u64, whole: u64) -> String {
 }
 
 /// What the heap says of itself.
-fn chunk_summary(allocator: &Allocator, free_pages: u64, mostly_empty: u64, sink: &mut impl HeapSink) {
+fn chunk_summary(allocator: &Allocator, sums: &Sums, sink: &mut impl HeapSink) {
     let numbers = &allocator.numbers;
     let cached = u64::from(numbers.cached_chunks_count);
     let all = [
@@ -189,8 +184,11 @@ fn chunk_summary(allocator: &Allocator, free_pages: u64, mostly_empty: u64, sink
         ("chunks_count", u64::from(numbers.chunks_count)),
         ("peak_chunks_count", u64::from(numbers.peak_chunks_count)),
         ("cached_chunks_count", cached),
-        ("chunks_total_free_bytes", free_pages.saturating_mul(PAGE_BYTES)),
-        ("chunks_mostly_empty_count", mostly_empty),
+        ("chunks_total_free_bytes", sums.free_pages.saturating_mul(PAGE_BYTES)),
+        ("chunks_mostly_empty_count", sums.mostly_empty_chunks),
+        // Reli counts whole pages only.
+        ("chunks_free_blocks_bytes", sums.free_small),
+        ("chunks_reclaimable_bytes", sums.reclaimable_pages.saturating_mul(PAGE_BYTES)),
     ];
     for (key, number) in all {
         sink.summary(key, &number.to_string());

@@ -87,6 +87,10 @@ pub(crate) struct Sums {
     pub(crate) free_pages: u64,
     /// Chunks of which nine tenths of the pages, or more, are free.
     pub(crate) mostly_empty_chunks: u64,
+    /// Bytes of small blocks that are free: PHP keeps their pages for blocks of the same size.
+    pub(crate) free_small: u64,
+    /// Pages of runs of small blocks none of which is in use.
+    pub(crate) reclaimable_pages: u64,
 }
 
 impl Sums {
@@ -143,6 +147,7 @@ impl Blocks {
         for bin in 0..BINS {
             blocks.free(dump, bin, allocator.numbers.free[bin]);
         }
+        blocks.sums.reclaimable_pages = blocks.reclaimable_pages();
         blocks.allocator = Some(allocator);
         Ok(blocks)
     }
@@ -221,9 +226,23 @@ impl Blocks {
             };
             self.live[word(place)] &= !(1 << (place % 64));
             self.sums.small -= u64::from(BIN_BYTES[bin]);
+            self.sums.free_small += u64::from(BIN_BYTES[bin]);
             self.sums.blocks -= 1;
             next = following;
         }
+    }
+
+    /// The pages of runs of small blocks of which none is in use. PHP frees these when it is asked to.
+    ///
+    /// Source: PHP, Zend/zend_alloc.c, `zend_mm_gc`.
+    fn reclaimable_pages(&self) -> u64 {
+        let first = self.pages.iter().filter(|page| page.back == 0);
+        let empty = first.filter(|page| {
+            let bin = usize::from(page.kind);
+            bin < BINS
+                && (0..allocator::bin_elements(bin)).zip(page.first..).all(|(_, place)| !self.is_live(place))
+        });
+        empty.map(|page| BIN_PAGES[usize::from(page.kind)] as u64).sum()
     }
 
     /// The kind of page, the address, and the number of the place that `address` is in, in a chunk.
@@ -531,6 +550,24 @@ mod tests {
         assert_eq!(found(u64::MAX), None);
         assert_eq!(blocks.iter().count(), 4);
         assert_eq!(blocks.places(), 1 + 64 + 1);
+    }
+
+    #[test]
+    fn pages_without_a_block_in_use_are_counted() {
+        let mut made = Made::new();
+        let free = |made: &Made| {
+            let blocks = made.blocks().unwrap();
+            blocks.proof().unwrap();
+            (blocks.sums().free_small, blocks.sums().reclaimable_pages)
+        };
+        assert_eq!(free(&made), (62 * 64, 0), "two blocks of the run are in use");
+        // Another run of the same size behind it, all of which is in the list of free blocks.
+        made.word(CHUNK + 0x1c8, 0b110_1111);
+        made.word(CHUNK + 0x208 + 24, 0x8000_0000 | BIN);
+        for element in 63..127 {
+            made.word(SMALL_RUN + element * 64, SMALL_RUN + (element + 1) * 64);
+        }
+        assert_eq!(free(&made), (126 * 64, 1));
     }
 
     #[test]

@@ -23,7 +23,7 @@ const PART: u64 = 1 << 20;
 pub(crate) const ASKING: u64 = 376;
 
 /// The programs of `corpus/php`. Those that a release does not understand end before they are ready.
-pub(crate) const PROGRAMS: [&str; 12] = [
+pub(crate) const PROGRAMS: [&str; 13] = [
     "mem/m1_objects",
     "mem/m2_arrays",
     "mem/m3_closures",
@@ -36,6 +36,7 @@ pub(crate) const PROGRAMS: [&str; 12] = [
     "internals/lazy",
     "internals/extensions",
     "internals/callables",
+    "internals/large",
 ];
 
 /// What attaching needs of the thousands of symbols of a PHP.

@@ -30,6 +30,7 @@ struct Collected {
     summary: BTreeMap<String, String>,
     /// How often memory was not there, and contradicted itself.
     damage: (u64, u64),
+    reached_bytes: u64,
 }
 
 impl HeapSink for Collected {
@@ -86,6 +87,7 @@ impl Collected {
         let walked = walk(dump, php, executor, &mut blocks, &WalkOptions::default(), &mut heap);
         assert!(!walked.is_stopped);
         heap.damage = (walked.missing, walked.torn);
+        heap.reached_bytes = walked.reached_bytes;
         heap
     }
 
@@ -167,6 +169,7 @@ fn with_programs(programs: &[&str], mut check: impl FnMut(&str, &Copied, &Collec
 
 #[test]
 fn nearly_every_byte_is_reached() {
+    let mut unattributed = 0;
     with_programs(&live::PROGRAMS, |name, copied, heap| {
         let least = if name.contains("m1_") || name.contains("m2_") { 99.9 } else { 99.5 };
         assert!(heap.share() >= least, "{name}: {} {:#?}", heap.share(), heap.unattributed());
@@ -178,7 +181,21 @@ fn nearly_every_byte_is_reached() {
         let located = heap.locations.iter().filter(|(_, location)| location.region.is_some());
         let bytes: u64 = located.map(|(_, location)| location.size + u64::from(location.bin_overhead)).sum();
         assert!(bytes <= heap.number("memory_get_usage"), "{name}: {bytes}");
+        // Nothing of it is located twice.
+        let located = heap.locations.iter().filter(|(_, location)| location.region.is_some());
+        let mut ranges: Vec<_> =
+            located.map(|(_, at)| (at.address, at.address + at.size)).filter(|at| at.0 < at.1).collect();
+        ranges.sort_unstable();
+        let twice = ranges.windows(2).find(|pair| pair[0].1 > pair[1].0);
+        assert_eq!(twice, None, "{name}");
+        // Blocks that are only listed were not led to.
+        let listed = heap.locations.iter().map(|(_, location)| location);
+        let listed = listed.filter(|location| location.location_type == LocationType::UNATTRIBUTED);
+        let listed: u64 = listed.map(|location| location.size).sum();
+        unattributed += listed;
+        assert_eq!(heap.reached_bytes, heap.number("memory_get_usage") - listed, "{name}");
     });
+    assert!(unattributed > 0, "blocks of modules that nothing known leads to");
 }
 
 /// The names of all roots of the walk that do not depend on looking through memory that is not known.
@@ -266,6 +283,12 @@ fn fibers_weak_maps_and_closures_of_methods_hold_what_they_do() {
                 ("named argument", "named -> value -> generator -> call_frames -> 0 -> "),
                 ("magic", "magic -> value -> object_properties -> data"),
                 ("anonymous", "anonymous -> value -> object_properties -> text"),
+                // Both are known to a weak map or a weak reference first.
+                ("kept key", "keeping -> value -> array_elements -> 0 -> value -> object_properties -> name"),
+                (
+                    "kept referent",
+                    "keeping -> value -> array_elements -> 1 -> value -> object_properties -> name",
+                ),
             ],
         );
         let weak: BTreeSet<_> =

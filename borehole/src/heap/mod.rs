@@ -14,7 +14,7 @@ use std::path::Path;
 pub use borehole_capture::heap::{HeapOptions, HeapStatistics, MemoryLimitError, Taken, take};
 pub use borehole_heap::{
     Builder, Counts, Graph, HeapGraph, HeapSink, Info, Location, NodeId, NodeType, Parents, Strength,
-    StringId, Total, Totals, TreeParents, compare, findings, info, retention, views,
+    StringId, Total, Totals, TreeParents, compare, findings, info, path, retention, views,
 };
 pub use borehole_php::{Analysis, AnalyzeOptions, AttachOptions, Failure};
 pub use borehole_process::{Dump, DumpRecovery};

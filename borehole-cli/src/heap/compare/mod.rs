@@ -6,11 +6,14 @@ mod text;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use anyhow::{bail, ensure};
 use borehole::heap::compare::{Change, Comparison, HolderChange, compare};
 use borehole::heap::retention::Follow;
-use borehole::heap::{Graph, HeapFile, Opened};
+use borehole::heap::sql::Access;
+use borehole::heap::{Graph, HeapFile, HeapFormat, Opened};
 use clap::Args;
 
+use super::database::with;
 use super::file::Memory;
 use super::output::TextOutput;
 use super::password;
@@ -26,7 +29,7 @@ pub(crate) struct CompareArgs {
     #[arg(value_name = "FILE", required = true)]
     pub(crate) inputs: Vec<PathBuf>,
 
-    /// The run of the first, of a database; otherwise the last
+    /// The run of the first, of a database; otherwise the last, or of one database that is compared alone the one before
     #[arg(long, value_name = "RUN")]
     pub(crate) run_id_baseline: Option<i64>,
 
@@ -127,13 +130,18 @@ impl CompareArgs {
     }
 
     fn compared(&self) -> anyhow::Result<(Exit, Comparison)> {
-        let again = (self.inputs.len() == 1).then(|| self.inputs[0].clone());
-        let paths: Vec<PathBuf> = self.inputs.iter().cloned().chain(again).collect();
-        let files: anyhow::Result<Vec<HeapFile>> = paths.iter().map(|path| password::open(path)).collect();
+        let files: anyhow::Result<Vec<HeapFile>> =
+            self.inputs.iter().map(|path| password::open(path)).collect();
         let files = files?;
-        let mut opened: Vec<Opened<'_>> = Vec::with_capacity(files.len());
-        for (position, file) in files.iter().enumerate() {
-            opened.push(self.memory_of(position, files.len()).graph(file)?);
+        let mut opened: Vec<Opened<'_>> = Vec::with_capacity(files.len().max(2));
+        if let [one] = files.as_slice() {
+            for run in self.runs_of(one)? {
+                opened.push(self.memory_of(Some(run)).graph(one)?);
+            }
+        } else {
+            for (position, file) in files.iter().enumerate() {
+                opened.push(self.memory_of(self.run_at(position)).graph(file)?);
+            }
         }
         let graphs: Vec<&dyn Graph> = opened.iter().map(|opened| &*opened.graph).collect();
         let damaged = opened.iter().find(|opened| opened.recovery.lost_bytes > 0).or(opened.first());
@@ -141,13 +149,40 @@ impl CompareArgs {
         Ok((exit, compare(&graphs, Follow::default())))
     }
 
-    fn memory_of(&self, position: usize, count: usize) -> Memory {
-        let run = match position {
+    /// The run that was chosen of the heap at this position.
+    fn run_at(&self, position: usize) -> Option<i64> {
+        match position {
             0 => self.run_id_baseline,
-            last if last + 1 == count => self.run_id_target,
+            last if last + 1 == self.inputs.len() => self.run_id_target,
             _ => None,
-        };
+        }
+    }
+
+    fn memory_of(&self, run: Option<i64>) -> Memory {
         Memory { run_id: run.or(self.memory.run_id), ..self.memory.clone() }
+    }
+
+    /// The two runs of the one database that was given: a heap compared with itself has never grown.
+    fn runs_of(&self, file: &HeapFile) -> anyhow::Result<[i64; 2]> {
+        let (name, format) = (file.name(), file.format());
+        let is_database = matches!(format, HeapFormat::Sqlite | HeapFormat::Postgresql | HeapFormat::Mysql);
+        ensure!(
+            is_database,
+            "{name}: expected two heaps, or a database that holds two, found one: {}",
+            format.name()
+        );
+        let of_all = self.memory.run_id;
+        let [baseline, target] = [self.run_id_baseline, self.run_id_target].map(|run| run.or(of_all));
+        let (target, before) = with(&self.inputs[0], Access::Read, |database| {
+            let target = database.run(target)?;
+            let before = database.run_ids()?.into_iter().take_while(|&run| run != target).last();
+            Ok((target, before))
+        })?;
+        match baseline.or(before) {
+            Some(baseline) if baseline != target => Ok([baseline, target]),
+            Some(_) => bail!("{name}: expected two different runs, found run {target} twice"),
+            None => bail!("{name}: expected two runs, found none before run {target}"),
+        }
     }
 
     fn columns(&self) -> usize {

@@ -81,7 +81,7 @@ pub(super) fn weak_map<S: HeapSink>(object: &ObjectView, walker: &mut Walker<'_,
     let shift = if Release::of_version(8, 2) <= Some(walker.php.identity.release) { 3 } else { 0 };
     for (number, entry) in entries.iter().enumerate() {
         let element = walker.part(node, &number.to_string(), NodeType::ARRAY_ELEMENT);
-        walker.refers(element, "key", Kind::Object, entry.hash << shift, Strength::Weak);
+        walker.refers_weakly(element, "key", Kind::Object, entry.hash << shift);
         walker.holds(element, "value", entry.value);
     }
 }

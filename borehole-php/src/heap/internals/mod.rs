@@ -101,5 +101,5 @@ const ITERATOR_SIZE: u64 = 88;
 fn weak_reference<S: HeapSink>(object: &ObjectView, walker: &mut Walker<'_, S>) {
     let node = walker.part(object.node, "weak_reference", NodeType::WEAK_REFERENCE);
     let referent = walker.view.u64(object.start).unwrap_or_default();
-    walker.refers(node, "referent", Kind::Object, referent, Strength::Weak);
+    walker.refers_weakly(node, "referent", Kind::Object, referent);
 }

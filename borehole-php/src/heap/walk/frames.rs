@@ -18,8 +18,6 @@ const ARGUMENT_COUNT: usize = 32;
 /// The type of a `zval` that is an object.
 const OBJECT: u8 = 8;
 const VALUE_SIZE: u64 = 16;
-/// No function has more variables, and no call more arguments.
-const MOST_VARIABLES: u32 = 1 << 16;
 
 /// No chain has more frames: it would take gigabytes.
 pub(super) const MOST_FRAMES: u32 = 1 << 24;
@@ -48,6 +46,13 @@ struct Frame {
     first: u64,
     /// How many values fit behind it.
     room: u32,
+}
+
+impl Frame {
+    /// How many values stand before the arguments that the function does not name.
+    const fn behind(&self) -> u32 {
+        self.variables.saturating_add(self.temporaries)
+    }
 }
 
 impl<S: HeapSink> Walker<'_, S> {
@@ -115,7 +120,7 @@ impl<S: HeapSink> Walker<'_, S> {
         let number = |offset| self.view.number(function, offset);
         let is_there = function != 0 && function != self.php.pass_function;
         let is_user = is_there && self.view.array(function).is_some_and(|[kind]| kind != INTERNAL);
-        let count = |offset| if is_user { number(offset).min(MOST_VARIABLES) } else { 0 };
+        let count = |offset| if is_user { number(offset) } else { 0 };
         let first = moved(spot.address, self.layout.frame_size);
         let room = spot.block.map_or(u64::MAX, |block| block.end().saturating_sub(first)) / VALUE_SIZE;
         let op = u64_at(header, fixed::FRAME_OP).unwrap_or_default();
@@ -125,7 +130,7 @@ impl<S: HeapSink> Walker<'_, S> {
             function: if is_there { function } else { 0 },
             is_user,
             call_info: u32_at(header, CALL_INFO).unwrap_or_default(),
-            given: u32_at(header, GIVEN).unwrap_or_default().min(MOST_VARIABLES),
+            given: u32_at(header, GIVEN).unwrap_or_default(),
             variables: count(self.layout.function_variable_count),
             temporaries: count(self.layout.function_temporary_count),
             named: count(ARGUMENT_COUNT),
@@ -172,26 +177,27 @@ impl<S: HeapSink> Walker<'_, S> {
     /// All that a frame has values for.
     fn variables(&mut self, frame_node: NodeId, frame: &Frame, spot: &Spot) {
         let slots = match frame.is_user {
-            true => frame.variables + frame.temporaries + frame.given.saturating_sub(frame.named),
+            true => frame.behind().saturating_add(frame.given.saturating_sub(frame.named)),
             false => frame.given,
         };
         if slots == 0 || frame.function == 0 {
             return;
         }
-        let fitting = slots.min(frame.room);
+        let fitting = self.fitting(frame.first, slots.min(frame.room), VALUE_SIZE);
+        let frame = &Frame { room: fitting, ..*frame };
         let link = Link::strong(frame_node, self.words.local_variables);
         let node = self.node(NodeType::CALL_FRAME_VARIABLE_TABLE, link);
         let table = Spot { address: frame.first, block: spot.block };
         let shape = Shape::new(LocationType::CALL_FRAME_VARIABLE_TABLE, u64::from(fitting) * VALUE_SIZE);
         self.locate_within(node, &table, shape, 0);
         if fitting < slots {
-            self.damage(node, Damage::Torn);
+            self.damage(node, if spot.block.is_some() { Damage::Torn } else { Damage::Missing });
         }
         let first = self.work.len();
         if frame.is_user {
             self.named_variables(node, frame);
             self.live_temporaries(node, frame);
-            let behind = frame.variables + frame.temporaries;
+            let behind = frame.behind();
             self.arguments_from(node, frame, "$extra_args", behind, slots - behind);
         } else {
             self.arguments_from(node, frame, "$args_to_internal_function", 0, slots);
@@ -218,14 +224,14 @@ impl<S: HeapSink> Walker<'_, S> {
 
     fn named_variables(&mut self, node: NodeId, frame: &Frame) {
         let names = self.view.pointer(frame.function, self.layout.function_variables);
-        for place in 0..frame.variables {
+        for place in 0..frame.variables.min(frame.room) {
             let name = self.view.u64(names.wrapping_add(u64::from(place) * 8)).unwrap_or_default();
             self.place(node, frame, place, |walker| walker.text_at(name));
         }
     }
 
     fn arguments_from(&mut self, node: NodeId, frame: &Frame, name: &str, first: u32, count: u32) {
-        for at in 0..count {
+        for at in 0..count.min(frame.room.saturating_sub(first)) {
             self.place(node, frame, first + at, |walker| {
                 walker.sink.string(format!("{name}[{at}]").as_bytes())
             });

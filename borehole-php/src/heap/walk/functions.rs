@@ -15,8 +15,6 @@ const ARGUMENTS: usize = 40;
 /// `zend_live_range` and `zend_try_catch_element`.
 const LIVE_RANGE_SIZE: u64 = 12;
 const TRY_SIZE: u64 = 16;
-/// No function has more arguments or variables.
-const MOST_VARIABLES: u32 = 1 << 16;
 
 impl<S: HeapSink> Walker<'_, S> {
     /// The function at `address`.
@@ -170,7 +168,11 @@ impl<S: HeapSink> Walker<'_, S> {
         let shape = Shape::new(LocationType::ARG_INFOS, (before + u64::from(named)) * size);
         let link = Link::strong(node, self.words.arg_infos);
         let Some(arguments) = self.once(link, NodeType::ARG_INFOS, &spot, shape) else { return };
-        for at in 0..u64::from(named.min(MOST_VARIABLES)) {
+        let fitting = self.fitting(first, named, size);
+        if fitting < named {
+            self.damage_of_row(arguments, first);
+        }
+        for at in 0..u64::from(fitting) {
             let Some(name) = view.u64(first.wrapping_add(at * size)) else {
                 return self.damage(arguments, Damage::Missing);
             };
@@ -186,42 +188,48 @@ impl<S: HeapSink> Walker<'_, S> {
     /// The names of the variables of the `zend_op_array` at `address`.
     pub(super) fn code_variables(&mut self, link: Link, address: u64) {
         let names = self.view.pointer(address, self.layout.function_variables);
-        let count = self.view.number(address, self.layout.function_variable_count).min(MOST_VARIABLES);
-        if names == 0 || count == 0 {
-            return;
-        }
-        let spot = self.spot(names);
-        let shape = Shape::new(LocationType::LOCAL_VARIABLE_NAME_TABLE, u64::from(count) * 8);
-        let Some(node) = self.once(link, NodeType::LOCAL_VARIABLE_NAME_TABLE, &spot, shape) else { return };
-        self.work.push(Task::Pointers(Pointers {
-            node,
-            start: names,
-            at: 0,
-            count,
-            kind: Kind::String,
-            is_store: false,
-        }));
+        let count = self.view.number(address, self.layout.function_variable_count);
+        let (kind, node_type) = (Kind::String, NodeType::LOCAL_VARIABLE_NAME_TABLE);
+        self.addresses(link, kind, node_type, LocationType::LOCAL_VARIABLE_NAME_TABLE, names, count);
     }
 
     /// The functions that the `zend_op_array` at `address` makes closures of.
     pub(super) fn code_inner(&mut self, link: Link, address: u64) {
         let start = self.view.pointer(address, self.layout.function_inner);
-        let count = self.view.number(address, self.layout.function_inner_count).min(MOST_VARIABLES);
+        let count = self.view.number(address, self.layout.function_inner_count);
+        let (kind, node_type) = (Kind::Function, NodeType::DYNAMIC_FUNC_DEFS);
+        self.addresses(link, kind, node_type, LocationType::DYNAMIC_FUNC_DEFS_TABLE, start, count);
+    }
+
+    /// A table of `count` addresses at `start`, each of which leads to what is of this `kind`.
+    fn addresses(
+        &mut self,
+        link: Link,
+        kind: Kind,
+        node_type: NodeType,
+        location_type: LocationType,
+        start: u64,
+        count: u32,
+    ) {
         if start == 0 || count == 0 {
             return;
         }
+        let fitting = self.fitting(start, count, 8);
         let spot = self.spot(start);
-        let shape = Shape::new(LocationType::DYNAMIC_FUNC_DEFS_TABLE, u64::from(count) * 8);
-        let Some(node) = self.once(link, NodeType::DYNAMIC_FUNC_DEFS, &spot, shape) else { return };
-        let kind = Kind::Function;
-        self.work.push(Task::Pointers(Pointers { node, start, at: 0, count, kind, is_store: false }));
+        let shape = Shape::new(location_type, u64::from(fitting) * 8);
+        let Some(node) = self.once(link, node_type, &spot, shape) else { return };
+        if fitting < count {
+            self.damage_of_row(node, start);
+        }
+        let row = Pointers { node, start, at: 0, count: fitting, kind, is_store: false };
+        self.work.push(Task::Pointers(row));
     }
 
     /// The literals of the `zend_op_array` at `address` that are more than a number or a name.
     pub(super) fn code_literals(&mut self, link: Link, address: u64) {
         let start = self.view.pointer(address, self.layout.function_literals);
-        let count = self.view.number(address, self.layout.function_literal_count).min(MOST_VARIABLES);
-        let literals = self.view.bytes(start, u64::from(count) * 16);
+        let count = self.view.number(address, self.layout.function_literal_count);
+        let literals = self.view.bytes(start, u64::from(self.fitting(start, count, 16)) * 16);
         let mark = self.work.len();
         let mut node = None;
         for (at, literal) in (0_u64..).zip(literals.chunks_exact(16)) {

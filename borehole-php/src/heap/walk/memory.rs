@@ -71,6 +71,19 @@ impl<'d> View<'d> {
         if offset == 0 { 0 } else { self.u32(moved(address, offset)).unwrap_or_default() }
     }
 
+    /// How many of the `length` bytes at `address` are there.
+    pub(crate) fn length(self, address: u64, length: u64) -> u64 {
+        let mut there = 0;
+        while there < length {
+            let part = address.checked_add(there).map_or(0, |next| self.rest(next).len() as u64);
+            if part == 0 {
+                return there;
+            }
+            there = length.min(there.saturating_add(part));
+        }
+        there
+    }
+
     /// As many of the `length` bytes at `address` as are there.
     pub(crate) fn bytes(self, address: u64, length: u64) -> Cow<'d, [u8]> {
         #[cfg(test)]

@@ -92,9 +92,11 @@ pub(crate) fn walk<S: HeapSink>(
     walker.first_frames = options.frames;
     walker.roots();
     walker.account.summary(dump, php, walker.sink);
+    // Before the rest is listed: what is only listed was not led to.
+    let reached_bytes = walker.account.reached_bytes();
     walker.unattributed();
-    let Walker { account, missing, torn, nodes_left, .. } = walker;
-    Walked { reached_bytes: account.reached_bytes(), missing, torn, is_stopped: nodes_left == 0 }
+    let Walker { missing, torn, nodes_left, .. } = walker;
+    Walked { reached_bytes, missing, torn, is_stopped: nodes_left == 0 }
 }
 
 /// The state of a walk.
@@ -111,6 +113,8 @@ pub(crate) struct Walker<'d, S> {
     pub(crate) scans: Vec<Scan>,
     /// What is gone to only if nothing else that is known leads there.
     pub(crate) put_off: Vec<(Link, Kind, u64)>,
+    /// What weak references lead to: gone to at last, so that whatever else leads there is how it is reached.
+    weak: Vec<(Link, Kind, u64)>,
     /// Addresses of which it is not known what is there.
     pub(crate) unknown: Vec<(Link, u64)>,
     seen: Seen,
@@ -175,6 +179,7 @@ impl<'d, S: HeapSink> Walker<'d, S> {
             account: Accounting::new(blocks),
             scans: Vec::new(),
             put_off: Vec::new(),
+            weak: Vec::new(),
             unknown: Vec::new(),
             work: Vec::new(),
             classes: ClassNames::default(),
@@ -369,6 +374,24 @@ impl<'d, S: HeapSink> Walker<'d, S> {
             return Some(self.blocks.at(address)?.bytes);
         }
         Some(self.view.rest(address).len() as u64).filter(|&room| room > 0)
+    }
+
+    /// How many of `count` things of `size` bytes in a row can be at `address`: PHP has no limit of its own, and damaged memory
+    /// names any number.
+    pub(crate) fn fitting(&self, address: u64, count: u32, size: u64) -> u32 {
+        let wanted = u64::from(count) * size;
+        let room = match self.blocks.find(address) {
+            Some(block) => wanted.min(block.end() - address),
+            None => self.view.length(address, wanted),
+        };
+        u32::try_from(room / size.max(1)).map_or(count, |fitting| fitting.min(count))
+    }
+
+    /// Marks `node`, whose row at `address` is said to be longer than what is there.
+    #[cold]
+    fn damage_of_row(&mut self, node: NodeId, address: u64) {
+        let is_block = self.blocks.find(address).is_some();
+        self.damage(node, if is_block { Damage::Torn } else { Damage::Missing });
     }
 
     /// The block in use that begins at `address`.

@@ -207,6 +207,25 @@ impl<S: HeapSink> Walker<'_, S> {
         self.later(Link { parent: Some(parent), name, strength }, kind, address);
     }
 
+    /// What is at `address` is referred to by `parent`, which does not hold it.
+    pub(crate) fn refers_weakly(&mut self, parent: NodeId, name: &str, kind: Kind, address: u64) {
+        let name = self.sink.string(name.as_bytes());
+        if address != 0 {
+            self.weak.push((Link::weak(parent, name), kind, address));
+        }
+    }
+
+    /// Goes to what weak references lead to, and what that holds.
+    pub(super) fn weakly_referred(&mut self) {
+        while !self.weak.is_empty() {
+            for (link, kind, address) in std::mem::take(&mut self.weak) {
+                self.later(link, kind, address);
+                self.run();
+            }
+            self.finish_scans();
+        }
+    }
+
     /// The value at `address` is a part of `parent`.
     pub(crate) fn holds(&mut self, parent: NodeId, name: &str, address: u64) {
         self.refers(parent, name, Kind::Value, address, Strength::Strong);

@@ -25,9 +25,8 @@ const OP_CODE: usize = 28;
 const OP_SECOND_TYPE: usize = 30;
 /// `IS_CONST`: the name of the parameter.
 const BY_NAME: u8 = 1;
-/// No more calls are prepared within each other, and no call is given more arguments.
+/// No more calls are prepared within each other.
 const MOST_CALLS: u64 = 1024;
-const MOST_ARGUMENTS: u32 = 1 << 16;
 
 /// What an instruction does for a call.
 enum Step {
@@ -65,6 +64,7 @@ impl<S: HeapSink> Walker<'_, S> {
             let Some(header) = self.view.array::<80>(call) else { return };
             let given = self.view.number(call, FRAME_GIVEN);
             let Some((sent, begin)) = self.sent(ops, position, given) else { return };
+            let sent = self.fitting(moved(call, self.layout.frame_size), sent, 16);
             let name = self.sink.string(format!("prepared_call[{number}]").as_bytes());
             let prepared = self.node_at(NodeType::CALL_FRAME_VARIABLE_TABLE, Link::strong(node, name), &spot);
             let size = self.layout.frame_size as u64 + u64::from(sent) * 16;
@@ -125,9 +125,9 @@ impl<S: HeapSink> Walker<'_, S> {
                 Step::Begin => inner -= 1,
                 Step::Send if inner == 0 && sent.is_none() => {
                     let number = if second == BY_NAME { given } else { self.view.number(op, OP_SECOND) };
-                    sent = Some(number.min(MOST_ARGUMENTS));
+                    sent = Some(number);
                 }
-                Step::SendMany if inner == 0 && sent.is_none() => sent = Some(given.min(MOST_ARGUMENTS)),
+                Step::SendMany if inner == 0 && sent.is_none() => sent = Some(given),
                 Step::Send | Step::SendMany | Step::Other => {}
             }
             at = at.checked_sub(1)?;

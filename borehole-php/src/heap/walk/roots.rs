@@ -118,6 +118,7 @@ impl<S: HeapSink> Walker<'_, S> {
         self.finish_scans();
         self.garbage();
         self.modules();
+        self.weakly_referred();
         self.objects_store();
         self.finish_scans();
     }

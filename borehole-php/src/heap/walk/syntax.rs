@@ -49,11 +49,11 @@ impl<S: HeapSink> Walker<'_, S> {
         self.locate(node, &spot, Shape { counted: Some(counted), ..shape });
         let root = address.wrapping_add(HEADER);
         let root = if is_apart { self.view.pointer(address, 8) } else { root };
-        self.parts_of_expression(node, root);
+        self.parts_of_expression(node, root, is_apart);
     }
 
-    /// The values in the tree at `root`.
-    fn parts_of_expression(&mut self, node: NodeId, root: u64) {
+    /// The values in the tree at `root`, of which each part may be memory of its own.
+    fn parts_of_expression(&mut self, node: NodeId, root: u64, is_apart: bool) {
         let mark = self.work.len();
         let mut open = vec![root];
         let mut values = 0;
@@ -67,7 +67,9 @@ impl<S: HeapSink> Walker<'_, S> {
                 self.damage(node, Damage::Missing);
                 continue;
             };
-            self.locate_once(node, part, Shape::new(LocationType::CONSTANT_EXPRESSION, 8));
+            if is_apart {
+                self.locate_once(node, part, Shape::new(LocationType::CONSTANT_EXPRESSION, 8));
+            }
             if VALUES.contains(&kind) {
                 let name = self.number(values);
                 values += 1;
