@@ -259,3 +259,17 @@ fn seconds_since_the_start_are_the_same_whatever_the_samples_were_converted_to()
     let foreign = scratch.write("foreign.speedscope.json", foreign);
     assert_eq!(chosen(text(&foreign)), [3, 2]);
 }
+
+#[test]
+fn scrubbing_leaves_no_text_of_the_input_in_warnings_and_types_of_values() {
+    let scratch = Scratch::new();
+    let folded = scratch.write("secret.folded", b"Acme;pay 5\nAcmeSecretLine without count\nb 3\n");
+    let types = "[[\"secret_orders\",\"acmes\"],[\"inuse_space\",\"bytes\"]]";
+    let valued = scratch.write("secret.jsonl", &lines(1, 1000, "[5,6]", types));
+    for (file, stays) in [(&folded, "\"lost_bytes\":28"), (&valued, "[\"inuse_space\",\"bytes\"]")] {
+        let ended = run(&["convert", "--lenient", "--scrub", text(file), "--to", "jsonl"]);
+        let written = String::from_utf8(ended.stdout).unwrap().to_lowercase();
+        assert!(written.contains(stays), "{written}");
+        assert!(!written.contains("secret") && !written.contains("acme"), "{written}");
+    }
+}
