@@ -35,6 +35,9 @@ pub fn import(
     let (document, samples) = Document::read(bytes, &mut damage)?;
     let columns = Columns::choose(&document, &samples)?;
     let mut segment = segment(&document, &columns, tables)?;
+    if columns.count.is_none() {
+        damage.note_uncounted(&segment);
+    }
     if document.drops_frames {
         damage.recovery.note(Warning::new("drop_frames and keep_frames are not applied"));
     }

@@ -144,6 +144,19 @@ fn samples_that_are_of_one_period_each_come_back_in_a_segment_of_it() {
 }
 
 #[test]
+fn records_that_count_nothing_are_told_of() {
+    let bytes = std::fs::read(format!("{OWN}/go-heap.pb.gz")).unwrap();
+    let (_, recovery) = read_with(&gunzip(&bytes), &ReadOptions::default()).unwrap();
+    assert!(
+        recovery.notes[0].message.starts_with("each record counts as one sample"),
+        "{:?}",
+        recovery.notes
+    );
+    let bytes = write(&[segment(None, vec![sample(&["a"], 3)])]);
+    assert_eq!(read_with(&bytes, &ReadOptions::default()).unwrap().1.notes, []);
+}
+
+#[test]
 fn without_a_period_no_time_is_claimed() {
     let collect = read(&write(&[segment(None, vec![sample(&["a"], 3)])]));
     assert_eq!(collect.segments[0].value_types, []);
