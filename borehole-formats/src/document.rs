@@ -3,6 +3,8 @@
 #[cfg(any(feature = "pprof", feature = "otlp"))]
 use std::io::{BufRead, Read as _};
 
+#[cfg(any(feature = "pprof", feature = "otlp", feature = "speedscope"))]
+use borehole_model::Segment;
 use borehole_model::{ProfileSink, Recovery, Warning};
 
 #[cfg(any(feature = "pprof", feature = "otlp"))]
@@ -35,6 +37,19 @@ impl Damage {
         };
         self.recovery.warn(warning.losing(lost_bytes));
         Ok(())
+    }
+
+    /// Notes, once, that records of `segment` do not say how many samples they are: views count each as one, and that is not what
+    /// the values say.
+    #[cfg(any(feature = "pprof", feature = "otlp", feature = "speedscope"))]
+    pub(crate) fn note_uncounted(&mut self, segment: &Segment) {
+        let types = segment.value_types.iter().map(|own| format!("{}/{}", own.kind, own.unit));
+        let types = types.collect::<Vec<_>>().join(", ");
+        let note =
+            Warning::new(format!("each record counts as one sample, whatever its values ({types}) are"));
+        if !segment.value_types.is_empty() && !self.recovery.notes.contains(&note) {
+            self.recovery.note(note);
+        }
     }
 
     /// Tells `sink` of the warnings.

@@ -159,7 +159,8 @@ impl fmt::Debug for Error {
 
 impl error::Error for Error {
     fn source(&self) -> Option<&(dyn error::Error + 'static)> {
-        self.0.source.as_ref().map(|source| source as _)
+        // What a failure of the system says is the message already.
+        self.0.source.as_ref().and_then(error::Error::source)
     }
 }
 

@@ -1,6 +1,5 @@
 //! An input whose format is known.
 
-#[cfg(feature = "tachyon")]
 use std::cell::Cell;
 use std::io::{self, Cursor, Read};
 
@@ -12,11 +11,12 @@ use borehole_formats::envelope::Method;
 use borehole_formats::tachyon;
 #[cfg(feature = "zstd")]
 use borehole_formats::zstd::{FIRST_BLOCK_BYTES, FRAME_MAGIC};
-use borehole_formats::{ReadError, ReadOptions};
+use borehole_formats::{Position, ReadError, ReadOptions};
 use borehole_model::{ProfileSink, Recovery, Tables, Warning};
 
 #[cfg(feature = "tachyon")]
 use crate::mapped::Mappable;
+use crate::spared::Spared;
 #[cfg(feature = "trc")]
 use crate::spool::spool;
 use crate::{Error, Source};
@@ -172,11 +172,11 @@ impl Input {
             return tachyon::import_document(document, &self.read, tables, sink)
                 .map_err(|error| Error::reading(&self.name, error));
         }
-        let name = self.name;
-        let mut recovery = import(self.format, self.bytes, self.sibling.as_deref(), &self.read, tables, sink)
+        let Self { name, format, is_empty, .. } = self;
+        let mut recovery = import(format, self.bytes, self.sibling.as_deref(), &self.read, tables, sink)
             .map_err(|error| Error::reading(&name, error))?;
-        if self.is_empty {
-            let message = format!("empty: read as {} without samples", self.format.name());
+        if is_empty {
+            let message = format!("empty: read as {} without samples", format.name());
             recovery.note(Warning::new(message));
         }
         Ok(recovery)
@@ -241,38 +241,54 @@ fn import(
         Format::Rbt => borehole_formats::rbt::import(bytes, options, tables, sink),
         #[cfg(feature = "trc")]
         Format::Trc => borehole_formats::trc::import(bytes, options, spool(), tables, sink),
-        #[cfg(feature = "phpspy")]
-        Format::Phpspy => borehole_formats::phpspy::import(plain(bytes), options, tables, sink),
-        #[cfg(feature = "folded")]
-        Format::Folded => borehole_formats::folded::import(plain(bytes), options, tables, sink),
-        #[cfg(feature = "gecko")]
-        Format::Gecko => borehole_formats::gecko::import(plain(bytes), options, tables, sink),
-        #[cfg(feature = "otlp")]
-        Format::Otlp => borehole_formats::otlp::import(plain(bytes), options, tables, sink),
-        #[cfg(feature = "pprof")]
-        Format::Pprof => borehole_formats::pprof::import(plain(bytes), options, tables, sink),
-        #[cfg(feature = "speedscope")]
-        Format::Speedscope => borehole_formats::speedscope::import(plain(bytes), options, tables, sink),
-        #[cfg(feature = "jsonl")]
-        Format::Jsonl => borehole_formats::jsonl::import(plain(bytes), options, tables, sink),
-        // `Input::open` refuses what this build cannot read.
-        _ => {
-            drop((bytes, options, tables, sink));
-            Err(ReadError::Sink(io::Error::other(format!("{} cannot be read", format.name()))))
-        }
+        _ => import_plain(format, bytes, options, tables, sink),
     }
 }
 
-/// The bytes out of their envelope, for readers that do not look into it themselves.
-#[cfg(any(
-    feature = "phpspy",
-    feature = "folded",
-    feature = "gecko",
-    feature = "otlp",
-    feature = "pprof",
-    feature = "speedscope",
-    feature = "jsonl"
-))]
-fn plain(bytes: Bytes) -> io::BufReader<Envelope<Bytes>> {
-    io::BufReader::with_capacity(64 << 10, Envelope::new(bytes))
+/// Reads what is not read out of its envelope by its format: what stands before damage there, if damage is read over.
+fn import_plain(
+    format: Format,
+    bytes: Bytes,
+    options: &ReadOptions,
+    tables: &mut Tables,
+    sink: &mut dyn ProfileSink,
+) -> Result<Recovery, ReadError> {
+    let damage = Cell::new(None);
+    let spared = Spared::new(bytes, options.is_lenient().then_some(&damage));
+    let plain = io::BufReader::with_capacity(64 << 10, spared);
+    let read = match format {
+        #[cfg(feature = "phpspy")]
+        Format::Phpspy => borehole_formats::phpspy::import(plain, options, tables, sink),
+        #[cfg(feature = "folded")]
+        Format::Folded => borehole_formats::folded::import(plain, options, tables, sink),
+        #[cfg(feature = "gecko")]
+        Format::Gecko => borehole_formats::gecko::import(plain, options, tables, sink),
+        #[cfg(feature = "otlp")]
+        Format::Otlp => borehole_formats::otlp::import(plain, options, tables, sink),
+        #[cfg(feature = "pprof")]
+        Format::Pprof => borehole_formats::pprof::import(plain, options, tables, sink),
+        #[cfg(feature = "speedscope")]
+        Format::Speedscope => borehole_formats::speedscope::import(plain, options, tables, sink),
+        #[cfg(feature = "jsonl")]
+        Format::Jsonl => borehole_formats::jsonl::import(plain, options, tables, sink),
+        // `Input::open` refuses what this build cannot read.
+        _ => {
+            drop((plain, options, tables));
+            Err(ReadError::Sink(io::Error::other(format!("{} cannot be read", format.name()))))
+        }
+    };
+    let Some(damage) = damage.take() else { return read };
+    match read {
+        Ok(mut recovery) => {
+            let warning = Warning::new(damage.to_string());
+            sink.warning(&warning)?;
+            recovery.warn(warning);
+            Ok(recovery)
+        }
+        // Nothing can be made of so little: that it ends early is no more than what comes of the damage.
+        Err(ReadError::Input(error)) if !error.is_limit() => {
+            Err(borehole_formats::Error::io(format.name(), Position::Whole, damage.into()).into())
+        }
+        Err(error) => Err(error),
+    }
 }

@@ -139,6 +139,7 @@ mod records;
 mod scrub;
 mod sorted;
 mod source;
+mod spared;
 #[cfg(any(
     feature = "speedscope",
     feature = "gecko",

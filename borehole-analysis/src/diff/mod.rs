@@ -21,6 +21,7 @@ mod noise;
 mod rows;
 mod side;
 mod sink;
+mod sums;
 pub(crate) mod tree;
 mod view;
 

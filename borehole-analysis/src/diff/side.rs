@@ -6,10 +6,11 @@ use borehole_model::{Context, LabelValue, LabelsId, Sample, Tables, Warning};
 
 use super::Per;
 use super::blocks::Blocks;
+use super::sums::Sums;
 use crate::facts::Facts;
 
-/// Formats that keep sums, and so no order.
-const UNORDERED: [&str; 2] = ["folded", "pprof"];
+/// Formats whose samples stand in the order in which they were taken, although they need not say when.
+const ORDERED: [&str; 3] = ["rbt", "phpspy", "tachyon"];
 
 /// What stretches are stretches of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +26,10 @@ pub(crate) struct Side {
     pub(crate) facts: Facts,
     pub(crate) blocks: Blocks,
     pub(crate) inputs: u64,
+    /// Whether all inputs so far tell of an order.
     pub(crate) is_ordered: bool,
+    /// Of the input that is being read.
+    sums: Sums,
     pub(crate) has_files: bool,
     pub(crate) labels: HashSet<LabelValue>,
     /// Whether the labels of a set were looked at.
@@ -45,6 +49,7 @@ impl Side {
             blocks: Blocks::new(false),
             inputs: 0,
             is_ordered: true,
+            sums: Sums::default(),
             has_files: false,
             labels: HashSet::new(),
             known_labels: Vec::new(),
@@ -62,7 +67,8 @@ impl Side {
         }
         self.inputs += 1;
         self.origin = None;
-        self.is_ordered &= !UNORDERED.contains(&at.segment.format);
+        self.end_input();
+        self.is_ordered &= at.segment.has_times || ORDERED.contains(&at.segment.format);
     }
 
     #[inline]
@@ -71,6 +77,7 @@ impl Side {
             self.settle(at.segment.period_ns);
         }
         self.facts.count(at, sample);
+        self.sums.take(at, sample);
         self.place(sample);
         if let (Per::Label(key), Some(labels)) = (per, sample.labels) {
             self.label(labels, key, at.tables);
@@ -86,8 +93,14 @@ impl Side {
         self.period_ns = next_period_ns;
     }
 
+    /// An order that a profile of sums was given, when it was converted into a format that has one, is none.
+    fn end_input(&mut self) {
+        self.is_ordered &= !std::mem::take(&mut self.sums).are_all();
+    }
+
     /// Counts what waits: there are no more samples.
     pub(crate) fn finish(&mut self) {
+        self.end_input();
         self.blocks.settle();
         self.blocks.counts.finish(self.period_ns.unwrap_or(0));
         self.facts.settle(self.period_ns);

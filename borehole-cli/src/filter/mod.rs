@@ -18,7 +18,7 @@ use clap::Args;
 pub(crate) use self::shape::{ShapeArgs, StackShapeArgs, libraries, pattern};
 
 use self::events::EventChoice;
-use self::sink::Chosen;
+use self::sink::{Chosen, First};
 use crate::values::pair;
 
 /// Samples have to meet all that is asked, beside their stacks.
@@ -96,7 +96,7 @@ impl FilterArgs {
             return Ok(Box::new(sink));
         }
         let (samples, events) = (Choice::new(self)?, EventChoice::new(self)?);
-        Ok(Box::new(Chosen { sink, samples, events, start_ns: None }))
+        Ok(Box::new(Chosen { sink, samples, events, first: First::default() }))
     }
 }
 
@@ -161,7 +161,7 @@ impl Choice {
     }
 
     /// What a sample does not know it does not meet.
-    fn takes(&mut self, at: Context<'_>, sample: &Sample<'_>, first_event_ns: Option<i64>) -> bool {
+    fn takes(&mut self, at: Context<'_>, sample: &Sample<'_>, first: First) -> bool {
         among(&self.args.samples.thread, sample.thread)
             && among(&self.args.samples.interpreter, sample.interpreter)
             && (self.states == 0
@@ -170,16 +170,17 @@ impl Choice {
             && among(&self.args.worker, number_label(at.tables, sample, b"worker"))
             && among(&self.args.samples.process, at.process(sample))
             && self.args.samples.label.iter().all(|label| has_label(at.tables, sample, label))
-            && self.is_in_time(at, sample, first_event_ns)
+            && self.is_in_time(at, sample, first)
             && self.matching.as_mut().is_none_or(|matching| matching.has(sample.stack, at.tables))
     }
 
-    fn is_in_time(&self, at: Context<'_>, sample: &Sample<'_>, first_event_ns: Option<i64>) -> bool {
+    fn is_in_time(&self, at: Context<'_>, sample: &Sample<'_>, first: First) -> bool {
         let SampleArgs { after, before, .. } = self.args.samples;
         if after.is_none() && before.is_none() {
             return true;
         }
-        let start = first_event_ns.unwrap_or_else(|| start_ns(at.segment, at.tables));
+        let said = || start_ns(at.segment, at.tables);
+        let start = first.event_ns.or_else(said).or(first.sample_ns).unwrap_or(0);
         sample.time_ns.is_some_and(|time| self.args.samples.is_in_time(time.saturating_sub(start)))
     }
 }
@@ -232,9 +233,19 @@ fn write_frame(frame: &Frame, tables: &Tables, text: &mut Vec<u8>) {
     }
 }
 
-/// When profiling began on the clock of the samples: where a source says so, or else at its origin.
-fn start_ns(segment: &Segment, tables: &Tables) -> i64 {
+/// Formats whose samples are on the clock that their metadata give the start on, unless they have an origin.
+const STARTS_ARE_SAID: [&str; 2] = ["tachyon", "otlp"];
+
+/// When profiling began on the clock of the samples, where a source says so. Metadata outlive the clock that they speak of: most
+/// formats count from elsewhere, or have been given what stood in another.
+fn start_ns(segment: &Segment, tables: &Tables) -> Option<i64> {
+    if segment.start_unix_ns.is_some() {
+        return Some(0);
+    }
+    if !STARTS_ARE_SAID.contains(&segment.format) {
+        return None;
+    }
     let said = segment.metadata.iter().find(|(key, _)| tables.string(*key) == b"start_time_us");
-    let text = said.and_then(|&(_, value)| std::str::from_utf8(tables.string(value)).ok());
-    text.and_then(|text| text.parse::<i64>().ok()).map_or(0, |us| us.saturating_mul(1000))
+    let text = said.and_then(|&(_, value)| std::str::from_utf8(tables.string(value)).ok())?;
+    text.parse::<i64>().ok().map(|us| us.saturating_mul(1000))
 }

@@ -1,5 +1,7 @@
 //! Choosing samples and labelling them, in `convert`.
 
+use std::collections::BTreeMap;
+
 use borehole_testkit::Scratch;
 use serde_json::Value;
 
@@ -169,4 +171,105 @@ fn processes_and_labels_choose_samples_in_conversions_and_reports() {
     assert_eq!(report["summary"]["samples"].as_u64(), Some(count(&found)), "{report}");
     assert!(samples(&["--process", "1"], &[&file]).is_empty());
     assert!(run(&["convert", "--label", "x", &file]).failed().contains("expected KEY=VALUE, found x"));
+}
+
+/// A profile as lines of JSON, with so many samples, one each period.
+fn lines(process: u64, period_ns: u64, values: &str, types: &str) -> Vec<u8> {
+    let mut lines = String::from("{\"type\":\"file\",\"schema_version\":1,\"format\":\"tachyon\"}\n");
+    lines += &format!(
+        "{{\"type\":\"segment\",\"index\":0,\"format\":\"tachyon\",\"has_times\":true,\"period_ns\":{period_ns},\"value_types\":{types}}}\n"
+    );
+    for number in 0..100 {
+        let time_ns = number * period_ns;
+        lines += &format!(
+            "{{\"type\":\"sample\",\"count\":1,\"time_ns\":{time_ns},\"pid\":{process},\"tid\":{process},\"values\":{values},\"frames\":[{{\"function\":\"f{process}\"}}]}}\n"
+        );
+    }
+    lines += "{\"type\":\"end\",\"samples\":100,\"events\":0,\"lost_bytes\":0,\"warnings\":[]}\n";
+    lines.into_bytes()
+}
+
+/// What `report --json` says of the time.
+fn wall_ns(file: &str) -> Value {
+    let report: Value = serde_json::from_slice(&run(&["report", "--json", file]).done()).unwrap();
+    report["summary"]["wall_ns"].clone()
+}
+
+/// The sums of all values by their kind.
+fn value_sums(file: &str) -> BTreeMap<String, i64> {
+    let lines = String::from_utf8(run(&["dump", file]).done()).unwrap();
+    let (mut kinds, mut sums) = (Vec::new(), BTreeMap::new());
+    for line in lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()) {
+        if line["type"] == "segment" {
+            let types = line["value_types"].as_array().into_iter().flatten();
+            kinds = types.map(|own| own[0].as_str().unwrap().to_owned()).collect();
+        }
+        for (kind, value) in kinds.iter().zip(line["values"].as_array().into_iter().flatten()) {
+            *sums.entry(kind.clone()).or_default() += value.as_i64().unwrap();
+        }
+    }
+    sums
+}
+
+#[test]
+fn sorted_samples_of_several_files_keep_the_period_and_the_values_of_their_own() {
+    let scratch = Scratch::new();
+    let fast = scratch.write("fast.jsonl", &lines(1, 1_000_000, "[5]", "[[\"alloc\",\"bytes\"]]"));
+    let slow = scratch
+        .write("slow.jsonl", &lines(2, 10_000_000, "[7,9]", "[[\"locks\",\"count\"],[\"pages\",\"count\"]]"));
+    for format in ["jsonl", "rbt", "trc", "otlp", "pprof", "speedscope"] {
+        let output = scratch.path(&format!("out.{format}"));
+        let output = text(&output);
+        run(&["convert", text(&fast), text(&slow), "--sort-by-time", "--to", format, "-o", output]).done();
+        // A trace of events has no periods.
+        if format != "trc" {
+            assert_eq!(wall_ns(output), 1_100_000_000, "{format}");
+        }
+        if ["jsonl", "otlp", "pprof"].contains(&format) {
+            let sums = value_sums(output);
+            let sums: Vec<_> = ["alloc", "locks", "pages"].map(|kind| sums[kind]).to_vec();
+            assert_eq!(sums, [500, 700, 900], "{format}");
+        }
+    }
+}
+
+#[test]
+fn seconds_since_the_start_are_the_same_whatever_the_samples_were_converted_to() {
+    let scratch = Scratch::new();
+    let original = corpus("tachyon/corpus/02_cpu_zstd.bin");
+    let chosen = |file: &str| {
+        ["--before", "--after"].map(|option| {
+            let report = run(&["report", "--json", file, option, "0.5"]).done();
+            let report: Value = serde_json::from_slice(&report).unwrap();
+            report["summary"]["samples"].as_u64().unwrap()
+        })
+    };
+    assert_eq!(chosen(&original), [498, 998]);
+    let formats = ["jsonl", "otlp", "rbt", "speedscope", "trc", "gecko", "tachyon"];
+    for format in formats {
+        let converted = scratch.path(&format!("t.{format}"));
+        run(&["convert", &original, "--to", format, "-o", text(&converted)]).done();
+        let [before, after] = chosen(text(&converted));
+        // A format may count from the first sample, which is a little later than the start.
+        assert!(before.abs_diff(498) <= 3 && after.abs_diff(998) <= 3, "{format}: {before}, {after}");
+    }
+    let foreign = br#"{"$schema":"https://www.speedscope.app/file-format-schema.json","shared":{"frames":[{"name":"a"}]},
+        "profiles":[{"type":"sampled","name":"x","unit":"seconds","startValue":100,"endValue":101,
+        "samples":[[0],[0],[0],[0]],"weights":[0.25,0.25,0.25,0.25]}]}"#;
+    let foreign = scratch.write("foreign.speedscope.json", foreign);
+    assert_eq!(chosen(text(&foreign)), [3, 2]);
+}
+
+#[test]
+fn scrubbing_leaves_no_text_of_the_input_in_warnings_and_types_of_values() {
+    let scratch = Scratch::new();
+    let folded = scratch.write("secret.folded", b"Acme;pay 5\nAcmeSecretLine without count\nb 3\n");
+    let types = "[[\"secret_orders\",\"acmes\"],[\"inuse_space\",\"bytes\"]]";
+    let valued = scratch.write("secret.jsonl", &lines(1, 1000, "[5,6]", types));
+    for (file, stays) in [(&folded, "\"lost_bytes\":28"), (&valued, "[\"inuse_space\",\"bytes\"]")] {
+        let ended = run(&["convert", "--lenient", "--scrub", text(file), "--to", "jsonl"]);
+        let written = String::from_utf8(ended.stdout).unwrap().to_lowercase();
+        assert!(written.contains(stays), "{written}");
+        assert!(!written.contains("secret") && !written.contains("acme"), "{written}");
+    }
 }

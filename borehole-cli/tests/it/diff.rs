@@ -178,3 +178,21 @@ fn stacks_are_shaped_before_they_are_compared() {
     let focus = json(&["--limit", "0", "--focus", "leaf", files[0], files[1]]);
     assert!((row(&focus, "leaf")["self"]["before"]["value"].as_f64().unwrap() - 0.6).abs() < 1e-9, "{focus}");
 }
+
+#[test]
+fn a_threshold_is_crossed_in_whatever_format_the_sums_are_held() {
+    let folder = Scratch::new();
+    let before = folder.write("before.folded", b"slow 1000\nfast 9000\nother 500\n");
+    let after = folder.write("after.folded", b"slow 2000\nfast 8000\nother 500\n");
+    for format in ["folded", "pprof", "otlp", "speedscope", "rbt", "trc", "gecko", "tachyon"] {
+        let [before, after] = [(&before, "before"), (&after, "after")].map(|(file, name)| {
+            let copy = folder.path(&format!("{name}.{format}"));
+            run(&["convert", text(file), "--to", format, "-o", text(&copy), "--force"]).done();
+            text(&copy).to_owned()
+        });
+        let ended = run(&["diff", &before, &after, "--fail-over", "5%"]);
+        assert_eq!(ended.code, 1, "{format}: {}", ended.stderr);
+        let said = String::from_utf8(ended.stdout).unwrap();
+        assert!(!said.contains("stretches of time"), "{format}: {said}");
+    }
+}

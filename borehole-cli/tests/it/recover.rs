@@ -110,3 +110,39 @@ fn a_lender_may_be_compressed_and_is_the_one_to_blame_if_it_has_nothing_to_lend(
     let said = "error: --tables: expected an input of tachyon, whose names are in tables, found rbt\n";
     assert_eq!((ended.code, &*ended.stderr), (2, said));
 }
+
+#[test]
+fn what_stands_before_the_damage_of_a_compressed_file_is_recovered_from_every_format() {
+    let scratch = Scratch::new();
+    // Lines that compress badly, so that a part of the file is a part of the samples.
+    let noise = |number: u64| number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let lines = (0..5000).map(|number| format!("main;f{:x};g{:x} 1\n", noise(number), noise(number + 1)));
+    let folded = scratch.write("whole.folded", lines.collect::<String>().as_bytes());
+    for format in ["folded", "jsonl", "pprof", "otlp", "speedscope", "gecko", "phpspy"] {
+        let whole = scratch.path(&format!("whole.{format}.gz"));
+        run(&["convert", text(&folded), "--to", format, "-o", text(&whole)]).done();
+        let whole = std::fs::read(whole).unwrap();
+        assert!(whole.starts_with(&[0x1f, 0x8b]), "{format}");
+        let mut wrong_sum = whole.clone();
+        let sum = wrong_sum.len() - 6;
+        wrong_sum[sum] ^= 1;
+        let cut = whole[..whole.len() * 4 / 5].to_vec();
+        // In the others a sample needs what stands far from it, which the cut took.
+        let fewest_of_cut = if ["folded", "jsonl", "phpspy"].contains(&format) { 3000 } else { 0 };
+        for (damaged, fewest) in [(wrong_sum, 5000), (cut, fewest_of_cut)] {
+            let damaged = scratch.write(&format!("damaged.{format}.gz"), &damaged);
+            let strict = run(&["convert", "--from", format, text(&damaged), "--to", "jsonl"]);
+            assert_eq!(
+                (strict.code, strict.stderr.matches("gzip").count()),
+                (2, 1),
+                "{format}: {}",
+                strict.stderr
+            );
+            let ended = run(&["recover", "--from", format, text(&damaged), "--to", "jsonl"]);
+            assert_eq!(ended.code, 3, "{format}: {}", ended.stderr);
+            assert!(ended.stderr.contains("gzip member: starts at byte 0x0"), "{format}: {}", ended.stderr);
+            let saved = samples_in(&ended.stdout);
+            assert!((fewest..=5000).contains(&saved), "{format}: {saved}");
+        }
+    }
+}

@@ -199,3 +199,31 @@ fn every_format_with_times_draws_the_same_calls() {
         }
     }
 }
+
+#[test]
+fn rows_that_are_no_threads_have_numbers_that_no_thread_has() {
+    let folder = Scratch::new();
+    // Threads as they are numbered in a container, one of them in a process of which no number is known.
+    let mut lines = String::from("{\"type\":\"file\",\"schema_version\":1,\"format\":\"tachyon\"}\n");
+    lines += "{\"type\":\"segment\",\"index\":0,\"format\":\"tachyon\",\"has_times\":true,\"period_ns\":1000000}\n";
+    for time_ns in (0..12_000_000).step_by(1_000_000) {
+        for (thread, process) in [(1, "7"), (2, "7"), (3, "7"), (4, "7"), (3, "1"), (3, "null")] {
+            lines += &format!(
+                "{{\"type\":\"sample\",\"count\":1,\"time_ns\":{time_ns},\"pid\":{process},\"tid\":{thread},\"status\":[\"has_gil\",\"on_cpu\"],\"frames\":[{{\"function\":\"f{thread}\"}}]}}\n"
+            );
+        }
+    }
+    lines += "{\"type\":\"end\",\"samples\":72,\"events\":0,\"lost_bytes\":0,\"warnings\":[]}\n";
+    let input = folder.write("container.jsonl", lines.as_bytes());
+    let text = run(&["convert", input.to_str().unwrap(), "--to", "chrome-trace"]).done();
+    let document: Value = serde_json::from_slice(&text).unwrap();
+    let mut names = BTreeMap::new();
+    for event in document["traceEvents"].as_array().unwrap() {
+        if event["name"] == "thread_name" {
+            let row = (event["pid"].as_i64(), event["tid"].as_u64());
+            let known = names.insert(row, event["args"]["name"].clone());
+            assert_eq!(known, None, "{event}");
+        }
+    }
+    assert!(names.len() >= 6 && names.values().any(|name| name == "CPU"), "{names:?}");
+}

@@ -77,12 +77,19 @@ impl Serialize for Args<'_> {
     }
 }
 
+/// Where the numbers begin that rows and processes without one are given: they must be none of a thread's or process's, of which
+/// those in containers are as small as 1. The trace processor reads 32 bits.
+///
+/// Source: Linux 6.18, `include/linux/threads.h`, `PID_MAX_LIMIT`: 2^22 at most.
+const MADE_UP: u64 = 1 << 31;
+
 impl<'a> Entry<'a> {
     fn new(ph: &'static str, track: &Track) -> Self {
-        let pid = track.pid.unwrap_or_else(|| i64::try_from(track.process).unwrap_or(i64::MAX));
+        let made_up = MADE_UP.saturating_add(track.process);
+        let pid = track.pid.unwrap_or_else(|| i64::try_from(made_up).unwrap_or(i64::MAX));
         let tid = match track.kind {
             Kind::Thread(tid) => tid,
-            _ => track.id,
+            _ => MADE_UP.saturating_add(track.id),
         };
         let (ts, name, cat, id, bp, s, args) = (None, None, None, None, None, None, None);
         Self { ph, pid, tid, ts, name, cat, id, bp, s, args }

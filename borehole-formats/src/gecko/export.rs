@@ -80,6 +80,7 @@ struct Lost {
     labels: u64,
     values: u64,
     empty: u64,
+    periods: u64,
     metadata: u64,
 }
 
@@ -137,12 +138,14 @@ where
     }
 
     #[inline]
-    fn count_losses(&mut self, sample: &Sample<'_>, taken: &Taken) {
-        let Lost { labels, values, empty, .. } = &mut self.lost;
+    fn count_losses(&mut self, at: Context<'_>, sample: &Sample<'_>, taken: &Taken) {
+        let Lost { labels, values, empty, periods, .. } = &mut self.lost;
         let lost = [
             (labels, sample.labels.is_some()),
             (values, !sample.values.is_empty()),
             (empty, taken.stack == 0),
+            // The document has one, that of the first samples that know theirs.
+            (periods, at.segment.period_ns != self.facts.interval_ns),
         ];
         for (sum, is_lost) in lost {
             *sum = sum.saturating_add(if is_lost { sample.count } else { 0 });
@@ -226,7 +229,7 @@ where
             thread: sample.thread,
         };
         let taken = self.taken(at, sample);
-        self.count_losses(sample, &taken);
+        self.count_losses(at, sample, &taken);
         let lane = self.lane(key, &taken, at.segment);
         self.lanes[lane].take(&taken, &mut self.spool)?;
         Ok(ControlFlow::Continue(()))
@@ -273,11 +276,12 @@ where
     F: FnMut() -> io::Result<S>,
 {
     fn losses(&self) -> Losses {
-        let Lost { labels, values, empty, metadata } = self.lost;
+        let Lost { labels, values, empty, periods, metadata } = self.lost;
         let mut losses = Losses::default();
         losses.add("annotations", labels);
         losses.add("measured values", values);
         losses.add("samples without a frame", empty);
+        losses.add("sampling periods", periods);
         losses.add("metadata entries", metadata);
         let disordered = self.lanes.iter().map(|lane| lane.disordered).sum();
         losses.add("times of samples that are older than the one before", disordered);

@@ -126,9 +126,7 @@ impl<'t> Dictionary<'t> {
         place.number(line::COLUMN, frame.column.map_or(0, |column| u64::from(column) + 1));
         let mut message = Message::default();
         if let Some(native) = frame.native {
-            let mut module = Message::default();
-            module.explicit(mapping::FILENAME, self.string(native.module));
-            message.number(location::MAPPING_INDEX, self.mappings.number(module.as_bytes()));
+            message.number(location::MAPPING_INDEX, self.mapping(native.module));
             message.number(location::ADDRESS, native.offset.map_or(0, i64::cast_unsigned));
         }
         message.bytes(location::LINES, place.as_bytes());
@@ -137,6 +135,14 @@ impl<'t> Dictionary<'t> {
             message.packed_signed(location::ATTRIBUTE_INDICES, attributes.iter().copied());
         }
         self.locations.number(message.as_bytes())
+    }
+
+    /// The number of a mapping; 0 for memory without a name, of which the table has one entry already.
+    fn mapping(&mut self, module: StringId) -> u64 {
+        let name = self.string(module);
+        let mut message = Message::default();
+        message.number(mapping::FILENAME, name);
+        self.mappings.number(message.as_bytes())
     }
 
     fn frame_attributes(&mut self, frame: &Frame) -> Vec<i64> {

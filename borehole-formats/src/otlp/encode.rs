@@ -190,7 +190,8 @@ where
         }
         if let Some((first, last)) = batch.span_ns {
             duration_ns = last.abs_diff(first).saturating_add(batch.kind.period_ns.unwrap_or(1));
-            start_unix_ns = Some(first).filter(|_| !batch.kind.is_relative);
+            // Of a relative clock too: a profile's times lie between its start and its end, whatever they count from.
+            start_unix_ns = Some(first);
         }
         if let Some(start) =
             start_unix_ns.and_then(|start| u64::try_from(start).ok()).filter(|&start| start > 0)

@@ -104,6 +104,10 @@ impl<'a> Importer<'_, 'a> {
         };
         self.sink.segment(Context { tables: self.resolver.tables, segment: &segment })?;
         self.damage.recovery.segments += 1;
+        // What has a time is an observation, and so one sample.
+        if group.count.is_none() && !group.has_times {
+            self.damage.note_uncounted(&segment);
+        }
         let mut readers: Vec<_> = group.profiles.iter().map(|profile| profile.samples()).collect();
         let mut records = vec![Sample::default(); readers.len()];
         let mut held = Held::default();

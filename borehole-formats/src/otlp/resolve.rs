@@ -145,11 +145,10 @@ impl<'d, 'a> Resolver<'d, 'a> {
         let name = self.intern(name, location.offset)?;
         let file = function.file.map(|file| self.intern(file, location.offset)).transpose()?;
         // Programs that profile themselves put source functions into mappings, too; those have a file.
-        let is_native = extras.is_native || function.file.unwrap_or(0) == 0;
-        let native = match mapping.filter(|_| is_native) {
-            Some(mapping) => Some(self.native(&mapping, location)?),
-            None => None,
-        };
+        let is_native = extras.is_native || (mapping.is_some() && function.file.unwrap_or(0) == 0);
+        // Machine code without a mapping is in memory that has no name.
+        let native =
+            if is_native { Some(self.native(&mapping.unwrap_or_default(), location)?) } else { None };
         Ok(Frame {
             file,
             line: line.line,

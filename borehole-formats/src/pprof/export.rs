@@ -7,7 +7,7 @@ use borehole_model::{Context, ProfileSink, Sample, Segment, StringId, Tables, Va
 use hashbrown::{HashMap, HashSet};
 
 use super::encode::{Facts, Header, ScopeLabels, write_samples};
-use super::layout::metadata;
+use super::layout::{PERIODS_COMMENT, SHOWN_PERIODS, metadata};
 use super::rows::{Rows, Scope};
 use super::symbols::Symbols;
 use super::write::{Compression, Output};
@@ -344,9 +344,6 @@ fn wall_type() -> ValueType {
     ValueType { kind: "wall".into(), unit: "nanoseconds".into() }
 }
 
-/// Enough for a person to see what was mixed; a comment is not a table.
-const SHOWN_PERIODS: usize = 16;
-
 /// A comment that names the periods where they differ: the format has room for one.
 fn periods_comment(periods: &[u64]) -> Option<String> {
     if periods.len() < 2 {
@@ -354,5 +351,5 @@ fn periods_comment(periods: &[u64]) -> Option<String> {
     }
     let shown: Vec<_> = periods.iter().take(SHOWN_PERIODS).map(u64::to_string).collect();
     let rest = if periods.len() > SHOWN_PERIODS { ",..." } else { "" };
-    Some(format!("sampling_periods_ns={}{rest}", shown.join(",")))
+    Some(format!("{PERIODS_COMMENT}{}{rest}", shown.join(",")))
 }

@@ -9,7 +9,7 @@ use borehole_model::{
 use hashbrown::HashMap;
 
 use super::NAME;
-use super::layout::{key, metadata};
+use super::layout::{PERIODS_COMMENT, SHOWN_PERIODS, key, metadata};
 use super::read::{Document, Function, Label, Line, Mapping, Sample, Samples, malformed};
 use crate::document::{self, Damage};
 use crate::time_unit::nanoseconds_per;
@@ -18,8 +18,8 @@ use crate::{Error, ErrorKind, Position, ReadError, ReadOptions};
 /// Reads a decompressed `profile.proto`.
 ///
 /// Of the sample types, `samples/count` becomes the count and the others become values, but for a
-/// `wall/nanoseconds` that is the count times the period in every sample: that one is derived again by
-/// whoever needs it. A file that is cut off is an error, since samples refer to what stands elsewhere; a
+/// `wall/nanoseconds` that is the count times a period that the file names in every sample: that one is derived again by
+/// whoever needs it. Samples of one period after another are a segment. A file that is cut off is an error, since samples refer to what stands elsewhere; a
 /// lenient reading delivers the samples that are whole.
 ///
 /// # Errors
@@ -34,13 +34,16 @@ pub fn import(
     let mut damage = Damage::new(options);
     let (document, samples) = Document::read(bytes, &mut damage)?;
     let columns = Columns::choose(&document, &samples)?;
-    let segment = segment(&document, &columns, tables)?;
+    let mut segment = segment(&document, &columns, tables)?;
+    if columns.count.is_none() {
+        damage.note_uncounted(&segment);
+    }
     if document.drops_frames {
         damage.recovery.note(Warning::new("drop_frames and keep_frames are not applied"));
     }
     sink.segment(Context { tables, segment: &segment })?;
     damage.recovery.segments = 1;
-    deliver(samples, &columns, &segment, &mut Resolver::new(&document, tables), sink, &mut damage)?;
+    deliver(samples, &columns, &mut segment, &mut Resolver::new(&document, tables), sink, &mut damage)?;
     damage.finish(sink)
 }
 
@@ -48,14 +51,17 @@ pub fn import(
 struct Columns {
     /// The one that counts samples.
     count: Option<usize>,
+    /// The one that says of which period a sample is, and the periods.
+    wall: Option<(usize, Periods)>,
     /// Those that are kept as values.
     own: Vec<usize>,
+    /// The period of the first samples.
     period_ns: Option<u64>,
 }
 
 impl Columns {
     fn choose(document: &Document, samples: &Samples) -> Result<Self, Error> {
-        let period_ns = period_ns(document)?;
+        let periods = Periods::of(document)?;
         let mut names = Vec::new();
         for row in &document.sample_types {
             names.push((document.string(row.kind, 0)?, document.string(row.unit, 0)?));
@@ -63,7 +69,8 @@ impl Columns {
         let is_count =
             |&(kind, unit): &(&[u8], &[u8])| matches!(kind, b"samples" | b"sample") && unit == b"count";
         let mut count = names.iter().position(is_count);
-        let mut wall = names.iter().position(|name| *name == (b"wall".as_slice(), b"nanoseconds".as_slice()));
+        let wall = names.iter().position(|name| *name == (b"wall".as_slice(), b"nanoseconds".as_slice()));
+        let (mut is_derived, mut first) = (true, None);
         // A malformed sample is met again, and told of, when it is delivered.
         samples.look_at(|sample| {
             let value = |column: Option<usize>| column.and_then(|index| sample.values.get(index).copied());
@@ -71,13 +78,66 @@ impl Columns {
             if value(count).is_some_and(i64::is_negative) {
                 count = None;
             }
-            let derived = value(count).zip(period_ns).map(|(count, period)| wall_ns(count, period));
-            if value(wall).is_some() && value(wall) != derived {
-                wall = None;
+            let Some(wall_ns) = value(wall) else { return };
+            match value(count).and_then(|count| periods.derive(count, wall_ns)) {
+                Some(period_ns) => _ = first.get_or_insert(period_ns),
+                None => is_derived = false,
             }
         });
+        let period_ns = match (wall, is_derived) {
+            (None, _) => periods.first(),
+            (Some(_), true) => first.unwrap_or_else(|| periods.first()),
+            // Whoever multiplies by the period would get another time than the one that is stated.
+            (Some(_), false) => None,
+        };
+        let wall = wall.filter(|_| is_derived);
         let own = (0..names.len()).filter(|&index| Some(index) != count && Some(index) != wall);
-        Ok(Self { count, own: own.collect(), period_ns })
+        Ok(Self { count, own: own.collect(), wall: wall.map(|column| (column, periods)), period_ns })
+    }
+
+    /// The period of a sample.
+    fn period_ns(&self, record: &Sample) -> Option<u64> {
+        let (Some((wall, periods)), Some(count)) = (&self.wall, self.count) else { return self.period_ns };
+        periods.derive(record.values[count], record.values[*wall]).flatten()
+    }
+
+    fn has_periods(&self) -> bool {
+        self.wall.as_ref().is_some_and(|(_, periods)| periods.0.len() > 1)
+    }
+}
+
+/// The periods that a file names, its own first.
+struct Periods(Vec<u64>);
+
+impl Periods {
+    fn of(document: &Document) -> Result<Self, Error> {
+        let mut periods: Vec<_> = period_ns(document)?.into_iter().collect();
+        for &comment in &document.comments {
+            let comment = str::from_utf8(document.string(comment, 0)?).unwrap_or_default();
+            let listed = comment.strip_prefix(PERIODS_COMMENT).unwrap_or_default();
+            let listed = listed.split(',').filter_map(|period| period.parse().ok());
+            for period in listed.take(SHOWN_PERIODS) {
+                if period > 0 && !periods.contains(&period) {
+                    periods.push(period);
+                }
+            }
+        }
+        Ok(Self(periods))
+    }
+
+    fn first(&self) -> Option<u64> {
+        self.0.first().copied()
+    }
+
+    /// Of which period so many samples are that take so long: of an unknown one if they take none. `None`: of no period that is
+    /// named here.
+    fn derive(&self, count: i64, wall: i64) -> Option<Option<u64>> {
+        match wall {
+            _ if self.0.is_empty() => None,
+            0 if count == 0 => Some(self.first()),
+            0 => Some(None),
+            _ => self.0.iter().copied().find(|&period| wall_ns(count, period) == wall).map(Some),
+        }
     }
 }
 
@@ -105,14 +165,20 @@ fn segment(document: &Document, columns: &Columns, tables: &mut Tables) -> Resul
         format: NAME,
         period_ns: columns.period_ns,
         start_unix_ns: Some(document.time_ns).filter(|&time| time != 0),
-        metadata: file_metadata(document, tables)?,
+        metadata: file_metadata(document, columns.has_periods(), tables)?,
         value_types,
         ..Segment::default()
     })
 }
 
 /// Comments as keys and values, and the fields that the model has no place for.
-fn file_metadata(document: &Document, tables: &mut Tables) -> Result<Vec<(StringId, StringId)>, ReadError> {
+///
+/// `has_periods`: the segments say the periods.
+fn file_metadata(
+    document: &Document,
+    has_periods: bool,
+    tables: &mut Tables,
+) -> Result<Vec<(StringId, StringId)>, ReadError> {
     let mut pairs = Vec::new();
     let mut put = |key: &[u8], value: &[u8]| -> Result<(), ReadError> {
         pairs.push((tables.intern_string(key)?, tables.intern_string(value)?));
@@ -121,6 +187,7 @@ fn file_metadata(document: &Document, tables: &mut Tables) -> Result<Vec<(String
     for &index in &document.comments {
         let comment = document.string(index, 0)?;
         match memchr::memchr(b'=', comment) {
+            _ if has_periods && comment.starts_with(PERIODS_COMMENT.as_bytes()) => {}
             Some(at) if at > 0 => put(&comment[..at], &comment[at + 1..])?,
             _ => put(metadata::COMMENT.as_bytes(), comment)?,
         }
@@ -141,7 +208,7 @@ fn file_metadata(document: &Document, tables: &mut Tables) -> Result<Vec<(String
 fn deliver(
     mut samples: Samples,
     columns: &Columns,
-    segment: &Segment,
+    segment: &mut Segment,
     resolver: &mut Resolver<'_>,
     sink: &mut dyn ProfileSink,
     damage: &mut Damage,
@@ -162,6 +229,14 @@ fn deliver(
             }
             Err(error) => return Err(error),
         };
+        let period_ns = columns.period_ns(&record);
+        if period_ns != segment.period_ns {
+            segment.period_ns = period_ns;
+            segment.index += 1;
+            segment.metadata.clear();
+            damage.recovery.segments += 1;
+            sink.segment(Context { tables: &*resolver.tables, segment })?;
+        }
         let at = Context { tables: &*resolver.tables, segment };
         if let Some((thread, name)) = resolved.new_thread_name {
             sink.thread(at, thread, name)?;

@@ -98,3 +98,9 @@ pub(super) mod metadata {
     pub(crate) const DEFAULT_SAMPLE_TYPE: &str = "default_sample_type";
     pub(crate) const DOC_URL: &str = "doc_url";
 }
+
+/// What a comment begins with that names the periods of a file that has several: the format has room for one.
+pub(super) const PERIODS_COMMENT: &str = "sampling_periods_ns=";
+
+/// Enough to see what was mixed; a comment is not a table.
+pub(super) const SHOWN_PERIODS: usize = 16;

@@ -183,7 +183,10 @@ where
 
     #[cold]
     fn note_losses(&mut self, segment: &Segment, sample: &Sample<'_>) {
-        let kept = if sample.time_ns.is_some() { is_wall(segment) } else { sample.values.len() <= 1 };
+        let kept = match sample.time_ns {
+            Some(_) => is_wall(segment),
+            None => sample.values.len() <= 1 && sample.values.iter().all(|&value| value >= 0),
+        };
         let Lost { labels, statuses, interpreters, values, .. } = &mut self.lost;
         for (sum, is_lost) in [
             (labels, sample.labels.is_some()),

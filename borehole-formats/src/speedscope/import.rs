@@ -58,6 +58,9 @@ pub fn import(
         let segment = segment(index, profile, &reading, tables)?;
         sink.segment(Context { tables, segment: &segment })?;
         damage.recovery.segments += 1;
+        if reading.is_uncounted(profile) {
+            damage.note_uncounted(&segment);
+        }
         deliver(
             profile,
             &reading,
@@ -168,6 +171,12 @@ impl Reading {
         let period = weights().filter(|&weight| weight > 0).min()?;
         let is_regular = period >= Self::SHORTEST_PERIOD_NS && weights().all(|weight| weight % period == 0);
         is_regular.then_some(period)
+    }
+
+    /// Whether entries are no samples, but have values. Samples of ours with times are.
+    fn is_uncounted(&self, profile: &Profile) -> bool {
+        let has_times = profile.own.as_ref().is_some_and(|own| own.weights == Weights::Times);
+        matches!(self.count, Count::One) && self.value.is_some() && !has_times
     }
 
     fn of_own(profile: &Profile) -> Self {

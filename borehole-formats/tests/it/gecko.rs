@@ -263,3 +263,18 @@ fn samples_without_times_last_their_periods_and_keep_their_counts() {
     assert_eq!(profile["shared"]["stringArray"][1], "caf\u{fffd}");
     assert_eq!(profile["meta"]["product"], "Borehole");
 }
+
+#[test]
+fn samples_of_another_period_than_that_of_the_document_are_counted() {
+    let (mut out, tables) = (Vec::new(), Tables::default());
+    let mut exporter = exporter(&mut out);
+    for period_ns in [Some(1_000_000), Some(10_000_000), None] {
+        let segment = Segment { period_ns, ..Segment::default() };
+        let at = Context { tables: &tables, segment: &segment };
+        exporter.segment(at).unwrap();
+        let _ = exporter.sample(at, &Sample { count: 3, ..Sample::default() }).unwrap();
+    }
+    exporter.finish(&tables).unwrap();
+    let losses = exporter.losses().to_string();
+    assert!(losses.contains("sampling periods dropped: 6"), "{losses}");
+}

@@ -194,6 +194,35 @@ fn times_of_a_clock_without_origin_come_back_as_they_were() {
 }
 
 #[test]
+fn a_profile_begins_with_its_first_time_whatever_the_clock() {
+    for start_unix_ns in [None, Some(START)] {
+        let samples = vec![sample(&["a"], 1, Some(1_624_000)), sample(&["a"], 1, Some(1_625_000))];
+        let segment = PlainSegment { has_times: true, start_unix_ns, samples, ..PlainSegment::default() };
+        let (bytes, _) = write(&[segment]);
+        let first = (start_unix_ns.unwrap_or(0) + 1_624_000).to_le_bytes();
+        // Field 3, of 64 bits.
+        let time = [&[3 << 3 | 1][..], &first].concat();
+        assert!(bytes.windows(time.len()).any(|window| window == time), "{start_unix_ns:?}");
+        assert!(
+            judged(&bytes).is_none_or(|found| found[0]["time"].as_i64() == Some(i64::from_le_bytes(first)))
+        );
+    }
+}
+
+#[test]
+fn machine_code_in_memory_without_a_name_stays_that_without_an_empty_entry() {
+    let frame = PlainFrame { native: Some((String::new(), Some(0x1f))), ..named("compiled") };
+    let segment = PlainSegment {
+        samples: vec![PlainSample { frames_leaf_first: vec![frame], ..sample(&[], 1, None) }],
+        ..PlainSegment::default()
+    };
+    let (bytes, _) = write(std::slice::from_ref(&segment));
+    assert_eq!(read(&bytes).segments[0].samples, segment.samples);
+    // The classes look for entries that are there twice.
+    assert!(judged(&bytes).is_none_or(|found| found.as_array().is_some_and(|profiles| profiles.len() == 1)));
+}
+
+#[test]
 fn a_time_before_1970_is_dropped_and_said() {
     let samples = vec![sample(&["a"], 3, Some(-11)), sample(&["a"], 1, Some(-10))];
     let segment =

@@ -122,6 +122,38 @@ fn mixed_periods_weigh_each_sample_by_its_own() {
     assert_eq!(read.value_types, [("wall".to_owned(), "nanoseconds".to_owned())]);
     assert_eq!((read.samples[0].count, &*read.samples[0].values), (5, &[44][..]));
     assert!(read.metadata.contains(&("sampling_periods_ns".to_owned(), "10,7".to_owned())));
+    // 5 samples of 10 ns are not 44 ns.
+    assert_eq!(read.period_ns, None);
+}
+
+#[test]
+fn samples_that_are_of_one_period_each_come_back_in_a_segment_of_it() {
+    let periods = [Some(10), Some(7), None];
+    let segments =
+        periods.map(|period| segment(period, vec![sample(&[if period.is_some() { "a" } else { "c" }], 3)]));
+    let mut segments = segments.to_vec();
+    segments[1].samples[0].frames_leaf_first[0] = named("b");
+    let collect = read(&write(&segments));
+    let found: Vec<_> = collect.segments.iter().map(|read| (read.period_ns, read.samples.clone())).collect();
+    let expected: Vec<_> =
+        segments.iter().map(|written| (written.period_ns, written.samples.clone())).collect();
+    assert_eq!(found, expected);
+    let mut said = collect.segments.iter().flat_map(|read| &read.metadata);
+    assert!(said.all(|(key, _)| key != "sampling_periods_ns"));
+    assert!(collect.segments.iter().all(|read| read.value_types.is_empty()));
+}
+
+#[test]
+fn records_that_count_nothing_are_told_of() {
+    let bytes = std::fs::read(format!("{OWN}/go-heap.pb.gz")).unwrap();
+    let (_, recovery) = read_with(&gunzip(&bytes), &ReadOptions::default()).unwrap();
+    assert!(
+        recovery.notes[0].message.starts_with("each record counts as one sample"),
+        "{:?}",
+        recovery.notes
+    );
+    let bytes = write(&[segment(None, vec![sample(&["a"], 3)])]);
+    assert_eq!(read_with(&bytes, &ReadOptions::default()).unwrap().1.notes, []);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 
 use borehole_model::{
     Column, Context, Event, FrameId, FrameText, Label, LabelValue, LabelsId, ProfileSink, Sample, Segment,
-    StackColumn, StackId, StringId, TableFull, Tables, Warning,
+    StackColumn, StackId, StringId, TableFull, Tables, ValueType, Warning,
 };
 
 use name::Namer;
@@ -34,12 +34,13 @@ impl ScrubKey {
     }
 }
 
-/// Gives everything a new name before it passes samples on: functions, files, libraries, keys and values of labels, threads.
+/// Gives everything a new name before it passes samples on: functions, files, libraries, keys and values of labels, threads, and
+/// types of values that are not in wide use.
 ///
 /// Equal names stay equal, and names keep their form: each word of a function or path becomes another word, so that
 /// classes, namespaces and folders are still told apart. Names that every program has (`<main>`, `{closure}`, `.php`) stay.
 /// Counts, times, lines, numbers of processes and threads, and instructions stay. Metadata is left out, and so are
-/// events: those that tell of stacks pass as samples.
+/// events: those that tell of stacks pass as samples. Of warnings stays where they are and what was lost.
 ///
 /// # Examples
 ///
@@ -65,6 +66,39 @@ pub struct Scrub<S> {
     scrubbed: Scrubbed,
     stacks: StackColumn<StackId>,
 }
+
+/// What profilers measure, and in which units. Programs that know the names treat such values in ways of their own, and they tell
+/// of no program.
+///
+/// Source: Go 1.27, `runtime/pprof`; google/pprof, `internal/measurement`; and the types that formats of ours have.
+const COMMON_TYPES: [&str; 26] = [
+    "samples",
+    "sample",
+    "count",
+    "objects",
+    "space",
+    "wall",
+    "cpu",
+    "time",
+    "weight",
+    "contentions",
+    "delay",
+    "goroutine",
+    "threadcreate",
+    "alloc_objects",
+    "alloc_space",
+    "inuse_objects",
+    "inuse_space",
+    "nanoseconds",
+    "microseconds",
+    "milliseconds",
+    "seconds",
+    "minutes",
+    "hours",
+    "bytes",
+    "kilobytes",
+    "megabytes",
+];
 
 /// Tables of new names, and how to get there.
 struct Scrubbed {
@@ -116,6 +150,16 @@ impl Scrubbed {
         Ok(self.frames.set(id.index(), self.tables.intern_frame(&frame)?))
     }
 
+    fn value_type(&self, own: &ValueType) -> ValueType {
+        let scrub = |text: &str| {
+            if COMMON_TYPES.contains(&text) {
+                return text.to_owned();
+            }
+            String::from_utf8_lossy(&self.namer.words(text.as_bytes())).into_owned()
+        };
+        ValueType { kind: scrub(&own.kind), unit: scrub(&own.unit) }
+    }
+
     fn labels(&mut self, id: LabelsId, tables: &Tables) -> Result<LabelsId, TableFull> {
         if let Some(known) = self.labels.get(id.index()) {
             return Ok(known);
@@ -155,7 +199,8 @@ impl<S: ProfileSink> ProfileSink for Scrub<S> {
     }
 
     fn segment(&mut self, at: Context<'_>) -> io::Result<()> {
-        self.segment = Segment { metadata: Vec::new(), ..at.segment.clone() };
+        let value_types = at.segment.value_types.iter().map(|own| self.scrubbed.value_type(own)).collect();
+        self.segment = Segment { metadata: Vec::new(), value_types, ..at.segment.clone() };
         self.sink.segment(Context { tables: &self.scrubbed.tables, segment: &self.segment })
     }
 
@@ -169,7 +214,8 @@ impl<S: ProfileSink> ProfileSink for Scrub<S> {
     }
 
     fn warning(&mut self, warning: &Warning) -> io::Result<()> {
-        self.sink.warning(warning)
+        // What was found instead of what was expected is the input's text.
+        self.sink.warning(&Warning { message: "damage".to_owned(), ..warning.clone() })
     }
 
     fn finish(&mut self, _tables: &Tables) -> io::Result<()> {

@@ -3,6 +3,7 @@
 mod event;
 mod runs;
 mod sample;
+mod segments;
 
 use std::io;
 use std::ops::ControlFlow;
@@ -12,10 +13,12 @@ use borehole_model::{Context, Event, ProfileSink, Sample, Segment, ShapeId, Stri
 
 use self::runs::Runs;
 use self::sample::Ids;
+use self::segments::Segments;
 
 /// Passes events on in the order of time: those without a time first, equal ones as they came. The events of a source are
 /// passed on when the next one begins, as one segment. Samples pass as they come, or are sorted as events are
-/// ([`with_samples`](Self::with_samples)); those of a tick, which bear the same time, then follow each other.
+/// ([`with_samples`](Self::with_samples)); those of a tick, which bear the same time, then follow each other. Where samples of
+/// several segments come in turn, the segments do: a sample stands in the one that it was read in.
 ///
 /// Memory: a fixed number of bytes; what does not fit waits in temporary files.
 ///
@@ -56,8 +59,9 @@ pub struct SortByTime<S> {
     runs: Runs,
     /// Samples that wait, if they are sorted.
     samples: Option<Runs>,
-    /// The segments of those samples.
+    /// The segments of those samples, and what came late of their metadata.
     segments: Vec<Segment>,
+    late_metadata: Vec<(usize, (StringId, StringId))>,
     /// The first segment of the source.
     segment: Option<Segment>,
     /// The name of a source whose events have not been passed on.
@@ -78,6 +82,7 @@ impl<S: ProfileSink> SortByTime<S> {
             runs: Runs::new(bytes),
             samples: None,
             segments: Vec::new(),
+            late_metadata: Vec::new(),
             segment: None,
             next_source: None,
             is_done: false,
@@ -120,18 +125,26 @@ impl<S: ProfileSink> SortByTime<S> {
         let Some(samples) = &mut self.samples else { return Ok(()) };
         let empty = Runs::new(samples.memory_bytes());
         let samples = std::mem::replace(samples, empty);
-        let segments = std::mem::take(&mut self.segments);
-        if samples.is_empty() || self.is_done {
+        let mut segments = self.take_segments();
+        if self.is_done {
             return Ok(());
         }
         let (sink, ids, mut values) = (&mut self.sink, Ids::of(tables), Vec::new());
-        let pass = |time_key, bytes: &[u8]| {
-            let (place, sample) = sample::decode(bytes, time_key, &ids, &mut values)?;
-            let segment = segments.get(place).ok_or(io::ErrorKind::UnexpectedEof)?;
+        let pass = |_key, bytes: &[u8]| {
+            let (place, sample) = sample::decode(bytes, &ids, &mut values)?;
+            let segment = segments.enter(place, tables, sink)?;
             sink.sample(Context { tables, segment }, &sample)
         };
         self.is_done = samples.each(pass)?.is_break();
-        Ok(())
+        if self.is_done { Ok(()) } else { segments.enter_others(tables, &mut self.sink) }
+    }
+
+    fn take_segments(&mut self) -> Segments {
+        let mut segments = std::mem::take(&mut self.segments);
+        for (place, pair) in self.late_metadata.drain(..) {
+            segments[place].metadata.push(pair);
+        }
+        Segments::new(segments)
     }
 
     /// The place of a segment among those of the samples that wait.
@@ -166,7 +179,7 @@ impl<S: ProfileSink> ProfileSink for SortByTime<S> {
         }
         let place = self.place(at.segment);
         if let Some(samples) = &mut self.samples {
-            let key = sample.time_ns.map(sample::time_key);
+            let key = sample::time_key(at.segment, sample);
             samples.push(key, |out| sample::encode(out, place, sample))?;
         }
         Ok(self.flow())
@@ -187,7 +200,24 @@ impl<S: ProfileSink> ProfileSink for SortByTime<S> {
     fn segment(&mut self, at: Context<'_>) -> io::Result<()> {
         self.begin_source(at.tables)?;
         // Of a sink that keeps events, the segments of a trace come to one.
-        if self.sink.keeps_events() && at.segment.format == "trc" { Ok(()) } else { self.sink.segment(at) }
+        if self.sink.keeps_events() && at.segment.format == "trc" {
+            return Ok(());
+        }
+        if self.samples.is_none() {
+            return self.sink.segment(at);
+        }
+        self.place(at.segment);
+        Ok(())
+    }
+
+    fn metadata(&mut self, at: Context<'_>, key: StringId, value: StringId) -> io::Result<()> {
+        self.begin_source(at.tables)?;
+        if self.samples.is_none() {
+            return self.sink.metadata(at, key, value);
+        }
+        let place = self.place(at.segment);
+        self.late_metadata.push((place, (key, value)));
+        Ok(())
     }
 
     fn thread(&mut self, at: Context<'_>, thread: u64, name: StringId) -> io::Result<()> {
@@ -293,6 +323,72 @@ mod tests {
         sorted.finish(&tables).unwrap();
         expected.sort();
         assert_eq!(sorted.into_inner().0, expected);
+    }
+
+    /// The segment that was announced last, and of each sample its time, the period and the origin that hold for it.
+    #[derive(Default)]
+    struct Announced {
+        last: Option<Segment>,
+        seen: Vec<(Option<i64>, Option<u64>, u64, usize)>,
+    }
+
+    impl ProfileSink for Announced {
+        fn segment(&mut self, at: Context<'_>) -> io::Result<()> {
+            self.last = Some(at.segment.clone());
+            Ok(())
+        }
+
+        fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
+            assert_eq!(self.last.as_ref(), Some(at.segment));
+            let Segment { period_ns, index, metadata, .. } = at.segment;
+            self.seen.push((sample.time_ns, *period_ns, *index, metadata.len()));
+            Ok(ControlFlow::Continue(()))
+        }
+    }
+
+    #[test]
+    fn the_segment_of_a_sample_is_announced_before_it_and_its_metadata_once() {
+        let mut tables = Tables::default();
+        let word = tables.intern_string(b"word").unwrap();
+        let mut sorted = SortByTime::new(Announced::default()).with_samples();
+        for (period_ns, times_ns) in [(1, [10, 20, 50]), (2, [30, 40, 60])] {
+            let metadata = vec![(word, word)];
+            let segment = Segment { period_ns: Some(period_ns), metadata, ..Segment::default() };
+            let at = Context { tables: &tables, segment: &segment };
+            sorted.segment(at).unwrap();
+            for time_ns in times_ns.map(Some) {
+                let _ = sorted.sample(at, &Sample { count: 1, time_ns, ..Sample::default() }).unwrap();
+            }
+            sorted.metadata(at, word, word).unwrap();
+        }
+        let without_samples = Segment { period_ns: Some(3), ..Segment::default() };
+        sorted.segment(Context { tables: &tables, segment: &without_samples }).unwrap();
+        sorted.finish(&tables).unwrap();
+        let Announced { last, seen } = sorted.into_inner();
+        let first = [(Some(10), Some(1), 0, 2), (Some(20), Some(1), 0, 2)];
+        let then = [(Some(30), Some(2), 1, 2), (Some(40), Some(2), 1, 2)];
+        assert_eq!(
+            seen,
+            [&first[..], &then, &[(Some(50), Some(1), 2, 0), (Some(60), Some(2), 3, 0)]].concat()
+        );
+        assert_eq!(last.map(|last| (last.period_ns, last.index)), Some((Some(3), 4)));
+    }
+
+    #[test]
+    fn clocks_of_different_origins_are_one_order() {
+        let tables = Tables::default();
+        let mut sorted = SortByTime::new(Announced::default()).with_samples();
+        for (start_unix_ns, times_ns) in [(1000, [5, 25]), (1020, [0, 10])] {
+            let start_unix_ns = Some(start_unix_ns);
+            let segment = Segment { start_unix_ns, ..Segment::default() };
+            let at = Context { tables: &tables, segment: &segment };
+            for time_ns in times_ns.map(Some) {
+                let _ = sorted.sample(at, &Sample { count: 1, time_ns, ..Sample::default() }).unwrap();
+            }
+        }
+        sorted.finish(&tables).unwrap();
+        let times: Vec<_> = sorted.into_inner().seen.iter().filter_map(|seen| seen.0).collect();
+        assert_eq!(times, [5, 0, 25, 10]);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use borehole_model::{LabelsId, Sample, StackId, Status, Tables};
+use borehole_model::{LabelsId, Sample, Segment, StackId, Status, Tables};
 
 use super::event::{Bytes, put};
 
@@ -18,18 +18,21 @@ impl Ids {
     }
 }
 
-/// A time as a number that sorts as it does.
-pub(super) const fn time_key(time_ns: i64) -> u64 {
-    time_ns.cast_unsigned() ^ 1 << 63
+/// A number that sorts as times do, those of clocks that begin elsewhere too.
+pub(super) fn time_key(segment: &Segment, sample: &Sample<'_>) -> Option<u64> {
+    let origin_ns = segment.start_unix_ns.unwrap_or(0);
+    let time_ns = sample.time_ns?.saturating_add(origin_ns);
+    Some(time_ns.cast_unsigned() ^ 1 << 63)
 }
 
-/// Appends a sample of the segment with that place in a list, but for its time.
+/// Appends a sample of the segment with that place in a list.
 pub(super) fn encode(out: &mut Vec<u8>, segment: usize, sample: &Sample<'_>) {
     put(out, segment as u64);
     put(out, sample.stack.map_or(u64::MAX, |stack| stack.index() as u64));
     put(out, sample.labels.map_or(u64::MAX, |labels| labels.index() as u64));
     put(out, sample.count);
     let optional = [
+        sample.time_ns.map(i64::cast_unsigned),
         sample.time_ns.map_or(sample.delta_us, |_| None).map(i64::cast_unsigned),
         sample.process.map(i64::cast_unsigned),
         sample.thread,
@@ -47,7 +50,6 @@ pub(super) fn encode(out: &mut Vec<u8>, segment: usize, sample: &Sample<'_>) {
 /// left out where that is another one now.
 pub(super) fn decode<'a>(
     bytes: &[u8],
-    time_key: Option<u64>,
     ids: &Ids,
     values: &'a mut Vec<i64>,
 ) -> io::Result<(usize, Sample<'a>)> {
@@ -61,7 +63,7 @@ pub(super) fn decode<'a>(
         let is_known = bytes.number()? > 0;
         Ok(Some(bytes.number()?).filter(|_| is_known))
     };
-    let (delta_us, process) = (optional()?, optional()?);
+    let (time_ns, delta_us, process) = (optional()?, optional()?, optional()?);
     let (thread, interpreter, status) = (optional()?, optional()?, optional()?);
     values.clear();
     while !bytes.0.is_empty() {
@@ -70,7 +72,7 @@ pub(super) fn decode<'a>(
     let sample = Sample {
         stack,
         count,
-        time_ns: time_key.map(|key| (key ^ 1 << 63).cast_signed()),
+        time_ns: time_ns.map(u64::cast_signed),
         delta_us: delta_us.map(u64::cast_signed),
         process: process.map(u64::cast_signed),
         thread,
