@@ -212,6 +212,26 @@ fn a_link_stays_a_link_and_what_it_leads_to_is_written() {
 }
 
 #[test]
+fn a_page_to_open_is_for_the_user_alone_and_under_a_name_that_nobody_foresees() {
+    let scratch = Scratch::new();
+    let victim = scratch.write("victim", b"precious");
+    let folder = scratch.path("tmp");
+    fs::create_dir(&folder).unwrap();
+    let mut command = program(&["open", "--no-browser", &corpus("rbt/daemon_worker.rbt")]);
+    let child = command.env("TMPDIR", &folder).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    // In time, or all that is left is that the name is another.
+    let foreseen = folder.join(format!("borehole-{}.html", child.id()));
+    symlink(&victim, &foreseen).unwrap();
+    let address = String::from_utf8(Ended::from(child.wait_with_output().unwrap()).quietly()).unwrap();
+    let page = std::path::Path::new(address.trim_end().strip_prefix("file://").unwrap());
+    assert_ne!(page, foreseen);
+    assert_eq!(fs::read(&victim).unwrap(), b"precious");
+    assert!(fs::read(page).unwrap().starts_with(b"<!doctype html>"));
+    assert_eq!(fs::metadata(page).unwrap().permissions().mode() & 0o777, 0o600);
+    assert_eq!(listing(&folder).len(), 2);
+}
+
+#[test]
 fn a_named_pipe_is_an_output() {
     let scratch = Scratch::new();
     let pipe = named_pipe(scratch.path("pipe"));
