@@ -163,6 +163,10 @@ fn every_command_says_that_standard_output_is_full() {
         &["man"],
         &["converter:pprof", &trace],
         &["rbt:analyze", &trace],
+        &["--help"],
+        &["convert", "-h"],
+        &["--version"],
+        &["rbt:analyze", "--help"],
     ];
     for command in commands {
         let full = File::options().write(true).open("/dev/full").unwrap();
@@ -186,6 +190,7 @@ fn a_closed_pipe_is_no_error_and_no_word() {
         &["completions", "zsh"],
         &["man"],
         &["converter:folded", &trace],
+        &["report", "--help"],
     ];
     for command in commands {
         let mut child = program(command).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
