@@ -16,11 +16,25 @@ use crate::filter::{FilterArgs, SampleArgs, ShapeArgs};
 use crate::inputs::Inputs;
 use crate::{interrupt, messages, outputs};
 
+/// The options of tables. What has none refuses them, rather than leave them out without a word.
+const OF_TABLES: [&str; 10] = [
+    "callers",
+    "callees",
+    "last",
+    "last_depth",
+    "with_opcode",
+    "path",
+    "crop",
+    "crop_anchor",
+    "sections",
+    "by",
+];
+
 /// Where a page goes.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct PageArgs {
     /// Write a page to look into (.html) instead of text
-    #[arg(short, long, value_name = "OUTPUT", conflicts_with = "json")]
+    #[arg(short, long, value_name = "OUTPUT", conflicts_with_all = ["json", "top", "all"], conflicts_with_all = OF_TABLES)]
     pub(crate) output: Option<String>,
 
     /// The title of the page [default: the names of the inputs]
@@ -32,11 +46,11 @@ pub(crate) struct PageArgs {
     pub(crate) force: bool,
 
     /// Show how many samples each thread has over time, instead of tables
-    #[arg(long, conflicts_with = "output")]
+    #[arg(long, conflicts_with = "output", conflicts_with_all = OF_TABLES)]
     pub(crate) timeline: bool,
 
     /// Show when samples were taken: a column a second, from bottom to top
-    #[arg(long, conflicts_with = "output")]
+    #[arg(long, conflicts_with = "output", conflicts_with_all = OF_TABLES)]
     pub(crate) heatmap: bool,
 }
 
