@@ -8,20 +8,25 @@ use clap::Args;
 use serde_json::json;
 
 use crate::exit::Exit;
-use crate::inputs::{Inputs, Reading};
+use crate::inputs::{self, Reading};
 use crate::interrupt::Interruptible;
 use crate::messages;
 use crate::outputs::stdout_error;
 
 /// What to check.
 #[derive(Args, Clone, Debug)]
+#[command(mut_arg("lenient", |arg| arg.hide(true)))]
 pub(crate) struct CheckArgs {
+    /// Files to check, one after the other; `-`, or none, is standard input
+    #[arg(value_name = "INPUT")]
+    paths: Vec<String>,
+
     #[command(flatten)]
-    pub(crate) inputs: Inputs,
+    reading: Reading,
 
     /// Print one JSON object a file
     #[arg(long)]
-    pub(crate) json: bool,
+    json: bool,
 }
 
 /// What was found in one file.
@@ -40,8 +45,8 @@ struct Verdict {
 pub(crate) fn run(args: &CheckArgs) -> anyhow::Result<Exit> {
     let mut out = io::stdout().lock();
     let mut worst = Exit::Done;
-    for path in args.inputs.names() {
-        let exit = match check(path, &args.inputs.reading) {
+    for path in inputs::names(&args.paths) {
+        let exit = match check(path, &args.reading) {
             Ok(verdict) => {
                 let printed = if args.json { object(&verdict, &mut out) } else { text(&verdict, &mut out) };
                 printed.map_err(stdout_error)?;
@@ -57,7 +62,7 @@ pub(crate) fn run(args: &CheckArgs) -> anyhow::Result<Exit> {
 }
 
 /// Reads strictly, for what is inconsistent; and where that ends early on, past the damage, for the rest of it.
-/// Standard input can be read once only: then strict reading is all there is.
+/// A pipe can be read once only: then strict reading is all there is.
 fn check(path: &str, reading: &Reading) -> anyhow::Result<Verdict> {
     let strictly = Reading { lenient: false, ..reading.clone() };
     let input = strictly.open(path)?;
@@ -70,7 +75,7 @@ fn check(path: &str, reading: &Reading) -> anyhow::Result<Verdict> {
     };
     let first = Warning::new(error.message()).at(error.offset());
     let mut recovery = Recovery { samples: count.samples, ..Recovery::default() };
-    if path != "-" {
+    if inputs::is_file(path) {
         let input = Reading { lenient: true, ..reading.clone() }.open(path)?;
         recovery = input.read_into(&mut Tables::default(), &mut Interruptible(&mut Count::default()))?;
     }

@@ -40,17 +40,17 @@ pub(crate) struct Cli<C: Subcommand = Command> {
 }
 
 /// What `arguments` say. Where they name a command, the options of those in its group are worked out, and not those of all.
-pub(crate) fn parse(arguments: Vec<OsString>) -> Command {
+pub(crate) fn parse(arguments: Vec<OsString>) -> clap::error::Result<Command> {
     let name = arguments.get(1).and_then(|name| name.to_str()).unwrap_or_default();
-    if FileCommand::has_subcommand(name) {
-        Command::File(Cli::parse_from(arguments).command)
+    Ok(if FileCommand::has_subcommand(name) {
+        Command::File(Cli::try_parse_from(arguments)?.command)
     } else if ViewCommand::has_subcommand(name) {
-        Command::View(Cli::parse_from(arguments).command)
+        Command::View(Cli::try_parse_from(arguments)?.command)
     } else if LiveCommand::has_subcommand(name) {
-        Command::Live(Cli::parse_from(arguments).command)
+        Command::Live(Cli::try_parse_from(arguments)?.command)
     } else {
-        Cli::parse_from(arguments).command
-    }
+        Cli::try_parse_from(arguments)?.command
+    })
 }
 
 const EXIT_CODES: &str = "\

@@ -2,7 +2,6 @@
 
 use std::cmp::Reverse;
 use std::fmt::Display;
-use std::fs;
 use std::io::{self, Write};
 
 use borehole::{Format, RecordCounts, Recovery, Source, Warning, count_records, import_all};
@@ -10,23 +9,27 @@ use borehole_analysis::{Inventory, Numbers, SegmentFacts, Ticks};
 use clap::Args;
 use serde_json::{Map, Value, json};
 
+use crate::cell::printable;
 use crate::exit::Exit;
-use crate::inputs::{Inputs, Reading};
+use crate::inputs::{self, Reading};
 use crate::interrupt::Interruptible;
 use crate::messages;
 use crate::outputs::stdout_error;
 
 /// What to look at.
 #[derive(Args, Clone, Debug)]
-#[command(mut_arg("paths", |arg| arg.help("Files to look at, one after the other; `-`, or none, is standard input")))]
 #[command(mut_arg("lenient", |arg| arg.hide(true)))]
 pub(crate) struct InfoArgs {
+    /// Files to look at, one after the other; `-`, or none, is standard input
+    #[arg(value_name = "INPUT")]
+    paths: Vec<String>,
+
     #[command(flatten)]
-    pub(crate) inputs: Inputs,
+    reading: Reading,
 
     /// Print one JSON object a file
     #[arg(long)]
-    pub(crate) json: bool,
+    json: bool,
 }
 
 /// What is known of one file.
@@ -44,8 +47,8 @@ struct Info {
 pub(crate) fn run(args: &InfoArgs) -> anyhow::Result<Exit> {
     let mut out = io::stdout().lock();
     let mut worst = Exit::Done;
-    for (index, path) in args.inputs.names().enumerate() {
-        let exit = match inspect(path, &args.inputs.reading) {
+    for (index, path) in inputs::names(&args.paths).enumerate() {
+        let exit = match inspect(path, &args.reading) {
             Ok(info) => {
                 print(&info, args.json, index, &mut out).map_err(stdout_error)?;
                 messages::warnings(&info.name, &info.recovery);
@@ -76,9 +79,7 @@ fn inspect(path: &str, reading: &Reading) -> anyhow::Result<Info> {
     let (name, format) = (input.name().to_owned(), input.format());
     let mut inventory = Inventory::default();
     let recovery = import_all([input], &mut Interruptible(&mut inventory))?;
-    // Only a file can be read a second time: whoever opens a pipe again waits for somebody to write.
-    let is_file = path != "-" && fs::metadata(path).is_ok_and(|metadata| metadata.is_file());
-    let again = if is_file { Source::path(path).ok() } else { None };
+    let again = if inputs::is_file(path) { Source::path(path).ok() } else { None };
     let size_bytes = again.as_ref().and_then(Source::size_bytes);
     let records = match again {
         Some(source) => count_records(format, source.into_reader()),
@@ -112,8 +113,9 @@ fn text(info: &Info, out: &mut impl Write) -> io::Result<()> {
     segment_rows(inventory, out)
 }
 
+/// Names of a file are no commands to the terminal, and no rows of their own.
 fn row(out: &mut impl Write, key: &str, value: impl Display) -> io::Result<()> {
-    writeln!(out, "{key:<14} {value}")
+    writeln!(out, "{key:<14} {}", printable(value.to_string().as_bytes()))
 }
 
 /// What the samples of a profile are.
@@ -209,7 +211,7 @@ fn event_rows(inventory: &Inventory, out: &mut impl Write) -> io::Result<()> {
     let mut names: Vec<_> = inventory.event_names.iter().collect();
     names.sort_by_key(|(_, count)| Reverse(**count));
     for (name, count) in names.iter().take(SHOWN_NAMES) {
-        row(out, "event", format_args!("{} {count}", name.escape_debug()))?;
+        row(out, "event", format_args!("{name} {count}"))?;
     }
     if names.len() > SHOWN_NAMES {
         row(out, "event", format_args!("{SHOWN_NAMES} of {} names shown; --json for all", names.len()))?;
@@ -286,7 +288,8 @@ fn segment_rows(inventory: &Inventory, out: &mut impl Write) -> io::Result<()> {
         let offset = offset.map_or_else(unknown, |offset| format!("{offset:#x}"));
         let period = period_ns.map_or_else(unknown, |ns| (ns / 1000).to_string());
         let pairs: Vec<_> = metadata.iter().map(|(key, value)| format!("{key}={value}")).collect();
-        let line = format!("{index:>7} {offset:>12} {count:>12} {period:>10}  {}", pairs.join(" "));
+        let pairs = printable(pairs.join(" ").as_bytes());
+        let line = format!("{index:>7} {offset:>12} {count:>12} {period:>10}  {pairs}");
         writeln!(out, "{}", line.trim_end())?;
     }
     let left = inventory.segments.saturating_sub(inventory.first_segments.len() as u64);

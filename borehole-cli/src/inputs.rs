@@ -183,9 +183,19 @@ impl Inputs {
 
     /// What the user named; `-` if that is nothing.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
-        let stdin = self.paths.is_empty().then_some("-");
-        self.paths.iter().map(String::as_str).chain(stdin)
+        names(&self.paths)
     }
+}
+
+/// The inputs that `paths` are; standard input if there are none.
+pub(crate) fn names(paths: &[String]) -> impl Iterator<Item = &str> {
+    let stdin = paths.is_empty().then_some("-");
+    paths.iter().map(String::as_str).chain(stdin)
+}
+
+/// Whether an input can be read a second time: whoever opens a pipe again waits for somebody to write.
+pub(crate) fn is_file(path: &str) -> bool {
+    path != "-" && fs::metadata(path).is_ok_and(|found| found.is_file())
 }
 
 /// The format of that name.

@@ -1,16 +1,19 @@
-//! Ctrl-C: the first asks the command to complete what it has, the second ends it at once.
+//! Ctrl-C, and the other requests to end: the first asks the command to complete what it has, the second ends it at once.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::ops::ControlFlow;
 use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, Once};
+use std::thread;
 
 use borehole::ProfileSink;
 use borehole::model::{Context, Event, Sample, Tables, Warning};
 use nix::poll::{PollFd, PollFlags, poll};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
 
 static REQUESTED: AtomicBool = AtomicBool::new(false);
 
@@ -30,13 +33,37 @@ pub(crate) fn requested() -> bool {
 
 /// From here on Ctrl-C, or a request to terminate, is heeded by what is [`Interruptible`].
 pub(crate) fn heed() {
-    let handler = || {
-        if REQUESTED.swap(true, Ordering::Relaxed) {
-            leave();
-        }
-    };
-    // Without a handler Ctrl-C ends the command at once.
-    let _ = ctrlc::set_handler(handler);
+    static HEEDED: Once = Once::new();
+    HEEDED.call_once(|| {
+        // Without a handler Ctrl-C ends the command at once.
+        let Ok(mut signals) = Signals::new(heeded(is_ignored(SIGHUP))) else { return };
+        let obey = move || {
+            for _ in signals.forever() {
+                if REQUESTED.swap(true, Ordering::Relaxed) {
+                    leave();
+                }
+            }
+        };
+        let _ = thread::Builder::new().name("borehole-signals".to_owned()).spawn(obey);
+    });
+}
+
+/// The requests that are heeded. Where a hang-up is ignored, the command is to outlive its terminal. An interrupt that is ignored is
+/// heeded all the same: shells ignore it for whatever a script starts in the background, and then it is a script that sends it.
+///
+/// Source: tcpdump 4.99, `tcpdump.c`, which does the same.
+fn heeded(ignores_hang_up: bool) -> Vec<i32> {
+    let mut signals = vec![SIGINT, SIGTERM];
+    signals.extend((!ignores_hang_up).then_some(SIGHUP));
+    signals
+}
+
+/// Whether this process ignores a signal, as `nohup` has it. Where the system does not tell, it does not.
+fn is_ignored(signal: i32) -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    mask >> (signal - 1) & 1 == 1
 }
 
 /// `path` is of no use unless the command completes it.

@@ -43,6 +43,7 @@ mod values;
 #[cfg(test)]
 mod vocabulary;
 
+use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use clap::CommandFactory as _;
@@ -56,19 +57,34 @@ use exit::Exit;
 #[must_use]
 pub fn borehole() -> ExitCode {
     let arguments: Vec<_> = std::env::args_os().collect();
-    let outcome = match reli::parse(&arguments) {
-        Some(command) => reli::run(command),
-        None => run(cli::parse(arguments)),
-    };
-    outcome.unwrap_or_else(|error| messages::failure(&error)).into()
+    ended(match reli::parse(&arguments) {
+        Some(command) => understood(command).map(reli::run),
+        None => understood(cli::parse(arguments)).map(run),
+    })
 }
 
 /// What the program `borehole-lake` does.
 #[cfg(feature = "lake")]
 #[must_use]
 pub fn borehole_lake() -> ExitCode {
-    let outcome = lake::run(&lake::Cli::parse());
-    outcome.unwrap_or_else(|error| messages::failure(&error)).into()
+    ended(understood(lake::Cli::try_parse()).map(|cli| lake::run(&cli)))
+}
+
+/// What the command line says; or how a command ends that was not understood, or asked for help only, which it has been given.
+fn understood<T>(parsed: clap::error::Result<T>) -> Result<T, Exit> {
+    parsed.map_err(|told| match told.print().and_then(|()| io::stdout().flush()) {
+        _ if told.use_stderr() => Exit::Failed,
+        Ok(()) => Exit::Done,
+        Err(error) => messages::failure(&outputs::stdout_error(error).into()),
+    })
+}
+
+fn ended(outcome: Result<anyhow::Result<Exit>, Exit>) -> ExitCode {
+    match outcome {
+        Ok(outcome) => outcome.unwrap_or_else(|error| messages::failure(&error)),
+        Err(exit) => exit,
+    }
+    .into()
 }
 
 fn run(command: Command) -> anyhow::Result<Exit> {

@@ -1,12 +1,13 @@
 //! A profile as a page: `borehole report -o report.html`, `borehole open`.
 
-use std::path::Path;
+use std::env;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::{env, process};
 
 use anyhow::{Context as _, bail};
 use borehole::model::Tee;
-use borehole::{Compression, Existing, Output, Recovery};
+use borehole::{Compression, Error, Existing, Output, Recovery};
 use borehole_analysis::{HeatMapSink, Page, PageLimits, ProfileBuilder};
 use clap::Args;
 
@@ -15,11 +16,25 @@ use crate::filter::{FilterArgs, SampleArgs, ShapeArgs};
 use crate::inputs::Inputs;
 use crate::{interrupt, messages, outputs};
 
+/// The options of tables. What has none refuses them, rather than leave them out without a word.
+const OF_TABLES: [&str; 10] = [
+    "callers",
+    "callees",
+    "last",
+    "last_depth",
+    "with_opcode",
+    "path",
+    "crop",
+    "crop_anchor",
+    "sections",
+    "by",
+];
+
 /// Where a page goes.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct PageArgs {
     /// Write a page to look into (.html) instead of text
-    #[arg(short, long, value_name = "OUTPUT", conflicts_with = "json")]
+    #[arg(short, long, value_name = "OUTPUT", conflicts_with_all = ["json", "top", "all"], conflicts_with_all = OF_TABLES)]
     pub(crate) output: Option<String>,
 
     /// The title of the page [default: the names of the inputs]
@@ -31,11 +46,11 @@ pub(crate) struct PageArgs {
     pub(crate) force: bool,
 
     /// Show how many samples each thread has over time, instead of tables
-    #[arg(long, conflicts_with = "output")]
+    #[arg(long, conflicts_with = "output", conflicts_with_all = OF_TABLES)]
     pub(crate) timeline: bool,
 
     /// Show when samples were taken: a column a second, from bottom to top
-    #[arg(long, conflicts_with = "output")]
+    #[arg(long, conflicts_with = "output", conflicts_with_all = OF_TABLES)]
     pub(crate) heatmap: bool,
 }
 
@@ -78,14 +93,26 @@ pub(crate) fn write(
 pub(crate) fn open(args: &OpenArgs) -> anyhow::Result<Exit> {
     interrupt::heed();
     let (html, recovery) = html(&args.inputs, (&args.filter, &ShapeArgs::default()), None)?;
-    let path = env::temp_dir().join(format!("borehole-{}.html", process::id()));
-    outputs::complete(Output::create_private(&path, Existing::Replace)?, &html)?;
-    let address = address(&path);
+    let address = address(&temporary(&html)?);
     messages::out(&address)?;
     if !args.no_browser {
         browse(&address)?;
     }
     Ok(Exit::after(&recovery))
+}
+
+/// Writes a page that only the user may read, where all may write. Nobody can foresee its name: whoever could would have laid a
+/// link of that name, to a file of the user's.
+fn temporary(html: &str) -> Result<PathBuf, Error> {
+    let failure = |path: &Path, source| Error::Write { name: path.display().to_string(), source };
+    let folder = env::temp_dir();
+    let created = tempfile::Builder::new().prefix("borehole-").suffix(".html").tempfile_in(&folder);
+    let mut page = created.map_err(|source| failure(&folder, source))?;
+    interrupt::unfinished(Some(page.path()));
+    page.write_all(html.as_bytes()).map_err(|source| failure(page.path(), source))?;
+    let (_, path) = page.keep().map_err(|refused| failure(refused.file.path(), refused.error))?;
+    interrupt::unfinished(None);
+    Ok(path)
 }
 
 fn html(

@@ -92,18 +92,27 @@ struct Kept {
 
 /// Removes the oldest completed files, until the others and one that is being written fit the budget.
 fn make_room(options: &Builder, started: SystemTime) -> io::Result<()> {
-    let mut files = kept(options, started)?;
+    let room = options.budget_bytes.saturating_sub(options.segment_bytes);
+    fit(kept(options, started)?, room, |path| fs::remove_file(path));
+    Ok(())
+}
+
+/// Removes the oldest `files` until the others fit the `room`. One that cannot be removed takes of the room, and the next oldest
+/// goes instead.
+fn fit(mut files: Vec<Kept>, room: u64, mut remove: impl FnMut(&Path) -> io::Result<()>) {
     files.sort_by_key(|file| file.modified);
     let mut bytes: u64 = files.iter().map(|file| file.bytes).sum();
-    let room = options.budget_bytes.saturating_sub(options.segment_bytes);
     for file in files {
         if bytes <= room {
             break;
         }
-        fs::remove_file(&file.path)?;
-        bytes -= file.bytes;
+        match remove(&file.path) {
+            Ok(()) => bytes -= file.bytes,
+            // Another process makes room too.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => bytes -= file.bytes,
+            Err(_) => {}
+        }
     }
-    Ok(())
 }
 
 /// The files that are kept, those that a process left when it was killed included.
@@ -114,7 +123,7 @@ fn kept(options: &Builder, started: SystemTime) -> io::Result<Vec<Kept>> {
         let name = entry.file_name();
         let Some(state) = State::of(&name.to_string_lossy(), &options.name) else { continue };
         // A file may vanish between its name and its size: another process makes room too.
-        let Ok(metadata) = entry.metadata() else { continue };
+        let Some(metadata) = entry.metadata().ok().filter(fs::Metadata::is_file) else { continue };
         let modified = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
         let is_left = match state {
             State::Complete => true,
@@ -170,6 +179,8 @@ fn is_gone(_process: u32) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]
@@ -185,5 +196,26 @@ mod tests {
         for file in others.into_iter().chain(["trace.7.0.binary", "notes.txt"]) {
             assert_eq!(State::of(file, "trace"), None, "{file}");
         }
+    }
+
+    #[test]
+    fn what_cannot_be_removed_does_not_keep_the_rest_from_making_room() {
+        let tried = |room| {
+            let at = |s| SystemTime::UNIX_EPOCH + Duration::from_secs(s);
+            let kept = |(name, s): (&str, u64)| Kept { path: name.into(), bytes: 100, modified: at(s) };
+            let mut tried = Vec::new();
+            fit([("last", 4), ("another's", 1), ("gone", 2), ("old", 3)].map(kept).into(), room, |path| {
+                tried.push(path.to_str().unwrap().to_owned());
+                match path.to_str() {
+                    Some("another's") => Err(io::ErrorKind::PermissionDenied.into()),
+                    Some("gone") => Err(io::ErrorKind::NotFound.into()),
+                    _ => Ok(()),
+                }
+            });
+            tried
+        };
+        assert_eq!(tried(400), Vec::<String>::new());
+        assert_eq!(tried(300), ["another's", "gone"]);
+        assert_eq!(tried(200), ["another's", "gone", "old"]);
     }
 }

@@ -82,8 +82,8 @@ impl Recorder {
     }
 
     /// Completes the recording when the process is asked to end: SIGINT, SIGTERM, SIGHUP and SIGQUIT do what they
-    /// would have done, a moment later. Not for programs that handle those signals themselves: they call
-    /// [`Recorder::finish`].
+    /// would have done, a moment later; one that is ignored, as under `nohup`, stays ignored. Not for programs that
+    /// handle those signals themselves: they call [`Recorder::finish`].
     ///
     /// # Errors
     /// When the system does not let signals be handled.

@@ -40,8 +40,14 @@ impl Segment {
                 Err(error) => return Err(error),
                 Ok(file) => {
                     let mut segment = Self { file, path, len: 0, opened: Instant::now() };
-                    segment.describe(&options.metadata, Part::Head)?;
-                    return Ok((segment, number));
+                    return match segment.describe(&options.metadata, Part::Head) {
+                        Ok(()) => Ok((segment, number)),
+                        Err(error) => {
+                            // Or else each attempt on a full disk would leave one.
+                            let _ = fs::remove_file(with_suffix(&segment.path, ACTIVE));
+                            Err(error)
+                        }
+                    };
                 }
             }
         }

@@ -1,5 +1,6 @@
 //! The requests to end.
 
+use std::fs;
 use std::io;
 use std::sync::Weak;
 use std::thread;
@@ -11,9 +12,14 @@ use signal_hook::low_level::emulate_default_handler;
 
 use crate::recording::Recording;
 
-/// Completes a recording on the first signal, and then does what the signal asks for.
+/// What a program is asked to end with.
+const REQUESTS: [i32; 4] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM];
+
+/// Completes a recording on the first signal, and then does what the signal asks for. Those that the program ignores, because
+/// of `nohup` or of a shell that started it in the background, stay ignored.
 pub(crate) fn finish_on_signals(recording: Weak<Recording>, patience: Duration) -> io::Result<()> {
-    let mut signals = Signals::new([SIGHUP, SIGINT, SIGQUIT, SIGTERM])?;
+    let ignored = ignored(&fs::read_to_string("/proc/self/status").unwrap_or_default());
+    let mut signals = Signals::new(REQUESTS.into_iter().filter(|signal| ignored >> (signal - 1) & 1 == 0))?;
     let obey = move || {
         for signal in signals.forever() {
             if let Some(recording) = recording.upgrade() {
@@ -25,4 +31,25 @@ pub(crate) fn finish_on_signals(recording: Weak<Recording>, patience: Duration) 
     };
     thread::Builder::new().name("borehole-signals".to_owned()).spawn(obey)?;
     Ok(())
+}
+
+/// The signals that a process ignores, the first in the lowest bit, by what `/proc/PID/status` says. None where the system has no such file.
+///
+/// Source: Linux, `Documentation/filesystems/proc.rst`, table 1-2.
+fn ignored(status: &str) -> u64 {
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_mask_of_ignored_signals_is_found() {
+        let status =
+            "Name:\tx\nSigBlk:\t00000000000000ff\nSigIgn:\t0000000000001001\nSigCgt:\t0000000000000440\n";
+        assert_eq!(ignored(status), 1 << (SIGHUP - 1) | 1 << 12);
+        assert_eq!(ignored(""), 0);
+    }
 }

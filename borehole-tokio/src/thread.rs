@@ -1,17 +1,22 @@
 //! What is known about the thread that runs, and the names of places.
 
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt::{self, Write as _};
 use std::panic::Location;
+use std::sync::{Mutex, PoisonError};
 
 use tokio::task::Id;
+
+/// The text of every place that any thread has named. Threads come and go, and what is in here stays.
+static PLACES: Mutex<BTreeMap<usize, &'static str>> = Mutex::new(BTreeMap::new());
 
 thread_local! {
     /// The number of the task that a worker is itself.
     static OWN_TASK: Cell<u64> = const { Cell::new(0) };
     static TID: Cell<Option<u32>> = const { Cell::new(None) };
-    static PLACES: RefCell<HashMap<usize, &'static str>> = RefCell::default();
+    /// The places that the thread has named: it waits for no other to name them again.
+    static OWN_PLACES: RefCell<HashMap<usize, &'static str>> = RefCell::default();
 }
 
 /// The number that the system gives the thread; 0 where it does not tell.
@@ -47,13 +52,16 @@ pub(crate) fn cpu_time_ns() -> u64 {
     0
 }
 
-/// The place as text. It is made once a thread and kept as long as the program runs: there are as many as there
-/// are calls in the source.
+/// The place as text. It is made once and kept as long as the program runs: there are as many as there are calls in the
+/// source.
 pub(crate) fn place(location: &'static Location<'static>) -> &'static str {
-    let make = || -> &'static str { Box::leak(location.to_string().into_boxed_str()) };
     let key = std::ptr::from_ref(location).addr();
+    let make = || -> &'static str {
+        let mut places = PLACES.lock().unwrap_or_else(PoisonError::into_inner);
+        places.entry(key).or_insert_with(|| Box::leak(location.to_string().into_boxed_str()))
+    };
     // A thread that is ending has no table any more.
-    PLACES.try_with(|places| *places.borrow_mut().entry(key).or_insert_with(make)).unwrap_or("")
+    OWN_PLACES.try_with(|places| *places.borrow_mut().entry(key).or_insert_with(make)).unwrap_or("")
 }
 
 /// The number of a task, which Tokio gives out as text only.
@@ -85,5 +93,19 @@ impl fmt::Write for Digits {
         let digits = text.bytes().filter(u8::is_ascii_digit).map(|digit| u64::from(digit - b'0'));
         self.0 = digits.fold(self.0, |number, digit| number.wrapping_mul(10).wrapping_add(digit));
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_threads_share_the_text_of_a_place() {
+        let here = Location::caller();
+        let text = place(here);
+        assert!(text.contains("thread.rs:"), "{text}");
+        let elsewhere = std::thread::spawn(move || place(here)).join().unwrap();
+        assert!(std::ptr::eq(text, elsewhere));
     }
 }

@@ -251,13 +251,14 @@ impl Place {
     /// those of an ordinary new one, or of a private one.
     fn beside(path: &Path, existing: Existing, readers: Readers) -> io::Result<Self> {
         // A link stays a link: what it leads to is written.
-        let path = linked(path);
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let (path, strangers) = linked(path);
+        let folder = folder_of(&path);
         let mut options = File::options();
         options.read(true).write(true).create_new(true);
         readers.restrict(&mut options);
         let file =
             tempfile::Builder::new().prefix(".borehole-").make_in(folder, |beside| options.open(beside))?;
+        strangers.refuse(file.as_file())?;
         if let (Ok(replaced), Readers::Others) = (fs::metadata(&path), readers) {
             file.as_file().set_permissions(replaced.permissions())?;
         }
@@ -282,14 +283,67 @@ impl Place {
     }
 }
 
-/// Where `path` leads to, whether there is something yet or not.
-fn linked(path: &Path) -> PathBuf {
-    let mut path = path.to_owned();
+/// Where `path` leads to, whether there is something yet or not, and who may have laid a trap on the way.
+fn linked(path: &Path) -> (PathBuf, Strangers) {
+    let (mut path, mut strangers) = (path.to_owned(), Strangers::default());
     for _ in 0..MAX_LINKS {
         let Ok(next) = fs::read_link(&path) else { break };
+        strangers.note(&path);
         path = path.parent().unwrap_or(Path::new("")).join(next);
     }
-    path
+    (path, strangers)
+}
+
+/// Users who laid links where anybody may, as in `/tmp`.
+///
+/// Source: Linux, `Documentation/admin-guide/sysctl/fs.rst`, `protected_symlinks`: there only one's own links are followed, and those
+/// of the owner of the folder. The kernel sees to it when a path is opened, but here links are read and their targets replaced.
+#[derive(Default)]
+struct Strangers {
+    users: Vec<u32>,
+}
+
+#[cfg(unix)]
+impl Strangers {
+    /// A folder in which all may write, and nobody may remove what is another's.
+    const ANYBODYS: u32 = 0o1002;
+
+    fn note(&mut self, link: &Path) {
+        use std::os::unix::fs::MetadataExt as _;
+        let Ok(laid) = fs::symlink_metadata(link) else { return };
+        let Ok(folder) = fs::metadata(folder_of(link)) else { return };
+        if folder.mode() & Self::ANYBODYS == Self::ANYBODYS && folder.uid() != laid.uid() {
+            self.users.push(laid.uid());
+        }
+    }
+
+    /// Refuses to go on if one of them is not who made the file `own`.
+    fn refuse(&self, own: &File) -> io::Result<()> {
+        let own = std::os::unix::fs::MetadataExt::uid(&own.metadata()?);
+        match self.users.iter().find(|&&user| user != own) {
+            Some(user) => Err(io::Error::new(
+                io::ErrorKind::PermissionDenied,
+                format!(
+                    "expected a file or a link of one's own, found a link of user {user} where anybody may lay links"
+                ),
+            )),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(not(unix))]
+impl Strangers {
+    fn note(&mut self, _link: &Path) {}
+
+    fn refuse(&self, _own: &File) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The folder that `path` is in.
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 /// A file `beside` the output at `path`, with the permissions that the output will have.

@@ -76,7 +76,8 @@ pub(crate) struct RecordArgs {
     #[arg(long, value_name = "SAMPLES", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..))]
     checkpoint: u64,
 
-    /// Begin a new segment after this time; of a file called trace.rbt they become trace.0.rbt, trace.1.rbt ...
+    /// rbt: begin a new segment after this time. Those of a file called trace.rbt become trace.0.rbt, trace.1.rbt ...; in a folder, and on
+    /// standard output, one stands behind the other
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     rotate: Option<Duration>,
 
@@ -237,14 +238,17 @@ impl RecordArgs {
             return Ok(Destination::Workers(Workers { folder: folder.into(), threads, rbt, earlier }));
         }
         let by_name = path.and_then(Format::from_path).map(|(format, _)| format);
-        let encoding = Encoding::Format(self.format.or(by_name).unwrap_or(Format::Rbt));
+        let format = self.format.or(by_name).unwrap_or(Format::Rbt);
+        if self.rotate.is_some() && format != Format::Rbt {
+            bail!("unsupported format: expected rbt for --rotate, found {}", format.name());
+        }
         let place = match path {
             None => Place::Stdout,
             Some(path) => {
                 Place::File { path: path.into(), force: self.force, is_numbered: self.rotate.is_some() }
             }
         };
-        Ok(Destination::Single(Single { encoding, place, rbt, opcodes: false }))
+        Ok(Destination::Single(Single { encoding: Encoding::Format(format), place, rbt, opcodes: false }))
     }
 }
 

@@ -1,18 +1,25 @@
 //! Recordings that go into a lake.
 
-use std::fs;
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+use std::process::{ExitStatus, Stdio};
 
 use anyhow::{Context as _, bail};
 use clap::Args;
+use tempfile::TempDir;
 
-use crate::exit::Exit;
 use crate::external;
 use crate::messages::say;
 use crate::utc;
 
 /// The program that knows lakes.
 const PROGRAM: &str = "borehole-lake";
+
+/// What that program says of a place where a lake may begin.
+///
+/// Source: `borehole-query/src/lake.rs`, `Lake::state`.
+const NO_LAKE: &str = "expected a lake, found none";
 
 /// Which lake.
 #[derive(Args, Clone, Debug, Default)]
@@ -26,29 +33,66 @@ pub(super) struct LakeArgs {
     service: Option<String>,
 }
 
-impl LakeArgs {
-    /// Where the recording waits until it is complete. Fails if the program is missing that will take it.
-    pub(super) fn waiting_place(&self) -> anyhow::Result<PathBuf> {
-        external::command(PROGRAM)?;
+/// Where a recording waits until the lake has it: in a folder that only the user may look into, for the recording tells of
+/// processes what not everybody may know. What is not kept goes.
+pub(super) struct WaitingPlace {
+    folder: TempDir,
+    recording: PathBuf,
+}
+
+impl WaitingPlace {
+    fn new() -> anyhow::Result<Self> {
+        let only_user = Permissions::from_mode(0o700);
+        let folder = tempfile::Builder::new().prefix("borehole-").permissions(only_user).tempdir();
+        let folder = folder.with_context(|| std::env::temp_dir().display().to_string())?;
         let name = format!("borehole-{}-{}.rbt", utc::iso_name(utc::now_s()), std::process::id());
-        Ok(std::env::temp_dir().join(name))
+        Ok(Self { recording: folder.path().join(name), folder })
+    }
+
+    pub(super) fn recording(&self) -> &Path {
+        &self.recording
+    }
+
+    /// Leaves what was recorded where it is, and says where.
+    pub(super) fn keep(self) {
+        if self.recording.exists() {
+            say(&format!("note: {}: the recording is still there", self.recording.display()));
+            let _ = self.folder.keep();
+        }
+    }
+}
+
+impl LakeArgs {
+    /// Where the recording waits until it is complete. Fails if the program is missing that will take it, or the lake cannot be
+    /// opened: better now than after a night of sampling.
+    pub(super) fn waiting_place(&self, lake: &str) -> anyhow::Result<WaitingPlace> {
+        let mut look = external::command(PROGRAM)?;
+        let looked = look.args(["info", "--", lake]).stdin(Stdio::null()).output();
+        let looked = looked.with_context(|| PROGRAM.to_owned())?;
+        let said = String::from_utf8_lossy(&looked.stderr);
+        if !looked.status.success() && !said.contains(NO_LAKE) {
+            bail!("{}", said.trim_end().strip_prefix("error: ").unwrap_or(&said));
+        }
+        WaitingPlace::new()
     }
 
     /// Adds the recording, whose first sample was taken at `began_s`, to the lake. What cannot be added stays where it is.
-    pub(super) fn add(&self, recording: &Path, began_s: u64) -> anyhow::Result<Exit> {
-        let Some(lake) = self.lake.as_ref().filter(|_| recording.exists()) else { return Ok(Exit::Done) };
+    pub(super) fn add(&self, lake: &str, waiting: WaitingPlace, began_s: u64) -> anyhow::Result<()> {
+        if !waiting.recording().exists() {
+            return Ok(());
+        }
         let mut add = external::command(PROGRAM)?;
         add.arg("add").arg("--at").arg(utc::iso(began_s));
         if let Some(service) = &self.service {
             add.arg("--service").arg(service);
         }
-        let ended = add.arg("--").arg(lake).arg(recording).status().with_context(|| PROGRAM.to_owned())?;
-        if !ended.success() {
-            bail!("{}: not added to {lake}; the recording is still there", recording.display());
+        let ended = add.arg("--").arg(lake).arg(waiting.recording()).status();
+        if !ended.as_ref().is_ok_and(ExitStatus::success) {
+            let recording = waiting.recording().display().to_string();
+            waiting.keep();
+            ended.with_context(|| PROGRAM.to_owned())?;
+            bail!("{recording}: not added to {lake}");
         }
-        if let Err(error) = fs::remove_file(recording) {
-            say(&format!("note: {}: {error}", recording.display()));
-        }
-        Ok(Exit::Done)
+        Ok(())
     }
 }

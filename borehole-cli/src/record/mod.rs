@@ -34,14 +34,20 @@ pub(crate) struct Recording {
 }
 
 pub(crate) fn run(args: &RecordArgs) -> anyhow::Result<Exit> {
-    if args.lake.lake.is_none() {
+    let Some(lake) = &args.lake.lake else {
         return record(recording(args)?);
-    }
-    let place = args.lake.waiting_place()?;
-    let (statistics, exit) = sample(recording(&args.timed_into(&place))?)?;
+    };
+    let waiting = args.lake.waiting_place(lake)?;
+    let (statistics, exit) = match recording(&args.timed_into(waiting.recording())).and_then(sample) {
+        Ok(sampled) => sampled,
+        Err(error) => {
+            waiting.keep();
+            return Err(error);
+        }
+    };
     // The times in the file count from the first sample, which may come long after the start.
     let first_s = statistics.first_sample_unix_ns.and_then(|ns| u64::try_from(ns / 1_000_000_000).ok());
-    args.lake.add(&place, first_s.unwrap_or_else(utc::now_s))?;
+    args.lake.add(lake, waiting, first_s.unwrap_or_else(utc::now_s))?;
     Ok(exit)
 }
 

@@ -105,15 +105,18 @@ impl Single {
                 };
                 refuse_terminal(format, self.rbt.compression == Compression::Gzip)
             }
-            Place::File { path, force: false, is_numbered: false } if path.is_file() => {
-                bail!("{}: file exists; --force replaces it", path.display())
-            }
-            Place::File { path, .. } => match path.parent() {
-                Some(folder) if folder != Path::new("") && !folder.is_dir() => {
-                    bail!("{}: no such folder: {}", path.display(), folder.display())
+            Place::File { path, force, is_numbered } => {
+                if let Some(folder) =
+                    path.parent().filter(|folder| *folder != Path::new("") && !folder.is_dir())
+                {
+                    bail!("{}: no such folder: {}", path.display(), folder.display());
                 }
-                _ => Ok(()),
-            },
+                let earlier = if *is_numbered { segments(path) } else { vec![path.clone()] };
+                match earlier.iter().find(|file| !force && file.is_file()) {
+                    Some(file) => bail!("{}: file exists; --force replaces it", file.display()),
+                    None => Ok(()),
+                }
+            }
         }
     }
 
@@ -177,9 +180,18 @@ impl Single {
         };
         if is_numbered {
             let written = Arc::clone(written);
-            let open = move |number| {
-                let path = numbered(&path, number);
+            let name = move |path: &Path| {
                 *written.lock().unwrap_or_else(PoisonError::into_inner) = path.display().to_string();
+            };
+            // A recording of fewer segments would have the last of the earlier one for its own.
+            let mut earlier = if force { segments(&path) } else { Vec::new() };
+            let open = move |number| {
+                for segment in earlier.drain(..) {
+                    name(&segment);
+                    fs::remove_file(&segment)?;
+                }
+                let path = numbered(&path, number);
+                name(&path);
                 Ok(Stream::from(create(&path, force)?))
             };
             return RbtOutput::new(self.rbt, Box::new(open));
@@ -237,9 +249,32 @@ fn create(path: &Path, force: bool) -> io::Result<File> {
 
 /// `trace.rbt` as `trace.7.rbt`.
 fn numbered(path: &Path, number: u64) -> PathBuf {
+    let (before, behind) = around_number(path);
+    path.with_file_name(format!("{before}{number}{behind}"))
+}
+
+/// What stands around the number of a segment: `trace.` and `.rbt`.
+fn around_number(path: &Path) -> (String, String) {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let (stem, extension) = name.split_once('.').unwrap_or((&name, "rbt"));
-    path.with_file_name(format!("{stem}.{number}.{extension}"))
+    (format!("{stem}."), format!(".{extension}"))
+}
+
+/// The segments of earlier recordings into `path`. None where the folder cannot be listed.
+fn segments(path: &Path) -> Vec<PathBuf> {
+    let (before, behind) = around_number(path);
+    let is_segment = |name: &str| {
+        let number = name.strip_prefix(&*before).and_then(|rest| rest.strip_suffix(&*behind));
+        number.is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    let folder = path.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut found: Vec<_> = entries
+        .filter(|entry| entry.file_name().to_str().is_some_and(is_segment))
+        .map(|entry| path.with_file_name(entry.file_name()))
+        .collect();
+    found.sort();
+    found
 }
 
 impl Workers {

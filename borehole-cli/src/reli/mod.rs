@@ -174,7 +174,7 @@ pub(crate) enum RecoverFormat {
 }
 
 /// The command, if this is one of reli's command lines: its name has a colon, or the program is called `reli`.
-pub(crate) fn parse(arguments: &[OsString]) -> Option<Command> {
+pub(crate) fn parse(arguments: &[OsString]) -> Option<clap::error::Result<Command>> {
     let program = arguments.first().map(Path::new).and_then(Path::file_stem);
     let name = arguments.get(1).and_then(|name| name.to_str()).unwrap_or_default();
     if program.is_none_or(|program| program != "reli") && !name.contains(':') {
@@ -185,8 +185,8 @@ pub(crate) fn parse(arguments: &[OsString]) -> Option<Command> {
     if let Some(full) = full_name(&reli, name) {
         arguments[1] = full.into();
     }
-    let matches = reli.get_matches_from(arguments);
-    Some(Reli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit()).command)
+    let matches = reli.try_get_matches_from(arguments);
+    Some(matches.and_then(|matches| Ok(Reli::from_arg_matches(&matches)?.command)))
 }
 
 /// The command whose parts begin with the parts of `name`, of which there are as many, if there is only one; or the command

@@ -339,6 +339,100 @@ fn what_a_folder_cannot_hold_is_refused_before_anything_is_started() {
 }
 
 #[test]
+fn earlier_segments_are_kept_and_refused_before_anything_is_started() {
+    let scratch = Scratch::new();
+    let (trace, marker) = (scratch.path("trace.rbt"), scratch.path("started"));
+    for earlier in ["trace.0.rbt", "trace.12.rbt"] {
+        let earlier = scratch.write(earlier, b"earlier");
+        let record = ["record", "--rotate", "1s", "-o", text(&trace), "--", "touch", text(&marker)];
+        let said = run(&record).failed();
+        assert_eq!(said, format!("error: {}: file exists; --force replaces it\n", earlier.display()));
+        assert!(!marker.exists());
+        assert_eq!(fs::read(&earlier).unwrap(), b"earlier");
+        fs::remove_file(earlier).unwrap();
+    }
+}
+
+#[test]
+fn a_recording_that_replaces_segments_leaves_none_of_the_earlier_ones() {
+    let Some(busy) = Busy::start("replaced-segments") else { return };
+    let scratch = Scratch::new();
+    for name in ["trace.0.rbt", "trace.1.rbt", "trace.7.rbt", "trace.x.rbt", "trace.rbt"] {
+        fs::write(scratch.path(name), "earlier").unwrap();
+    }
+    let trace = scratch.path("trace.rbt");
+    run(&["record", "-p", &busy.id(), "-n", "3", "--rotate", "1m", "--force", "-o", text(&trace)]).done();
+    assert_eq!(listing(scratch.folder()), ["trace.0.rbt", "trace.rbt", "trace.x.rbt"]);
+    assert_eq!(info(text(&scratch.path("trace.0.rbt")))["samples"], 3);
+}
+
+#[test]
+fn only_rbt_is_rotated() {
+    let scratch = Scratch::new();
+    let (flames, marker) = (scratch.path("flames.svg"), scratch.path("started"));
+    let said = run(&["record", "--rotate", "1s", "-o", text(&flames), "--", "touch", text(&marker)]).failed();
+    assert_eq!(said, "error: unsupported format: expected rbt for --rotate, found flamegraph\n");
+    assert!(!marker.exists());
+}
+
+/// The program, beside a program for lakes that is only a script.
+fn with_lake(scratch: &Scratch, script: &str) -> Command {
+    use std::os::unix::fs::PermissionsExt as _;
+    let [bin, tmp] = ["bin", "tmp"].map(|name| scratch.path(name));
+    [&bin, &tmp].into_iter().for_each(|folder| fs::create_dir_all(folder).unwrap());
+    let own = bin.join("borehole");
+    let built = env!("CARGO_BIN_EXE_borehole");
+    fs::hard_link(built, &own).or_else(|_| fs::copy(built, &own).map(drop)).unwrap();
+    let lake = bin.join("borehole-lake");
+    fs::write(&lake, format!("#!/bin/sh\n{script}\n")).unwrap();
+    fs::set_permissions(&lake, fs::Permissions::from_mode(0o755)).unwrap();
+    let mut command = Command::new(own);
+    command.env("TMPDIR", tmp).stdin(Stdio::null());
+    command
+}
+
+#[test]
+fn a_lake_that_cannot_be_opened_is_said_before_anything_is_sampled() {
+    let scratch = Scratch::new();
+    let marker = scratch.path("started");
+    let mut command = with_lake(&scratch, r#"echo "error: $3/_lake/states: denied" >&2; exit 2"#);
+    let ended =
+        command.args(["record", "--lake", "s3://fleet", "--", "touch", text(&marker)]).output().unwrap();
+    assert_eq!(Ended::from(ended).failed(), "error: s3://fleet/_lake/states: denied\n");
+    assert!(!marker.exists());
+    assert!(listing(&scratch.path("tmp")).is_empty());
+}
+
+#[test]
+fn a_recording_waits_for_its_lake_where_only_the_user_looks() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let Some(busy) = Busy::start("waits-for-its-lake") else { return };
+    for (added, left) in [(0, 0), (2, 1)] {
+        let scratch = Scratch::new();
+        let script = format!(
+            r#"case "$1" in info) echo "error: $3: expected a lake, found none" >&2; exit 2;; add) exit {added};; esac"#
+        );
+        let mut command = with_lake(&scratch, &script);
+        let ended = command.args(["record", "--lake", "lake", "-n", "3", "-p", &busy.id()]).output().unwrap();
+        let ended = Ended::from(ended);
+        assert_eq!(ended.code, added, "{}", ended.stderr);
+        let waiting = listing(&scratch.path("tmp"));
+        assert_eq!(waiting.len(), left);
+        for folder in waiting {
+            let folder = scratch.path("tmp").join(folder);
+            assert_eq!(fs::metadata(&folder).unwrap().permissions().mode() & 0o777, 0o700);
+            let recording = folder.join(&listing(&folder)[0]);
+            assert!(
+                ended.stderr.contains(&format!("{}: not added to lake\n", text(&recording))),
+                "{}",
+                ended.stderr
+            );
+            assert_eq!(info(text(&recording))["samples"], 3);
+        }
+    }
+}
+
+#[test]
 fn a_recording_into_a_folder_replaces_what_is_there_and_ends_when_all_threads_have_enough() {
     let (Some(_first), Some(_second)) = (Busy::start("folder-target"), Busy::start("folder-target")) else {
         return;

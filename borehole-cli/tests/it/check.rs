@@ -1,8 +1,12 @@
 //! `check`: whether files are sound.
 
+use std::process::Stdio;
+use std::{fs, thread};
+
+use borehole_testkit::Scratch;
 use serde_json::Value;
 
-use crate::program::{corpus, run};
+use crate::program::{corpus, named_pipe, program, run, text, wait_for};
 
 fn objects(stdout: &[u8]) -> Vec<Value> {
     let lines = stdout.split(|&byte| byte == b'\n').filter(|line| !line.is_empty());
@@ -32,6 +36,25 @@ fn what_is_inconsistent_is_said_with_its_place() {
         assert_eq!((ended.code, &*ended.stderr), (3, ""), "{file}");
         assert!(said.contains(": inconsistent (") && said.contains(finding), "{said}");
     }
+}
+
+#[test]
+fn a_damaged_pipe_is_read_once_and_has_a_verdict() {
+    let damaged = b"main;f 3\nmain;g 2\nno count\nmain;h 1\n";
+    let scratch = Scratch::new();
+    let pipe = named_pipe(scratch.path("pipe"));
+    let verdict = thread::scope(|scope| {
+        scope.spawn(|| fs::write(&pipe, damaged).unwrap());
+        let mut child =
+            program(&["check", "--from", "folded", text(&pipe)]).stdout(Stdio::piped()).spawn().unwrap();
+        let ended = wait_for(|| child.try_wait().unwrap());
+        assert_eq!(ended.code(), Some(3));
+        String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap()
+    });
+    assert!(
+        verdict.starts_with(&format!("{}: inconsistent (folded, 5 samples)\n", text(&pipe))),
+        "{verdict}"
+    );
 }
 
 #[test]

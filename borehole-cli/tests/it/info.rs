@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::program::{corpus, run};
+use crate::program::{corpus, piped, run};
 
 fn objects(stdout: &[u8]) -> Vec<Value> {
     let lines = stdout.split(|&byte| byte == b'\n').filter(|line| !line.is_empty());
@@ -52,6 +52,34 @@ fn a_person_reads_the_same() {
         "      1        0x160           10      10000  pid=200",
     ] {
         assert!(text.lines().any(|line| line == row), "expected {row:?} in\n{text}");
+    }
+}
+
+#[test]
+fn names_of_a_file_are_no_commands_to_the_terminal_and_no_rows() {
+    let hostile = [
+        r#"{"type":"file","schema_version":1,"format":"rbt","metadata":[["c\u001b[2J","line1\nsamples       999999"]]}"#,
+        r#"{"type":"segment","index":0,"format":"rbt","metadata":[["c\u001b[2J","line1\nsamples       999999"]]}"#,
+        r#"{"type":"stack","id":1,"frames":[{"function":"f"}]}"#,
+        r#"{"type":"sample","stack":1,"count":1,"labels":[["k\u001b[31m","\u202ev"]]}"#,
+        r#"{"type":"end","samples":1,"events":0,"lost_bytes":0,"warnings":[]}"#,
+    ]
+    .join("\n");
+    let said = piped(&["info", "--from", "jsonl"], hostile.as_bytes());
+    let text = String::from_utf8(said.stdout).unwrap();
+    assert!(
+        text.contains(r"c\x1b[2J=line1\x0asamples ") && text.contains(r"k\x1b[31m (on 1 samples)"),
+        "{text}"
+    );
+    assert_eq!(text.lines().filter(|line| line.starts_with("samples ")).count(), 1, "{text}");
+    assert!(!text.contains('\x1b'), "{text}");
+}
+
+#[test]
+fn what_labels_inputs_is_not_for_who_only_looks() {
+    for command in ["info", "check"] {
+        let refused = run(&[command, "--label-inputs", &corpus("rbt/native.rbt")]).failed();
+        assert!(refused.contains("unexpected argument '--label-inputs'"), "{refused}");
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::fs;
 use std::io::Write as _;
 use std::path::Path;
-use std::process::{Child, ChildStdin, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
 
 use borehole_testkit::{Scratch, read_corpus};
 use nix::sys::signal::{Signal, kill};
@@ -61,6 +61,27 @@ fn an_interrupted_conversion_of_an_open_pipe_leaves_a_valid_file() {
         assert!(ended.stderr.contains(&format!("interrupted: {samples} samples")), "{}", ended.stderr);
         drop(stdin);
     }
+}
+
+#[test]
+fn a_command_under_nohup_outlives_its_terminal() {
+    let scratch = Scratch::new();
+    let output = scratch.path("a.rbt");
+    let mut shell = Command::new("sh");
+    shell.args(["-c", r#"trap '' HUP; exec "$0" "$@""#, env!("CARGO_BIN_EXE_borehole")]);
+    shell.args(["convert", "-o", text(&output)]).stdin(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = shell.spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let trace = read_corpus("rbt/realistic_54k_ts.rbt");
+    let (first, rest) = trace.split_at(350_000);
+    stdin.write_all(first).unwrap();
+    wait_for_work(scratch.folder());
+    send(&child, Signal::SIGHUP);
+    stdin.write_all(rest).unwrap();
+    drop(stdin);
+    let ended = ended(child);
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    assert_eq!(samples_in(&fs::read(&output).unwrap()), samples_in(&trace));
 }
 
 #[test]

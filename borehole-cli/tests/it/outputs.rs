@@ -163,6 +163,10 @@ fn every_command_says_that_standard_output_is_full() {
         &["man"],
         &["converter:pprof", &trace],
         &["rbt:analyze", &trace],
+        &["--help"],
+        &["convert", "-h"],
+        &["--version"],
+        &["rbt:analyze", "--help"],
     ];
     for command in commands {
         let full = File::options().write(true).open("/dev/full").unwrap();
@@ -186,6 +190,7 @@ fn a_closed_pipe_is_no_error_and_no_word() {
         &["completions", "zsh"],
         &["man"],
         &["converter:folded", &trace],
+        &["report", "--help"],
     ];
     for command in commands {
         let mut child = program(command).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -209,6 +214,26 @@ fn a_link_stays_a_link_and_what_it_leads_to_is_written() {
     assert_eq!(fs::read(&target).unwrap(), first);
     assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
     assert_eq!(listing(scratch.folder()), ["link.folded", "target"]);
+}
+
+#[test]
+fn a_page_to_open_is_for_the_user_alone_and_under_a_name_that_nobody_foresees() {
+    let scratch = Scratch::new();
+    let victim = scratch.write("victim", b"precious");
+    let folder = scratch.path("tmp");
+    fs::create_dir(&folder).unwrap();
+    let mut command = program(&["open", "--no-browser", &corpus("rbt/daemon_worker.rbt")]);
+    let child = command.env("TMPDIR", &folder).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    // In time, or all that is left is that the name is another.
+    let foreseen = folder.join(format!("borehole-{}.html", child.id()));
+    symlink(&victim, &foreseen).unwrap();
+    let address = String::from_utf8(Ended::from(child.wait_with_output().unwrap()).quietly()).unwrap();
+    let page = std::path::Path::new(address.trim_end().strip_prefix("file://").unwrap());
+    assert_ne!(page, foreseen);
+    assert_eq!(fs::read(&victim).unwrap(), b"precious");
+    assert!(fs::read(page).unwrap().starts_with(b"<!doctype html>"));
+    assert_eq!(fs::metadata(page).unwrap().permissions().mode() & 0o777, 0o600);
+    assert_eq!(listing(&folder).len(), 2);
 }
 
 #[test]

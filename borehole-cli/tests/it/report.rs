@@ -245,3 +245,23 @@ fn the_profiler_of_python_is_left_out_with_lines_and_without() {
         assert!(names.keys().map(function).all(|name| !own.contains(&name)), "{options:?}: {names:?}");
     }
 }
+
+#[test]
+fn what_has_no_tables_refuses_the_options_of_tables() {
+    let scratch = borehole_testkit::Scratch::new();
+    let page = scratch.path("page.html");
+    let trace = corpus("rbt/daemon_worker.rbt");
+    let tables = [&["--callers", "f"][..], &["--by", "thread"], &["--last=3"], &["--sections", "self"]];
+    for options in tables.into_iter().chain([&["--top", "3"][..], &["--all"]]) {
+        let output = ["report", "-o", page.to_str().unwrap(), &trace];
+        let refused = run(&[&output[..], options].concat()).failed();
+        assert!(refused.contains("cannot be used with"), "{refused}");
+        assert!(!page.exists());
+    }
+    for (view, options) in
+        ["--timeline", "--heatmap"].into_iter().flat_map(|view| tables.map(|of| (view, of)))
+    {
+        let refused = run(&[&["report", view, &trace][..], options].concat()).failed();
+        assert!(refused.contains("cannot be used with"), "{refused}");
+    }
+}

@@ -110,8 +110,8 @@ impl<W: Write> Exporter<W> {
 
     fn drawing(&self) -> flamegraph::Options<'static> {
         let mut drawing = flamegraph::Options::default();
-        drawing.title = self.options.title.chars().map(drawable).collect();
-        drawing.count_name = self.options.count_name.chars().map(drawable).collect();
+        drawing.title = drawable(&self.options.title);
+        drawing.count_name = drawable(&self.options.count_name);
         drawing.direction = match self.options.direction {
             Direction::Flames => flamegraph::Direction::Straight,
             Direction::Icicles => flamegraph::Direction::Inverted,
@@ -154,12 +154,12 @@ impl Line {
     }
 }
 
-/// Appends the frames of a stack, with what XML cannot hold replaced.
+/// Appends the frames of a stack, with what XML cannot hold replaced, and what readers would obey spelled out.
 fn put_drawable(stack: &[u8], line: &mut String) {
     match str::from_utf8(stack) {
         Ok("") => line.push_str(EMPTY_STACK),
         Ok(ascii) if stack.iter().all(|byte| (b' '..=b'~').contains(byte)) => line.push_str(ascii),
-        _ => line.extend(String::from_utf8_lossy(stack).chars().map(drawable)),
+        _ => String::from_utf8_lossy(stack).chars().for_each(|c| put_drawable_char(c, line)),
     }
 }
 
@@ -179,11 +179,24 @@ fn shared_beginning(one: &[u8], other: &[u8]) -> usize {
     whole + rest.take_while(|(one, other)| one == other).count()
 }
 
-fn drawable(c: char) -> char {
+fn drawable(text: &str) -> String {
+    let mut drawable = String::with_capacity(text.len());
+    text.chars().for_each(|c| put_drawable_char(c, &mut drawable));
+    drawable
+}
+
+/// Appends a character. What turns the direction of writing, breaks lines or is not seen is spelled out, so that a name cannot
+/// pretend to be another.
+fn put_drawable_char(c: char, text: &mut String) {
     match c {
-        '\u{fffe}' | '\u{ffff}' => char::REPLACEMENT_CHARACTER,
-        c if c.is_control() => char::REPLACEMENT_CHARACTER,
-        c => c,
+        '\u{fffe}' | '\u{ffff}' => text.push(char::REPLACEMENT_CHARACTER),
+        c if c.is_control() => text.push(char::REPLACEMENT_CHARACTER),
+        '\u{61c}'
+        | '\u{200b}'..='\u{200f}'
+        | '\u{2028}'..='\u{202e}'
+        | '\u{2060}'..='\u{2069}'
+        | '\u{feff}' => text.extend(c.escape_unicode()),
+        c => text.push(c),
     }
 }
 
@@ -228,6 +241,14 @@ impl<W: Write> Export for Exporter<W> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_that_turns_the_direction_of_writing_is_spelled_out() {
+        let line = Line::new("main;\u{202e}live\u{202c}\u{200b};ü\u{85}".as_bytes(), 3);
+        assert_eq!(line.text, "main;\\u{202e}live\\u{202c}\\u{200b};ü\u{fffd} 3");
+        let options = ExportOptions { title: "a\u{2067}b".to_owned(), ..ExportOptions::default() };
+        assert_eq!(Exporter::new(Vec::new(), options).drawing().title, "a\\u{2067}b");
+    }
 
     #[test]
     fn stacks_are_in_the_order_of_their_frames() {

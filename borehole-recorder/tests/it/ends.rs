@@ -22,8 +22,18 @@ fn into() -> Option<PathBuf> {
 
 /// The program that records into `folder`: this one, with one test.
 fn start(test: &str, folder: &Path) -> (Child, BufReader<ChildStdout>) {
-    let mut command = Command::new(env::current_exe().unwrap());
-    command.args(["--exact", test, "--nocapture"]).env(FOLDER, folder);
+    started(Command::new(env::current_exe().unwrap()), test, folder)
+}
+
+/// The same, by a shell that does something `first`.
+fn start_after(first: &str, test: &str, folder: &Path) -> (Child, BufReader<ChildStdout>) {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &format!(r#"{first}; exec "$0" "$@""#)]).arg(env::current_exe().unwrap());
+    started(shell, test, folder)
+}
+
+fn started(mut program: Command, test: &str, folder: &Path) -> (Child, BufReader<ChildStdout>) {
+    let command = program.args(["--exact", test, "--nocapture"]).env(FOLDER, folder);
     let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
     let output = BufReader::new(child.stdout.take().unwrap());
     (child, output)
@@ -68,6 +78,29 @@ fn a_killed_program_leaves_every_flushed_event() {
 }
 
 #[test]
+fn a_hang_up_that_a_program_ignores_stays_ignored() {
+    if let Some(folder) = into() {
+        let recorder = Recorder::builder(folder).start().unwrap();
+        recorder.finish_on_signals().unwrap();
+        println!("\nflushed 0");
+        loop {
+            thread::park();
+        }
+    }
+    let folder = Scratch::new();
+    let test = "ends::a_hang_up_that_a_program_ignores_stays_ignored";
+    // As `nohup` has it.
+    let (mut child, mut output) = start_after("trap '' HUP", test, folder.folder());
+    wait_for(&mut output, 0);
+    for signal in [Signal::SIGHUP, Signal::SIGTERM] {
+        kill(Pid::from_raw(child.id().try_into().unwrap()), signal).unwrap();
+    }
+    let status = child.wait().unwrap();
+    assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(Signal::SIGTERM as i32));
+    assert_eq!(Found::in_folder(folder.folder()).complete, 1);
+}
+
+#[test]
 fn a_program_that_is_asked_to_end_completes_its_recording() {
     if let Some(folder) = into() {
         let recorder = Recorder::builder(folder).start().unwrap();
@@ -91,6 +124,24 @@ fn a_program_that_is_asked_to_end_completes_its_recording() {
         assert_eq!((found.complete, found.warnings), (1, 0));
         assert!(found.numbers("main").into_iter().eq(0..10));
     }
+}
+
+#[test]
+fn a_file_that_cannot_be_begun_leaves_nothing_behind() {
+    if let Some(folder) = into() {
+        for _ in 0..3 {
+            assert!(Recorder::builder(&folder).start().is_err());
+        }
+        println!("\nflushed 0");
+        return;
+    }
+    let folder = Scratch::new();
+    // No file may have any length, as on a full disk.
+    let test = "ends::a_file_that_cannot_be_begun_leaves_nothing_behind";
+    let (mut child, mut output) = start_after("ulimit -f 0; trap '' XFSZ", test, folder.folder());
+    wait_for(&mut output, 0);
+    child.wait().unwrap();
+    assert_eq!(files(folder.folder()), Vec::<PathBuf>::new());
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{self, Write};
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt as _, lchown, symlink};
 use std::sync::{Arc, Mutex};
 
 use borehole::{Compression, Existing, Format, Input, InputOptions, Output, Source, Target, convert};
@@ -43,6 +43,34 @@ fn links_that_lead_in_a_circle_end() {
     if let Ok(output) = Output::create(&one, Existing::Keep, Compression::None) {
         assert!(output.complete().is_err());
     }
+    assert_eq!(fs::read_dir(scratch.folder()).unwrap().count(), 2);
+}
+
+#[test]
+fn a_link_that_a_stranger_laid_where_anybody_may_is_not_followed() {
+    let scratch = Scratch::new();
+    let (target, link) = (scratch.path("precious"), scratch.path("link"));
+    fs::write(&target, b"precious").unwrap();
+    symlink(&target, &link).unwrap();
+    let replace = || {
+        let mut output = Output::create(&link, Existing::Replace, Compression::None)?;
+        output.write_all(b"new").unwrap();
+        output.complete()
+    };
+    // Links of strangers are for the superuser to make.
+    let is_theirs = lchown(&link, Some(65534), None).is_ok();
+    let set_mode = |mode| fs::set_permissions(scratch.folder(), fs::Permissions::from_mode(mode)).unwrap();
+    set_mode(0o1777);
+    if is_theirs {
+        let refused = replace().unwrap_err().to_string();
+        assert!(refused.contains("found a link of user 65534"), "{refused}");
+        assert_eq!(fs::read(&target).unwrap(), b"precious");
+        lchown(&link, Some(std::os::unix::fs::MetadataExt::uid(&fs::metadata(&target).unwrap())), None)
+            .unwrap();
+    }
+    replace().unwrap();
+    set_mode(0o700);
+    assert_eq!(fs::read(&target).unwrap(), b"new");
     assert_eq!(fs::read_dir(scratch.folder()).unwrap().count(), 2);
 }
 
