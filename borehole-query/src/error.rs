@@ -20,6 +20,8 @@ enum Kind {
     Storage,
     Lake,
     Question,
+    /// The storage did not say whether it has done what it was asked for.
+    Uncertain,
     Added,
 }
 
@@ -57,6 +59,17 @@ impl Error {
     #[cold]
     pub(crate) fn cluster(address: &str, cause: &Self) -> Self {
         // What the transport says is written for its makers.
+    /// The same, where what was asked for may have been done all the same.
+    #[must_use]
+    pub(crate) fn uncertain(self) -> Self {
+        Self { kind: Kind::Uncertain, ..self }
+    }
+
+    /// Whether what failed may have been done all the same.
+    pub(crate) fn is_uncertain(&self) -> bool {
+        self.kind == Kind::Uncertain
+    }
+
         if cause.message.contains("transport::Error") {
             let error = Self::new(Kind::Storage, format!("{address}: the cluster does not answer"));
             return error.with_hint("borehole lake scheduler and borehole lake executor are its programs");

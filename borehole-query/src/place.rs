@@ -57,10 +57,22 @@ impl Place {
     }
 
     pub(crate) const fn root(&self) -> &Url {
+    /// A place in a store of a test.
+    #[cfg(test)]
+    pub(crate) fn of_store(store: Arc<dyn ObjectStore>) -> Self {
+        let root = Url::parse("test://store").expect("an address");
+        Self { store, root, base: Path::from("lake"), name: "test://store/lake".to_owned() }
+    }
+
         &self.root
     }
 
     /// The name of an object of the lake in its store.
+    /// Whether it is a folder, where what failed has not happened, and does not happen later.
+    pub(crate) fn is_folder(&self) -> bool {
+        self.root.scheme() == "file"
+    }
+
     pub(crate) fn path(&self, relative: &str) -> Path {
         // Both are made of parts that are encoded already.
         let whole = [self.base.as_ref(), relative].join("/");
@@ -126,7 +138,14 @@ impl Place {
 pub(crate) struct Listed {
     pub(crate) path: String,
     pub(crate) bytes: u64,
-    pub(crate) modified_unix_s: i64,
+    modified_unix_s: i64,
+}
+
+impl Listed {
+    /// When it was written, in microseconds since 1970 (UTC).
+    pub(crate) const fn modified_us(&self) -> i64 {
+        self.modified_unix_s.saturating_mul(1_000_000)
+    }
 }
 
 /// The store at an address, and the path that the address says.

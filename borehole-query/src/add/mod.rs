@@ -423,7 +423,8 @@ impl<'l> Addition<'l> {
     /// Adds all that was read to the lake, with what `recovery` says of it.
     ///
     /// # Errors
-    /// When it is in the lake already ([`Error::is_already_added`]), or the storage fails: then nothing was added.
+    /// When it is in the lake already ([`Error::is_already_added`]), or the storage fails: then nothing was added, unless the storage
+    /// has lost its answer. Who adds again learns that.
     pub fn commit(mut self, tables: &Tables, recovery: &Recovery) -> Result<Added, Error> {
         self.take_tokio()?;
         self.added.is_dated_by_file = self.here.clock == Clock::File;
@@ -458,6 +459,10 @@ impl<'l> Addition<'l> {
         Ok(added)
     }
 
+            if error.is_uncertain() {
+                // The commit may be there, and name what was written. If it is not, that is cleared away later.
+                return Err(error.with_hint("add it once more: whether it was added could not be seen"));
+            }
     fn source_row(&mut self, recovery: &Recovery) -> Result<(), Error> {
         let now = now_us();
         let (first, last) = self.span_us.unwrap_or((now, now));
