@@ -146,6 +146,20 @@ fn a_label_that_is_there_twice_leads_to_its_file() {
 }
 
 #[test]
+fn a_focus_is_of_a_trend_too() {
+    let (_scratch, lake) = lake();
+    add_folded(&lake, "web", "main;a;f 3\nmain;b;f 1\n");
+    let trend = |focus: Option<&str>| {
+        let choice = Choice { focus: focus.map(str::to_owned), ..Choice::default() };
+        rows(&lake, &borehole_query::trend("f", HOUR_US, &choice)).remove(0)[1..].join(" ")
+    };
+    // In per cent of all samples, as the shares of `top` are.
+    assert_eq!(trend(None), "4 4 4 100 100");
+    assert_eq!(trend(Some("^a$")), "4 3 3 75 75");
+    assert_eq!(trend(Some("nothing")), "4 0 0 0 0");
+}
+
+#[test]
 fn shares_change_from_one_day_to_the_next() {
     let (_scratch, lake) = lake();
     for (day, text) in [(0, "main;old 3\nmain;same 1\n"), (1, "main;new 1\nmain;same 3\n")] {
