@@ -11,7 +11,7 @@ use std::time::Duration;
 use borehole_testkit::Scratch;
 use serde_json::Value;
 
-use crate::program::{Ended, corpus, listing, program, run, text, wait_for};
+use crate::program::{Ended, corpus, listing, piped, program, run, text, wait_for};
 
 fn lake(arguments: &[&str]) -> Ended {
     run(&[&["lake"], arguments].concat())
@@ -210,6 +210,22 @@ fn a_recording_goes_into_a_lake() {
     assert_eq!(rows[0]["timed"], true);
     assert!(rows[0]["host"].is_string());
     assert_eq!(listing(scratch.folder()), ["busy.php", "lake"]);
+}
+
+#[test]
+fn a_heap_comes_by_a_pipe_as_well() {
+    let scratch = Scratch::new();
+    let path = text(&scratch.path("lake")).to_owned();
+    let heap = fs::read(corpus("php/heap/8.2.36.rdump")).unwrap();
+    let ended = piped(&["lake", "add", &path, "-"], &heap);
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    let again = lake(&["add", &path, &corpus("php/heap/8.2.36.rdump")]);
+    assert!(again.stderr.ends_with("added already\n"), "{}", again.stderr);
+    let sql = "SELECT count(*) > 0 AS n, (SELECT name FROM sources) AS name FROM heaps WHERE kind = 'class'";
+    let rows = objects(lake(&["query", &path, sql, "--json"]));
+    assert_eq!((&rows[0]["n"], &rows[0]["name"]), (&Value::from(true), &Value::from("standard input")));
+    let error = piped(&["lake", "add", &path, "-"], &heap[..heap.len() / 2]);
+    assert!(!error.stderr.contains("/proc/") && error.stderr.contains("standard input"), "{}", error.stderr);
 }
 
 #[test]
