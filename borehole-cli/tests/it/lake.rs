@@ -287,6 +287,16 @@ fn objects_have_a_member_for_each_column() {
     assert_eq!(lines(lake(&["query", &path, sql, "--csv"]).quietly())[0], "value,value");
 }
 
+#[test]
+fn times_before_1970_are_shown() {
+    let scratch = Scratch::new();
+    let path = text(&scratch.path("lake")).to_owned();
+    let old = scratch.write("old.folded", b"main 1\n");
+    lake(&["add", &path, text(&old), "--at", "1969-12-31"]).done();
+    let info = String::from_utf8(lake(&["info", &path]).quietly()).unwrap();
+    assert!(info.contains("1969-12-31T00:00:00Z 1969-12-31T00:00:00Z"), "{info}");
+}
+
 /// A server that speaks S3, with a bucket called `fleet`; it ends with the test.
 pub(crate) struct S3 {
     child: std::process::Child,
