@@ -11,6 +11,8 @@ pub struct Error {
     message: String,
     hint: Option<String>,
     kind: Kind,
+    /// What the sink of an answer says.
+    sink: Option<io::Error>,
 }
 
 /// What kind of thing is wrong.
@@ -18,15 +20,19 @@ pub struct Error {
 enum Kind {
     Missing,
     Storage,
+    /// The storage did not say whether it has done what it was asked for.
+    Uncertain,
     Lake,
     Question,
     Added,
+    Sink,
+    GivenUp,
 }
 
 impl Error {
     #[cold]
     fn new(kind: Kind, message: impl Into<String>) -> Self {
-        Self { message: message.into(), hint: None, kind }
+        Self { message: message.into(), hint: None, kind, sink: None }
     }
 
     /// There is no such lake, or no such thing in it.
@@ -53,6 +59,17 @@ impl Error {
         Self::new(Kind::Storage, format!("{place}: {cause}"))
     }
 
+    /// The same, where what was asked for may have been done all the same.
+    #[must_use]
+    pub(crate) fn uncertain(self) -> Self {
+        Self { kind: Kind::Uncertain, ..self }
+    }
+
+    /// Whether what failed may have been done all the same.
+    pub(crate) fn is_uncertain(&self) -> bool {
+        self.kind == Kind::Uncertain
+    }
+
     /// The cluster at `address` does not answer a question.
     #[cold]
     pub(crate) fn cluster(address: &str, cause: &Self) -> Self {
@@ -62,6 +79,18 @@ impl Error {
             return error.with_hint("borehole lake scheduler and borehole lake executor are its programs");
         }
         Self::new(cause.kind, format!("{address}: {}", cause.message))
+    }
+
+    /// The sink that takes an answer has failed.
+    #[cold]
+    pub(crate) fn sink(error: io::Error) -> Self {
+        Self { sink: Some(error), ..Self::new(Kind::Sink, "output") }
+    }
+
+    /// Nobody wants the answer any more.
+    #[cold]
+    pub(crate) fn given_up() -> Self {
+        Self::new(Kind::GivenUp, "given up")
     }
 
     /// The input has been added already.
@@ -88,6 +117,20 @@ impl Error {
         self.kind == Kind::Missing
     }
 
+    /// What the sink said that an answer was streamed into, if that is what failed.
+    ///
+    /// # Errors
+    /// This error, where something else did.
+    pub fn into_sink_error(mut self) -> Result<io::Error, Self> {
+        self.sink.take().ok_or(self)
+    }
+
+    /// Whether the answer was not wanted any more.
+    #[must_use]
+    pub fn is_given_up(&self) -> bool {
+        self.kind == Kind::GivenUp
+    }
+
     /// Whether the lake itself is damaged, or of a later version.
     #[must_use]
     pub fn is_damaged(&self) -> bool {
@@ -103,7 +146,10 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
+        match &self.sink {
+            Some(error) => write!(f, "{}: {error}", self.message),
+            None => f.write_str(&self.message),
+        }
     }
 }
 

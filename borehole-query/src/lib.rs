@@ -34,5 +34,5 @@ pub use keep::{Checked, Cleared, Compacted, Finding, LakeInfo, Retained, TableIn
 pub use lake::Lake;
 pub use page::page;
 pub use questions::{Choice, diff, top, trend};
-pub use time::parse_time_us;
+pub use time::{format_time_us, parse_time_us};
 pub use value::Value;

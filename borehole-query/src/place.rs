@@ -1,16 +1,21 @@
 //! Where a lake is: a folder, or a prefix in a store of objects.
 
-use std::fmt;
-use std::path::Path as FilePath;
+use std::path::{Component, Path as FilePath, PathBuf};
 use std::sync::Arc;
+use std::{fmt, io};
 
 use futures::TryStreamExt as _;
 use object_store::local::LocalFileSystem;
 use object_store::path::Path;
 use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt as _, PutMode, PutOptions, PutPayload};
+use sha2::{Digest as _, Sha256};
 use url::Url;
 
 use crate::Error;
+use crate::add::files::hex;
+
+/// Names that get longer than this by more than one byte are cut: file systems take 255 bytes for a part of a path, `service=` included.
+const LONGEST_NAME: usize = 200;
 
 /// A store of objects, and where in it a lake is.
 #[derive(Clone)]
@@ -39,7 +44,7 @@ impl Place {
     }
 
     fn local(name: &str, path: &FilePath) -> Result<Self, Error> {
-        let path = std::path::absolute(path).map_err(|error| Error::storage(&name, &error))?;
+        let path = resolved(path).map_err(|error| Error::storage(&name, &error))?;
         let base = Path::from_absolute_path(&path).map_err(|error| Error::storage(&name, &error))?;
         let root = Url::parse("file:///").expect("an address");
         Ok(Self { store: Arc::new(LocalFileSystem::new()), root, base, name: name.to_owned() })
@@ -52,8 +57,20 @@ impl Place {
         Ok(Self { store, root, base, name: name.to_owned() })
     }
 
+    /// A place in a store of a test.
+    #[cfg(test)]
+    pub(crate) fn of_store(store: Arc<dyn ObjectStore>) -> Self {
+        let root = Url::parse("test://store").expect("an address");
+        Self { store, root, base: Path::from("lake"), name: "test://store/lake".to_owned() }
+    }
+
     pub(crate) fn store(&self) -> &Arc<dyn ObjectStore> {
         &self.store
+    }
+
+    /// Whether it is a folder, where what failed has not happened, and does not happen later.
+    pub(crate) fn is_folder(&self) -> bool {
+        self.root.scheme() == "file"
     }
 
     pub(crate) const fn root(&self) -> &Url {
@@ -122,11 +139,37 @@ impl Place {
     }
 }
 
+/// A path from the root on without `..`, which stores do not know.
+fn resolved(path: &FilePath) -> io::Result<PathBuf> {
+    let mut resolved = PathBuf::new();
+    for component in std::path::absolute(path)?.components() {
+        if component != Component::ParentDir {
+            resolved.push(component);
+            continue;
+        }
+        // Above a link is what is above the folder that it leads to.
+        match resolved.canonicalize() {
+            Ok(folder) => resolved = folder,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+        resolved.pop();
+    }
+    Ok(resolved)
+}
+
 /// An object of a lake.
 pub(crate) struct Listed {
     pub(crate) path: String,
     pub(crate) bytes: u64,
-    pub(crate) modified_unix_s: i64,
+    modified_unix_s: i64,
+}
+
+impl Listed {
+    /// When it was written, in microseconds since 1970 (UTC).
+    pub(crate) const fn modified_us(&self) -> i64 {
+        self.modified_unix_s.saturating_mul(1_000_000)
+    }
 }
 
 /// The store at an address, and the path that the address says.
@@ -158,10 +201,15 @@ impl fmt::Debug for Place {
 
 /// A name as a part of a path that no store, shell or tool takes for anything else.
 ///
-/// Letters, digits, `_`, `-` and dots behind the first character stay; every other byte is `%` and two hexadecimal digits.
+/// Letters, digits, `_`, `-` and dots behind the first character stay; every other byte is `%` and two hexadecimal digits. Of what
+/// gets too long there is the beginning, `-` and half of its SHA-256: longer than any name that is whole, so no other has it.
 pub(crate) fn encoded(name: &str) -> String {
     let mut text = String::with_capacity(name.len());
     for (place, byte) in name.bytes().enumerate() {
+        if text.len() > LONGEST_NAME {
+            let sum = Sha256::digest(name);
+            return format!("{text}-{}", hex(&sum[..16]));
+        }
         match byte {
             b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'_' | b'-' => text.push(char::from(byte)),
             b'.' if place > 0 => text.push('.'),
@@ -180,6 +228,32 @@ mod tests {
         let names = ["web", "../x", "a=b", "über", ".", "a/b", "v1.2", ""];
         let texts = names.map(encoded);
         assert_eq!(texts, ["web", "%2E.%2Fx", "a%3Db", "%C3%BCber", "%2E", "a%2Fb", "v1.2", ""]);
+    }
+
+    #[test]
+    fn long_names_of_services_are_cut_and_stay_apart() {
+        let whole = "x".repeat(LONGEST_NAME + 1);
+        assert_eq!(encoded(&whole), whole);
+        let long = "\u{8a08}".repeat(30);
+        let [one, other] = [format!("{long}1"), format!("{long}2")].map(|name| encoded(&name));
+        assert!(one.len() < 240 && one.starts_with("%E8%A8%88") && one != other, "{one} {other}");
+        assert!(one.len() > LONGEST_NAME + 3, "{one}");
+    }
+
+    #[test]
+    fn a_folder_may_be_called_by_way_of_another() {
+        let scratch = borehole_testkit::Scratch::new();
+        let [folder, elsewhere] = ["folder", "elsewhere/deep"].map(|name| scratch.path(name));
+        std::fs::create_dir(&folder).unwrap();
+        std::fs::create_dir_all(&elsewhere).unwrap();
+        std::os::unix::fs::symlink(&elsewhere, folder.join("link")).unwrap();
+        let path = |way: &str| resolved(&folder.join(way)).unwrap();
+        let real = scratch.folder().canonicalize().unwrap();
+        assert_eq!(path("../lake"), real.join("lake"));
+        assert_eq!(path("link/../lake"), real.join("elsewhere/lake"), "as the system sees it");
+        assert_eq!(path("nothing/../lake"), folder.join("lake"));
+        assert_eq!(path("link/lake"), folder.join("link/lake"), "links without `..` stay as they are");
+        assert_eq!(resolved(FilePath::new("/../../lake")).unwrap(), FilePath::new("/lake"));
     }
 
     #[test]

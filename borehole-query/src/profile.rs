@@ -1,4 +1,4 @@
-//! Answers as profiles: whatever selects a stack and a number.
+//! Answers as profiles: whatever selects a stack and a whole number.
 
 use std::io;
 use std::ops::ControlFlow;
@@ -11,7 +11,7 @@ use datafusion::arrow::array::{
     Array, ArrayRef, AsArray as _, Int64Array, ListArray, RecordBatch, StringViewArray, StructArray,
 };
 use datafusion::arrow::compute::cast;
-use datafusion::arrow::datatypes::{DataType, Int64Type, Schema};
+use datafusion::arrow::datatypes::{DataType, Int64Type, Schema, UInt64Type};
 use hashbrown::HashMap;
 
 use crate::ids::{self, Id};
@@ -28,6 +28,10 @@ enum StackColumn {
     /// Names with `;` between them.
     Folded(usize),
 }
+
+/// What makes a profile.
+const HINT: &str =
+    "SELECT stack_id, sum(value) FROM samples GROUP BY stack_id; CAST(... AS BIGINT) makes whole numbers";
 
 /// The columns of an answer that make a profile.
 #[derive(Clone, Copy)]
@@ -53,14 +57,14 @@ impl Shape {
             (None, Some(ids), _) => Some(StackColumn::Ids(ids)),
             (None, None, folded) => folded.map(StackColumn::Folded),
         };
-        let number = find(&|_, data_type| data_type.is_numeric());
+        let number = find(&|_, data_type| data_type.is_integer());
         match (stack, number) {
             (Some(stack), Some(number)) => Ok(Self { stack, number }),
             _ => {
                 let error = Error::question(
-                    "expected a stack and a number among the columns of the answer, found none",
+                    "expected a stack and a whole number among the columns of the answer, found none",
                 );
-                Err(error.with_hint("SELECT stack_id, sum(value) FROM samples GROUP BY stack_id"))
+                Err(error.with_hint(HINT))
             }
         }
     }
@@ -75,10 +79,10 @@ struct Profile<'s> {
 
 impl Session<'_> {
     /// Streams an answer into `sink` as samples, and finishes it: of each row its stack (a column of names, of ids or of folded
-    /// text) and its first number, as the count. Rows without a stack are the empty stack. Negative numbers, fractions and rows without a number are no samples.
+    /// text) and its first whole number, as the count. Rows without a stack are the empty stack. Negative numbers and rows without a number are no samples.
     ///
     /// # Errors
-    /// When no columns are such, the question fails, or the sink does.
+    /// When no columns are such, the question fails, or the sink does ([`Error::into_sink_error`]).
     pub fn export(&self, mut answer: Answer<'_>, sink: &mut dyn ProfileSink) -> Result<(), Error> {
         let shape = Shape::of(answer.schema())?;
         let mut profile = Profile {
@@ -89,16 +93,16 @@ impl Session<'_> {
         profile.begin()?;
         let mut counts: HashMap<Option<Id>, u64> = HashMap::new();
         while let Some(batch) = answer.next_batch()? {
-            let numbers = cast(batch.column(shape.number), &DataType::Int64);
+            // Of negative numbers this makes absent ones.
+            let numbers = cast(batch.column(shape.number), &DataType::UInt64);
             let numbers = numbers.map_err(|error| Error::question(error.to_string()))?;
-            let numbers: &Int64Array = numbers.as_primitive::<Int64Type>();
-            let count = |row: usize| {
-                if numbers.is_null(row) { 0 } else { u64::try_from(numbers.value(row)).unwrap_or(0) }
-            };
+            let numbers = numbers.as_primitive::<UInt64Type>();
+            let count = |row: usize| if numbers.is_null(row) { 0 } else { numbers.value(row) };
             match shape.stack {
                 StackColumn::Ids(column) => {
                     for row in 0..batch.num_rows() {
-                        *counts.entry(ids::at(batch.column(column), row)).or_default() += count(row);
+                        let sum = counts.entry(ids::at(batch.column(column), row)).or_default();
+                        *sum = sum.saturating_add(count(row));
                     }
                 }
                 StackColumn::Names(names, frames) => {
@@ -149,7 +153,7 @@ impl Session<'_> {
 impl Profile<'_> {
     fn begin(&mut self) -> Result<(), Error> {
         let at = Context { tables: &self.tables, segment: &self.segment };
-        self.sink.segment(at).map_err(|error| Error::storage(&"output", &error))
+        self.sink.segment(at).map_err(Error::sink)
     }
 
     fn sample(
@@ -160,18 +164,16 @@ impl Profile<'_> {
         if count == 0 {
             return Ok(());
         }
-        let taken = stack(&mut self.tables).and_then(|stack| {
-            let at = Context { tables: &self.tables, segment: &self.segment };
-            self.sink.sample(at, &Sample { stack, count, ..Sample::default() })
-        });
-        match taken {
+        let stack = stack(&mut self.tables).map_err(|error| Error::question(error.to_string()))?;
+        let at = Context { tables: &self.tables, segment: &self.segment };
+        match self.sink.sample(at, &Sample { stack, count, ..Sample::default() }) {
             Ok(ControlFlow::Continue(()) | ControlFlow::Break(())) => Ok(()),
-            Err(error) => Err(Error::storage(&"output", &error)),
+            Err(error) => Err(Error::sink(error)),
         }
     }
 
     fn finish(self) -> Result<(), Error> {
-        self.sink.finish(&self.tables).map_err(|error| Error::storage(&"output", &error))
+        self.sink.finish(&self.tables).map_err(Error::sink)
     }
 }
 

@@ -99,16 +99,19 @@ pub fn diff(before: &Choice, after: &Choice, limit: Option<usize>) -> String {
     )
 }
 
-/// What a function costs over time: a row a step of time that has samples, with the shares of the function in per cent.
+/// What a function costs over time: a row a step of time that has samples, with the shares of the function in per cent of all of
+/// them. Where stacks are focused on, `self` and `total` are those of the function on them.
 #[must_use]
 pub fn trend(function: &str, step_us: i64, choice: &Choice) -> String {
-    let (condition, function) = (choice.condition(), text(function));
+    let (condition, focused, function) = (choice.condition(), choice.focused(), text(function));
+    let sum =
+        |is_counted: &str| format!("coalesce(sum(CASE WHEN {is_counted} AND {focused} THEN value END), 0)");
+    let of_self = sum(&format!("leaf(stack) = {function}"));
+    let of_total = sum(&format!("array_has(stack, {function})"));
     format!(
-        "SELECT step AS time, sum(value) AS samples, \
-         coalesce(sum(CASE WHEN leaf(stack) = {function} THEN value END), 0) AS self, \
-         coalesce(sum(CASE WHEN array_has(stack, {function}) THEN value END), 0) AS total, \
-         round(100.0 * coalesce(sum(CASE WHEN leaf(stack) = {function} THEN value END), 0) / sum(value), 2) AS self_percent, \
-         round(100.0 * coalesce(sum(CASE WHEN array_has(stack, {function}) THEN value END), 0) / sum(value), 2) AS total_percent \
+        "SELECT step AS time, sum(value) AS samples, {of_self} AS self, {of_total} AS total, \
+         round(100.0 * {of_self} / sum(value), 2) AS self_percent, \
+         round(100.0 * {of_total} / sum(value), 2) AS total_percent \
          FROM (SELECT date_bin(INTERVAL '{step_us} microseconds', time) AS step, stack_id, sum(value) AS value \
          FROM samples WHERE {condition} GROUP BY 1, 2) LEFT JOIN stacks USING (stack_id) GROUP BY step ORDER BY step"
     )

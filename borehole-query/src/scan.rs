@@ -54,7 +54,7 @@ impl LakeTable {
             // Not every filter says something about files.
             let predicate = PruningPredicateBuilder::new().with_file_schema(self.schema()).build(filter);
             if let Some(predicate) = predicate {
-                keep = predicate.prune(&FileFacts(&self.files))?;
+                keep = predicate.prune(&FileFacts { table: self.table, files: &self.files })?;
             }
         }
         let labels: Vec<_> = filters.iter().filter_map(asked_label).collect();
@@ -184,16 +184,21 @@ fn text(literal: &Expr) -> Option<&str> {
 }
 
 /// What the journal says of files.
-struct FileFacts<'f>(&'f [DataFile]);
+struct FileFacts<'f> {
+    table: Table,
+    files: &'f [DataFile],
+}
 
 impl FileFacts<'_> {
     fn ends(&self, column: &Column, end: impl Fn((i64, i64)) -> i64) -> Option<ArrayRef> {
         match column.name.as_str() {
             "service" => {
-                Some(Arc::new(StringViewArray::from_iter(self.0.iter().map(|file| file.service.as_deref()))))
+                let services = self.files.iter().map(|file| file.service.as_deref());
+                Some(Arc::new(StringViewArray::from_iter(services)))
             }
-            "time" => {
-                let times = self.0.iter().map(|file| file.span_us.map(&end));
+            // What lakes hold of earlier builds says of sources only when they ended.
+            "time" if self.table != Table::Sources => {
+                let times = self.files.iter().map(|file| file.span_us.map(&end));
                 Some(Arc::new(times.collect::<TimestampMicrosecondArray>().with_timezone(UTC)))
             }
             _ => None,
@@ -211,7 +216,7 @@ impl PruningStatistics for FileFacts<'_> {
     }
 
     fn num_containers(&self) -> usize {
-        self.0.len()
+        self.files.len()
     }
 
     fn null_counts(&self, _column: &Column) -> Option<ArrayRef> {
@@ -219,7 +224,7 @@ impl PruningStatistics for FileFacts<'_> {
     }
 
     fn row_counts(&self) -> Option<ArrayRef> {
-        Some(Arc::new(UInt64Array::from_iter_values(self.0.iter().map(|file| file.rows))))
+        Some(Arc::new(UInt64Array::from_iter_values(self.files.iter().map(|file| file.rows))))
     }
 
     fn contained(

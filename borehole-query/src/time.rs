@@ -16,6 +16,13 @@ pub fn parse_time_us(text: &str) -> Option<i64> {
     Some(moment.or_else(day)?.and_utc().timestamp_micros())
 }
 
+/// So many microseconds since 1970 (UTC) as `2026-11-22T10:30:00Z`, without what is less than a second.
+#[must_use]
+pub fn format_time_us(time_us: i64) -> String {
+    let time = DateTime::from_timestamp_micros(time_us).unwrap_or_default();
+    time.format("%Y-%m-%dT%H:%M:%SZ").to_string()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -28,5 +35,12 @@ mod tests {
         assert_eq!(texts.map(parse_time_us), [Some(noon); 4]);
         assert_eq!(parse_time_us("2026-11-22"), Some(noon - 12 * 3_600_000_000));
         assert_eq!(["", "yesterday", "2026-13-01", "12:00"].map(parse_time_us), [None; 4]);
+    }
+
+    #[test]
+    fn times_before_1970_are_times() {
+        let texts = ["1969-12-31T00:00:00Z", "2026-11-22T10:30:07Z", "0001-01-01T00:00:00Z"];
+        assert_eq!(texts.map(|text| format_time_us(parse_time_us(text).unwrap())), texts);
+        assert_eq!(format_time_us(-1), "1969-12-31T23:59:59Z");
     }
 }

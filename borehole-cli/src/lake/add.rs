@@ -2,6 +2,8 @@
 
 use std::fs::File;
 use std::io::{self, Read, Seek as _};
+use std::os::fd::AsRawFd as _;
+use std::path::PathBuf;
 use std::time::UNIX_EPOCH;
 
 use borehole::heap::{HeapFile, OpenOptions, info};
@@ -54,6 +56,8 @@ pub(crate) struct AddArgs {
 struct Readable {
     name: String,
     file: File,
+    /// Where the file can be opened again.
+    path: PathBuf,
     sha256: [u8; 32],
     modified_unix_ns: Option<i64>,
 }
@@ -90,10 +94,9 @@ fn add(args: &AddArgs, lake: &Lake, adding: &mut Adding<'_>, path: &str) -> anyh
     let input = Input::open(progress::shown(source), &InputOptions { format: args.from, read });
     let (format, input) = match input {
         Ok(input) => (input.format().name().to_owned(), Ok(input)),
-        Err(error) if path == "-" => return Err(error.into()),
         // A heap is no profile, and told by another hand.
-        Err(error) => match HeapFile::open(path.as_ref()) {
-            Ok(heap) => (heap.format().name().to_owned(), Err(heap)),
+        Err(error) => match HeapFile::open(&readable.path) {
+            Ok(heap) => (heap.format().name().to_owned(), Err(heap.called(&readable.name))),
             Err(_) => return Err(error.into()),
         },
     };
@@ -191,12 +194,12 @@ impl Readable {
     fn open(path: &str) -> anyhow::Result<Self> {
         let name = if path == "-" { "standard input" } else { path };
         let failed = |source: io::Error| Error::Open { name: name.to_owned(), source };
-        let mut file = match path {
+        let (mut file, path) = match path {
             "-" => spooled(&mut io::stdin().lock()).map_err(failed)?,
             path => {
                 let mut file = File::open(path).map_err(failed)?;
                 let is_file = file.metadata().map_err(failed)?.is_file();
-                if is_file { file } else { spooled(&mut file).map_err(failed)? }
+                if is_file { (file, path.into()) } else { spooled(&mut file).map_err(failed)? }
             }
         };
         let modified = file.metadata().and_then(|metadata| metadata.modified()).ok();
@@ -204,14 +207,15 @@ impl Readable {
         let sha256 = borehole_query::sha256(&mut file).map_err(failed)?;
         file.rewind().map_err(failed)?;
         let modified_unix_ns = modified.and_then(|since| i64::try_from(since.as_nanos()).ok());
-        Ok(Self { name: name.to_owned(), file, sha256, modified_unix_ns })
+        Ok(Self { name: name.to_owned(), file, path, sha256, modified_unix_ns })
     }
 }
 
-/// What can be read once, in a file that goes away by itself.
-fn spooled(reader: &mut dyn Read) -> io::Result<File> {
+/// What can be read once, in a file that goes away by itself and has no name: its path is that of its descriptor.
+fn spooled(reader: &mut dyn Read) -> io::Result<(File, PathBuf)> {
     let mut file = tempfile::tempfile()?;
     io::copy(reader, &mut file)?;
     file.rewind()?;
-    Ok(file)
+    let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+    Ok((file, path.into()))
 }

@@ -4,6 +4,7 @@ use std::io::{self, Write as _};
 use std::time::Duration;
 
 use anyhow::bail;
+use borehole::Error;
 use borehole_query::{Answer, Choice, Lake, Session};
 use clap::Args;
 
@@ -29,9 +30,6 @@ struct AnswerArgs {
     /// Print comma-separated values
     #[arg(long)]
     csv: bool,
-
-    #[command(flatten)]
-    output: OutputArgs,
 
     /// Let a cluster work it out: the address of its scheduler. All of it must see the lake under this name
     #[cfg(feature = "lake-cluster")]
@@ -88,6 +86,9 @@ pub(crate) struct QueryArgs {
 
     #[command(flatten)]
     answer: AnswerArgs,
+
+    #[command(flatten)]
+    output: OutputArgs,
 }
 
 /// `borehole lake top`.
@@ -109,6 +110,9 @@ pub(crate) struct TopArgs {
 
     #[command(flatten)]
     answer: AnswerArgs,
+
+    #[command(flatten)]
+    output: OutputArgs,
 }
 
 /// `borehole lake diff`.
@@ -174,36 +178,35 @@ pub(crate) fn query(args: &QueryArgs) -> anyhow::Result<Exit> {
         out(borehole_query::page().trim_end())?;
         return Ok(Exit::Done);
     }
-    answer(&open(&args.lake)?, args.sql.as_deref().unwrap_or_default(), &args.answer)
+    let (lake, sql) = (open(&args.lake)?, args.sql.as_deref().unwrap_or_default());
+    match is_profile(&args.output) {
+        true => profile(&lake, sql, &args.answer, &args.output),
+        false => print(&lake, sql, &args.answer),
+    }
 }
 
 pub(crate) fn top(args: &TopArgs) -> anyhow::Result<Exit> {
     let choice = args.choice.in_time(args.time.since, args.time.until);
-    let sql = match args.answer.is_profile() {
-        true => choice.stacks(),
-        false => borehole_query::top(&choice, args.limit.as_option()),
-    };
-    answer(&open(&args.lake)?, &sql, &args.answer)
+    let lake = open(&args.lake)?;
+    match is_profile(&args.output) {
+        true => profile(&lake, &choice.stacks(), &args.answer, &args.output),
+        false => print(&lake, &borehole_query::top(&choice, args.limit.as_option()), &args.answer),
+    }
 }
 
 pub(crate) fn diff(args: &DiffArgs) -> anyhow::Result<Exit> {
     let [before, after] = [args.before, args.after].map(|(since, until)| args.choice.in_time(since, until));
-    answer(&open(&args.lake)?, &borehole_query::diff(&before, &after, args.limit.as_option()), &args.answer)
+    print(&open(&args.lake)?, &borehole_query::diff(&before, &after, args.limit.as_option()), &args.answer)
 }
 
 pub(crate) fn trend(args: &TrendArgs) -> anyhow::Result<Exit> {
     let choice = args.choice.in_time(args.time.since, args.time.until);
     // The lake knows microseconds.
     let step_us = us(args.step).max(1);
-    answer(&open(&args.lake)?, &borehole_query::trend(&args.function, step_us, &choice), &args.answer)
+    print(&open(&args.lake)?, &borehole_query::trend(&args.function, step_us, &choice), &args.answer)
 }
 
 impl AnswerArgs {
-    /// Whether a profile is asked for: by a format, or by the name of a file that tells one.
-    fn is_profile(&self) -> bool {
-        self.output.to.is_some() || self.output.output.as_deref().is_some_and(|path| path != "-")
-    }
-
     /// The lake, ready to be asked by this machine or by others.
     fn session<'l>(&self, lake: &'l Lake) -> anyhow::Result<Session<'l>> {
         #[cfg(feature = "lake-cluster")]
@@ -214,13 +217,19 @@ impl AnswerArgs {
     }
 }
 
-fn answer(lake: &Lake, sql: &str, args: &AnswerArgs) -> anyhow::Result<Exit> {
-    interrupt::heed();
+/// Whether a profile is asked for: by a format, or by the name of a file that tells one.
+fn is_profile(output: &OutputArgs) -> bool {
+    output.to.is_some() || is_file(output)
+}
+
+fn is_file(output: &OutputArgs) -> bool {
+    output.output.as_deref().is_some_and(|path| path != "-")
+}
+
+/// Prints an answer. Nothing is left half done when the user ends that: Ctrl-C does what it always does.
+fn print(lake: &Lake, sql: &str, args: &AnswerArgs) -> anyhow::Result<Exit> {
     let session = args.session(lake)?;
     let answer = session.ask(sql)?;
-    if args.is_profile() {
-        return profile(&session, answer, args);
-    }
     match (args.json, args.csv) {
         (true, _) => json(answer)?,
         (_, true) => csv(answer)?,
@@ -229,14 +238,29 @@ fn answer(lake: &Lake, sql: &str, args: &AnswerArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-fn profile(session: &Session<'_>, answer: Answer<'_>, args: &AnswerArgs) -> anyhow::Result<Exit> {
+fn profile(lake: &Lake, sql: &str, args: &AnswerArgs, output: &OutputArgs) -> anyhow::Result<Exit> {
     if args.json || args.csv {
         bail!("expected one of --json, --csv and a profile with --to or -o, found two");
     }
-    let target = args.output.target(None)?;
-    let mut output = args.output.create(&target)?;
+    if is_file(output) {
+        // What was begun is taken away before the command ends.
+        interrupt::heed();
+    }
+    let session = args.session(lake)?.until(interrupt::requested);
+    let answer = session.ask(sql)?;
+    let target = output.target(None)?;
+    let mut output = output.create(&target)?;
+    let name = output.name().to_owned();
     let mut exporter = target.exporter_to_file(&mut output)?;
-    session.export(answer, &mut *exporter)?;
+    match session.export(answer, &mut *exporter).map_err(borehole_query::Error::into_sink_error) {
+        Ok(()) => {}
+        Err(Ok(source)) => return Err(Error::Write { name, source }.into()),
+        Err(Err(error)) if error.is_given_up() => {
+            say("interrupted: nothing was written");
+            return Ok(Exit::Interrupted);
+        }
+        Err(Err(error)) => return Err(error.into()),
+    }
     let lost = exporter.losses();
     drop(exporter);
     output.complete()?;
@@ -267,6 +291,11 @@ fn table(mut answer: Answer<'_>) -> anyhow::Result<()> {
 
 fn json(mut answer: Answer<'_>) -> anyhow::Result<()> {
     let columns: Vec<String> = answer.columns().into_iter().map(str::to_owned).collect();
+    if let Some((_, name)) = columns.iter().enumerate().find(|(at, name)| columns[..*at].contains(name)) {
+        bail!(
+            "expected columns of different names for --json, found two called {name}: AS gives them others"
+        );
+    }
     let mut out = io::BufWriter::new(io::stdout().lock());
     while let Some(rows) = answer.next_rows()? {
         for row in rows {

@@ -1,13 +1,12 @@
 //! Commands that keep a lake in order.
 
-use borehole_query::{Cleared, LakeInfo};
+use borehole_query::{Cleared, LakeInfo, format_time_us};
 use clap::Args;
 use serde_json::json;
 
 use super::open;
 use crate::exit::Exit;
 use crate::messages::{counted, out};
-use crate::utc;
 
 /// `borehole lake info`.
 #[derive(Args, Clone, Debug)]
@@ -73,7 +72,7 @@ pub(crate) fn info(args: &InfoArgs) -> anyhow::Result<Exit> {
         args.lake,
         counted(info.sources, "input"),
         info.version,
-        iso(info.changed_us)
+        format_time_us(info.changed_us)
     ))?;
     out(&format!("services: {}", info.services.join(", ")))?;
     out(&format!(
@@ -83,8 +82,9 @@ pub(crate) fn info(args: &InfoArgs) -> anyhow::Result<Exit> {
     for table in info.tables.iter().filter(|table| table.files > 0) {
         #[expect(clippy::cast_precision_loss, reason = "an average with two digits")]
         let average = table.bytes as f64 / table.rows.max(1) as f64;
-        let span =
-            table.span_us.map_or_else(String::new, |(first, last)| format!("{} {}", iso(first), iso(last)));
+        let span = table.span_us.map_or_else(String::new, |(first, last)| {
+            format!("{} {}", format_time_us(first), format_time_us(last))
+        });
         let line = format!(
             "{:<10} {:>7} {:>15} {:>15} {average:>9.2}  {span}",
             table.name, table.files, table.rows, table.bytes
@@ -92,10 +92,6 @@ pub(crate) fn info(args: &InfoArgs) -> anyhow::Result<Exit> {
         out(line.trim_end())?;
     }
     Ok(Exit::Done)
-}
-
-fn iso(us: i64) -> String {
-    utc::iso(u64::try_from(us / 1_000_000).unwrap_or(0))
 }
 
 fn object(info: &LakeInfo) -> serde_json::Value {

@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
+use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
@@ -10,7 +11,7 @@ use std::time::Duration;
 use borehole_testkit::Scratch;
 use serde_json::Value;
 
-use crate::program::{Ended, corpus, listing, program, run, text, wait_for};
+use crate::program::{Ended, corpus, listing, piped, program, run, text, wait_for};
 
 fn lake(arguments: &[&str]) -> Ended {
     run(&[&["lake"], arguments].concat())
@@ -209,6 +210,91 @@ fn a_recording_goes_into_a_lake() {
     assert_eq!(rows[0]["timed"], true);
     assert!(rows[0]["host"].is_string());
     assert_eq!(listing(scratch.folder()), ["busy.php", "lake"]);
+}
+
+#[test]
+fn a_heap_comes_by_a_pipe_as_well() {
+    let scratch = Scratch::new();
+    let path = text(&scratch.path("lake")).to_owned();
+    let heap = fs::read(corpus("php/heap/8.2.36.rdump")).unwrap();
+    let ended = piped(&["lake", "add", &path, "-"], &heap);
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    let again = lake(&["add", &path, &corpus("php/heap/8.2.36.rdump")]);
+    assert!(again.stderr.ends_with("added already\n"), "{}", again.stderr);
+    let sql = "SELECT count(*) > 0 AS n, (SELECT name FROM sources) AS name FROM heaps WHERE kind = 'class'";
+    let rows = objects(lake(&["query", &path, sql, "--json"]));
+    assert_eq!((&rows[0]["n"], &rows[0]["name"]), (&Value::from(true), &Value::from("standard input")));
+    let error = piped(&["lake", "add", &path, "-"], &heap[..heap.len() / 2]);
+    assert!(!error.stderr.contains("/proc/") && error.stderr.contains("standard input"), "{}", error.stderr);
+}
+
+#[test]
+fn answers_that_nobody_takes_are_no_error_and_those_that_do_not_fit_are_named() {
+    let (_scratch, path) = with_trace();
+    let sql = "SELECT 'main;' || repeat('f', 100) || CAST(n AS VARCHAR), 1 FROM (SELECT unnest(range(0, 20000)) AS n)";
+    let mut query = program(&["lake", "query", &path, sql, "--to", "folded"]);
+    let mut child = query.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut first = [0; 16];
+    child.stdout.take().unwrap().read_exact(&mut first).unwrap();
+    let ended = Ended::from(child.wait_with_output().unwrap());
+    assert_eq!((ended.code, ended.stderr.as_str()), (0, ""));
+    let full = lake(&["query", &path, sql, "--to", "folded", "-o", "/dev/full"]).failed();
+    assert_eq!(full.lines().next(), Some("error: /dev/full: no space left on device"));
+}
+
+#[test]
+fn questions_end_when_the_user_asks_for_it() {
+    let (scratch, path) = with_trace();
+    // Takes hours.
+    let sql = "SELECT 'main', count(*) FROM range(100000) a, range(100000) b, range(100000) c \
+               WHERE a.value + b.value + c.value = 7";
+    let output = scratch.path("long.folded");
+    let began = |arguments: &[&str]| {
+        let mut query = program(&[&["lake", "query", &path, sql], arguments].concat());
+        let mut child = query.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        thread::sleep(Duration::from_secs(2));
+        assert!(child.try_wait().unwrap().is_none(), "it takes hours");
+        let ended = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+        assert!(ended.success());
+        child.wait_with_output().unwrap()
+    };
+    assert_eq!(began(&[]).status.signal(), Some(2), "nothing is half done");
+    let ended = Ended::from(began(&["-o", text(&output)]));
+    assert_eq!((ended.code, ended.stderr.as_str()), (130, "interrupted: nothing was written\n"));
+    assert_eq!(listing(scratch.folder()), ["lake"]);
+}
+
+#[test]
+fn what_is_no_profile_is_not_written_as_one() {
+    let (scratch, path) = with_trace();
+    let output = scratch.path("changes.svg");
+    let stretches = ["--before", "..2026-06-01", "--after", "2026-06-01.."];
+    let arguments = [&["diff", &path][..], &stretches, &["-o", text(&output)]].concat();
+    assert!(lake(&arguments).failed().contains("unexpected argument '-o'"));
+    assert!(
+        lake(&["trend", &path, "main", "--to", "folded"]).failed().contains("unexpected argument '--to'")
+    );
+    let error = lake(&["query", &path, "SELECT 'x', 2.7", "--to", "folded"]).failed();
+    assert!(error.contains("a stack and a whole number") && error.contains("CAST(... AS BIGINT)"), "{error}");
+}
+
+#[test]
+fn objects_have_a_member_for_each_column() {
+    let (_scratch, path) = with_trace();
+    let sql = "SELECT a.value, b.value FROM samples a, samples b LIMIT 1";
+    let error = lake(&["query", &path, sql, "--json"]).failed();
+    assert!(error.contains("found two called value"), "{error}");
+    assert_eq!(lines(lake(&["query", &path, sql, "--csv"]).quietly())[0], "value,value");
+}
+
+#[test]
+fn times_before_1970_are_shown() {
+    let scratch = Scratch::new();
+    let path = text(&scratch.path("lake")).to_owned();
+    let old = scratch.write("old.folded", b"main 1\n");
+    lake(&["add", &path, text(&old), "--at", "1969-12-31"]).done();
+    let info = String::from_utf8(lake(&["info", &path]).quietly()).unwrap();
+    assert!(info.contains("1969-12-31T00:00:00Z 1969-12-31T00:00:00Z"), "{info}");
 }
 
 /// A server that speaks S3, with a bucket called `fleet`; it ends with the test.

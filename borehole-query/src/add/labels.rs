@@ -64,10 +64,14 @@ impl LabelWords {
             if key == "source" {
                 other_kind = OTHER_KINDS.into_iter().find(|kind| value == **kind);
             }
-            let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-            self.pairs.push(words.word(&format!("{key}={text}")));
             merge(&mut object, key, value);
         }
+        // What `label(labels, key)` says of the whole object.
+        let pair = |(key, value): (&String, &Value)| {
+            let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            words.word(&format!("{key}={text}"))
+        };
+        self.pairs.extend(object.iter().map(pair));
         let text = if object.is_empty() { NO_WORD } else { words.word(&Value::Object(object).to_string()) };
         Set { text, pairs: from..self.pairs.len(), other_kind }
     }

@@ -37,7 +37,7 @@ const WAITING_ROWS: usize = 2 * GROUP_ROWS;
 /// How many files are open at once.
 const OPEN_FILES: usize = 12;
 /// Labels of a file beyond so many are not listed.
-const LISTED_LABELS: usize = 64;
+pub(crate) const LISTED_LABELS: usize = 64;
 /// Times later than the clock of this machine by more are called future: a day.
 const FUTURE_US: i64 = DAY_US;
 /// The service of inputs that do not say theirs.
@@ -227,7 +227,19 @@ impl<'l> Addition<'l> {
     /// Adds a row whose first cells are service and time.
     #[inline]
     fn row(&mut self, table: Table, time_us: i64, labels: &Set, cells: &[Cell]) -> Result<(), Error> {
-        let key = (table, self.here.service, time_us.div_euclid(DAY_US));
+        self.lasting_row(table, (time_us, time_us), labels, cells)
+    }
+
+    /// The same of what took so long. It is kept for as long as its end is.
+    #[inline]
+    fn lasting_row(
+        &mut self,
+        table: Table,
+        (first_us, last_us): (i64, i64),
+        labels: &Set,
+        cells: &[Cell],
+    ) -> Result<(), Error> {
+        let key = (table, self.here.service, last_us.div_euclid(DAY_US));
         let open = match self.open.entry(key) {
             Entry::Occupied(open) => open.into_mut(),
             Entry::Vacant(place) => {
@@ -238,8 +250,8 @@ impl<'l> Addition<'l> {
             }
         };
         open.rows.push(cells);
-        let (first, last) = open.span_us.get_or_insert((time_us, time_us));
-        (*first, *last) = ((*first).min(time_us), (*last).max(time_us));
+        let (first, last) = open.span_us.get_or_insert((first_us, last_us));
+        (*first, *last) = ((*first).min(first_us), (*last).max(last_us));
         if let Some(listed) = &mut open.labels
             && open.last_set != labels.text
             && open.sets.insert(labels.text)
@@ -423,7 +435,8 @@ impl<'l> Addition<'l> {
     /// Adds all that was read to the lake, with what `recovery` says of it.
     ///
     /// # Errors
-    /// When it is in the lake already ([`Error::is_already_added`]), or the storage fails: then nothing was added.
+    /// When it is in the lake already ([`Error::is_already_added`]), or the storage fails: then nothing was added, unless the storage
+    /// has lost its answer. Who adds again learns that.
     pub fn commit(mut self, tables: &Tables, recovery: &Recovery) -> Result<Added, Error> {
         self.take_tokio()?;
         self.added.is_dated_by_file = self.here.clock == Clock::File;
@@ -446,6 +459,10 @@ impl<'l> Addition<'l> {
             Ok(Intent::Commit(commit.clone()))
         };
         if let Err(error) = lake.block_on(lake.journal().transact(intend)) {
+            if error.is_uncertain() {
+                // The commit may be there, and name what was written. If it is not, that is cleared away later.
+                return Err(error.with_hint("add it once more: whether it was added could not be seen"));
+            }
             // What stays behind is cleared away later: no commit names it.
             for file in done.iter().chain(&commit.add) {
                 let _ = lake.block_on(lake.place().delete(&file.path));
@@ -495,7 +512,7 @@ impl<'l> Addition<'l> {
             Cell::Unsigned(self.added.future),
             if warnings.is_empty() { Cell::Absent } else { text(&warnings) },
         ];
-        self.row(Table::Sources, last, &Set::NONE, &cells)
+        self.lasting_row(Table::Sources, (first, last), &Set::NONE, &cells)
     }
 
     /// Gives up all that was read: nothing is left of it.

@@ -5,9 +5,12 @@
 //! * Two writers cannot make the same number: storage makes an object of a name once. The second looks at what the first did
 //!   and tries the next number.
 //! * Files that no commit names are not there for anybody.
+//! * A number is free for nobody once it was taken: commits stay for as long as a writer may be at work that has not seen them.
 
 mod record;
 mod state;
+#[cfg(test)]
+mod tests;
 
 use std::time::{Duration, SystemTime};
 
@@ -16,8 +19,10 @@ pub(crate) use state::State;
 
 use crate::Error;
 use crate::place::Place;
-use crate::tables::SCHEMA_VERSION;
+use crate::tables::{DAY_US, SCHEMA_VERSION};
 
+/// Writers may take so long to commit what they have written, or what they have seen: two days.
+pub(crate) const WRITERS_US: i64 = 2 * DAY_US;
 /// Where commits are.
 const COMMITS: &str = "_lake/commits";
 /// Where states are that sum up all commits up to theirs.
@@ -109,7 +114,8 @@ impl Journal {
                 let mut state = known;
                 state.apply(commit, version);
                 if version % COMMITS_PER_STATE == 0 {
-                    self.sum_up(&state).await?;
+                    // The commit is made, whatever becomes of its sum: others sum up later.
+                    let _ = self.sum_up(&state).await;
                 }
                 return Ok(state);
             }
@@ -126,12 +132,18 @@ impl Journal {
     /// Whether commit `version` is `commit` now.
     async fn make(&self, commit: &Commit, version: u64) -> Result<bool, Error> {
         let path = commit_path(version);
-        if self.place.create(&path, commit.to_bytes()).await? {
+        let created = self.place.create(&path, commit.to_bytes()).await;
+        if matches!(created, Ok(true)) {
             return Ok(true);
         }
-        // A request that was sent again because its answer was lost meets itself.
-        let there = self.place.get(&path).await?;
-        Ok(there.is_some_and(|bytes| bytes == commit.to_bytes()))
+        // A request whose answer was lost may have been heeded, and meets itself when it is sent again.
+        match (self.place.get(&path).await, created) {
+            (Ok(Some(bytes)), _) => Ok(bytes == commit.to_bytes()),
+            (Ok(None), Ok(_)) => Ok(false),
+            // What is sent to other machines may still be on its way.
+            (Ok(None), Err(error)) if self.place.is_folder() => Err(error),
+            (_, Err(error)) | (Err(error), Ok(_)) => Err(error.uncertain()),
+        }
     }
 
     async fn sum_up(&self, state: &State) -> Result<(), Error> {
@@ -140,7 +152,8 @@ impl Journal {
         Ok(())
     }
 
-    /// Clears away sums and commits that newer sums hold, but for the last two sums and what is behind them.
+    /// Clears away sums and commits that newer sums hold, but for the last two sums and what is behind them, and for commits that
+    /// some writer may not have seen: it would take their number for a free one, and its commit would be one that nobody reads.
     pub(crate) async fn clear(&self, state: &State) -> Result<(), Error> {
         self.sum_up(state).await?;
         let sums = self.place.list(STATES, None).await?;
@@ -150,8 +163,9 @@ impl Journal {
         for sum in sums.iter().filter(|sum| sum.path < kept.path) {
             self.place.delete(&sum.path).await?;
         }
+        let before_us = now_us() - WRITERS_US;
         for commit in self.place.list(COMMITS, None).await? {
-            if commit.path < commit_path(version) {
+            if commit.path < commit_path(version) && commit.modified_us() < before_us {
                 self.place.delete(&commit.path).await?;
             }
         }

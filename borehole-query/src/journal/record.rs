@@ -49,7 +49,7 @@ pub(crate) struct DataFile {
     pub(crate) sha256: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) service: Option<String>,
-    /// The first and the last `time` in it.
+    /// The first and the last `time` in it; of sources, the last `until`, for which they are kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) span_us: Option<(i64, i64)>,
     /// All its labels as `key=value`, in order; absent where they are too many to be listed.

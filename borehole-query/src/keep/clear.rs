@@ -1,13 +1,11 @@
 //! Objects that nobody will look at again.
 
-use crate::journal::now_us;
-use crate::tables::{DAY_US, Table};
+use crate::journal::{WRITERS_US, now_us};
+use crate::tables::Table;
 use crate::{Error, Lake};
 
 /// Queries that began before a file was taken away may read it for so long: an hour.
 const READERS_US: i64 = 3_600_000_000;
-/// Writers may take so long to commit what they have written: two days.
-const WRITERS_US: i64 = 2 * DAY_US;
 
 /// What was cleared away.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -32,10 +30,9 @@ impl Lake {
                     if state.files.contains_key(&object.path) {
                         continue;
                     }
-                    let written_us = object.modified_unix_s.saturating_mul(1_000_000);
                     let may_go = match state.removed.get(&object.path) {
                         Some(removed) => *removed < now - READERS_US,
-                        None => written_us < now - WRITERS_US,
+                        None => object.modified_us() < now - WRITERS_US,
                     };
                     if may_go {
                         self.place().delete(&object.path).await?;

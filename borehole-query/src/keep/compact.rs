@@ -7,6 +7,7 @@ use datafusion::arrow::compute::concat_batches;
 use futures::StreamExt as _;
 
 use super::clear::Cleared;
+use crate::add::LISTED_LABELS;
 use crate::add::files::{FileWriter, GROUP_ROWS, Partition};
 use crate::journal::{Commit, DataFile, Intent, Operation, State, now_us};
 use crate::tables::{DAY_US, Table};
@@ -134,7 +135,9 @@ fn small_files(state: &State) -> BTreeMap<Group, Vec<DataFile>> {
     let mut groups: BTreeMap<Group, Vec<DataFile>> = BTreeMap::new();
     for file in state.files.values().filter(|file| file.bytes < LARGE_BYTES || !file.sorted) {
         let Some(table) = file.table() else { continue };
-        let day = file.span_us.map(|(first, _)| first.div_euclid(DAY_US)).filter(|_| table != Table::Sources);
+        // By their last day: for so long files are kept.
+        let day = file.span_us.map(|(_, last)| last.div_euclid(DAY_US));
+        // Sources are few.
         let service = file.service.clone().filter(|_| table != Table::Sources);
         groups.entry((table, service, day)).or_default().push(file.clone());
     }
@@ -145,13 +148,13 @@ fn small_files(state: &State) -> BTreeMap<Group, Vec<DataFile>> {
 /// A new file with what is known of those that it is made of.
 fn described(file: DataFile, group: &Group, of: &[DataFile]) -> DataFile {
     let spans = of.iter().filter_map(|file| file.span_us);
-    let labels = of.iter().map(|file| file.labels.clone()).collect::<Option<Vec<_>>>();
-    let labels =
-        labels.map(|lists| lists.into_iter().flatten().collect::<BTreeSet<_>>().into_iter().collect());
+    let labels = of.iter().map(|file| file.labels.as_deref()).collect::<Option<Vec<_>>>();
+    let labels = labels.map(|lists| lists.into_iter().flatten().cloned().collect::<BTreeSet<_>>());
+    let labels = labels.filter(|labels| labels.len() <= LISTED_LABELS);
     DataFile {
         service: group.1.clone(),
         span_us: spans.reduce(|one, other| (one.0.min(other.0), one.1.max(other.1))),
-        labels,
+        labels: labels.map(|labels| labels.into_iter().collect()),
         ..file
     }
 }
@@ -220,5 +223,32 @@ impl Rewriting<'_> {
             // What stays behind is cleared away later: no commit names it.
             let _ = self.lake.place().delete(&file.path).await;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_are_listed_while_they_are_few() {
+        let file = |labels: std::ops::Range<usize>| DataFile {
+            table: Table::Samples.name().to_owned(),
+            path: String::new(),
+            rows: 1,
+            bytes: 1,
+            sha256: String::new(),
+            service: None,
+            span_us: None,
+            labels: Some(labels.map(|label| format!("uri=/{label:03}")).collect()),
+            sorted: true,
+        };
+        let listed = |of: &[DataFile]| {
+            let together = described(file(0..0), &(Table::Samples, None, None), of);
+            together.labels.map(|labels| labels.len())
+        };
+        assert_eq!(listed(&[file(0..60), file(4..64)]), Some(64));
+        assert_eq!(listed(&[file(0..60), file(5..65)]), None);
+        assert_eq!(listed(&[file(0..2), DataFile { labels: None, ..file(0..0) }]), None);
     }
 }

@@ -65,7 +65,8 @@ fn what_is_given_up_leaves_nothing() {
 #[test]
 fn services_may_have_any_name() {
     let (scratch, lake) = lake();
-    let names = ["../x", "a=b", "über/日", "", ".", "it's"];
+    let long = "計".repeat(90);
+    let names = ["../x", "a=b", "über/日", "", ".", "it's", &long];
     for name in names {
         add_folded(&lake, name, "main 1\n");
     }
@@ -74,6 +75,16 @@ fn services_may_have_any_name() {
     expected.sort();
     assert_eq!(found, expected);
     assert_eq!(crate::world::files_of(scratch.folder(), "samples").len(), names.len());
+}
+
+#[test]
+fn a_lake_may_be_called_by_way_of_a_folder_above() {
+    let scratch = Scratch::new();
+    std::fs::create_dir(scratch.path("folder")).unwrap();
+    let lake = Lake::open_or_create(scratch.path("folder/../lake").to_str().unwrap()).unwrap();
+    add_folded(&lake, "web", "main 3\n");
+    let lake = Lake::open(scratch.path("lake").to_str().unwrap()).unwrap();
+    assert_eq!(number(&lake, "SELECT sum(value) FROM samples"), 3);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use borehole::model::{ProfileSink as _, Tables};
+use borehole::model::{Context, Label, LabelValue, ProfileSink as _, Recovery, Sample, Segment, Tables};
 use borehole_analysis::{Lines, Query, ReportSink};
 use borehole_query::{Choice, Source};
 use borehole_testkit::{project_file, read_corpus};
@@ -105,6 +105,58 @@ fn labels_lead_to_their_files() {
     let plan = rows(&lake, &format!("EXPLAIN SELECT sum(value) FROM samples WHERE {condition}"));
     assert_eq!(plan.iter().map(|row| row[1].matches(".parquet").count()).max(), Some(1));
     assert!(number(&lake, &format!("SELECT sum(value) FROM samples WHERE {condition}")) > 0);
+}
+
+#[test]
+fn a_source_is_found_by_the_time_when_it_began() {
+    let (_scratch, lake) = lake();
+    let bytes = read_corpus("rbt/annotations_ts.rbt");
+    add(&lake, source("timed", "web", &bytes), &bytes).unwrap();
+    let ends = |what: &str| number(&lake, &format!("SELECT CAST({what} AS BIGINT) FROM sources"));
+    let (first, last) = (ends("time"), ends("until"));
+    assert!(first < last);
+    let between =
+        format!("arrow_cast({}, 'Timestamp(Microsecond, Some(\"+00:00\"))')", i64::midpoint(first, last));
+    let count = |condition: &str| number(&lake, &format!("SELECT count(*) FROM sources WHERE {condition}"));
+    assert_eq!(count(&format!("time < {between}")), 1);
+    assert_eq!(count(&format!("time > {between}")), 0);
+    assert_eq!(count(&format!("until > {between}")), 1);
+    let info = lake.info().unwrap();
+    let of_sources = info.tables.iter().find(|table| table.name == "sources").unwrap();
+    assert_eq!(of_sources.span_us, Some((first, last)));
+}
+
+#[test]
+fn a_label_that_is_there_twice_leads_to_its_file() {
+    let (_scratch, lake) = lake();
+    let mut adding = lake.adding();
+    let (tables, mut addition) = adding.input(source("twice", "web", b"twice"));
+    let mut text = |text: &[u8]| tables.intern_string(text).unwrap();
+    let [key, x, y] = [&b"k"[..], b"x", b"y"].map(&mut text);
+    let labels = [x, y].map(|value| Label { key, value: LabelValue::Text(value) });
+    let labels = Some(tables.intern_labels(&labels).unwrap());
+    let at = Context { tables, segment: &Segment::default() };
+    let _ = addition.sample(at, &Sample { labels, count: 7, ..Sample::default() }).unwrap();
+    addition.commit(tables, &Recovery::default()).unwrap();
+    let found = rows(&lake, "SELECT label(labels, 'k'), sum(value) FROM samples GROUP BY 1");
+    assert_eq!(found, [[r#"["x","y"]"#, "7"]]);
+    let sql = "SELECT sum(value) FROM samples WHERE label(labels, 'k') = ";
+    assert_eq!(number(&lake, &format!("{sql}'[\"x\",\"y\"]'")), 7);
+    assert_eq!(number(&lake, &format!("{sql}'x'")), 0);
+}
+
+#[test]
+fn a_focus_is_of_a_trend_too() {
+    let (_scratch, lake) = lake();
+    add_folded(&lake, "web", "main;a;f 3\nmain;b;f 1\n");
+    let trend = |focus: Option<&str>| {
+        let choice = Choice { focus: focus.map(str::to_owned), ..Choice::default() };
+        rows(&lake, &borehole_query::trend("f", HOUR_US, &choice)).remove(0)[1..].join(" ")
+    };
+    // In per cent of all samples, as the shares of `top` are.
+    assert_eq!(trend(None), "4 4 4 100 100");
+    assert_eq!(trend(Some("^a$")), "4 3 3 75 75");
+    assert_eq!(trend(Some("nothing")), "4 0 0 0 0");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use borehole_query::Source;
+use borehole_query::{Added, Error, Lake, Source};
 use borehole_testkit::read_corpus;
 
 use crate::world::{HOUR_US, NOON_US, add, add_folded, files_of, folded, lake, number, source};
@@ -44,16 +44,33 @@ fn a_reader_sees_the_lake_as_it_was() {
     assert_eq!(number(&lake, "SELECT sum(value) FROM samples"), 7);
 }
 
+/// Adds folded stacks that were sampled so many days ago.
+fn add_days_ago(lake: &Lake, days_ago: i64, text: &str) -> Result<Added, Error> {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+    let began_us = i64::try_from(now.as_micros()).unwrap() - days_ago * 24 * HOUR_US;
+    let source = Source { began_unix_ns: Some(began_us * 1000), ..source(text, "web", text.as_bytes()) };
+    add(lake, source, text.as_bytes())
+}
+
+#[test]
+fn what_is_old_goes_though_it_was_put_together_with_what_is_new() {
+    let (_scratch, lake) = lake();
+    for (days_ago, text) in [(10, "main;a 1\n"), (10, "main;b 2\n"), (1, "main;c 4\n"), (1, "main;d 8\n")] {
+        add_days_ago(&lake, days_ago, text).unwrap();
+    }
+    lake.compact().unwrap();
+    lake.retain(5).unwrap();
+    assert_eq!(number(&lake, "SELECT sum(value) FROM samples"), 12);
+    assert_eq!(number(&lake, "SELECT count(*) FROM sources"), 2);
+    assert_eq!(lake.info().unwrap().sources, 2);
+    add_days_ago(&lake, 10, "main;a 1\n").unwrap();
+    assert_eq!(number(&lake, "SELECT sum(value) FROM samples"), 13);
+}
+
 #[test]
 fn what_is_old_goes_with_its_stacks_and_may_come_again() {
     let (_scratch, lake) = lake();
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
-    let now_us = i64::try_from(now.as_micros()).unwrap();
-    let add_at = |days_ago: i64, text: &str| {
-        let began = (now_us - days_ago * 24 * HOUR_US) * 1000;
-        let source = Source { began_unix_ns: Some(began), ..source(text, "web", text.as_bytes()) };
-        add(&lake, source, text.as_bytes())
-    };
+    let add_at = |days_ago: i64, text: &str| add_days_ago(&lake, days_ago, text);
     add_at(10, "main;old 1\nmain;both 1\n").unwrap();
     add_at(1, "main;new 1\nmain;both 1\n").unwrap();
     let done = lake.retain(5).unwrap();

@@ -1,6 +1,9 @@
 //! What goes into a lake comes out of it.
 
-use borehole::model::{ProfileSink as _, Tables};
+use std::io;
+use std::ops::ControlFlow;
+
+use borehole::model::{Context, ProfileSink, Sample, Tables};
 use borehole::{Format, Input, InputOptions, OnDamage, ReadOptions, SampleKind, Source as Bytes, Target};
 use borehole_analysis::tokio::TokioSink;
 use borehole_testkit::{corpus, read_corpus};
@@ -102,12 +105,34 @@ fn whatever_selects_a_stack_and_a_number_is_a_profile() {
         assert_eq!(folded(&lake, sql), expected, "{sql}");
     }
     let session = lake.session().unwrap();
-    let answer = session.ask("SELECT service FROM samples").unwrap();
-    let mut text = Vec::new();
-    let mut exporter = Target::new(Format::Folded).exporter(&mut text).unwrap();
-    let error = session.export(answer, &mut *exporter).unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "expected a stack and a number among the columns of the answer, found none"
-    );
+    for sql in ["SELECT service FROM samples", "SELECT stack_id, value / 2.0 FROM samples"] {
+        let answer = session.ask(sql).unwrap();
+        let mut text = Vec::new();
+        let mut exporter = Target::new(Format::Folded).exporter(&mut text).unwrap();
+        let error = session.export(answer, &mut *exporter).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "expected a stack and a whole number among the columns of the answer, found none",
+            "{sql}"
+        );
+    }
+}
+
+#[test]
+fn what_a_sink_says_is_kept_apart() {
+    struct Full;
+    impl ProfileSink for Full {
+        fn sample(&mut self, _: Context<'_>, _: &Sample<'_>) -> io::Result<ControlFlow<()>> {
+            Err(io::ErrorKind::StorageFull.into())
+        }
+    }
+    let (_scratch, lake) = lake();
+    crate::world::add_folded(&lake, "web", "main 1\n");
+    let session = lake.session().unwrap();
+    let answer = session.ask("SELECT stack_id, value FROM samples").unwrap();
+    let error = session.export(answer, &mut Full).unwrap_err();
+    assert_eq!(error.into_sink_error().unwrap().kind(), io::ErrorKind::StorageFull);
+    let answer = session.ask("SELECT 1").unwrap();
+    let error = session.export(answer, &mut Full).unwrap_err();
+    assert!(error.into_sink_error().is_err());
 }

@@ -127,6 +127,12 @@ impl HeapFile {
         Self { name: address.name(), format: server.kind().into(), content: Content::Database(address) }
     }
 
+    /// The same, called `name` in messages.
+    #[must_use]
+    pub fn called(self, name: impl Into<String>) -> Self {
+        Self { name: name.into(), ..self }
+    }
+
     /// What it is.
     #[must_use]
     pub const fn format(&self) -> HeapFormat {
