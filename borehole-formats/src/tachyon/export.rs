@@ -367,6 +367,8 @@ where
         let facts = Facts::of(at.segment, at.tables);
         self.lost.metadata += facts.others;
         match facts.start_us {
+            // One that says nothing of itself goes on with what came before.
+            _ if at.segment.metadata.is_empty() => {}
             _ if self.writer.is_some() => self.join(&facts),
             Some(start_us) => self.open(&facts, at.segment, start_us)?,
             None => {}

@@ -329,17 +329,21 @@ mod tests {
     #[derive(Default)]
     struct Announced {
         last: Option<Segment>,
+        announced: u64,
+        processes: Vec<i64>,
         seen: Vec<(Option<i64>, Option<u64>, u64, usize)>,
     }
 
     impl ProfileSink for Announced {
         fn segment(&mut self, at: Context<'_>) -> io::Result<()> {
             self.last = Some(at.segment.clone());
+            self.announced += 1;
             Ok(())
         }
 
         fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
-            assert_eq!(self.last.as_ref(), Some(at.segment));
+            assert_eq!(self.last.as_ref().and_then(|last| last.period_ns), at.segment.period_ns);
+            self.processes.extend(at.segment.process);
             let Segment { period_ns, index, metadata, .. } = at.segment;
             self.seen.push((sample.time_ns, *period_ns, *index, metadata.len()));
             Ok(ControlFlow::Continue(()))
@@ -364,7 +368,7 @@ mod tests {
         let without_samples = Segment { period_ns: Some(3), ..Segment::default() };
         sorted.segment(Context { tables: &tables, segment: &without_samples }).unwrap();
         sorted.finish(&tables).unwrap();
-        let Announced { last, seen } = sorted.into_inner();
+        let Announced { last, seen, .. } = sorted.into_inner();
         let first = [(Some(10), Some(1), 0, 2), (Some(20), Some(1), 0, 2)];
         let then = [(Some(30), Some(2), 1, 2), (Some(40), Some(2), 1, 2)];
         assert_eq!(
@@ -372,6 +376,22 @@ mod tests {
             [&first[..], &then, &[(Some(50), Some(1), 2, 0), (Some(60), Some(2), 3, 0)]].concat()
         );
         assert_eq!(last.map(|last| (last.period_ns, last.index)), Some((Some(3), 4)));
+    }
+
+    #[test]
+    fn processes_that_are_treated_the_same_come_in_turn_without_further_segments() {
+        let tables = Tables::default();
+        let mut sorted = SortByTime::new(Announced::default()).with_samples();
+        for process in [1, 2] {
+            let segment = Segment { process: Some(process), ..Segment::default() };
+            let at = Context { tables: &tables, segment: &segment };
+            for time_ns in (0..100).map(Some) {
+                let _ = sorted.sample(at, &Sample { count: 1, time_ns, ..Sample::default() }).unwrap();
+            }
+        }
+        sorted.finish(&tables).unwrap();
+        let Announced { announced, processes, .. } = sorted.into_inner();
+        assert_eq!((announced, processes), (2, [1, 2].repeat(100)));
     }
 
     #[test]

@@ -4,23 +4,32 @@ use std::io;
 
 use borehole_model::{Context, ProfileSink, Segment, Tables};
 
-/// Segments, each announced whenever the samples come to it.
+/// Segments, announced whenever the samples come to others that sinks have to treat differently: those that only differ in their
+/// metadata and their process are announced together, and their samples come in turn.
 pub(super) struct Segments {
     segments: Vec<Segment>,
+    /// By segment: the first that is treated the same.
+    alike: Vec<usize>,
+    /// By the first of those that are treated the same.
     was_announced: Vec<bool>,
-    /// The one that was announced last, and how many times one was.
+    /// What was announced last, by the first of those, and how many segments were.
     current: Option<usize>,
     announced: u64,
 }
 
 impl Segments {
     pub(super) fn new(segments: Vec<Segment>) -> Self {
+        let mut alike: Vec<usize> = Vec::new();
+        for (place, segment) in segments.iter().enumerate() {
+            let first = alike.iter().copied().find(|&first| are_alike(&segments[first], segment));
+            alike.push(first.unwrap_or(place));
+        }
         let was_announced = vec![false; segments.len()];
-        Self { segments, was_announced, current: None, announced: 0 }
+        Self { segments, alike, was_announced, current: None, announced: 0 }
     }
 
-    /// Announces the segment at `place`, unless it is the current one. Together they are one input, of which each announcement
-    /// is a further segment. What a sink has been told of the metadata it is not told again.
+    /// The segment at `place`, announced unless the current one is treated the same. Together they are one input, of which each
+    /// announcement is a further segment. What a sink has been told of the metadata it is not told again.
     #[inline]
     pub(super) fn enter(
         &mut self,
@@ -28,31 +37,58 @@ impl Segments {
         tables: &Tables,
         sink: &mut dyn ProfileSink,
     ) -> io::Result<&Segment> {
-        if self.current != Some(place) {
-            self.announce(place, tables, sink)?;
+        let Some(&first) = self.alike.get(place) else { return Err(io::ErrorKind::UnexpectedEof.into()) };
+        if self.current != Some(first) {
+            self.come_to(first, place, tables, sink)?;
         }
-        self.segments.get(place).ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
+        Ok(&self.segments[place])
     }
 
     #[cold]
-    fn announce(&mut self, place: usize, tables: &Tables, sink: &mut dyn ProfileSink) -> io::Result<()> {
-        let Some(segment) = self.segments.get_mut(place) else { return Ok(()) };
-        if std::mem::replace(&mut self.was_announced[place], true) {
-            segment.metadata.clear();
+    fn come_to(
+        &mut self,
+        first: usize,
+        place: usize,
+        tables: &Tables,
+        sink: &mut dyn ProfileSink,
+    ) -> io::Result<()> {
+        self.current = Some(first);
+        if self.was_announced[first] {
+            self.segments[place].metadata.clear();
+            return self.announce(place, tables, sink);
         }
+        self.was_announced[first] = true;
+        for place in first..self.segments.len() {
+            if self.alike[place] == first {
+                self.announce(place, tables, sink)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn announce(&mut self, place: usize, tables: &Tables, sink: &mut dyn ProfileSink) -> io::Result<()> {
+        let segment = &mut self.segments[place];
         segment.index = self.announced;
         self.announced += 1;
-        self.current = Some(place);
         sink.segment(Context { tables, segment })
     }
 
     /// Announces what no sample stands in.
     pub(super) fn enter_others(&mut self, tables: &Tables, sink: &mut dyn ProfileSink) -> io::Result<()> {
         for place in 0..self.segments.len() {
-            if !self.was_announced[place] {
-                self.announce(place, tables, sink)?;
+            if self.alike[place] == place && !self.was_announced[place] {
+                self.come_to(place, place, tables, sink)?;
             }
         }
         Ok(())
     }
+}
+
+/// Whether samples of both are treated the same.
+fn are_alike(one: &Segment, other: &Segment) -> bool {
+    let facts = |segment: &Segment| {
+        let Segment { format, has_times, period_ns, start_unix_ns, .. } = *segment;
+        (format, has_times, period_ns, start_unix_ns)
+    };
+    facts(one) == facts(other) && one.value_types == other.value_types
 }
