@@ -257,7 +257,9 @@ fn weak_references_hold_nothing_in_java_s_heap() {
     let graph = |strength| {
         let mut builder = Builder::new();
         let store = builder.node(NodeType::OBJECTS_STORE);
-        (1..others).for_each(|_| drop(builder.node(NodeType::ARRAY_HEADER)));
+        for _ in 1..others {
+            let _ = builder.node(NodeType::ARRAY_HEADER);
+        }
         let object = builder.node(NodeType::OBJECT);
         let [root, link, other] = ["objects_store", "1", "kept"].map(|name| builder.string(name.as_bytes()));
         let strong = Strength::Strong;
