@@ -90,7 +90,7 @@ fn a_lender_may_be_compressed_and_is_the_one_to_blame_if_it_has_nothing_to_lend(
     let plain = scratch.write("plain.bin", &whole);
     let gzipped = Command::new("gzip").arg("-c").arg(&plain).output().unwrap();
     assert!(gzipped.status.success());
-    let gzipped = scratch.write("lender.bin.gz", gzipped.stdout);
+    let gzipped = scratch.write("lender.bin.gz", &gzipped.stdout);
     let lent_by = |lender: &str| run(&["recover", text(&cut), "--tables", lender, "--to", "folded"]);
     let named = lent_by(text(&plain));
     assert!(
