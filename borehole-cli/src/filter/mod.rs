@@ -29,7 +29,7 @@ pub(crate) struct SampleArgs {
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub(crate) after: Option<i64>,
 
-    /// Only samples and events until this many seconds after the start of the profile, or the first event
+    /// Only samples and events before this many seconds after the start of the profile, or the first event
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub(crate) before: Option<i64>,
 
@@ -109,10 +109,9 @@ impl SampleArgs {
         FilterArgs { samples: self.clone(), ..FilterArgs::default() }.in_front_of(sink)
     }
 
-    /// Whether a time since the start is asked for.
+    /// Whether a time since the start is asked for. Where one stretch ends the next begins: nothing is in both.
     fn is_in_time(&self, since_ns: i64) -> bool {
-        self.after.is_none_or(|after| since_ns >= after)
-            && self.before.is_none_or(|before| since_ns <= before)
+        self.after.is_none_or(|after| since_ns >= after) && self.before.is_none_or(|before| since_ns < before)
     }
 }
 
