@@ -38,7 +38,9 @@ impl Terminal {
         let size = Winsize { ws_row: lines, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
         let pty = openpty(&size, None).unwrap();
         let end = || Stdio::from(pty.slave.try_clone().unwrap());
-        let mut command = Command::new(env!("CARGO_BIN_EXE_borehole"));
+        // Whoever runs the tests may ignore the hang-up.
+        let mut command = Command::new("env");
+        command.args(["--default-signal=HUP", env!("CARGO_BIN_EXE_borehole")]);
         command.args(arguments).stdin(end()).stdout(end()).stderr(end());
         command.env_remove("NO_COLOR").env_remove("COLORTERM").env("TERM", "xterm-256color");
         let child = command.envs(environment.iter().copied()).spawn().unwrap();
