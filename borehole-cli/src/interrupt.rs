@@ -33,13 +33,25 @@ pub(crate) fn requested() -> bool {
 
 /// From here on Ctrl-C, or a request to terminate, is heeded by what is [`Interruptible`].
 pub(crate) fn heed() {
+    heed_from(1);
+}
+
+/// From here on the first Ctrl-C, or request to terminate, does what otherwise the second does.
+#[cfg(feature = "lake")]
+pub(crate) fn heed_at_once() {
+    heed_from(0);
+}
+
+/// Heeds so many requests before one ends the command.
+fn heed_from(heeded_requests: usize) {
     static HEEDED: Once = Once::new();
     HEEDED.call_once(|| {
         // Without a handler Ctrl-C ends the command at once.
         let Ok(mut signals) = Signals::new(heeded(is_ignored(SIGHUP))) else { return };
         let obey = move || {
-            for _ in signals.forever() {
-                if REQUESTED.swap(true, Ordering::Relaxed) {
+            for (earlier, _) in signals.forever().enumerate() {
+                REQUESTED.store(true, Ordering::Relaxed);
+                if earlier >= heeded_requests {
                     leave();
                 }
             }

@@ -1,7 +1,6 @@
 //! Questions in SQL, and their answers.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::SchemaRef;
@@ -20,11 +19,7 @@ pub struct Session<'l> {
     pub(crate) context: SessionContext,
     /// The address of the cluster that answers, parts of which may be lost on the way; `None` where this process does.
     pub(crate) cluster: Option<String>,
-    pub(crate) is_given_up: fn() -> bool,
 }
-
-/// So often whoever waits for rows looks whether they are still wanted.
-const PATIENCE: Duration = Duration::from_millis(100);
 
 impl Lake {
     /// The lake as it is now.
@@ -41,17 +36,11 @@ impl Lake {
         for view in VIEWS {
             self.block_on(context.sql(&format!("CREATE VIEW {} AS {}", view.name, view.sql)))?;
         }
-        Ok(Session { lake: self, context, cluster: None, is_given_up: || false })
+        Ok(Session { lake: self, context, cluster: None })
     }
 }
 
 impl Session<'_> {
-    /// Answers fail as soon as `is_given_up` says that they are not wanted any more ([`Error::is_given_up`]).
-    #[must_use]
-    pub fn until(self, is_given_up: fn() -> bool) -> Self {
-        Self { is_given_up, ..self }
-    }
-
     /// Asks `sql`, one statement that only reads.
     ///
     /// # Errors
@@ -67,8 +56,7 @@ impl Session<'_> {
             Ok::<_, Error>((schema, again, stream.map_err(|error| failed(self.cluster.as_deref(), error))?))
         };
         let (schema, again, stream) = self.lake.block_on(asked)?;
-        let (lake, cluster, is_given_up) = (self.lake, self.cluster.clone(), self.is_given_up);
-        Ok(Answer { lake, schema, stream, again, cluster, is_given_up })
+        Ok(Answer { lake: self.lake, schema, stream, again, cluster: self.cluster.clone() })
     }
 }
 
@@ -80,7 +68,6 @@ pub struct Answer<'l> {
     /// The question, while it can be asked once more: nothing of the answer was given out.
     again: Option<DataFrame>,
     cluster: Option<String>,
-    is_given_up: fn() -> bool,
 }
 
 /// What went wrong while a question was answered, and where.
@@ -104,27 +91,15 @@ impl Answer<'_> {
 
     /// The next rows; `None` behind the last.
     pub(crate) fn next_batch(&mut self) -> Result<Option<RecordBatch>, Error> {
-        let mut next = self.wait()?;
+        let cluster = self.cluster.as_deref();
+        let mut next = self.lake.block_on(self.stream.next());
         let again = self.again.take();
         if let (Some(Err(_)), Some(question)) = (&next, again) {
             let stream = self.lake.block_on(question.execute_stream());
-            self.stream = stream.map_err(|error| failed(self.cluster.as_deref(), error))?;
-            next = self.wait()?;
+            self.stream = stream.map_err(|error| failed(cluster, error))?;
+            next = self.lake.block_on(self.stream.next());
         }
-        next.transpose().map_err(|error| failed(self.cluster.as_deref(), error))
-    }
-
-    /// What comes next, unless it is given up before that.
-    fn wait(&mut self) -> Result<Option<Result<RecordBatch, DataFusionError>>, Error> {
-        let (stream, is_given_up) = (&mut self.stream, self.is_given_up);
-        self.lake.block_on(async {
-            while !is_given_up() {
-                if let Ok(next) = tokio::time::timeout(PATIENCE, stream.next()).await {
-                    return Ok(next);
-                }
-            }
-            Err(Error::given_up())
-        })
+        next.transpose().map_err(|error| failed(cluster, error))
     }
 }
 

@@ -26,7 +26,6 @@ enum Kind {
     Question,
     Added,
     Sink,
-    GivenUp,
 }
 
 impl Error {
@@ -87,12 +86,6 @@ impl Error {
         Self { sink: Some(error), ..Self::new(Kind::Sink, "output") }
     }
 
-    /// Nobody wants the answer any more.
-    #[cold]
-    pub(crate) fn given_up() -> Self {
-        Self::new(Kind::GivenUp, "given up")
-    }
-
     /// The input has been added already.
     #[cold]
     pub(crate) fn added(message: impl Into<String>) -> Self {
@@ -123,12 +116,6 @@ impl Error {
     /// This error, where something else did.
     pub fn into_sink_error(mut self) -> Result<io::Error, Self> {
         self.sink.take().ok_or(self)
-    }
-
-    /// Whether the answer was not wanted any more.
-    #[must_use]
-    pub fn is_given_up(&self) -> bool {
-        self.kind == Kind::GivenUp
     }
 
     /// Whether the lake itself is damaged, or of a later version.

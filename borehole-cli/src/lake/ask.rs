@@ -243,10 +243,11 @@ fn profile(lake: &Lake, sql: &str, args: &AnswerArgs, output: &OutputArgs) -> an
         bail!("expected one of --json, --csv and a profile with --to or -o, found two");
     }
     if is_file(output) {
-        // What was begun is taken away before the command ends.
-        interrupt::heed();
+        // What works out answers cannot be asked to stop. What was begun is taken away.
+        interrupt::before_leaving(|| say("interrupted: nothing was written"));
+        interrupt::heed_at_once();
     }
-    let session = args.session(lake)?.until(interrupt::requested);
+    let session = args.session(lake)?;
     let answer = session.ask(sql)?;
     let target = output.target(None)?;
     let mut output = output.create(&target)?;
@@ -255,10 +256,6 @@ fn profile(lake: &Lake, sql: &str, args: &AnswerArgs, output: &OutputArgs) -> an
     match session.export(answer, &mut *exporter).map_err(borehole_query::Error::into_sink_error) {
         Ok(()) => {}
         Err(Ok(source)) => return Err(Error::Write { name, source }.into()),
-        Err(Err(error)) if error.is_given_up() => {
-            say("interrupted: nothing was written");
-            return Ok(Exit::Interrupted);
-        }
         Err(Err(error)) => return Err(error.into()),
     }
     let lost = exporter.losses();
