@@ -56,6 +56,8 @@ pub struct Exporter<W, S: Write, F> {
     /// What the header says; nothing before there is a writer.
     header: Facts,
     interval_us: u64,
+    /// Whether the samples of the segment have another period.
+    has_other_period: bool,
     columns: Columns,
     clock: Clock,
     lost: Lost,
@@ -110,6 +112,7 @@ where
             writer: None,
             header: Facts::default(),
             interval_us: 0,
+            has_other_period: false,
             columns: Columns {
                 opcodes: Opcodes::of(PYTHON[0], PYTHON[1]),
                 frames: Vec::new(),
@@ -200,8 +203,7 @@ where
         self.lost.values += count(!sample.values.is_empty());
         self.lost.processes += count(at.process(sample).is_some());
         self.lost.times += count(sample.time_ns.is_some_and(|ns| ns % 1000 != 0));
-        let has_other_period = at.segment.period_ns.is_some_and(|ns| ns / 1000 != self.interval_us);
-        self.lost.periods += count(has_other_period);
+        self.lost.periods += count(self.has_other_period);
         self.lost.deep += count(depth(sample.stack, at.tables) > MAX_DEPTH);
     }
 }
@@ -373,6 +375,9 @@ where
             Some(start_us) => self.open(&facts, at.segment, start_us)?,
             None => {}
         }
+        // A header that is still to come has the period of the segment.
+        self.has_other_period =
+            self.writer.is_some() && at.segment.period_ns.is_some_and(|ns| ns / 1000 != self.interval_us);
         Ok(())
     }
 

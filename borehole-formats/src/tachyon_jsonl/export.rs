@@ -30,7 +30,8 @@ pub struct Exporter<W: Write> {
     counts: StackCounts,
     sums: RowSums<Frames>,
     period_us: Option<u64>,
-    /// How many samples had another period.
+    /// Whether the samples of the segment have another, and how many had one.
+    has_other_period: bool,
     other_periods: u64,
     mode: Option<String>,
     losses: SampleLosses,
@@ -44,6 +45,7 @@ impl<W: Write> Exporter<W> {
             counts: StackCounts::default(),
             sums: RowSums::default(),
             period_us: None,
+            has_other_period: false,
             other_periods: 0,
             mode: None,
             losses: SampleLosses::default(),
@@ -190,7 +192,7 @@ impl<W: Write> ProfileSink for Exporter<W> {
     fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
         self.counts.add(sample.stack, sample.count);
         self.losses.all_but_stack(at, sample);
-        if at.segment.period_ns.is_some_and(|ns| Some(ns / 1000) != self.period_us) {
+        if self.has_other_period {
             self.other_periods = self.other_periods.saturating_add(sample.count);
         }
         Ok(ControlFlow::Continue(()))
@@ -198,7 +200,9 @@ impl<W: Write> ProfileSink for Exporter<W> {
 
     /// The period and the mode of the first segment that has them are those of all.
     fn segment(&mut self, at: Context<'_>) -> io::Result<()> {
-        self.period_us = self.period_us.or(at.segment.period_ns.map(|ns| ns / 1000));
+        let period_us = at.segment.period_ns.map(|ns| ns / 1000);
+        self.period_us = self.period_us.or(period_us);
+        self.has_other_period = period_us.is_some() && period_us != self.period_us;
         let mode = at.segment.metadata.iter().find(|(key, _)| at.tables.string(*key) == b"mode");
         if let Some(&(_, mode)) = mode.filter(|_| self.mode.is_none()) {
             let text = String::from_utf8_lossy(at.tables.string(mode)).into_owned();
