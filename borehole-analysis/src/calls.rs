@@ -4,6 +4,7 @@
 //! (preorder). So everything about a call and what it called is one stretch of the columns, a walk needs no
 //! recursion, and the time for a view is linear in the distinct stacks, whatever their depth.
 
+use std::collections::BTreeMap;
 use std::hash::BuildHasher as _;
 use std::sync::Arc;
 
@@ -119,16 +120,35 @@ impl Calls {
         self.of_stack.get(stack.index()).copied().filter(|&call| call != NO_CALL)
     }
 
-    /// The rows of each stack that weighs something, from the root to the leaf, with its weight.
-    pub fn stacks(&self) -> impl Iterator<Item = (Vec<usize>, u64)> {
-        let mut path: Vec<CallId> = Vec::new();
-        let all = 0..CallId::try_from(self.len()).unwrap_or(CallId::MAX);
-        all.filter_map(move |call| {
-            while path.pop_if(|above| self.end(*above) <= call).is_some() {}
-            path.push(call);
-            let own = self.own_of(call);
-            (own > 0).then(|| (path.iter().map(|&call| self.row(call)).collect(), own))
+    /// The samples of which the weights are, by stack and by how long each of them stands for: those of one period after
+    /// the other.
+    ///
+    /// A weight of time is not a number of samples: this takes apart what was multiplied.
+    pub fn samples(&self, profile: &Profile, selection: &Selection) -> impl Iterator<Item = StackSamples> {
+        let mut sums: BTreeMap<(Option<u64>, CallId), u64> = BTreeMap::new();
+        profile.each(selection, self.weight, |pair, _, weight| {
+            let Some(call) = self.call_of(pair.stack) else { return };
+            let period_ns = profile.situations.get(pair.situation).period_ns;
+            let of_one = match self.weight {
+                Weight::Samples => 1,
+                Weight::Wall | Weight::Cpu => period_ns.unwrap_or(0).max(1),
+            };
+            let sum = sums.entry((period_ns, call)).or_default();
+            *sum = sum.saturating_add(weight / of_one);
+        });
+        sums.into_iter().map(|((period_ns, call), count)| StackSamples {
+            path: self.path(call),
+            count,
+            period_ns,
         })
+    }
+
+    /// The rows from the root to a call.
+    fn path(&self, call: CallId) -> Vec<usize> {
+        let mut path: Vec<usize> =
+            std::iter::successors(Some(call), |&call| self.parent(call)).map(|call| self.row(call)).collect();
+        path.reverse();
+        path
     }
 
     pub(crate) const fn len(&self) -> usize {
@@ -176,6 +196,17 @@ impl Calls {
     pub(crate) fn callees(&self, call: CallId) -> impl Iterator<Item = CallId> {
         self.siblings(call + 1, self.end(call))
     }
+}
+
+/// Samples of one stack that stand for equally long.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StackSamples {
+    /// The rows of the calls, from the root to the leaf.
+    pub path: Vec<usize>,
+    /// How many samples.
+    pub count: u64,
+    /// How long each stands for; `None` where that is not known.
+    pub period_ns: Option<u64>,
 }
 
 /// Calls in the order in which they are found: callers first.

@@ -8,12 +8,6 @@ use borehole_model::{Context, Sample, Warning};
 use crate::counts::Tally;
 use crate::view::{PeriodSamples, Summary};
 
-/// The format whose stacks end where its files end them.
-const PYTHON: &str = "tachyon";
-
-/// The most frames of a stack that it keeps.
-const PYTHON_DEPTH: u32 = 256;
-
 /// Counts what passes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Facts {
@@ -22,6 +16,7 @@ pub(crate) struct Facts {
     pending: u64,
     empty: u64,
     at_depth_limit: u64,
+    depth_limit: Option<u32>,
     without_period: u64,
     wall_ns: u128,
     segments: u64,
@@ -41,10 +36,11 @@ impl Facts {
         if sample.stack.is_none() {
             self.empty = self.empty.saturating_add(sample.count);
         }
-        if at.segment.format == PYTHON
-            && sample.stack.is_some_and(|stack| at.tables.depth(stack) >= PYTHON_DEPTH)
+        if let (Some(limit), Some(stack)) = (at.segment.depth_limit, sample.stack)
+            && at.tables.depth(stack) >= limit
         {
             self.at_depth_limit = self.at_depth_limit.saturating_add(sample.count);
+            self.depth_limit = self.depth_limit.max(Some(limit));
         }
         let process = at.process(sample);
         if let Some(process) = process {
@@ -98,6 +94,7 @@ impl Facts {
             samples: self.samples,
             empty: self.empty,
             at_depth_limit: self.at_depth_limit,
+            depth_limit: self.depth_limit,
             wall_ns: self.has_wall().then_some(self.wall_ns),
             periods: std::mem::take(&mut self.periods),
             without_period: self.without_period,

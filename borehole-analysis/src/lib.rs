@@ -43,7 +43,7 @@ mod totals;
 mod tree;
 mod view;
 
-pub use calls::Calls;
+pub use calls::{Calls, StackSamples};
 pub use frame_name::{FrameName, Paths};
 pub use heat_map::{HeatMap, HeatMapSink};
 pub use inventory::{Inventory, Numbers, SegmentFacts};
@@ -55,6 +55,7 @@ pub use path_map::PathMap;
 pub use pattern::{Pattern, PatternError};
 pub use profile::{Profile, ProfileBuilder, TimeRange, Timespan};
 pub use query::{By, Collapse, Lines, Opcodes, Query, Recursion, Rows};
+pub use ranking::{SortKey, leading};
 pub use report::ReportSink;
 pub use reshape::Reshape;
 pub use selection::{Selection, Weight};

@@ -1,4 +1,4 @@
-//! Groups in the order of a table.
+//! Rows in the order of a table.
 
 use std::cmp::Reverse;
 
@@ -65,4 +65,35 @@ pub(crate) fn rank_totals(
         }
     }
     ranking
+}
+
+/// What a row is sorted by in one order: the largest is the first.
+pub type SortKey<'k, T, K> = &'k dyn Fn(&T) -> K;
+
+/// The rows that are among the first `count` in at least one of the orders, as they stand.
+///
+/// A table that is cut by one order lacks the first rows of another.
+///
+/// # Examples
+///
+/// ```
+/// let rows = vec![("leaf", 9, 9), ("other", 5, 5), ("main", 0, 14)];
+/// let kept = borehole_analysis::leading(rows, 1, &[&|row| row.1, &|row| row.2]);
+/// assert_eq!(kept, [("leaf", 9, 9), ("main", 0, 14)]);
+/// ```
+#[must_use]
+pub fn leading<T, K: Ord>(rows: Vec<T>, count: usize, orders: &[SortKey<'_, T, K>]) -> Vec<T> {
+    if rows.len() <= count {
+        return rows;
+    }
+    let mut is_kept = vec![false; rows.len()];
+    let mut places: Vec<usize> = (0..rows.len()).collect();
+    for key in orders {
+        // Of equal rows those that stand first.
+        places.select_nth_unstable_by_key(count, |&place| (Reverse(key(&rows[place])), place));
+        for &place in &places[..count] {
+            is_kept[place] = true;
+        }
+    }
+    rows.into_iter().zip(is_kept).filter_map(|(row, is_kept)| is_kept.then_some(row)).collect()
 }

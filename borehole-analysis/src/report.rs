@@ -3,7 +3,7 @@
 use std::io;
 use std::ops::ControlFlow;
 
-use borehole_model::{Context, ProfileSink, Sample, StackId, StringId, Tables, Warning};
+use borehole_model::{Context, ProfileSink, Sample, StackId, StringId, Tables, Thread, Warning};
 
 use crate::answer::{Answer, Edges};
 use crate::call_tree::CallTree;
@@ -123,7 +123,7 @@ impl ProfileSink for ReportSink {
         Ok(())
     }
 
-    fn thread(&mut self, _at: Context<'_>, thread: u64, name: StringId) -> io::Result<()> {
+    fn thread(&mut self, _at: Context<'_>, thread: Thread, name: StringId) -> io::Result<()> {
         if let Some(groups) = &mut self.groups {
             groups.name_thread(thread, name);
         }

@@ -5,7 +5,8 @@ use std::ops::ControlFlow;
 
 use borehole_model::{
     Annotation, Column, Context, Event, FieldShape, Frame, FrameId, FrameText, Label, LabelValue, LabelsId,
-    ProfileSink, Sample, Segment, Shape, ShapeId, StackColumn, StackId, StringId, TableFull, Tables, Warning,
+    ProfileSink, Sample, Segment, Shape, ShapeId, StackColumn, StackId, StringId, TableFull, Tables, Thread,
+    Warning,
 };
 
 use crate::call_tree::CallTree;
@@ -193,6 +194,7 @@ impl<S: ProfileSink> ProfileSink for Reshape<S> {
             None => None,
         };
         let labels = sample.labels.map(|labels| self.reshaped.labels(labels, at.tables)).transpose()?;
+        self.segment.process = at.segment.process;
         let at = Context { tables: &self.reshaped.tables, segment: &self.segment };
         self.sink.sample(at, &Sample { stack, labels, ..*sample })
     }
@@ -226,11 +228,13 @@ impl<S: ProfileSink> ProfileSink for Reshape<S> {
     }
 
     fn metadata(&mut self, at: Context<'_>, key: StringId, value: StringId) -> io::Result<()> {
+        // It may tell whose process the segment is.
+        self.segment.process = at.segment.process;
         let (key, value) = (self.reshaped.string(key, at.tables)?, self.reshaped.string(value, at.tables)?);
         self.sink.metadata(Context { tables: &self.reshaped.tables, segment: &self.segment }, key, value)
     }
 
-    fn thread(&mut self, at: Context<'_>, thread: u64, name: StringId) -> io::Result<()> {
+    fn thread(&mut self, at: Context<'_>, thread: Thread, name: StringId) -> io::Result<()> {
         let name = self.reshaped.string(name, at.tables)?;
         self.sink.thread(Context { tables: &self.reshaped.tables, segment: &self.segment }, thread, name)
     }
@@ -250,12 +254,13 @@ mod tests {
 
     use super::*;
 
-    /// The texts of what events say: their name, and each field with its annotation.
+    /// Whose process each sample is, and the texts of what events say: their name, and each field with its annotation.
     #[derive(Default)]
     struct Said(Vec<String>);
 
     impl ProfileSink for Said {
-        fn sample(&mut self, _at: Context<'_>, _sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
+        fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
+            self.0.push(format!("process {:?}", at.process(sample)));
             Ok(ControlFlow::Continue(()))
         }
 
@@ -299,5 +304,20 @@ mod tests {
             said,
             ["write size unit=B [Unsigned(7)] Some(7)", "write size unit=B [Unsigned(8)] Some(8)"]
         );
+    }
+
+    #[test]
+    fn metadata_that_comes_late_tells_whose_process_samples_are() {
+        let mut tables = Tables::default();
+        let [key, value] = ["pid", "5"].map(|text| tables.intern_string(text.as_bytes()).unwrap());
+        let [early, late] = [None, Some(5)].map(|process| Segment { process, ..Segment::default() });
+        let mut reshape = Reshape::new(Said::default(), Query::default());
+        let [early, late] = [&early, &late].map(|segment| Context { tables: &tables, segment });
+        reshape.segment(early).unwrap();
+        let sample = Sample { count: 1, ..Sample::default() };
+        assert!(reshape.sample(early, &sample).unwrap().is_continue());
+        reshape.metadata(late, key, value).unwrap();
+        assert!(reshape.sample(late, &sample).unwrap().is_continue());
+        assert_eq!(reshape.into_parts().0.0, ["process None", "process Some(5)"]);
     }
 }

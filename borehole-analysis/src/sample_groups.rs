@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use borehole_model::{Context, LabelValue, LabelsId, Sample, StringId, Tables};
+use borehole_model::{Context, LabelValue, LabelsId, Sample, StringId, Tables, Thread, ThreadNames};
 
 use crate::counts::Tally;
 use crate::groups::GroupId;
@@ -17,7 +17,7 @@ enum Key {
     Absent,
     Label(LabelValue),
     Process(i64),
-    Thread(Option<i64>, u64),
+    Thread(Thread),
 }
 
 /// Adds up samples by label, process or thread.
@@ -30,7 +30,7 @@ pub(crate) struct SampleGroups {
     of_labels: Vec<Option<GroupId>>,
     /// The group of the last sample: samples of one process follow each other.
     last: Option<GroupId>,
-    names: HashMap<u64, StringId>,
+    names: ThreadNames,
     ranking: Ranking,
 }
 
@@ -44,7 +44,7 @@ impl SampleGroups {
             index: HashMap::new(),
             of_labels: Vec::new(),
             last: None,
-            names: HashMap::new(),
+            names: ThreadNames::default(),
             ranking: Ranking::default(),
         })
     }
@@ -53,17 +53,14 @@ impl SampleGroups {
         let group = match (&self.by, sample.labels) {
             (By::Label(_), Some(labels)) => self.of_labels(labels, at.tables),
             (By::Process, _) => self.of_key(at.process(sample).map_or(Key::Absent, Key::Process)),
-            (By::Thread, _) => {
-                let process = at.process(sample);
-                self.of_key(sample.thread.map_or(Key::Absent, |thread| Key::Thread(process, thread)))
-            }
+            (By::Thread, _) => self.of_key(at.thread(sample).map_or(Key::Absent, Key::Thread)),
             _ => self.of_key(Key::Absent),
         };
         self.ranking.add(group, tally);
     }
 
-    pub(crate) fn name_thread(&mut self, thread: u64, name: StringId) {
-        self.names.insert(thread, name);
+    pub(crate) fn name_thread(&mut self, thread: Thread, name: StringId) {
+        self.names.name(thread, name);
     }
 
     fn of_labels(&mut self, labels: LabelsId, tables: &Tables) -> GroupId {
@@ -105,9 +102,9 @@ impl SampleGroups {
             Key::Absent => GroupValue::Absent,
             Key::Label(value) => GroupValue::Label(label_text(value, tables)),
             Key::Process(process) => GroupValue::Process(process),
-            Key::Thread(process, thread) => {
-                let name = self.names.get(&thread).map(|&name| tables.string(name).to_vec());
-                GroupValue::Thread { process, thread, name }
+            Key::Thread(thread) => {
+                let name = self.names.of(thread).map(|&name| tables.string(name).to_vec());
+                GroupValue::Thread { process: thread.process, thread: thread.number, name }
             }
         }
     }

@@ -34,8 +34,10 @@ pub struct Summary {
     pub matched: u64,
     /// Samples with an empty stack.
     pub empty: u64,
-    /// Samples of Python whose stack is as deep as its files allow: it may have lost its outer frames.
+    /// Samples whose stack is as deep as their source allows: it may have lost its outer frames.
     pub at_depth_limit: u64,
+    /// How many frames that is; the most, of several sources. `None` where there are no such samples.
+    pub depth_limit: Option<u32>,
     /// How long the samples were, each as long as the period of its own segment; `None` where no segment
     /// has one.
     pub wall_ns: Option<u128>,
@@ -217,6 +219,18 @@ pub enum GroupValue {
         /// Its name, if known.
         name: Option<Vec<u8>>,
     },
+}
+
+impl GroupValue {
+    /// Whether both are the same; a thread is, by whatever name it goes now.
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
+        let thread = |value: &Self| match *value {
+            Self::Thread { process, thread, .. } => Some((process, thread)),
+            _ => None,
+        };
+        thread(self).map_or(self == other, |here| Some(here) == thread(other))
+    }
 }
 
 /// The samples in frames of one file or class.

@@ -1,5 +1,6 @@
 //! Finds processes and gives them to sessions.
 
+use std::process::ExitStatus;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::mpsc::{self, Receiver, Sender};
@@ -54,6 +55,15 @@ pub enum News {
     Progress(Progress),
 }
 
+/// What became of a command that was started to be sampled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// It has ended.
+    Ended(ExitStatus),
+    /// It was asked to end and goes on.
+    StillRuns,
+}
+
 /// New processes are looked for this often.
 const LOOK_NS: u64 = 500_000_000;
 
@@ -84,8 +94,8 @@ impl Coordinator {
         (shared, arrivals)
     }
 
-    /// Works until all sessions have ended, or can no longer begin; asks them to when `is_interrupted`. Answers how the command
-    /// ended, `None` if there was none or it goes on. It is asked to end (SIGTERM) with them.
+    /// Works until all sessions have ended, or can no longer begin; asks them to when `is_interrupted`. Answers what became of
+    /// the command, which is asked to end (SIGTERM) with them; `None` if there was none.
     ///
     /// # Errors
     /// When processes cannot be listed: sessions are asked to end then too.
@@ -93,15 +103,16 @@ impl Coordinator {
         mut self,
         is_interrupted: impl Fn() -> bool,
         mut tell: impl FnMut(News),
-    ) -> Result<Option<std::process::ExitStatus>, Error> {
+    ) -> Result<Option<Ending>, Error> {
         let watched = self.watch(&is_interrupted, &mut tell);
         // Nobody else would end the sessions.
         self.stop();
         for (process, error) in self.finder.untold() {
             tell(News::Refused(process, error));
         }
-        let status = self.command.and_then(|mut command| command.end(COMMAND_PATIENCE));
-        watched.map(|()| status)
+        let end = |mut command: Launched| command.end(COMMAND_PATIENCE);
+        let ending = self.command.map(|command| end(command).map_or(Ending::StillRuns, Ending::Ended));
+        watched.map(|()| ending)
     }
 
     /// Gives out what is found until all sessions have ended, or nothing can be found any more.

@@ -107,6 +107,11 @@ impl Finder {
     /// # Errors
     /// When processes cannot be listed.
     pub fn look(&mut self) -> Result<Found, Error> {
+        self.look_by(now_ns)
+    }
+
+    /// The same, by another clock.
+    fn look_by(&mut self, now_ns: impl Fn() -> u64) -> Result<Found, Error> {
         let members = self.selection.members()?;
         // What is attached to is being sampled, whatever its command line says by now, until it is forgotten.
         self.known.retain(|process, state| matches!(state, State::Attached) || members.contains(process));
@@ -118,7 +123,7 @@ impl Finder {
                 None => true,
             };
             if is_due {
-                self.try_attach(process, &mut found);
+                self.try_attach(process, &now_ns, &mut found);
             }
         }
         let now_ns = now_ns();
@@ -126,7 +131,7 @@ impl Finder {
         Ok(found)
     }
 
-    fn try_attach(&mut self, process: i32, found: &mut Found) {
+    fn try_attach(&mut self, process: i32, now_ns: impl Fn() -> u64, found: &mut Found) {
         let state = match (self.attach)(process) {
             Ok(subject) => {
                 found.attached.push(subject);
@@ -174,4 +179,21 @@ impl Finder {
 fn pause_ns(attempts: u32) -> u64 {
     let doubled = FIRST_PAUSE.saturating_mul(1 << attempts.min(20));
     nanoseconds(doubled.min(LONGEST_PAUSE))
+}
+
+#[cfg(test)]
+mod tests {
+    use borehole_process::ErrorKind;
+
+    use super::*;
+
+    #[test]
+    fn a_refusal_is_told_after_half_a_second_however_rarely_it_is_looked() {
+        let attach: Attach = Box::new(|_| Err(borehole_process::Error::new(ErrorKind::Denied, "no").into()));
+        let own = std::process::id().try_into().unwrap();
+        let mut finder = Finder::new(Selection::One(own), attach);
+        let told = [0, 300, 600, 900].map(|ms| finder.look_by(|| ms * 1_000_000).unwrap().refused.len());
+        assert_eq!(told, [0, 0, 1, 0]);
+        assert!(finder.untold().is_empty());
+    }
 }

@@ -22,7 +22,7 @@ mod subject;
 mod timers;
 
 pub use control::{Progress, Shared};
-pub use coordinator::{Coordinator, News};
+pub use coordinator::{Coordinator, Ending, News};
 pub use error::Error;
 pub use finder::{Attach, Finder, Found, IsWanted, Selection};
 pub use options::{Grouping, Idle, SampleOptions, StopMode};

@@ -51,6 +51,7 @@ pub struct RbtOutput {
     open: OpenStream,
     /// Writes the segment that was begun last.
     exporter: Option<rbt::Exporter<SegmentOutput<Stream>>>,
+    /// How many segments have been begun.
     segments: u64,
     /// The time of the last sample of the segments that are complete: the next one counts from it.
     last_time_us: Option<i64>,
@@ -68,6 +69,13 @@ impl RbtOutput {
     pub fn single(options: RbtOptions, stream: impl Write + Send + 'static) -> Self {
         let stream = Stream::new(stream);
         Self::new(options, Box::new(move |_| Ok(stream.clone())))
+    }
+
+    /// The number of the segment that was begun last, even if its stream could not be opened: what failed, failed there.
+    /// Before the first it is 0.
+    #[must_use]
+    pub const fn segment_number(&self) -> u64 {
+        self.segments.saturating_sub(1)
     }
 
     fn complete(&mut self) -> io::Result<()> {
@@ -102,8 +110,9 @@ impl ProfileSink for RbtOutput {
 
     fn segment(&mut self, at: Context<'_>) -> io::Result<()> {
         self.complete()?;
-        let stream = (self.open)(self.segments)?;
+        let number = self.segments;
         self.segments += 1;
+        let stream = (self.open)(number)?;
         let output = SegmentOutput::new(stream, self.options.compression);
         let exporter = rbt::Exporter::new(output, self.export_options()).continuing(self.last_time_us);
         self.exporter.insert(exporter).segment(at)

@@ -46,14 +46,16 @@ pub struct Session<'a> {
     idle: Option<StackId>,
     statistics: Statistics,
     start_ns: u64,
+    /// When it is to be looked after what does not have to be looked after at every sample.
+    care_ns: u64,
 }
 
 /// The segment that is being written.
 struct Current {
     segment: Segment,
     start_ns: u64,
-    /// What had been counted when it began.
-    counted_before: Statistics,
+    /// What had been counted when it began, as [`Statistics::facts`].
+    counted_before: [(&'static str, u64); 10],
 }
 
 /// A process that is being sampled.
@@ -115,6 +117,7 @@ impl Target {
 impl<'a> Session<'a> {
     /// Samples into `output` what comes to [`Session::run`]; `header` is what each segment says of itself.
     pub fn new(options: SampleOptions, header: Header, output: &'a mut dyn LiveSink, shared: Shared) -> Self {
+        let start_ns = now_ns();
         Self {
             options,
             header,
@@ -125,7 +128,8 @@ impl<'a> Session<'a> {
             targets: Vec::new(),
             idle: None,
             statistics: Statistics::default(),
-            start_ns: now_ns(),
+            start_ns,
+            care_ns: start_ns + CARE_NS,
         }
     }
 
@@ -139,7 +143,7 @@ impl<'a> Session<'a> {
         let _end = self.shared.end_on_drop();
         schedule::be_punctual();
         let sampled = self.sample_all(arrivals);
-        self.statistics.elapsed_ns = now_ns() - self.start_ns;
+        self.note_time();
         let completed = self.complete();
         self.publish();
         sampled.and(completed).map(|()| self.statistics)
@@ -147,7 +151,6 @@ impl<'a> Session<'a> {
 
     fn sample_all(&mut self, arrivals: &Receiver<Box<dyn Subject>>) -> Result<(), Error> {
         let mut schedule = Schedule::start(self.options.period_ns());
-        let mut care_ns = now_ns() + CARE_NS;
         loop {
             let had_none = self.targets.is_empty();
             if !self.welcome(arrivals)? && self.targets.is_empty() {
@@ -157,11 +160,8 @@ impl<'a> Session<'a> {
                 schedule.restart();
             }
             self.sample_each()?;
-            let now_ns = now_ns();
-            self.statistics.elapsed_ns = now_ns - self.start_ns;
-            if now_ns >= care_ns || self.targets.iter().any(|target| target.is_gone) {
+            if self.note_time() >= self.care_ns || self.targets.iter().any(|target| target.is_gone) {
                 self.take_care()?;
-                care_ns = now_ns + CARE_NS;
             }
             if self.is_over() {
                 let missed = if self.is_out_of_time() { schedule.overdue() } else { 0 };
@@ -169,7 +169,7 @@ impl<'a> Session<'a> {
                 return Ok(());
             }
             if !self.targets.is_empty() {
-                self.wait(&mut schedule, &mut care_ns, arrivals)?;
+                self.wait(&mut schedule, arrivals)?;
             }
             if self.is_over() {
                 return Ok(());
@@ -179,32 +179,32 @@ impl<'a> Session<'a> {
 
     /// Waits for the next point in time, and does meanwhile what is due before. Ends early when sampling is over, or nothing is
     /// left to sample.
-    fn wait(
-        &mut self,
-        schedule: &mut Schedule,
-        care_ns: &mut u64,
-        arrivals: &Receiver<Box<dyn Subject>>,
-    ) -> Result<(), Error> {
+    fn wait(&mut self, schedule: &mut Schedule, arrivals: &Receiver<Box<dyn Subject>>) -> Result<(), Error> {
         let missed = schedule.advance();
         self.miss(missed);
         let end_ns = self
             .options
             .duration
             .map_or(u64::MAX, |duration| self.start_ns.saturating_add(nanoseconds(duration)));
-        while !schedule.wait_until((*care_ns).min(end_ns), || self.is_enough()) {
-            let now_ns = now_ns();
-            self.statistics.elapsed_ns = now_ns - self.start_ns;
+        while !schedule.wait_until(self.care_ns.min(end_ns), || self.is_enough()) {
+            self.note_time();
             if self.is_over() {
                 break;
             }
             self.take_care()?;
-            *care_ns = now_ns + CARE_NS;
             if self.targets.is_empty() {
                 break;
             }
             self.welcome(arrivals)?;
         }
         Ok(())
+    }
+
+    /// Notes how long it has gone on, and answers what time it is.
+    fn note_time(&mut self) -> u64 {
+        let now_ns = now_ns();
+        self.statistics.elapsed_ns = now_ns - self.start_ns;
+        now_ns
     }
 
     fn is_over(&self) -> bool {
@@ -268,7 +268,7 @@ impl<'a> Session<'a> {
             &subjects,
             &mut self.tables,
         )?;
-        let current = Current { segment, start_ns: now_ns(), counted_before: self.statistics };
+        let current = Current { segment, start_ns: now_ns(), counted_before: self.statistics.facts() };
         let Current { segment, .. } = self.current.insert(current);
         self.output.segment(Context { tables: &self.tables, segment })?;
         Ok(())
@@ -293,9 +293,10 @@ impl<'a> Session<'a> {
     /// Writes into the segment what became of its samples.
     fn end_segment(&mut self) -> Result<(), Error> {
         let Some(Current { segment, counted_before, .. }) = &self.current else { return Ok(()) };
-        for (key, value) in self.statistics.since(counted_before).facts() {
+        for ((key, now), (_, before)) in self.statistics.facts().into_iter().zip(counted_before) {
+            let value = (now - before).to_string();
             let key = self.tables.intern_string(key.as_bytes()).map_err(io::Error::from)?;
-            let value = self.tables.intern_string(value.to_string().as_bytes()).map_err(io::Error::from)?;
+            let value = self.tables.intern_string(value.as_bytes()).map_err(io::Error::from)?;
             self.output.metadata(Context { tables: &self.tables, segment }, key, value)?;
         }
         Ok(())
@@ -407,8 +408,9 @@ impl<'a> Session<'a> {
         self.statistics.asked += missed;
     }
 
-    /// What does not have to be done at every sample.
+    /// What does not have to be done at every sample. It is due again a while later.
     fn take_care(&mut self) -> Result<(), Error> {
+        self.care_ns = now_ns() + CARE_NS;
         for target in &mut self.targets {
             target.is_gone |= target.subject.refresh().is_err_and(|error| error.is_gone());
             target.cannot_stop = false;

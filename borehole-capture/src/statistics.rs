@@ -40,66 +40,77 @@ impl Statistics {
     /// file tells them otherwise.
     #[must_use]
     pub fn facts(&self) -> [(&'static str, u64); 10] {
+        // All are named, so that a new one is either told or left out on purpose.
+        let Self {
+            asked,
+            taken,
+            idle,
+            torn,
+            failed,
+            missed,
+            retried,
+            stopped,
+            unstopped,
+            truncated,
+            attached: _,
+            elapsed_ns: _,
+            first_sample_unix_ns: _,
+        } = *self;
         [
-            ("samples.asked", self.asked),
-            ("samples.taken", self.taken),
-            ("samples.idle", self.idle),
-            ("samples.torn", self.torn),
-            ("samples.failed", self.failed),
-            ("samples.missed", self.missed),
-            ("samples.retried", self.retried),
-            ("samples.stopped", self.stopped),
-            ("samples.unstopped", self.unstopped),
-            ("samples.truncated", self.truncated),
+            ("samples.asked", asked),
+            ("samples.taken", taken),
+            ("samples.idle", idle),
+            ("samples.torn", torn),
+            ("samples.failed", failed),
+            ("samples.missed", missed),
+            ("samples.retried", retried),
+            ("samples.stopped", stopped),
+            ("samples.unstopped", unstopped),
+            ("samples.truncated", truncated),
         ]
     }
 
-    /// Samples a second that were answered, with a stack or with the news that there was none.
+    /// Stacks a second.
     #[must_use]
-    pub fn achieved_per_second(&self) -> f64 {
-        let answered = self.taken.saturating_add(self.idle);
+    pub fn taken_per_second(&self) -> f64 {
         #[expect(clippy::cast_precision_loss, reason = "a rate for people to read")]
-        let rate = answered as f64 * 1e9 / self.elapsed_ns.max(1) as f64;
+        let rate = self.taken as f64 * 1e9 / self.elapsed_ns.max(1) as f64;
         rate
-    }
-
-    /// What has been added since `earlier`. The time of the first sample stays.
-    #[must_use]
-    pub fn since(&self, earlier: &Self) -> Self {
-        Self {
-            asked: self.asked - earlier.asked,
-            taken: self.taken - earlier.taken,
-            idle: self.idle - earlier.idle,
-            torn: self.torn - earlier.torn,
-            failed: self.failed - earlier.failed,
-            missed: self.missed - earlier.missed,
-            retried: self.retried - earlier.retried,
-            stopped: self.stopped - earlier.stopped,
-            unstopped: self.unstopped - earlier.unstopped,
-            truncated: self.truncated - earlier.truncated,
-            attached: self.attached - earlier.attached,
-            elapsed_ns: self.elapsed_ns - earlier.elapsed_ns,
-            first_sample_unix_ns: self.first_sample_unix_ns,
-        }
     }
 }
 
 impl AddAssign for Statistics {
     /// Of two that ran at the same time: the longer time, the earlier first sample, the sum of everything else.
     fn add_assign(&mut self, other: Self) {
-        self.asked += other.asked;
-        self.taken += other.taken;
-        self.idle += other.idle;
-        self.torn += other.torn;
-        self.failed += other.failed;
-        self.missed += other.missed;
-        self.retried += other.retried;
-        self.stopped += other.stopped;
-        self.unstopped += other.unstopped;
-        self.truncated += other.truncated;
-        self.attached += other.attached;
-        self.elapsed_ns = self.elapsed_ns.max(other.elapsed_ns);
-        let firsts = [self.first_sample_unix_ns, other.first_sample_unix_ns];
+        // All are named, so that a new one is not forgotten.
+        let Self {
+            asked,
+            taken,
+            idle,
+            torn,
+            failed,
+            missed,
+            retried,
+            stopped,
+            unstopped,
+            truncated,
+            attached,
+            elapsed_ns,
+            first_sample_unix_ns,
+        } = other;
+        self.asked += asked;
+        self.taken += taken;
+        self.idle += idle;
+        self.torn += torn;
+        self.failed += failed;
+        self.missed += missed;
+        self.retried += retried;
+        self.stopped += stopped;
+        self.unstopped += unstopped;
+        self.truncated += truncated;
+        self.attached += attached;
+        self.elapsed_ns = self.elapsed_ns.max(elapsed_ns);
+        let firsts = [self.first_sample_unix_ns, first_sample_unix_ns];
         self.first_sample_unix_ns = firsts.into_iter().flatten().min();
     }
 }

@@ -1,12 +1,14 @@
 //! `borehole check`.
 
 use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 
 use borehole::model::{Count, Tables};
 use borehole::{Error, Format, Recovery, Warning};
 use clap::Args;
 use serde_json::json;
 
+use crate::cell::printable;
 use crate::exit::Exit;
 use crate::inputs::{self, Reading};
 use crate::interrupt::Interruptible;
@@ -19,7 +21,7 @@ use crate::outputs::stdout_error;
 pub(crate) struct CheckArgs {
     /// Files to check, one after the other; `-`, or none, is standard input
     #[arg(value_name = "INPUT")]
-    paths: Vec<String>,
+    paths: Vec<PathBuf>,
 
     #[command(flatten)]
     reading: Reading,
@@ -35,6 +37,8 @@ struct Verdict {
     format: Format,
     /// How many samples can be read.
     samples: u64,
+    /// How many events, of a trace of events.
+    events: u64,
     findings: Vec<Warning>,
     /// How many more there are.
     more: u64,
@@ -63,18 +67,21 @@ pub(crate) fn run(args: &CheckArgs) -> anyhow::Result<Exit> {
 
 /// Reads strictly, for what is inconsistent; and where that ends early on, past the damage, for the rest of it.
 /// A pipe can be read once only: then strict reading is all there is.
-fn check(path: &str, reading: &Reading) -> anyhow::Result<Verdict> {
+fn check(path: &Path, reading: &Reading) -> anyhow::Result<Verdict> {
     let strictly = Reading { lenient: false, ..reading.clone() };
     let input = strictly.open(path)?;
     let (name, format) = (input.name().to_owned(), input.format());
+    // Whatever reads it takes it for a recording of nothing; but it is also what a full disk leaves of one.
+    let nothing = (input.is_empty() && reading.from.is_none())
+        .then(|| Warning::new(format!("expected {}, found an empty file", format.name())));
     let mut count = Count::default();
     let error = match input.read_into(&mut Tables::default(), &mut Interruptible(&mut count)) {
-        Ok(recovery) => return Ok(Verdict::of(name, format, recovery, None)),
+        Ok(recovery) => return Ok(Verdict::of(name, format, recovery, nothing)),
         Err(Error::Read { source, .. }) if !source.is_limit() => source,
         Err(error) => return Err(error.into()),
     };
     let first = Warning::new(error.message()).at(error.offset());
-    let mut recovery = Recovery { samples: count.samples, ..Recovery::default() };
+    let mut recovery = Recovery { samples: count.samples, events: count.events, ..Recovery::default() };
     if inputs::is_file(path) {
         let input = Reading { lenient: true, ..reading.clone() }.open(path)?;
         recovery = input.read_into(&mut Tables::default(), &mut Interruptible(&mut Count::default()))?;
@@ -85,11 +92,20 @@ fn check(path: &str, reading: &Reading) -> anyhow::Result<Verdict> {
 impl Verdict {
     /// `first` is what ended strict reading. Reading on mostly says the same of that place, with what it cost.
     fn of(name: String, format: Format, recovery: Recovery, first: Option<Warning>) -> Self {
-        let Recovery { samples, warnings, more_warnings, lost_bytes, .. } = recovery;
+        let Recovery { samples, events, warnings, more_warnings, lost_bytes, .. } = recovery;
         let is_said = |first: &Warning| warnings.iter().any(|known| known.offset == first.offset);
         let first = first.filter(|first| !is_said(first));
         let findings = first.into_iter().chain(warnings).collect();
-        Self { name, format, samples, findings, more: more_warnings, lost_bytes }
+        Self { name, format, samples, events, findings, more: more_warnings, lost_bytes }
+    }
+
+    /// What can be read.
+    fn contents(&self) -> String {
+        match (self.samples, self.events) {
+            (samples, 0) => format!("{samples} samples"),
+            (0, events) => format!("{events} events"),
+            (samples, events) => format!("{samples} samples, {events} events"),
+        }
     }
 
     const fn is_sound(&self) -> bool {
@@ -102,10 +118,11 @@ impl Verdict {
 }
 
 fn text(verdict: &Verdict, out: &mut impl Write) -> io::Result<()> {
-    let Verdict { name, format, samples, findings, more, .. } = verdict;
-    writeln!(out, "{name}: {} ({}, {samples} samples)", verdict.word(), format.name())?;
+    let Verdict { name, format, findings, more, .. } = verdict;
+    let name = printable(name.as_bytes());
+    writeln!(out, "{name}: {} ({}, {})", verdict.word(), format.name(), verdict.contents())?;
     for finding in findings {
-        writeln!(out, "  {}", messages::text(finding))?;
+        writeln!(out, "  {}", printable(messages::text(finding).as_bytes()))?;
     }
     if *more > 0 {
         writeln!(out, "  {more} more")?;
@@ -114,7 +131,7 @@ fn text(verdict: &Verdict, out: &mut impl Write) -> io::Result<()> {
 }
 
 fn object(verdict: &Verdict, out: &mut impl Write) -> io::Result<()> {
-    let Verdict { name, format, samples, findings, more, lost_bytes } = verdict;
+    let Verdict { name, format, samples, events, findings, more, lost_bytes } = verdict;
     let finding = |finding: &Warning| {
         let Warning { offset, message, lost_bytes, .. } = finding;
         json!({"offset": offset, "message": message, "lost_bytes": lost_bytes})
@@ -125,6 +142,7 @@ fn object(verdict: &Verdict, out: &mut impl Write) -> io::Result<()> {
         "format": format.name(),
         "verdict": verdict.word(),
         "samples": samples,
+        "events": events,
         "lost_bytes": lost_bytes,
         "findings": findings.iter().map(finding).collect::<Vec<_>>(),
         "more_findings": more,

@@ -240,8 +240,7 @@ pub(crate) fn report(args: &ReportCommand) -> anyhow::Result<Exit> {
     if args.page.timeline || args.page.heatmap {
         return times::run(args);
     }
-    let read =
-        |sink: &mut dyn ProfileSink| args.inputs.read_into(&mut *args.samples.in_front_of(sink)?, STDOUT);
+    let read = |sink: &mut dyn ProfileSink| args.inputs.read_into(&args.samples.alone(), sink, STDOUT);
     let mut out = io::stdout().lock();
     let report = args.report.clone().fitting(out.is_terminal());
     let recovery = report::run(&report, read, &mut out, &mut io::stderr())?;

@@ -272,7 +272,7 @@ fn read(
     let mut shaped = args.shape.in_front_of(sink)?;
     if args.sort_by_time {
         let mut sorted = SortByTime::new(shaped).with_samples();
-        return inputs.read_into(&mut *args.filter.in_front_of(&mut sorted)?, output);
+        return inputs.read_into(&args.filter, &mut sorted, output);
     }
-    inputs.read_into(&mut *args.filter.in_front_of(&mut *shaped)?, output)
+    inputs.read_into(&args.filter, &mut *shaped, output)
 }

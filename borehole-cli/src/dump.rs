@@ -1,6 +1,7 @@
 //! `borehole dump`.
 
 use std::io::BufWriter;
+use std::path::PathBuf;
 
 use borehole::{Format, Target, dump_records, import_all};
 use clap::Args;
@@ -16,7 +17,7 @@ use crate::outputs::OutputArgs;
 pub(crate) struct DumpArgs {
     /// The file to print; `-` is standard input
     #[arg(value_name = "INPUT", default_value = "-")]
-    pub(crate) input: String,
+    pub(crate) input: PathBuf,
 
     #[command(flatten)]
     pub(crate) reading: Reading,

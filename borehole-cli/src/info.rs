@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::fmt::Display;
 use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 
 use borehole::{Format, RecordCounts, Recovery, Source, Warning, count_records, import_all};
 use borehole_analysis::{Inventory, Numbers, SegmentFacts, Ticks};
@@ -22,7 +23,7 @@ use crate::outputs::stdout_error;
 pub(crate) struct InfoArgs {
     /// Files to look at, one after the other; `-`, or none, is standard input
     #[arg(value_name = "INPUT")]
-    paths: Vec<String>,
+    paths: Vec<PathBuf>,
 
     #[command(flatten)]
     reading: Reading,
@@ -74,7 +75,7 @@ fn print(info: &Info, json: bool, index: usize, out: &mut impl Write) -> io::Res
 }
 
 /// Reads on after damage: what is wrong with a file is part of what it is.
-fn inspect(path: &str, reading: &Reading) -> anyhow::Result<Info> {
+fn inspect(path: &Path, reading: &Reading) -> anyhow::Result<Info> {
     let input = Reading { lenient: true, ..reading.clone() }.open(path)?;
     let (name, format) = (input.name().to_owned(), input.format());
     let mut inventory = Inventory::default();

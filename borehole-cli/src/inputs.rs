@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::io::{self, IsTerminal as _};
 use std::os::fd::AsFd as _;
+use std::path::{Path, PathBuf};
 
 use anyhow::bail;
 use borehole::model::Tables;
@@ -11,6 +12,7 @@ use borehole::{
 };
 use clap::Args;
 
+use crate::filter::FilterArgs;
 use crate::interrupt::{Interruptible, InterruptibleRead};
 use crate::labelled::{self, Labelled};
 use crate::{messages, progress};
@@ -20,7 +22,7 @@ use crate::{messages, progress};
 pub(crate) struct Inputs {
     /// Files to read; `-`, or none, is standard input. Several are merged
     #[arg(value_name = "INPUT")]
-    pub(crate) paths: Vec<String>,
+    pub(crate) paths: Vec<PathBuf>,
 
     #[command(flatten)]
     pub(crate) reading: Reading,
@@ -83,8 +85,9 @@ impl Reading {
     }
 
     /// Opens one input; `-` is standard input.
-    pub(crate) fn open(&self, path: &str) -> anyhow::Result<Input> {
-        if path == "-" && io::stdin().is_terminal() {
+    pub(crate) fn open(&self, path: impl AsRef<Path>) -> anyhow::Result<Input> {
+        let path = path.as_ref();
+        if is_stdin(path) && io::stdin().is_terminal() {
             bail!("missing input: expected a path, or data on standard input, found a terminal");
         }
         Ok(Input::open(progress::shown(source(path)?), &self.options())?)
@@ -98,14 +101,14 @@ fn sample_kind(name: &str) -> Result<SampleKind, String> {
 }
 
 /// The bytes at `path`. A pipe is given up when the user asks to stop; a file is there at once.
-fn source(path: &str) -> Result<Source, Error> {
-    let name = if path == "-" { "standard input" } else { path };
-    let opened = match path {
-        "-" => io::stdin().as_fd().try_clone_to_owned().map(File::from),
-        path => File::open(path),
+fn source(path: &Path) -> Result<Source, Error> {
+    let (name, opened) = if is_stdin(path) {
+        ("standard input".to_owned(), io::stdin().as_fd().try_clone_to_owned().map(File::from))
+    } else {
+        (path.display().to_string(), File::open(path))
     };
     let opened = opened.and_then(|file| Ok((file.try_clone()?, file)));
-    let (pipe, file) = opened.map_err(|source| Error::Open { name: name.to_owned(), source })?;
+    let (pipe, file) = opened.map_err(|source| Error::Open { name: name.clone(), source })?;
     let source = Source::file(name, file)?;
     Ok(match source.size_bytes() {
         Some(_) => source,
@@ -114,12 +117,17 @@ fn source(path: &str) -> Result<Source, Error> {
 }
 
 impl Inputs {
-    /// Streams all inputs into `sink`, each opened when the one before it has been read, and finishes it.
-    /// Says what was odd in each. Ctrl-C completes what has been read. `output` names what the sink writes,
-    /// for messages.
-    pub(crate) fn read_into(&self, sink: &mut dyn ProfileSink, output: &str) -> anyhow::Result<Recovery> {
+    /// Streams what `filter` chooses of all inputs into `sink`, each opened when the one before it has been read, and finishes
+    /// the sink. Says what was odd in each. Ctrl-C completes what has been read. `output` names what the sink writes, for
+    /// messages.
+    pub(crate) fn read_into(
+        &self,
+        filter: &FilterArgs,
+        sink: &mut dyn ProfileSink,
+        output: &str,
+    ) -> anyhow::Result<Recovery> {
         let mut tables = Tables::default();
-        let recovery = self.read_onto(&mut tables, sink, output)?;
+        let recovery = self.read_onto(&mut tables, filter, sink, output)?;
         sink.finish(&tables).map_err(|source| Error::Write { name: output.to_owned(), source })?;
         Ok(recovery)
     }
@@ -128,33 +136,46 @@ impl Inputs {
     pub(crate) fn read_onto(
         &self,
         tables: &mut Tables,
+        filter: &FilterArgs,
         sink: &mut dyn ProfileSink,
         output: &str,
     ) -> anyhow::Result<Recovery> {
         self.missing()?;
-        let mut sink = Interruptible(sink);
+        let mut chosen = filter.in_front_of(sink)?;
         let mut recovery = Recovery::default();
         for path in self.names() {
             let input = self.reading.open(path)?;
             let name = input.name().to_owned();
-            let read = if self.label_inputs {
-                sink.source(&name).map_err(|source| Error::Write { name: output.to_owned(), source })?;
-                let labels = labelled::of_input(&name, tables)?;
-                let process = labelled::process_of(&name).filter(|_| input.format() == Format::Tachyon);
-                let read = input.read_into(tables, &mut Labelled { sink: &mut sink, labels, process });
-                tables.set_common_labels(Vec::new());
-                read
-            } else {
-                input.read_into(tables, &mut sink)
-            };
-            let read = read.map_err(|error| error.with_output(output))?;
+            let read = self.read_one(input, tables, &mut Interruptible(chosen.sink()), output)?;
             messages::warnings(&name, &read);
+            chosen.end_input(&name)?;
             recovery.merge(read);
             if recovery.stopped {
                 break;
             }
         }
         Ok(recovery)
+    }
+
+    fn read_one(
+        &self,
+        input: Input,
+        tables: &mut Tables,
+        sink: &mut dyn ProfileSink,
+        output: &str,
+    ) -> anyhow::Result<Recovery> {
+        let read = if self.label_inputs {
+            let name = input.name().to_owned();
+            sink.source(&name).map_err(|source| Error::Write { name: output.to_owned(), source })?;
+            let labels = labelled::of_input(&name, tables)?;
+            let process = labelled::process_of(&name).filter(|_| input.format() == Format::Tachyon);
+            let read = input.read_into(tables, &mut Labelled { sink, labels, process });
+            tables.set_common_labels(Vec::new());
+            read
+        } else {
+            input.read_into(tables, sink)
+        };
+        Ok(read.map_err(|error| error.with_output(output))?)
     }
 
     /// The formats of those inputs that are files. What is wrong with one is said when it is read.
@@ -168,12 +189,12 @@ impl Inputs {
     /// Fails if an input is not there or cannot be read: better now than after an hour of reading the
     /// others. A pipe is left alone: whoever writes it would see it opened and closed.
     fn missing(&self) -> anyhow::Result<()> {
-        if self.names().filter(|path| *path == "-").count() > 1 {
+        if self.names().filter(|path| is_stdin(path)).count() > 1 {
             bail!("too many inputs: expected standard input once, found it twice");
         }
-        for path in self.names().filter(|path| *path != "-") {
+        for path in self.names().filter(|path| !is_stdin(path)) {
             let found = fs::metadata(path);
-            let found = found.map_err(|source| Error::Open { name: path.to_owned(), source })?;
+            let found = found.map_err(|source| Error::Open { name: path.display().to_string(), source })?;
             if found.is_file() || found.is_dir() {
                 Source::path(path)?;
             }
@@ -182,20 +203,25 @@ impl Inputs {
     }
 
     /// What the user named; `-` if that is nothing.
-    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn names(&self) -> impl Iterator<Item = &Path> {
         names(&self.paths)
     }
 }
 
 /// The inputs that `paths` are; standard input if there are none.
-pub(crate) fn names(paths: &[String]) -> impl Iterator<Item = &str> {
-    let stdin = paths.is_empty().then_some("-");
-    paths.iter().map(String::as_str).chain(stdin)
+pub(crate) fn names(paths: &[PathBuf]) -> impl Iterator<Item = &Path> {
+    let stdin = paths.is_empty().then_some(Path::new("-"));
+    paths.iter().map(PathBuf::as_path).chain(stdin)
+}
+
+/// Whether a path says standard input, or for an output standard output.
+pub(crate) fn is_stdin(path: &Path) -> bool {
+    path == Path::new("-")
 }
 
 /// Whether an input can be read a second time: whoever opens a pipe again waits for somebody to write.
-pub(crate) fn is_file(path: &str) -> bool {
-    path != "-" && fs::metadata(path).is_ok_and(|found| found.is_file())
+pub(crate) fn is_file(path: &Path) -> bool {
+    !is_stdin(path) && fs::metadata(path).is_ok_and(|found| found.is_file())
 }
 
 /// The format of that name.

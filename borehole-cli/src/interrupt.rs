@@ -47,7 +47,7 @@ fn heed_from(heeded_requests: usize) {
     static HEEDED: Once = Once::new();
     HEEDED.call_once(|| {
         // Without a handler Ctrl-C ends the command at once.
-        let Ok(mut signals) = Signals::new(heeded(is_ignored(SIGHUP))) else { return };
+        let Ok(mut signals) = Signals::new(heeded(borehole_process::ignores(SIGHUP))) else { return };
         let obey = move || {
             for (earlier, _) in signals.forever().enumerate() {
                 REQUESTED.store(true, Ordering::Relaxed);
@@ -68,14 +68,6 @@ fn heeded(ignores_hang_up: bool) -> Vec<i32> {
     let mut signals = vec![SIGINT, SIGTERM];
     signals.extend((!ignores_hang_up).then_some(SIGHUP));
     signals
-}
-
-/// Whether this process ignores a signal, as `nohup` has it. Where the system does not tell, it does not.
-fn is_ignored(signal: i32) -> bool {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
-    mask >> (signal - 1) & 1 == 1
 }
 
 /// `path` is of no use unless the command completes it.

@@ -6,7 +6,7 @@ use std::io;
 use std::ops::ControlFlow;
 
 use borehole::ProfileSink;
-use borehole::model::{Context, Label, LabelValue, LabelsId, Sample, TableFull, Tables};
+use borehole::model::{Context, Label, LabelValue, LabelsId, Sample, StringId, TableFull, Tables, Thread};
 
 /// The key of the label.
 const KEY: &[u8] = b"input";
@@ -33,7 +33,7 @@ pub(crate) fn process_of(name: &str) -> Option<i64> {
 pub(crate) struct Labelled<'a> {
     pub(crate) sink: &'a mut dyn ProfileSink,
     pub(crate) labels: LabelsId,
-    /// The process of samples that know of none.
+    /// The process of samples and threads that know of none.
     pub(crate) process: Option<i64>,
 }
 
@@ -44,15 +44,60 @@ impl ProfileSink for Labelled<'_> {
 
     fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
         let labels = sample.labels.or(Some(self.labels));
-        let named = self.process.filter(|_| at.segment.process.is_none());
-        let process = sample.process.or(named);
+        let process = sample.process.or(self.process(at));
         self.sink.sample(at, &Sample { labels, process, ..*sample })
+    }
+
+    /// Of the same process as the thread's samples: nobody would find the name of another.
+    fn thread(&mut self, at: Context<'_>, thread: Thread, name: StringId) -> io::Result<()> {
+        let process = thread.process.or(self.process(at));
+        self.sink.thread(at, Thread { process, ..thread }, name)
+    }
+}
+
+impl Labelled<'_> {
+    /// The process of what names none.
+    fn process(&self, at: Context<'_>) -> Option<i64> {
+        self.process.filter(|_| at.segment.process.is_none())
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::process_of;
+    use borehole::model::Segment;
+
+    use super::*;
+
+    /// The processes of samples and of named threads.
+    #[derive(Default)]
+    struct Processes(Vec<Option<i64>>);
+
+    impl ProfileSink for Processes {
+        fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
+            self.0.push(at.process(sample));
+            Ok(ControlFlow::Continue(()))
+        }
+
+        fn thread(&mut self, _: Context<'_>, thread: Thread, _: StringId) -> io::Result<()> {
+            self.0.push(thread.process);
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn the_name_of_a_thread_is_of_the_process_that_its_samples_are_given() {
+        let mut tables = Tables::default();
+        let labels = of_input("p_7.bin", &mut tables).unwrap();
+        let name = tables.intern_string(b"main").unwrap();
+        let mut sink = Processes::default();
+        let mut labelled = Labelled { sink: &mut sink, labels, process: Some(7) };
+        let at = Context { tables: &tables, segment: &Segment::default() };
+        for process in [None, Some(8)] {
+            let _ = labelled.sample(at, &Sample { process, ..Sample::default() }).unwrap();
+            labelled.thread(at, Thread { process, number: 1 }, name).unwrap();
+        }
+        assert_eq!(sink.0, [7, 7, 8, 8].map(Some));
+    }
 
     #[test]
     fn only_a_number_behind_the_last_underscore_is_a_process() {

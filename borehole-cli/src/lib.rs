@@ -35,6 +35,7 @@ mod recover;
 mod reli;
 mod report;
 mod stack;
+mod suspend;
 mod table;
 mod times;
 mod top;

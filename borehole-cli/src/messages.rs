@@ -5,6 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use borehole::{Error, Losses, Recovery, Warning, heap};
 
+use crate::cell::printable;
 use crate::exit::Exit;
 use crate::interrupt;
 
@@ -70,7 +71,7 @@ fn more(what: &str, name: &str, count: u64) {
     }
 }
 
-/// A warning with its place.
+/// A warning with its place, as it stands in the file: not yet fit for a terminal.
 pub(crate) fn text(warning: &Warning) -> String {
     let mut text = warning.message.clone();
     let lost = (warning.lost_bytes > 0).then(|| format!("{} lost", bytes(warning.lost_bytes)));
@@ -115,16 +116,23 @@ pub(crate) fn out(line: &str) -> Result<(), Error> {
     writeln!(io::stdout(), "{line}").map_err(crate::outputs::stdout_error)
 }
 
+/// A line for people on standard output: as [`say`] says it.
+#[cfg(feature = "lake")]
+pub(crate) fn show(line: &str) -> Result<(), Error> {
+    out(&printable(line.as_bytes()))
+}
+
 /// What waits to be said; `None` while all is said at once.
 static HELD: Mutex<Option<Vec<String>>> = Mutex::new(None);
 
-/// A line on standard error. Where nobody listens, nothing is lost.
+/// A line on standard error. Where nobody listens, nothing is lost. Names of files, and what is quoted of them, may hold anything:
+/// nothing of it is obeyed by a terminal, and it stays one line.
 pub(crate) fn say(line: &str) {
     match &mut *HELD.lock().unwrap_or_else(PoisonError::into_inner) {
         Some(held) if held.len() < SHOWN => held.push(line.to_owned()),
         Some(_) => {}
         None => {
-            let _ = writeln!(io::stderr(), "{line}");
+            let _ = writeln!(io::stderr(), "{}", printable(line.as_bytes()));
         }
     }
 }

@@ -37,21 +37,23 @@ impl OutputArgs {
         self.output.as_deref().filter(|path| *path != "-")
     }
 
-    /// The format and compression that are asked for; `otherwise` where nothing tells the format.
+    /// The format that is asked for; `otherwise` where nothing tells the format.
     pub(crate) fn target(&self, otherwise: Option<Format>) -> anyhow::Result<Target> {
         let by_name = self.path().and_then(Format::from_path).map(|(format, _)| format);
         // Formats may share an ending.
         let same = otherwise.filter(|format| self.path().is_some_and(|path| format.fits(path)));
         let format = self.to.or(same).or(by_name).or(otherwise);
-        let mut target = Target::new(format.ok_or_else(|| self.unknown())?);
-        // The exporter of pprof compresses by itself.
-        if is_gzip(self.path(), self.compress)? && target.format != Format::Pprof {
-            target.compression = Compression::Gzip;
-        }
+        let target = Target::new(format.ok_or_else(|| self.unknown())?);
+        // What cannot be had is refused before anything is read.
+        self.compression(&target)?;
         Ok(target)
     }
 
-    /// The format and compression for what is made of `inputs`. An ending that several formats share stands for the
+    fn compression(&self, target: &Target) -> anyhow::Result<Compression> {
+        compression(target.format, self.path(), self.compress)
+    }
+
+    /// The format for what is made of `inputs`. An ending that several formats share stands for the
     /// format of the inputs, if that has it.
     pub(crate) fn target_for(&self, inputs: &Inputs) -> anyhow::Result<Target> {
         let shared = self.path().filter(|_| self.to.is_none()).map(Format::sharing).unwrap_or_default();
@@ -82,15 +84,16 @@ impl OutputArgs {
 
     /// Creates the output.
     pub(crate) fn create(&self, target: &Target) -> anyhow::Result<Output> {
+        let compression = self.compression(target)?;
         match self.path() {
             Some(path) => {
-                let output = Output::create(path, Existing::replacing(self.force), target.compression)?;
+                let output = Output::create(path, Existing::replacing(self.force), compression)?;
                 interrupt::unfinished(output.unfinished());
                 Ok(output)
             }
             None => {
-                refuse_terminal(target.format, target.compression == Compression::Gzip)?;
-                Ok(Output::direct(STDOUT, io::stdout().lock(), target.compression))
+                refuse_terminal(target.format, compression == Compression::Gzip)?;
+                Ok(Output::direct(STDOUT, io::stdout().lock(), compression))
             }
         }
     }
@@ -107,6 +110,13 @@ pub(crate) fn complete(mut output: Output, text: &str) -> anyhow::Result<()> {
 /// An error of writing to standard output.
 pub(crate) fn stdout_error(source: io::Error) -> Error {
     Error::Write { name: STDOUT.to_owned(), source }
+}
+
+/// How an output of that format is compressed, because that is `asked` for, or by its name.
+pub(crate) fn compression(format: Format, path: Option<&str>, asked: bool) -> anyhow::Result<Compression> {
+    // The exporter of pprof compresses by itself.
+    let is_gzip = is_gzip(path, asked)? && format != Format::Pprof;
+    Ok(if is_gzip { Compression::Gzip } else { Compression::None })
 }
 
 /// Whether an output is compressed with gzip: because it is `asked` for, or by its name.

@@ -14,27 +14,14 @@ use clap::Args;
 use crate::exit::Exit;
 use crate::filter::{FilterArgs, SampleArgs, ShapeArgs};
 use crate::inputs::Inputs;
+use crate::report::TableArgs;
 use crate::{interrupt, messages, outputs};
-
-/// The options of tables. What has none refuses them, rather than leave them out without a word.
-const OF_TABLES: [&str; 10] = [
-    "callers",
-    "callees",
-    "last",
-    "last_depth",
-    "with_opcode",
-    "path",
-    "crop",
-    "crop_anchor",
-    "sections",
-    "by",
-];
 
 /// Where a page goes.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct PageArgs {
     /// Write a page to look into (.html) instead of text
-    #[arg(short, long, value_name = "OUTPUT", conflicts_with_all = ["json", "top", "all"], conflicts_with_all = OF_TABLES)]
+    #[arg(short, long, value_name = "OUTPUT", conflicts_with_all = ["json", "top", "all"], conflicts_with_all = TableArgs::ids())]
     pub(crate) output: Option<String>,
 
     /// The title of the page [default: the names of the inputs]
@@ -46,11 +33,11 @@ pub(crate) struct PageArgs {
     pub(crate) force: bool,
 
     /// Show how many samples each thread has over time, instead of tables
-    #[arg(long, conflicts_with = "output", conflicts_with_all = OF_TABLES)]
+    #[arg(long, conflicts_with = "output", conflicts_with_all = TableArgs::ids())]
     pub(crate) timeline: bool,
 
     /// Show when samples were taken: a column a second, from bottom to top
-    #[arg(long, conflicts_with = "output", conflicts_with_all = OF_TABLES)]
+    #[arg(long, conflicts_with = "output", conflicts_with_all = TableArgs::ids())]
     pub(crate) heatmap: bool,
 }
 
@@ -82,8 +69,7 @@ pub(crate) fn write(
     }
     let existing = Existing::replacing(args.force);
     Output::check(path, existing)?;
-    let filter = FilterArgs { samples: samples.clone(), ..FilterArgs::default() };
-    let (html, recovery) = html(inputs, (&filter, shape), args.title.as_deref())?;
+    let (html, recovery) = html(inputs, (&samples.alone(), shape), args.title.as_deref())?;
     outputs::complete(Output::create(path, existing, Compression::None)?, &html)?;
     messages::interrupted(recovery.samples);
     Ok(Exit::after(&recovery))
@@ -121,9 +107,8 @@ fn html(
     title: Option<&str>,
 ) -> anyhow::Result<(String, Recovery)> {
     let sink = Tee::new(ProfileBuilder::default(), HeatMapSink::default());
-    let (sink, tables, recovery) = shape.reading(sink, |tables, sink| {
-        inputs.read_onto(tables, &mut *filter.in_front_of(sink)?, "the page")
-    })?;
+    let (sink, tables, recovery) =
+        shape.reading(sink, |tables, sink| inputs.read_onto(tables, filter, sink, "the page"))?;
     let (builder, heat) = sink.into_parts();
     let page = Page::new(&builder.into_profile(tables), PageLimits::default())?;
     let names = title.map_or_else(|| name_of(inputs), str::to_owned);
@@ -132,9 +117,10 @@ fn html(
 
 /// What a page of `inputs` is called.
 pub(crate) fn name_of(inputs: &Inputs) -> String {
-    let names: Vec<_> = inputs.names().map(|name| name.rsplit('/').next().unwrap_or(name)).collect();
-    match names[..] {
-        ["-"] => "standard input".to_owned(),
+    let names: Vec<_> =
+        inputs.names().map(|name| name.file_name().unwrap_or(name.as_os_str()).to_string_lossy()).collect();
+    match &names[..] {
+        [only] if *only == "-" => "standard input".to_owned(),
         [first, _, _, ..] => format!("{first} and {} others", names.len() - 1),
         _ => names.join(", "),
     }

@@ -10,6 +10,7 @@ use clap_complete::Shell;
 use clap_mangen::Man;
 
 use crate::exit::Exit;
+use crate::inputs::is_stdin;
 use crate::outputs::stdout_error;
 
 /// For which shell.
@@ -43,7 +44,7 @@ pub(crate) fn man(args: &ManArgs, program: Command) -> anyhow::Result<Exit> {
     // Man pages hold what only the long help shows, and do not speak of a page for `help`.
     let mut command = with_long_help(program.disable_help_subcommand(true));
     command.build();
-    let Some(folder) = &args.output else {
+    let Some(folder) = args.output.as_ref().filter(|folder| !is_stdin(folder)) else {
         io::stdout().write_all(&page(command)?).map_err(stdout_error)?;
         return Ok(Exit::Done);
     };

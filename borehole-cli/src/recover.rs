@@ -1,6 +1,7 @@
 //! `borehole recover`.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, ensure};
@@ -8,7 +9,7 @@ use borehole::{Format, Recovery, import_all, tachyon};
 use clap::Args;
 
 use crate::exit::Exit;
-use crate::inputs::Reading;
+use crate::inputs::{Reading, is_stdin};
 use crate::interrupt::{self, Interruptible};
 use crate::messages;
 use crate::outputs::OutputArgs;
@@ -19,7 +20,7 @@ use crate::outputs::OutputArgs;
 pub(crate) struct RecoverArgs {
     /// The damaged file; `-` is standard input. Of a tachyon file that was never completed NAME stands for NAME.part
     #[arg(value_name = "INPUT", default_value = "-")]
-    pub(crate) input: String,
+    pub(crate) input: PathBuf,
 
     /// tachyon: whose names are taken if INPUT has lost its own: another profile of the same program, or what a killed
     /// program left [default: INPUT.tables, if that was left]
@@ -44,10 +45,11 @@ pub(crate) fn run(args: &RecoverArgs) -> anyhow::Result<Exit> {
             "--tables: expected an input of tachyon, whose names are in tables, found {}",
             input.format().name()
         );
-        let lender = lender.display().to_string();
-        input.lend_tables(&lender, &fs::read(&lender).with_context(|| lender.clone())?)?;
-    } else if let Some(journal) = journal_of(&path).filter(|_| input.format() == Format::Tachyon) {
-        input.lend_tables(&path, &journal)?;
+        // A path may have bytes that a name for messages has not.
+        let name = lender.display().to_string();
+        input.lend_tables(&name, &fs::read(lender).with_context(|| name.clone())?)?;
+    } else if let Some((name, journal)) = journal_of(&path).filter(|_| input.format() == Format::Tachyon) {
+        input.lend_tables(&name, &journal)?;
     }
     let name = input.name().to_owned();
     let target = args.output.target(Some(input.format()))?;
@@ -66,16 +68,28 @@ pub(crate) fn run(args: &RecoverArgs) -> anyhow::Result<Exit> {
     Ok(Exit::after(&recovery))
 }
 
-/// The file `name`, or what a killed program left of it.
-fn left_of(name: &str) -> String {
-    let part = format!("{name}.part");
-    if Path::new(name).exists() || !Path::new(&part).is_file() { name.to_owned() } else { part }
+/// The file at `path`, or what a killed program left of it.
+fn left_of(path: &Path) -> PathBuf {
+    let part = beside(path, ".part");
+    if path.exists() || !part.is_file() { path.to_owned() } else { part }
 }
 
-/// The names that a killed program left beside the file at `path`.
-fn journal_of(path: &str) -> Option<Vec<u8>> {
-    let journal = fs::read(format!("{path}.tables")).ok()?;
-    (path != "-" && journal.starts_with(&tachyon::JOURNAL_MAGIC)).then_some(journal)
+/// The file with the names that a killed program left beside the file at `path`: what it is called, and its bytes.
+fn journal_of(path: &Path) -> Option<(String, Vec<u8>)> {
+    let beside = Some(path).filter(|path| !is_stdin(path)).map(|path| beside(path, ".tables"))?;
+    let mut file = File::open(&beside).ok()?;
+    // Anything may have such a name.
+    let mut journal = vec![0; tachyon::JOURNAL_MAGIC.len()];
+    file.read_exact(&mut journal).ok().filter(|()| journal == tachyon::JOURNAL_MAGIC)?;
+    file.read_to_end(&mut journal).ok()?;
+    Some((beside.display().to_string(), journal))
+}
+
+/// The file whose name goes on with `ending`.
+fn beside(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(ending);
+    name.into()
 }
 
 /// What was saved: in all, and before anything was damaged.

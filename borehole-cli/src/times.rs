@@ -29,9 +29,10 @@ const SLICES: usize = 512;
 
 pub(crate) fn run(args: &ReportCommand) -> anyhow::Result<Exit> {
     let sink = Tee::new(ProfileBuilder::default(), HeatMapSink::default());
-    let (sink, tables, recovery) = args.report.shape.reading(sink, |tables, sink| {
-        args.inputs.read_onto(tables, &mut *args.samples.in_front_of(sink)?, STDOUT)
-    })?;
+    let (sink, tables, recovery) = args
+        .report
+        .shape
+        .reading(sink, |tables, sink| args.inputs.read_onto(tables, &args.samples.alone(), sink, STDOUT))?;
     let (builder, heat) = sink.into_parts();
     let (profile, heat) = (builder.into_profile(tables), heat.into_view());
     let columns = terminal_width();
@@ -71,8 +72,8 @@ fn seconds(ns: i64) -> f64 {
 
 fn timeline_lines(timeline: &Timeline, args: &ReportCommand) -> Vec<String> {
     let whole = timeline.span.whole();
-    let [start, end, slice] =
-        [whole.start_ns, whole.end_ns, whole.end_ns / whole_slices(timeline)].map(seconds);
+    let slice_ns = i64::try_from(timeline.span.slice_ns).unwrap_or(i64::MAX);
+    let [start, end, slice] = [whole.start_ns, whole.end_ns, slice_ns].map(seconds);
     let shown = if args.report.all { usize::MAX } else { args.report.top.max(1) };
     let most = timeline.rows.iter().flat_map(|row| &row.slices).copied().max().unwrap_or(1);
     let mut lines =
@@ -92,10 +93,6 @@ fn timeline_lines(timeline: &Timeline, args: &ReportCommand) -> Vec<String> {
         ));
     }
     lines
-}
-
-fn whole_slices(timeline: &Timeline) -> i64 {
-    i64::try_from(timeline.span.slices).unwrap_or(i64::MAX).max(1)
 }
 
 fn heat_lines(heat: &HeatMap, columns: usize) -> Vec<String> {

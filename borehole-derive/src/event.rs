@@ -1,6 +1,7 @@
 //! A struct or enum that was written to be derived for.
 
-use proc_macro2::Span;
+use proc_macro2::{Span, TokenStream, TokenTree};
+use quote::ToTokens as _;
 use syn::ext::IdentExt as _;
 use syn::spanned::Spanned as _;
 use syn::{
@@ -60,6 +61,36 @@ impl Event {
         check(&values)?;
         Ok(Self { ident: input.ident, lifetime, attributes, timestamp, fields: values })
     }
+
+    /// Refuses what cannot be read: a field that borrows for longer than any event is there.
+    pub(crate) fn check_readable(&self) -> Result<()> {
+        let mut types = self.fields.iter().map(|field| &field.r#type);
+        match types.find(|r#type| names_static(r#type.to_token_stream())) {
+            None => Ok(()),
+            Some(r#type) => {
+                let message =
+                    "expected a lifetime of the struct: what is read borrows from its event, not for 'static";
+                Err(Error::new(r#type.span(), message))
+            }
+        }
+    }
+}
+
+/// Whether `'static` is named.
+fn names_static(tokens: TokenStream) -> bool {
+    let mut is_lifetime = false;
+    tokens.into_iter().any(|token| {
+        let was_lifetime = std::mem::replace(&mut is_lifetime, false);
+        match token {
+            TokenTree::Punct(punct) => {
+                is_lifetime = punct.as_char() == '\'';
+                false
+            }
+            TokenTree::Ident(ident) => was_lifetime && ident == "static",
+            TokenTree::Group(group) => names_static(group.stream()),
+            TokenTree::Literal(_) => false,
+        }
+    })
 }
 
 impl EventField {
@@ -69,6 +100,12 @@ impl EventField {
         let own_name = || LitStr::new(&ident.unraw().to_string(), ident.span());
         let name = attributes.name.clone().unwrap_or_else(own_name);
         Ok(Self { r#type: field.ty, name, attributes, ident })
+    }
+
+    /// Where messages about the field point. The names that code there uses are those of the derived code, also where
+    /// the type comes from elsewhere than the struct, as from who calls a macro that writes it.
+    pub(crate) fn span(&self) -> Span {
+        self.r#type.span().resolved_at(Span::call_site())
     }
 }
 
@@ -128,7 +165,7 @@ fn lifetime(generics: &Generics) -> Result<Option<Lifetime>> {
 }
 
 fn put_timestamp(place: &mut Option<Ident>, field: &Field, attributes: &FieldAttributes) -> Result<()> {
-    let is_u64 = matches!(&field.ty, Type::Path(path) if path.path.is_ident("u64"));
+    let is_u64 = matches!(bare(&field.ty), Type::Path(path) if path.path.is_ident("u64"));
     let problem = if place.is_some() {
         "expected one timestamp, found another"
     } else if !is_u64 {
@@ -140,6 +177,15 @@ fn put_timestamp(place: &mut Option<Ident>, field: &Field, attributes: &FieldAtt
         return Ok(());
     };
     Err(Error::new(field.span(), problem))
+}
+
+/// The type without what a macro or a writer has put around it.
+fn bare(r#type: &Type) -> &Type {
+    match r#type {
+        Type::Group(group) => bare(&group.elem),
+        Type::Paren(paren) => bare(&paren.elem),
+        other => other,
+    }
 }
 
 /// Names must be different and fit.

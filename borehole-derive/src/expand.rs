@@ -2,18 +2,19 @@
 
 use proc_macro2::{Span, TokenStream};
 use quote::{quote, quote_spanned};
-use syn::spanned::Spanned as _;
+use syn::ext::IdentExt as _;
 use syn::{Data, DeriveInput, Ident, Lifetime, Path, Result};
 
 use crate::attributes::TypeAttributes;
 use crate::event::{Choice, Event, EventField};
 
-/// Writing and reading. `home` is the path of the traits.
+/// Writing and reading; writing alone of what cannot be read. `home` is the path of the traits.
 pub(crate) fn trace_event(input: TokenStream, home: &str) -> TokenStream {
     let derive = |input| {
         let event = Event::new(input)?;
         let home = home_of(&event.attributes, home)?;
-        let (write, read) = (write_struct(&event, &home), read_struct(&event, &home));
+        let write = write_struct(&event, &home);
+        let read = event.check_readable().is_ok().then(|| read_struct(&event, &home));
         Ok(quote! { #write #read })
     };
     syn::parse2(input).and_then(derive).unwrap_or_else(|error| error.to_compile_error())
@@ -28,6 +29,7 @@ pub(crate) fn read_event(input: TokenStream, home: &str) -> TokenStream {
             return Ok(read_enum(&choice, &home));
         }
         let event = Event::new(input)?;
+        event.check_readable()?;
         let home = home_of(&event.attributes, home)?;
         Ok(read_struct(&event, &home))
     };
@@ -42,7 +44,7 @@ fn name_of(event: &Event) -> TokenStream {
     match &event.attributes.name {
         Some(name) => quote! { #name },
         None => {
-            let name = event.ident.to_string();
+            let name = event.ident.unraw().to_string();
             quote! { #name }
         }
     }
@@ -95,7 +97,7 @@ fn describe(field: &EventField, home: &Path) -> TokenStream {
     let EventField { r#type, name, attributes, .. } = field;
     let (writing, _) = putting(field, home);
     let (keys, values): (Vec<_>, Vec<_>) = attributes.annotations.iter().cloned().unzip();
-    quote_spanned! { r#type.span() =>
+    quote_spanned! { field.span() =>
         #home::TypedField {
             name: #name,
             field_type: <#r#type as #writing>::TYPE,
@@ -105,9 +107,9 @@ fn describe(field: &EventField, home: &Path) -> TokenStream {
 }
 
 fn put(field: &EventField, home: &Path) -> TokenStream {
-    let EventField { ident, r#type, .. } = field;
+    let ident = &field.ident;
     let (writing, method) = putting(field, home);
-    quote_spanned! { r#type.span() => #writing::#method(&self.#ident, out); }
+    quote_spanned! { field.span() => #writing::#method(&self.#ident, out); }
 }
 
 /// The lifetime of what is read, and the generics of the `impl`.
@@ -121,8 +123,8 @@ fn read_struct(event: &Event, home: &Path) -> TokenStream {
     let name = name_of(event);
     let names: Vec<_> = event.fields.iter().map(|field| &field.name).collect();
     let takes = event.fields.iter().enumerate().map(|(index, field)| {
-        let EventField { ident, r#type, name, .. } = field;
-        quote_spanned! { r#type.span() => #ident: plan.field(event, #index, #name)? }
+        let EventField { ident, name, .. } = field;
+        quote_spanned! { field.span() => #ident: plan.field(event, #index, #name)? }
     });
     let body = quote! {
         fn plan(schema: &#home::Schema) -> ::core::option::Option<#home::EventPlan> {
@@ -325,6 +327,16 @@ mod tests {
         }
         let message = "expected no name and no wire_slot: the variants' structs have them";
         assert_eq!(refusal(choice, "#[traceevent(wire_slot)] enum E { A(B) }").0, message);
+    }
+
+    #[test]
+    fn what_borrows_for_static_is_written_only() {
+        let source = quote! { struct E { #[traceevent(timestamp)] at: u64, v: Option<&'static str> } };
+        let derived = trace_event(source.clone(), "::home").to_string();
+        assert!(derived.contains("TraceEvent") && !derived.contains("ReadEvent"), "{derived}");
+        assert!(read_event(source, "::home").to_string().contains("not for 'static"));
+        let source = quote! { struct E<'a> { #[traceevent(timestamp)] at: u64, v: &'a str } };
+        assert!(trace_event(source, "::home").to_string().contains("ReadEvent"));
     }
 
     #[test]

@@ -59,6 +59,9 @@
 //! `u8`, `u16`, `u32`, `u64`, `usize`, `i64`, `f64`, `bool`, `&str`, `String`, `&[u8]`, `Vec<u8>`, `StackFrames`,
 //! `Vec<u64>` (a stack), `Vec<(String, String)>` (a map), and `Option` of each.
 //!
+//! What is read borrows from its event. So a struct with a field that borrows for `'static`, as `&'static str`, can be
+//! written and not read: to read its events, give another struct of that name a lifetime, or a `String`.
+//!
 //! # What is refused
 //!
 //! A field of another type:
@@ -99,7 +102,7 @@ mod expand;
 
 use proc_macro::TokenStream;
 
-/// Makes a struct a type of events, which can be written and read.
+/// Makes a struct a type of events, which can be written and, if nothing in it is `'static`, read.
 ///
 /// See the [crate](self).
 #[proc_macro_derive(TraceEvent, attributes(traceevent))]

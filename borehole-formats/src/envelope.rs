@@ -69,6 +69,12 @@ pub struct Damage {
 }
 
 impl Damage {
+    /// The damage that an error of an [`Envelope`] stands for; `None` where reading failed for another reason.
+    #[must_use]
+    pub fn of(error: &io::Error) -> Option<Self> {
+        error.get_ref().and_then(|inner| inner.downcast_ref::<Self>()).copied()
+    }
+
     /// Whether the input merely ends too early.
     #[must_use]
     pub fn is_truncated(&self) -> bool {

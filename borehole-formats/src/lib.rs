@@ -52,6 +52,8 @@ pub mod jsonl;
 mod location;
 #[cfg(feature = "gzip")]
 mod member;
+#[cfg(any(feature = "gecko", feature = "tachyon", feature = "tachyon-jsonl"))]
+mod one_period;
 mod options;
 #[cfg(feature = "otlp")]
 pub mod otlp;
@@ -108,8 +110,8 @@ mod timeline;
 pub mod trc;
 #[cfg(any(feature = "rbt", feature = "trc"))]
 mod window;
-#[cfg(any(feature = "perfetto", feature = "chrome-trace", feature = "trc"))]
-mod worker_numbers;
+#[cfg(any(feature = "rbt", feature = "tachyon"))]
+mod write_out;
 #[cfg(feature = "zstd")]
 pub mod zstd;
 

@@ -93,8 +93,8 @@ impl<R: Read> Window<R> {
                 }
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => match error.get_ref().and_then(|inner| inner.downcast_ref::<Damage>()) {
-                Some(&damage) => {
+            Err(error) => match Damage::of(&error) {
+                Some(damage) => {
                     self.damage = Some(damage);
                     self.ended = true;
                 }

@@ -48,6 +48,24 @@ pub struct Location {
     pub region: Option<Region>,
 }
 
+impl Location {
+    /// Memory of which nothing more is known: in none of PHP's own, with neither class, content nor count.
+    #[must_use]
+    pub const fn new(location_type: LocationType, address: u64, size: u64) -> Self {
+        Self {
+            location_type,
+            address,
+            size,
+            bin_overhead: 0,
+            class: None,
+            string: None,
+            refcount: None,
+            type_info: None,
+            region: None,
+        }
+    }
+}
+
 /// What an attribute says.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Value<'a> {

@@ -8,8 +8,12 @@ use crate::ids::StringId;
 use crate::sample::Sample;
 use crate::sink::{Context, ProfileSink, Warning};
 use crate::tables::Tables;
+use crate::threads::Thread;
 
 /// Two sinks that both see everything. Reading stops when both have had enough.
+///
+/// Events that tell of stacks stay events only if both sinks [keep](ProfileSink::keeps_events) them. If one does not, both
+/// get the samples.
 #[derive(Clone, Debug, Default)]
 pub struct Tee<A, B> {
     first: A,
@@ -58,7 +62,8 @@ impl<A: ProfileSink, B: ProfileSink> ProfileSink for Tee<A, B> {
     }
 
     fn keeps_events(&mut self) -> bool {
-        self.first.keeps_events() || self.second.keeps_events()
+        // The other way round one would miss every sample.
+        self.first.keeps_events() && self.second.keeps_events()
     }
 
     fn source(&mut self, name: &str) -> io::Result<()> {
@@ -80,7 +85,7 @@ impl<A: ProfileSink, B: ProfileSink> ProfileSink for Tee<A, B> {
         self.second.metadata(at, key, value)
     }
 
-    fn thread(&mut self, at: Context<'_>, thread: u64, name: StringId) -> io::Result<()> {
+    fn thread(&mut self, at: Context<'_>, thread: Thread, name: StringId) -> io::Result<()> {
         self.first.thread(at, thread, name)?;
         self.second.thread(at, thread, name)
     }

@@ -6,7 +6,7 @@ use crate::ids::StringId;
 ///
 /// The clock: [`Sample::time_ns`](crate::Sample::time_ns) counts from an origin that all segments of one
 /// input share. Where the origin's wall time is known, `start_unix_ns` gives it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Segment {
     /// The format it was read from, by its short name: `rbt`, `pprof`.
     pub format: &'static str,
@@ -18,8 +18,14 @@ pub struct Segment {
     pub period_ns: Option<u64>,
     /// Whether the source records when samples were taken.
     pub has_times: bool,
+    /// Whether samples stand in the order in which they were taken, whether or not they have times.
+    pub is_ordered: bool,
     /// The wall time of the clock's origin, in nanoseconds since 1970 (UTC).
     pub start_unix_ns: Option<i64>,
+    /// When profiling began, on the clock of the samples, of a clock whose origin is something else.
+    pub began_ns: Option<i64>,
+    /// How many frames a stack has at most in the source: one that is so deep may lack its outer ones. `None`: no such limit.
+    pub depth_limit: Option<u32>,
     /// The process that all samples are of, unless a sample names another.
     pub process: Option<i64>,
     /// Keys and values that stood before the first sample, in order.

@@ -8,6 +8,7 @@ use crate::ids::StringId;
 use crate::sample::Sample;
 use crate::segment::Segment;
 use crate::tables::Tables;
+use crate::threads::Thread;
 
 /// What a sample's ids refer to, and the segment that it stands in.
 #[derive(Clone, Copy, Debug)]
@@ -25,12 +26,21 @@ impl Context<'_> {
     pub fn process(&self, sample: &Sample<'_>) -> Option<i64> {
         sample.process.or(self.segment.process)
     }
+
+    /// The thread of a sample, with its process.
+    #[must_use]
+    pub fn thread(&self, sample: &Sample<'_>) -> Option<Thread> {
+        sample.thread.map(|number| Thread { process: self.process(sample), number })
+    }
 }
 
 /// Takes a profile as it is read: an exporter, a view, or something in between.
 ///
 /// Order of calls: for each input its segments, each followed by its samples and events, with `settle` between any of
 /// them; `finish` once, after the last input. Only [`ProfileSink::sample`] has to be written.
+///
+/// What is given with a sample holds for it, whatever segment was announced last: metadata behind its first sample may say whose
+/// process a segment is, and the samples of segments that differ in nothing but process and metadata may come in turn.
 ///
 /// An error ends the run. It is the sink's own (a full disk), never the input's.
 pub trait ProfileSink {
@@ -97,7 +107,7 @@ pub trait ProfileSink {
     ///
     /// # Errors
     /// When the sink cannot take it.
-    fn thread(&mut self, at: Context<'_>, thread: u64, name: StringId) -> io::Result<()> {
+    fn thread(&mut self, at: Context<'_>, thread: Thread, name: StringId) -> io::Result<()> {
         self.next().map_or(Ok(()), |next| next.thread(at, thread, name))
     }
 
@@ -162,7 +172,7 @@ macro_rules! sink_behind {
                 (**self).metadata(at, key, value)
             }
 
-            fn thread(&mut self, at: Context<'_>, thread: u64, name: StringId) -> io::Result<()> {
+            fn thread(&mut self, at: Context<'_>, thread: Thread, name: StringId) -> io::Result<()> {
                 (**self).thread(at, thread, name)
             }
 

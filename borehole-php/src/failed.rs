@@ -7,6 +7,7 @@
 //! what is executed, have lost their instruction.
 
 use borehole_process::Memory;
+use hashbrown::HashSet;
 
 use crate::attach::Php;
 use crate::error::Error;
@@ -68,8 +69,7 @@ impl Php {
     ) -> Result<Option<FailedCall>, Error> {
         let search = Search { php: self, memory, globals: executor.globals, failure };
         let found = mapped(search.run(executor));
-        let found = found.map_err(|error| Error::reading("cannot look for the failed call", error))?;
-        Ok(found.flatten().filter(|found| found.depth <= failure.max_depth))
+        found.map(Option::flatten).map_err(|error| Error::reading("cannot look for the failed call", error))
     }
 }
 
@@ -128,18 +128,31 @@ impl<M: Memory> Search<'_, M> {
         Ok(root)
     }
 
-    /// The last frame between two addresses that is the one. Frames below `intact` have been overwritten.
+    /// The last frame between two addresses that is the one, and leads on as it should. If none does, the one that leads on
+    /// the furthest: what was executed since has overwritten calls between it and the root. Frames below `intact` have been. None
+    /// leads on for longer than the failure may.
     fn search_slots(&self, start: u64, end: u64, intact: u64) -> Found<Option<FailedCall>> {
         let slots = (end - start).min(MOST_PAGE_BYTES) / VALUE_BYTES;
+        let mut furthest: Option<FailedCall> = None;
+        let mut followed = HashSet::new();
         for slot in (0..slots).rev() {
             let frame = start + slot * VALUE_BYTES;
-            if mapped(self.is_at_line(frame))? == Some(true)
-                && let Some(found) = mapped(self.follow(frame, intact))?.flatten()
-            {
-                return Ok(Some(found));
+            if followed.contains(&frame) || mapped(self.is_at_line(frame))? != Some(true) {
+                continue;
+            }
+            let Followed { call, is_broken } = self.follow(frame, intact, &mut followed)?;
+            if call.depth > self.failure.max_depth {
+                continue;
+            }
+            if !is_broken {
+                return Ok(Some(call));
+            }
+            // Where nothing has been overwritten, what leads to no root is none of the calls.
+            if intact > 0 && furthest.is_none_or(|other| other.depth < call.depth) {
+                furthest = Some(call);
             }
         }
-        Ok(None)
+        Ok(furthest)
     }
 
     /// Whether a frame of a program's own code is there, at the line of the failure.
@@ -192,18 +205,156 @@ impl<M: Memory> Search<'_, M> {
         Ok(kinds.contains(&kind[0]))
     }
 
-    /// Follows the frames from `first` on, to one more than may be. `None` if they lead neither to the root nor below
-    /// `intact`.
-    fn follow(&self, first: u64, intact: u64) -> Found<Option<FailedCall>> {
-        let (mut frame, mut depth) = (first, 0);
+    /// Follows the frames from `first` on, to the root, to below `intact`, or to one more than may be; or to where none is.
+    fn follow(&self, first: u64, intact: u64, followed: &mut HashSet<u64>) -> Found<Followed> {
+        let (mut frame, mut depth, mut is_broken) = (first, 0, false);
         while frame >= intact && frame != 0 && depth <= self.failure.max_depth {
-            let function = self.memory.read_u64(moved(frame, fixed::FRAME_FUNCTION))?;
-            if !frame.is_multiple_of(VALUE_BYTES) || (function != 0 && !self.is_function(function, &KINDS)?) {
-                return Ok(None);
-            }
-            frame = self.memory.read_u64(moved(frame, self.php.layout.frame_previous))?;
+            let Some(previous) = mapped(self.before(frame))?.flatten() else {
+                is_broken = true;
+                break;
+            };
+            followed.insert(frame);
+            frame = previous;
             depth += 1;
         }
-        Ok(Some(FailedCall { frame: first, depth, is_whole: frame == 0 }))
+        let call = FailedCall { frame: first, depth, is_whole: frame == 0 };
+        Ok(Followed { call, is_broken })
+    }
+
+    /// The frame before the one at `frame`; `None` if none is there.
+    fn before(&self, frame: u64) -> Found<Option<u64>> {
+        let function = self.memory.read_u64(moved(frame, fixed::FRAME_FUNCTION))?;
+        if !frame.is_multiple_of(VALUE_BYTES) || (function != 0 && !self.is_function(function, &KINDS)?) {
+            return Ok(None);
+        }
+        self.memory.read_u64(moved(frame, self.php.layout.frame_previous)).map(Some)
+    }
+}
+
+/// Where frames led to.
+struct Followed {
+    call: FailedCall,
+    /// Whether the last leads to where no frame is.
+    is_broken: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::io::BufReader;
+
+    use borehole_process::Dump;
+
+    use super::*;
+    use crate::attach::AttachOptions;
+
+    const FILE: &[u8] = b"/program.php";
+    const FAILED_LINE: u32 = 7;
+    const OTHER_LINE: u32 = 1;
+    /// Where the file's name, a function, its two instructions, and its frames are.
+    const NAME: u64 = 0x1000;
+    const FUNCTION: u64 = 0x2000;
+    const OPS: u64 = 0x3000;
+    const STACK: u64 = 0x4000;
+    const FRAME_BYTES: u64 = 96;
+    const FRAMES: u64 = 20;
+
+    /// The frame of a number.
+    const fn frame(number: u64) -> u64 {
+        STACK + number * FRAME_BYTES
+    }
+
+    /// A stack on which the frame of each number was called by the one before it.
+    struct Stack {
+        php: Php,
+        bytes: Vec<u8>,
+    }
+
+    impl Stack {
+        fn new() -> Self {
+            let recorded = File::open(borehole_testkit::corpus("php/heap/8.2.36.rdump")).unwrap();
+            let recorded = Dump::read(BufReader::new(recorded)).unwrap();
+            let php = Php::attach(&recorded, &AttachOptions::default()).unwrap();
+            let mut stack = Self { php, bytes: vec![0; usize::try_from(frame(FRAMES) - NAME).unwrap()] };
+            stack.put(moved(NAME, fixed::STRING_LENGTH), &(FILE.len() as u64).to_le_bytes());
+            stack.put(moved(NAME, fixed::STRING_BYTES), FILE);
+            let layout = stack.php.layout;
+            stack.put(FUNCTION, &[2]);
+            stack.put(moved(FUNCTION, layout.function_file), &NAME.to_le_bytes());
+            stack.put(moved(FUNCTION, layout.function_ops), &OPS.to_le_bytes());
+            stack.put(moved(FUNCTION, layout.function_op_count), &2_u32.to_le_bytes());
+            stack.put(moved(OPS, fixed::OP_LINE), &OTHER_LINE.to_le_bytes());
+            stack.put(moved(OPS, fixed::OP_SIZE + fixed::OP_LINE), &FAILED_LINE.to_le_bytes());
+            for number in 0..FRAMES {
+                stack.put(moved(frame(number), fixed::FRAME_OP), &OPS.to_le_bytes());
+                stack.put(moved(frame(number), fixed::FRAME_FUNCTION), &FUNCTION.to_le_bytes());
+                stack.calls(number.saturating_sub(1), number);
+            }
+            stack.put(moved(STACK, layout.frame_previous), &0_u64.to_le_bytes());
+            stack
+        }
+
+        fn put(&mut self, address: u64, bytes: &[u8]) {
+            let at = usize::try_from(address - NAME).unwrap();
+            self.bytes[at..at + bytes.len()].copy_from_slice(bytes);
+        }
+
+        /// Has a frame be called by another.
+        fn calls(&mut self, caller: u64, number: u64) {
+            let place = moved(frame(number), self.php.layout.frame_previous);
+            self.put(place, &frame(caller).to_le_bytes());
+        }
+
+        /// Has a frame be at the line of the failure.
+        fn fails(&mut self, number: u64) {
+            let op = moved(OPS, fixed::OP_SIZE);
+            self.put(moved(frame(number), fixed::FRAME_OP), &op.to_le_bytes());
+        }
+
+        fn overwrite(&mut self, number: u64) {
+            let ones = u64::MAX.to_le_bytes();
+            (frame(number)..frame(number + 1)).step_by(ones.len()).for_each(|place| self.put(place, &ones));
+        }
+
+        /// The number of the frame that is found, its depth, and whether that is to the root.
+        fn found(&self, intact: u64) -> Option<(u64, usize, bool)> {
+            let mut memory = Dump::default();
+            memory.insert(NAME, self.bytes.clone());
+            let failure = Failure { file: FILE, line: FAILED_LINE, max_depth: 15 };
+            let search = Search { php: &self.php, memory: &memory, globals: 1 << 40, failure: &failure };
+            let found = search.search_slots(STACK, frame(FRAMES), intact).unwrap();
+            found.map(|found| ((found.frame - STACK) / FRAME_BYTES, found.depth, found.is_whole))
+        }
+    }
+
+    #[test]
+    fn the_last_call_that_leads_to_the_root_goes_before_what_is_broken_or_has_no_end() {
+        let mut stack = Stack::new();
+        stack.fails(3);
+        assert_eq!(stack.found(STACK), Some((3, 4, true)));
+        // What has returned stands above it: the longer way of a call leads into what was overwritten since.
+        stack.fails(15);
+        stack.overwrite(5);
+        assert_eq!(stack.found(STACK), Some((3, 4, true)));
+        // Another one has come to lead to itself, and a third is as deep as no call may be.
+        stack.fails(18);
+        stack.calls(18, 18);
+        assert_eq!(stack.found(STACK), Some((3, 4, true)));
+        let mut deep = Stack::new();
+        deep.fails(19);
+        assert_eq!(deep.found(STACK), None);
+    }
+
+    #[test]
+    fn where_all_are_broken_the_one_that_leads_on_the_furthest_is_found() {
+        let mut stack = Stack::new();
+        stack.fails(10);
+        stack.fails(19);
+        stack.overwrite(2);
+        stack.overwrite(15);
+        assert_eq!(stack.found(STACK), Some((10, 8, false)));
+        assert_eq!(stack.found(0), None, "where nothing is overwritten, it is none of the calls");
+        // Frames below have been overwritten, and are not followed.
+        assert_eq!(stack.found(frame(5)), Some((10, 6, false)));
     }
 }

@@ -118,10 +118,14 @@ pub(crate) mod fixed {
 
     /// `zend_op`.
     pub(crate) const OP_SIZE: usize = 32;
+    /// `op1` and `op2`: of a variable, its distance from its frame.
+    pub(crate) const OP_FIRST: usize = 8;
+    pub(crate) const OP_SECOND: usize = 12;
     /// `extended_value`: of a call without a frame, the number of its function.
     pub(crate) const OP_EXTENDED: usize = 20;
     pub(crate) const OP_LINE: usize = 24;
     pub(crate) const OP_CODE: usize = 28;
+    pub(crate) const OP_SECOND_TYPE: usize = 30;
 
     /// `zend_compiler_globals.function_table`, `HashTable *`; `class_table` follows.
     pub(crate) const COMPILER_FUNCTION_TABLE: usize = 56;

@@ -49,10 +49,11 @@ pub(crate) fn executor(memory: &impl Memory, layout: &Layout, executor: &Executo
     }
     let [top, end, page] = [0, 8, 16].map(|offset| at(layout.executor_stack_top + offset));
     let page_end = remote::mapped(memory.read_u64(moved(page, fixed::STACK_PAGE_END))).map_err(reading)?;
-    if page < top && top <= end && Some(end) == page_end {
-        return Ok(());
+    match page_end {
+        None => Err(missing("stack", page)),
+        Some(page_end) if page < top && top <= end && end == page_end => Ok(()),
+        Some(_) => Err(implausible("stack", page)),
     }
-    Err(implausible("stack", page))
 }
 
 fn reading(error: borehole_process::Error) -> Error {
@@ -64,11 +65,19 @@ fn listed_tables(memory: &impl Memory, [functions, classes]: [u64; 2]) -> Result
         [("functions", functions, fixed::FUNCTION_NAME), ("classes", classes, fixed::CLASS_NAME)]
     {
         let found = remote::mapped(are_listed(memory, table, name)).map_err(reading)?;
-        if found != Some(true) {
-            return Err(implausible(what, table));
+        match found {
+            None => return Err(missing(what, table)),
+            Some(false) => return Err(implausible(what, table)),
+            Some(true) => {}
         }
     }
     Ok(())
+}
+
+/// What is not there says nothing of the version: a copy may have been cut off.
+fn missing(what: &str, found: u64) -> Error {
+    let text = format!("missing {what} of PHP's executor: expected memory at {found:#x}, found none");
+    Error::new(ErrorKind::Implausible, text)
 }
 
 fn implausible(what: &str, found: u64) -> Error {

@@ -1,5 +1,6 @@
 //! A lake as programs hold it.
 
+use std::fs;
 use std::future::Future;
 use std::sync::Arc;
 
@@ -9,6 +10,7 @@ use datafusion::execution::object_store::ObjectStoreUrl;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use hashbrown::HashSet;
+use object_store::local::LocalFileSystem;
 use tokio::runtime::Runtime;
 use tokio::sync::Mutex;
 
@@ -66,6 +68,17 @@ impl Lake {
         };
         lake.block_on(lake.journal.transact(create))?;
         Ok(lake)
+    }
+
+    /// Looks whether something can be added to a lake at `name` later, be there one or not, as far as that can be told without
+    /// beginning one: for who would work for long before.
+    ///
+    /// # Errors
+    /// When `name` is that of no place, the storage cannot be read, or the folder cannot be made or written.
+    pub fn check_place(name: &str) -> Result<(), Error> {
+        let lake = Self::at(name)?;
+        lake.block_on(lake.journal.state())?;
+        if lake.place.is_folder() { check_folder(&lake.place) } else { Ok(()) }
     }
 
     fn at(name: &str) -> Result<Self, Error> {
@@ -180,6 +193,21 @@ impl Lake {
         }
         Ok(())
     }
+}
+
+/// Looks whether a folder that is there, or one above it, takes new folders. Only making one tells: that a user may write somewhere
+/// does not say that the file system does.
+fn check_folder(place: &Place) -> Result<(), Error> {
+    // The store knows where files are.
+    let file = LocalFileSystem::new().path_to_filesystem(&place.path("file"));
+    let file = file.map_err(|error| Error::storage(place, &error))?;
+    let mut folders = file.ancestors().skip(1);
+    let Some(existing) = folders.find(|folder| folder.exists()) else { return Ok(()) };
+    let probe = existing.join(format!(".borehole-{}", uuid::Uuid::new_v4().simple()));
+    let made = fs::create_dir(&probe).and_then(|()| fs::remove_dir(&probe));
+    made.map_err(|error| {
+        Error::storage(place, &format_args!("{} takes no folders: {error}", existing.display()))
+    })
 }
 
 /// What is asynchronous inside runs on it: a thread a core.

@@ -51,43 +51,47 @@ impl Collector {
         loop {
             let order = self.recording.wait(self.options.flush_every);
             self.rotate();
-            self.collect(order.stop);
+            let is_complete = self.collect(order.stop);
             if order.stop {
                 self.complete();
                 self.archive.finish();
-                self.recording.done(order);
+                self.recording.done(order, is_complete);
                 return self.error.map_or(Ok(self.summary), Err);
             }
-            self.recording.done(order);
+            self.recording.done(order, is_complete);
         }
     }
 
-    /// Takes everything from all buffers; for the last time if so.
-    fn collect(&mut self, is_last: bool) {
+    /// Takes everything from all buffers; for the last time if so. Answers whether all that was recorded is in the file.
+    fn collect(&mut self, is_last: bool) -> bool {
+        let mut is_complete = true;
         let mut buffers = std::mem::take(&mut self.buffers);
         self.recording.buffers(&mut buffers, is_last);
         for buffer in buffers.drain(..) {
             if is_last {
                 buffer.close();
             }
-            self.collect_from(&buffer);
+            is_complete &= self.collect_from(&buffer);
         }
         self.buffers = buffers;
         let lost_events = self.recording.take_lost();
         self.note_loss(None, lost_events);
         self.write_losses();
+        is_complete && lost_events == 0
     }
 
-    fn collect_from(&mut self, buffer: &ThreadBuffer) {
+    fn collect_from(&mut self, buffer: &ThreadBuffer) -> bool {
         let mut bytes = std::mem::take(&mut self.bytes);
         let Taken { events, mut lost_events } = buffer.take(&mut bytes);
-        if self.append(&bytes) {
+        let is_written = self.append(&bytes);
+        if is_written {
             self.summary.events += events;
         } else {
             lost_events += events;
         }
         self.bytes = bytes;
         self.note_loss(buffer.thread_name.as_deref(), lost_events);
+        lost_events == 0
     }
 
     fn note_loss(&mut self, thread_name: Option<&str>, lost_events: u64) {

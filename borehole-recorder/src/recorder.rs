@@ -113,7 +113,8 @@ impl Handle {
         self.record(&event(now_ns()));
     }
 
-    /// Brings everything that was recorded before into the file. Answers whether that was done in time.
+    /// Brings everything that was recorded before into the file. Answers whether all that was recorded since the flush before is
+    /// there: not if that takes too long, if the file could not be written, if a buffer was full, or if the recording has ended.
     pub fn flush(&self) -> bool {
         self.recording.flush(PATIENCE)
     }

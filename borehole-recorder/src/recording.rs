@@ -35,6 +35,8 @@ struct Orders {
     /// The last flush that was asked for, and the last that was done.
     asked: u64,
     done: u64,
+    /// The last flush before which something could not be written, asked for or not yet; 0 if there is none.
+    incomplete: u64,
     stop: bool,
     has_stopped: bool,
     collector: Option<ThreadId>,
@@ -93,7 +95,8 @@ impl Recording {
         self.changed.notify_all();
     }
 
-    /// Asks for a flush, and waits for it, but not for longer than `patience`. Answers whether it was done.
+    /// Asks for a flush, and waits for it, but not for longer than `patience`. Answers whether it was done, and nothing
+    /// could not be written since the flush before.
     pub(crate) fn flush(&self, patience: Duration) -> bool {
         let mut orders = self.orders();
         if orders.collector == Some(thread::current().id()) {
@@ -102,7 +105,9 @@ impl Recording {
         orders.asked += 1;
         let asked = orders.asked;
         self.changed.notify_all();
-        self.wait_until(orders, patience, |orders| orders.done >= asked || orders.has_stopped)
+        let orders = self.wait_until(orders, patience, |orders| orders.done >= asked || orders.has_stopped);
+        // A recording that has stopped hears nothing more.
+        orders.done >= asked && orders.incomplete < asked
     }
 
     /// Asks the collector to end, and waits for it, but not for longer than `patience`. Answers whether it has.
@@ -110,18 +115,17 @@ impl Recording {
         let mut orders = self.orders();
         orders.stop = true;
         self.changed.notify_all();
-        self.wait_until(orders, patience, |orders| orders.has_stopped)
+        self.wait_until(orders, patience, |orders| orders.has_stopped).has_stopped
     }
 
-    fn wait_until(
+    fn wait_until<'a>(
         &self,
-        orders: MutexGuard<'_, Orders>,
+        orders: MutexGuard<'a, Orders>,
         patience: Duration,
         is_done: impl Fn(&Orders) -> bool,
-    ) -> bool {
+    ) -> MutexGuard<'a, Orders> {
         let waited = self.changed.wait_timeout_while(orders, patience, |orders| !is_done(orders));
-        let (orders, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        is_done(&orders)
+        waited.unwrap_or_else(PoisonError::into_inner).0
     }
 
     /// Waits until something is asked for or `interval` has passed. For the collector.
@@ -141,9 +145,13 @@ impl Recording {
         }
     }
 
-    /// Says that `order` was carried out. For the collector.
-    pub(crate) fn done(&self, order: Order) {
+    /// Says that `order` was carried out, and whether all that there was could be written. For the collector.
+    pub(crate) fn done(&self, order: Order, is_complete: bool) {
         let mut orders = self.orders();
+        if !is_complete {
+            // Who asked meanwhile may miss something as well; if nobody waits, whoever asks next does.
+            orders.incomplete = orders.asked.max(orders.done + 1);
+        }
         orders.done = orders.done.max(order.flush);
         orders.has_stopped |= order.stop;
         drop(orders);
@@ -162,6 +170,26 @@ impl Recording {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_flush_is_told_of_what_could_not_be_written_since_the_one_before() {
+        let (recording, minute) = (Recording::new(1_000), Duration::from_secs(60));
+        // The collector's thread is one that does not flush.
+        let round = |patience, is_complete| recording.done(recording.wait(patience), is_complete);
+        let flush = |is_complete| {
+            thread::scope(|scope| {
+                scope.spawn(|| round(minute, is_complete));
+                recording.flush(minute)
+            })
+        };
+        assert_eq!([true, false, true].map(flush), [true, false, true]);
+        // Nobody has asked for this one.
+        thread::scope(|scope| drop(scope.spawn(|| round(Duration::ZERO, false))));
+        assert_eq!([true, true].map(flush), [false, true]);
+        recording.stop(Duration::ZERO);
+        thread::scope(|scope| drop(scope.spawn(|| round(minute, true))));
+        assert!(!recording.flush(minute), "what comes now is not heard");
+    }
 
     #[test]
     fn a_thread_that_comes_while_the_recording_is_completed_is_not_heard() {

@@ -37,6 +37,7 @@ pub(crate) fn finish_on_signals(recording: Weak<Recording>, patience: Duration) 
 ///
 /// Source: Linux, `Documentation/filesystems/proc.rst`, table 1-2.
 fn ignored(status: &str) -> u64 {
+    // `borehole-process` knows that too, and would bring what it reads other processes with into each program that records itself.
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
 }

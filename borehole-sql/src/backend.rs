@@ -6,6 +6,10 @@ use crate::dialect::Dialect;
 use crate::error::Error;
 use crate::rows::RowSink;
 
+/// How long a turn is waited for, in seconds: others may have much to write.
+#[cfg(any(feature = "postgresql", feature = "mysql"))]
+pub(crate) const TURN_PATIENCE_S: u32 = 600;
+
 /// A connection to a database of some dialect.
 pub(crate) trait Backend: Send {
     fn dialect(&self) -> Dialect;
@@ -23,6 +27,15 @@ pub(crate) trait Backend: Send {
 
     /// Adds a row to `runs`, and answers its number.
     fn insert_run(&mut self, created_at: &str) -> Result<i64, Error>;
+
+    /// Waits until nobody else has the turn to write, which is then ours to the end of the transaction, or until
+    /// [`Self::end_turn`] where making something ends a transaction. A file has one writer at a time in any case.
+    fn take_turn(&mut self) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// Lets the next one have the turn.
+    fn end_turn(&mut self) {}
 
     /// Takes in the rows that `fill` gives.
     fn load(&mut self, fill: &mut Fill<'_>) -> Result<(), Error>;

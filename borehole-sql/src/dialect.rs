@@ -3,12 +3,6 @@
 use crate::Parameters;
 use crate::schema::{Column, INDEXES, Index, KEY_INDEXES, Kind, TABLES, Table};
 
-/// What stands in our statements for a text of any length, made of one of a column.
-const LONG_TEXT: &str = " AS TEXT)";
-
-/// MySQL's word for it: it takes the type of a column of a recursive query from its first row.
-const LONG_TEXT_OF_MYSQL: &str = " AS CHAR(16000000))";
-
 /// A kind of database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {
@@ -53,12 +47,15 @@ impl Dialect {
             let key: Vec<String> = table.key.iter().map(|name| self.quoted(name)).collect();
             parts.push(format!("PRIMARY KEY ({})", key.join(", ")));
         }
+        let unseen = if table.key.is_empty() || self.is_key(table) { "" } else { self.unseen_key() };
+        // The engine is named as a server's own choice may know no transactions.
         let options = match self {
-            Self::Mysql => " DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_bin",
-            Self::Mariadb => " DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin",
+            Self::Mysql => " ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_bin",
+            Self::Mariadb => " ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin",
             Self::Sqlite | Self::Postgresql => "",
         };
-        format!("CREATE TABLE IF NOT EXISTS {} (\n    {}\n){options}", table.name, parts.join(",\n    "))
+        let parts = parts.join(",\n    ");
+        format!("CREATE TABLE IF NOT EXISTS {} (\n    {parts}{unseen}\n){options}", table.name)
     }
 
     /// Whether it is MySQL, or MariaDB, which began as it.
@@ -70,6 +67,16 @@ impl Dialect {
     fn is_key(self, table: &Table) -> bool {
         let is_text = |column: &Column| column.kind == Kind::Key;
         !table.key.is_empty() && (self == Self::Sqlite || !table.columns.iter().any(is_text))
+    }
+
+    /// The key of a table that cannot have its own, behind its columns: some servers refuse a table without any. Nobody sees it
+    /// who does not ask for it by its name. Of MySQL, 8.0.23 is the first that has such columns.
+    const fn unseen_key(self) -> &'static str {
+        match self {
+            Self::Mysql => "/*!80023 , id BIGINT AUTO_INCREMENT PRIMARY KEY INVISIBLE */",
+            Self::Mariadb => ",\n    id BIGINT AUTO_INCREMENT PRIMARY KEY INVISIBLE",
+            Self::Sqlite | Self::Postgresql => "",
+        }
     }
 
     fn column(self, column: &Column) -> String {
@@ -323,12 +330,6 @@ impl Dialect {
             Self::Sqlite => format!("id BETWEEN {} AND {} AND +run_id = :run", end("MIN"), end("MAX")),
             Self::Postgresql | Self::Mysql | Self::Mariadb => "run_id = :run".to_owned(),
         }
-    }
-
-    /// A statement of ours, as all dialects but one take it.
-    pub(crate) fn said(self, statement: &str) -> String {
-        let long = if self.is_mysql() { LONG_TEXT_OF_MYSQL } else { LONG_TEXT };
-        statement.replace(LONG_TEXT, long)
     }
 
     /// `statement` with places for numbers in the place of their names, and the numbers in their order.

@@ -3,8 +3,6 @@
 use std::net::IpAddr;
 use std::path::PathBuf;
 
-use crate::percent::decoded;
-
 /// What an address asks of the connection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Encryption {
@@ -50,26 +48,16 @@ const MODE_KEYS: [&str; 2] = ["sslmode", "ssl-mode"];
 const ROOTS_KEYS: [&str; 2] = ["sslrootcert", "ssl-ca"];
 
 impl Encryption {
-    /// What the parameters of an address say; they are taken from it, as the drivers know some of them only.
-    pub(crate) fn taken_from(url: &mut String) -> Self {
-        let mut encryption = Self::default();
-        let Some((address, parameters)) = url.split_once('?') else { return encryption };
-        let mut kept = Vec::new();
-        for parameter in parameters.split('&') {
-            let (key, value) = parameter.split_once('=').unwrap_or((parameter, ""));
-            if MODE_KEYS.contains(&key) {
-                encryption.mode = Some(decoded(value));
-            } else if ROOTS_KEYS.contains(&key) {
-                encryption.roots = Some(decoded(value).into());
-            } else {
-                kept.push(parameter);
-            }
+    /// Whether a parameter of an address is about encryption: then it is heeded. Drivers know some of them only.
+    pub(crate) fn takes(&mut self, key: &str, value: &str) -> bool {
+        if MODE_KEYS.contains(&key) {
+            self.mode = Some(value.to_owned());
+        } else if ROOTS_KEYS.contains(&key) {
+            self.roots = Some(value.into());
+        } else {
+            return false;
         }
-        *url = match kept.is_empty() {
-            true => address.to_owned(),
-            false => format!("{address}?{}", kept.join("&")),
-        };
-        encryption
+        true
     }
 
     /// The mode for a server: if nothing is said, none where nobody stands between, else if the server can.
@@ -106,10 +94,11 @@ pub(crate) fn is_near(host: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::percent::take_parameters;
 
     fn taken(url: &str) -> (String, Encryption) {
-        let mut url = url.to_owned();
-        let encryption = Encryption::taken_from(&mut url);
+        let (mut url, mut encryption) = (url.to_owned(), Encryption::default());
+        take_parameters(&mut url, |key, value| encryption.takes(key, &value));
         (url, encryption)
     }
 

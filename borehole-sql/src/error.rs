@@ -19,6 +19,8 @@ pub enum ErrorKind {
     Unsupported,
     /// The run, or the database of a server, does not exist.
     Missing,
+    /// The run has no such node.
+    UnknownNode,
     /// The server does not know the user, or expects another password.
     Denied,
     /// There is no connection to the server, or none any more.

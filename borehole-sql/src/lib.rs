@@ -36,7 +36,7 @@ pub use borehole_model::text;
 mod tls;
 
 pub use answer::{Answer, Value};
-pub use database::{Database, Keep, Step};
+pub use database::{Added, Database, Keep, Step};
 pub use error::{Error, ErrorKind};
 pub use page::page;
 pub use paths::{PathSizes, Paths};
@@ -48,16 +48,16 @@ pub use server::{Access, Server, ServerKind};
 pub struct Run {
     /// Its number.
     pub id: i64,
-    /// When it was written, in ISO 8601.
+    /// When its heap was captured, in ISO 8601; empty where that is not known.
     pub created_at: String,
     /// How many nodes it has.
     pub nodes: u64,
 }
 
-/// What the names in a [`Query`] stand for. One that the query needs and that is absent is `NULL`, which nothing equals.
+/// What a [`Query`] is asked of. A second run or a node that it needs and that is absent is `NULL`, which nothing equals.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Parameters {
-    /// The run.
+    /// The run; `None`: the last.
     pub run: Option<i64>,
     /// A second run.
     pub other: Option<i64>,

@@ -2,6 +2,7 @@
 
 mod load;
 
+use std::error::Error as _;
 use std::time::Duration;
 
 #[cfg(feature = "tls")]
@@ -12,7 +13,7 @@ use mysql::{Conn, DriverError, Opts, OptsBuilder, Params, Value};
 #[cfg(feature = "tls")]
 use rustls::crypto::{CryptoProvider, ring};
 
-use crate::backend::{Backend, Field, Fill, Take};
+use crate::backend::{Backend, Field, Fill, TURN_PATIENCE_S, Take};
 use crate::dialect::Dialect;
 use crate::encryption::{self, Mode};
 use crate::error::{Error, ErrorKind};
@@ -25,14 +26,29 @@ pub(crate) struct Mysql {
     dialect: Dialect,
     /// Whether the server asks for the rows of a file: MySQL has that switched off, unless somebody switches it on.
     takes_files: bool,
+    /// How many bytes the server takes in one statement: with a longer one it ends the connection.
+    longest_statement: usize,
 }
 
 /// How long to wait for the server.
 const CONNECT_PATIENCE: Duration = Duration::from_secs(10);
 
+/// How long an answer's row may be: as long as the protocol has it. Otherwise the driver refuses what is longer than the
+/// server takes in one statement, but a server sends, and `LOAD DATA` takes, what is longer.
+const LONGEST_PACKET: usize = 1 << 30;
+
+/// A server may be set up to take what clients say for text of another character set, whatever they say when they connect.
+const NAMES: &str = "SET NAMES utf8mb4 COLLATE utf8mb4_general_ci";
+
 /// What does not fit is refused instead of cut off; others are waited for as long as SQLite does.
 const SETTINGS: &str = "SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', \
                         SESSION innodb_lock_wait_timeout = 5, SESSION lock_wait_timeout = 5";
+
+/// The name of the lock that writers of one database take turns by. A server has it for all databases, and at most 64
+/// characters of it.
+const TURN: &str = "LEFT(CONCAT('borehole ', DATABASE()), 64)";
+
+const LOCKED: &str = "somebody else is writing the database; try again when they are done";
 
 /// The versions that first had recursive queries, and collations that tell spaces at the end of a text.
 const OLDEST_MYSQL: (u16, u16, u16) = (8, 0, 17);
@@ -46,13 +62,16 @@ impl Mysql {
         let mode = server.encryption().mode(is_near).map_err(|why| server.unreached(why))?;
         let password = server.password().or(opts.get_pass()).map(str::to_owned);
         let patience = opts.get_tcp_connect_timeout().unwrap_or(CONNECT_PATIENCE);
+        let longest = opts.get_max_allowed_packet().unwrap_or(LONGEST_PACKET);
         let opts = OptsBuilder::from_opts(opts)
             .pass(password)
             .prefer_socket(has_socket)
+            .max_allowed_packet(Some(longest))
             .tcp_connect_timeout(Some(patience));
         let mut connection = connect(server, opts, mode)?;
         let version: Option<String> = connection.query_first("SELECT VERSION()").map_err(refused)?;
         let dialect = dialect_of(&version.unwrap_or_default())?;
+        connection.query_drop(NAMES).map_err(refused)?;
         connection.query_drop(SETTINGS).map_err(refused)?;
         // Paths are as long as PHP's references are deep.
         let limit =
@@ -61,8 +80,9 @@ impl Mysql {
         if access == Access::Read {
             connection.query_drop("SET SESSION TRANSACTION READ ONLY").map_err(refused)?;
         }
-        let takes_files: Option<bool> = connection.query_first("SELECT @@local_infile").map_err(refused)?;
-        Ok(Self { connection, dialect, takes_files: takes_files.unwrap_or(false) })
+        let said = connection.query_first("SELECT @@local_infile, @@max_allowed_packet").map_err(refused)?;
+        let (takes_files, most): (bool, usize) = said.unwrap_or((false, longest));
+        Ok(Self { connection, dialect, takes_files, longest_statement: most.min(longest) })
     }
 }
 
@@ -164,10 +184,23 @@ impl Backend for Mysql {
             .map_err(|error| Error::caused(ErrorKind::Unsupported, "too many runs", error))
     }
 
+    fn take_turn(&mut self) -> Result<(), Error> {
+        let statement = format!("SELECT GET_LOCK({TURN}, {TURN_PATIENCE_S})");
+        match self.connection.query_first(statement).map_err(refused)? {
+            Some(Some(1_i64)) => Ok(()),
+            _ => Err(Error::new(ErrorKind::Locked, LOCKED)),
+        }
+    }
+
+    fn end_turn(&mut self) {
+        // It ends with the connection as well.
+        drop(self.connection.query_drop(format!("DO RELEASE_LOCK({TURN})")));
+    }
+
     fn load(&mut self, fill: &mut Fill<'_>) -> Result<(), Error> {
         match self.takes_files {
             true => load::files(&mut self.connection, fill),
-            false => load::inserts(&mut self.connection, fill),
+            false => load::inserts(&mut self.connection, self.longest_statement, fill),
         }
     }
 }
@@ -195,8 +228,8 @@ fn field(value: Option<&Value>, kind: ColumnType) -> Result<Field<'_>, Error> {
 const ER_BAD_DB: u16 = 1049;
 /// No such user, or another password; a database that the user may not use.
 const ER_ACCESS_DENIED: [u16; 3] = [1045, 1044, 1698];
-/// Somebody else has a lock, or each has the other's.
-const ER_LOCKED: [u16; 3] = [1205, 1213, 3572];
+/// Somebody else has a lock, each has the other's, or the lock of the next number could not be had.
+const ER_LOCKED: [u16; 4] = [1205, 1213, 3572, 1467];
 const ER_DISK_FULL: [u16; 3] = [1021, 1114, 3];
 /// A server that ends, or has ended the connection.
 const ER_SHUTDOWN: [u16; 4] = [1053, 1927, 1080, 3169];
@@ -227,10 +260,7 @@ fn refused(error: mysql::Error) -> Error {
     let said = said(&error);
     let (kind, message) = match &error {
         mysql::Error::MySqlError(answer) => match answer.code {
-            code if ER_LOCKED.contains(&code) => (
-                ErrorKind::Locked,
-                "somebody else is writing the database; try again when they are done".to_owned(),
-            ),
+            code if ER_LOCKED.contains(&code) => (ErrorKind::Locked, LOCKED.to_owned()),
             code if ER_DISK_FULL.contains(&code) => {
                 (ErrorKind::Io, format!("the server's disk is full: {said}"))
             }
@@ -240,6 +270,8 @@ fn refused(error: mysql::Error) -> Error {
             ER_PACKET_TOO_LARGE => (ErrorKind::Io, format!("{said}; raise the server's max_allowed_packet")),
             _ => (ErrorKind::Statement, said),
         },
+        // What is not the connection's fault, such as a packet that is too long, will be so later.
+        mysql::Error::CodecError(cause) if cause.source().is_none() => (ErrorKind::Io, said),
         _ if error.is_connectivity_error() => (ErrorKind::Connection, format!("the server is gone: {said}")),
         _ => (ErrorKind::Statement, said),
     };
@@ -255,6 +287,7 @@ fn said(error: &mysql::Error) -> String {
             "the server does not support TLS".to_owned()
         }
         mysql::Error::DriverError(error) => error.to_string(),
+        mysql::Error::CodecError(error) => error.to_string(),
         other => other.to_string(),
     }
 }

@@ -48,6 +48,7 @@ pub fn page() -> String {
     page += SERVERS;
     let of_keys: Vec<_> = KEY_INDEXES.iter().map(|index| format!("`{}`", index.name)).collect();
     let _ = writeln!(page, "{}.", of_keys.join(", "));
+    page += "In MySQL and MariaDB these tables have a key that is not seen unless it is asked for by its name, `id`.\n";
     page += "\n## Statements\n\nAs SQLite takes them:\n\n```sql\n";
     let (first, last) = Dialect::Sqlite.create_all();
     for statement in first.iter().chain(&last) {

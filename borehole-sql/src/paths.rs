@@ -4,16 +4,16 @@
 #[derive(Default)]
 pub struct Paths {
     pub(crate) run: i64,
+    /// In the order of their numbers, which may be any: somebody else may have written them. Databases have them in that order,
+    /// and take them fastest so.
     nodes: Vec<Node>,
     /// The names of all links, one after the other.
     links: String,
-    /// The row of a node by its number; the largest number is none.
-    rows: Vec<u32>,
 }
 
 struct Node {
-    id: u32,
-    parent: Option<u32>,
+    id: i64,
+    parent: Option<i64>,
     /// Where the name of the link begins and ends.
     link: (usize, usize),
 }
@@ -32,8 +32,6 @@ pub struct PathSizes {
 /// What stands between the links of a path.
 const SEPARATOR: &str = " -> ";
 
-const NONE: u32 = u32::MAX;
-
 /// Where a node stands.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
@@ -50,23 +48,28 @@ impl Paths {
         Self { run, ..Self::default() }
     }
 
-    /// Adds the tree edge of node `id`. A second one of the same node is passed over.
-    pub(crate) fn push(&mut self, id: u32, parent: Option<u32>, link: &str) {
-        let place = id as usize;
-        if self.rows.len() <= place {
-            self.rows.resize(place + 1, NONE);
-        }
-        if self.rows[place] == NONE {
-            self.rows[place] = u32::try_from(self.nodes.len()).expect("nodes have numbers of 32 bits");
-            let begin = self.links.len();
-            self.links.push_str(link);
-            self.nodes.push(Node { id, parent, link: (begin, self.links.len()) });
-        }
+    /// Adds the tree edge of node `id`. Behind the last one comes [`Self::sort`].
+    pub(crate) fn push(&mut self, id: i64, parent: Option<i64>, link: &str) {
+        let begin = self.links.len();
+        self.links.push_str(link);
+        self.nodes.push(Node { id, parent, link: (begin, self.links.len()) });
     }
 
-    /// The row of a node.
-    fn row(&self, id: u32) -> Option<usize> {
-        self.rows.get(id as usize).filter(|&&row| row != NONE).map(|&row| row as usize)
+    /// Puts the nodes in order, as they nearly always are, and passes over a second edge of the same node.
+    pub(crate) fn sort(&mut self) {
+        if !self.nodes.is_sorted_by_key(|node| node.id) {
+            self.nodes.sort_by_key(|node| node.id);
+        }
+        self.nodes.dedup_by_key(|node| node.id);
+    }
+
+    /// The row of a node: where it is if the numbers before it have no gaps, or where it is looked for.
+    fn row(&self, id: i64) -> Option<usize> {
+        let expected = usize::try_from(id.abs_diff(self.nodes.first()?.id));
+        expected
+            .ok()
+            .filter(|&row| self.nodes.get(row).is_some_and(|node| node.id == id))
+            .or_else(|| self.nodes.binary_search_by_key(&id, |node| node.id).ok())
     }
 
     fn link(&self, row: usize) -> &str {
@@ -77,7 +80,8 @@ impl Paths {
     /// How much there is to write: of nodes that a root leads to.
     #[must_use]
     pub fn sizes(&self) -> PathSizes {
-        let mut sizes = PathSizes { link_bytes: self.links.len() as u64, ..PathSizes::default() };
+        let links = self.nodes.iter().map(|node| (node.link.1 - node.link.0) as u64);
+        let mut sizes = PathSizes { link_bytes: links.sum(), ..PathSizes::default() };
         for place in self.places() {
             if let Place::At { bytes, .. } = place {
                 sizes.nodes += 1;
@@ -118,36 +122,33 @@ impl Paths {
         }
     }
 
-    /// The rows that a root leads to with their depths, in the order of the nodes' numbers: databases have them in that
-    /// order, and take them fastest so.
-    fn in_order<'p>(&'p self, places: &'p [Place]) -> impl Iterator<Item = (usize, u32)> + 'p {
-        self.rows.iter().filter(|&&row| row != NONE).filter_map(|&row| match places[row as usize] {
-            Place::At { depth, .. } => Some((row as usize, depth)),
-            _ => None,
-        })
-    }
-
     /// Gives out the step to each node that a root leads to: the node, its parent, the name of the link and its depth.
     pub(crate) fn visit_steps<E>(
         &self,
-        take: &mut impl FnMut(u32, Option<u32>, &str, u64) -> Result<(), E>,
+        take: &mut impl FnMut(i64, Option<i64>, &str, u64) -> Result<(), E>,
     ) -> Result<(), E> {
-        let places = self.places();
-        self.in_order(&places).try_for_each(|(row, depth)| {
+        rooted(&self.places()).try_for_each(|(row, depth)| {
             let node = &self.nodes[row];
             take(node.id, node.parent, self.link(row), depth.into())
         })
     }
 
     /// Gives out each node that a root leads to with its path and its depth, in the order of their numbers.
-    pub(crate) fn visit<E>(&self, take: &mut impl FnMut(u32, &str, u64) -> Result<(), E>) -> Result<(), E> {
-        let places = self.places();
+    pub(crate) fn visit<E>(&self, take: &mut impl FnMut(i64, &str, u64) -> Result<(), E>) -> Result<(), E> {
         let mut path = Path::default();
-        self.in_order(&places).try_for_each(|(row, depth)| {
+        rooted(&self.places()).try_for_each(|(row, depth)| {
             path.lead_to(self, row, depth);
             take(self.nodes[row].id, &path.text, depth.into())
         })
     }
+}
+
+/// The rows that a root leads to, with their depths.
+fn rooted(places: &[Place]) -> impl Iterator<Item = (usize, u32)> {
+    places.iter().enumerate().filter_map(|(row, place)| match place {
+        Place::At { depth, .. } => Some((row, *depth)),
+        Place::Unknown | Place::Lost => None,
+    })
 }
 
 /// A path that is written out. What one has in common with the one before it stays.
@@ -200,6 +201,12 @@ mod tests {
         tree.push(7, Some(99), "lost");
         tree.push(8, Some(9), "a");
         tree.push(9, Some(8), "b");
+        // Numbers may be any.
+        tree.push(i64::MAX, Some(0), "2");
+        tree.push(-1, Some(i64::MAX), "a");
+        // The first edge of a node is the one.
+        tree.push(3, Some(4), "second");
+        tree.sort();
         let mut paths = Vec::new();
         tree.visit(&mut |node, path, depth| {
             paths.push((node, path.to_owned(), depth));
@@ -207,18 +214,20 @@ mod tests {
         })
         .unwrap();
         let expected = [
+            (-1, "call_frames -> 2 -> a", 2),
             (0, "call_frames", 0),
             (1, "call_frames -> 0", 1),
             (3, "call_frames -> 1", 1),
             (4, "objects_store", 0),
             (5, "call_frames -> 0 -> local_variables", 2),
             (6, "objects_store -> 7", 1),
+            (i64::MAX, "call_frames -> 2", 1),
         ];
         assert_eq!(paths, expected.map(|(node, path, depth)| (node, path.to_owned(), depth)));
         let bytes: usize = expected.iter().map(|(_, path, _)| path.len()).sum();
         assert_eq!(
             tree.sizes(),
-            PathSizes { nodes: 6, bytes: bytes as u64, link_bytes: 11 + 1 + 15 + 1 + 13 + 1 + 6 }
+            PathSizes { nodes: 8, bytes: bytes as u64, link_bytes: 11 + 1 + 15 + 1 + 13 + 1 + 6 + 2 }
         );
     }
 }

@@ -7,7 +7,9 @@ pub(crate) fn decoded(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let Some((&byte, behind)) = rest.split_first() {
-        let digits = behind.get(..2).and_then(|digits| std::str::from_utf8(digits).ok());
+        // Digits only: a number may begin with a sign as well.
+        let digits = behind.get(..2).filter(|digits| digits.iter().all(u8::is_ascii_hexdigit));
+        let digits = digits.and_then(|digits| std::str::from_utf8(digits).ok());
         match digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()).filter(|_| byte == b'%') {
             Some(meant) => {
                 bytes.push(meant);
@@ -34,4 +36,31 @@ pub(crate) fn encoded(text: &str) -> String {
         }
     }
     encoded
+}
+
+/// Takes the parameters from an address that `wants`, which is given the key and the value, takes for itself.
+pub(crate) fn take_parameters(url: &mut String, mut wants: impl FnMut(&str, String) -> bool) {
+    let Some((address, parameters)) = url.split_once('?') else { return };
+    let is_left = |parameter: &&str| {
+        let (key, value) = parameter.split_once('=').unwrap_or((parameter, ""));
+        !wants(&decoded(key), decoded(value))
+    };
+    let left: Vec<_> = parameters.split('&').filter(is_left).collect();
+    *url = match left.is_empty() {
+        true => address.to_owned(),
+        false => format!("{address}?{}", left.join("&")),
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_percent_sign_without_two_digits_is_itself() {
+        assert_eq!(decoded("a%2Fb%2fc"), "a/b/c");
+        for plain in ["a%+1b", "%-1", "%", "%1", "100%", "% 1", "%g1"] {
+            assert_eq!(decoded(plain), plain);
+        }
+    }
 }

@@ -11,7 +11,7 @@ use postgres::fallible_iterator::FallibleIterator as _;
 use postgres::types::{FromSql, Type};
 use postgres::{Client, Config, NoTls};
 
-use crate::backend::{Backend, Field, Fill, Take};
+use crate::backend::{Backend, Field, Fill, TURN_PATIENCE_S, Take};
 use crate::dialect::Dialect;
 use crate::encryption::{self, Mode};
 use crate::error::{Error, ErrorKind};
@@ -30,9 +30,14 @@ const CONNECT_PATIENCE: Duration = Duration::from_secs(10);
 /// The oldest version that is known to do: it has identifiers of 64 bits and recursive views.
 const OLDEST: i64 = 100_000;
 
-/// Waits for others as long as SQLite does; sorts indexes with more memory than a server's few users of old.
-const SETTINGS: &str =
-    "SET lock_timeout = '5s'; SET maintenance_work_mem = '256MB'; SET client_min_messages = warning;";
+/// How long to wait for a lock that somebody else has: as long as with SQLite.
+const LOCK_PATIENCE: &str = "lock_timeout = '5s'";
+
+/// Sorts indexes with more memory than a server's few users of old.
+const SETTINGS: &str = "SET maintenance_work_mem = '256MB'; SET client_min_messages = warning;";
+
+/// The number of the lock that writers of one database take turns by: `borehole` in ASCII.
+const TURN: i64 = i64::from_be_bytes(*b"borehole");
 
 impl Postgresql {
     pub(crate) fn connect(server: &Server, access: Access) -> Result<Self, Error> {
@@ -53,6 +58,7 @@ impl Postgresql {
         let mut connection = Self(connect(server, &mut config, mode)?);
         connection.check_server()?;
         connection.execute(SETTINGS)?;
+        connection.execute(&format!("SET {LOCK_PATIENCE}"))?;
         if access == Access::Read {
             connection.execute("SET default_transaction_read_only = on")?;
         }
@@ -138,6 +144,13 @@ impl Backend for Postgresql {
         let statement = "INSERT INTO runs (created_at) VALUES ($1) RETURNING run_id";
         let row = self.0.query_one(statement, &[&created_at]).map_err(refused)?;
         row.try_get(0).map_err(refused)
+    }
+
+    fn take_turn(&mut self) -> Result<(), Error> {
+        self.execute(&format!(
+            "SET LOCAL lock_timeout = '{TURN_PATIENCE_S}s'; SELECT pg_advisory_xact_lock({TURN}); \
+             SET LOCAL {LOCK_PATIENCE}"
+        ))
     }
 
     fn load(&mut self, fill: &mut Fill<'_>) -> Result<(), Error> {
@@ -249,7 +262,7 @@ fn lost(error: std::io::Error) -> Error {
     match error.get_ref().and_then(|cause| cause.downcast_ref::<postgres::Error>()) {
         Some(cause) if cause.as_db_error().is_some() => {
             let (kind, message) = kind_and_message(cause);
-            Error::caused(kind, message, error)
+            Error::new(kind, message)
         }
         _ => Error::caused(ErrorKind::Connection, format!("the server is gone: {error}"), error),
     }
@@ -259,6 +272,10 @@ fn lost(error: std::io::Error) -> Error {
 #[cold]
 fn refused(error: postgres::Error) -> Error {
     let (kind, message) = kind_and_message(&error);
+    // What a server says is in the message; what the driver says has a cause that is not.
+    if error.as_db_error().is_some() {
+        return Error::new(kind, message);
+    }
     Error::caused(kind, message, error)
 }
 

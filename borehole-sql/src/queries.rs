@@ -1,7 +1,6 @@
 //! Questions that are asked of every heap, by name.
 //!
-//! They answer what the examples in reli's document of its database output answer, in SQL that all three databases take but
-//! for the word for a long text, which [`Dialect`](crate::dialect::Dialect) knows.
+//! They answer what the examples in reli's document of its database output answer, in SQL that all three databases take.
 //! `CROSS JOIN` tells SQLite to begin on the left: with `JOIN` it looks through all edges for each node.
 
 /// A question with a name.
@@ -11,8 +10,18 @@ pub struct Query {
     pub name: &'static str,
     /// What it answers.
     pub doc: &'static str,
-    /// The statement: `:run` stands for the run, `:other` for a second one, `:node` for a node.
-    pub sql: &'static str,
+    /// How it is answered.
+    pub(crate) means: Means,
+}
+
+/// How a question is answered.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Means {
+    /// By a statement: `:run` stands for the run, `:other` for a second one, `:node` for a node.
+    Statement(&'static str),
+    /// By following references upwards. A statement that does has no bound: MySQL and MariaDB find all paths before they give
+    /// out the first, and of a graph with cycles there are more than anybody can wait for.
+    AllPaths,
 }
 
 impl Query {
@@ -25,7 +34,10 @@ impl Query {
     /// Which of `:run`, `:other` and `:node` it needs.
     #[must_use]
     pub fn needs(&self, parameter: &str) -> bool {
-        self.sql.contains(parameter)
+        match self.means {
+            Means::Statement(sql) => sql.contains(parameter),
+            Means::AllPaths => [":run", ":node"].contains(&parameter),
+        }
     }
 }
 
@@ -34,34 +46,43 @@ pub const QUERIES: &[Query] = &[
     Query {
         name: "types",
         doc: "memory by what it holds",
-        sql: "SELECT type, count, memory_usage, ROUND(memory_usage * 100.0 / \
+        means: Means::Statement(
+            "SELECT type, count, memory_usage, ROUND(memory_usage * 100.0 / \
                 (SELECT SUM(memory_usage) FROM location_types_summary WHERE run_id = :run), 1) AS percent \
               FROM location_types_summary WHERE run_id = :run ORDER BY memory_usage DESC, type",
+        ),
     },
     Query {
         name: "classes",
         doc: "memory of objects by class",
-        sql: "SELECT class_name, count, memory_usage, ROUND(memory_usage * 1.0 / count, 1) AS bytes_per_object \
+        means: Means::Statement(
+            "SELECT class_name, count, memory_usage, ROUND(memory_usage * 1.0 / count, 1) AS bytes_per_object \
               FROM class_objects_summary WHERE run_id = :run ORDER BY memory_usage DESC, class_name LIMIT 20",
+        ),
     },
     Query {
         name: "duplicate-strings",
         doc: "strings of the same content at several places",
-        sql: "SELECT string_value, COUNT(*) AS copies, SUM(size) AS total_bytes, size AS bytes_per_copy \
+        means: Means::Statement(
+            "SELECT string_value, COUNT(*) AS copies, SUM(size) AS total_bytes, size AS bytes_per_copy \
               FROM context_node_locations \
               WHERE run_id = :run AND location_type = 'ZendStringMemoryLocation' AND string_value IS NOT NULL \
               GROUP BY string_value, size HAVING COUNT(*) > 1 ORDER BY total_bytes DESC, string_value LIMIT 20",
+        ),
     },
     Query {
         name: "high-refcounts",
         doc: "values that many refer to",
-        sql: "SELECT location_type, class_name, address, size, refcount FROM context_node_locations \
+        means: Means::Statement(
+            "SELECT location_type, class_name, address, size, refcount FROM context_node_locations \
               WHERE run_id = :run AND refcount IS NOT NULL ORDER BY refcount DESC, address LIMIT 20",
+        ),
     },
     Query {
         name: "depths",
         doc: "memory by the distance from the roots",
-        sql: "WITH RECURSIVE placed(node_id, depth) AS ( \
+        means: Means::Statement(
+            "WITH RECURSIVE placed(node_id, depth) AS ( \
                 SELECT child_node_id, 0 FROM context_edges \
                 WHERE run_id = :run AND parent_node_id IS NULL AND is_tree = 1 \
                 UNION ALL \
@@ -71,23 +92,29 @@ pub const QUERIES: &[Query] = &[
               FROM placed CROSS JOIN context_node_locations location \
               WHERE location.run_id = :run AND location.node_id = placed.node_id \
               GROUP BY depth ORDER BY depth LIMIT 30",
+        ),
     },
     Query {
         name: "empty-arrays",
         doc: "arrays without elements that have a table of their own",
-        sql: "SELECT node_id, total_size, refcount FROM v_arrays \
+        means: Means::Statement(
+            "SELECT node_id, total_size, refcount FROM v_arrays \
               WHERE run_id = :run AND element_count = 0 ORDER BY total_size DESC, node_id LIMIT 20",
+        ),
     },
     Query {
         name: "back-references",
         doc: "references to what was reached before: shared values and cycles",
-        sql: "SELECT parent_node_id, child_node_id, link_name FROM context_edges \
+        means: Means::Statement(
+            "SELECT parent_node_id, child_node_id, link_name FROM context_edges \
               WHERE run_id = :run AND is_tree = 0 ORDER BY parent_node_id, child_node_id LIMIT 20",
+        ),
     },
     Query {
         name: "roots",
         doc: "memory below each root and its children",
-        sql: "WITH RECURSIVE below(node_id, root, branch, depth) AS ( \
+        means: Means::Statement(
+            "WITH RECURSIVE below(node_id, root, branch, depth) AS ( \
                 SELECT child_node_id, child_node_id, child_node_id, 0 FROM context_edges \
                 WHERE run_id = :run AND parent_node_id IS NULL AND is_tree = 1 \
                 UNION ALL \
@@ -107,39 +134,49 @@ pub const QUERIES: &[Query] = &[
               WHERE trunk.run_id = :run AND trunk.child_node_id = sums.root AND trunk.is_tree = 1 \
                 AND twig.run_id = :run AND twig.child_node_id = sums.branch AND twig.is_tree = 1 \
               GROUP BY 1, 2 ORDER BY 4 DESC, 1, 2 LIMIT 15",
+        ),
     },
     Query {
         name: "large-strings",
         doc: "the largest strings",
-        sql: "SELECT size, refcount, address, SUBSTR(string_value, 1, 80) AS preview FROM context_node_locations \
+        means: Means::Statement(
+            "SELECT size, refcount, address, SUBSTR(string_value, 1, 80) AS preview FROM context_node_locations \
               WHERE run_id = :run AND location_type = 'ZendStringMemoryLocation' \
               ORDER BY size DESC, address LIMIT 10",
+        ),
     },
     Query {
         name: "wasteful-arrays",
         doc: "arrays whose table is large for the elements that it has",
-        sql: "SELECT node_id, element_count, table_size, total_size, \
+        means: Means::Statement(
+            "SELECT node_id, element_count, table_size, total_size, \
                 ROUND(table_size * 1.0 / element_count, 1) AS bytes_per_element \
               FROM v_arrays WHERE run_id = :run AND element_count > 0 AND table_size > 0 \
               ORDER BY table_size * 1.0 / element_count DESC, node_id LIMIT 15",
+        ),
     },
     Query {
         name: "regions",
         doc: "memory by region and by what it holds",
-        sql: "SELECT region, location_type, COUNT(*) AS count, SUM(size) AS total_bytes \
+        means: Means::Statement(
+            "SELECT region, location_type, COUNT(*) AS count, SUM(size) AS total_bytes \
               FROM context_node_locations WHERE run_id = :run AND region IS NOT NULL \
               GROUP BY region, location_type ORDER BY total_bytes DESC, region, location_type LIMIT 20",
+        ),
     },
     Query {
         name: "references",
         doc: "who refers to a node",
-        sql: "SELECT parent_node_id, link_name, is_tree, strength FROM context_edges \
+        means: Means::Statement(
+            "SELECT parent_node_id, link_name, is_tree, strength FROM context_edges \
               WHERE run_id = :run AND child_node_id = :node ORDER BY COALESCE(parent_node_id, -1), link_name",
+        ),
     },
     Query {
         name: "path",
         doc: "the links from a root to a node, one a row",
-        sql: "WITH RECURSIVE above(node_id, link_name, steps) AS ( \
+        means: Means::Statement(
+            "WITH RECURSIVE above(node_id, link_name, steps) AS ( \
                 SELECT parent_node_id, link_name, 0 FROM context_edges \
                 WHERE run_id = :run AND child_node_id = :node AND is_tree = 1 \
                 UNION ALL \
@@ -147,39 +184,35 @@ pub const QUERIES: &[Query] = &[
                 FROM above CROSS JOIN context_edges edge \
                 WHERE edge.run_id = :run AND edge.child_node_id = above.node_id AND edge.is_tree = 1) \
               SELECT node_id AS parent_node_id, link_name FROM above ORDER BY steps DESC",
+        ),
     },
     Query {
         name: "all-paths",
-        doc: "every path from a root to a node that passes no node twice, up to 100, the shortest first",
-        sql: "WITH RECURSIVE above(node_id, path, depth, visited) AS ( \
-                SELECT parent_node_id, CAST(link_name AS TEXT), 0, CAST(CONCAT(',', child_node_id, ',') AS TEXT) \
-                FROM context_edges WHERE run_id = :run AND child_node_id = :node \
-                UNION ALL \
-                SELECT edge.parent_node_id, CONCAT(edge.link_name, ' -> ', above.path), above.depth + 1, \
-                  CONCAT(above.visited, edge.child_node_id, ',') \
-                FROM above CROSS JOIN context_edges edge \
-                WHERE edge.run_id = :run AND edge.child_node_id = above.node_id \
-                  AND above.visited NOT LIKE CONCAT('%,', edge.child_node_id, ',%')) \
-              SELECT path, depth FROM above WHERE node_id IS NULL LIMIT 100",
+        doc: "paths from a root to a node that pass no node twice, the shortest first: 100, or as many as are found among a million ways, in a hundred million steps",
+        means: Means::AllPaths,
     },
     Query {
         name: "class-growth",
         doc: "how the memory of each class differs between two runs",
-        sql: "SELECT earlier.class_name, earlier.count AS count_before, later.count AS count_after, \
+        means: Means::Statement(
+            "SELECT earlier.class_name, earlier.count AS count_before, later.count AS count_after, \
                 later.count - earlier.count AS count_growth, earlier.memory_usage AS bytes_before, \
                 later.memory_usage AS bytes_after, later.memory_usage - earlier.memory_usage AS bytes_growth \
               FROM class_objects_summary earlier JOIN class_objects_summary later \
                 ON later.class_name = earlier.class_name \
               WHERE earlier.run_id = :run AND later.run_id = :other \
               ORDER BY bytes_growth DESC, earlier.class_name LIMIT 20",
+        ),
     },
     Query {
         name: "new-classes",
         doc: "classes that only the second of two runs has",
-        sql: "SELECT later.class_name, later.count, later.memory_usage FROM class_objects_summary later \
+        means: Means::Statement(
+            "SELECT later.class_name, later.count, later.memory_usage FROM class_objects_summary later \
               LEFT JOIN class_objects_summary earlier \
                 ON earlier.class_name = later.class_name AND earlier.run_id = :run \
               WHERE later.run_id = :other AND earlier.class_name IS NULL \
               ORDER BY later.memory_usage DESC, later.class_name",
+        ),
     },
 ];

@@ -72,7 +72,11 @@ pub const RUNS: Table = Table {
     doc: "a heap, as of one moment",
     columns: &[
         column("run_id", Kind::Serial, "the run's number"),
-        column("created_at", Kind::Text, "when the run was written: ISO 8601, UTC"),
+        column(
+            "created_at",
+            Kind::Text,
+            "when the heap was captured: ISO 8601, UTC; empty where that is not known",
+        ),
     ],
     key: &[],
 };

@@ -5,7 +5,7 @@ use std::fmt;
 use crate::encryption::Encryption;
 #[cfg(any(feature = "postgresql", feature = "mysql"))]
 use crate::error::{Error, ErrorKind};
-use crate::percent::{decoded, encoded};
+use crate::percent::{decoded, encoded, take_parameters};
 
 /// A server and a database of it: `postgresql://user:password@host:port/database`, or `mysql://…`.
 #[derive(Clone, PartialEq, Eq)]
@@ -69,17 +69,22 @@ impl Server {
         };
         let (scheme, kind) = SCHEMES.into_iter().find(|(scheme, _)| is_scheme(scheme))?;
         let rest = &address[scheme.len()..];
-        let authority = &rest[..rest.find(['/', '?']).unwrap_or(rest.len())];
-        let split = authority.rfind('@').and_then(|at| Some((at, authority[..at].find(':')?)));
-        let (without, password) = match split {
+        let split = credentials_end(rest).and_then(|at| Some((at, rest[..at].find(':')?)));
+        let (without, mut password) = match split {
             Some((at, colon)) => {
-                let password = decoded(&rest[colon + 1..at]);
-                (format!("{}{}", &rest[..colon], &rest[at..]), Some(password))
+                (format!("{}{}", &rest[..colon], &rest[at..]), Some(decoded(&rest[colon + 1..at])))
             }
             None => (rest.to_owned(), None),
         };
         let mut url = format!("{}{without}", kind.scheme());
-        let encryption = Encryption::taken_from(&mut url);
+        let mut encryption = Encryption::default();
+        take_parameters(&mut url, |key, value| {
+            if key != "password" {
+                return encryption.takes(key, &value);
+            }
+            password = Some(value);
+            true
+        });
         Some(Self { kind, url, password, encryption })
     }
 
@@ -152,6 +157,28 @@ impl Server {
     }
 }
 
+/// Where the `@` is that user and password end with. A password has `/` and `?` as `%2F` and `%3F`; one that has not is told by
+/// what would stand before its `/` otherwise, which is no host with a port: drivers take it, and it must not be shown.
+fn credentials_end(rest: &str) -> Option<usize> {
+    let end_of_host = |from: usize| rest[from..].find(['/', '?']).map_or(rest.len(), |at| from + at);
+    let first = rest.find('@')?;
+    if first > end_of_host(0) && is_place(&rest[..first], &rest[first..]) {
+        return None;
+    }
+    rest[..end_of_host(first)].rfind('@')
+}
+
+/// Whether what stands before an `@` is a host without a user, and the `@` is in the name of the database or in a parameter.
+fn is_place(before: &str, behind: &str) -> bool {
+    // Parameters may be paths.
+    let behind = behind.split('?').next().unwrap_or_default();
+    let (host, rest) = before.split_at(before.find(['/', '?']).unwrap_or(before.len()));
+    let port = host.rsplit_once(':').map_or("", |(_, port)| port);
+    let is_parameter = rest.split_once('?').is_some_and(|(_, parameters)| parameters.contains('='));
+    (host.ends_with(']') || port.bytes().all(|byte| byte.is_ascii_digit()))
+        && (is_parameter || !behind.contains('/'))
+}
+
 /// Without the password.
 impl fmt::Debug for Server {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -182,6 +209,34 @@ mod tests {
         let server = Server::parse("MariaDB://localhost/heaps?at=a:b@c").unwrap();
         assert_eq!((server.name(), server.has_password()), ("mysql://localhost/heaps?at=a:b@c", false));
         assert_eq!(server.kind(), ServerKind::Mysql);
+    }
+
+    #[test]
+    fn a_password_is_kept_apart_however_it_is_written() {
+        for (address, name, password) in [
+            ("postgresql://me@h:1/d?password=se%2Fcret&a=1", "postgresql://me@h:1/d?a=1", "se/cret"),
+            ("postgresql://h/d?user=me&password=secret", "postgresql://h/d?user=me", "secret"),
+            ("mysql://me:first@h/d?p%61ssword=secret", "mysql://me@h/d", "secret"),
+            ("postgresql://me:hunter/2@h:1/d", "postgresql://me@h:1/d", "hunter/2"),
+            ("mysql://me:se?cr/et@h/d?a=b@c", "mysql://me@h/d?a=b@c", "se?cr/et"),
+            ("postgresql://me:12/34@h/d", "postgresql://me@h/d", "12/34"),
+            ("mysql://me:12?34@h/d", "mysql://me@h/d", "12?34"),
+            ("mysql://me:s/e@c@h/d", "mysql://me@h/d", "s/e@c"),
+            ("mysql://me:a%+1b@h/d", "mysql://me@h/d", "a%+1b"),
+        ] {
+            let server = Server::parse(address).unwrap();
+            assert_eq!((server.name(), server.password.as_deref()), (name, Some(password)), "{address}");
+        }
+        for address in [
+            "mysql://localhost:3306/heaps?socket=/run/a@b/s",
+            "mysql://[::1]:3306/heaps?socket=/run/a@b/s",
+            "mysql://localhost:3306/he@ps",
+            "postgresql://127.0.0.1:1/he@ps?options=/x",
+            "postgresql://me@h/d?a=b:c@d",
+        ] {
+            let server = Server::parse(address).unwrap();
+            assert_eq!((server.name(), server.has_password()), (address, false));
+        }
     }
 
     #[test]

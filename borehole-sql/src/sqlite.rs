@@ -1,6 +1,6 @@
 //! Files of SQLite.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
@@ -14,9 +14,13 @@ use crate::error::{Error, ErrorKind};
 use crate::pipe::{self, Batch};
 use crate::rows;
 use crate::schema::Table;
+use crate::server::Access;
 
 /// A database file.
-pub(crate) struct Sqlite(Connection);
+pub(crate) struct Sqlite {
+    connection: Connection,
+    access: Access,
+}
 
 /// Settings for a file that nobody else sees yet: if the machine fails, there is no file.
 ///
@@ -33,33 +37,38 @@ const PATIENCE: Duration = Duration::from_secs(5);
 impl Sqlite {
     /// A new database in the empty or missing file at `path`.
     pub(crate) fn create(path: &Path) -> Result<Self, Error> {
-        let connection = Connection::open(path).map_err(refused)?;
+        let connection = Connection::open(named(path)).map_err(refused)?;
         connection.execute_batch(FOR_NEW).map_err(refused)?;
-        Ok(Self(connection))
+        Ok(Self { connection, access: Access::Write })
     }
 
     /// A database that exists, to be changed.
     pub(crate) fn open(path: &Path) -> Result<Self, Error> {
-        connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE).map(Self).map_err(refused)
+        let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE).map_err(refused)?;
+        Ok(Self { connection, access: Access::Write })
     }
 
     /// A database that is only read. What a writer had begun that was killed is taken back first, which needs the right to
     /// write.
     pub(crate) fn read(path: &Path) -> Result<Self, Error> {
-        match connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY) {
+        let connected = match connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY) {
             Err(error) if is_unfinished(&error) => {
                 drop(Self::open(path)?);
                 connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)
             }
             connected => connected,
-        }
-        .map(Self)
-        .map_err(refused)
+        };
+        Ok(Self { connection: connected.map_err(refused)?, access: Access::Read })
     }
 }
 
+/// A path that is nothing but one: SQLite takes one that begins with `file:` for an address, and `:memory:` for no file.
+fn named(path: &Path) -> PathBuf {
+    if path.is_absolute() { path.to_owned() } else { Path::new(".").join(path) }
+}
+
 fn connect(path: &Path, flags: OpenFlags) -> rusqlite::Result<Connection> {
-    let connection = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+    let connection = Connection::open_with_flags(named(path), flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     connection.busy_timeout(PATIENCE)?;
     connection.execute_batch(FOR_EXISTING)?;
     // Reads the file for the first time.
@@ -79,7 +88,7 @@ impl Backend for Sqlite {
     }
 
     fn execute(&mut self, statement: &str) -> Result<(), Error> {
-        self.0.execute_batch(statement).map_err(refused)
+        self.connection.execute_batch(statement).map_err(refused)
     }
 
     fn select(
@@ -88,7 +97,12 @@ impl Backend for Sqlite {
         numbers: &[Option<i64>],
         take: &mut Take<'_>,
     ) -> Result<Vec<String>, Error> {
-        let mut statement = self.0.prepare(statement).map_err(refused)?;
+        let mut statement = self.connection.prepare(statement).map_err(refused)?;
+        // `VACUUM INTO` writes another file however this one was opened.
+        if self.access == Access::Read && !statement.readonly() {
+            let message = "expected a statement that only asks, found one that changes something";
+            return Err(Error::new(ErrorKind::Statement, message));
+        }
         let columns: Vec<String> = statement.column_names().map(str::to_owned).collect();
         let mut found = statement.query(params_from_iter(numbers)).map_err(refused)?;
         while let Some(row) = found.next().map_err(refused)? {
@@ -100,12 +114,13 @@ impl Backend for Sqlite {
     }
 
     fn insert_run(&mut self, created_at: &str) -> Result<i64, Error> {
-        self.0.execute("INSERT INTO runs (created_at) VALUES (?1)", [created_at]).map_err(refused)?;
-        Ok(self.0.last_insert_rowid())
+        let statement = "INSERT INTO runs (created_at) VALUES (?1)";
+        self.connection.execute(statement, [created_at]).map_err(refused)?;
+        Ok(self.connection.last_insert_rowid())
     }
 
     fn load(&mut self, fill: &mut Fill<'_>) -> Result<(), Error> {
-        let connection = &mut self.0;
+        let connection = &mut self.connection;
         pipe::run(encode_cells, fill, |table, batches| insert(connection, table, batches))
     }
 }

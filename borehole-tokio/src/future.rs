@@ -31,37 +31,45 @@ impl<F: Future> Traced<F> {
     pub(crate) fn new(future: F, recorder: TokioRecorder, spawn_loc: &'static str) -> Self {
         Self { future: Box::pin(future), recorder, spawn_loc, task_id: None, waker: None }
     }
-
-    fn poll_recorded(&mut self, context: &mut Context<'_>, task_id: u64) -> Poll<F::Output> {
-        let recorder = &self.recorder;
-        let wakers = match self.waker.take() {
-            Some(wakers) if wakers.inner.will_wake(context.waker()) => wakers,
-            _ => Wakers::new(context.waker(), recorder, task_id),
-        };
-        let wakers = self.waker.insert(wakers);
-        self.future.as_mut().poll(&mut Context::from_waker(&wakers.recording))
-    }
 }
 
 impl<F: Future> Future for Traced<F> {
     type Output = F::Output;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
-        let task_id = *self.task_id.get_or_insert_with(current_task);
-        if cfg!(tokio_unstable) {
-            return self.poll_recorded(context, task_id);
-        }
-        let (worker_id, spawn_loc) = (self.recorder.worker_id(), self.spawn_loc);
-        self.recorder.handle().record_now(|timestamp_ns| PollStartEvent {
+        let this = &mut *self;
+        let task_id = *this.task_id.get_or_insert_with(current_task);
+        let waker = Wakers::renew(&mut this.waker, context.waker(), &this.recorder, task_id);
+        // Tokio's own hooks tell of polls, where it has them.
+        let _poll = (!cfg!(tokio_unstable)).then(|| OpenPoll::begin(&this.recorder, task_id, this.spawn_loc));
+        this.future.as_mut().poll(&mut Context::from_waker(waker))
+    }
+}
+
+/// A poll that has begun. It ends with this, also when the future panics: Tokio catches that, and the worker goes on.
+struct OpenPoll<'a> {
+    recorder: &'a TokioRecorder,
+    worker_id: u64,
+}
+
+impl<'a> OpenPoll<'a> {
+    fn begin(recorder: &'a TokioRecorder, task_id: u64, spawn_loc: &'static str) -> Self {
+        let worker_id = recorder.worker_id();
+        recorder.handle().record_now(|timestamp_ns| PollStartEvent {
             timestamp_ns,
             worker_id,
             local_queue: 0,
             task_id,
             spawn_loc,
         });
-        let polled = self.poll_recorded(context, task_id);
+        Self { recorder, worker_id }
+    }
+}
+
+impl Drop for OpenPoll<'_> {
+    fn drop(&mut self) {
+        let worker_id = self.worker_id;
         self.recorder.handle().record_now(|timestamp_ns| PollEndEvent { timestamp_ns, worker_id });
-        polled
     }
 }
 
@@ -76,6 +84,20 @@ impl<F> Drop for Traced<F> {
 }
 
 impl Wakers {
+    /// The waker that records, in whose `place` may be the one of the poll before.
+    fn renew<'w>(
+        place: &'w mut Option<Self>,
+        inner: &Waker,
+        recorder: &TokioRecorder,
+        task_id: u64,
+    ) -> &'w Waker {
+        let wakers = match place.take() {
+            Some(wakers) if wakers.inner.will_wake(inner) => wakers,
+            _ => Self::new(inner, recorder, task_id),
+        };
+        &place.insert(wakers).recording
+    }
+
     fn new(inner: &Waker, recorder: &TokioRecorder, task_id: u64) -> Self {
         let recording = TaskWaker { inner: inner.clone(), recorder: recorder.clone(), task_id };
         Self { inner: inner.clone(), recording: Waker::from(Arc::new(recording)) }

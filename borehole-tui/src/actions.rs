@@ -1,9 +1,10 @@
 //! What keys and the mouse change.
 
-use borehole_analysis::{Opcodes, Recursion, Rows, SortBy, Weight};
+use borehole_analysis::{Opcodes, Recursion, Rows, SortBy, StackSamples, Weight};
 
+use crate::amount::grouped;
 use crate::app::{App, Place, PromptKind, View};
-use crate::host::{Host, Stacks};
+use crate::host::{Host, Stack};
 use crate::input::{Button, Input};
 use crate::keymap::Action;
 use crate::list::Step;
@@ -28,7 +29,7 @@ impl App {
     }
 
     /// Counts what the view needs and does not have.
-    fn fill(&mut self) {
+    pub(crate) fn fill(&mut self) {
         match self.view {
             View::Groups => self.fill_groups(),
             View::Timeline | View::HeatMap => self.fill_timeline(),
@@ -358,25 +359,32 @@ impl App {
             PromptKind::Match => self.match_samples(&prompt.text),
             PromptKind::Export if prompt.text.is_empty() => {}
             PromptKind::Export => {
-                let done = host.export(&prompt.text, &self.stacks());
-                self.say(done.map_or_else(|error| error, |()| format!("wrote {}", prompt.text)));
+                let stacks = self.stacks();
+                let samples = stacks.iter().fold(0_u64, |sum, stack| sum.saturating_add(stack.samples));
+                let done = host.export(&prompt.text, &stacks).map(|lost| {
+                    let lost = if lost.is_empty() { lost } else { format!("; {lost}") };
+                    format!("wrote {}: {} samples{lost}", prompt.text, grouped(samples))
+                });
+                self.say(done.unwrap_or_else(|error| error));
             }
         }
     }
 
     /// The stacks that the view is made of: all of the focus, from it on where the view is of what it called.
-    fn stacks(&self) -> Stacks {
+    fn stacks(&self) -> Vec<Stack> {
         let focus = self.focus.frame;
-        let rows = self.calls.stacks().filter_map(|(mut path, weight)| {
+        let found = self.calls.samples(&self.profile, &self.settings.selection);
+        let stacks = found.filter_map(|StackSamples { mut path, count, period_ns }| {
             if let Some(focus) = focus {
                 let at = path.iter().position(|&frame| frame == focus)?;
                 if self.view != View::Callers {
                     path.drain(..at);
                 }
             }
-            Some((path.into_iter().map(|frame| self.calls.frame(frame).clone()).collect(), weight))
+            let frames = path.into_iter().map(|frame| self.calls.frame(frame).clone()).collect();
+            Some(Stack { frames, samples: count, period_ns })
         });
-        Stacks { weight: self.weight, rows: rows.collect() }
+        stacks.collect()
     }
 
     fn point(&mut self, button: Button, column: u16, row: u16, host: &mut dyn Host) {

@@ -118,6 +118,8 @@ pub struct App {
     /// What changed, by function, if there is a base.
     pub(crate) since: Option<crate::since::Since>,
     pub(crate) time: crate::time::TimeViews,
+    /// The columns of the flame graph when it was drawn last, which its cursor is among.
+    pub(crate) flame_width: usize,
     pub(crate) areas: crate::draw::Areas,
     pub(crate) is_done: bool,
 }
@@ -163,6 +165,7 @@ impl App {
             changes: List::default(),
             since,
             time: crate::time::TimeViews::default(),
+            flame_width: 0,
             areas: crate::draw::Areas::default(),
             is_done: false,
         };
@@ -177,17 +180,19 @@ impl App {
         self.is_done
     }
 
-    /// Shows another state of the same profile, as of a file that has grown. What was in focus stays.
+    /// Shows another state of the same profile, as of a file that has grown. What was in focus stays, and so does what is open
+    /// and what is under the cursors.
     pub fn replace(&mut self, profile: Profile, heat: HeatMap) {
-        let focus = self.focus_name();
+        let whereabouts = self.whereabouts();
         self.profile = profile;
         self.heat = heat;
-        self.recount(focus);
+        self.recount(whereabouts.focus.clone());
+        self.return_to(&whereabouts);
     }
 
     /// Says something in the status line until the next key.
     pub fn say(&mut self, message: impl Into<String>) {
-        self.message = Some(message.into());
+        self.message = Some(printable(message.into().as_bytes()));
     }
 
     pub(crate) fn focus_name(&self) -> Option<Arc<FrameName>> {
@@ -255,6 +260,8 @@ impl App {
     }
 
     fn show_focus(&mut self, frame: Option<usize>) {
+        // The timeline is of what is in focus.
+        self.time.forget();
         self.focus = Focus::new(&self.calls, frame);
         self.refresh();
     }

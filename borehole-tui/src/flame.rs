@@ -15,6 +15,13 @@ pub(crate) struct FlameBox {
     pub(crate) width: usize,
 }
 
+impl FlameBox {
+    /// Whether a column is one of its own.
+    pub(crate) const fn holds(&self, column: usize) -> bool {
+        self.start <= column && column < self.start + self.width
+    }
+}
+
 /// The boxes of each level, the nearest to the focus first, from left to right.
 pub(crate) type Levels = Vec<Vec<FlameBox>>;
 

@@ -39,6 +39,13 @@ impl Pane {
         self.shown.get(shown).map(|&row| self.rows[row])
     }
 
+    /// Shows the part that was shown, with the cursor on a row, if that is shown: that of a function, or the end of the stack.
+    pub(crate) fn go_to(&mut self, list: List, frame: Option<Option<usize>>) {
+        let place = self.shown.iter().position(|&row| Some(self.rows[row].frame) == frame);
+        self.list = list;
+        self.list.cursor = place.unwrap_or(list.cursor).min(self.shown.len().saturating_sub(1));
+    }
+
     pub(crate) fn current(&self) -> Option<usize> {
         self.row(self.list.cursor)?.frame
     }

@@ -20,6 +20,11 @@ impl Groups {
     pub(crate) fn forget(&mut self) {
         self.rows = None;
     }
+
+    /// What is under the cursor, where the table has been seen.
+    pub(crate) fn current(&self) -> Option<GroupValue> {
+        Some(self.rows.as_ref()?.get(self.list.cursor)?.value.clone())
+    }
 }
 
 impl App {
@@ -55,10 +60,20 @@ impl App {
         self.fill_groups();
     }
 
+    /// Shows the same kind, or if it is gone the first, with the cursor on the same group, if that is there.
+    pub(crate) fn go_to_group(&mut self, (kind, group): &(By, Option<GroupValue>)) {
+        self.groups.kind = self.group_kinds().iter().position(|known| known == kind).unwrap_or_default();
+        let Some(group) = group else { return };
+        self.fill_groups();
+        let rows = self.groups.rows.as_deref().unwrap_or_default();
+        if let Some(place) = rows.iter().position(|row| row.value.is_same(group)) {
+            self.groups.list.cursor = place;
+        }
+    }
+
     /// Counts only samples like the row under the cursor; the same row again counts all.
     pub(crate) fn select_group(&mut self) {
-        let row = self.groups.rows.as_ref().and_then(|rows| rows.get(self.groups.list.cursor));
-        let Some(value) = row.map(|row| row.value.clone()) else { return };
+        let Some(value) = self.groups.current() else { return };
         let kinds = self.group_kinds();
         let selection = &mut self.settings.selection;
         match (&kinds[self.groups.kind], value) {

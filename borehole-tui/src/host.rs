@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use borehole_analysis::{FrameName, Weight};
+use borehole_analysis::FrameName;
 
 /// Where an explorer copies to.
 pub trait Clipboard {
@@ -15,18 +15,21 @@ pub trait Host: Clipboard {
     /// The lines of a source file, if it is at hand.
     fn source(&mut self, path: &[u8]) -> Option<Arc<[String]>>;
 
-    /// Writes stacks to a file, in the format that its name tells.
+    /// Writes stacks to a file, in the format that its name tells. Answers in words what the format could not hold; nothing if
+    /// it held all.
     ///
     /// # Errors
     /// What went wrong, in words.
-    fn export(&mut self, name: &str, stacks: &Stacks) -> Result<(), String>;
+    fn export(&mut self, name: &str, stacks: &[Stack]) -> Result<String, String>;
 }
 
-/// The stacks of a view.
+/// A stack of a view, and how often it was sampled. Those of one period follow each other.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Stacks {
-    /// What weights are.
-    pub weight: Weight,
-    /// The frames of each stack from the root to the leaf, with its weight.
-    pub rows: Vec<(Vec<Arc<FrameName>>, u64)>,
+pub struct Stack {
+    /// Its frames, from the root to the leaf.
+    pub frames: Vec<Arc<FrameName>>,
+    /// How many samples.
+    pub samples: u64,
+    /// How long each stands for; `None` where that is not known.
+    pub period_ns: Option<u64>,
 }

@@ -24,12 +24,13 @@ mod source;
 mod text;
 mod theme;
 mod time;
+mod whereabouts;
 
 pub use app::{App, Settings};
 pub use heap::{HeapAction, HeapApp, HeapKeymap, HeapSettings};
-pub use host::{Clipboard, Host, Stacks};
+pub use host::{Clipboard, Host, Stack};
 pub use input::{Button, Decoder, Input};
 pub use keymap::{Action, Command, Keymap, KeymapError, Keys, Row};
-pub use screen::{Cells, ENTER, Explorer, LEAVE, Screen};
+pub use screen::{BEGIN_UPDATE, Cells, END_UPDATE, ENTER, Explorer, LEAVE, Screen};
 pub use text::{Anchor, crop, pad, printable, width};
 pub use theme::Colours;

@@ -1,9 +1,10 @@
 //! A tree as rows: what is open shows what is below it.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::Range;
+use std::sync::Arc;
 
-use borehole_analysis::{Branch, Calls, Tree};
+use borehole_analysis::{Branch, Calls, FrameName, Tree};
 
 use crate::list::{List, Step};
 
@@ -18,6 +19,22 @@ pub(crate) struct Outline {
     /// The nodes that are shown, from top to bottom.
     rows: Vec<usize>,
     pub(crate) list: List,
+}
+
+/// What is open of a tree, and what is under its cursor, by names.
+pub(crate) struct Unfolded {
+    /// What is open or under the cursor, and all above it: what is above comes first.
+    nodes: Vec<UnfoldedNode>,
+    /// The place of the node under the cursor.
+    cursor: Option<usize>,
+    pub(crate) list: List,
+}
+
+struct UnfoldedNode {
+    /// The place of the node above.
+    parent: Option<usize>,
+    name: Arc<FrameName>,
+    is_open: bool,
 }
 
 impl Outline {
@@ -77,6 +94,59 @@ impl Outline {
         }
         let place = self.rows.iter().position(|&node| Some(node) == current);
         self.list.cursor = place.unwrap_or(self.list.cursor).min(self.rows.len().saturating_sub(1));
+    }
+
+    /// What is open, with names instead of numbers.
+    pub(crate) fn unfolded(&self, name: impl Fn(usize) -> Arc<FrameName>) -> Unfolded {
+        let mut nodes: BTreeSet<usize> = BTreeSet::new();
+        for node in self.open.iter().copied().chain(self.current()) {
+            let mut next = Some(node);
+            while let Some(node) = next.filter(|&node| nodes.insert(node)) {
+                next = self.tree.node(node).parent;
+            }
+        }
+        // A node has a smaller number than those below it.
+        let places: HashMap<usize, usize> = nodes.iter().copied().zip(0..).collect();
+        let place = |node: usize| places.get(&node).copied();
+        let unfolded = nodes.iter().map(|&node| {
+            let Branch { parent, frame, .. } = *self.tree.node(node);
+            UnfoldedNode { parent: parent.and_then(place), name: name(frame), is_open: self.is_open(node) }
+        });
+        Unfolded { nodes: unfolded.collect(), cursor: self.current().and_then(place), list: self.list }
+    }
+
+    /// Opens what was open in another tree, whose names stand in the rows that `row` says. Answers which node was under the
+    /// cursor.
+    pub(crate) fn unfold_again(
+        &mut self,
+        before: &Unfolded,
+        calls: &Calls,
+        row: impl Fn(&Arc<FrameName>) -> Option<usize>,
+    ) -> Option<usize> {
+        if before.nodes.is_empty() {
+            return None;
+        }
+        self.open.clear();
+        let mut found: Vec<Option<usize>> = Vec::with_capacity(before.nodes.len());
+        for node in &before.nodes {
+            let among = match node.parent {
+                None => Some(self.roots()),
+                Some(parent) => found[parent].map(|parent| self.tree.open(calls, parent)),
+            };
+            let frame = row(&node.name);
+            let same =
+                among.and_then(|mut among| among.find(|&node| Some(self.tree.node(node).frame) == frame));
+            self.open.extend(same.filter(|_| node.is_open));
+            found.push(same);
+        }
+        before.cursor.and_then(|cursor| found[cursor])
+    }
+
+    /// Shows the part of the tree that was shown, with the cursor on a node, if that is shown.
+    pub(crate) fn go_to(&mut self, list: List, node: Option<usize>) {
+        let place = self.rows.iter().position(|&row| Some(row) == node);
+        self.list = list;
+        self.list.cursor = place.unwrap_or(list.cursor).min(self.rows.len().saturating_sub(1));
     }
 
     /// Opens the node under the cursor; if it is open already, goes to the first below it.

@@ -9,6 +9,9 @@ pub(crate) struct Prompt<K> {
     pub(crate) text: String,
 }
 
+/// Columns between the name and the text, and of the cursor.
+const BESIDE: usize = 3;
+
 /// What a key does to a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Typed {
@@ -30,6 +33,8 @@ impl<K> Prompt<K> {
                 self.text.pop();
             }
             b"\x15" => self.text.clear(),
+            // Arrows and other keys without a character: what follows the escape is no text.
+            [0x1b, ..] => {}
             _ => {
                 let typed = std::str::from_utf8(key).unwrap_or_default();
                 self.text.extend(typed.chars().filter(|character| !character.is_control()));
@@ -38,9 +43,12 @@ impl<K> Prompt<K> {
         Typed::More
     }
 
-    /// The line as it is shown: its end, where it is long.
+    /// The line as it is shown: the end of what is typed, where that is long. The name gives way to it up to half of the line.
     pub(crate) fn line(&self, name: &str, columns: usize) -> String {
-        let room = columns.saturating_sub(width(name) + 3);
-        format!("{name}: {}█", crop(&printable(self.text.as_bytes()), room.max(1), Anchor::Right))
+        let typed = printable(self.text.as_bytes());
+        let left = columns.saturating_sub(width(&typed) + BESIDE).max(columns / 2);
+        let name = crop(name, left.max(1), Anchor::Left);
+        let room = columns.saturating_sub(width(&name) + BESIDE);
+        format!("{name}: {}█", crop(&typed, room.max(1), Anchor::Right))
     }
 }

@@ -9,8 +9,16 @@ use ratatui::layout::Rect;
 /// Begins a screen of its own, without a cursor, and asks for the buttons of the mouse.
 pub const ENTER: &[u8] = b"\x1b[?1049h\x1b[?25l\x1b[?1000h\x1b[?1006h";
 
-/// Puts everything back as it was.
-pub const LEAVE: &[u8] = b"\x1b[?1006l\x1b[?1000l\x1b[0m\x1b[?25h\x1b[?1049l";
+/// Puts everything back as it was, whatever had been begun.
+pub const LEAVE: &[u8] = b"\x1b[?2026l\x1b[?1006l\x1b[?1000l\x1b[0m\x1b[?25h\x1b[?1049l";
+
+/// Has the terminal show nothing of what follows until [`END_UPDATE`]. Terminals that do not know it show each part as it comes.
+///
+/// Source: the specification of synchronized output, mode 2026 of `DECSET`.
+pub const BEGIN_UPDATE: &[u8] = b"\x1b[?2026h";
+
+/// Has the terminal show what came since [`BEGIN_UPDATE`], all at once.
+pub const END_UPDATE: &[u8] = b"\x1b[?2026l";
 
 /// The cells of a terminal that something is drawn into.
 pub struct Cells<'b>(pub(crate) &'b mut Buffer);
@@ -53,20 +61,27 @@ impl<W: Write> Screen<W> {
         Self { backend: CrosstermBackend::new(output), shown: Buffer::empty(Rect::ZERO) }
     }
 
-    /// Draws the explorer on a terminal of that many columns and lines.
+    /// Whatever the terminal shows, it is not what was drawn: the next time all of it is drawn.
+    pub fn forget(&mut self) {
+        self.shown = Buffer::empty(Rect::ZERO);
+    }
+
+    /// Draws the explorer on a terminal of that many columns and lines, which shows all of it at once.
     ///
     /// # Errors
     /// When the terminal cannot be written to.
     pub fn draw(&mut self, explorer: &mut impl Explorer, (columns, lines): (u16, u16)) -> io::Result<()> {
         let area = Rect::new(0, 0, columns, lines);
+        let mut next = Buffer::empty(area);
+        explorer.draw(Cells(&mut next));
+        self.backend.write_all(BEGIN_UPDATE)?;
         if self.shown.area != area {
             self.backend.clear()?;
             self.shown = Buffer::empty(area);
         }
-        let mut next = Buffer::empty(area);
-        explorer.draw(Cells(&mut next));
         self.backend.draw(self.shown.diff(&next).into_iter())?;
         self.shown = next;
+        self.backend.write_all(END_UPDATE)?;
         ratatui::backend::Backend::flush(&mut self.backend)
     }
 }

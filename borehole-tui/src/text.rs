@@ -1,5 +1,6 @@
 //! Text of a profile made fit for a terminal: nothing that it obeys, and no wider than it is.
 
+use borehole_model::shown::is_unseen;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 /// What marks that something was cut off.
@@ -39,24 +40,6 @@ pub fn printable(bytes: &[u8]) -> String {
         }
     }
     text
-}
-
-/// Whether a character has an effect and no look: controls, breaks of lines, marks of direction, joiners, tags.
-const fn is_unseen(character: char) -> bool {
-    matches!(
-        character,
-        '\u{80}'..='\u{a0}'
-            | '\u{ad}'
-            | '\u{61c}'
-            | '\u{180e}'
-            | '\u{200b}'..='\u{200f}'
-            | '\u{2028}'..='\u{202f}'
-            | '\u{2060}'..='\u{206f}'
-            | '\u{fe00}'..='\u{fe0f}'
-            | '\u{feff}'
-            | '\u{fff9}'..='\u{fffb}'
-            | '\u{e0000}'..='\u{e0fff}'
-    )
 }
 
 /// How many columns a text takes.

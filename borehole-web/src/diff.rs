@@ -4,14 +4,15 @@ use std::collections::HashMap;
 
 use borehole_analysis::amount::grouped;
 use borehole_analysis::diff::{Basis, Change, DiffFrame, DiffNode, DiffRow, DiffView, Measure};
+use borehole_analysis::leading;
 
 use crate::escape::{markup, text};
 use crate::json::{Object, list};
-use crate::names::Names;
-use crate::page::{Parts, Words, heading};
+use crate::names::{Names, cut_end, cut_start};
+use crate::page::{Parts, Words, beside, cut_table, heading};
 use crate::report::write_names;
 
-/// Rows of the table that the page holds, and that stand in it for those without scripts.
+/// Rows of the table that the page holds by each of its columns, and that stand in it for those without scripts.
 const ROWS: usize = 1500;
 const WRITTEN_ROWS: usize = 100;
 
@@ -23,7 +24,7 @@ const DEPTH: usize = 400;
 #[must_use]
 pub fn diff_html(view: &DiffView, before: &str, after: &str) -> String {
     let calls = Calls::new(&view.tree);
-    let rows: Vec<&DiffRow> = view.functions.iter().take(ROWS).collect();
+    let rows = rows(view);
     let mut places = Places::default();
     let call_functions: Vec<i64> =
         calls.nodes.iter().map(|node| node.frame.map_or(-1, |frame| places.of(frame))).collect();
@@ -35,7 +36,7 @@ pub fn diff_html(view: &DiffView, before: &str, after: &str) -> String {
         title: "What changed".to_owned(),
         about: format!("{} → {}", text(before.as_bytes()), text(after.as_bytes())),
         facts: facts(view, unit),
-        notes: notes(view, &calls),
+        notes: notes(view, &calls, rows.len()),
         words: Words::CALLS,
         times: String::new(),
         key: KEY.to_owned(),
@@ -53,6 +54,29 @@ pub fn diff_html(view: &DiffView, before: &str, after: &str) -> String {
 }
 
 const KEY: &str = r#"<p class="key"><span><i class="more-key"></i>more</span><span><i class="less-key"></i>less</span><span><i class="same-key"></i>not more than noise</span><span>boxes are as wide as the mean of both</span></p>"#;
+
+/// The functions that the table holds: the first in the order of the view, and by each column.
+fn rows(view: &DiffView) -> Vec<&DiffRow> {
+    // Values are not negative: their bits have the order that they have.
+    let bits = |value: f64| value.abs().to_bits();
+    let first = view.functions.len() as u64;
+    leading(
+        view.functions.iter().zip(0_u64..).collect(),
+        ROWS,
+        &[
+            &|(_, place)| first - place,
+            &|(row, _)| bits(row.own.before.value),
+            &|(row, _)| bits(row.own.after.value),
+            &|(row, _)| bits(row.own.difference()),
+            &|(row, _)| bits(row.total.before.value),
+            &|(row, _)| bits(row.total.after.value),
+            &|(row, _)| bits(row.total.difference()),
+        ],
+    )
+    .into_iter()
+    .map(|(row, _)| row)
+    .collect()
+}
 
 /// Functions in order of first use.
 #[derive(Default)]
@@ -189,7 +213,7 @@ fn facts(view: &DiffView, unit: Unit) -> Vec<(String, String)> {
     facts
 }
 
-fn notes(view: &DiffView, calls: &Calls<'_>) -> Vec<String> {
+fn notes(view: &DiffView, calls: &Calls<'_>, rows: usize) -> Vec<String> {
     let basis = match view.basis {
         Basis::Stretches => "by how much stretches of time of each side differ",
         Basis::Inputs => "by how much the inputs of each side differ",
@@ -214,9 +238,7 @@ fn notes(view: &DiffView, calls: &Calls<'_>) -> Vec<String> {
             ));
         }
     }
-    if view.functions.len() > ROWS {
-        notes.push(format!("The table holds {} functions.", grouped(ROWS as u64)));
-    }
+    notes.extend(cut_table(rows, view.functions.len(), "functions"));
     notes
 }
 
@@ -234,16 +256,18 @@ fn table(rows: &[&DiffRow], unit: Unit) -> String {
         format!("<td{class}>{}{mark}</td>", unit.change(change))
     };
     let rows = rows.iter().take(WRITTEN_ROWS).map(|row| {
+        let file = row.frame.file.as_deref().map(|file| cut_start(file, 200));
         let value = |value| format!("<td>{}</td>", unit.text(value));
         format!(
-            "<tr>{}{}{}{}{}{}<td>{}</td></tr>\n",
+            "<tr>{}{}{}{}{}{}<td>{}{}</td></tr>\n",
             value(row.own.before.value),
             value(row.own.after.value),
             change(&row.own),
             value(row.total.before.value),
             value(row.total.after.value),
             change(&row.total),
-            markup(&crate::names::cut_end(&row.frame.function, 200)),
+            markup(&cut_end(&row.frame.function, 200)),
+            beside(file.as_deref()),
         )
     });
     format!(

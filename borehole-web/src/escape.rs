@@ -1,22 +1,15 @@
 //! Bytes of a profile as text that is only text.
 
-/// `bytes` as one line of text: what is no character of one is replaced, and what changes the direction of writing is
+use borehole_model::shown;
+
+/// `bytes` as one line of text: what is no character of one is replaced, and what is not seen is
 /// spelled out, so that a name cannot pretend to be another.
 pub(crate) fn text(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
     for c in String::from_utf8_lossy(bytes).chars() {
         match c {
-            '\u{fffe}' | '\u{ffff}' => text.push(char::REPLACEMENT_CHARACTER),
             '\t' | '\n' | '\r' => text.push(' '),
-            c if c.is_control() => text.push(char::REPLACEMENT_CHARACTER),
-            '\u{61c}'
-            | '\u{200b}'..='\u{200f}'
-            | '\u{2028}'..='\u{202e}'
-            | '\u{2060}'..='\u{2069}'
-            | '\u{feff}' => {
-                text.extend(c.escape_unicode());
-            }
-            c => text.push(c),
+            c => shown::push(c, &mut text),
         }
     }
     text

@@ -1,15 +1,18 @@
 //! The page of a heap.
 
+use std::collections::HashMap;
+
 use borehole_analysis::amount::{bytes, grouped};
+use borehole_analysis::leading;
 use borehole_heap::views::{Block, Blocks, ClassView, HeapPage};
 
 use crate::escape::{markup, text};
 use crate::json::{Object, list};
 use crate::names::Names;
-use crate::page::{Parts, Words, heading};
+use crate::page::{Parts, Words, cut_table, heading};
 use crate::report::write_names;
 
-/// Classes that the page holds, and that stand in it for those without scripts.
+/// Classes that the page holds by each column of its table, and that stand in it for those without scripts.
 const ROWS: usize = 2_000;
 const WRITTEN_ROWS: usize = 100;
 
@@ -19,18 +22,21 @@ const WRITTEN_ROWS: usize = 100;
 /// `title` is text of any kind.
 #[must_use]
 pub fn heap_html(page: &HeapPage, title: &str) -> String {
-    let blocks = page.blocks.names.iter().map(|name| &name[..]);
-    let classes: Vec<&ClassView> = page.classes.iter().take(ROWS).collect();
+    let classes: Vec<&ClassView> = leading(
+        page.classes.iter().collect(),
+        ROWS,
+        &[&|class| class.retained_bytes, &|class| class.own_bytes, &|class| class.count],
+    );
     // A class has the same name in the table as in the blocks.
-    let place = |class: &ClassView| page.blocks.names.iter().position(|name| *name == class.name);
-    let mut all: Vec<&[u8]> = blocks.collect();
-    let mut rows: Vec<usize> = Vec::with_capacity(classes.len());
-    for class in &classes {
-        rows.push(place(class).unwrap_or_else(|| {
+    let mut all: Vec<&[u8]> = page.blocks.names.iter().map(Vec::as_slice).collect();
+    let mut places: HashMap<&[u8], usize> = (0..).zip(&all).map(|(place, &name)| (name, place)).collect();
+    let rows = classes.iter().map(|class| {
+        *places.entry(&class.name).or_insert_with(|| {
             all.push(&class.name);
             all.len() - 1
-        }));
-    }
+        })
+    });
+    let rows: Vec<usize> = rows.collect();
     let names = Names::new(all.into_iter().map(|name| (name, None)));
     let shown = classes.len().min(WRITTEN_ROWS) as u64;
     Parts {
@@ -38,7 +44,7 @@ pub fn heap_html(page: &HeapPage, title: &str) -> String {
         about: "What holds the memory of a PHP process".to_owned(),
         words: Words::HEAP,
         facts: facts(page),
-        notes: notes(page),
+        notes: notes(page, classes.len()),
         times: String::new(),
         key: String::new(),
         is_wide: false,
@@ -64,7 +70,7 @@ fn facts(page: &HeapPage) -> Vec<(String, String)> {
     facts
 }
 
-fn notes(page: &HeapPage) -> Vec<String> {
+fn notes(page: &HeapPage, rows: usize) -> Vec<String> {
     let others = page.blocks.blocks.iter().filter(|block| block.name.is_none());
     let (count, bytes_of) = others.fold((0, 0_u64), |(count, sum), block| {
         (count + block.count, sum.saturating_add(block.retained_bytes))
@@ -81,6 +87,7 @@ fn notes(page: &HeapPage) -> Vec<String> {
             bytes(bytes_of)
         ));
     }
+    notes.extend(cut_table(rows, page.classes.len(), "classes"));
     notes
 }
 

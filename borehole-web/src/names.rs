@@ -52,7 +52,7 @@ pub(crate) fn cut_end(name: &[u8], room: usize) -> String {
 }
 
 /// The end of a path.
-fn cut_start(path: &[u8], room: usize) -> String {
+pub(crate) fn cut_start(path: &[u8], room: usize) -> String {
     let whole = text(&path[path.len().saturating_sub(4 * room)..]);
     if whole.len() <= room {
         return whole;

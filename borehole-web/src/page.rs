@@ -1,5 +1,7 @@
 //! The frame of a page: what is the same for a report and a diff, and what a page consists of.
 
+use borehole_analysis::amount::grouped;
+
 use crate::escape::markup;
 
 /// The style of all pages.
@@ -19,7 +21,7 @@ pub(crate) const SCRIPT: &str = concat!(
 /// What the browser is told that the style and the program have to be: nothing else of the page is obeyed. A test says
 /// what they are when these change.
 const STYLE_HASH: &str = "sha256-14kaFikMuUDHLobf1QPd1S1qUWVv6CrCutBOMkAtnsU=";
-const SCRIPT_HASH: &str = "sha256-+d+g/kNLw6QWReFDDjtNNpXbhV0/fbki125cvgdSlvY=";
+const SCRIPT_HASH: &str = "sha256-KeALlTXryeaMCpdpt6TyqTwkYsyowryElQfqhW7Emo4=";
 
 /// What the boxes of a page are called.
 pub(crate) struct Words {
@@ -180,6 +182,19 @@ impl Parts {
 /// A heading of a column that sorts by it.
 pub(crate) fn heading(sort: usize, text: &str) -> String {
     format!(r#"<th scope="col"><button type="button" data-sort="{sort}">{text}</button></th>"#)
+}
+
+/// What stands beside the name of a function in a table: its file, which tells it from others of its name.
+pub(crate) fn beside(file: Option<&str>) -> String {
+    file.map(|file| format!(" <small>{}</small>", markup(file))).unwrap_or_default()
+}
+
+/// What is said of a table that has no room for all rows.
+pub(crate) fn cut_table(held: usize, of: usize, what: &str) -> Option<String> {
+    (held < of).then(|| {
+        let (held, of) = (grouped(held as u64), grouped(of as u64));
+        format!("The table holds {held} of {of} {what}: those that are largest by one of its columns.")
+    })
 }
 
 #[cfg(test)]

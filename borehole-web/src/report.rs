@@ -8,7 +8,7 @@ use borehole_analysis::{
 use crate::escape::{markup, text};
 use crate::json::{Object, list};
 use crate::names::{Names, cut_end};
-use crate::page::{Parts, Words, heading};
+use crate::page::{Parts, Words, beside, cut_table, heading};
 
 /// Rows of the table that stand in the page for those without scripts.
 const WRITTEN_ROWS: usize = 100;
@@ -86,7 +86,7 @@ fn notes(page: &Page, heat: &HeatMap, all: u64) -> Vec<String> {
     if pruned.paths > 0 {
         notes.push(format!(
             "{} call paths with less than {:.2}% of all samples each, or deeper than {} calls, are shown as \u{201c}smaller \
-             calls\u{201d}: {} of {} samples. The table is of everything.",
+             calls\u{201d}: {} of {} samples. The numbers of the table are of everything.",
             grouped(pruned.paths as u64),
             pruned.share * 100.0,
             pruned.depth,
@@ -94,6 +94,7 @@ fn notes(page: &Page, heat: &HeatMap, all: u64) -> Vec<String> {
             grouped(all)
         ));
     }
+    notes.extend(cut_table(page.top.len(), page.distinct_functions, "functions"));
     let summary = &page.summary;
     for (count, what) in [
         (summary.lost_bytes, "bytes of the input could not be read: what they held is missing"),
@@ -190,14 +191,14 @@ fn table(page: &Page, names: &Names, all: u64) -> String {
     let percent = |count: u64| format!("{:.1}%", count as f64 * 100.0 / all.max(1) as f64);
     let rows = page.top.iter().take(WRITTEN_ROWS).map(|row| {
         let (name, file) = names.get(row.function);
-        let file = file.map(|file| format!(" <small>{}</small>", markup(file))).unwrap_or_default();
         format!(
-            "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}{file}</td></tr>\n",
+            "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}{}</td></tr>\n",
             grouped(row.own),
             percent(row.own),
             grouped(row.total),
             percent(row.total),
             markup(name),
+            beside(file),
         )
     });
     format!(

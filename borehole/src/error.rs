@@ -22,7 +22,7 @@ pub enum Error {
     Unrecognised {
         /// The input, as the user named it.
         name: String,
-        /// How it begins, for the message.
+        /// How it begins, unpacked if it is compressed.
         begins: Vec<u8>,
     },
     /// A format cannot be read, or not by this build.
@@ -59,6 +59,9 @@ pub enum Error {
         source: io::Error,
     },
 }
+
+/// How much of the beginning of an input is shown.
+const SHOWN_BYTES: usize = 16;
 
 impl Error {
     /// What an importer said, with the name of its input.
@@ -106,13 +109,7 @@ impl Error {
             Self::Read { source, .. } if source.is_limit() => Some(
                 "--max-payload, --max-definitions, --max-line or --max-document raises the limit".to_owned(),
             ),
-            #[cfg(feature = "heap")]
-            Self::Unrecognised { name, begins } if crate::heap::tell(begins).is_some() => {
-                Some(format!("it holds a heap: borehole heap info {}", quoted(name)))
-            }
-            Self::Unrecognised { .. } => {
-                Some("name the format with --from; borehole formats lists them".to_owned())
-            }
+            Self::Unrecognised { name, begins } => Some(unrecognised(name, begins)),
             Self::NotReadable { .. } | Self::NotWritable { .. } => Some("borehole formats".to_owned()),
             _ => None,
         }
@@ -129,6 +126,22 @@ fn recover(name: &str) -> String {
     format!("borehole recover {} -o recovered.{extension}", quoted(name))
 }
 
+/// What to do with an input of no known format.
+#[cfg_attr(not(feature = "heap"), allow(unused_variables, reason = "only heaps are told here"))]
+fn unrecognised(name: &str, begins: &[u8]) -> String {
+    #[cfg(feature = "heap")]
+    if let Some(format) = crate::heap::tell(begins) {
+        // Heaps are not read from pipes.
+        let file = if name == STDIN { "FILE".to_owned() } else { quoted(name) };
+        return if format.readable() {
+            format!("it holds a heap: borehole heap info {file}")
+        } else {
+            format!("it holds a heap, as {}, which is for other programs to read", format.name())
+        };
+    }
+    "name the format with --from; borehole formats lists them".to_owned()
+}
+
 /// A name as a shell takes it for one word.
 fn quoted(name: &str) -> String {
     let plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"./_-+=,:@".contains(&byte));
@@ -141,7 +154,8 @@ impl fmt::Display for Error {
             Self::Open { name, source } => write!(f, "{name}: {}", cause(source)),
             Self::Unrecognised { name, begins } => {
                 write!(f, "{name}: unsupported format: expected one that is known, ")?;
-                write!(f, "found a file that begins \"{}\"", begins.escape_ascii())
+                let shown = &begins[..begins.len().min(SHOWN_BYTES)];
+                write!(f, "found a file that begins \"{}\"", shown.escape_ascii())
             }
             Self::NotReadable { name, format } => {
                 write!(f, "{name}: unsupported input: {} can be written, not read", format.name())

@@ -1,5 +1,6 @@
 //! An input whose format is known.
 
+#[cfg(feature = "tachyon")]
 use std::cell::Cell;
 use std::io::{self, Cursor, Read};
 
@@ -60,6 +61,9 @@ pub struct Input {
     sibling: Option<Vec<u8>>,
 }
 
+/// How much of an input of no known format is kept, for messages.
+const BEGINNING_BYTES: usize = 64;
+
 /// What has been looked at already, and the rest.
 type Bytes = io::Chain<Cursor<Vec<u8>>, Box<dyn Read>>;
 
@@ -84,13 +88,13 @@ impl Input {
         #[cfg(feature = "tachyon")]
         let (mappable, source) = source.split_mappable();
         let (name, mut reader) = source.into_parts();
-        let mut prefix = match beginning(&mut reader) {
+        let prefix = match beginning(&mut reader) {
             Ok(prefix) => prefix,
             Err(source) => return Err(Error::Open { name, source }),
         };
-        let Some(format) = options.format.or_else(|| tell(&prefix, &name)) else {
-            prefix.truncate(16);
-            return Err(Error::Unrecognised { name, begins: prefix });
+        let content = Beginning::of(&prefix);
+        let Some(format) = options.format.or_else(|| content.tell(&name)) else {
+            return Err(Error::Unrecognised { name, begins: content.shown(prefix) });
         };
         if !format.readable() {
             return Err(Error::NotReadable { name, format });
@@ -98,7 +102,7 @@ impl Input {
         #[cfg(feature = "tachyon")]
         // Of a compressed file there is nothing to map.
         let mappable = mappable.filter(|_| format == Format::Tachyon && Method::of(&prefix).is_none());
-        let is_empty = prefix.is_empty();
+        let is_empty = content.is_all_of_nothing;
         let bytes = Cursor::new(prefix).chain(reader);
         Ok(Self {
             name,
@@ -142,6 +146,12 @@ impl Input {
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Whether there is not a byte in it, or in what is compressed there.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.is_empty
     }
 
     /// The bytes as they are in the file, compressed or not.
@@ -207,18 +217,45 @@ fn beginning(reader: &mut dyn Read) -> io::Result<Vec<u8>> {
     Ok(prefix)
 }
 
-/// The format of an input that begins with `prefix`: by content, then by name.
-fn tell(prefix: &[u8], name: &str) -> Option<Format> {
-    let by_name = || Format::from_path(name.strip_suffix(".zst").unwrap_or(name)).map(|(format, _)| format);
-    if prefix.is_empty() {
-        return by_name()
-            .filter(|format| *format == Format::Tachyon && format.readable())
-            .or(Some(Format::Rbt));
+/// What the first bytes of an input are, once they are unpacked.
+struct Beginning {
+    bytes: Vec<u8>,
+    /// Whether the input ends there, and nothing was in it.
+    is_all_of_nothing: bool,
+}
+
+impl Beginning {
+    fn of(prefix: &[u8]) -> Self {
+        let mut bytes = Vec::new();
+        // A damaged or cut member still shows how it begins.
+        let unpacked = Envelope::new(prefix).take(DETECT_BYTES as u64).read_to_end(&mut bytes);
+        let is_all_of_nothing = prefix.len() < DETECT_BYTES && unpacked.is_ok() && bytes.is_empty();
+        Self { bytes, is_all_of_nothing }
     }
-    let mut content = Vec::new();
-    // A damaged or cut member still shows how it begins.
-    let _ = Envelope::new(prefix).take(DETECT_BYTES as u64).read_to_end(&mut content);
-    detect(&content).or_else(by_name)
+
+    /// The format: by content, then by name.
+    fn tell(&self, name: &str) -> Option<Format> {
+        let by_name =
+            || Format::from_path(name.strip_suffix(".zst").unwrap_or(name)).map(|(format, _)| format);
+        if self.is_all_of_nothing {
+            return by_name()
+                .filter(|format| *format == Format::Tachyon && format.readable())
+                .or(Some(Format::Rbt));
+        }
+        // Heaps hold text that can be taken for a profile, and have names that profiles have.
+        #[cfg(feature = "heap")]
+        if crate::heap::tell(&self.bytes).is_some() {
+            return None;
+        }
+        detect(&self.bytes).or_else(by_name)
+    }
+
+    /// So much of an input of no known format as messages need: what cannot be unpacked as it is.
+    fn shown(self, prefix: Vec<u8>) -> Vec<u8> {
+        let mut shown = if self.bytes.is_empty() { prefix } else { self.bytes };
+        shown.truncate(BEGINNING_BYTES);
+        shown
+    }
 }
 
 #[cfg_attr(not(feature = "tachyon"), allow(unused_variables, reason = "only tachyon files borrow"))]
@@ -253,31 +290,30 @@ fn import_plain(
     tables: &mut Tables,
     sink: &mut dyn ProfileSink,
 ) -> Result<Recovery, ReadError> {
-    let damage = Cell::new(None);
-    let spared = Spared::new(bytes, options.is_lenient().then_some(&damage));
-    let plain = io::BufReader::with_capacity(64 << 10, spared);
+    let spared = Spared::new(bytes, options.is_lenient());
+    let mut plain = io::BufReader::with_capacity(64 << 10, spared);
     let read = match format {
         #[cfg(feature = "phpspy")]
-        Format::Phpspy => borehole_formats::phpspy::import(plain, options, tables, sink),
+        Format::Phpspy => borehole_formats::phpspy::import(&mut plain, options, tables, sink),
         #[cfg(feature = "folded")]
-        Format::Folded => borehole_formats::folded::import(plain, options, tables, sink),
+        Format::Folded => borehole_formats::folded::import(&mut plain, options, tables, sink),
         #[cfg(feature = "gecko")]
-        Format::Gecko => borehole_formats::gecko::import(plain, options, tables, sink),
+        Format::Gecko => borehole_formats::gecko::import(&mut plain, options, tables, sink),
         #[cfg(feature = "otlp")]
-        Format::Otlp => borehole_formats::otlp::import(plain, options, tables, sink),
+        Format::Otlp => borehole_formats::otlp::import(&mut plain, options, tables, sink),
         #[cfg(feature = "pprof")]
-        Format::Pprof => borehole_formats::pprof::import(plain, options, tables, sink),
+        Format::Pprof => borehole_formats::pprof::import(&mut plain, options, tables, sink),
         #[cfg(feature = "speedscope")]
-        Format::Speedscope => borehole_formats::speedscope::import(plain, options, tables, sink),
+        Format::Speedscope => borehole_formats::speedscope::import(&mut plain, options, tables, sink),
         #[cfg(feature = "jsonl")]
-        Format::Jsonl => borehole_formats::jsonl::import(plain, options, tables, sink),
+        Format::Jsonl => borehole_formats::jsonl::import(&mut plain, options, tables, sink),
         // `Input::open` refuses what this build cannot read.
         _ => {
-            drop((plain, options, tables));
+            let _ = (&mut plain, options, tables);
             Err(ReadError::Sink(io::Error::other(format!("{} cannot be read", format.name()))))
         }
     };
-    let Some(damage) = damage.take() else { return read };
+    let Some(damage) = plain.get_ref().damage else { return read };
     match read {
         Ok(mut recovery) => {
             let warning = Warning::new(damage.to_string());

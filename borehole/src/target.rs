@@ -57,6 +57,8 @@ const JOURNAL_SUFFIX: &str = ".part.tables";
 
 /// An output format with its options. What does not concern the format is ignored.
 ///
+/// Whether the whole is compressed as well is what an [`Output`] is told; `pprof` files always are.
+///
 /// # Examples
 ///
 /// ```
@@ -78,8 +80,6 @@ const JOURNAL_SUFFIX: &str = ".part.tables";
 pub struct Target {
     /// The format.
     pub format: Format,
-    /// Whether the whole output is gzip-compressed. `pprof` files always are.
-    pub compression: Compression,
     /// The sampling period in microseconds of inputs that do not know theirs (`rbt`).
     pub period_us: Option<u32>,
     /// Whether samples carry timestamps (`rbt`).
@@ -122,7 +122,6 @@ impl Target {
     pub fn new(format: Format) -> Self {
         Self {
             format,
-            compression: Compression::None,
             period_us: None,
             #[cfg(feature = "rbt")]
             timestamps: Default::default(),

@@ -9,9 +9,6 @@ use super::blocks::Blocks;
 use super::sums::Sums;
 use crate::facts::Facts;
 
-/// Formats whose samples stand in the order in which they were taken, although they need not say when.
-const ORDERED: [&str; 3] = ["rbt", "phpspy", "tachyon"];
-
 /// What stretches are stretches of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Axis {
@@ -68,7 +65,7 @@ impl Side {
         self.inputs += 1;
         self.origin = None;
         self.end_input();
-        self.is_ordered &= at.segment.has_times || ORDERED.contains(&at.segment.format);
+        self.is_ordered &= at.segment.has_times || at.segment.is_ordered;
     }
 
     #[inline]

@@ -34,9 +34,9 @@ fn entries(
 ) -> Vec<Entry> {
     let mut entries = Vec::new();
     let mut put = |pair: &Pair, slice: u32, count: u64| {
-        if let Some(call) = tree.call_of(pair.stack) {
+        if let Some(call) = tree.call_of(pair.stack).and_then(|call| kept.call_of[call]) {
             // There are not more calls than paths, whose ids fit.
-            let call = u32::try_from(kept.call_of[call]).unwrap_or(u32::MAX);
+            let call = u32::try_from(call).unwrap_or(u32::MAX);
             entries.push(Entry { call, situation: situations.of(pair.situation), slice, count });
         }
     };

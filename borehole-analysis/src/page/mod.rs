@@ -3,7 +3,8 @@
 //! The calls of a profile are one tree of functions. Samples are cells of it: a call path, a situation (thread, labels),
 //! a slice of time, a count, so that whoever shows the page can choose among all of these. What would make it too large is
 //! left out and said: paths with less than a share of all samples, which become one "smaller calls" beside their larger
-//! siblings, and slices of time, which become longer. The top table is of everything.
+//! siblings, and slices of time, which become longer. The top table counts everything; what is at the top by none of its
+//! columns is not in it.
 
 mod cells;
 mod dimensions;
@@ -13,10 +14,11 @@ use std::sync::Arc;
 
 use borehole_model::{TableFull, Tables};
 
-use crate::diff::frames::{self, Known};
+use crate::diff::frames;
 use crate::diff::tree::Tree;
 use crate::diff::{DiffFrame, DiffQuery, Identity};
 use crate::profile::{Profile, Timespan};
+use crate::ranking::leading;
 use crate::selection::{Selection, Weight};
 use crate::view::Summary;
 
@@ -39,20 +41,20 @@ pub struct Page {
     pub cells: Vec<PageCell>,
     /// The time that slices are of; `None` where no sample says when it was taken.
     pub time: Option<Timespan>,
-    /// Functions by how often they were executing, and then by how often they were on the stack; of everything.
+    /// Functions by how often they were executing, and then by how often they were on the stack: the first of both orders.
     pub top: Vec<PageRow>,
-    /// How many functions there are.
+    /// How many functions there are; those that are not in `top` are behind it in both orders.
     pub distinct_functions: usize,
     /// What was left out.
     pub pruned: Pruned,
 }
 
-/// A function.
+/// A function. Those of one name in several files are several.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PageFunction {
     /// Its name.
     pub name: Vec<u8>,
-    /// A file that it stands in.
+    /// The file that it stands in, or the library of machine code.
     pub file: Option<Vec<u8>>,
 }
 
@@ -109,7 +111,7 @@ pub struct PageLimits {
     pub calls: usize,
     /// The most cells.
     pub cells: usize,
-    /// The most rows of the top table.
+    /// The most rows of the top table by each of its columns.
     pub rows: usize,
     /// The most slices of time.
     pub slices: usize,
@@ -131,7 +133,7 @@ impl Page {
     /// When there are too many functions or call paths for a table.
     pub fn new(profile: &Profile, limits: PageLimits) -> Result<Self, TableFull> {
         let mut merged = Tables::default();
-        let (tree, known) = tree(&profile.tables, &mut merged)?;
+        let tree = tree(&profile.tables, &mut merged)?;
         let names = frames::names(&merged);
         let sums = Sums::new(profile, &tree, names.len());
         let situations = dimensions::Situations::new(profile);
@@ -142,14 +144,11 @@ impl Page {
                 None => kept = prune::Kept::coarser(&tree, &sums, limits, &kept),
             }
         };
-        let mut listed = Listed::new(&names, files(&profile.tables, &known, names.len()));
+        let mut listed = Listed::new(&names);
         let top = sums.top(&names);
         let distinct_functions = top.len();
-        let top = top.into_iter().take(limits.rows).map(|(group, own, total)| PageRow {
-            function: listed.place(group),
-            own,
-            total,
-        });
+        let top = leading(top, limits.rows, &[&|row| row.1, &|row| row.2]).into_iter();
+        let top = top.map(|(group, own, total)| PageRow { function: listed.place(group), own, total });
         let top = top.collect();
         let calls = kept.calls.iter().map(|call| PageCall {
             caller: call.caller,
@@ -170,22 +169,10 @@ impl Page {
     }
 }
 
-/// The calls of all stacks, by function; functions are frames of `merged`.
-fn tree(tables: &Tables, merged: &mut Tables) -> Result<(Tree, Vec<Known>), TableFull> {
-    let known = frames::known(tables, merged, &DiffQuery::default(), Identity::Function)?;
-    Ok((Tree::new(tables, merged, &known)?, known))
-}
-
-/// For each function a file that it stands in.
-fn files(tables: &Tables, known: &[Known], functions: usize) -> Vec<Option<Vec<u8>>> {
-    let mut files = vec![None; functions];
-    for (id, known) in tables.frame_ids().zip(known) {
-        let file = &mut files[known.group.index()];
-        if file.is_none() {
-            *file = frames::file(&tables.frame(id), tables).map(|file| tables.string(file).to_vec());
-        }
-    }
-    files
+/// The calls of all stacks, by function and its file; functions are frames of `merged`.
+fn tree(tables: &Tables, merged: &mut Tables) -> Result<Tree, TableFull> {
+    let known = frames::known(tables, merged, &DiffQuery::default(), Identity::File)?;
+    Tree::new(tables, merged, &known)
 }
 
 /// Samples of each path and function.
@@ -240,20 +227,19 @@ fn add(sum: &mut u64, count: u64) {
 /// The functions that are named, in order of first use.
 struct Listed<'a> {
     names: &'a [Arc<DiffFrame>],
-    files: Vec<Option<Vec<u8>>>,
     places: Vec<Option<usize>>,
     functions: Vec<PageFunction>,
 }
 
 impl<'a> Listed<'a> {
-    fn new(names: &'a [Arc<DiffFrame>], files: Vec<Option<Vec<u8>>>) -> Self {
-        Self { names, files, places: vec![None; names.len()], functions: Vec::new() }
+    fn new(names: &'a [Arc<DiffFrame>]) -> Self {
+        Self { names, places: vec![None; names.len()], functions: Vec::new() }
     }
 
     fn place(&mut self, group: usize) -> usize {
-        let Self { names, files, places, functions } = self;
+        let Self { names, places, functions } = self;
         *places[group].get_or_insert_with(|| {
-            let (name, file) = (names[group].function.clone(), files[group].clone());
+            let (name, file) = (names[group].function.clone(), names[group].file.clone());
             functions.push(PageFunction { name, file });
             functions.len() - 1
         })

@@ -16,8 +16,8 @@ pub(super) struct KeptCall {
 /// The paths that are kept.
 pub(super) struct Kept {
     pub(super) calls: Vec<KeptCall>,
-    /// By call of the tree, the one that its samples are counted at.
-    pub(super) call_of: Vec<usize>,
+    /// By call of the tree, the one that its samples are counted at; `None` where there are none.
+    pub(super) call_of: Vec<Option<usize>>,
     pub(super) pruned: Pruned,
 }
 
@@ -42,7 +42,7 @@ impl Kept {
         let least = sums.all as f64 * share;
         let mut kept = Self {
             calls: Vec::new(),
-            call_of: vec![usize::MAX; tree.len()],
+            call_of: vec![None; tree.len()],
             pruned: Pruned { share, depth: limits.depth, ..Pruned::default() },
         };
         // By call, the one of those that are too small below it; the last one for roots.
@@ -50,30 +50,33 @@ impl Kept {
         let mut small_root = None;
         for place in tree.by_appearance() {
             let (node, total, own) = (&tree.calls[place], sums.path_total[place], sums.path_own[place]);
-            let caller = node.caller().map(|caller| kept.call_of[caller]);
-            if caller.is_some_and(|caller| kept.calls[caller].group.is_none()) || total == 0 {
+            // The tree is of all stacks, those of samples that were not chosen too. Below such a call there is nothing either.
+            if total == 0 {
+                continue;
+            }
+            let caller = node.caller().and_then(|caller| kept.call_of[caller]);
+            if caller.is_some_and(|caller| kept.calls[caller].group.is_none()) {
                 // Below what is too small everything is.
-                kept.call_of[place] = caller.unwrap_or(usize::MAX);
-                kept.leave_out(own, total);
+                kept.call_of[place] = caller;
+                kept.leave_out(own);
                 continue;
             }
             let is_kept = total as f64 >= least && node.depth() < limits.depth;
             let group = is_kept.then(|| node.group());
             if is_kept {
-                kept.call_of[place] = kept.calls.len();
+                kept.call_of[place] = Some(kept.calls.len());
                 kept.push(KeptCall { caller, group }, &mut small_below);
                 continue;
             }
             let small = caller.map_or(&mut small_root, |caller| &mut small_below[caller]);
-            kept.call_of[place] = match *small {
-                Some(call) => call,
-                None => {
-                    *small = Some(kept.calls.len());
-                    kept.push(KeptCall { caller, group }, &mut small_below);
-                    kept.calls.len() - 1
-                }
-            };
-            kept.leave_out(own, total);
+            if small.is_none() {
+                *small = Some(kept.calls.len());
+                kept.call_of[place] = *small;
+                kept.push(KeptCall { caller, group }, &mut small_below);
+            } else {
+                kept.call_of[place] = *small;
+            }
+            kept.leave_out(own);
         }
         kept
     }
@@ -83,8 +86,8 @@ impl Kept {
         small_below.push(None);
     }
 
-    fn leave_out(&mut self, own: u64, total: u64) {
-        self.pruned.paths += usize::from(total > 0);
+    fn leave_out(&mut self, own: u64) {
+        self.pruned.paths += 1;
         add(&mut self.pruned.samples, own);
     }
 }

@@ -5,7 +5,8 @@ use borehole_model::{Context, Frame, ProfileSink as _, Sample, Segment, Tables};
 use super::*;
 use crate::ProfileBuilder;
 
-/// A profile of folded stacks, root first, each a sample a millisecond of one of some threads.
+/// A profile of folded stacks, root first, each a sample a millisecond of one of some threads. Behind the name of a function may
+/// stand its file.
 fn profile(stacks: &[(String, u64)], threads: u64, has_times: bool) -> Profile {
     let mut tables = Tables::default();
     let stacks: Vec<_> = stacks
@@ -15,8 +16,10 @@ fn profile(stacks: &[(String, u64)], threads: u64, has_times: bool) -> Profile {
                 .split(';')
                 .rev()
                 .map(|name| {
+                    let (name, file) = name.split_once(' ').unwrap_or((name, ""));
                     let function = tables.intern_string(name.as_bytes()).unwrap();
-                    tables.intern_frame(&Frame::named(function)).unwrap()
+                    let file = (!file.is_empty()).then(|| tables.intern_string(file.as_bytes()).unwrap());
+                    tables.intern_frame(&Frame { file, ..Frame::named(function) }).unwrap()
                 })
                 .collect();
             (tables.intern_stack_leaf_first(&frames).unwrap(), *count)
@@ -62,6 +65,31 @@ fn cells_hold_every_sample_and_the_top_is_of_everything() {
 }
 
 #[test]
+fn functions_of_one_name_are_as_many_as_their_files() {
+    let profile =
+        profile(&stacks(&[("main;run a.py", 10), ("main;run b.py", 90), ("run b.py;run a.py", 5)]), 1, false);
+    let page = Page::new(&profile, PageLimits::default()).unwrap();
+    let rows = page.top.iter().map(|row| {
+        let PageFunction { name, file } = &page.functions[row.function];
+        (str::from_utf8(name).unwrap(), file.as_deref(), row.own, row.total)
+    });
+    let expected =
+        [("run", Some(&b"b.py"[..]), 90, 95), ("run", Some(b"a.py"), 15, 15), ("main", None, 0, 100)];
+    assert_eq!(rows.collect::<Vec<_>>(), expected);
+    assert_eq!((page.calls.len(), page.distinct_functions), (5, 3));
+}
+
+#[test]
+fn the_top_table_has_the_first_by_both_of_its_columns() {
+    let leaves = (0..30).map(|leaf| (format!("main;middle;leaf{leaf}"), 100 - leaf));
+    let limits = PageLimits { rows: 10, ..PageLimits::default() };
+    let page = Page::new(&profile(&leaves.collect::<Vec<_>>(), 1, false), limits).unwrap();
+    let most = page.top.iter().map(|row| (row.total, &*page.functions[row.function].name)).max();
+    assert_eq!(most, Some((2565, &b"middle"[..])));
+    assert_eq!((page.top.len(), page.top[9].own, page.distinct_functions), (12, 91, 32));
+}
+
+#[test]
 fn what_is_too_small_is_counted_beside_its_siblings() {
     let mut all = stacks(&[("main;large", 99_000)]);
     all.extend((0..1000).map(|number| (format!("main;small{number};leaf"), 1)));
@@ -91,4 +119,16 @@ fn nothing_and_very_deep_stacks_have_pages_too() {
     let deep = vec![(["f"; 20_000].join(";"), 7)];
     let page = Page::new(&profile(&deep, 1, true), PageLimits::default()).unwrap();
     assert_eq!((page.calls.len(), page.pruned.samples, page.top[0].total), (401, 7, 7));
+}
+
+/// As a choice of samples leaves it, by thread or by time.
+#[test]
+fn stacks_without_samples_have_no_place_on_a_page() {
+    let all = stacks(&[("other;a;b", 0), ("main;a", 5), ("main;c;d", 0), ("last", 0)]);
+    let page = Page::new(&profile(&all, 1, true), PageLimits::default()).unwrap();
+    assert_eq!((page.calls.len(), page.pruned.paths), (2, 0));
+    assert!(page.cells.iter().all(|cell| cell.call == 1));
+    assert_eq!(page.cells.iter().map(|cell| cell.samples).sum::<u64>(), 5);
+    let none = Page::new(&profile(&all[..1], 1, true), PageLimits::default()).unwrap();
+    assert_eq!((none.calls.len(), none.cells.len()), (0, 0));
 }

@@ -3,7 +3,7 @@
 use std::io;
 use std::ops::ControlFlow;
 
-use borehole_model::{Context, ProfileSink, Sample, StringId, Tables, Warning};
+use borehole_model::{Context, ProfileSink, Sample, StringId, Tables, Thread, ThreadNames, Warning};
 use hashbrown::HashMap;
 
 use super::Profile;
@@ -22,7 +22,7 @@ pub struct ProfileBuilder {
     source: u32,
     situations: Situations,
     counts: SliceCounts,
-    thread_names: HashMap<(u32, u64), StringId>,
+    thread_names: HashMap<u32, ThreadNames>,
 }
 
 impl ProfileBuilder {
@@ -86,8 +86,8 @@ impl ProfileSink for ProfileBuilder {
         Ok(())
     }
 
-    fn thread(&mut self, _at: Context<'_>, thread: u64, name: StringId) -> io::Result<()> {
-        self.thread_names.insert((self.source, thread), name);
+    fn thread(&mut self, _at: Context<'_>, thread: Thread, name: StringId) -> io::Result<()> {
+        self.thread_names.entry(self.source).or_default().name(thread, name);
         Ok(())
     }
 

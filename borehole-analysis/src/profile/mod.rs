@@ -12,7 +12,7 @@ pub(crate) mod slices;
 pub use builder::ProfileBuilder;
 pub use clock::{TimeRange, Timespan};
 
-use borehole_model::{LabelValue, StackId, StringId, Tables};
+use borehole_model::{LabelValue, StackId, Tables, Thread, ThreadNames};
 use hashbrown::HashMap;
 
 use crate::recent::label_text;
@@ -52,7 +52,8 @@ pub struct Profile {
     pub(crate) tables: Tables,
     pub(crate) situations: Situations,
     counts: SliceCounts,
-    thread_names: HashMap<(u32, u64), StringId>,
+    /// By source.
+    thread_names: HashMap<u32, ThreadNames>,
     summary: Summary,
     /// The wall time of the origin of time.
     origin_unix_ns: Option<i64>,
@@ -138,13 +139,11 @@ impl Profile {
 
     /// The thread of a situation, as it is shown.
     pub(crate) fn thread_of(&self, situation: &Situation) -> GroupValue {
-        let Some(thread) = situation.thread else { return GroupValue::Absent };
-        let name = self.thread_names.get(&(situation.source, thread));
-        GroupValue::Thread {
-            process: situation.process,
-            thread,
-            name: name.map(|&name| self.tables.string(name).to_vec()),
-        }
+        let Situation { source, process, thread, .. } = *situation;
+        let Some(thread) = thread else { return GroupValue::Absent };
+        let names = self.thread_names.get(&source);
+        let name = names.and_then(|names| names.of(Thread { process, number: thread }));
+        GroupValue::Thread { process, thread, name: name.map(|&name| self.tables.string(name).to_vec()) }
     }
 
     pub(crate) fn stacks(&self) -> impl DoubleEndedIterator<Item = StackId> + use<> {

@@ -33,7 +33,7 @@ mod worst;
 use std::io;
 use std::ops::ControlFlow;
 
-use borehole_model::{Context, Event, ProfileSink, Sample, ShapeId, Tables, Value};
+use borehole_model::{Context, Event, ProfileSink, Sample, ShapeId, Tables, Value, is_worker};
 
 use self::blocking::Blocking;
 use self::memory::Memory;
@@ -45,7 +45,7 @@ use self::seals::Seals;
 use self::spans::Spans;
 use self::stacks::Stacks;
 use self::tasks::{Tasks, Wait};
-use self::workers::{Move, Poll, Workers, is_worker};
+use self::workers::{Move, Poll, Workers};
 
 pub use self::activity::{
     AliveCounts, Delay, DelayView, LongPoll, PlaceRow, PollView, TaskPlaceRow, TaskView, WakeView, WorkerRow,

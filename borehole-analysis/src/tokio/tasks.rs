@@ -1,12 +1,11 @@
 //! Tasks, their wakes, and how long they waited to be polled.
 
-use borehole_model::RowIndex;
+use borehole_model::{RowIndex, is_worker};
 
 use super::histogram::Durations;
 use super::names::{UNKNOWN_ROW, at};
 use super::reports::Reports;
 use super::view::{AliveCounts, TaskView, WakeView};
-use super::workers::is_worker;
 use super::worst::Worst;
 
 /// Delays over this are high.

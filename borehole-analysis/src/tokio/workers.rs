@@ -1,6 +1,6 @@
 //! What workers do: polls, and stretches of activity and of rest.
 
-use borehole_model::RowIndex;
+use borehole_model::{RowIndex, is_worker};
 
 use super::halves::{Began, Halves};
 use super::histogram::Durations;
@@ -9,10 +9,6 @@ use super::worst::{Tier, Worst};
 
 /// More workers than any machine has; further ones are left out.
 const MOST_WORKERS: usize = 4096;
-/// What stands for the blocking pool. Source: dial9 0.5.7.
-const BLOCKING_POOL: u64 = 254;
-/// What stands for a worker that is not known. Source: dial9 0.5.7.
-const UNKNOWN_WORKER: u64 = 255;
 /// Shorter polls are not asked whether they blocked: leaving a CPU and coming back takes as long.
 const BLOCKABLE_NS: u64 = 10_000;
 /// Shorter stretches of activity are too short for a ratio of times.
@@ -30,12 +26,6 @@ const HIGH_WAIT_NS: u64 = 1_000_000;
 const MANY_SPANS: u32 = 20;
 /// How many examples a check names.
 pub(super) const EXAMPLES: usize = 3;
-
-/// Whether a number is that of a worker. Where there are so many that workers have the other two numbers too, those
-/// cannot be told apart.
-pub(super) const fn is_worker(number: u64) -> bool {
-    number != BLOCKING_POOL && number != UNKNOWN_WORKER
-}
 
 /// A poll that ended. Ordered by how long it was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -4,7 +4,7 @@ use borehole_analysis::{
     Breakdown, By, GroupValue, LabelText, Paths, Pattern, PeriodSamples, Query, ReportSink, Summary, Table,
 };
 use borehole_model::{
-    Context, Frame, Label, LabelValue, ProfileSink, Sample, Segment, StackId, Tables, Warning,
+    Context, Frame, Label, LabelValue, ProfileSink, Sample, Segment, StackId, Tables, Thread, Warning,
 };
 
 use crate::profile::{S, sample, view};
@@ -205,7 +205,7 @@ fn threads_have_names_and_labels_have_numbers() {
     let at = Context { tables: &tables, segment: &segment };
     let values = |by| {
         let mut sink = ReportSink::new(Query { by: Some(by), last: 1, ..Query::default() });
-        sink.thread(at, 9, name).unwrap();
+        sink.thread(at, Thread { process: None, number: 9 }, name).unwrap();
         let sample = Sample { stack: Some(stacks[0]), count: 1, thread: Some(9), ..Sample::default() };
         let _ = sink.sample(at, &Sample { labels: Some(labels), ..sample }).unwrap();
         sink.finish(&tables).unwrap();
@@ -221,4 +221,22 @@ fn threads_have_names_and_labels_have_numbers() {
     assert_eq!(values(By::Label(b"other".to_vec())), GroupValue::Absent);
     let name = Some(b"worker".to_vec());
     assert_eq!(values(By::Thread), GroupValue::Thread { process: None, thread: 9, name });
+}
+
+#[test]
+fn stacks_as_deep_as_their_source_allows_are_counted_whatever_the_format() {
+    let mut tables = Tables::default();
+    let stacks = deep_profile(&mut tables, 5);
+    let mut sink = ReportSink::new(Query::default());
+    for (depth_limit, count) in [(None, 1), (Some(4), 10), (Some(5), 100)] {
+        let segment = Segment { depth_limit, ..Segment::default() };
+        let at = Context { tables: &tables, segment: &segment };
+        sink.segment(at).unwrap();
+        for &stack in &stacks {
+            let _ = sink.sample(at, &Sample { stack: Some(stack), count, ..Sample::default() }).unwrap();
+        }
+    }
+    sink.finish(&tables).unwrap();
+    let summary = sink.into_view().summary;
+    assert_eq!((summary.at_depth_limit, summary.depth_limit), (120, Some(5)));
 }

@@ -84,6 +84,8 @@ impl Subject for Fake {
 pub(crate) struct Log {
     pub(crate) lines: Vec<String>,
     pub(crate) flushes: usize,
+    /// When profiling began, and when the first sample was taken, counted from there.
+    pub(crate) first: Option<(i64, i64)>,
 }
 
 fn text(at: Context<'_>, id: StringId) -> String {
@@ -95,6 +97,7 @@ impl ProfileSink for Log {
         let leaf = at.tables.frame(at.tables.leaf(sample.stack.unwrap())).function;
         let process = sample.process.map_or_else(String::new, |process| format!(" of {process}"));
         self.lines.push(format!("{}{process}", text(at, leaf)));
+        self.first = self.first.or(at.segment.start_unix_ns.zip(sample.time_ns));
         Ok(ControlFlow::Continue(()))
     }
 

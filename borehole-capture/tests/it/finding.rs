@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use borehole_capture::{Attach, Coordinator, Finder, Header, News, SampleOptions, Selection, Session};
+use borehole_capture::{
+    Attach, Coordinator, Ending, Finder, Header, News, SampleOptions, Selection, Session,
+};
 use borehole_process::{ErrorKind, Launched};
 
 use crate::fake::Act::Stack;
@@ -77,29 +79,11 @@ fn what_cannot_be_attached_to_is_tried_again_and_told_once() {
     assert!(finder.is_exhausted());
 }
 
-fn refuse_all() -> Attach {
-    Box::new(|_| Err(borehole_process::Error::new(ErrorKind::Denied, "no").into()))
-}
-
-#[test]
-fn a_refusal_is_told_after_half_a_second_however_rarely_it_is_looked() {
-    let child = sleep("600");
-    let mut finder = Finder::new(Selection::One(id(&child)), refuse_all());
-    let pause = || std::thread::sleep(Duration::from_millis(300));
-    let mut told = Vec::new();
-    for _ in 0..4 {
-        told.push(finder.look().unwrap().refused.len());
-        pause();
-    }
-    assert_eq!(told, [0, 0, 1, 0]);
-    assert!(finder.untold().is_empty());
-    end(child);
-}
-
 #[test]
 fn who_looks_no_more_tells_what_it_has_not_told() {
     let child = sleep("600");
-    let mut coordinator = Coordinator::new(Finder::new(Selection::One(id(&child)), refuse_all()), None);
+    let refuse: Attach = Box::new(|_| Err(borehole_process::Error::new(ErrorKind::Denied, "no").into()));
+    let mut coordinator = Coordinator::new(Finder::new(Selection::One(id(&child)), refuse), None);
     let (shared, arrivals) = coordinator.seat();
     let options = SampleOptions { duration: Some(Duration::from_millis(100)), ..SampleOptions::default() };
     let session = std::thread::spawn(move || {
@@ -175,8 +159,8 @@ fn a_command_is_sampled_until_it_ends() {
     let session = std::thread::spawn(move || {
         Session::new(options, Header::default(), &mut Log::default(), shared).run(&arrivals).unwrap()
     });
-    let status = coordinator.run(|| false, |_| {}).unwrap();
-    assert!(status.unwrap().success());
+    let ending = coordinator.run(|| false, |_| {}).unwrap();
+    assert!(matches!(ending, Some(Ending::Ended(status)) if status.success()), "{ending:?}");
     // The shell and its two children.
     assert_eq!(session.join().unwrap().attached, 3);
 }
@@ -189,6 +173,7 @@ fn a_session_that_never_begins_keeps_nobody_waiting() {
         Coordinator::new(Finder::new(Selection::Family(command.id()), attach), Some(command));
     // As where its output cannot be opened.
     drop(coordinator.seat());
-    let status = coordinator.run(|| false, |_| {}).unwrap();
-    assert!(status.is_some_and(|status| !status.success()), "it was asked to end: {status:?}");
+    let ending = coordinator.run(|| false, |_| {}).unwrap();
+    let was_asked = matches!(ending, Some(Ending::Ended(status)) if !status.success());
+    assert!(was_asked, "it was asked to end: {ending:?}");
 }

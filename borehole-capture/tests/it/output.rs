@@ -1,7 +1,7 @@
 //! Live files.
 
 use std::fs::File;
-use std::io::Read as _;
+use std::io::{self, Read as _, Write};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,7 +12,7 @@ use borehole_capture::{
 };
 use borehole_formats::ReadOptions;
 use borehole_formats::rbt::{Compression, Reader, Record};
-use borehole_model::Tables;
+use borehole_model::{Context, ProfileSink as _, Segment, Tables};
 
 use crate::fake::Act::{Gone, Stack};
 use crate::fake::{Fake, arrived, stack};
@@ -118,6 +118,52 @@ fn each_segment_may_have_a_file_of_its_own() {
     assert_eq!(files[0].0 + files[1].0, statistics.taken);
     assert_eq!((files[0].1, files[1].1), (1, 1));
     assert!(!folder.path().join("2.rbt").exists());
+}
+
+#[test]
+fn the_segment_whose_stream_cannot_be_opened_is_the_one_that_failed() {
+    let open = |number| match number {
+        0 => Ok(Stream::new(std::io::sink())),
+        _ => Err(std::io::ErrorKind::PermissionDenied.into()),
+    };
+    let mut output = RbtOutput::new(RbtOptions::default(), Box::new(open));
+    assert_eq!(output.segment_number(), 0);
+    let options = SampleOptions {
+        period: Some(Duration::from_millis(10)),
+        rotate: Some(Duration::from_millis(1)),
+        ..SampleOptions::default()
+    };
+    let arrivals = arrived(vec![Fake::boxed(7, &[Stack; 100_000])]);
+    let error =
+        Session::new(options, Header::default(), &mut output, Shared::default()).run(&arrivals).unwrap_err();
+    assert!(error.to_string().contains("permission denied"), "{error}");
+    assert_eq!(output.segment_number(), 1);
+}
+
+#[test]
+fn the_segment_that_cannot_be_completed_is_the_one_that_failed_not_the_one_that_was_to_begin() {
+    struct Full;
+    impl Write for Full {
+        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+            Err(io::ErrorKind::StorageFull.into())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let open = |number| match number {
+        0 => Ok(Stream::new(Full)),
+        _ => Ok(Stream::new(io::sink())),
+    };
+    let mut output = RbtOutput::new(RbtOptions::default(), Box::new(open));
+    let (tables, segment) = (Tables::default(), Segment::default());
+    let at = Context { tables: &tables, segment: &segment };
+    output.segment(at).unwrap();
+    assert_eq!(output.segment(at).unwrap_err().kind(), io::ErrorKind::StorageFull);
+    assert_eq!(output.segment_number(), 0);
+    output.segment(at).unwrap();
+    assert_eq!(output.segment_number(), 1);
 }
 
 #[test]

@@ -147,18 +147,13 @@ fn what_has_ended_is_let_go_though_no_sample_is_due() {
 
 #[test]
 fn it_knows_when_the_first_sample_was_written() {
-    let unix_ns = || {
-        let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
-        i64::try_from(since.as_nanos()).unwrap()
-    };
     let period = Some(Duration::from_millis(100));
-    let before = unix_ns();
     let script = [Idles, Idles, Idles, Stack, Stack, Gone];
-    let (statistics, _) = run(SampleOptions { period, ..fast() }, vec![Fake::boxed(7, &script)]);
-    let first = statistics.first_sample_unix_ns.unwrap();
-    // Not when the process was attached to, nor the second one.
-    let slack = 90_000_000;
-    assert!((before + 300_000_000 - slack..=unix_ns() - 100_000_000 + slack).contains(&first));
+    let (statistics, log) = run(SampleOptions { period, ..fast() }, vec![Fake::boxed(7, &script)]);
+    let (began, time_ns) = log.first.unwrap();
+    assert_eq!(statistics.first_sample_unix_ns, Some(began + time_ns));
+    // Not when the process was attached to.
+    assert!(time_ns >= 300_000_000, "{time_ns}");
     let (statistics, _) = run(fast(), vec![Fake::boxed(7, &[Idles, Gone])]);
     assert_eq!(statistics.first_sample_unix_ns, None);
 }

@@ -1,5 +1,7 @@
 //! The options of `borehole diff`.
 
+use std::path::PathBuf;
+
 use anyhow::{bail, ensure};
 use borehole::{Compression, Existing, Output};
 use borehole_analysis::Query;
@@ -19,15 +21,15 @@ const DEFAULT_ROWS: RowLimit = RowLimit::new(20);
 pub(crate) struct DiffArgs {
     /// The two profiles, of any formats
     #[arg(value_names = ["BEFORE", "AFTER"], num_args = 2, conflicts_with_all = ["baseline", "candidate"])]
-    pub(crate) paths: Vec<String>,
+    pub(crate) paths: Vec<PathBuf>,
 
     /// The profiles of what came first; several are one side
     #[arg(long, value_name = "FILE", num_args = 1.., requires = "candidate")]
-    pub(crate) baseline: Vec<String>,
+    pub(crate) baseline: Vec<PathBuf>,
 
     /// The profiles of what came then
     #[arg(long, value_name = "FILE", num_args = 1.., requires = "baseline")]
-    pub(crate) candidate: Vec<String>,
+    pub(crate) candidate: Vec<PathBuf>,
 
     /// What samples are divided by: samples (shares of all), time (from the first sample to the last), input (runs of the
     /// same work), or a label, whose distinct values are counted, such as requests (`label:time` for a label of one of
@@ -109,7 +111,7 @@ impl Picture<'_> {
 impl DiffArgs {
     /// What came before, and what came then.
     pub(crate) fn sides(&self) -> anyhow::Result<[Inputs; 2]> {
-        let side = |paths: &[String]| Inputs {
+        let side = |paths: &[PathBuf]| Inputs {
             paths: paths.to_vec(),
             reading: self.reading.clone(),
             label_inputs: false,

@@ -58,7 +58,7 @@ fn per(per: &Per) -> Value {
 
 fn side(side: &DiffSide, inputs: &Inputs) -> Value {
     let mut object = json!({
-        "files": inputs.names().collect::<Vec<_>>(),
+        "files": inputs.names().map(|name| name.to_string_lossy()).collect::<Vec<_>>(),
         "samples": side.summary.samples,
         "matched": side.summary.matched,
         "empty": side.summary.empty,

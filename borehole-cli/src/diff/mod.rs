@@ -51,7 +51,7 @@ fn read(args: &DiffArgs, sides: &[Inputs; 2], mut sink: DiffSink) -> anyhow::Res
     let mut recovery = Recovery::default();
     let Some(shape) = args.shape()? else {
         for side in sides {
-            recovery.merge(side.read_onto(&mut tables, &mut *args.filter.in_front_of(&mut sink)?, STDOUT)?);
+            recovery.merge(side.read_onto(&mut tables, &args.filter, &mut sink, STDOUT)?);
             sink.begin_after();
         }
         sink.finish(&tables)?;
@@ -59,7 +59,7 @@ fn read(args: &DiffArgs, sides: &[Inputs; 2], mut sink: DiffSink) -> anyhow::Res
     };
     let mut shaped = Reshape::new(sink, shape);
     for side in sides {
-        recovery.merge(side.read_onto(&mut tables, &mut *args.filter.in_front_of(&mut shaped)?, STDOUT)?);
+        recovery.merge(side.read_onto(&mut tables, &args.filter, &mut shaped, STDOUT)?);
         shaped.sink_mut().begin_after();
     }
     shaped.finish(&tables)?;

@@ -80,7 +80,7 @@ fn side(name: &str, side: &DiffSide, inputs: &Inputs, columns: usize) -> String 
         let seconds = wall_ns as f64 / 1e9;
         format!(", {seconds:.2} s sampled")
     });
-    let names: Vec<_> = inputs.names().map(|name| printable(name.as_bytes())).collect();
+    let names: Vec<_> = inputs.names().map(|name| printable(name.as_os_str().as_encoded_bytes())).collect();
     let files = match names.len() {
         1 => names.concat(),
         many => format!("{many} files"),

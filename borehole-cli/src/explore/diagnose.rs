@@ -2,11 +2,11 @@
 
 use std::io::{self, Write as _};
 
-use super::terminal::Raw;
+use super::terminal::{Given, Raw};
 
 /// Prints what the terminal sends as hexadecimal digits, until q or Ctrl-C.
 pub(super) fn run() -> io::Result<()> {
-    let raw = Raw::enter()?;
+    let mut raw = Raw::enter(Given::All, &[])?;
     let mut out = io::stdout().lock();
     write!(out, "press keys; q ends\r\n")?;
     loop {

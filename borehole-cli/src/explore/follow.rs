@@ -1,6 +1,7 @@
 //! Files that grow while they are looked at.
 
 use std::fs;
+use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime};
 
 use super::ExploreArgs;
@@ -11,7 +12,7 @@ const PERIOD: Duration = Duration::from_millis(500);
 /// What was last seen of files.
 #[derive(Clone, Debug)]
 pub(super) struct Followed {
-    paths: Vec<String>,
+    paths: Vec<PathBuf>,
     seen: Vec<Option<(u64, SystemTime)>>,
     looked: Instant,
 }
@@ -33,8 +34,8 @@ impl Followed {
     }
 }
 
-fn look(paths: &[String]) -> Vec<Option<(u64, SystemTime)>> {
-    let facts = |path: &String| {
+fn look(paths: &[PathBuf]) -> Vec<Option<(u64, SystemTime)>> {
+    let facts = |path: &PathBuf| {
         let found = fs::metadata(path).ok()?;
         Some((found.len(), found.modified().ok()?))
     };

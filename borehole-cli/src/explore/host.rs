@@ -8,11 +8,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use borehole::model::{Context, Frame, NativeFrame, Sample, Segment, Tables};
-use borehole::{Compression, Existing, Format, Output, ProfileSink as _, Target};
-use borehole_analysis::{FrameName, Weight};
-use borehole_tui::{Clipboard, Host, Stacks};
+use borehole::{Existing, Format, Output, ProfileSink as _, Target};
+use borehole_analysis::FrameName;
+use borehole_tui::{Clipboard, Host, Stack};
 
 use super::terminal::Terminal;
+use crate::outputs::compression;
 
 /// The largest source that is read: larger ones are no sources.
 const LARGEST_SOURCE: u64 = 8 << 20;
@@ -47,40 +48,42 @@ impl Host for Files<'_> {
         Some(String::from_utf8_lossy(&bytes).lines().map(str::to_owned).collect())
     }
 
-    fn export(&mut self, name: &str, stacks: &Stacks) -> Result<(), String> {
+    fn export(&mut self, name: &str, stacks: &[Stack]) -> Result<String, String> {
         export(name, stacks).map_err(|error| format!("{error:#}"))
     }
 }
 
-/// Writes stacks to a new file.
-fn export(name: &str, stacks: &Stacks) -> anyhow::Result<()> {
+/// Writes stacks to a new file. Answers what its format could not hold.
+fn export(name: &str, stacks: &[Stack]) -> anyhow::Result<String> {
     let (format, _) = Format::from_path(name)
         .ok_or_else(|| anyhow::anyhow!("unknown format: expected a name that tells one, found {name}"))?;
-    let mut target = Target::new(format);
-    if name.ends_with(".gz") && format != Format::Pprof {
-        target.compression = Compression::Gzip;
-    }
-    let mut output = Output::create(name, Existing::Keep, target.compression)?;
-    let mut exporter = target.exporter_to_file(&mut output)?;
-    // A weight of time is as many samples of a nanosecond.
-    let period_ns = (stacks.weight != Weight::Samples).then_some(1);
-    let segment = Segment { period_ns, ..Segment::default() };
+    let mut output = Output::create(name, Existing::Keep, compression(format, Some(name), false)?)?;
+    let mut exporter = Target::new(format).exporter_to_file(&mut output)?;
+    let period_ns = stacks.first().and_then(|stack| stack.period_ns);
+    let mut segment = Segment { period_ns, ..Segment::default() };
     let mut tables = Tables::default();
     exporter.segment(Context { tables: &tables, segment: &segment })?;
-    for (path, weight) in &stacks.rows {
+    for Stack { frames, samples, period_ns } in stacks {
+        if segment.period_ns != *period_ns {
+            segment = Segment { index: segment.index + 1, period_ns: *period_ns, ..segment };
+            exporter.segment(Context { tables: &tables, segment: &segment })?;
+        }
         let mut stack = None;
-        for name in path {
+        for name in frames {
             let frame = frame(&mut tables, name)?;
             stack = Some(tables.intern_stack(stack, frame)?);
         }
-        let sample = Sample { stack, count: *weight, ..Sample::default() };
+        let sample = Sample { stack, count: *samples, ..Sample::default() };
         if exporter.sample(Context { tables: &tables, segment: &segment }, &sample)?.is_break() {
             break;
         }
     }
     exporter.finish(&tables)?;
+    let losses = exporter.losses();
     drop(exporter);
-    Ok(output.complete()?)
+    output.complete()?;
+    let told = format!("{} cannot hold everything: {losses}", format.name());
+    Ok(if losses.is_empty() { String::new() } else { told })
 }
 
 fn frame(tables: &mut Tables, name: &FrameName) -> anyhow::Result<borehole::model::FrameId> {

@@ -6,6 +6,7 @@ pub(crate) mod host;
 pub(crate) mod terminal;
 
 use std::fs;
+use std::path::PathBuf;
 
 use anyhow::{Context as _, bail};
 use borehole::model::{Tables, Tee};
@@ -29,7 +30,7 @@ use terminal::{Mouse, Terminal};
 pub(crate) struct ExploreArgs {
     /// Files to read; `-` is standard input. Several are merged
     #[arg(value_name = "FILE", required_unless_present = "diagnose")]
-    pub(crate) paths: Vec<String>,
+    pub(crate) paths: Vec<PathBuf>,
 
     #[command(flatten)]
     pub(crate) reading: Reading,
@@ -52,7 +53,7 @@ pub(crate) struct ExploreArgs {
 
     /// Compare with this file, as what came before (D shows what changed)
     #[arg(long, alias = "base", value_name = "FILE")]
-    pub(crate) baseline: Option<String>,
+    pub(crate) baseline: Option<PathBuf>,
 
     #[command(flatten)]
     pub(crate) samples: SampleArgs,
@@ -65,7 +66,7 @@ impl ExploreArgs {
     fn settings(&self) -> anyhow::Result<Settings> {
         let keymap: Keymap = keymap(self.keymap.as_deref())?;
         Ok(Settings {
-            title: self.paths.join(" + "),
+            title: self.paths.iter().map(|path| path.to_string_lossy()).collect::<Vec<_>>().join(" + "),
             keymap,
             colours: colours(),
             query: self.shape.query()?,
@@ -79,13 +80,13 @@ impl ExploreArgs {
         let mut tables = Tables::default();
         let mut sink = Tee::new(ProfileBuilder::default(), HeatMapSink::default());
         let inputs = self.inputs(self.paths.clone());
-        let recovery = inputs.read_onto(&mut tables, &mut *self.samples.in_front_of(&mut sink)?, "")?;
+        let recovery = inputs.read_onto(&mut tables, &self.samples.alone(), &mut sink, "")?;
         sink.finish(&tables)?;
         let (builder, heat) = sink.into_parts();
         Ok((builder.into_profile(tables), heat.into_view(), recovery))
     }
 
-    fn inputs(&self, paths: Vec<String>) -> Inputs {
+    fn inputs(&self, paths: Vec<PathBuf>) -> Inputs {
         Inputs { paths, reading: self.reading.clone(), ..Inputs::default() }
     }
 
@@ -97,7 +98,7 @@ impl ExploreArgs {
         let mut tables = Tables::default();
         let mut sink = DiffSink::new(query);
         for side in sides {
-            self.inputs(side).read_onto(&mut tables, &mut *self.samples.in_front_of(&mut sink)?, "")?;
+            self.inputs(side).read_onto(&mut tables, &self.samples.alone(), &mut sink, "")?;
             sink.begin_after();
         }
         sink.finish(&tables)?;
@@ -139,13 +140,14 @@ pub(crate) fn run(args: &ExploreArgs) -> anyhow::Result<Exit> {
         diagnose::run()?;
         return Ok(Exit::Done);
     }
+    // What is written while the files are read is seen at the first look.
+    let mut followed = Followed::new(args);
     let settings = args.settings()?;
     let (profile, heat, recovery) = args.read()?;
     if interrupt::requested() {
         return Ok(Exit::Interrupted);
     }
     let mut app = App::new(profile, heat, settings);
-    let mut followed = Followed::new(args);
     let mut terminal = Terminal::enter(Mouse::unless(args.no_mouse)).context("cannot use the terminal")?;
     while !app.is_done() && !interrupt::requested() {
         terminal.draw(&mut app)?;

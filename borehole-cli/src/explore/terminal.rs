@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use borehole_tui::{Decoder, ENTER, Explorer, Input, LEAVE, Screen};
 use nix::poll::{PollFd, PollFlags, poll};
-use nix::sys::termios::{SetArg, Termios, cfmakeraw, tcgetattr, tcsetattr};
+use nix::sys::termios::{InputFlags, LocalFlags, SetArg, Termios, cfmakeraw, tcgetattr, tcsetattr};
 
-use crate::{interrupt, messages};
+use crate::{interrupt, messages, suspend};
 
 /// How long the end of a sequence is waited for.
 const SEQUENCE: Duration = Duration::from_millis(30);
@@ -22,32 +22,69 @@ const PATIENCE: Duration = Duration::from_millis(100);
 /// The settings of the terminal before, and the terminal: what whoever ends the program puts back.
 static BEFORE: Mutex<Option<(Termios, File)>> = Mutex::new(None);
 
+/// Which keys come as the bytes that the terminal sends for them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Given {
+    /// All.
+    All,
+    /// Those that are no signals: Ctrl-C ends, Ctrl-Z stops.
+    ButSignals,
+}
+
 /// A terminal that gives bytes as they come. Dropping it puts everything back.
 pub(crate) struct Raw {
     input: File,
+    given: Given,
+    /// What asks the terminal for the screen that is wanted.
+    screen: &'static [&'static [u8]],
+    was_away: bool,
 }
 
 impl Raw {
     /// The terminal is standard input, or if that is something else the one that controls the program.
-    pub(crate) fn enter() -> io::Result<Self> {
+    pub(crate) fn enter(given: Given, screen: &'static [&'static [u8]]) -> io::Result<Self> {
         let input = if io::stdin().is_terminal() {
             File::from(io::stdin().as_fd().try_clone_to_owned()?)
         } else {
             File::open("/dev/tty")?
         };
-        let before = tcgetattr(&input)?;
-        let mut raw = before.clone();
-        cfmakeraw(&mut raw);
-        tcsetattr(&input, SetArg::TCSANOW, &raw)?;
-        *BEFORE.lock().unwrap_or_else(PoisonError::into_inner) = Some((before, input.try_clone()?));
+        let raw = Self { input, given, screen, was_away: false };
+        raw.begin()?;
         interrupt::before_leaving(restore);
-        messages::hold();
+        suspend::heed();
         restore_on_panic();
-        Ok(Self { input })
+        Ok(raw)
     }
 
-    /// What has come, if something comes in time; nothing at the end of the terminal.
-    pub(crate) fn read(&self, patience: Duration) -> io::Result<Option<Vec<u8>>> {
+    fn begin(&self) -> io::Result<()> {
+        let before = tcgetattr(&self.input)?;
+        let mut settings = before.clone();
+        match self.given {
+            Given::All => cfmakeraw(&mut settings),
+            Given::ButSignals => {
+                settings.local_flags.remove(LocalFlags::ICANON | LocalFlags::ECHO);
+                // Output that Ctrl-S holds up would hold up the end as well.
+                settings.input_flags.remove(InputFlags::IXON);
+            }
+        }
+        // In the background this waits until the program is in the foreground.
+        tcsetattr(&self.input, SetArg::TCSANOW, &settings)?;
+        *BEFORE.lock().unwrap_or_else(PoisonError::into_inner) = Some((before, self.input.try_clone()?));
+        messages::hold();
+        let mut out = io::stdout();
+        self.screen.iter().try_for_each(|bytes| out.write_all(bytes))?;
+        out.flush()
+    }
+
+    /// What has come, if something comes in time; nothing at the end of the terminal. If the program is to stop, it stops here.
+    pub(crate) fn read(&mut self, patience: Duration) -> io::Result<Option<Vec<u8>>> {
+        if suspend::take() {
+            restore();
+            suspend::stop();
+            self.begin()?;
+            self.was_away = true;
+            return Ok(None);
+        }
         let patience = u16::try_from(patience.as_millis()).unwrap_or(u16::MAX);
         let mut ready = [PollFd::new(self.input.as_fd(), PollFlags::POLLIN)];
         match poll(&mut ready, patience) {
@@ -57,6 +94,11 @@ impl Raw {
         let mut bytes = [0; 1024];
         let count = (&self.input).read(&mut bytes)?;
         Ok(Some(bytes[..count].to_vec()))
+    }
+
+    /// Whether somebody else has had the terminal since this was asked last: what it shows is not known.
+    pub(crate) const fn was_away(&mut self) -> bool {
+        std::mem::replace(&mut self.was_away, false)
     }
 }
 
@@ -70,10 +112,11 @@ impl Drop for Raw {
 fn restore() {
     let before = BEFORE.lock().unwrap_or_else(PoisonError::into_inner).take();
     if let Some((before, input)) = before {
+        // First what cannot be held up.
+        let _ = tcsetattr(&input, SetArg::TCSANOW, &before);
         let mut out = io::stdout();
         let _ = out.write_all(LEAVE);
         let _ = out.flush();
-        let _ = tcsetattr(&input, SetArg::TCSANOW, &before);
         messages::release();
     }
 }
@@ -123,14 +166,14 @@ impl Terminal {
     }
 
     pub(crate) fn enter(mouse: Mouse) -> io::Result<Self> {
-        let raw = Raw::enter()?;
-        let mut out = io::stdout();
-        out.write_all(ENTER)?;
-        if mouse == Mouse::Terminal {
-            out.write_all(NO_MOUSE)?;
-        }
-        out.flush()?;
-        Ok(Self { raw, screen: Screen::new(BufWriter::new(out)), decoder: Decoder::default() })
+        let raw = Raw::enter(
+            Given::All,
+            match mouse {
+                Mouse::Explorer => &[ENTER],
+                Mouse::Terminal => &[ENTER, NO_MOUSE],
+            },
+        )?;
+        Ok(Self { raw, screen: Screen::new(BufWriter::new(io::stdout())), decoder: Decoder::default() })
     }
 
     pub(crate) fn draw(&mut self, explorer: &mut impl Explorer) -> io::Result<()> {
@@ -151,9 +194,13 @@ impl Terminal {
     }
 
     fn wait_for(&mut self, patience: Duration) -> io::Result<Vec<Input>> {
-        match self.raw.read(patience)? {
+        let read = self.raw.read(patience)?;
+        if self.raw.was_away() {
+            self.screen.forget();
+        }
+        match read {
             Some(bytes) if bytes.is_empty() => Err(io::Error::other("the terminal is gone")),
-            Some(bytes) => Ok(self.decoder.push(&bytes)),
+            Some(bytes) => Ok(but_stops(self.decoder.push(&bytes))),
             None => Ok(self.decoder.settle().into_iter().collect()),
         }
     }
@@ -166,6 +213,19 @@ impl Terminal {
     }
 }
 
+/// The key that stops whatever has the terminal.
+const CTRL_Z: &[u8] = b"\x1a";
+
+/// Asks to stop if that is among what the user did, and gives the rest.
+fn but_stops(mut inputs: Vec<Input>) -> Vec<Input> {
+    let count = inputs.len();
+    inputs.retain(|input| !matches!(input, Input::Key(key) if key == CTRL_Z));
+    if inputs.len() < count {
+        suspend::ask();
+    }
+    inputs
+}
+
 #[cfg(test)]
 mod tests {
     use std::os::fd::OwnedFd;
@@ -173,7 +233,6 @@ mod tests {
     use std::{env, thread};
 
     use nix::pty::openpty;
-    use nix::sys::termios::LocalFlags;
 
     use super::*;
 

@@ -88,25 +88,51 @@ fn seconds(text: &str) -> Result<i64, String> {
 
 impl FilterArgs {
     /// `sink` behind what is asked for.
-    pub(crate) fn in_front_of<'s>(
-        &self,
-        sink: &'s mut dyn ProfileSink,
-    ) -> anyhow::Result<Box<dyn ProfileSink + 's>> {
+    pub(crate) fn in_front_of<'s>(&self, sink: &'s mut dyn ProfileSink) -> anyhow::Result<Filtered<'s>> {
         if *self == Self::default() {
-            return Ok(Box::new(sink));
+            return Ok(Filtered::All(sink));
         }
         let (samples, events) = (Choice::new(self)?, EventChoice::new(self)?);
-        Ok(Box::new(Chosen { sink, samples, events, first: First::default() }))
+        Ok(Filtered::Chosen(Box::new(Chosen::new(sink, samples, events))))
+    }
+}
+
+/// A sink, perhaps behind a choice.
+pub(crate) enum Filtered<'s> {
+    All(&'s mut dyn ProfileSink),
+    Chosen(Box<Chosen<'s>>),
+}
+
+impl Filtered<'_> {
+    pub(crate) fn sink(&mut self) -> &mut dyn ProfileSink {
+        match self {
+            Self::All(sink) => *sink,
+            Self::Chosen(chosen) => &mut **chosen,
+        }
+    }
+
+    /// Says which samples of the input called `name` could not be chosen by their time, for they have none.
+    ///
+    /// # Errors
+    /// When that is all of them: what is asked for then has no answer, and an empty one would be taken for it.
+    pub(crate) fn end_input(&mut self, name: &str) -> anyhow::Result<()> {
+        match self {
+            Self::All(_) => Ok(()),
+            Self::Chosen(chosen) => chosen.end_input(name),
+        }
     }
 }
 
 impl SampleArgs {
-    /// `sink` behind what is asked for.
-    pub(crate) fn in_front_of<'s>(
-        &self,
-        sink: &'s mut dyn ProfileSink,
-    ) -> anyhow::Result<Box<dyn ProfileSink + 's>> {
-        FilterArgs { samples: self.clone(), ..FilterArgs::default() }.in_front_of(sink)
+    /// That and nothing else.
+    pub(crate) fn alone(&self) -> FilterArgs {
+        FilterArgs { samples: self.clone(), ..FilterArgs::default() }
+    }
+
+    /// An option that chooses by time, if there is one.
+    fn of_time(&self) -> Option<&'static str> {
+        let after = self.after.map(|_| "--after");
+        after.or_else(|| self.before.map(|_| "--before"))
     }
 
     /// Whether a time since the start is asked for. Where one stretch ends the next begins: nothing is in both.
@@ -159,8 +185,8 @@ impl Choice {
         })
     }
 
-    /// What a sample does not know it does not meet.
-    fn takes(&mut self, at: Context<'_>, sample: &Sample<'_>, first: First) -> bool {
+    /// Whether a sample meets all but the time; what it does not know it does not meet.
+    fn takes(&mut self, at: Context<'_>, sample: &Sample<'_>) -> bool {
         among(&self.args.samples.thread, sample.thread)
             && among(&self.args.samples.interpreter, sample.interpreter)
             && (self.states == 0
@@ -169,7 +195,6 @@ impl Choice {
             && among(&self.args.worker, number_label(at.tables, sample, b"worker"))
             && among(&self.args.samples.process, at.process(sample))
             && self.args.samples.label.iter().all(|label| has_label(at.tables, sample, label))
-            && self.is_in_time(at, sample, first)
             && self.matching.as_mut().is_none_or(|matching| matching.has(sample.stack, at.tables))
     }
 
@@ -178,8 +203,7 @@ impl Choice {
         if after.is_none() && before.is_none() {
             return true;
         }
-        let said = || start_ns(at.segment, at.tables);
-        let start = first.event_ns.or_else(said).or(first.sample_ns).unwrap_or(0);
+        let start = first.event_ns.or(start_ns(at.segment)).or(first.sample_ns).unwrap_or(0);
         sample.time_ns.is_some_and(|time| self.args.samples.is_in_time(time.saturating_sub(start)))
     }
 }
@@ -232,19 +256,7 @@ fn write_frame(frame: &Frame, tables: &Tables, text: &mut Vec<u8>) {
     }
 }
 
-/// Formats whose samples are on the clock that their metadata give the start on, unless they have an origin.
-const STARTS_ARE_SAID: [&str; 2] = ["tachyon", "otlp"];
-
-/// When profiling began on the clock of the samples, where a source says so. Metadata outlive the clock that they speak of: most
-/// formats count from elsewhere, or have been given what stood in another.
-fn start_ns(segment: &Segment, tables: &Tables) -> Option<i64> {
-    if segment.start_unix_ns.is_some() {
-        return Some(0);
-    }
-    if !STARTS_ARE_SAID.contains(&segment.format) {
-        return None;
-    }
-    let said = segment.metadata.iter().find(|(key, _)| tables.string(*key) == b"start_time_us");
-    let text = said.and_then(|&(_, value)| std::str::from_utf8(tables.string(value)).ok())?;
-    text.parse::<i64>().ok().map(|us| us.saturating_mul(1000))
+/// When profiling began on the clock of the samples, where a source says so.
+fn start_ns(segment: &Segment) -> Option<i64> {
+    segment.start_unix_ns.map(|_| 0).or(segment.began_ns)
 }

@@ -1,20 +1,51 @@
 //! Passes on what is chosen.
 
 use std::io;
+use std::mem;
 use std::ops::ControlFlow;
 
+use anyhow::ensure;
 use borehole::ProfileSink;
 use borehole::model::{Context, Event, Sample};
 
 use super::Choice;
 use super::events::EventChoice;
+use crate::messages::{counted, say};
 
 /// A sink behind a choice.
-pub(super) struct Chosen<'s> {
-    pub(super) sink: &'s mut dyn ProfileSink,
-    pub(super) samples: Choice,
-    pub(super) events: EventChoice,
-    pub(super) first: First,
+pub(crate) struct Chosen<'s> {
+    sink: &'s mut dyn ProfileSink,
+    samples: Choice,
+    events: EventChoice,
+    first: First,
+    times: Times,
+}
+
+/// How many samples of an input that meet all but the time say when they were taken.
+#[derive(Clone, Copy, Debug, Default)]
+struct Times {
+    is_known: bool,
+    missing: u64,
+}
+
+impl<'s> Chosen<'s> {
+    pub(super) fn new(sink: &'s mut dyn ProfileSink, samples: Choice, events: EventChoice) -> Self {
+        Self { sink, samples, events, first: First::default(), times: Times::default() }
+    }
+
+    /// Says of which samples of an input the time is not known, if it is asked for.
+    pub(super) fn end_input(&mut self, name: &str) -> anyhow::Result<()> {
+        let Times { is_known, missing } = mem::take(&mut self.times);
+        let Some(option) = self.samples.args.samples.of_time().filter(|_| missing > 0) else { return Ok(()) };
+        let found = counted(missing, "sample");
+        ensure!(
+            is_known,
+            "{name}: unsupported {option}: expected samples that say when they were taken, found {found} of which none does; \
+             borehole record --timestamps delta writes when"
+        );
+        say(&format!("note: {name}: {found} left out that do not say when they were taken, for {option}"));
+        Ok(())
+    }
 }
 
 /// When the first event of a source happened, and the first sample of an input was taken.
@@ -31,7 +62,14 @@ impl ProfileSink for Chosen<'_> {
 
     fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
         self.first.sample_ns = self.first.sample_ns.or(sample.time_ns);
-        if self.samples.takes(at, sample, self.first) {
+        if !self.samples.takes(at, sample) {
+            return Ok(ControlFlow::Continue(()));
+        }
+        match sample.time_ns {
+            Some(_) => self.times.is_known = true,
+            None => self.times.missing = self.times.missing.saturating_add(sample.count),
+        }
+        if self.samples.is_in_time(at, sample, self.first) {
             return self.sink.sample(at, sample);
         }
         Ok(ControlFlow::Continue(()))

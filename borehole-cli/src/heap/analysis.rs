@@ -29,10 +29,13 @@ impl PhpHeapArgs {
 
     /// An option of these that was given.
     pub(super) fn given(&self) -> Option<&'static str> {
+        // All are named, so that none is forgotten. The others of the failure are only given with its file.
+        let Self { failure: FailureArgs { file, line: _, max_depth: _ }, php, php_regex: _ } = self;
+        let PhpArgs { php_version, php_path } = php;
         let options = [
-            (self.failure.file.is_some(), "--memory-limit-error-file"),
-            (self.php.php_version.is_some(), "--php-version"),
-            (self.php.php_path.is_some(), "--php-path"),
+            (file.is_some(), "--memory-limit-error-file"),
+            (php_version.is_some(), "--php-version"),
+            (php_path.is_some(), "--php-path"),
         ];
         first_given(&options)
     }
@@ -81,7 +84,8 @@ fn first_given(options: &[(bool, &'static str)]) -> Option<&'static str> {
 impl WalkArgs {
     /// An option of these that was given.
     pub(super) fn given(&self) -> Option<&'static str> {
-        first_given(&[(self.redact, "--redact"), (self.thread.is_some(), "--thread")])
+        let Self { thread, redact } = self;
+        first_given(&[(*redact, "--redact"), (thread.is_some(), "--thread")])
     }
 
     /// The same for the library, which `php` and `error` are lent to.
@@ -116,7 +120,9 @@ fn accounted(analysis: &Analysis) -> String {
             #[expect(clippy::cast_precision_loss, reason = "two digits are shown")]
             let percent = analysis.reached_bytes as f64 / used.max(1) as f64 * 100.0;
             let whole = analysis.doubt.as_deref().unwrap_or("every byte accounted for");
-            format!("{used} bytes in use, {whole}; {percent:.2} % held by something known")
+            // Between two requests PHP's heap is empty, and of nothing there is no share.
+            let share = format!("; {percent:.2} % held by something known");
+            format!("{used} bytes in use, {whole}{}", if used > 0 { share.as_str() } else { "" })
         }
     };
     for (count, what) in [

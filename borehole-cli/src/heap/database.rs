@@ -4,7 +4,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{anyhow, bail, ensure};
+use anyhow::{anyhow, bail};
 use borehole::heap::Address;
 use borehole::heap::sql::{self, Access, Answer, Database, Keep, Parameters, QUERIES, Query, Run, Value};
 use clap::Args;
@@ -51,7 +51,7 @@ pub(crate) struct RunsArgs {
     #[arg(long, value_name = "COUNT", group = "deletion")]
     keep_last: Option<u64>,
 
-    /// Delete those that are older, such as 30d or 12h
+    /// Delete those whose heaps were captured longer ago, such as 30d or 12h; those that do not say when stay
     #[arg(long, value_name = "DURATION", value_parser = duration, group = "deletion")]
     older_than: Option<Duration>,
 
@@ -77,7 +77,7 @@ impl RunsArgs {
         };
         let columns = ["run_id", "created_at", "nodes"].map(str::to_owned).to_vec();
         let answer = Answer { columns, rows: runs.into_iter().map(row).collect() };
-        print(&if self.json { table::json(&answer) } else { table::text(&answer) })
+        print(&if self.json { table::json(&answer)? } else { table::text(&answer) })
     }
 
     fn keep(&self) -> Option<Keep> {
@@ -138,7 +138,7 @@ impl QueryArgs {
             (None, None) => bail!("missing query: expected a statement, --named NAME or --list"),
         })?;
         print(&match (self.json, self.csv) {
-            (true, _) => table::json(&answer),
+            (true, _) => table::json(&answer)?,
             (_, true) => table::csv(&answer),
             _ => table::text(&answer),
         })
@@ -153,15 +153,8 @@ impl QueryArgs {
         {
             bail!("missing {option}: {name} needs it");
         }
-        let run = database.run(self.run_id)?;
-        // One that is not there has no rows, which would look like an answer.
-        let other = self.other_run.map(|other| database.run(Some(other))).transpose()?;
-        if let Some(node) = self.node.filter(|_| query.needs(":node")) {
-            let sought = format!("SELECT 1 FROM context_nodes WHERE run_id = {run} AND node_id = {node}");
-            let is_there = !database.query(&sought)?.rows.is_empty();
-            ensure!(is_there, "unknown node: expected one of run {run}, found {node}");
-        }
-        Ok(database.ask(query, Parameters { run: Some(run), other, node: self.node })?)
+        let parameters = Parameters { run: self.run_id, other: self.other_run, node: self.node };
+        Ok(database.ask(query, parameters)?)
     }
 }
 

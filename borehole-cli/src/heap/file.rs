@@ -44,6 +44,13 @@ impl Memory {
                 file.format().name()
             );
         }
+        if let Some(run) = self.run_id.filter(|_| !file.is_database()) {
+            bail!(
+                "{}: unsupported --run-id {run}: expected a database, which has runs, found {}",
+                file.name(),
+                file.format().name()
+            );
+        }
         let (php, error) = (self.php.options(), self.php.failure.error());
         let options = OpenOptions {
             lenient: self.lenient,
@@ -62,7 +69,8 @@ impl Memory {
     /// An option that was given and says how memory is analysed: of what is a graph already it would do nothing, and who wants
     /// no contents in a file would not notice.
     fn of_memory(&self) -> Option<&'static str> {
-        self.walk.given().or_else(|| self.php.given()).or_else(|| self.root.as_ref().map(|_| "--root"))
+        let Self { lenient: _, run_id: _, root, walk, php } = self;
+        walk.given().or_else(|| php.given()).or_else(|| root.as_ref().map(|_| "--root"))
     }
 }
 

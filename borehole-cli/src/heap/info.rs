@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::file::Memory;
 use super::password;
-use crate::cell::bytes;
+use crate::cell::{bytes, pad, printable, width};
 use crate::exit::Exit;
 use crate::outputs::stdout_error;
 use crate::values::RowLimit;
@@ -63,15 +63,17 @@ fn counts(info: &Info) -> [(&'static str, u64); 9] {
 fn as_text(info: &Info, format: HeapFormat, limit: RowLimit) -> String {
     let mut text = format!("format      {}\n", format.name());
     if !info.created.is_empty() {
-        text += &format!("created     {}\n", info.created);
+        text += &format!("created     {}\n", printable(info.created.as_bytes()));
     }
     for (what, count) in counts(info) {
         text += &format!("{what:<11} {count}\n");
     }
     text += "\n";
-    let widest = info.summary.iter().map(|(key, _)| key.len()).max().unwrap_or(0);
-    for (key, value) in &info.summary {
-        text += &format!("{key:<widest$}  {value}\n");
+    let shown = |text: &String| printable(text.as_bytes());
+    let summary: Vec<_> = info.summary.iter().map(|(key, value)| (shown(key), shown(value))).collect();
+    let widest = summary.iter().map(|(key, _)| width(key)).max().unwrap_or(0);
+    for (key, value) in &summary {
+        text += &format!("{}  {value}\n", pad(key, widest));
     }
     text += &ranking("memory by region", &info.regions, limit);
     text += &ranking("memory by type", &info.everything.location_types, limit);
@@ -112,7 +114,7 @@ fn ranking(title: &str, totals: &[Total], limit: RowLimit) -> String {
     let shown = limit.count().min(totals.len());
     let mut text = format!("\n{title}\n{:>12} {:>10}  name\n", "size", "count");
     for total in &totals[..shown] {
-        let name = String::from_utf8_lossy(&total.name).replace(char::is_control, " ");
+        let name = printable(&total.name);
         let name = if name.is_empty() { "(elsewhere)" } else { &name };
         text += &format!("{:>12} {:>10}  {name}\n", bytes(total.memory_usage), total.count);
     }

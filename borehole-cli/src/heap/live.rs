@@ -1,24 +1,25 @@
 //! `borehole heap dump` and `borehole heap capture`: the heap of a running process.
 
 use std::ffi::OsString;
-use std::io::{BufWriter, Write as _};
+use std::io::{self, BufWriter, IsTerminal as _, Write as _};
 use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
 use anyhow::{bail, ensure};
 use borehole::heap::{self, HeapGraph, HeapOptions, Taken};
-use borehole::{Error, Existing, Output};
+use borehole::{Compression, Error, Existing, Output};
 use borehole_process::Launched;
 use clap::Args;
 
 use super::analysis::{PhpHeapArgs, WalkArgs};
-use super::output::GraphOutput;
+use super::output::{GraphOutput, file};
 use super::report::ReportOutput;
 use crate::cell::bytes;
 use crate::exit::Exit;
 use crate::interrupt;
 use crate::messages::say;
+use crate::outputs::STDOUT;
 use crate::utc;
 use crate::values::duration;
 
@@ -82,7 +83,7 @@ pub(crate) struct DumpArgs {
     #[arg(short, long, value_name = "PID", value_parser = clap::value_parser!(i32).range(1..))]
     pub(crate) pid: i32,
 
-    /// The file to write
+    /// The file to write; `-` is standard output
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: PathBuf,
 
@@ -97,8 +98,7 @@ pub(crate) struct DumpArgs {
 impl DumpArgs {
     pub(crate) fn run(&self) -> anyhow::Result<Exit> {
         // Before the process is stopped: what cannot be written need not be copied.
-        let mut output = Output::create_private(&self.output, Existing::replacing(self.force))?;
-        interrupt::unfinished(output.unfinished());
+        let mut output = self.output()?;
         let taken = self.taking.take(self.pid)?;
         let name = output.name().to_owned();
         let mut buffered = BufWriter::with_capacity(1 << 20, &mut output);
@@ -107,6 +107,19 @@ impl DumpArgs {
         drop(buffered);
         output.complete()?;
         Ok(Exit::Done)
+    }
+
+    fn output(&self) -> anyhow::Result<Output> {
+        let Some(path) = file(Some(&self.output)) else {
+            ensure!(
+                !io::stdout().is_terminal(),
+                "unsupported output: expected a file or a pipe, found a terminal; name one with -o"
+            );
+            return Ok(Output::direct(STDOUT, io::stdout(), Compression::None));
+        };
+        let output = Output::create_private(path, Existing::replacing(self.force))?;
+        interrupt::unfinished(output.unfinished());
+        Ok(output)
     }
 }
 

@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::{anyhow, bail, ensure};
-use borehole::heap::sql::{Access, Server};
+use borehole::heap::sql::{Access, Added, Server};
 use borehole::heap::{self, Address, Graph, HeapFormat};
 use borehole::{Compression, Existing, Output};
 use clap::{Args, ValueEnum};
@@ -13,7 +13,6 @@ use super::password;
 use crate::interrupt;
 use crate::messages::say;
 use crate::outputs::{STDOUT, complete};
-use crate::utc;
 
 /// Where a graph goes, and as what.
 #[derive(Args, Clone, Debug, Default)]
@@ -93,7 +92,7 @@ impl TextOutput {
     /// Whether it can be written there: looked at before there is a text, so that nothing is waited for in vain.
     pub(crate) fn check(&self) -> anyhow::Result<()> {
         match self.path() {
-            Some(path) => Ok(Output::check(path, Existing::replacing(self.force))?),
+            Some(path) => check(path, self.force),
             None => Ok(()),
         }
     }
@@ -109,8 +108,22 @@ impl TextOutput {
 }
 
 /// The file that `-o` names; `-` is standard output.
-fn file(output: Option<&Path>) -> Option<&Path> {
+pub(super) fn file(output: Option<&Path>) -> Option<&Path> {
     output.filter(|path| *path != Path::new("-"))
+}
+
+/// Whether a file can be written there: its folder may be missing, or not the user's.
+fn check(path: &Path, force: bool) -> anyhow::Result<()> {
+    let existing = Existing::replacing(force);
+    // Whoever reads a pipe would see it opened and closed.
+    if path.exists() && !path.is_file() {
+        return Ok(Output::check(path, existing)?);
+    }
+    let begun = Output::create_private(path, existing)?;
+    interrupt::unfinished(begun.unfinished());
+    drop(begun);
+    interrupt::unfinished(None);
+    Ok(())
 }
 
 impl From<GraphFormat> for HeapFormat {
@@ -195,11 +208,9 @@ impl GraphOutput {
                 bail!("unsupported output: expected a file or a pipe, found a terminal; name one with -o")
             }
             // A database gets a further run.
-            Some(path) if format != HeapFormat::Sqlite => {
-                Output::check(path, Existing::replacing(self.force))?;
-                Ok(format)
-            }
-            _ => Ok(format),
+            Some(path) if format == HeapFormat::Sqlite && path.is_file() => Ok(format),
+            Some(path) => check(path, self.force).map(|()| format),
+            None => Ok(format),
         }
     }
 
@@ -231,22 +242,21 @@ impl GraphOutput {
         }
         let output = self.create(path)?;
         let unfinished = output.unfinished().ok_or_else(|| anyhow!("{}: expected a file", path.display()))?;
-        heap::add_run(graph, &Address::File(unfinished.to_owned()), true, &created(graph))?;
+        heap::add_run(graph, &Address::File(unfinished.to_owned()), true, graph.created())?;
         Ok(output.complete()?)
-    }
-}
-
-/// When the heap was taken; of what does not say, now.
-fn created(graph: &dyn Graph) -> String {
-    match graph.created() {
-        "" => utc::iso(utc::now_s()),
-        created => created.to_owned(),
     }
 }
 
 /// Adds a run to a database that exists, and says its number.
 fn add_run(graph: &dyn Graph, address: &Address) -> anyhow::Result<()> {
-    let run = heap::add_run(graph, address, false, &created(graph))?;
-    say(&format!("{}: run {run} of the database", address.name()));
+    let Added { run, unfinished } = heap::add_run(graph, address, false, graph.created())?;
+    let name = address.name();
+    say(&format!("{name}: run {run} of the database"));
+    if let Some(error) = unfinished {
+        say(&format!(
+            "warning: {name}: run {run} is stored; what makes questions fast (indexes, views, statistics) is not complete until \
+             a later run makes it: {error}"
+        ));
+    }
     Ok(())
 }

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use anyhow::bail;
 use borehole::heap::sql::{Answer, Value};
 use serde_json::{Map, Value as Json};
 
@@ -25,14 +26,23 @@ fn plain(value: &Value) -> String {
 }
 
 /// An object a line.
-pub(super) fn json(answer: &Answer) -> String {
-    objects(answer).iter().fold(String::new(), |mut text, object| {
+///
+/// # Errors
+/// When two columns have one name, of which an object would have one.
+pub(super) fn json(answer: &Answer) -> anyhow::Result<String> {
+    let columns = &answer.columns;
+    if let Some((_, name)) = columns.iter().enumerate().find(|(at, name)| columns[..*at].contains(name)) {
+        bail!(
+            "expected columns of different names for --json, found two called {name}: AS gives them others"
+        );
+    }
+    Ok(objects(answer).iter().fold(String::new(), |mut text, object| {
         let _ = writeln!(text, "{object}");
         text
-    })
+    }))
 }
 
-/// An object a row.
+/// An object a row. The columns have different names.
 pub(super) fn objects(answer: &Answer) -> Vec<Json> {
     let object = |row: &Vec<Value>| {
         let members = answer.columns.iter().cloned().zip(row.iter().map(json_value));

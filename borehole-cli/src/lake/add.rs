@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{self, Read, Seek as _};
 use std::os::fd::AsRawFd as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 use borehole::heap::{HeapFile, OpenOptions, info};
@@ -15,9 +15,9 @@ use serde_json::json;
 
 use super::times::instant;
 use crate::exit::Exit;
-use crate::inputs::format_name;
+use crate::inputs::{format_name, is_stdin};
 use crate::interrupt::{self, Interruptible};
-use crate::messages::{self, counted, out, say};
+use crate::messages::{self, counted, out, say, show};
 use crate::progress;
 
 /// What to add.
@@ -29,7 +29,7 @@ pub(crate) struct AddArgs {
 
     /// Profiles, traces, and heaps of PHP, in any readable format; `-` is standard input
     #[arg(value_name = "FILE", required = true)]
-    inputs: Vec<String>,
+    inputs: Vec<PathBuf>,
 
     /// The service that they are of [default: what the file says under `service`, or `unnamed`]
     #[arg(long, value_name = "NAME")]
@@ -83,7 +83,7 @@ pub(crate) fn run(args: &AddArgs) -> anyhow::Result<Exit> {
     Ok(exit)
 }
 
-fn add(args: &AddArgs, lake: &Lake, adding: &mut Adding<'_>, path: &str) -> anyhow::Result<Exit> {
+fn add(args: &AddArgs, lake: &Lake, adding: &mut Adding<'_>, path: &Path) -> anyhow::Result<Exit> {
     let readable = Readable::open(path)?;
     if lake.holds(&readable.sha256)? {
         return already(args, &readable.name);
@@ -180,7 +180,7 @@ fn tell(args: &AddArgs, name: &str, added: &Added, recovery: &Recovery) -> anyho
         } else {
             String::new()
         };
-        out(&format!(
+        show(&format!(
             "{name}: {}{events} of {services}; {} new; {} written",
             counted(added.samples, "sample"),
             counted(added.stacks, "stack"),
@@ -191,23 +191,22 @@ fn tell(args: &AddArgs, name: &str, added: &Added, recovery: &Recovery) -> anyho
 }
 
 impl Readable {
-    fn open(path: &str) -> anyhow::Result<Self> {
-        let name = if path == "-" { "standard input" } else { path };
-        let failed = |source: io::Error| Error::Open { name: name.to_owned(), source };
-        let (mut file, path) = match path {
-            "-" => spooled(&mut io::stdin().lock()).map_err(failed)?,
-            path => {
-                let mut file = File::open(path).map_err(failed)?;
-                let is_file = file.metadata().map_err(failed)?.is_file();
-                if is_file { (file, path.into()) } else { spooled(&mut file).map_err(failed)? }
-            }
+    fn open(path: &Path) -> anyhow::Result<Self> {
+        let name = if is_stdin(path) { "standard input".to_owned() } else { path.display().to_string() };
+        let failed = |source: io::Error| Error::Open { name: name.clone(), source };
+        let (mut file, path) = if is_stdin(path) {
+            spooled(&mut io::stdin().lock()).map_err(failed)?
+        } else {
+            let mut file = File::open(path).map_err(failed)?;
+            let is_file = file.metadata().map_err(failed)?.is_file();
+            if is_file { (file, path.into()) } else { spooled(&mut file).map_err(failed)? }
         };
         let modified = file.metadata().and_then(|metadata| metadata.modified()).ok();
         let modified = modified.and_then(|modified| modified.duration_since(UNIX_EPOCH).ok());
         let sha256 = borehole_query::sha256(&mut file).map_err(failed)?;
         file.rewind().map_err(failed)?;
         let modified_unix_ns = modified.and_then(|since| i64::try_from(since.as_nanos()).ok());
-        Ok(Self { name: name.to_owned(), file, path, sha256, modified_unix_ns })
+        Ok(Self { name, file, path, sha256, modified_unix_ns })
     }
 }
 

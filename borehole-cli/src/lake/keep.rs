@@ -1,12 +1,12 @@
 //! Commands that keep a lake in order.
 
-use borehole_query::{Cleared, LakeInfo, format_time_us};
+use borehole_query::{Cleared, Lake, LakeInfo, format_time_us};
 use clap::Args;
 use serde_json::json;
 
 use super::open;
 use crate::exit::Exit;
-use crate::messages::{counted, out};
+use crate::messages::{counted, out, show};
 
 /// `borehole lake info`.
 #[derive(Args, Clone, Debug)]
@@ -22,6 +22,10 @@ pub(crate) struct InfoArgs {
     /// Print the paths of the files of a table, for other engines that read Parquet
     #[arg(long, value_name = "TABLE", conflicts_with = "json")]
     files: Option<String>,
+
+    /// Say nothing, and fail only where nothing can be added to a lake, be there one or not: for who will do so later
+    #[arg(long, hide = true, conflicts_with_all = ["json", "files"])]
+    only_look: bool,
 }
 
 /// `borehole lake check`.
@@ -57,6 +61,10 @@ pub(crate) struct RetainArgs {
 }
 
 pub(crate) fn info(args: &InfoArgs) -> anyhow::Result<Exit> {
+    if args.only_look {
+        Lake::check_place(&args.lake)?;
+        return Ok(Exit::Done);
+    }
     let lake = open(&args.lake)?;
     if let Some(table) = &args.files {
         lake.files(table)?.iter().try_for_each(|path| out(path))?;
@@ -74,7 +82,7 @@ pub(crate) fn info(args: &InfoArgs) -> anyhow::Result<Exit> {
         info.version,
         format_time_us(info.changed_us)
     ))?;
-    out(&format!("services: {}", info.services.join(", ")))?;
+    show(&format!("services: {}", info.services.join(", ")))?;
     out(&format!(
         "{:<10} {:>7} {:>15} {:>15} {:>9}  from and to",
         "table", "files", "rows", "bytes", "bytes/row"
@@ -132,7 +140,7 @@ pub(crate) fn check(args: &CheckArgs) -> anyhow::Result<Exit> {
         out(&object.to_string())?;
     } else {
         for finding in &checked.findings {
-            out(&format!("{}: {}", finding.path, finding.message))?;
+            show(&format!("{}: {}", finding.path, finding.message))?;
         }
         let (files, found) =
             (counted(checked.files, "file"), counted(checked.findings.len() as u64, "finding"));

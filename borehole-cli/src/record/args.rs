@@ -1,6 +1,6 @@
 //! The options of `borehole record`.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::time::Duration;
 
@@ -13,12 +13,15 @@ use borehole_php::Release;
 use clap::{Args, ValueEnum};
 
 use super::lake::LakeArgs;
-use super::output::{Destination, Earlier, Encoding, Place, Single, Workers};
+use super::output::{Destination, Earlier, Encoding, Files, Place, Single, Workers};
 use super::targets::Targets;
 use crate::convert::Timestamps;
 use crate::inputs::format_name;
-use crate::outputs::is_gzip;
+use crate::outputs::{STDOUT, is_gzip};
 use crate::values::duration;
+
+/// So many threads sample into a folder.
+const THREADS: u16 = 8;
 
 /// What to sample, how, and where to write it.
 #[derive(Args, Clone, Debug)]
@@ -57,24 +60,24 @@ pub(crate) struct RecordArgs {
     duration: Option<Duration>,
 
     /// End after so many samples, of all processes together
-    #[arg(short = 'n', long, value_name = "COUNT")]
+    #[arg(short = 'n', long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
     samples: Option<u64>,
 
     /// Keep so many frames of a stack, from the leaf
     #[arg(long, value_name = "FRAMES", value_parser = clap::value_parser!(u32).range(1..))]
     depth: Option<u32>,
 
-    /// rbt: whether samples carry timestamps
-    #[arg(long, value_name = "MODE", value_enum, default_value = "none")]
-    timestamps: Timestamps,
+    /// rbt: whether samples carry timestamps [default: none]
+    #[arg(long, value_name = "MODE", value_enum)]
+    timestamps: Option<Timestamps>,
 
     /// Compress the output with gzip, rbt each segment by itself
     #[arg(long)]
     compress: bool,
 
-    /// rbt: write a checkpoint after so many samples
-    #[arg(long, value_name = "SAMPLES", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..))]
-    checkpoint: u64,
+    /// rbt: write a checkpoint after so many samples [default: 1000]
+    #[arg(long, value_name = "SAMPLES", value_parser = clap::value_parser!(u64).range(1..))]
+    checkpoint: Option<u64>,
 
     /// rbt: begin a new segment after this time. Those of a file called trace.rbt become trace.0.rbt, trace.1.rbt ...; in a folder, and on
     /// standard output, one stands behind the other
@@ -98,9 +101,9 @@ pub(crate) struct RecordArgs {
     #[arg(long, value_name = "COUNT", default_value_t = 10)]
     retries: u32,
 
-    /// Threads that sample, when the output is a folder
-    #[arg(long, value_name = "COUNT", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=256))]
-    threads: u16,
+    /// Threads that sample, when the output is a folder [default: 8]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..=256))]
+    threads: Option<u16>,
 
     #[command(flatten)]
     php: PhpArgs,
@@ -221,31 +224,71 @@ impl RecordArgs {
     /// The same, into an rbt file of its own, with the time of each sample.
     pub(super) fn timed_into(&self, path: &Path) -> Self {
         let output = Some(path.display().to_string());
-        Self { output, timestamps: Timestamps::Delta, ..self.clone() }
+        Self { output, timestamps: Some(Timestamps::Delta), ..self.clone() }
+    }
+
+    fn rbt_options(&self, compression: Compression) -> RbtOptions {
+        let otherwise = RbtOptions::default();
+        RbtOptions {
+            timestamps: matches!(self.timestamps, Some(Timestamps::Delta)),
+            compression,
+            checkpoint_interval: self.checkpoint.unwrap_or(otherwise.checkpoint_interval),
+        }
+    }
+
+    /// An option that was given and is of the format rbt only.
+    fn of_rbt(&self) -> Option<&'static str> {
+        let options = [
+            (self.rotate.is_some(), "--rotate"),
+            (self.checkpoint.is_some(), "--checkpoint"),
+            (self.timestamps.is_some(), "--timestamps"),
+        ];
+        options.into_iter().find(|(is_given, _)| *is_given).map(|(_, option)| option)
+    }
+
+    /// The format of what is written to `path`. A name without an ending tells none, and neither does a number at its end.
+    fn format_of(&self, path: Option<&str>) -> anyhow::Result<Format> {
+        let by_name = path.and_then(Format::from_path).map(|(format, _)| format);
+        if let Some(format) = self.format.or(by_name) {
+            return Ok(format);
+        }
+        let name = path.map(|path| path.strip_suffix(".gz").unwrap_or(path)).unwrap_or_default();
+        let ending = Path::new(name).extension().and_then(OsStr::to_str).unwrap_or_default();
+        if ending.starts_with(|first: char| first.is_ascii_alphabetic()) {
+            bail!(
+                "missing output format: expected --format FORMAT, or a name that tells it or has no ending, found the name {name}, which tells none"
+            );
+        }
+        Ok(Format::Rbt)
     }
 
     pub(crate) fn destination(&self) -> anyhow::Result<Destination> {
         let path = self.output.as_deref().filter(|path| *path != "-");
         let compression = if is_gzip(path, self.compress)? { Compression::Gzip } else { Compression::None };
-        let timestamps = matches!(self.timestamps, Timestamps::Delta);
-        let rbt = RbtOptions { timestamps, compression, checkpoint_interval: self.checkpoint };
+        let rbt = self.rbt_options(compression);
+        let earlier = Earlier::replacing(self.force);
         if let Some(folder) = path.filter(|path| path.ends_with('/')) {
             if let Some(format) = self.format.filter(|&format| format != Format::Rbt) {
                 bail!("{folder}: expected the format rbt for a folder, found {}", format.name());
             }
-            let earlier = if self.force { Earlier::Replace } else { Earlier::Keep };
-            let threads = self.threads;
+            let threads = self.threads.unwrap_or(THREADS);
             return Ok(Destination::Workers(Workers { folder: folder.into(), threads, rbt, earlier }));
         }
-        let by_name = path.and_then(Format::from_path).map(|(format, _)| format);
-        let format = self.format.or(by_name).unwrap_or(Format::Rbt);
-        if self.rotate.is_some() && format != Format::Rbt {
-            bail!("unsupported format: expected rbt for --rotate, found {}", format.name());
+        if self.threads.is_some() {
+            let found = path.unwrap_or(STDOUT);
+            bail!(
+                "unsupported --threads: expected a folder to write to, with a slash at its end, found {found}"
+            );
+        }
+        let format = self.format_of(path)?;
+        if let Some(option) = self.of_rbt().filter(|_| format != Format::Rbt) {
+            bail!("unsupported format: expected rbt for {option}, found {}", format.name());
         }
         let place = match path {
             None => Place::Stdout,
             Some(path) => {
-                Place::File { path: path.into(), force: self.force, is_numbered: self.rotate.is_some() }
+                let files = if self.rotate.is_some() { Files::OneASegment } else { Files::One };
+                Place::File { path: path.into(), earlier, files }
             }
         };
         Ok(Destination::Single(Single { encoding: Encoding::Format(format), place, rbt, opcodes: false }))

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, bail, ensure};
 use clap::Args;
 use tempfile::TempDir;
 
@@ -16,20 +16,19 @@ use crate::utc;
 /// The program that knows lakes.
 const PROGRAM: &str = "borehole-lake";
 
-/// What that program says of a place where a lake may begin.
-///
-/// Source: `borehole-query/src/lake.rs`, `Lake::state`.
-const NO_LAKE: &str = "expected a lake, found none";
+/// What says where recordings go and how they are written, which a lake knows by itself.
+const ELSEWHERE: [&str; 6] = ["output", "format", "rotate", "force", "threads", "timestamps"];
 
 /// Which lake.
 #[derive(Args, Clone, Debug, Default)]
 pub(super) struct LakeArgs {
     /// Add what is sampled to a lake when it is complete, with the time of each sample (see borehole lake --help)
-    #[arg(long, value_name = "LAKE", conflicts_with_all = ["output", "format", "rotate", "force"])]
+    #[arg(long, value_name = "LAKE", conflicts_with_all = ELSEWHERE)]
     pub(super) lake: Option<String>,
 
     /// The service that it is of, in the lake
-    #[arg(long, value_name = "NAME", requires = "lake")]
+    // What conflicts with the lake would do instead of it for clap.
+    #[arg(long, value_name = "NAME", requires = "lake", conflicts_with_all = ELSEWHERE)]
     service: Option<String>,
 }
 
@@ -67,12 +66,9 @@ impl LakeArgs {
     /// opened: better now than after a night of sampling.
     pub(super) fn waiting_place(&self, lake: &str) -> anyhow::Result<WaitingPlace> {
         let mut look = external::command(PROGRAM)?;
-        let looked = look.args(["info", "--", lake]).stdin(Stdio::null()).output();
-        let looked = looked.with_context(|| PROGRAM.to_owned())?;
-        let said = String::from_utf8_lossy(&looked.stderr);
-        if !looked.status.success() && !said.contains(NO_LAKE) {
-            bail!("{}", said.trim_end().strip_prefix("error: ").unwrap_or(&said));
-        }
+        let looked = look.args(["info", "--only-look", "--", lake]).stdin(Stdio::null()).status();
+        // The program says itself what is wrong.
+        ensure!(looked.with_context(|| PROGRAM.to_owned())?.success(), "{lake}: cannot be recorded into");
         WaitingPlace::new()
     }
 

@@ -8,23 +8,20 @@ mod reli_json;
 pub(crate) mod targets;
 
 use std::os::unix::process::ExitStatusExt as _;
-use std::process::ExitStatus;
 use std::thread;
 
 use anyhow::{anyhow, bail};
-use borehole::capture::{Coordinator, Header, Session, Statistics};
+use borehole::capture::{Coordinator, Ending, Header, Session, Statistics};
+use signal_hook::consts::SIGTERM;
 
 pub(crate) use args::{Detected, PhpArgs, RecordArgs, Sampling, parse_release};
-pub(crate) use output::{Destination, Earlier, Encoding, Place, Single, Workers};
+pub(crate) use output::{Destination, Earlier, Encoding, Files, Place, Single, Workers};
 
 use crate::exit::Exit;
 use crate::interrupt;
 use crate::messages;
 use crate::utc;
 use progress::Watcher;
-
-/// The signal that a command gets which is to end. Source: signal(7).
-const SIGTERM: i32 = 15;
 
 /// What is to be done, whichever command line said so.
 pub(crate) struct Recording {
@@ -65,36 +62,35 @@ fn sample(recording: Recording) -> anyhow::Result<(Statistics, Exit)> {
     interrupt::heed();
     destination.check()?;
     let (finder, command) = targets.finder(php)?;
-    let has_command = command.is_some();
     let mut coordinator = Coordinator::new(finder, command);
     let mut watcher = Watcher::new(options.period);
-    let (result, found) = match destination {
+    let sampled: anyhow::Result<_> = match destination {
         Destination::Workers(workers) => workers.run(coordinator, options, &mut watcher),
         Destination::Single(single) => {
             let (shared, arrivals) = coordinator.seat();
             thread::scope(|scope| {
                 let watching =
                     scope.spawn(|| coordinator.run(interrupt::requested, |news| watcher.hear(news)));
-                let result =
+                let statistics =
                     single.run(|output| Session::new(options, header(), output, shared).run(&arrivals));
                 let panicked = |_| anyhow!("the thread that looks for processes has panicked");
-                (result, watching.join().map_err(panicked).and_then(|found| Ok(found?)))
+                let found = watching.join().map_err(panicked);
+                Ok((statistics?, found??))
             })
         }
     };
     watcher.finish();
-    let statistics = result?;
-    let status = found?;
-    if has_command && let Some(ending) = bad_ending(status) {
-        messages::say(&ending);
+    let (statistics, ending) = sampled?;
+    if let Some(said) = ending.and_then(bad_ending) {
+        messages::say(&said);
     }
     let exit = conclude(&statistics, &watcher)?;
     Ok((statistics, exit))
 }
 
 /// What is to be said of the end of the command. Nothing where it ended well, or because it was asked to.
-fn bad_ending(status: Option<ExitStatus>) -> Option<String> {
-    let Some(status) = status else {
+fn bad_ending(ending: Ending) -> Option<String> {
+    let Ending::Ended(status) = ending else {
         return Some("warning: the command was asked to end and still runs".to_owned());
     };
     let was_asked = interrupt::requested() || status.signal() == Some(SIGTERM);
@@ -119,15 +115,17 @@ fn conclude(statistics: &Statistics, watcher: &Watcher) -> anyhow::Result<Exit> 
 
 #[cfg(test)]
 mod tests {
+    use std::process::ExitStatus;
+
     use super::*;
 
     #[test]
     fn a_command_that_failed_by_itself_is_said_to_have() {
-        let said = |status: i32| bad_ending(Some(ExitStatus::from_raw(status)));
+        let said = |status: i32| bad_ending(Ending::Ended(ExitStatus::from_raw(status)));
         assert_eq!(said(0), None);
         assert_eq!(said(3 << 8).unwrap(), "warning: the command ended with exit status: 3");
         assert_eq!(said(SIGTERM), None);
         assert!(said(11).unwrap().contains("signal: 11"));
-        assert!(bad_ending(None).unwrap().contains("still runs"));
+        assert!(bad_ending(Ending::StillRuns).unwrap().contains("still runs"));
     }
 }

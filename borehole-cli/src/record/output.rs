@@ -4,18 +4,16 @@ use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::process::ExitStatus;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use anyhow::{Context as _, bail};
 use borehole::capture::{
-    Coordinator, Error, LiveSink, RbtOptions, RbtOutput, SampleOptions, Session, Statistics, Stream,
+    Coordinator, Ending, Error, LiveSink, RbtOptions, RbtOutput, SampleOptions, Session, Statistics, Stream,
 };
 use borehole::model::{Context, Sample};
 use borehole::phpspy::Opcodes;
 use borehole::rbt::Compression;
-use borehole::{Existing, Export, Format, ProfileSink, Target};
+use borehole::{Existing, Export, Format, Output, ProfileSink, Target};
 
 use super::header;
 use super::progress::Watcher;
@@ -57,12 +55,16 @@ pub(crate) enum Place {
     /// To whoever reads ours.
     Stdout,
     /// Into a file.
-    File {
-        path: PathBuf,
-        force: bool,
-        /// A file a segment, with its number in its name.
-        is_numbered: bool,
-    },
+    File { path: PathBuf, earlier: Earlier, files: Files },
+}
+
+/// How many files a recording into one place is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Files {
+    /// One for all segments.
+    One,
+    /// One a segment, with its number in its name.
+    OneASegment,
 }
 
 /// `rbt` files, one a thread.
@@ -74,15 +76,27 @@ pub(crate) struct Workers {
     pub(crate) earlier: Earlier,
 }
 
-/// What becomes of files that an earlier recording left in the folder.
+/// What becomes of files that an earlier recording left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Earlier {
     /// They stay, and nothing is recorded.
     Keep,
     /// They are replaced.
     Replace,
-    /// What is recorded is written behind it.
+    /// What is recorded is written behind it, where it is written as it is recorded.
     Continue,
+}
+
+impl Earlier {
+    /// What becomes of files whose replacement is asked for, or is not.
+    pub(crate) const fn replacing(is_asked: bool) -> Self {
+        if is_asked { Self::Replace } else { Self::Keep }
+    }
+
+    /// The same of an output that is written as a whole.
+    const fn existing(self) -> Existing {
+        Existing::replacing(!matches!(self, Self::Keep))
+    }
 }
 
 impl Destination {
@@ -105,17 +119,17 @@ impl Single {
                 };
                 refuse_terminal(format, self.rbt.compression == Compression::Gzip)
             }
-            Place::File { path, force, is_numbered } => {
+            Place::File { path, earlier, files } => {
                 if let Some(folder) =
                     path.parent().filter(|folder| *folder != Path::new("") && !folder.is_dir())
                 {
                     bail!("{}: no such folder: {}", path.display(), folder.display());
                 }
-                let earlier = if *is_numbered { segments(path) } else { vec![path.clone()] };
-                match earlier.iter().find(|file| !force && file.is_file()) {
-                    Some(file) => bail!("{}: file exists; --force replaces it", file.display()),
-                    None => Ok(()),
-                }
+                let there = match files {
+                    Files::One => vec![path.clone()],
+                    Files::OneASegment => segments(path),
+                };
+                Ok(there.iter().try_for_each(|file| Output::check(file, earlier.existing()))?)
             }
         }
     }
@@ -126,10 +140,9 @@ impl Single {
         session: impl FnOnce(&mut dyn LiveSink) -> Result<Statistics, Error>,
     ) -> anyhow::Result<Statistics> {
         if self.encoding == Encoding::Format(Format::Rbt) {
-            let written = Arc::new(Mutex::new(self.name()));
-            let statistics = session(&mut self.live(&written));
-            let name = || written.lock().unwrap_or_else(PoisonError::into_inner).clone();
-            return statistics.map_err(|error| named(error, name));
+            let mut output = self.live();
+            let statistics = session(&mut output);
+            return statistics.map_err(|error| named(error, || self.name_of(output.segment_number())));
         }
         let mut output = self.whole()?;
         interrupt::unfinished(output.unfinished());
@@ -157,55 +170,60 @@ impl Single {
         }
     }
 
+    /// What that is called which the segment of this number is written to.
+    fn name_of(&self, segment: u64) -> String {
+        match &self.place {
+            Place::File { path, files: Files::OneASegment, .. } => {
+                numbered(path, segment).display().to_string()
+            }
+            _ => self.name(),
+        }
+    }
+
     /// A file that appears when it is complete, or standard output.
-    fn whole(&self) -> Result<borehole::Output, borehole::Error> {
+    fn whole(&self) -> Result<Output, borehole::Error> {
         // The exporter of pprof compresses by itself.
         let is_gzip =
             self.rbt.compression == Compression::Gzip && self.encoding != Encoding::Format(Format::Pprof);
         let compression = if is_gzip { borehole::Compression::Gzip } else { borehole::Compression::None };
         match &self.place {
-            Place::Stdout => Ok(borehole::Output::direct(STDOUT, io::stdout().lock(), compression)),
-            Place::File { path, force, .. } => {
-                let existing = if *force { Existing::Replace } else { Existing::Keep };
-                borehole::Output::create(path, existing, compression)
-            }
+            Place::Stdout => Ok(Output::direct(STDOUT, io::stdout().lock(), compression)),
+            Place::File { path, earlier, .. } => Output::create(path, earlier.existing(), compression),
         }
     }
 
-    /// An `rbt` stream that can be read at any time. Where nothing is sampled no file is made, and none replaced. What is being
-    /// written is called `written`.
-    fn live(&self, written: &Arc<Mutex<String>>) -> RbtOutput {
-        let Place::File { path, force, is_numbered } = self.place.clone() else {
+    /// An `rbt` stream that can be read at any time. Where nothing is sampled no file is made, and none replaced.
+    fn live(&self) -> RbtOutput {
+        let Place::File { path, earlier, files } = self.place.clone() else {
             return RbtOutput::single(self.rbt, io::stdout());
         };
-        if is_numbered {
-            let written = Arc::clone(written);
-            let name = move |path: &Path| {
-                *written.lock().unwrap_or_else(PoisonError::into_inner) = path.display().to_string();
-            };
-            // A recording of fewer segments would have the last of the earlier one for its own.
-            let mut earlier = if force { segments(&path) } else { Vec::new() };
-            let open = move |number| {
-                for segment in earlier.drain(..) {
-                    name(&segment);
-                    fs::remove_file(&segment)?;
-                }
-                let path = numbered(&path, number);
-                name(&path);
-                Ok(Stream::from(create(&path, force)?))
-            };
-            return RbtOutput::new(self.rbt, Box::new(open));
+        if files == Files::One {
+            return opened_once(self.rbt, move || open(&path, earlier));
         }
-        opened_once(self.rbt, move || create(&path, force))
+        // A recording of fewer segments would have the last of the earlier one for its own.
+        let mut replaced = if earlier == Earlier::Replace { segments(&path) } else { Vec::new() };
+        let open_segment = move |number| {
+            replaced.drain(..).try_for_each(|segment| remove(&segment))?;
+            Ok(Stream::from(open(&numbered(&path, number), earlier)?))
+        };
+        RbtOutput::new(self.rbt, Box::new(open_segment))
     }
 }
 
-/// What went wrong with a session. What could not be written has a name.
+/// What went wrong with a session. What could not be written has a name: its own, or that of what was being written.
 fn named(error: Error, name: impl Fn() -> String) -> anyhow::Error {
-    match error {
-        Error::Output(source) => borehole::Error::Write { name: name(), source }.into(),
-        other => other.into(),
+    let Error::Output(source) = error else { return error.into() };
+    match source.downcast::<borehole::Error>() {
+        Ok(of_another) => of_another.into(),
+        Err(source) => borehole::Error::Write { name: name(), source }.into(),
     }
+}
+
+/// Removes a file that is not the one which is written: its error says which.
+fn remove(path: &Path) -> io::Result<()> {
+    fs::remove_file(path).map_err(|source| {
+        io::Error::new(source.kind(), borehole::Error::Write { name: path.display().to_string(), source })
+    })
 }
 
 /// An exporter as a live output: its file is complete at the end only; some formats keep a spool beside it.
@@ -237,14 +255,17 @@ fn opened_once(options: RbtOptions, open: impl Fn() -> io::Result<File> + Send +
     RbtOutput::new(options, Box::new(open))
 }
 
-fn create(path: &Path, force: bool) -> io::Result<File> {
+/// Opens a file to write into while it is recorded.
+fn open(path: &Path, earlier: Earlier) -> io::Result<File> {
     let mut options = OpenOptions::new();
-    if force || path.exists() && !path.is_file() {
-        options.create(true).truncate(true);
-    } else {
-        options.create_new(true);
-    }
-    options.write(true).open(path)
+    // Devices and named pipes are there, and are not replaced.
+    let is_device = || path.exists() && !path.is_file();
+    match earlier {
+        Earlier::Keep if !is_device() => options.write(true).create_new(true),
+        Earlier::Keep | Earlier::Replace => options.write(true).create(true).truncate(true),
+        Earlier::Continue => options.append(true).create(true),
+    };
+    options.open(path)
 }
 
 /// `trace.rbt` as `trace.7.rbt`.
@@ -284,7 +305,7 @@ impl Workers {
         mut coordinator: Coordinator,
         options: SampleOptions,
         watcher: &mut Watcher,
-    ) -> (anyhow::Result<Statistics>, anyhow::Result<Option<ExitStatus>>) {
+    ) -> anyhow::Result<(Statistics, Option<Ending>)> {
         thread::scope(|scope| {
             let threads: Vec<_> = (0..self.threads)
                 .map(|worker| {
@@ -310,7 +331,8 @@ impl Workers {
                     }
                 }
             }
-            (first_error.map_or(Ok(all), Err), found.map_err(Into::into))
+            let all = first_error.map_or(Ok(all), Err)?;
+            Ok((all, found?))
         })
     }
 
@@ -318,10 +340,7 @@ impl Workers {
     fn check(&self) -> anyhow::Result<()> {
         fs::create_dir_all(&self.folder).with_context(|| self.folder.display().to_string())?;
         let mut paths = (0..self.threads).map(|worker| self.path(worker));
-        match paths.find(|path| self.earlier == Earlier::Keep && path.exists()) {
-            Some(path) => bail!("{}: file exists; --force replaces it", path.display()),
-            None => Ok(()),
-        }
+        Ok(paths.try_for_each(|path| Output::check(path, self.earlier.existing()))?)
     }
 
     fn path(&self, worker: u16) -> PathBuf {
@@ -332,11 +351,7 @@ impl Workers {
     /// A file that appears with the first process.
     fn output(&self, path: PathBuf) -> RbtOutput {
         let earlier = self.earlier;
-        opened_once(self.rbt, move || match earlier {
-            Earlier::Keep => create(&path, false),
-            Earlier::Replace => create(&path, true),
-            Earlier::Continue => OpenOptions::new().create(true).append(true).open(&path),
-        })
+        opened_once(self.rbt, move || open(&path, earlier))
     }
 }
 
@@ -351,5 +366,13 @@ mod tests {
         {
             assert_eq!(numbered(Path::new(path), 3), Path::new(wanted));
         }
+    }
+
+    #[test]
+    fn what_cannot_be_removed_is_to_blame_and_not_what_was_to_be_written() {
+        let said = |error: io::Error| named(Error::Output(error), || "trace.0.rbt".to_owned()).to_string();
+        let left = remove(Path::new("/nowhere/trace.3.rbt")).unwrap_err();
+        assert_eq!(said(left), "/nowhere/trace.3.rbt: no such file or directory");
+        assert!(said(io::ErrorKind::StorageFull.into()).starts_with("trace.0.rbt: "));
     }
 }

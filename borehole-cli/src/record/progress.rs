@@ -98,7 +98,7 @@ fn seconds(statistics: &Statistics) -> f64 {
 /// How many samples, at which rate, and what else became of those that were asked for.
 fn quality(statistics: &Statistics) -> String {
     let mut text =
-        format!("{} ({:.1}/s)", counted(statistics.taken, "sample"), statistics.achieved_per_second());
+        format!("{} ({:.1}/s)", counted(statistics.taken, "sample"), statistics.taken_per_second());
     for (name, count) in [
         ("idle", statistics.idle),
         ("missed", statistics.missed),
@@ -130,4 +130,16 @@ pub(crate) fn summary(statistics: &Statistics, period: Option<Duration>) -> Stri
         seconds(statistics),
         quality(statistics)
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rate_beside_the_samples_is_theirs() {
+        let statistics =
+            Statistics { taken: 130, idle: 296, elapsed_ns: 3_100_000_000, ..Statistics::default() };
+        assert!(quality(&statistics).starts_with("130 samples (41.9/s), 296 idle, "));
+    }
 }

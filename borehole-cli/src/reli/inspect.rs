@@ -18,8 +18,8 @@ use crate::exit::Exit;
 use crate::messages::say;
 use crate::record::targets::Targets;
 use crate::record::{
-    self, Destination, Detected, Earlier, Encoding, PhpArgs, Place, Recording, Sampling, Single, Workers,
-    parse_release,
+    self, Destination, Detected, Earlier, Encoding, Files, PhpArgs, Place, Recording, Sampling, Single,
+    Workers, parse_release,
 };
 use crate::top::{self, TopArgs};
 use crate::utc;
@@ -252,7 +252,7 @@ impl CommonArgs {
         };
         let place = match self.output.as_deref() {
             None | Some("-") => Place::Stdout,
-            Some(path) => Place::File { path: path.into(), force: true, is_numbered: false },
+            Some(path) => Place::File { path: path.into(), earlier: Earlier::Replace, files: Files::One },
         };
         Destination::Single(Single { encoding, place, rbt: self.rbt(), opcodes })
     }

@@ -13,7 +13,7 @@ mod report;
 mod rmem;
 
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use borehole::Format;
 use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
@@ -157,7 +157,7 @@ pub(crate) enum Command {
 pub(crate) struct Input {
     /// Files to read instead of standard input
     #[arg(value_name = "INPUT")]
-    paths: Vec<String>,
+    paths: Vec<PathBuf>,
 
     /// Accepted and without effect: memory is bounded by what is distinct
     #[arg(long, value_name = "SIZE", hide = true)]
@@ -268,7 +268,7 @@ fn recover(input: &Input, format: RecoverFormat) -> anyhow::Result<Exit> {
         RecoverFormat::Rbt => Format::Rbt,
         RecoverFormat::Phpspy => Format::Phpspy,
     };
-    let input = input.paths.first().map_or("-", String::as_str).to_owned();
+    let input = input.paths.first().map_or_else(|| PathBuf::from("-"), Clone::clone);
     let reading = Reading { from: Some(Format::Rbt), ..Reading::default() };
     let output = OutputArgs { to: Some(to), ..OutputArgs::default() };
     match recover::run(&RecoverArgs { input, tables: None, reading, output })? {

@@ -4,6 +4,7 @@
 
 use std::path::PathBuf;
 
+use borehole::heap::HeapFile;
 use clap::{Args, ValueEnum};
 
 use super::inspect::parse_switch;
@@ -94,10 +95,12 @@ pub(super) fn output(output: Option<PathBuf>, format: ReportFormat, pretty: bool
 
 pub(super) fn report(args: &MemoryReportArgs) -> anyhow::Result<Exit> {
     let pretty = args.pretty.is_on(true);
+    // Reli takes the first run of a database, and whatever it is told of a file that has none.
+    let is_database = HeapFile::open(&args.input).is_ok_and(|file| file.is_database());
     ReportArgs {
         input: args.input.clone(),
         output: output(args.output.clone(), args.output_format, pretty),
-        memory: Memory { run_id: Some(args.run_id), ..Memory::default() },
+        memory: Memory { run_id: is_database.then_some(args.run_id), ..Memory::default() },
     }
     .run()
 }

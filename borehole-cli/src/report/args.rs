@@ -1,9 +1,10 @@
 //! The options of `borehole report`, spelled as reli's `rbt:analyze` spells them.
 
+use anyhow::bail;
 use borehole_analysis::{By, Opcodes, Paths, Query};
-use clap::{Args, ValueEnum};
+use clap::{Args, Command, Id, ValueEnum};
 
-use super::layout::Layout;
+use super::layout::{Layout, Section};
 use super::render::{Crop, Rendering};
 use crate::cell::Anchor;
 use crate::filter::{ShapeArgs, pattern};
@@ -13,17 +14,9 @@ use crate::filter::{ShapeArgs, pattern};
 /// Source: reli 0.12, `rbt:analyze`.
 const DEFAULT_ROWS: usize = 20;
 
-/// What to report, and how.
+/// What the tables of a report hold, and how. What has no tables refuses these options.
 #[derive(Args, Clone, Debug)]
-pub(crate) struct ReportArgs {
-    /// Rows of each table; 0 leaves out the self and total tables
-    #[arg(long, visible_alias = "limit", value_name = "COUNT", default_value_t = DEFAULT_ROWS)]
-    pub(crate) top: usize,
-
-    /// All rows of each table
-    #[arg(long, conflicts_with = "top")]
-    pub(crate) all: bool,
-
+pub(crate) struct TableArgs {
     /// Print the stacks of the last N samples (1 if no N is given), oldest first
     #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "1")]
     pub(crate) last: Option<u64>,
@@ -66,6 +59,36 @@ pub(crate) struct ReportArgs {
     /// one of these names)
     #[arg(long, value_name = "LABEL|pid|thread|file|class", value_parser = parse_by)]
     pub(crate) by: Option<By>,
+}
+
+impl TableArgs {
+    /// What is printed where: what `--by` asks for is first unless the layout has a place for it.
+    pub(super) fn layout(&self) -> Layout {
+        let layout = self.sections.clone();
+        if self.by.is_some() { layout.with(Section::By) } else { layout }
+    }
+
+    /// What each option is called, for what cannot be asked for together with any: that conflict says which one was given, as
+    /// one with all of the group would not.
+    pub(crate) fn ids() -> Vec<Id> {
+        let command = Self::augment_args(Command::new("tables"));
+        command.get_arguments().map(|argument| argument.get_id().clone()).collect()
+    }
+}
+
+/// What to report, and how.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct ReportArgs {
+    /// Rows of each table; 0 leaves out the self and total tables
+    #[arg(long, visible_alias = "limit", value_name = "COUNT", default_value_t = DEFAULT_ROWS)]
+    pub(crate) top: usize,
+
+    /// All rows of each table
+    #[arg(long, conflicts_with = "top")]
+    pub(crate) all: bool,
+
+    #[command(flatten)]
+    pub(crate) tables: TableArgs,
 
     /// Print one JSON object
     #[arg(long)]
@@ -103,20 +126,44 @@ impl ReportArgs {
     /// Reli leaves them whole.
     pub(crate) fn fitting(mut self, is_terminal: bool) -> Self {
         if is_terminal && self.dialect == Dialect::Native {
-            self.crop = self.crop.or(Some(Crop::Auto));
+            self.tables.crop = self.tables.crop.or(Some(Crop::Auto));
         }
         self
     }
 
+    /// Fails if all sections that were asked for are answers to options that were not given: then nothing would be printed.
+    fn check_sections(&self) -> anyhow::Result<()> {
+        if self.json || self.dialect == Dialect::Reli {
+            return Ok(());
+        }
+        let mut missing = None;
+        for section in self.tables.layout().sections() {
+            let (is_given, option) = match section {
+                Section::By => (self.tables.by.is_some(), "--by"),
+                Section::Callers => (self.tables.callers.is_some(), "--callers"),
+                Section::Callees => (self.tables.callees.is_some(), "--callees"),
+                Section::Tail => (self.tables.last.is_some(), "--last"),
+                _ => return Ok(()),
+            };
+            if is_given {
+                return Ok(());
+            }
+            missing.get_or_insert(option);
+        }
+        let missing = missing.unwrap_or("section");
+        bail!("missing {missing}: expected what the section of --sections answers, found nothing to print")
+    }
+
     /// What is asked of the profile.
     pub(crate) fn query(&self) -> anyhow::Result<Query> {
+        self.check_sections()?;
         Ok(Query {
-            opcodes: if self.with_opcode { Opcodes::Apart } else { Opcodes::Together },
-            callers: pattern("--callers", self.callers.as_deref())?,
-            callees: pattern("--callees", self.callees.as_deref())?,
-            last: self.last.map_or(0, |last| last.max(1)),
-            last_depth: Some(self.last_depth).filter(|&depth| depth > 0),
-            by: self.by.clone(),
+            opcodes: if self.tables.with_opcode { Opcodes::Apart } else { Opcodes::Together },
+            callers: pattern("--callers", self.tables.callers.as_deref())?,
+            callees: pattern("--callees", self.tables.callees.as_deref())?,
+            last: self.tables.last.map_or(0, |last| last.max(1)),
+            last_depth: Some(self.tables.last_depth).filter(|&depth| depth > 0),
+            by: self.tables.by.clone(),
             limit: self.limit(),
             ..self.shape.query()?
         })
@@ -140,7 +187,7 @@ impl ReportArgs {
         Rendering {
             args: self,
             columns,
-            paths: match self.path {
+            paths: match self.tables.path {
                 PathMode::Full => Paths::Full,
                 PathMode::Short => Paths::Short,
             },

@@ -212,10 +212,15 @@ pub(crate) fn write(
         self_time: asked(&view.self_time),
         total_time: asked(&view.total_time),
         states: view.states.as_ref().filter(|_| args.wants_top()).map(states),
-        callers: view.callers.as_ref().map(|table| self::table(table, args.callers.as_deref())),
-        callees: view.callees.as_ref().map(|table| self::table(table, args.callees.as_deref())),
+        callers: view.callers.as_ref().map(|table| self::table(table, args.tables.callers.as_deref())),
+        callees: view.callees.as_ref().map(|table| self::table(table, args.tables.callees.as_deref())),
         last: view.last.as_ref().map(|runs| runs.iter().map(run).collect()),
-        by: args.by.as_ref().zip(view.breakdown.as_ref()).map(|(by, rows)| breakdown(name_of(by), rows)),
+        by: args
+            .tables
+            .by
+            .as_ref()
+            .zip(view.breakdown.as_ref())
+            .map(|(by, rows)| breakdown(name_of(by), rows)),
     };
     serde_json::to_writer(&mut *out, &document)?;
     writeln!(out)

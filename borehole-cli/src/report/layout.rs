@@ -100,9 +100,14 @@ impl Layout {
         Ok(Self { rows })
     }
 
+    /// All sections, row by row.
+    pub(crate) fn sections(&self) -> impl Iterator<Item = Section> {
+        self.rows.iter().flatten().copied()
+    }
+
     /// Puts `section` first if it is not there.
     pub(crate) fn with(mut self, section: Section) -> Self {
-        if !self.rows.iter().flatten().any(|&found| found == section) {
+        if !self.sections().any(|found| found == section) {
             self.rows.insert(0, vec![section]);
         }
         self

@@ -21,7 +21,7 @@ use borehole_model::{ProfileSink, Tee};
 use crate::cell;
 use crate::outputs::stdout_error;
 
-pub(crate) use args::{Dialect, ReportArgs};
+pub(crate) use args::{Dialect, ReportArgs, TableArgs};
 pub(crate) use summary::grouped;
 
 /// Reads a profile and reports on it: data to `out`, the summary line to `err`.

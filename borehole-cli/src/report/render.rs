@@ -47,10 +47,8 @@ pub(crate) fn render(
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let args = rendering.args;
-    let layout = args.sections.clone();
-    let layout = if args.by.is_some() { layout.with(Section::By) } else { layout };
-    let lines = layout.lines(|section, sections| {
-        let columns = match args.crop {
+    let lines = args.tables.layout().lines(|section, sections| {
+        let columns = match args.tables.crop {
             None => 0,
             Some(Crop::Columns(columns)) => columns,
             Some(Crop::Auto) => share_of(rendering.columns, sections),
@@ -89,10 +87,10 @@ impl Drawing<'_> {
                 view.states.as_ref().map(|states| self.states(states)).unwrap_or_default()
             }
             Section::SelfTime | Section::TotalTime | Section::States => Vec::new(),
-            Section::Callers => neighbours(&view.callers, "callers", &args.callers),
-            Section::Callees => neighbours(&view.callees, "callees", &args.callees),
+            Section::Callers => neighbours(&view.callers, "callers", &args.tables.callers),
+            Section::Callees => neighbours(&view.callees, "callees", &args.tables.callees),
             Section::Tail => view.last.as_deref().map(|last| self.tail(last)).unwrap_or_default(),
-            Section::By => match (&args.by, &view.breakdown) {
+            Section::By => match (&args.tables.by, &view.breakdown) {
                 (Some(by), Some(breakdown)) => self.breakdown(&name_of(by), breakdown),
                 _ => Vec::new(),
             },
@@ -172,7 +170,7 @@ impl Drawing<'_> {
             let beside: usize = widths(headers, &rows)[..N - 1].iter().sum();
             let room = self.columns.saturating_sub(beside + border_columns(N)).max(1);
             for row in &mut rows {
-                row[N - 1] = crop(&row[N - 1], room, self.rendering.args.crop_anchor);
+                row[N - 1] = crop(&row[N - 1], room, self.rendering.args.tables.crop_anchor);
             }
         }
         lines.extend(table::lines(headers, &rows));
@@ -209,7 +207,7 @@ impl Drawing<'_> {
         let mut lines = Vec::with_capacity(run.frames_leaf_first.len());
         for (depth, frame) in run.frames_leaf_first.iter().enumerate() {
             let frame = printable(&frame.text(self.rendering.paths));
-            let frame = crop(&frame, room, self.rendering.args.crop_anchor);
+            let frame = crop(&frame, room, self.rendering.args.tables.crop_anchor);
             lines.push(self.cut(&format!("  [{depth:2}] {frame}")));
         }
         let more = run.depth.saturating_sub(run.frames_leaf_first.len());

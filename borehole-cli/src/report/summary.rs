@@ -82,9 +82,11 @@ fn quality(summary: &Summary) -> Vec<String> {
         };
         facts.push(format!("{asked}got {got:.1} samples/s over {:.2} s{whom}", seconds(span_ns.into())));
     }
-    if summary.at_depth_limit > 0 {
+    if let Some(limit) = summary.depth_limit {
         let count = grouped(summary.at_depth_limit);
-        facts.push(format!("{count} samples at the limit of 256 frames, perhaps without their outer ones"));
+        facts.push(format!(
+            "{count} samples at the limit of {limit} frames, perhaps without their outer ones"
+        ));
     }
     for (count, what) in
         [(summary.empty, "samples with an empty stack"), (summary.without_period, "samples without a period")]

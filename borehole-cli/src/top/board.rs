@@ -27,7 +27,7 @@ pub(super) struct Function {
     /// Samples in which it was on the stack.
     pub(super) total: u64,
     /// The last sample in which it was: one that calls itself counts once.
-    last_sample: u64,
+    pub(super) last_sample: u64,
 }
 
 /// Fills a board.

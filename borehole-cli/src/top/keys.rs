@@ -1,12 +1,11 @@
 //! Keys, one by one.
 
-use std::fs::File;
-use std::io::{self, Read as _, Write as _};
-use std::os::fd::AsFd as _;
+use std::io;
 use std::time::Duration;
 
-use nix::poll::{PollFd, PollFlags, poll};
-use nix::sys::termios::{LocalFlags, SetArg, Termios, tcgetattr, tcsetattr};
+use borehole_tui::{Decoder, Input};
+
+use crate::explore::terminal::{Given, Raw};
 
 /// A key that was pressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,54 +17,52 @@ pub(crate) enum Key {
 
 /// The terminal while it gives keys at once and shows a screen of its own. Dropping it puts everything back.
 pub(super) struct Keys {
-    before: Termios,
-    /// Standard input, without a buffer in which keys would wait unseen.
-    input: File,
+    raw: Raw,
+    decoder: Decoder,
 }
 
+/// A screen of its own, without a cursor.
 const ENTER_SCREEN: &[u8] = b"\x1b[?1049h\x1b[?25l";
-const LEAVE_SCREEN: &[u8] = b"\x1b[?25h\x1b[?1049l";
 
 impl Keys {
     pub(super) fn start() -> io::Result<Self> {
-        let before = tcgetattr(io::stdin())?;
-        let mut raw = before.clone();
-        // Ctrl-C stays a signal.
-        raw.local_flags.remove(LocalFlags::ICANON | LocalFlags::ECHO);
-        tcsetattr(io::stdin(), SetArg::TCSANOW, &raw)?;
-        io::stdout().write_all(ENTER_SCREEN)?;
-        Ok(Self { before, input: File::from(io::stdin().as_fd().try_clone_to_owned()?) })
+        Ok(Self { raw: Raw::enter(Given::ButSignals, &[ENTER_SCREEN])?, decoder: Decoder::default() })
     }
 
-    /// The next key, if there is one in time.
-    pub(super) fn next(&self, patience: Duration) -> io::Result<Option<Key>> {
-        let patience = u16::try_from(patience.as_millis()).unwrap_or(u16::MAX);
-        let mut ready = [PollFd::new(self.input.as_fd(), PollFlags::POLLIN)];
-        match poll(&mut ready, patience) {
-            Ok(0) | Err(nix::errno::Errno::EINTR) => return Ok(None),
-            other => other?,
+    /// The next keys, if some come in time; `None` at the end of the terminal.
+    pub(super) fn next(&mut self, patience: Duration) -> io::Result<Option<Vec<Key>>> {
+        let Some(bytes) = self.raw.read(patience)? else {
+            self.decoder.settle();
+            return Ok(Some(Vec::new()));
         };
-        let mut byte = [0];
-        Ok(match (&self.input).read(&mut byte)? {
-            0 => Some(Key::Char('q')),
-            _ => key(byte[0]),
-        })
+        let keys = self.decoder.push(&bytes).iter().filter_map(key).collect();
+        Ok((!bytes.is_empty()).then_some(keys))
+    }
+
+    /// Whether the screen shows something else than what was drawn.
+    pub(super) const fn was_away(&mut self) -> bool {
+        self.raw.was_away()
     }
 }
 
-fn key(byte: u8) -> Option<Key> {
-    match byte {
-        b'\r' | b'\n' => Some(Key::Enter),
-        8 | 127 => Some(Key::Back),
-        b' '..=b'~' => Some(Key::Char(char::from(byte))),
+/// The key; nothing for arrows and other keys without a meaning.
+fn key(input: &Input) -> Option<Key> {
+    let Input::Key(bytes) = input else { return None };
+    match bytes[..] {
+        [b'\r' | b'\n'] => Some(Key::Enter),
+        [8 | 127] => Some(Key::Back),
+        [byte @ b' '..=b'~'] => Some(Key::Char(char::from(byte))),
         _ => None,
     }
 }
 
-impl Drop for Keys {
-    fn drop(&mut self) {
-        let _ = io::stdout().write_all(LEAVE_SCREEN);
-        let _ = io::stdout().flush();
-        let _ = tcsetattr(io::stdin(), SetArg::TCSANOW, &self.before);
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arrows_are_no_letters() {
+        let keys: Vec<_> = Decoder::default().push(b"/a\x1b[D\x1b[A\x7f\r").iter().filter_map(key).collect();
+        assert_eq!(keys, [Key::Char('/'), Key::Char('a'), Key::Back, Key::Enter]);
     }
 }

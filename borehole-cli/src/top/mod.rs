@@ -5,6 +5,7 @@ mod keys;
 mod table;
 
 use std::io::{self, IsTerminal as _, Write};
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -12,6 +13,7 @@ use std::time::{Duration, Instant};
 use anyhow::{anyhow, bail};
 use borehole::capture::{Coordinator, Idle, News, Progress, SampleOptions, Session, Shared};
 use borehole_analysis::Pattern;
+use borehole_tui::{BEGIN_UPDATE, END_UPDATE};
 use clap::Args;
 
 use crate::exit::Exit;
@@ -138,7 +140,7 @@ impl Screen<'_> {
 
     /// One table below the other, the last when there is nothing more to sample.
     fn print(&self) -> anyhow::Result<()> {
-        let mut view = View::default();
+        let mut view = View::begin();
         loop {
             let start = Instant::now();
             let ended = self.wait();
@@ -170,28 +172,46 @@ impl Screen<'_> {
         false
     }
 
-    /// A table that is kept up to date, and keys.
+    /// A table that is kept up to date; the last one stays when there is nothing more to sample.
     fn interact(&self) -> anyhow::Result<()> {
-        let keys = Keys::start()?;
-        let mut view = View::default();
+        let mut view = View::begin();
+        if self.attend(&mut view)? == Left::ByUser {
+            return Ok(());
+        }
+        view.take(&self.board.lock().unwrap_or_else(PoisonError::into_inner));
+        let text = view.as_text(&self.progress(), usize::MAX, 0);
+        io::stdout().write_all(text.as_bytes()).map_err(stdout_error)?;
+        let has_gone = |process: &i32| self.args.duration.is_none() || !is_there(*process);
+        if let Some(process) = self.args.pid.filter(has_gone) {
+            say(&format!("process {process} has ended"));
+        }
+        Ok(())
+    }
+
+    /// Keeps the table up to date and obeys keys.
+    fn attend(&self, view: &mut View) -> anyhow::Result<Left> {
+        let mut keys = Keys::start()?;
         let mut ticks = Ticks { due: Instant::now(), interval: self.args.interval };
-        while !self.shared.has_ended() && !interrupt::requested() {
-            let key = keys.next(PATIENCE)?;
-            if key == Some(Key::Char('q')) && !view.is_typing() {
-                break;
+        while !interrupt::requested() {
+            if self.shared.has_ended() {
+                return Ok(Left::AtEnd);
             }
-            if let Some(key) = key {
+            let Some(pressed) = keys.next(PATIENCE)? else { break };
+            for &key in &pressed {
+                if key == Key::Char('q') && !view.is_typing() {
+                    return Ok(Left::ByUser);
+                }
                 view.press(key);
             }
             let is_due = ticks.take(Instant::now());
             if is_due && !view.is_paused() {
                 view.take(&self.board.lock().unwrap_or_else(PoisonError::into_inner));
             }
-            if is_due || key.is_some() {
-                self.draw(&view)?;
+            if is_due || !pressed.is_empty() || keys.was_away() {
+                self.draw(view)?;
             }
         }
-        Ok(())
+        Ok(Left::ByUser)
     }
 
     fn draw(&self, view: &View) -> anyhow::Result<()> {
@@ -200,11 +220,24 @@ impl Screen<'_> {
         let text = view.as_text(&self.progress(), usize::from(rows.saturating_sub(1)), usize::from(columns));
         // Home, each line cleared behind its text, the rest of the screen cleared.
         let text = text.replace('\n', "\x1b[K\r\n");
-        write!(io::stdout(), "\x1b[H{text}\x1b[J")
-            .and_then(|()| io::stdout().flush())
-            .map_err(stdout_error)?;
+        let update = [BEGIN_UPDATE, b"\x1b[H", text.as_bytes(), b"\x1b[J", END_UPDATE].concat();
+        io::stdout().write_all(&update).and_then(|()| io::stdout().flush()).map_err(stdout_error)?;
         Ok(())
     }
+}
+
+/// How the table came to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Left {
+    /// The user has had enough.
+    ByUser,
+    /// There is nothing more to sample.
+    AtEnd,
+}
+
+/// Whether there is a process of that number.
+fn is_there(process: i32) -> bool {
+    Path::new("/proc").join(process.to_string()).exists()
 }
 
 /// When the numbers are next brought up to date. Keys do not put that off.

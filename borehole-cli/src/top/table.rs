@@ -1,9 +1,9 @@
 //! The table of `borehole top`.
 
 use std::collections::BTreeMap;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use borehole::capture::Progress;
+use borehole::capture::{Progress, Statistics};
 use borehole_analysis::Pattern;
 use serde_json::json;
 
@@ -43,6 +43,9 @@ pub(super) struct View {
     is_typing: bool,
     is_paused: bool,
     samples: u64,
+    begun: Option<Instant>,
+    /// Since then, when the counts were taken.
+    elapsed: Duration,
     rows: Vec<Row>,
     /// Samples a second by process.
     processes: Vec<(i64, f64)>,
@@ -63,6 +66,13 @@ const PRINTED_ROWS: usize = 20;
 const LISTED_PROCESSES: usize = 8;
 
 impl View {
+    /// Nothing yet: rates are of the time from here on.
+    pub(super) fn begin() -> Self {
+        let now = Instant::now();
+        let last = Last { taken: now, totals: Vec::new(), processes: BTreeMap::new() };
+        Self { begun: Some(now), last: Some(last), ..Self::default() }
+    }
+
     pub(super) fn is_typing(&self) -> bool {
         self.is_typing
     }
@@ -116,6 +126,7 @@ impl View {
         let counts = board.processes.iter();
         self.processes = counts.map(|(&process, &count)| (process, rate(count, before(&process)))).collect();
         self.samples = board.samples;
+        self.elapsed = self.begun.map_or(Duration::ZERO, |begun| now.duration_since(begun));
         let totals = board.functions.iter().map(|function| function.total).collect();
         self.last = Some(Last { taken: now, totals, processes: board.processes.clone() });
     }
@@ -165,12 +176,20 @@ impl View {
         text.lines().map(|line| crop(line, columns, Anchor::Left) + "\n").collect()
     }
 
+    /// What became of the samples, with those that the rows are of: what `progress` knows may be half a second older.
+    fn counts(&self, progress: &Progress) -> Statistics {
+        let known = progress.statistics;
+        let asked = known.asked.saturating_sub(known.taken).saturating_add(self.samples);
+        let elapsed_ns = u64::try_from(self.elapsed.as_nanos()).unwrap_or(u64::MAX);
+        Statistics { asked, taken: self.samples, elapsed_ns, ..known }
+    }
+
     fn head(&self, progress: &Progress) -> String {
-        let statistics = &progress.statistics;
+        let statistics = self.counts(progress);
         let mut text = format!(
             "{} samples, {:.1}/s, {} idle, {} missed, {} torn, {} failed",
             self.samples,
-            statistics.achieved_per_second(),
+            statistics.taken_per_second(),
             statistics.idle,
             statistics.missed,
             statistics.torn,
@@ -200,7 +219,7 @@ impl View {
             .iter()
             .map(|(process, rate)| json!({ "pid": process, "per_second": rate }))
             .collect();
-        let counts: BTreeMap<_, _> = progress.statistics.facts().into_iter().collect();
+        let counts: BTreeMap<_, _> = self.counts(progress).facts().into_iter().collect();
         let line =
             json!({ "samples": self.samples, "counts": counts, "processes": processes, "functions": rows });
         format!("{line}\n")
@@ -215,6 +234,7 @@ fn percent(count: u64, of: u64) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::board::Function;
     use super::*;
     use crate::cell::width;
 
@@ -231,6 +251,24 @@ mod tests {
         let last = shown.lines().last().unwrap();
         assert!(last.ends_with('…') && width(last) >= 78, "{last}");
         assert!(view.as_text(&Progress::default(), 10, 0).contains(&"計測".repeat(40)));
+    }
+
+    #[test]
+    fn counts_and_rates_are_those_of_the_rows_from_the_first_table_on() {
+        let mut view = View::begin();
+        std::thread::sleep(Duration::from_millis(20));
+        let function = Function { name: "usleep".to_owned(), own: 85, total: 92, ..Function::default() };
+        let processes = BTreeMap::from([(7, 92)]);
+        view.take(&Board { samples: 92, functions: vec![function], processes });
+        let older = Statistics { asked: 51, taken: 47, idle: 4, ..Statistics::default() };
+        let progress = Progress { statistics: older, processes: vec![7] };
+        let line: serde_json::Value = serde_json::from_str(&view.as_json(&progress)).unwrap();
+        assert_eq!((&line["counts"]["samples.taken"], &line["samples"]), (&json!(92), &json!(92)));
+        assert_eq!(line["counts"]["samples.asked"], 96);
+        for row in [&line["functions"][0], &line["processes"][0]] {
+            assert!(row["per_second"].as_f64().unwrap() > 0.0, "{line}");
+        }
+        assert!(!view.as_text(&progress, 10, 0).contains("92 samples, 0.0/s"));
     }
 
     #[test]

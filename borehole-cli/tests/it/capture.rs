@@ -8,7 +8,8 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
 
-use crate::program::{Ended, listing, program, run, samples_in, text, wait_for};
+use crate::explore::Terminal;
+use crate::program::{Ended, listing, program, run, samples_in, text, wait_for, wait_until_heeded};
 
 /// A PHP program that is busy, ended with the test.
 pub(crate) struct Busy(Child);
@@ -284,6 +285,23 @@ fn top_counts_functions_and_processes() {
 }
 
 #[test]
+fn top_gives_the_terminal_back_when_stopped_and_leaves_its_last_table() {
+    let Some(busy) = Busy::start("top-terminal") else { return };
+    let mut terminal = Terminal::start(&["top", "-p", &busy.id(), "-i", "200ms"], (100, 24), &[]);
+    terminal.shows("A::step");
+    terminal.signal(Signal::SIGTSTP);
+    terminal.stops();
+    assert!(!terminal.shown().contains("A::step"), "{}", terminal.shown());
+    terminal.signal(Signal::SIGCONT);
+    terminal.shows("A::step");
+    let id = busy.id();
+    drop(busy);
+    assert_eq!(terminal.ended(), 0);
+    let shown = terminal.shows(&format!("process {id} has ended"));
+    assert!(shown.contains("A::step") && shown.contains("self%"), "{shown}");
+}
+
+#[test]
 fn what_cannot_be_sampled_is_said() {
     let gone = run(&["record", "-p", "2147483647", "-o", "-", "--format", "folded"]).failed();
     assert!(gone.contains("process 2147483647 does not exist"), "{gone}");
@@ -339,6 +357,20 @@ fn what_a_folder_cannot_hold_is_refused_before_anything_is_started() {
     assert_eq!(said, format!("error: {}: file exists; --force replaces it\n", earlier.display()));
     assert!(!marker.exists());
     assert_eq!(fs::read(&earlier).unwrap(), b"earlier");
+}
+
+#[test]
+fn a_folder_is_refused_where_a_file_is_to_be_before_anything_is_started() {
+    let scratch = Scratch::new();
+    let (marker, numbered) = (scratch.path("started"), scratch.path("trace.3.rbt"));
+    fs::create_dir(&numbered).unwrap();
+    let trace = scratch.path("trace.rbt");
+    for output in [&["-o", text(&numbered)][..], &["--rotate", "1s", "-o", text(&trace)]] {
+        let record = [&["record", "--force"], output, &["--", "touch", text(&marker)]].concat();
+        let said = run(&record).failed();
+        assert_eq!(said, format!("error: {}: expected a file, found a directory\n", numbered.display()));
+        assert!(!marker.exists());
+    }
 }
 
 #[test]
@@ -398,10 +430,11 @@ fn with_lake(scratch: &Scratch, script: &str) -> Command {
 fn a_lake_that_cannot_be_opened_is_said_before_anything_is_sampled() {
     let scratch = Scratch::new();
     let marker = scratch.path("started");
-    let mut command = with_lake(&scratch, r#"echo "error: $3/_lake/states: denied" >&2; exit 2"#);
+    let mut command = with_lake(&scratch, r#"echo "error: $4/_lake/states: denied" >&2; exit 2"#);
     let ended =
         command.args(["record", "--lake", "s3://fleet", "--", "touch", text(&marker)]).output().unwrap();
-    assert_eq!(Ended::from(ended).failed(), "error: s3://fleet/_lake/states: denied\n");
+    let said = "error: s3://fleet/_lake/states: denied\nerror: s3://fleet: cannot be recorded into\n";
+    assert_eq!(Ended::from(ended).failed(), said);
     assert!(!marker.exists());
     assert!(listing(&scratch.path("tmp")).is_empty());
 }
@@ -412,9 +445,8 @@ fn a_recording_waits_for_its_lake_where_only_the_user_looks() {
     let Some(busy) = Busy::start("waits-for-its-lake") else { return };
     for (added, left) in [(0, 0), (2, 1)] {
         let scratch = Scratch::new();
-        let script = format!(
-            r#"case "$1" in info) echo "error: $3: expected a lake, found none" >&2; exit 2;; add) exit {added};; esac"#
-        );
+        let script =
+            format!(r#"case "$1 $2" in "info --only-look") exit 0;; add*) exit {added};; esac; exit 9"#);
         let mut command = with_lake(&scratch, &script);
         let ended = command.args(["record", "--lake", "lake", "-n", "3", "-p", &busy.id()]).output().unwrap();
         let ended = Ended::from(ended);
@@ -474,16 +506,22 @@ fn what_cannot_be_written_while_it_is_recorded_has_a_name_and_a_closed_pipe_is_n
 }
 
 #[test]
-fn what_cannot_be_written_is_said_behind_an_interrupt() {
+fn what_cannot_be_written_is_said_at_the_end_and_behind_an_interrupt() {
     let Some(busy) = Busy::start("interrupted-full") else { return };
-    // All that is sampled waits in memory until the end.
-    let record = ["record", "-p", &busy.id(), "-f", "folded", "-o", "/dev/full", "--force"];
-    let child = start(&record);
-    std::thread::sleep(std::time::Duration::from_secs(1));
-    send(&child, Signal::SIGINT);
-    let ended = ended(child);
-    assert_eq!(ended.code, 2, "{}", ended.stderr);
-    assert!(ended.stderr.contains("error: /dev/full: "), "{}", ended.stderr);
+    let id = busy.id();
+    // All that is sampled waits in memory until the end. Of nothing there is a picture, too.
+    let record = |format, count: &'static [_]| {
+        let record = ["record", "-p", &id, "-f", format, "-o", "/dev/full", "--force"];
+        start(&[&record[..], count].concat())
+    };
+    let interrupted = record("flamegraph", &[]);
+    wait_until_heeded(&interrupted, Signal::SIGINT);
+    send(&interrupted, Signal::SIGINT);
+    for child in [interrupted, record("folded", &["-n", "50"])] {
+        let ended = ended(child);
+        assert_eq!(ended.code, 2, "{}", ended.stderr);
+        assert!(ended.stderr.contains("error: /dev/full: "), "{}", ended.stderr);
+    }
 }
 
 #[test]
@@ -504,4 +542,29 @@ fn a_doctor_finds_a_healthy_process_healthy() {
     let said = String::from_utf8(run(&["doctor", "-p", &busy.id()]).quietly()).unwrap();
     assert!(said.contains("may be read\n") && said.contains(" runs PHP "), "{said}");
     assert!(!said.contains("bad "), "{said}");
+}
+
+#[test]
+fn a_name_that_tells_no_format_and_options_without_effect_are_refused_before_anything_is_started() {
+    let scratch = Scratch::new();
+    let marker = scratch.path("started");
+    let [page, trace, folded] =
+        ["v.html", "y.rbt", "x.folded"].map(|name| text(&scratch.path(name)).to_owned());
+    let cases: [(&[&str], &str); 10] = [
+        (&["-o", &page], "missing output format: expected --format FORMAT"),
+        (&["-o", &trace, "--service", "shop"], "--service"),
+        (&["-o", &trace, "--threads", "2"], "unsupported --threads: expected a folder"),
+        (&["-o", &folded, "--checkpoint", "10"], "expected rbt for --checkpoint, found folded"),
+        (&["-o", &folded, "--timestamps", "delta"], "expected rbt for --timestamps, found folded"),
+        (&["-o", "-", "-f", "folded", "--rotate", "1s"], "expected rbt for --rotate, found folded"),
+        (&["-o", &trace, "-n", "0"], "0 is not in 1.."),
+        (&["--service", "shop"], "--lake"),
+        (&["--lake", "lake", "--threads", "2"], "--threads"),
+        (&["--lake", "lake", "--timestamps", "none"], "--timestamps"),
+    ];
+    for (options, why) in cases {
+        let said = run(&[&["record"], options, &["--", "touch", text(&marker)]].concat()).failed();
+        assert!(said.contains(why), "{options:?}: {said}");
+        assert!(!marker.exists(), "{options:?}");
+    }
 }

@@ -68,3 +68,52 @@ fn every_file_has_a_verdict_whatever_the_others_are() {
     assert!(!verdicts[0]["findings"].as_array().unwrap().is_empty() && verdicts[0]["schema_version"] == 1);
     assert_eq!(run(&["check", "--json", &damaged, &sound]).code, 3);
 }
+
+#[test]
+fn events_are_counted_as_events() {
+    let scratch = Scratch::new();
+    let trace = scratch.path("trace.trc");
+    run(&["convert", &corpus("rbt/daemon_worker.rbt"), "-o", text(&trace)]).done();
+    let said = String::from_utf8(run(&["check", text(&trace)]).quietly()).unwrap();
+    let events = said.split_once(": sound (trc, ").and_then(|(_, rest)| rest.strip_suffix(" events)\n"));
+    let events = events.unwrap_or_else(|| panic!("{said}")).parse::<u64>().unwrap();
+    assert!(events > 0, "{said}");
+    let verdict = &objects(&run(&["check", "--json", text(&trace)]).quietly())[0];
+    assert_eq!((&verdict["samples"], &verdict["events"]), (&Value::from(0), &Value::from(events)));
+}
+
+#[test]
+fn an_empty_file_is_no_sound_profile_unless_its_format_is_named() {
+    let scratch = Scratch::new();
+    for name in ["empty.bin", "empty.rbt"] {
+        let file = scratch.write(name, b"");
+        let ended = run(&["check", text(&file)]);
+        let said = String::from_utf8(ended.stdout).unwrap();
+        assert!(ended.code == 3 && said.contains(": inconsistent ("), "{said}");
+        assert!(name == "empty.bin" || said.contains("expected rbt, found an empty file"), "{said}");
+        run(&["check", "--from", "rbt", text(&file)]).quietly();
+    }
+}
+
+#[test]
+fn nothing_of_a_name_or_of_a_file_is_obeyed_by_a_terminal() {
+    let scratch = Scratch::new();
+    let names = ["esc\x1b[31mred.jsonl", "line\nx.rbt: sound (rbt, 5 samples).jsonl", "bidi\u{202e}.jsonl"];
+    let warning = r#"{"type":"end","samples":1,"events":1,"lost_bytes":5,"warnings":[{"message":"\u001b[33mwarn\nerror: x"}]}"#;
+    for name in names {
+        let path = scratch.path(name);
+        fs::write(&path, format!("{warning}\n")).unwrap();
+        let checked = run(&["check", text(&path)]);
+        let lines = String::from_utf8(checked.stdout).unwrap();
+        let report = run(&["report", "--lenient", text(&path)]).stderr;
+        let missing = run(&["report", &format!("{}?", text(&path))]).failed();
+        for said in [&lines, &report, &missing] {
+            assert!(!said.contains(['\x1b', '\u{202e}']), "{said:?}");
+            assert!(
+                !said.lines().any(|line| line.starts_with("x.rbt") || line.starts_with("error: x")),
+                "{said:?}"
+            );
+        }
+        assert!(lines.contains(r"\x1b[33mwarn\x0aerror: x"), "{lines:?}");
+    }
+}

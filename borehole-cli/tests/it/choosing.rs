@@ -260,6 +260,21 @@ fn seconds_since_the_start_are_the_same_whatever_the_samples_were_converted_to()
 }
 
 #[test]
+fn seconds_count_from_when_profiling_began_whatever_format_says_so() {
+    let scratch = Scratch::new();
+    let lines = String::from_utf8(lines(1, 10_000_000, "[]", "[]")).unwrap();
+    let chosen = |lines: &str, after: &str| {
+        let file = scratch.write("began.jsonl", lines.as_bytes());
+        samples(&["--after", after], &[text(&file)]).len()
+    };
+    // A sample each ten milliseconds from 0 on.
+    assert_eq!([chosen(&lines, "0.5"), chosen(&lines, "1.5")], [50, 0]);
+    let early = lines.replace("\"has_times\":true", "\"has_times\":true,\"began_ns\":-1000000000");
+    assert_eq!([chosen(&early, "0.5"), chosen(&early, "1.5")], [100, 50]);
+    assert_eq!(chosen(&early.replace("tachyon", "of another program"), "1.5"), 50);
+}
+
+#[test]
 fn scrubbing_leaves_no_text_of_the_input_in_warnings_and_types_of_values() {
     let scratch = Scratch::new();
     let folded = scratch.write("secret.folded", b"Acme;pay 5\nAcmeSecretLine without count\nb 3\n");
@@ -271,4 +286,44 @@ fn scrubbing_leaves_no_text_of_the_input_in_warnings_and_types_of_values() {
         assert!(written.contains(stays), "{written}");
         assert!(!written.contains("secret") && !written.contains("acme"), "{written}");
     }
+}
+
+#[test]
+fn times_that_no_sample_has_are_no_choice() {
+    let scratch = Scratch::new();
+    let untimed = corpus("rbt/realistic_54k.rbt.gz");
+    let timed = corpus("tachyon/corpus/25_multiline.bin");
+    let nothing = text(&scratch.path("nothing.svg")).to_owned();
+    let cases: [&[&str]; 5] = [
+        &["report", "--top", "0", "--after", "0", &untimed],
+        &["report", "--timeline", "--before", "1e9", &untimed],
+        &["report", "--after", "0.5", &timed, &untimed],
+        &["convert", &untimed, "--after", "0.5", "-o", &nothing],
+        &["diff", &untimed, &untimed, "--after", "0.5", "--fail-over", "1%"],
+    ];
+    for arguments in cases {
+        let said = run(arguments).failed();
+        let option = if arguments.contains(&"--before") { "--before" } else { "--after" };
+        let why = format!("{untimed}: unsupported {option}: expected samples that say when they were taken");
+        assert!(said.contains(&why) && said.contains("of which none does"), "{said}");
+    }
+    assert!(!std::path::Path::new(&nothing).exists());
+    // Those of an input that know their time are chosen among, and the others are not lost without a word.
+    let mut mixed = String::from_utf8(lines(1, 1_000_000, "[]", "[]")).unwrap();
+    mixed = mixed.replacen("\"time_ns\":99000000,", "", 1);
+    let mixed = scratch.write("mixed.jsonl", mixed.as_bytes());
+    let ended = run(&["report", "--json", "--after", "0.05", text(&mixed)]);
+    let report: Value = serde_json::from_slice(&ended.stdout).unwrap();
+    assert_eq!((ended.code, &report["summary"]["samples"]), (0, &Value::from(49)), "{}", ended.stderr);
+    let note =
+        "note: ".to_owned() + text(&mixed) + ": 1 sample left out that do not say when they were taken";
+    assert!(ended.stderr.contains(&note), "{}", ended.stderr);
+    // Of those that are left out anyway no time is missed; of those that would be chosen it is.
+    let two = String::from_utf8(lines(1, 1_000_000, "[]", "[]")).unwrap();
+    let two = two.replacen("\"time_ns\":99000000,\"pid\":1,", "\"pid\":8,", 1);
+    let two = scratch.write("two.jsonl", two.as_bytes());
+    let after = |pid| run(&["report", "--process", pid, "--after", "0.05", text(&two)]);
+    let (timed, untimed) = (after("1"), after("8"));
+    assert_eq!((timed.code, timed.stderr.contains("note: ")), (0, false), "{}", timed.stderr);
+    assert!(untimed.failed().contains("found 1 sample of which none does"));
 }

@@ -11,7 +11,7 @@ use borehole_testkit::servers::{
 use serde_json::Value;
 
 use crate::heap::{Waiting, refused};
-use crate::program::{program, run};
+use crate::program::{corpus, program, run};
 
 fn json(arguments: &[&str]) -> Vec<Value> {
     let said = String::from_utf8(run(arguments).done()).unwrap();
@@ -183,4 +183,58 @@ fn a_folder_that_cannot_be_written_is_named() {
     refused(&["heap", "export", graph, "-o", database], "the database cannot be opened or written: ");
     refused(&["heap", "paths", database], "the database cannot be opened or written: ");
     assert_eq!(json(&["heap", "runs", database, "--json"]).len(), 1);
+}
+
+/// Reli's JSON of a heap, which does not say when it was captured.
+fn of_reli(program: &str) -> String {
+    corpus(&format!("php/reli-json/{program}.json.gz"))
+}
+
+#[test]
+fn a_heap_without_a_time_has_none_in_a_database() {
+    let scratch = Scratch::new();
+    let file = scratch.path("heaps.sqlite3");
+    let file = file.to_str().unwrap();
+    run(&["heap", "export", &of_reli("m1_objects"), "-o", file]).done();
+    run(&["heap", "export", &of_reli("m1_objects"), "-o", file]).done();
+    let runs = json(&["heap", "runs", file, "--json"]);
+    assert_eq!(runs.iter().map(|run| &run["created_at"]).collect::<Vec<_>>(), ["", ""]);
+    assert_eq!(json(&["heap", "info", file, "--json"])[0]["created"], "");
+    // It cannot be told how old they are.
+    run(&["heap", "runs", file, "--older-than", "1s"]).done();
+    assert_eq!(json(&["heap", "runs", file, "--json"]).len(), 2);
+}
+
+#[test]
+fn a_path_is_never_taken_for_an_address_of_sqlite() {
+    let scratch = Scratch::new();
+    let folder = scratch.path("here");
+    std::fs::create_dir(&folder).unwrap();
+    let heap = of_reli("m1_objects");
+    let here = |arguments: &[&str]| {
+        let output = program(arguments).current_dir(&folder).output().unwrap();
+        assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    for name in ["file:x.sqlite3", ":memory:"] {
+        for _ in 0..2 {
+            here(&["heap", "export", &heap, "--to", "sqlite3", "-o", name]);
+        }
+        assert_eq!(here(&["heap", "runs", name, "--json"]).lines().count(), 2, "{name}");
+        assert!(folder.join(name).is_file(), "{name}");
+    }
+}
+
+#[test]
+fn columns_of_one_name_are_no_json() {
+    let scratch = Scratch::new();
+    let file = scratch.path("heaps.sqlite3");
+    let file = file.to_str().unwrap();
+    run(&["heap", "export", &of_reli("m1_objects"), "-o", file]).done();
+    let query = "SELECT 1 AS count, 2 AS count";
+    refused(
+        &["heap", "query", file, query, "--json"],
+        "expected columns of different names for --json, found two called count: AS gives them others",
+    );
+    assert_eq!(text(&["heap", "query", file, query, "--csv"]), "count,count\r\n1,2\r\n");
 }

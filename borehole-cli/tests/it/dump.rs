@@ -171,3 +171,19 @@ fn a_dump_is_a_profile_again() {
     let direct = run(&["convert", &trace, "--to", "rbt"]).quietly();
     assert!(again == direct);
 }
+
+#[test]
+fn the_name_of_the_output_says_whether_it_is_compressed() {
+    let scratch = Scratch::new();
+    let trace = corpus("rbt/daemon_worker.rbt");
+    for raw in [&["--raw"][..], &[]] {
+        let [plain, packed] = ["a.jsonl", "a.jsonl.gz"].map(|name| scratch.path(name));
+        for path in [&plain, &packed] {
+            run(&[&["dump", &*trace, "--force", "-o", path.to_str().unwrap()], raw].concat()).done();
+        }
+        let unpacked = Command::new("gzip").arg("-dc").arg(&packed).output().unwrap();
+        assert_eq!(unpacked.stdout, std::fs::read(&plain).unwrap());
+    }
+    let said = run(&["dump", &trace, "-o", scratch.path("a.jsonl.zst").to_str().unwrap()]).failed();
+    assert!(said.contains("unsupported compression"), "{said}");
+}

@@ -4,6 +4,8 @@ use std::fs::{self, File};
 use std::io::{Read as _, Write as _};
 use std::num::NonZero;
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -14,7 +16,12 @@ use nix::sys::signal::{Signal, kill};
 use nix::sys::termios::{LocalFlags, tcgetattr};
 use nix::unistd::Pid;
 
-use crate::program::{corpus, text, wait_for};
+use crate::program::{corpus, named_pipe, text, wait_for};
+
+/// Of `open`: an answer rather than waiting.
+///
+/// Source: Linux, `asm-generic/fcntl.h`; the same on every machine that the command is built for.
+const O_NONBLOCK: i32 = 0o4000;
 
 fn cells(count: u16) -> NonZero<u16> {
     NonZero::new(count).unwrap()
@@ -26,7 +33,30 @@ pub(crate) struct Terminal {
     keys: File,
     /// The program's side.
     side: OwnedFd,
-    screen: Arc<Mutex<vt100::Parser>>,
+    screen: Arc<Mutex<vt100::Parser<Updates>>>,
+}
+
+/// What a terminal goes on showing while it is being updated.
+#[derive(Default)]
+struct Updates {
+    before: Option<String>,
+}
+
+impl vt100::Callbacks for Updates {
+    fn unhandled_csi(
+        &mut self,
+        screen: &mut vt100::Screen,
+        kind: Option<u8>,
+        _: Option<u8>,
+        parameters: &[&[u16]],
+        action: char,
+    ) {
+        match (kind, parameters, action) {
+            (Some(b'?'), [[2026]], 'h') => self.before = Some(screen.contents()),
+            (Some(b'?'), [[2026]], 'l') => self.before = None,
+            _ => {}
+        }
+    }
 }
 
 impl Terminal {
@@ -41,10 +71,12 @@ impl Terminal {
         // Whoever runs the tests may ignore the hang-up.
         let mut command = Command::new("env");
         command.args(["--default-signal=HUP", env!("CARGO_BIN_EXE_borehole")]);
-        command.args(arguments).stdin(end()).stdout(end()).stderr(end());
+        // A job of its own, as a shell starts it.
+        command.args(arguments).stdin(end()).stdout(end()).stderr(end()).process_group(0);
         command.env_remove("NO_COLOR").env_remove("COLORTERM").env("TERM", "xterm-256color");
         let child = command.envs(environment.iter().copied()).spawn().unwrap();
-        let screen = Arc::new(Mutex::new(vt100::Parser::new(cells(lines), cells(columns), 0)));
+        let parser = vt100::Parser::new_with_callbacks(cells(lines), cells(columns), 0, Updates::default());
+        let screen = Arc::new(Mutex::new(parser));
         let keys = File::from(pty.master);
         let (mut output, shown) = (keys.try_clone().unwrap(), screen.clone());
         // It ends with the terminal.
@@ -58,7 +90,8 @@ impl Terminal {
     }
 
     pub(crate) fn shown(&self) -> String {
-        self.screen.lock().unwrap().screen().contents()
+        let screen = self.screen.lock().unwrap();
+        screen.callbacks().before.clone().unwrap_or_else(|| screen.screen().contents())
     }
 
     #[track_caller]
@@ -92,6 +125,21 @@ impl Terminal {
             && !screen.screen().alternate_screen()
             && !screen.screen().hide_cursor()
             && screen.screen().mouse_protocol_mode() == vt100::MouseProtocolMode::None
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        kill(Pid::from_raw(i32::try_from(self.child.id()).unwrap()), signal).unwrap();
+    }
+
+    /// Waits until it has stopped. The terminal is as it was.
+    #[track_caller]
+    pub(crate) fn stops(&self) {
+        let is_stopped = || {
+            let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap();
+            stat.rsplit_once(") ").unwrap().1.starts_with('T').then_some(())
+        };
+        wait_for(is_stopped);
+        wait_for(|| self.is_restored().then_some(()));
     }
 
     /// How it ended. The terminal is as it was.
@@ -172,7 +220,7 @@ fn signals_and_keys_that_end_it_leave_the_terminal_as_it_was() {
     for signal in [Signal::SIGTERM, Signal::SIGHUP, Signal::SIGINT] {
         let mut terminal = Terminal::start(&["explore", &trace()], (80, 24), &[]);
         terminal.shows("by self");
-        kill(Pid::from_raw(i32::try_from(terminal.child.id()).unwrap()), signal).unwrap();
+        terminal.signal(signal);
         assert_eq!(terminal.ended(), 130, "{signal}");
     }
     let mut terminal = Terminal::start(&["explore", &trace()], (80, 24), &[]);
@@ -237,6 +285,10 @@ fn views_are_exported_and_other_tools_read_them() {
     }
     terminal.press(&format!("e\x15{}\r", text(&svg)));
     terminal.shows("exists");
+    let zstd = scratch.path("a.rbt.zst");
+    terminal.press(&format!("e\x15{}\r", text(&zstd)));
+    terminal.shows("unsupported compression");
+    assert!(!zstd.exists());
     terminal.press("q");
     assert_eq!(terminal.ended(), 0);
     let whole = crate::program::run(&["convert", &corpus("rbt/native.rbt"), "--to", "folded"]).done();
@@ -306,4 +358,63 @@ fn two_profiles_show_what_changed() {
         terminal.press("q");
         assert_eq!(terminal.ended(), 0);
     }
+}
+
+#[test]
+fn what_is_stopped_leaves_the_terminal_as_it_was_and_draws_everything_when_it_goes_on() {
+    let mut terminal = Terminal::start(&["explore", &trace()], (80, 24), &[]);
+    let shown = terminal.shows("by self");
+    for by_key in [true, false] {
+        if by_key {
+            terminal.press("\x1a");
+        } else {
+            terminal.signal(Signal::SIGTSTP);
+        }
+        terminal.stops();
+        // What a shell writes meanwhile.
+        terminal.screen.lock().unwrap().process(b"\x1b[2J\x1b[H$ fg");
+        terminal.signal(Signal::SIGCONT);
+        wait_for(|| (terminal.shown() == shown && !terminal.is_restored()).then_some(()));
+    }
+    terminal.press("q");
+    assert_eq!(terminal.ended(), 0);
+}
+
+#[test]
+fn what_is_written_while_files_are_read_is_seen() {
+    let scratch = Scratch::new();
+    let growing = scratch.path("stacks.folded");
+    let slow = named_pipe(scratch.path("slow"));
+    fs::write(&growing, "main;query 3\n").unwrap();
+    let arguments = ["explore", "--follow", "--from", "folded", text(&growing), text(&slow)];
+    let terminal = Terminal::start(&arguments, (200, 24), &[]);
+    // The pipe is opened when the first file has been read.
+    let mut pipe = fs::OpenOptions::new().write(true).open(&slow).unwrap();
+    fs::write(&growing, "main;query 3\nmain;late 1000\n").unwrap();
+    pipe.write_all(b"main;slow 20\n").unwrap();
+    drop(pipe);
+    terminal.shows("· 23 samples");
+    // It is read again without another change.
+    let again = || fs::OpenOptions::new().write(true).custom_flags(O_NONBLOCK).open(&slow).ok();
+    wait_for(again).write_all(b"main;slow 20\n").unwrap();
+    terminal.shows("· 1,023 samples");
+}
+
+#[test]
+fn time_is_exported_as_the_samples_that_it_is_of() {
+    let scratch = Scratch::new();
+    let [rbt, svg] = ["time.rbt", "time.svg"].map(|name| scratch.path(name));
+    let mut terminal = Terminal::start(&["explore", &trace()], (80, 24), &[]);
+    terminal.shows("· 6 samples");
+    terminal.press("w");
+    terminal.shows("60.0 ms time");
+    for path in [&rbt, &svg] {
+        terminal.press(&format!("e\x15{}\r", text(path)));
+        wait_for(|| path.exists().then_some(()));
+    }
+    terminal.press("q");
+    assert_eq!(terminal.ended(), 0);
+    let report = crate::program::run(&["report", text(&rbt)]).stderr;
+    assert!(report.contains("6 samples") && report.contains("~0.06 s sampled wall"), "{report}");
+    assert!(fs::read_to_string(&svg).unwrap().contains("all (6 samples, 100%)"));
 }

@@ -81,6 +81,16 @@ fn a_dump_is_analysed_later_and_tells_what_the_process_said() {
     let classes = info["classes"].as_array().unwrap();
     let products = classes.iter().find(|class| class["name"] == "Shop\\Product").unwrap();
     assert_eq!(products["count"], 50);
+    // The same into a pipe.
+    let piped = run(&["heap", "dump", "-p", &waiting.id(), "-o", "-"]).done();
+    assert_eq!(piped[..4], std::fs::read(&dump).unwrap()[..4]);
+    assert!(!Path::new("-").exists());
+    // Where nothing can be written, nothing is stopped.
+    for name in ["nowhere/a.rmem", "nowhere/a.sqlite3"] {
+        let path = scratch.path(name);
+        let said = run(&["heap", "capture", "-p", &waiting.id(), "-o", path.to_str().unwrap()]).failed();
+        assert!(said.contains("no such file or directory") && !said.contains("copied"), "{said}");
+    }
     // Nothing is replaced unasked, and a dump is no graph.
     refused(&["heap", "dump", "-p", &waiting.id(), "-o", dump_path], "file exists; --force replaces it");
     refused(
@@ -365,4 +375,86 @@ fn of_a_long_way_to_a_node_the_first_and_the_last_steps_are_shown() {
     // The table of objects holds none of them.
     assert_eq!((&rows[1]["strength"], &rows[2]["strength"]), (&"weak".into(), &"strong".into()));
     assert_eq!(answer(&[&ask[..], &["--limit", "0"]].concat())["rows"].as_array().unwrap().len(), depth);
+}
+
+#[test]
+fn a_heap_is_no_profile_and_a_profile_no_heap() {
+    let scratch = Scratch::new();
+    let path = |name: &str| scratch.path(name).to_str().unwrap().to_owned();
+    let reli = corpus("php/reli-json/m1_objects.json.gz").to_str().unwrap().to_owned();
+    // Read as a heap whatever it is called, and as a profile never.
+    for name in ["h.rmem", "h.json", "h.folded", "h.sqlite3"] {
+        let format = if name == "h.folded" { &["-f", "rmem"][..] } else { &[] };
+        run(&[&["heap", "export", &*reli, "-o", &path(name)], format].concat()).done();
+        run(&["heap", "info", &path(name)]).done();
+        for command in ["info", "report", "check", "recover"] {
+            let said = run(&[command, &path(name)]).failed();
+            assert!(said.contains("hint: it holds a heap: borehole heap info "), "{command} {name}: {said}");
+        }
+    }
+    for name in ["h.jsonl", "h.hprof", "h.heapsnapshot"] {
+        run(&["heap", "export", &reli, "-o", &path(name)]).done();
+        let said = run(&["check", &path(name)]).failed();
+        let format = name.trim_start_matches("h.");
+        assert!(
+            said.contains(&format!("hint: it holds a heap, as {format}, which is for other programs")),
+            "{said}"
+        );
+    }
+    let trace = corpus("rbt/daemon_worker.rbt").to_str().unwrap().to_owned();
+    for format in ["speedscope", "gecko", "chrome-trace", "jsonl"] {
+        let profile = path(&format!("p.{format}"));
+        run(&["convert", &trace, "--to", format, "-o", &profile]).done();
+        for command in [&["info"][..], &["report"], &["export"], &["compare", &path("h.rmem")]] {
+            let said = run(&[&["heap"], command, &[&*profile]].concat()).failed();
+            assert!(said.contains("unsupported format: expected rdump, rmem, json"), "{format}: {said}");
+        }
+    }
+    let object = scratch.write("a.json", b"{\"a\":1}");
+    refused(&["heap", "info", object.to_str().unwrap()], "unsupported format");
+    let said = run(&["info", object.to_str().unwrap()]).failed();
+    assert!(said.contains("hint: name the format with --from"), "{said}");
+    let summary = scratch.write("b.json", b"{\"summary\":[{}]}");
+    refused(&["heap", "info", summary.to_str().unwrap()], "missing context: expected");
+    refused(
+        &["heap", "report", &path("h.rmem"), "--run-id", "4"],
+        "unsupported --run-id 4: expected a database",
+    );
+}
+
+#[test]
+fn a_dump_that_was_cut_off_is_analysed_or_said_to_be_cut_off() {
+    let scratch = Scratch::new();
+    let whole = std::fs::read(corpus("php/heap/8.4.24.rdump")).unwrap();
+    let cut = scratch.path("cut.rdump");
+    let info = |bytes: usize| {
+        std::fs::write(&cut, &whole[..bytes]).unwrap();
+        run(&["heap", "info", "--lenient", cut.to_str().unwrap()])
+    };
+    let modules = "cannot read PHP's modules: ";
+    let [classes, stack] = ["classes", "stack"].map(|what| format!("missing {what} of PHP's executor: "));
+    for (eighths, missing) in
+        [(2, modules), (3, modules), (4, modules), (5, &*classes), (6, &*classes), (7, &*stack)]
+    {
+        let said = info(whole.len() / 8 * eighths).failed();
+        assert!(said.starts_with(&format!("error: {}: {missing}", cut.display())), "{eighths}: {said}");
+        let why = "\nhint: the file is not whole, and this may be why: truncated block: expected ";
+        assert!(said.contains(why), "{eighths}: {said}");
+    }
+    // The last of the memory is missing, but what leads to the rest is there.
+    let ended = info(whole.len() - 1000);
+    let warning = format!("warning: {}: truncated block: expected ", cut.display());
+    assert!(ended.code == 3 && ended.stderr.starts_with(&warning), "{}: {}", ended.code, ended.stderr);
+    assert!(ended.stderr.contains(" held by something known; "), "{}", ended.stderr);
+    assert!(String::from_utf8(ended.stdout).unwrap().contains("\nnodes "));
+}
+
+#[test]
+fn nothing_of_the_facts_of_a_heap_is_obeyed_by_a_terminal() {
+    let scratch = Scratch::new();
+    let path = scratch.path("evil.json");
+    let evil = r#"{"summary":[{"k\u001b[5mey\nfake  1":"v\u001b[2J\u202e"}],"location_types_summary":{},"class_objects_summary":{},"context":{}}"#;
+    std::fs::write(&path, evil).unwrap();
+    let shown = String::from_utf8(run(&["heap", "info", path.to_str().unwrap()]).done()).unwrap();
+    assert!(shown.contains("k\\x1b[5mey\\x0afake  1  v\\x1b[2J\\u{202e}\n"), "{shown:?}");
 }

@@ -1,6 +1,8 @@
 //! What may be read, and what is said about the rest.
 
+use std::ffi::OsStr;
 use std::fs::{self, File};
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::thread;
 
@@ -197,4 +199,27 @@ fn a_file_that_is_nothing_but_damage_is_not_a_flood_of_warnings() {
     assert_eq!((ended.code, ended.stderr.lines().count()), (3, 22));
     assert!(ended.stderr.contains("warning: standard input: 4980 more"), "{}", ended.stderr);
     assert!(ended.stderr.ends_with("bytes lost in all\n"), "{}", ended.stderr);
+}
+
+#[test]
+fn a_file_whose_name_is_no_text_is_an_input_like_others() {
+    let scratch = Scratch::new();
+    let path = scratch.path("").join(OsStr::from_bytes(b"bad\xff.rbt"));
+    fs::copy(borehole_testkit::corpus("rbt/daemon_worker.rbt"), &path).unwrap();
+    let path = path.as_os_str();
+    let word = OsStr::new;
+    let cases: [&[&OsStr]; 6] = [
+        &[word("check"), path],
+        &[word("info"), path],
+        &[word("report"), path],
+        &[word("dump"), path],
+        &[word("diff"), path, path],
+        &[word("convert"), word("--to"), word("folded"), path],
+    ];
+    for arguments in cases {
+        let ended = run(arguments);
+        assert!(ended.code == 0 && !ended.stdout.is_empty(), "{arguments:?}: {}", ended.stderr);
+    }
+    let saved = scratch.path("saved.rbt");
+    assert_eq!(run(&[word("recover"), path, word("-o"), saved.as_os_str()]).code, 0);
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use borehole_testkit::Scratch;
 use serde_json::Value;
 
-use crate::program::{Ended, corpus, listing, piped, program, run, text, wait_for};
+use crate::program::{Ended, corpus, listing, piped, program, run, text, wait_for, wait_until_busy};
 
 fn lake(arguments: &[&str]) -> Ended {
     run(&[&["lake"], arguments].concat())
@@ -98,6 +98,24 @@ fn the_top_functions_are_those_of_the_report() {
     assert_eq!(nothing, [] as [Value; 0]);
     let trend = objects(lake(&["trend", &path, top[0]["function"].as_str().unwrap(), "--json"]));
     assert_eq!((trend.len(), &trend[0]["time"]), (1, &Value::from("2026-11-01T12:00:00Z")));
+}
+
+#[test]
+fn a_place_where_no_lake_can_be_begun_is_told_from_one_that_can() {
+    let scratch = Scratch::new();
+    let look = |place: &str| lake(&["info", "--only-look", place]);
+    let missing = scratch.path("to/be/made");
+    assert_eq!(look(text(&missing)).done(), b"");
+    assert!(listing(scratch.folder()).is_empty(), "nothing is begun");
+    // Nobody makes anything there, whatever they may do elsewhere; nor within a file.
+    let file = scratch.write("file", b"");
+    let within = file.join("lake");
+    for (place, why) in
+        [("/proc/nowhere/lake", "/proc takes no folders: "), (text(&within), "Not a directory")]
+    {
+        let error = look(place).failed();
+        assert!(error.starts_with(&format!("error: {place}")) && error.contains(why), "{error}");
+    }
 }
 
 #[test]
@@ -248,18 +266,18 @@ fn questions_end_when_the_user_asks_for_it() {
     // Takes hours, and no memory.
     let sql = "SELECT 'main', CAST(sum(value % 7) AS BIGINT) FROM range(10000000000000)";
     let output = scratch.path("long.folded");
-    let began = |arguments: &[&str]| {
+    let stopped = |arguments: &[&str]| {
         let mut query = program(&[&["lake", "query", &path, sql], arguments].concat());
         let mut child = query.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        thread::sleep(Duration::from_secs(2));
+        wait_until_busy(&child);
         assert!(child.try_wait().unwrap().is_none(), "it takes hours");
         // Whoever runs the tests in the background ignores Ctrl-C.
         let ended = Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap();
         assert!(ended.success());
         child.wait_with_output().unwrap()
     };
-    assert_eq!(began(&[]).status.signal(), Some(15), "nothing is half done");
-    let ended = Ended::from(began(&["-o", text(&output)]));
+    assert_eq!(stopped(&[]).status.signal(), Some(15), "nothing is half done");
+    let ended = Ended::from(stopped(&["-o", text(&output)]));
     assert_eq!((ended.code, ended.stderr.as_str()), (130, "interrupted: nothing was written\n"));
     assert_eq!(listing(scratch.folder()), ["lake"]);
 }
@@ -295,6 +313,31 @@ fn times_before_1970_are_shown() {
     lake(&["add", &path, text(&old), "--at", "1969-12-31"]).done();
     let info = String::from_utf8(lake(&["info", &path]).quietly()).unwrap();
     assert!(info.contains("1969-12-31T00:00:00Z 1969-12-31T00:00:00Z"), "{info}");
+}
+
+#[test]
+fn who_will_add_later_learns_whether_that_can_be_and_no_lake_begins() {
+    let (scratch, path) = with_trace();
+    let nowhere = scratch.path("nowhere");
+    for place in [path.as_str(), text(&nowhere)] {
+        assert_eq!(lake(&["info", "--only-look", place]).quietly(), b"");
+    }
+    assert!(!nowhere.exists());
+    let error = lake(&["info", "--only-look", "gopher://somewhere/lake"]).failed();
+    assert!(error.contains("gopher://somewhere/lake"), "{error}");
+}
+
+#[test]
+fn nothing_of_the_names_in_a_lake_is_obeyed_by_a_terminal() {
+    let scratch = Scratch::new();
+    let path = text(&scratch.path("lake")).to_owned();
+    let file = scratch.write("esc\x1b[31mred\nx.folded", b"main 1\n");
+    let service = "shop\x1b]0;title\x07\u{202e}";
+    let added = lake(&["add", &path, text(&file), "--service", service, "--at", "2026-11-01T12:00Z"]).done();
+    let info = lake(&["info", &path]).quietly();
+    let [added, info] = [added, info].map(|said| String::from_utf8(said).unwrap());
+    assert!(!added.contains(['\x1b', '\u{202e}']) && added.lines().count() == 1, "{added:?}");
+    assert!(info.contains(r"services: shop\x1b]0;title\x07\u{202e}"), "{info:?}");
 }
 
 /// A server that speaks S3, with a bucket called `fleet`; it ends with the test.

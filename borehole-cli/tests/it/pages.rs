@@ -86,6 +86,19 @@ fn help_goes_to_stdout_and_the_lack_of_a_command_to_stderr() {
 }
 
 #[test]
+fn help_begins_with_what_the_list_of_commands_says() {
+    for (group, listed) in [(&[][..], "convert"), (&[], "report"), (&["heap"], "query"), (&["heap"], "dump")]
+    {
+        let [list, help] = [&[group, &["--help"]].concat(), &[group, &[listed, "--help"]].concat()]
+            .map(|arguments| String::from_utf8(run(arguments).quietly()).unwrap());
+        let mut words = help.split("Usage:").next().unwrap().split_whitespace();
+        let of_list = list.split_whitespace().collect::<Vec<_>>().join(" ");
+        let about = words.by_ref().collect::<Vec<_>>().join(" ");
+        assert!(of_list.contains(&format!("{listed} {about}")), "{about}");
+    }
+}
+
+#[test]
 fn help_fits_80_columns() {
     for command in COMMANDS {
         let output = program(&help_of(command)).env("COLUMNS", "80").output().unwrap();
@@ -186,4 +199,10 @@ fn the_formats_are_listed_with_what_can_be_done_with_them() {
     let table = String::from_utf8(run(&["formats"]).quietly()).unwrap();
     assert!(table.contains("rbt         yes   yes   .rbt "), "{table}");
     assert!(table.contains("callgrind   -     yes "), "{table}");
+}
+
+#[test]
+fn a_dash_is_standard_output_for_man_pages_too() {
+    assert_eq!(run(&["man", "-o", "-"]).quietly(), run(&["man"]).quietly());
+    assert!(!std::path::Path::new("-").exists());
 }

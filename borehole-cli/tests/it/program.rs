@@ -4,9 +4,11 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus, Output, Stdio};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::time::{Duration, Instant};
 use std::{fs, thread};
+
+use nix::sys::signal::Signal;
 
 /// How the program ended and what it wrote.
 #[derive(Debug)]
@@ -113,6 +115,30 @@ pub(crate) fn wait_for<T>(mut answer: impl FnMut() -> Option<T>) -> T {
         }
         thread::sleep(Duration::from_millis(5));
     }
+}
+
+/// Waits until a program has computed for a second, which is more than it takes to begin.
+#[track_caller]
+pub(crate) fn wait_until_busy(child: &Child) {
+    // User and system time, in hundredths of a second. Source: `proc_pid_stat(5)`.
+    let has_worked = |stat: &str| {
+        let fields = stat.rsplit_once(") ").unwrap().1.split(' ').skip(11).take(2);
+        let ticks: u64 = fields.map(|field| field.parse::<u64>().unwrap()).sum();
+        (ticks >= 100).then_some(())
+    };
+    wait_for(|| has_worked(&fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap()));
+}
+
+/// Waits until a program does something about a signal, which ends it before.
+#[track_caller]
+pub(crate) fn wait_until_heeded(child: &Child, signal: Signal) {
+    // Source: Linux, `Documentation/filesystems/proc.rst`, table 1-2.
+    let is_heeded = |status: &str| {
+        let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:"))?;
+        let mask = u64::from_str_radix(mask.trim(), 16).ok()?;
+        (mask >> (signal as i32 - 1) & 1 == 1).then_some(())
+    };
+    wait_for(|| is_heeded(&fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap()));
 }
 
 /// The exit code of a program that was not ended by a signal.

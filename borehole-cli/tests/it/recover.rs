@@ -112,6 +112,21 @@ fn a_lender_may_be_compressed_and_is_the_one_to_blame_if_it_has_nothing_to_lend(
 }
 
 #[test]
+fn a_lender_is_opened_by_its_bytes_whether_or_not_they_are_a_text() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt as _;
+    let scratch = Scratch::new();
+    let whole = read_corpus("tachyon/corpus/27_realapp_none.bin");
+    let cut = scratch.write("cut.bin", &whole[..whole.len() / 2]);
+    let lender = scratch.folder().join(OsStr::from_bytes(b"of-\xff.bin"));
+    std::fs::write(&lender, &whole).unwrap();
+    let arguments = ["recover", text(&cut), "--to", "folded", "--tables"].map(OsStr::new);
+    let ended = run(&[&arguments[..], &[lender.as_os_str()]].concat());
+    assert!(ended.code == 3 && !ended.stdout.is_empty(), "{}", ended.stderr);
+    assert!(!ended.stderr.contains("frame#"), "{}", ended.stderr);
+}
+
+#[test]
 fn what_stands_before_the_damage_of_a_compressed_file_is_recovered_from_every_format() {
     let scratch = Scratch::new();
     // Lines that compress badly, so that a part of the file is a part of the samples.

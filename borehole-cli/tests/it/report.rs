@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use borehole_testkit::read_corpus;
+use borehole_testkit::{Scratch, read_corpus};
 use serde_json::Value;
 
-use crate::program::{corpus, run};
+use crate::program::{corpus, run, text};
 
 /// Traces without names that folded stacks cannot hold.
 const TRACES: [&str; 8] = [
@@ -264,4 +264,70 @@ fn what_has_no_tables_refuses_the_options_of_tables() {
         let refused = run(&[&["report", view, &trace][..], options].concat()).failed();
         assert!(refused.contains("cannot be used with"), "{refused}");
     }
+}
+
+#[test]
+fn a_page_of_the_samples_that_were_chosen_is_a_page() {
+    let scratch = Scratch::new();
+    let threads = corpus("tachyon/corpus/05_threads20_none.bin");
+    let lines = String::from_utf8(run(&["dump", &threads]).quietly()).unwrap();
+    let sample = lines.lines().find(|line| line.contains("\"tid\":")).unwrap();
+    let thread = serde_json::from_str::<Value>(sample).unwrap()["tid"].to_string();
+    let roots = scratch.write("roots.folded", b"a;b 0\nc;d 5\n");
+    let cases: [&[&str]; 2] = [&[&threads, "--thread", &thread], &[text(&roots)]];
+    for arguments in cases {
+        let page = scratch.path("page.html");
+        run(&[&["report", "--force", "-o", text(&page)], arguments].concat()).done();
+        assert!(std::fs::read_to_string(&page).unwrap().starts_with("<!"), "{arguments:?}");
+    }
+}
+
+#[test]
+fn sections_that_answer_options_are_refused_alone_without_them() {
+    let trace = corpus("rbt/native.rbt");
+    let unanswered = [
+        ("callers", "--callers"),
+        ("callees+by", "--callees"),
+        ("tail", "--last"),
+        ("by", "--by"),
+        (",", "section"),
+    ];
+    for (section, option) in unanswered {
+        let said = run(&["report", &trace, "--sections", section]).failed();
+        assert!(said.starts_with(&format!("error: missing {option}: ")), "{said}");
+    }
+    run(&["report", &trace, "--sections", "self,callers", "--callers", "."]).done();
+    // What --by asks for is printed whether or not it is among the sections, and JSON has none.
+    let by = run(&["report", &trace, "--by", "pid", "--sections", "callers"]).done();
+    assert_eq!(by, run(&["report", &trace, "--by", "pid", "--sections", "by"]).done());
+    let json = |sections: &[&str]| run(&[&["report", &trace, "--json"], sections].concat()).done();
+    assert_eq!(json(&["--sections", "callers"]), json(&[]));
+}
+
+#[test]
+fn columns_of_a_timeline_are_as_long_as_they_say_wherever_time_begins() {
+    let sample = |thread: u32, seconds: u64| {
+        let time_ns = seconds * 1_000_000_000;
+        format!(r#"{{"type":"sample","frames":[{{"function":"main"}}],"time_ns":{time_ns},"tid":{thread}}}"#)
+    };
+    // The thread that began last is stored first.
+    let lines = [
+        r#"{"type":"segment","format":"jsonl","index":0,"period_us":10000,"has_times":true}"#.to_owned(),
+        sample(11, 100),
+        sample(11, 101),
+        sample(12, 0),
+        sample(12, 1),
+        r#"{"type":"end","samples":4,"events":0,"lost_bytes":0,"warnings":[]}"#.to_owned(),
+    ];
+    let scratch = borehole_testkit::Scratch::new();
+    let path = scratch.path("threads.jsonl");
+    std::fs::write(&path, lines.join("\n") + "\n").unwrap();
+    let shown = String::from_utf8(run(&["report", "--timeline", path.to_str().unwrap()]).done()).unwrap();
+    let head: Vec<_> = shown.lines().next().unwrap().split(' ').collect();
+    let [start, end, column] = [2, 4, 6].map(|word| head[word].parse::<f64>().unwrap());
+    let bars = shown.lines().nth(1).unwrap().split('|').nth(1).unwrap().chars().count();
+    assert!(start < -99.0 && end > 1.0, "{shown}");
+    #[expect(clippy::cast_precision_loss, reason = "some dozens")]
+    let columns = (end - start) / column - bars as f64;
+    assert!(columns.abs() < 0.1, "{shown}");
 }

@@ -227,6 +227,14 @@ fn is_value_type(payload: &[u8]) -> bool {
 /// How many lines are looked at.
 const MAX_LINES: usize = 64;
 
+/// No text has a zero so early. Names of PHP's anonymous classes have one further on.
+const ZERO_FREE_BYTES: usize = 8;
+
+/// Whether this may be text at all, and not a file of bytes in which there happen to be lines.
+fn is_text(prefix: &[u8]) -> bool {
+    !prefix.iter().take(ZERO_FREE_BYTES).any(|&byte| byte == 0)
+}
+
 /// Most lines that say anything are frames: a depth, a name, a file and line.
 pub(super) fn is_phpspy(prefix: &[u8]) -> bool {
     most_lines(prefix, |line| matches!(line, Line::Frame))
@@ -234,7 +242,7 @@ pub(super) fn is_phpspy(prefix: &[u8]) -> bool {
 
 /// Most lines that say anything end in a number. One that is too long to see its end has semicolons.
 pub(super) fn is_folded(prefix: &[u8]) -> bool {
-    let cut = prefix.len() == DETECT_BYTES && memchr::memchr(b'\n', prefix).is_none();
+    let cut = is_text(prefix) && prefix.len() == DETECT_BYTES && memchr::memchr(b'\n', prefix).is_none();
     if cut {
         return contains(prefix, b";") && !contains(prefix, b"{");
     }
@@ -247,7 +255,7 @@ fn most_lines(prefix: &[u8], wanted: impl Fn(Line) -> bool) -> bool {
         said += 1;
         fitting += usize::from(wanted(line));
     }
-    fitting > 0 && fitting * 2 >= said
+    is_text(prefix) && fitting > 0 && fitting * 2 >= said
 }
 
 /// What a line of text could be.

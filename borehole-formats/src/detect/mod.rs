@@ -486,6 +486,14 @@ mod tests {
     }
 
     #[test]
+    fn bytes_between_which_there_are_lines_are_no_text() {
+        let lines = (0..100).map(|number| format!("Order number {number}\n")).collect::<String>();
+        assert_eq!(detect(lines.as_bytes()), Some(Format::Folded));
+        assert_eq!(detect(format!("class@anonymous\0/a.php;f 3\n{lines}").as_bytes()), Some(Format::Folded));
+        assert_eq!(detect(format!("RMEM\x01\0\0\0\n{lines}").as_bytes()), None);
+    }
+
+    #[test]
     fn nothing_and_noise_are_no_format() {
         for bytes in
             [b"".as_slice(), b"\0\0\0\0", b"\xff\xfe", b"\n\n\n", b"{}", b"{\"type\":\"other\"}", b"hello"]

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::io::{self, BufWriter, Write};
 use std::ops::ControlFlow;
 
-use borehole_model::{Context, ProfileSink, Sample, StringId, Tables};
+use borehole_model::{Context, ProfileSink, Sample, StringId, Tables, shown};
 use inferno::flamegraph;
 
 use super::Names;
@@ -159,7 +159,7 @@ fn put_drawable(stack: &[u8], line: &mut String) {
     match str::from_utf8(stack) {
         Ok("") => line.push_str(EMPTY_STACK),
         Ok(ascii) if stack.iter().all(|byte| (b' '..=b'~').contains(byte)) => line.push_str(ascii),
-        _ => String::from_utf8_lossy(stack).chars().for_each(|c| put_drawable_char(c, line)),
+        _ => String::from_utf8_lossy(stack).chars().for_each(|c| shown::push(c, line)),
     }
 }
 
@@ -181,23 +181,8 @@ fn shared_beginning(one: &[u8], other: &[u8]) -> usize {
 
 fn drawable(text: &str) -> String {
     let mut drawable = String::with_capacity(text.len());
-    text.chars().for_each(|c| put_drawable_char(c, &mut drawable));
+    text.chars().for_each(|c| shown::push(c, &mut drawable));
     drawable
-}
-
-/// Appends a character. What turns the direction of writing, breaks lines or is not seen is spelled out, so that a name cannot
-/// pretend to be another.
-fn put_drawable_char(c: char, text: &mut String) {
-    match c {
-        '\u{fffe}' | '\u{ffff}' => text.push(char::REPLACEMENT_CHARACTER),
-        c if c.is_control() => text.push(char::REPLACEMENT_CHARACTER),
-        '\u{61c}'
-        | '\u{200b}'..='\u{200f}'
-        | '\u{2028}'..='\u{202e}'
-        | '\u{2060}'..='\u{2069}'
-        | '\u{feff}' => text.extend(c.escape_unicode()),
-        c => text.push(c),
-    }
 }
 
 impl<W: Write> ProfileSink for Exporter<W> {

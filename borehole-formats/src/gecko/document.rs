@@ -5,8 +5,7 @@
 
 use std::io::{self, Read, Seek, Write};
 
-use borehole_model::{FrameId, StackId, StringId, Tables};
-use hashbrown::HashMap;
+use borehole_model::{FrameId, StackId, Tables, Thread, ThreadNames};
 
 use super::lane::Lane;
 use super::state::Kind;
@@ -38,9 +37,9 @@ const OPCODE_SCHEMA: &str = r#"{"name":"Opcode","display":["marker-table","marke
 {"key":"duration","label":"Duration","format":"duration"}]}"#;
 
 /// What is true of all lanes.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Facts {
-    pub(super) interval_ns: Option<u64>,
+    pub(super) interval_ns: u64,
     pub(super) start_unix_ns: Option<i64>,
 }
 
@@ -56,7 +55,7 @@ pub(super) struct Document<'a, W, S, F> {
     base_ns: i64,
     pub(super) stacks: &'a [StackId],
     pub(super) instructions: &'a [FrameId],
-    pub(super) names: Option<&'a HashMap<u64, StringId>>,
+    pub(super) names: Option<&'a ThreadNames>,
 }
 
 /// A marker: its state, and when it began and how long it lasted, in nanoseconds.
@@ -111,7 +110,7 @@ where
         let start =
             facts.start_unix_ns.and_then(|start| u64::try_from(start.checked_add(self.base_ns)?).ok());
         let output = &mut self.output;
-        output.raw("{\"meta\":{\"interval\":").milliseconds(facts.interval_ns.unwrap_or(0));
+        output.raw("{\"meta\":{\"interval\":").milliseconds(facts.interval_ns);
         output.raw(",\"startTime\":").milliseconds(start.unwrap_or(0)).raw(",");
         output.raw(META).raw("\"product\":").string(if is_python { "Python" } else { "Borehole" });
         output.raw(",\"importedFrom\":").string(concat!("borehole ", env!("CARGO_PKG_VERSION")));
@@ -150,9 +149,9 @@ where
 
     /// As `replay` names it, with the name if it is known and the interpreter if it is not the first.
     fn lane_name(&self, lane: &Lane) -> String {
-        let thread = lane.key.thread;
-        let known = thread.zip(self.names).and_then(|(thread, names)| names.get(&thread));
-        let mut name = match (known, thread) {
+        let thread = lane.key.thread.map(|number| Thread { process: lane.key.process, number });
+        let known = thread.zip(self.names).and_then(|(thread, names)| names.of(thread));
+        let mut name = match (known, lane.key.thread) {
             (Some(&name), _) => String::from_utf8_lossy(self.tables.string(name)).into_owned(),
             (None, Some(thread)) => format!("Thread-{thread}"),
             (None, None) => "All samples".to_owned(),

@@ -5,13 +5,15 @@ use std::io::{self, Read, Seek, Write};
 use std::ops::ControlFlow;
 
 use borehole_model::{
-    Context, FrameId, ProfileSink, Sample, Segment, StackColumn, StackId, StringId, Tables,
+    Context, FrameId, ProfileSink, Sample, Segment, StackColumn, StackId, StringId, Tables, Thread,
+    ThreadNames,
 };
 use hashbrown::HashMap;
 
 use super::document::{Document, Facts};
 use super::lane::{Key, Lane, Taken};
 use crate::chains::Spool;
+use crate::one_period::OnePeriod;
 use crate::own_frames;
 use crate::{Export, Losses};
 
@@ -33,10 +35,11 @@ pub struct Exporter<W, S, F> {
     lane_index: HashMap<Key, usize>,
     current: usize,
     input: u64,
-    facts: Facts,
+    start_unix_ns: Option<i64>,
     shown: Shown,
     instructions: Instructions,
-    names: HashMap<u64, StringId>,
+    names: ThreadNames,
+    period_ns: OnePeriod,
     lost: Lost,
 }
 
@@ -80,7 +83,6 @@ struct Lost {
     labels: u64,
     values: u64,
     empty: u64,
-    periods: u64,
     metadata: u64,
 }
 
@@ -99,10 +101,11 @@ where
             lane_index: HashMap::new(),
             current: 0,
             input: 0,
-            facts: Facts::default(),
+            start_unix_ns: None,
             shown: Shown::default(),
             instructions: Instructions::default(),
-            names: HashMap::new(),
+            names: ThreadNames::default(),
+            period_ns: OnePeriod::default(),
             lost: Lost::default(),
         }
     }
@@ -130,7 +133,7 @@ where
             stack: sight.place.into(),
             count: sample.count,
             time_ns: sample.time_ns,
-            period_ns: at.segment.period_ns.unwrap_or(DEFAULT_PERIOD_NS),
+            period_ns: at.segment.period_ns.or(self.period_ns.known()).unwrap_or(DEFAULT_PERIOD_NS),
             status: sample.status,
             in_gc: sight.in_gc,
             opcode: sight.opcode.into(),
@@ -138,14 +141,13 @@ where
     }
 
     #[inline]
-    fn count_losses(&mut self, at: Context<'_>, sample: &Sample<'_>, taken: &Taken) {
-        let Lost { labels, values, empty, periods, .. } = &mut self.lost;
+    fn count_losses(&mut self, sample: &Sample<'_>, taken: &Taken) {
+        self.period_ns.sample(sample.count);
+        let Lost { labels, values, empty, .. } = &mut self.lost;
         let lost = [
             (labels, sample.labels.is_some()),
             (values, !sample.values.is_empty()),
             (empty, taken.stack == 0),
-            // The document has one, that of the first samples that know theirs.
-            (periods, at.segment.period_ns != self.facts.interval_ns),
         ];
         for (sum, is_lost) in lost {
             *sum = sum.saturating_add(if is_lost { sample.count } else { 0 });
@@ -229,7 +231,7 @@ where
             thread: sample.thread,
         };
         let taken = self.taken(at, sample);
-        self.count_losses(at, sample, &taken);
+        self.count_losses(sample, &taken);
         let lane = self.lane(key, &taken, at.segment);
         self.lanes[lane].take(&taken, &mut self.spool)?;
         Ok(ControlFlow::Continue(()))
@@ -238,8 +240,8 @@ where
     fn segment(&mut self, at: Context<'_>) -> io::Result<()> {
         self.input += u64::from(at.segment.index == 0);
         self.lost.metadata += at.segment.metadata.len() as u64;
-        self.facts.interval_ns = self.facts.interval_ns.or(at.segment.period_ns);
-        self.facts.start_unix_ns = self.facts.start_unix_ns.or(at.segment.start_unix_ns);
+        self.period_ns.segment(at.segment.period_ns);
+        self.start_unix_ns = self.start_unix_ns.or(at.segment.start_unix_ns);
         Ok(())
     }
 
@@ -248,8 +250,8 @@ where
         Ok(())
     }
 
-    fn thread(&mut self, _at: Context<'_>, thread: u64, name: StringId) -> io::Result<()> {
-        self.names.insert(thread, name);
+    fn thread(&mut self, _at: Context<'_>, thread: Thread, name: StringId) -> io::Result<()> {
+        self.names.name(thread, name);
         Ok(())
     }
 
@@ -258,14 +260,17 @@ where
         for lane in &mut self.lanes {
             lane.close(&mut self.spool)?;
         }
-        self.facts.interval_ns.get_or_insert(DEFAULT_PERIOD_NS);
         // What the document knows by stack takes the place of what was known while samples came.
         let Shown { stacks, .. } = std::mem::take(&mut self.shown);
         let mut document = Document::new(output, &mut self.spool, tables);
         document.stacks = &stacks;
         document.instructions = &self.instructions.frames;
         document.names = Some(&self.names);
-        document.write(&self.facts, &self.lanes)
+        let facts = Facts {
+            interval_ns: self.period_ns.known().unwrap_or(DEFAULT_PERIOD_NS),
+            start_unix_ns: self.start_unix_ns,
+        };
+        document.write(&facts, &self.lanes)
     }
 }
 
@@ -276,12 +281,12 @@ where
     F: FnMut() -> io::Result<S>,
 {
     fn losses(&self) -> Losses {
-        let Lost { labels, values, empty, periods, metadata } = self.lost;
+        let Lost { labels, values, empty, metadata } = self.lost;
         let mut losses = Losses::default();
         losses.add("annotations", labels);
         losses.add("measured values", values);
         losses.add("samples without a frame", empty);
-        losses.add("sampling periods", periods);
+        self.period_ns.report(&mut losses);
         losses.add("metadata entries", metadata);
         let disordered = self.lanes.iter().map(|lane| lane.disordered).sum();
         losses.add("times of samples that are older than the one before", disordered);

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 
 use borehole_model::{
     Context, Frame, FrameId, NativeFrame, ProfileSink, Recovery, Sample, Segment, StackId, StringId, Tables,
-    ValueType, Warning,
+    Thread as ModelThread, ValueType, Warning,
 };
 
 use super::NAME;
@@ -282,7 +282,8 @@ impl Reading<'_> {
         let made_up = |tid: u64| name == format!("Thread-{tid}");
         if let Some(tid) = tid.filter(|&tid| !name.is_empty() && !made_up(tid)) {
             let name = self.text(name)?;
-            self.sink.thread(Context { tables: self.tables, segment }, tid, name)?;
+            let thread = ModelThread { process: segment.process, number: tid };
+            self.sink.thread(Context { tables: self.tables, segment }, thread, name)?;
         }
         Ok(Sample { thread: tid, interpreter, ..Sample::default() })
     }

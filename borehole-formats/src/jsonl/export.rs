@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use borehole_model::{
     Context, Event, Frame, FrameId, LabelValue, LabelsId, ProfileSink, Recovery, Sample, Segment, StackId,
-    Status, StringId, Tables, Warning,
+    Status, StringId, Tables, Thread, Warning,
 };
 
 use super::event::write_event;
@@ -34,6 +34,8 @@ pub struct Exporter<W> {
     printed: Vec<u32>,
     stacks: u32,
     began: bool,
+    /// The process of the segment, as its line says.
+    process: Option<i64>,
     /// The source of what follows, of which nothing has been printed yet.
     next_source: Option<String>,
     outcome: Recovery,
@@ -52,6 +54,7 @@ impl<W: Write> Exporter<W> {
             printed: Vec::new(),
             stacks: 0,
             began: false,
+            process: None,
             next_source: None,
             outcome: Recovery::default(),
         }
@@ -161,7 +164,7 @@ impl<W: Write> ProfileSink for Exporter<W> {
             self.lines.raw(r#"{"type":"sample","stack":"#);
             self.lines.unsigned(id.into());
         }
-        write_observation(&mut self.lines, at.tables, sample);
+        write_observation(&mut self.lines, at, sample, self.process);
         self.end_line()?;
         Ok(ControlFlow::Continue(()))
     }
@@ -186,6 +189,7 @@ impl<W: Write> ProfileSink for Exporter<W> {
     fn segment(&mut self, at: Context<'_>) -> io::Result<()> {
         self.begin(at.tables, Some(at.segment));
         write_segment(&mut self.lines, at);
+        self.process = at.segment.process;
         self.end_line()
     }
 
@@ -200,12 +204,13 @@ impl<W: Write> ProfileSink for Exporter<W> {
         self.end_line()
     }
 
-    fn thread(&mut self, at: Context<'_>, thread: u64, name: StringId) -> io::Result<()> {
+    fn thread(&mut self, at: Context<'_>, thread: Thread, name: StringId) -> io::Result<()> {
         self.begin(at.tables, Some(at.segment));
         let line = &mut self.lines;
         begin(line, "thread");
+        integer_if_known(line, "pid", thread.process);
         line.key("tid");
-        line.unsigned(thread);
+        line.unsigned(thread.number);
         line.key("name");
         line.string(at.tables.string(name));
         self.end_line()
@@ -300,8 +305,14 @@ fn write_segment(line: &mut LineWriter, at: Context<'_>) {
     unsigned_if_known(line, "index", Some(segment.index));
     unsigned_if_known(line, "offset", segment.offset);
     write_header(line, segment);
+    if segment.is_ordered {
+        line.key("is_ordered");
+        line.boolean(true);
+    }
     integer_if_known(line, "pid", segment.process);
     integer_if_known(line, "start_unix_ns", segment.start_unix_ns);
+    integer_if_known(line, "began_ns", segment.began_ns);
+    unsigned_if_known(line, "depth_limit", segment.depth_limit.map(u64::from));
     write_metadata(line, at.tables, segment);
     if segment.value_types.is_empty() {
         return;
@@ -371,24 +382,37 @@ fn write_parts(line: &mut LineWriter, at: Context<'_>, frame: &Frame) {
     }
 }
 
-/// What a sample says beside its stack.
+/// What a sample says beside its stack, in a segment whose line names `process`.
 #[inline]
-fn write_observation(line: &mut LineWriter, tables: &Tables, sample: &Sample<'_>) {
+fn write_observation(line: &mut LineWriter, at: Context<'_>, sample: &Sample<'_>, process: Option<i64>) {
     line.raw(r#","count":"#);
     line.unsigned(sample.count);
     raw_integer(line, r#","delta_us":"#, sample.delta_us);
     raw_integer(line, r#","time_ns":"#, sample.time_ns);
-    raw_integer(line, r#","pid":"#, sample.process);
+    if at.segment.process == process {
+        raw_integer(line, r#","pid":"#, sample.process);
+    } else {
+        write_process(line, at.process(sample));
+    }
     raw_unsigned(line, r#","tid":"#, sample.thread);
     raw_unsigned(line, r#","interpreter":"#, sample.interpreter);
     if let Some(status) = sample.status {
         write_status(line, status);
     }
     if let Some(labels) = sample.labels {
-        write_labels(line, tables, labels);
+        write_labels(line, at.tables, labels);
     }
     if !sample.values.is_empty() {
         write_values(line, sample.values);
+    }
+}
+
+/// The process of a sample that is not that of its segment's line, or not any longer.
+#[cold]
+fn write_process(line: &mut LineWriter, process: Option<i64>) {
+    match process {
+        Some(_) => raw_integer(line, r#","pid":"#, process),
+        None => line.raw(r#","pid":null"#),
     }
 }
 

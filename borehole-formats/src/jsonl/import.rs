@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use borehole_model::{
     Context, Event, Frame, FrameId, Label, LabelValue, LabelsId, NameParts, NativeFrame, ProfileSink,
-    Recovery, Sample, Segment, StackId, Status, StringId, TableFull, Tables, ValueType, Warning,
+    Recovery, Sample, Segment, StackId, Status, StringId, TableFull, Tables, Thread, ValueType, Warning,
 };
 use hashbrown::HashMap;
 
@@ -215,7 +215,10 @@ impl<'a> Importer<'a> {
             offset: line.offset,
             period_ns: line.period_ns.or(micros),
             has_times: line.has_times,
+            is_ordered: line.is_ordered,
             start_unix_ns: line.start_unix_ns,
+            began_ns: line.began_ns,
+            depth_limit: line.depth_limit,
             process: line.pid,
             metadata: metadata.collect::<Result<_, ReadError>>()?,
             value_types: line.value_types.iter().map(value_type).collect(),
@@ -255,7 +258,8 @@ impl<'a> Importer<'a> {
     fn thread(&mut self, line: &ThreadLine<'_>) -> Result<(), Failure> {
         self.ensure_segment()?;
         let name = self.tables.intern_string(&line.name.0)?;
-        Ok(self.sink.thread(Context { tables: self.tables, segment: &self.segment }, line.tid, name)?)
+        let thread = Thread { process: line.pid, number: line.tid };
+        Ok(self.sink.thread(Context { tables: self.tables, segment: &self.segment }, thread, name)?)
     }
 
     fn stack(&mut self, line: &StackLine<'_>) -> Result<(), Failure> {
@@ -288,14 +292,19 @@ impl<'a> Importer<'a> {
             count: line.count,
             time_ns: line.time_ns,
             delta_us: line.delta_us,
-            process: line.pid,
+            process: line.pid.flatten(),
             thread: line.tid,
             interpreter: line.interpreter,
             status: line.status.as_deref().map(status).transpose()?,
             labels: line.labels.as_deref().map(|labels| self.intern_labels(labels)).transpose()?,
             values: &line.values,
         };
-        let flow = self.sink.sample(Context { tables: self.tables, segment: &self.segment }, &sample)?;
+        // The segment's is another sample's, too: it is nobody's for as long as this one passes.
+        let process = self.segment.process;
+        self.segment.process = process.filter(|_| line.pid != Some(None));
+        let flow = self.sink.sample(Context { tables: self.tables, segment: &self.segment }, &sample);
+        self.segment.process = process;
+        let flow = flow?;
         self.recovery.samples = self.recovery.samples.saturating_add(line.count);
         Ok(flow)
     }

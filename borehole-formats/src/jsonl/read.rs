@@ -68,8 +68,12 @@ pub(super) struct SegmentLine<'a> {
     pub(super) period_ns: Option<u64>,
     #[serde(default)]
     pub(super) has_times: bool,
+    #[serde(default)]
+    pub(super) is_ordered: bool,
     pub(super) pid: Option<i64>,
     pub(super) start_unix_ns: Option<i64>,
+    pub(super) began_ns: Option<i64>,
+    pub(super) depth_limit: Option<u32>,
     #[serde(borrow, default)]
     pub(super) metadata: Vec<(Text<'a>, Text<'a>)>,
     #[serde(default)]
@@ -86,6 +90,8 @@ pub(super) struct MetadataLine<'a> {
 
 #[derive(Deserialize)]
 pub(super) struct ThreadLine<'a> {
+    #[serde(default)]
+    pub(super) pid: Option<i64>,
     pub(super) tid: u64,
     #[serde(borrow)]
     pub(super) name: Text<'a>,
@@ -140,7 +146,9 @@ pub(super) struct SampleLine<'a> {
     pub(super) count: u64,
     pub(super) delta_us: Option<i64>,
     pub(super) time_ns: Option<i64>,
-    pub(super) pid: Option<i64>,
+    /// `Some(None)`: it is said that nobody knows.
+    #[serde(default, deserialize_with = "said")]
+    pub(super) pid: Option<Option<i64>>,
     pub(super) tid: Option<u64>,
     pub(super) interpreter: Option<u64>,
     #[serde(borrow)]
@@ -149,6 +157,11 @@ pub(super) struct SampleLine<'a> {
     pub(super) labels: Option<Vec<(Text<'a>, LabelObject<'a>)>>,
     #[serde(default)]
     pub(super) values: Vec<i64>,
+}
+
+/// What a key that is there says; its default is for one that is not.
+fn said<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<i64>>, D::Error> {
+    Option::deserialize(deserializer).map(Some)
 }
 
 const fn one() -> u64 {

@@ -1,7 +1,6 @@
 //! What attributes say of a sample: its process, its thread, its state, and labels.
 
 use borehole_model::{Label, LabelValue, Sample as ModelSample, Status, StringId};
-use hashbrown::HashMap;
 
 use super::layout::key;
 use super::read::{Any, Attribute, Key, Sample, at};
@@ -12,14 +11,13 @@ use crate::ReadError;
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Resolved {
     pub(super) sample: ModelSample<'static>,
-    pub(super) new_thread_name: Option<(u64, StringId)>,
+    pub(super) thread_name: Option<StringId>,
 }
 
-/// Labels under construction, and what is known of threads.
+/// Labels under construction.
 #[derive(Debug, Default)]
 pub(super) struct Properties {
     labels: Vec<Label>,
-    thread_names: HashMap<u64, StringId>,
     /// Values within values, which labels cannot hold.
     pub(super) nested: u64,
 }
@@ -36,7 +34,7 @@ impl Properties {
     ) -> Result<Resolved, ReadError> {
         let stack = resolver.stack(record.stack, record.offset)?;
         let mut resolved =
-            Resolved { sample: ModelSample { stack, ..ModelSample::default() }, new_thread_name: None };
+            Resolved { sample: ModelSample { stack, ..ModelSample::default() }, thread_name: None };
         self.labels.clear();
         let mut thread_name = None;
         for &index in record.attributes.iter().filter(|&&index| index != 0) {
@@ -50,10 +48,7 @@ impl Properties {
         }
         if let Some((attribute, name)) = thread_name {
             match resolved.sample.thread {
-                Some(thread) => {
-                    let known = self.thread_names.insert(thread, name);
-                    resolved.new_thread_name = (known != Some(name)).then_some((thread, name));
-                }
+                Some(_) => resolved.thread_name = Some(name),
                 None => self.take_labels(key::THREAD_NAME.as_bytes(), &attribute, resolver)?,
             }
         }

@@ -2,9 +2,8 @@
 
 use std::io::{self, Read, Seek, Write};
 
-use borehole_model::{StringId, ValueType};
+use borehole_model::{ThreadNames, ValueType};
 use borehole_wire::{put_varint, varint_len};
-use hashbrown::HashMap;
 
 use super::dictionary::{Dictionary, Said};
 use super::layout::{
@@ -52,7 +51,7 @@ where
         spool: &'a mut Spool<S, F>,
         mut dictionary: Dictionary<'a>,
         scopes: &[Scope],
-        thread_names: &HashMap<u64, StringId>,
+        thread_names: &ThreadNames,
     ) -> Self {
         let attributes =
             scopes.iter().map(|scope| scope_attributes(scope, thread_names, &mut dictionary)).collect();
@@ -209,6 +208,8 @@ where
         let mut attributes = self.dictionary.texts(&said);
         if batch.kind.is_relative && batch.span_ns.is_some() {
             attributes.push(self.dictionary.attribute(key::CLOCK, Said::Text(key::RELATIVE)));
+            let began = batch.began_ns.map(Said::Number);
+            attributes.extend(began.map(|began| self.dictionary.attribute(key::BEGAN, began)));
         }
         if !attributes.is_empty() {
             after.packed_signed(profile::ATTRIBUTE_INDICES, attributes.iter().copied());
@@ -239,19 +240,16 @@ where
 }
 
 /// The numbers of the attributes of a scope's samples.
-fn scope_attributes(
-    scope: &Scope,
-    thread_names: &HashMap<u64, StringId>,
-    dictionary: &mut Dictionary<'_>,
-) -> Vec<i64> {
+fn scope_attributes(scope: &Scope, thread_names: &ThreadNames, dictionary: &mut Dictionary<'_>) -> Vec<i64> {
     let mut numbers = Vec::new();
-    let known = [(key::THREAD, scope.thread), (key::INTERPRETER, scope.interpreter)];
+    let thread = scope.thread.map(|thread| thread.number);
+    let known = [(key::THREAD, thread), (key::INTERPRETER, scope.interpreter)];
     for (key, number) in known {
         if let Some(number) = number {
             numbers.push(dictionary.attribute(key, Said::Number(number.cast_signed())));
         }
     }
-    if let Some(&name) = scope.thread.and_then(|thread| thread_names.get(&thread)) {
+    if let Some(&name) = scope.thread.and_then(|thread| thread_names.of(thread)) {
         let name = String::from_utf8_lossy(dictionary.tables().string(name));
         numbers.push(dictionary.attribute(key::THREAD_NAME, Said::Text(&name)));
     }

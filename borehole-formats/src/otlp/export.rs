@@ -3,7 +3,9 @@
 use std::io::{self, Read, Seek, Write};
 use std::ops::ControlFlow;
 
-use borehole_model::{Context, ProfileSink, Sample, Segment, StringId, Tables, ValueType};
+use borehole_model::{
+    Context, ProfileSink, Sample, Segment, StringId, Tables, Thread, ThreadNames, ValueType,
+};
 use hashbrown::HashMap;
 
 use super::dictionary::Dictionary;
@@ -44,7 +46,7 @@ pub struct Exporter<W, S, F> {
     batch_index: HashMap<Kind, usize>,
     scopes: Vec<Scope>,
     scope_index: HashMap<Scope, usize>,
-    thread_names: HashMap<u64, StringId>,
+    thread_names: ThreadNames,
     plan: Plan,
     values: Vec<i64>,
     losses: Losses,
@@ -73,7 +75,7 @@ impl<W: Write, S: Read + Write + Seek, F: FnMut() -> io::Result<S>> Exporter<W, 
             batch_index: HashMap::new(),
             scopes: Vec::new(),
             scope_index: HashMap::new(),
-            thread_names: HashMap::new(),
+            thread_names: ThreadNames::default(),
             plan: Plan::default(),
             values: Vec::new(),
             losses: Losses::default(),
@@ -115,17 +117,15 @@ impl<W: Write, S: Read + Write + Seek, F: FnMut() -> io::Result<S>> Exporter<W, 
         });
         let row = &mut self.batches[batch];
         self.plan.metadata.iter().for_each(|&pair| row.add_metadata(pair));
-        row.start_unix_ns = match (row.start_unix_ns, segment.start_unix_ns) {
-            (Some(one), Some(other)) => Some(one.min(other)),
-            (one, other) => one.or(other),
-        };
+        row.start_unix_ns = earlier(row.start_unix_ns, segment.start_unix_ns);
+        row.began_ns = earlier(row.began_ns, segment.began_ns);
         self.plan.batch = Some((kind, batch));
         batch
     }
 
-    fn scope(&mut self, sample: &Sample<'_>) -> usize {
-        let Sample { thread, interpreter, status, labels, .. } = *sample;
-        let scope = Scope { thread, interpreter, status, labels };
+    fn scope(&mut self, at: Context<'_>, sample: &Sample<'_>) -> usize {
+        let Sample { interpreter, status, labels, .. } = *sample;
+        let scope = Scope { thread: at.thread(sample), interpreter, status, labels };
         if let Some(known) = self.plan.scope.filter(|&known| self.scopes[known] == scope) {
             return known;
         }
@@ -150,13 +150,17 @@ impl<W: Write, S: Read + Write + Seek, F: FnMut() -> io::Result<S>> Exporter<W, 
     }
 }
 
+fn earlier(one: Option<i64>, other: Option<i64>) -> Option<i64> {
+    one.into_iter().chain(other).min()
+}
+
 impl<W: Write, S: Read + Write + Seek, F: FnMut() -> io::Result<S>> ProfileSink for Exporter<W, S, F> {
     fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
         if self.types.is_empty() {
             self.plan(at.segment);
         }
         let batch = self.batch(at, sample);
-        let scope = self.scope(sample);
+        let scope = self.scope(at, sample);
         let time_ns = self.time(at.segment, sample);
         let count = i64::try_from(sample.count).unwrap_or(i64::MAX);
         self.values.clear();
@@ -182,8 +186,8 @@ impl<W: Write, S: Read + Write + Seek, F: FnMut() -> io::Result<S>> ProfileSink 
         Ok(())
     }
 
-    fn thread(&mut self, _at: Context<'_>, thread: u64, name: StringId) -> io::Result<()> {
-        self.thread_names.insert(thread, name);
+    fn thread(&mut self, _at: Context<'_>, thread: Thread, name: StringId) -> io::Result<()> {
+        self.thread_names.name(thread, name);
         Ok(())
     }
 

@@ -3,7 +3,7 @@
 use std::io::BufRead;
 
 use borehole_model::{
-    Context, ProfileSink, Recovery, Sample as ModelSample, Segment, StringId, Tables,
+    Context, ProfileSink, Recovery, Sample as ModelSample, Segment, StringId, Tables, ThreadNames,
     ValueType as ModelValueType, Warning,
 };
 
@@ -41,6 +41,7 @@ pub fn import(
         origin_unix_ns: origin(&groups),
         resolver: Resolver::new(&document, tables),
         properties: Properties::default(),
+        thread_names: ThreadNames::default(),
         damage,
         sink,
     };
@@ -67,6 +68,7 @@ struct Importer<'d, 'a> {
     origin_unix_ns: u64,
     resolver: Resolver<'d, 'a>,
     properties: Properties,
+    thread_names: ThreadNames,
     damage: Damage,
     sink: &'d mut dyn ProfileSink,
 }
@@ -137,8 +139,11 @@ impl<'a> Importer<'_, 'a> {
     ) -> Result<(), ReadError> {
         records.iter().try_for_each(check_lengths)?;
         let resolved = self.properties.resolve(&records[0], &mut self.resolver)?;
-        if let Some((thread, name)) = resolved.new_thread_name {
-            self.sink.thread(Context { tables: self.resolver.tables, segment }, thread, name)?;
+        let at = Context { tables: self.resolver.tables, segment };
+        if let Some((thread, name)) = at.thread(&resolved.sample).zip(resolved.thread_name)
+            && self.thread_names.name(thread, name)
+        {
+            self.sink.thread(at, thread, name)?;
         }
         if records[0].times_unix_ns.is_empty() {
             return self.timeless(group, segment, records, &resolved);
@@ -250,8 +255,13 @@ impl<'a> Importer<'_, 'a> {
         }
         for &index in first.attributes.iter().filter(|&&index| index != 0) {
             let attribute = at(&document.attributes, index, "an attribute", first.offset)?;
-            if name_of(attribute, &self.resolver)? != key::CLOCK.as_bytes() {
-                self.metadata(attribute, &mut segment.metadata)?;
+            let name = name_of(attribute, &self.resolver)?;
+            match values(attribute)?[..] {
+                _ if name == key::CLOCK.as_bytes() => {}
+                [Any::Number(number)] if name == key::BEGAN.as_bytes() && group.is_relative => {
+                    segment.began_ns = Some(number);
+                }
+                _ => self.metadata(attribute, &mut segment.metadata)?,
             }
         }
         if first.duration_ns > 0 && !group.has_times {

@@ -154,6 +154,8 @@ pub(super) mod key {
     /// Of a profile whose times count from a moment that nobody knows.
     pub(crate) const CLOCK: &str = "borehole.clock";
     pub(crate) const RELATIVE: &str = "relative";
+    /// Of such a profile: when profiling began, in nanoseconds on the clock of its times.
+    pub(crate) const BEGAN: &str = "borehole.began_ns";
     pub(crate) const OPCODE: &str = "borehole.opcode";
     pub(crate) const END_LINE: &str = "borehole.end_line";
     pub(crate) const END_COLUMN: &str = "borehole.end_column";

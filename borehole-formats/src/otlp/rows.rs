@@ -4,15 +4,15 @@
 
 use std::io::{self, Read, Seek, Write};
 
-use borehole_model::{LabelsId, StackId, Status, StringId};
+use borehole_model::{LabelsId, StackId, Status, StringId, Thread};
 use hashbrown::{HashMap, HashSet};
 
 use crate::chains::{Chain, Spool};
 
-/// What is said of samples beside their stack and their process.
+/// What is said of samples beside their stack.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Scope {
-    pub(super) thread: Option<u64>,
+    pub(super) thread: Option<Thread>,
     pub(super) interpreter: Option<u64>,
     pub(super) status: Option<Status>,
     pub(super) labels: Option<LabelsId>,
@@ -62,6 +62,8 @@ pub(super) struct Batch {
     pub(super) span_ns: Option<(i64, i64)>,
     /// When the profile began, if its samples do not say.
     pub(super) start_unix_ns: Option<i64>,
+    /// When profiling began, on the clock of times that count from elsewhere.
+    pub(super) began_ns: Option<i64>,
     /// By value: whether all observations with times are 1, which need not be written.
     pub(super) all_ones: Vec<bool>,
 }
@@ -76,6 +78,7 @@ impl Batch {
             metadata_seen: HashSet::new(),
             span_ns: None,
             start_unix_ns: None,
+            began_ns: None,
             all_ones: vec![true; width],
         }
     }

@@ -49,7 +49,7 @@ pub fn import(
     tables: &mut Tables,
     sink: &mut dyn ProfileSink,
 ) -> Result<Recovery, ReadError> {
-    let segment = Segment { format: NAME, ..Segment::default() };
+    let segment = Segment { format: NAME, is_ordered: true, ..Segment::default() };
     sink.segment(Context { tables, segment: &segment })?;
     let recovery = Recovery { segments: 1, ..Recovery::default() };
     let trace = Trace::new(tables);

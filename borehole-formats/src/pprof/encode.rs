@@ -2,8 +2,7 @@
 
 use std::io::{self, Write};
 
-use borehole_model::{Label, LabelValue, Status, StringId, ValueType};
-use hashbrown::HashMap;
+use borehole_model::{Label, LabelValue, Status, ThreadNames, ValueType};
 
 use super::layout::{key, label, profile, sample, value_type};
 use super::rows::{Rows, Scope};
@@ -79,20 +78,16 @@ pub(super) struct ScopeLabels<'n> {
     interpreter: i64,
     status: i64,
     flags: Vec<i64>,
-    thread_names: &'n HashMap<u64, StringId>,
+    thread_names: &'n ThreadNames,
 }
 
 impl<'n> ScopeLabels<'n> {
     /// Numbers the keys that `scopes` need.
-    pub(super) fn new(
-        symbols: &mut Symbols<'_>,
-        scopes: &[Scope],
-        thread_names: &'n HashMap<u64, StringId>,
-    ) -> Self {
+    pub(super) fn new(symbols: &mut Symbols<'_>, scopes: &[Scope], thread_names: &'n ThreadNames) -> Self {
         let mut number = |name: &str, needs: &dyn Fn(&Scope) -> bool| {
             if scopes.iter().any(needs) { symbols.text(name) } else { 0 }
         };
-        let is_named = |scope: &Scope| scope.thread.is_some_and(|thread| thread_names.contains_key(&thread));
+        let is_named = |scope: &Scope| scope.thread().and_then(|thread| thread_names.of(thread)).is_some();
         let has_flag =
             |scope: &Scope, bit: usize| scope.status.is_some_and(|status| status.0 >> bit & 1 == 1);
         Self {
@@ -127,7 +122,7 @@ impl<'n> ScopeLabels<'n> {
                 take(number_label(&mut message, key, value, 0));
             }
         }
-        if let Some(&name) = scope.thread.and_then(|thread| self.thread_names.get(&thread)) {
+        if let Some(&name) = scope.thread().and_then(|thread| self.thread_names.of(thread)) {
             take(text_label(&mut message, self.thread_name, symbols.string(name)));
         }
         if let Some(status) = scope.status {

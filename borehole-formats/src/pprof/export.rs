@@ -3,7 +3,9 @@
 use std::io::{self, Write};
 use std::ops::ControlFlow;
 
-use borehole_model::{Context, ProfileSink, Sample, Segment, StringId, Tables, ValueType};
+use borehole_model::{
+    Context, ProfileSink, Sample, Segment, StringId, Tables, Thread, ThreadNames, ValueType,
+};
 use hashbrown::{HashMap, HashSet};
 
 use super::encode::{Facts, Header, ScopeLabels, write_samples};
@@ -48,7 +50,7 @@ pub struct Exporter<W: Write> {
     span: Span,
     metadata: Vec<(StringId, StringId)>,
     metadata_seen: HashSet<(StringId, StringId)>,
-    thread_names: HashMap<u64, StringId>,
+    thread_names: ThreadNames,
     losses: Losses,
     timed_samples: u64,
     untimed_wall: u64,
@@ -116,7 +118,7 @@ impl<W: Write> Exporter<W> {
             span: Span::default(),
             metadata: Vec::new(),
             metadata_seen: HashSet::new(),
-            thread_names: HashMap::new(),
+            thread_names: ThreadNames::default(),
             losses: Losses::default(),
             timed_samples: 0,
             untimed_wall: 0,
@@ -303,8 +305,8 @@ impl<W: Write> ProfileSink for Exporter<W> {
         Ok(())
     }
 
-    fn thread(&mut self, _at: Context<'_>, thread: u64, name: StringId) -> io::Result<()> {
-        self.thread_names.insert(thread, name);
+    fn thread(&mut self, _at: Context<'_>, thread: Thread, name: StringId) -> io::Result<()> {
+        self.thread_names.name(thread, name);
         Ok(())
     }
 

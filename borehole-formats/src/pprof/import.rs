@@ -4,7 +4,8 @@ use std::io::BufRead;
 
 use borehole_model::{
     Context, Frame, FrameId, Label as ModelLabel, LabelValue, NativeFrame, ProfileSink, Recovery,
-    Sample as ModelSample, Segment, StackId, Status, StringId, Tables, ValueType as ModelValueType, Warning,
+    Sample as ModelSample, Segment, StackId, Status, StringId, Tables, ThreadNames,
+    ValueType as ModelValueType, Warning,
 };
 use hashbrown::HashMap;
 
@@ -19,8 +20,8 @@ use crate::{Error, ErrorKind, Position, ReadError, ReadOptions};
 ///
 /// Of the sample types, `samples/count` becomes the count and the others become values, but for a
 /// `wall/nanoseconds` that is the count times a period that the file names in every sample: that one is derived again by
-/// whoever needs it. Samples of one period after another are a segment. A file that is cut off is an error, since samples refer to what stands elsewhere; a
-/// lenient reading delivers the samples that are whole.
+/// whoever needs it. Samples of one period after another are a segment. A file that is cut off is an error, since samples
+/// refer to what stands elsewhere; a lenient reading delivers the samples that are whole.
 ///
 /// # Errors
 /// When the input is not a profile, is larger than the limit, or the sink fails.
@@ -51,8 +52,8 @@ pub fn import(
 struct Columns {
     /// The one that counts samples.
     count: Option<usize>,
-    /// The one that says of which period a sample is, and the periods.
-    wall: Option<(usize, Periods)>,
+    /// The one that says of which period a sample is.
+    wall: Option<Wall>,
     /// Those that are kept as values.
     own: Vec<usize>,
     /// The period of the first samples.
@@ -61,7 +62,6 @@ struct Columns {
 
 impl Columns {
     fn choose(document: &Document, samples: &Samples) -> Result<Self, Error> {
-        let periods = Periods::of(document)?;
         let mut names = Vec::new();
         for row in &document.sample_types {
             names.push((document.string(row.kind, 0)?, document.string(row.unit, 0)?));
@@ -70,7 +70,9 @@ impl Columns {
             |&(kind, unit): &(&[u8], &[u8])| matches!(kind, b"samples" | b"sample") && unit == b"count";
         let mut count = names.iter().position(is_count);
         let wall = names.iter().position(|name| *name == (b"wall".as_slice(), b"nanoseconds".as_slice()));
-        let (mut is_derived, mut first) = (true, None);
+        let periods = Periods::of(document)?;
+        // What the first sample is of, or `NoneNamed` as soon as one is.
+        let mut derived = None;
         // A malformed sample is met again, and told of, when it is delivered.
         samples.look_at(|sample| {
             let value = |column: Option<usize>| column.and_then(|index| sample.values.get(index).copied());
@@ -79,30 +81,63 @@ impl Columns {
                 count = None;
             }
             let Some(wall_ns) = value(wall) else { return };
-            match value(count).and_then(|count| periods.derive(count, wall_ns)) {
-                Some(period_ns) => _ = first.get_or_insert(period_ns),
-                None => is_derived = false,
+            let this = value(count).map_or(Derived::NoneNamed, |count| periods.derive(count, wall_ns));
+            if derived.is_none() || this == Derived::NoneNamed {
+                derived = Some(this);
             }
         });
-        let period_ns = match (wall, is_derived) {
-            (None, _) => periods.first(),
-            (Some(_), true) => first.unwrap_or_else(|| periods.first()),
-            // Whoever multiplies by the period would get another time than the one that is stated.
-            (Some(_), false) => None,
-        };
-        let wall = wall.filter(|_| is_derived);
+        // Whoever multiplied by a period would get another time than the one that is stated.
+        let wall = wall.filter(|_| derived != Some(Derived::NoneNamed));
         let own = (0..names.len()).filter(|&index| Some(index) != count && Some(index) != wall);
-        Ok(Self { count, own: own.collect(), wall: wall.map(|column| (column, periods)), period_ns })
+        Ok(Self {
+            count,
+            own: own.collect(),
+            period_ns: derived.map_or_else(|| periods.first(), Derived::period_ns),
+            wall: wall.map(|column| Wall { column, periods }),
+        })
     }
 
     /// The period of a sample.
     fn period_ns(&self, record: &Sample) -> Option<u64> {
-        let (Some((wall, periods)), Some(count)) = (&self.wall, self.count) else { return self.period_ns };
-        periods.derive(record.values[count], record.values[*wall]).flatten()
+        let wall = self.wall.as_ref().zip(self.count);
+        wall.map_or(self.period_ns, |(wall, count)| wall.period_ns(count, record))
     }
 
     fn has_periods(&self) -> bool {
-        self.wall.as_ref().is_some_and(|(_, periods)| periods.0.len() > 1)
+        self.wall.as_ref().is_some_and(|wall| wall.periods.0.len() > 1)
+    }
+}
+
+/// The column of times that are counts times a period, and the periods.
+struct Wall {
+    column: usize,
+    periods: Periods,
+}
+
+impl Wall {
+    /// The period of a sample; `count` is the column of counts.
+    fn period_ns(&self, count: usize, record: &Sample) -> Option<u64> {
+        self.periods.derive(record.values[count], record.values[self.column]).period_ns()
+    }
+}
+
+/// Of which period samples are, by how many they are and how long they take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Derived {
+    /// Of this one, in nanoseconds.
+    Period(u64),
+    /// Of an unknown one: they take no time.
+    Unknown,
+    /// Of none that the file names.
+    NoneNamed,
+}
+
+impl Derived {
+    const fn period_ns(self) -> Option<u64> {
+        match self {
+            Self::Period(period_ns) => Some(period_ns),
+            Self::Unknown | Self::NoneNamed => None,
+        }
     }
 }
 
@@ -129,14 +164,16 @@ impl Periods {
         self.0.first().copied()
     }
 
-    /// Of which period so many samples are that take so long: of an unknown one if they take none. `None`: of no period that is
-    /// named here.
-    fn derive(&self, count: i64, wall: i64) -> Option<Option<u64>> {
-        match wall {
-            _ if self.0.is_empty() => None,
-            0 if count == 0 => Some(self.first()),
-            0 => Some(None),
-            _ => self.0.iter().copied().find(|&period| wall_ns(count, period) == wall).map(Some),
+    /// Of which period so many samples are that take so long.
+    fn derive(&self, count: i64, wall: i64) -> Derived {
+        match (self.first(), wall) {
+            (None, _) => Derived::NoneNamed,
+            (Some(first), 0) if count == 0 => Derived::Period(first),
+            (Some(_), 0) => Derived::Unknown,
+            (Some(_), _) => {
+                let named = self.0.iter().find(|&&period| wall_ns(count, period) == wall);
+                named.map_or(Derived::NoneNamed, |&period| Derived::Period(period))
+            }
         }
     }
 }
@@ -215,6 +252,7 @@ fn deliver(
 ) -> Result<(), ReadError> {
     let mut record = Sample::default();
     let mut values = Vec::new();
+    let mut thread_names = ThreadNames::default();
     loop {
         let resolved = match samples.next_sample(&mut record) {
             Ok(false) => return Ok(()),
@@ -238,7 +276,9 @@ fn deliver(
             sink.segment(Context { tables: &*resolver.tables, segment })?;
         }
         let at = Context { tables: &*resolver.tables, segment };
-        if let Some((thread, name)) = resolved.new_thread_name {
+        if let Some((thread, name)) = at.thread(&resolved.sample).zip(resolved.thread_name)
+            && thread_names.name(thread, name)
+        {
             sink.thread(at, thread, name)?;
         }
         values.clear();
@@ -263,14 +303,13 @@ struct Resolver<'d> {
     frames: Vec<FrameId>,
     stack: Vec<FrameId>,
     labels: Vec<ModelLabel>,
-    thread_names: HashMap<u64, StringId>,
     frames_left: u64,
 }
 
 /// A sample without its numbers.
 struct Resolved {
     sample: ModelSample<'static>,
-    new_thread_name: Option<(u64, StringId)>,
+    thread_name: Option<StringId>,
 }
 
 impl<'d> Resolver<'d> {
@@ -292,7 +331,6 @@ impl<'d> Resolver<'d> {
             frames: Vec::new(),
             stack: Vec::new(),
             labels: Vec::new(),
-            thread_names: HashMap::new(),
             frames_left,
         }
     }
@@ -307,7 +345,7 @@ impl<'d> Resolver<'d> {
         let stack = self.stack(record)?;
         let mut resolved = Resolved {
             sample: ModelSample { stack, thread: self.thread(record)?, ..ModelSample::default() },
-            new_thread_name: None,
+            thread_name: None,
         };
         self.labels.clear();
         for label in &record.labels {
@@ -464,10 +502,10 @@ impl<'d> Resolver<'d> {
                 sample.status = Some(Status(sample.status.unwrap_or_default().0 | flag));
             }
             (key::THREAD_NAME, _, Some(text)) => {
-                let Some(thread) = sample.thread else { return Ok(false) };
-                let name = self.intern(text, offset)?;
-                let known = self.thread_names.insert(thread, name);
-                resolved.new_thread_name = (known != Some(name)).then_some((thread, name));
+                if sample.thread.is_none() {
+                    return Ok(false);
+                }
+                resolved.thread_name = Some(self.intern(text, offset)?);
             }
             _ => return Ok(false),
         }

@@ -6,7 +6,7 @@
 
 use std::hash::BuildHasher as _;
 
-use borehole_model::{LabelsId, StackId, Status};
+use borehole_model::{LabelsId, StackId, Status, Thread};
 use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
 
 /// What is said of samples beside their stack.
@@ -17,6 +17,12 @@ pub(super) struct Scope {
     pub(super) interpreter: Option<u64>,
     pub(super) status: Option<Status>,
     pub(super) labels: Option<LabelsId>,
+}
+
+impl Scope {
+    pub(super) fn thread(&self) -> Option<Thread> {
+        self.thread.map(|number| Thread { process: self.process, number })
+    }
 }
 
 /// The sums of one stack in one scope.

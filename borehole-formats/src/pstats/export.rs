@@ -3,7 +3,8 @@
 use std::io::{self, BufWriter, Write};
 use std::ops::ControlFlow;
 
-use borehole_model::{Context, ProfileSink, Sample, StringId, Tables};
+use borehole_model::{Context, ProfileSink, Sample, StackId, StringId, Tables};
+use hashbrown::HashMap;
 
 use super::stats::{Functions, Stats, Times};
 use super::text::{self, TextOptions};
@@ -24,11 +25,16 @@ const DEFAULT_PERIOD_NS: u64 = 1_000_000;
 /// again takes longer.
 #[derive(Default)]
 struct Sum {
+    /// Of the first period. Nearly always there is no other.
     counts: StackCounts,
-    /// The period of `counts`; `None` as long as nothing said one.
-    period_ns: Option<u64>,
-    /// Samples of other periods.
-    others: Vec<(Option<u64>, StackCounts)>,
+    /// The periods in the order in which they came; `None`: nothing said one.
+    periods: Vec<Option<u64>>,
+    /// The places of `periods`.
+    places: HashMap<Option<u64>, usize>,
+    /// Of the further periods: by place and stack.
+    others: HashMap<(usize, Option<StackId>), u64>,
+    /// The place of the segment's period.
+    current: usize,
     mode: Vec<u8>,
     losses: SampleLosses,
     empty: u64,
@@ -37,13 +43,22 @@ struct Sum {
 impl Sum {
     #[inline]
     fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) {
-        self.counts.add(sample.stack, sample.count);
+        if self.current == 0 {
+            self.counts.add(sample.stack, sample.count);
+        } else {
+            let count = self.others.entry((self.current, sample.stack)).or_default();
+            *count = count.saturating_add(sample.count);
+        }
         self.losses.all_but_stack(at, sample);
     }
 
     /// The mode of the first segment that has one is that of all.
     fn segment(&mut self, at: Context<'_>) {
-        self.change_period(at.segment.period_ns);
+        let period_ns = at.segment.period_ns;
+        self.current = *self.places.entry(period_ns).or_insert_with(|| {
+            self.periods.push(period_ns);
+            self.periods.len() - 1
+        });
         let mode = at.segment.metadata.iter().find(|(key, _)| at.tables.string(*key) == b"mode");
         if let Some(&(_, mode)) = mode.filter(|_| self.mode.is_empty()) {
             self.mode = at.tables.string(mode).to_vec();
@@ -51,24 +66,22 @@ impl Sum {
         self.losses.segment(at.segment);
     }
 
-    fn change_period(&mut self, period_ns: Option<u64>) {
-        if period_ns == self.period_ns {
-            return;
-        }
-        let known = self.others.iter().position(|(other, _)| *other == period_ns);
-        let next = known.map_or_else(StackCounts::default, |known| self.others.remove(known).1);
-        let last = (self.period_ns, std::mem::replace(&mut self.counts, next));
-        if last.1.iter().next().is_some() {
-            self.others.push(last);
-        }
-        self.period_ns = period_ns;
-    }
-
     fn stats(&mut self, tables: &Tables) -> io::Result<Stats> {
+        if self.periods.is_empty() {
+            // No segment was announced.
+            self.periods.push(None);
+        }
         let mut functions = RowSums::<Functions>::default();
         let mut times = Times::default();
-        let last = (self.period_ns, std::mem::take(&mut self.counts));
-        for (period_ns, mut counts) in std::mem::take(&mut self.others).into_iter().chain([last]) {
+        let mut counts = std::mem::take(&mut self.counts);
+        let mut others: Vec<_> = std::mem::take(&mut self.others).into_iter().collect();
+        others.sort_unstable();
+        let mut others = others.into_iter().peekable();
+        for (place, period_ns) in self.periods.iter().enumerate() {
+            while let Some(((_, stack), count)) = others.next_if(|((of, _), _)| *of == place) {
+                counts.add(stack, count);
+            }
+            // What is added up is let go of, before the next takes room.
             functions.take(&mut counts, tables)?;
             times.add(&functions.sums, period_ns.unwrap_or(DEFAULT_PERIOD_NS));
         }

@@ -9,8 +9,10 @@ use borehole_model::{
 };
 
 use super::column::put;
+use super::ids;
 use super::layout::Header;
-use super::write::{self, FrameDef, SampleDef, Writer};
+use super::segment_process::SegmentProcess;
+use super::write::{FrameDef, SampleDef, Writer};
 use crate::function_name::FunctionName;
 use crate::{Export, Losses};
 
@@ -49,6 +51,8 @@ pub struct Exporter<W: Write> {
     options: ExportOptions,
     columns: Columns,
     has_timestamps: bool,
+    /// What the metadata of the segment say to who reads it.
+    process: SegmentProcess,
     last_time_us: Option<i64>,
     losses: Losses,
 }
@@ -62,10 +66,10 @@ enum State<W> {
 /// What the writer calls the frames and stacks of the tables, in the current segment.
 #[derive(Default)]
 struct Columns {
-    frames: Vec<Option<write::FrameId>>,
-    stacks: Vec<Option<write::StackId>>,
-    empty_stack: Option<write::StackId>,
-    scratch: Vec<write::FrameId>,
+    frames: Vec<Option<ids::FrameId>>,
+    stacks: Vec<Option<ids::StackId>>,
+    empty_stack: Option<ids::StackId>,
+    scratch: Vec<ids::FrameId>,
 }
 
 impl<W: Write> Exporter<W> {
@@ -76,6 +80,7 @@ impl<W: Write> Exporter<W> {
             options,
             columns: Columns::default(),
             has_timestamps: false,
+            process: SegmentProcess::default(),
             last_time_us: None,
             losses: Losses::default(),
         }
@@ -138,20 +143,17 @@ impl<W: Write> Exporter<W> {
 
     fn open(&mut self, header: Header) -> io::Result<&mut Writer<W>> {
         self.columns.forget();
-        self.state = match std::mem::replace(&mut self.state, State::Finished) {
-            State::Unopened(output) => {
-                let writer = Writer::new(output, header)?;
-                State::Open(Box::new(match self.options.checkpoint_interval {
-                    Some(interval) => writer.checkpoint_every(interval),
-                    None => writer,
-                }))
-            }
-            State::Open(mut writer) => {
-                writer.start_segment(header)?;
-                State::Open(writer)
-            }
-            State::Finished => State::Finished,
-        };
+        self.process = SegmentProcess::default();
+        if let State::Open(writer) = &mut self.state {
+            // Where it is: a segment that cannot begin leaves the one before to be completed.
+            writer.start_segment(header)?;
+        } else if let State::Unopened(output) = std::mem::replace(&mut self.state, State::Finished) {
+            let writer = Writer::new(output, header)?;
+            self.state = State::Open(Box::new(match self.options.checkpoint_interval {
+                Some(interval) => writer.checkpoint_every(interval),
+                None => writer,
+            }));
+        }
         self.writer()
     }
 
@@ -163,15 +165,32 @@ impl<W: Write> Exporter<W> {
     }
 
     /// Microseconds since the previous sample: as its source stored them, or else by the clock.
-    fn delta_us(&mut self, sample: &Sample<'_>) -> Option<i64> {
-        let time_us = sample.time_ns.map(|ns| ns.div_euclid(1000));
-        let since_last = time_us.zip(self.last_time_us).and_then(|(now, last)| now.checked_sub(last));
-        self.last_time_us = time_us.or(self.last_time_us);
+    fn delta_us(&self, sample: &Sample<'_>) -> Option<i64> {
+        let since_last = time_us(sample).zip(self.last_time_us).and_then(|(now, last)| now.checked_sub(last));
         let delta = since_last.or(sample.delta_us);
         match self.options.timestamps {
             Timestamps::AsSource if sample.time_ns.is_none() => sample.delta_us,
             _ => Some(delta.unwrap_or(0)),
         }
+    }
+
+    fn write_metadata(&mut self, key: &[u8], value: &[u8]) -> io::Result<()> {
+        self.writer()?.write_metadata(key, value)?;
+        self.process.metadata(key, value);
+        Ok(())
+    }
+
+    /// The process that a sample has to name, because its segment says another. That it is nobody's it cannot say: then a segment
+    /// begins that says nothing.
+    #[inline]
+    fn own_process(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<Option<i64>> {
+        if sample.process.is_some() || at.segment.process == self.process.process() {
+            return Ok(sample.process);
+        }
+        if at.segment.process.is_none() {
+            self.open(self.header(at.segment))?;
+        }
+        Ok(at.segment.process)
     }
 
     fn count_losses(&mut self, sample: &Sample<'_>) {
@@ -187,14 +206,19 @@ impl<W: Write> Exporter<W> {
 impl<W: Write> ProfileSink for Exporter<W> {
     fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
         let delta_us = if self.has_timestamps { self.delta_us(sample) } else { None };
-        self.count_losses(sample);
+        let pid = self.own_process(at, sample)?;
         let State::Open(writer) = &mut self.state else { return Err(no_segment()) };
         let stack = self.columns.stack(sample.stack, at.tables, writer)?;
-        let def = SampleDef { stack, count: sample.count, delta_us, pid: sample.process, annotations: None };
+        let def = SampleDef { stack, count: sample.count, delta_us, pid, annotations: None };
         match sample.labels {
             None => writer.write_sample(&def)?,
             Some(labels) => write_annotated(writer, &def, labels, at.tables)?,
         }
+        // Of one that was refused the time is not in the file: the next counts from the one before.
+        if self.has_timestamps {
+            self.last_time_us = time_us(sample).or(self.last_time_us);
+        }
+        self.count_losses(sample);
         Ok(ControlFlow::Continue(()))
     }
 
@@ -204,19 +228,20 @@ impl<W: Write> ProfileSink for Exporter<W> {
         if at.segment.index == 0 {
             self.last_time_us = None;
         }
-        let writer = self.open(header)?;
+        self.open(header)?;
         for &(key, value) in &at.segment.metadata {
-            writer.write_metadata(at.tables.string(key), at.tables.string(value))?;
+            self.write_metadata(at.tables.string(key), at.tables.string(value))?;
         }
-        let says_pid = at.segment.metadata.iter().any(|&(key, _)| at.tables.string(key) == b"pid");
         match at.segment.process {
-            Some(pid) if !says_pid => writer.write_metadata(b"pid", pid.to_string().as_bytes()),
+            Some(pid) if !self.process.is_named() => {
+                self.write_metadata(SegmentProcess::KEY, pid.to_string().as_bytes())
+            }
             _ => Ok(()),
         }
     }
 
     fn metadata(&mut self, at: Context<'_>, key: StringId, value: StringId) -> io::Result<()> {
-        self.writer()?.write_metadata(at.tables.string(key), at.tables.string(value))
+        self.write_metadata(at.tables.string(key), at.tables.string(value))
     }
 
     fn finish(&mut self, _tables: &Tables) -> io::Result<()> {
@@ -244,7 +269,7 @@ impl Columns {
         stack: Option<StackId>,
         tables: &Tables,
         writer: &mut Writer<W>,
-    ) -> io::Result<write::StackId> {
+    ) -> io::Result<ids::StackId> {
         let known = match stack {
             None => self.empty_stack,
             Some(stack) => self.stacks.get(stack.index()).copied().flatten(),
@@ -258,7 +283,7 @@ impl Columns {
         stack: Option<StackId>,
         tables: &Tables,
         writer: &mut Writer<W>,
-    ) -> io::Result<write::StackId> {
+    ) -> io::Result<ids::StackId> {
         let mut frames = std::mem::take(&mut self.scratch);
         frames.clear();
         for frame in tables.frames_leaf_first(stack) {
@@ -278,7 +303,7 @@ impl Columns {
         frame: FrameId,
         tables: &Tables,
         writer: &mut Writer<W>,
-    ) -> io::Result<write::FrameId> {
+    ) -> io::Result<ids::FrameId> {
         if let Some(Some(known)) = self.frames.get(frame.index()) {
             return Ok(*known);
         }
@@ -326,6 +351,10 @@ fn write_annotated<W: Write>(
     let pairs: Vec<_> =
         labels.iter().zip(&values).map(|(label, value)| (tables.string(label.key), &**value)).collect();
     writer.write_sample(&SampleDef { annotations: Some(&pairs), ..*sample })
+}
+
+fn time_us(sample: &Sample<'_>) -> Option<i64> {
+    sample.time_ns.map(|ns| ns.div_euclid(1000))
 }
 
 #[cold]

@@ -14,6 +14,7 @@ use super::column::put;
 use super::definitions::{Definitions, Frame as RbtFrame, FrameRef, StackRef, StringRef};
 use super::paths::Call;
 use super::read::{self, Reader, Record, SegmentStart};
+use super::segment_process::SegmentProcess;
 use crate::function_name::FunctionName;
 use crate::{ReadError, ReadOptions};
 
@@ -59,8 +60,7 @@ struct Importer<'a> {
     segment: Segment,
     /// Whether the sink has been told of the segment: metadata before the first sample belongs to it.
     announced: bool,
-    /// Whether the segment's metadata has named a process.
-    has_named_process: bool,
+    process: SegmentProcess,
     /// The time of the segment's start, in microseconds since the first one's.
     segment_start_us: i64,
     last_time_us: i64,
@@ -74,7 +74,7 @@ impl<'a> Importer<'a> {
             columns: Columns::default(),
             segment: Segment::default(),
             announced: true,
-            has_named_process: false,
+            process: SegmentProcess::default(),
             segment_start_us: 0,
             last_time_us: 0,
         }
@@ -115,10 +115,11 @@ impl<'a> Importer<'a> {
             offset: Some(start.offset),
             period_ns: (period_ns > 0).then_some(period_ns),
             has_times: start.header.has_timestamps,
+            is_ordered: true,
             ..Segment::default()
         };
         self.announced = false;
-        self.has_named_process = false;
+        self.process = SegmentProcess::default();
         Ok(())
     }
 
@@ -131,9 +132,8 @@ impl<'a> Importer<'a> {
 
     fn metadata(&mut self, key: &[u8], value: &[u8]) -> Result<(), ReadError> {
         let pair = (self.tables.intern_string(key)?, self.tables.intern_string(value)?);
-        if key == b"pid" {
-            self.name_process(std::str::from_utf8(value).ok().and_then(|pid| pid.parse().ok()));
-        }
+        self.process.metadata(key, value);
+        self.segment.process = self.process.process();
         if self.announced {
             let at = Context { tables: self.tables, segment: &self.segment };
             self.sink.metadata(at, pair.0, pair.1)?;
@@ -141,12 +141,6 @@ impl<'a> Importer<'a> {
             self.segment.metadata.push(pair);
         }
         Ok(())
-    }
-
-    /// A segment of several processes is not one's: there each sample says whose it is.
-    fn name_process(&mut self, process: Option<i64>) {
-        let is_another = std::mem::replace(&mut self.has_named_process, true);
-        self.segment.process = process.filter(|_| !is_another || process == self.segment.process);
     }
 
     #[expect(clippy::inline_always, reason = "every sample of a file passes here, in registers if in line")]

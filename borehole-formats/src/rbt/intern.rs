@@ -9,7 +9,8 @@ use std::io;
 use hashbrown::{DefaultHashBuilder, HashTable};
 
 use super::frame_content::FrameContent;
-use super::write::{FrameDef, FrameId};
+use super::ids::FrameNumber;
+use super::write::FrameDef;
 
 #[derive(Default)]
 pub(super) struct Strings {
@@ -73,25 +74,24 @@ impl Frames {
         self.hasher.hash_one((frame.strings(), frame.number()))
     }
 
-    pub(super) fn find(&self, hash: u64, frame: &FrameDef<'_>) -> Option<FrameId> {
-        self.index.find(hash, |&id| self.is(FrameId(id), frame)).map(|&id| FrameId(id))
+    pub(super) fn find(&self, hash: u64, frame: &FrameDef<'_>) -> Option<FrameNumber> {
+        self.index.find(hash, |&id| self.is(FrameNumber(id), frame)).map(|&id| FrameNumber(id))
     }
 
     /// Whether `id` is `frame`.
     #[inline]
-    pub(super) fn is(&self, id: FrameId, frame: &FrameDef<'_>) -> bool {
-        // Who mixes the ids of two segments gets a wrong stack, not a panic.
+    pub(super) fn is(&self, id: FrameNumber, frame: &FrameDef<'_>) -> bool {
         let Some(row) = self.rows.get(id.0 as usize) else { return false };
         row.content.is(self.texts.get(row.start..).unwrap_or_default(), frame)
     }
 
-    pub(super) fn insert(&mut self, hash: u64, frame: &FrameDef<'_>) -> io::Result<FrameId> {
+    pub(super) fn insert(&mut self, hash: u64, frame: &FrameDef<'_>) -> io::Result<FrameNumber> {
         let id = next_id(self.rows.len())?;
         let start = self.texts.len();
         let content = FrameContent::keep(frame, &mut self.texts);
         self.rows.push(FrameRow { content, start, hash });
         self.index.insert_unique(hash, id, |&id| self.rows[id as usize].hash);
-        Ok(FrameId(id))
+        Ok(FrameNumber(id))
     }
 }
 

@@ -460,7 +460,8 @@ impl<R: Read> Reader<R> {
                 self.warn(offset, format!("CHECKPOINT differs: expected {said} {what}, found {found}"));
             }
         }
-        if u64::try_from(samples) != Ok(read) {
+        // Of 2^63 samples and more the count takes the place of the sign.
+        if samples.cast_unsigned() != read {
             self.warn(offset, format!("CHECKPOINT differs: expected {samples} samples, found {read}"));
         }
     }

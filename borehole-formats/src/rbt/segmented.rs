@@ -2,9 +2,10 @@
 
 use std::io::{self, Write};
 
+use super::ids::StackId;
 use super::layout::{CHECKPOINT_INTERVAL, Header};
 use super::segment_output::{Compression, SegmentOutput};
-use super::write::{FrameDef, SampleDef, StackId, Writer};
+use super::write::{FrameDef, SampleDef, Writer};
 
 /// Writes samples with timestamps, and begins a new segment when one has lasted long enough.
 ///
@@ -109,7 +110,9 @@ impl<'a, W: Write> SegmentedWriter<'a, W> {
         let delta_us = self.advance(time_us)?;
         let writer = self.writer()?;
         let stack = writer.define_trace(frames_leaf_first)?;
-        writer.write_sample(&SampleDef { delta_us: Some(delta_us), ..SampleDef::of(stack) })
+        writer.write_sample(&SampleDef { delta_us: Some(delta_us), ..SampleDef::of(stack) })?;
+        self.last_us = Some(time_us);
+        Ok(())
     }
 
     /// As [`SegmentedWriter::write_trace`], with process and annotations.
@@ -126,14 +129,17 @@ impl<'a, W: Write> SegmentedWriter<'a, W> {
         let delta_us = Some(self.advance(time_us)?);
         let writer = self.writer()?;
         let stack: StackId = writer.define_trace(frames_leaf_first)?;
-        writer.write_sample(&SampleDef { stack, count: 1, delta_us, pid, annotations: Some(annotations) })
+        writer.write_sample(&SampleDef { stack, count: 1, delta_us, pid, annotations: Some(annotations) })?;
+        self.last_us = Some(time_us);
+        Ok(())
     }
 
     /// Ends the last segment. Answers the stream when there is only one.
     ///
     /// # Errors
-    /// When a stream cannot be written or closed.
+    /// When a stream cannot be written or closed, or the last segment has failed before: its stream is not complete, and gone.
     pub fn finish(mut self) -> io::Result<Option<W>> {
+        self.writer()?;
         self.complete()?;
         Ok(match self.target {
             Target::Single(output) => output,
@@ -142,7 +148,8 @@ impl<'a, W: Write> SegmentedWriter<'a, W> {
     }
 
     /// Rotates if it is time, and answers the microseconds since the previous sample: 0 for the first, and
-    /// when the clock steps back. The difference carries over the boundary of segments.
+    /// when the clock steps back. The difference carries over the boundary of segments. The sample counts as previous once it is
+    /// written: of one that was refused the time is not in the file.
     fn advance(&mut self, time_us: u64) -> io::Result<i64> {
         let last_us = self.last_us.unwrap_or_else(|| {
             self.segment_start_us = time_us;
@@ -154,7 +161,6 @@ impl<'a, W: Write> SegmentedWriter<'a, W> {
             self.begin()?;
             self.segment_start_us = time_us;
         }
-        self.last_us = Some(time_us);
         Ok(i64::try_from(time_us.saturating_sub(last_us)).unwrap_or(i64::MAX))
     }
 

@@ -9,8 +9,8 @@ use std::io;
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 
+use super::ids::{FrameNumber, StackNumber};
 use super::intern::next_id;
-use super::write::{FrameId, StackId};
 
 /// A path from the root, defined as a stack or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -19,10 +19,10 @@ pub(super) struct Path(u32);
 #[derive(Clone, Copy)]
 struct Row {
     caller: Path,
-    frame: FrameId,
+    frame: FrameNumber,
     /// The callee asked for last; the root, which is nobody's callee, where there is none.
     likely: Path,
-    stack: Option<StackId>,
+    stack: Option<StackNumber>,
 }
 
 pub(super) struct Stacks {
@@ -35,7 +35,7 @@ pub(super) struct Stacks {
 
 impl Default for Stacks {
     fn default() -> Self {
-        let root = Row { caller: Self::ROOT, frame: FrameId(0), likely: Self::ROOT, stack: None };
+        let root = Row { caller: Self::ROOT, frame: FrameNumber(0), likely: Self::ROOT, stack: None };
         Self {
             rows: vec![root],
             index: HashTable::default(),
@@ -56,14 +56,14 @@ impl Stacks {
 
     /// The callee of `caller` that was asked for last.
     #[inline]
-    pub(super) fn likely(&self, caller: Path) -> Option<(Path, FrameId)> {
+    pub(super) fn likely(&self, caller: Path) -> Option<(Path, FrameNumber)> {
         let likely = self.row(caller).likely;
         (likely != Self::ROOT).then(|| (likely, self.row(likely).frame))
     }
 
     /// The path of `frame` called by `caller`, if it is there.
     #[inline]
-    pub(super) fn find(&mut self, caller: Path, frame: FrameId) -> Option<Path> {
+    pub(super) fn find(&mut self, caller: Path, frame: FrameNumber) -> Option<Path> {
         match self.likely(caller) {
             Some((path, likely)) if likely == frame => Some(path),
             Some(_) => self.find_other(caller, frame),
@@ -71,7 +71,7 @@ impl Stacks {
         }
     }
 
-    fn find_other(&mut self, caller: Path, frame: FrameId) -> Option<Path> {
+    fn find_other(&mut self, caller: Path, frame: FrameNumber) -> Option<Path> {
         let hash = self.hasher.hash_one((caller, frame));
         let found = self.index.find(hash, |&path| self.key(path) == (caller, frame)).copied()?;
         self.rows[caller.0 as usize].likely = found;
@@ -79,7 +79,7 @@ impl Stacks {
     }
 
     /// The path of `frame` called by `caller`.
-    pub(super) fn extend(&mut self, caller: Path, frame: FrameId) -> io::Result<Path> {
+    pub(super) fn extend(&mut self, caller: Path, frame: FrameNumber) -> io::Result<Path> {
         if let Some(path) = self.find(caller, frame) {
             return Ok(path);
         }
@@ -94,19 +94,19 @@ impl Stacks {
 
     /// The stack that `path` is defined as.
     #[inline]
-    pub(super) fn defined(&self, path: Path) -> Option<StackId> {
+    pub(super) fn defined(&self, path: Path) -> Option<StackNumber> {
         self.row(path).stack
     }
 
     /// Defines `path` as the next stack.
-    pub(super) fn define(&mut self, path: Path) -> io::Result<StackId> {
-        let id = StackId(next_id(self.defined)?);
+    pub(super) fn define(&mut self, path: Path) -> io::Result<StackNumber> {
+        let id = StackNumber(next_id(self.defined)?);
         self.defined += 1;
         self.rows[path.0 as usize].stack = Some(id);
         Ok(id)
     }
 
-    pub(super) fn frames_leaf_first(&self, path: Path) -> impl Iterator<Item = FrameId> {
+    pub(super) fn frames_leaf_first(&self, path: Path) -> impl Iterator<Item = FrameNumber> {
         let callers = std::iter::successors(Some(path), |&path| Some(self.row(path).caller));
         callers.take_while(|&path| path != Self::ROOT).map(|path| self.row(path).frame)
     }
@@ -116,7 +116,7 @@ impl Stacks {
         &self.rows[path.0 as usize]
     }
 
-    fn key(&self, path: Path) -> (Path, FrameId) {
+    fn key(&self, path: Path) -> (Path, FrameNumber) {
         (self.row(path).caller, self.row(path).frame)
     }
 }

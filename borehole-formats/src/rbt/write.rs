@@ -10,25 +10,29 @@ use std::io::{self, Write};
 
 use borehole_wire::{put_varint, put_varint_signed, varint_len};
 
+use super::ids::{FrameId, FrameNumber, SegmentId, StackId, StackNumber};
 use super::intern::{AnnotationList, Frames, Strings};
 use super::last_trace::LastTrace;
 use super::layout::{EventType, FRAME_HAS_OPCODE, FRAME_NATIVE, Header};
 use super::trie::{Path, Stacks};
 use crate::function_name::FunctionName;
+use crate::write_out::write_out;
 
 /// Writes segments of samples.
 ///
-/// Nothing reaches the output until a buffer is full, [`Writer::flush`] or [`Writer::finish`].
+/// Nothing reaches the output until a buffer is full, [`Writer::flush`] or [`Writer::finish`]. Where the output fails, what
+/// was to be written is not taken; who goes on loses nothing else, and no byte is written twice.
 pub struct Writer<W> {
     output: W,
     buffer: Vec<u8>,
     header: Header,
+    segment: SegmentId,
     strings: Strings,
     frames: Frames,
     stacks: Stacks,
     last_trace: LastTrace,
     /// The frames of a trace that no trace before it has had in this place.
-    new_frames: Vec<FrameId>,
+    new_frames: Vec<FrameNumber>,
     run: Option<Run>,
     run_annotations: AnnotationList,
     annotation_ids: Vec<u32>,
@@ -100,14 +104,6 @@ impl<'a> FrameDef<'a> {
     }
 }
 
-/// A frame that the current segment defines.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct FrameId(pub(super) u32);
-
-/// A stack that the current segment defines.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct StackId(pub(super) u32);
-
 /// A sample to be written.
 #[derive(Clone, Copy, Debug)]
 pub struct SampleDef<'a> {
@@ -137,12 +133,13 @@ impl<W: Write> Writer<W> {
     /// Begins a segment on `output`.
     ///
     /// # Errors
-    /// When the output cannot be written.
+    /// None so far: nothing is written yet.
     pub fn new(output: W, header: Header) -> io::Result<Self> {
         let mut writer = Self {
             output,
             buffer: Vec::with_capacity(BUFFER_BYTES + 4096),
             header,
+            segment: SegmentId::next(),
             strings: Strings::default(),
             frames: Frames::default(),
             stacks: Stacks::default(),
@@ -157,7 +154,6 @@ impl<W: Write> Writer<W> {
             payload: Vec::new(),
         };
         writer.buffer.extend_from_slice(&header.encode());
-        writer.drain()?;
         Ok(writer)
     }
 
@@ -175,25 +171,29 @@ impl<W: Write> Writer<W> {
     /// # Errors
     /// When the output cannot be written, or the segment has 2³² frames.
     pub fn define_frame(&mut self, frame: &FrameDef<'_>) -> io::Result<FrameId> {
+        Ok(self.segment.frame(self.frame_number(frame)?))
+    }
+
+    fn frame_number(&mut self, frame: &FrameDef<'_>) -> io::Result<FrameNumber> {
         let hash = self.frames.hash(frame);
-        if let Some(id) = self.frames.find(hash, frame) {
-            return Ok(id);
+        if let Some(number) = self.frames.find(hash, frame) {
+            return Ok(number);
         }
+        self.make_room()?;
         let ids = self.define_strings(frame)?;
-        let id = self.frames.insert(hash, frame)?;
-        self.put_frame_def(id, frame, ids);
-        self.drain()?;
-        Ok(id)
+        let number = self.frames.insert(hash, frame)?;
+        self.put_frame_def(number, frame, ids);
+        Ok(number)
     }
 
     /// The id of a stack in this segment, defined on first use. An empty stack is a stack.
     ///
     /// # Errors
-    /// When the output cannot be written, or the segment has 2³² stacks.
+    /// When the output cannot be written, another segment defines one of the frames, or this one has 2³² stacks.
     pub fn define_stack(&mut self, frames_leaf_first: &[FrameId]) -> io::Result<StackId> {
         let mut path = Stacks::ROOT;
         for &frame in frames_leaf_first.iter().rev() {
-            path = self.stacks.extend(path, frame)?;
+            path = self.stacks.extend(path, self.segment.number_of_frame(frame)?)?;
         }
         self.define_path(path, frames_leaf_first.len())
     }
@@ -231,16 +231,16 @@ impl<W: Write> Writer<W> {
     #[cold]
     fn extend_path(&mut self, mut path: Path, frames_leaf_first: &[FrameDef<'_>]) -> io::Result<Path> {
         // Frames are defined from the leaf, as reli does, and the path is made from the root.
-        let mut ids = std::mem::take(&mut self.new_frames);
-        ids.clear();
+        let mut numbers = std::mem::take(&mut self.new_frames);
+        numbers.clear();
         for frame in frames_leaf_first {
-            ids.push(self.define_frame(frame)?);
+            numbers.push(self.frame_number(frame)?);
         }
-        for (frame, id) in frames_leaf_first.iter().zip(&ids).rev() {
-            path = self.stacks.extend(path, *id)?;
+        for (frame, number) in frames_leaf_first.iter().zip(&numbers).rev() {
+            path = self.stacks.extend(path, *number)?;
             self.last_trace.push(frame, path);
         }
-        self.new_frames = ids;
+        self.new_frames = numbers;
         Ok(path)
     }
 
@@ -262,30 +262,30 @@ impl<W: Write> Writer<W> {
     #[inline]
     fn define_path(&mut self, path: Path, depth: usize) -> io::Result<StackId> {
         match self.stacks.defined(path) {
-            Some(id) => Ok(id),
+            Some(number) => Ok(self.segment.stack(number)),
             None => self.define_new_path(path, depth),
         }
     }
 
     #[cold]
     fn define_new_path(&mut self, path: Path, depth: usize) -> io::Result<StackId> {
-        let id = self.stacks.define(path)?;
+        self.make_room()?;
+        let number = self.stacks.define(path)?;
         self.payload.clear();
-        put_varint(&mut self.payload, u64::from(id.0));
+        put_varint(&mut self.payload, u64::from(number.0));
         put_varint(&mut self.payload, depth as u64);
         for frame in self.stacks.frames_leaf_first(path) {
             put_varint(&mut self.payload, u64::from(frame.0));
         }
         self.put_event(EventType::StackDef);
-        self.drain()?;
-        Ok(id)
+        Ok(self.segment.stack(number))
     }
 
     /// Writes a sample, or a run of equal ones. In a segment without timestamps equal neighbours become one
     /// run.
     ///
     /// # Errors
-    /// When the output cannot be written.
+    /// When the output cannot be written, or another segment defines the stack.
     #[inline]
     pub fn write_sample(&mut self, sample: &SampleDef<'_>) -> io::Result<()> {
         if sample.count == 0 {
@@ -303,7 +303,7 @@ impl<W: Write> Writer<W> {
         self.samples = self.samples.saturating_add(sample.count);
         self.since_checkpoint = self.since_checkpoint.saturating_add(sample.count);
         match self.checkpoint_interval {
-            Some(interval) if self.since_checkpoint >= interval => self.write_checkpoint(),
+            Some(interval) if self.since_checkpoint >= interval => self.put_checkpoint(),
             _ => Ok(()),
         }
     }
@@ -313,6 +313,7 @@ impl<W: Write> Writer<W> {
     /// # Errors
     /// When the output cannot be written.
     pub fn write_metadata(&mut self, key: &[u8], value: &[u8]) -> io::Result<()> {
+        self.make_room()?;
         self.end_run()?;
         self.payload.clear();
         for part in [key, value] {
@@ -320,7 +321,7 @@ impl<W: Write> Writer<W> {
             self.payload.extend_from_slice(part);
         }
         self.put_event(EventType::Metadata);
-        self.drain()
+        Ok(())
     }
 
     /// Writes the counts of frames, stacks and samples so far, for verification.
@@ -328,6 +329,11 @@ impl<W: Write> Writer<W> {
     /// # Errors
     /// When the output cannot be written.
     pub fn write_checkpoint(&mut self) -> io::Result<()> {
+        self.make_room()?;
+        self.put_checkpoint()
+    }
+
+    fn put_checkpoint(&mut self) -> io::Result<()> {
         self.end_run()?;
         self.since_checkpoint = 0;
         self.payload.clear();
@@ -335,7 +341,7 @@ impl<W: Write> Writer<W> {
         put_varint(&mut self.payload, self.stacks.len() as u64);
         put_varint(&mut self.payload, self.samples);
         self.put_event(EventType::Checkpoint);
-        self.drain()
+        Ok(())
     }
 
     /// Ends the segment and begins another on the same output, which defines what it uses anew.
@@ -343,11 +349,12 @@ impl<W: Write> Writer<W> {
     /// # Errors
     /// When the output cannot be written.
     pub fn start_segment(&mut self, header: Header) -> io::Result<()> {
+        self.make_room()?;
         self.end_segment()?;
         self.forget();
         self.header = header;
         self.buffer.extend_from_slice(&header.encode());
-        self.drain()
+        Ok(())
     }
 
     /// Ends the segment and hands the output back, flushed.
@@ -363,22 +370,22 @@ impl<W: Write> Writer<W> {
     /// Writes everything out, the pending run included: what is in the output now can be read.
     ///
     /// # Errors
-    /// When the output cannot be written.
+    /// When the output cannot be written. The rest waits for the next flush.
     pub fn flush(&mut self) -> io::Result<()> {
         self.end_run()?;
-        self.output.write_all(&self.buffer)?;
-        self.buffer.clear();
+        write_out(&mut self.output, &mut self.buffer)?;
         self.output.flush()
     }
 
     fn end_segment(&mut self) -> io::Result<()> {
-        self.write_checkpoint()?;
+        self.put_checkpoint()?;
         self.payload.clear();
         self.put_event(EventType::SegmentEnd);
         Ok(())
     }
 
     fn forget(&mut self) {
+        self.segment = SegmentId::next();
         self.strings = Strings::default();
         self.frames = Frames::default();
         self.stacks = Stacks::default();
@@ -387,24 +394,26 @@ impl<W: Write> Writer<W> {
         self.since_checkpoint = 0;
     }
 
+    #[inline]
     fn begin_run(&mut self, sample: &SampleDef<'_>) -> io::Result<()> {
-        self.end_run()?;
-        if self.header.has_timestamps || sample.pid.is_some() {
-            self.put_timed(sample)?;
-        } else {
-            self.run = Some(Run { stack: sample.stack, count: sample.count });
-            self.run_annotations.set(sample.annotations);
+        self.make_room()?;
+        // Samples with timestamps are in no runs, so that none is pending.
+        if self.header.has_timestamps {
+            return if self.put_small(sample) { Ok(()) } else { self.put_alone(sample) };
         }
-        self.drain()
+        self.end_run()?;
+        if sample.pid.is_some() {
+            return self.put_alone(sample);
+        }
+        let number = self.segment.number_of_stack(sample.stack)?;
+        self.run = Some(Run { stack: sample.stack, number, count: sample.count });
+        self.run_annotations.set(sample.annotations);
+        Ok(())
     }
 
     /// Writes a sample that is no part of a run.
-    #[inline]
-    fn put_timed(&mut self, sample: &SampleDef<'_>) -> io::Result<()> {
-        if self.header.has_timestamps && self.put_small(sample) {
-            return Ok(());
-        }
-        let stack = u64::from(sample.stack.0);
+    fn put_alone(&mut self, sample: &SampleDef<'_>) -> io::Result<()> {
+        let stack = u64::from(self.segment.number_of_stack(sample.stack)?.0);
         let delta_us = if self.header.has_timestamps { sample.delta_us } else { None };
         let signed_len = |number: Option<i64>| number.map_or(0, |number| varint_len(number.cast_unsigned()));
         let length = varint_len(stack) + signed_len(sample.pid) + signed_len(delta_us);
@@ -418,21 +427,20 @@ impl<W: Write> Writer<W> {
             self.run_annotations.set(sample.annotations);
             self.put_annotations()?;
         }
-        if sample.count > 1 {
-            self.put_number(EventType::RepeatSample, sample.count - 1);
-        }
+        self.put_repeats(sample.count - 1);
         Ok(())
     }
 
     /// Writes a sample that is a small stack and a small delta and nothing else, as nearly all are, and answers
-    /// whether it did. It takes 8 bytes at most, which are put together in a register.
+    /// whether it did. It takes 8 bytes at most, which are put together in a register. The stack of another segment is
+    /// not small.
     #[inline]
     fn put_small(&mut self, sample: &SampleDef<'_>) -> bool {
         let SampleDef { stack, count: 1, delta_us: Some(delta_us), pid: None, annotations: None } = *sample
         else {
             return false;
         };
-        let (stack, delta_us) = (u64::from(stack.0), delta_us.cast_unsigned());
+        let (stack, delta_us) = (self.segment.strip_stack(stack), delta_us.cast_unsigned());
         if stack >= SMALL || delta_us >= SMALL {
             return false;
         }
@@ -451,16 +459,25 @@ impl<W: Write> Writer<W> {
     /// Writes the pending run, as reli does: one sample, two samples, or a sample and a repeat.
     #[inline]
     fn end_run(&mut self) -> io::Result<()> {
-        let Some(Run { stack, count }) = self.run.take() else { return Ok(()) };
-        let stack = u64::from(stack.0);
-        for _ in 0..if count == 2 { 2 } else { 1 } {
-            self.put_number(EventType::CompactSample, stack);
+        let Some(Run { number, count, .. }) = self.run.take() else { return Ok(()) };
+        let samples = if count == 2 { 2 } else { 1 };
+        for _ in 0..samples {
+            self.put_number(EventType::CompactSample, u64::from(number.0));
             self.put_annotations()?;
         }
-        if count > 2 {
-            self.put_number(EventType::RepeatSample, count - 1);
-        }
+        self.put_repeats(count - samples);
         Ok(())
+    }
+
+    /// Writes that the last sample comes again, so many times. Readers take a number for one with a sign: more than fit
+    /// are several, which add up.
+    #[inline]
+    fn put_repeats(&mut self, mut repeats: u64) {
+        while repeats > 0 {
+            let some = repeats.min(i64::MAX.cast_unsigned());
+            self.put_number(EventType::RepeatSample, some);
+            repeats -= some;
+        }
     }
 
     /// Writes the annotations of the run. Their strings are defined here, behind the sample, where reli
@@ -508,17 +525,17 @@ impl<W: Write> Writer<W> {
         Ok(ids)
     }
 
-    fn put_frame_def(&mut self, id: FrameId, frame: &FrameDef<'_>, strings: [Option<u32>; 5]) {
+    fn put_frame_def(&mut self, number: FrameNumber, frame: &FrameDef<'_>, strings: [Option<u32>; 5]) {
         let [strings @ .., opcode] = strings;
-        let (number, native) = frame.number();
+        let (line, native) = frame.number();
         let flags = u64::from(native) * FRAME_NATIVE + u64::from(opcode.is_some()) * FRAME_HAS_OPCODE;
         self.payload.clear();
-        put_varint(&mut self.payload, u64::from(id.0));
+        put_varint(&mut self.payload, u64::from(number.0));
         put_varint(&mut self.payload, flags);
         for string in strings.into_iter().flatten() {
             put_varint(&mut self.payload, u64::from(string));
         }
-        put_varint_signed(&mut self.payload, number);
+        put_varint_signed(&mut self.payload, line);
         if let Some(opcode) = opcode {
             put_varint(&mut self.payload, u64::from(opcode));
         }
@@ -541,20 +558,18 @@ impl<W: Write> Writer<W> {
         put_varint(&mut self.buffer, number);
     }
 
-    /// Hands the buffer to the output when it is full.
+    /// Hands the buffer to the output when it is full. This comes before anything is put into it: what cannot be written
+    /// out is then not taken, and the buffer does not grow while the output fails.
     #[inline]
-    fn drain(&mut self) -> io::Result<()> {
-        if self.buffer.len() >= BUFFER_BYTES {
-            self.output.write_all(&self.buffer)?;
-            self.buffer.clear();
-        }
-        Ok(())
+    fn make_room(&mut self) -> io::Result<()> {
+        if self.buffer.len() >= BUFFER_BYTES { write_out(&mut self.output, &mut self.buffer) } else { Ok(()) }
     }
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Run {
     stack: StackId,
+    number: StackNumber,
     count: u64,
 }
 
@@ -573,13 +588,43 @@ const fn small_varint(value: u64) -> u64 {
 mod tests {
     use super::*;
 
+    /// An output that takes nothing.
+    struct Dead;
+
+    impl Write for Dead {
+        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+            Err(io::ErrorKind::StorageFull.into())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn memory_does_not_grow_while_the_output_fails() {
+        let header = Header { has_timestamps: true, period_us: 10_000 };
+        let mut writer = Writer::new(Dead, header).unwrap().checkpoint_every(1000);
+        let stack = writer.define_trace(&[FrameDef::php("f", "/a.php", 1)]).unwrap();
+        let sample = SampleDef { delta_us: Some(1), ..SampleDef::of(stack) };
+        let taken = (0..100_000).filter(|_| writer.write_sample(&sample).is_ok()).count();
+        assert!(taken as u64 == writer.samples && taken < 20_000, "{taken}");
+        for number in 0..1000 {
+            assert!(writer.define_trace(&[FrameDef::php("f", "/a.php", number + 2)]).is_err());
+            assert!(
+                writer.write_metadata(b"key", b"value").is_err() && writer.start_segment(header).is_err()
+            );
+        }
+        assert!(writer.buffer.len() < BUFFER_BYTES + 100, "{}", writer.buffer.len());
+    }
+
     #[test]
     fn small_samples_are_written_as_large_ones_are() {
         let edges = [0, 1, 127, 128, 16_383, 16_384, SMALL - 1, SMALL];
         for (stack, delta_us) in edges.iter().flat_map(|&one| edges.map(|other| (one, other))) {
             let header = Header { has_timestamps: true, period_us: 10_000 };
             let mut writer = Writer::new(Vec::new(), header).unwrap();
-            let stack = StackId(stack.try_into().unwrap());
+            let stack = writer.segment.stack(StackNumber(stack.try_into().unwrap()));
             let sample = SampleDef { delta_us: Some(delta_us.cast_signed()), ..SampleDef::of(stack) };
             writer.write_sample(&sample).unwrap();
             let small = std::mem::take(&mut writer.buffer);

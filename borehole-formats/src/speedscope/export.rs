@@ -4,7 +4,9 @@ use std::io::{self, Read, Seek, Write};
 use std::num::NonZeroU32;
 use std::ops::ControlFlow;
 
-use borehole_model::{Context, ProfileSink, Sample, Segment, StackId, StringId, Tables, ValueType};
+use borehole_model::{
+    Context, ProfileSink, Sample, Segment, StackId, StringId, Tables, Thread, ThreadNames, ValueType,
+};
 use hashbrown::HashMap;
 
 use super::layout::{SCHEMA, Unit, Weights};
@@ -58,7 +60,7 @@ pub struct Exporter<W, S, F> {
     places: Vec<u32>,
     shown: ShownStacks,
     shown_places: HashMap<NonZeroU32, u32>,
-    thread_names: HashMap<u64, StringId>,
+    thread_names: ThreadNames,
     lost: Lost,
     losses: Losses,
 }
@@ -104,7 +106,7 @@ where
             places: Vec::new(),
             shown: ShownStacks::default(),
             shown_places: HashMap::new(),
-            thread_names: HashMap::new(),
+            thread_names: ThreadNames::default(),
             lost: Lost::default(),
             losses: Losses::default(),
         }
@@ -244,7 +246,8 @@ where
         let mut parts = Vec::new();
         parts.extend(process.map(|process| format!("process {process}")));
         parts.extend(thread.map(|thread| format!("thread {thread}")));
-        if let Some(&name) = thread.and_then(|thread| self.thread_names.get(&thread)) {
+        let thread = thread.map(|number| Thread { process, number });
+        if let Some(&name) = thread.and_then(|thread| self.thread_names.of(thread)) {
             parts.push(self.utf8_errors.text(tables.string(name))?.into_owned());
         }
         if parts.is_empty() {
@@ -305,8 +308,8 @@ where
         Ok(())
     }
 
-    fn thread(&mut self, _at: Context<'_>, thread: u64, name: StringId) -> io::Result<()> {
-        self.thread_names.insert(thread, name);
+    fn thread(&mut self, _at: Context<'_>, thread: Thread, name: StringId) -> io::Result<()> {
+        self.thread_names.name(thread, name);
         Ok(())
     }
 

@@ -30,10 +30,16 @@ const HELPED_FROM_BYTES: u64 = 256 << 10;
 const PIECES: usize = 4;
 
 /// The samples on their way to the spool.
+///
+/// When the spool fails, nobody knows how much of the samples it has: from then on nothing more is stored, and every
+/// attempt is answered with an error.
 pub(super) struct Body<S: Write> {
     buffer: Vec<u8>,
+    /// How many bytes are a full buffer. Any are when the spool has failed, so that whoever writes hears of it.
+    full_bytes: usize,
     spool: S,
     stream: Stream,
+    failed: Option<io::ErrorKind>,
 }
 
 enum Stream {
@@ -51,7 +57,8 @@ impl<S: Read + Write + Seek> Body<S> {
             Compression::None => Stream::Plain,
             Compression::Zstd => Stream::Frame(Box::new(Frame::new()?), 0),
         };
-        Ok(Self { buffer: Vec::with_capacity(2 * BUFFER_BYTES), spool, stream })
+        let buffer = Vec::with_capacity(2 * BUFFER_BYTES);
+        Ok(Self { buffer, full_bytes: BUFFER_BYTES, spool, stream, failed: None })
     }
 
     #[inline]
@@ -61,7 +68,7 @@ impl<S: Read + Write + Seek> Body<S> {
 
     #[inline]
     pub(super) const fn is_full(&self) -> bool {
-        self.buffer.len() >= BUFFER_BYTES
+        self.buffer.len() >= self.full_bytes
     }
 
     /// Empties the buffer.
@@ -84,19 +91,28 @@ impl<S: Read + Write + Seek> Body<S> {
     }
 
     fn put(&mut self, then: Then) -> io::Result<()> {
-        match &mut self.stream {
-            Stream::Plain => self.spool.write_all(&self.buffer)?,
-            Stream::Frame(frame, bytes) => {
-                *bytes += self.buffer.len() as u64;
-                self.spool.write_all(frame.compress(&self.buffer, then)?)?;
-            }
-            Stream::Helped(helper) => helper.compress(&mut self.buffer, then, &mut self.spool)?,
+        if let Some(kind) = self.failed {
+            return Err(io::Error::new(kind, "an earlier write of the samples has failed"));
         }
+        let stored = self.try_put(then);
         self.buffer.clear();
-        if then == Then::GoOn {
+        if let Err(error) = &stored {
+            (self.failed, self.full_bytes) = (Some(error.kind()), 0);
+        } else if then == Then::GoOn {
             self.find_help();
         }
-        Ok(())
+        stored
+    }
+
+    fn try_put(&mut self, then: Then) -> io::Result<()> {
+        match &mut self.stream {
+            Stream::Plain => self.spool.write_all(&self.buffer),
+            Stream::Frame(frame, bytes) => {
+                *bytes += self.buffer.len() as u64;
+                self.spool.write_all(frame.compress(&self.buffer, then)?)
+            }
+            Stream::Helped(helper) => helper.compress(&mut self.buffer, then, &mut self.spool),
+        }
     }
 
     /// Hands a frame that has become long to a thread. Where none can be had, it stays.

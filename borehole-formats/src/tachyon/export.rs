@@ -10,6 +10,7 @@ use super::opcodes::Opcodes;
 use super::statistics::Statistics;
 use super::write::{self, Compression, FrameDef, SampleOrder, ThreadSlot, Writer, WriterOptions};
 use super::{NAME, metadata};
+use crate::one_period::OnePeriod;
 use crate::{Export, Losses};
 
 /// How samples become a file.
@@ -55,9 +56,8 @@ pub struct Exporter<W, S: Write, F> {
     writer: Option<Writer<S>>,
     /// What the header says; nothing before there is a writer.
     header: Facts,
-    interval_us: u64,
-    /// Whether the samples of the segment have another period.
-    has_other_period: bool,
+    /// Of the header, once there is one.
+    period_us: OnePeriod,
     columns: Columns,
     clock: Clock,
     lost: Lost,
@@ -91,7 +91,6 @@ struct Lost {
     processes: u64,
     times: u64,
     deep: u64,
-    periods: u64,
     metadata: u64,
 }
 
@@ -111,8 +110,7 @@ where
             options,
             writer: None,
             header: Facts::default(),
-            interval_us: 0,
-            has_other_period: false,
+            period_us: OnePeriod::default(),
             columns: Columns {
                 opcodes: Opcodes::of(PYTHON[0], PYTHON[1]),
                 frames: Vec::new(),
@@ -138,9 +136,8 @@ where
     fn open(&mut self, facts: &Facts, segment: &Segment, start_us: u64) -> io::Result<()> {
         let python = facts.python.unwrap_or(PYTHON);
         self.columns.opcodes = Opcodes::of(python[0], python[1]);
-        let asked = self.options.period_us.map(u64::from);
-        let interval_us = segment.period_ns.map(|ns| ns / 1000).or(asked).unwrap_or(DEFAULT_PERIOD_US);
-        self.interval_us = interval_us;
+        let interval_us = self.interval_us(segment);
+        self.period_us.segment(Some(interval_us));
         let order = if segment.format == NAME { SampleOrder::File } else { SampleOrder::Arrival };
         let options = WriterOptions {
             byte_order: self.options.byte_order,
@@ -165,6 +162,12 @@ where
         self.header = *facts;
         self.clock.last_us = start_us;
         Ok(())
+    }
+
+    /// How long the samples of a segment last.
+    fn interval_us(&self, segment: &Segment) -> u64 {
+        let asked = self.options.period_us.map(u64::from);
+        period_us(segment).or(asked).or(self.period_us.known()).unwrap_or(DEFAULT_PERIOD_US)
     }
 
     /// Leaves out of the header what is not true of a further segment.
@@ -203,9 +206,13 @@ where
         self.lost.values += count(!sample.values.is_empty());
         self.lost.processes += count(at.process(sample).is_some());
         self.lost.times += count(sample.time_ns.is_some_and(|ns| ns % 1000 != 0));
-        self.lost.periods += count(self.has_other_period);
+        self.period_us.sample(sample.count);
         self.lost.deep += count(depth(sample.stack, at.tables) > MAX_DEPTH);
     }
+}
+
+fn period_us(segment: &Segment) -> Option<u64> {
+    segment.period_ns.map(|ns| ns / 1000)
 }
 
 fn depth(stack: Option<StackId>, tables: &Tables) -> usize {
@@ -363,21 +370,19 @@ where
     }
 
     fn segment(&mut self, at: Context<'_>) -> io::Result<()> {
-        let asked = self.options.period_us.map(u64::from);
-        self.clock.period_us =
-            at.segment.period_ns.map(|ns| ns / 1000).or(asked).unwrap_or(DEFAULT_PERIOD_US);
+        self.clock.period_us = self.interval_us(at.segment);
         let facts = Facts::of(at.segment, at.tables);
         self.lost.metadata += facts.others;
-        match facts.start_us {
+        match at.segment.began_ns.map(time_us) {
+            Some(start_us) if self.writer.is_none() => self.open(&facts, at.segment, start_us)?,
             // One that says nothing of itself goes on with what came before.
-            _ if at.segment.metadata.is_empty() => {}
-            _ if self.writer.is_some() => self.join(&facts),
-            Some(start_us) => self.open(&facts, at.segment, start_us)?,
-            None => {}
+            _ if !at.segment.metadata.is_empty() => self.join(&facts),
+            _ => {}
         }
         // A header that is still to come has the period of the segment.
-        self.has_other_period =
-            self.writer.is_some() && at.segment.period_ns.is_some_and(|ns| ns / 1000 != self.interval_us);
+        if self.writer.is_some() {
+            self.period_us.segment(period_us(at.segment));
+        }
         Ok(())
     }
 
@@ -420,7 +425,7 @@ where
     }
 
     fn losses(&self) -> Losses {
-        let Lost { labels, values, processes, times, deep, periods, metadata } = self.lost;
+        let Lost { labels, values, processes, times, deep, metadata } = self.lost;
         let mut losses = Losses::default();
         losses.add("annotations", labels);
         losses.add("measured values", values);
@@ -429,7 +434,7 @@ where
         losses.add("opcodes that Python does not have", self.columns.unknown_opcodes);
         losses.add("fractions of microseconds", times);
         losses.add("outer frames of stacks deeper than 256", deep);
-        losses.add("sampling periods", periods);
+        self.period_us.report(&mut losses);
         losses.add("metadata entries", metadata);
         losses
     }
@@ -439,7 +444,6 @@ where
 #[derive(Clone, Copy, Debug, Default)]
 struct Facts {
     python: Option<[u8; 3]>,
-    start_us: Option<u64>,
     compression: Option<Compression>,
     config: Config,
     statistics: Option<Statistics>,
@@ -461,9 +465,12 @@ impl Facts {
             config = config.with_features_known();
         }
         let statistics = number(metadata::DURATION_S).zip(number(metadata::SAMPLE_RATE));
+        // Metadata outlive the clock that they speak of: when profiling began they say of that clock only.
+        let has_place = |key: &str| {
+            metadata::has_place(key) || key == metadata::START_TIME_US && segment.began_ns.is_some()
+        };
         Self {
             python: value(metadata::PYTHON_VERSION).and_then(version),
-            start_us: value(metadata::START_TIME_US).and_then(|value| value.parse().ok()),
             compression: match value(metadata::COMPRESSION) {
                 Some(metadata::NONE) => Some(Compression::None),
                 Some(metadata::ZSTD) => Some(Compression::Zstd),
@@ -476,8 +483,7 @@ impl Facts {
                 error_rate: number(metadata::ERROR_RATE),
                 missed_samples: number(metadata::MISSED_SAMPLES),
             }),
-            others: segment.metadata.iter().filter(|(key, _)| !metadata::has_place(text(*key))).count()
-                as u64,
+            others: segment.metadata.iter().filter(|(key, _)| !has_place(text(*key))).count() as u64,
         }
     }
 }

@@ -9,7 +9,7 @@ use borehole_model::{
 };
 
 use super::journal::JOURNAL_MAGIC;
-use super::layout::{COMPRESSION_NONE, COMPRESSION_ZSTD, Header};
+use super::layout::{COMPRESSION_NONE, COMPRESSION_ZSTD, Header, MAX_DEPTH};
 use super::opcodes::Opcodes;
 use super::read::{self, Reader};
 use super::statistics::Statistics;
@@ -176,6 +176,9 @@ fn segment(
         format: NAME,
         period_ns: header.interval_us.checked_mul(1000).filter(|&period| period > 0),
         has_times: true,
+        // Before the clock's origin in two's complement; `None` where a time has no room for it.
+        began_ns: header.start_us.cast_signed().checked_mul(1000),
+        depth_limit: u32::try_from(MAX_DEPTH).ok(),
         metadata: pairs,
         ..Segment::default()
     })

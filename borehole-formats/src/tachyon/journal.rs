@@ -16,6 +16,7 @@ use super::layout::{ByteOrder, COMPRESSION_ZSTD, HEADER_BYTES, Header, HeaderLay
 use super::number::varint_u32;
 use super::open::{Parts, malformed};
 use super::tables::{Tables, put_string, read_frames, read_strings};
+use crate::write_out::write_out;
 use crate::{Error, Position, Recovery, Warning};
 
 /// How a journal begins.
@@ -24,7 +25,9 @@ pub const JOURNAL_MAGIC: [u8; 8] = *b"TACHDEFS";
 /// Writes a journal.
 pub(super) struct Journal {
     output: Box<dyn Write + Send>,
-    /// How many strings and frames have been written.
+    /// What the output has not taken yet: when it takes the rest of a block, that stands behind its beginning.
+    unwritten: Vec<u8>,
+    /// How many strings and frames have been written, or are to be.
     written: (usize, usize),
 }
 
@@ -34,24 +37,26 @@ impl Journal {
         output.write_all(&JOURNAL_MAGIC)?;
         output.write_all(head)?;
         output.flush()?;
-        Ok(Self { output, written: (0, 0) })
+        Ok(Self { output, unwritten: Vec::new(), written: (0, 0) })
     }
 
     /// Writes what has been defined since the last time.
     pub(super) fn write_new(&mut self, strings: &Strings, frames: &Frames) -> io::Result<()> {
         let new_strings = strings.since(self.written.0);
         let new_frames = frames.since(self.written.1);
-        if new_strings.len() == 0 && new_frames.is_empty() {
+        if new_strings.len() > 0 || !new_frames.is_empty() {
+            self.written.0 += new_strings.len();
+            self.written.1 += new_frames.len();
+            let block = &mut self.unwritten;
+            put_varint(block, new_strings.len() as u64);
+            new_strings.for_each(|string| put_string(block, string));
+            put_varint(block, new_frames.len() as u64);
+            new_frames.iter().for_each(|frame| frame.encode(block));
+        }
+        if self.unwritten.is_empty() {
             return Ok(());
         }
-        self.written.0 += new_strings.len();
-        self.written.1 += new_frames.len();
-        let mut block = Vec::new();
-        put_varint(&mut block, new_strings.len() as u64);
-        new_strings.for_each(|string| put_string(&mut block, string));
-        put_varint(&mut block, new_frames.len() as u64);
-        new_frames.iter().for_each(|frame| frame.encode(&mut block));
-        self.output.write_all(&block)?;
+        write_out(&mut self.output, &mut self.unwritten)?;
         self.output.flush()
     }
 }

@@ -229,6 +229,7 @@ impl Config {
     /// The names of the features, from bit 4 upwards.
     pub const FEATURES: [&'static str; 5] = ["all_threads", "native", "gc", "opcodes", "blocking"];
 
+    const MODE_BITS: u32 = 7;
     const FEATURES_KNOWN: u32 = 1 << 3;
 
     /// A word of a mode and features by name. Names that are none of the format's are left out.
@@ -252,17 +253,16 @@ impl Config {
     /// What is true of both: a mode, or features, in which they differ are unknown.
     #[must_use]
     pub const fn common(self, other: Self) -> Self {
-        const MODE: u32 = 7;
         let differing = self.0 ^ other.0;
-        let mode = if differing & MODE == 0 { self.0 & MODE } else { 0 };
-        let features = if differing & !MODE == 0 { self.0 & !MODE } else { 0 };
+        let mode = if differing & Self::MODE_BITS == 0 { self.0 & Self::MODE_BITS } else { 0 };
+        let features = if differing & !Self::MODE_BITS == 0 { self.0 & !Self::MODE_BITS } else { 0 };
         Self(mode | features)
     }
 
     /// The number of the mode: 0 is unknown, 6 and 7 are invalid.
     #[must_use]
     pub const fn mode_number(self) -> u32 {
-        self.0 & 7
+        self.0 & Self::MODE_BITS
     }
 
     /// The name of the mode.

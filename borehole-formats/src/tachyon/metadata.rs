@@ -6,7 +6,7 @@ pub(super) const PYTHON_VERSION: &str = "python_version";
 pub(super) const MODE: &str = "mode";
 /// How it was sampled, joined by commas: `all_threads`, `native`, `gc`, `opcodes`, `blocking`.
 pub(super) const FEATURES: &str = "features";
-/// When profiling began on the clock of the samples.
+/// When profiling began, in microseconds on the clock of the samples. Of a format that counts from elsewhere it says nothing.
 pub(super) const START_TIME_US: &str = "start_time_us";
 /// How the samples were compressed: [`NONE`] or [`ZSTD`].
 pub(super) const COMPRESSION: &str = "compression";
@@ -24,18 +24,9 @@ pub(super) const NONE: &str = "none";
 /// Zstandard.
 pub(super) const ZSTD: &str = "zstd";
 
-/// Whether a key has a place of its own in a file.
+/// Whether what a key says has a place in any file.
 pub(super) fn has_place(key: &str) -> bool {
-    let keys = [
-        PYTHON_VERSION,
-        MODE,
-        FEATURES,
-        START_TIME_US,
-        COMPRESSION,
-        DURATION_S,
-        SAMPLE_RATE,
-        ERROR_RATE,
-        MISSED_SAMPLES,
-    ];
+    let keys =
+        [PYTHON_VERSION, MODE, FEATURES, COMPRESSION, DURATION_S, SAMPLE_RATE, ERROR_RATE, MISSED_SAMPLES];
     keys.contains(&key)
 }

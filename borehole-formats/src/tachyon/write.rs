@@ -206,7 +206,8 @@ impl<S: Read + Write + Seek> Writer<S> {
     /// Writes a sample. Of a stack that is too deep the innermost [`MAX_DEPTH`] frames are kept.
     ///
     /// # Errors
-    /// When the spool cannot be written.
+    /// When spool or journal cannot be written: the sample is not taken then. Once the spool has failed, it stays so. When
+    /// another writer gave `thread`, and this one has none of that number.
     #[inline]
     pub fn write_sample(
         &mut self,
@@ -216,10 +217,11 @@ impl<S: Read + Write + Seek> Writer<S> {
         frames_leaf_first: &[FrameId],
     ) -> io::Result<()> {
         let frames = &frames_leaf_first[..frames_leaf_first.len().min(MAX_DEPTH)];
-        if self.threads[thread.0].frames_leaf_first == frames {
+        if self.thread_at(thread)?.frames_leaf_first == frames {
             return self.write_repeat(thread, time_us, status);
         }
         self.flush_run(thread.0)?;
+        self.drain()?;
         self.samples += 1;
         let row = &mut self.threads[thread.0];
         let delta_us = time_us.wrapping_sub(row.time_us);
@@ -235,32 +237,40 @@ impl<S: Read + Write + Seek> Writer<S> {
         added.iter().for_each(|frame| put_varint(out, u64::from(frame.0)));
         row.frames_leaf_first.clear();
         row.frames_leaf_first.extend_from_slice(frames);
-        self.drain()
+        Ok(())
     }
 
     /// Writes a sample of the stack that the thread had last; the empty one if it had none.
     ///
     /// # Errors
-    /// When the spool cannot be written.
+    /// As [`Writer::write_sample`].
     #[inline]
     pub fn write_repeat(&mut self, thread: ThreadSlot, time_us: u64, status: u8) -> io::Result<()> {
+        self.thread_at(thread)?;
         if self.is_full(thread.0) {
             self.flush_run(thread.0)?;
         }
-        let row = &mut self.threads[thread.0];
-        if row.run.is_empty() {
+        if self.threads[thread.0].run.is_empty() {
+            self.drain()?;
             self.runs += 1;
-            row.run_number = self.runs;
+            self.threads[thread.0].run_number = self.runs;
         }
+        let row = &mut self.threads[thread.0];
         put_varint(&mut row.run, time_us.wrapping_sub(row.time_us));
         row.run.push(status);
         row.run_samples += 1;
         row.time_us = time_us;
         self.samples += 1;
         if self.options.order == SampleOrder::File && self.is_full(thread.0) {
-            self.flush_run(thread.0)?;
+            // What is put here makes room before the next run begins.
+            self.put_run(thread.0);
         }
         Ok(())
+    }
+
+    #[inline]
+    fn thread_at(&self, slot: ThreadSlot) -> io::Result<&Thread> {
+        self.threads.get(slot.0).ok_or_else(|| foreign_slot(slot))
     }
 
     #[inline]
@@ -270,19 +280,24 @@ impl<S: Read + Write + Seek> Writer<S> {
 
     #[inline]
     fn flush_run(&mut self, row: usize) -> io::Result<()> {
-        let row = &mut self.threads[row];
-        if row.run_samples == 0 {
-            return Ok(());
+        if self.threads[row].run_samples > 0 {
+            self.drain()?;
+            self.put_run(row);
         }
+        Ok(())
+    }
+
+    fn put_run(&mut self, row: usize) {
+        let row = &mut self.threads[row];
         let out = self.body.buffer();
         put_head(out, row, RecordKind::Repeat, self.options.byte_order);
         put_varint(out, u64::from(row.run_samples));
         out.extend_from_slice(&row.run);
         row.run.clear();
         row.run_samples = 0;
-        self.drain()
     }
 
+    /// Stores the buffer when it is full. This comes before anything is put into it: what cannot be stored is not taken.
     #[inline]
     fn drain(&mut self) -> io::Result<()> {
         if self.body.is_full() { self.store() } else { Ok(()) }
@@ -317,8 +332,8 @@ impl<S: Read + Write + Seek> Writer<S> {
     }
 
     /// Sets what the profiler says of its own work; `None`: nothing, as at first.
-    pub fn set_statistics(&mut self, statistics: impl Into<Option<Statistics>>) {
-        self.statistics = statistics.into();
+    pub const fn set_statistics(&mut self, statistics: Option<Statistics>) {
+        self.statistics = statistics;
     }
 
     /// Sets the mode and the features that the header has in the end, instead of those of the options.
@@ -329,7 +344,7 @@ impl<S: Read + Write + Seek> Writer<S> {
     /// Writes the file to `output` and flushes it.
     ///
     /// # Errors
-    /// When the spool cannot be read, or the output cannot be written.
+    /// When the spool cannot be read, or could not be written at any time, or the output cannot be written.
     pub fn finish(mut self, mut output: impl Write) -> io::Result<()> {
         self.flush_runs()?;
         let mut tables = Vec::new();
@@ -368,6 +383,13 @@ impl<S: Read + Write + Seek> Writer<S> {
             ..first_header(&self.options)
         })
     }
+}
+
+#[cold]
+fn foreign_slot(slot: ThreadSlot) -> io::Error {
+    let message =
+        format!("expected a thread of this writer, found number {}, which it does not have", slot.0);
+    io::Error::new(io::ErrorKind::InvalidInput, message)
 }
 
 /// What is known before the first sample.

@@ -8,6 +8,7 @@ use std::ops::ControlFlow;
 
 use borehole_model::{Context, Frame, FrameId, ProfileSink, Sample, StringId, TableFull, Tables};
 
+use crate::one_period::OnePeriod;
 use crate::own_frames;
 use crate::row_sums::{RowSum, RowSums, Rows, row_number};
 use crate::sample_losses::SampleLosses;
@@ -29,10 +30,7 @@ pub struct Exporter<W: Write> {
     output: BufWriter<W>,
     counts: StackCounts,
     sums: RowSums<Frames>,
-    period_us: Option<u64>,
-    /// Whether the samples of the segment have another, and how many had one.
-    has_other_period: bool,
-    other_periods: u64,
+    period_us: OnePeriod,
     mode: Option<String>,
     losses: SampleLosses,
 }
@@ -44,9 +42,7 @@ impl<W: Write> Exporter<W> {
             output: BufWriter::with_capacity(64 << 10, output),
             counts: StackCounts::default(),
             sums: RowSums::default(),
-            period_us: None,
-            has_other_period: false,
-            other_periods: 0,
+            period_us: OnePeriod::default(),
             mode: None,
             losses: SampleLosses::default(),
         }
@@ -55,7 +51,7 @@ impl<W: Write> Exporter<W> {
     fn write(&mut self) -> io::Result<()> {
         let run = run_id(&self.sums);
         let head = |kind: &str| format!("{{\"type\":\"{kind}\",\"v\":0,\"run_id\":\"{run}\"");
-        let period_us = self.period_us.unwrap_or(DEFAULT_PERIOD_US);
+        let period_us = self.period_us.known().unwrap_or(DEFAULT_PERIOD_US);
         write!(self.output, "{},\"sample_interval_usec\":{period_us}", head("meta"))?;
         if let Some(mode) = &self.mode {
             write!(self.output, ",\"mode\":\"{mode}\"")?;
@@ -192,17 +188,13 @@ impl<W: Write> ProfileSink for Exporter<W> {
     fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
         self.counts.add(sample.stack, sample.count);
         self.losses.all_but_stack(at, sample);
-        if self.has_other_period {
-            self.other_periods = self.other_periods.saturating_add(sample.count);
-        }
+        self.period_us.sample(sample.count);
         Ok(ControlFlow::Continue(()))
     }
 
-    /// The period and the mode of the first segment that has them are those of all.
+    /// The mode of the first segment that has one is that of all.
     fn segment(&mut self, at: Context<'_>) -> io::Result<()> {
-        let period_us = at.segment.period_ns.map(|ns| ns / 1000);
-        self.period_us = self.period_us.or(period_us);
-        self.has_other_period = period_us.is_some() && period_us != self.period_us;
+        self.period_us.segment(at.segment.period_ns.map(|ns| ns / 1000));
         let mode = at.segment.metadata.iter().find(|(key, _)| at.tables.string(*key) == b"mode");
         if let Some(&(_, mode)) = mode.filter(|_| self.mode.is_none()) {
             let text = String::from_utf8_lossy(at.tables.string(mode)).into_owned();
@@ -233,7 +225,7 @@ impl<W: Write> Export for Exporter<W> {
     fn losses(&self) -> Losses {
         let mut losses = self.losses.report();
         losses.add("samples without a frame", self.sums.empty);
-        losses.add("sampling periods", self.other_periods);
+        self.period_us.report(&mut losses);
         losses
     }
 }

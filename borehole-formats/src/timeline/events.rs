@@ -5,13 +5,12 @@
 
 use std::io;
 
-use borehole_model::{Context, Event, ShapeId};
+use borehole_model::{Context, Event, ShapeId, is_worker};
 use hashbrown::HashMap;
 
 use super::fields::{Fields, measure};
 use super::tracks::{Key, Track, Tracks};
 use super::{Arrow, Canvas, Mark};
-use crate::worker_numbers::is_worker;
 
 /// Events all of whose numbers are measurements, though older recorders do not say so.
 const MEASUREMENTS: [&str; 3] = ["RuntimeMetricsEvent", "QueueSampleEvent", "ProcessResourceUsageEvent"];

@@ -10,7 +10,7 @@ mod tracks;
 use std::io;
 use std::ops::ControlFlow;
 
-use borehole_model::{Context, Event, ProfileSink, Sample, StringId, Tables};
+use borehole_model::{Context, Event, ProfileSink, Sample, StringId, Tables, Thread};
 
 use self::events::Actors;
 use self::samples::Lanes;
@@ -144,7 +144,7 @@ impl<C: Canvas> ProfileSink for Drawing<C> {
         Ok(())
     }
 
-    fn thread(&mut self, at: Context<'_>, thread: u64, name: StringId) -> io::Result<()> {
+    fn thread(&mut self, at: Context<'_>, thread: Thread, name: StringId) -> io::Result<()> {
         self.tracks.name_thread(thread, &String::from_utf8_lossy(at.tables.string(name)));
         Ok(())
     }

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use borehole_model::{Thread, ThreadNames};
 use hashbrown::HashMap;
 
 use super::Canvas;
@@ -88,7 +89,7 @@ pub(crate) struct Tracks {
     /// The rows of the current source.
     by_key: HashMap<Key, usize>,
     source: String,
-    thread_names: HashMap<u64, String>,
+    thread_names: ThreadNames<String>,
 }
 
 impl Tracks {
@@ -99,8 +100,8 @@ impl Tracks {
         name.clone_into(&mut self.source);
     }
 
-    pub(super) fn name_thread(&mut self, thread: u64, name: &str) {
-        self.thread_names.insert(thread, name.to_owned());
+    pub(super) fn name_thread(&mut self, thread: Thread, name: &str) {
+        self.thread_names.name(thread, name.to_owned());
     }
 
     /// The track of `key`, announced if it is new.
@@ -149,9 +150,9 @@ impl Tracks {
                 let name = pid.map_or_else(|| "process".to_owned(), |pid| format!("process {pid}"));
                 if self.source.is_empty() { name } else { format!("{}: {name}", self.source) }
             }
-            Key::Thread(_, Some(thread)) => match self.thread_names.get(thread) {
+            &Key::Thread(process, Some(number)) => match self.thread_names.of(Thread { process, number }) {
                 Some(name) => name.clone(),
-                None => format!("thread {thread}"),
+                None => format!("thread {number}"),
             },
             Key::Thread(_, None) => "samples".to_owned(),
             Key::Gil(..) => "GIL".to_owned(),

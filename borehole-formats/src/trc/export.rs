@@ -5,7 +5,8 @@ use std::io::{self, Write};
 use std::ops::ControlFlow;
 
 use borehole_model::{
-    Context, Event, FieldKind as ModelKind, ProfileSink, Sample, Shape, ShapeId, StringId, Tables, Value,
+    Context, Event, FieldKind as ModelKind, ProfileSink, Sample, Shape, ShapeId, StringId, Tables, Thread,
+    ThreadNames, Value,
 };
 use hashbrown::HashMap;
 
@@ -41,7 +42,7 @@ pub struct Exporter<W: Write> {
     /// The source of what follows, of which nothing has been written yet.
     next_source: Option<String>,
     /// What the threads of the source are called.
-    thread_names: HashMap<u64, StringId>,
+    thread_names: ThreadNames,
     unwritable: u64,
     /// Metadata that came too late for the event which tells of it.
     late_metadata: u64,
@@ -68,7 +69,7 @@ impl<W: Write> Exporter<W> {
             samples: None,
             has_begun: false,
             next_source: None,
-            thread_names: HashMap::new(),
+            thread_names: ThreadNames::default(),
             unwritable: 0,
             late_metadata: 0,
         }
@@ -130,7 +131,7 @@ impl<W: Write> ProfileSink for Exporter<W> {
         if !std::mem::replace(&mut self.has_begun, true) {
             samples.begin(&mut self.writer, at.tables, at.segment)?;
         }
-        let name = sample.thread.and_then(|thread| self.thread_names.get(&thread).copied());
+        let name = at.thread(sample).and_then(|thread| self.thread_names.of(thread).copied());
         samples.write(&mut self.writer, at, sample, name)?;
         Ok(ControlFlow::Continue(()))
     }
@@ -158,8 +159,8 @@ impl<W: Write> ProfileSink for Exporter<W> {
         Ok(())
     }
 
-    fn thread(&mut self, _at: Context<'_>, thread: u64, name: StringId) -> io::Result<()> {
-        self.thread_names.insert(thread, name);
+    fn thread(&mut self, _at: Context<'_>, thread: Thread, name: StringId) -> io::Result<()> {
+        self.thread_names.name(thread, name);
         Ok(())
     }
 

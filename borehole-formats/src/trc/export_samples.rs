@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::io::{self, Write};
 
 use borehole_model::{
-    Context, Frame, FrameId, LabelValue, LabelsId, Sample, Segment, StackId, StringId, Tables,
+    Context, Frame, FrameId, LabelValue, LabelsId, Sample, Segment, StackId, StringId, Tables, UNKNOWN_WORKER,
 };
 
 use super::keys;
@@ -12,7 +12,6 @@ use super::layout::{FieldKind, FieldType};
 use super::schema::{Definition, Field, Schema};
 use super::write::Writer;
 use crate::Losses;
-use crate::worker_numbers::UNKNOWN_WORKER;
 
 /// Frames get the addresses from here on: none that a program could have, and exact in the floating-point numbers
 /// of viewers.
@@ -30,7 +29,18 @@ pub(super) struct SampleEvents {
     stacks: Vec<Option<Box<[[u8; 8]]>>>,
     /// The wall time from which the times of the source count, once it has been written.
     start_unix_ns: Option<i64>,
+    /// What was said last of the samples of the source; `None` where nothing was.
+    said: Option<Said>,
+    /// Whether nothing was said of a segment that has samples.
+    has_silent: bool,
     losses: Lost,
+}
+
+/// What holds for samples that do not say it themselves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Said {
+    period_ns: Option<u64>,
+    process: Option<i64>,
 }
 
 /// What a trace does not hold: in samples, runs in full, and then in frames that have it.
@@ -101,6 +111,8 @@ impl SampleEvents {
             named: Vec::new(),
             stacks: Vec::new(),
             start_unix_ns: None,
+            said: None,
+            has_silent: false,
             losses: Lost::default(),
         })
     }
@@ -110,6 +122,8 @@ impl SampleEvents {
         self.named.clear();
         self.stacks.clear();
         self.start_unix_ns = None;
+        self.said = None;
+        self.has_silent = false;
     }
 
     /// Writes what holds for all samples of a segment.
@@ -119,16 +133,34 @@ impl SampleEvents {
         tables: &Tables,
         segment: &Segment,
     ) -> io::Result<()> {
-        let text = |id| String::from_utf8_lossy(tables.string(id));
-        let mut entries: Vec<(Cow<'_, str>, Cow<'_, str>)> =
-            segment.metadata.iter().map(|&(key, value)| (text(key), text(value))).collect();
-        let key = |key| String::from_utf8_lossy(key);
-        entries.extend(segment.period_ns.map(|period| (key(keys::PERIOD_NS), period.to_string().into())));
-        entries.extend(segment.process.map(|process| (key(keys::PROCESS), process.to_string().into())));
         self.begin_clock(writer, segment)?;
-        if entries.is_empty() {
+        let said = Said { period_ns: segment.period_ns, process: segment.process };
+        if said == self.said.unwrap_or_default() && said == Said::default() && segment.metadata.is_empty() {
+            self.has_silent = true;
             return Ok(());
         }
+        if self.said.is_none() && self.has_silent {
+            // What is said first holds for the samples before as well.
+            self.say(writer, tables, Said::default(), &[])?;
+        }
+        self.say(writer, tables, said, &segment.metadata)
+    }
+
+    /// Writes what holds for the samples that follow, whatever held for those before.
+    fn say<W: Write>(
+        &mut self,
+        writer: &mut Writer<W>,
+        tables: &Tables,
+        said: Said,
+        metadata: &[(StringId, StringId)],
+    ) -> io::Result<()> {
+        let text = |id| String::from_utf8_lossy(tables.string(id));
+        let mut entries: Vec<(Cow<'_, str>, Cow<'_, str>)> =
+            metadata.iter().map(|&(key, value)| (text(key), text(value))).collect();
+        let key = |key| String::from_utf8_lossy(key);
+        entries.extend(said.period_ns.map(|period| (key(keys::PERIOD_NS), period.to_string().into())));
+        entries.extend(said.process.map(|process| (key(keys::PROCESS), process.to_string().into())));
+        self.said = Some(said);
         let mut event = writer.begin_event(&self.metadata, None);
         event.put_text_map(entries.iter().map(|(key, value)| (&**key, &**value)));
         event.finish()
@@ -168,6 +200,13 @@ impl SampleEvents {
         thread_name: Option<StringId>,
     ) -> io::Result<()> {
         self.losses.sample(at.tables, sample);
+        let process = at.process(sample);
+        if process.is_none()
+            && let Some(said @ Said { process: Some(_), .. }) = self.said
+        {
+            // It was its segment's before: a sample cannot say that it is nobody's.
+            self.say(writer, at.tables, Said { process: None, ..said }, &[])?;
+        }
         self.name_frames(writer, at.tables, sample.stack)?;
         let time_ns = self.time_ns(at.segment, sample);
         let schema = if time_ns.is_some() { &self.timed } else { &self.untimed };
@@ -183,7 +222,7 @@ impl SampleEvents {
         event.put_stack(stack.unwrap_or_default());
         event.put_absent();
         event.put_unsigned(sample.count);
-        match at.process(sample) {
+        match process {
             Some(process) => event.put(&super::ValueDef::Signed(process)),
             None => event.put_absent(),
         }

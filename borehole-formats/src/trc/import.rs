@@ -45,11 +45,22 @@ pub fn import<S: Read + Write + Seek>(
     let (segment, shapes) = (Segment::default(), Vec::new());
     let is_watched = sink.watches_events();
     let samples = Recovery::default();
-    let mut importer =
-        Importer { tables, sink, sampler, is_watched, segment, shapes, batches: 0, samples, outer: None };
+    let mut importer = Importer {
+        tables,
+        sink,
+        sampler,
+        is_watched,
+        segment,
+        shapes,
+        batches: 0,
+        kept_back: 0,
+        samples,
+        outer: None,
+    };
     let mut replaced = Vec::new();
     let mut outcome = importer.run(&mut reader, &mut replaced);
     let mut recovery = reader.into_recovery();
+    recovery.events = recovery.events.saturating_sub(importer.kept_back);
     replaced.into_iter().for_each(|warning| recovery.warn(warning));
     if !is_failure(&outcome) {
         // Where the sink wants no more it gets no more samples.
@@ -76,6 +87,8 @@ struct Importer<'a, S: Write> {
     /// By the row of the type in its batch.
     shapes: Vec<Option<Known>>,
     batches: u64,
+    /// How many events the sink did not get as such.
+    kept_back: u64,
     /// What became of the samples.
     samples: Recovery,
     /// The common labels of before, once the trace has begun inputs of its own.
@@ -130,6 +143,7 @@ impl<S: Read + Write + Seek> Importer<'_, S> {
             && sampler.absorb(event, self.tables)?
             && !self.is_watched
         {
+            self.kept_back += 1;
             return Ok(ControlFlow::Continue(()));
         }
         let mut values = std::mem::take(memory);
@@ -169,6 +183,7 @@ impl<S: Read + Write + Seek> Importer<'_, S> {
     /// What follows is of another input than what came before.
     #[cold]
     fn begin_input(&mut self, event: &Event<'_>) -> Result<ControlFlow<()>, ReadError> {
+        self.kept_back += 1;
         let name = event.value_of(keys::INPUT_NAME).and_then(Value::as_str).unwrap_or_default();
         if let Some(sampler) = &mut self.sampler
             && sampler.begin_input(name, self.tables, self.sink, &mut self.samples)?.is_break()

@@ -15,7 +15,7 @@ use crate::{Error, Position};
 /// Derived with `#[derive(TraceEvent)]`, or without writing with `#[derive(ReadEvent)]` (feature `derive`).
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be read from events",
-    note = "derive it: `#[derive(TraceEvent)]` or `#[derive(ReadEvent)]`"
+    note = "derive it: `#[derive(TraceEvent)]` or `#[derive(ReadEvent)]`; a struct that borrows for `'static` can be written only"
 )]
 pub trait ReadEvent<'a>: Sized {
     /// A static of this type alone.

@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 use borehole_formats::{Error, ReadError};
 use borehole_model::{
     Context, Frame, Label, LabelValue, NativeFrame, ProfileSink, Recovery, Sample, Segment, Status, StringId,
-    Tables, ValueType,
+    Tables, Thread, ValueType,
 };
 use proptest::prelude::*;
 
@@ -101,8 +101,8 @@ impl ProfileSink for Collect {
         Ok(())
     }
 
-    fn thread(&mut self, at: Context<'_>, thread: u64, name: StringId) -> io::Result<()> {
-        self.thread_names.push((thread, text(at.tables, name)));
+    fn thread(&mut self, at: Context<'_>, thread: Thread, name: StringId) -> io::Result<()> {
+        self.thread_names.push((thread.number, text(at.tables, name)));
         Ok(())
     }
 

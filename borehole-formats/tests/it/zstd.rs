@@ -20,10 +20,7 @@ fn unpack(bytes: &[u8], room: usize) -> (Vec<u8>, Option<Damage>) {
         match envelope.read(&mut buffer) {
             Ok(0) => return (all, None),
             Ok(count) => all.extend_from_slice(&buffer[..count]),
-            Err(error) => {
-                let damage = error.get_ref().and_then(|inner| inner.downcast_ref::<Damage>());
-                return (all, Some(*damage.unwrap()));
-            }
+            Err(error) => return (all, Some(Damage::of(&error).unwrap())),
         }
     }
 }

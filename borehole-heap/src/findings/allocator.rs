@@ -47,7 +47,8 @@ pub(super) fn find<G: Graph + ?Sized>(context: &Context<'_, '_, G>) -> Vec<Findi
 }
 
 fn near_limit(summary: &Summary) -> Option<Finding> {
-    let Summary { peak, limit, usage, .. } = *summary;
+    let Summary { peak, limit, .. } = *summary;
+    let usage = summary.usage.unwrap_or_default();
     let peak = peak.max(usage);
     let severity = match limit {
         0 | NO_LIMIT.. => return None,

@@ -37,7 +37,6 @@ impl<'h, 'g, G: Graph + ?Sized> Context<'h, 'g, G> {
         let (graph, retention) = (heap.graph(), heap.retention());
         let summary = Summary::of(&graph);
         let words = Words::of(graph);
-        let used = [summary.heap_usage, summary.usage, retention.total()];
         Self {
             heap,
             retention,
@@ -45,7 +44,7 @@ impl<'h, 'g, G: Graph + ?Sized> Context<'h, 'g, G> {
             census: Census::of(graph, retention),
             totals: graph.totals().cloned().unwrap_or_else(|| totals(&graph, Scope::OwnMemory)),
             has_garbage: retention.has_garbage(),
-            used: used.into_iter().find(|&bytes| bytes > 0).unwrap_or_default(),
+            used: summary.used().unwrap_or_else(|| retention.total()),
             summary,
         }
     }

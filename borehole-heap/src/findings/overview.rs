@@ -22,7 +22,7 @@ pub struct Overview {
     pub heap_total: u64,
     /// What of it is in use.
     pub heap_usage: u64,
-    /// What of that something known leads to, in per cent; `None` where nobody said.
+    /// What of that something known leads to, in per cent; `None` where nobody said, or nothing is in use.
     pub analyzed_percentage: Option<f64>,
     /// The stack of PHP's virtual machine.
     pub vm_stack_bytes: u64,

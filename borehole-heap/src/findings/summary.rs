@@ -2,18 +2,18 @@
 
 use crate::graph::Graph;
 
-/// The facts about a whole heap that findings need; 0 where a graph does not say them.
+/// The facts about a whole heap that findings need; 0 or `None` where a graph does not say them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Summary {
     pub(super) php_version: String,
-    /// In per cent; `None` where nobody said.
+    /// In per cent; `None` where nobody said, and where nothing is in use: of that there is no share.
     pub(super) analyzed: Option<f64>,
     pub(super) accounting: String,
     pub(super) heap_total: u64,
-    pub(super) heap_usage: u64,
+    pub(super) heap_usage: Option<u64>,
     pub(super) vm_stack_total: u64,
     pub(super) compiler_arena_total: u64,
-    pub(super) usage: u64,
+    pub(super) usage: Option<u64>,
     pub(super) real_usage: u64,
     pub(super) peak: u64,
     pub(super) limit: u64,
@@ -54,11 +54,20 @@ impl Summary {
             let value = String::from_utf8_lossy(graph.string(value));
             summary.take(graph.string(key), &value);
         }
+        if summary.usage == Some(0) {
+            summary.analyzed = None;
+        }
         summary
     }
 
+    /// Bytes in use, as PHP or who analysed them counted; `None` where nobody did. Between two requests it is nothing.
+    pub(super) fn used(&self) -> Option<u64> {
+        self.heap_usage.filter(|&bytes| bytes > 0).or(self.usage).or(self.heap_usage)
+    }
+
     fn take(&mut self, key: &[u8], value: &str) {
-        let number = number(value);
+        // What is no number, or below nothing, is not known.
+        let number = value.trim().parse().ok();
         let chunks = &mut self.chunks;
         let entry = match key {
             b"php_version" => return value.clone_into(&mut self.php_version),
@@ -68,10 +77,10 @@ impl Summary {
                 return;
             }
             b"zend_mm_heap_total" => &mut self.heap_total,
-            b"zend_mm_heap_usage" => &mut self.heap_usage,
+            b"zend_mm_heap_usage" => return self.heap_usage = number,
             b"vm_stack_total" => &mut self.vm_stack_total,
             b"compiler_arena_total" => &mut self.compiler_arena_total,
-            b"memory_get_usage" => &mut self.usage,
+            b"memory_get_usage" => return self.usage = number,
             b"memory_get_real_usage" => &mut self.real_usage,
             b"memory_get_peak_usage" => &mut self.peak,
             b"memory_limit" => &mut self.limit,
@@ -87,12 +96,28 @@ impl Summary {
             b"chunks_mostly_empty_count" => &mut chunks.mostly_empty,
             _ => return,
         };
-        *entry = number;
-        chunks.is_known |= key == b"chunks_count";
+        *entry = number.unwrap_or_default();
+        chunks.is_known |= key == b"chunks_count" && number.is_some();
     }
 }
 
-/// A number that is none, or below nothing, is nothing.
-fn number(text: &str) -> u64 {
-    text.trim().parse().unwrap_or_default()
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graph::Builder;
+    use crate::sink::HeapSink as _;
+
+    #[test]
+    fn what_is_no_number_is_not_known() {
+        let used = |facts: &[(&str, &str)]| {
+            let mut builder = Builder::new();
+            facts.iter().for_each(|(key, value)| builder.summary(key, value));
+            let summary = Summary::of(&builder.finish().unwrap());
+            (summary.used(), summary.chunks.is_known)
+        };
+        assert_eq!(used(&[("memory_get_usage", "12.5"), ("chunks_count", "many")]), (None, false));
+        assert_eq!(used(&[("memory_get_usage", " 0"), ("chunks_count", "1")]), (Some(0), true));
+        assert_eq!(used(&[("memory_get_usage", "7"), ("zend_mm_heap_usage", "-1")]), (Some(7), false));
+        assert_eq!(used(&[("zend_mm_heap_usage", "12.5")]), (None, false));
+    }
 }

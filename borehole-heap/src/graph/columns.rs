@@ -308,17 +308,7 @@ impl Graph for HeapGraph {
 }
 
 /// What is said of a row that is not there.
-pub(crate) const NO_LOCATION: Location = Location {
-    location_type: LocationType::new(u16::MAX),
-    address: 0,
-    size: 0,
-    bin_overhead: 0,
-    class: None,
-    string: None,
-    refcount: None,
-    type_info: None,
-    region: None,
-};
+pub(crate) const NO_LOCATION: Location = Location::new(LocationType::new(u16::MAX), 0, 0);
 
 /// What is said of a row that is not there.
 pub(crate) const NO_ATTRIBUTE: Attribute =

@@ -69,16 +69,25 @@ impl Reader<'_> {
     fn document(&mut self) -> Result<(), Error> {
         self.tokens.expect(b'{')?;
         let mut is_first = true;
+        let mut has_context = false;
         while let Some(key) = self.tokens.key(&mut is_first)? {
             match key.as_slice() {
                 b"summary" => self.summary()?,
                 b"location_types_summary" => self.totals.location_types = self.totals()?,
                 b"class_objects_summary" => self.totals.classes = self.totals()?,
-                b"context" => self.context()?,
+                b"context" => {
+                    has_context = true;
+                    self.context()?;
+                }
                 _ => self.tokens.skip()?,
             }
         }
-        Ok(())
+        if has_context {
+            return Ok(());
+        }
+        Err(self
+            .tokens
+            .wrong("missing context: expected the summary and the context of a heap, found another document"))
     }
 
     fn summary(&mut self) -> Result<(), Error> {

@@ -36,23 +36,10 @@ impl Heap {
         let link = self.builder.string(link.as_bytes());
         let child = self.builder.node(node_type);
         self.builder.edge(Edge { parent, child, link, is_tree: true, strength: Strength::Strong });
-        let (address, region) = (self.address, Some(Region::HEAP));
         let location_type =
             if node_type == NodeType::STRING { LocationType::STRING } else { LocationType::ARRAY };
-        self.builder.location(
-            child,
-            &Location {
-                location_type,
-                address,
-                size,
-                bin_overhead: 0,
-                class: None,
-                string: None,
-                refcount: None,
-                type_info: None,
-                region,
-            },
-        );
+        let location = Location::new(location_type, self.address, size);
+        self.builder.location(child, &Location { region: Some(Region::HEAP), ..location });
         self.address += size.max(16);
         child
     }

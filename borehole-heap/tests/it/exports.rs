@@ -106,7 +106,8 @@ fn odd() -> HeapGraph {
     for class in [&b""[..], b"[I", b"java/lang/Object", b"\xff\0class@anonymous", b"Plain", b"Plain"] {
         let object = tree(&mut builder, Some(root), NodeType::OBJECT, class);
         let class = Some(builder.string(class));
-        let location = Location { class, ..LOCATION };
+        let (refcount, type_info) = (Some(1), Some(8));
+        let location = Location { class, refcount, type_info, ..Location::new(LocationType::OBJECT, 16, 40) };
         builder.location(object, &location);
         let properties = tree(&mut builder, Some(object), NodeType::OBJECT_PROPERTIES, b"object_properties");
         for number in [f64::NAN, f64::NEG_INFINITY, 0.5] {
@@ -128,18 +129,6 @@ fn odd() -> HeapGraph {
     }
     builder.finish().unwrap()
 }
-
-const LOCATION: Location = Location {
-    location_type: LocationType::OBJECT,
-    address: 16,
-    size: 40,
-    bin_overhead: 0,
-    class: None,
-    string: None,
-    refcount: Some(1),
-    type_info: Some(8),
-    region: None,
-};
 
 #[test]
 fn visualvm_and_memlab_read_odd_heaps() {

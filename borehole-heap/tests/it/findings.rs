@@ -90,15 +90,12 @@ impl Sketch {
         let is_object = location_type == LocationType::OBJECT;
         self.address += size.max(16);
         let location = Location {
-            location_type,
-            address: self.address,
-            size,
-            bin_overhead: 0,
             class: name.filter(|_| is_object),
             string: name.filter(|_| is_string),
             refcount: Some(std::mem::replace(&mut self.refcount, 1)),
             type_info: Some(8),
             region: Some(Region::HEAP),
+            ..Location::new(location_type, self.address, size)
         };
         self.builder.location(node, &location);
     }
@@ -457,6 +454,20 @@ fn small_objects_that_hold_much_are_choke_points() {
     assert_eq!(find(&report, Kind::BottleneckPath).unwrap().place.as_ref().unwrap().path, "$text");
 }
 
+#[test]
+fn a_heap_with_nothing_in_use_has_no_gap_and_is_not_measured_by_what_stands_elsewhere() {
+    let mut sketch = Sketch::new();
+    let globals = sketch.globals();
+    sketch.string(Some(globals), "text", "of the program, not of a request", 600 << 10);
+    for key in ["memory_get_usage", "zend_mm_heap_usage", "heap_memory_analyzed_percentage"] {
+        sketch.builder.summary(key, "0");
+    }
+    let report = sketch.report();
+    assert_eq!((report.used_bytes, report.overview.heap_usage), (0, 0));
+    assert_eq!(report.overview.analyzed_percentage, None);
+    assert!(find(&report, Kind::CoverageGap).is_none(), "{:?}", alarms(&report));
+}
+
 /// What PHP's counters say, alone.
 #[test]
 fn the_allocator_s_counters_are_judged() {
@@ -475,6 +486,7 @@ fn the_allocator_s_counters_are_judged() {
     assert_eq!(kinds(&[("memory_get_peak_usage", 99), ("memory_limit", i64::MAX as u64)]), [""; 0]);
     assert_eq!(kinds(&[("heap_memory_analyzed_percentage", 94)]), ["coverage_gap"]);
     assert_eq!(kinds(&[("heap_memory_analyzed_percentage", 95)]), [""; 0]);
+    assert_eq!(kinds(&[("memory_get_usage", 1), ("heap_memory_analyzed_percentage", 94)]), ["coverage_gap"]);
     assert_eq!(kinds(&[("chunks_count", 2), ("cached_chunks_count", 8)]), ["zendmm_cache_bloat"]);
     assert_eq!(kinds(&[("chunks_count", 8), ("cached_chunks_count", 8)]), [""; 0]);
     assert_eq!(

@@ -295,14 +295,10 @@ pub(crate) fn small() -> HeapGraph {
 
 fn location(location_type: LocationType, address: u64, size: u64) -> Location {
     Location {
-        location_type,
-        address,
-        size,
         bin_overhead: 8,
-        class: None,
-        string: None,
         refcount: Some(2),
         type_info: Some(8),
         region: Some(Region::HEAP),
+        ..Location::new(location_type, address, size)
     }
 }

@@ -47,15 +47,10 @@ fn shared_memory_counts_once_where_only_php_s_own_does() {
     let mut builder = Builder::new();
     let link = builder.string(b"link");
     let string = |address, region| Location {
-        location_type: LocationType::STRING,
-        address,
-        size: 32,
-        bin_overhead: 0,
-        class: None,
-        string: None,
         refcount: Some(1),
         type_info: Some(6),
         region,
+        ..Location::new(LocationType::STRING, address, 32)
     };
     for (address, region) in [(16, Some(Region::HEAP)), (16, Some(Region::HEAP)), (48, None)] {
         let child = builder.node(NodeType::STRING);

@@ -113,6 +113,9 @@ fn a_list_a_million_long_is_written_and_read() {
 fn errors_say_where() {
     let wrong = |json: &str| json::read(json.as_bytes()).unwrap_err().to_string();
     assert_eq!(wrong("[]"), "expected '{', found '[' (heap json, at byte 0x0)");
+    for other in ["{}", "{\"a\":1}", "{\"summary\":[{}]}"] {
+        assert!(wrong(other).starts_with("missing context: expected"), "{other}");
+    }
     assert_eq!(
         wrong("{\"context\":{\"a\":{\"#node_id\":0}}}"),
         "expected #type after #node_id (heap json, at byte 0x1e)"
@@ -136,8 +139,7 @@ fn elements_with_the_names_of_facts_are_read_as_elements() {
     let (array, root) = (builder.node(NodeType::ARRAY_ELEMENTS), builder.string(b"array"));
     let strong = Strength::Strong;
     builder.edge(Edge { parent: None, child: array, link: root, is_tree: true, strength: strong });
-    let shape = Location { address: 0x7300, size: 320, ..LOCATION };
-    builder.location(array, &shape);
+    builder.location(array, &Location::new(LocationType::ARRAY_TABLE, 0x7300, 320));
     for name in names {
         let (child, link) = (builder.node(NodeType::ARRAY_ELEMENT), builder.string(name.as_bytes()));
         builder.edge(Edge { parent: Some(array), child, link, is_tree: true, strength: strong });
@@ -152,18 +154,6 @@ fn elements_with_the_names_of_facts_are_read_as_elements() {
     assert_eq!(again.locations(array).count(), 1);
     assert_eq!(written(&again, Layout::Compact), once);
 }
-
-const LOCATION: Location = Location {
-    location_type: LocationType::ARRAY_TABLE,
-    address: 0,
-    size: 0,
-    bin_overhead: 0,
-    class: None,
-    string: None,
-    refcount: None,
-    type_info: None,
-    region: None,
-};
 
 #[test]
 fn a_text_that_reads_as_a_list_is_written_as_that_list_again_and_again() {

@@ -35,17 +35,7 @@ impl Sketch {
 }
 
 fn location(address: u64, size: u64) -> Location {
-    Location {
-        location_type: LocationType::OBJECT,
-        address,
-        size,
-        bin_overhead: 0,
-        class: None,
-        string: None,
-        refcount: None,
-        type_info: None,
-        region: Some(Region::HEAP),
-    }
+    Location { region: Some(Region::HEAP), ..Location::new(LocationType::OBJECT, address, size) }
 }
 
 fn strengths() -> impl Strategy<Value = Strength> {

@@ -180,16 +180,11 @@ fn many(count: u32, is_chain: bool) -> HeapGraph {
         let edge =
             Edge { parent: above.map(NodeId), child: node, link, is_tree: true, strength: Strength::Strong };
         builder.edge(edge);
+        let address = 16 * u64::from(number + 1);
         let location = Location {
-            location_type: LocationType::OBJECT,
-            address: 16 * u64::from(number + 1),
-            size: 16,
-            bin_overhead: 0,
             class: Some(class),
-            string: None,
-            refcount: None,
-            type_info: None,
             region: Some(Region::HEAP),
+            ..Location::new(LocationType::OBJECT, address, 16)
         };
         builder.location(node, &location);
     }

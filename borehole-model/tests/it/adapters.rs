@@ -3,7 +3,9 @@
 use std::io;
 use std::ops::ControlFlow;
 
-use borehole_model::{Context, Count, Filter, ProfileSink, Sample, Segment, StringId, Tables, Tee, Warning};
+use borehole_model::{
+    Context, Count, Filter, ProfileSink, Sample, Segment, StringId, Tables, Tee, Thread, Warning,
+};
 
 /// Writes down every call, and has enough after some samples.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -41,8 +43,8 @@ impl ProfileSink for Log {
         self.note(format!("{} = {}", text(key), text(value)))
     }
 
-    fn thread(&mut self, _at: Context<'_>, thread: u64, _name: StringId) -> io::Result<()> {
-        self.note(format!("thread {thread}"))
+    fn thread(&mut self, _at: Context<'_>, thread: Thread, _name: StringId) -> io::Result<()> {
+        self.note(format!("thread {}", thread.number))
     }
 
     fn warning(&mut self, warning: &Warning) -> io::Result<()> {
@@ -64,7 +66,7 @@ fn play(sink: &mut dyn ProfileSink) -> io::Result<usize> {
     let at = Context { tables: &tables, segment: &segment };
     sink.segment(at)?;
     sink.metadata(at, key, value)?;
-    sink.thread(at, 7, key)?;
+    sink.thread(at, Thread { process: None, number: 7 }, key)?;
     let mut taken = 0;
     for count in 1..=3 {
         taken += 1;
@@ -158,7 +160,8 @@ fn what_a_sink_in_between_does_not_take_goes_to_the_next() {
     assert_eq!(play(&mut between).unwrap(), play(&mut alone).unwrap());
     assert_eq!(between.0.calls, alone.calls);
     assert_eq!((between.keeps_events(), between.watches_events()), (false, false));
-    assert!(Tee::new(between, Count::default()).keeps_events());
+    assert!(!Tee::new(between, Count::default()).keeps_events());
+    assert!(Tee::new(Count::default(), Count::default()).keeps_events());
 }
 
 #[test]

@@ -8,7 +8,7 @@ use crate::error::{Error, ErrorKind};
 use crate::executor::Executor;
 use crate::failed::Failure;
 use crate::heap::blocks::Blocks;
-use crate::heap::walk::{self, WalkOptions};
+use crate::heap::walk::{self, Chain, WalkOptions};
 use crate::release::Identity;
 
 /// How memory is analysed.
@@ -65,8 +65,12 @@ pub fn analyze<S: HeapSink>(
         Some(failure) => php.failed_call(dump, executor, failure)?,
         None => None,
     };
-    let frames = failed_call.map(|call| (call.frame, u32::try_from(call.depth).unwrap_or(u32::MAX)));
-    let walk = WalkOptions { frames, redact: options.redact };
+    let chain = failed_call.zip(options.failure).map(|(call, failure)| Chain {
+        innermost: call.frame,
+        depth: u32::try_from(call.depth).unwrap_or(u32::MAX),
+        line: failure.line,
+    });
+    let walk = WalkOptions { chain, redact: options.redact };
     let walked = walk::walk(dump, &php, executor, &mut blocks, &walk, sink);
     Ok(Analysis {
         identity: php.identity().clone(),
@@ -94,7 +98,11 @@ fn choose(executors: &[Executor], thread: Option<i32>) -> Result<&Executor, Erro
             .map(|thread| thread.to_string())
             .collect();
         let wanted = thread.map_or_else(|| "a thread".to_owned(), |thread| format!("thread {thread}"));
-        let text = format!("missing heap: expected that of {wanted}, found those of {}", there.join(", "));
+        let found = match there.join(", ") {
+            none if none.is_empty() => "a PHP without threads".to_owned(),
+            threads => format!("those of {threads}"),
+        };
+        let text = format!("missing heap: expected that of {wanted}, found {found}");
         Error::new(ErrorKind::Implausible, text)
     })
 }

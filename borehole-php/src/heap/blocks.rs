@@ -343,15 +343,16 @@ impl Blocks {
         runs.chain(self.huge.iter().map(|(huge, _)| huge.address)).filter_map(|address| self.at(address))
     }
 
-    /// The blocks of whole pages, apart from the huge ones.
-    pub(crate) fn large(&self) -> impl Iterator<Item = Block> {
+    /// The blocks of whole pages, those within chunks and the huge ones.
+    pub(crate) fn of_pages(&self) -> impl Iterator<Item = Block> {
         let starts = self.chunks.iter().flat_map(|(&chunk, &number)| {
             let pages = self.pages[number as usize * PAGES..][..PAGES].iter().zip(0_u64..);
             let first =
                 pages.filter(|(page, _)| page.back == 0 && page.kind != NOTHING && page.kind & LARGE != 0);
             first.map(move |(_, number)| chunk * CHUNK_BYTES + number * PAGE_BYTES)
         });
-        starts.filter_map(|start| self.at(start))
+        let huge = self.huge.iter().map(|(huge, _)| huge.address);
+        starts.chain(huge).filter_map(|start| self.at(start))
     }
 
     /// What the blocks in use add up to.

@@ -23,7 +23,7 @@ const PART: u64 = 1 << 20;
 pub(crate) const ASKING: u64 = 376;
 
 /// The programs of `corpus/php`. Those that a release does not understand end before they are ready.
-pub(crate) const PROGRAMS: [&str; 13] = [
+pub(crate) const PROGRAMS: [&str; 15] = [
     "mem/m1_objects",
     "mem/m2_arrays",
     "mem/m3_closures",
@@ -37,6 +37,8 @@ pub(crate) const PROGRAMS: [&str; 13] = [
     "internals/extensions",
     "internals/callables",
     "internals/large",
+    "internals/fibers",
+    "internals/suspended",
 ];
 
 /// What attaching needs of the thousands of symbols of a PHP.

@@ -298,6 +298,82 @@ fn fibers_weak_maps_and_closures_of_methods_hold_what_they_do() {
 }
 
 #[test]
+fn stacks_of_fibers_add_up_and_only_those_have_calls_that_wait() {
+    with_programs(&["internals/fibers"], |name, _, heap| {
+        let located = heap.locations.iter().filter(|(_, location)| location.region.is_some());
+        let bytes: u64 = located.map(|(_, location)| location.size + u64::from(location.bin_overhead)).sum();
+        // Whatever may be in the compiler's memory that is not known of each release.
+        let arena = heap.number("compiler_arena_total") - heap.number("compiler_arena_usage");
+        assert_eq!(bytes + arena, heap.number("memory_get_usage"), "{name}");
+        assert_eq!(heap.number("vm_stack_usage"), heap.number("vm_stack_total"), "{name}");
+        expect_made(
+            name,
+            heap,
+            &[
+                ("result", "ended -> fiber -> result"),
+                ("suspended 19", "many -> array_elements -> 19 -> value -> fiber -> call_frames -> 1"),
+                ("on many pages", "pages -> fiber -> call_frames -> "),
+                ("behind arguments", "arguments -> fiber -> call_frames -> "),
+                ("kept 39", "call_frames -> 6 -> local_variables -> keep -> array_elements -> 39"),
+                ("of the innermost", "call_frames -> 3 -> local_variables -> mine"),
+                ("prepared", "call_frames -> 9 -> prepared_call[0] -> $args[0]"),
+            ],
+        );
+        let made = heap.made();
+        let returned: Vec<_> = made.keys().filter(|what| what.starts_with("returned")).collect();
+        assert_eq!(returned, Vec::<&String>::new(), "{name}");
+        let in_place = made.iter().find(|(what, _)| what.starts_with("in its place")).unwrap();
+        assert!(in_place.1.ends_with("call_frames -> 9 -> local_variables -> place"), "{name}: {in_place:?}");
+        let fibers = (0..).zip(&heap.nodes).filter(|(_, kind)| **kind == NodeType::FIBER);
+        let fibers: Vec<_> = fibers.map(|(number, _)| NodeId(number)).collect();
+        let with = |link| {
+            let parts = fibers.iter().flat_map(|fiber| heap.children(*fiber));
+            parts.filter(|edge| heap.text(edge.link) == link).map(|edge| edge.child).collect::<Vec<_>>()
+        };
+        // Of those in `$many`, of `$pages`, of `$arguments`, of `$running`, and of the one that it has resumed.
+        assert_eq!((fibers.len(), with("call_frames").len(), with("vm_stack").len()), (27, 22, 24), "{name}");
+        for stack in with("vm_stack") {
+            let parts = heap.locations.iter().filter(|(node, _)| *node == stack).map(|(_, part)| part);
+            let sizes = [LocationType::VM_STACK_HEADER, LocationType::VM_STACK_UNUSED].map(|kind| {
+                parts.clone().filter(move |part| part.location_type == kind).map(|part| part.size)
+            });
+            let [pages, unused] = sizes.map(|sizes| (sizes.clone().count(), sizes.sum::<u64>()));
+            let path = heap.path(stack);
+            let is_long = ["pages", "arguments"]
+                .iter()
+                .any(|name| path.contains(&format!("local_variables -> {name} -> fiber")));
+            assert_eq!(pages.0 > 4, is_long, "{name}: {pages:?}");
+            assert!(is_long || (8 << 10..16 << 10).contains(&unused.1), "{name}: {unused:?}");
+        }
+    });
+}
+
+#[test]
+fn calls_that_do_not_go_on_as_they_are_hold_what_they_do() {
+    with_programs(&["internals/suspended"], |name, _, heap| {
+        let waiting = "generator -> call_frames -> 0 -> local_variables -> $_T[";
+        expect_made(
+            name,
+            heap,
+            &[
+                ("sum", waiting),
+                ("inner sum", waiting),
+                ("text", waiting),
+                ("delegated", waiting),
+                ("first", "call_frames -> 6 -> local_variables -> $_T["),
+                ("returned", "call_frames -> 5 -> local_variables -> $_T["),
+                ("argument", "call_frames -> 5 -> prepared_call[0] -> $args[0]"),
+                ("prepared", "call_frames -> 4 -> prepared_call[0] -> $args[0]"),
+                (
+                    "named",
+                    "call_frames -> 4 -> prepared_call[0] -> extra_named_params -> array_elements -> name",
+                ),
+            ],
+        );
+    });
+}
+
+#[test]
 fn lazy_objects_hold_their_initializers() {
     let check = |name: &str, heap: &Collected| {
         let made = heap.made();

@@ -19,8 +19,8 @@ fn failed(mut program: Program, change: impl FnOnce(&mut Failure<'_>)) -> (usize
     let found = php.failed_call(&process, &executor, &failure).unwrap();
     program.go_on();
     assert_eq!(program.line().as_deref(), Some("done"));
-    // With `before` and the program itself.
-    (depth.parse::<usize>().unwrap() + 2, found)
+    // With `near`, `before` and the program itself.
+    (depth.parse::<usize>().unwrap() + 11 + 2, found)
 }
 
 fn start(depth: &str) -> Option<Program> {
@@ -29,17 +29,26 @@ fn start(depth: &str) -> Option<Program> {
     Some(Program::start(&mut command))
 }
 
-/// What Debian's PHP of the machine executes at the end overwrites the outer frames: this many, of the inner ones none.
-const MOST_OVERWRITTEN: usize = 6;
+/// Where the stack was begun anew, what is executed at the end overwrites the outer frames: this many, of the inner ones none.
+const MOST_OVERWRITTEN: usize = 3;
+
+/// How many of the program's calls the first page of a stack has room for: where it was begun anew, there is no other.
+const ON_FIRST_PAGE: usize = 900;
+
+/// Asserts that a program's calls are found, all that can be.
+#[track_caller]
+fn assert_found(name: &str, calls: usize, found: FailedCall) {
+    let least = if found.is_whole { calls } else { calls.min(ON_FIRST_PAGE) - MOST_OVERWRITTEN };
+    assert!((least..=calls).contains(&found.depth), "{name} with {calls}: {found:?}");
+    assert_eq!(found.is_whole, found.depth == calls, "{name} with {calls}: {found:?}");
+}
 
 #[test]
 fn the_call_that_exceeded_the_memory_limit_is_found_where_it_was_left() {
     for depth in ["20", "300", "800"] {
         let Some(program) = start(depth) else { return };
         let (calls, found) = failed(program, |_| {});
-        let found = found.unwrap();
-        assert!((calls - MOST_OVERWRITTEN..=calls).contains(&found.depth), "{calls}: {found:?}");
-        assert_eq!(found.is_whole, found.depth == calls);
+        assert_found("php", calls, found.unwrap());
     }
 }
 
@@ -53,16 +62,21 @@ fn what_did_not_fail_there_is_not_found() {
 
 #[test]
 fn it_is_found_in_every_release() {
-    for name in ["php-7.0", "php-7.2", "php-7.4", "php-8.1", "php-8.3", "php-8.4", "php-8.5", "php-8.6"] {
+    let releases = ["7.0", "7.2", "7.4", "8.1", "8.3", "8.4", "8.5", "8.6"];
+    // Those that get corrections no more leave the stack as it is.
+    let is_final = |release| !["8.4", "8.5", "8.6"].contains(&release);
+    for release in releases {
+        let name = format!("php-{release}");
         let folder = format!("/tmp/borehole-failed-{}-{name}", std::process::id());
-        let Some(other) = Other::with("php/failed", name, folder.as_ref()) else { continue };
+        let Some(other) = Other::with("php/failed", &name, folder.as_ref()) else { continue };
         // The last two fill more than a page of the stack.
         for depth in ["0", "5", "3000", "10000"] {
             let mut command = other.command();
             command.args(["-d", "memory_limit=12M"]).arg(other.corpus.join("limit.php")).arg(depth);
             let (calls, found) = failed(Program::start(&mut command), |_| {});
-            let found = found.map(|found| (found.depth, found.is_whole));
-            assert_eq!(found, Some((calls, true)), "{name} at {depth}");
+            let found = found.unwrap();
+            assert_found(&name, calls, found);
+            assert!(found.is_whole || !is_final(release), "{name} with {calls}: {found:?}");
         }
     }
 }

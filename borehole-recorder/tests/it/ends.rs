@@ -22,7 +22,10 @@ fn into() -> Option<PathBuf> {
 
 /// The program that records into `folder`: this one, with one test.
 fn start(test: &str, folder: &Path) -> (Child, BufReader<ChildStdout>) {
-    started(Command::new(env::current_exe().unwrap()), test, folder)
+    // Shells have what runs in the background ignore Ctrl-C.
+    let mut program = Command::new("env");
+    program.arg("--default-signal=INT").arg(env::current_exe().unwrap());
+    started(program, test, folder)
 }
 
 /// The same, by a shell that does something `first`.

@@ -52,6 +52,41 @@ fn a_flush_brings_all_that_was_recorded_before_into_the_file() {
 }
 
 #[test]
+fn a_flush_says_that_something_could_not_be_written() {
+    let folder = Scratch::new();
+    let traces = folder.folder().join("traces");
+    let builder = Recorder::builder(&traces).segment_bytes(1).compression(Compression::None);
+    let recorder = builder.flush_every(Duration::from_secs(3600)).start().unwrap();
+    let handle = recorder.handle();
+    let flushed = |number| {
+        record(&handle, "main", number..number + 1);
+        handle.flush()
+    };
+    assert!(flushed(0));
+    // Each flush begins another file, and now there is a file where their folder was.
+    std::fs::rename(&traces, folder.folder().join("before")).unwrap();
+    std::fs::write(&traces, "").unwrap();
+    assert!(!flushed(1));
+    std::fs::remove_file(&traces).unwrap();
+    assert!(flushed(2));
+    assert!(recorder.finish().is_err());
+    assert!(!flushed(3), "what is not heard is not in the file");
+    assert_eq!(Found::in_folder(&traces).numbers("main"), [2]);
+}
+
+#[test]
+fn a_flush_says_that_there_was_no_room_for_something() {
+    let folder = Scratch::new();
+    let recorder = Recorder::builder(folder.folder()).buffer_bytes(0).start().unwrap();
+    let handle = recorder.handle();
+    record(&handle, "main", 0..1);
+    // Of the loss the first flush that ends behind it tells, be it collected before.
+    assert!(!handle.flush());
+    assert!(handle.flush());
+    assert_eq!(recorder.finish().unwrap().lost_events, 1);
+}
+
+#[test]
 fn two_recordings_of_one_process_do_not_mix() {
     let (first, second) = (Scratch::new(), Scratch::new());
     let recorders = [&first, &second].map(|folder| Recorder::builder(folder.folder()).start().unwrap());

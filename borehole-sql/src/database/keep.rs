@@ -9,8 +9,8 @@ use crate::schema::TABLES;
 pub enum Keep {
     /// The last so many.
     Last(u64),
-    /// Those that were written at this time or later, in ISO 8601 and UTC. Of what says no such time, it cannot be told:
-    /// it stays.
+    /// Those whose heaps were captured at this time or later, in ISO 8601 and UTC. Of what says no such time, it cannot be
+    /// told: it stays.
     Since(String),
 }
 

@@ -1,5 +1,7 @@
 //! A database of heaps, whatever keeps it.
 
+mod add;
+mod all_paths;
 mod ask;
 mod keep;
 mod paths;
@@ -9,33 +11,20 @@ use std::collections::HashSet;
 #[cfg(feature = "sqlite")]
 use std::path::Path;
 
-use borehole_heap::Graph;
-
 use crate::backend::Backend;
 use crate::dialect::Dialect;
 use crate::error::{Error, ErrorKind};
-use crate::rows;
-use crate::schema::TABLES;
+use crate::schema::{TABLES, Table};
 use crate::server::{Access, Server};
 #[cfg(feature = "sqlite")]
 use crate::sqlite::Sqlite;
 
+pub use add::{Added, Step};
 pub use keep::Keep;
-
-/// A step on the way of a run into a database.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
-    /// All rows of the graph are in their tables.
-    Rows,
-    /// They are added up by type and class. What is left is what makes questions fast: indexes, views, statistics.
-    Sums,
-}
 
 /// A database: a file of SQLite, or one of a server.
 pub struct Database {
     backend: Box<dyn Backend>,
-    /// Whether the file is only ours until it is complete: then there is nothing to protect from.
-    is_new: bool,
 }
 
 impl Database {
@@ -46,7 +35,7 @@ impl Database {
     /// When the file cannot be written.
     #[cfg(feature = "sqlite")]
     pub fn create(path: &Path) -> Result<Self, Error> {
-        Ok(Self { backend: Box::new(Sqlite::create(path)?), is_new: true })
+        Ok(Self { backend: Box::new(Sqlite::create(path)?) })
     }
 
     /// A database file that exists, to add runs to or to change.
@@ -55,7 +44,7 @@ impl Database {
     /// When the file cannot be read, or is no database.
     #[cfg(feature = "sqlite")]
     pub fn open(path: &Path) -> Result<Self, Error> {
-        Ok(Self { backend: Box::new(Sqlite::open(path)?), is_new: false })
+        Ok(Self { backend: Box::new(Sqlite::open(path)?) })
     }
 
     /// A database file that is only read.
@@ -64,7 +53,7 @@ impl Database {
     /// When the file cannot be read, or is no database.
     #[cfg(feature = "sqlite")]
     pub fn read(path: &Path) -> Result<Self, Error> {
-        Ok(Self { backend: Box::new(Sqlite::read(path)?), is_new: false })
+        Ok(Self { backend: Box::new(Sqlite::read(path)?) })
     }
 
     /// The database of a server.
@@ -72,48 +61,13 @@ impl Database {
     /// # Errors
     /// When there is no connection, no such database, or the server is too old.
     pub fn connect(server: &Server, access: Access) -> Result<Self, Error> {
-        Ok(Self { backend: connected(server, access)?, is_new: false })
+        Ok(Self { backend: connected(server, access)? })
     }
 
     /// What it speaks.
     #[must_use]
     pub fn dialect(&self) -> Dialect {
         self.backend.dialect()
-    }
-
-    /// Adds `graph` as a run of its own, with all tables, indexes and views that are missing, and answers its number. The
-    /// run is there whole or not at all.
-    ///
-    /// # Errors
-    /// When the database cannot be written, or holds tables of another shape.
-    pub fn add_run<G: Graph>(&mut self, graph: &G, created_at: &str) -> Result<i64, Error> {
-        self.add_run_in_steps(graph, created_at, &mut |_| ())
-    }
-
-    /// The same, and tells `done` of each step as it is done.
-    ///
-    /// # Errors
-    /// As [`Self::add_run`].
-    pub fn add_run_in_steps<G: Graph>(
-        &mut self,
-        graph: &G,
-        created_at: &str,
-        done: &mut dyn FnMut(Step),
-    ) -> Result<i64, Error> {
-        let dialect = self.dialect();
-        if !dialect.commits_what_it_makes() {
-            return self.change(|database| {
-                database.make_tables()?;
-                let run = database.insert(graph, created_at, done)?;
-                database.make_rest()?;
-                Ok(run)
-            });
-        }
-        self.make_tables()?;
-        let run = self.change(|database| database.insert(graph, created_at, done))?;
-        // The run is there: what fails from here on makes questions slow, and is made good by the next run.
-        self.make_rest()?;
-        Ok(run)
     }
 
     /// Does all that `act` does, or nothing of it.
@@ -136,45 +90,16 @@ impl Database {
         done
     }
 
+    /// Does what `act` does while nobody else has the turn to write.
+    fn in_turn<T>(&mut self, act: impl FnOnce(&mut Self) -> Result<T, Error>) -> Result<T, Error> {
+        self.backend.take_turn()?;
+        let done = act(self);
+        self.backend.end_turn();
+        done
+    }
+
     fn execute(&mut self, statements: &[String]) -> Result<(), Error> {
         statements.iter().try_for_each(|statement| self.backend.execute(statement))
-    }
-
-    fn make_tables(&mut self) -> Result<(), Error> {
-        let dialect = self.dialect();
-        let existing = self.existing()?;
-        let missing = TABLES.iter().filter(|table| !existing.contains(table.name));
-        let statements: Vec<_> = missing.map(|table| dialect.create_table(table)).collect();
-        self.execute(&statements)?;
-        if self.is_new { Ok(()) } else { self.check_shape() }
-    }
-
-    fn insert<G: Graph>(
-        &mut self,
-        graph: &G,
-        created_at: &str,
-        done: &mut dyn FnMut(Step),
-    ) -> Result<i64, Error> {
-        let run = self.backend.insert_run(created_at)?;
-        self.backend.load(&mut |sink| rows::write(graph, run, sink))?;
-        done(Step::Rows);
-        self.execute(&self.dialect().add_up(run))?;
-        done(Step::Sums);
-        Ok(run)
-    }
-
-    /// What is made after the rows, if it is not there: making it anew would keep others waiting.
-    fn make_rest(&mut self) -> Result<(), Error> {
-        let dialect = self.dialect();
-        let existing = self.existing()?;
-        let indexes = dialect.indexes().filter(|index| !existing.contains(index.name));
-        let indexes: Vec<_> = indexes.map(|index| dialect.create_index(index)).collect();
-        self.execute(&indexes)?;
-        let views = ["v_node_paths", "v_arrays"].into_iter().zip(dialect.create_views());
-        let views: Vec<_> =
-            views.filter(|(name, _)| !existing.contains(*name)).map(|(_, statement)| statement).collect();
-        self.execute(&views)?;
-        self.execute(&dialect.statistics())
     }
 
     /// The names of all tables, indexes and views.
@@ -188,10 +113,15 @@ impl Database {
         Ok(names)
     }
 
-    /// Refuses tables that lack columns.
+    /// Refuses a database that lacks tables, or columns of them.
     fn check_shape(&mut self) -> Result<(), Error> {
+        self.check_shape_of(&TABLES.each_ref())
+    }
+
+    /// Refuses tables that lack columns.
+    fn check_shape_of(&mut self, tables: &[&Table]) -> Result<(), Error> {
         let dialect = self.dialect();
-        for table in TABLES {
+        for table in tables {
             let columns = table.columns.iter().map(|column| dialect.quoted(column.name));
             let columns = columns.collect::<Vec<_>>().join(", ");
             let probe = format!("SELECT {columns} FROM {} LIMIT 0", table.name);

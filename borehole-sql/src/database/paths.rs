@@ -2,7 +2,7 @@
 
 use super::Database;
 use crate::Parameters;
-use crate::backend::Fill;
+use crate::backend::{Field, Fill};
 use crate::dialect::Dialect;
 use crate::error::Error;
 use crate::paths::Paths;
@@ -25,12 +25,14 @@ impl Database {
         let (statement, numbers) = dialect.bind(&statement, Parameters::of_run(run));
         self.backend.select(&statement, &numbers, &mut |fields| {
             let [child, parent, link] = fields else { return Ok(()) };
-            let node = |number: Option<i64>| number.and_then(|number| u32::try_from(number).ok());
-            if let Some(child) = node(child.integer()) {
-                paths.push(child, node(parent.integer()), &link.borrowed());
+            // What is no number is no node, and leads to none; only who has nothing above it is a root.
+            let is_number = matches!(parent, Field::Null | Field::Integer(_));
+            if let Some(child) = child.integer().filter(|_| is_number) {
+                paths.push(child, parent.integer(), &link.borrowed());
             }
             Ok(())
         })?;
+        paths.sort();
         Ok(paths)
     }
 
@@ -43,7 +45,7 @@ impl Database {
         self.replace(paths.run, &NODE_PATHS, &NODE_PATHS_INDEX, &mut |sink| {
             paths.visit(&mut |node, path, depth| {
                 let depth = Cell::Integer(depth.cast_signed());
-                sink.row(&[run.clone(), node.into(), Cell::Text(path.into()), depth])
+                sink.row(&[run.clone(), Cell::Integer(node), Cell::Text(path.into()), depth])
             })
         })
     }
@@ -58,7 +60,13 @@ impl Database {
         self.replace(paths.run, &NODE_PARENTS, &NODE_PARENTS_INDEX, &mut |sink| {
             paths.visit_steps(&mut |node, parent, link, depth| {
                 let depth = Cell::Integer(depth.cast_signed());
-                sink.row(&[run.clone(), node.into(), parent.into(), Cell::Text(link.into()), depth])
+                sink.row(&[
+                    run.clone(),
+                    Cell::Integer(node),
+                    parent.map_or(Cell::Null, Cell::Integer),
+                    Cell::Text(link.into()),
+                    depth,
+                ])
             })
         })?;
         let existing = self.existing()?;
@@ -75,20 +83,27 @@ impl Database {
         index: &Index,
         fill: &mut Fill<'_>,
     ) -> Result<(), Error> {
-        let dialect = self.dialect();
-        let commits = dialect.commits_what_it_makes();
-        if commits {
-            self.backend.execute(&dialect.create_table(table))?;
+        if !self.dialect().commits_what_it_makes() {
+            return self.change(|database| {
+                // Somebody else may write the same, or make the table.
+                database.backend.take_turn()?;
+                database.fill(run, table, fill)?;
+                database.make_index(index)
+            });
         }
-        self.change(|database| {
-            database.make_room(run, table)?;
-            database.backend.load(&mut |sink| {
-                sink.begin(table)?;
-                fill(sink)
-            })?;
-            if commits { Ok(()) } else { database.make_index(index) }
-        })?;
-        if commits { self.make_index(index) } else { Ok(()) }
+        self.in_turn(|database| {
+            database.backend.execute(&database.dialect().create_table(table))?;
+            database.change(|database| database.fill(run, table, fill))?;
+            database.make_index(index)
+        })
+    }
+
+    fn fill(&mut self, run: i64, table: &'static Table, fill: &mut Fill<'_>) -> Result<(), Error> {
+        self.make_room(run, table)?;
+        self.backend.load(&mut |sink| {
+            sink.begin(table)?;
+            fill(sink)
+        })
     }
 
     /// Sees that there is a table, and that it has nothing of `run`.

@@ -4,7 +4,7 @@ use std::io::{self, Write as _};
 use std::sync::mpsc::Receiver;
 
 use mysql::prelude::Queryable as _;
-use mysql::{Conn, LocalInfileHandler, Params, Value};
+use mysql::{Conn, LocalInfileHandler, Params, Statement, Value};
 
 use super::refused;
 use crate::backend::Fill;
@@ -89,40 +89,100 @@ fn file(connection: &mut Conn, table: &'static Table, batches: Receiver<Batch>) 
 const MOST_PLACES: usize = 60_000;
 
 /// How many rows a statement inserts.
-const ROWS: u64 = 1000;
+const ROWS: usize = 1000;
 
-/// Many rows a statement.
-pub(super) fn inserts(connection: &mut Conn, fill: &mut Fill<'_>) -> Result<(), Error> {
-    pipe::run(encode_cells, fill, |table, batches| insert(connection, table, batches))
+/// Many rows a statement of at most so many bytes.
+pub(super) fn inserts(connection: &mut Conn, longest: usize, fill: &mut Fill<'_>) -> Result<(), Error> {
+    pipe::run(encode_cells, fill, |table, batches| Inserts::new(connection, longest, table).all(batches))
 }
 
-fn insert(connection: &mut Conn, table: &'static Table, batches: Receiver<Batch>) -> Result<(), Error> {
-    let width = rows::given(table).count();
-    let places = format!("({})", vec!["?"; width].join(", "));
-    let statement = |rows: usize| {
-        format!("INSERT INTO {} ({}) VALUES {}", table.name, columns(table), vec![&*places; rows].join(", "))
-    };
-    let most = (MOST_PLACES / width).min(usize::try_from(ROWS).unwrap_or(usize::MAX));
-    let mut full = None;
-    for batch in batches {
-        let mut cells = Cells(&batch.bytes);
-        let mut left = usize::try_from(batch.rows).expect("a batch is in memory");
-        while left > 0 {
-            let rows = left.min(most);
-            let values: Vec<Value> = cells.by_ref().take(rows * width).map(value).collect();
-            if rows == most {
-                if full.is_none() {
-                    full = Some(connection.prep(statement(most)).map_err(refused)?);
-                }
-                let full = full.as_ref().expect("it was just prepared");
-                connection.exec_drop(full, Params::Positional(values)).map_err(refused)?;
-            } else {
-                connection.exec_drop(statement(rows), Params::Positional(values)).map_err(refused)?;
-            }
-            left -= rows;
+/// What a statement takes beside its text and its rows.
+const STATEMENT_BYTES: usize = 64;
+
+/// What the type of a value and its bit among those without one take.
+const PLACE_BYTES: usize = 3;
+
+/// Rows on their way into a table.
+struct Inserts<'c> {
+    connection: &'c mut Conn,
+    table: &'static Table,
+    /// The statement without its rows, and the places of one.
+    begin: String,
+    places: String,
+    /// How many values a row has.
+    width: usize,
+    /// How many rows a statement has at most, and how many bytes they have.
+    most: usize,
+    most_bytes: usize,
+    /// The statement of the most rows.
+    full: Option<Statement>,
+}
+
+impl<'c> Inserts<'c> {
+    fn new(connection: &'c mut Conn, longest: usize, table: &'static Table) -> Self {
+        let width = rows::given(table).count();
+        let begin = format!("INSERT INTO {} ({}) VALUES ", table.name, columns(table));
+        Self {
+            connection,
+            table,
+            places: format!("({})", vec!["?"; width].join(", ")),
+            width,
+            most: (MOST_PLACES / width).min(ROWS),
+            most_bytes: longest.saturating_sub(STATEMENT_BYTES + begin.len()),
+            begin,
+            full: None,
         }
     }
-    Ok(())
+
+    fn all(mut self, batches: Receiver<Batch>) -> Result<(), Error> {
+        batches.into_iter().try_for_each(|batch| self.batch(&batch))
+    }
+
+    fn batch(&mut self, batch: &Batch) -> Result<(), Error> {
+        let mut cells = Cells(&batch.bytes);
+        let (mut values, mut bytes) = (Vec::new(), 0);
+        for _ in 0..batch.rows {
+            let before = values.len();
+            values.extend(cells.by_ref().take(self.width).map(value));
+            let added = self.row_bytes(&values[before..])?;
+            if before > 0 && (before == self.most * self.width || bytes + added > self.most_bytes) {
+                let last = values.split_off(before);
+                self.insert(std::mem::replace(&mut values, last))?;
+                bytes = 0;
+            }
+            bytes += added;
+        }
+        if values.is_empty() { Ok(()) } else { self.insert(values) }
+    }
+
+    /// How much of a statement a row takes, in its text or as values, whichever of the two is sent.
+    fn row_bytes(&self, row: &[Value]) -> Result<usize, Error> {
+        let of_value = |value: &Value| usize::try_from(value.bin_len()).unwrap_or(usize::MAX);
+        let bytes = row.iter().map(of_value).fold(self.width * PLACE_BYTES, usize::saturating_add);
+        let bytes = bytes.max(self.places.len() + ", ".len());
+        if bytes <= self.most_bytes {
+            return Ok(bytes);
+        }
+        let message = format!(
+            "{}: expected rows of at most {} bytes, found one of {bytes}; raise the server's max_allowed_packet",
+            self.table.name, self.most_bytes
+        );
+        Err(Error::new(ErrorKind::Io, message))
+    }
+
+    fn insert(&mut self, values: Vec<Value>) -> Result<(), Error> {
+        let rows = values.len() / self.width;
+        let statement = || self.begin.clone() + &vec![&*self.places; rows].join(", ");
+        let values = Params::Positional(values);
+        if rows < self.most {
+            return self.connection.exec_drop(statement(), values).map_err(refused);
+        }
+        if self.full.is_none() {
+            self.full = Some(self.connection.prep(statement()).map_err(refused)?);
+        }
+        let full = self.full.as_ref().expect("it was just prepared");
+        self.connection.exec_drop(full, values).map_err(refused)
+    }
 }
 
 fn value(cell: Decoded<'_>) -> Value {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use borehole_heap::{Builder, Edge, HeapSink as _, NodeId, NodeType, Strength};
 use borehole_sql::dialect::Dialect;
 use borehole_sql::schema::{INDEXES, NODE_PATHS, TABLES};
-use borehole_sql::{Answer, Database, Parameters, QUERIES, Query, Value};
+use borehole_sql::{Answer, Database, ErrorKind, Parameters, QUERIES, Query, Value};
 use borehole_testkit::{Scratch, assert_golden, project_file, read_corpus};
 
 use crate::database;
@@ -153,6 +153,60 @@ fn the_paths_without_a_cycle_are_found_as_printed() {
     let named = Parameters { run: Some(1), other: None, node: Some(42) };
     let found = database.ask(Query::find("all-paths").unwrap(), named).unwrap();
     assert_eq!(found, answer);
+}
+
+/// A graph of 40 nodes, each of which refers to the next three, and the last ones to the first; `roots` lead to the first.
+fn round(roots: usize) -> Database {
+    let mut builder = Builder::new();
+    let nodes: Vec<NodeId> = (0..40).map(|_| builder.node(NodeType::OBJECT)).collect();
+    let link = builder.string(b"next");
+    let edge = |parent, child, is_tree| Edge { parent, child, link, is_tree, strength: Strength::Strong };
+    for &root in &nodes[..roots] {
+        builder.edge(edge(None, root, true));
+    }
+    for (at, &node) in nodes.iter().enumerate() {
+        for step in 1..=3 {
+            builder.edge(edge(Some(node), nodes[(at + step) % 40], step == 1 && at < 39));
+        }
+    }
+    let scratch = Scratch::new();
+    let mut database = Database::create(&scratch.path("round.db")).unwrap();
+    database.add_run(&builder.finish().unwrap(), "now").unwrap();
+    database
+}
+
+#[test]
+fn the_paths_without_a_cycle_are_bounded() {
+    let all = Query::find("all-paths").unwrap();
+    let of = |node| Parameters { run: None, other: None, node: Some(node) };
+    let found = round(1).ask(all, of(30)).unwrap();
+    let depths: Vec<_> = found.rows.iter().map(|row| row[1].clone()).collect();
+    assert_eq!(depths.len(), 100);
+    assert_eq!((&depths[0], &depths[1]), (&Value::Integer(10), &Value::Integer(11)));
+    // No root leads there, and there is no end of ways.
+    let error = round(0).ask(all, of(30)).unwrap_err();
+    assert!(
+        error.to_string().starts_with("too many ways to the node: none of the first 1000000 "),
+        "{error}"
+    );
+}
+
+#[test]
+fn what_is_not_there_is_not_asked_of() {
+    let scratch = Scratch::new();
+    let mut database = Database::read(&database(&scratch, &["m1_objects", "m5_mixed"])).unwrap();
+    let mut refused = |name: &str, parameters| {
+        let error = database.ask(Query::find(name).unwrap(), parameters).unwrap_err();
+        (error.kind(), error.to_string())
+    };
+    let asked = Parameters { run: None, other: None, node: Some(-7) };
+    for name in ["references", "path", "all-paths"] {
+        let expected = (ErrorKind::UnknownNode, "unknown node: expected one of run 2, found -7".to_owned());
+        assert_eq!(refused(name, asked), expected);
+    }
+    let expected = |run| (ErrorKind::Missing, format!("missing run {run}: the database has 1, 2"));
+    assert_eq!(refused("types", Parameters { run: Some(9), ..asked }), expected(9));
+    assert_eq!(refused("new-classes", Parameters { other: Some(8), ..asked }), expected(8));
 }
 
 /// The questions with names answer what the document's statements answer, as far as both have the columns.

@@ -1,6 +1,8 @@
 //! Names and contents that are no friends of databases, and files that are no databases.
 
-use borehole_heap::{Builder, Edge, HeapSink as _, Location, LocationType, NodeType, Strength};
+use borehole_heap::{
+    Builder, Edge, HeapGraph, HeapSink as _, Location, LocationType, NodeId, NodeType, Strength, StringId,
+};
 use borehole_sql::text::unescape;
 use borehole_sql::{Database, ErrorKind, Value};
 use borehole_testkit::Scratch;
@@ -18,37 +20,17 @@ fn hostile_names_are_data() {
         b"",
         &[b'x'; 1 << 20],
     ];
-    let mut builder = Builder::new();
-    for name in names {
-        let node = builder.node(NodeType::STRING);
-        let string = builder.string(name);
-        builder.edge(Edge {
-            parent: None,
-            child: node,
-            link: string,
-            is_tree: true,
-            strength: Strength::Strong,
-        });
-        let location = Location {
-            location_type: LocationType::STRING,
-            address: u64::MAX - u64::from(node.0),
-            size: u64::MAX >> 1,
-            bin_overhead: 0,
-            class: Some(string),
-            string: Some(string),
-            refcount: Some(u32::MAX),
-            type_info: None,
-            region: None,
-        };
-        builder.location(node, &location);
-    }
-    let graph = builder.finish().unwrap();
+    let graph = strings(names, |node, string| Location {
+        refcount: Some(u32::MAX),
+        ..located(string, u64::MAX - u64::from(node.0), u64::MAX >> 1)
+    });
     let mut database = Database::create(&path).unwrap();
     // The sizes add up to more than 64 bits: what cannot be stored is refused, and nothing is left.
     assert!(database.add_run(&graph, "now").is_err());
     drop(database);
     let mut database = Database::create(&scratch.path("fresh.db")).unwrap();
-    let graph = shrunk(names);
+    // The same with sizes that can be added.
+    let graph = strings(names, |_, string| located(string, 16, 24));
     database.add_run(&graph, "now").unwrap();
     let answer = database
         .query("SELECT string_value, class_name FROM context_node_locations ORDER BY node_id")
@@ -62,33 +44,20 @@ fn hostile_names_are_data() {
     assert_eq!(links.rows.len(), names.len());
 }
 
-/// The same with sizes that can be added.
-fn shrunk(names: [&[u8]; 5]) -> borehole_heap::HeapGraph {
+/// A graph of strings, each of which has its content for its class and for the name of its reference, too.
+fn strings(names: [&[u8]; 5], located: impl Fn(NodeId, StringId) -> Location) -> HeapGraph {
     let mut builder = Builder::new();
     for name in names {
-        let node = builder.node(NodeType::STRING);
-        let string = builder.string(name);
-        builder.edge(Edge {
-            parent: None,
-            child: node,
-            link: string,
-            is_tree: true,
-            strength: Strength::Strong,
-        });
-        let location = Location {
-            location_type: LocationType::STRING,
-            address: 16,
-            size: 24,
-            bin_overhead: 0,
-            class: Some(string),
-            string: Some(string),
-            refcount: None,
-            type_info: None,
-            region: None,
-        };
-        builder.location(node, &location);
+        let (node, link) = (builder.node(NodeType::STRING), builder.string(name));
+        builder.edge(Edge { parent: None, child: node, link, is_tree: true, strength: Strength::Strong });
+        builder.location(node, &located(node, link));
     }
     builder.finish().unwrap()
+}
+
+fn located(string: StringId, address: u64, size: u64) -> Location {
+    let (class, string) = (Some(string), Some(string));
+    Location { class, string, ..Location::new(LocationType::STRING, address, size) }
 }
 
 #[test]
@@ -120,6 +89,25 @@ fn other_files_are_refused_and_stay_as_they_are() {
     std::fs::write(&empty, []).unwrap();
     let error = Database::read(&empty).unwrap().runs().unwrap_err();
     assert!(error.to_string().starts_with("expected a database of heaps, with a table runs of "), "{error}");
+}
+
+#[test]
+fn a_database_that_is_only_read_is_asked_for_nothing_else() {
+    let scratch = Scratch::new();
+    let path = database(&scratch, &["m1_objects"]);
+    let copy = scratch.path("copy.db");
+    let mut database = Database::read(&path).unwrap();
+    for statement in [&*format!("VACUUM INTO '{}'", copy.display()), "DELETE FROM runs", "CREATE TABLE a (b)"]
+    {
+        let error = database.query(statement).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Statement, "{statement}");
+        assert_eq!(
+            error.to_string(),
+            "expected a statement that only asks, found one that changes something"
+        );
+    }
+    assert!(!copy.exists());
+    assert_eq!(database.query("SELECT run_id FROM runs").unwrap().rows, [[Value::Integer(1)]]);
 }
 
 #[test]

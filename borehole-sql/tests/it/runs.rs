@@ -48,7 +48,7 @@ fn steps_are_told_when_they_are_done() {
     let mut steps = Vec::new();
     let run =
         database.add_run_in_steps(&heap("m1_objects"), "2026-11-22T00:00:00Z", &mut |step| steps.push(step));
-    assert_eq!((run.unwrap(), steps), (1, vec![Step::Rows, Step::Sums]));
+    assert_eq!((run.unwrap().run, steps), (1, vec![Step::Rows, Step::Sums]));
 }
 
 #[test]
@@ -116,6 +116,33 @@ fn the_compact_form_gives_the_same_paths() {
     let [paths, nodes] =
         ["v_parent_paths", "context_nodes"].map(|rows| format!("SELECT COUNT(*) FROM {rows}"));
     assert_eq!(count(&mut database, &paths), count(&mut database, &nodes));
+}
+
+#[test]
+fn nodes_may_have_any_numbers() {
+    let scratch = Scratch::new();
+    let path = database(&scratch, &["m1_objects"]);
+    let mut sizes = Vec::new();
+    // The last number of 32 bits, and one beyond.
+    for shift in [0, 4_294_960_000_i64, 1 << 40] {
+        let connection = rusqlite::Connection::open(&path).unwrap();
+        for (table, column) in [
+            ("context_nodes", "node_id"),
+            ("context_edges", "parent_node_id"),
+            ("context_edges", "child_node_id"),
+        ] {
+            let shifted = format!("UPDATE {table} SET {column} = {column} + {shift}");
+            connection.execute_batch(&shifted).unwrap();
+        }
+        let mut database = Database::open(&path).unwrap();
+        let paths = database.paths(1).unwrap();
+        sizes.push(paths.sizes());
+        database.write_paths(&paths).unwrap();
+        let difference = "SELECT COUNT(*) FROM node_paths own LEFT JOIN v_node_paths view USING (run_id, node_id) \
+                          WHERE own.path IS NOT view.path OR own.depth IS NOT view.depth";
+        assert_eq!(count(&mut database, difference), 0);
+    }
+    assert!(sizes.iter().all(|size| *size == sizes[0] && size.nodes > 100), "{sizes:?}");
 }
 
 #[test]

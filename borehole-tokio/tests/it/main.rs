@@ -122,6 +122,24 @@ fn tasks_polls_wakes_and_parks_are_recorded() {
 }
 
 #[test]
+fn a_poll_that_panics_ends() {
+    let folder = Scratch::new();
+    let recorder = Recorder::builder(folder.folder()).start().unwrap();
+    let tokio = TokioRecorder::new(recorder.handle());
+    let runtime = tokio.build("test", Builder::new_multi_thread().worker_threads(1)).unwrap();
+    runtime.block_on(async {
+        for number in 0..3 {
+            let task = tokio.spawn(async move { assert!(number == 1, "as a task may") });
+            assert_eq!(task.await.is_ok(), number == 1);
+        }
+    });
+    drop(runtime);
+    recorder.finish().unwrap();
+    let seen = Seen::in_folder(folder.folder());
+    assert_eq!((seen.polls.values().sum::<u64>(), seen.poll_ends), (3, 3), "{seen:?}");
+}
+
+#[test]
 fn several_runtimes_have_different_workers() {
     let folder = Scratch::new();
     let recorder = Recorder::builder(folder.folder()).start().unwrap();

@@ -4,7 +4,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
-use crate::text::{Anchor, crop, width};
+use crate::text::{Anchor, crop, printable, width};
 use crate::theme::{Colours, Role};
 
 /// The smallest screen on which anything can be told.
@@ -39,6 +39,16 @@ impl<'a> Canvas<'a> {
 
     pub(crate) fn plain(&mut self, area: Rect, text: &str) {
         self.line(area, 0, text, Style::default());
+    }
+
+    /// The first line of a screen: what is shown, and what is to be known of all of it. A long name makes room for the
+    /// facts, and keeps its end.
+    pub(crate) fn header(&mut self, area: Rect, name: &str, facts: &[String]) {
+        let room = usize::from(area.width);
+        let facts: String = facts.iter().map(|fact| format!(" · {fact}")).collect();
+        let left = room.saturating_sub(1 + width(&facts)).max(room / 3);
+        let text = format!(" {}{facts}", crop(&printable(name.as_bytes()), left, Anchor::Right));
+        self.line(area, 0, &crop(&text, room, Anchor::Left), self.colours.style(Role::Bar));
     }
 
     /// A title line.

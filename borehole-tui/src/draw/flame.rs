@@ -13,6 +13,11 @@ use crate::theme::Role;
 /// How many levels are laid out beyond those that show, so that the cursor can go there.
 const LEVELS_AHEAD: usize = 1;
 
+/// The place of a level among those on its side of the focus.
+fn place_of(level: i64) -> usize {
+    usize::try_from(if level < 0 { -1 - level } else { level }).unwrap_or(usize::MAX)
+}
+
 impl App {
     /// The levels of the callees, as many as the cursor and the screen reach.
     fn flame_below(&mut self, width: usize, height: usize) -> Levels {
@@ -35,13 +40,15 @@ impl App {
         levels
     }
 
+    /// The levels on the side of the focus that a level is on.
+    fn flame_levels(&mut self, level: i64) -> Levels {
+        let (width, height) = (self.flame_width, 1);
+        if level < 0 { self.flame_above(width, height) } else { self.flame_below(width, height) }
+    }
+
     /// The boxes of a level.
     fn flame_level(&mut self, level: i64) -> Vec<FlameBox> {
-        let (width, height) = (usize::from(self.areas.body.width), 1);
-        let levels =
-            if level < 0 { self.flame_above(width, height) } else { self.flame_below(width, height) };
-        let place = if level < 0 { -level - 1 } else { level };
-        usize::try_from(place).ok().and_then(|place| levels.into_iter().nth(place)).unwrap_or_default()
+        self.flame_levels(level).into_iter().nth(place_of(level)).unwrap_or_default()
     }
 
     /// The box of a level that is at a column, or the nearest.
@@ -80,8 +87,32 @@ impl App {
 
     /// Whether there is a box at a column of a level.
     fn reaches(&mut self, level: i64, column: usize) -> bool {
-        let inside = |found: &FlameBox| found.start <= column && column < found.start + found.width;
-        self.flame_level(level).iter().any(inside)
+        self.flame_level(level).iter().any(|found| found.holds(column))
+    }
+
+    /// The rows of the calls from the focus, or from its caller, to the box under the cursor.
+    pub(crate) fn flame_path(&mut self) -> Vec<usize> {
+        let (level, column) = self.focus.flame;
+        let levels = self.flame_levels(level).into_iter().take(place_of(level).saturating_add(1));
+        levels
+            .map_while(|boxes| boxes.iter().find(|found| found.holds(column)).map(|found| found.frame))
+            .collect()
+    }
+
+    /// Puts the cursor on the box to which a path leads, or on the last one on the way to it.
+    pub(crate) fn go_to_flame(&mut self, (level, column): (i64, usize), path: &[Option<usize>]) {
+        self.focus.flame = (level, column);
+        let (mut within, mut reached) = (0..usize::MAX, (0, 0));
+        let step = if level < 0 { -1 } else { 1 };
+        let mut next = if level < 0 { -1 } else { 0 };
+        for (boxes, &frame) in self.flame_levels(level).iter().zip(path) {
+            let is_wanted = |found: &&FlameBox| within.contains(&found.start) && Some(found.frame) == frame;
+            let Some(found) = boxes.iter().find(is_wanted) else { break };
+            within = found.start..found.start + found.width;
+            reached = (next, if found.holds(column) { column } else { found.start });
+            next += step;
+        }
+        self.focus.flame = reached;
     }
 
     fn sideways_to(&mut self, column: usize) {
@@ -120,6 +151,7 @@ impl App {
         canvas.title(title, &self.view_title(name), self.place == Place::Body);
         self.areas.body = area;
         let (width, height) = (usize::from(area.width), usize::from(area.height));
+        self.flame_width = width;
         let (above, below) = (self.flame_above(width, height), self.flame_below(width, height));
         self.scroll_flame(&above, i64::from(area.height));
         for line in 0..area.height {
@@ -147,7 +179,7 @@ impl App {
             let name = &self.calls.frame(found.frame).function;
             let shift = self.since.as_ref().map(|since| since.of(name));
             let label = format!("{}{}", shift.map_or("", Shift::sign), self.labels[found.frame]);
-            let is_cursor = has_cursor && found.start <= column && column < found.start + found.width;
+            let is_cursor = has_cursor && found.holds(column);
             let style = match () {
                 () if is_cursor => canvas.colours.style(Role::Cursor),
                 () if !needle.is_empty() && label.to_lowercase().contains(&needle) => {

@@ -8,24 +8,21 @@ use super::draw_keys;
 use crate::amount::{amount, grouped, name, percent};
 use crate::app::{App, PromptKind};
 use crate::keymap::Action;
-use crate::text::{Anchor, crop, printable};
+use crate::text::printable;
 use crate::theme::Role;
 use crate::time::range_text;
 
 impl App {
     pub(super) fn draw_header(&self, canvas: &mut Canvas<'_>, area: Rect) {
         let all = self.calls.total();
-        let mut parts = vec![printable(self.settings.title.as_bytes())];
-        parts.push(match self.profile.summary().matched {
+        let mut facts = vec![match self.profile.summary().matched {
             matched if matched == all || self.weight != borehole_analysis::Weight::Samples => {
                 format!("{} {}", amount(all, self.weight), name(self.weight))
             }
             matched => format!("{} of {} samples", grouped(all), grouped(matched)),
-        });
-        parts.extend(self.narrowing());
-        let text = format!(" {}", parts.join(" · "));
-        let style = canvas.colours.style(Role::Bar);
-        canvas.line(area, 0, &crop(&text, usize::from(area.width), Anchor::Left), style);
+        }];
+        facts.extend(self.narrowing());
+        canvas.header(area, &self.settings.title, &facts);
     }
 
     /// What is not as it is at first, in words.

@@ -60,6 +60,8 @@ impl Explorer for App {
 impl App {
     fn draw_main(&mut self, canvas: &mut Canvas<'_>, area: Rect) {
         self.areas = Areas::default();
+        // A view has not been counted yet when the profile has changed and no key was pressed since.
+        self.fill();
         let overview = if self.overview.is_visible { overview_width(area.width) } else { 0 };
         let [left, mut right] = split_left(area, overview);
         if overview > 0 {

@@ -24,7 +24,7 @@ impl App {
     pub(super) fn draw_timeline(&mut self, canvas: &mut Canvas<'_>, area: Rect) {
         let [title, area] = split_top(area, 1);
         canvas.title(title, &self.view_title("timeline by thread"), self.place == Place::Body);
-        let Some(Some(timeline)) = self.time.timeline.take() else {
+        let Some(timeline) = self.time.timeline.take().flatten() else {
             canvas.line(area, 1, NO_TIME, canvas.colours.style(Role::Dim));
             self.time.timeline = Some(None);
             return;

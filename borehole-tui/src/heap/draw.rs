@@ -38,7 +38,7 @@ impl Explorer for HeapApp<'_> {
         } else {
             self.draw_view(&mut canvas, rest);
         }
-        let text = self.status();
+        let text = self.status(usize::from(status.width));
         canvas.line(status, 0, &text, canvas.colours.style(Role::Plain));
         self.draw_footer(&mut canvas, footer);
     }
@@ -47,18 +47,12 @@ impl Explorer for HeapApp<'_> {
 impl HeapApp<'_> {
     fn draw_header(&self, canvas: &mut Canvas<'_>, area: Rect) {
         let counts = self.known.heap.graph().counts();
-        let mut text = format!(
-            " {} · {} · {} nodes, {} references",
-            printable(self.settings.title.as_bytes()),
-            bytes(self.known.total()),
-            grouped(counts.nodes as u64),
-            grouped(counts.edges as u64),
-        );
+        let [nodes, references] = [counts.nodes, counts.edges].map(|count| grouped(count as u64));
+        let mut facts = vec![bytes(self.known.total()), format!("{nodes} nodes, {references} references")];
         if !self.filter.is_empty() {
-            text += &format!(" · /{}", printable(self.filter.as_bytes()));
+            facts.push(format!("/{}", printable(self.filter.as_bytes())));
         }
-        let style = canvas.colours.style(Role::Bar);
-        canvas.line(area, 0, &crop(&text, usize::from(area.width), Anchor::Left), style);
+        canvas.header(area, &self.settings.title, &facts);
     }
 
     fn draw_footer(&self, canvas: &mut Canvas<'_>, area: Rect) {
@@ -83,14 +77,14 @@ impl HeapApp<'_> {
     }
 
     /// The line above the keys: what is typed, what was said, or what is under the cursor.
-    fn status(&self) -> String {
+    fn status(&self, columns: usize) -> String {
         if let Some(prompt) = &self.prompt {
             let name = match prompt.kind {
                 PromptKind::Filter => "filter rows",
                 PromptKind::Search => "search classes, contents, names, paths",
                 PromptKind::GoTo => "go to #node or 0xaddress",
             };
-            return prompt.line(name, 200);
+            return prompt.line(name, columns);
         }
         if let Some(message) = &self.message {
             return printable(message.as_bytes());

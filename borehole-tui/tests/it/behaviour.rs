@@ -1,9 +1,9 @@
 //! What keys do.
 
-use borehole_analysis::{Pattern, Query, Weight};
+use borehole_analysis::{Pattern, Query};
 use borehole_tui::{Keymap, Settings};
 
-use crate::session::{Session, deep, shop};
+use crate::session::{Session, deep, shop, shop_with};
 
 const SIZE: (u16, u16) = (100, 30);
 
@@ -29,6 +29,24 @@ fn the_focus_is_chosen_and_taken_back() {
     session.press("u");
     assert!(session.text().contains("entry points"), "{}", session.text());
     assert_eq!(session.press("u").status(), "nothing to undo");
+}
+
+#[test]
+fn a_long_name_makes_room_for_what_is_known_of_it() {
+    let title = format!("/srv/{}shop.rbt", "release/".repeat(20));
+    let settings = || Settings { title: title.clone(), ..Settings::default() };
+    let mut session = Session::with(shop(true), settings(), SIZE);
+    session.press("mHome|Tpl\r");
+    let header = session.lines()[0].clone();
+    assert!(
+        header.starts_with(" …") && header.ends_with("/shop.rbt · 220 of 1,200 samples · match Home|Tpl"),
+        "{header}"
+    );
+    assert_eq!(header.chars().count(), 100);
+    let mut narrow = Session::with(shop(true), settings(), (40, 12));
+    narrow.press("mHome|Tpl\r");
+    let header = narrow.lines()[0].clone();
+    assert!(header.starts_with(" …ase/shop.rbt · 220 of 1,200 samples ·"), "{header}");
 }
 
 #[test]
@@ -135,14 +153,19 @@ fn names_that_a_terminal_would_obey_are_spelled_out() {
 fn the_view_is_exported_with_its_focus() {
     let mut session = session();
     session.press("/query\r\r\x1be\x15db.folded\r");
-    assert_eq!(session.status(), "wrote db.folded");
+    assert_eq!(session.status(), "wrote db.folded: 620 samples");
     let (name, stacks) = &session.asked.exported[0];
-    assert_eq!((name.as_str(), stacks.weight), ("db.folded", Weight::Samples));
-    let paths: Vec<_> = stacks.rows.iter().map(|(path, weight)| (path.len(), *weight)).collect();
-    assert_eq!(paths, [(1, 500), (1, 120)]);
+    let found: Vec<_> =
+        stacks.iter().map(|stack| (stack.frames.len(), stack.samples, stack.period_ns)).collect();
+    assert_eq!(
+        (name.as_str(), &*found),
+        ("db.folded", &[(1, 500, Some(10_000_000)), (1, 120, Some(10_000_000))][..])
+    );
     session.press("<e\x15/x.svg\r");
     assert_eq!(session.status(), "cannot write there");
-    assert_eq!(session.asked.exported[1].1.rows[0].0.len(), 4);
+    assert_eq!(session.asked.exported[1].1[0].frames.len(), 4);
+    session.press("e\x15db.rbt\r");
+    assert_eq!(session.status(), "wrote db.rbt: 620 samples; rbt cannot hold everything");
 }
 
 #[test]
@@ -188,4 +211,134 @@ fn a_file_that_grew_keeps_the_focus() {
     let (profile, heat) = deep(0);
     session.app.replace(profile, heat);
     assert!(!session.text().contains("●"), "{}", session.text());
+}
+
+#[test]
+fn samples_that_are_weighed_by_time_are_exported_as_samples() {
+    let mut session = session();
+    session.press("e\x15all.rbt\rw");
+    assert!(session.lines()[0].contains("12.0 s time"), "{}", session.lines()[0]);
+    session.press("e\x15time.rbt\r");
+    let [(_, all), (_, by_time)] = &session.asked.exported[..] else { panic!("two exports") };
+    assert_eq!(all, by_time);
+    assert_eq!(all.iter().map(|stack| stack.samples).sum::<u64>(), 1_200);
+}
+
+/// What has come to the shop since: it stands before all that it had, and has more samples than most of that.
+const FURTHER: [(&str, u64); 3] = [
+    ("main index.php 7;Kernel::handle Kernel.php 40;Api::show Api.php 3;Db::query Db.php 88", 40),
+    ("main index.php 7;Kernel::handle Kernel.php 40;Home::show Home.php 9;Db::query Db.php 88", 30),
+    ("cron cron.php 1;Mail::send Mail.php 4", 45),
+];
+
+#[test]
+fn views_of_time_and_threads_show_a_file_that_has_grown_before_a_key_is_pressed() {
+    let mut session = session();
+    session.press("T");
+    assert!(session.text().contains("thread 12"), "{}", session.text());
+    let (profile, heat) = shop_with(&FURTHER, true);
+    session.app.replace(profile, heat);
+    assert!(session.text().contains("thread 12"), "{}", session.text());
+    session.press("B");
+    assert!(session.text().contains("thread 9 of 7  1,150"), "{}", session.text());
+    let (profile, heat) = shop(true);
+    session.app.replace(profile, heat);
+    assert!(!session.text().contains("thread 9"), "{}", session.text());
+}
+
+#[test]
+fn the_thread_under_the_cursor_is_selected_though_others_have_come_before_it() {
+    let mut session = session();
+    session.press("Bj");
+    let (profile, heat) = shop_with(&FURTHER, true);
+    session.app.replace(profile, heat);
+    session.press("\r");
+    assert!(session.lines()[0].ends_with("300 of 2,350 samples · thread 12"), "{}", session.lines()[0]);
+}
+
+#[test]
+fn a_timeline_is_of_what_is_in_focus() {
+    let mut session = session();
+    let bars = |session: &mut Session| {
+        let lines = session.lines();
+        let bars = lines.iter().map(|line| line.chars().skip(37).collect::<String>());
+        bars.skip(3).take(4).collect::<Vec<_>>()
+    };
+    session.press("T");
+    let all = bars(&mut session);
+    // Templates are rendered in one of the threads only.
+    session.press("/Tpl\r");
+    session.press("O\r");
+    assert!(session.text().contains("self 8.3% · Tpl::echo"), "{}", session.text());
+    let of_templates = bars(&mut session);
+    assert_ne!(of_templates, all);
+    session.press("u");
+    assert_eq!(bars(&mut session), all);
+}
+
+#[test]
+fn what_is_open_stays_open_when_a_file_grows_and_cursors_stay_on_their_rows() {
+    let mut session = session();
+    session.press(">\tljlljl");
+    let tree = |session: &mut Session| {
+        let text = session.text();
+        let names = text.lines().filter_map(|line| line.split_once("% ")?.1.split_once("% "));
+        names
+            .map(|(_, name)| name.trim_end().to_owned())
+            .filter(|name| name.contains(['▾', '▸']))
+            .collect::<Vec<_>>()
+    };
+    let (before, status) = (tree(&mut session), session.status());
+    let (profile, heat) = shop_with(&FURTHER, true);
+    session.app.replace(profile, heat);
+    let after = tree(&mut session);
+    let new = |name: &&String| before.contains(name);
+    assert_eq!(after.iter().filter(new).count(), before.len(), "{before:#?} {after:#?}");
+    assert!(after.len() > before.len(), "{before:#?} {after:#?}");
+    let name = |status: &str| status.split("  self").next().map(str::to_owned);
+    assert_eq!(name(&session.status()), name(&status));
+
+    // The overview and the panes, whose rows move.
+    session.press("PO");
+    for keys in ["jjj", "Og\rhj"] {
+        session.press(keys);
+        let before = name(&session.status());
+        let (profile, heat) = shop(true);
+        session.app.replace(profile, heat);
+        assert_eq!(name(&session.status()), before, "{keys}");
+        let (profile, heat) = shop_with(&FURTHER, true);
+        session.app.replace(profile, heat);
+        assert_eq!(name(&session.status()), before, "{keys}");
+    }
+    session.press("uSjjj");
+    let before = name(&session.status());
+    assert!(before.as_ref().is_some_and(|name| name.starts_with("Db::query")), "{before:?}");
+    let (profile, heat) = shop(true);
+    session.app.replace(profile, heat);
+    assert_eq!(name(&session.status()), before);
+    // The views that show meanwhile have other widths, or nothing to be wide.
+    for view in ["T", "P", "B"] {
+        session.press(view);
+        let (profile, heat) = shop_with(&FURTHER, true);
+        session.app.replace(profile, heat);
+        session.press("S");
+        assert_eq!(name(&session.status()), before, "{view}");
+    }
+    let (profile, heat) = deep(1);
+    session.app.replace(profile, heat);
+    assert!(session.status().starts_with("f0 x.php:1"), "{}", session.status());
+}
+
+#[test]
+fn keys_without_a_character_type_nothing() {
+    let mut session = session();
+    session.press("/\x1b[D\x1b[A\x1b[5~db\x1b[C");
+    assert_eq!(session.status(), "filter rows: db█");
+}
+
+#[test]
+fn what_is_said_is_nothing_that_a_terminal_obeys() {
+    let mut session = session();
+    session.app.say("cannot read evil\x1b[2J\u{202e}.rbt");
+    assert_eq!(session.status(), r"cannot read evil\x1b[2J\u{202e}.rbt");
 }

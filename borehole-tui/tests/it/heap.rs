@@ -36,15 +36,12 @@ impl Sketch {
     fn locate(&mut self, node: NodeId, location_type: LocationType, size: u64, name: &[u8]) {
         let name = Some(self.builder.string(name));
         let location = Location {
-            location_type,
-            address: self.address,
-            size,
-            bin_overhead: 0,
             class: name.filter(|_| location_type == LocationType::OBJECT),
             string: name.filter(|_| location_type == LocationType::STRING),
             refcount: Some(1),
             type_info: Some(8),
             region: Some(Region::HEAP),
+            ..Location::new(location_type, self.address, size)
         };
         self.builder.location(node, &location);
         self.address += size;
@@ -375,4 +372,15 @@ fn keys_are_taken_from_the_settings() {
     assert!(!session.app.is_done() && session.text().contains("what retains most"), "{}", session.text());
     session.press("Z");
     assert!(session.app.is_done());
+}
+
+#[test]
+fn what_is_typed_is_seen_to_its_end_on_narrow_screens() {
+    let graph = shop();
+    for columns in [40, 80] {
+        let mut session = Session::of(&graph, (columns, 24));
+        session.press("Fthis is a text that is longer than the line that there is for it");
+        let shown = session.text();
+        assert!(shown.contains("there is for it█"), "{shown}");
+    }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use borehole_analysis::{HeatMap, HeatMapSink, Profile, ProfileBuilder};
 use borehole_model::{Context, Frame, Label, LabelValue, ProfileSink as _, Sample, Segment, Tables, Tee};
-use borehole_tui::{App, Clipboard, Colours, Decoder, Explorer as _, Host, Input, Settings, Stacks};
+use borehole_tui::{App, Clipboard, Colours, Decoder, Explorer as _, Host, Input, Settings, Stack};
 
 /// A shop: who samples it finds it in its database, mostly.
 const STACKS: [(&str, u64); 7] = [
@@ -36,18 +36,30 @@ fn intern(tables: &mut Tables, stack: &str) -> Option<borehole_model::StackId> {
 
 /// The shop's profile: ten rounds of a second, by two threads; with times, or not.
 pub(crate) fn shop(has_times: bool) -> (Profile, HeatMap) {
+    shop_with(&[], has_times)
+}
+
+/// The same with further stacks, of a thread of their own, in front of those that it has.
+pub(crate) fn shop_with(further: &[(&str, u64)], has_times: bool) -> (Profile, HeatMap) {
     let mut tables = Tables::default();
     let mut builder = Tee::new(ProfileBuilder::default(), HeatMapSink::default());
     let segment = Segment { period_ns: Some(10_000_000), has_times, process: Some(7), ..Segment::default() };
-    let stacks: Vec<_> = STACKS.iter().map(|&(stack, count)| (intern(&mut tables, stack), count)).collect();
+    let further = further.iter().map(|&(stack, count)| (-1, stack, count));
+    let all = further.chain((0..).zip(STACKS).map(|(number, (stack, count))| (number, stack, count)));
+    let stacks: Vec<_> =
+        all.map(|(number, stack, count)| (number, intern(&mut tables, stack), count)).collect();
     let [key, cart, home] = [&b"url"[..], b"/cart", b"/"].map(|text| tables.intern_string(text).unwrap());
     let label = |value| [Label { key, value: LabelValue::Text(value) }];
     let labels = [cart, home].map(|value| tables.intern_labels(&label(value)).unwrap());
     builder.segment(Context { tables: &tables, segment: &segment }).unwrap();
     for round in 0..10_i64 {
-        for (number, &(stack, count)) in (0..).zip(&stacks) {
-            let thread = Some(if number < 2 { 11 } else { 12 });
-            let time_ns = has_times.then_some(round * 1_000_000_000 + number * 100_000_000);
+        for &(number, stack, count) in &stacks {
+            let thread = Some(match number {
+                ..0 => 9,
+                0..2 => 11,
+                2.. => 12,
+            });
+            let time_ns = has_times.then_some(round * 1_000_000_000 + number.max(0) * 100_000_000);
             let labels = Some(labels[usize::from(number > 1)]);
             let count = if round < 5 || number != 1 { count } else { 3 * count };
             let sample = Sample { stack, count, thread, time_ns, labels, ..Sample::default() };
@@ -78,7 +90,7 @@ pub(crate) fn deep(depth: usize) -> (Profile, HeatMap) {
 #[derive(Debug, Default)]
 pub(crate) struct Asked {
     pub(crate) copied: Vec<String>,
-    pub(crate) exported: Vec<(String, Stacks)>,
+    pub(crate) exported: Vec<(String, Vec<Stack>)>,
     pub(crate) read: Vec<String>,
 }
 
@@ -94,9 +106,13 @@ impl Host for Asked {
         path.ends_with(b"Db.php").then(|| (1..=100).map(|line| format!("\tline {line}\x1b[0m")).collect())
     }
 
-    fn export(&mut self, name: &str, stacks: &Stacks) -> Result<(), String> {
-        self.exported.push((name.to_owned(), stacks.clone()));
-        if name.starts_with('/') { Err("cannot write there".to_owned()) } else { Ok(()) }
+    fn export(&mut self, name: &str, stacks: &[Stack]) -> Result<String, String> {
+        self.exported.push((name.to_owned(), stacks.to_owned()));
+        match name {
+            _ if name.starts_with('/') => Err("cannot write there".to_owned()),
+            _ if name.ends_with(".rbt") => Ok("rbt cannot hold everything".to_owned()),
+            _ => Ok(String::new()),
+        }
     }
 }
 

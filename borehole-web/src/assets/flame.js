@@ -43,14 +43,15 @@ function drawFlame() {
   const area = byId("boxes");
   const pixels = Math.max(area.clientWidth, 200);
   const matches = matcher(flame.query);
-  area.textContent = "";
+  // The boxes come into the page at once, and nothing is asked of it in between: it would be laid out anew for each of them.
+  const boxes = document.createDocumentFragment();
   flame.boxes = [];
   const callerRows = flame.callers ? depthOf(flame.callers, pixels) : 0;
   let rows = 0;
   const put = (node, left, width, isAbove, row) => {
     if (width * pixels < NARROWEST) return false;
     rows = Math.max(rows, row + 1);
-    area.append(makeBox(node, left, width, isAbove, row, matches));
+    boxes.append(makeBox(node, [left, width, width * pixels], isAbove, row, matches));
     return true;
   };
   if (flame.callers) {
@@ -59,7 +60,8 @@ function drawFlame() {
   }
   const offset = flame.callers ? callerRows : 0;
   placeBoxes(flame.root, flame.zoomed, (node, left, width, isAbove) => put(node, left, width, isAbove, offset + node.depth - 1));
-  if (!flame.boxes.length) area.append(element("p", "hint", isHeap ? "Nothing is held." : "No samples are chosen."));
+  if (!flame.boxes.length) boxes.append(element("p", "hint", isHeap ? "Nothing is held." : "No samples are chosen."));
+  area.replaceChildren(boxes);
   area.style.height = `${Math.max(rows, 2) * ROW}px`;
   byId("zoom-out").hidden = !flame.zoomed;
   setActive(-1);
@@ -76,9 +78,8 @@ function depthOf(root, pixels) {
   return deepest;
 }
 
-function makeBox(node, left, width, isAbove, row, matches) {
-  const name = boxName(node);
-  const box = element("div", "box", width * byId("boxes").clientWidth > 26 ? name : "");
+function makeBox(node, [left, width, pixels], isAbove, row, matches) {
+  const box = element("div", "box", pixels > 26 ? boxName(node) : "");
   box.id = `box-${flame.boxes.length}`;
   box.setAttribute("role", "treeitem");
   box.setAttribute("aria-level", String(node.depth));

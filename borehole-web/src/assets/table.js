@@ -20,7 +20,9 @@ function drawTable() {
   for (const row of rows.slice(0, MOST_ROWS)) body.append(isDiff ? diffRow(row) : topRow(row));
   const all = isDiff || !isFiltered() ? data.distinct : table.rows.length;
   const known = matches ? rows.length : all;
-  byId("top-count").textContent = `${grouped(Math.min(rows.length, MOST_ROWS))} of ${grouped(known)} ${isHeap ? "classes" : "functions"} shown`;
+  const isCut = matches && !isFiltered() && table.rows.length < data.distinct;
+  const among = isCut ? `, of the ${grouped(table.rows.length)} that the table holds` : "";
+  byId("top-count").textContent = `${grouped(Math.min(rows.length, MOST_ROWS))} of ${grouped(known)} ${isHeap ? "classes" : "functions"} shown${among}`;
   for (const button of document.querySelectorAll("th button")) {
     const head = button.closest("th");
     if (Number(button.dataset.sort) === table.sort) head.setAttribute("aria-sort", "descending");
@@ -33,7 +35,10 @@ function nameCell(fn) {
   const button = element("button", "", fnName(fn));
   button.type = "button";
   button.dataset.fn = String(fn);
-  button.title = fnName(fn) + (fnFile(fn) ? ` (${fnFile(fn)})` : "");
+  const file = fnFile(fn);
+  button.title = fnName(fn) + (file ? ` (${file})` : "");
+  // Functions of one name are told apart by it.
+  if (file) button.append(" ", element("small", "", file));
   cell.append(button);
   return cell;
 }

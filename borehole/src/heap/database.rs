@@ -4,7 +4,7 @@ use std::env;
 use std::path::{Path, PathBuf};
 
 use borehole_heap::Graph;
-use borehole_sql::{Access, Database, ErrorKind, Server, ServerKind};
+use borehole_sql::{Access, Added, Database, ErrorKind, Server, ServerKind};
 
 use super::{Error, HeapFormat};
 
@@ -71,7 +71,7 @@ impl Address {
                 error.with_hint(format!("borehole heap runs {name} lists the runs that there are"))
             }
             (ErrorKind::Connection, Self::Server(_)) => {
-                error.with_hint("what was not complete is not stored; do it again when the server is there")
+                error.with_hint(format!("what was not complete is not stored, and borehole heap runs {name} lists what is; do it again when the server is there"))
             }
             _ => error,
         }
@@ -95,16 +95,16 @@ impl From<ServerKind> for HeapFormat {
 }
 
 /// Adds `graph` as a run to the database at `address`; if `is_new`, that is an empty or missing file which nobody sees before
-/// it is complete. Answers the number of the run.
+/// it is complete.
 ///
 /// # Errors
 /// When the database cannot be written.
-pub fn add_run(graph: &dyn Graph, address: &Address, is_new: bool, created_at: &str) -> Result<i64, Error> {
+pub fn add_run(graph: &dyn Graph, address: &Address, is_new: bool, created_at: &str) -> Result<Added, Error> {
     let mut database = match (address, is_new) {
         #[cfg(feature = "sqlite")]
         (Address::File(path), true) => Database::create(path).map_err(|error| address.refused(error))?,
         (address, _) => address.open(Access::Write)?,
     };
-    let run = database.add_run(&graph, created_at);
-    run.map_err(|error| address.refused(error))
+    let added = database.add_run(&graph, created_at);
+    added.map_err(|error| address.refused(error))
 }

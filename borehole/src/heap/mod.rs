@@ -88,6 +88,12 @@ impl HeapFormat {
         }
     }
 
+    /// Whether it can be read; the others are written for other programs.
+    #[must_use]
+    pub const fn readable(self) -> bool {
+        !matches!(self, Self::Lines | Self::Hprof | Self::HeapSnapshot)
+    }
+
     /// The one that files of this name are in, upper and lower case being one.
     #[must_use]
     pub fn from_path(path: &Path) -> Option<Self> {

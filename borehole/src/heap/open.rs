@@ -59,6 +59,12 @@ const MEMBERS: [&[u8]; 2] = [&MEMBER_MAGIC, &[0x28, 0xb5, 0x2f, 0xfd]];
 /// As much of a file as tells what it is.
 const BEGINNING_BYTES: u64 = 64;
 
+/// What the documents of reli's memory profiler begin with, and those of programs that sort its keys. Other objects are no heaps.
+///
+/// Source: reli 0.12 `-f json`.
+const JSON_KEYS: [&[u8]; 4] =
+    [b"\"summary\"", b"\"context\"", b"\"location_types_summary\"", b"\"class_objects_summary\""];
+
 const LENIENT: &str = "--lenient analyses what is left; what lay in the rest is counted as missing";
 
 impl HeapFile {
@@ -81,7 +87,7 @@ impl HeapFile {
             return Self::unpacked(name, file);
         }
         let format = tell(&beginning).ok_or_else(|| unknown(&name, &beginning))?;
-        if matches!(format, HeapFormat::Lines | HeapFormat::Hprof | HeapFormat::HeapSnapshot) {
+        if !format.readable() {
             let message = format!("unsupported input: {} can be written, not read", format.name());
             return Err(Error::new(&name, message));
         }
@@ -151,6 +157,12 @@ impl HeapFile {
         matches!(self.format, HeapFormat::Rdump | HeapFormat::Core)
     }
 
+    /// Whether it is a database, which has runs.
+    #[must_use]
+    pub const fn is_database(&self) -> bool {
+        matches!(self.format, HeapFormat::Sqlite | HeapFormat::Postgresql | HeapFormat::Mysql)
+    }
+
     /// The graph: analysed if the file holds memory, and otherwise as it is.
     ///
     /// # Errors
@@ -215,7 +227,13 @@ impl HeapFile {
         recovery: Recovery,
         options: &OpenOptions<'_>,
     ) -> Result<Opened<'static>, Error> {
-        let (graph, analysis) = analyze(dump, &options.analyze).map_err(|error| error.in_file(&self.name))?;
+        let analyzed = analyze(dump, &options.analyze).map_err(|error| error.in_file(&self.name));
+        let (graph, analysis) = analyzed.map_err(|error| match recovery.warnings.first() {
+            Some(lost) => {
+                error.with_hint(format!("the file is not whole, and this may be why: {}", lost.message))
+            }
+            None => error,
+        })?;
         Ok(Opened { graph: Box::new(graph), analysis: Some(analysis), recovery })
     }
 
@@ -260,7 +278,6 @@ fn rest(mut file: File) -> io::Result<Vec<u8>> {
 
 /// What a file is that begins so.
 pub(crate) fn tell(beginning: &[u8]) -> Option<HeapFormat> {
-    let text = beginning.iter().find(|byte| !byte.is_ascii_whitespace());
     match beginning {
         _ if beginning.starts_with(b"JAVA PROFILE ") => Some(HeapFormat::Hprof),
         _ if beginning.starts_with(b"{\"snapshot\":") => Some(HeapFormat::HeapSnapshot),
@@ -270,9 +287,14 @@ pub(crate) fn tell(beginning: &[u8]) -> Option<HeapFormat> {
         _ if beginning.starts_with(b"SQLite format 3\0") => Some(HeapFormat::Sqlite),
         // An ELF file whose type, the half word behind its 16 bytes of identification, is ET_CORE.
         _ if beginning.starts_with(b"\x7fELF") && beginning.get(16) == Some(&4) => Some(HeapFormat::Core),
-        _ if text == Some(&b'{') => Some(HeapFormat::Json),
+        _ if is_json(beginning) => Some(HeapFormat::Json),
         _ => None,
     }
+}
+
+fn is_json(beginning: &[u8]) -> bool {
+    let first = beginning.trim_ascii_start().strip_prefix(b"{").map(<[u8]>::trim_ascii_start);
+    first.is_some_and(|first| JSON_KEYS.iter().any(|key| first.starts_with(key)))
 }
 
 #[cold]

@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 
 use borehole_model::{
     Column, Context, Event, FrameId, FrameText, Label, LabelValue, LabelsId, ProfileSink, Sample, Segment,
-    StackColumn, StackId, StringId, TableFull, Tables, ValueType, Warning,
+    StackColumn, StackId, StringId, TableFull, Tables, Thread, ValueType, Warning,
 };
 
 use name::Namer;
@@ -70,11 +70,13 @@ pub struct Scrub<S> {
 /// What profilers measure, and in which units. Programs that know the names treat such values in ways of their own, and they tell
 /// of no program.
 ///
-/// Source: Go 1.27, `runtime/pprof`; google/pprof, `internal/measurement`; and the types that formats of ours have.
-const COMMON_TYPES: [&str; 26] = [
+/// Source: Go 1.27, `runtime/pprof`; google/pprof, `internal/measurement`; and the types that importers of ours make, which a
+/// test keeps.
+const COMMON_TYPES: [&str; 27] = [
     "samples",
     "sample",
     "count",
+    "none",
     "objects",
     "space",
     "wall",
@@ -181,6 +183,7 @@ impl<S: ProfileSink> ProfileSink for Scrub<S> {
     fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
         let stack = sample.stack.map(|stack| self.stack(stack, at.tables)).transpose()?;
         let labels = sample.labels.map(|labels| self.scrubbed.labels(labels, at.tables)).transpose()?;
+        self.segment.process = at.segment.process;
         let at = Context { tables: &self.scrubbed.tables, segment: &self.segment };
         self.sink.sample(at, &Sample { stack, labels, ..*sample })
     }
@@ -208,7 +211,7 @@ impl<S: ProfileSink> ProfileSink for Scrub<S> {
         Ok(())
     }
 
-    fn thread(&mut self, at: Context<'_>, thread: u64, name: StringId) -> io::Result<()> {
+    fn thread(&mut self, at: Context<'_>, thread: Thread, name: StringId) -> io::Result<()> {
         let name = self.scrubbed.words(at.tables.string(name))?;
         self.sink.thread(Context { tables: &self.scrubbed.tables, segment: &self.segment }, thread, name)
     }

@@ -9,7 +9,7 @@ use std::io;
 use std::ops::ControlFlow;
 
 use borehole_formats::{Export, Losses};
-use borehole_model::{Context, Event, ProfileSink, Sample, Segment, ShapeId, StringId, Tables};
+use borehole_model::{Context, Event, ProfileSink, Sample, Segment, ShapeId, StringId, Tables, Thread};
 
 use self::runs::Runs;
 use self::sample::Ids;
@@ -61,6 +61,8 @@ pub struct SortByTime<S> {
     samples: Option<Runs>,
     /// The segments of those samples, and what came late of their metadata.
     segments: Vec<Segment>,
+    /// Which of them the samples that come are in, where it was announced.
+    current: Option<usize>,
     late_metadata: Vec<(usize, (StringId, StringId))>,
     /// The first segment of the source.
     segment: Option<Segment>,
@@ -82,6 +84,7 @@ impl<S: ProfileSink> SortByTime<S> {
             runs: Runs::new(bytes),
             samples: None,
             segments: Vec::new(),
+            current: None,
             late_metadata: Vec::new(),
             segment: None,
             next_source: None,
@@ -140,6 +143,7 @@ impl<S: ProfileSink> SortByTime<S> {
     }
 
     fn take_segments(&mut self) -> Segments {
+        self.current = None;
         let mut segments = std::mem::take(&mut self.segments);
         for (place, pair) in self.late_metadata.drain(..) {
             segments[place].metadata.push(pair);
@@ -177,7 +181,7 @@ impl<S: ProfileSink> ProfileSink for SortByTime<S> {
         if self.samples.is_none() {
             return self.sink.sample(at, sample);
         }
-        let place = self.place(at.segment);
+        let place = self.current.unwrap_or_else(|| self.place(at.segment));
         if let Some(samples) = &mut self.samples {
             let key = sample::time_key(at.segment, sample);
             samples.push(key, |out| sample::encode(out, place, sample))?;
@@ -199,6 +203,7 @@ impl<S: ProfileSink> ProfileSink for SortByTime<S> {
 
     fn segment(&mut self, at: Context<'_>) -> io::Result<()> {
         self.begin_source(at.tables)?;
+        self.current = None;
         // Of a sink that keeps events, the segments of a trace come to one.
         if self.sink.keeps_events() && at.segment.format == "trc" {
             return Ok(());
@@ -206,7 +211,7 @@ impl<S: ProfileSink> ProfileSink for SortByTime<S> {
         if self.samples.is_none() {
             return self.sink.segment(at);
         }
-        self.place(at.segment);
+        self.current = Some(self.place(at.segment));
         Ok(())
     }
 
@@ -215,12 +220,14 @@ impl<S: ProfileSink> ProfileSink for SortByTime<S> {
         if self.samples.is_none() {
             return self.sink.metadata(at, key, value);
         }
+        // A segment may have learned from it whose process it is.
         let place = self.place(at.segment);
+        self.current = Some(place);
         self.late_metadata.push((place, (key, value)));
         Ok(())
     }
 
-    fn thread(&mut self, at: Context<'_>, thread: u64, name: StringId) -> io::Result<()> {
+    fn thread(&mut self, at: Context<'_>, thread: Thread, name: StringId) -> io::Result<()> {
         self.begin_source(at.tables)?;
         self.sink.thread(at, thread, name)
     }
@@ -392,6 +399,26 @@ mod tests {
         sorted.finish(&tables).unwrap();
         let Announced { announced, processes, .. } = sorted.into_inner();
         assert_eq!((announced, processes), (2, [1, 2].repeat(100)));
+    }
+
+    #[test]
+    fn a_process_that_metadata_name_is_that_of_the_samples_behind_them() {
+        let mut tables = Tables::default();
+        let pid = tables.intern_string(b"pid").unwrap();
+        let mut sorted = SortByTime::new(Announced::default()).with_samples();
+        let mut segment = Segment::default();
+        let sample = Sample { count: 1, ..Sample::default() };
+        sorted.segment(Context { tables: &tables, segment: &segment }).unwrap();
+        for process in [Some(7), None, Some(8)] {
+            let at = Context { tables: &tables, segment: &segment };
+            let _ = sorted.sample(at, &sample).unwrap();
+            segment.process = process;
+            sorted.metadata(Context { tables: &tables, segment: &segment }, pid, pid).unwrap();
+        }
+        let _ = sorted.sample(Context { tables: &tables, segment: &segment }, &sample).unwrap();
+        sorted.finish(&tables).unwrap();
+        let Announced { processes, seen, .. } = sorted.into_inner();
+        assert_eq!((processes, seen.len()), (vec![7, 8], 4));
     }
 
     #[test]

@@ -1,31 +1,36 @@
 //! The segments of samples that come in another order than they were read in.
 
+use std::collections::HashMap;
 use std::io;
 
 use borehole_model::{Context, ProfileSink, Segment, Tables};
 
 /// Segments, announced whenever the samples come to others that sinks have to treat differently: those that only differ in their
-/// metadata and their process are announced together, and their samples come in turn.
+/// metadata and their process are a group, announced together, and their samples come in turn.
 pub(super) struct Segments {
     segments: Vec<Segment>,
-    /// By segment: the first that is treated the same.
-    alike: Vec<usize>,
-    /// By the first of those that are treated the same.
-    was_announced: Vec<bool>,
-    /// What was announced last, by the first of those, and how many segments were.
+    /// By segment: its group. Groups are numbered as they appear.
+    groups: Vec<usize>,
+    /// By group: its segments, until they are announced.
+    waiting: Vec<Vec<usize>>,
+    /// The group that was announced last, and how many segments were.
     current: Option<usize>,
     announced: u64,
 }
 
 impl Segments {
     pub(super) fn new(segments: Vec<Segment>) -> Self {
-        let mut alike: Vec<usize> = Vec::new();
-        for (place, segment) in segments.iter().enumerate() {
-            let first = alike.iter().copied().find(|&first| are_alike(&segments[first], segment));
-            alike.push(first.unwrap_or(place));
-        }
-        let was_announced = vec![false; segments.len()];
-        Self { segments, alike, was_announced, current: None, announced: 0 }
+        let (mut known, mut waiting) = (HashMap::new(), Vec::<Vec<usize>>::new());
+        let mut group_of = |place: usize, segment: &Segment| {
+            let group = *known.entry(treatment(segment)).or_insert(waiting.len());
+            if group == waiting.len() {
+                waiting.push(Vec::new());
+            }
+            waiting[group].push(place);
+            group
+        };
+        let groups = segments.iter().enumerate().map(|(place, segment)| group_of(place, segment)).collect();
+        Self { segments, groups, waiting, current: None, announced: 0 }
     }
 
     /// The segment at `place`, announced unless the current one is treated the same. Together they are one input, of which each
@@ -37,9 +42,9 @@ impl Segments {
         tables: &Tables,
         sink: &mut dyn ProfileSink,
     ) -> io::Result<&Segment> {
-        let Some(&first) = self.alike.get(place) else { return Err(io::ErrorKind::UnexpectedEof.into()) };
-        if self.current != Some(first) {
-            self.come_to(first, place, tables, sink)?;
+        let Some(&group) = self.groups.get(place) else { return Err(io::ErrorKind::UnexpectedEof.into()) };
+        if self.current != Some(group) {
+            self.come_to(group, place, tables, sink)?;
         }
         Ok(&self.segments[place])
     }
@@ -47,23 +52,18 @@ impl Segments {
     #[cold]
     fn come_to(
         &mut self,
-        first: usize,
+        group: usize,
         place: usize,
         tables: &Tables,
         sink: &mut dyn ProfileSink,
     ) -> io::Result<()> {
-        self.current = Some(first);
-        if self.was_announced[first] {
+        self.current = Some(group);
+        let waiting = std::mem::take(&mut self.waiting[group]);
+        if waiting.is_empty() {
             self.segments[place].metadata.clear();
             return self.announce(place, tables, sink);
         }
-        self.was_announced[first] = true;
-        for place in first..self.segments.len() {
-            if self.alike[place] == first {
-                self.announce(place, tables, sink)?;
-            }
-        }
-        Ok(())
+        waiting.into_iter().try_for_each(|place| self.announce(place, tables, sink))
     }
 
     fn announce(&mut self, place: usize, tables: &Tables, sink: &mut dyn ProfileSink) -> io::Result<()> {
@@ -75,20 +75,12 @@ impl Segments {
 
     /// Announces what no sample stands in.
     pub(super) fn enter_others(&mut self, tables: &Tables, sink: &mut dyn ProfileSink) -> io::Result<()> {
-        for place in 0..self.segments.len() {
-            if self.alike[place] == place && !self.was_announced[place] {
-                self.come_to(place, place, tables, sink)?;
-            }
-        }
-        Ok(())
+        let waiting: Vec<_> = std::mem::take(&mut self.waiting).concat();
+        waiting.into_iter().try_for_each(|place| self.announce(place, tables, sink))
     }
 }
 
-/// Whether samples of both are treated the same.
-fn are_alike(one: &Segment, other: &Segment) -> bool {
-    let facts = |segment: &Segment| {
-        let Segment { format, has_times, period_ns, start_unix_ns, .. } = *segment;
-        (format, has_times, period_ns, start_unix_ns)
-    };
-    facts(one) == facts(other) && one.value_types == other.value_types
+/// What sinks treat the samples of a segment by: all but what tells it from others of its kind.
+fn treatment(segment: &Segment) -> Segment {
+    Segment { index: 0, offset: None, process: None, metadata: Vec::new(), ..segment.clone() }
 }

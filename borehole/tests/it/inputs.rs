@@ -1,10 +1,11 @@
 //! Sources become inputs, inputs become samples.
 
 use std::fs;
-use std::io::{self, Read, Seek};
+use std::io::{self, Read, Seek, Write as _};
 use std::ops::ControlFlow;
 
 use borehole::model::{Context, Count, Sample, Tables};
+use borehole::rbt::{Compression, SegmentOutput};
 use borehole::{
     Error, Format, Input, InputOptions, Limits, ProfileSink, ReadOptions, Source, Target, convert, import_all,
 };
@@ -12,6 +13,12 @@ use borehole_testkit::{corpus, corpus_files, read_corpus};
 
 fn open(bytes: &[u8]) -> Result<Input, Error> {
     Input::open(Source::reader("bytes", io::Cursor::new(bytes.to_vec())), &InputOptions::default())
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut member = SegmentOutput::new(Vec::new(), Compression::Gzip);
+    member.write_all(bytes).unwrap();
+    member.complete().unwrap()
 }
 
 fn folded(inputs: impl IntoIterator<Item = Input>) -> Vec<u8> {
@@ -32,6 +39,36 @@ fn content_tells_a_format_even_against_the_name() {
         let input = Input::open(Source::path(file).unwrap(), &InputOptions::default()).unwrap();
         assert_eq!(input.format(), Format::Phpspy, "{}", file.display());
     }
+}
+
+#[test]
+fn an_envelope_of_nothing_is_as_empty_as_nothing() {
+    let nothing = gzip(b"");
+    for (bytes, is_empty) in [
+        (&b""[..], true),
+        (&nothing, true),
+        (&nothing.repeat(2), true),
+        // What is cut off, and what comes later, may hold something.
+        (&nothing[..5], false),
+        (&[&nothing[..], &gzip(&read_corpus("rbt/tiny_one.rbt"))].concat(), false),
+        (&nothing.repeat(4000), false),
+    ] {
+        let source = Source::reader("a.rbt", io::Cursor::new(bytes.to_vec()));
+        let input = Input::open(source, &InputOptions::default()).unwrap();
+        assert_eq!((input.is_empty(), input.format()), (is_empty, Format::Rbt), "{} bytes", bytes.len());
+    }
+    let recovery = import_all([open(&nothing).unwrap()], &mut Count::default()).unwrap();
+    assert_eq!(recovery.notes[0].message, "empty: read as rbt without samples");
+}
+
+#[test]
+fn what_is_not_recognised_is_shown_as_it_is_unpacked() {
+    let Err(Error::Unrecognised { begins, .. }) = open(&gzip(&b"Buy milk\n".repeat(100))) else {
+        panic!("it was recognised");
+    };
+    assert_eq!(begins, &b"Buy milk\n".repeat(8)[..64]);
+    let cut = &gzip(b"Buy milk")[..5];
+    assert!(matches!(open(cut), Err(Error::Unrecognised { begins, .. }) if begins == cut));
 }
 
 #[test]

@@ -6,5 +6,7 @@ mod conversions;
 mod errors;
 mod inputs;
 mod outputs;
+mod processes;
+mod scrubbing;
 mod survives;
 mod zstd;

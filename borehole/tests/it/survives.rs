@@ -70,7 +70,7 @@ const PAGES: [(Format, &str); 18] = [
 const PROFILE: &str = concat!(
     r#"{"type":"file","schema_version":1,"format":"rbt"}
 {"type":"segment","index":0,"format":"rbt","period_us":7000,"has_times":true,"start_unix_ns":1700000000000000000,"metadata":[["needle_key","needle_value"]],"value_types":[["alloc_space","bytes"]]}
-{"type":"thread","tid":424242,"name":"needle_thread"}
+{"type":"thread","pid":31337,"tid":424242,"name":"needle_thread"}
 "#,
     r#"{"type":"stack","id":1,"frames":[{"function":"needle_function","file":"/srv/needle_file.php","line":48611,"column":3181,"opcode":"NEEDLE_OP"},{"function":"main","file":"/srv/main.php","line":3}]}
 {"type":"sample","stack":1,"count":1,"time_ns":0,"pid":31337,"tid":424242,"interpreter":7,"status":["has_gil","main_thread"],"labels":[["key","needle_label"]],"values":[98765]}

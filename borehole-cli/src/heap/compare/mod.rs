@@ -10,7 +10,7 @@ use anyhow::{bail, ensure};
 use borehole::heap::compare::{Change, Comparison, HolderChange, compare};
 use borehole::heap::retention::Follow;
 use borehole::heap::sql::Access;
-use borehole::heap::{Graph, HeapFile, HeapFormat, Opened};
+use borehole::heap::{Graph, HeapFile, Opened};
 use clap::Args;
 
 use super::database::with;
@@ -79,8 +79,8 @@ impl FromStr for Allowance {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let expected = || format!("expected bytes such as 64M, or a share such as 10%, found {text}");
-        if let Some(share) = text.strip_suffix('%') {
-            return percent(share).map(Self::Percent).map_err(|_| expected());
+        if text.ends_with('%') {
+            return percent(text).map(Self::Percent).map_err(|_| expected());
         }
         let (digits, unit) =
             match text.trim_end_matches(['B', 'b']).strip_suffix(['K', 'k', 'M', 'm', 'G', 'g']) {
@@ -164,12 +164,11 @@ impl CompareArgs {
 
     /// The two runs of the one database that was given: a heap compared with itself has never grown.
     fn runs_of(&self, file: &HeapFile) -> anyhow::Result<[i64; 2]> {
-        let (name, format) = (file.name(), file.format());
-        let is_database = matches!(format, HeapFormat::Sqlite | HeapFormat::Postgresql | HeapFormat::Mysql);
+        let name = file.name();
         ensure!(
-            is_database,
+            file.is_database(),
             "{name}: expected two heaps, or a database that holds two, found one: {}",
-            format.name()
+            file.format().name()
         );
         let of_all = self.memory.run_id;
         let [baseline, target] = [self.run_id_baseline, self.run_id_target].map(|run| run.or(of_all));

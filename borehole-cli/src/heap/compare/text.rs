@@ -14,7 +14,8 @@ pub(super) fn text(args: &CompareArgs, comparison: &Comparison) -> String {
     let mut text = String::new();
     for (position, heap) in comparison.heaps.iter().enumerate() {
         let name = if position == 0 { "base" } else { "then" };
-        text += &format!("{name}  {:>10}  {} nodes  {}\n", bytes(heap.bytes), heap.nodes, heap.created);
+        let created = printable(heap.created.as_bytes());
+        text += &format!("{name}  {:>10}  {} nodes  {created}\n", bytes(heap.bytes), heap.nodes);
     }
     if let (Some(first), Some(last)) = (comparison.heaps.first(), comparison.heaps.last()) {
         let grown = last.bytes.cast_signed().saturating_sub(first.bytes.cast_signed());

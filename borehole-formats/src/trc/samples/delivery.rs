@@ -9,7 +9,6 @@ use hashbrown::HashMap;
 
 use super::facts::Facts;
 use super::held::Held;
-use super::sorted;
 use super::spans::Spans;
 use crate::trc::NAME;
 use crate::{ReadError, SampleKind};
@@ -50,7 +49,7 @@ impl Delivery<'_> {
         let at = Context { tables: self.tables, segment: &segment };
         self.sink.segment(at)?;
         if index == 0 {
-            for (thread, name) in sorted(self.facts.thread_names.clone()) {
+            for (thread, name) in self.facts.named_threads() {
                 self.sink.thread(at, thread, name)?;
             }
         }

@@ -1,6 +1,6 @@
 //! What a trace says about its samples elsewhere than in them.
 
-use borehole_model::{StringId, Tables};
+use borehole_model::{StringId, Tables, Thread};
 use hashbrown::HashMap;
 
 use super::plan::{self, Plan, Sort};
@@ -23,8 +23,11 @@ pub(super) struct Facts {
     /// The task, by worker.
     pub(super) polls: Spans,
     pub(super) origins: Vec<Origin>,
+    /// Whether the first of them was told of.
+    has_origin: bool,
     pub(super) start_unix_ns: Option<i64>,
-    pub(super) thread_names: HashMap<u64, StringId>,
+    /// Of the threads as samples name them, each with its stretch: whose process that is may be said later.
+    pub(super) thread_names: HashMap<(u32, Thread), StringId>,
 }
 
 /// What a stretch of samples has in common.
@@ -43,6 +46,7 @@ impl Facts {
             workers: Spans::default(),
             polls: Spans::default(),
             origins: vec![Origin::default()],
+            has_origin: false,
             start_unix_ns: None,
             thread_names: HashMap::new(),
         }
@@ -64,6 +68,23 @@ impl Facts {
             _ => {}
         }
         Ok(())
+    }
+
+    /// What threads are called, in an order that is the same each time.
+    pub(super) fn named_threads(&self) -> Vec<(Thread, StringId)> {
+        let mut named: Vec<_> = self.thread_names.iter().map(|(&key, &name)| (key, name)).collect();
+        named.sort_unstable_by_key(|&(key, _)| key);
+        let with_process = |((origin, thread), name): ((u32, Thread), StringId)| {
+            let origin = self.origins.get(origin as usize);
+            let process = thread.process.or(origin.and_then(|origin| origin.process));
+            (Thread { process, ..thread }, name)
+        };
+        named.into_iter().map(with_process).collect()
+    }
+
+    /// The stretch of the samples that come now.
+    pub(super) fn origin(&self) -> u32 {
+        u32::try_from(self.origins.len() - 1).unwrap_or(u32::MAX)
     }
 
     /// Brings everything into order, after the last event.
@@ -115,7 +136,7 @@ impl Facts {
         Ok(())
     }
 
-    /// What is said of the samples that follow, and when it is said for the first time, of those before.
+    /// What is said of the samples that follow, and when anything is said for the first time, of those before.
     fn metadata(&mut self, plan: Plan, event: &Event<'_>, tables: &mut Tables) -> Result<(), ReadError> {
         let Some(Value::TextMap(entries)) = plan.value(event, plan::ENTRIES) else { return Ok(()) };
         let mut said = Origin::default();
@@ -131,8 +152,9 @@ impl Facts {
                 _ => said.metadata.push((tables.intern_string(key)?, tables.intern_string(value)?)),
             }
         }
+        let is_first = !std::mem::replace(&mut self.has_origin, true);
         match self.origins.last_mut() {
-            Some(last) if *last == Origin::default() || last.is_same_source(&said) => *last = said,
+            Some(last) if is_first || last.is_same_source(&said) => *last = said,
             _ => self.origins.push(said),
         }
         Ok(())

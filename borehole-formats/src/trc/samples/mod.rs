@@ -14,7 +14,9 @@ mod symbols;
 use std::io::{Read, Seek, Write};
 use std::ops::ControlFlow;
 
-use borehole_model::{Label, LabelValue, LabelsId, ProfileSink, Recovery, TableFull, Tables, Warning};
+use borehole_model::{
+    Label, LabelValue, LabelsId, ProfileSink, Recovery, TableFull, Tables, Thread, Warning, is_worker,
+};
 use hashbrown::HashMap;
 
 use self::delivery::Delivery;
@@ -24,7 +26,6 @@ use self::plan::{Plan, Sort};
 use self::stacks::AddressStacks;
 use super::event::Event;
 use super::value::Value;
-use crate::worker_numbers::is_worker;
 use crate::{ReadError, SampleKind};
 
 /// Holds samples until the end of the trace, where their symbols are.
@@ -103,15 +104,16 @@ impl<S: Read + Write + Seek> Sampler<S> {
         };
         // Our exporter writes 0 for a thread that is not known.
         let thread = plan.number(event, plan::THREAD).filter(|&thread| thread > 0 || !plan.is_ours());
-        if let (Some(thread), Some(name)) =
-            (thread, plan.value(event, plan::THREAD_NAME).and_then(Value::as_str))
-        {
-            self.facts.thread_names.insert(thread, tables.intern_string(name.as_bytes())?);
-        }
         let process = plan.value(event, plan::PROCESS).and_then(|value| match value {
             Value::Signed(process) => Some(process),
             _ => None,
         });
+        if let (Some(number), Some(name)) =
+            (thread, plan.value(event, plan::THREAD_NAME).and_then(Value::as_str))
+        {
+            let name = tables.intern_string(name.as_bytes())?;
+            self.facts.thread_names.insert((self.facts.origin(), Thread { process, number }), name);
+        }
         let worker = plan.number(event, plan::WORKER).filter(|&worker| is_worker(worker));
         self.hold(kind, plan, event, Held { thread, process, worker, ..Held::default() }, tables)
     }
@@ -144,7 +146,7 @@ impl<S: Read + Write + Seek> Sampler<S> {
             count,
             stack,
             labels: labels.map(|labels| self.held.label_row(labels)),
-            segment: u32::try_from(self.facts.origins.len() - 1).unwrap_or(u32::MAX),
+            segment: self.facts.origin(),
             is_derived: !is_ours,
             ..held
         };

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use borehole_model::{ValueType, Warning};
+use borehole_model::{Thread, ValueType, Warning};
 use serde_json::Value;
 
 use super::plain::{Bytes, Call, PlainFrame, PlainLabel, PlainSample, PlainSegment};
@@ -45,6 +45,7 @@ fn plain_profile() -> Profile {
         format: "rbt",
         offset: Some(0),
         period_ns: Some(10_000_000),
+        is_ordered: true,
         metadata: vec![pair("pid", "4711")],
         ..PlainSegment::default()
     };
@@ -142,8 +143,15 @@ fn python_profile() -> Profile {
         ..sample(&[render], 1)
     };
     let calls = vec![
-        Call::Segment(PlainSegment { format: "jsonl", ..PlainSegment::default() }),
-        Call::Thread(4712, Bytes::from("worker 1")),
+        Call::Segment(PlainSegment {
+            format: "tachyon",
+            period_ns: Some(1_000_000),
+            has_times: true,
+            began_ns: Some(29_000_000),
+            depth_limit: Some(256),
+            ..PlainSegment::default()
+        }),
+        Call::Thread(Thread { process: Some(4711), number: 4712 }, Bytes::from("worker 1")),
         Call::Sample(observed),
     ];
     (calls, Vec::new())

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use borehole_model::{
     Context, Event, Frame, FrameId, Label, LabelValue, NameParts, NativeFrame, ProfileSink, Recovery, Sample,
-    Segment, Status, StringId, Tables, ValueType, Warning,
+    Segment, Status, StringId, Tables, Thread, ValueType, Warning,
 };
 
 use super::plain_event::{PlainEvent, plain_event, with_event};
@@ -18,7 +18,7 @@ pub(crate) enum Call {
     Source(String),
     Segment(PlainSegment),
     Metadata(Bytes, Bytes),
-    Thread(u64, Bytes),
+    Thread(Thread, Bytes),
     Sample(PlainSample),
     Event(PlainEvent),
 }
@@ -30,7 +30,10 @@ pub(crate) struct PlainSegment {
     pub(crate) offset: Option<u64>,
     pub(crate) period_ns: Option<u64>,
     pub(crate) has_times: bool,
+    pub(crate) is_ordered: bool,
     pub(crate) start_unix_ns: Option<i64>,
+    pub(crate) began_ns: Option<i64>,
+    pub(crate) depth_limit: Option<u32>,
     pub(crate) process: Option<i64>,
     pub(crate) metadata: Vec<(Bytes, Bytes)>,
     pub(crate) value_types: Vec<ValueType>,
@@ -123,7 +126,10 @@ fn intern_segment(tables: &mut Tables, plain: &PlainSegment) -> Segment {
         offset: plain.offset,
         period_ns: plain.period_ns,
         has_times: plain.has_times,
+        is_ordered: plain.is_ordered,
         start_unix_ns: plain.start_unix_ns,
+        began_ns: plain.began_ns,
+        depth_limit: plain.depth_limit,
         process: plain.process,
         metadata: metadata.collect(),
         value_types: plain.value_types.clone(),
@@ -228,7 +234,7 @@ impl ProfileSink for Recorder {
         Ok(())
     }
 
-    fn thread(&mut self, at: Context<'_>, thread: u64, name: StringId) -> io::Result<()> {
+    fn thread(&mut self, at: Context<'_>, thread: Thread, name: StringId) -> io::Result<()> {
         self.calls.push(Call::Thread(thread, bytes(at.tables, name)));
         Ok(())
     }
@@ -253,7 +259,10 @@ fn plain_segment(at: Context<'_>) -> PlainSegment {
         offset: segment.offset,
         period_ns: segment.period_ns,
         has_times: segment.has_times,
+        is_ordered: segment.is_ordered,
         start_unix_ns: segment.start_unix_ns,
+        began_ns: segment.began_ns,
+        depth_limit: segment.depth_limit,
         process: segment.process,
         metadata: metadata.collect(),
         value_types: segment.value_types.clone(),

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use borehole_formats::ReadOptions;
 use borehole_formats::jsonl::{Exporter, import};
-use borehole_model::{Recovery, Tables, ValueType, Warning};
+use borehole_model::{Recovery, Tables, Thread, ValueType, Warning};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
@@ -141,12 +141,26 @@ prop_compose! {
         format in prop::sample::select(vec!["rbt", "trc", "folded", "pprof", "jsonl"]),
         index in natural(),
         [offset, period_ns] in [option::of(natural()), option::of(natural())],
-        has_times in any::<bool>(),
-        [start_unix_ns, process] in [option::of(number()), option::of(number())],
+        [has_times, is_ordered] in any::<[bool; 2]>(),
+        [start_unix_ns, began_ns, process] in [option::of(number()), option::of(number()), option::of(number())],
+        depth_limit in option::of(any::<u32>()),
         metadata in vec((string(), string()), 0..3),
         value_types in vec(("\\PC{0,4}", "\\PC{0,4}").prop_map(|(kind, unit)| ValueType { kind, unit }), 0..3),
     ) -> PlainSegment {
-        PlainSegment { format, index, offset, period_ns, has_times, start_unix_ns, process, metadata, value_types }
+        PlainSegment {
+            format,
+            index,
+            offset,
+            period_ns,
+            has_times,
+            is_ordered,
+            start_unix_ns,
+            began_ns,
+            depth_limit,
+            process,
+            metadata,
+            value_types,
+        }
     }
 }
 
@@ -154,7 +168,8 @@ prop_compose! {
 fn calls() -> impl Strategy<Value = Vec<Call>> {
     let inner = prop_oneof![
         1 => (string(), string()).prop_map(|(key, value)| vec![Call::Metadata(key, value)]),
-        1 => (natural(), string()).prop_map(|(thread, name)| vec![Call::Thread(thread, name)]),
+        1 => (option::of(any::<i64>()), natural(), string())
+            .prop_map(|(process, number, name)| vec![Call::Thread(Thread { process, number }, name)]),
         4 => sample().prop_map(|sample| vec![Call::Sample(sample.clone()), Call::Sample(sample)]),
         4 => sample().prop_map(|sample| vec![Call::Sample(sample)]),
         3 => event().prop_map(|event| vec![Call::Event(event)]),

@@ -3,9 +3,10 @@
 use std::io;
 
 use borehole_formats::envelope::MEMBER_MAGIC;
-use borehole_formats::rbt::{Compression, FrameDef, SegmentedWriter};
+use borehole_formats::rbt::{Compression, ExportOptions, Exporter, FrameDef, SegmentedWriter, Timestamps};
+use borehole_model::{Context, Frame, ProfileSink as _, Sample, Segment, Tables};
 
-use super::writer::Full;
+use super::writer::{Flaky, Full};
 use super::{read, recover, samples};
 
 fn frames(name: &str) -> [FrameDef<'_>; 1] {
@@ -115,6 +116,53 @@ fn a_checkpoint_comes_every_thousand_samples() {
     assert!(read(&bytes).recovery.is_clean());
 }
 
+/// Writes samples at these times, of which an output that fails once refuses some; and holds the times of the others against
+/// what is read.
+fn times_of_what_is_taken(mut write: impl FnMut(u64) -> io::Result<()>, finish: impl FnOnce() -> Vec<u8>) {
+    let all = (0..4000).map(|number| number * 10);
+    let taken: Vec<_> = all.filter(|&time_us| write(time_us).is_ok()).map(|us| format!("@{us}us")).collect();
+    drop(write);
+    let reading = read(&finish());
+    let samples = reading.samples();
+    let times = samples.iter().map(|line| line.rsplit(' ').next().unwrap().to_owned());
+    assert!(taken.len() < 4000 && times.eq(taken), "{:?}", samples.last());
+}
+
+#[test]
+fn the_time_of_a_sample_that_was_refused_is_in_the_difference_of_the_next() {
+    let output = Flaky::new(65_536);
+    let writer = SegmentedWriter::single(output, 7, u64::MAX, Compression::None).unwrap();
+    let writer = std::cell::RefCell::new(Some(writer));
+    times_of_what_is_taken(
+        |time_us| {
+            let name = format!("function_{time_us}");
+            writer.borrow_mut().as_mut().unwrap().write_trace(&frames(&name), time_us)
+        },
+        || writer.take().unwrap().finish().unwrap().unwrap().written,
+    );
+}
+
+#[test]
+fn what_an_exporter_was_refused_is_not_lost_from_time_either() {
+    let options = ExportOptions { timestamps: Timestamps::Always, ..ExportOptions::default() };
+    let (mut tables, segment) = (Tables::default(), Segment::default());
+    let exporter = std::cell::RefCell::new(Some(Exporter::new(Flaky::new(65_536), options)));
+    let at = Context { tables: &tables, segment: &segment };
+    exporter.borrow_mut().as_mut().unwrap().segment(at).unwrap();
+    times_of_what_is_taken(
+        |time_us| {
+            let function = tables.intern_string(format!("function_{time_us}").as_bytes()).unwrap();
+            let frame = tables.intern_frame(&Frame::named(function)).unwrap();
+            let stack = Some(tables.intern_stack(None, frame).unwrap());
+            let time_ns = i64::try_from(time_us * 1000).ok();
+            let at = Context { tables: &tables, segment: &segment };
+            let sample = Sample { stack, count: 1, time_ns, ..Sample::default() };
+            exporter.borrow_mut().as_mut().unwrap().sample(at, &sample).map(drop)
+        },
+        || exporter.take().unwrap().into_output().unwrap().unwrap().written,
+    );
+}
+
 #[test]
 fn the_errors_of_streams_are_passed_on() {
     let full = |error: &io::Error| error.kind() == io::ErrorKind::StorageFull;
@@ -140,6 +188,16 @@ fn the_errors_of_streams_are_passed_on() {
         SegmentedWriter::rotating(|_| Ok(Vec::new()), |_| Err(denied()), 7, 100, Compression::None).unwrap();
     write(&mut writer, &[0]);
     assert_eq!(writer.finish().unwrap_err().kind(), io::ErrorKind::PermissionDenied);
+}
+
+#[test]
+fn a_stream_that_a_segment_has_failed_on_is_not_completed_in_silence() {
+    let mut writer = SegmentedWriter::single(Flaky::new(60), 7, 100, Compression::Gzip).unwrap();
+    writer.write_trace(&frames("f"), 0).unwrap();
+    assert!(writer.write_trace(&frames("f"), 100).is_err());
+    assert!(writer.write_trace(&frames("f"), 110).is_err());
+    let error = writer.finish().unwrap_err();
+    assert_eq!(error.to_string(), "expected an open segment, found one that failed");
 }
 
 #[test]

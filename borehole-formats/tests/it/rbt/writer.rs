@@ -295,6 +295,111 @@ impl Write for Full {
     }
 }
 
+/// An output that fails once, behind so many bytes, as a disk does that is full for a moment.
+#[derive(Debug)]
+pub(super) struct Flaky {
+    pub(super) written: Vec<u8>,
+    pub(super) fails_at: Option<usize>,
+}
+
+impl Flaky {
+    pub(super) fn new(fails_at: usize) -> Self {
+        Self { written: Vec::new(), fails_at: Some(fails_at) }
+    }
+}
+
+impl Write for Flaky {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let room = self.fails_at.map_or(usize::MAX, |at| at - self.written.len());
+        if room == 0 {
+            self.fails_at = None;
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        let count = bytes.len().min(room);
+        self.written.extend_from_slice(&bytes[..count]);
+        Ok(count)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn what_an_output_that_failed_once_was_given_again_is_written_once() {
+    for (header, fails_at) in
+        [COMPACT, TIMED].into_iter().flat_map(|header| [(header, 0), (header, 1000), (header, 65_536)])
+    {
+        let mut writer = Writer::new(Flaky::new(fails_at), header).unwrap();
+        let (mut taken, mut errors) = (Vec::new(), 0);
+        for number in 0..30_000 {
+            let name = format!("f{number}");
+            let mut write = || -> io::Result<()> {
+                let stack = writer.define_trace(&[FrameDef::php(&name, "/a.php", 1)])?;
+                writer.write_sample(&SampleDef { delta_us: Some(7), ..SampleDef::of(stack) })
+            };
+            match write() {
+                Ok(()) => taken.push(format!("{name} /a.php:1")),
+                Err(error) => {
+                    assert_eq!(error.kind(), io::ErrorKind::StorageFull);
+                    errors += 1;
+                }
+            }
+        }
+        let reading = read(&writer.finish().unwrap().written);
+        assert!(errors == 1 && reading.error.is_none() && reading.recovery.is_clean(), "{fails_at}");
+        let found: Vec<_> = reading.samples().iter().map(|line| line.split(" +").next().unwrap()).collect();
+        assert!(found == taken, "{fails_at}: {} of {}", found.len(), taken.len());
+    }
+}
+
+#[test]
+fn a_flush_that_failed_goes_on_where_it_was() {
+    let mut writer = Writer::new(Flaky::new(100), COMPACT).unwrap();
+    for number in 0..100 {
+        writer.write_trace(&[FrameDef::php(&format!("f{number}"), "/a.php", 1)]).unwrap();
+    }
+    assert!(writer.flush().is_err());
+    writer.flush().unwrap();
+    let reading = read(&writer.finish().unwrap().written);
+    assert!(reading.samples().len() == 100 && reading.error.is_none() && reading.recovery.is_clean());
+}
+
+#[test]
+fn ids_of_another_segment_are_refused() {
+    for header in [COMPACT, TIMED] {
+        let (mut writer, [stack, _]) = writer(header);
+        let frame = writer.define_frame(&FrameDef::php("f", "/f.php", 3)).unwrap();
+        let sample = SampleDef { delta_us: Some(0), ..SampleDef::of(stack) };
+        writer.write_sample(&sample).unwrap();
+        writer.start_segment(header).unwrap();
+        writer.write_trace(&[FrameDef::php("g", "/f.php", 5)]).unwrap();
+        let error = writer.write_sample(&sample).unwrap_err();
+        assert_eq!(error.to_string(), "expected a stack of this segment, found one of another");
+        assert!(writer.write_sample(&SampleDef { pid: Some(1), ..sample }).is_err());
+        let error = writer.define_stack(&[frame]).unwrap_err();
+        assert_eq!(error.to_string(), "expected a frame of this segment, found one of another");
+        // Another writer is no better.
+        assert!(Writer::new(Vec::new(), header).unwrap().write_sample(&sample).is_err());
+        let reading = read(&writer.finish().unwrap());
+        assert_eq!((reading.samples().len(), reading.recovery.is_clean()), (2, true));
+    }
+}
+
+#[test]
+fn a_count_is_read_as_it_was_written_however_large() {
+    for (header, count) in [COMPACT, TIMED]
+        .into_iter()
+        .flat_map(|header| [1 << 63, (1 << 63) + 1, (1 << 63) + 2, u64::MAX].map(|count| (header, count)))
+    {
+        let (mut writer, [stack, _]) = writer(header);
+        writer.write_sample(&SampleDef { count, ..SampleDef::of(stack) }).unwrap();
+        let reading = read(&writer.finish().unwrap());
+        assert_eq!(reading.samples(), [format!("f /f.php:3 x{count}")]);
+        assert!(reading.recovery.is_clean(), "{:?}", reading.warnings());
+    }
+}
+
 #[test]
 fn a_full_output_is_an_error_wherever_it_is_met() {
     let attempt = |room| -> io::Result<()> {

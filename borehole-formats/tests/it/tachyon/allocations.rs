@@ -118,9 +118,15 @@ fn writing_samples_allocates_nothing() {
             .map(|name| writer.define_frame(&super::simple_frame("/a.py", name, 1)).unwrap())
             .collect();
         (0..SAMPLES[0]).for_each(|number| write(&mut writer, &frames, number));
-        let ((), found) = allocations(|| {
-            (SAMPLES[0]..SAMPLES[0] + SAMPLES[1]).for_each(|number| write(&mut writer, &frames, number));
+        let rounds = (1..=4).map(|round| {
+            let numbers = SAMPLES[0] + SAMPLES[1] * (round - 1)..SAMPLES[0] + SAMPLES[1] * round;
+            allocations(|| numbers.for_each(|number| write(&mut writer, &frames, number))).1
         });
-        assert_eq!(found, NONE, "{compression:?}");
+        // The first time that one waits until the thread that compresses takes something, and the first time until it
+        // gives something back, a list of who waits is made, with what stands in both; when that is, the machine's
+        // load decides.
+        let most = if compression == Compression::Zstd { 3 } else { 0 };
+        let found: Vec<_> = rounds.collect();
+        assert!(found.iter().map(|found| found.count).sum::<u64>() <= most, "{compression:?}: {found:?}");
     }
 }

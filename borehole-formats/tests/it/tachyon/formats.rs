@@ -1,13 +1,14 @@
 //! Through the model: there and back again.
 
-use std::io::Cursor;
+use std::io::{self, Cursor};
 use std::ops::ControlFlow;
 
 use borehole_formats::tachyon::{
     ByteOrder, Compression, ExportOptions, Exporter, HeaderLayout, Reader, import,
 };
-use borehole_formats::{Export as _, ReadOptions, pstats, tachyon_jsonl};
-use borehole_model::{Context, Frame, ProfileSink, Sample, Segment, Status, Tables};
+use borehole_formats::{Export, ReadOptions, otlp, pstats, tachyon_jsonl};
+use borehole_model::{Context, Frame, ProfileSink, Sample, Segment, Status, Tables, Tee};
+use borehole_testkit::allocations::allocations;
 
 use super::{comparable, functions, read_well, real, real_names};
 
@@ -94,6 +95,22 @@ fn samples_without_times_follow_each_other_by_the_period() {
 }
 
 #[test]
+fn samples_that_know_no_period_last_that_of_the_document() {
+    let (mut out, tables) = (Vec::new(), Tables::default());
+    let mut exporter = Exporter::new(&mut out, ExportOptions::default(), || Ok(Cursor::new(Vec::new())));
+    for period_ns in [Some(10_000_000), None] {
+        let segment = Segment { period_ns, ..Segment::default() };
+        let at = Context { tables: &tables, segment: &segment };
+        exporter.segment(at).unwrap();
+        let _ = exporter.sample(at, &Sample { count: 2, ..Sample::default() }).unwrap();
+    }
+    exporter.finish(&tables).unwrap();
+    drop(exporter);
+    let times: Vec<_> = read_well(&out).iter().map(|sample| sample.time_us).collect();
+    assert_eq!(times, [10_000, 20_000, 30_000, 40_000]);
+}
+
+#[test]
 fn of_a_stack_that_is_too_deep_the_inner_part_is_kept_upon_a_mark() {
     let sample = Sample { count: 1, status: Some(Status(1)), ..Sample::default() };
     let (bytes, losses) = export(&[sample], &[300], &Segment::default());
@@ -153,7 +170,8 @@ fn play(sink: &mut dyn ProfileSink) {
         let mut text = |text: &str| tables.intern_string(text.as_bytes()).unwrap();
         let metadata = facts.map(|(key, value)| (text(key), text(value))).to_vec();
         let function = text(function);
-        let segment = Segment { period_ns: Some(period_ns), metadata, ..Segment::default() };
+        let (period_ns, began_ns) = (Some(period_ns), Some(5_000));
+        let segment = Segment { period_ns, began_ns, metadata, ..Segment::default() };
         let frame = tables.intern_frame(&Frame::named(function)).unwrap();
         let stack = Some(tables.intern_stack(None, frame).unwrap());
         let at = Context { tables: &tables, segment: &segment };
@@ -195,6 +213,38 @@ fn times_of_statistics_are_those_of_each_runs_period() {
 }
 
 #[test]
+fn statistics_of_many_periods_take_memory_for_what_was_sampled_of_each() {
+    const RUNS: u64 = 1000;
+    let mut tables = Tables::default();
+    let mut stacks = Vec::new();
+    for number in 0..RUNS {
+        let function = tables.intern_string(format!("f{number}").as_bytes()).unwrap();
+        let frame = tables.intern_frame(&Frame::named(function)).unwrap();
+        stacks.push(tables.intern_stack(None, frame).unwrap());
+    }
+    let mut text = Vec::new();
+    let mut exporter = pstats::TextExporter::new(&mut text, pstats::TextOptions::default());
+    let ((), held) = allocations(|| {
+        for (number, &stack) in (1..).zip(&stacks) {
+            let segment = Segment { period_ns: Some(number * 1_000_000), ..Segment::default() };
+            let at = Context { tables: &tables, segment: &segment };
+            exporter.segment(at).unwrap();
+            for stack in [Some(stack), stacks.last().copied()] {
+                let _ = exporter.sample(at, &Sample { stack, count: 1, ..Sample::default() }).unwrap();
+            }
+        }
+    });
+    exporter.finish(&tables).unwrap();
+    drop(exporter);
+    // A column of all stacks for each period would be eight megabytes.
+    assert!(held.peak_bytes < 1 << 20, "{held:?}");
+    let text = String::from_utf8(text).unwrap();
+    let seconds = RUNS * (RUNS + 1) / 2 + RUNS;
+    let last = text.lines().find(|line| line.contains("(f999)")).unwrap();
+    assert_eq!(last.split_whitespace().nth(2), Some(&*format!("{}.{:03}", seconds / 1000, seconds % 1000)));
+}
+
+#[test]
 fn times_before_the_clocks_origin_come_back() {
     let samples = [-5_000_000, 0, 7_000].map(|ns| Sample {
         count: 1,
@@ -215,5 +265,72 @@ impl ProfileSink for Times {
     fn sample(&mut self, _at: Context<'_>, sample: &Sample<'_>) -> std::io::Result<ControlFlow<()>> {
         self.0.extend(sample.time_ns);
         Ok(ControlFlow::Continue(()))
+    }
+}
+
+/// Of each segment what its source guarantees of its samples.
+#[derive(Default)]
+struct Guarantees(Vec<(Option<i64>, Option<u32>)>);
+
+impl ProfileSink for Guarantees {
+    fn sample(&mut self, _: Context<'_>, _: &Sample<'_>) -> io::Result<ControlFlow<()>> {
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn segment(&mut self, at: Context<'_>) -> io::Result<()> {
+        self.0.push((at.segment.began_ns, at.segment.depth_limit));
+        Ok(())
+    }
+}
+
+#[test]
+fn when_profiling_began_is_known_of_a_file_and_of_its_conversion_that_keeps_the_clock() {
+    let bytes = real("05_threads20_none");
+    let start_us = Reader::new(&bytes).unwrap().header().start_us;
+    let began_ns = Some(i64::try_from(start_us).unwrap() * 1000);
+    let mut converted = Vec::new();
+    let exporter = otlp::Exporter::new(&mut converted, || Ok(Cursor::new(Vec::new())));
+    let (options, mut tables) = (ReadOptions::default(), Tables::default());
+    let mut both = Tee::new(Guarantees::default(), exporter);
+    import(&bytes, &options, &mut tables, &mut both).unwrap();
+    both.finish(&tables).unwrap();
+    let (found, _) = both.into_parts();
+    assert_eq!(found.0, [(began_ns, Some(256))]);
+    let mut found = Guarantees::default();
+    otlp::import(&converted[..], &options, &mut Tables::default(), &mut found).unwrap();
+    assert_eq!(found.0, [(began_ns, None)]);
+}
+
+/// A sample in a segment, as a file, and what is dropped.
+fn began(mut exporter: impl Export, tables: &Tables, segment: &Segment) -> String {
+    let at = Context { tables, segment };
+    exporter.segment(at).unwrap();
+    let _ = exporter.sample(at, &Sample { count: 1, time_ns: Some(9_000_000), ..Sample::default() }).unwrap();
+    exporter.finish(tables).unwrap();
+    exporter.losses().to_string()
+}
+
+#[test]
+fn when_profiling_began_is_what_the_segment_says_and_not_what_metadata_of_another_clock_say() {
+    let mut tables = Tables::default();
+    let said = ("start_time_us", "1629382960000000");
+    let [key, value] = [said.0, said.1].map(|text| tables.intern_string(text.as_bytes()).unwrap());
+    for (segment, start_us, dropped) in [
+        // As of a profile that was stored with times of its own, and of one that was scrubbed.
+        (
+            Segment { metadata: vec![(key, value)], ..Segment::default() },
+            9_000,
+            "metadata entries dropped: 1",
+        ),
+        (Segment { began_ns: Some(7_000_000), ..Segment::default() }, 7_000, ""),
+    ] {
+        let (mut tachyon, mut otlp) = (Vec::new(), Vec::new());
+        let spool = || Ok(Cursor::new(Vec::new()));
+        let losses = began(Exporter::new(&mut tachyon, ExportOptions::default(), spool), &tables, &segment);
+        assert_eq!((Reader::new(&tachyon).unwrap().header().start_us, &*losses), (start_us, dropped));
+        began(otlp::Exporter::new(&mut otlp, spool), &tables, &segment);
+        let mut found = Guarantees::default();
+        otlp::import(&otlp[..], &ReadOptions::default(), &mut Tables::default(), &mut found).unwrap();
+        assert_eq!(found.0, [(segment.began_ns, None)]);
     }
 }

@@ -153,9 +153,7 @@ fn a_journal_changes_nothing_of_the_file() {
         let reader = Reader::new(&bytes).unwrap();
         let (mut writer, ..) =
             journaled(WriterOptions { order: SampleOrder::File, ..options_of(reader.header()) });
-        if let Some(&statistics) = reader.statistics() {
-            writer.set_statistics(statistics);
-        }
+        writer.set_statistics(reader.statistics().copied());
         write(&mut writer, &read_well(&bytes));
         let mut out = Vec::new();
         writer.finish(&mut out).unwrap();

@@ -2,6 +2,7 @@
 
 mod allocations;
 mod corrupt;
+mod failing;
 mod formats;
 mod journal;
 mod live;
@@ -168,9 +169,7 @@ pub(crate) fn rewrite(bytes: &[u8], change: impl FnOnce(&mut WriterOptions)) -> 
     let mut options = options_of(reader.header());
     change(&mut options);
     let mut writer = writer(options);
-    if let Some(&statistics) = reader.statistics() {
-        writer.set_statistics(statistics);
-    }
+    writer.set_statistics(reader.statistics().copied());
     let mut frames = Vec::new();
     while let Some(sample) = reader.next_sample().unwrap() {
         let thread = writer.thread(sample.thread, sample.interpreter).unwrap();

@@ -233,7 +233,7 @@ fn strings_may_hold_anything() {
 #[test]
 fn a_file_without_samples_is_one_empty_frame() {
     let mut writer = writer(WriterOptions::default());
-    writer.set_statistics(statistics());
+    writer.set_statistics(Some(statistics()));
     let bytes = finish(writer);
     // As CPython writes it.
     assert_eq!(bytes[64..73], [0x28, 0xb5, 0x2f, 0xfd, 0x20, 0x00, 0x01, 0x00, 0x00]);

@@ -54,7 +54,7 @@ pub(crate) type Observation = (u64, u32, u64, u8, Vec<(String, i32)>);
 /// The samples of `steps` in the order of time, and the file.
 pub(crate) fn write(steps: &[Step], options: WriterOptions) -> (Vec<Observation>, Vec<u8>) {
     let mut writer = writer(options);
-    writer.set_statistics(statistics());
+    writer.set_statistics(Some(statistics()));
     let mut stacks: std::collections::HashMap<_, Vec<usize>> = std::collections::HashMap::new();
     let (mut samples, mut time_us) = (Vec::new(), options.start_us);
     for step in steps {

@@ -7,7 +7,7 @@ use borehole_formats::trc::{
     Definition, Field, FieldKind, FieldType, Reader, Schema, ValueDef, Writer, import,
 };
 use borehole_formats::{ReadOptions, Recovery, SampleKind};
-use borehole_model::{Context, Event, ProfileSink, Sample, Tables};
+use borehole_model::{Context, Event, ProfileSink, Sample, StringId, Tables, Thread};
 
 use super::stream::Stream;
 
@@ -94,6 +94,40 @@ fn counts_and_sizes_beyond_all_bounds_stay_at_the_largest_there_is() {
     let most = u64::MAX;
     let said = format!("left out {most} samples of the kind cpu: the kind asked for is alloc");
     assert_eq!(recovery.notes.iter().map(|note| &note.message).collect::<Vec<_>>(), [&said]);
+}
+
+/// The processes of samples and of threads that have names.
+#[derive(Default)]
+struct Processes {
+    of_samples: Vec<Option<i64>>,
+    of_threads: Vec<Option<i64>>,
+}
+
+impl ProfileSink for Processes {
+    fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
+        self.of_samples.push(at.process(sample));
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn thread(&mut self, _: Context<'_>, thread: Thread, _: StringId) -> io::Result<()> {
+        self.of_threads.push(thread.process);
+        Ok(())
+    }
+}
+
+#[test]
+fn a_process_that_is_told_behind_the_samples_is_that_of_their_threads_too() {
+    use FieldKind::{PooledString, StringMap, U8, U32};
+    let cpu = schema("CpuSampleEvent", true, &[("tid", U32), ("source", U8), ("thread_name", PooledString)]);
+    let metadata = schema("SegmentMetadataEvent", false, &[("entries", StringMap)]);
+    let mut writer = Writer::new(Vec::new());
+    let values = [ValueDef::Unsigned(1), ValueDef::Unsigned(0), ValueDef::Text("t")];
+    writer.write_event(&cpu, 1, &values).unwrap();
+    writer.write_event(&metadata, None, &[ValueDef::TextMap(&[("process.id", "7")])]).unwrap();
+    let (trace, spool) = (writer.finish().unwrap(), io::Cursor::new(Vec::new()));
+    let mut found = Processes::default();
+    import(&trace[..], &ReadOptions::default(), spool, &mut Tables::default(), &mut found).unwrap();
+    assert_eq!((found.of_samples, found.of_threads), (vec![Some(7)], vec![Some(7)]));
 }
 
 /// Keeps events, and does nothing with them.

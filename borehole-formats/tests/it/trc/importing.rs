@@ -6,7 +6,8 @@ use std::ops::ControlFlow;
 use borehole_formats::trc::{ExportOptions, Exporter, import};
 use borehole_formats::{Export as _, ReadError, ReadOptions};
 use borehole_model::{
-    Context, Event, Frame, Label, LabelValue, ProfileSink, Sample, Segment, StringId, Tables, Warning,
+    Context, Event, Frame, Label, LabelValue, ProfileSink, Recovery, Sample, Segment, StringId, Tables, Tee,
+    Thread, Warning,
 };
 
 use super::stream::Stream;
@@ -58,8 +59,12 @@ impl ProfileSink for Calls {
 }
 
 fn told(bytes: &[u8], sink: &mut Calls) -> Option<ReadError> {
+    told_of(bytes, sink).err()
+}
+
+fn told_of(bytes: &[u8], sink: &mut dyn ProfileSink) -> Result<Recovery, ReadError> {
     let spool = io::Cursor::new(Vec::new());
-    import(bytes, &ReadOptions::lenient(), spool, &mut Tables::default(), sink).err()
+    import(bytes, &ReadOptions::lenient(), spool, &mut Tables::default(), sink)
 }
 
 /// A sample, an event that is none, of an input of its own, and damage at the end.
@@ -84,6 +89,51 @@ fn after_an_error_of_the_sink_it_gets_nothing_more() {
     let mut sink = Calls::new(false, "event");
     assert!(matches!(told(&damaged(), &mut sink), Some(ReadError::Sink(_))));
     assert_eq!(sink.calls.last().unwrap(), "event");
+}
+
+/// Two samples and an event that is none.
+fn samples_and_an_event() -> Vec<u8> {
+    let (tables, mut trace) = (Tables::default(), Vec::new());
+    let mut exporter = Exporter::new(&mut trace, ExportOptions::default());
+    let segment = Segment::default();
+    let at = Context { tables: &tables, segment: &segment };
+    exporter.segment(at).unwrap();
+    for time_ns in [5, 6] {
+        let sample = Sample { count: 1, time_ns: Some(time_ns), ..Sample::default() };
+        let _ = exporter.sample(at, &sample).unwrap();
+    }
+    exporter.finish(&tables).unwrap();
+    drop(exporter);
+    trace.extend(Stream::new().schema(1, "E", 0, &[]).untimed(1, &[]).0);
+    trace
+}
+
+#[test]
+fn beside_a_sink_that_keeps_events_another_gets_the_samples_all_the_same() {
+    let trace = samples_and_an_event();
+    let mut alone = Calls::new(false, "");
+    told_of(&trace, &mut alone).unwrap();
+    assert_eq!(alone.calls.iter().filter(|call| *call == "sample").count(), 2, "{:?}", alone.calls);
+    for keeps_events in [[true, false], [false, true]] {
+        let [first, second] = keeps_events.map(|keeps_events| Calls::new(keeps_events, ""));
+        let mut tee = Tee::new(first, second);
+        told_of(&trace, &mut tee).unwrap();
+        let (first, second) = tee.into_parts();
+        assert_eq!([&first.calls, &second.calls], [&alone.calls; 2]);
+    }
+}
+
+#[test]
+fn events_are_counted_that_the_sink_has_got() {
+    for (trace, kept, otherwise) in [(samples_and_an_event(), None, 1), (damaged(), Some(2), 1)] {
+        for (keeps_events, expected) in [(true, kept), (false, Some(otherwise))] {
+            let mut sink = Calls::new(keeps_events, "");
+            let recovery = told_of(&trace, &mut sink).unwrap();
+            let got = sink.calls.iter().filter(|call| *call == "event").count() as u64;
+            assert_eq!(recovery.events, got, "{:?}", sink.calls);
+            assert_eq!(got, expected.unwrap_or(got));
+        }
+    }
 }
 
 #[test]
@@ -122,8 +172,8 @@ impl ProfileSink for Back {
         Ok(ControlFlow::Continue(()))
     }
 
-    fn thread(&mut self, at: Context<'_>, thread: u64, name: StringId) -> io::Result<()> {
-        self.names.push((thread, String::from_utf8_lossy(at.tables.string(name)).into_owned()));
+    fn thread(&mut self, at: Context<'_>, thread: Thread, name: StringId) -> io::Result<()> {
+        self.names.push((thread.number, String::from_utf8_lossy(at.tables.string(name)).into_owned()));
         Ok(())
     }
 }
@@ -194,7 +244,7 @@ fn names_of_threads_come_back_and_what_a_trace_cannot_hold_is_counted_in_samples
     let mut exporter = Exporter::new(&mut trace, ExportOptions::default());
     let at = Context { tables: &tables, segment: &segment };
     exporter.segment(at).unwrap();
-    exporter.thread(at, 7, name).unwrap();
+    exporter.thread(at, Thread { process: None, number: 7 }, name).unwrap();
     exporter.metadata(at, key, unit).unwrap();
     for thread in [7, 1 << 40] {
         let facts =

@@ -421,6 +421,75 @@ impl TraceEvent for TooLong {
     }
 }
 
+/// A struct whose name and types come from who calls the macro.
+macro_rules! event {
+    ($name:ident, $at:ty, $number:tt, $text:ty) => {
+        #[derive(macros::TraceEvent, Debug, PartialEq)]
+        struct $name<'a> {
+            #[traceevent(timestamp)]
+            at_ns: $at,
+            number: $number,
+            text: Option<$text>,
+            #[traceevent(pooled)]
+            event: &'a str,
+        }
+    };
+}
+
+event!(Generated, u64, u32, String);
+
+#[test]
+fn a_macro_may_write_what_is_derived_for() {
+    let generated = Generated { at_ns: 7, number: 3, text: Some("t".to_owned()), event: "e" };
+    let mut writer = Writer::new(Vec::new());
+    writer.write(&generated).unwrap();
+    let trace = writer.finish().unwrap();
+    let mut reader = Reader::new(trace.as_slice());
+    let event = reader.next_event().unwrap().unwrap();
+    assert_eq!(TypedEvents::default().read(&event).unwrap(), Some(generated));
+}
+
+/// Cannot be read: no event is there for so long.
+#[derive(macros::TraceEvent)]
+#[traceevent(name = "Phase")]
+struct StaticPhase {
+    #[traceevent(timestamp)]
+    at_ns: u64,
+    #[traceevent(pooled)]
+    name: Option<&'static str>,
+}
+
+#[derive(macros::ReadEvent, Debug, PartialEq)]
+struct Phase {
+    #[traceevent(timestamp)]
+    at_ns: u64,
+    name: Option<String>,
+}
+
+#[test]
+fn what_borrows_for_static_can_be_written() {
+    let mut writer = Writer::new(Vec::new());
+    writer.write(&StaticPhase { at_ns: 7, name: Some("load") }).unwrap();
+    let trace = writer.finish().unwrap();
+    let mut reader = Reader::new(trace.as_slice());
+    let event = reader.next_event().unwrap().unwrap();
+    let phase = Phase { at_ns: 7, name: Some("load".to_owned()) };
+    assert_eq!(TypedEvents::default().read(&event).unwrap(), Some(phase));
+}
+
+#[derive(macros::TraceEvent)]
+#[allow(non_camel_case_types, reason = "a keyword, as fields may be called too")]
+struct r#type {
+    #[traceevent(timestamp)]
+    at_ns: u64,
+}
+
+#[test]
+fn a_struct_that_is_called_as_a_keyword_makes_events_of_that_name() {
+    assert_eq!(<r#type as TraceEvent>::NAME, "type");
+    assert_eq!(r#type { at_ns: 1 }.timestamp_ns(), 1);
+}
+
 #[test]
 fn a_type_that_cannot_be_defined_is_an_error_and_leaves_no_trace() {
     let mut writer = Writer::new(Vec::new());

@@ -77,6 +77,7 @@ pub(super) fn weak_map<S: HeapSink>(object: &ObjectView, walker: &mut Walker<'_,
     let map = walker.part(object.node, "weak_map", NodeType::WEAK_MAP);
     let (kind, shape) = (NodeType::ARRAY_ELEMENTS, Shape::new(LocationType::ARRAY_TABLE, bytes));
     let Some(node) = walker.block(map, "entries", Strength::Strong, kind, start, shape) else { return };
+    walker.count_attribute(node, entries.len() as u64);
     // The key is the address of the object, from 8.2 on without the bits that are always 0.
     let shift = if Release::of_version(8, 2) <= Some(walker.php.identity.release) { 3 } else { 0 };
     for (number, entry) in entries.iter().enumerate() {
@@ -175,15 +176,20 @@ pub(super) fn linked_list<S: HeapSink>(
 ) {
     let list = walker.view.u64(object.start).unwrap_or_default();
     let Some(room) = walker.room(list) else { return };
-    let Some(node) = elements(object, list, room.min(LIST_BYTES), 0, walker) else { return };
+    let (kind, shape) =
+        (NodeType::ARRAY_ELEMENTS, Shape::new(LocationType::INTERNAL_DATA, room.min(LIST_BYTES)));
+    let Some(node) = walker.block(object.node, "storage", Strength::Strong, kind, list, shape) else {
+        return;
+    };
     let mut next = walker.view.u64(list).unwrap_or_default();
     let mut number = 0_u64;
     while walker.room(next).is_some() {
         // It ends where it comes back to itself.
         let size = layout.list_value as u64 + 16;
-        let Some(element) = element(node, number, next, size, walker) else { return };
+        let Some(element) = element(node, number, next, size, walker) else { break };
         walker.holds(element, "value", moved(next, layout.list_value));
         next = walker.view.u64(moved(next, 8)).unwrap_or_default();
         number += 1;
     }
+    walker.count_attribute(node, number);
 }

@@ -26,12 +26,16 @@ layouts! {
     /// `zend_generator`.
     generator_size: u64 =                   [ 344,    0,  352,    0,  296,    0,  272,  272,  272,  280,  280,  280];
 
+    /// `zend_fiber.context.status`, `u32`.
+    fiber_status: usize =                   [   0,    0,    0,    0,    0,    0,   96,  104,  104,  104,  104,  104];
+    /// `zend_fiber.caller`, `zend_fiber_context *`: what it was resumed from; null unless it runs, or has resumed what runs.
+    fiber_caller: usize =                   [   0,    0,    0,    0,    0,    0,  152,  168,  168,  168,  168,  168];
     /// `zend_fiber.fci.function_name`, a `zval`: what it calls.
     fiber_function: usize =                 [   0,    0,    0,    0,    0,    0,  176,  192,  192,  192,  192,  192];
     /// `zend_fiber.execute_data`, `zend_execute_data *`: where it was suspended.
     fiber_frame: usize =                    [   0,    0,    0,    0,    0,    0,  264,  280,  288,  288,  288,  288];
-    /// `zend_fiber.vm_stack`, `zend_vm_stack`.
-    fiber_stack: usize =                    [   0,    0,    0,    0,    0,    0,    0,  296,  304,  304,  304,  304];
+    /// `zend_fiber.stack_bottom`, `zend_execute_data *`: its outermost frame.
+    fiber_bottom: usize =                   [   0,    0,    0,    0,    0,    0,  272,  288,  296,  296,  296,  296];
     /// `zend_fiber.result`, a `zval`.
     fiber_result: usize =                   [   0,    0,    0,    0,    0,    0,  280,  304,  312,  312,  312,  312];
     /// `zend_fiber`.

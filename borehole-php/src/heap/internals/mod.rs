@@ -7,7 +7,7 @@ mod connections;
 mod containers;
 mod layout;
 pub(crate) mod scan;
-pub(crate) mod suspended;
+mod suspended;
 
 use borehole_heap::{HeapSink, LocationType, NodeType, Strength};
 

@@ -2,6 +2,7 @@
 
 use borehole_heap::{HeapSink, LocationType, NodeId, NodeType, Value};
 
+use super::place::{Activity, Place};
 use super::prepared::FRAME_CALL;
 use super::seen::Spot;
 use super::{Damage, Kind, Link, Shape, Task, Walker};
@@ -22,36 +23,46 @@ const VALUE_SIZE: u64 = 16;
 /// No chain has more frames: it would take gigabytes.
 pub(super) const MOST_FRAMES: u32 = 1 << 24;
 
-/// `zend_live_range`: a temporary's place with its kind in the lowest bits, and the instructions between which it lives.
-const RANGE_SIZE: usize = 12;
-const RANGE_KIND: u32 = 7;
-/// `ZEND_LIVE_SILENCE` and `ZEND_LIVE_ROPE`: what is no value.
-const RANGE_NO_VALUES: [u32; 2] = [2, 3];
-
 /// What a frame says of itself.
 #[derive(Clone, Copy, Debug)]
-struct Frame {
+pub(super) struct Frame {
     /// The function, or 0.
-    function: u64,
+    pub(super) function: u64,
     is_user: bool,
     call_info: u32,
     given: u32,
-    variables: u32,
-    temporaries: u32,
+    pub(super) variables: u32,
+    pub(super) temporaries: u32,
     /// How many arguments the function names.
     named: u32,
-    /// The number of the instruction that it is at.
-    position: Option<u64>,
+    /// Where it is in its function.
+    pub(super) place: Place,
+    /// Whether what it holds may be gone: an exception is leaving it, or the program has left it.
+    is_doubtful: bool,
     /// The address of its first variable.
     first: u64,
     /// How many values fit behind it.
-    room: u32,
+    pub(super) room: u32,
 }
 
 impl Frame {
     /// How many values stand before the arguments that the function does not name.
     const fn behind(&self) -> u32 {
         self.variables.saturating_add(self.temporaries)
+    }
+
+    /// How many values it has: variables, temporaries, and arguments.
+    const fn slots(&self) -> u32 {
+        if self.is_user {
+            self.behind().saturating_add(self.given.saturating_sub(self.named))
+        } else {
+            self.given
+        }
+    }
+
+    /// The address of the value in a place.
+    pub(super) fn address_of(&self, place: u32) -> u64 {
+        self.first.wrapping_add(u64::from(place) * VALUE_SIZE)
     }
 }
 
@@ -69,12 +80,12 @@ impl<S: HeapSink> Walker<'_, S> {
         }
         let mark = self.work.len();
         let name = self.number(i64::from(at));
-        let previous = self.frame(Link::strong(node, name), next);
+        let previous = self.frame(Link::strong(node, name), next, Activity::Calls);
         self.work.insert(mark, Task::Frames { node, next: previous, at: at + 1, most });
     }
 
     /// The frame at `address`, and the one before it.
-    pub(crate) fn frame(&mut self, link: Link, address: u64) -> u64 {
+    pub(super) fn frame(&mut self, link: Link, address: u64, activity: Activity) -> u64 {
         let spot = self.spot(address);
         if self.again(&spot, link) {
             return 0;
@@ -84,10 +95,14 @@ impl<S: HeapSink> Walker<'_, S> {
             self.damage(node, Damage::Missing);
             return 0;
         };
-        let frame = self.read_frame(&header, &spot);
+        let frame = self.read_frame(&header, &spot, activity);
         let size = self.layout.frame_size as u64;
-        self.locate_within(node, &spot, Shape::new(LocationType::CALL_FRAME_HEADER, size), 0);
-        self.facts_of_frame(node, &frame, &header);
+        // A generator's is a block of its own.
+        let own = spot.block.filter(|block| block.address == address);
+        let values = u64::from(self.fitting_slots(&frame)) * VALUE_SIZE;
+        let overhead = own.map_or(0, |block| block.bytes.saturating_sub(size + values));
+        self.locate_within(node, &spot, Shape::new(LocationType::CALL_FRAME_HEADER, size), overhead);
+        self.facts_of_frame(node, &frame);
         if frame.is_user {
             // Functions are the tables' that list them; the code of a file, while it is executed, is the frame's.
             let link = Link::structural(node, self.words.func);
@@ -99,11 +114,13 @@ impl<S: HeapSink> Walker<'_, S> {
         }
         if header[CALL_INFO] == OBJECT {
             let this = u64_at(&header, fixed::FRAME_THIS).unwrap_or_default();
-            self.later(Link::strong(node, self.words.this), Kind::Object, this);
+            if !frame.is_doubtful || self.is_listed_object(this) {
+                self.later(Link::strong(node, self.words.this), Kind::Object, this);
+            }
         }
         self.variables(node, &frame, &spot);
         self.tables_of_frame(node, &frame, &header);
-        if let Some(position) = frame.position.filter(|_| frame.is_user) {
+        if let Some(position) = frame.place.position {
             let call = u64_at(&header, FRAME_CALL).unwrap_or_default();
             self.prepared_calls(node, frame.function, position, call);
         }
@@ -115,7 +132,7 @@ impl<S: HeapSink> Walker<'_, S> {
         u64_at(&header, self.php.layout.frame_previous).unwrap_or_default()
     }
 
-    fn read_frame(&self, header: &[u8; 80], spot: &Spot) -> Frame {
+    fn read_frame(&self, header: &[u8; 80], spot: &Spot, activity: Activity) -> Frame {
         let function = u64_at(header, fixed::FRAME_FUNCTION).unwrap_or_default();
         let number = |offset| self.view.number(function, offset);
         let is_there = function != 0 && function != self.php.pass_function;
@@ -124,8 +141,8 @@ impl<S: HeapSink> Walker<'_, S> {
         let first = moved(spot.address, self.layout.frame_size);
         let room = spot.block.map_or(u64::MAX, |block| block.end().saturating_sub(first)) / VALUE_SIZE;
         let op = u64_at(header, fixed::FRAME_OP).unwrap_or_default();
-        let ops = self.view.pointer(function, self.php.layout.function_ops);
-        let position = op.checked_sub(ops).map(|distance| distance / fixed::OP_SIZE as u64);
+        let place =
+            if is_user { self.place_of(spot.address, function, op, activity) } else { Place::default() };
         Frame {
             function: if is_there { function } else { 0 },
             is_user,
@@ -134,21 +151,20 @@ impl<S: HeapSink> Walker<'_, S> {
             variables: count(self.layout.function_variable_count),
             temporaries: count(self.layout.function_temporary_count),
             named: count(ARGUMENT_COUNT),
-            position: position.filter(|_| is_user && op != 0),
+            place,
+            is_doubtful: place.is_raising || self.other_chain.is_some(),
             first,
             room: u32::try_from(room).unwrap_or(u32::MAX),
         }
     }
 
-    fn facts_of_frame(&mut self, node: NodeId, frame: &Frame, header: &[u8; 80]) {
+    fn facts_of_frame(&mut self, node: NodeId, frame: &Frame) {
         let title = match frame.function {
             0 => b"<unknown>".to_vec(),
             function => self.title(function),
         };
         self.sink.attribute(node, self.words.function_name, Value::Text(&title));
-        let op = u64_at(header, fixed::FRAME_OP).unwrap_or_default();
-        let line = self.view.u32(moved(op, fixed::OP_LINE)).filter(|_| frame.is_user && op != 0);
-        let line = Value::Integer(line.map_or(-1, i64::from));
+        let line = Value::Integer(frame.place.line.map_or(-1, i64::from));
         self.sink.attribute(node, self.words.lineno, line);
         if frame.is_user {
             let file = self.view.pointer(frame.function, self.php.layout.function_file);
@@ -157,7 +173,7 @@ impl<S: HeapSink> Walker<'_, S> {
         }
     }
 
-    /// The symbol table of code outside of functions, and arguments by names that the function does not have.
+    /// The symbol table of code outside of functions, and arguments by other names than the function's.
     fn tables_of_frame(&mut self, node: NodeId, frame: &Frame, header: &[u8; 80]) {
         let layout = self.layout;
         let has_symbols = match layout.call_has_symbols {
@@ -166,24 +182,42 @@ impl<S: HeapSink> Walker<'_, S> {
         };
         if has_symbols {
             let symbols = u64_at(header, layout.frame_symbols).unwrap_or_default();
-            self.later(Link::strong(node, self.words.symbol_table), Kind::Array, symbols);
+            // That of global variables is no block.
+            let is_sure = !frame.is_doubtful || symbols == self.globals_address();
+            if is_sure || self.is_counted_at(symbols, fixed::KIND_ARRAY) {
+                self.later(Link::strong(node, self.words.symbol_table), Kind::Array, symbols);
+            }
         }
-        if frame.call_info & layout.call_has_named_params != 0 {
-            let named = u64_at(header, layout.frame_named_params).unwrap_or_default();
-            self.later(Link::strong(node, self.words.extra_named_params), Kind::Array, named);
+        self.named_arguments(node, header);
+    }
+
+    /// Arguments by names that the function does not have. That they are there is only believed, of a call that is being
+    /// prepared as of one that is being left: they are gone to if an array is there.
+    pub(super) fn named_arguments(&mut self, node: NodeId, header: &[u8; 80]) {
+        let info = u32_at(header, CALL_INFO).unwrap_or_default();
+        if info & self.layout.call_has_named_params != 0 {
+            let named = u64_at(header, self.layout.frame_named_params).unwrap_or_default();
+            if self.is_counted_at(named, fixed::KIND_ARRAY) {
+                self.later(Link::strong(node, self.words.extra_named_params), Kind::Array, named);
+            }
+        }
+    }
+
+    /// How many values of a frame there are in its memory.
+    fn fitting_slots(&self, frame: &Frame) -> u32 {
+        match frame.function {
+            0 => 0,
+            _ => self.fitting(frame.first, frame.slots().min(frame.room), VALUE_SIZE),
         }
     }
 
     /// All that a frame has values for.
     fn variables(&mut self, frame_node: NodeId, frame: &Frame, spot: &Spot) {
-        let slots = match frame.is_user {
-            true => frame.behind().saturating_add(frame.given.saturating_sub(frame.named)),
-            false => frame.given,
-        };
+        let slots = frame.slots();
         if slots == 0 || frame.function == 0 {
             return;
         }
-        let fitting = self.fitting(frame.first, slots.min(frame.room), VALUE_SIZE);
+        let fitting = self.fitting_slots(frame);
         let frame = &Frame { room: fitting, ..*frame };
         let link = Link::strong(frame_node, self.words.local_variables);
         let node = self.node(NodeType::CALL_FRAME_VARIABLE_TABLE, link);
@@ -197,6 +231,7 @@ impl<S: HeapSink> Walker<'_, S> {
         if frame.is_user {
             self.named_variables(node, frame);
             self.live_temporaries(node, frame);
+            self.pending_of_finally(node, frame);
             let behind = frame.behind();
             self.arguments_from(node, frame, "$extra_args", behind, slots - behind);
         } else {
@@ -207,16 +242,17 @@ impl<S: HeapSink> Walker<'_, S> {
     }
 
     /// Goes to the value in a place of a frame later, if there is one.
-    fn place(
+    pub(super) fn place(
         &mut self,
         node: NodeId,
         frame: &Frame,
         place: u32,
         name: impl FnOnce(&mut Self) -> borehole_heap::StringId,
     ) {
-        let address = frame.first.wrapping_add(u64::from(place) * VALUE_SIZE);
+        let address = frame.address_of(place);
         let is_defined = self.view.array::<16>(address).is_some_and(|value| value[8] != 0);
-        if place < frame.room && is_defined {
+        let is_there = is_defined && (!frame.is_doubtful || self.is_sent(address));
+        if place < frame.room && is_there {
             let name = name(self);
             self.later(Link::strong(node, name), Kind::Value, address);
         }
@@ -235,30 +271,6 @@ impl<S: HeapSink> Walker<'_, S> {
             self.place(node, frame, first + at, |walker| {
                 walker.sink.string(format!("{name}[{at}]").as_bytes())
             });
-        }
-    }
-
-    /// The temporaries that hold something at the instruction that the frame is at.
-    fn live_temporaries(&mut self, node: NodeId, frame: &Frame) {
-        let Some(position) = frame.position else { return };
-        let ranges = self.view.pointer(frame.function, self.layout.function_live_ranges);
-        let count = self.view.number(frame.function, self.layout.function_live_range_count);
-        let bytes =
-            self.view.bytes(ranges, if ranges == 0 { 0 } else { u64::from(count) * RANGE_SIZE as u64 });
-        let before = u32::try_from(self.layout.frame_size / 16).expect("a few values");
-        for range in bytes.chunks_exact(RANGE_SIZE) {
-            let [place, start, end] = [0, 4, 8].map(|offset| u32_at(range, offset).unwrap_or_default());
-            let is_live = (u64::from(start)..u64::from(end)).contains(&position);
-            if !is_live || RANGE_NO_VALUES.contains(&(place & RANGE_KIND)) {
-                continue;
-            }
-            let Some(place) = (place / 16).checked_sub(before) else { continue };
-            let temporary = place.wrapping_sub(frame.variables);
-            if temporary < frame.temporaries {
-                self.place(node, frame, place, |walker| {
-                    walker.sink.string(format!("$_T[{temporary}]").as_bytes())
-                });
-            }
         }
     }
 }

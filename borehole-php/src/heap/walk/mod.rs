@@ -14,11 +14,14 @@ mod frames;
 mod functions;
 mod memory;
 mod objects;
+mod place;
 mod prepared;
 mod roots;
 mod seen;
+mod stacks;
 mod syntax;
 mod task;
+mod temporaries;
 mod values;
 mod words;
 
@@ -27,7 +30,7 @@ mod tests;
 
 use std::hash::RandomState;
 
-use borehole_heap::{Edge, HeapSink, Location, LocationType, NodeId, NodeType, StringId, Value};
+use borehole_heap::{Edge, HeapSink, Location, LocationType, NodeId, NodeType, Region, StringId, Value};
 use borehole_process::Dump;
 
 use crate::attach::Php;
@@ -35,13 +38,14 @@ use crate::executor::Executor;
 use crate::heap::accounting::Accounting;
 use crate::heap::blocks::{Block, Blocks};
 use crate::heap::internals::scan::Scan;
-use crate::heap::internals::suspended;
 use crate::heap::layout::HeapLayout;
 use crate::remote::moved;
 
 use self::class_names::ClassNames;
 use self::objects::Handlers;
+use self::place::Activity;
 use self::seen::{Seen, Spot};
+use self::stacks::Stacks;
 use self::words::Words;
 
 pub(crate) use self::memory::View;
@@ -66,11 +70,22 @@ pub(crate) struct Walked {
     pub(crate) is_stopped: bool,
 }
 
+/// Calls in place of those that are being executed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Chain {
+    /// The innermost frame.
+    pub(crate) innermost: u64,
+    /// How many there are with it.
+    pub(crate) depth: u32,
+    /// The line that it is at, which it need not know any more.
+    pub(crate) line: u32,
+}
+
 /// How a heap is walked.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct WalkOptions {
-    /// The innermost frame, where it is not the one that is being executed, and how many there are with it.
-    pub(crate) frames: Option<(u64, u32)>,
+    /// The calls, where they are not those that are being executed.
+    pub(crate) chain: Option<Chain>,
     /// Whether what strings say that are not the program's own is left out.
     pub(crate) redact: bool,
 }
@@ -86,10 +101,10 @@ pub(crate) fn walk<S: HeapSink>(
 ) -> Walked {
     let view = View::new(dump);
     roots::claim(view, php, executor, blocks);
-    suspended::claim(view, blocks);
+    stacks::claim(view, blocks);
     let mut walker = Walker::new(dump, php, executor, blocks, sink);
     walker.redaction = options.redact.then(RandomState::new);
-    walker.first_frames = options.frames;
+    walker.other_chain = options.chain;
     walker.roots();
     walker.account.summary(dump, php, walker.sink);
     // Before the rest is listed: what is only listed was not led to.
@@ -118,6 +133,7 @@ pub(crate) struct Walker<'d, S> {
     /// Addresses of which it is not known what is there.
     pub(crate) unknown: Vec<(Link, u64)>,
     seen: Seen,
+    stacks: Stacks,
     /// The places of the table of objects, and how many have been used.
     pub(crate) store: Option<(u64, u32)>,
     /// The last is the next.
@@ -126,8 +142,8 @@ pub(crate) struct Walker<'d, S> {
     handlers: Handlers,
     /// The nodes of the table of global variables: its unused part and its elements.
     globals: Option<[NodeId; 2]>,
-    /// The innermost frame, where it is not the one that is being executed, and how many there are with it.
-    first_frames: Option<(u64, u32)>,
+    /// The calls, where they are not those that are being executed.
+    other_chain: Option<Chain>,
     /// By what the contents of strings are replaced, where they are.
     redaction: Option<RandomState>,
     nodes_left: u64,
@@ -176,6 +192,7 @@ impl<'d, S: HeapSink> Walker<'d, S> {
             sink,
             words,
             seen: Seen::new(blocks),
+            stacks: Stacks::of(view, blocks),
             account: Accounting::new(blocks),
             scans: Vec::new(),
             put_off: Vec::new(),
@@ -185,7 +202,7 @@ impl<'d, S: HeapSink> Walker<'d, S> {
             classes: ClassNames::default(),
             handlers: Handlers::default(),
             globals: None,
-            first_frames: None,
+            other_chain: None,
             redaction: None,
             nodes_left: (dump.held_bytes() / 8 * NODES_A_WORD).min(u64::from(u32::MAX - 1)),
             missing: 0,
@@ -235,7 +252,7 @@ impl<'d, S: HeapSink> Walker<'d, S> {
             Kind::ClassMutable => self.class_mutable(link, address),
             Kind::Attributes => self.attributes(link, address),
             Kind::Frame => {
-                self.frame(link, address);
+                self.frame(link, address, Activity::Waits);
             }
         }
     }
@@ -301,6 +318,9 @@ impl<'d, S: HeapSink> Walker<'d, S> {
         let Shape { location_type, size, class, string, counted } = shape;
         if let Some(block) = &spot.block {
             self.account.reach(block);
+            if block.region == Region::VM_STACK {
+                self.stacks.take(spot.address, size);
+            }
         }
         let location = Location {
             location_type,

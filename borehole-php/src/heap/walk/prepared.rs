@@ -19,10 +19,6 @@ const FRAME_INFO: usize = 40;
 const FRAME_GIVEN: usize = 44;
 /// The type of a `zval` that is an object.
 const OBJECT: u8 = 8;
-/// `zend_op`: `op2`, `opcode`, `op2_type`.
-const OP_SECOND: usize = 12;
-const OP_CODE: usize = 28;
-const OP_SECOND_TYPE: usize = 30;
 /// `IS_CONST`: the name of the parameter.
 const BY_NAME: u8 = 1;
 /// No more calls are prepared within each other.
@@ -87,8 +83,11 @@ impl<S: HeapSink> Walker<'_, S> {
         }
         if header[FRAME_INFO] == OBJECT {
             let this = u64_at(header, fixed::FRAME_THIS).unwrap_or_default();
-            self.later(Link::strong(node, self.words.this), Kind::Object, this);
+            if self.is_listed_object(this) {
+                self.later(Link::strong(node, self.words.this), Kind::Object, this);
+            }
         }
+        self.named_arguments(node, header);
         let first = moved(call, self.layout.frame_size);
         for number in 0..sent {
             let address = first + u64::from(number) * 16;
@@ -100,13 +99,19 @@ impl<S: HeapSink> Walker<'_, S> {
     }
 
     /// Whether a value is at `address`, of which it is only believed that it was written.
-    fn is_sent(&self, address: u64) -> bool {
+    pub(super) fn is_sent(&self, address: u64) -> bool {
         let Some(value) = self.view.array::<16>(address) else { return false };
-        // Its flags say whether what it leads to is counted: then it is a block.
-        let is_counted = value[9] != 0;
+        // Its flags say whether what it leads to is counted.
+        let (kind, is_counted) = (value[8], value[9] != 0);
         let pointer = u64_at(&value, 0).unwrap_or_default();
-        let is_there = !is_counted || self.is_listed_object(pointer) || self.room(pointer).is_some();
-        (1..=10).contains(&value[8]) && is_there
+        (1..=10).contains(&kind) && (!is_counted || self.is_counted_at(pointer, kind))
+    }
+
+    /// Whether something counted, of the type `kind`, begins at `address`: it is a block, which says what it is.
+    pub(super) fn is_counted_at(&self, address: u64, kind: u8) -> bool {
+        let header = self.view.u32(moved(address, 4)).unwrap_or_default();
+        let is_there = self.is_listed_object(address) || self.room(address).is_some();
+        is_there && header & self.layout.header_kind == u32::from(kind)
     }
 
     /// How many arguments the innermost call has that is being prepared at an instruction, and the number of the one that began it.
@@ -115,8 +120,8 @@ impl<S: HeapSink> Walker<'_, S> {
         let mut at = position;
         loop {
             let op = ops.checked_add(at.checked_mul(fixed::OP_SIZE as u64)?)?;
-            let [code, _, second] = self.view.array(moved(op, OP_CODE))?;
-            debug_assert_eq!(OP_SECOND_TYPE - OP_CODE, 2);
+            let [code, _, second] = self.view.array(moved(op, fixed::OP_CODE))?;
+            debug_assert_eq!(fixed::OP_SECOND_TYPE - fixed::OP_CODE, 2);
             match step(code) {
                 Step::Call => inner += 1,
                 // What is just being executed is not done yet.
@@ -124,7 +129,8 @@ impl<S: HeapSink> Walker<'_, S> {
                 Step::Begin if inner == 0 => return Some((sent.unwrap_or(0), at)),
                 Step::Begin => inner -= 1,
                 Step::Send if inner == 0 && sent.is_none() => {
-                    let number = if second == BY_NAME { given } else { self.view.number(op, OP_SECOND) };
+                    let number =
+                        if second == BY_NAME { given } else { self.view.number(op, fixed::OP_SECOND) };
                     sent = Some(number);
                 }
                 Step::SendMany if inner == 0 && sent.is_none() => sent = Some(given),

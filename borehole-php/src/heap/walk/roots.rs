@@ -1,6 +1,7 @@
 //! Where the walk begins: what the engine itself holds.
 
 use borehole_heap::{HeapSink, LocationType, NodeId, NodeType, Region, StringId};
+use hashbrown::HashSet;
 
 use super::frames::MOST_FRAMES;
 use super::seen::Spot;
@@ -19,8 +20,8 @@ const INCLUDED_FILES: usize = 360;
 /// `zend_vm_stack` and `zend_arena`: `end` and `prev`.
 const PAGE_END: usize = 8;
 const PAGE_PREVIOUS: usize = 16;
-/// `zend_vm_stack`, with the padding to whole values.
-const PAGE_HEADER: u64 = 32;
+/// `zend_arena`.
+const ARENA_HEADER: u64 = 24;
 /// `zend_stack`: `size`, `top`, `max`, `elements`.
 const STACK_SIZE: usize = 24;
 const STACK_ELEMENTS: usize = 16;
@@ -74,7 +75,8 @@ impl<S: HeapSink> Walker<'_, S> {
         let executor = self.executor.globals;
         let (stacks, layout) = (self.php.layout, self.layout);
         let executing = self.view.pointer(executor, stacks.executor_current);
-        let (first, most) = self.first_frames.unwrap_or((executing, MOST_FRAMES));
+        let other = self.other_chain.map(|chain| (chain.innermost, chain.depth));
+        let (first, most) = other.unwrap_or((executing, MOST_FRAMES));
         self.call_frames(first, most);
         self.global_variables();
         let functions = self.view.pointer(executor, stacks.executor_function_table);
@@ -109,7 +111,7 @@ impl<S: HeapSink> Walker<'_, S> {
             self.table_root(self.words.weak_references, NodeType::WEAK_REFERENCES, weak, Each::Weak, false);
         }
         self.directives();
-        self.stack_pages();
+        self.main_stack();
         self.arena_pages();
         self.exceptions();
         self.callables();
@@ -121,6 +123,7 @@ impl<S: HeapSink> Walker<'_, S> {
         self.weakly_referred();
         self.objects_store();
         self.finish_scans();
+        self.finish_stacks();
     }
 
     /// A node that nothing leads to.
@@ -137,18 +140,17 @@ impl<S: HeapSink> Walker<'_, S> {
     fn call_frames(&mut self, first: u64, most: u32) {
         let node = self.node(NodeType::CALL_FRAMES, Link::root(self.words.call_frames));
         self.work.push(Task::Frames { node, next: first, at: 0, most });
-        let frames = self.chain_length(first).min(most.into());
-        self.count_attribute(node, frames);
+        let frames = self.chain_from(first).take(most as usize).count();
+        self.count_attribute(node, frames as u64);
         self.run();
     }
 
-    fn chain_length(&self, first: u64) -> u64 {
-        let (mut frame, mut length) = (first, 0);
-        while frame != 0 && length < u64::from(MOST_FRAMES) {
-            length += 1;
-            frame = self.view.pointer(frame, self.php.layout.frame_previous);
-        }
-        length
+    /// The frames from `first` outwards, each once: the walk has as many, also of a damaged chain that comes back to itself.
+    pub(super) fn chain_from(&self, first: u64) -> impl Iterator<Item = u64> {
+        let previous = |&frame: &u64| Some(self.view.pointer(frame, self.php.layout.frame_previous));
+        let frames = std::iter::successors(Some(first), previous);
+        let mut known = HashSet::new();
+        frames.take_while(move |&frame| frame != 0 && known.insert(frame)).take(MOST_FRAMES as usize)
     }
 
     /// The parts of the table of global variables, which call frames have led to as their symbol table.
@@ -298,26 +300,6 @@ impl<S: HeapSink> Walker<'_, S> {
         self.in_order(mark);
     }
 
-    /// The pages of the stack, of which the frames are a part, and what of them is not used.
-    fn stack_pages(&mut self) {
-        let executor = self.executor.globals;
-        let node = self.node(NodeType::VM_STACK, Link::root(self.words.vm_stack));
-        let top = self.view.pointer(executor, self.php.layout.executor_stack_top);
-        let first = self.view.pointer(executor, self.php.layout.executor_stack_top + 16);
-        for page in pages(self.view, first) {
-            // Of the page that is in use, the executor has the end of what is used.
-            let top = if page == first { top } else { self.view.u64(page).unwrap_or_default() };
-            let end = self.view.pointer(page, PAGE_END);
-            let spot = self.spot(page);
-            self.locate_within(node, &spot, Shape::new(LocationType::VM_STACK_HEADER, PAGE_HEADER), 0);
-            let room = spot.block.map_or(0, |block| block.end());
-            if (page..=end).contains(&top) && end <= room {
-                let unused = Spot { address: top, block: spot.block };
-                self.locate_within(node, &unused, Shape::new(LocationType::VM_STACK_UNUSED, end - top), 0);
-            }
-        }
-    }
-
     /// What is not used yet of the compiler's memory. The functions and classes in it are located where they are listed.
     fn arena_pages(&mut self) {
         let Some(compiler) = self.executor.compiler else { return };
@@ -326,10 +308,10 @@ impl<S: HeapSink> Walker<'_, S> {
             for page in pages(self.view, self.view.pointer(compiler, arena)) {
                 let spot = self.spot(page);
                 let Some(block) = spot.block else { continue };
-                self.account.reach(&block);
+                self.locate_within(node, &spot, Shape::new(LocationType::ARENA, ARENA_HEADER), 0);
                 let [next, end] =
                     [0, PAGE_END].map(|offset| self.view.u64(moved(page, offset)).unwrap_or_default());
-                if (page..=end).contains(&next) && end <= block.end() {
+                if (page.saturating_add(ARENA_HEADER)..=end).contains(&next) && end <= block.end() {
                     let unused = Spot { address: next, block: spot.block };
                     self.locate_within(node, &unused, Shape::new(LocationType::ARENA, end - next), 0);
                 }

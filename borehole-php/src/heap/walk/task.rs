@@ -62,7 +62,7 @@ pub(crate) enum Kind {
     ClassMethods,
     ClassConstants,
     ClassMutable,
-    /// `zend_execute_data`.
+    /// `zend_execute_data` of a generator that waits.
     Frame,
     /// A `HashTable` of `zend_attribute *`.
     Attributes,

@@ -15,7 +15,7 @@ use super::{connect, rows, server};
 use crate::heap;
 
 /// A graph in which each of `names` is everything that may be named so.
-fn named(names: &[Vec<u8>]) -> HeapGraph {
+pub(super) fn named(names: &[Vec<u8>]) -> HeapGraph {
     let mut builder = Builder::new();
     for name in names {
         let (node_type, location_type) = (builder.node_type(name), builder.location_type(name));
@@ -23,15 +23,10 @@ fn named(names: &[Vec<u8>]) -> HeapGraph {
         let (parent, strength) = (None, Strength::Strong);
         builder.edge(Edge { parent, child: node, link: string, is_tree: true, strength });
         let location = Location {
-            location_type,
-            address: u64::MAX - u64::from(node.0),
-            size: 5 << 30,
-            bin_overhead: 0,
             class: Some(string),
             string: Some(string),
             refcount: Some(u32::MAX),
-            type_info: None,
-            region: None,
+            ..Location::new(location_type, u64::MAX - u64::from(node.0), 5 << 30)
         };
         builder.location(node, &location);
         builder.attribute_text(node, string, name, borehole_heap::ValueKind::guess(name, name));
@@ -39,7 +34,7 @@ fn named(names: &[Vec<u8>]) -> HeapGraph {
     builder.finish().unwrap()
 }
 
-fn lines(graph: &HeapGraph) -> Vec<String> {
+pub(super) fn lines(graph: &HeapGraph) -> Vec<String> {
     let mut lines = Vec::new();
     borehole_heap::lines::write(graph, &mut lines).unwrap();
     // The first says when the graph was made.
@@ -60,7 +55,7 @@ pub(super) fn hostile_names_are_data(started: &DatabaseServer) {
     let mut served = connect(started);
     let same = |names: &[Vec<u8>], served: &mut Database| {
         let graph = named(names);
-        let run = served.add_run(&graph, "now").unwrap();
+        let run = served.add_run(&graph, "now").unwrap().run;
         assert!(lines(&served.graph(run).unwrap()) == lines(&graph), "{names:?}");
         let classes =
             rows(served, &format!("SELECT COUNT(*) FROM class_objects_summary WHERE run_id = {run}"));
@@ -155,6 +150,9 @@ pub(super) fn somebody_else_s_tables_are_refused(started: &DatabaseServer) {
         error.to_string().starts_with("expected a database of heaps, with a table summary of "),
         "{error}"
     );
+    // Nothing is made beside it.
+    let tables = "SELECT table_name FROM information_schema.tables WHERE table_schema IN ('public', 'other')";
+    assert_eq!(rows(&mut database, tables), [[Value::Text("summary".to_owned())]]);
 }
 
 /// Adds runs until that fails: how many were whole, and why it failed. `break_it` is called when one is there.

@@ -3,10 +3,12 @@
 use borehole_heap::{Edge, HeapSink, Location, NodeId, NodeType, StringId, Value};
 use borehole_process::Dump;
 
-use super::graph::{classes, see};
+use super::graph::{Graph, classes, see, walked};
+use crate::attach::{AttachOptions, Php};
 use crate::heap::blocks::Blocks;
 use crate::heap::live::{self, Copied};
 use crate::heap::walk::{View, WalkOptions, walk};
+use crate::remote::moved;
 
 /// Counts the nodes and keeps nothing.
 #[derive(Default)]
@@ -102,6 +104,33 @@ fn damaged(copied: &Copied, noise: &mut Noise, words: usize) -> Dump {
         dump.insert(address, bytes);
     }
     dump
+}
+
+#[test]
+fn calls_that_lead_back_to_themselves_are_counted_once() {
+    let file = std::fs::File::open(borehole_testkit::corpus("php/heap/8.4.24.rdump")).unwrap();
+    let dump = Dump::read(std::io::BufReader::new(file)).unwrap();
+    let php = Php::attach(&dump, &AttachOptions::default()).unwrap();
+    let executor = php.executors(&dump).unwrap()[0];
+    let view = View::new(&dump);
+    let innermost = view.pointer(executor.globals, php.layout.executor_current);
+    let before = |&frame: &u64| Some(view.pointer(frame, php.layout.frame_previous)).filter(|&at| at != 0);
+    let frames: Vec<u64> = std::iter::successors(Some(innermost), before).collect();
+    // The outermost was called by the innermost.
+    let place = moved(*frames.last().unwrap(), php.layout.frame_previous);
+    let mut circle = Dump::default();
+    for (address, bytes) in dump.ranges() {
+        let mut bytes = bytes.to_vec();
+        if (address..address + bytes.len() as u64).contains(&place) {
+            let at = usize::try_from(place - address).unwrap();
+            bytes[at..at + 8].copy_from_slice(&innermost.to_le_bytes());
+        }
+        circle.insert(address, bytes);
+    }
+    let seen = walked(&circle, &php, &executor);
+    let graph = Graph::new(&seen.heap);
+    let calls = graph.at(&["call_frames"]);
+    assert_eq!((graph.count(calls), graph.links(calls).len()), (frames.len(), frames.len()));
 }
 
 #[test]

@@ -79,9 +79,13 @@ pub(super) fn see(copied: &Copied) -> Seen {
 }
 
 pub(super) fn walked(dump: &Dump, php: &Php, executor: &Executor) -> Seen {
+    walked_as(dump, php, executor, &WalkOptions::default())
+}
+
+pub(super) fn walked_as(dump: &Dump, php: &Php, executor: &Executor, options: &WalkOptions) -> Seen {
     let mut blocks = Blocks::of(dump, php, executor).unwrap();
     let mut heap = Collected::default();
-    let walked = walk(dump, php, executor, &mut blocks, &WalkOptions::default(), &mut heap);
+    let walked = walk(dump, php, executor, &mut blocks, options, &mut heap);
     Seen { heap, walked, blocks }
 }
 

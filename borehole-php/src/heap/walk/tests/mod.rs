@@ -3,3 +3,4 @@ mod damage;
 mod facts;
 mod graph;
 mod reli;
+mod states;

@@ -1,0 +1,56 @@
+//! The one sampling period that a format has room for.
+
+use crate::Losses;
+
+/// The period of a document, in the unit of its format, and how many samples had another. The first that is known is the
+/// document's. Samples that do not know theirs lose none, and take the document's.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct OnePeriod {
+    period: Option<u64>,
+    /// Whether the samples of the segment have another.
+    is_other: bool,
+    lost: u64,
+}
+
+impl OnePeriod {
+    /// Begins a segment of that period.
+    pub(crate) fn segment(&mut self, period: Option<u64>) {
+        self.period = self.period.or(period);
+        self.is_other = period.is_some() && period != self.period;
+    }
+
+    /// Counts samples of the segment.
+    #[inline]
+    pub(crate) const fn sample(&mut self, count: u64) {
+        if self.is_other {
+            self.lost = self.lost.saturating_add(count);
+        }
+    }
+
+    /// The document's, as far as it is known.
+    pub(crate) const fn known(&self) -> Option<u64> {
+        self.period
+    }
+
+    pub(crate) fn report(&self, losses: &mut Losses) {
+        losses.add("sampling periods", self.lost);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn samples_of_another_period_than_the_first_known_one_lose_theirs_and_those_of_none_lose_nothing() {
+        let mut periods = OnePeriod::default();
+        for (period, count) in [(None, 1), (Some(5), 10), (Some(7), 100), (None, 1000), (Some(5), 10_000)] {
+            periods.segment(period);
+            periods.sample(count);
+        }
+        let mut losses = Losses::default();
+        periods.report(&mut losses);
+        assert_eq!(losses.to_string(), "sampling periods dropped: 100");
+        assert_eq!(periods.period, Some(5));
+    }
+}

@@ -1,0 +1,80 @@
+//! The numbers of frames and stacks in a segment, and the ids that callers have of them, which know their segment.
+
+use std::io;
+use std::num::{NonZeroU32, NonZeroU64};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// A frame that the current segment defines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct FrameId(NonZeroU64);
+
+/// A stack that the current segment defines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct StackId(NonZeroU64);
+
+/// What a frame is called in the segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct FrameNumber(pub(super) u32);
+
+/// What a stack is called in the segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct StackNumber(pub(super) u32);
+
+/// Another one for each segment that the process writes.
+///
+/// It stands in the lower half of the ids, and the number in the upper: an id without its segment is its number, and
+/// without another segment it is more than any number.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SegmentId(NonZeroU64);
+
+impl SegmentId {
+    pub(super) fn next() -> Self {
+        static BEFORE: AtomicU32 = AtomicU32::new(0);
+        // After 2^32 segments they come again; there is one number less than that, so two in a row have the largest.
+        let number = NonZeroU32::MIN.saturating_add(BEFORE.fetch_add(1, Ordering::Relaxed));
+        Self(number.into())
+    }
+
+    pub(super) fn frame(self, number: FrameNumber) -> FrameId {
+        FrameId(self.0 | (u64::from(number.0) << 32))
+    }
+
+    #[inline]
+    pub(super) fn stack(self, number: StackNumber) -> StackId {
+        StackId(self.0 | (u64::from(number.0) << 32))
+    }
+
+    /// What a frame is called in this segment.
+    ///
+    /// # Errors
+    /// When another segment defines it.
+    pub(super) fn number_of_frame(self, id: FrameId) -> io::Result<FrameNumber> {
+        u32::try_from(self.strip(id.0)).map(FrameNumber).map_err(|_| foreign("frame"))
+    }
+
+    /// What a stack is called in this segment.
+    ///
+    /// # Errors
+    /// When another segment defines it.
+    #[inline]
+    pub(super) fn number_of_stack(self, id: StackId) -> io::Result<StackNumber> {
+        u32::try_from(self.strip_stack(id)).map(StackNumber).map_err(|_| foreign("stack"))
+    }
+
+    /// What a stack is called in this segment; 2³² or more if another defines it.
+    #[inline]
+    pub(super) const fn strip_stack(self, id: StackId) -> u64 {
+        self.strip(id.0)
+    }
+
+    #[inline]
+    const fn strip(self, id: NonZeroU64) -> u64 {
+        (id.get() ^ self.0.get()).rotate_left(32)
+    }
+}
+
+#[cold]
+fn foreign(what: &str) -> io::Error {
+    let message = format!("expected a {what} of this segment, found one of another");
+    io::Error::new(io::ErrorKind::InvalidInput, message)
+}

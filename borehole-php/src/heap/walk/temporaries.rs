@@ -1,0 +1,110 @@
+//! What frames hold for the instructions of their functions: temporaries, and what waits for the end of a `finally`.
+//!
+//! Source: `cleanup_live_vars` and `ZEND_DISPATCH_TRY_CATCH_FINALLY_HELPER` in `Zend/zend_vm_def.h` and `zend_execute.c`, of PHP 7.1
+//! to 8.5, which release the same.
+
+use std::borrow::Cow;
+
+use borehole_heap::{HeapSink, NodeId, StringId};
+
+use super::frames::Frame;
+use super::{Kind, Link, Walker};
+use crate::layout::fixed;
+use crate::remote::{moved, u32_at};
+
+/// `zend_live_range`: a temporary's place with its kind in the lowest bits, and the instructions between which it lives.
+const RANGE_SIZE: usize = 12;
+const RANGE_KIND: u32 = 7;
+/// `ZEND_LIVE_SILENCE` and `ZEND_LIVE_ROPE`: what is no value.
+const RANGE_NO_VALUES: [u32; 2] = [2, 3];
+/// `zend_try_catch_element`: `try_op`, `catch_op`, `finally_op`, `finally_end`.
+const TRY_SIZE: usize = 16;
+const TRY_FINALLY: usize = 8;
+const TRY_END: usize = 12;
+/// `ZEND_FAST_CALL` and `ZEND_FAST_RET`, in every release: what begins a `finally`, and what ends it.
+const FAST_CALL: u8 = 162;
+const FAST_RETURN: u8 = 163;
+/// `zval.u2`: the instruction that began a `finally`, if none was begun by an exception.
+const VALUE_EXTRA: usize = 12;
+/// `IS_TMP_VAR` and `IS_VAR`.
+const TEMPORARIES: u8 = 6;
+
+impl<'d, S: HeapSink> Walker<'d, S> {
+    /// The temporaries that hold something at the instruction that the frame is at.
+    pub(super) fn live_temporaries(&mut self, node: NodeId, frame: &Frame) {
+        let Some(position) = frame.place.position else { return };
+        let ranges = self.view.pointer(frame.function, self.layout.function_live_ranges);
+        let count = self.view.number(frame.function, self.layout.function_live_range_count);
+        for range in self.rows(ranges, count, RANGE_SIZE).chunks_exact(RANGE_SIZE) {
+            let [variable, start, end] = [0, 4, 8].map(|offset| u32_at(range, offset).unwrap_or_default());
+            let is_live = (u64::from(start)..u64::from(end)).contains(&position);
+            if is_live && !RANGE_NO_VALUES.contains(&(variable & RANGE_KIND)) {
+                self.temporary(node, frame, variable);
+            }
+        }
+    }
+
+    /// What waits until the `finally` ends that the frame is in: an exception, or a value to be returned.
+    pub(super) fn pending_of_finally(&mut self, node: NodeId, frame: &Frame) {
+        let Some(position) = frame.place.position else { return };
+        let tries = self.view.pointer(frame.function, self.layout.function_tries);
+        let count = self.view.number(frame.function, self.layout.function_try_count);
+        for one in self.rows(tries, count, TRY_SIZE).chunks_exact(TRY_SIZE) {
+            let [start, end] = [TRY_FINALLY, TRY_END].map(|offset| u32_at(one, offset).unwrap_or_default());
+            if (u64::from(start)..u64::from(end)).contains(&position) {
+                self.pending(node, frame, end);
+            }
+        }
+    }
+
+    /// What the `finally` keeps in its variable that ends with the instruction of number `end`.
+    fn pending(&mut self, node: NodeId, frame: &Frame, end: u32) {
+        let Some((op, [FAST_RETURN, ..])) = self.op(frame, end) else { return };
+        let Some(place) = self.temporary_at(frame, self.view.number(op, fixed::OP_FIRST)) else { return };
+        let variable = frame.address_of(place);
+        let exception = self.view.u64(variable).unwrap_or_default();
+        if exception != 0 && self.is_listed_object(exception) {
+            let name = self.temporary_name(frame, place);
+            return self.later(Link::strong(node, name), Kind::Object, exception);
+        }
+        let began = self.view.number(variable, VALUE_EXTRA);
+        if let Some((op, [FAST_CALL, _, kind])) = self.op(frame, began)
+            && kind & TEMPORARIES != 0
+        {
+            self.temporary(node, frame, self.view.number(op, fixed::OP_SECOND));
+        }
+    }
+
+    /// The instruction of a number: where it is, its code and the kinds of what it works on.
+    fn op(&self, frame: &Frame, number: u32) -> Option<(u64, [u8; 3])> {
+        if number >= self.view.number(frame.function, self.php.layout.function_op_count) {
+            return None;
+        }
+        let ops = self.view.pointer(frame.function, self.php.layout.function_ops);
+        let op = ops.wrapping_add(u64::from(number) * fixed::OP_SIZE as u64);
+        Some((op, self.view.array(moved(op, fixed::OP_CODE))?))
+    }
+
+    /// The bytes of a table of a function.
+    fn rows(&self, table: u64, count: u32, size: usize) -> Cow<'d, [u8]> {
+        self.view.bytes(table, if table == 0 { 0 } else { u64::from(count) * size as u64 })
+    }
+
+    /// The place of a temporary, by its distance from its frame.
+    fn temporary_at(&self, frame: &Frame, variable: u32) -> Option<u32> {
+        let before = u32::try_from(self.layout.frame_size / 16).expect("a few values");
+        let place = (variable / 16).checked_sub(before)?;
+        let is_temporary = place.wrapping_sub(frame.variables) < frame.temporaries && place < frame.room;
+        is_temporary.then_some(place)
+    }
+
+    fn temporary_name(&mut self, frame: &Frame, place: u32) -> StringId {
+        self.sink.string(format!("$_T[{}]", place - frame.variables).as_bytes())
+    }
+
+    /// Goes to what a temporary holds later.
+    fn temporary(&mut self, node: NodeId, frame: &Frame, variable: u32) {
+        let Some(place) = self.temporary_at(frame, variable) else { return };
+        self.place(node, frame, place, |walker| walker.temporary_name(frame, place));
+    }
+}

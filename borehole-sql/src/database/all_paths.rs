@@ -1,0 +1,220 @@
+//! Every way from a root to a node.
+
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
+
+use super::Database;
+use crate::Parameters;
+use crate::answer::{Answer, Value};
+use crate::backend::Field;
+use crate::error::{Error, ErrorKind};
+
+/// How many paths are answered.
+const MOST_PATHS: usize = 100;
+
+/// How many ways are looked at: in a graph with cycles they are without number.
+const MOST_WAYS: usize = 1_000_000;
+
+/// How many steps of them are looked at again, to see whether a node is on its way already: ways may be long, and many.
+const MOST_STEPS: usize = 100_000_000;
+
+/// Who refers to a node; one who has no number is a root.
+const REFERRERS: &str = "SELECT parent_node_id, link_name FROM context_edges \
+                         WHERE run_id = :run AND child_node_id = :node ORDER BY id";
+
+/// What refers to a node: the number of who does, unless it is a root, and the name of the reference.
+type Referrer = (Option<i64>, String);
+
+/// A way that ends at the node, told by its first step and the way behind it.
+#[derive(Clone, Copy)]
+struct Way {
+    /// The node that it begins at.
+    node: i64,
+    /// The way that is left behind the first step, and which of those who refer to its node this one begins at.
+    rest: Option<(usize, usize)>,
+}
+
+/// The ways that are known, the shortest first, and who refers to the nodes on them.
+struct Ways {
+    ways: Vec<Way>,
+    /// The nodes that they begin at: who is none of these is on no way.
+    nodes: HashSet<i64>,
+    referrers: HashMap<i64, Vec<Referrer>>,
+    steps_left: usize,
+}
+
+impl Database {
+    /// The paths from roots to `node` that pass no node twice, the shortest first. To no node there are none.
+    pub(super) fn all_paths(&mut self, run: i64, node: Option<i64>) -> Result<Answer, Error> {
+        let mut known = Ways::to(node);
+        let mut rows = Vec::new();
+        let mut next = 0;
+        while rows.len() < MOST_PATHS && next < known.ways.len() {
+            let first = known.ways[next].node;
+            if let Entry::Vacant(unknown) = known.referrers.entry(first) {
+                unknown.insert(self.referrers(run, first, MOST_WAYS - known.ways.len())?);
+            }
+            rows.extend(known.step(next).into_iter().map(|path| vec![Value::Text(path.0), path.1]));
+            next += 1;
+        }
+        if rows.is_empty() && known.is_full() {
+            let message = format!(
+                "too many ways to the node: none of the first {} begins at a root; the question `path` finds one that does",
+                known.ways.len()
+            );
+            return Err(Error::new(ErrorKind::Statement, message));
+        }
+        rows.truncate(MOST_PATHS);
+        Ok(Answer { columns: ["path", "depth"].map(str::to_owned).to_vec(), rows })
+    }
+
+    /// Those who refer to `node`: roots, as many as are answered, and nodes, as many as can become ways.
+    fn referrers(&mut self, run: i64, node: i64, most_nodes: usize) -> Result<Vec<Referrer>, Error> {
+        let asked = Parameters { node: Some(node), ..Parameters::of_run(run) };
+        let (statement, numbers) = self.dialect().bind(REFERRERS, asked);
+        let mut found = Vec::new();
+        let (mut roots_left, mut nodes_left) = (MOST_PATHS, most_nodes);
+        self.backend.select(&statement, &numbers, &mut |fields| {
+            let [parent, link] = fields else { return Ok(()) };
+            let left = match parent {
+                Field::Null => &mut roots_left,
+                Field::Integer(_) => &mut nodes_left,
+                Field::Real(_) | Field::Text(_) => return Ok(()),
+            };
+            if *left > 0 {
+                *left -= 1;
+                found.push((parent.integer(), link.text()));
+            }
+            Ok(())
+        })?;
+        Ok(found)
+    }
+}
+
+impl Ways {
+    /// The way of no steps to a node, if there is one.
+    fn to(node: Option<i64>) -> Self {
+        Self {
+            ways: node.map(|node| Way { node, rest: None }).into_iter().collect(),
+            nodes: node.into_iter().collect(),
+            referrers: HashMap::new(),
+            steps_left: MOST_STEPS,
+        }
+    }
+
+    /// Whether there may be more ways than are known.
+    const fn is_full(&self) -> bool {
+        self.ways.len() >= MOST_WAYS || self.steps_left == 0
+    }
+
+    /// Goes a step upwards from the way at `at`: answers the paths that begin there at a root, with their depths, and adds the
+    /// ways that begin elsewhere.
+    fn step(&mut self, at: usize) -> Vec<(String, Value)> {
+        let mut paths = Vec::new();
+        let first = self.ways[at].node;
+        for index in 0..self.referrers[&first].len() {
+            match self.referrers[&first][index].0 {
+                None => paths.push(self.path(at, index)),
+                Some(parent) => self.add(parent, (at, index)),
+            }
+        }
+        paths
+    }
+
+    /// Adds the way that begins at `node` and goes on with `rest`, unless the node is on that already.
+    fn add(&mut self, node: i64, rest: (usize, usize)) {
+        if self.is_full() || self.is_on(node, rest.0) {
+            return;
+        }
+        self.nodes.insert(node);
+        self.ways.push(Way { node, rest: Some(rest) });
+    }
+
+    /// Whether `node` is on the way at `at`.
+    fn is_on(&mut self, node: i64, at: usize) -> bool {
+        if !self.nodes.contains(&node) {
+            return false;
+        }
+        let mut steps = 0;
+        let is_on = self.way(at).inspect(|_| steps += 1).any(|way| way.node == node);
+        self.steps_left = self.steps_left.saturating_sub(steps);
+        is_on
+    }
+
+    /// The way at `at`, and what is left of it behind each step.
+    fn way(&self, at: usize) -> impl Iterator<Item = Way> + '_ {
+        std::iter::successors(Some(self.ways[at]), |way| way.rest.map(|(rest, _)| self.ways[rest]))
+    }
+
+    /// The names of the links from a root on, the first of which is that of the referrer `index`, and how many follow it.
+    fn path(&self, at: usize, index: usize) -> (String, Value) {
+        let behind = self.way(at).filter_map(|way| way.rest);
+        let links = [(at, index)].into_iter().chain(behind);
+        let links: Vec<&str> =
+            links.map(|(rest, index)| &*self.referrers[&self.ways[rest].node][index].1).collect();
+        let depth = i64::try_from(links.len() - 1).unwrap_or(i64::MAX);
+        (links.join(" -> "), Value::Integer(depth))
+    }
+}
+
+#[cfg(all(test, feature = "sqlite"))]
+mod tests {
+    use borehole_heap::{Builder, Edge, HeapSink as _, NodeId, NodeType, Strength};
+    use borehole_testkit::Scratch;
+
+    use super::*;
+
+    /// All ways to the node 0 of a list in which each node refers to the one before it, the node 1 by so many links.
+    fn of_list(nodes: i64, links: usize) -> Ways {
+        let mut known = Ways::to(Some(0));
+        for node in 0..nodes {
+            let count = if node == 0 { links } else { 1 };
+            known.referrers.insert(node, vec![(Some(node + 1), "next".to_owned()); count]);
+        }
+        known.referrers.insert(nodes, Vec::new());
+        let mut next = 0;
+        while next < known.ways.len() {
+            known.step(next);
+            next += 1;
+        }
+        known
+    }
+
+    #[test]
+    fn a_list_costs_no_steps_and_ways_come_to_an_end_that_would_cost_too_many() {
+        let list = of_list(20_000, 1);
+        assert_eq!((list.ways.len(), list.steps_left), (20_001, MOST_STEPS));
+        // The second way comes by the same nodes as the first, and does not come back to any of its own.
+        let twice = of_list(1000, 2);
+        assert_eq!((twice.ways.len(), MOST_STEPS - twice.steps_left), (2001, 500_500));
+        let endless = of_list(20_000, 2);
+        assert!(endless.is_full() && endless.ways.len() < 40_001, "{}", endless.ways.len());
+    }
+
+    #[test]
+    fn of_those_who_refer_to_a_node_as_many_are_kept_as_can_be_answered() {
+        let mut builder = Builder::new();
+        let link = builder.string(b"holds");
+        let nodes: Vec<NodeId> = (0..300).map(|_| builder.node(NodeType::OBJECT)).collect();
+        for &parent in &nodes[1..] {
+            for (parent, child, is_tree) in [(None, parent, true), (Some(parent), nodes[0], parent.0 == 1)] {
+                builder.edge(Edge { parent, child, link, is_tree, strength: Strength::Strong });
+            }
+        }
+        for _ in 0..200 {
+            let strength = Strength::Strong;
+            builder.edge(Edge { parent: None, child: nodes[0], link, is_tree: false, strength });
+        }
+        let scratch = Scratch::new();
+        let mut database = Database::create(&scratch.path("many.db")).unwrap();
+        database.add_run(&builder.finish().unwrap(), "now").unwrap();
+        let mut kept = |most_nodes| {
+            let found = database.referrers(1, 0, most_nodes).unwrap();
+            let roots = found.iter().filter(|(parent, _)| parent.is_none()).count();
+            (roots, found.len() - roots)
+        };
+        assert_eq!(kept(250), (MOST_PATHS, 250));
+        assert_eq!(kept(0), (MOST_PATHS, 0), "where no way can be added, roots are still found");
+        assert_eq!(kept(MOST_WAYS), (MOST_PATHS, 299));
+    }
+}

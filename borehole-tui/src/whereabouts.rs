@@ -1,0 +1,91 @@
+//! Where somebody is in the views, by names: the numbers of rows and nodes are others once a profile has grown.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use borehole_analysis::{By, FrameName, GroupValue};
+
+use crate::app::{App, Overview};
+use crate::list::List;
+use crate::outline::Unfolded;
+
+/// What stays as it is when the same profile is shown in another state.
+pub(crate) struct Whereabouts {
+    pub(crate) focus: Option<Arc<FrameName>>,
+    overview: Option<Arc<FrameName>>,
+    /// Of callers and callees: the list, and what is under its cursor, which may be the end of the stack.
+    panes: [(List, Option<Option<Arc<FrameName>>>); 2],
+    /// Of callers and callees.
+    trees: [Unfolded; 2],
+    flame: (i64, usize),
+    flame_top: i64,
+    /// The functions from the focus to the box under the cursor of the flame graph.
+    flame_path: Vec<Arc<FrameName>>,
+    /// By what groups are, and the one under the cursor.
+    groups: (By, Option<GroupValue>),
+}
+
+impl App {
+    pub(crate) fn whereabouts(&mut self) -> Whereabouts {
+        let flame_path = self.flame_path();
+        let groups = (self.group_kinds().swap_remove(self.groups.kind), self.groups.current());
+        let name = |frame: usize| self.calls.frame(frame).clone();
+        let focus = &self.focus;
+        Whereabouts {
+            focus: self.focus_name(),
+            overview: self.overview.current().map(name),
+            panes: [&focus.above, &focus.below].map(|pane| {
+                let current = pane.row(pane.list.cursor).map(|row| row.frame.map(name));
+                (pane.list, current)
+            }),
+            trees: [&focus.callers, &focus.callees].map(|outline| outline.unfolded(name)),
+            flame: focus.flame,
+            flame_top: focus.flame_top,
+            flame_path: flame_path.into_iter().map(name).collect(),
+            groups,
+        }
+    }
+
+    /// Opens what was open, and puts cursors on what they were on, as far as that is still there.
+    pub(crate) fn return_to(&mut self, before: &Whereabouts) {
+        let Self { calls, focus, .. } = self;
+        let all = 0..calls.frame_count();
+        let rows: HashMap<&FrameName, usize> = all.map(|row| (&**calls.frame(row), row)).collect();
+        let row = |name: &Arc<FrameName>| rows.get(&**name).copied();
+        let overview = before.overview.as_ref().and_then(row);
+        let panes = before.panes.each_ref().map(|(list, name)| {
+            // Without a row of that name the cursor stays on its number.
+            let frame =
+                name.as_ref().and_then(|name| name.as_ref().map_or(Some(None), |name| row(name).map(Some)));
+            (*list, frame)
+        });
+        let flame_path: Vec<_> = before.flame_path.iter().map(row).collect();
+        let is_same_focus = before.focus.is_some() == focus.frame.is_some();
+        let [callers, callees] = &before.trees;
+        let nodes = is_same_focus.then(|| {
+            [focus.callers.unfold_again(callers, calls, row), focus.callees.unfold_again(callees, calls, row)]
+        });
+        self.refresh();
+        self.overview.go_to(overview);
+        self.go_to_group(&before.groups);
+        let Some([caller, callee]) = nodes else { return };
+        let focus = &mut self.focus;
+        focus.callers.go_to(callers.list, caller);
+        focus.callees.go_to(callees.list, callee);
+        for (pane, (list, frame)) in [&mut focus.above, &mut focus.below].into_iter().zip(panes) {
+            pane.go_to(list, frame);
+        }
+        focus.flame_top = before.flame_top;
+        self.go_to_flame(before.flame, &flame_path);
+    }
+}
+
+impl Overview {
+    /// Puts the cursor on a row of the calls, if that is shown.
+    fn go_to(&mut self, frame: Option<usize>) {
+        let is_wanted = |&row: &usize| Some(self.rows[row].frame) == frame;
+        if let Some(place) = self.shown.iter().position(is_wanted) {
+            self.list.cursor = place;
+        }
+    }
+}

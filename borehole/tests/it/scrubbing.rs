@@ -1,0 +1,87 @@
+//! What scrubbing leaves as it is.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::ops::ControlFlow;
+
+use borehole::model::{Context, Sample};
+use borehole::rbt::{FrameDef, Header, Writer};
+use borehole::{
+    Input, InputOptions, ProfileSink, ReadOptions, SampleKind, Scrub, ScrubKey, Source, import_all,
+};
+use borehole_testkit::read_corpus;
+
+/// The kinds and units of values.
+#[derive(Default)]
+struct Types(BTreeSet<String>);
+
+impl ProfileSink for Types {
+    fn sample(&mut self, _: Context<'_>, _: &Sample<'_>) -> io::Result<ControlFlow<()>> {
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn segment(&mut self, at: Context<'_>) -> io::Result<()> {
+        let types = at.segment.value_types.iter();
+        self.0.extend(types.flat_map(|own| [own.kind.clone(), own.unit.clone()]));
+        Ok(())
+    }
+}
+
+fn open(bytes: &[u8], samples: SampleKind) -> Input {
+    let read = ReadOptions { samples, ..ReadOptions::default() };
+    let source = Source::reader("input", io::Cursor::new(bytes.to_vec()));
+    Input::open(source, &InputOptions { read, ..InputOptions::default() }).unwrap()
+}
+
+fn speedscope(unit: &str) -> Vec<u8> {
+    format!(
+        r#"{{"$schema":"https://www.speedscope.app/file-format-schema.json","shared":{{"frames":[{{"name":"a"}}]}},
+        "profiles":[{{"type":"sampled","name":"x","unit":"{unit}","startValue":0,"endValue":1,
+        "samples":[[0],[0]],"weights":[0.5000001,0.25]}}]}}"#
+    )
+    .into_bytes()
+}
+
+#[test]
+fn types_of_values_that_importers_make_and_profilers_are_known_for_keep_their_names() {
+    let mut inputs: Vec<_> = ["pprof/go-cpu.pb.gz", "pprof/go-heap.pb.gz", "otlp/processes.otlp"]
+        .map(|file| (read_corpus(file), SampleKind::Cpu))
+        .to_vec();
+    inputs.push((read_corpus("trc/in/real_057_blocked.bin.gz"), SampleKind::Allocation));
+    inputs.extend(["none", "bytes", "seconds"].map(|unit| (speedscope(unit), SampleKind::Cpu)));
+    let mut seen = BTreeSet::new();
+    for (bytes, samples) in inputs {
+        let (mut types, mut scrubbed) = (Types::default(), Types::default());
+        import_all([open(&bytes, samples)], &mut types).unwrap();
+        import_all([open(&bytes, samples)], &mut Scrub::new(&mut scrubbed, ScrubKey::random())).unwrap();
+        assert_eq!(scrubbed.0, types.0);
+        seen.extend(types.0);
+    }
+    for expected in ["alloc_space", "cpu", "wall", "weight", "none", "bytes", "nanoseconds"] {
+        assert!(seen.contains(expected), "no {expected} among {seen:?}");
+    }
+}
+
+/// Whose process each sample is.
+#[derive(Default)]
+struct Processes(Vec<Option<i64>>);
+
+impl ProfileSink for Processes {
+    fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
+        self.0.push(at.process(sample));
+        Ok(ControlFlow::Continue(()))
+    }
+}
+
+#[test]
+fn a_segment_that_turns_out_to_be_of_several_processes_is_no_ones_when_it_is_scrubbed_too() {
+    let mut writer = Writer::new(Vec::new(), Header { has_timestamps: false, period_us: 10_000 }).unwrap();
+    for process in ["5", "6"] {
+        writer.write_metadata(b"pid", process.as_bytes()).unwrap();
+        writer.write_trace(&[FrameDef::php(process, "a.php", 1)]).unwrap();
+    }
+    let bytes = writer.finish().unwrap();
+    let mut scrubbed = Processes::default();
+    import_all([open(&bytes, SampleKind::Cpu)], &mut Scrub::new(&mut scrubbed, ScrubKey::random())).unwrap();
+    assert_eq!(scrubbed.0, [Some(5), None]);
+}
