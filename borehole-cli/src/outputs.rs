@@ -39,18 +39,17 @@ impl OutputArgs {
 
     /// The format that is asked for; `otherwise` where nothing tells the format.
     pub(crate) fn target(&self, otherwise: Option<Format>) -> anyhow::Result<Target> {
+        // What cannot be had is refused before anything is read.
+        is_gzip(self.path(), self.compress)?;
         let by_name = self.path().and_then(Format::from_path).map(|(format, _)| format);
         // Formats may share an ending.
         let same = otherwise.filter(|format| self.path().is_some_and(|path| format.fits(path)));
         let format = self.to.or(same).or(by_name).or(otherwise);
-        let target = Target::new(format.ok_or_else(|| self.unknown())?);
-        // What cannot be had is refused before anything is read.
-        self.compression(&target)?;
-        Ok(target)
+        Ok(Target::new(format.ok_or_else(|| self.unknown())?))
     }
 
     fn compression(&self, target: &Target) -> anyhow::Result<Compression> {
-        compression(target.format, self.path(), self.compress)
+        Ok(compression(target.format, is_gzip(self.path(), self.compress)?))
     }
 
     /// The format for what is made of `inputs`. An ending that several formats share stands for the
@@ -112,11 +111,10 @@ pub(crate) fn stdout_error(source: io::Error) -> Error {
     Error::Write { name: STDOUT.to_owned(), source }
 }
 
-/// How an output of that format is compressed, because that is `asked` for, or by its name.
-pub(crate) fn compression(format: Format, path: Option<&str>, asked: bool) -> anyhow::Result<Compression> {
+/// How an output of that format is compressed that is to be.
+pub(crate) fn compression(format: Format, is_gzip: bool) -> Compression {
     // The exporter of pprof compresses by itself.
-    let is_gzip = is_gzip(path, asked)? && format != Format::Pprof;
-    Ok(if is_gzip { Compression::Gzip } else { Compression::None })
+    if is_gzip && format != Format::Pprof { Compression::Gzip } else { Compression::None }
 }
 
 /// Whether an output is compressed with gzip: because it is `asked` for, or by its name.

@@ -67,6 +67,7 @@ impl<W: Write> Screen<W> {
     }
 
     /// Draws the explorer on a terminal of that many columns and lines, which shows all of it at once.
+    /// Nothing is sent when nothing has changed.
     ///
     /// # Errors
     /// When the terminal cannot be written to.
@@ -74,6 +75,9 @@ impl<W: Write> Screen<W> {
         let area = Rect::new(0, 0, columns, lines);
         let mut next = Buffer::empty(area);
         explorer.draw(Cells(&mut next));
+        if next == self.shown {
+            return Ok(());
+        }
         self.backend.write_all(BEGIN_UPDATE)?;
         if self.shown.area != area {
             self.backend.clear()?;
@@ -83,5 +87,43 @@ impl<W: Write> Screen<W> {
         self.shown = next;
         self.backend.write_all(END_UPDATE)?;
         ratatui::backend::Backend::flush(&mut self.backend)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ratatui::style::Style;
+
+    use super::*;
+
+    struct Word(&'static str);
+
+    impl Explorer for Word {
+        fn draw(&mut self, cells: Cells<'_>) {
+            cells.0.set_string(0, 0, self.0, Style::new());
+        }
+    }
+
+    /// What a terminal is sent when these words are drawn one after the other.
+    fn sent(words: &[&'static str]) -> Vec<u8> {
+        let mut sent = Vec::new();
+        let mut screen = Screen::new(&mut sent);
+        for word in words {
+            screen.draw(&mut Word(word), (10, 2)).unwrap();
+        }
+        drop(screen);
+        sent
+    }
+
+    #[test]
+    fn each_picture_is_one_update_and_one_that_has_not_changed_is_none() {
+        let updates = |sent: &[u8]| sent.windows(BEGIN_UPDATE.len()).filter(|at| *at == BEGIN_UPDATE).count();
+        let first = sent(&["one"]);
+        assert!(first.starts_with(BEGIN_UPDATE) && first.ends_with(END_UPDATE), "{first:?}");
+        assert_eq!(updates(&first), 1);
+        assert_eq!(sent(&["one", "one"]), first);
+        let changed = sent(&["one", "one", "two"]);
+        assert!(changed.starts_with(&first) && changed.ends_with(END_UPDATE), "{changed:?}");
+        assert_eq!(updates(&changed), 2);
     }
 }

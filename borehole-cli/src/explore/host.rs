@@ -13,7 +13,7 @@ use borehole_analysis::FrameName;
 use borehole_tui::{Clipboard, Host, Stack};
 
 use super::terminal::Terminal;
-use crate::outputs::compression;
+use crate::outputs::{compression, is_gzip};
 
 /// The largest source that is read: larger ones are no sources.
 const LARGEST_SOURCE: u64 = 8 << 20;
@@ -55,9 +55,10 @@ impl Host for Files<'_> {
 
 /// Writes stacks to a new file. Answers what its format could not hold.
 fn export(name: &str, stacks: &[Stack]) -> anyhow::Result<String> {
+    let is_gzip = is_gzip(Some(name), false)?;
     let (format, _) = Format::from_path(name)
         .ok_or_else(|| anyhow::anyhow!("unknown format: expected a name that tells one, found {name}"))?;
-    let mut output = Output::create(name, Existing::Keep, compression(format, Some(name), false)?)?;
+    let mut output = Output::create(name, Existing::Keep, compression(format, is_gzip))?;
     let mut exporter = Target::new(format).exporter_to_file(&mut output)?;
     let period_ns = stacks.first().and_then(|stack| stack.period_ns);
     let mut segment = Segment { period_ns, ..Segment::default() };

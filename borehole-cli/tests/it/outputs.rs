@@ -55,9 +55,11 @@ fn a_name_that_tells_no_format_is_refused() {
 fn a_name_that_promises_what_is_not_written_is_refused() {
     let scratch = Scratch::new();
     let path = scratch.path("trace.rbt.zst");
-    let refused = convert_to(path.to_str().unwrap(), &["--to", "rbt"]).failed();
-    assert!(refused.contains("unsupported compression: expected a name that ends in .gz"), "{refused}");
-    assert!(!path.exists());
+    for options in [&["--to", "rbt"][..], &[]] {
+        let refused = convert_to(path.to_str().unwrap(), options).failed();
+        assert!(refused.contains("unsupported compression: expected a name that ends in .gz"), "{refused}");
+        assert!(!path.exists());
+    }
 }
 
 #[test]

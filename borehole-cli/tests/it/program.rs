@@ -118,6 +118,7 @@ pub(crate) fn wait_for<T>(mut answer: impl FnMut() -> Option<T>) -> T {
 }
 
 /// Waits until a program has computed for a second, which is more than it takes to begin.
+#[cfg(feature = "lake")]
 #[track_caller]
 pub(crate) fn wait_until_busy(child: &Child) {
     // User and system time, in hundredths of a second. Source: `proc_pid_stat(5)`.
