@@ -20,6 +20,7 @@ pub(crate) struct Message {
 }
 
 impl Message {
+    #[cfg(any(feature = "pprof", feature = "perfetto"))]
     pub(crate) fn clear(&mut self) -> &mut Self {
         self.bytes.clear();
         self
@@ -45,6 +46,7 @@ impl Message {
     }
 
     /// A signed number, left out when it is 0.
+    #[cfg(any(feature = "pprof", feature = "perfetto"))]
     pub(crate) fn signed(&mut self, field: u32, value: i64) -> &mut Self {
         self.number(field, value.cast_unsigned())
     }

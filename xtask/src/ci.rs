@@ -41,7 +41,7 @@ const CHECKS: &[Check] = &[
 /// The peer that knows the packages that we are built of.
 const DENY: &str = "cargo-deny";
 
-/// The facade's features, each of which must build alone.
+/// The facade's features, each of which must build alone, without warnings.
 const FORMATS: &[&str] = &[
     "zstd",
     "rbt",
@@ -101,9 +101,10 @@ fn cargo(at: &Surroundings<'_>, arguments: &[&str]) -> Result<()> {
 
 /// The facade with one format only, so that a small program stays small.
 fn features(at: &Surroundings<'_>) -> Result<()> {
-    let check = ["check", "--quiet", "--package", "borehole", "--no-default-features"];
-    cargo(at, &check)?;
-    FORMATS.iter().try_for_each(|format| cargo(at, &[&check[..], &["--features", format]].concat()))
+    let clippy = ["clippy", "--quiet", "--package", "borehole", "--no-default-features"];
+    let fatal = ["--", "-D", "warnings"];
+    cargo(at, &[&clippy[..], &fatal].concat())?;
+    FORMATS.iter().try_for_each(|format| cargo(at, &[&clippy[..], &["--features", format], &fatal].concat()))
 }
 
 /// What we are built of, by the rules of `deny.toml`. The database of known faults is fetched anew each time; where that cannot
