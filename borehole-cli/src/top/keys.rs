@@ -13,6 +13,7 @@ pub(crate) enum Key {
     Char(char),
     Enter,
     Back,
+    Escape,
 }
 
 /// The terminal while it gives keys at once and shows a screen of its own. Dropping it puts everything back.
@@ -32,8 +33,7 @@ impl Keys {
     /// The next keys, if some come in time; `None` at the end of the terminal.
     pub(super) fn next(&mut self, patience: Duration) -> io::Result<Option<Vec<Key>>> {
         let Some(bytes) = self.raw.read(patience)? else {
-            self.decoder.settle();
-            return Ok(Some(Vec::new()));
+            return Ok(Some(self.decoder.settle().iter().filter_map(key).collect()));
         };
         let keys = self.decoder.push(&bytes).iter().filter_map(key).collect();
         Ok((!bytes.is_empty()).then_some(keys))
@@ -51,8 +51,11 @@ fn key(input: &Input) -> Option<Key> {
     match bytes[..] {
         [b'\r' | b'\n'] => Some(Key::Enter),
         [8 | 127] => Some(Key::Back),
-        [byte @ b' '..=b'~'] => Some(Key::Char(char::from(byte))),
-        _ => None,
+        [0x1b] => Some(Key::Escape),
+        _ => {
+            let mut letters = str::from_utf8(bytes).ok()?.chars().filter(|letter| !letter.is_control());
+            letters.next().filter(|_| letters.next().is_none()).map(Key::Char)
+        }
     }
 }
 
@@ -62,7 +65,10 @@ mod tests {
 
     #[test]
     fn arrows_are_no_letters() {
-        let keys: Vec<_> = Decoder::default().push(b"/a\x1b[D\x1b[A\x7f\r").iter().filter_map(key).collect();
-        assert_eq!(keys, [Key::Char('/'), Key::Char('a'), Key::Back, Key::Enter]);
+        let mut decoder = Decoder::default();
+        let typed = decoder.push("/aé\x1b[D\x1b[A\x7f\r\x1b".as_bytes());
+        let keys: Vec<_> = typed.iter().chain(&decoder.settle()).filter_map(key).collect();
+        let expected = [Key::Char('/'), Key::Char('a'), Key::Char('é'), Key::Back, Key::Enter, Key::Escape];
+        assert_eq!(keys, expected);
     }
 }

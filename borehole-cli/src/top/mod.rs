@@ -162,12 +162,13 @@ impl Screen<'_> {
 
     /// Waits until the next table is due. Answers whether the sampling has ended.
     fn wait(&self) -> bool {
-        let due = Instant::now() + self.args.interval;
-        while Instant::now() < due {
+        let start = Instant::now();
+        while let Some(rest) = self.args.interval.checked_sub(start.elapsed()).filter(|rest| !rest.is_zero())
+        {
             if self.shared.has_ended() {
                 return true;
             }
-            thread::sleep(PATIENCE.min(due.saturating_duration_since(Instant::now())));
+            thread::sleep(PATIENCE.min(rest));
         }
         false
     }
@@ -191,7 +192,7 @@ impl Screen<'_> {
     /// Keeps the table up to date and obeys keys.
     fn attend(&self, view: &mut View) -> anyhow::Result<Left> {
         let mut keys = Keys::start()?;
-        let mut ticks = Ticks { due: Instant::now(), interval: self.args.interval };
+        let mut ticks = Ticks { last: None, interval: self.args.interval };
         while !interrupt::requested() {
             if self.shared.has_ended() {
                 return Ok(Left::AtEnd);
@@ -242,16 +243,16 @@ fn is_there(process: i32) -> bool {
 
 /// When the numbers are next brought up to date. Keys do not put that off.
 struct Ticks {
-    due: Instant,
+    last: Option<Instant>,
     interval: Duration,
 }
 
 impl Ticks {
-    /// Whether it is time. If so, the next time is an interval from now.
+    /// Whether it is time, as it is at first. If so, the next time is an interval from now.
     fn take(&mut self, now: Instant) -> bool {
-        let is_due = now >= self.due;
+        let is_due = self.last.is_none_or(|last| now.duration_since(last) >= self.interval);
         if is_due {
-            self.due = now + self.interval;
+            self.last = Some(now);
         }
         is_due
     }
@@ -275,7 +276,7 @@ mod tests {
     #[test]
     fn looking_more_often_does_not_put_off_the_numbers() {
         let start = Instant::now();
-        let mut ticks = Ticks { due: start, interval: Duration::from_millis(100) };
+        let mut ticks = Ticks { last: None, interval: Duration::from_millis(100) };
         let at = |ms| start + Duration::from_millis(ms);
         let due: Vec<_> = (0..=300).step_by(30).filter(|&ms| ticks.take(at(ms))).collect();
         assert_eq!(due, [0, 120, 240]);

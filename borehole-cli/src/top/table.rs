@@ -90,6 +90,10 @@ impl View {
         match (self.is_typing, key) {
             (true, Key::Enter) => self.is_typing = false,
             (true, Key::Back) => drop(self.filter.pop()),
+            (_, Key::Escape) => {
+                self.filter.clear();
+                self.is_typing = false;
+            }
             (true, Key::Char(letter)) => self.filter.push(letter),
             (false, Key::Char('p' | ' ')) => self.is_paused = !self.is_paused,
             (false, Key::Char('/')) => {
@@ -131,7 +135,7 @@ impl View {
         self.last = Some(Last { taken: now, totals, processes: board.processes.clone() });
     }
 
-    /// The rows that are to be shown, in their order.
+    /// The rows that are to be shown, in their order: all, while the filter is no pattern.
     fn sorted(&self) -> Vec<&Row> {
         let pattern = Pattern::new(&self.filter).ok();
         let is_shown =
@@ -152,6 +156,9 @@ impl View {
     /// The table in so many lines and columns; 0 columns are as many as it takes.
     pub(super) fn as_text(&self, progress: &Progress, lines: usize, columns: usize) -> String {
         let mut text = self.head(progress);
+        if columns > 0 {
+            text += &self.keys();
+        }
         text += "  self%     self  total%    total  per second  function\n";
         let room = lines.saturating_sub(text.lines().count()).min(if columns == 0 {
             PRINTED_ROWS
@@ -202,12 +209,17 @@ impl View {
         let more = self.processes.len().saturating_sub(LISTED_PROCESSES);
         let more = if more > 0 { format!(", {more} more") } else { String::new() };
         text += &format!("processes {}{more}\n", processes.join(", "));
-        if self.is_typing || !self.filter.is_empty() {
-            text += &format!("filter /{}{}\n", self.filter, if self.is_typing { "_" } else { "" });
-        } else if !self.is_typing {
-            text += "keys: s self, t total, r rate, n name, / filter, p pause, q quit\n";
-        }
         text
+    }
+
+    /// What is typed, or can be.
+    fn keys(&self) -> String {
+        if !self.is_typing && self.filter.is_empty() {
+            return "keys: s self, t total, r rate, n name, / filter, p pause, q quit\n".to_owned();
+        }
+        let cursor = if self.is_typing { "_" } else { "" };
+        let error = Pattern::new(&self.filter).err().map(|error| format!(": {error}")).unwrap_or_default();
+        format!("filter /{}{cursor}{error}\n", self.filter)
     }
 
     pub(super) fn as_json(&self, progress: &Progress) -> String {
@@ -269,6 +281,20 @@ mod tests {
             assert!(row["per_second"].as_f64().unwrap() > 0.0, "{line}");
         }
         assert!(!view.as_text(&progress, 10, 0).contains("92 samples, 0.0/s"));
+    }
+
+    #[test]
+    fn keys_are_named_where_they_work_and_a_filter_that_is_no_pattern_is_said() {
+        let mut view = view("usleep");
+        let shown = |view: &View| view.as_text(&Progress::default(), 10, 79);
+        assert!(shown(&view).contains("keys: s self"));
+        assert!(!view.as_text(&Progress::default(), 10, 0).contains("keys:"));
+        "/é(".chars().for_each(|letter| view.press(Key::Char(letter)));
+        assert!(shown(&view).contains("filter /é(_: ") && shown(&view).contains("usleep"));
+        view.press(Key::Back);
+        assert!(shown(&view).contains("filter /é_\n") && !shown(&view).contains("usleep"));
+        view.press(Key::Escape);
+        assert!(shown(&view).contains("keys: s self") && shown(&view).contains("usleep"));
     }
 
     #[test]

@@ -336,8 +336,13 @@ fn a_heap_is_not_compared_with_itself_and_what_is_not_in_a_database_is_no_answer
         &[&compare[..], &["--run-id-baseline", "2"]].concat(),
         "expected two different runs, found run 2 twice",
     );
+    let same = scratch.folder().join("./heaps.sqlite3");
+    let named_twice = ["heap", "compare", database, same.to_str().unwrap()];
+    refused(&named_twice, "expected two different runs, found run 2 twice");
     let chosen = ["--run-id-baseline", "1", "--run-id-target", "2"];
-    assert_eq!(run(&compare).done(), run(&[&compare[..], &chosen].concat()).done());
+    let compared = run(&compare).done();
+    assert_eq!(compared, run(&[&compare[..], &chosen].concat()).done());
+    assert_eq!(compared, run(&[&named_twice[..], &chosen].concat()).done());
     let query = ["heap", "query", database, "--named"];
     refused(
         &[&query[..], &["class-growth", "--other-run", "99"]].concat(),

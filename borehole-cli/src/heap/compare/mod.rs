@@ -3,6 +3,7 @@
 mod json;
 mod text;
 
+use std::fs;
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -64,6 +65,11 @@ pub(crate) struct CompareArgs {
     pub(crate) memory: Memory,
 }
 
+/// That a heap would be compared with itself.
+fn twice(name: &str, run: i64) -> String {
+    format!("{name}: expected two different runs, found run {run} twice")
+}
+
 /// As wide as the lines of a comparison in a file are.
 const REPORT_COLUMNS: usize = 100;
 
@@ -107,7 +113,7 @@ impl Allowance {
         match self {
             Self::Bytes(bytes) => grown > bytes,
             Self::Percent(percent) => percent_of(grown.try_into().unwrap_or(i64::MAX), first.bytes)
-                .is_some_and(|grown| grown > percent),
+                .map_or(grown > 0, |grown| grown > percent),
         }
     }
 }
@@ -139,6 +145,7 @@ impl CompareArgs {
                 opened.push(self.memory_of(Some(run)).graph(one)?);
             }
         } else {
+            self.refuse_twice(&files)?;
             for (position, file) in files.iter().enumerate() {
                 opened.push(self.memory_of(self.run_at(position)).graph(file)?);
             }
@@ -179,9 +186,23 @@ impl CompareArgs {
         })?;
         match baseline.or(before) {
             Some(baseline) if baseline != target => Ok([baseline, target]),
-            Some(_) => bail!("{name}: expected two different runs, found run {target} twice"),
+            Some(_) => bail!("{}", twice(name, target)),
             None => bail!("{name}: expected two runs, found none before run {target}"),
         }
+    }
+
+    /// Refuses a database that is named more than once for the same run.
+    fn refuse_twice(&self, files: &[HeapFile]) -> anyhow::Result<()> {
+        let mut found = Vec::new();
+        for (position, file) in files.iter().enumerate().filter(|(_, file)| file.is_database()) {
+            let (input, wanted) = (&self.inputs[position], self.memory_of(self.run_at(position)).run_id);
+            let run = with(input, Access::Read, |database| Ok(database.run(wanted)?))?;
+            // A server's address is no path and stands for itself.
+            let heap = (fs::canonicalize(input).unwrap_or_else(|_| input.clone()), run);
+            ensure!(!found.contains(&heap), "{}", twice(file.name(), run));
+            found.push(heap);
+        }
+        Ok(())
     }
 
     fn columns(&self) -> usize {
@@ -215,4 +236,24 @@ impl CompareArgs {
 #[expect(clippy::cast_precision_loss, reason = "a share is shown in a few digits")]
 fn percent_of(part: i64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| 100.0 * part as f64 / whole as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use borehole::heap::compare::Compared;
+
+    use super::*;
+
+    #[test]
+    fn what_grew_from_nothing_grew_by_more_than_any_share() {
+        let crosses = |allowance: &str, [before, after]: [u64; 2]| {
+            let heaps = [before, after].map(|bytes| Compared { bytes, ..Compared::default() });
+            let comparison = Comparison { heaps: heaps.into(), ..Comparison::default() };
+            allowance.parse::<Allowance>().unwrap().is_crossed(&comparison)
+        };
+        assert!(crosses("10%", [0, 1]));
+        assert!(!crosses("10%", [0, 0]));
+        assert!(crosses("10%", [100, 111]));
+        assert!(!crosses("10%", [100, 110]));
+    }
 }
