@@ -18,6 +18,7 @@ pub(crate) struct Facts {
     at_depth_limit: u64,
     depth_limit: Option<u32>,
     without_period: u64,
+    timed: u64,
     wall_ns: u128,
     segments: u64,
     warnings: u64,
@@ -50,6 +51,7 @@ impl Facts {
             self.threads.note((process, thread));
         }
         if let Some(time_ns) = sample.time_ns {
+            self.timed = self.timed.saturating_add(sample.count);
             self.span.extend(time_ns);
         }
     }
@@ -101,6 +103,7 @@ impl Facts {
             segments: self.segments,
             processes: self.processes.seen.len(),
             threads: self.threads.seen.len(),
+            timed: self.timed,
             span_ns: self.span.closed_ns,
             warnings: self.warnings,
             lost_bytes: self.lost_bytes,

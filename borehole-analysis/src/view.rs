@@ -56,7 +56,9 @@ pub struct Summary {
     pub processes: usize,
     /// Distinct threads that are named.
     pub threads: usize,
-    /// From the first to the last sample, where the source says when they were taken; summed over inputs.
+    /// Samples that say when they were taken.
+    pub timed: u64,
+    /// From the first to the last of them; summed over inputs.
     pub span_ns: Option<u64>,
     /// What the reader found odd or lost.
     pub warnings: u64,

@@ -93,7 +93,13 @@ impl Verdict {
     /// `first` is what ended strict reading. Reading on mostly says the same of that place, with what it cost.
     fn of(name: String, format: Format, recovery: Recovery, first: Option<Warning>) -> Self {
         let Recovery { samples, events, warnings, more_warnings, lost_bytes, .. } = recovery;
-        let is_said = |first: &Warning| warnings.iter().any(|known| known.offset == first.offset);
+        let is_said = |first: &Warning| {
+            warnings.iter().any(|known| match first.offset {
+                // What ends the reading of lines does not know where it stands.
+                None => known.message.starts_with(&first.message),
+                at => known.offset == at,
+            })
+        };
         let first = first.filter(|first| !is_said(first));
         let findings = first.into_iter().chain(warnings).collect();
         Self { name, format, samples, events, findings, more: more_warnings, lost_bytes }

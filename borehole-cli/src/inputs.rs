@@ -154,6 +154,7 @@ impl Inputs {
                 break;
             }
         }
+        chosen.end();
         Ok(recovery)
     }
 
@@ -189,9 +190,7 @@ impl Inputs {
     /// Fails if an input is not there or cannot be read: better now than after an hour of reading the
     /// others. A pipe is left alone: whoever writes it would see it opened and closed.
     fn missing(&self) -> anyhow::Result<()> {
-        if self.names().filter(|path| is_stdin(path)).count() > 1 {
-            bail!("too many inputs: expected standard input once, found it twice");
-        }
+        refuse_stdin_twice(self.names())?;
         for path in self.names().filter(|path| !is_stdin(path)) {
             let found = fs::metadata(path);
             let found = found.map_err(|source| Error::Open { name: path.display().to_string(), source })?;
@@ -217,6 +216,14 @@ pub(crate) fn names(paths: &[PathBuf]) -> impl Iterator<Item = &Path> {
 /// Whether a path says standard input, or for an output standard output.
 pub(crate) fn is_stdin(path: &Path) -> bool {
     path == Path::new("-")
+}
+
+/// Fails if standard input is to be read twice: there would be nothing left of it.
+pub(crate) fn refuse_stdin_twice<'p>(paths: impl Iterator<Item = &'p Path>) -> anyhow::Result<()> {
+    if paths.filter(|path| is_stdin(path)).count() > 1 {
+        bail!("too many inputs: expected standard input once, found it twice");
+    }
+    Ok(())
 }
 
 /// Whether an input can be read a second time: whoever opens a pipe again waits for somebody to write.

@@ -37,7 +37,6 @@ pub(crate) fn heed() {
 }
 
 /// From here on the first Ctrl-C, or request to terminate, does what otherwise the second does.
-#[cfg(feature = "lake")]
 pub(crate) fn heed_at_once() {
     heed_from(0);
 }

@@ -82,7 +82,9 @@ mod row_sums;
     feature = "pstats",
     feature = "tachyon-jsonl",
     feature = "callgrind",
-    feature = "flamegraph"
+    feature = "flamegraph",
+    feature = "perfetto",
+    feature = "chrome-trace"
 ))]
 mod sample_losses;
 #[cfg(feature = "speedscope")]

@@ -14,7 +14,7 @@ use borehole_model::{Sample, Segment};
 use crate::Losses;
 
 /// What has been left out so far, in samples; runs count in full.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(crate) struct SampleLosses {
     times: u64,
     labels: u64,
@@ -52,12 +52,29 @@ impl SampleLosses {
     }
 
     /// Counts what a sample holds beside its stack, its count, its labels and its process.
+    #[cfg(any(
+        feature = "phpspy",
+        feature = "folded",
+        feature = "collapsed",
+        feature = "pstats",
+        feature = "tachyon-jsonl",
+        feature = "callgrind",
+        feature = "flamegraph"
+    ))]
     #[inline]
     pub(crate) fn all_but_labels(&mut self, sample: &Sample<'_>) {
         add(&mut self.times, sample.time_ns.is_some() || sample.delta_us.is_some(), sample.count);
         add(&mut self.threads, sample.thread.is_some(), sample.count);
         add(&mut self.interpreters, sample.interpreter.is_some(), sample.count);
         add(&mut self.states, sample.status.is_some(), sample.count);
+        add(&mut self.values, !sample.values.is_empty(), sample.count);
+    }
+
+    /// Counts what a sample holds that no timeline shows.
+    #[cfg(any(feature = "perfetto", feature = "chrome-trace"))]
+    pub(crate) fn all_but_timeline(&mut self, sample: &Sample<'_>) {
+        add(&mut self.labels, sample.labels.is_some(), sample.count);
+        add(&mut self.interpreters, sample.interpreter.is_some(), sample.count);
         add(&mut self.values, !sample.values.is_empty(), sample.count);
     }
 

@@ -286,11 +286,11 @@ fn divisor(per: &Per, side: &Side, summary: &Summary) -> io::Result<f64> {
     found.filter(|&found| found > 0.0 || summary.samples == 0).map(|found| found.max(f64::MIN_POSITIVE)).ok_or_else(
         || match per {
             Per::Label(key) => missing(format!(
-                "missing label: expected samples with the label '{}' on both sides, found none on one",
+                "missing label: expected samples with the label '{}' on both sides, found a side without one",
                 key.escape_ascii()
             )),
             _ => missing(
-                "missing times: expected samples that say when they were taken on both sides, found none on one"
+                "missing times: expected samples that say when they were taken on both sides, found a side without one"
                     .to_owned(),
             ),
         },

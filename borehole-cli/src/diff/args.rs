@@ -9,7 +9,7 @@ use borehole_analysis::diff::{DiffQuery, DiffView, Identity, Per};
 use clap::{Args, ValueEnum};
 
 use crate::filter::{FilterArgs, StackShapeArgs, pattern};
-use crate::inputs::{Inputs, Reading};
+use crate::inputs::{Inputs, Reading, refuse_stdin_twice};
 use crate::values::{RowLimit, percent};
 use crate::{outputs, page};
 
@@ -116,6 +116,8 @@ impl DiffArgs {
             reading: self.reading.clone(),
             label_inputs: false,
         };
+        let paths = [&self.paths, &self.baseline, &self.candidate].into_iter().flatten();
+        refuse_stdin_twice(paths.map(PathBuf::as_path))?;
         match (&self.paths[..], &self.baseline[..], &self.candidate[..]) {
             ([before, after], [], []) => Ok([before, after].map(|path| side(std::slice::from_ref(path)))),
             ([], before @ [_, ..], after @ [_, ..]) => Ok([side(before), side(after)]),

@@ -28,6 +28,10 @@ pub(crate) fn run(args: &DiffArgs) -> anyhow::Result<Exit> {
     let query = args.query(&sides)?;
     let picture = args.picture()?;
     let (view, recovery) = read(args, &sides, DiffSink::new(query))?;
+    if interrupt::requested() {
+        messages::say("interrupted: nothing is compared, and nothing was written");
+        return Ok(Exit::Interrupted);
+    }
     if let Some(picture) = picture {
         picture.write(&view, &sides)?;
     }

@@ -7,6 +7,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
+use anyhow::ensure;
 use borehole::model::{Context, Frame, NativeFrame, Sample, Segment, Tables};
 use borehole::{Existing, Format, Output, ProfileSink as _, Target};
 use borehole_analysis::FrameName;
@@ -58,6 +59,7 @@ fn export(name: &str, stacks: &[Stack]) -> anyhow::Result<String> {
     let is_gzip = is_gzip(Some(name), false)?;
     let (format, _) = Format::from_path(name)
         .ok_or_else(|| anyhow::anyhow!("unknown format: expected a name that tells one, found {name}"))?;
+    ensure!(!Path::new(name).exists(), "{name}: file exists; name another");
     let mut output = Output::create(name, Existing::Keep, compression(format, is_gzip))?;
     let mut exporter = Target::new(format).exporter_to_file(&mut output)?;
     let period_ns = stacks.first().and_then(|stack| stack.period_ns);

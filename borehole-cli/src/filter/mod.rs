@@ -121,6 +121,13 @@ impl Filtered<'_> {
             Self::Chosen(chosen) => chosen.end_input(name),
         }
     }
+
+    /// Says when nothing of all inputs was chosen.
+    pub(crate) fn end(&self) {
+        if let Self::Chosen(chosen) = self {
+            chosen.end();
+        }
+    }
 }
 
 impl SampleArgs {

@@ -19,6 +19,14 @@ pub(crate) struct Chosen<'s> {
     events: EventChoice,
     first: First,
     times: Times,
+    passed: Passed,
+}
+
+/// What was chosen from.
+#[derive(Clone, Copy, Debug, Default)]
+struct Passed {
+    samples: u64,
+    is_any_chosen: bool,
 }
 
 /// How many samples of an input that meet all but the time say when they were taken.
@@ -30,7 +38,22 @@ struct Times {
 
 impl<'s> Chosen<'s> {
     pub(super) fn new(sink: &'s mut dyn ProfileSink, samples: Choice, events: EventChoice) -> Self {
-        Self { sink, samples, events, first: First::default(), times: Times::default() }
+        Self {
+            sink,
+            samples,
+            events,
+            first: First::default(),
+            times: Times::default(),
+            passed: Passed::default(),
+        }
+    }
+
+    /// Says when nothing at all was chosen: an empty answer may be one, or come of a slip.
+    pub(super) fn end(&self) {
+        let Passed { samples, is_any_chosen } = self.passed;
+        if samples > 0 && !is_any_chosen {
+            say(&format!("note: none of {} is what was asked for", counted(samples, "sample")));
+        }
     }
 
     /// Says of which samples of an input the time is not known, if it is asked for.
@@ -62,6 +85,7 @@ impl ProfileSink for Chosen<'_> {
 
     fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
         self.first.sample_ns = self.first.sample_ns.or(sample.time_ns);
+        self.passed.samples = self.passed.samples.saturating_add(sample.count);
         if !self.samples.takes(at, sample) {
             return Ok(ControlFlow::Continue(()));
         }
@@ -70,6 +94,7 @@ impl ProfileSink for Chosen<'_> {
             None => self.times.missing = self.times.missing.saturating_add(sample.count),
         }
         if self.samples.is_in_time(at, sample, self.first) {
+            self.passed.is_any_chosen = true;
             return self.sink.sample(at, sample);
         }
         Ok(ControlFlow::Continue(()))
@@ -82,6 +107,7 @@ impl ProfileSink for Chosen<'_> {
         let since_ns =
             time_ns.zip(self.first.event_ns).map(|(time_ns, first_ns)| time_ns.saturating_sub(first_ns));
         if self.events.takes(at.tables, event, since_ns) {
+            self.passed.is_any_chosen = true;
             return self.sink.event(at, event);
         }
         Ok(ControlFlow::Continue(()))

@@ -13,11 +13,10 @@ use borehole_process::Launched;
 use clap::Args;
 
 use super::analysis::{PhpHeapArgs, WalkArgs};
-use super::output::{GraphOutput, file};
+use super::output::{GraphOutput, begin, file};
 use super::report::ReportOutput;
 use crate::cell::bytes;
 use crate::exit::Exit;
-use crate::interrupt;
 use crate::messages::say;
 use crate::outputs::STDOUT;
 use crate::utc;
@@ -117,9 +116,7 @@ impl DumpArgs {
             );
             return Ok(Output::direct(STDOUT, io::stdout(), Compression::None));
         };
-        let output = Output::create_private(path, Existing::replacing(self.force))?;
-        interrupt::unfinished(output.unfinished());
-        Ok(output)
+        begin(path, Existing::replacing(self.force))
     }
 }
 

@@ -100,7 +100,7 @@ impl TextOutput {
     /// Writes `text`, to a file that appears whole, or to standard output.
     pub(crate) fn write(&self, text: &str) -> anyhow::Result<()> {
         let output = match self.path() {
-            Some(path) => Output::create_private(path, Existing::replacing(self.force))?,
+            Some(path) => begin(path, Existing::replacing(self.force))?,
             None => Output::direct(STDOUT, io::stdout(), Compression::None),
         };
         complete(output, text)
@@ -112,6 +112,16 @@ pub(super) fn file(output: Option<&Path>) -> Option<&Path> {
     output.filter(|path| *path != Path::new("-"))
 }
 
+/// Begins a file that only its owner may read, and that an interrupt takes away.
+pub(super) fn begin(path: &Path, existing: Existing) -> anyhow::Result<Output> {
+    // What works out heaps cannot be asked to stop.
+    interrupt::before_leaving(|| say("interrupted: nothing was written"));
+    interrupt::heed_at_once();
+    let output = Output::create_private(path, existing)?;
+    interrupt::unfinished(output.unfinished());
+    Ok(output)
+}
+
 /// Whether a file can be written there: its folder may be missing, or not the user's.
 fn check(path: &Path, force: bool) -> anyhow::Result<()> {
     let existing = Existing::replacing(force);
@@ -119,9 +129,7 @@ fn check(path: &Path, force: bool) -> anyhow::Result<()> {
     if path.exists() && !path.is_file() {
         return Ok(Output::check(path, existing)?);
     }
-    let begun = Output::create_private(path, existing)?;
-    interrupt::unfinished(begun.unfinished());
-    drop(begun);
+    drop(begin(path, existing)?);
     interrupt::unfinished(None);
     Ok(())
 }
@@ -147,9 +155,7 @@ impl GraphOutput {
     }
 
     fn create(&self, path: &Path) -> anyhow::Result<Output> {
-        let output = Output::create_private(path, Existing::replacing(self.force))?;
-        interrupt::unfinished(output.unfinished());
-        Ok(output)
+        begin(path, Existing::replacing(self.force))
     }
 
     /// What is written; looked at before there is a graph, so that nothing is waited for in vain.

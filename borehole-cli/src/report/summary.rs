@@ -102,7 +102,7 @@ fn quality(summary: &Summary) -> Vec<String> {
 /// The samples a second that were taken, where the profile says when.
 pub(crate) fn samples_per_second(summary: &Summary) -> Option<f64> {
     // The span is from the first sample to the last: one less than there are samples.
-    let after_first = summary.samples.saturating_sub(1);
+    let after_first = summary.timed.saturating_sub(1);
     summary.span_ns.filter(|&span_ns| span_ns > 0).map(|span_ns| per_second(after_first, span_ns))
 }
 
@@ -151,7 +151,8 @@ mod tests {
     #[test]
     fn the_second_line_speaks_of_quality() {
         let summary = Summary {
-            samples: 2001,
+            samples: 2501,
+            timed: 2001,
             empty: 3,
             without_period: 0,
             processes: 2,

@@ -10,9 +10,17 @@ use crate::program::{corpus, run, text};
 /// The samples of a profile that was converted with these options, as their lines of JSON.
 fn samples(options: &[&str], inputs: &[&str]) -> Vec<Value> {
     let command = [&["convert", "--to", "jsonl"], inputs, options].concat();
-    let lines = String::from_utf8(run(&command).quietly()).unwrap();
+    let ended = run(&command);
+    let lines = String::from_utf8(ended.stdout).unwrap();
     let values = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-    values.filter(|line| line["type"] == "sample").collect()
+    let samples: Vec<_> = values.filter(|line| line["type"] == "sample").collect();
+    let is_noted = ended.stderr.starts_with("note: none of ") && ended.stderr.lines().count() == 1;
+    assert!(
+        ended.code == 0 && if samples.is_empty() { is_noted } else { ended.stderr.is_empty() },
+        "{}",
+        ended.stderr
+    );
+    samples
 }
 
 #[test]
@@ -326,4 +334,14 @@ fn times_that_no_sample_has_are_no_choice() {
     let (timed, untimed) = (after("1"), after("8"));
     assert_eq!((timed.code, timed.stderr.contains("note: ")), (0, false), "{}", timed.stderr);
     assert!(untimed.failed().contains("found 1 sample of which none does"));
+}
+
+#[test]
+fn a_choice_that_nothing_meets_is_noted() {
+    let trace = corpus("rbt/native.rbt");
+    let ended = run(&["convert", &trace, "--match", "no such function", "--to", "folded"]);
+    assert_eq!((ended.code, &*ended.stdout), (0, &b""[..]));
+    let note = ended.stderr.lines().find(|line| line.starts_with("note: none of ")).unwrap_or_default();
+    assert!(note.ends_with(" samples is what was asked for"), "{}", ended.stderr);
+    assert_eq!(run(&["convert", &trace, "--match", ".", "--to", "folded"]).stderr, "");
 }

@@ -107,6 +107,8 @@ fn what_cannot_be_compared_says_why() {
     let error = run(&["diff", &trace, &trace, "-o", "x.png"]).failed();
     assert!(error.contains("expected a name that ends in .svg or .html"), "{error}");
     assert!(run(&["diff", &trace]).stderr.contains("2 values required"));
+    let error = run(&["diff", "-", "-"]).failed();
+    assert!(error.contains("expected standard input once, found it twice"), "{error}");
 }
 
 #[test]

@@ -3,8 +3,11 @@
 use std::collections::HashSet;
 use std::fs;
 use std::io::Write as _;
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
+use std::thread;
+use std::time::Duration;
 
 use borehole_testkit::{Scratch, read_corpus};
 use nix::sys::signal::{Signal, kill};
@@ -15,7 +18,8 @@ use crate::program::{Ended, code, corpus, listing, named_pipe, program, run, sam
 /// The program, with a pipe to read that stays open.
 fn start(arguments: &[&str]) -> (Child, ChildStdin) {
     let mut command = program(arguments);
-    let mut child = command.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child =
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let stdin = child.stdin.take().unwrap();
     (child, stdin)
 }
@@ -110,6 +114,43 @@ fn an_interrupted_recovery_and_dump_are_valid_as_well() {
         assert!(samples_in(&fs::read(&output).unwrap()) > 10_000);
         drop(stdin);
     }
+}
+
+#[test]
+fn an_interrupted_comparison_compares_nothing() {
+    let scratch = Scratch::new();
+    let page = scratch.path("page.html");
+    let (child, mut stdin) = start(&["diff", "-", &corpus("rbt/native.rbt"), "-o", text(&page)]);
+    stdin.write_all(&most_of_a_trace()).unwrap();
+    send(&child, Signal::SIGINT);
+    let ended = ended(child);
+    assert_eq!((ended.code, ended.stdout.as_slice(), page.exists()), (130, &b""[..], false));
+    assert!(ended.stderr.contains("interrupted: nothing is compared"), "{}", ended.stderr);
+    drop(stdin);
+}
+
+#[test]
+fn an_interrupt_leaves_nothing_of_a_heap_that_is_not_complete() {
+    let dump = corpus("php/heap/8.2.36.rdump");
+    let mut interrupted = 0;
+    for name in ["heap.json", "heap.rmem", "heap.sqlite3"] {
+        for delay_ms in (0..240).step_by(20) {
+            let scratch = Scratch::new();
+            let (child, _) = start(&["heap", "analyze", &dump, "-o", text(&scratch.path(name))]);
+            thread::sleep(Duration::from_millis(delay_ms));
+            send(&child, Signal::SIGINT);
+            let ended = child.wait_with_output().unwrap();
+            let (said, left) = (String::from_utf8(ended.stderr).unwrap(), listing(scratch.folder()));
+            assert!(left.is_empty() || left == [name], "{left:?} after {delay_ms} ms");
+            // Before it heeds anything, a signal ends it without a word.
+            if left.is_empty() && ended.status.signal().is_none() {
+                interrupted += 1;
+                assert!(said.ends_with("interrupted: nothing was written\n"), "{said}");
+                assert_eq!(ended.status.code(), Some(130));
+            }
+        }
+    }
+    assert!(interrupted > 0);
 }
 
 #[test]

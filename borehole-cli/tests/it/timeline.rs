@@ -227,3 +227,13 @@ fn rows_that_are_no_threads_have_numbers_that_no_thread_has() {
     }
     assert!(names.len() >= 6 && names.values().any(|name| name == "CPU"), "{names:?}");
 }
+
+#[test]
+fn what_no_timeline_shows_is_counted() {
+    let trace = corpus("rbt/annotations_ts.rbt");
+    for format in ["perfetto", "chrome-trace"] {
+        let ended = run(&["convert", &trace, "--to", format]);
+        assert_eq!(ended.code, 0);
+        assert!(ended.stderr.contains("cannot hold everything: annotations dropped: 4"), "{}", ended.stderr);
+    }
+}

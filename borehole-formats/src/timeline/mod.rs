@@ -17,6 +17,7 @@ use self::samples::Lanes;
 use self::tracks::Tracks;
 pub(crate) use self::tracks::{Kind, Track};
 use crate::Losses;
+use crate::sample_losses::SampleLosses;
 
 /// What a detail says.
 #[derive(Clone, Debug, PartialEq)]
@@ -83,6 +84,7 @@ pub(crate) struct Drawing<C> {
     has_wall_clock: bool,
     timeless_samples: u64,
     timeless_events: u64,
+    left_out: SampleLosses,
 }
 
 impl<C: Canvas> Drawing<C> {
@@ -95,11 +97,12 @@ impl<C: Canvas> Drawing<C> {
             has_wall_clock: false,
             timeless_samples: 0,
             timeless_events: 0,
+            left_out: SampleLosses::default(),
         }
     }
 
     pub(crate) fn losses(&self) -> Losses {
-        let mut losses = Losses::default();
+        let mut losses = self.left_out.report();
         losses.add("samples without a time", self.timeless_samples);
         losses.add("events without a time", self.timeless_events);
         losses
@@ -123,6 +126,7 @@ impl<C: Canvas> ProfileSink for Drawing<C> {
         match sample.time_ns.and_then(|time_ns| u64::try_from(time_ns).ok()) {
             Some(time_ns) => {
                 self.wall_clock(at, time_ns)?;
+                self.left_out.all_but_timeline(sample);
                 self.lanes.sample(&mut self.canvas, &mut self.tracks, at, sample, time_ns)?;
             }
             None => self.timeless_samples = self.timeless_samples.saturating_add(sample.count),
@@ -136,6 +140,16 @@ impl<C: Canvas> ProfileSink for Drawing<C> {
             None => self.timeless_events += 1,
         }
         Ok(ControlFlow::Continue(()))
+    }
+
+    fn segment(&mut self, at: Context<'_>) -> io::Result<()> {
+        self.left_out.segment(at.segment);
+        Ok(())
+    }
+
+    fn metadata(&mut self, _at: Context<'_>, _key: StringId, _value: StringId) -> io::Result<()> {
+        self.left_out.metadata();
+        Ok(())
     }
 
     fn source(&mut self, name: &str) -> io::Result<()> {

@@ -58,7 +58,7 @@ fn dominant_class<G: Graph + ?Sized>(context: &Context<'_, '_, G>) -> Option<Fin
         .likely(Confidence::Medium, "they pile up: something collects them without a bound")
         .check("See whether there are more of them after more work (borehole heap compare)")
         .check(format!(
-            "Look for what holds one: borehole heap ask path-to-root, or search {name} in the explorer"
+            "Look for what holds one: borehole heap ask FILE path-to-root NODE, or search {name} in the explorer"
         ))
         .impact(bytes)
         .at(place);
