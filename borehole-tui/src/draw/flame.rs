@@ -164,6 +164,8 @@ impl App {
 
     /// The cursor is on the screen; without need nothing of what is below the focus is off it.
     fn scroll_flame(&mut self, above: &Levels, height: i64) {
+        // Beside sources on a low screen there may be no line, and the cursor is somewhere nevertheless.
+        let height = height.max(1);
         let first = -i64::try_from(above.len()).unwrap_or(0);
         let cursor = self.focus.flame.0;
         // At first half of the screen is for callers.

@@ -100,7 +100,8 @@ pub(crate) fn draw_keys(canvas: &mut Canvas<'_>, area: Rect, list: &mut List, ro
 
 /// How wide the overview is: a good third, within bounds.
 const fn overview_width(width: u16) -> u16 {
-    let third = width * 3 / 8;
+    // No more than the bound is multiplied: the widest terminals have more columns than fit three times.
+    let third = if width > 160 { 160 } else { width } * 3 / 8;
     if third > 60 { 60 } else { third }
 }
 

@@ -236,6 +236,23 @@ fn no_line_is_wider_than_the_terminal_and_nothing_of_it_is_obeyed() {
 }
 
 #[test]
+fn every_view_is_drawn_at_every_small_size_and_on_the_widest_terminal() {
+    let graph = shop();
+    for (name, keys) in VIEWS {
+        let mut session = Session::of(&graph, (100, 30));
+        session.press(keys);
+        let small = (0..=30).flat_map(|columns| (0..=8).map(move |lines| (columns, lines)));
+        for size in small.chain([(u16::MAX, 7), (20, u16::MAX)]) {
+            session.size = size;
+            assert_eq!(session.lines().len(), usize::from(size.1), "{name} at {size:?}");
+            if size.0 % 10 == 0 && size.1 < 30 {
+                session.press("\x1b[B\x1b[C\x1b[6~\x1b[F\x1b[A\x1b[5~\x1b[H\x1b[<65;19;4M");
+            }
+        }
+    }
+}
+
+#[test]
 fn places_are_gone_back_to_and_forward_again() {
     let graph = shop();
     let mut session = Session::of(&graph, (100, 30));

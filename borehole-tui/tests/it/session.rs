@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use borehole_analysis::diff::{Amount, Change, DiffFrame, DiffRow, DiffView};
 use borehole_analysis::{HeatMap, HeatMapSink, Profile, ProfileBuilder};
 use borehole_model::{Context, Frame, Label, LabelValue, ProfileSink as _, Sample, Segment, Tables, Tee};
 use borehole_tui::{App, Clipboard, Colours, Decoder, Explorer as _, Host, Input, Settings, Stack};
@@ -86,6 +87,22 @@ pub(crate) fn deep(depth: usize) -> (Profile, HeatMap) {
     (builder.into_profile(tables), heat.into_view())
 }
 
+/// What changed in the shop: its database takes more time, its templates less, and one function is not called any more.
+pub(crate) fn changes() -> DiffView {
+    let row = |function: &str, before: f64, after: f64, is_marked: bool| {
+        let amount = |value| Amount { samples: 1, value };
+        let change = Change { before: amount(before), after: amount(after), is_marked, ..Change::default() };
+        let frame = DiffFrame { function: function.as_bytes().to_vec(), file: None, line: None };
+        DiffRow { frame: Arc::new(frame), own: change, total: change }
+    };
+    let functions = vec![
+        row("Db::query", 0.25, 0.5, true),
+        row("Tpl::echo", 0.125, 0.0625, false),
+        row("Mail::send", 0.5, 0.0, true),
+    ];
+    DiffView { functions, ..DiffView::default() }
+}
+
 /// What the explorer asked for.
 #[derive(Debug, Default)]
 pub(crate) struct Asked {
@@ -120,7 +137,7 @@ impl Host for Asked {
 pub(crate) struct Session {
     pub(crate) app: App,
     pub(crate) asked: Asked,
-    size: (u16, u16),
+    pub(crate) size: (u16, u16),
 }
 
 impl Session {
