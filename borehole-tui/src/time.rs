@@ -3,8 +3,45 @@
 use borehole_analysis::{TimeRange, Timeline};
 
 use crate::amount::time;
-use crate::app::{App, View};
+use crate::app::App;
 use crate::list::{List, Step};
+
+/// Which times the columns of a screen stand for: each for some units of time, none between two of them left out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Axis {
+    pub(crate) start_ns: i64,
+    pub(crate) unit_ns: u64,
+    pub(crate) units: usize,
+    pub(crate) columns: usize,
+}
+
+impl Axis {
+    /// The units that a column stands for. Where there are more columns than units, several stand for the same.
+    pub(crate) fn units(&self, column: usize) -> std::ops::Range<usize> {
+        let place = |column: usize| column * self.units / self.columns.max(1);
+        let start = place(column).min(self.units);
+        start..place(column + 1).max(start + 1).min(self.units)
+    }
+
+    /// The time of a column.
+    pub(crate) fn range(&self, column: usize) -> TimeRange {
+        let time = |unit: usize| {
+            let offset = u64::try_from(unit).unwrap_or(u64::MAX).saturating_mul(self.unit_ns);
+            self.start_ns.saturating_add_unsigned(offset)
+        };
+        let units = self.units(column);
+        TimeRange { start_ns: time(units.start), end_ns: time(units.end) }
+    }
+
+    /// The last column that stands for a time, or for what is nearest to it.
+    fn column(&self, ns: i64) -> usize {
+        let since = u64::try_from(ns.saturating_sub(self.start_ns)).unwrap_or(0);
+        let unit = usize::try_from(since / self.unit_ns.max(1)).unwrap_or(usize::MAX);
+        let unit = unit.min(self.units.saturating_sub(1));
+        let column = ((unit + 1) * self.columns).div_ceil(self.units.max(1)).saturating_sub(1);
+        column.min(self.columns.saturating_sub(1))
+    }
+}
 
 /// The state of the views over time.
 #[derive(Clone, Debug, Default)]
@@ -12,12 +49,14 @@ pub(crate) struct TimeViews {
     /// What was counted; the inner `None` says that the time of samples is not known.
     pub(crate) timeline: Option<Option<Timeline>>,
     pub(crate) list: List,
+    /// What the columns stood for when they were drawn last.
+    pub(crate) axis: Axis,
     /// The column of the cursor.
     pub(crate) column: usize,
-    /// The column at which the selection begins that is being made.
-    pub(crate) anchor: Option<usize>,
-    /// How many columns there were.
-    pub(crate) columns: usize,
+    /// When the time under the cursor begins, once it has been moved: it stays there when columns stand for other times.
+    at_ns: Option<i64>,
+    /// The time at which the selection begins that is being made.
+    pub(crate) anchor: Option<TimeRange>,
 }
 
 impl TimeViews {
@@ -26,12 +65,35 @@ impl TimeViews {
         self.timeline = None;
     }
 
-    /// The slices that a column of the screen stands for.
-    pub(crate) fn slices(&self, column: usize, slices: usize) -> std::ops::Range<usize> {
-        let columns = self.columns.max(1);
-        let start = column * slices / columns;
-        start..((column + 1) * slices / columns).max(start + 1).min(slices)
+    /// Columns stand for these times from now on.
+    pub(crate) fn lay_out(&mut self, axis: Axis) {
+        if self.axis != axis {
+            self.axis = axis;
+            self.column = self.at_ns.map_or(0, |ns| axis.column(ns));
+        }
     }
+
+    /// Puts the cursor on a column, or on the last one.
+    pub(crate) fn go_to(&mut self, column: usize) {
+        self.column = column.min(self.axis.columns.saturating_sub(1));
+        self.at_ns = Some(self.axis.range(self.column).start_ns);
+    }
+
+    /// From where a selection began that is being made to the cursor.
+    fn being_made(&self) -> Option<TimeRange> {
+        let (from, to) = (self.anchor?, self.axis.range(self.column));
+        Some(TimeRange { start_ns: from.start_ns.min(to.start_ns), end_ns: from.end_ns.max(to.end_ns) })
+    }
+
+    /// Whether a column is within the selection that is being made.
+    pub(crate) fn is_being_made(&self, column: usize) -> bool {
+        self.being_made().is_some_and(|made| overlap(made, self.axis.range(column)))
+    }
+}
+
+/// Whether two stretches of time have some in common.
+pub(crate) const fn overlap(one: TimeRange, other: TimeRange) -> bool {
+    one.start_ns < other.end_ns && other.start_ns < one.end_ns
 }
 
 impl App {
@@ -44,42 +106,29 @@ impl App {
 
     /// Moves the cursor along the time.
     pub(crate) fn go_in_time(&mut self, step: Step) {
-        let last = self.time.columns.saturating_sub(1);
         let column = self.time.column;
-        self.time.column = match step {
+        self.time.go_to(match step {
             Step::Up => column.saturating_sub(1),
-            Step::Down => (column + 1).min(last),
+            Step::Down => column + 1,
             Step::PageUp => column.saturating_sub(10),
-            Step::PageDown => (column + 10).min(last),
+            Step::PageDown => column + 10,
             Step::Home => 0,
-            Step::End => last,
-        };
+            Step::End => usize::MAX,
+        });
     }
 
     /// The first time begins a selection at the cursor, the second ends it and applies it.
     pub(crate) fn select_time(&mut self) {
-        if self.profile.timespan().is_none() {
+        if self.profile.timespan().is_none() || self.time.axis.units == 0 {
             return;
         }
-        let Some(anchor) = self.time.anchor.take() else {
-            self.time.anchor = Some(self.time.column);
+        let range = self.time.being_made();
+        if range.is_none() {
+            self.time.anchor = Some(self.time.axis.range(self.time.column));
             return self.say("selection begun: move, and Enter ends it, Esc drops it");
-        };
-        let (first, last) = (anchor.min(self.time.column), anchor.max(self.time.column));
-        let range = match self.view {
-            View::HeatMap => self.heat_range(first, last),
-            _ => self.timeline_range(first, last),
-        };
-        self.select_range(Some(range));
-    }
-
-    /// The time of some columns of the timeline.
-    pub(crate) fn timeline_range(&self, first: usize, last: usize) -> TimeRange {
-        let span = self.profile.timespan();
-        let slices = span.map_or(0, |span| span.slices);
-        let start = self.time.slices(first, slices).start;
-        let end = self.time.slices(last, slices).end.max(start + 1);
-        span.map_or(TimeRange { start_ns: 0, end_ns: 0 }, |span| span.range(start..=end - 1))
+        }
+        self.time.anchor = None;
+        self.select_range(range);
     }
 
     /// Counts only samples of that time.
@@ -101,4 +150,40 @@ pub(crate) fn range_text(range: TimeRange) -> String {
 pub(crate) fn moment(ns: i64) -> String {
     let sign = if ns < 0 { "-" } else { "" };
     format!("{sign}{}", time(ns.unsigned_abs()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn axis(units: usize, columns: usize) -> Axis {
+        Axis { start_ns: -7_000, unit_ns: 1_000, units, columns }
+    }
+
+    #[test]
+    fn columns_share_out_all_units_and_each_time_is_found_in_its_column() {
+        for (units, columns) in [(10, 10), (10, 3), (10, 7), (3600, 100), (2048, 133), (1, 1), (100, 99)] {
+            let axis = axis(units, columns);
+            let mut next = 0;
+            for column in 0..columns {
+                let (found, range) = (axis.units(column), axis.range(column));
+                assert_eq!(found.start, next, "{units} in {columns}");
+                assert!(!found.is_empty(), "{units} in {columns}");
+                next = found.end;
+                for ns in [range.start_ns, range.end_ns - 1] {
+                    assert_eq!(axis.column(ns), column, "{units} in {columns}");
+                }
+            }
+            assert_eq!(next, units);
+            assert_eq!((axis.column(i64::MIN), axis.column(i64::MAX)), (0, columns - 1));
+        }
+    }
+
+    #[test]
+    fn few_units_are_spread_over_many_columns() {
+        let found: Vec<_> = (0..7).map(|column| axis(3, 7).units(column)).collect();
+        assert_eq!(found, [0..1, 0..1, 0..1, 1..2, 1..2, 2..3, 2..3]);
+        assert_eq!([-7_000, -6_000, -5_000].map(|ns| axis(3, 7).column(ns)), [2, 4, 6]);
+        assert_eq!((axis(0, 7).units(3), axis(0, 0).column(5)), (0..0, 0));
+    }
 }

@@ -1,6 +1,6 @@
 //! Samples over time.
 
-use borehole_analysis::{HeatMap, TimeRange, Timeline, TimelineRow};
+use borehole_analysis::{HeatMap, Timeline, TimelineRow, Timespan};
 use ratatui::layout::Rect;
 
 use super::canvas::Canvas;
@@ -9,7 +9,7 @@ use crate::app::{App, Place};
 use crate::groups::value_text;
 use crate::text::{Anchor, crop};
 use crate::theme::Role;
-use crate::time::moment;
+use crate::time::{Axis, moment, overlap};
 
 /// Bars of a cell, from none to full.
 const BARS: [&str; 9] = [" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
@@ -32,8 +32,9 @@ impl App {
         let [area, axis] = split_bottom(area, 2);
         let [names, chart] = split_left(area, NAMES.min(area.width / 3));
         self.areas.body = chart;
-        self.time.columns = usize::from(chart.width);
-        self.time.column = self.time.column.min(self.time.columns.saturating_sub(1));
+        let Timespan { start_ns, slice_ns, slices, .. } = timeline.span;
+        let columns = usize::from(chart.width);
+        self.time.lay_out(Axis { start_ns, unit_ns: slice_ns, units: slices, columns });
         let window = self.time.list.window(timeline.rows.len(), usize::from(area.height));
         let most = self.most(&timeline);
         for (line, row) in (0..).zip(window) {
@@ -49,10 +50,10 @@ impl App {
 
     fn columns(&self, row: &TimelineRow) -> Vec<u64> {
         let sum = |column| -> u64 {
-            let slices = self.time.slices(column, row.slices.len());
+            let slices = self.time.axis.units(column);
             row.slices[slices].iter().fold(0, |sum: u64, &slice| sum.saturating_add(slice))
         };
-        (0..self.time.columns).map(sum).collect()
+        (0..self.time.axis.columns).map(sum).collect()
     }
 
     /// The heaviest cell.
@@ -64,27 +65,18 @@ impl App {
         for (column, value) in (0..).zip(self.columns(row)) {
             let bar = (u128::from(value) * 8).div_ceil(u128::from(most.max(1)));
             let bar = BARS[usize::try_from(bar).unwrap_or(8).min(8)];
-            let role = self.role_at(usize::from(column), row.slices.len());
+            let role = self.role_at(usize::from(column));
             canvas.text(area, (line, column), bar, canvas.colours.style(role));
         }
     }
 
     /// How a column looks: the cursor, the selection, or neither.
-    fn role_at(&self, column: usize, slices: usize) -> Role {
-        let cursor = self.time.column;
-        let making = self
-            .time
-            .anchor
-            .is_some_and(|anchor| (anchor.min(cursor)..=anchor.max(cursor)).contains(&column));
-        let span = self.profile.timespan();
-        let selected = self.settings.selection.time.zip(span).is_some_and(|(time, span)| {
-            let range = self.time.slices(column, slices);
-            let cell = span.range(range.start..=range.end.max(range.start + 1) - 1);
-            cell.start_ns < time.end_ns && time.start_ns < cell.end_ns
-        });
-        match self.place == Place::Body && column == cursor {
+    fn role_at(&self, column: usize) -> Role {
+        let time = self.time.axis.range(column);
+        let selected = self.settings.selection.time.is_some_and(|selected| overlap(selected, time));
+        match self.place == Place::Body && column == self.time.column {
             true => Role::Cursor,
-            false if making => Role::Found,
+            false if self.time.is_being_made(column) => Role::Found,
             false if selected => Role::Trace,
             false => Role::Number,
         }
@@ -92,15 +84,20 @@ impl App {
 
     fn draw_axis(&self, canvas: &mut Canvas<'_>, area: Rect, timeline: &Timeline) {
         let whole = timeline.span.whole();
-        let slices = self.time.slices(self.time.column, timeline.span.slices);
-        let here = timeline.span.range(slices.start..=slices.end.max(slices.start + 1) - 1);
         let style = canvas.colours.style(Role::Dim);
         let (first, last) = (moment(whole.start_ns), moment(whole.end_ns));
         canvas.text(area, (0, 0), &first, style);
         let end = area.width.saturating_sub(u16::try_from(last.len()).unwrap_or(u16::MAX));
         canvas.text(area, (0, end), &last, style);
+        self.draw_here(canvas, area);
+    }
+
+    /// The time under the cursor, below an axis.
+    fn draw_here(&self, canvas: &mut Canvas<'_>, area: Rect) {
+        let here = self.time.axis.range(self.time.column);
         let text = format!("at {} (Enter begins and ends a selection)", moment(here.start_ns));
-        canvas.text(area, (1, 0), &crop(&text, usize::from(area.width), Anchor::Left), style);
+        let text = crop(&text, usize::from(area.width), Anchor::Left);
+        canvas.text(area, (1, 0), &text, canvas.colours.style(Role::Dim));
     }
 
     /// Seconds from left to right, the offset in the second from the bottom to the top, as many of both as fit.
@@ -114,33 +111,15 @@ impl App {
             return;
         }
         self.areas.body = chart;
-        self.time.columns = cells.columns.len();
-        self.time.column = self.time.column.min(self.time.columns - 1);
-        let (cursor, anchor) = (self.time.column, self.time.anchor);
+        self.time.lay_out(cells.axis);
         for (column, values) in cells.columns.iter().enumerate() {
-            let is_chosen = column == cursor
-                || anchor.is_some_and(|anchor| (anchor.min(cursor)..=anchor.max(cursor)).contains(&column));
+            let is_chosen = column == self.time.column || self.time.is_being_made(column);
             let column = u16::try_from(column).unwrap_or(u16::MAX);
             for (line, &value) in (0..).zip(values.iter().rev()) {
                 cells.draw(canvas, chart, (line, column), (value, is_chosen));
             }
         }
-        let range = self.heat_range(cursor, cursor);
-        let text = format!("at {} (Enter begins and ends a selection)", moment(range.start_ns));
-        let text = crop(&text, usize::from(axis.width), Anchor::Left);
-        canvas.text(axis, (1, 0), &text, canvas.colours.style(Role::Dim));
-    }
-
-    /// The time of some columns of the screen's heat map.
-    pub(crate) fn heat_range(&self, first: usize, last: usize) -> TimeRange {
-        let (all, shown) = (self.heat.columns(), self.time.columns.max(1));
-        let width = i64::try_from(self.heat.column_ns).unwrap_or(i64::MAX);
-        let start = |column: usize| {
-            let place = i64::try_from(column * all / shown).unwrap_or(i64::MAX);
-            self.heat.start_ns.saturating_add(place.saturating_mul(width))
-        };
-        let start_ns = start(first);
-        TimeRange { start_ns, end_ns: start(last + 1).max(start_ns.saturating_add(width)) }
+        self.draw_here(canvas, axis);
     }
 }
 
@@ -149,6 +128,8 @@ const SHADES: [&str; 5] = [" ", "░", "▒", "▓", "█"];
 
 /// A heat map in the cells of a screen.
 struct HeatCells {
+    /// What the columns stand for: never less than one of the map.
+    axis: Axis,
     /// By column, from the start of a second on.
     columns: Vec<Vec<u64>>,
     most: u64,
@@ -156,17 +137,23 @@ struct HeatCells {
 
 impl HeatCells {
     fn of(map: &HeatMap, area: Rect) -> Self {
-        let across = usize::from(area.width).min(map.columns());
+        let units = map.columns();
+        let columns = usize::from(area.width).min(units);
+        let axis = Axis { start_ns: map.start_ns, unit_ns: map.column_ns, units, columns };
         let down = usize::from(area.height).min(map.rows);
-        let mut columns = vec![vec![0_u64; down]; across];
-        for place in 0..if down > 0 { map.columns() } else { 0 } {
-            for (row, &count) in map.column(place).iter().enumerate() {
-                let sum = &mut columns[place * across / map.columns()][row * down / map.rows];
-                *sum = sum.saturating_add(count);
+        let cells = |column| {
+            let mut cells = vec![0_u64; down];
+            for place in if down > 0 { axis.units(column) } else { 0..0 } {
+                for (row, &count) in map.column(place).iter().enumerate() {
+                    let sum = &mut cells[row * down / map.rows];
+                    *sum = sum.saturating_add(count);
+                }
             }
-        }
+            cells
+        };
+        let columns: Vec<Vec<u64>> = (0..columns).map(cells).collect();
         let most = columns.iter().flatten().copied().max().unwrap_or(0);
-        Self { columns, most }
+        Self { axis, columns, most }
     }
 
     fn draw(&self, canvas: &mut Canvas<'_>, area: Rect, at: (u16, u16), (value, is_chosen): (u64, bool)) {
@@ -184,6 +171,32 @@ impl HeatCells {
 
 impl App {
     pub(crate) fn click_in_time(&mut self, column: usize) {
-        self.time.column = column.saturating_sub(usize::from(self.areas.body.x));
+        self.time.go_to(column.saturating_sub(usize::from(self.areas.body.x)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_column_of_the_heat_map_is_of_the_time_that_it_selects() {
+        const ALL: usize = 10;
+        for across in 1..=12 {
+            for place in 0..ALL {
+                let mut samples = vec![0; ALL];
+                samples[place] = 1;
+                let column_ns = 1_000_000_000;
+                let map = HeatMap { start_ns: -5, column_ns, rows: 1, samples, without_time: 0 };
+                let cells = HeatCells::of(&map, Rect::new(0, 0, across, 4));
+                let column = cells.columns.iter().position(|values| values == &[1]).unwrap();
+                let time = cells.axis.range(column);
+                let start_ns = i64::try_from(place).unwrap() * 1_000_000_000 - 5;
+                assert!(
+                    time.start_ns <= start_ns && start_ns + 1_000_000_000 <= time.end_ns,
+                    "{place} {across}"
+                );
+            }
+        }
     }
 }

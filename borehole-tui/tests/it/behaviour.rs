@@ -106,6 +106,34 @@ fn a_stretch_of_time_selects_what_the_other_views_show() {
     assert!(session.lines()[0].contains(" 1,200 samples"), "{}", session.lines()[0]);
 }
 
+/// The time under the cursor of a view over time.
+fn time_under_cursor(session: &mut Session) -> String {
+    let text = session.text();
+    text.split_once(" (Enter").unwrap().0.rsplit_once("at ").unwrap().1.to_owned()
+}
+
+#[test]
+fn a_selection_of_time_that_is_being_made_keeps_its_time_when_columns_stand_for_others() {
+    // The overview goes, the terminal is resized, another view is looked at.
+    for change in ["o", "resize", "M"] {
+        let mut session = session();
+        session.press(&format!("T{}", "l".repeat(20)));
+        let from = time_under_cursor(&mut session);
+        session.press("\r");
+        match change {
+            "resize" => session.size = (140, 40),
+            keys => drop(session.press(keys).text()),
+        }
+        let to = time_under_cursor(&mut session);
+        let seconds = |text: &str| text.trim_end_matches(" s").parse::<f64>().unwrap();
+        // Of the column that it is in now, the time may be a little earlier.
+        assert!((0.0..=1.0).contains(&(seconds(&from) - seconds(&to))), "{change}: {from} and {to}");
+        session.press("l\r");
+        let header = session.lines()[0].clone();
+        assert!(header.contains(&format!(" · {from} to ")), "{change}: {from}, {header}");
+    }
+}
+
 #[test]
 fn threads_and_labels_select_as_well() {
     let mut session = session();
