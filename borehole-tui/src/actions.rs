@@ -396,19 +396,16 @@ impl App {
                 (0..3).for_each(|_| self.go(step));
             }
             Button::Press => {
-                let before = (self.place, self.current());
-                self.place = place;
-                self.click(line, usize::from(column));
-                let now = (self.place, self.current());
-                if before == now && now.1.is_some() {
+                let had_cursor = std::mem::replace(&mut self.place, place) == place;
+                if self.click(line, usize::from(column)) && had_cursor {
                     self.act(Action::Focus, host);
                 }
             }
         }
     }
 
-    /// Moves the cursor to a line of the pane that has it.
-    fn click(&mut self, line: usize, column: usize) {
+    /// Moves the cursor to a line of the pane that has it. Whether it was there already.
+    fn click(&mut self, line: usize, column: usize) -> bool {
         let (list, len) = match (self.place, self.view) {
             (Place::Overview, _) => (&mut self.overview.list, self.overview.shown.len()),
             (Place::Above, _) => {
@@ -437,9 +434,9 @@ impl App {
             (Place::Body, View::Flame) => return self.click_in_flame(line, column),
             (Place::Body, View::Timeline | View::HeatMap) => return self.click_in_time(column),
         };
-        if let Some(row) = list.at_line(line, len) {
-            list.cursor = row;
-        }
+        let Some(row) = list.at_line(line, len) else { return false };
+        let was_there = std::mem::replace(&mut list.cursor, row) == row;
         self.follow_overview();
+        was_there
     }
 }

@@ -134,14 +134,14 @@ impl App {
         }
     }
 
-    pub(crate) fn click_in_flame(&mut self, line: usize, column: usize) {
+    /// Moves the cursor to a box, if there is one. Whether it was on that already.
+    pub(crate) fn click_in_flame(&mut self, line: usize, column: usize) -> bool {
         let level = self.focus.flame_top.saturating_add(i64::try_from(line).unwrap_or(0));
         let column = column.saturating_sub(usize::from(self.areas.body.x));
-        let before = self.focus.flame;
-        self.focus.flame = (level, column);
-        if !self.reaches(level, column) {
-            self.focus.flame = before;
-        }
+        let boxes = self.flame_level(level);
+        let Some(found) = boxes.iter().find(|found| found.holds(column)) else { return false };
+        let (level_before, column_before) = std::mem::replace(&mut self.focus.flame, (level, column));
+        level_before == level && found.holds(column_before)
     }
 
     pub(super) fn draw_flame(&mut self, canvas: &mut Canvas<'_>, area: Rect) {

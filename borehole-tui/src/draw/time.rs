@@ -170,8 +170,11 @@ impl HeatCells {
 }
 
 impl App {
-    pub(crate) fn click_in_time(&mut self, column: usize) {
+    /// Moves the cursor to a column of the screen, or to the last one that stands for a time. Whether it was there already.
+    pub(crate) fn click_in_time(&mut self, column: usize) -> bool {
+        let before = self.time.column;
         self.time.go_to(column.saturating_sub(usize::from(self.areas.body.x)));
+        self.time.column == before
     }
 }
 

@@ -229,6 +229,56 @@ fn a_mouse_selects_enters_and_scrolls() {
     session.press("\x1b[<0;99;1M\x1b[<0;60;40M");
 }
 
+/// The bytes of a press of the mouse at a cell, from 1.
+fn press_at(column: u16, line: u16) -> String {
+    format!("\x1b[<0;{column};{line}M")
+}
+
+#[test]
+fn a_second_click_selects_a_thread_and_a_first_one_does_not() {
+    for keys in ["B", "\rB", "\rB\t\t"] {
+        let mut session = session();
+        session.press(keys);
+        let second_row = press_at(60, 5);
+        session.press(&second_row);
+        assert!(!session.lines()[0].contains("thread"), "{keys}: {}", session.lines()[0]);
+        session.press(&second_row);
+        assert!(session.lines()[0].contains("300 of 1,200 samples · thread 12"), "{}", session.lines()[0]);
+        // Below the last row there is nothing to select.
+        session.press(&press_at(60, 20).repeat(3));
+        assert!(session.lines()[0].contains("thread 12"), "{}", session.lines()[0]);
+    }
+}
+
+#[test]
+fn clicks_select_a_stretch_of_time_and_none_beyond_the_end() {
+    for (view, keys, [one, two]) in
+        [("T", "", [60, 70]), ("T", "\r", [60, 70]), ("M", "", [41, 43]), ("M", "\r", [41, 43])]
+    {
+        let mut session = session();
+        session.press(&format!("{keys}{view}"));
+        session.press(&press_at(one, 5));
+        assert!(!session.status().starts_with("selection begun"), "{view}");
+        session.press(&press_at(one, 5));
+        assert!(session.status().starts_with("selection begun"), "{view} {}", session.status());
+        session.press(&press_at(two, 5)).press(&press_at(two, 5));
+        assert!(session.lines()[0].contains(" s to "), "{view} {}", session.lines()[0]);
+    }
+    let mut session = session();
+    session.press("M").press(&press_at(99, 5));
+    assert_eq!(time_under_cursor(&mut session), "9.0 s");
+}
+
+#[test]
+fn a_second_click_is_one_on_the_same_row_though_other_rows_are_of_the_same_function() {
+    let mut session = session();
+    session.press(">\tL/View\r").press(&press_at(60, 5)).press(&press_at(60, 4));
+    assert!(session.status().starts_with("View::render"), "{}", session.text());
+    assert!(session.text().contains("▸ call tree\n"), "{}", session.text());
+    session.press(&press_at(60, 4));
+    assert!(session.text().contains("callees · total 8.3% self 0.0% · View::render"), "{}", session.text());
+}
+
 #[test]
 fn a_file_that_grew_keeps_the_focus() {
     let mut session = session();
