@@ -13,6 +13,8 @@ pub(crate) struct Groups {
     pub(crate) kind: usize,
     pub(crate) rows: Option<Vec<GroupRow>>,
     pub(crate) list: List,
+    /// Whether the process that is selected came with a thread: numbers of threads are those of their processes.
+    has_process_of_thread: bool,
 }
 
 impl Groups {
@@ -42,7 +44,12 @@ impl App {
             let by = &kinds[self.groups.kind];
             let mut selection = self.settings.selection.clone();
             match by {
-                By::Thread => selection.threads.clear(),
+                By::Thread => {
+                    selection.threads.clear();
+                    if self.groups.has_process_of_thread {
+                        selection.processes.clear();
+                    }
+                }
                 By::Process => selection.processes.clear(),
                 By::Label(key) => selection.labels.retain(|(known, _)| known != key),
                 By::File | By::Class => {}
@@ -77,8 +84,11 @@ impl App {
         let kinds = self.group_kinds();
         let selection = &mut self.settings.selection;
         match (&kinds[self.groups.kind], value) {
-            (_, GroupValue::Thread { thread, .. }) => toggle(&mut selection.threads, thread),
-            (_, GroupValue::Process(process)) => toggle(&mut selection.processes, process),
+            (_, GroupValue::Thread { process, thread, .. }) => self.select_thread(process, thread),
+            (_, GroupValue::Process(process)) => {
+                self.groups.has_process_of_thread = false;
+                toggle(&mut selection.processes, process);
+            }
             (By::Label(key), GroupValue::Label(text)) => {
                 let value = match text {
                     LabelText::Text(text) => text,
@@ -92,6 +102,40 @@ impl App {
         self.reweigh();
         self.fill_groups();
         self.groups.list = cursor;
+    }
+}
+
+impl App {
+    /// The threads and processes that are selected, in words.
+    pub(crate) fn thread_texts(&self) -> Vec<String> {
+        let selection = &self.settings.selection;
+        let of = match selection.processes.first() {
+            Some(process) if self.groups.has_process_of_thread => format!(" of {process}"),
+            _ => String::new(),
+        };
+        let threads = selection.threads.iter().map(|thread| format!("thread {thread}{of}"));
+        let processes = selection.processes.iter().map(|process| format!("process {process}"));
+        threads.chain(processes.filter(|_| of.is_empty())).collect()
+    }
+
+    /// Counts only samples of a thread of a process; of the same again, all.
+    fn select_thread(&mut self, process: Option<i64>, thread: u64) {
+        let selection = &mut self.settings.selection;
+        let came_with_thread = std::mem::take(&mut self.groups.has_process_of_thread);
+        let is_there =
+            selection.threads == [thread] && process.is_none_or(|process| selection.processes == [process]);
+        if came_with_thread {
+            selection.processes.clear();
+        }
+        selection.threads.clear();
+        if is_there {
+            return;
+        }
+        selection.threads.push(thread);
+        if let Some(process) = process.filter(|process| selection.processes != [*process]) {
+            selection.processes = vec![process];
+            self.groups.has_process_of_thread = true;
+        }
     }
 }
 

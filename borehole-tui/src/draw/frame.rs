@@ -31,8 +31,7 @@ impl App {
         let selection = &self.settings.selection;
         let mut parts = Vec::new();
         parts.extend(selection.time.map(range_text));
-        parts.extend(selection.threads.iter().map(|thread| format!("thread {thread}")));
-        parts.extend(selection.processes.iter().map(|process| format!("process {process}")));
+        parts.extend(self.thread_texts());
         let labels = selection.labels.iter();
         parts.extend(labels.map(|(key, value)| format!("{}={}", printable(key), printable(value))));
         parts.extend(

@@ -3,7 +3,7 @@
 use borehole_analysis::{Pattern, Query};
 use borehole_tui::{Keymap, Settings};
 
-use crate::session::{Session, deep, shop, shop_with};
+use crate::session::{Session, deep, pool, shop, shop_with};
 
 const SIZE: (u16, u16) = (100, 30);
 
@@ -144,6 +144,31 @@ fn threads_and_labels_select_as_well() {
     assert!(session.lines()[0].contains(" 1,200 samples"), "{}", session.lines()[0]);
     session.press("gB\r");
     assert!(session.text().contains("url=/cart"), "{}", session.text());
+}
+
+#[test]
+fn threads_of_one_number_are_selected_by_their_process() {
+    let mut session = Session::of(pool(), SIZE);
+    session.press("B\r");
+    let header = session.lines()[0].clone();
+    assert!(header.ends_with("30 of 60 samples · thread 1 of 10"), "{header}");
+    assert!(session.text().contains("thread 1 of 20  20"), "{}", session.text());
+    session.press("j\r");
+    let header = session.lines()[0].clone();
+    assert!(header.ends_with("20 of 60 samples · thread 1 of 20"), "{header}");
+    // What came with the thread goes with it.
+    session.press("\r");
+    assert!(session.lines()[0].ends_with("· 60 samples"), "{}", session.lines()[0]);
+    // A process that was selected itself stays.
+    session.press("l\rh\r");
+    assert!(
+        session.lines()[0].ends_with("30 of 60 samples · thread 1 · process 10"),
+        "{}",
+        session.lines()[0]
+    );
+    session.press("\r");
+    assert!(session.lines()[0].ends_with("40 of 60 samples · process 10"), "{}", session.lines()[0]);
+    assert!(!session.text().contains("of 20"), "{}", session.text());
 }
 
 #[test]
@@ -331,7 +356,7 @@ fn the_thread_under_the_cursor_is_selected_though_others_have_come_before_it() {
     let (profile, heat) = shop_with(&FURTHER, true);
     session.app.replace(profile, heat);
     session.press("\r");
-    assert!(session.lines()[0].ends_with("300 of 2,350 samples · thread 12"), "{}", session.lines()[0]);
+    assert!(session.lines()[0].ends_with("300 of 2,350 samples · thread 12 of 7"), "{}", session.lines()[0]);
 }
 
 #[test]

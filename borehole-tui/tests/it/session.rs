@@ -72,6 +72,26 @@ pub(crate) fn shop_with(further: &[(&str, u64)], has_times: bool) -> (Profile, H
     (builder.into_profile(tables), heat.into_view())
 }
 
+/// A profile of two processes that number their threads alike: 30 samples and 10 of the one, 20 of the other.
+pub(crate) fn pool() -> (Profile, HeatMap) {
+    let mut tables = Tables::default();
+    let mut builder = Tee::new(ProfileBuilder::default(), HeatMapSink::default());
+    let stack = intern(&mut tables, "main x.php 1");
+    let processes = [(10, &[(1, 30), (2, 10)][..]), (20, &[(1, 20)][..])];
+    for (index, (process, threads)) in (0..).zip(processes) {
+        let segment = Segment { index, process: Some(process), ..Segment::default() };
+        let at = Context { tables: &tables, segment: &segment };
+        builder.segment(at).unwrap();
+        for &(thread, count) in threads {
+            let sample = Sample { stack, count, thread: Some(thread), ..Sample::default() };
+            let _ = builder.sample(at, &sample).unwrap();
+        }
+    }
+    builder.finish(&tables).unwrap();
+    let (builder, heat) = builder.into_parts();
+    (builder.into_profile(tables), heat.into_view())
+}
+
 /// A profile of stacks as deep as they are named.
 pub(crate) fn deep(depth: usize) -> (Profile, HeatMap) {
     let mut tables = Tables::default();
