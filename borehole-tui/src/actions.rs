@@ -218,7 +218,7 @@ impl App {
                 self.time.list.go(step, rows);
             }
             (Place::Body, View::HeatMap) => {}
-            (Place::Body, View::Changes) => self.changes.go(step, self.change_count()),
+            (Place::Body, View::Changes) => self.changes.list.go(step, self.changes.shown.len()),
             (Place::Body, View::Groups) => {
                 let rows = self.groups.rows.as_ref().map_or(0, Vec::len);
                 self.groups.list.go(step, rows);
@@ -428,8 +428,7 @@ impl App {
                 (&mut self.groups.list, self.groups.rows.as_ref().map_or(0, Vec::len))
             }
             (Place::Body, View::Changes) => {
-                let len = self.change_count();
-                (&mut self.changes, len)
+                (&mut self.changes.list, self.changes.shown.len())
             }
             (Place::Body, View::Flame) => return self.click_in_flame(line, column),
             (Place::Body, View::Timeline | View::HeatMap) => return self.click_in_time(column),

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use borehole_analysis::diff::DiffView;
 use borehole_analysis::{
     Calls, FrameName, HeatMap, Lines, Paths, Pattern, Profile, Query, Selection, SortBy, TopRow, Weight,
 };
@@ -28,8 +29,8 @@ pub struct Settings {
     pub query: Query,
     /// Which samples count.
     pub selection: Selection,
-    /// What changed since an earlier profile, if it is compared with one.
-    pub diff: Option<borehole_analysis::diff::DiffView>,
+    /// What changed since an earlier profile, if it is compared with one: of the samples that `query` keeps.
+    pub diff: Option<DiffView>,
     /// The frames that one key makes one frame of each, with the name of what they become.
     pub libraries: Vec<borehole_analysis::Collapse>,
 }
@@ -113,10 +114,11 @@ pub struct App {
     pub(crate) shows_source: bool,
     pub(crate) source: Option<SourceView>,
     pub(crate) groups: crate::groups::Groups,
-    /// The list of what changed.
-    pub(crate) changes: List,
+    pub(crate) changes: crate::changes::Changes,
     /// What changed, by function, if there is a base.
     pub(crate) since: Option<crate::since::Since>,
+    /// The pattern by which samples were chosen that are compared with a base.
+    pub(crate) compared: Option<String>,
     pub(crate) time: crate::time::TimeViews,
     /// The columns of the flame graph when it was drawn last, which its cursor is among.
     pub(crate) flame_width: usize,
@@ -130,6 +132,7 @@ impl App {
     pub fn new(profile: Profile, heat: HeatMap, settings: Settings) -> Self {
         let weight = Weight::Samples;
         let since = settings.diff.as_ref().map(crate::since::Since::new);
+        let compared = settings.query.keep.as_ref().map(|pattern| pattern.as_str().to_owned());
         let calls = Calls::new(&profile, &settings.query, &settings.selection, weight);
         let overview = Overview {
             rows: Vec::new(),
@@ -162,8 +165,9 @@ impl App {
             shows_source: false,
             source: None,
             groups: crate::groups::Groups::default(),
-            changes: List::default(),
+            changes: crate::changes::Changes::default(),
             since,
+            compared,
             time: crate::time::TimeViews::default(),
             flame_width: 0,
             areas: crate::draw::Areas::default(),
@@ -180,12 +184,14 @@ impl App {
         self.is_done
     }
 
-    /// Shows another state of the same profile, as of a file that has grown. What was in focus stays, and so does what is open
-    /// and what is under the cursors.
-    pub fn replace(&mut self, profile: Profile, heat: HeatMap) {
+    /// Shows another state of the same profile, as of a file that has grown, and what has changed now since an earlier one. What
+    /// was in focus stays, and so does what is open and what is under the cursors.
+    pub fn replace(&mut self, profile: Profile, heat: HeatMap, diff: Option<DiffView>) {
         let whereabouts = self.whereabouts();
         self.profile = profile;
         self.heat = heat;
+        self.since = diff.as_ref().map(crate::since::Since::new);
+        self.settings.diff = diff;
         self.recount(whereabouts.focus.clone());
         self.return_to(&whereabouts);
     }
@@ -233,7 +239,7 @@ impl App {
     }
 
     /// The row of that name, or of the same function where lines are told apart otherwise.
-    fn row_of(&self, name: &FrameName) -> Option<usize> {
+    pub(crate) fn row_of(&self, name: &FrameName) -> Option<usize> {
         let same = || {
             let of_function = |row: &&TopRow| self.calls.frame(row.frame).function == name.function;
             self.overview.rows.iter().filter(of_function).max_by_key(|row| row.total).map(|row| row.frame)
@@ -249,6 +255,7 @@ impl App {
         let rows = (0..overview.rows.len()).filter(|&row| wanted(overview.rows[row].frame));
         overview.shown = rows.collect();
         self.focus.refresh(&self.calls, wanted);
+        self.refresh_changes();
     }
 
     /// Makes a row the focus, and remembers the one before.
@@ -292,13 +299,6 @@ impl App {
             (Place::Body, View::Timeline | View::HeatMap | View::Groups) => self.focus.frame,
             (Place::Body, View::Changes) => self.changed_frame(),
         }
-    }
-
-    /// The row of the changed function under the cursor, if it is still there.
-    fn changed_frame(&self) -> Option<usize> {
-        let row = self.settings.diff.as_ref()?.functions.get(self.changes.cursor)?;
-        let name = FrameName { function: row.frame.function.clone(), ..FrameName::default() };
-        self.row_of(&name)
     }
 
     /// Counts only samples with a frame that matches; an empty pattern counts all.

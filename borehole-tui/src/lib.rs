@@ -7,6 +7,7 @@
 mod actions;
 mod amount;
 mod app;
+mod changes;
 mod draw;
 mod flame;
 mod focus;

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use borehole_analysis::diff::DiffFrame;
 use borehole_analysis::{By, FrameName, GroupValue};
 
 use crate::app::{App, Overview};
@@ -23,6 +24,8 @@ pub(crate) struct Whereabouts {
     flame_path: Vec<Arc<FrameName>>,
     /// By what groups are, and the one under the cursor.
     groups: (By, Option<GroupValue>),
+    /// The changed function under the cursor.
+    change: Option<Arc<DiffFrame>>,
 }
 
 impl App {
@@ -43,6 +46,7 @@ impl App {
             flame_top: focus.flame_top,
             flame_path: flame_path.into_iter().map(name).collect(),
             groups,
+            change: self.changed_function(),
         }
     }
 
@@ -68,6 +72,9 @@ impl App {
         self.refresh();
         self.overview.go_to(overview);
         self.go_to_group(&before.groups);
+        if let Some(change) = &before.change {
+            self.go_to_change(change);
+        }
         let Some([caller, callee]) = nodes else { return };
         let focus = &mut self.focus;
         focus.callers.go_to(callers.list, caller);

@@ -12,12 +12,12 @@ use anyhow::{Context as _, bail};
 use borehole::model::{Tables, Tee};
 use borehole::{Error, ProfileSink as _, Recovery};
 use borehole_analysis::diff::{DiffQuery, DiffSink, DiffView};
-use borehole_analysis::{HeatMap, HeatMapSink, Profile, ProfileBuilder};
+use borehole_analysis::{HeatMap, HeatMapSink, Profile, ProfileBuilder, Reshape};
 use borehole_tui::{App, Colours, Command, Keymap, Keys, Settings};
 use clap::Args;
 
 use crate::exit::Exit;
-use crate::filter::{self, SampleArgs, ShapeArgs};
+use crate::filter::{self, FilterArgs, SampleArgs, ShapeArgs, StackShapeArgs};
 use crate::inputs::{Inputs, Reading};
 use crate::interrupt;
 use crate::messages;
@@ -90,19 +90,33 @@ impl ExploreArgs {
         Inputs { paths, reading: self.reading.clone(), ..Inputs::default() }
     }
 
-    /// What changed since the baseline, if there is one.
+    /// What changed since the baseline, if there is one: by the same options as what is shown.
     fn diff(&self) -> anyhow::Result<Option<DiffView>> {
         let Some(baseline) = &self.baseline else { return Ok(None) };
         let sides = [vec![baseline.clone()], self.paths.clone()];
-        let query = DiffQuery { inputs: [1, self.paths.len()], ..DiffQuery::default() };
+        // As in `diff`, what is out of focus still counts in what samples are divided by.
+        let focus = filter::pattern("--focus", self.shape.stacks.focus.as_deref())?;
+        let shape = StackShapeArgs { focus: None, ..self.shape.stacks.clone() };
+        let query = DiffQuery { inputs: [1, self.paths.len()], focus, ..DiffQuery::default() };
+        let filter = FilterArgs { matching: self.shape.matching.clone(), ..self.samples.alone() };
         let mut tables = Tables::default();
-        let mut sink = DiffSink::new(query);
+        let mut sink = Reshape::new(DiffSink::new(query), shape.query()?);
         for side in sides {
-            self.inputs(side).read_onto(&mut tables, &self.samples.alone(), &mut sink, "")?;
-            sink.begin_after();
+            self.inputs(side).read_onto(&mut tables, &filter, &mut sink, "")?;
+            sink.sink_mut().begin_after();
         }
         sink.finish(&tables)?;
-        Ok(Some(sink.into_view()))
+        Ok(Some(sink.into_parts().0.into_view()))
+    }
+
+    /// Everything that is shown, once more.
+    fn show_again(&self, app: &mut App) -> anyhow::Result<()> {
+        let (profile, heat, recovery) = self.read()?;
+        app.replace(profile, heat, self.diff()?);
+        if !recovery.is_clean() {
+            app.say("the file is damaged, or being written: borehole check says where");
+        }
+        Ok(())
     }
 }
 
@@ -157,14 +171,8 @@ pub(crate) fn run(args: &ExploreArgs) -> anyhow::Result<Exit> {
         }
         if args.follow && followed.has_changed() {
             messages::hold();
-            match args.read() {
-                Ok((profile, heat, recovery)) => {
-                    app.replace(profile, heat);
-                    if !recovery.is_clean() {
-                        app.say("the file is damaged, or being written: borehole check says where");
-                    }
-                }
-                Err(error) => app.say(format!("cannot read it again: {error:#}")),
+            if let Err(error) = args.show_again(&mut app) {
+                app.say(format!("cannot read it again: {error:#}"));
             }
         }
     }

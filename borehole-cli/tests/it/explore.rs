@@ -343,6 +343,26 @@ fn without_a_terminal_or_a_file_it_says_so() {
 }
 
 #[test]
+fn what_changed_is_of_what_is_shown_and_of_a_file_as_it_grows() {
+    let scratch = Scratch::new();
+    let [before, after] = ["before.folded", "after.folded"].map(|name| scratch.path(name));
+    fs::write(&before, "main;query 500\nmain;render 500\n").unwrap();
+    fs::write(&after, "main;query 900\nmain;render 100\n").unwrap();
+    let files = ["--baseline", text(&before), text(&after)];
+    let shape = ["--hide", "^query$", "--follow"];
+    let mut terminal = Terminal::start(&[&["explore"][..], &files[..], &shape[..]].concat(), (100, 24), &[]);
+    terminal.shows("by self");
+    terminal.press("D");
+    // What is hidden counts for what called it.
+    let shown = terminal.shows("+40.00% * main");
+    assert!(!shown.contains("query"), "{shown}");
+    fs::write(&after, "main;query 100\nmain;render 900\n").unwrap();
+    terminal.shows("-40.00% * main");
+    terminal.press("q");
+    assert_eq!(terminal.ended(), 0);
+}
+
+#[test]
 fn two_profiles_show_what_changed() {
     let scratch = Scratch::new();
     let [before, after] = ["before.folded", "after.folded"].map(|name| scratch.path(name));

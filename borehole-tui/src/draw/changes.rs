@@ -10,25 +10,22 @@ use crate::text::{Anchor, crop, printable};
 use crate::theme::Role;
 
 impl App {
-    /// How many functions are compared.
-    pub(crate) fn change_count(&self) -> usize {
-        self.settings.diff.as_ref().map_or(0, |diff| diff.functions.len())
-    }
-
     pub(super) fn draw_changes(&mut self, canvas: &mut Canvas<'_>, area: Rect) {
         let has_cursor = self.place == Place::Body;
         let [title, area] = split_top(area, 1);
-        let window = self.changes.window(self.change_count(), usize::from(area.height.saturating_sub(1)));
+        let count = self.changes.shown.len();
+        let window = self.changes.list.window(count, usize::from(area.height.saturating_sub(1)));
+        let text = format!("what changed; * is more than noise{}", self.uncompared());
+        canvas.title(title, &text, has_cursor);
         let Some(diff) = &self.settings.diff else { return };
-        canvas.title(title, "what changed; * is more than noise", has_cursor);
         let [head, area] = split_top(area, 1);
         let head_text = format!("{:>9} {:>9} {:>9}   self", "before", "after", "change");
         canvas.line(head, 0, &head_text, canvas.colours.style(Role::Dim));
         self.areas.body = area;
         for (line, row) in (0..).zip(window) {
-            let found = &diff.functions[row];
+            let found = &diff.functions[self.changes.shown[row]];
             let text = crop(&entry(found, diff.measure), usize::from(area.width), Anchor::Left);
-            let role = match (row == self.changes.cursor, has_cursor, found.own.difference() > 0.0) {
+            let role = match (row == self.changes.list.cursor, has_cursor, found.own.difference() > 0.0) {
                 (true, true, _) => Role::Cursor,
                 (true, false, _) => Role::Trace,
                 (false, _, _) if !found.own.is_marked => Role::Plain,

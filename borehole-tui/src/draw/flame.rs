@@ -146,9 +146,11 @@ impl App {
 
     pub(super) fn draw_flame(&mut self, canvas: &mut Canvas<'_>, area: Rect) {
         let [title, area] = split_top(area, 1);
-        let name =
-            if self.since.is_some() { "flame graph, + red grew, - blue shrank" } else { "flame graph" };
-        canvas.title(title, &self.view_title(name), self.place == Place::Body);
+        let name = match self.since {
+            Some(_) => format!("flame graph, + red grew, - blue shrank{}", self.uncompared()),
+            None => "flame graph".to_owned(),
+        };
+        canvas.title(title, &self.view_title(&name), self.place == Place::Body);
         self.areas.body = area;
         let (width, height) = (usize::from(area.width), usize::from(area.height));
         self.flame_width = width;

@@ -3,7 +3,7 @@
 use borehole_analysis::{Pattern, Query};
 use borehole_tui::{Keymap, Settings};
 
-use crate::session::{Session, deep, pool, shop, shop_with};
+use crate::session::{Session, changes, deep, pool, shop, shop_with};
 
 const SIZE: (u16, u16) = (100, 30);
 
@@ -309,10 +309,10 @@ fn a_file_that_grew_keeps_the_focus() {
     let mut session = session();
     session.press("/query\r\r\x1b");
     let (profile, heat) = shop(false);
-    session.app.replace(profile, heat);
+    session.app.replace(profile, heat, None);
     assert!(session.text().contains("● total 51.7%"), "{}", session.text());
     let (profile, heat) = deep(0);
-    session.app.replace(profile, heat);
+    session.app.replace(profile, heat, None);
     assert!(!session.text().contains("●"), "{}", session.text());
 }
 
@@ -340,12 +340,12 @@ fn views_of_time_and_threads_show_a_file_that_has_grown_before_a_key_is_pressed(
     session.press("T");
     assert!(session.text().contains("thread 12"), "{}", session.text());
     let (profile, heat) = shop_with(&FURTHER, true);
-    session.app.replace(profile, heat);
+    session.app.replace(profile, heat, None);
     assert!(session.text().contains("thread 12"), "{}", session.text());
     session.press("B");
     assert!(session.text().contains("thread 9 of 7  1,150"), "{}", session.text());
     let (profile, heat) = shop(true);
-    session.app.replace(profile, heat);
+    session.app.replace(profile, heat, None);
     assert!(!session.text().contains("thread 9"), "{}", session.text());
 }
 
@@ -354,7 +354,7 @@ fn the_thread_under_the_cursor_is_selected_though_others_have_come_before_it() {
     let mut session = session();
     session.press("Bj");
     let (profile, heat) = shop_with(&FURTHER, true);
-    session.app.replace(profile, heat);
+    session.app.replace(profile, heat, None);
     session.press("\r");
     assert!(session.lines()[0].ends_with("300 of 2,350 samples · thread 12 of 7"), "{}", session.lines()[0]);
 }
@@ -393,7 +393,7 @@ fn what_is_open_stays_open_when_a_file_grows_and_cursors_stay_on_their_rows() {
     };
     let (before, status) = (tree(&mut session), session.status());
     let (profile, heat) = shop_with(&FURTHER, true);
-    session.app.replace(profile, heat);
+    session.app.replace(profile, heat, None);
     let after = tree(&mut session);
     let new = |name: &&String| before.contains(name);
     assert_eq!(after.iter().filter(new).count(), before.len(), "{before:#?} {after:#?}");
@@ -407,29 +407,69 @@ fn what_is_open_stays_open_when_a_file_grows_and_cursors_stay_on_their_rows() {
         session.press(keys);
         let before = name(&session.status());
         let (profile, heat) = shop(true);
-        session.app.replace(profile, heat);
+        session.app.replace(profile, heat, None);
         assert_eq!(name(&session.status()), before, "{keys}");
         let (profile, heat) = shop_with(&FURTHER, true);
-        session.app.replace(profile, heat);
+        session.app.replace(profile, heat, None);
         assert_eq!(name(&session.status()), before, "{keys}");
     }
     session.press("uSjjj");
     let before = name(&session.status());
     assert!(before.as_ref().is_some_and(|name| name.starts_with("Db::query")), "{before:?}");
     let (profile, heat) = shop(true);
-    session.app.replace(profile, heat);
+    session.app.replace(profile, heat, None);
     assert_eq!(name(&session.status()), before);
     // The views that show meanwhile have other widths, or nothing to be wide.
     for view in ["T", "P", "B"] {
         session.press(view);
         let (profile, heat) = shop_with(&FURTHER, true);
-        session.app.replace(profile, heat);
+        session.app.replace(profile, heat, None);
         session.press("S");
         assert_eq!(name(&session.status()), before, "{view}");
     }
     let (profile, heat) = deep(1);
-    session.app.replace(profile, heat);
+    session.app.replace(profile, heat, None);
     assert!(session.status().starts_with("f0 x.php:1"), "{}", session.status());
+}
+
+/// The shop, compared with what it was.
+fn compared() -> Session {
+    Session::with(shop(true), Settings { diff: Some(changes()), ..Settings::default() }, SIZE)
+}
+
+#[test]
+fn changes_are_filtered_and_say_what_does_not_narrow_them() {
+    let mut session = compared();
+    let title = |session: &mut Session| {
+        let text = session.text();
+        let line = text.lines().find(|line| line.contains("what changed") || line.contains("flame graph"));
+        line.unwrap().trim_end().chars().skip(37).collect::<String>()
+    };
+    session.press("D");
+    assert_eq!(title(&mut session), "▸ what changed; * is more than noise");
+    session.press("/MAIL\r");
+    assert!(session.text().contains("* Mail::send") && !session.text().contains("Tpl::echo\n"));
+    session.press("\x1bmCart\r");
+    assert_eq!(title(&mut session), "▸ what changed; * is more than noise, whatever the match says");
+    session.press("m\x15\rT\rl\rD");
+    assert_eq!(title(&mut session), "▸ what changed; * is more than noise, whatever the time says");
+    session.press("S");
+    assert!(title(&mut session).starts_with("▸ flame graph, + red grew, - blue shrank, whatever the time"));
+}
+
+#[test]
+fn what_changed_is_looked_at_again_when_a_file_grows() {
+    let mut session = compared();
+    session.press("Dj");
+    assert!(session.status().starts_with("Tpl::echo"), "{}", session.status());
+    let mut after = changes();
+    after.functions.remove(0);
+    let (profile, heat) = shop(true);
+    session.app.replace(profile, heat, Some(after));
+    assert!(session.status().starts_with("Tpl::echo"), "{}", session.status());
+    assert!(!session.text().contains("* Db::query"), "{}", session.text());
+    // The colours of the flame graph come from it.
+    assert!(!session.press("S").text().contains("+Db::query"), "{}", session.text());
 }
 
 #[test]

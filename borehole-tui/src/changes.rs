@@ -1,0 +1,66 @@
+//! What changed since an earlier profile: a list of functions.
+
+use std::sync::Arc;
+
+use borehole_analysis::FrameName;
+use borehole_analysis::diff::DiffFrame;
+
+use crate::app::App;
+use crate::list::List;
+use crate::text::printable;
+
+/// The list.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Changes {
+    /// Which of the functions that are compared are shown.
+    pub(crate) shown: Vec<usize>,
+    pub(crate) list: List,
+}
+
+impl App {
+    /// Works out anew which functions are shown: those with the text of the filter.
+    pub(crate) fn refresh_changes(&mut self) {
+        let needle = self.filter.to_lowercase();
+        let functions = self.settings.diff.as_ref().map_or(&[][..], |diff| &diff.functions);
+        let wanted = |&row: &usize| {
+            let name = printable(&functions[row].frame.function);
+            needle.is_empty() || name.to_lowercase().contains(&needle)
+        };
+        self.changes.shown = (0..functions.len()).filter(wanted).collect();
+    }
+
+    /// The function under the cursor.
+    pub(crate) fn changed_function(&self) -> Option<Arc<DiffFrame>> {
+        let row = *self.changes.shown.get(self.changes.list.cursor)?;
+        Some(self.settings.diff.as_ref()?.functions.get(row)?.frame.clone())
+    }
+
+    /// Puts the cursor on a function, if that is shown.
+    pub(crate) fn go_to_change(&mut self, wanted: &DiffFrame) {
+        let Some(diff) = &self.settings.diff else { return };
+        let is_wanted = |&row: &usize| *diff.functions[row].frame == *wanted;
+        if let Some(place) = self.changes.shown.iter().position(is_wanted) {
+            self.changes.list.cursor = place;
+        }
+    }
+
+    /// The row of the calls of the function under the cursor, if it is still there.
+    pub(crate) fn changed_frame(&self) -> Option<usize> {
+        let function = self.changed_function()?.function.clone();
+        self.row_of(&FrameName { function, ..FrameName::default() })
+    }
+
+    /// What narrows the other views and not what is compared, in words.
+    pub(crate) fn uncompared(&self) -> String {
+        let selection = &self.settings.selection;
+        let matches = self.settings.query.keep.as_ref().map(borehole_analysis::Pattern::as_str);
+        let narrowed = [
+            (matches != self.compared.as_deref(), "the match"),
+            (selection.time.is_some(), "the time"),
+            (!(selection.threads.is_empty() && selection.processes.is_empty()), "threads"),
+            (!selection.labels.is_empty(), "labels"),
+        ];
+        let narrowed: Vec<_> = narrowed.iter().filter(|(is_on, _)| *is_on).map(|&(_, name)| name).collect();
+        if narrowed.is_empty() { String::new() } else { format!(", whatever {} says", narrowed.join(", ")) }
+    }
+}
