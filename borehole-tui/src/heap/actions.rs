@@ -5,7 +5,7 @@ use borehole_heap::views::{Search, Sought};
 
 use super::node::{NodePanes, Pane};
 use super::tree::{Direction, Tree};
-use super::{HeapAction, HeapApp, Place, PromptKind, View};
+use super::{HeapAction, HeapApp, Place, PromptKind, View, Visited};
 use crate::amount::grouped;
 use crate::host::Clipboard;
 use crate::input::{Button, Input};
@@ -21,6 +21,9 @@ const WORK: usize = 20_000;
 
 /// As many places are remembered to go back to.
 const MOST_PAST: usize = 1_000;
+
+/// Of so many of them the trees are kept as they were: what is unfolded of large heaps takes memory.
+const MOST_TREES: usize = 50;
 
 impl HeapApp<'_> {
     /// Takes what the user did.
@@ -41,6 +44,9 @@ impl HeapApp<'_> {
     pub fn work(&mut self) {
         let Some(search) = self.search.as_mut().filter(|_| self.is_searching) else { return };
         self.is_searching = search.advance(&self.known.heap, WORK);
+        if self.place.view == View::Found {
+            self.filter_more();
+        }
         if !self.is_searching {
             self.end_search();
         }
@@ -135,26 +141,32 @@ impl HeapApp<'_> {
         if (view, node) == (self.place.view, self.place.node) {
             return;
         }
-        self.past.push(self.here());
+        let here = self.leave();
+        self.past.push(here);
         if self.past.len() > MOST_PAST {
             self.past.remove(0);
         }
+        if let Some(long_past) = self.past.len().checked_sub(MOST_TREES + 1) {
+            self.past[long_past].tree = None;
+        }
         self.future.clear();
-        self.arrive(Place { view, node, cursor: 0 });
+        self.arrive(Place { view, node, cursor: 0 }, None);
     }
 
-    fn here(&self) -> Place {
+    /// What is shown, to go back to.
+    fn leave(&mut self) -> Visited {
         let cursor = match (&self.panes, &self.tree) {
             (Some(panes), _) => panes.lists[Pane::Fields as usize].cursor,
             (_, Some(tree)) => tree.list.cursor,
             _ => self.row_at(self.list.cursor),
         };
-        Place { cursor, ..self.place }
+        Visited { place: Place { cursor, ..self.place }, tree: self.tree.take() }
     }
 
-    fn arrive(&mut self, place: Place) {
+    /// Shows a place, with its tree as it was, if there is one.
+    fn arrive(&mut self, place: Place, tree: Option<Tree>) {
         self.place = place;
-        (self.panes, self.tree, self.shown) = (None, None, None);
+        (self.panes, self.tree, self.shown) = (None, tree, None);
         self.filter.clear();
         self.list = crate::list::List::default();
         self.list.cursor = place.cursor;
@@ -164,6 +176,7 @@ impl HeapApp<'_> {
                 panes.lists[Pane::Fields as usize].cursor = place.cursor;
                 self.panes = Some(panes);
             }
+            (View::Held | View::Holders, _) if self.tree.is_some() => {}
             (View::Held, top) => self.tree = Some(Tree::new(&self.known, Direction::Held, top)),
             (View::Holders, top) => self.tree = Some(Tree::new(&self.known, Direction::Holders, top)),
             (View::Way, Some(node)) => self.way = self.way_to(node),
@@ -182,13 +195,13 @@ impl HeapApp<'_> {
 
     /// Back, or forward again.
     fn travel(&mut self, forward: bool) {
-        let here = self.here();
-        let (from, to) =
-            if forward { (&mut self.future, &mut self.past) } else { (&mut self.past, &mut self.future) };
+        let from = if forward { &mut self.future } else { &mut self.past };
         match from.pop() {
-            Some(place) => {
+            Some(Visited { place, tree }) => {
+                let here = self.leave();
+                let to = if forward { &mut self.past } else { &mut self.future };
                 to.push(here);
-                self.arrive(place);
+                self.arrive(place, tree);
             }
             None => self.say(if forward { "nothing to go forward to" } else { "nothing to go back to" }),
         }
@@ -263,6 +276,7 @@ impl HeapApp<'_> {
             Some(place) => {
                 self.bookmarks.remove(place);
                 self.say(format!("no bookmark at #{} any more", node.0));
+                self.filter_again();
             }
             None => {
                 self.bookmarks.push(node);
@@ -322,7 +336,7 @@ impl HeapApp<'_> {
     pub(super) fn look_for(&mut self, sought: Sought, text: String) {
         (self.search, self.sought, self.is_searching) = (Some(Search::new(sought)), text, true);
         if self.place.view == View::Found {
-            self.arrive(Place { cursor: 0, ..self.place });
+            self.arrive(Place { cursor: 0, ..self.place }, None);
         }
     }
 

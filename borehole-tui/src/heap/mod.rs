@@ -92,12 +92,20 @@ pub(crate) enum View {
     Node,
 }
 
-/// Where the user is: what can be gone back to.
+/// Where the user is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Place {
     pub(crate) view: View,
     pub(crate) node: Option<NodeId>,
     pub(crate) cursor: usize,
+}
+
+/// What can be gone back to.
+#[derive(Debug)]
+pub(crate) struct Visited {
+    place: Place,
+    /// The tree of it as it was, if it has one and is not long past.
+    tree: Option<Tree>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,12 +121,14 @@ pub struct HeapApp<'h> {
     settings: HeapSettings,
     known: Known<'h>,
     place: Place,
-    past: Vec<Place>,
-    future: Vec<Place>,
+    past: Vec<Visited>,
+    future: Vec<Visited>,
     /// The list of the view, where that is one.
     list: List,
     /// Which rows of it are shown, where not all are.
     shown: Option<Vec<usize>>,
+    /// How many rows there were when the filter was looked for in them.
+    filtered: usize,
     filter: String,
     panes: Option<NodePanes>,
     tree: Option<Tree>,
@@ -156,6 +166,7 @@ impl<'h> HeapApp<'h> {
             future: Vec::new(),
             list: List::default(),
             shown: None,
+            filtered: 0,
             filter: String::new(),
             panes: None,
             tree: None,

@@ -1,5 +1,7 @@
 //! The rows of the views that are lists.
 
+use std::ops::Range;
+
 use borehole_heap::NodeId;
 use borehole_heap::views::{Brief, Kind};
 
@@ -113,6 +115,27 @@ impl HeapApp<'_> {
         self.row_text(row, 1_000).to_lowercase()
     }
 
+    /// Works out anew which rows are shown, after there are others. The cursor stays on its place.
+    pub(super) fn filter_again(&mut self) {
+        let cursor = self.list.cursor;
+        self.refilter();
+        self.list.cursor = cursor.min(self.shown_count().saturating_sub(1));
+    }
+
+    /// Looks into the rows that a search has found since.
+    pub(super) fn filter_more(&mut self) {
+        let count = self.row_count();
+        if self.shown.is_none() || count == self.filtered {
+            return;
+        }
+        if count > MOST_FILTERED {
+            return self.filter_again();
+        }
+        let more = self.wanted(self.filtered..count);
+        self.filtered = count;
+        self.shown.get_or_insert_default().extend(more);
+    }
+
     /// Works out anew which rows are shown.
     pub(super) fn refilter(&mut self) {
         let count = self.row_count();
@@ -126,9 +149,15 @@ impl HeapApp<'_> {
                 "{count} rows are too many to filter, more than {most}; F searches everywhere"
             ));
         }
-        let needle = self.filter.to_lowercase();
-        self.shown = Some((0..count).filter(|&row| self.needle_text(row).contains(&needle)).collect());
+        self.filtered = count;
+        self.shown = Some(self.wanted(0..count));
         self.list.cursor = 0;
+    }
+
+    /// The rows with the text of the filter.
+    fn wanted(&self, rows: Range<usize>) -> Vec<usize> {
+        let needle = self.filter.to_lowercase();
+        rows.filter(|&row| self.needle_text(row).contains(&needle)).collect()
     }
 }
 

@@ -269,6 +269,42 @@ fn places_are_gone_back_to_and_forward_again() {
 }
 
 #[test]
+fn a_tree_that_is_gone_back_to_is_open_where_it_was() {
+    let graph = shop();
+    for keys in [">ljljj", "\r<lj"] {
+        let mut session = Session::of(&graph, (100, 30));
+        let tree = session.press(keys).text();
+        let node = session.press("\r").text();
+        assert_ne!(tree, node, "{keys}");
+        assert_eq!(session.press("u").text(), tree, "{keys}");
+        assert_eq!(session.press("U").text(), node, "{keys}");
+        assert_eq!(session.press("c>u\x1b[1;3D").press("u").text(), tree, "{keys}");
+    }
+}
+
+#[test]
+fn a_filter_holds_for_bookmarks_and_for_what_is_found_meanwhile() {
+    let graph = shop();
+    let mut session = Session::of(&graph, (100, 30));
+    session.press("\rmjm'/order\r");
+    assert!(session.text().contains("bookmarks · 2 of 2"), "{}", session.text());
+    session.press("jm");
+    assert!(session.text().contains("bookmarks · 1 of 1"), "{}", session.text());
+    assert!(session.press("m").text().contains("bookmarks · 0 of 0"), "{}", session.text());
+
+    let graph = chain(300_000);
+    let mut session = Session::of(&graph, (100, 30));
+    let mut handle = |app: &mut HeapApp<'_>, keys: &str| {
+        inputs(keys).iter().for_each(|input| app.handle(input, &mut session.copied));
+        app.work();
+    };
+    handle(&mut session.app, "Flink\r");
+    handle(&mut session.app, "/link\r");
+    assert!(session.app.is_working());
+    assert!(session.press("j").text().contains("found · 300 of 300"), "{}", session.text());
+}
+
+#[test]
 fn a_path_is_copied_as_it_is() {
     let graph = shop();
     let mut session = Session::of(&graph, (100, 30));
