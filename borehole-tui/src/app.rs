@@ -234,7 +234,15 @@ impl App {
         self.groups.forget();
         self.time.forget();
         let frame = focus.and_then(|name| self.row_of(&name));
+        self.set_focus(frame);
+    }
+
+    fn set_focus(&mut self, frame: Option<usize>) {
         self.focus = Focus::new(&self.calls, frame);
+        if frame.is_none() && self.place == Place::Above {
+            // Nothing calls the whole: that pane is gone.
+            self.place = Place::Body;
+        }
         self.refresh();
     }
 
@@ -269,8 +277,7 @@ impl App {
     fn show_focus(&mut self, frame: Option<usize>) {
         // The timeline is of what is in focus.
         self.time.forget();
-        self.focus = Focus::new(&self.calls, frame);
-        self.refresh();
+        self.set_focus(frame);
     }
 
     pub(crate) fn undo(&mut self) {

@@ -473,6 +473,22 @@ fn what_changed_is_looked_at_again_when_a_file_grows() {
 }
 
 #[test]
+fn the_cursor_is_somewhere_once_the_pane_of_callers_is_gone() {
+    for back in ["\x1b", "u"] {
+        let mut session = session();
+        session.press("\rh").press(back);
+        assert!(session.text().contains("▸ entry points"), "{}", session.text());
+        let first = session.status();
+        assert_ne!(session.press("j").status(), first);
+    }
+    let mut session = session();
+    session.press("\rh");
+    let (profile, heat) = deep(1);
+    session.app.replace(profile, heat, None);
+    assert!(session.text().contains("▸ entry points"), "{}", session.text());
+}
+
+#[test]
 fn keys_without_a_character_type_nothing() {
     let mut session = session();
     session.press("/\x1b[D\x1b[A\x1b[5~db\x1b[C");
