@@ -149,14 +149,13 @@ impl App {
     }
 
     fn act_in_help(&mut self, action: Action) {
-        let rows = Action::all().count();
         match action {
-            Action::Up => self.help.go(Step::Up, rows),
-            Action::Down => self.help.go(Step::Down, rows),
-            Action::PageUp => self.help.go(Step::PageUp, rows),
-            Action::PageDown => self.help.go(Step::PageDown, rows),
-            Action::Home => self.help.go(Step::Home, rows),
-            Action::End => self.help.go(Step::End, rows),
+            Action::Up => self.help.scroll(Step::Up),
+            Action::Down => self.help.scroll(Step::Down),
+            Action::PageUp => self.help.scroll(Step::PageUp),
+            Action::PageDown => self.help.scroll(Step::PageDown),
+            Action::Home => self.help.scroll(Step::Home),
+            Action::End => self.help.scroll(Step::End),
             Action::Help | Action::Clear => self.shows_help = false,
             Action::Quit => self.is_done = true,
             _ => {}
@@ -217,7 +216,7 @@ impl App {
                 let rows = timeline.map_or(0, |timeline| timeline.rows.len());
                 self.time.list.go(step, rows);
             }
-            (Place::Body, View::HeatMap) => {}
+            (Place::Body, View::HeatMap) => self.go_in_time(step),
             (Place::Body, View::Changes) => self.changes.list.go(step, self.changes.shown.len()),
             (Place::Body, View::Groups) => {
                 let rows = self.groups.rows.as_ref().map_or(0, Vec::len);
@@ -388,6 +387,9 @@ impl App {
     }
 
     fn point(&mut self, button: Button, column: u16, row: u16, host: &mut dyn Host) {
+        if self.shows_help {
+            return self.help.turn(button);
+        }
         let Some((place, line)) = self.areas.at(column, row) else { return };
         match button {
             Button::WheelUp | Button::WheelDown => {
@@ -427,9 +429,7 @@ impl App {
             (Place::Body, View::Groups) => {
                 (&mut self.groups.list, self.groups.rows.as_ref().map_or(0, Vec::len))
             }
-            (Place::Body, View::Changes) => {
-                (&mut self.changes.list, self.changes.shown.len())
-            }
+            (Place::Body, View::Changes) => (&mut self.changes.list, self.changes.shown.len()),
             (Place::Body, View::Flame) => return self.click_in_flame(line, column),
             (Place::Body, View::Timeline | View::HeatMap) => return self.click_in_time(column),
         };

@@ -1,5 +1,10 @@
 //! A list that is longer than the screen.
 
+use crate::input::Button;
+
+/// How many rows a notch of the wheel is.
+const LINES_OF_WHEEL: usize = 3;
+
 /// Where in a list the cursor is, and which row is the first that is shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct List {
@@ -26,9 +31,9 @@ impl List {
         let page = self.page.max(2) - 1;
         let target = match step {
             Step::Up => self.cursor.saturating_sub(1),
-            Step::Down => self.cursor + 1,
+            Step::Down => self.cursor.saturating_add(1),
             Step::PageUp => self.cursor.saturating_sub(page),
-            Step::PageDown => self.cursor + page,
+            Step::PageDown => self.cursor.saturating_add(page),
             Step::Home => 0,
             Step::End => len,
         };
@@ -43,6 +48,30 @@ impl List {
         let lowest = (self.cursor + 1).saturating_sub(page.max(1));
         self.top = self.top.clamp(lowest, self.cursor).min(last_top);
         self.top..len.min(self.top + page)
+    }
+
+    /// The rows to show on `page` lines of a text, in which no row has a cursor.
+    pub(crate) fn page(&mut self, len: usize, page: usize) -> std::ops::Range<usize> {
+        let window = self.window(len, page);
+        self.cursor = window.start;
+        window
+    }
+
+    /// Moves a text: the first row that is shown, as far as there is something below it.
+    pub(crate) fn scroll(&mut self, step: Step) {
+        self.go(step, usize::MAX);
+        self.top = self.cursor;
+    }
+
+    /// Moves a text as a mouse asks for.
+    pub(crate) fn turn(&mut self, button: Button) {
+        for _ in 0..LINES_OF_WHEEL {
+            match button {
+                Button::WheelUp => self.scroll(Step::Up),
+                Button::WheelDown => self.scroll(Step::Down),
+                Button::Press => {}
+            }
+        }
     }
 
     /// The row on a line of the screen, if there is one.
@@ -72,6 +101,28 @@ mod tests {
             assert_eq!((list.cursor, list.window(100, 10)), (cursor, window), "{step:?}");
         }
         assert_eq!((list.at_line(3, 100), list.at_line(10, 100), list.at_line(3, 2)), (Some(3), None, None));
+    }
+
+    #[test]
+    fn every_step_moves_a_text_until_its_end() {
+        let mut text = List::default();
+        assert_eq!(text.page(30, 10), 0..10);
+        for (step, window) in [
+            (Step::Down, 1..11),
+            (Step::Up, 0..10),
+            (Step::PageDown, 9..19),
+            (Step::End, 20..30),
+            (Step::Down, 20..30),
+            (Step::Up, 19..29),
+            (Step::Home, 0..10),
+        ] {
+            text.scroll(step);
+            assert_eq!(text.page(30, 10), window, "{step:?}");
+        }
+        text.turn(Button::WheelDown);
+        assert_eq!(text.page(30, 10), 3..13);
+        text.scroll(Step::Down);
+        assert_eq!((text.page(3, 10), text.page(0, 0)), (0..3, 0..0));
     }
 
     #[test]

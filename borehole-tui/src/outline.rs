@@ -180,16 +180,18 @@ impl Outline {
         }
     }
 
-    /// Opens the node under the cursor and all below it, up to a bound; whether that was all.
+    /// Opens the node under the cursor and all below it, up to so many that were closed; whether that was all.
     pub(crate) fn unfold_all(&mut self, calls: &Calls) -> bool {
         let mut waiting: std::collections::VecDeque<usize> = self.current().into_iter().collect();
         let mut unfolded = 0;
         while let Some(node) = waiting.pop_front() {
-            if unfolded == MOST_UNFOLDED {
-                return false;
+            if !self.is_open(node) {
+                if unfolded == MOST_UNFOLDED {
+                    return false;
+                }
+                unfolded += 1;
+                self.open.insert(node);
             }
-            unfolded += 1;
-            self.open.insert(node);
             waiting.extend(self.tree.open(calls, node));
         }
         true

@@ -90,7 +90,7 @@ pub(crate) fn draw_keys(canvas: &mut Canvas<'_>, area: Rect, list: &mut List, ro
     let [_, area] = split_top(area, 1);
     let columns = usize::from(area.width / 39).max(1);
     let lines = rows.len().div_ceil(columns);
-    let window = list.window(lines, usize::from(area.height));
+    let window = list.page(lines, usize::from(area.height));
     for (line, row) in (0..).zip(window) {
         let cells = (0..columns).filter_map(|column| rows.get(column * lines + row));
         let text: String = cells.map(|cell| pad(cell, 39)).collect();

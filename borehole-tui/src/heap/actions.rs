@@ -357,13 +357,16 @@ impl HeapApp<'_> {
             HeapAction::Quit => self.is_done = true,
             _ => {
                 if let Some(step) = step_of(action) {
-                    self.help.go(step, self.settings.keymap.help().len());
+                    self.help.scroll(step);
                 }
             }
         }
     }
 
     fn point(&mut self, button: Button, column: u16, row: u16) {
+        if self.shows_help {
+            return self.help.turn(button);
+        }
         let inside = |area: ratatui::layout::Rect| area.contains((column, row).into());
         let area = if inside(self.areas.holders) { self.areas.holders } else { self.areas.body };
         if !inside(area) {

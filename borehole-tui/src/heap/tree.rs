@@ -182,18 +182,20 @@ impl Tree {
         self.refresh();
     }
 
-    /// Opens all below the branch under the cursor, up to a bound; whether that was all.
+    /// Opens all below the branch under the cursor, up to so many that were closed; whether that was all.
     pub(super) fn unfold_all(&mut self, known: &Known<'_>) -> bool {
         let Some(Line::Branch(place)) = self.current() else { return true };
         let mut waiting = std::collections::VecDeque::from([place]);
         let mut opened = 0;
         while let Some(place) = waiting.pop_front() {
-            if opened == MOST_UNFOLDED {
-                self.refresh();
-                return false;
+            if !self.branches[place].is_open {
+                if opened == MOST_UNFOLDED {
+                    self.refresh();
+                    return false;
+                }
+                opened += 1;
+                self.open(known, place);
             }
-            opened += 1;
-            self.open(known, place);
             waiting.extend(&self.branches[place].below);
         }
         self.refresh();

@@ -489,6 +489,41 @@ fn the_cursor_is_somewhere_once_the_pane_of_callers_is_gone() {
 }
 
 #[test]
+fn every_key_moves_along_the_heat_map() {
+    let mut session = session();
+    session.press("M");
+    for (keys, expected) in
+        [("G", "9"), ("k", "8"), ("j", "9"), ("g", "0"), ("\x1b[6~", "9"), ("\x1b[5~", "0")]
+    {
+        let at = time_under_cursor(session.press(keys));
+        assert_eq!(at.split('.').next(), Some(expected), "{keys:?}");
+    }
+}
+
+#[test]
+fn every_key_and_the_wheel_scroll_the_help() {
+    let mut session = Session::of(shop(true), (60, 14));
+    let top = session.press("?").text();
+    let next = session.press("j").text();
+    assert_ne!(next, top);
+    assert_eq!(session.press("k").text(), top);
+    assert_eq!(session.press("j\x1b[<65;5;5M\x1b[<64;5;5M").text(), next);
+    let end = session.press("G").text();
+    assert_eq!(session.press("\x1b[6~j").text(), end);
+    assert_ne!(session.press("k").text(), end);
+}
+
+#[test]
+fn what_is_unfolded_already_does_not_count_when_more_is_unfolded() {
+    let mut session = Session::of(deep(18_000), SIZE);
+    session.press(">\t");
+    for _ in 0..3 {
+        assert!(session.press("L").status().starts_with("unfolded as much"), "{}", session.status());
+    }
+    assert!(!session.press("L").status().starts_with("unfolded as much"), "{}", session.status());
+}
+
+#[test]
 fn keys_without_a_character_type_nothing() {
     let mut session = session();
     session.press("/\x1b[D\x1b[A\x1b[5~db\x1b[C");

@@ -283,6 +283,28 @@ fn a_tree_that_is_gone_back_to_is_open_where_it_was() {
 }
 
 #[test]
+fn what_is_unfolded_already_does_not_count_when_more_is_unfolded() {
+    let graph = chain(2_500);
+    let mut session = Session::of(&graph, (100, 30));
+    session.press(">");
+    for _ in 0..2 {
+        assert!(session.press("L").status().starts_with("unfolded as much"), "{}", session.status());
+    }
+    assert!(!session.press("L").status().starts_with("unfolded as much"), "{}", session.status());
+}
+
+#[test]
+fn every_key_and_the_wheel_scroll_the_help() {
+    let graph = shop();
+    let mut session = Session::of(&graph, (60, 14));
+    let top = session.press("?").text();
+    let next = session.press("j").text();
+    assert_ne!(next, top);
+    assert_eq!(session.press("k").text(), top);
+    assert_eq!(session.press("j\x1b[<65;5;5M\x1b[<64;5;5M").text(), next);
+}
+
+#[test]
 fn a_filter_holds_for_bookmarks_and_for_what_is_found_meanwhile() {
     let graph = shop();
     let mut session = Session::of(&graph, (100, 30));
