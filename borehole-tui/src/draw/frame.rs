@@ -8,7 +8,7 @@ use super::draw_keys;
 use crate::amount::{amount, grouped, name, percent};
 use crate::app::{App, PromptKind};
 use crate::keymap::Action;
-use crate::text::printable;
+use crate::text::{crop, printable, width};
 use crate::theme::Role;
 use crate::time::range_text;
 
@@ -65,20 +65,22 @@ impl App {
                 prompt.line(name, usize::from(area.width))
             }
             (None, Some(message)) => message.clone(),
-            (None, None) => self.describe_current(),
+            (None, None) => self.describe_current(usize::from(area.width)),
         };
         canvas.line(area, 0, &text, canvas.colours.style(Role::Plain));
     }
 
-    /// The row under the cursor in full.
-    fn describe_current(&mut self) -> String {
+    /// The row under the cursor: its numbers, and as much of its name as they leave room for.
+    fn describe_current(&mut self, columns: usize) -> String {
         let Some(frame) = self.current().or(self.focus.frame) else { return String::new() };
         let text = printable(&self.calls.frame(frame).text(borehole_analysis::Paths::Full));
         let row = self.overview.rows.iter().find(|row| row.frame == frame);
         let (own, total) = row.map_or((0, 0), |row| (row.own, row.total));
         let all = self.calls.total();
         let share = |value| format!("{} {:.1}%", amount(value, self.weight), percent(value, all));
-        format!("{text}  self {}, total {}", share(own), share(total))
+        let numbers = format!("  self {}, total {}", share(own), share(total));
+        let room = columns.saturating_sub(width(&numbers)).max(1);
+        format!("{}{numbers}", crop(&text, room, self.anchor))
     }
 
     pub(super) fn draw_footer(&self, canvas: &mut Canvas<'_>, area: Rect) {

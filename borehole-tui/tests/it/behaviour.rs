@@ -524,6 +524,14 @@ fn what_is_unfolded_already_does_not_count_when_more_is_unfolded() {
 }
 
 #[test]
+fn a_long_name_makes_room_for_the_numbers_of_the_row_under_the_cursor() {
+    let mut session = Session::of(shop(true), (50, 12));
+    assert_eq!(session.status(), "Db::query Db.php…  self 620 51.7%, total 620 51.7%");
+    session.press("A");
+    assert_eq!(session.status(), "…:query Db.php:88  self 620 51.7%, total 620 51.7%");
+}
+
+#[test]
 fn keys_without_a_character_type_nothing() {
     let mut session = session();
     session.press("/\x1b[D\x1b[A\x1b[5~db\x1b[C");
