@@ -2,7 +2,6 @@
 
 use borehole_analysis::{TimeRange, Timeline};
 
-use crate::amount::time;
 use crate::app::App;
 use crate::list::{List, Step};
 
@@ -141,15 +140,29 @@ impl App {
     }
 }
 
-/// A stretch of time in words.
-pub(crate) fn range_text(range: TimeRange) -> String {
-    format!("{} to {}", moment(range.start_ns), moment(range.end_ns))
+impl App {
+    /// A stretch of time in words.
+    pub(crate) fn range_text(&self, range: TimeRange) -> String {
+        format!("{} to {}", self.moment(range.start_ns), self.moment(range.end_ns))
+    }
+
+    /// A time since the first sample, as finely as the profile tells times apart.
+    pub(crate) fn moment(&self, ns: i64) -> String {
+        moment(ns, self.profile.timespan().map_or(1, |span| span.slice_ns))
+    }
 }
 
-/// A time since the first sample.
-pub(crate) fn moment(ns: i64) -> String {
-    let sign = if ns < 0 { "-" } else { "" };
-    format!("{sign}{}", time(ns.unsigned_abs()))
+/// A time since the first sample in seconds, as `--after` and `--before` take them, with the digits that tell slices apart.
+fn moment(ns: i64, slice_ns: u64) -> String {
+    let digits = (0..9).find(|&digits| 10_u64.pow(9 - digits) <= slice_ns).unwrap_or(9);
+    let (unit_ns, units) = (10_u64.pow(9 - digits), 10_u64.pow(digits));
+    let count = ns.unsigned_abs().saturating_add(unit_ns / 2) / unit_ns;
+    let sign = if ns < 0 && count > 0 { "-" } else { "" };
+    let (seconds, part) = (count / units, count % units);
+    match usize::try_from(digits).unwrap_or(0) {
+        0 => format!("{sign}{seconds} s"),
+        digits => format!("{sign}{seconds}.{part:0digits$} s"),
+    }
 }
 
 #[cfg(test)]
@@ -177,6 +190,21 @@ mod tests {
             assert_eq!(next, units);
             assert_eq!((axis.column(i64::MIN), axis.column(i64::MAX)), (0, columns - 1));
         }
+    }
+
+    #[test]
+    fn slices_next_to_each_other_have_other_times_that_options_take() {
+        for shift in 0..40 {
+            let slice_ns = 1_u64 << shift;
+            let texts: Vec<_> = (0..50).map(|slice| moment((slice + 6_800_000) << shift, slice_ns)).collect();
+            assert!(texts.windows(2).all(|pair| pair[0] != pair[1]), "{texts:?}");
+            let is_number = |text: &String| text.trim_end_matches(" s").parse::<f64>().is_ok();
+            assert!(texts.iter().all(is_number), "{texts:?}");
+        }
+        assert_eq!(moment(6_840_300_000_000, 4 << 30), "6840 s");
+        assert_eq!(moment(1_500_000_000, 1 << 22), "1.500 s");
+        assert_eq!((moment(-1_500_000, 1 << 20), moment(-1, 1 << 20)), ("-0.002 s".into(), "0.000 s".into()));
+        assert_eq!(moment(i64::MIN, 1), "-9223372036.854775808 s");
     }
 
     #[test]

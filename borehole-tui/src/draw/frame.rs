@@ -10,7 +10,6 @@ use crate::app::{App, PromptKind};
 use crate::keymap::Action;
 use crate::text::{crop, printable, width};
 use crate::theme::Role;
-use crate::time::range_text;
 
 impl App {
     pub(super) fn draw_header(&self, canvas: &mut Canvas<'_>, area: Rect) {
@@ -30,7 +29,7 @@ impl App {
         let query = &self.settings.query;
         let selection = &self.settings.selection;
         let mut parts = Vec::new();
-        parts.extend(selection.time.map(range_text));
+        parts.extend(selection.time.map(|time| self.range_text(time)));
         parts.extend(self.thread_texts());
         let labels = selection.labels.iter();
         parts.extend(labels.map(|(key, value)| format!("{}={}", printable(key), printable(value))));

@@ -138,7 +138,9 @@ impl App {
             true => format!("[{name}]"),
             false => name.clone(),
         });
-        canvas.title(title, &format!("by {}", names.collect::<Vec<_>>().join("  ")), has_cursor);
+        let names = names.collect::<Vec<_>>().join("  ");
+        let of = if self.focus.frame.is_some() { ", whatever is in focus" } else { "" };
+        canvas.title(title, &format!("by {names}{of}"), has_cursor);
         let rows = self.groups.rows.take().unwrap_or_default();
         let whole = rows.iter().fold(0_u64, |sum, row| sum.saturating_add(row.total));
         let window = self.groups.list.window(rows.len(), usize::from(area.height));

@@ -5,11 +5,12 @@ use ratatui::layout::Rect;
 
 use super::canvas::Canvas;
 use super::{split_bottom, split_left, split_top};
+use crate::amount::grouped;
 use crate::app::{App, Place};
 use crate::groups::value_text;
 use crate::text::{Anchor, crop};
 use crate::theme::Role;
-use crate::time::{Axis, moment, overlap};
+use crate::time::{Axis, overlap};
 
 /// Bars of a cell, from none to full.
 const BARS: [&str; 9] = [" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
@@ -85,7 +86,7 @@ impl App {
     fn draw_axis(&self, canvas: &mut Canvas<'_>, area: Rect, timeline: &Timeline) {
         let whole = timeline.span.whole();
         let style = canvas.colours.style(Role::Dim);
-        let (first, last) = (moment(whole.start_ns), moment(whole.end_ns));
+        let (first, last) = (self.moment(whole.start_ns), self.moment(whole.end_ns));
         canvas.text(area, (0, 0), &first, style);
         let end = area.width.saturating_sub(u16::try_from(last.len()).unwrap_or(u16::MAX));
         canvas.text(area, (0, end), &last, style);
@@ -95,7 +96,7 @@ impl App {
     /// The time under the cursor, below an axis.
     fn draw_here(&self, canvas: &mut Canvas<'_>, area: Rect) {
         let here = self.time.axis.range(self.time.column);
-        let text = format!("at {} (Enter begins and ends a selection)", moment(here.start_ns));
+        let text = format!("at {} (Enter begins and ends a selection)", self.moment(here.start_ns));
         let text = crop(&text, usize::from(area.width), Anchor::Left);
         canvas.text(area, (1, 0), &text, canvas.colours.style(Role::Dim));
     }
@@ -103,7 +104,12 @@ impl App {
     /// Seconds from left to right, the offset in the second from the bottom to the top, as many of both as fit.
     pub(super) fn draw_heat_map(&mut self, canvas: &mut Canvas<'_>, area: Rect) {
         let [title, area] = split_top(area, 1);
-        canvas.title(title, "heat map: seconds, by offset in the second", self.place == Place::Body);
+        // It is worked out while the profile is read, and knows of samples their times only.
+        let columns = match self.heat.column_ns / 1_000_000_000 {
+            0 | 1 => "second by offset in it".to_owned(),
+            seconds => format!("{} seconds by offset in them", grouped(seconds)),
+        };
+        canvas.title(title, &format!("heat map, all samples: {columns}"), self.place == Place::Body);
         let [chart, axis] = split_bottom(area, 2);
         let cells = HeatCells::of(&self.heat, chart);
         if cells.columns.is_empty() {

@@ -99,7 +99,7 @@ fn a_stretch_of_time_selects_what_the_other_views_show() {
     }
     session.press("\r");
     let header = session.lines()[0].clone();
-    assert!(header.contains(" of 1,200 samples · 0.0 us to "), "{header}");
+    assert!(header.contains(" of 1,200 samples · 0.000 s to "), "{header}");
     session.press("P");
     assert_ne!(session.status(), "");
     session.press("\x1b");
@@ -291,7 +291,7 @@ fn clicks_select_a_stretch_of_time_and_none_beyond_the_end() {
     }
     let mut session = session();
     session.press("M").press(&press_at(99, 5));
-    assert_eq!(time_under_cursor(&mut session), "9.0 s");
+    assert_eq!(time_under_cursor(&mut session), "9.000 s");
 }
 
 #[test]
@@ -521,6 +521,24 @@ fn what_is_unfolded_already_does_not_count_when_more_is_unfolded() {
         assert!(session.press("L").status().starts_with("unfolded as much"), "{}", session.status());
     }
     assert!(!session.press("L").status().starts_with("unfolded as much"), "{}", session.status());
+}
+
+#[test]
+fn views_that_the_focus_does_not_narrow_say_so() {
+    let mut session = session();
+    assert!(session.press("B").text().contains("▸ by [thread]  process  url\n"), "{}", session.text());
+    session.press("O\rB\t");
+    assert!(
+        session.text().contains("by [thread]  process  url, whatever is in focus\n"),
+        "{}",
+        session.text()
+    );
+    session.press("M");
+    assert!(session.text().contains("heat map, all samples: second by offset in it\n"));
+    let (profile, mut heat) = shop(true);
+    heat.column_ns *= 4;
+    session.app.replace(profile, heat, None);
+    assert!(session.text().contains("heat map, all samples: 4 seconds by offset in them\n"));
 }
 
 #[test]
