@@ -40,7 +40,11 @@ impl App {
         let most = self.most(&timeline);
         for (line, row) in (0..).zip(window) {
             let thread = &timeline.rows[row];
-            let name = crop(&value_text(&thread.thread), usize::from(names.width) - 1, Anchor::Left);
+            let name = crop(
+                &value_text(&thread.thread),
+                usize::from(names.width).saturating_sub(1).max(1),
+                Anchor::Left,
+            );
             let role = if row == self.time.list.cursor { Role::Focus } else { Role::Plain };
             canvas.text(names, (line, 0), &name, canvas.colours.style(role));
             self.draw_thread(canvas, chart, line, (thread, most));
