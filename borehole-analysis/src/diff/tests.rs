@@ -281,7 +281,7 @@ fn time_per_request_is_sampled_time_over_distinct_values_of_the_label() {
     let error = none.finish(&tables).unwrap_err().to_string();
     assert_eq!(
         error,
-        "missing label: expected samples with the label 'request' on both sides, found none on one"
+        "missing label: expected samples with the label 'request' on both sides, found a side without one"
     );
 }
 
