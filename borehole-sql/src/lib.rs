@@ -32,6 +32,8 @@ mod server;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 pub use borehole_model::text;
+#[cfg(feature = "sqlite")]
+mod replaced;
 #[cfg(all(feature = "tls", feature = "postgresql"))]
 mod tls;
 
@@ -41,6 +43,8 @@ pub use error::{Error, ErrorKind};
 pub use page::page;
 pub use paths::{PathSizes, Paths};
 pub use queries::{QUERIES, Query};
+#[cfg(feature = "sqlite")]
+pub use replaced::Replaced;
 pub use server::{Access, Server, ServerKind};
 
 /// A run of a database.

@@ -32,7 +32,7 @@ const FOR_NEW: &str = "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAG
 const FOR_EXISTING: &str = "PRAGMA cache_size = -262144; PRAGMA threads = 2;";
 
 /// How long to wait for somebody else who writes.
-const PATIENCE: Duration = Duration::from_secs(5);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 
 impl Sqlite {
     /// A new database in the empty or missing file at `path`.
@@ -63,7 +63,7 @@ impl Sqlite {
 }
 
 /// A path that is nothing but one: SQLite takes one that begins with `file:` for an address, and `:memory:` for no file.
-fn named(path: &Path) -> PathBuf {
+pub(crate) fn named(path: &Path) -> PathBuf {
     if path.is_absolute() { path.to_owned() } else { Path::new(".").join(path) }
 }
 
@@ -172,7 +172,7 @@ fn insert_rows(statement: &mut Statement<'_>, cells: &mut Cells<'_>) -> rusqlite
 
 /// An error of SQLite's with what to do about it.
 #[cold]
-fn refused(error: rusqlite::Error) -> Error {
+pub(crate) fn refused(error: rusqlite::Error) -> Error {
     let code = error.sqlite_error_code();
     let (kind, message) = match code {
         Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => {

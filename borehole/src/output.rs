@@ -166,6 +166,15 @@ impl Output {
         }
     }
 
+    /// The file that the output becomes, behind links; `None` for what is written directly.
+    #[must_use]
+    pub fn destination(&self) -> Option<&Path> {
+        match self.place()? {
+            Place::File { path, .. } => Some(path),
+            Place::Direct(_) => None,
+        }
+    }
+
     fn place(&self) -> Option<&Place> {
         match &self.stream {
             Stream::Plain(place) => Some(place),

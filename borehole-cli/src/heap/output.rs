@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal as _};
 use std::path::{Path, PathBuf};
 
-use anyhow::{anyhow, bail, ensure};
+use anyhow::{bail, ensure};
 use borehole::heap::sql::{Access, Added, Server};
 use borehole::heap::{self, Address, Graph, HeapFormat};
 use borehole::{Compression, Existing, Output};
@@ -246,16 +246,13 @@ impl GraphOutput {
         if path.is_file() && !self.force {
             return add_run(graph, &Address::File(path.to_owned()));
         }
-        let output = self.create(path)?;
-        let unfinished = output.unfinished().ok_or_else(|| anyhow!("{}: expected a file", path.display()))?;
-        heap::add_run(graph, &Address::File(unfinished.to_owned()), true, graph.created())?;
-        Ok(output.complete()?)
+        Ok(heap::write_database(graph, self.create(path)?, graph.created())?)
     }
 }
 
 /// Adds a run to a database that exists, and says its number.
 fn add_run(graph: &dyn Graph, address: &Address) -> anyhow::Result<()> {
-    let Added { run, unfinished } = heap::add_run(graph, address, false, graph.created())?;
+    let Added { run, unfinished } = heap::add_run(graph, address, graph.created())?;
     let name = address.name();
     say(&format!("{name}: run {run} of the database"));
     if let Some(error) = unfinished {

@@ -14,6 +14,7 @@ mod envelopes;
 mod explore;
 mod heap;
 mod heap_growth;
+mod heap_query;
 mod heap_walk;
 mod info;
 mod inputs;

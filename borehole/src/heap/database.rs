@@ -4,9 +4,13 @@ use std::env;
 use std::path::{Path, PathBuf};
 
 use borehole_heap::Graph;
+#[cfg(feature = "sqlite")]
+use borehole_sql::Replaced;
 use borehole_sql::{Access, Added, Database, ErrorKind, Server, ServerKind};
 
 use super::{Error, HeapFormat};
+#[cfg(feature = "sqlite")]
+use crate::Output;
 
 /// Where the password of a server is taken from if its address has none.
 pub const PASSWORD_VARIABLE: &str = "BOREHOLE_DB_PASSWORD";
@@ -94,17 +98,34 @@ impl From<ServerKind> for HeapFormat {
     }
 }
 
-/// Adds `graph` as a run to the database at `address`; if `is_new`, that is an empty or missing file which nobody sees before
-/// it is complete.
+/// Adds `graph` as a run to the database at `address`.
 ///
 /// # Errors
 /// When the database cannot be written.
-pub fn add_run(graph: &dyn Graph, address: &Address, is_new: bool, created_at: &str) -> Result<Added, Error> {
-    let mut database = match (address, is_new) {
-        #[cfg(feature = "sqlite")]
-        (Address::File(path), true) => Database::create(path).map_err(|error| address.refused(error))?,
-        (address, _) => address.open(Access::Write)?,
-    };
+pub fn add_run(graph: &dyn Graph, address: &Address, created_at: &str) -> Result<Added, Error> {
+    let mut database = address.open(Access::Write)?;
     let added = database.add_run(&graph, created_at);
     added.map_err(|error| address.refused(error))
+}
+
+/// Writes `graph` as the only run of a new database of SQLite, which nobody sees before it is complete. A database that it
+/// replaces is brought back before to what it was without the writer that left it unfinished, and nothing that is left beside
+/// it reaches the new one.
+///
+/// # Errors
+/// When the file cannot be written, or somebody is writing the one that it replaces.
+#[cfg(feature = "sqlite")]
+pub fn write_database(graph: &dyn Graph, output: Output, created_at: &str) -> Result<(), Error> {
+    let name = output.name().to_owned();
+    let refused = |error: borehole_sql::Error| Error::new(&name, error);
+    let (Some(unfinished), Some(destination)) = (output.unfinished(), output.destination()) else {
+        return Err(Error::new(&name, "expected a file"));
+    };
+    let mut database = Database::create(unfinished).map_err(refused)?;
+    database.add_run(&graph, created_at).map_err(refused)?;
+    // Closed: all of it is in the file.
+    drop(database);
+    let _replaced = Replaced::at(destination).map_err(refused)?;
+    // It tells the name by itself.
+    output.complete().map_err(|error| Error::new("", error))
 }

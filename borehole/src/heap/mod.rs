@@ -1,7 +1,7 @@
 //! Heaps of PHP: kept in files, analysed, written.
 //!
 //! [`HeapFile`] opens whatever holds a heap: a dump of memory, a core file, a graph as `.rmem`, as reli's JSON, or in a database.
-//! [`write()`] writes a graph, and `add_run` adds it to a database.
+//! [`write()`] writes a graph, `write_database` makes a database of it, and `add_run` adds it to one.
 
 #[cfg(feature = "sql")]
 mod database;
@@ -20,6 +20,8 @@ pub use borehole_php::{Analysis, AnalyzeOptions, AttachOptions, Failure};
 pub use borehole_process::{Dump, DumpRecovery};
 #[cfg(feature = "sql")]
 pub use borehole_sql as sql;
+#[cfg(feature = "sqlite")]
+pub use database::write_database;
 #[cfg(feature = "sql")]
 pub use database::{Address, PASSWORD_VARIABLE, add_run};
 pub(crate) use open::tell;
