@@ -17,13 +17,13 @@ pub(crate) trait Backend: Send {
     /// Runs a statement that answers nothing.
     fn execute(&mut self, statement: &str) -> Result<(), Error>;
 
-    /// Runs a statement with numbers for its places, gives out its rows, and answers the names of its columns.
-    fn select(
-        &mut self,
-        statement: &str,
-        numbers: &[Option<i64>],
-        take: &mut Take<'_>,
-    ) -> Result<Vec<String>, Error>;
+    /// Runs a statement with numbers for its places, and gives out the names of its columns and its rows.
+    fn answer(&mut self, statement: &str, numbers: &[Option<i64>], rows: &mut dyn Rows) -> Result<(), Error>;
+
+    /// The same, where the names of the columns are known.
+    fn select(&mut self, statement: &str, numbers: &[Option<i64>], take: &mut Take<'_>) -> Result<(), Error> {
+        self.answer(statement, numbers, &mut Unnamed(take))
+    }
 
     /// Adds a row to `runs`, and answers its number.
     fn insert_run(&mut self, created_at: &str) -> Result<i64, Error>;
@@ -39,6 +39,28 @@ pub(crate) trait Backend: Send {
 
     /// Takes in the rows that `fill` gives.
     fn load(&mut self, fill: &mut Fill<'_>) -> Result<(), Error>;
+}
+
+/// Takes what a statement answers.
+pub(crate) trait Rows {
+    /// The names of the columns, before the rows.
+    fn columns(&mut self, names: &[String]) -> Result<(), Error>;
+
+    /// A row.
+    fn row(&mut self, fields: &[Field<'_>]) -> Result<(), Error>;
+}
+
+/// Takes the rows only.
+struct Unnamed<'u, 't>(&'u mut Take<'t>);
+
+impl Rows for Unnamed<'_, '_> {
+    fn columns(&mut self, _names: &[String]) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn row(&mut self, fields: &[Field<'_>]) -> Result<(), Error> {
+        (self.0)(fields)
+    }
 }
 
 /// Takes a row.

@@ -1,6 +1,5 @@
 //! The schema in the words of each database.
 
-use crate::Parameters;
 use crate::schema::{Column, INDEXES, Index, KEY_INDEXES, Kind, TABLES, Table};
 
 /// A kind of database.
@@ -59,7 +58,7 @@ impl Dialect {
     }
 
     /// Whether it is MySQL, or MariaDB, which began as it.
-    const fn is_mysql(self) -> bool {
+    pub(crate) const fn is_mysql(self) -> bool {
         matches!(self, Self::Mysql | Self::Mariadb)
     }
 
@@ -330,29 +329,5 @@ impl Dialect {
             Self::Sqlite => format!("id BETWEEN {} AND {} AND +run_id = :run", end("MIN"), end("MAX")),
             Self::Postgresql | Self::Mysql | Self::Mariadb => "run_id = :run".to_owned(),
         }
-    }
-
-    /// `statement` with places for numbers in the place of their names, and the numbers in their order.
-    pub(crate) fn bind(self, statement: &str, parameters: Parameters) -> (String, Vec<Option<i64>>) {
-        let mut numbers = Vec::new();
-        let mut bound = String::with_capacity(statement.len());
-        let mut rest = statement;
-        while let Some(at) = rest.find(':') {
-            bound.push_str(&rest[..at]);
-            rest = &rest[at..];
-            let Some((name, number)) = parameters.all().into_iter().find(|(name, _)| rest.starts_with(name))
-            else {
-                bound.push(':');
-                rest = &rest[1..];
-                continue;
-            };
-            numbers.push(number);
-            match self {
-                Self::Postgresql => bound += &format!("${}", numbers.len()),
-                Self::Sqlite | Self::Mysql | Self::Mariadb => bound.push('?'),
-            }
-            rest = &rest[name.len()..];
-        }
-        (bound + rest, numbers)
     }
 }

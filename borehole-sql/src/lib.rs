@@ -31,13 +31,14 @@ pub mod schema;
 mod server;
 #[cfg(feature = "sqlite")]
 mod sqlite;
+mod statement;
 pub use borehole_model::text;
 #[cfg(feature = "sqlite")]
 mod replaced;
 #[cfg(all(feature = "tls", feature = "postgresql"))]
 mod tls;
 
-pub use answer::{Answer, Value};
+pub use answer::{Answer, AnswerSink, Value};
 pub use database::{Added, Database, Keep, Step};
 pub use error::{Error, ErrorKind};
 pub use page::page;

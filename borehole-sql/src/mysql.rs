@@ -13,7 +13,7 @@ use mysql::{Conn, DriverError, Opts, OptsBuilder, Params, Value};
 #[cfg(feature = "tls")]
 use rustls::crypto::{CryptoProvider, ring};
 
-use crate::backend::{Backend, Field, Fill, TURN_PATIENCE_S, Take};
+use crate::backend::{Backend, Field, Fill, Rows, TURN_PATIENCE_S};
 use crate::dialect::Dialect;
 use crate::encryption::{self, Mode};
 use crate::error::{Error, ErrorKind};
@@ -155,25 +155,21 @@ impl Backend for Mysql {
         self.connection.query_drop(statement).map_err(refused)
     }
 
-    fn select(
-        &mut self,
-        statement: &str,
-        numbers: &[Option<i64>],
-        take: &mut Take<'_>,
-    ) -> Result<Vec<String>, Error> {
+    fn answer(&mut self, statement: &str, numbers: &[Option<i64>], rows: &mut dyn Rows) -> Result<(), Error> {
         let values = numbers.iter().map(|number| number.map_or(Value::NULL, Value::Int)).collect::<Vec<_>>();
         let parameters = if values.is_empty() { Params::Empty } else { Params::Positional(values) };
         let mut answer = self.connection.exec_iter(statement, parameters).map_err(refused)?;
         let columns = answer.columns();
         let columns = columns.as_ref();
-        let names = columns.iter().map(|column| column.name_str().into_owned()).collect();
+        let names: Vec<_> = columns.iter().map(|column| column.name_str().into_owned()).collect();
         let kinds: Vec<ColumnType> = columns.iter().map(mysql::Column::column_type).collect();
+        rows.columns(&names)?;
         for row in answer.by_ref() {
             let values = row.map_err(refused)?.unwrap_raw();
             let fields = values.iter().zip(&kinds).map(|(value, &kind)| field(value.as_ref(), kind));
-            take(&fields.collect::<Result<Vec<_>, _>>()?)?;
+            rows.row(&fields.collect::<Result<Vec<_>, _>>()?)?;
         }
-        Ok(names)
+        Ok(())
     }
 
     fn insert_run(&mut self, created_at: &str) -> Result<i64, Error> {

@@ -11,7 +11,7 @@ use postgres::fallible_iterator::FallibleIterator as _;
 use postgres::types::{FromSql, Type};
 use postgres::{Client, Config, NoTls};
 
-use crate::backend::{Backend, Field, Fill, TURN_PATIENCE_S, Take};
+use crate::backend::{Backend, Field, Fill, Rows, TURN_PATIENCE_S};
 use crate::dialect::Dialect;
 use crate::encryption::{self, Mode};
 use crate::error::{Error, ErrorKind};
@@ -121,23 +121,19 @@ impl Backend for Postgresql {
         self.0.batch_execute(statement).map_err(refused)
     }
 
-    fn select(
-        &mut self,
-        statement: &str,
-        numbers: &[Option<i64>],
-        take: &mut Take<'_>,
-    ) -> Result<Vec<String>, Error> {
+    fn answer(&mut self, statement: &str, numbers: &[Option<i64>], rows: &mut dyn Rows) -> Result<(), Error> {
         let statement = self.0.prepare(statement).map_err(refused)?;
         let columns: Vec<String> =
             statement.columns().iter().map(|column| column.name().to_owned()).collect();
-        let mut rows = self.0.query_raw(&statement, numbers).map_err(refused)?;
-        while let Some(row) = rows.next().map_err(refused)? {
+        rows.columns(&columns)?;
+        let mut found = self.0.query_raw(&statement, numbers).map_err(refused)?;
+        while let Some(row) = found.next().map_err(refused)? {
             let fields = (0..columns.len()).map(|index| row.try_get::<_, Answered<'_>>(index));
             let fields =
                 fields.map(|field| field.map(|Answered(field)| field)).collect::<Result<Vec<_>, _>>();
-            take(&fields.map_err(refused)?)?;
+            rows.row(&fields.map_err(refused)?)?;
         }
-        Ok(columns)
+        Ok(())
     }
 
     fn insert_run(&mut self, created_at: &str) -> Result<i64, Error> {

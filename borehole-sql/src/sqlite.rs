@@ -7,7 +7,7 @@ use std::time::Duration;
 use rusqlite::types::{Null, ValueRef};
 use rusqlite::{Connection, ErrorCode, OpenFlags, Statement, ffi, params_from_iter};
 
-use crate::backend::{Backend, Field, Fill, Take};
+use crate::backend::{Backend, Field, Fill, Rows};
 use crate::cells::{Cells, Decoded, encode_cells};
 use crate::dialect::Dialect;
 use crate::error::{Error, ErrorKind};
@@ -44,14 +44,14 @@ impl Sqlite {
 
     /// A database that exists, to be changed.
     pub(crate) fn open(path: &Path) -> Result<Self, Error> {
-        let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE).map_err(refused)?;
+        let connection = connect(checked(path)?, OpenFlags::SQLITE_OPEN_READ_WRITE).map_err(refused)?;
         Ok(Self { connection, access: Access::Write })
     }
 
     /// A database that is only read. What a writer had begun that was killed is taken back first, which needs the right to
     /// write.
     pub(crate) fn read(path: &Path) -> Result<Self, Error> {
-        let connected = match connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY) {
+        let connected = match connect(checked(path)?, OpenFlags::SQLITE_OPEN_READ_ONLY) {
             Err(error) if is_unfinished(&error) => {
                 drop(Self::open(path)?);
                 connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)
@@ -65,6 +65,14 @@ impl Sqlite {
 /// A path that is nothing but one: SQLite takes one that begins with `file:` for an address, and `:memory:` for no file.
 pub(crate) fn named(path: &Path) -> PathBuf {
     if path.is_absolute() { path.to_owned() } else { Path::new(".").join(path) }
+}
+
+/// Refuses a folder, of which SQLite says that the disk has failed.
+fn checked(path: &Path) -> Result<&Path, Error> {
+    if path.is_dir() {
+        return Err(Error::new(ErrorKind::Unsupported, "expected a database of SQLite, found a folder"));
+    }
+    Ok(path)
 }
 
 fn connect(path: &Path, flags: OpenFlags) -> rusqlite::Result<Connection> {
@@ -91,12 +99,7 @@ impl Backend for Sqlite {
         self.connection.execute_batch(statement).map_err(refused)
     }
 
-    fn select(
-        &mut self,
-        statement: &str,
-        numbers: &[Option<i64>],
-        take: &mut Take<'_>,
-    ) -> Result<Vec<String>, Error> {
+    fn answer(&mut self, statement: &str, numbers: &[Option<i64>], rows: &mut dyn Rows) -> Result<(), Error> {
         let mut statement = self.connection.prepare(statement).map_err(refused)?;
         // `VACUUM INTO` writes another file however this one was opened.
         if self.access == Access::Read && !statement.readonly() {
@@ -104,13 +107,14 @@ impl Backend for Sqlite {
             return Err(Error::new(ErrorKind::Statement, message));
         }
         let columns: Vec<String> = statement.column_names().map(str::to_owned).collect();
+        rows.columns(&columns)?;
         let mut found = statement.query(params_from_iter(numbers)).map_err(refused)?;
         while let Some(row) = found.next().map_err(refused)? {
             let fields = (0..columns.len()).map(|index| row.get_ref(index).map(field));
             let fields: Vec<_> = fields.collect::<Result<_, _>>().map_err(refused)?;
-            take(&fields)?;
+            rows.row(&fields)?;
         }
-        Ok(columns)
+        Ok(())
     }
 
     fn insert_run(&mut self, created_at: &str) -> Result<i64, Error> {
@@ -187,6 +191,11 @@ pub(crate) fn refused(error: rusqlite::Error) -> Error {
             (ErrorKind::Io, format!("the database cannot be opened or written: {error}"))
         }
         Some(ErrorCode::SystemIoFailure) => (ErrorKind::Io, error.to_string()),
+        _ if matches!(error, rusqlite::Error::InvalidParameterCount(..)) => {
+            let message =
+                "unsupported place in a statement: values are given for :run, :other and :node only";
+            (ErrorKind::Statement, message.to_owned())
+        }
         _ => (ErrorKind::Statement, error.to_string()),
     };
     Error::caused(kind, message, error)

@@ -1,19 +1,21 @@
 //! `borehole heap runs`, `query` and `paths`: what is done with databases.
 
-use std::io::{self, Write as _};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{anyhow, bail};
 use borehole::heap::Address;
-use borehole::heap::sql::{self, Access, Answer, Database, Keep, Parameters, QUERIES, Query, Run, Value};
+use borehole::heap::sql::{
+    self, Access, AnswerSink as _, Database, Keep, Parameters, QUERIES, Query, Run, Value,
+};
 use clap::Args;
 
-use super::{password, table};
+use super::password;
+use super::table::{Form, Printer};
 use crate::cell::bytes;
 use crate::exit::Exit;
-use crate::messages::say;
-use crate::outputs::stdout_error;
+use crate::messages::{out, say};
 use crate::utc;
 use crate::values::duration;
 
@@ -27,13 +29,10 @@ pub(super) fn with<T>(
     let mut database = address.open(access)?;
     act(&mut database).map_err(|error| match error.downcast::<sql::Error>() {
         Ok(error) => address.refused(error).into(),
+        // What goes wrong with the output says so by itself.
+        Err(error) if error.is::<borehole::Error>() => error,
         Err(error) => error.context(address.name()),
     })
-}
-
-fn print(text: &str) -> anyhow::Result<Exit> {
-    io::stdout().write_all(text.as_bytes()).map_err(stdout_error)?;
-    Ok(Exit::Done)
 }
 
 /// `borehole heap runs`.
@@ -75,9 +74,11 @@ impl RunsArgs {
         let row = |run: Run| {
             vec![Value::Integer(run.id), Value::Text(run.created_at), Value::Integer(run.nodes.cast_signed())]
         };
-        let columns = ["run_id", "created_at", "nodes"].map(str::to_owned).to_vec();
-        let answer = Answer { columns, rows: runs.into_iter().map(row).collect() };
-        print(&if self.json { table::json(&answer)? } else { table::text(&answer) })
+        let mut printer = Printer::new(if self.json { Form::Json } else { Form::Text });
+        printer.columns(&["run_id", "created_at", "nodes"].map(str::to_owned))?;
+        runs.into_iter().try_for_each(|run| printer.row(row(run)))?;
+        printer.finish()?;
+        Ok(Exit::Done)
     }
 
     fn keep(&self) -> Option<Keep> {
@@ -93,7 +94,7 @@ pub(crate) struct QueryArgs {
     #[arg(value_name = "FILE")]
     database: PathBuf,
 
-    /// A statement
+    /// A statement, in which :run stands for the run, :other for a second one, :node for a node
     #[arg(value_name = "SQL", required_unless_present_any = ["named", "list"], conflicts_with_all = ["named", "list"])]
     statement: Option<String>,
 
@@ -113,8 +114,8 @@ pub(crate) struct QueryArgs {
     #[arg(long, value_name = "RUN")]
     other_run: Option<i64>,
 
-    /// A node
-    #[arg(long, value_name = "NODE")]
+    /// A node, such as #40
+    #[arg(long, value_name = "NODE", value_parser = node)]
     node: Option<i64>,
 
     /// Print JSON, a line a row
@@ -129,33 +130,78 @@ pub(crate) struct QueryArgs {
 impl QueryArgs {
     pub(super) fn run(&self) -> anyhow::Result<Exit> {
         if self.list {
-            let line = |query: &Query| format!("{:<18} {}\n", query.name, query.doc);
-            return print(&QUERIES.iter().map(line).collect::<String>());
+            for query in QUERIES {
+                out(&format!("{:<18} {}", query.name, query.doc))?;
+            }
+            return Ok(Exit::Done);
         }
-        let answer = with(&self.database, Access::Read, |database| match (&self.statement, &self.named) {
-            (Some(statement), _) => Ok(database.query(statement)?),
-            (None, Some(name)) => self.ask(database, name),
+        let mut printer = Printer::new(match (self.json, self.csv) {
+            (true, _) => Form::Json,
+            (_, true) => Form::Csv,
+            _ => Form::Text,
+        });
+        with(&self.database, Access::Read, |database| match (&self.statement, &self.named) {
+            (Some(statement), _) => self.query(database, statement, &mut printer),
+            (None, Some(name)) => self.ask(database, name, &mut printer),
             (None, None) => bail!("missing query: expected a statement, --named NAME or --list"),
         })?;
-        print(&match (self.json, self.csv) {
-            (true, _) => table::json(&answer)?,
-            (_, true) => table::csv(&answer),
-            _ => table::text(&answer),
-        })
+        printer.finish()?;
+        Ok(Exit::Done)
     }
 
-    fn ask(&self, database: &mut Database, name: &str) -> anyhow::Result<Answer> {
+    fn query(
+        &self,
+        database: &mut Database,
+        statement: &str,
+        printer: &mut Printer<impl Write>,
+    ) -> anyhow::Result<()> {
+        let dialect = database.dialect();
+        self.check("the statement", |name| dialect.uses(statement, name))?;
+        database.query_into(statement, self.parameters(), printer)
+    }
+
+    fn ask(
+        &self,
+        database: &mut Database,
+        name: &str,
+        printer: &mut Printer<impl Write>,
+    ) -> anyhow::Result<()> {
         let query = Query::find(name)
             .ok_or_else(|| anyhow!("unsupported name: found {name}; --list prints those that are known"))?;
-        let required = [(":other", self.other_run, "--other-run"), (":node", self.node, "--node")];
-        if let Some((.., option)) =
-            required.iter().find(|(need, value, _)| query.needs(need) && value.is_none())
-        {
-            bail!("missing {option}: {name} needs it");
-        }
-        let parameters = Parameters { run: self.run_id, other: self.other_run, node: self.node };
-        Ok(database.ask(query, parameters)?)
+        self.check(name, |parameter| query.needs(parameter))?;
+        database.ask_into(query, self.parameters(), printer)
     }
+
+    const fn parameters(&self) -> Parameters {
+        Parameters { run: self.run_id, other: self.other_run, node: self.node }
+    }
+
+    /// Sees that all that a question `needs` is given, and nothing that would do nothing.
+    fn check(&self, question: &str, needs: impl Fn(&str) -> bool) -> anyhow::Result<()> {
+        let options = [
+            (":run", self.run_id, "--run-id"),
+            (":other", self.other_run, "--other-run"),
+            (":node", self.node, "--node"),
+        ];
+        for (name, value, option) in options {
+            match (needs(name), value) {
+                // It is the last one then.
+                (true, None) if name == ":run" => {}
+                (true, None) => bail!("missing {option}: {question} needs it"),
+                (false, Some(value)) => {
+                    bail!("unsupported {option} {value}: {question} has no {name} that it would stand for")
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The number of a node, as reports print it or without the sign.
+fn node(text: &str) -> anyhow::Result<i64> {
+    let number = text.strip_prefix('#').unwrap_or(text).parse();
+    number.map_err(|_| anyhow!("invalid node: expected #NUMBER, found {text}"))
 }
 
 /// `borehole heap paths`.

@@ -1,18 +1,95 @@
 //! Tables of answers.
 
-use std::fmt::Write as _;
+use std::io::{self, BufWriter, Stdout, Write};
 
 use anyhow::bail;
-use borehole::heap::sql::{Answer, Value};
+use borehole::heap::sql::{Answer, AnswerSink, Value};
 use serde_json::{Map, Value as Json};
 
+use crate::outputs::stdout_error;
 use crate::table::{aligned, cell, csv_line};
+
+/// How an answer is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    /// Aligned columns under their names.
+    Text,
+    /// An object a line.
+    Json,
+    /// Comma-separated values.
+    Csv,
+}
+
+/// Prints an answer: row by row as it comes, unless columns are to be aligned, which takes all of it.
+pub(super) struct Printer<W: Write> {
+    form: Form,
+    out: W,
+    columns: Vec<String>,
+    /// What is to be aligned.
+    cells: Vec<Vec<String>>,
+}
+
+impl Printer<BufWriter<Stdout>> {
+    /// Prints on standard output.
+    pub(super) fn new(form: Form) -> Self {
+        Self::to(form, BufWriter::new(io::stdout()))
+    }
+}
+
+impl<W: Write> Printer<W> {
+    fn to(form: Form, out: W) -> Self {
+        Self { form, out, columns: Vec::new(), cells: Vec::new() }
+    }
+
+    fn print(&mut self, text: &str) -> anyhow::Result<()> {
+        Ok(self.out.write_all(text.as_bytes()).map_err(stdout_error)?)
+    }
+
+    /// Prints what is left.
+    pub(super) fn finish(mut self) -> anyhow::Result<()> {
+        if self.form == Form::Text {
+            let text = aligned(&self.columns, &self.cells);
+            self.print(&text)?;
+        }
+        Ok(self.out.flush().map_err(stdout_error)?)
+    }
+}
+
+impl<W: Write> AnswerSink for Printer<W> {
+    type Error = anyhow::Error;
+
+    fn columns(&mut self, names: &[String]) -> anyhow::Result<()> {
+        names.clone_into(&mut self.columns);
+        match self.form {
+            Form::Text => Ok(()),
+            Form::Json => differ(names),
+            Form::Csv => self.print(&csv_line(names)),
+        }
+    }
+
+    fn row(&mut self, row: Vec<Value>) -> anyhow::Result<()> {
+        match self.form {
+            Form::Text => {
+                self.cells.push(cells(&row));
+                Ok(())
+            }
+            Form::Json => {
+                let line = format!("{}\n", object(&self.columns, &row));
+                self.print(&line)
+            }
+            Form::Csv => self.print(&csv_line(row.iter().map(plain))),
+        }
+    }
+}
 
 /// Aligned columns under their names.
 pub(super) fn text(answer: &Answer) -> String {
-    let cells = |row: &Vec<Value>| row.iter().map(|value| cell(&plain(value))).collect();
-    let rows: Vec<Vec<String>> = answer.rows.iter().map(cells).collect();
+    let rows: Vec<_> = answer.rows.iter().map(|row| cells(row)).collect();
     aligned(&answer.columns, &rows)
+}
+
+fn cells(row: &[Value]) -> Vec<String> {
+    row.iter().map(|value| cell(&plain(value))).collect()
 }
 
 /// A value as text; nothing for what is absent.
@@ -25,30 +102,24 @@ fn plain(value: &Value) -> String {
     }
 }
 
-/// An object a line.
-///
-/// # Errors
-/// When two columns have one name, of which an object would have one.
-pub(super) fn json(answer: &Answer) -> anyhow::Result<String> {
-    let columns = &answer.columns;
+/// Refuses two columns of one name, of which an object would have one.
+fn differ(columns: &[String]) -> anyhow::Result<()> {
     if let Some((_, name)) = columns.iter().enumerate().find(|(at, name)| columns[..*at].contains(name)) {
         bail!(
             "expected columns of different names for --json, found two called {name}: AS gives them others"
         );
     }
-    Ok(objects(answer).iter().fold(String::new(), |mut text, object| {
-        let _ = writeln!(text, "{object}");
-        text
-    }))
+    Ok(())
 }
 
 /// An object a row. The columns have different names.
 pub(super) fn objects(answer: &Answer) -> Vec<Json> {
-    let object = |row: &Vec<Value>| {
-        let members = answer.columns.iter().cloned().zip(row.iter().map(json_value));
-        Json::Object(members.collect::<Map<String, Json>>())
-    };
-    answer.rows.iter().map(object).collect()
+    answer.rows.iter().map(|row| object(&answer.columns, row)).collect()
+}
+
+fn object(columns: &[String], row: &[Value]) -> Json {
+    let members = columns.iter().cloned().zip(row.iter().map(json_value));
+    Json::Object(members.collect::<Map<String, Json>>())
 }
 
 fn json_value(value: &Value) -> Json {
@@ -60,8 +131,28 @@ fn json_value(value: &Value) -> Json {
     }
 }
 
-/// Comma-separated values.
-pub(super) fn csv(answer: &Answer) -> String {
-    let rows = answer.rows.iter().map(|row| csv_line(row.iter().map(plain)));
-    csv_line(&answer.columns) + &rows.collect::<String>()
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is printed by the time that a row has come, and in the end.
+    fn printed(form: Form) -> [String; 2] {
+        let mut out = Vec::new();
+        let mut printer = Printer::to(form, &mut out);
+        printer.columns(&["a".to_owned(), "b".to_owned()]).unwrap();
+        printer.row(vec![Value::Integer(1), Value::Text("x,y".to_owned())]).unwrap();
+        let first = String::from_utf8(printer.out.clone()).unwrap();
+        printer.row(vec![Value::Null, Value::Real(0.5)]).unwrap();
+        printer.finish().unwrap();
+        [first, String::from_utf8(out).unwrap()]
+    }
+
+    #[test]
+    fn rows_are_printed_as_they_come_unless_they_are_aligned() {
+        let json = ["{\"a\":1,\"b\":\"x,y\"}\n", "{\"a\":null,\"b\":0.5}\n"];
+        assert_eq!(printed(Form::Json), [json[0].to_owned(), json.concat()]);
+        let csv = ["a,b\r\n1,\"x,y\"\r\n", ",0.5\r\n"];
+        assert_eq!(printed(Form::Csv), [csv[0].to_owned(), csv.concat()]);
+        assert_eq!(printed(Form::Text), [String::new(), "a  b\n1  x,y\n   0.5\n".to_owned()]);
+    }
 }

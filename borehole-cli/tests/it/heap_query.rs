@@ -1,11 +1,13 @@
 //! Databases of heaps in files, on the command line.
 
 use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::process::Stdio;
 
 use borehole_testkit::Scratch;
 
 use crate::heap::refused;
-use crate::program::{corpus, listing, run, text};
+use crate::program::{corpus, listing, program, run, text};
 
 /// A dump of the corpus as a graph.
 fn graph(scratch: &Scratch) -> String {
@@ -44,4 +46,61 @@ fn what_goes_wrong_with_a_new_database_is_said_of_its_own_name() {
     let said = format!("{}: the disk is full", database.display());
     refused(&["heap", "export", &graph, "-o", text(&database)], &said);
     assert_eq!(listing(&folder), Vec::<String>::new());
+}
+
+/// A database with two runs of the graph.
+fn database(scratch: &Scratch) -> String {
+    let (graph, path) = (graph(scratch), scratch.path("heaps.sqlite3"));
+    for _ in 0..2 {
+        run(&["heap", "export", &graph, "-o", text(&path)]).done();
+    }
+    text(&path).to_owned()
+}
+
+#[test]
+fn options_are_heeded_by_a_question_or_refused() {
+    let scratch = Scratch::new();
+    let database = database(&scratch);
+    let asked = |more: &[&str]| {
+        let arguments = [&["heap", "query", &database, "--csv"], more].concat();
+        String::from_utf8(run(&arguments).quietly()).unwrap()
+    };
+    let statement = "SELECT DISTINCT run_id, :node AS node FROM context_nodes WHERE run_id IN (:run, :other)";
+    let options = ["--run-id", "1", "--other-run", "2", "--node"];
+    for node in ["#40", "40"] {
+        let answer = asked(&[&[statement][..], &options, &[node]].concat());
+        assert_eq!(answer, "run_id,node\r\n1,40\r\n2,40\r\n");
+    }
+    assert_eq!(asked(&["SELECT :run AS run, ':run' AS text"]), "run,text\r\n2,:run\r\n");
+    let not_asked = |more: &[&str], why: &str| {
+        refused(&[&["heap", "query", &database], more].concat(), why);
+    };
+    not_asked(
+        &["SELECT 1", "--run-id", "1"],
+        "unsupported --run-id 1: the statement has no :run that it would stand for",
+    );
+    not_asked(&["SELECT :node"], "missing --node: the statement needs it");
+    not_asked(&["--named", "types", "--node", "#40"], "unsupported --node 40: types has no :node");
+    not_asked(&["SELECT :other", "--other-run", "9"], "missing run 9: the database has 1, 2");
+    not_asked(&["SELECT :node", "--node", "x"], "invalid node: expected #NUMBER, found x");
+    not_asked(&[""], "missing statement: expected SQL, found nothing");
+    let folder = scratch.path("");
+    refused(&["heap", "query", text(&folder), "SELECT 1"], "expected a database of SQLite, found a folder");
+}
+
+#[test]
+fn rows_are_printed_as_they_come_and_a_closed_pipe_ends_that_quietly() {
+    let scratch = Scratch::new();
+    let database = database(&scratch);
+    // It would never end.
+    let endless = "WITH RECURSIVE row(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM row) SELECT n FROM row";
+    for (form, first) in [("--json", "{\"n\":1}"), ("--csv", "n\r")] {
+        let mut query = program(&["heap", "query", &database, form, endless]);
+        let mut query = query.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(query.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        assert_eq!(line, format!("{first}\n"));
+        let ended = query.wait_with_output().unwrap();
+        assert_eq!((ended.status.code(), &*ended.stderr), (Some(0), &b""[..]), "{form}");
+    }
 }

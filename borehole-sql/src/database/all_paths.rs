@@ -5,8 +5,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::Database;
 use crate::Parameters;
-use crate::answer::{Answer, Value};
-use crate::backend::Field;
+use crate::backend::{Field, Rows};
 use crate::error::{Error, ErrorKind};
 
 /// How many paths are answered.
@@ -44,28 +43,40 @@ struct Ways {
 }
 
 impl Database {
-    /// The paths from roots to `node` that pass no node twice, the shortest first. To no node there are none.
-    pub(super) fn all_paths(&mut self, run: i64, node: Option<i64>) -> Result<Answer, Error> {
+    /// The paths from roots to a node that pass no node twice, the shortest first. To no node there are none.
+    pub(super) fn all_paths(&mut self, asked: Parameters, rows: &mut dyn Rows) -> Result<(), Error> {
+        rows.columns(&["path", "depth"].map(str::to_owned))?;
+        let paths = match (asked.run, asked.node) {
+            (Some(run), Some(node)) => self.shortest_paths(run, node)?,
+            _ => Vec::new(),
+        };
+        for (path, depth) in paths {
+            rows.row(&[Field::Text(path.as_bytes()), Field::Integer(depth)])?;
+        }
+        Ok(())
+    }
+
+    fn shortest_paths(&mut self, run: i64, node: i64) -> Result<Vec<(String, i64)>, Error> {
         let mut known = Ways::to(node);
-        let mut rows = Vec::new();
+        let mut paths = Vec::new();
         let mut next = 0;
-        while rows.len() < MOST_PATHS && next < known.ways.len() {
+        while paths.len() < MOST_PATHS && next < known.ways.len() {
             let first = known.ways[next].node;
             if let Entry::Vacant(unknown) = known.referrers.entry(first) {
                 unknown.insert(self.referrers(run, first, MOST_WAYS - known.ways.len())?);
             }
-            rows.extend(known.step(next).into_iter().map(|path| vec![Value::Text(path.0), path.1]));
+            paths.extend(known.step(next));
             next += 1;
         }
-        if rows.is_empty() && known.is_full() {
+        if paths.is_empty() && known.is_full() {
             let message = format!(
                 "too many ways to the node: none of the first {} begins at a root; the question `path` finds one that does",
                 known.ways.len()
             );
             return Err(Error::new(ErrorKind::Statement, message));
         }
-        rows.truncate(MOST_PATHS);
-        Ok(Answer { columns: ["path", "depth"].map(str::to_owned).to_vec(), rows })
+        paths.truncate(MOST_PATHS);
+        Ok(paths)
     }
 
     /// Those who refer to `node`: roots, as many as are answered, and nodes, as many as can become ways.
@@ -92,11 +103,11 @@ impl Database {
 }
 
 impl Ways {
-    /// The way of no steps to a node, if there is one.
-    fn to(node: Option<i64>) -> Self {
+    /// The way of no steps to a node.
+    fn to(node: i64) -> Self {
         Self {
-            ways: node.map(|node| Way { node, rest: None }).into_iter().collect(),
-            nodes: node.into_iter().collect(),
+            ways: vec![Way { node, rest: None }],
+            nodes: HashSet::from([node]),
             referrers: HashMap::new(),
             steps_left: MOST_STEPS,
         }
@@ -109,7 +120,7 @@ impl Ways {
 
     /// Goes a step upwards from the way at `at`: answers the paths that begin there at a root, with their depths, and adds the
     /// ways that begin elsewhere.
-    fn step(&mut self, at: usize) -> Vec<(String, Value)> {
+    fn step(&mut self, at: usize) -> Vec<(String, i64)> {
         let mut paths = Vec::new();
         let first = self.ways[at].node;
         for index in 0..self.referrers[&first].len() {
@@ -147,13 +158,13 @@ impl Ways {
     }
 
     /// The names of the links from a root on, the first of which is that of the referrer `index`, and how many follow it.
-    fn path(&self, at: usize, index: usize) -> (String, Value) {
+    fn path(&self, at: usize, index: usize) -> (String, i64) {
         let behind = self.way(at).filter_map(|way| way.rest);
         let links = [(at, index)].into_iter().chain(behind);
         let links: Vec<&str> =
             links.map(|(rest, index)| &*self.referrers[&self.ways[rest].node][index].1).collect();
         let depth = i64::try_from(links.len() - 1).unwrap_or(i64::MAX);
-        (links.join(" -> "), Value::Integer(depth))
+        (links.join(" -> "), depth)
     }
 }
 
@@ -166,7 +177,7 @@ mod tests {
 
     /// All ways to the node 0 of a list in which each node refers to the one before it, the node 1 by so many links.
     fn of_list(nodes: i64, links: usize) -> Ways {
-        let mut known = Ways::to(Some(0));
+        let mut known = Ways::to(0);
         for node in 0..nodes {
             let count = if node == 0 { links } else { 1 };
             known.referrers.insert(node, vec![(Some(node + 1), "next".to_owned()); count]);

@@ -1,8 +1,8 @@
 //! Runs of a database, and answers to statements.
 
 use super::Database;
-use crate::answer::{Answer, Value};
-use crate::backend::Field;
+use crate::answer::{Answer, AnswerSink, give};
+use crate::backend::{Field, Rows};
 use crate::error::{Error, ErrorKind};
 use crate::queries::{Means, Query};
 use crate::{Parameters, Run};
@@ -73,7 +73,38 @@ impl Database {
     /// # Errors
     /// When the statement is wrong.
     pub fn query(&mut self, statement: &str) -> Result<Answer, Error> {
-        self.answer(statement, &[])
+        let mut answer = Answer::default();
+        self.query_into(statement, Parameters::default(), &mut answer)?;
+        Ok(answer)
+    }
+
+    /// Gives `sink` what a statement of the user's answers, in which `:run` stands for the run, or the last one, `:other` for a
+    /// second one, and `:node` for a node.
+    ///
+    /// # Errors
+    /// When the statement is wrong, there is no such run or no such node, or as `sink` fails.
+    pub fn query_into<S: AnswerSink>(
+        &mut self,
+        statement: &str,
+        parameters: Parameters,
+        sink: &mut S,
+    ) -> Result<(), S::Error> {
+        give(sink, |rows| self.query_rows(statement, parameters, rows))
+    }
+
+    fn query_rows(
+        &mut self,
+        statement: &str,
+        parameters: Parameters,
+        rows: &mut dyn Rows,
+    ) -> Result<(), Error> {
+        let dialect = self.dialect();
+        if dialect.is_nothing(statement) {
+            return Err(Error::new(ErrorKind::Statement, "missing statement: expected SQL, found nothing"));
+        }
+        let asked = self.known(parameters, |name| dialect.uses(statement, name))?;
+        let (statement, numbers) = dialect.bind(statement, asked);
+        self.backend.answer(&statement, &numbers, rows)
     }
 
     /// What a question with a name answers: of the last run, if none is given. All of it is of one moment, whatever others write.
@@ -81,26 +112,46 @@ impl Database {
     /// # Errors
     /// When there is no such run or no such node, or the database cannot be read.
     pub fn ask(&mut self, query: &Query, parameters: Parameters) -> Result<Answer, Error> {
-        let begin = self.dialect().begin_to_read();
-        self.within(begin, |database| database.ask_within(query, parameters))
+        let mut answer = Answer::default();
+        self.ask_into(query, parameters, &mut answer)?;
+        Ok(answer)
     }
 
-    fn ask_within(&mut self, query: &Query, parameters: Parameters) -> Result<Answer, Error> {
-        // What is not there has no rows, which would look like an answer.
-        let run = self.run(parameters.run)?;
-        let other = parameters.other.map(|other| self.run(Some(other))).transpose()?;
-        let node = parameters.node.filter(|_| query.needs(":node"));
-        if let Some(node) = node {
+    /// The same, row by row.
+    ///
+    /// # Errors
+    /// As [`Self::ask`], or as `sink` fails.
+    pub fn ask_into<S: AnswerSink>(
+        &mut self,
+        query: &Query,
+        parameters: Parameters,
+        sink: &mut S,
+    ) -> Result<(), S::Error> {
+        let begin = self.dialect().begin_to_read();
+        give(sink, |rows| self.within(begin, |database| database.ask_rows(query, parameters, rows)))
+    }
+
+    fn ask_rows(&mut self, query: &Query, parameters: Parameters, rows: &mut dyn Rows) -> Result<(), Error> {
+        let asked = self.known(parameters, |name| query.needs(name))?;
+        match query.means {
+            Means::Statement(sql) => {
+                let (statement, numbers) = self.dialect().bind(sql, asked);
+                self.backend.answer(&statement, &numbers, rows)
+            }
+            Means::AllPaths => self.all_paths(asked, rows),
+        }
+    }
+
+    /// Those of `parameters` that a question `needs`, which are there: what is not has no rows, which would look like an answer.
+    fn known(&mut self, parameters: Parameters, needs: impl Fn(&str) -> bool) -> Result<Parameters, Error> {
+        let run = if needs(":run") { Some(self.run(parameters.run)?) } else { None };
+        let other = parameters.other.filter(|_| needs(":other"));
+        let other = other.map(|other| self.run(Some(other))).transpose()?;
+        let node = parameters.node.filter(|_| needs(":node"));
+        if let (Some(run), Some(node)) = (run, node) {
             self.check_node(run, node)?;
         }
-        match (query.means, node) {
-            (Means::Statement(sql), _) => {
-                let (statement, numbers) =
-                    self.dialect().bind(sql, Parameters { run: Some(run), other, node });
-                self.answer(&statement, &numbers)
-            }
-            (Means::AllPaths, node) => self.all_paths(run, node),
-        }
+        Ok(Parameters { run, other, node })
     }
 
     fn check_node(&mut self, run: i64, node: i64) -> Result<(), Error> {
@@ -118,24 +169,6 @@ impl Database {
         let message = format!("unknown node: expected one of run {run}, found {node}");
         Err(Error::new(ErrorKind::UnknownNode, message))
     }
-
-    fn answer(&mut self, statement: &str, numbers: &[Option<i64>]) -> Result<Answer, Error> {
-        let mut rows = Vec::new();
-        let columns = self.backend.select(statement, numbers, &mut |fields| {
-            rows.push(fields.iter().copied().map(value).collect());
-            Ok(())
-        })?;
-        Ok(Answer { columns, rows })
-    }
-}
-
-fn value(field: Field<'_>) -> Value {
-    match field {
-        Field::Null => Value::Null,
-        Field::Integer(number) => Value::Integer(number),
-        Field::Real(number) => Value::Real(number),
-        Field::Text(_) => Value::Text(field.text()),
-    }
 }
 
 #[cfg(all(test, feature = "sqlite"))]
@@ -144,7 +177,7 @@ mod tests {
     use borehole_testkit::Scratch;
 
     use super::*;
-    use crate::backend::{Backend, Fill, Take};
+    use crate::backend::{Backend, Fill};
     use crate::dialect::Dialect;
     use crate::sqlite::Sqlite;
 
@@ -163,17 +196,17 @@ mod tests {
             self.connection.execute(statement)
         }
 
-        fn select(
+        fn answer(
             &mut self,
             statement: &str,
             numbers: &[Option<i64>],
-            take: &mut Take<'_>,
-        ) -> Result<Vec<String>, Error> {
-            let columns = self.connection.select(statement, numbers, take);
+            rows: &mut dyn Rows,
+        ) -> Result<(), Error> {
+            let answered = self.connection.answer(statement, numbers, rows);
             if statement.starts_with("SELECT 1 FROM context_nodes") {
                 (self.others)();
             }
-            columns
+            answered
         }
 
         fn insert_run(&mut self, created_at: &str) -> Result<i64, Error> {

@@ -91,7 +91,7 @@ impl Reader {
             |columns: String, name: &str| columns.replace(&format!("{{{name}}}"), &dialect.quoted(name));
         let columns = ["key", "value"].into_iter().fold(columns.to_owned(), quoted);
         let (statement, numbers) = dialect.bind(&format!("SELECT {columns}"), Parameters::of_run(self.run));
-        backend.select(&statement, &numbers, &mut |fields| take(self, fields)).map(drop)
+        backend.select(&statement, &numbers, &mut |fields| take(self, fields))
     }
 
     fn node_row(&mut self, fields: &[Field<'_>]) -> Result<(), Error> {

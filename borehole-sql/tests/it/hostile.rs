@@ -73,6 +73,9 @@ fn other_files_are_refused_and_stay_as_they_are() {
     );
     assert_eq!(Database::read(&scratch.path("missing.db")).err().unwrap().kind(), ErrorKind::Io);
 
+    let error = Database::read(&scratch.path("")).err().unwrap();
+    assert_eq!(error.to_string(), "expected a database of SQLite, found a folder");
+
     // Somebody else's table of the same name.
     let other = scratch.path("other.db");
     let connection = rusqlite::Connection::open(&other).unwrap();
