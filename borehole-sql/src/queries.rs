@@ -19,6 +19,8 @@ pub struct Query {
 pub(crate) enum Means {
     /// By a statement: `:run` stands for the run, `:other` for a second one, `:node` for a node.
     Statement(&'static str),
+    /// By following the references of the tree upwards.
+    Path,
     /// By following references upwards. A statement that does has no bound: MySQL and MariaDB find all paths before they give
     /// out the first, and of a graph with cycles there are more than anybody can wait for.
     AllPaths,
@@ -36,7 +38,7 @@ impl Query {
     pub fn needs(&self, parameter: &str) -> bool {
         match self.means {
             Means::Statement(sql) => sql.contains(parameter),
-            Means::AllPaths => [":run", ":node"].contains(&parameter),
+            Means::Path | Means::AllPaths => [":run", ":node"].contains(&parameter),
         }
     }
 }
@@ -99,7 +101,7 @@ pub const QUERIES: &[Query] = &[
         doc: "arrays without elements that have a table of their own",
         means: Means::Statement(
             "SELECT node_id, total_size, refcount FROM v_arrays \
-              WHERE run_id = :run AND element_count = 0 ORDER BY total_size DESC, node_id LIMIT 20",
+              WHERE run_id = :run AND element_count = 0 AND table_size > 0 ORDER BY total_size DESC, node_id LIMIT 20",
         ),
     },
     Query {
@@ -147,12 +149,17 @@ pub const QUERIES: &[Query] = &[
     },
     Query {
         name: "wasteful-arrays",
-        doc: "arrays whose table is large for the elements that it has",
+        doc: "arrays whose table has the most room for elements that are not there",
         means: Means::Statement(
-            "SELECT node_id, element_count, table_size, total_size, \
-                ROUND(table_size * 1.0 / element_count, 1) AS bytes_per_element \
-              FROM v_arrays WHERE run_id = :run AND element_count > 0 AND table_size > 0 \
-              ORDER BY table_size * 1.0 / element_count DESC, node_id LIMIT 15",
+            "SELECT arrays.node_id, element_count, table_size, unused.size AS unused_bytes, \
+                ROUND((table_size + unused.size) * 1.0 / element_count, 1) AS bytes_per_element \
+              FROM v_arrays arrays CROSS JOIN context_edges edge CROSS JOIN context_node_locations unused \
+              WHERE arrays.run_id = :run AND element_count > 0 \
+                AND edge.run_id = :run AND edge.parent_node_id = arrays.node_id AND edge.is_tree = 1 \
+                AND edge.link_name = 'possible_unused_area' \
+                AND unused.run_id = :run AND unused.node_id = edge.child_node_id \
+                AND unused.location_type = 'ZendArrayTableOverheadMemoryLocation' \
+              ORDER BY unused.size DESC, arrays.node_id LIMIT 15",
         ),
     },
     Query {
@@ -172,20 +179,7 @@ pub const QUERIES: &[Query] = &[
               WHERE run_id = :run AND child_node_id = :node ORDER BY COALESCE(parent_node_id, -1), link_name",
         ),
     },
-    Query {
-        name: "path",
-        doc: "the links from a root to a node, one a row",
-        means: Means::Statement(
-            "WITH RECURSIVE above(node_id, link_name, steps) AS ( \
-                SELECT parent_node_id, link_name, 0 FROM context_edges \
-                WHERE run_id = :run AND child_node_id = :node AND is_tree = 1 \
-                UNION ALL \
-                SELECT edge.parent_node_id, edge.link_name, above.steps + 1 \
-                FROM above CROSS JOIN context_edges edge \
-                WHERE edge.run_id = :run AND edge.child_node_id = above.node_id AND edge.is_tree = 1) \
-              SELECT node_id AS parent_node_id, link_name FROM above ORDER BY steps DESC",
-        ),
-    },
+    Query { name: "path", doc: "the links from a root to a node, one a row", means: Means::Path },
     Query {
         name: "all-paths",
         doc: "paths from a root to a node that pass no node twice, the shortest first: 100, or as many as are found among a million ways, in a hundred million steps",

@@ -138,6 +138,7 @@ impl Database {
                 let (statement, numbers) = self.dialect().bind(sql, asked);
                 self.backend.answer(&statement, &numbers, rows)
             }
+            Means::Path => self.path(asked, rows),
             Means::AllPaths => self.all_paths(asked, rows),
         }
     }

@@ -4,6 +4,7 @@ mod add;
 mod all_paths;
 mod ask;
 mod keep;
+mod path;
 mod paths;
 mod read;
 

@@ -225,7 +225,6 @@ fn questions_with_names_answer_as_the_document_does() {
         ("duplicate-strings", "HAVING COUNT(*) > 1", &[1, 2, 3], &[1, 2, 3]),
         ("depths", "WITH RECURSIVE node_depth", &[0, 1, 2], &[0, 1, 2]),
         ("large-strings", "LIMIT 10;", &[0], &[0]),
-        ("wasteful-arrays", "LIMIT 15;", &[1], &[1]),
         ("class-growth", "AS mem_diff", &[1, 2, 3, 4, 5, 6], &[1, 2, 3, 4, 5, 6]),
         ("references", "WHERE e.run_id = 1 AND e.child_node_id = 42", &[0, 1, 2], &[0, 1, 2]),
     ];

@@ -1,0 +1,48 @@
+//! The way from a root to a node.
+
+use std::collections::HashMap;
+
+use super::Database;
+use crate::Parameters;
+use crate::backend::{Field, Rows};
+use crate::error::Error;
+
+/// The links of the tree above a node. `UNION` ends at a link that was there: tree edges may make a circle in what others wrote.
+const ABOVE: &str = "\
+    WITH RECURSIVE above(node_id, parent_node_id, link_name) AS ( \
+      SELECT child_node_id, parent_node_id, link_name FROM context_edges \
+      WHERE run_id = :run AND child_node_id = :node AND is_tree = 1 \
+      UNION \
+      SELECT edge.child_node_id, edge.parent_node_id, edge.link_name \
+      FROM above CROSS JOIN context_edges edge \
+      WHERE edge.run_id = :run AND edge.child_node_id = above.parent_node_id AND edge.is_tree = 1) \
+    SELECT node_id, parent_node_id, link_name FROM above";
+
+impl Database {
+    /// The links from a root to a node, one a row. Where no root leads there, those from where the links begin, or from the circle
+    /// that they make.
+    pub(super) fn path(&mut self, asked: Parameters, rows: &mut dyn Rows) -> Result<(), Error> {
+        let (statement, numbers) = self.dialect().bind(ABOVE, asked);
+        let mut above = HashMap::new();
+        self.backend.select(&statement, &numbers, &mut |fields| {
+            let [node, parent, link] = fields else { return Ok(()) };
+            if let Some(node) = node.integer() {
+                above.entry(node).or_insert_with(|| (parent.integer(), link.text()));
+            }
+            Ok(())
+        })?;
+        let mut links = Vec::new();
+        let mut next = asked.node;
+        // A link is taken once: who comes to it again goes in a circle.
+        while let Some(link) = next.and_then(|node| above.remove(&node)) {
+            next = link.0;
+            links.push(link);
+        }
+        rows.columns(&["parent_node_id", "link_name"].map(str::to_owned))?;
+        for (parent, link) in links.iter().rev() {
+            let parent = parent.map_or(Field::Null, Field::Integer);
+            rows.row(&[parent, Field::Text(link.as_bytes())])?;
+        }
+        Ok(())
+    }
+}

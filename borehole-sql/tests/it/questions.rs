@@ -1,0 +1,162 @@
+//! Questions whose answers are known.
+
+use borehole_heap::{Builder, Edge, HeapSink as _, Location, NodeId, NodeType, Strength, ValueKind};
+use borehole_sql::{Answer, AnswerSink, Database, Error, ErrorKind, Parameters, Query, Value};
+use borehole_testkit::Scratch;
+
+use crate::database;
+
+const OF_NODE: Parameters = Parameters { run: Some(1), other: None, node: Some(2) };
+
+fn ask(database: &mut Database, name: &str, parameters: Parameters) -> Vec<Vec<Value>> {
+    database.ask(Query::find(name).unwrap(), parameters).unwrap().rows
+}
+
+/// The numbers in the first so many columns.
+fn numbers<const COLUMNS: usize>(rows: &[Vec<Value>]) -> Vec<[i64; COLUMNS]> {
+    let number = |value: &Value| match value {
+        Value::Integer(number) => *number,
+        other => panic!("{other:?}"),
+    };
+    rows.iter().map(|row| std::array::from_fn(|column| number(&row[column]))).collect()
+}
+
+/// Adds an array: how many elements it has, the bytes that they take, and those that its table has beyond. Its node is answered.
+fn array(builder: &mut Builder, count: u32, used: u64, unused: u64) -> NodeId {
+    let mut node = |parent, link: &[u8], kind: &[u8], size| {
+        let (link, location_type) = (builder.string(link), builder.location_type(kind));
+        let child = builder.node(NodeType::OBJECT);
+        builder.edge(Edge { parent, child, link, is_tree: true, strength: Strength::Strong });
+        if size > 0 {
+            builder.location(child, &Location::new(location_type, 64, size));
+        }
+        child
+    };
+    let header = node(None, b"array", b"ZendArrayMemoryLocation", 56);
+    let elements = node(Some(header), b"array_elements", b"ZendArrayTableMemoryLocation", used);
+    let overhead = b"ZendArrayTableOverheadMemoryLocation";
+    node(Some(header), b"possible_unused_area", overhead, unused);
+    let key = builder.string(b"#count");
+    builder.attribute_text(elements, key, count.to_string().as_bytes(), ValueKind::Integer);
+    header
+}
+
+#[test]
+fn arrays_are_told_by_what_they_do_not_use() {
+    let scratch = Scratch::new();
+    let mut builder = Builder::new();
+    let small = array(&mut builder, 2, 640, 64);
+    let large = array(&mut builder, 100, 3200, 9000);
+    array(&mut builder, 0, 0, 0);
+    let emptied = array(&mut builder, 0, 320, 0);
+    let mut database = Database::create(&scratch.path("arrays.db")).unwrap();
+    database.add_run(&builder.finish().unwrap(), "now").unwrap();
+    let node = |node: NodeId| i64::from(node.0);
+    let wasteful = ask(&mut database, "wasteful-arrays", Parameters::default());
+    assert_eq!(numbers::<4>(&wasteful), [[node(large), 100, 3200, 9000], [node(small), 2, 640, 64]]);
+    let empty = ask(&mut database, "empty-arrays", Parameters::default());
+    assert_eq!(numbers::<2>(&empty), [[node(emptied), 376]]);
+}
+
+/// A database whose tree has the edges, from a parent or none to a child.
+fn tree(scratch: &Scratch, edges: &[(Option<i64>, i64)]) -> Database {
+    let path = database(scratch, &["m1_objects"]);
+    let connection = rusqlite::Connection::open(&path).unwrap();
+    connection.execute_batch("DELETE FROM context_edges").unwrap();
+    let insert = "INSERT INTO context_edges (run_id, parent_node_id, child_node_id, link_name, is_tree) \
+                  VALUES (1, ?1, ?2, 'to ' || ?2, 1)";
+    for edge in edges {
+        connection.execute(insert, *edge).unwrap();
+    }
+    Database::read(&path).unwrap()
+}
+
+#[test]
+fn a_path_ends_where_the_tree_is_none() {
+    let path = |edges: &[_]| {
+        let answer = ask(&mut tree(&Scratch::new(), edges), "path", OF_NODE);
+        let link = |row: &[Value]| match row {
+            [Value::Integer(parent), Value::Text(link)] => format!("{parent} {link}"),
+            [Value::Null, Value::Text(link)] => format!("- {link}"),
+            other => panic!("{other:?}"),
+        };
+        answer.iter().map(|row| link(row)).collect::<Vec<_>>()
+    };
+    let line = [(None, 0), (Some(0), 1), (Some(1), 2), (Some(2), 3)];
+    assert_eq!(path(&line), ["- to 0", "0 to 1", "1 to 2"]);
+    assert_eq!(path(&line[1..]), ["0 to 1", "1 to 2"], "without a root");
+    assert_eq!(path(&[(Some(2), 1), (Some(1), 2)]), ["2 to 1", "1 to 2"], "a circle");
+    assert_eq!(path(&[(Some(2), 2)]), ["2 to 2"], "itself");
+    assert_eq!(path(&[(Some(0), 1)]), Vec::<String>::new());
+    // Two ways for each of very many links.
+    let twice: Vec<_> = (3..300).flat_map(|node| [(Some(node + 1), node); 2]).chain([(Some(3), 2)]).collect();
+    assert_eq!(path(&twice).len(), 298);
+}
+
+#[test]
+fn names_stand_for_numbers_in_statements_of_the_user_too() {
+    let scratch = Scratch::new();
+    let mut database = Database::read(&database(&scratch, &["m1_objects", "m5_mixed"])).unwrap();
+    let mut asked = |statement: &str, run, other, node| {
+        let mut answer = Answer::default();
+        let parameters = Parameters { run, other, node };
+        database.query_into(statement, parameters, &mut answer).map(|()| numbers::<3>(&answer.rows)[0])
+    };
+    let all = "SELECT :run, COALESCE(:other, 0), COALESCE(:node, 0) WHERE ':run' <> 'x'";
+    assert_eq!(asked(all, Some(1), Some(2), Some(3)).unwrap(), [1, 2, 3]);
+    assert_eq!(asked(all, None, None, None).unwrap(), [2, 0, 0], "the last run");
+    for parameters in [(Some(9), None, None), (None, Some(9), None)] {
+        let error = asked(all, parameters.0, parameters.1, parameters.2).unwrap_err();
+        assert_eq!(error.to_string(), "missing run 9: the database has 1, 2");
+    }
+    assert_eq!(asked(all, None, None, Some(-1)).unwrap_err().kind(), ErrorKind::UnknownNode);
+    for other in ["SELECT ?", "SELECT :runs", "SELECT $run"] {
+        let error = asked(other, None, None, None).unwrap_err();
+        assert!(error.to_string().starts_with("unsupported place in a statement: "), "{error}");
+    }
+    for nothing in ["", " ", "-- nothing"] {
+        let error = asked(nothing, None, None, None).unwrap_err();
+        assert_eq!(error.to_string(), "missing statement: expected SQL, found nothing");
+    }
+}
+
+/// Takes so many rows.
+struct Few(usize);
+
+#[derive(Debug)]
+enum Ended {
+    Enough,
+    Failed(Error),
+}
+
+impl From<Error> for Ended {
+    fn from(error: Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl AnswerSink for Few {
+    type Error = Ended;
+
+    fn columns(&mut self, names: &[String]) -> Result<(), Ended> {
+        assert_eq!(names, ["n"]);
+        Ok(())
+    }
+
+    fn row(&mut self, row: Vec<Value>) -> Result<(), Ended> {
+        assert_eq!(row.len(), 1);
+        self.0 = self.0.checked_sub(1).ok_or(Ended::Enough)?;
+        Ok(())
+    }
+}
+
+#[test]
+fn rows_come_one_by_one_until_no_more_are_taken() {
+    let scratch = Scratch::new();
+    let mut database = Database::read(&database(&scratch, &["m1_objects"])).unwrap();
+    let endless = "WITH RECURSIVE row(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM row) SELECT n FROM row";
+    let ended = database.query_into(endless, Parameters::default(), &mut Few(1000)).unwrap_err();
+    assert!(matches!(ended, Ended::Enough), "{ended:?}");
+    let ended = database.query_into("SELECT", Parameters::default(), &mut Few(1)).unwrap_err();
+    assert!(matches!(ended, Ended::Failed(error) if error.kind() == ErrorKind::Statement));
+}
