@@ -17,6 +17,8 @@ struct Inner {
 pub enum ErrorKind {
     /// The file is no database, or one of another shape.
     Unsupported,
+    /// The file is a database that is not whole.
+    Damaged,
     /// The run, or the database of a server, does not exist.
     Missing,
     /// The run has no such node.

@@ -178,10 +178,12 @@ fn insert_rows(statement: &mut Statement<'_>, cells: &mut Cells<'_>) -> rusqlite
 #[cold]
 pub(crate) fn refused(error: rusqlite::Error) -> Error {
     let code = error.sqlite_error_code();
+    // What SQLite says of it would not help.
+    if code == Some(ErrorCode::DatabaseCorrupt) {
+        return Error::new(ErrorKind::Damaged, "the database is damaged");
+    }
     let (kind, message) = match code {
-        Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => {
-            (ErrorKind::Unsupported, "expected a database of SQLite".to_owned())
-        }
+        Some(ErrorCode::NotADatabase) => (ErrorKind::Unsupported, "expected a database of SQLite".to_owned()),
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => (
             ErrorKind::Locked,
             "somebody else is writing the database; try again when they are done".to_owned(),

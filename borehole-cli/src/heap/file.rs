@@ -15,7 +15,7 @@ use crate::messages;
 /// How memory in a file is analysed.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct Memory {
-    /// Analyse what is left of a damaged file
+    /// Analyse what is left of a damaged dump or core file
     #[arg(long)]
     pub(crate) lenient: bool,
 
@@ -69,8 +69,9 @@ impl Memory {
     /// An option that was given and says how memory is analysed: of what is a graph already it would do nothing, and who wants
     /// no contents in a file would not notice.
     fn of_memory(&self) -> Option<&'static str> {
-        let Self { lenient: _, run_id: _, root, walk, php } = self;
-        walk.given().or_else(|| php.given()).or_else(|| root.as_ref().map(|_| "--root"))
+        let Self { lenient, run_id: _, root, walk, php } = self;
+        let walked = walk.given().or_else(|| php.given()).or_else(|| root.as_ref().map(|_| "--root"));
+        walked.or_else(|| lenient.then_some("--lenient"))
     }
 }
 

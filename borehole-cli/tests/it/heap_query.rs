@@ -104,3 +104,21 @@ fn rows_are_printed_as_they_come_and_a_closed_pipe_ends_that_quietly() {
         assert_eq!((ended.status.code(), &*ended.stderr), (Some(0), &b""[..]), "{form}");
     }
 }
+
+#[test]
+fn a_damaged_database_says_what_to_do_and_is_not_read_leniently() {
+    let scratch = Scratch::new();
+    let database = database(&scratch);
+    refused(
+        &["heap", "info", "--lenient", &database],
+        "unsupported --lenient: expected memory that is to be",
+    );
+    let mut bytes = fs::read(&database).unwrap();
+    let length = bytes.len();
+    bytes[4096..length / 2].fill(0x5a);
+    fs::write(&database, bytes).unwrap();
+    let said = format!(
+        "error: {database}: the database is damaged\nhint: sqlite3 {database} .recover prints what is left of it, as SQL\n"
+    );
+    refused(&["heap", "info", &database], &said);
+}

@@ -128,3 +128,15 @@ fn what_cannot_be_written_leaves_no_part_of_a_run() {
     database.add_run(&heap("m3_closures"), "now").unwrap();
     assert_eq!(database.runs().unwrap().len(), 2);
 }
+
+#[test]
+fn a_damaged_database_is_told_from_what_is_none() {
+    let scratch = Scratch::new();
+    let path = database(&scratch, &["m1_objects"]);
+    let mut bytes = std::fs::read(&path).unwrap();
+    let length = bytes.len();
+    bytes[4096..length / 2].fill(0x5a);
+    std::fs::write(&path, bytes).unwrap();
+    let error = Database::read(&path).and_then(|mut database| database.graph(1)).err().unwrap();
+    assert_eq!((error.kind(), &*error.to_string()), (ErrorKind::Damaged, "the database is damaged"));
+}

@@ -74,6 +74,9 @@ impl Address {
             (ErrorKind::Missing, Self::File(_)) => {
                 error.with_hint(format!("borehole heap runs {name} lists the runs that there are"))
             }
+            (ErrorKind::Damaged, _) => {
+                error.with_hint(format!("sqlite3 {name} .recover prints what is left of it, as SQL"))
+            }
             (ErrorKind::Connection, Self::Server(_)) => {
                 error.with_hint(format!("what was not complete is not stored, and borehole heap runs {name} lists what is; do it again when the server is there"))
             }
