@@ -321,12 +321,32 @@ impl Dialect {
         }
     }
 
+    /// What orders the rows of a table as they were written, where it has numbers for them in the column `id`, or has none.
+    pub(crate) const fn written_order(self, has_numbers: bool) -> &'static str {
+        match (self, has_numbers) {
+            (Self::Sqlite, _) => " ORDER BY rowid",
+            (Self::Postgresql | Self::Mysql | Self::Mariadb, true) => " ORDER BY id",
+            (Self::Postgresql, false) => " ORDER BY ctid",
+            // Tables without a key are in that order as long as no index is used.
+            (Self::Mysql | Self::Mariadb, false) => "",
+        }
+    }
+
+    /// The statement that adds a column to a table that lacks it.
+    pub(crate) fn add_column(self, table: &Table, column: &Column) -> String {
+        let default = match column.absent {
+            Some(absent) if self.is_mysql() && !column.nullable => format!(" DEFAULT ({absent})"),
+            _ => String::new(),
+        };
+        format!("ALTER TABLE {} ADD COLUMN {}{default}", table.name, self.column(column))
+    }
+
     /// The condition for the rows of `:run` in a table that numbers its rows, where they are wanted in the order of their
     /// numbers: those of a run stand together. SQLite would go by an index of the run, and sort.
     pub(crate) fn rows_of_run(self, table: &str) -> String {
-        let end = |end: &str| format!("(SELECT {end}(id) FROM {table} WHERE run_id = :run)");
+        let end = |end: &str| format!("(SELECT {end}(rowid) FROM {table} WHERE run_id = :run)");
         match self {
-            Self::Sqlite => format!("id BETWEEN {} AND {} AND +run_id = :run", end("MIN"), end("MAX")),
+            Self::Sqlite => format!("rowid BETWEEN {} AND {} AND +run_id = :run", end("MIN"), end("MAX")),
             Self::Postgresql | Self::Mysql | Self::Mariadb => "run_id = :run".to_owned(),
         }
     }

@@ -17,7 +17,8 @@ pub struct Query {
 /// How a question is answered.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Means {
-    /// By a statement: `:run` stands for the run, `:other` for a second one, `:node` for a node.
+    /// By a statement: `:run` stands for the run, `:other` for a second one, `:node` for a node, and `{strength}` for that of an
+    /// edge, which a database may lack.
     Statement(&'static str),
     /// By following the references of the tree upwards.
     Path,
@@ -175,7 +176,7 @@ pub const QUERIES: &[Query] = &[
         name: "references",
         doc: "who refers to a node",
         means: Means::Statement(
-            "SELECT parent_node_id, link_name, is_tree, strength FROM context_edges \
+            "SELECT parent_node_id, link_name, is_tree, {strength} FROM context_edges \
               WHERE run_id = :run AND child_node_id = :node ORDER BY COALESCE(parent_node_id, -1), link_name",
         ),
     },

@@ -28,6 +28,8 @@ pub struct Column {
     pub nullable: bool,
     /// What a value means.
     pub doc: &'static str,
+    /// What stands for it, in SQL, where a database lacks it: reli's document leaves it out, or older versions of reli did.
+    pub absent: Option<&'static str>,
 }
 
 /// What a column holds.
@@ -57,11 +59,16 @@ pub struct Index {
 }
 
 const fn column(name: &'static str, kind: Kind, doc: &'static str) -> Column {
-    Column { name, kind, nullable: false, doc }
+    Column { name, kind, nullable: false, doc, absent: None }
 }
 
 const fn nullable(name: &'static str, kind: Kind, doc: &'static str) -> Column {
-    Column { name, kind, nullable: true, doc }
+    Column { name, kind, nullable: true, doc, absent: None }
+}
+
+/// The same where databases may lack it.
+const fn late(column: Column, absent: &'static str) -> Column {
+    Column { absent: Some(absent), ..column }
 }
 
 const RUN: Column = column("run_id", Kind::Integer, "the run");
@@ -127,10 +134,13 @@ pub const CONTEXT_NODES: Table = Table {
         RUN,
         column("node_id", Kind::Integer, "its number in the run"),
         column("type", Kind::Text, "what it stands for"),
-        nullable(
-            "canonical_node_id",
-            Kind::Integer,
-            "of nodes that share an address, the smallest number; absent where the address is the node's alone",
+        late(
+            nullable(
+                "canonical_node_id",
+                Kind::Integer,
+                "of nodes that share an address, the smallest number; absent where the address is the node's alone",
+            ),
+            "NULL",
         ),
     ],
     key: &["run_id", "node_id"],
@@ -141,13 +151,13 @@ pub const CONTEXT_EDGES: Table = Table {
     name: "context_edges",
     doc: "a reference from a node to another",
     columns: &[
-        column("id", Kind::Serial, "the row's number"),
+        late(column("id", Kind::Serial, "the row's number"), "NULL"),
         RUN,
         nullable("parent_node_id", Kind::Integer, "who refers; absent for a root"),
         column("child_node_id", Kind::Integer, "to whom"),
         column("link_name", Kind::Text, "by what name: a variable, a property, a key, or a fixed word"),
         column("is_tree", Kind::Integer, "1 if the walk came to the child by this edge first, otherwise 0"),
-        column("strength", Kind::Text, "`strong`, `weak` or `structural`"),
+        late(column("strength", Kind::Text, "`strong`, `weak` or `structural`"), "'strong'"),
     ],
     key: &[],
 };
@@ -168,7 +178,10 @@ pub const CONTEXT_NODE_LOCATIONS: Table = Table {
         nullable("refcount", Kind::Integer, "the reference count, of what has one"),
         nullable("type_info", Kind::Integer, "PHP's flags, of what has them"),
         nullable("region", Kind::Text, "the part of PHP's memory; absent elsewhere"),
-        nullable("bin_overhead", Kind::Integer, "bytes that the allocator's block has beyond `size`"),
+        late(
+            nullable("bin_overhead", Kind::Integer, "bytes that the allocator's block has beyond `size`"),
+            "0",
+        ),
     ],
     key: &[],
 };

@@ -6,7 +6,7 @@ use super::Database;
 use crate::dialect::Dialect;
 use crate::error::Error;
 use crate::rows;
-use crate::schema::TABLES;
+use crate::schema::{TABLES, Table};
 
 /// A step on the way of a run into a database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,14 +116,15 @@ impl Database {
         Ok(run)
     }
 
-    /// Makes the tables that are missing. What is there is looked at first, so that nothing is made beside what is somebody
+    /// Makes the tables and columns that are missing. What is there is looked at first, so that nothing is made beside what is somebody
     /// else's.
     fn make_tables(&mut self) -> Result<(), Error> {
         let dialect = self.dialect();
         let existing = self.existing()?;
-        let (known, missing): (Vec<_>, Vec<_>) =
+        let (known, missing): (Vec<&Table>, Vec<&Table>) =
             TABLES.iter().partition(|table| existing.contains(table.name));
-        self.check_shape_of(&known)?;
+        known.iter().try_for_each(|table| self.lacking(table).map(drop))?;
+        known.into_iter().try_for_each(|table| self.add_columns(table))?;
         let statements: Vec<_> = missing.into_iter().map(|table| dialect.create_table(table)).collect();
         self.execute(&statements)
     }
@@ -155,11 +156,14 @@ impl Database {
         self.execute(&views)
     }
 
-    /// Whether a table, an index or a view is missing.
+    /// Whether a table, a column, an index or a view is missing.
     fn lacks_something(&mut self) -> Result<bool, Error> {
         let existing = self.existing()?;
         let indexes = self.dialect().indexes().map(|index| index.name);
         let mut all = TABLES.iter().map(|table| table.name).chain(indexes).chain(VIEWS);
-        Ok(!all.all(|name| existing.contains(name)))
+        if !all.all(|name| existing.contains(name)) {
+            return Ok(true);
+        }
+        TABLES.iter().try_fold(false, |lacks, table| Ok(lacks || self.lacks_columns(table)?))
     }
 }

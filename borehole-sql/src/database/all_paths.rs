@@ -7,6 +7,7 @@ use super::Database;
 use crate::Parameters;
 use crate::backend::{Field, Rows};
 use crate::error::{Error, ErrorKind};
+use crate::schema::CONTEXT_EDGES;
 
 /// How many paths are answered.
 const MOST_PATHS: usize = 100;
@@ -19,7 +20,7 @@ const MOST_STEPS: usize = 100_000_000;
 
 /// Who refers to a node; one who has no number is a root.
 const REFERRERS: &str = "SELECT parent_node_id, link_name FROM context_edges \
-                         WHERE run_id = :run AND child_node_id = :node ORDER BY id";
+                         WHERE run_id = :run AND child_node_id = :node";
 
 /// What refers to a node: the number of who does, unless it is a root, and the name of the reference.
 type Referrer = (Option<i64>, String);
@@ -46,9 +47,9 @@ impl Database {
     /// The paths from roots to a node that pass no node twice, the shortest first. To no node there are none.
     pub(super) fn all_paths(&mut self, asked: Parameters, rows: &mut dyn Rows) -> Result<(), Error> {
         rows.columns(&["path", "depth"].map(str::to_owned))?;
-        let paths = match (asked.run, asked.node) {
-            (Some(run), Some(node)) => self.shortest_paths(run, node)?,
-            _ => Vec::new(),
+        let paths = match asked.node {
+            Some(node) => self.shortest_paths(asked, node)?,
+            None => Vec::new(),
         };
         for (path, depth) in paths {
             rows.row(&[Field::Text(path.as_bytes()), Field::Integer(depth)])?;
@@ -56,14 +57,20 @@ impl Database {
         Ok(())
     }
 
-    fn shortest_paths(&mut self, run: i64, node: i64) -> Result<Vec<(String, i64)>, Error> {
+    fn shortest_paths(&mut self, asked: Parameters, node: i64) -> Result<Vec<(String, i64)>, Error> {
+        let referrers = format!("{REFERRERS}{}", self.written_order(&CONTEXT_EDGES)?);
         let mut known = Ways::to(node);
         let mut paths = Vec::new();
         let mut next = 0;
         while paths.len() < MOST_PATHS && next < known.ways.len() {
             let first = known.ways[next].node;
             if let Entry::Vacant(unknown) = known.referrers.entry(first) {
-                unknown.insert(self.referrers(run, first, MOST_WAYS - known.ways.len())?);
+                let most = MOST_WAYS - known.ways.len();
+                unknown.insert(self.referrers(
+                    &referrers,
+                    Parameters { node: Some(first), ..asked },
+                    most,
+                )?);
             }
             paths.extend(known.step(next));
             next += 1;
@@ -80,9 +87,13 @@ impl Database {
     }
 
     /// Those who refer to `node`: roots, as many as are answered, and nodes, as many as can become ways.
-    fn referrers(&mut self, run: i64, node: i64, most_nodes: usize) -> Result<Vec<Referrer>, Error> {
-        let asked = Parameters { node: Some(node), ..Parameters::of_run(run) };
-        let (statement, numbers) = self.dialect().bind(REFERRERS, asked);
+    fn referrers(
+        &mut self,
+        statement: &str,
+        asked: Parameters,
+        most_nodes: usize,
+    ) -> Result<Vec<Referrer>, Error> {
+        let (statement, numbers) = self.dialect().bind(statement, asked);
         let mut found = Vec::new();
         let (mut roots_left, mut nodes_left) = (MOST_PATHS, most_nodes);
         self.backend.select(&statement, &numbers, &mut |fields| {
@@ -220,7 +231,8 @@ mod tests {
         let mut database = Database::create(&scratch.path("many.db")).unwrap();
         database.add_run(&builder.finish().unwrap(), "now").unwrap();
         let mut kept = |most_nodes| {
-            let found = database.referrers(1, 0, most_nodes).unwrap();
+            let asked = Parameters { node: Some(0), ..Parameters::of_run(1) };
+            let found = database.referrers(REFERRERS, asked, most_nodes).unwrap();
             let roots = found.iter().filter(|(parent, _)| parent.is_none()).count();
             (roots, found.len() - roots)
         };

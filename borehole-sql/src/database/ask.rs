@@ -1,10 +1,13 @@
 //! Runs of a database, and answers to statements.
 
+use std::borrow::Cow;
+
 use super::Database;
 use crate::answer::{Answer, AnswerSink, give};
 use crate::backend::{Field, Rows};
 use crate::error::{Error, ErrorKind};
 use crate::queries::{Means, Query};
+use crate::schema::CONTEXT_EDGES;
 use crate::{Parameters, Run};
 
 impl Database {
@@ -135,7 +138,11 @@ impl Database {
         let asked = self.known(parameters, |name| query.needs(name))?;
         match query.means {
             Means::Statement(sql) => {
-                let (statement, numbers) = self.dialect().bind(sql, asked);
+                let mut sql = Cow::Borrowed(sql);
+                if sql.contains("{strength}") {
+                    sql = sql.replace("{strength}", &self.selected(&CONTEXT_EDGES, "strength")?).into();
+                }
+                let (statement, numbers) = self.dialect().bind(&sql, asked);
                 self.backend.answer(&statement, &numbers, rows)
             }
             Means::Path => self.path(asked, rows),

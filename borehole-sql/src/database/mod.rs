@@ -7,6 +7,7 @@ mod keep;
 mod path;
 mod paths;
 mod read;
+mod shape;
 
 use std::collections::HashSet;
 #[cfg(feature = "sqlite")]
@@ -14,8 +15,9 @@ use std::path::Path;
 
 use crate::backend::Backend;
 use crate::dialect::Dialect;
-use crate::error::{Error, ErrorKind};
-use crate::schema::{TABLES, Table};
+use crate::error::Error;
+#[cfg(not(all(feature = "postgresql", feature = "mysql")))]
+use crate::error::ErrorKind;
 use crate::server::{Access, Server};
 #[cfg(feature = "sqlite")]
 use crate::sqlite::Sqlite;
@@ -112,33 +114,6 @@ impl Database {
             Ok(())
         })?;
         Ok(names)
-    }
-
-    /// Refuses a database that lacks tables, or columns of them.
-    fn check_shape(&mut self) -> Result<(), Error> {
-        self.check_shape_of(&TABLES.each_ref())
-    }
-
-    /// Refuses tables that lack columns.
-    fn check_shape_of(&mut self, tables: &[&Table]) -> Result<(), Error> {
-        let dialect = self.dialect();
-        for table in tables {
-            let columns = table.columns.iter().map(|column| dialect.quoted(column.name));
-            let columns = columns.collect::<Vec<_>>().join(", ");
-            let probe = format!("SELECT {columns} FROM {} LIMIT 0", table.name);
-            let probed = self.backend.select(&probe, &[], &mut |_| Ok(()));
-            probed.map_err(|error| match error.kind() {
-                ErrorKind::Statement => {
-                    let message = format!(
-                        "expected a database of heaps, with a table {} of {columns}: {error}",
-                        table.name
-                    );
-                    Error::new(ErrorKind::Unsupported, message)
-                }
-                _ => error,
-            })?;
-        }
-        Ok(())
     }
 }
 

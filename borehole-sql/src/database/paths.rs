@@ -7,7 +7,9 @@ use crate::dialect::Dialect;
 use crate::error::Error;
 use crate::paths::Paths;
 use crate::rows::Cell;
-use crate::schema::{Index, NODE_PARENTS, NODE_PARENTS_INDEX, NODE_PATHS, NODE_PATHS_INDEX, Table};
+use crate::schema::{
+    CONTEXT_EDGES, Index, NODE_PARENTS, NODE_PARENTS_INDEX, NODE_PATHS, NODE_PATHS_INDEX, Table,
+};
 
 impl Database {
     /// The paths of a run.
@@ -18,8 +20,9 @@ impl Database {
         let dialect = self.dialect();
         let statement = format!(
             "SELECT child_node_id, parent_node_id, link_name FROM context_edges \
-             WHERE {} AND is_tree = 1 ORDER BY id",
-            dialect.rows_of_run("context_edges")
+             WHERE {} AND is_tree = 1{}",
+            dialect.rows_of_run("context_edges"),
+            self.written_order(&CONTEXT_EDGES)?
         );
         let mut paths = Paths::new(self.run(Some(run))?);
         let (statement, numbers) = dialect.bind(&statement, Parameters::of_run(run));

@@ -9,9 +9,11 @@ use borehole_heap::{
 
 use super::Database;
 use crate::Parameters;
-use crate::backend::{Backend, Field};
-use crate::dialect::Dialect;
+use crate::backend::Field;
 use crate::error::{Error, ErrorKind};
+use crate::schema::{
+    CONTEXT_EDGES, CONTEXT_NODE_ATTRIBUTES, CONTEXT_NODE_LOCATIONS, CONTEXT_NODES, RUNS, SUMMARY, Table,
+};
 use crate::text::unescape;
 
 /// Takes rows.
@@ -24,25 +26,35 @@ struct Reader {
     numbers: HashMap<i64, NodeId>,
 }
 
-/// What is asked for, and what takes a row of it.
-type Part = (&'static str, fn(&mut Reader, &[Field<'_>]) -> Result<(), Error>);
+/// The columns of a table that are asked for, and what takes a row of them.
+type Part = (&'static Table, &'static [&'static str], fn(&mut Reader, &[Field<'_>]) -> Result<(), Error>);
 
-const PARTS: [Part; 4] = [
-    ("node_id, type FROM context_nodes WHERE run_id = :run ORDER BY node_id", Reader::node_row),
+const PARTS: [Part; 6] = [
+    (&RUNS, &["created_at"], Reader::run_row),
+    (&CONTEXT_NODES, &["node_id", "type"], Reader::node_row),
     (
-        "parent_node_id, child_node_id, link_name, is_tree, strength FROM context_edges \
-         WHERE run_id = :run ORDER BY id",
+        &CONTEXT_EDGES,
+        &["parent_node_id", "child_node_id", "link_name", "is_tree", "strength"],
         Reader::edge_row,
     ),
     (
-        "node_id, address, size, location_type, class_name, string_value, refcount, type_info, \
-         region, bin_overhead FROM context_node_locations WHERE run_id = :run ORDER BY id",
+        &CONTEXT_NODE_LOCATIONS,
+        &[
+            "node_id",
+            "address",
+            "size",
+            "location_type",
+            "class_name",
+            "string_value",
+            "refcount",
+            "type_info",
+            "region",
+            "bin_overhead",
+        ],
         Reader::location_row,
     ),
-    (
-        "node_id, {key}, {value} FROM context_node_attributes WHERE run_id = :run ORDER BY id",
-        Reader::attribute_row,
-    ),
+    (&CONTEXT_NODE_ATTRIBUTES, &["node_id", "key", "value"], Reader::attribute_row),
+    (&SUMMARY, &["key", "value"], Reader::summary_row),
 ];
 
 impl Database {
@@ -58,40 +70,35 @@ impl Database {
 
     fn read_graph(&mut self, run: i64) -> Result<HeapGraph, Error> {
         let mut reader = Reader { run, builder: Builder::new(), same: 0, numbers: HashMap::new() };
-        let backend = &mut *self.backend;
-        reader.each(backend, "created_at FROM runs WHERE run_id = :run", |reader, fields| {
-            reader.builder.set_created(&fields[0].text());
-            Ok(())
-        })?;
-        for (columns, take) in PARTS {
-            reader.each(backend, columns, take)?;
+        for (table, columns, take) in PARTS {
+            let statement = self.rows_of(table, columns)?;
+            let (statement, numbers) = self.dialect().bind(&statement, Parameters::of_run(run));
+            self.backend.select(&statement, &numbers, &mut |fields| take(&mut reader, fields))?;
         }
-        // In the order in which they were written.
-        let summary = match backend.dialect() {
-            Dialect::Sqlite => "key, value FROM summary WHERE run_id = :run ORDER BY rowid",
-            Dialect::Postgresql => "key, value FROM summary WHERE run_id = :run ORDER BY ctid",
-            Dialect::Mysql | Dialect::Mariadb => {
-                "{key}, {value} FROM summary USE INDEX () WHERE run_id = :run"
-            }
-        };
-        reader.each(backend, summary, Reader::summary_row)?;
         reader.builder.finish().map_err(|error| Error::new(ErrorKind::Unsupported, error.to_string()))
+    }
+
+    /// The statement that answers the rows that a table has of a run: nodes by their numbers, others in the order in which they
+    /// were written.
+    fn rows_of(&mut self, table: &Table, columns: &[&str]) -> Result<String, Error> {
+        let columns = columns.iter().map(|column| self.selected(table, column));
+        let columns = columns.collect::<Result<Vec<_>, _>>()?.join(", ");
+        let order = match table.name {
+            "context_nodes" => " ORDER BY node_id",
+            // There is one.
+            "runs" => "",
+            _ => self.written_order(table)?,
+        };
+        let is_in_order = !order.is_empty() || table.name == "runs";
+        let index = if is_in_order { "" } else { " USE INDEX ()" };
+        Ok(format!("SELECT {columns} FROM {}{index} WHERE run_id = :run{order}", table.name))
     }
 }
 
 impl Reader {
-    fn each(
-        &mut self,
-        backend: &mut dyn Backend,
-        columns: &str,
-        take: fn(&mut Self, &[Field<'_>]) -> Result<(), Error>,
-    ) -> Result<(), Error> {
-        let dialect = backend.dialect();
-        let quoted =
-            |columns: String, name: &str| columns.replace(&format!("{{{name}}}"), &dialect.quoted(name));
-        let columns = ["key", "value"].into_iter().fold(columns.to_owned(), quoted);
-        let (statement, numbers) = dialect.bind(&format!("SELECT {columns}"), Parameters::of_run(self.run));
-        backend.select(&statement, &numbers, &mut |fields| take(self, fields))
+    fn run_row(&mut self, fields: &[Field<'_>]) -> Result<(), Error> {
+        self.builder.set_created(&fields[0].text());
+        Ok(())
     }
 
     fn node_row(&mut self, fields: &[Field<'_>]) -> Result<(), Error> {

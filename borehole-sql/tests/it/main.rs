@@ -4,6 +4,7 @@
 
 mod document;
 mod hostile;
+mod older;
 mod questions;
 mod runs;
 mod servers;

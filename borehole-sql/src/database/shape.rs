@@ -1,0 +1,101 @@
+//! What tables a database has, and which of their columns.
+
+use super::Database;
+use crate::backend::{Field, Rows};
+use crate::error::{Error, ErrorKind};
+use crate::schema::{Column, Kind, TABLES, Table};
+
+/// Takes the names of columns.
+#[derive(Default)]
+struct Names(Vec<String>);
+
+impl Rows for Names {
+    fn columns(&mut self, names: &[String]) -> Result<(), Error> {
+        names.clone_into(&mut self.0);
+        Ok(())
+    }
+
+    fn row(&mut self, _fields: &[Field<'_>]) -> Result<(), Error> {
+        Ok(())
+    }
+}
+
+impl Database {
+    /// Refuses a database that lacks tables, or columns that every program writes.
+    pub(super) fn check_shape(&mut self) -> Result<(), Error> {
+        TABLES.iter().try_for_each(|table| self.lacking(table).map(drop))
+    }
+
+    /// The columns that a table lacks, as those of other programs may. A table that lacks others is refused.
+    pub(super) fn lacking(&mut self, table: &Table) -> Result<Vec<&'static Column>, Error> {
+        let mut there = Names::default();
+        let probed = self.backend.answer(&format!("SELECT * FROM {} LIMIT 0", table.name), &[], &mut there);
+        probed.map_err(|error| match error.kind() {
+            ErrorKind::Statement => unsuited(table, &error.to_string()),
+            _ => error,
+        })?;
+        let there = there.0;
+        let is_there = |column: &&Column| there.iter().any(|name| name.eq_ignore_ascii_case(column.name));
+        let lacking = table.columns.iter().filter(|column| !is_there(column));
+        let (may_lack, needed): (Vec<_>, Vec<_>) = lacking.partition(|column| column.absent.is_some());
+        match needed[..] {
+            [] => Ok(may_lack),
+            _ => Err(unsuited(table, &format!("found {}", there.join(", ")))),
+        }
+    }
+
+    /// What is selected for a column of a table, if the table lacks it too.
+    pub(super) fn selected(&mut self, table: &Table, name: &str) -> Result<String, Error> {
+        let lacking = self.lacking(table)?;
+        let absent = lacking.iter().find(|column| column.name == name).and_then(|column| column.absent);
+        Ok(match absent {
+            Some(value) => format!("{value} AS {name}"),
+            None => self.dialect().quoted(name),
+        })
+    }
+
+    /// What orders the rows of a table as they were written.
+    pub(super) fn written_order(&mut self, table: &Table) -> Result<&'static str, Error> {
+        let has_numbers = table.columns.iter().any(|column| column.kind == Kind::Serial);
+        let has_numbers =
+            has_numbers && self.lacking(table)?.iter().all(|column| column.kind != Kind::Serial);
+        Ok(self.dialect().written_order(has_numbers))
+    }
+
+    /// Whether a table lacks a column that is written.
+    pub(super) fn lacks_columns(&mut self, table: &Table) -> Result<bool, Error> {
+        Ok(self.lacking(table)?.into_iter().any(is_written))
+    }
+
+    /// Adds the columns to a table that are written and that it lacks.
+    pub(super) fn add_columns(&mut self, table: &Table) -> Result<(), Error> {
+        for column in self.lacking(table)?.into_iter().filter(|column| is_written(column)) {
+            let added = self.backend.execute(&self.dialect().add_column(table, column));
+            added.map_err(|error| match error.kind() {
+                ErrorKind::Statement => {
+                    let message = format!(
+                        "the database is of an older program: {} lacks the column {}, which cannot be added ({error}); runs \
+                         can be added to a new database, and those of this one exported into it",
+                        table.name, column.name
+                    );
+                    Error::new(ErrorKind::Unsupported, message)
+                }
+                _ => error,
+            })?;
+        }
+        Ok(())
+    }
+}
+
+/// Whether rows are given a value of the column.
+fn is_written(column: &Column) -> bool {
+    column.kind != Kind::Serial
+}
+
+#[cold]
+fn unsuited(table: &Table, why: &str) -> Error {
+    let needed = table.columns.iter().filter(|column| column.absent.is_none());
+    let columns = needed.map(|column| column.name).collect::<Vec<_>>().join(", ");
+    let message = format!("expected a database of heaps, with a table {} of {columns}: {why}", table.name);
+    Error::new(ErrorKind::Unsupported, message)
+}
