@@ -136,7 +136,9 @@ mod tests {
         let scratch = Scratch::new();
         let path = scratch.path("gone.db");
         for there in [None, Some("Buy milk. Buy more milk, and then some more.")] {
-            there.map(|text| fs::write(&path, text).unwrap());
+            if let Some(text) = there {
+                fs::write(&path, text).unwrap();
+            }
             for suffix in BESIDE {
                 fs::write(beside(&path, suffix), "left").unwrap();
             }
