@@ -6,7 +6,7 @@ pub(crate) mod host;
 pub(crate) mod terminal;
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 use borehole::model::{Tables, Tee};
@@ -86,6 +86,18 @@ impl ExploreArgs {
         Ok((builder.into_profile(tables), heat.into_view(), recovery))
     }
 
+    /// Refuses a pipe beside a baseline: what is shown is read once more for what changed.
+    fn check(&self) -> anyhow::Result<()> {
+        let is_pipe = |path: &&PathBuf| path.as_path() == Path::new("-") || path.exists() && !path.is_file();
+        match self.paths.iter().find(is_pipe).filter(|_| self.baseline.is_some()) {
+            Some(pipe) => bail!(
+                "{}: unsupported input: expected a file, which is read twice for --baseline, found something else",
+                pipe.display()
+            ),
+            None => Ok(()),
+        }
+    }
+
     fn inputs(&self, paths: Vec<PathBuf>) -> Inputs {
         Inputs { paths, reading: self.reading.clone(), ..Inputs::default() }
     }
@@ -154,6 +166,7 @@ pub(crate) fn run(args: &ExploreArgs) -> anyhow::Result<Exit> {
         diagnose::run()?;
         return Ok(Exit::Done);
     }
+    args.check()?;
     // What is written while the files are read is seen at the first look.
     let mut followed = Followed::new(args);
     let settings = args.settings()?;

@@ -337,6 +337,10 @@ fn the_mouse_is_the_explorer_s_unless_it_is_left_to_the_terminal() {
 fn without_a_terminal_or_a_file_it_says_so() {
     let message = crate::program::run(&["explore", &trace()]).failed();
     assert!(message.starts_with("error: missing terminal: expected one on standard output"), "{message}");
+    let compared = ["explore", "--baseline", &trace(), "-"];
+    let mut terminal = Terminal::start(&compared, (80, 24), &[]);
+    terminal.shows("error: -: unsupported input: expected a file");
+    assert_eq!(terminal.ended(), 2);
     let mut terminal = Terminal::start(&["explore", "no-such-file.rbt"], (80, 24), &[]);
     terminal.shows("error: no-such-file.rbt: no such file or directory");
     assert_eq!(terminal.ended(), 2);
