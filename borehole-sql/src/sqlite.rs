@@ -1,5 +1,6 @@
 //! Files of SQLite.
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::Receiver;
 use std::time::Duration;
@@ -67,12 +68,17 @@ pub(crate) fn named(path: &Path) -> PathBuf {
     if path.is_absolute() { path.to_owned() } else { Path::new(".").join(path) }
 }
 
-/// Refuses a folder, of which SQLite says that the disk has failed.
+/// Refuses what is not there, and a folder, of which SQLite says that the disk has failed.
 fn checked(path: &Path) -> Result<&Path, Error> {
-    if path.is_dir() {
-        return Err(Error::new(ErrorKind::Unsupported, "expected a database of SQLite, found a folder"));
+    match path.metadata() {
+        Ok(found) if found.is_dir() => {
+            Err(Error::new(ErrorKind::Unsupported, "expected a database of SQLite, found a folder"))
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            Err(Error::caused(ErrorKind::Io, "no such file or directory", error))
+        }
+        _ => Ok(path),
     }
-    Ok(path)
 }
 
 fn connect(path: &Path, flags: OpenFlags) -> rusqlite::Result<Connection> {

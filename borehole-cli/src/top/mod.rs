@@ -118,6 +118,9 @@ pub(crate) fn watch(args: &TopArgs, period: Duration) -> anyhow::Result<Exit> {
     for refusal in refusals.into_inner().unwrap_or_else(PoisonError::into_inner) {
         say(&format!("warning: {refusal}"));
     }
+    if shared.progress().statistics.attached == 0 && !interrupt::requested() {
+        bail!("nothing was sampled: expected a process that runs PHP, found none");
+    }
     Ok(Exit::Done)
 }
 

@@ -305,6 +305,9 @@ fn top_gives_the_terminal_back_when_stopped_and_leaves_its_last_table() {
 fn what_cannot_be_sampled_is_said() {
     let gone = run(&["record", "-p", "2147483647", "-o", "-", "--format", "folded"]).failed();
     assert!(gone.contains("process 2147483647 does not exist"), "{gone}");
+    let nobody = run(&["top", "-P", "^no such command$", "-d", "1s"]);
+    let expected = "error: nothing was sampled: expected a process that runs PHP, found none\n";
+    assert_eq!((nobody.code, &*nobody.stderr), (2, expected));
     let mut sleep = Command::new("sleep").arg("60").spawn().unwrap();
     let id = sleep.id().to_string();
     wait_for(|| {
