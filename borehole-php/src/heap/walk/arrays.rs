@@ -259,11 +259,24 @@ impl<S: HeapSink> Walker<'_, S> {
         }
     }
 
+    /// The name that a part of the program is under, which stays wherever it is kept.
+    fn own_name(&mut self, bucket: &Bucket) -> StringId {
+        if self.redaction.is_none() || bucket.key == 0 {
+            return self.key(bucket);
+        }
+        let name = self.text_bytes(bucket.key);
+        self.sink.string(&name)
+    }
+
     fn entry(&mut self, node: NodeId, each: Each, bucket: Bucket) {
         if each == Each::Element {
             return self.element(node, bucket);
         }
-        let link = Link::strong(node, self.key(&bucket));
+        let name = match each {
+            Each::Function | Each::Class | Each::ClassConstant | Each::PropertyInfo => self.own_name(&bucket),
+            _ => self.key(&bucket),
+        };
+        let link = Link::strong(node, name);
         let pointer = bucket.value.word;
         match each {
             Each::Element => {}
