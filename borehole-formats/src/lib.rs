@@ -98,6 +98,8 @@ pub mod speedscope;
     feature = "flamegraph"
 ))]
 mod stack_counts;
+#[cfg(any(feature = "pprof", feature = "otlp"))]
+mod stated_duration;
 #[cfg(feature = "tachyon")]
 pub mod tachyon;
 #[cfg(feature = "tachyon-jsonl")]

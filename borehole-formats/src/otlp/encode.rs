@@ -6,9 +6,7 @@ use borehole_model::{ThreadNames, ValueType};
 use borehole_wire::{put_varint, varint_len};
 
 use super::dictionary::{Dictionary, Said};
-use super::layout::{
-    DURATION, SCOPE, any, data, key, key_value, profile, resource, sample, scope, value_type,
-};
+use super::layout::{SCOPE, any, data, key, key_value, profile, resource, sample, scope, value_type};
 use super::rows::{Batch, Row, Scope, Series};
 use crate::Losses;
 use crate::chains::{Entry, Pull, Spool};
@@ -177,15 +175,11 @@ where
     fn facts_behind(&mut self, batch: &Batch, types: &[ValueType]) -> Message {
         let tables = self.dictionary.tables();
         let mut after = Message::default();
-        let mut duration_ns = 0_u64;
+        let mut duration_ns = batch.stated.sum_ns().unwrap_or(0);
         let mut start_unix_ns = batch.start_unix_ns.filter(|_| !batch.kind.is_relative);
         let mut said = Vec::new();
         for &(key, value) in &batch.metadata {
-            let (key, value) = (tables.string(key), tables.string(value));
-            match std::str::from_utf8(value).ok().filter(|_| key == DURATION.as_bytes()) {
-                Some(number) => duration_ns = duration_ns.saturating_add(number.parse().unwrap_or(0)),
-                None => said.push((String::from_utf8_lossy(key), String::from_utf8_lossy(value))),
-            }
+            said.push([key, value].map(|id| String::from_utf8_lossy(tables.string(id))).into());
         }
         if let Some((first, last)) = batch.span_ns {
             duration_ns = last.abs_diff(first).saturating_add(batch.kind.period_ns.unwrap_or(1));

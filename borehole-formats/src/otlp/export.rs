@@ -12,6 +12,7 @@ use super::dictionary::Dictionary;
 use super::encode::{Document, is_count};
 use super::rows::{Batch, Kind, Scope};
 use crate::chains::Spool;
+use crate::stated_duration::stated_ns;
 use crate::{Export, Losses};
 
 /// Writes profiles of OpenTelemetry, development version: samples by process, stack, thread and labels, each with the
@@ -48,6 +49,7 @@ pub struct Exporter<W, S, F> {
     scope_index: HashMap<Scope, usize>,
     thread_names: ThreadNames,
     plan: Plan,
+    input: u64,
     values: Vec<i64>,
     losses: Losses,
 }
@@ -59,9 +61,21 @@ struct Plan {
     /// Whether the segment has no values that are numbers of samples, so that they are written first.
     adds_count: bool,
     metadata: Vec<(StringId, StringId)>,
+    /// How long the segment says that it took.
+    stated_ns: Option<u64>,
     /// The batch and the scope of the last sample.
     batch: Option<(Kind, usize)>,
     scope: Option<usize>,
+}
+
+impl Plan {
+    /// Takes in what the segment says of itself.
+    fn take(&mut self, tables: &Tables, pair: (StringId, StringId)) {
+        match stated_ns(tables, pair) {
+            Some(stated_ns) => self.stated_ns = self.stated_ns.max(Some(stated_ns)),
+            None => self.metadata.push(pair),
+        }
+    }
 }
 
 impl<W: Write, S: Read + Write + Seek, F: FnMut() -> io::Result<S>> Exporter<W, S, F> {
@@ -77,12 +91,14 @@ impl<W: Write, S: Read + Write + Seek, F: FnMut() -> io::Result<S>> Exporter<W, 
             scope_index: HashMap::new(),
             thread_names: ThreadNames::default(),
             plan: Plan::default(),
+            input: 0,
             values: Vec::new(),
             losses: Losses::default(),
         }
     }
 
-    fn plan(&mut self, segment: &Segment) {
+    fn plan(&mut self, at: Context<'_>) {
+        let segment = at.segment;
         let adds_count = !segment.value_types.iter().any(is_count);
         let counts = ValueType { kind: "samples".to_owned(), unit: "count".to_owned() };
         let added = adds_count.then_some(counts);
@@ -92,7 +108,8 @@ impl<W: Write, S: Read + Write + Seek, F: FnMut() -> io::Result<S>> Exporter<W, 
             self.types.push(types);
             self.types.len() - 1
         });
-        self.plan = Plan { types, adds_count, metadata: segment.metadata.clone(), batch: None, scope: None };
+        self.plan = Plan { types, adds_count, ..Plan::default() };
+        segment.metadata.iter().for_each(|&pair| self.plan.take(at.tables, pair));
     }
 
     fn batch(&mut self, at: Context<'_>, sample: &Sample<'_>) -> usize {
@@ -117,6 +134,7 @@ impl<W: Write, S: Read + Write + Seek, F: FnMut() -> io::Result<S>> Exporter<W, 
         });
         let row = &mut self.batches[batch];
         self.plan.metadata.iter().for_each(|&pair| row.add_metadata(pair));
+        self.plan.stated_ns.into_iter().for_each(|stated_ns| row.stated.take(self.input, stated_ns));
         row.start_unix_ns = earlier(row.start_unix_ns, segment.start_unix_ns);
         row.began_ns = earlier(row.began_ns, segment.began_ns);
         self.plan.batch = Some((kind, batch));
@@ -157,7 +175,7 @@ fn earlier(one: Option<i64>, other: Option<i64>) -> Option<i64> {
 impl<W: Write, S: Read + Write + Seek, F: FnMut() -> io::Result<S>> ProfileSink for Exporter<W, S, F> {
     fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
         if self.types.is_empty() {
-            self.plan(at.segment);
+            self.plan(at);
         }
         let batch = self.batch(at, sample);
         let scope = self.scope(at, sample);
@@ -174,14 +192,15 @@ impl<W: Write, S: Read + Write + Seek, F: FnMut() -> io::Result<S>> ProfileSink 
     }
 
     fn segment(&mut self, at: Context<'_>) -> io::Result<()> {
-        self.plan(at.segment);
+        self.input += u64::from(at.segment.index == 0);
+        self.plan(at);
         Ok(())
     }
 
-    fn metadata(&mut self, _at: Context<'_>, key: StringId, value: StringId) -> io::Result<()> {
-        self.plan.metadata.push((key, value));
-        if let Some((_, batch)) = self.plan.batch {
-            self.batches[batch].add_metadata((key, value));
+    fn metadata(&mut self, at: Context<'_>, key: StringId, value: StringId) -> io::Result<()> {
+        self.plan.take(at.tables, (key, value));
+        if let Some((kind, _)) = self.plan.batch {
+            self.enter(kind, at.segment);
         }
         Ok(())
     }

@@ -9,13 +9,13 @@ use borehole_model::{
 
 use super::attributes::{Properties, Resolved, name_of, text, values};
 use super::groups::{Group, groups};
-use super::layout::{DURATION, SCOPE, key};
+use super::layout::{SCOPE, key};
 use super::read::{Any, Attribute, Document, Sample, Samples, at, malformed};
 use super::resolve::Resolver;
 use super::{NAME, read};
 use crate::document::{self, Damage};
 use crate::time_unit::nanoseconds_per;
-use crate::{Error, ReadError, ReadOptions};
+use crate::{Error, ReadError, ReadOptions, stated_duration};
 
 /// Reads decompressed profiles of OpenTelemetry: `ProfilesData`, or the request that carries them to a collector.
 ///
@@ -267,7 +267,7 @@ impl<'a> Importer<'_, 'a> {
         if first.duration_ns > 0 && !group.has_times {
             let tables = &mut *self.resolver.tables;
             let value = tables.intern_string(first.duration_ns.to_string().as_bytes())?;
-            segment.metadata.push((tables.intern_string(DURATION.as_bytes())?, value));
+            segment.metadata.push((tables.intern_string(stated_duration::KEY.as_bytes())?, value));
         }
         Ok(())
     }

@@ -163,6 +163,3 @@ pub(super) mod key {
 
 /// The name that the exporter gives itself.
 pub(super) const SCOPE: &str = "borehole";
-
-/// The metadata of pprof that says how long a profile took.
-pub(super) const DURATION: &str = "duration_ns";

@@ -8,6 +8,7 @@ use borehole_model::{LabelsId, StackId, Status, StringId, Thread};
 use hashbrown::{HashMap, HashSet};
 
 use crate::chains::{Chain, Spool};
+use crate::stated_duration::StatedDuration;
 
 /// What is said of samples beside their stack.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -58,6 +59,8 @@ pub(super) struct Batch {
     index: HashMap<(Option<StackId>, usize, bool), usize>,
     pub(super) metadata: Vec<(StringId, StringId)>,
     metadata_seen: HashSet<(StringId, StringId)>,
+    /// How long the inputs say that it took.
+    pub(super) stated: StatedDuration,
     /// When the first and the last sample were taken.
     pub(super) span_ns: Option<(i64, i64)>,
     /// When the profile began, if its samples do not say.
@@ -76,6 +79,7 @@ impl Batch {
             index: HashMap::new(),
             metadata: Vec::new(),
             metadata_seen: HashSet::new(),
+            stated: StatedDuration::default(),
             span_ns: None,
             start_unix_ns: None,
             began_ns: None,

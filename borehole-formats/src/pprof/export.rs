@@ -13,6 +13,7 @@ use super::layout::{PERIODS_COMMENT, SHOWN_PERIODS, metadata};
 use super::rows::{Rows, Scope};
 use super::symbols::Symbols;
 use super::write::{Compression, Output};
+use crate::stated_duration::{StatedDuration, stated_ns};
 use crate::time_unit::nanoseconds_per;
 use crate::{Export, Losses};
 
@@ -48,6 +49,8 @@ pub struct Exporter<W: Write> {
     /// The first distinct periods of segments that have samples, one more than are shown.
     periods: Vec<u64>,
     span: Span,
+    input: u64,
+    stated: StatedDuration,
     metadata: Vec<(StringId, StringId)>,
     metadata_seen: HashSet<(StringId, StringId)>,
     thread_names: ThreadNames,
@@ -116,6 +119,8 @@ impl<W: Write> Exporter<W> {
             has_wall: false,
             periods: Vec::new(),
             span: Span::default(),
+            input: 0,
+            stated: StatedDuration::default(),
             metadata: Vec::new(),
             metadata_seen: HashSet::new(),
             thread_names: ThreadNames::default(),
@@ -166,8 +171,10 @@ impl<W: Write> Exporter<W> {
         }
     }
 
-    fn add_metadata(&mut self, key: StringId, value: StringId) {
-        if self.metadata_seen.insert((key, value)) {
+    fn add_metadata(&mut self, tables: &Tables, key: StringId, value: StringId) {
+        if let Some(duration_ns) = stated_ns(tables, (key, value)) {
+            self.stated.take(self.input, duration_ns);
+        } else if self.metadata_seen.insert((key, value)) {
             self.metadata.push((key, value));
         }
     }
@@ -179,7 +186,7 @@ impl<W: Write> Exporter<W> {
             types.push(wall_type());
         }
         types.extend(self.own_types.iter().cloned());
-        let (metadata, duration_ns) = self.read_metadata(symbols.tables());
+        let metadata = self.read_metadata(symbols.tables());
         // Without a default the tool shows the last type, which is what files with values of their own expect.
         let default_type = metadata.default_type.or_else(|| {
             let kind = if self.has_wall { "wall" } else { "samples" };
@@ -196,7 +203,7 @@ impl<W: Write> Exporter<W> {
             &metadata.comments,
             Facts {
                 time_ns: self.span.start_unix_ns.unwrap_or(0),
-                duration_ns: self.duration_ns(duration_ns),
+                duration_ns: self.duration_ns(),
                 period_ns: self.periods.first().map_or(0, |&period| clamp(u128::from(period))),
             },
         )
@@ -205,13 +212,13 @@ impl<W: Write> Exporter<W> {
     /// How long the profile took.
     ///
     /// With times: from the first sample to one period after the last, added up over the inputs, as
-    /// `go tool pprof` does when it merges. Without: what the input says; or else the wall time of the
-    /// process and thread that has most, since the others ran beside it.
-    fn duration_ns(&self, stated_ns: Option<u64>) -> i64 {
+    /// `go tool pprof` does when it merges. Without: what the inputs say, added up as well; or else the wall time of
+    /// the process and thread that has most, since the others ran beside it.
+    fn duration_ns(&self) -> i64 {
         if self.span.ended_ns > 0 {
             return clamp(u128::from(self.span.ended_ns));
         }
-        if let Some(stated) = stated_ns {
+        if let Some(stated) = self.stated.sum_ns() {
             return clamp(u128::from(stated));
         }
         let mut timelines = HashMap::new();
@@ -223,24 +230,19 @@ impl<W: Write> Exporter<W> {
         timelines.into_values().max().unwrap_or(0).max(0)
     }
 
-    fn read_metadata(&self, tables: &Tables) -> (FileMetadata, Option<u64>) {
+    fn read_metadata(&self, tables: &Tables) -> FileMetadata {
         let mut file = FileMetadata::default();
-        let mut duration_ns = None;
         for &(key, value) in &self.metadata {
             let (key, value) = (tables.string(key), tables.string(value));
             let (key, value) = (String::from_utf8_lossy(key), String::from_utf8_lossy(value));
             match &*key {
                 metadata::COMMENT => file.comments.push(value.into_owned()),
                 metadata::DEFAULT_SAMPLE_TYPE => file.default_type = Some(value.into_owned()),
-                metadata::DURATION => {
-                    let more: u64 = value.parse().unwrap_or(0);
-                    duration_ns = Some(duration_ns.unwrap_or(0_u64).saturating_add(more));
-                }
                 _ => file.comments.push(format!("{key}={value}")),
             }
         }
         file.comments.extend(periods_comment(&self.periods));
-        (file, duration_ns)
+        file
     }
 
     fn note_losses(&mut self, lost: &Losses) {
@@ -292,16 +294,17 @@ impl<W: Write> ProfileSink for Exporter<W> {
     fn segment(&mut self, at: Context<'_>) -> io::Result<()> {
         if at.segment.index == 0 {
             self.span.end_input();
+            self.input += 1;
         }
         self.plan(at.segment);
         for &(key, value) in &at.segment.metadata {
-            self.add_metadata(key, value);
+            self.add_metadata(at.tables, key, value);
         }
         Ok(())
     }
 
-    fn metadata(&mut self, _at: Context<'_>, key: StringId, value: StringId) -> io::Result<()> {
-        self.add_metadata(key, value);
+    fn metadata(&mut self, at: Context<'_>, key: StringId, value: StringId) -> io::Result<()> {
+        self.add_metadata(at.tables, key, value);
         Ok(())
     }
 

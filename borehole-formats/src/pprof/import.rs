@@ -14,7 +14,7 @@ use super::layout::{PERIODS_COMMENT, SHOWN_PERIODS, key, metadata};
 use super::read::{Document, Function, Label, Line, Mapping, Sample, Samples, malformed};
 use crate::document::{self, Damage};
 use crate::time_unit::nanoseconds_per;
-use crate::{Error, ErrorKind, Position, ReadError, ReadOptions};
+use crate::{Error, ErrorKind, Position, ReadError, ReadOptions, stated_duration};
 
 /// Reads a decompressed `profile.proto`.
 ///
@@ -230,7 +230,7 @@ fn file_metadata(
         }
     }
     if document.duration_ns > 0 {
-        put(metadata::DURATION.as_bytes(), document.duration_ns.to_string().as_bytes())?;
+        put(stated_duration::KEY.as_bytes(), document.duration_ns.to_string().as_bytes())?;
     }
     for (key, index) in
         [(metadata::DEFAULT_SAMPLE_TYPE, document.default_sample_type), (metadata::DOC_URL, document.doc_url)]

@@ -94,7 +94,6 @@ pub(super) mod key {
 /// Metadata keys that stand for fields of `Profile` which the model has no place for.
 pub(super) mod metadata {
     pub(crate) const COMMENT: &str = "comment";
-    pub(crate) const DURATION: &str = "duration_ns";
     pub(crate) const DEFAULT_SAMPLE_TYPE: &str = "default_sample_type";
     pub(crate) const DOC_URL: &str = "doc_url";
 }

@@ -150,8 +150,13 @@ fn plain_sample(at: Context<'_>, sample: &Sample<'_>) -> PlainSample {
 
 /// Plays segments into a sink, as an importer would, and finishes it.
 pub(crate) fn play(segments: &[PlainSegment], sink: &mut dyn ProfileSink) {
+    play_inputs(&[segments], sink);
+}
+
+/// Plays the segments of several inputs into a sink, and finishes it.
+pub(crate) fn play_inputs(inputs: &[&[PlainSegment]], sink: &mut dyn ProfileSink) {
     let mut tables = Tables::default();
-    for (index, plain) in (0..).zip(segments) {
+    for (index, plain) in inputs.iter().flat_map(|segments| (0..).zip(*segments)) {
         let mut intern = |text: &String| tables.intern_string(text.as_bytes()).unwrap();
         let metadata = plain.metadata.iter().map(|(key, value)| (intern(key), intern(value))).collect();
         let types = plain.value_types.iter().cloned();

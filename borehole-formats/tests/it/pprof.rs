@@ -2,10 +2,10 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-use std::io::Read as _;
+use std::io::{self, Read as _};
 
 use borehole_formats::pprof::{Compression, Exporter, import};
-use borehole_formats::{Error, Export as _, Limits, ReadError, ReadOptions};
+use borehole_formats::{Error, Export as _, Limits, ReadError, ReadOptions, otlp};
 use borehole_model::{Count, Recovery, Tables};
 use borehole_testkit::Scratch;
 use borehole_testkit::peers::{Peer, peer};
@@ -13,6 +13,7 @@ use proptest::prelude::*;
 
 use crate::play::{
     Collect, PlainFrame, PlainLabel, PlainSample, PlainSegment, any_samples, collected, named, play,
+    play_inputs,
 };
 
 const CONVERTED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../corpus/rbt/expected/conv");
@@ -193,6 +194,30 @@ fn durations_are_spans_with_times_and_the_longest_timeline_without() {
     let timed = PlainSegment { has_times: true, ..segment(Some(10), vec![at(100), at(70), at(400)]) };
     assert_eq!(duration(&[timed]), Some(340));
     assert_eq!(duration(&[segment(None, vec![of(1, 3)])]), None);
+}
+
+#[test]
+fn durations_that_inputs_state_are_added_up_and_those_of_one_input_are_not() {
+    let stating = |duration_ns: &str| PlainSegment {
+        metadata: vec![("duration_ns".to_owned(), duration_ns.to_owned())],
+        ..segment(None, vec![sample(&["a"], 1)])
+    };
+    let [five, seven] = ["5", "7"].map(stating);
+    for (inputs, sum) in [
+        (&[std::slice::from_ref(&five), std::slice::from_ref(&five)][..], 10),
+        (&[&[five.clone(), seven.clone(), five.clone()][..], std::slice::from_ref(&seven)], 14),
+    ] {
+        let mut bytes = Vec::new();
+        play_inputs(inputs, &mut Exporter::new(&mut bytes, Compression::None));
+        let stated = ("duration_ns".to_owned(), sum.to_string());
+        assert!(read(&bytes).segments[0].metadata.contains(&stated), "{sum}");
+        let mut document = Vec::new();
+        play_inputs(inputs, &mut otlp::Exporter::new(&mut document, || Ok(io::Cursor::new(Vec::new()))));
+        let import = |tables: &mut Tables, sink: &mut Collect| {
+            otlp::import(document.as_slice(), &ReadOptions::default(), tables, sink)
+        };
+        assert_eq!(collected(import).unwrap().0.segments[0].metadata, [stated]);
+    }
 }
 
 #[test]
