@@ -193,9 +193,12 @@ impl<W: Write> Exporter<W> {
         Ok(at.segment.process)
     }
 
-    fn count_losses(&mut self, sample: &Sample<'_>) {
+    fn count_losses(&mut self, at: Context<'_>, sample: &Sample<'_>) {
         let count = |lost: bool| if lost { sample.count } else { 0 };
+        let has_fraction = self.has_timestamps && sample.time_ns.is_some_and(|ns| ns % 1000 != 0)
+            || at.segment.period_ns.is_some_and(|ns| ns % 1000 != 0);
         self.losses.add("timestamps", count(!self.has_timestamps && sample.time_ns.is_some()));
+        self.losses.add("fractions of microseconds", count(has_fraction));
         self.losses.add("thread ids", count(sample.thread.is_some()));
         self.losses.add("interpreter ids", count(sample.interpreter.is_some()));
         self.losses.add("thread states", count(sample.status.is_some()));
@@ -218,7 +221,7 @@ impl<W: Write> ProfileSink for Exporter<W> {
         if self.has_timestamps {
             self.last_time_us = time_us(sample).or(self.last_time_us);
         }
-        self.count_losses(sample);
+        self.count_losses(at, sample);
         Ok(ControlFlow::Continue(()))
     }
 

@@ -205,7 +205,9 @@ where
         self.lost.labels += count(sample.labels.is_some());
         self.lost.values += count(!sample.values.is_empty());
         self.lost.processes += count(at.process(sample).is_some());
-        self.lost.times += count(sample.time_ns.is_some_and(|ns| ns % 1000 != 0));
+        let has_fraction = sample.time_ns.is_some_and(|ns| ns % 1000 != 0)
+            || at.segment.period_ns.is_some_and(|ns| ns % 1000 != 0);
+        self.lost.times += count(has_fraction);
         self.period_us.sample(sample.count);
         self.lost.deep += count(depth(sample.stack, at.tables) > MAX_DEPTH);
     }
@@ -351,10 +353,10 @@ where
 {
     fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
         self.ensure_open(at, sample)?;
-        self.count_losses(at, sample);
         if sample.count > MAX_RUN {
             return Err(too_long_a_run(sample.count));
         }
+        self.count_losses(at, sample);
         let interpreter = u32::try_from(sample.interpreter.unwrap_or(0))
             .map_err(|_| io::Error::other("too large an interpreter number: expected less than 2^32"))?;
         let Some(writer) = &mut self.writer else { return Ok(ControlFlow::Continue(())) };

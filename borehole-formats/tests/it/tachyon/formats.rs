@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use borehole_formats::tachyon::{
     ByteOrder, Compression, ExportOptions, Exporter, HeaderLayout, Reader, import,
 };
-use borehole_formats::{Export, ReadOptions, otlp, pstats, tachyon_jsonl};
+use borehole_formats::{Export, ReadOptions, otlp, pstats, rbt, tachyon_jsonl};
 use borehole_model::{Context, Frame, ProfileSink, Sample, Segment, Status, Tables, Tee};
 use borehole_testkit::allocations::allocations;
 
@@ -111,6 +111,25 @@ fn samples_that_know_no_period_last_that_of_the_document() {
 }
 
 #[test]
+fn a_fraction_of_a_microsecond_is_counted_in_times_and_in_periods() {
+    for (period_ns, time_ns, losses) in [
+        (1_000_000, 5_000, ""),
+        (1_000_000, 5_001, "fractions of microseconds dropped: 3"),
+        (333_333, 5_000, "fractions of microseconds dropped: 3"),
+    ] {
+        let segment = Segment { period_ns: Some(period_ns), has_times: true, ..Segment::default() };
+        let sample = Sample { count: 3, time_ns: Some(time_ns), ..Sample::default() };
+        assert_eq!(export(&[sample], &[1], &segment).1, losses, "{period_ns} {time_ns}");
+        let tables = Tables::default();
+        let mut exporter = rbt::Exporter::new(Vec::new(), rbt::ExportOptions::default());
+        let at = Context { tables: &tables, segment: &segment };
+        exporter.segment(at).unwrap();
+        let _ = exporter.sample(at, &sample).unwrap();
+        assert_eq!(exporter.losses().to_string(), losses, "{period_ns} {time_ns}");
+    }
+}
+
+#[test]
 fn of_a_stack_that_is_too_deep_the_inner_part_is_kept_upon_a_mark() {
     let sample = Sample { count: 1, status: Some(Status(1)), ..Sample::default() };
     let (bytes, losses) = export(&[sample], &[300], &Segment::default());
@@ -126,7 +145,9 @@ fn a_run_that_is_too_long_is_refused_with_a_word_on_what_to_do() {
     let mut exporter = Exporter::new(Vec::new(), ExportOptions::default(), || Ok(Cursor::new(Vec::new())));
     let at = Context { tables: &tables, segment: &segment };
     exporter.segment(at).unwrap();
-    let error = exporter.sample(at, &Sample { count: 1 << 40, ..Sample::default() }).unwrap_err();
+    let _ = exporter.sample(at, &Sample { count: 1, values: &[1], ..Sample::default() }).unwrap();
+    let run = Sample { count: u64::MAX, values: &[1], ..Sample::default() };
+    let error = exporter.sample(at, &run).unwrap_err();
     assert!(error.to_string().contains("rbt and pprof store counts"), "{error}");
 }
 
