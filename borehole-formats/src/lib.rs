@@ -52,6 +52,8 @@ pub mod jsonl;
 mod location;
 #[cfg(feature = "gzip")]
 mod member;
+#[cfg(any(feature = "trc", feature = "gecko", feature = "perfetto", feature = "chrome-trace"))]
+mod one_clock;
 #[cfg(any(feature = "gecko", feature = "tachyon", feature = "tachyon-jsonl"))]
 mod one_period;
 mod options;

@@ -88,7 +88,8 @@ where
         }
     }
 
-    pub(super) fn write(mut self, facts: &Facts, lanes: &[Lane]) -> io::Result<()> {
+    /// Answers how many names are not as they were, for they are not UTF-8.
+    pub(super) fn write(mut self, facts: &Facts, lanes: &[Lane]) -> io::Result<u64> {
         self.base_ns = lanes.iter().map(|lane| lane.start_ns).min().unwrap_or(0);
         self.put_meta(facts, lanes);
         self.output.raw(",\n\"libs\":[],\n\"threads\":[");
@@ -102,7 +103,8 @@ where
             self.output.raw(std::mem::replace(&mut separator, ",")).string(text).spill()?;
         }
         self.output.raw("],\"sources\":{\"length\":0,\"uuid\":[],\"filename\":[]}}}\n");
-        self.output.finish()
+        self.output.finish()?;
+        Ok(self.strings.broken)
     }
 
     fn put_meta(&mut self, facts: &Facts, lanes: &[Lane]) {

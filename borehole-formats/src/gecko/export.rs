@@ -13,6 +13,7 @@ use hashbrown::HashMap;
 use super::document::{Document, Facts};
 use super::lane::{Key, Lane, Taken};
 use crate::chains::Spool;
+use crate::one_clock::OneClock;
 use crate::one_period::OnePeriod;
 use crate::own_frames;
 use crate::{Export, Losses};
@@ -35,7 +36,7 @@ pub struct Exporter<W, S, F> {
     lane_index: HashMap<Key, usize>,
     current: usize,
     input: u64,
-    start_unix_ns: Option<i64>,
+    clock: OneClock,
     shown: Shown,
     instructions: Instructions,
     names: ThreadNames,
@@ -84,6 +85,7 @@ struct Lost {
     values: u64,
     empty: u64,
     metadata: u64,
+    broken_names: u64,
 }
 
 impl<W, S, F> Exporter<W, S, F>
@@ -101,7 +103,7 @@ where
             lane_index: HashMap::new(),
             current: 0,
             input: 0,
-            start_unix_ns: None,
+            clock: OneClock::default(),
             shown: Shown::default(),
             instructions: Instructions::default(),
             names: ThreadNames::default(),
@@ -132,12 +134,18 @@ where
         Taken {
             stack: sight.place.into(),
             count: sample.count,
-            time_ns: sample.time_ns,
+            time_ns: self.time_ns(at.segment, sample),
             period_ns: at.segment.period_ns.or(self.period_ns.known()).unwrap_or(DEFAULT_PERIOD_NS),
             status: sample.status,
             in_gc: sight.in_gc,
             opcode: sight.opcode.into(),
         }
+    }
+
+    /// When a sample was taken, by the clock of the document.
+    #[inline]
+    fn time_ns(&self, segment: &Segment, sample: &Sample<'_>) -> Option<i64> {
+        i64::try_from(self.clock.time_ns(segment, sample.time_ns?)).ok()
     }
 
     #[inline]
@@ -241,7 +249,7 @@ where
         self.input += u64::from(at.segment.index == 0);
         self.lost.metadata += at.segment.metadata.len() as u64;
         self.period_ns.segment(at.segment.period_ns);
-        self.start_unix_ns = self.start_unix_ns.or(at.segment.start_unix_ns);
+        self.clock.take(at.segment);
         Ok(())
     }
 
@@ -268,9 +276,10 @@ where
         document.names = Some(&self.names);
         let facts = Facts {
             interval_ns: self.period_ns.known().unwrap_or(DEFAULT_PERIOD_NS),
-            start_unix_ns: self.start_unix_ns,
+            start_unix_ns: self.clock.start_unix_ns(),
         };
-        document.write(&facts, &self.lanes)
+        self.lost.broken_names = document.write(&facts, &self.lanes)?;
+        Ok(())
     }
 }
 
@@ -281,13 +290,14 @@ where
     F: FnMut() -> io::Result<S>,
 {
     fn losses(&self) -> Losses {
-        let Lost { labels, values, empty, metadata } = self.lost;
+        let Lost { labels, values, empty, metadata, broken_names } = self.lost;
         let mut losses = Losses::default();
         losses.add("annotations", labels);
         losses.add("measured values", values);
         losses.add("samples without a frame", empty);
         self.period_ns.report(&mut losses);
         losses.add("metadata entries", metadata);
+        losses.add("bytes outside UTF-8 (in names)", broken_names);
         let disordered = self.lanes.iter().map(|lane| lane.disordered).sum();
         losses.add("times of samples that are older than the one before", disordered);
         losses

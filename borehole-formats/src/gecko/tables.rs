@@ -1,5 +1,6 @@
 //! The tables of a lane, which hold what its samples refer to, and the strings of all lanes.
 
+use std::borrow::Cow;
 use std::hash::{BuildHasher as _, Hash};
 
 use borehole_model::{Frame, FrameId, StackId, StringId, Tables};
@@ -14,6 +15,8 @@ pub(super) struct Strings {
     list: Vec<Box<str>>,
     index: HashTable<u32>,
     hasher: DefaultHashBuilder,
+    /// Those that had bytes outside UTF-8.
+    pub(super) broken: u64,
 }
 
 impl Strings {
@@ -24,7 +27,7 @@ impl Strings {
     }
 
     pub(super) fn place(&mut self, text: &str) -> u64 {
-        let Self { list, index, hasher } = self;
+        let Self { list, index, hasher, .. } = self;
         let hash = hasher.hash_one(text);
         if let Some(&place) = index.find(hash, |&place| *list[place as usize] == *text) {
             return place.into();
@@ -36,7 +39,10 @@ impl Strings {
     }
 
     fn bytes(&mut self, bytes: &[u8]) -> u64 {
-        self.place(&String::from_utf8_lossy(bytes))
+        let text = String::from_utf8_lossy(bytes);
+        let (known, place) = (self.list.len(), self.place(&text));
+        self.broken += u64::from(matches!(text, Cow::Owned(_)) && self.list.len() > known);
+        place
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &str> {

@@ -10,13 +10,14 @@ mod tracks;
 use std::io;
 use std::ops::ControlFlow;
 
-use borehole_model::{Context, Event, ProfileSink, Sample, StringId, Tables, Thread};
+use borehole_model::{Context, Event, ProfileSink, Sample, Segment, StringId, Tables, Thread};
 
 use self::events::Actors;
 use self::samples::Lanes;
 use self::tracks::Tracks;
 pub(crate) use self::tracks::{Kind, Track};
 use crate::Losses;
+use crate::one_clock::OneClock;
 use crate::sample_losses::SampleLosses;
 
 /// What a detail says.
@@ -72,6 +73,9 @@ pub(crate) trait Canvas {
     fn finish(&mut self) -> io::Result<()>;
 }
 
+/// The format whose events tell no wall time: its samples stay where those are.
+const TRACE: &str = "trc";
+
 /// Draws whatever it is given: samples as the calls they show, events by what they mean.
 ///
 /// Memory: the tracks, and what is going on on each of them.
@@ -81,8 +85,11 @@ pub(crate) struct Drawing<C> {
     tracks: Tracks,
     actors: Actors,
     lanes: Lanes,
+    clock: OneClock,
     has_wall_clock: bool,
     timeless_samples: u64,
+    /// Samples of inputs that began before the clock did.
+    early_samples: u64,
     timeless_events: u64,
     left_out: SampleLosses,
 }
@@ -94,8 +101,10 @@ impl<C: Canvas> Drawing<C> {
             tracks: Tracks::default(),
             actors: Actors::default(),
             lanes: Lanes::default(),
+            clock: OneClock::default(),
             has_wall_clock: false,
             timeless_samples: 0,
+            early_samples: 0,
             timeless_events: 0,
             left_out: SampleLosses::default(),
         }
@@ -104,18 +113,32 @@ impl<C: Canvas> Drawing<C> {
     pub(crate) fn losses(&self) -> Losses {
         let mut losses = self.left_out.report();
         losses.add("samples without a time", self.timeless_samples);
+        losses.add("samples before the clock's origin", self.early_samples);
         losses.add("events without a time", self.timeless_events);
         losses
     }
 
-    fn wall_clock(&mut self, at: Context<'_>, time_ns: u64) -> io::Result<()> {
+    /// When a sample was taken, by the clock of the timeline.
+    fn time_ns(&mut self, segment: &Segment, sample: &Sample<'_>) -> Option<u64> {
+        let Some(time_ns) = sample.time_ns else {
+            self.timeless_samples = self.timeless_samples.saturating_add(sample.count);
+            return None;
+        };
+        let time_ns =
+            if segment.format == TRACE { time_ns.into() } else { self.clock.time_ns(segment, time_ns) };
+        let time_ns = u64::try_from(time_ns).ok();
+        if time_ns.is_none() {
+            self.early_samples = self.early_samples.saturating_add(sample.count);
+        }
+        time_ns
+    }
+
+    fn wall_clock(&mut self, time_ns: u64) -> io::Result<()> {
         if self.has_wall_clock {
             return Ok(());
         }
-        let Some(start_ns) = at.segment.start_unix_ns.and_then(|start_ns| u64::try_from(start_ns).ok())
-        else {
-            return Ok(());
-        };
+        let start_ns = self.clock.start_unix_ns().and_then(|start_ns| u64::try_from(start_ns).ok());
+        let Some(start_ns) = start_ns else { return Ok(()) };
         self.has_wall_clock = true;
         self.canvas.wall_clock(time_ns, start_ns.saturating_add(time_ns))
     }
@@ -123,13 +146,10 @@ impl<C: Canvas> Drawing<C> {
 
 impl<C: Canvas> ProfileSink for Drawing<C> {
     fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
-        match sample.time_ns.and_then(|time_ns| u64::try_from(time_ns).ok()) {
-            Some(time_ns) => {
-                self.wall_clock(at, time_ns)?;
-                self.left_out.all_but_timeline(sample);
-                self.lanes.sample(&mut self.canvas, &mut self.tracks, at, sample, time_ns)?;
-            }
-            None => self.timeless_samples = self.timeless_samples.saturating_add(sample.count),
+        if let Some(time_ns) = self.time_ns(at.segment, sample) {
+            self.wall_clock(time_ns)?;
+            self.left_out.all_but_timeline(sample);
+            self.lanes.sample(&mut self.canvas, &mut self.tracks, at, sample, time_ns)?;
         }
         Ok(ControlFlow::Continue(()))
     }
@@ -144,6 +164,7 @@ impl<C: Canvas> ProfileSink for Drawing<C> {
 
     fn segment(&mut self, at: Context<'_>) -> io::Result<()> {
         self.left_out.segment(at.segment);
+        self.clock.take(at.segment);
         Ok(())
     }
 

@@ -6,12 +6,14 @@ use std::io::{self, Write};
 use borehole_model::{
     Context, Frame, FrameId, LabelValue, LabelsId, Sample, Segment, StackId, StringId, Tables, UNKNOWN_WORKER,
 };
+use hashbrown::HashSet;
 
 use super::keys;
 use super::layout::{FieldKind, FieldType};
 use super::schema::{Definition, Field, Schema};
 use super::write::Writer;
 use crate::Losses;
+use crate::one_clock::OneClock;
 
 /// Frames get the addresses from here on: none that a program could have, and exact in the floating-point numbers
 /// of viewers.
@@ -23,12 +25,12 @@ pub(super) struct SampleEvents {
     untimed: Schema,
     symbol: Schema,
     metadata: Schema,
-    clock: Schema,
+    clock_sync: Schema,
     /// Which frames have a symbol already: symbols hold for all of a source.
     named: Vec<bool>,
     stacks: Vec<Option<Box<[[u8; 8]]>>>,
-    /// The wall time from which the times of the source count, once it has been written.
-    start_unix_ns: Option<i64>,
+    /// That of the source.
+    clock: OneClock,
     /// What was said last of the samples of the source; `None` where nothing was.
     said: Option<Said>,
     /// Whether nothing was said of a segment that has samples.
@@ -41,6 +43,7 @@ pub(super) struct SampleEvents {
 struct Said {
     period_ns: Option<u64>,
     process: Option<i64>,
+    has_metadata: bool,
 }
 
 /// What a trace does not hold: in samples, runs in full, and then in frames that have it.
@@ -56,6 +59,8 @@ struct Lost {
     columns: u64,
     ends: u64,
     offsets: u64,
+    /// Texts with bytes outside UTF-8.
+    broken_texts: HashSet<StringId>,
 }
 
 impl Lost {
@@ -76,6 +81,27 @@ impl Lost {
         self.ends += u64::from(frame.end_line.is_some() || frame.end_column.is_some());
         let offset = frame.native.and_then(|native| native.offset);
         self.offsets += u64::from(offset.is_some_and(|offset| offset != 0));
+    }
+
+    /// A text as it is written.
+    fn text<'t>(&mut self, tables: &'t Tables, id: StringId) -> Cow<'t, str> {
+        let text = String::from_utf8_lossy(tables.string(id));
+        if matches!(text, Cow::Owned(_)) {
+            self.broken_texts.insert(id);
+        }
+        text
+    }
+
+    fn label_texts<'t>(&mut self, tables: &'t Tables, labels: LabelsId) -> Vec<(Cow<'t, str>, Cow<'t, str>)> {
+        let mut texts = Vec::new();
+        for label in tables.labels(labels) {
+            let value = match label.value {
+                LabelValue::Text(id) => self.text(tables, id),
+                LabelValue::Number { value, .. } => value.to_string().into(),
+            };
+            texts.push((self.text(tables, label.key), value));
+        }
+        texts
     }
 }
 
@@ -107,10 +133,10 @@ impl SampleEvents {
             untimed: define("CpuSampleEvent", false, &sample)?,
             symbol: define("SymbolTableEntry", false, &symbol)?,
             metadata: define("SegmentMetadataEvent", false, &[("entries", must(StringMap))])?,
-            clock: define("ClockSyncEvent", true, &[("realtime_ns", must(Varint))])?,
+            clock_sync: define("ClockSyncEvent", true, &[("realtime_ns", must(Varint))])?,
             named: Vec::new(),
             stacks: Vec::new(),
-            start_unix_ns: None,
+            clock: OneClock::default(),
             said: None,
             has_silent: false,
             losses: Lost::default(),
@@ -121,7 +147,7 @@ impl SampleEvents {
     pub(super) fn begin_source(&mut self) {
         self.named.clear();
         self.stacks.clear();
-        self.start_unix_ns = None;
+        self.clock = OneClock::default();
         self.said = None;
         self.has_silent = false;
     }
@@ -134,8 +160,9 @@ impl SampleEvents {
         segment: &Segment,
     ) -> io::Result<()> {
         self.begin_clock(writer, segment)?;
-        let said = Said { period_ns: segment.period_ns, process: segment.process };
-        if said == self.said.unwrap_or_default() && said == Said::default() && segment.metadata.is_empty() {
+        let Segment { period_ns, process, metadata, .. } = segment;
+        let said = Said { period_ns: *period_ns, process: *process, has_metadata: !metadata.is_empty() };
+        if said == self.said.unwrap_or_default() && said == Said::default() {
             self.has_silent = true;
             return Ok(());
         }
@@ -143,7 +170,7 @@ impl SampleEvents {
             // What is said first holds for the samples before as well.
             self.say(writer, tables, Said::default(), &[])?;
         }
-        self.say(writer, tables, said, &segment.metadata)
+        self.say(writer, tables, said, metadata)
     }
 
     /// Writes what holds for the samples that follow, whatever held for those before.
@@ -154,7 +181,7 @@ impl SampleEvents {
         said: Said,
         metadata: &[(StringId, StringId)],
     ) -> io::Result<()> {
-        let text = |id| String::from_utf8_lossy(tables.string(id));
+        let mut text = |id| self.losses.text(tables, id);
         let mut entries: Vec<(Cow<'_, str>, Cow<'_, str>)> =
             metadata.iter().map(|&(key, value)| (text(key), text(value))).collect();
         let key = |key| String::from_utf8_lossy(key);
@@ -168,12 +195,12 @@ impl SampleEvents {
 
     /// Writes the wall time from which the times of the source count, if it has not been written and is known.
     fn begin_clock<W: Write>(&mut self, writer: &mut Writer<W>, segment: &Segment) -> io::Result<()> {
-        let Some(start_unix_ns) = segment.start_unix_ns.filter(|_| self.start_unix_ns.is_none()) else {
+        let is_new = self.clock.take(segment);
+        let start_unix_ns = self.clock.start_unix_ns().filter(|_| is_new);
+        let Some(realtime_ns) = start_unix_ns.and_then(|start| u64::try_from(start).ok()) else {
             return Ok(());
         };
-        let Ok(realtime_ns) = u64::try_from(start_unix_ns) else { return Ok(()) };
-        self.start_unix_ns = Some(start_unix_ns);
-        let mut event = writer.begin_event(&self.clock, Some(0));
+        let mut event = writer.begin_event(&self.clock_sync, Some(0));
         event.put_unsigned(realtime_ns);
         event.finish()
     }
@@ -181,10 +208,7 @@ impl SampleEvents {
     /// When a sample was taken, by the clock of its source: inputs that are written one after the other have clocks of
     /// their own, and a trace has one.
     fn time_ns(&mut self, segment: &Segment, sample: &Sample<'_>) -> Option<u64> {
-        let time_ns = i128::from(sample.time_ns?);
-        let between = segment.start_unix_ns.zip(self.start_unix_ns);
-        let later_ns = between.map_or(0, |(own, common)| i128::from(own) - i128::from(common));
-        let time_ns = u64::try_from(time_ns + later_ns).ok();
+        let time_ns = u64::try_from(self.clock.time_ns(segment, sample.time_ns?)).ok();
         if time_ns.is_none() {
             self.losses.times = self.losses.times.saturating_add(sample.count);
         }
@@ -205,7 +229,7 @@ impl SampleEvents {
             && let Some(said @ Said { process: Some(_), .. }) = self.said
         {
             // It was its segment's before: a sample cannot say that it is nobody's.
-            self.say(writer, at.tables, Said { process: None, ..said }, &[])?;
+            self.say(writer, at.tables, Said { process: None, ..said }, &at.segment.metadata)?;
         }
         self.name_frames(writer, at.tables, sample.stack)?;
         let time_ns = self.time_ns(at.segment, sample);
@@ -216,7 +240,7 @@ impl SampleEvents {
         event.put_unsigned(thread_number(sample).unwrap_or_default().into());
         event.put_unsigned(0);
         match thread_name {
-            Some(name) => event.put_text(&String::from_utf8_lossy(at.tables.string(name))),
+            Some(name) => event.put_text(&self.losses.text(at.tables, name)),
             None => event.put_absent(),
         }
         event.put_stack(stack.unwrap_or_default());
@@ -228,7 +252,7 @@ impl SampleEvents {
         }
         match sample.labels {
             Some(labels) => {
-                let labels = label_texts(at.tables, labels);
+                let labels = self.losses.label_texts(at.tables, labels);
                 event.put_text_map(labels.iter().map(|(key, value)| (&**key, &**value)));
             }
             None => event.put_absent(),
@@ -247,6 +271,7 @@ impl SampleEvents {
         losses.add("columns", self.losses.columns);
         losses.add("ends of expressions", self.losses.ends);
         losses.add("offsets in native functions", self.losses.offsets);
+        losses.add("bytes outside UTF-8 (in names)", self.losses.broken_texts.len() as u64);
     }
 
     /// Sees to it that all frames of a stack have a symbol.
@@ -289,7 +314,7 @@ impl SampleEvents {
         }
         let facts = tables.frame(frame);
         self.losses.frame(&facts);
-        let text = |id| String::from_utf8_lossy(tables.string(id));
+        let mut text = |id| self.losses.text(tables, id);
         let mut event = writer.begin_event(&self.symbol, None);
         event.put_unsigned(address(frame));
         event.put_unsigned(1);
@@ -315,15 +340,6 @@ fn has_units(tables: &Tables, labels: LabelsId) -> bool {
 
 const fn address(frame: FrameId) -> u64 {
     FIRST_ADDRESS + frame.get() as u64
-}
-
-fn label_texts(tables: &Tables, labels: LabelsId) -> Vec<(Cow<'_, str>, Cow<'_, str>)> {
-    let text = |id| String::from_utf8_lossy(tables.string(id));
-    let value = |value| match value {
-        LabelValue::Text(id) => text(id),
-        LabelValue::Number { value, .. } => value.to_string().into(),
-    };
-    tables.labels(labels).iter().map(|label| (text(label.key), value(label.value))).collect()
 }
 
 fn define(name: &str, has_timestamp: bool, fields: &[(&str, FieldType)]) -> io::Result<Schema> {

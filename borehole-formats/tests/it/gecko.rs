@@ -256,6 +256,8 @@ fn samples_without_times_last_their_periods_and_keep_their_counts() {
         assert!(exporter.sample(context, &sample).unwrap().is_continue());
     }
     exporter.finish(&tables).unwrap();
+    assert_eq!(exporter.losses().to_string(), "bytes outside UTF-8 (in names) dropped: 1");
+    drop(exporter);
     let profile: Value = serde_json::from_slice(&out).unwrap();
     let samples = &profile["threads"][0]["samples"];
     assert_eq!(samples["weight"], serde_json::json!([1_u64 << 40, 2, 1]));

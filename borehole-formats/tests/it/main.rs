@@ -19,5 +19,6 @@ mod rbt;
 mod replay;
 mod speedscope;
 mod tachyon;
+mod timeline;
 mod trc;
 mod zstd;

@@ -153,8 +153,11 @@ impl Facts {
             }
         }
         let is_first = !std::mem::replace(&mut self.has_origin, true);
+        // Recorders say it again, and more, when they seal a file. What our exporter says, without a time, ends what
+        // it said before.
+        let is_again = |last: &Origin| event.timestamp_ns().is_some() && last.is_same_source(&said);
         match self.origins.last_mut() {
-            Some(last) if is_first || last.is_same_source(&said) => *last = said,
+            Some(last) if is_first || is_again(last) => *last = said,
             _ => self.origins.push(said),
         }
         Ok(())

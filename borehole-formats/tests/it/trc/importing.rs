@@ -163,11 +163,15 @@ struct Back {
     samples: Vec<(Option<i64>, Option<u64>)>,
     names: Vec<(u64, String)>,
     starts: Vec<Option<i64>>,
+    /// The values of each sample's segment.
+    metadata: Vec<Vec<String>>,
 }
 
 impl ProfileSink for Back {
     fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
         self.starts.push(at.segment.start_unix_ns);
+        let text = |id| String::from_utf8_lossy(at.tables.string(id)).into_owned();
+        self.metadata.push(at.segment.metadata.iter().map(|&(_, value)| text(value)).collect());
         self.samples.push((sample.time_ns, sample.thread));
         Ok(ControlFlow::Continue(()))
     }
@@ -211,6 +215,35 @@ fn inputs_written_one_after_the_other_have_the_clock_of_the_first() {
 }
 
 #[test]
+fn each_segment_has_the_metadata_that_it_had_and_one_without_has_none() {
+    let mut tables = Tables::default();
+    let [key, a, b] = [b"host", b"a---", b"b---"].map(|text| tables.intern_string(text).unwrap());
+    let hosts = [[vec![a], vec![b], vec![]], [vec![], vec![a], vec![a, b]]];
+    let cases = hosts.into_iter().flat_map(|hosts| [Some(7), None].map(|process| (hosts.clone(), process)));
+    for (hosts, process) in cases {
+        let mut trace = Vec::new();
+        let mut exporter = Exporter::new(&mut trace, ExportOptions::default());
+        for (index, hosts) in (0..).zip(&hosts) {
+            let metadata = hosts.iter().map(|&host| (key, host)).collect();
+            let segment = Segment { index, process, metadata, ..Segment::default() };
+            exporter.segment(Context { tables: &tables, segment: &segment }).unwrap();
+            // A sample of no process does not end what else is said.
+            for process in [process, None] {
+                let segment = Segment { process, ..segment.clone() };
+                let at = Context { tables: &tables, segment: &segment };
+                let _ = exporter.sample(at, &Sample { count: 1, ..Sample::default() }).unwrap();
+            }
+        }
+        exporter.finish(&tables).unwrap();
+        drop(exporter);
+        let found = back(&trace).metadata;
+        let text = |id| String::from_utf8_lossy(tables.string(id)).into_owned();
+        let expected = hosts.iter().flat_map(|hosts| vec![hosts.iter().copied().map(text).collect(); 2]);
+        assert_eq!(found, expected.collect::<Vec<Vec<String>>>());
+    }
+}
+
+#[test]
 fn sources_kept_apart_have_clocks_of_their_own() {
     let tables = Tables::default();
     let mut trace = Vec::new();
@@ -235,7 +268,8 @@ fn names_of_threads_come_back_and_what_a_trace_cannot_hold_is_counted_in_samples
     let segment = Segment::default();
     let mut string = |text: &str| tables.intern_string(text.as_bytes()).unwrap();
     let (name, key, unit) = (string("worker"), string("size"), string("bytes"));
-    let frame = Frame { column: Some(3), end_line: Some(9), ..Frame::named(name) };
+    let broken = tables.intern_string(b"caf\xe9").unwrap();
+    let frame = Frame { column: Some(3), end_line: Some(9), ..Frame::named(broken) };
     let frame = tables.intern_frame(&frame).unwrap();
     let stack = tables.intern_stack_leaf_first(&[frame]).unwrap();
     let value = LabelValue::Number { value: 5, unit: Some(unit) };
@@ -260,6 +294,7 @@ fn names_of_threads_come_back_and_what_a_trace_cannot_hold_is_counted_in_samples
         "units of labels dropped: 6",
         "columns dropped: 1",
         "ends of expressions dropped: 1",
+        "bytes outside UTF-8 (in names) dropped: 1",
         "metadata entries dropped: 1",
     ];
     assert_eq!(exporter.losses().to_string(), losses.join(", "));
