@@ -1,6 +1,5 @@
 //! Samples as calls that last: neighbours that are equal belong to one call.
 
-use std::borrow::Cow;
 use std::io;
 
 use borehole_model::{Context, FrameId, LabelValue, Sample, Status, Tables};
@@ -8,6 +7,7 @@ use hashbrown::HashMap;
 
 use super::tracks::{Key, Track, Tracks};
 use super::{Canvas, Detail, Details, Mark};
+use crate::SampleKind;
 
 /// Threads by process and number.
 type Thread = (Option<i64>, Option<u64>);
@@ -52,9 +52,9 @@ impl Lanes {
         time_ns: u64,
     ) -> io::Result<()> {
         let thread = (at.process(sample), sample.thread);
-        if let Some(source) = instant_source(at.tables, sample) {
+        if let Some(instant) = instant(at.tables, sample) {
             let track = tracks.track(canvas, &Key::Thread(thread.0, thread.1))?;
-            return canvas.instant(track, &seen(at, sample, source, time_ns));
+            return canvas.instant(track, &seen(at, sample, instant, time_ns));
         }
         let row = self.row(canvas, tracks, thread, time_ns)?;
         self.frames.clear();
@@ -210,29 +210,31 @@ fn begin_call(
     canvas.begin(track, &Mark { time_ns, name: &text(frame.function), details, arrow: None })
 }
 
-/// What a sample is of, if not of what its thread executed then: those stand for themselves.
-fn instant_source<'t>(tables: &'t Tables, sample: &Sample<'_>) -> Option<Cow<'t, str>> {
+/// A kind of samples that stand for themselves, and what such a one is called where it stands.
+type Instant = (SampleKind, &'static str);
+
+/// The kinds that are not of what a thread executed then.
+const INSTANTS: [Instant; 3] = [
+    (SampleKind::OffCpu, "off CPU"),
+    (SampleKind::Allocation, "allocation"),
+    (SampleKind::TaskDump, "task dump"),
+];
+
+/// What a sample is of, if not of what its thread executed then. A label of that name may be anybody's and say anything else.
+fn instant(tables: &Tables, sample: &Sample<'_>) -> Option<Instant> {
     let labels = tables.labels(sample.labels?);
     let source = labels.iter().find(|label| tables.string(label.key) == b"source")?;
-    match source.value {
-        LabelValue::Text(text) => Some(tables.string(text)).filter(|text| *text != b"cpu"),
-        LabelValue::Number { .. } => None,
-    }
-    .map(String::from_utf8_lossy)
+    let LabelValue::Text(text) = source.value else { return None };
+    INSTANTS.into_iter().find(|(kind, _)| tables.string(text) == kind.name().as_bytes())
 }
 
-fn seen<'a>(at: Context<'a>, sample: &Sample<'_>, source: Cow<'a, str>, time_ns: u64) -> Mark<'a> {
+fn seen<'a>(at: Context<'a>, sample: &Sample<'_>, (kind, name): Instant, time_ns: u64) -> Mark<'a> {
     let text = |id| String::from_utf8_lossy(at.tables.string(id));
     let frames = at.tables.frames_leaf_first(sample.stack);
     let mut names: Vec<_> = frames.map(|id| text(at.tables.function(id))).collect();
     names.reverse();
-    let name = match &*source {
-        "off-cpu" => "off CPU",
-        "alloc" => "allocation",
-        "task-dump" => "task dump",
-        _ => "sample",
-    };
-    let mut details = vec![("source", Detail::Text(source)), ("stack", Detail::Text(names.join(";").into()))];
+    let source = Detail::Text(kind.name().into());
+    let mut details = vec![("source", source), ("stack", Detail::Text(names.join(";").into()))];
     for label in sample.labels.map_or(&[][..], |labels| at.tables.labels(labels)) {
         if let (Ok(key), LabelValue::Number { value, .. }) =
             (std::str::from_utf8(at.tables.string(label.key)), label.value)

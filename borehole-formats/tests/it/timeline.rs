@@ -4,7 +4,7 @@ use borehole_formats::{Export as _, ReadOptions, chrome_trace, gecko};
 use serde_json::Value;
 
 use super::gecko::exporter;
-use super::play::{PlainSample, PlainSegment, collected, named, play_inputs};
+use super::play::{PlainLabel, PlainSample, PlainSegment, collected, named, play_inputs};
 
 const DAY_NS: i64 = 86_400_000_000_000;
 
@@ -73,5 +73,17 @@ fn inputs_that_began_on_different_days_are_days_apart_for_firefox_profiler() {
         };
         let found: Vec<_> = collect.segments.iter().map(of_segment).collect();
         assert_eq!(found, starts.map(|day| [0, 1_000_000].map(|time_ns| day * DAY_NS + time_ns)));
+    }
+}
+
+#[test]
+fn only_samples_that_are_not_of_what_a_thread_executed_stand_for_themselves() {
+    for (source, phases) in [("cron", ["B", "E"].as_slice()), ("cpu", &["B", "E"]), ("alloc", &["i", "i"])] {
+        let mut input = input(None);
+        for sample in &mut input.samples {
+            sample.labels = vec![PlainLabel::Text("source".to_owned(), source.to_owned())];
+        }
+        let (events, _) = drawn(&[input]);
+        assert_eq!(events.iter().map(|event| &event["ph"]).collect::<Vec<_>>(), phases, "{source}");
     }
 }
