@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, Once};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use borehole::ProfileSink;
 use borehole::model::{Context, Event, Sample, Tables, Warning};
@@ -22,6 +23,13 @@ static UNFINISHED: Mutex<Option<PathBuf>> = Mutex::new(None);
 
 /// What the second Ctrl-C does before it ends the command.
 static LEAVING: Mutex<Option<fn()>> = Mutex::new(None);
+
+/// Signals that come so soon behind the first are the same request: coreutils' `timeout` sends its signal to the command, and
+/// then to all of its group, where the command is again; and of the end of a terminal both the shell and the system tell.
+///
+/// Source: coreutils 9.1, `timeout.c`, `cleanup`; bash 5.2, `sig.c`, `termsig_handler`; Linux, `tty_jobctrl.c`,
+/// `disassociate_ctty`.
+const ONE_REQUEST: Duration = Duration::from_millis(500);
 
 /// How long a pipe is waited for before looking whether the user has asked to stop.
 const PATIENCE_MS: u8 = 100;
@@ -48,15 +56,32 @@ fn heed_from(heeded_requests: usize) {
         // Without a handler Ctrl-C ends the command at once.
         let Ok(mut signals) = Signals::new(heeded(borehole_process::ignores(SIGHUP))) else { return };
         let obey = move || {
-            for (earlier, _) in signals.forever().enumerate() {
+            let mut requests = Requests::default();
+            for _ in signals.forever() {
                 REQUESTED.store(true, Ordering::Relaxed);
-                if earlier >= heeded_requests {
+                if requests.count(Instant::now()) > heeded_requests {
                     leave();
                 }
             }
         };
         let _ = thread::Builder::new().name("borehole-signals".to_owned()).spawn(obey);
     });
+}
+
+/// How often the end was asked for, and when first.
+#[derive(Default)]
+struct Requests {
+    count: usize,
+    first: Option<Instant>,
+}
+
+impl Requests {
+    /// How many there are with the signal that has come now.
+    fn count(&mut self, now: Instant) -> usize {
+        let first = *self.first.get_or_insert(now);
+        self.count += usize::from(self.count == 0 || now.duration_since(first) >= ONE_REQUEST);
+        self.count
+    }
 }
 
 /// The requests that are heeded. Where a hang-up is ignored, the command is to outlive its terminal. An interrupt that is ignored is
