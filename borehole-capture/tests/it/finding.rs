@@ -1,6 +1,6 @@
 //! Processes that come and go.
 
-use std::process::{Child, Command};
+use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -150,7 +150,9 @@ fn sessions_of_one_coordinator_count_their_samples_together() {
 
 #[test]
 fn a_command_is_sampled_until_it_ends() {
-    let command = Launched::start(&"sh".into(), &["-c".into(), "sleep 0.3 & sleep 0.4".into()]).unwrap();
+    let command =
+        Launched::start(&"sh".into(), &["-c".into(), "sleep 0.3 & sleep 0.4".into()], Stdio::inherit())
+            .unwrap();
     let attach: Attach = Box::new(|process| Ok(Fake::boxed(process, &[Stack; 1_000_000])));
     let mut coordinator =
         Coordinator::new(Finder::new(Selection::Family(command.id()), attach), Some(command));
@@ -167,7 +169,7 @@ fn a_command_is_sampled_until_it_ends() {
 
 #[test]
 fn a_session_that_never_begins_keeps_nobody_waiting() {
-    let command = Launched::start(&"sleep".into(), &["60".into()]).unwrap();
+    let command = Launched::start(&"sleep".into(), &["60".into()], Stdio::inherit()).unwrap();
     let attach: Attach = Box::new(|process| Ok(Fake::boxed(process, &[Stack; 1_000_000])));
     let mut coordinator =
         Coordinator::new(Finder::new(Selection::Family(command.id()), attach), Some(command));

@@ -154,6 +154,10 @@ impl GraphOutput {
         file(self.output.as_deref())
     }
 
+    pub(super) fn is_stdout(&self) -> bool {
+        self.server.is_none() && self.path().is_none()
+    }
+
     fn create(&self, path: &Path) -> anyhow::Result<Output> {
         begin(path, Existing::replacing(self.force))
     }

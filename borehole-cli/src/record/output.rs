@@ -100,6 +100,10 @@ impl Earlier {
 }
 
 impl Destination {
+    pub(crate) fn is_stdout(&self) -> bool {
+        matches!(self, Self::Single(Single { place: Place::Stdout, .. }))
+    }
+
     /// Finds out what cannot be written before anything is started.
     pub(crate) fn check(&self) -> anyhow::Result<()> {
         match self {
