@@ -6,12 +6,12 @@ use std::ops::ControlFlow;
 use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, Once};
+use std::sync::{Mutex, MutexGuard, Once, PoisonError, TryLockError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use borehole::ProfileSink;
 use borehole::model::{Context, Event, Sample, Tables, Warning};
+use borehole::{Error, Output, ProfileSink};
 use nix::poll::{PollFd, PollFlags, poll};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -96,9 +96,28 @@ fn heeded(ignores_hang_up: bool) -> Vec<i32> {
 
 /// `path` is of no use unless the command completes it.
 pub(crate) fn unfinished(path: Option<&Path>) {
-    if let Ok(mut unfinished) = UNFINISHED.lock() {
-        *unfinished = path.map(Path::to_owned);
+    *UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner) = path.map(Path::to_owned);
+}
+
+/// Begins an output that is of no use unless the command completes it. Whoever ends the command at once meets it either not
+/// there yet, or known.
+pub(crate) fn begun(begin: impl FnOnce() -> Result<Output, Error>) -> Result<Output, Error> {
+    let mut unfinished = UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner);
+    let output = begin()?;
+    *unfinished = output.unfinished().map(Path::to_owned);
+    Ok(output)
+}
+
+/// The file that is not finished; `None` while one is being begun for long: nobody may ever open the other end of a pipe.
+fn unfinished_now() -> Option<MutexGuard<'static, Option<PathBuf>>> {
+    for _ in 0..PATIENCE_MS {
+        match UNFINISHED.try_lock() {
+            Ok(unfinished) => return Some(unfinished),
+            Err(TryLockError::Poisoned(poisoned)) => return Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => thread::sleep(Duration::from_millis(1)),
+        }
     }
+    None
 }
 
 /// Whoever ends the command at once calls `first` before.
@@ -113,7 +132,9 @@ fn leave() -> ! {
     if let Some(first) = LEAVING.lock().ok().and_then(|first| *first) {
         first();
     }
-    if let Some(path) = UNFINISHED.lock().ok().and_then(|mut path| path.take()) {
+    // Held to the end, so that nothing more is begun.
+    let mut unfinished = unfinished_now();
+    if let Some(path) = unfinished.as_mut().and_then(|path| path.take()) {
         let _ = fs::remove_file(path);
     }
     std::process::exit(130)

@@ -92,9 +92,8 @@ impl OutputArgs {
         let compression = self.compression(target)?;
         match self.path() {
             Some(path) => {
-                let output = Output::create(path, Existing::replacing(self.force), compression)?;
-                interrupt::unfinished(output.unfinished());
-                Ok(output)
+                let existing = Existing::replacing(self.force);
+                Ok(interrupt::begun(|| Output::create(path, existing, compression))?)
             }
             None => {
                 refuse_terminal(target.format, compression == Compression::Gzip)?;

@@ -148,8 +148,7 @@ impl Single {
             let statistics = session(&mut output);
             return statistics.map_err(|error| named(error, || self.name_of(output.segment_number())));
         }
-        let mut output = self.whole()?;
-        interrupt::unfinished(output.unfinished());
+        let mut output = interrupt::begun(|| self.whole())?;
         let statistics = match self.encoding {
             Encoding::ReliJsonLines => session(&mut ReliJsonLines::new(&mut output)),
             Encoding::Format(format) => {
