@@ -14,6 +14,7 @@ pub struct Shared(Arc<State>);
 struct State {
     stop: AtomicBool,
     has_ended: AtomicBool,
+    has_failed: AtomicBool,
     /// Shared with the other sessions of a coordinator.
     written: Arc<AtomicU64>,
     progress: Mutex<Progress>,
@@ -71,6 +72,11 @@ impl Shared {
         self.0.has_ended.load(Ordering::Acquire)
     }
 
+    /// Whether the session has ended because it could not go on.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.has_ended() && self.0.has_failed.load(Ordering::Relaxed)
+    }
+
     /// Whether nobody else has this any more: its session has ended, or never began.
     pub(crate) fn is_last(&self) -> bool {
         Arc::strong_count(&self.0) == 1
@@ -104,17 +110,23 @@ impl Shared {
     }
 
     pub(crate) fn end_on_drop(&self) -> EndOnDrop {
-        EndOnDrop(self.clone())
+        EndOnDrop { shared: self.clone(), is_well: false }
     }
 }
 
 /// Says that a session has ended when it goes.
-pub(crate) struct EndOnDrop(Shared);
+pub(crate) struct EndOnDrop {
+    shared: Shared,
+    /// Whether it has ended in good order.
+    pub(crate) is_well: bool,
+}
 
 impl Drop for EndOnDrop {
     fn drop(&mut self) {
-        self.0.0.has_ended.store(true, Ordering::Release);
-        self.0.0.wake_watcher();
+        let State { has_ended, has_failed, .. } = &*self.shared.0;
+        has_failed.store(!self.is_well, Ordering::Relaxed);
+        has_ended.store(true, Ordering::Release);
+        self.shared.0.wake_watcher();
     }
 }
 

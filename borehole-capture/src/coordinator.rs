@@ -94,8 +94,9 @@ impl Coordinator {
         (shared, arrivals)
     }
 
-    /// Works until all sessions have ended, or can no longer begin; asks them to when `is_interrupted`. Answers what became of
-    /// the command, which is asked to end (SIGTERM) with them; `None` if there was none.
+    /// Works until all sessions have ended, or can no longer begin; asks them to when `is_interrupted`, or one has failed: what
+    /// that one was given nobody samples any more. Answers what became of the command, which is asked to end (SIGTERM) with
+    /// them; `None` if there was none.
     ///
     /// # Errors
     /// When processes cannot be listed: sessions are asked to end then too.
@@ -127,7 +128,7 @@ impl Coordinator {
             seat.shared.watch();
         }
         while !self.seats.iter().all(Seat::has_ended) {
-            if is_interrupted() {
+            if is_interrupted() || self.seats.iter().any(|seat| seat.shared.has_failed()) {
                 self.stop();
             }
             self.note_departures(tell);

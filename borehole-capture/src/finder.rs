@@ -1,9 +1,10 @@
 //! Which processes are to be sampled, and attaching to them.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::time::Duration;
 
-use borehole_process::{descendants, processes};
+use borehole_process::{descendants, processes, program};
 
 use crate::error::Error;
 use crate::options::nanoseconds;
@@ -41,7 +42,7 @@ impl Selection {
 }
 
 /// Finds processes and attaches to them. One that cannot be attached to is tried again, ever more rarely: it may not have
-/// got as far yet.
+/// got as far yet. When it replaces its program, as a shell does at the end of a script, it is tried anew.
 pub struct Finder {
     selection: Selection,
     attach: Attach,
@@ -55,6 +56,7 @@ enum State {
 
 /// What came of the attempts to attach to a process.
 struct Refusal {
+    program: Option<PathBuf>,
     attempts: u32,
     first_ns: u64,
     again_ns: u64,
@@ -67,14 +69,21 @@ impl Refusal {
         now_ns.saturating_sub(self.first_ns) >= nanoseconds(TELL_AFTER)
     }
 
-    /// With one more attempt, which failed too.
-    fn again(earlier: Option<State>, now_ns: u64, error: Error) -> Self {
+    /// With one more attempt, which failed too, of a process that was running `program`.
+    fn again(earlier: Option<State>, program: Option<PathBuf>, now_ns: u64, error: Error) -> Self {
         let (attempts, first_ns, is_told) = match earlier {
-            Some(State::Refused(earlier)) => (earlier.attempts, earlier.first_ns, earlier.untold.is_none()),
+            Some(State::Refused(earlier)) if earlier.program == program => {
+                (earlier.attempts, earlier.first_ns, earlier.untold.is_none())
+            }
             _ => (0, now_ns, false),
         };
         let again_ns = now_ns.saturating_add(pause_ns(attempts));
-        Self { attempts: attempts + 1, first_ns, again_ns, untold: (!is_told).then_some(error) }
+        let untold = (!is_told).then_some(error);
+        Self { program, attempts: attempts + 1, first_ns, again_ns, untold }
+    }
+
+    fn is_due(&self, process: i32, now_ns: u64) -> bool {
+        self.again_ns <= now_ns || self.program != program(process)
     }
 }
 
@@ -119,7 +128,7 @@ impl Finder {
         for process in members {
             let is_due = match self.known.get(&process) {
                 Some(State::Attached) => false,
-                Some(State::Refused(refusal)) => refusal.again_ns <= now_ns(),
+                Some(State::Refused(refusal)) => refusal.is_due(process, now_ns()),
                 None => true,
             };
             if is_due {
@@ -132,12 +141,16 @@ impl Finder {
     }
 
     fn try_attach(&mut self, process: i32, now_ns: impl Fn() -> u64, found: &mut Found) {
+        let program = program(process);
         let state = match (self.attach)(process) {
             Ok(subject) => {
                 found.attached.push(subject);
                 State::Attached
             }
-            Err(error) => State::Refused(Refusal::again(self.known.remove(&process), now_ns(), error)),
+            Err(error) => {
+                let earlier = self.known.remove(&process);
+                State::Refused(Refusal::again(earlier, program, now_ns(), error))
+            }
         };
         self.known.insert(process, state);
     }

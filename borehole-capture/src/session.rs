@@ -140,13 +140,15 @@ impl<'a> Session<'a> {
     /// When the output cannot be written, or a profile cannot hold more.
     pub fn run(mut self, arrivals: &Receiver<Box<dyn Subject>>) -> Result<Statistics, Error> {
         // Whoever waits for the end must see it even if this panics.
-        let _end = self.shared.end_on_drop();
+        let mut end = self.shared.end_on_drop();
         schedule::be_punctual();
         let sampled = self.sample_all(arrivals);
         self.note_time();
         let completed = self.complete();
         self.publish();
-        sampled.and(completed).map(|()| self.statistics)
+        let ended = sampled.and(completed);
+        end.is_well = ended.is_ok();
+        ended.map(|()| self.statistics)
     }
 
     fn sample_all(&mut self, arrivals: &Receiver<Box<dyn Subject>>) -> Result<(), Error> {

@@ -6,11 +6,12 @@ use std::ops::ControlFlow;
 use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, Once};
+use std::sync::{Mutex, MutexGuard, Once, PoisonError, TryLockError};
 use std::thread;
+use std::time::{Duration, Instant};
 
-use borehole::ProfileSink;
 use borehole::model::{Context, Event, Sample, Tables, Warning};
+use borehole::{Error, Output, ProfileSink};
 use nix::poll::{PollFd, PollFlags, poll};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -22,6 +23,13 @@ static UNFINISHED: Mutex<Option<PathBuf>> = Mutex::new(None);
 
 /// What the second Ctrl-C does before it ends the command.
 static LEAVING: Mutex<Option<fn()>> = Mutex::new(None);
+
+/// Signals that come so soon behind the first are the same request: coreutils' `timeout` sends its signal to the command, and
+/// then to all of its group, where the command is again; and of the end of a terminal both the shell and the system tell.
+///
+/// Source: coreutils 9.1, `timeout.c`, `cleanup`; bash 5.2, `sig.c`, `termsig_handler`; Linux, `tty_jobctrl.c`,
+/// `disassociate_ctty`.
+const ONE_REQUEST: Duration = Duration::from_millis(500);
 
 /// How long a pipe is waited for before looking whether the user has asked to stop.
 const PATIENCE_MS: u8 = 100;
@@ -48,15 +56,32 @@ fn heed_from(heeded_requests: usize) {
         // Without a handler Ctrl-C ends the command at once.
         let Ok(mut signals) = Signals::new(heeded(borehole_process::ignores(SIGHUP))) else { return };
         let obey = move || {
-            for (earlier, _) in signals.forever().enumerate() {
+            let mut requests = Requests::default();
+            for _ in signals.forever() {
                 REQUESTED.store(true, Ordering::Relaxed);
-                if earlier >= heeded_requests {
+                if requests.count(Instant::now()) > heeded_requests {
                     leave();
                 }
             }
         };
         let _ = thread::Builder::new().name("borehole-signals".to_owned()).spawn(obey);
     });
+}
+
+/// How often the end was asked for, and when first.
+#[derive(Default)]
+struct Requests {
+    count: usize,
+    first: Option<Instant>,
+}
+
+impl Requests {
+    /// How many there are with the signal that has come now.
+    fn count(&mut self, now: Instant) -> usize {
+        let first = *self.first.get_or_insert(now);
+        self.count += usize::from(self.count == 0 || now.duration_since(first) >= ONE_REQUEST);
+        self.count
+    }
 }
 
 /// The requests that are heeded. Where a hang-up is ignored, the command is to outlive its terminal. An interrupt that is ignored is
@@ -71,9 +96,28 @@ fn heeded(ignores_hang_up: bool) -> Vec<i32> {
 
 /// `path` is of no use unless the command completes it.
 pub(crate) fn unfinished(path: Option<&Path>) {
-    if let Ok(mut unfinished) = UNFINISHED.lock() {
-        *unfinished = path.map(Path::to_owned);
+    *UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner) = path.map(Path::to_owned);
+}
+
+/// Begins an output that is of no use unless the command completes it. Whoever ends the command at once meets it either not
+/// there yet, or known.
+pub(crate) fn begun(begin: impl FnOnce() -> Result<Output, Error>) -> Result<Output, Error> {
+    let mut unfinished = UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner);
+    let output = begin()?;
+    *unfinished = output.unfinished().map(Path::to_owned);
+    Ok(output)
+}
+
+/// The file that is not finished; `None` while one is being begun for long: nobody may ever open the other end of a pipe.
+fn unfinished_now() -> Option<MutexGuard<'static, Option<PathBuf>>> {
+    for _ in 0..PATIENCE_MS {
+        match UNFINISHED.try_lock() {
+            Ok(unfinished) => return Some(unfinished),
+            Err(TryLockError::Poisoned(poisoned)) => return Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => thread::sleep(Duration::from_millis(1)),
+        }
     }
+    None
 }
 
 /// Whoever ends the command at once calls `first` before.
@@ -88,7 +132,9 @@ fn leave() -> ! {
     if let Some(first) = LEAVING.lock().ok().and_then(|first| *first) {
         first();
     }
-    if let Some(path) = UNFINISHED.lock().ok().and_then(|mut path| path.take()) {
+    // Held to the end, so that nothing more is begun.
+    let mut unfinished = unfinished_now();
+    if let Some(path) = unfinished.as_mut().and_then(|path| path.take()) {
         let _ = fs::remove_file(path);
     }
     std::process::exit(130)

@@ -1,6 +1,7 @@
 //! Where output goes, and in which format.
 
 use std::io::{self, IsTerminal as _, Write as _};
+use std::process::Stdio;
 
 use anyhow::{anyhow, bail};
 use borehole::{Compression, Error, Existing, Format, Output, Target};
@@ -11,6 +12,11 @@ use crate::interrupt;
 
 /// What standard output is called in messages.
 pub(crate) const STDOUT: &str = "standard output";
+
+/// Standard output for a command that is started: it must not write into what is ours, if that `is_data`.
+pub(crate) fn stdout_of_command(is_data: bool) -> Stdio {
+    if is_data { io::stderr().into() } else { Stdio::inherit() }
+}
 
 /// Where output goes.
 #[derive(Args, Clone, Debug, Default)]
@@ -86,9 +92,8 @@ impl OutputArgs {
         let compression = self.compression(target)?;
         match self.path() {
             Some(path) => {
-                let output = Output::create(path, Existing::replacing(self.force), compression)?;
-                interrupt::unfinished(output.unfinished());
-                Ok(output)
+                let existing = Existing::replacing(self.force);
+                Ok(interrupt::begun(|| Output::create(path, existing, compression))?)
             }
             None => {
                 refuse_terminal(target.format, compression == Compression::Gzip)?;

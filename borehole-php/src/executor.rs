@@ -94,16 +94,24 @@ impl Php {
     /// The executors there are now: one, or one for each thread that serves requests.
     ///
     /// # Errors
-    /// When the process is gone, or its threads cannot be asked.
+    /// When the process is gone, or none of its threads is known to have an executor and one cannot be asked.
     pub fn executors(&self, target: &impl Target) -> Result<Vec<Executor>, Error> {
         match self.place {
             Place::Global { executor, sapi, compiler } => {
                 Ok(vec![Executor { thread: None, globals: executor, sapi, compiler }])
             }
             Place::PerThread { block_pointer, executor, sapi, compiler } => {
-                let mut executors = Vec::new();
+                let (mut executors, mut refused) = (Vec::new(), None);
                 for thread in target.threads()? {
-                    let Ok(pointer) = target.thread_pointer(thread) else { continue };
+                    let pointer = match target.thread_pointer(thread) {
+                        Ok(pointer) => pointer,
+                        Err(error) => {
+                            refused = Some(error)
+                                .filter(|error| error.kind() != borehole_process::ErrorKind::Gone)
+                                .or(refused);
+                            continue;
+                        }
+                    };
                     // Threads that serve nothing have no block.
                     let block =
                         target.read_u64(pointer.wrapping_add_signed(block_pointer)).unwrap_or_default();
@@ -113,7 +121,12 @@ impl Php {
                         executors.push(Executor { thread: Some(thread), globals, sapi, compiler });
                     }
                 }
-                Ok(executors)
+                match refused {
+                    Some(error) if executors.is_empty() => {
+                        Err(Error::reading("cannot look where threads keep their state", error))
+                    }
+                    _ => Ok(executors),
+                }
             }
         }
     }

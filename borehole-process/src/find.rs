@@ -1,7 +1,8 @@
 //! Which processes there are.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use crate::error::Error;
 use crate::files;
@@ -62,6 +63,13 @@ pub fn descendants(ancestor: i32) -> Result<Vec<i32>, Error> {
         }
     }
     Ok(all.iter().map(|process| process.id).filter(|id| family.contains(id)).collect())
+}
+
+/// The file of the program that a process runs: another one, after it has replaced its program. `None` if it has ended, or
+/// that is not for us to know.
+#[must_use]
+pub fn program(process: i32) -> Option<PathBuf> {
+    fs::read_link(files::path(process, "exe")).ok()
 }
 
 /// Whether there is a process of this number that has not ended.

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::io;
-use std::process::{Child, Command, ExitStatus};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
@@ -18,13 +18,13 @@ pub struct Launched {
 }
 
 impl Launched {
-    /// Starts a program with its arguments, with our standard streams.
+    /// Starts a program with its arguments, with our standard input and error, and `output` for its standard output.
     ///
     /// # Errors
     /// When it cannot be started.
-    pub fn start(program: &OsString, arguments: &[OsString]) -> Result<Self, Error> {
+    pub fn start(program: &OsString, arguments: &[OsString], output: Stdio) -> Result<Self, Error> {
         let name = program.to_string_lossy();
-        let child = Command::new(program).args(arguments).spawn().map_err(|error| {
+        let child = Command::new(program).args(arguments).stdout(output).spawn().map_err(|error| {
             let (kind, why) = match error.kind() {
                 io::ErrorKind::NotFound => (ErrorKind::Gone, "no such program".to_owned()),
                 io::ErrorKind::PermissionDenied => {

@@ -33,7 +33,7 @@ pub use access::{Obstacle, obstacles, ptrace_scope};
 pub use core_file::Core;
 pub use dump::{Dump, DumpRecovery, DumpWarning, Span};
 pub use error::{Error, ErrorKind};
-pub use find::{Candidate, descendants, exists, processes};
+pub use find::{Candidate, descendants, exists, processes, program};
 pub use image::Image;
 pub use launch::Launched;
 pub use live::Process;

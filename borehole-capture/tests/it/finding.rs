@@ -1,12 +1,15 @@
 //! Processes that come and go.
 
-use std::process::{Child, Command};
+use std::io::ErrorKind::StorageFull;
+use std::io::Write as _;
+use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use borehole_capture::{
-    Attach, Coordinator, Ending, Finder, Header, News, SampleOptions, Selection, Session,
+    Attach, Coordinator, Ending, Finder, Header, News, RbtOptions, RbtOutput, SampleOptions, Selection,
+    Session,
 };
 use borehole_process::{ErrorKind, Launched};
 
@@ -80,6 +83,35 @@ fn what_cannot_be_attached_to_is_tried_again_and_told_once() {
 }
 
 #[test]
+fn a_process_that_replaces_its_program_is_tried_at_once() {
+    let shell =
+        Command::new("sh").args(["-c", "read _; exec sleep 600"]).stdin(Stdio::piped()).spawn().unwrap();
+    let attempts = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&attempts);
+    let attach: Attach = Box::new(move |_| {
+        counted.fetch_add(1, Ordering::Relaxed);
+        Err(borehole_process::Error::new(ErrorKind::Denied, "no").into())
+    });
+    let mut finder = Finder::new(Selection::One(id(&shell)), attach);
+    let start = Instant::now();
+    // The pause behind the last is longer than a second.
+    while attempts.load(Ordering::Relaxed) < 8 {
+        finder.look().unwrap();
+        assert!(start.elapsed() < Duration::from_secs(60));
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let program = || borehole_process::program(id(&shell));
+    let before = program();
+    shell.stdin.as_ref().unwrap().write_all(b"\n").unwrap();
+    while program() == before {
+        assert!(start.elapsed() < Duration::from_secs(60));
+    }
+    let refused = finder.look().unwrap().refused;
+    assert_eq!((attempts.load(Ordering::Relaxed), refused.len()), (9, 0));
+    end(shell);
+}
+
+#[test]
 fn who_looks_no_more_tells_what_it_has_not_told() {
     let child = sleep("600");
     let refuse: Attach = Box::new(|_| Err(borehole_process::Error::new(ErrorKind::Denied, "no").into()));
@@ -150,7 +182,9 @@ fn sessions_of_one_coordinator_count_their_samples_together() {
 
 #[test]
 fn a_command_is_sampled_until_it_ends() {
-    let command = Launched::start(&"sh".into(), &["-c".into(), "sleep 0.3 & sleep 0.4".into()]).unwrap();
+    let command =
+        Launched::start(&"sh".into(), &["-c".into(), "sleep 0.3 & sleep 0.4".into()], Stdio::inherit())
+            .unwrap();
     let attach: Attach = Box::new(|process| Ok(Fake::boxed(process, &[Stack; 1_000_000])));
     let mut coordinator =
         Coordinator::new(Finder::new(Selection::Family(command.id()), attach), Some(command));
@@ -167,7 +201,7 @@ fn a_command_is_sampled_until_it_ends() {
 
 #[test]
 fn a_session_that_never_begins_keeps_nobody_waiting() {
-    let command = Launched::start(&"sleep".into(), &["60".into()]).unwrap();
+    let command = Launched::start(&"sleep".into(), &["60".into()], Stdio::inherit()).unwrap();
     let attach: Attach = Box::new(|process| Ok(Fake::boxed(process, &[Stack; 1_000_000])));
     let mut coordinator =
         Coordinator::new(Finder::new(Selection::Family(command.id()), attach), Some(command));
@@ -176,4 +210,22 @@ fn a_session_that_never_begins_keeps_nobody_waiting() {
     let ending = coordinator.run(|| false, |_| {}).unwrap();
     let was_asked = matches!(ending, Some(Ending::Ended(status)) if !status.success());
     assert!(was_asked, "it was asked to end: {ending:?}");
+}
+
+#[test]
+fn a_session_that_fails_ends_the_others() {
+    let child = sleep("600");
+    let attach: Attach = Box::new(|process| Ok(Fake::boxed(process, &[Stack; 1_000_000])));
+    let mut coordinator = Coordinator::new(Finder::new(Selection::One(id(&child)), attach), None);
+    let sessions = [(); 2].map(|()| {
+        let (shared, arrivals) = coordinator.seat();
+        std::thread::spawn(move || {
+            let mut full = RbtOutput::new(RbtOptions::default(), Box::new(|_| Err(StorageFull.into())));
+            Session::new(SampleOptions::default(), Header::default(), &mut full, shared).run(&arrivals)
+        })
+    });
+    coordinator.run(|| false, |_| {}).unwrap();
+    let [failed, idle] = sessions.map(|session| session.join().unwrap());
+    assert!(failed.is_err() && idle.unwrap().attached == 0);
+    end(child);
 }

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::io::{self, BufWriter, IsTerminal as _, Write as _};
 use std::path::PathBuf;
+use std::process::Stdio;
 use std::thread;
 use std::time::Duration;
 
@@ -18,7 +19,7 @@ use super::report::ReportOutput;
 use crate::cell::bytes;
 use crate::exit::Exit;
 use crate::messages::say;
-use crate::outputs::STDOUT;
+use crate::outputs::{STDOUT, stdout_of_command};
 use crate::utc;
 use crate::values::duration;
 
@@ -151,22 +152,22 @@ const PATIENCE: Duration = Duration::from_secs(2);
 impl CaptureArgs {
     pub(crate) fn run(&self) -> anyhow::Result<Exit> {
         let target = self.output.checked_target()?;
-        self.output.write(&self.graph()?, &target)?;
+        self.output.write(&self.graph(self.output.is_stdout())?, &target)?;
         Ok(Exit::Done)
     }
 
     /// The same, but what is written is what is wrong with the heap.
     pub(crate) fn report(&self, output: &ReportOutput) -> anyhow::Result<Exit> {
         output.place.check()?;
-        output.write(&self.graph()?, "heap")?;
+        output.write(&self.graph(output.place.path().is_none())?, "heap")?;
         Ok(Exit::Done)
     }
 
-    /// Copies the heap and analyses it.
-    fn graph(&self) -> anyhow::Result<HeapGraph> {
+    /// Copies the heap and analyses it. `to_stdout`: what comes of it goes to standard output.
+    fn graph(&self, to_stdout: bool) -> anyhow::Result<HeapGraph> {
         let taken = match self.pid {
             Some(process) => self.taking.take(process)?,
-            None => self.take_of_command()?,
+            None => self.take_of_command(stdout_of_command(to_stdout))?,
         };
         let php = self.taking.php.options();
         // Where it failed goes with the dump.
@@ -177,11 +178,11 @@ impl CaptureArgs {
         Ok(graph)
     }
 
-    fn take_of_command(&self) -> anyhow::Result<Taken> {
+    fn take_of_command(&self, output: Stdio) -> anyhow::Result<Taken> {
         let [program, arguments @ ..] = self.command.as_slice() else {
             bail!("missing process: expected -p PID or -- COMMAND")
         };
-        let mut launched = Launched::start(program, arguments)?;
+        let mut launched = Launched::start(program, arguments, output)?;
         thread::sleep(self.delay);
         let status = launched.exit_status();
         ensure!(status.is_none(), "the command ended before its heap was copied; --delay says when that is");

@@ -117,9 +117,7 @@ pub(super) fn begin(path: &Path, existing: Existing) -> anyhow::Result<Output> {
     // What works out heaps cannot be asked to stop.
     interrupt::before_leaving(|| say("interrupted: nothing was written"));
     interrupt::heed_at_once();
-    let output = Output::create_private(path, existing)?;
-    interrupt::unfinished(output.unfinished());
-    Ok(output)
+    Ok(interrupt::begun(|| Output::create_private(path, existing))?)
 }
 
 /// Whether a file can be written there: its folder may be missing, or not the user's.
@@ -152,6 +150,10 @@ impl From<GraphFormat> for HeapFormat {
 impl GraphOutput {
     fn path(&self) -> Option<&Path> {
         file(self.output.as_deref())
+    }
+
+    pub(super) fn is_stdout(&self) -> bool {
+        self.server.is_none() && self.path().is_none()
     }
 
     fn create(&self, path: &Path) -> anyhow::Result<Output> {

@@ -20,6 +20,7 @@ pub(crate) use output::{Destination, Earlier, Encoding, Files, Place, Single, Wo
 use crate::exit::Exit;
 use crate::interrupt;
 use crate::messages;
+use crate::outputs::stdout_of_command;
 use crate::utc;
 use progress::Watcher;
 
@@ -61,7 +62,7 @@ fn sample(recording: Recording) -> anyhow::Result<(Statistics, Exit)> {
     let Recording { targets, sampling: Sampling { options, php }, destination } = recording;
     interrupt::heed();
     destination.check()?;
-    let (finder, command) = targets.finder(php)?;
+    let (finder, command) = targets.finder(php, stdout_of_command(destination.is_stdout()))?;
     let mut coordinator = Coordinator::new(finder, command);
     let mut watcher = Watcher::new(options.period);
     let sampled: anyhow::Result<_> = match destination {

@@ -100,6 +100,10 @@ impl Earlier {
 }
 
 impl Destination {
+    pub(crate) fn is_stdout(&self) -> bool {
+        matches!(self, Self::Single(Single { place: Place::Stdout, .. }))
+    }
+
     /// Finds out what cannot be written before anything is started.
     pub(crate) fn check(&self) -> anyhow::Result<()> {
         match self {
@@ -144,8 +148,7 @@ impl Single {
             let statistics = session(&mut output);
             return statistics.map_err(|error| named(error, || self.name_of(output.segment_number())));
         }
-        let mut output = self.whole()?;
-        interrupt::unfinished(output.unfinished());
+        let mut output = interrupt::begun(|| self.whole())?;
         let statistics = match self.encoding {
             Encoding::ReliJsonLines => session(&mut ReliJsonLines::new(&mut output)),
             Encoding::Format(format) => {

@@ -120,6 +120,10 @@ fn quality(statistics: &Statistics) -> String {
 /// The last line.
 pub(crate) fn summary(statistics: &Statistics, period: Option<Duration>) -> String {
     let asked = match period {
+        // Of the slowest the period says more.
+        Some(period) if period > Duration::from_secs(1) => {
+            format!("a sample each {} s", period.as_secs_f64())
+        }
         Some(period) => format!("{:.1} samples/s", 1.0 / period.as_secs_f64()),
         None => "as many samples as possible".to_owned(),
     };
@@ -135,6 +139,13 @@ pub(crate) fn summary(statistics: &Statistics, period: Option<Duration>) -> Stri
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_was_asked_for_is_said_of_slow_rates_too() {
+        let asked = |period| summary(&Statistics::default(), Some(period));
+        assert!(asked(Duration::from_millis(10)).contains("asked for 100.0 samples/s: "));
+        assert!(asked(Duration::from_secs(1000)).contains("asked for a sample each 1000 s: "));
+    }
 
     #[test]
     fn the_rate_beside_the_samples_is_theirs() {

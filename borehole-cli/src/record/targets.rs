@@ -1,6 +1,7 @@
 //! Which processes to sample.
 
 use std::ffi::OsString;
+use std::process::Stdio;
 
 use anyhow::bail;
 use borehole::capture::{Attach, Finder, PhpOptions, PhpProcess, Selection, Subject};
@@ -19,8 +20,8 @@ pub(crate) enum Targets {
 }
 
 impl Targets {
-    /// What finds them, and the command if one was started.
-    pub(crate) fn finder(self, php: PhpOptions) -> anyhow::Result<(Finder, Option<Launched>)> {
+    /// What finds them, and the command if one was started, with this for its standard output.
+    pub(crate) fn finder(self, php: PhpOptions, output: Stdio) -> anyhow::Result<(Finder, Option<Launched>)> {
         let (selection, command) = match self {
             Self::Process(process) => {
                 // A process that cannot be sampled now is an error now.
@@ -34,7 +35,7 @@ impl Targets {
                 let [program, arguments @ ..] = command.as_slice() else {
                     bail!("missing command behind --")
                 };
-                let launched = Launched::start(program, arguments)?;
+                let launched = Launched::start(program, arguments, output)?;
                 (Selection::Family(launched.id()), Some(launched))
             }
         };

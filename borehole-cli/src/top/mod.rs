@@ -19,7 +19,7 @@ use clap::Args;
 use crate::exit::Exit;
 use crate::interrupt;
 use crate::messages::say;
-use crate::outputs::stdout_error;
+use crate::outputs::{stdout_error, stdout_of_command};
 use crate::record::targets::Targets;
 use crate::record::{PhpArgs, header};
 use crate::values::duration;
@@ -91,7 +91,7 @@ pub(crate) fn watch(args: &TopArgs, period: Duration) -> anyhow::Result<Exit> {
         idle: Idle::Skip,
         ..SampleOptions::default()
     };
-    let (finder, command) = targets.finder(args.php.options(None, args.depth))?;
+    let (finder, command) = targets.finder(args.php.options(None, args.depth), stdout_of_command(true))?;
     let mut coordinator = Coordinator::new(finder, command);
     let (shared, arrivals) = coordinator.seat();
     let board = Arc::new(Mutex::new(Board::default()));

@@ -203,13 +203,20 @@ impl View {
             statistics.failed
         );
         text += if self.is_paused { ", paused\n" } else { "\n" };
-        let listed = self.processes.iter().take(LISTED_PROCESSES);
-        let processes: Vec<String> =
-            listed.map(|(process, rate)| format!("{process}: {rate:.0}/s")).collect();
-        let more = self.processes.len().saturating_sub(LISTED_PROCESSES);
+        let processes = self.processes_of(progress).map(|(process, rate)| format!("{process}: {rate:.0}/s"));
+        let mut processes: Vec<String> = processes.collect();
+        let more = processes.len().saturating_sub(LISTED_PROCESSES);
+        processes.truncate(LISTED_PROCESSES);
         let more = if more > 0 { format!(", {more} more") } else { String::new() };
         text += &format!("processes {}{more}\n", processes.join(", "));
         text
+    }
+
+    /// The processes that are being sampled, and those that were of late, with their samples a second. A pool has had many more.
+    fn processes_of(&self, progress: &Progress) -> impl Iterator<Item = (i64, f64)> {
+        let is_sampled =
+            |process: i64| progress.processes.iter().any(|&sampled| i64::from(sampled) == process);
+        self.processes.iter().copied().filter(move |&(process, rate)| rate > 0.0 || is_sampled(process))
     }
 
     /// What is typed, or can be.
@@ -227,8 +234,7 @@ impl View {
             json!({ "function": row.name, "self": row.own, "total": row.total, "per_second": row.per_second })
         }).collect();
         let processes: Vec<_> = self
-            .processes
-            .iter()
+            .processes_of(progress)
             .map(|(process, rate)| json!({ "pid": process, "per_second": rate }))
             .collect();
         let counts: BTreeMap<_, _> = self.counts(progress).facts().into_iter().collect();
@@ -281,6 +287,26 @@ mod tests {
             assert!(row["per_second"].as_f64().unwrap() > 0.0, "{line}");
         }
         assert!(!view.as_text(&progress, 10, 0).contains("92 samples, 0.0/s"));
+    }
+
+    #[test]
+    fn processes_that_have_ended_are_listed_no_longer() {
+        let mut view = View::begin();
+        let mut board = Board { processes: BTreeMap::from([(7, 92), (8, 90)]), ..Board::default() };
+        let progress = Progress { processes: vec![9], ..Progress::default() };
+        let shown = |view: &View| {
+            let line: serde_json::Value = serde_json::from_str(&view.as_json(&progress)).unwrap();
+            let processes = line["processes"].as_array().unwrap().iter();
+            let processes: Vec<_> = processes.map(|process| process["pid"].as_i64().unwrap()).collect();
+            (processes, view.as_text(&progress, 10, 0).lines().nth(1).unwrap().matches("/s").count())
+        };
+        view.take(&board);
+        assert_eq!(shown(&view), (vec![7, 8], 2));
+        std::thread::sleep(Duration::from_millis(5));
+        // One has ended, one goes on, and one has nothing to do.
+        board.processes.extend([(8, 91), (9, 0)]);
+        view.take(&board);
+        assert_eq!(shown(&view), (vec![8, 9], 2));
     }
 
     #[test]

@@ -164,6 +164,25 @@ fn a_command_is_sampled_from_its_start_to_its_end() {
 }
 
 #[test]
+fn what_a_command_prints_is_not_in_the_recording() {
+    let Some(php) = peers::peer("php") else { return };
+    let php = php.command().get_program().to_str().unwrap().to_owned();
+    let program = "echo 'printed'; $end = microtime(true) + 1; while (microtime(true) < $end);";
+    let said = run(&["record", "--rate", "200", "--", &php, "-r", program]);
+    assert_eq!(said.code, 0, "{}", said.stderr);
+    assert!(said.stderr.contains("printed"), "{}", said.stderr);
+    let scratch = Scratch::new();
+    let path = scratch.path("trace.rbt");
+    fs::write(&path, &said.stdout).unwrap();
+    run(&["check", text(&path)]).done();
+    assert!(samples_in(&said.stdout) > 20, "{}", said.stderr);
+    let program = "echo 'printed'; sleep(60);";
+    let said = run(&["heap", "capture", "--", &php, "-r", program]);
+    assert!(said.stderr.contains("printed"), "{}", said.stderr);
+    assert!(serde_json::from_slice::<Value>(&said.stdout).is_ok());
+}
+
+#[test]
 fn a_daemon_writes_a_file_a_thread_and_closes_every_segment() {
     let (Some(first), Some(second)) = (Busy::start("daemon-target"), Busy::start("daemon-target")) else {
         return;

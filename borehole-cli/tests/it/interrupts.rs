@@ -154,6 +154,22 @@ fn an_interrupt_leaves_nothing_of_a_heap_that_is_not_complete() {
 }
 
 #[test]
+fn a_request_that_comes_twice_in_one_breath_is_one() {
+    let scratch = Scratch::new();
+    let output = scratch.path("a.rbt");
+    let (child, mut stdin) = start(&["convert", "-o", text(&output)]);
+    stdin.write_all(&most_of_a_trace()).unwrap();
+    wait_for_work(scratch.folder());
+    // Two of a kind may become one on their way.
+    send(&child, Signal::SIGTERM);
+    send(&child, Signal::SIGINT);
+    let ended = ended(child);
+    assert_eq!((ended.code, listing(scratch.folder())), (130, vec!["a.rbt".to_owned()]), "{}", ended.stderr);
+    assert!(samples_in(&fs::read(&output).unwrap()) > 10_000);
+    drop(stdin);
+}
+
+#[test]
 fn the_second_interrupt_ends_at_once_and_leaves_nothing() {
     // A pipe that nobody writes to cannot even be opened: there is nothing to complete.
     let scratch = Scratch::new();

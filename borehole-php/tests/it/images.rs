@@ -130,6 +130,44 @@ impl Target for Failing<'_> {
     }
 }
 
+/// A target that something else traces.
+struct Traced<'i>(&'i Image);
+
+impl Memory for Traced<'_> {
+    fn read_pieces(&self, pieces: &mut [Piece<'_>]) -> Result<usize, ProcessError> {
+        self.0.read_pieces(pieces)
+    }
+}
+
+impl Target for Traced<'_> {
+    fn mappings(&self) -> &Mappings {
+        self.0.mappings()
+    }
+
+    fn symbols(&self, mapping: &Mapping) -> Result<Symbols, ProcessError> {
+        self.0.symbols(mapping)
+    }
+
+    fn threads(&self) -> Result<Vec<i32>, ProcessError> {
+        self.0.threads()
+    }
+
+    fn thread_pointer(&self, _thread: i32) -> Result<u64, ProcessError> {
+        Err(ProcessError::new(ProcessErrorKind::Denied, "traced already"))
+    }
+}
+
+#[test]
+fn threads_that_cannot_be_asked_are_an_error_where_they_have_to_be() {
+    let attach = |name: &str| {
+        let image = read(&programs::corpus(&format!("php/images/{name}.image")));
+        Php::attach(&Traced(&image), &AttachOptions::default()).map(drop)
+    };
+    let refused = attach("8.4.24-zts").unwrap_err().to_string();
+    assert_eq!(refused, "cannot look where threads keep their state: traced already");
+    attach("8.4.24").unwrap();
+}
+
 /// Random numbers, the same ones each time.
 struct Noise(u64);
 

@@ -36,7 +36,8 @@ fn descendants_are_found_through_all_generations() {
 
 #[test]
 fn a_command_is_started_and_its_end_is_seen() {
-    let mut command = Launched::start(&"sh".into(), &["-c".into(), "exit 7".into()]).unwrap();
+    let mut command =
+        Launched::start(&"sh".into(), &["-c".into(), "exit 7".into()], Stdio::inherit()).unwrap();
     let mut status = None;
     while status.is_none() {
         status = command.exit_status();
@@ -47,7 +48,7 @@ fn a_command_is_started_and_its_end_is_seen() {
 
 #[test]
 fn a_command_that_runs_on_is_asked_to_end() {
-    let mut command = Launched::start(&"sleep".into(), &["60".into()]).unwrap();
+    let mut command = Launched::start(&"sleep".into(), &["60".into()], Stdio::inherit()).unwrap();
     assert_eq!(command.exit_status(), None);
     let status = command.end(Duration::from_secs(10)).unwrap();
     assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(15));
@@ -55,7 +56,7 @@ fn a_command_that_runs_on_is_asked_to_end() {
 
 #[test]
 fn a_command_that_does_not_exist_is_named() {
-    let error = Launched::start(&"no-such-program".into(), &[]).unwrap_err();
+    let error = Launched::start(&"no-such-program".into(), &[], Stdio::inherit()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Gone);
     assert!(error.to_string().starts_with("cannot start no-such-program: "), "{error}");
 }
