@@ -77,7 +77,8 @@ fn check(path: &Path, reading: &Reading) -> anyhow::Result<Verdict> {
     let mut count = Count::default();
     let error = match input.read_into(&mut Tables::default(), &mut Interruptible(&mut count)) {
         Ok(recovery) => return Ok(Verdict::of(name, format, recovery, nothing)),
-        Err(Error::Read { source, .. }) if !source.is_limit() => source,
+        // A file that cannot be read is not damaged for that.
+        Err(Error::Read { source, .. }) if !source.is_limit() && source.raw_os_error().is_none() => source,
         Err(error) => return Err(error.into()),
     };
     let first = Warning::new(error.message()).at(error.offset());

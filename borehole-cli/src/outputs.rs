@@ -1,11 +1,15 @@
 //! Where output goes, and in which format.
 
+use std::env;
+use std::fs::Permissions;
 use std::io::{self, IsTerminal as _, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
 use std::process::Stdio;
 
-use anyhow::{anyhow, bail};
+use anyhow::{Context as _, anyhow, bail};
 use borehole::{Compression, Error, Existing, Format, Output, Target};
 use clap::Args;
+use tempfile::TempDir;
 
 use crate::inputs::{Inputs, format_name};
 use crate::interrupt;
@@ -109,6 +113,13 @@ pub(crate) fn complete(mut output: Output, text: &str) -> anyhow::Result<()> {
     let written = output.write_all(text.as_bytes());
     written.map_err(|source| Error::Write { name: output.name().to_owned(), source })?;
     Ok(output.complete()?)
+}
+
+/// A temporary folder that only the user may look into. It goes with what this answers.
+pub(crate) fn private_folder() -> anyhow::Result<TempDir> {
+    let only_user = Permissions::from_mode(0o700);
+    let folder = tempfile::Builder::new().prefix("borehole-").permissions(only_user).tempdir();
+    folder.with_context(|| env::temp_dir().display().to_string())
 }
 
 /// An error of writing to standard output.

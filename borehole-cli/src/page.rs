@@ -95,7 +95,7 @@ fn temporary(html: &str) -> Result<PathBuf, Error> {
     let created = tempfile::Builder::new().prefix("borehole-").suffix(".html").tempfile_in(&folder);
     let mut page = created.map_err(|source| failure(&folder, source))?;
     interrupt::unfinished(Some(page.path()));
-    page.write_all(html.as_bytes()).map_err(|source| failure(page.path(), source))?;
+    page.as_file_mut().write_all(html.as_bytes()).map_err(|source| failure(page.path(), source))?;
     let (_, path) = page.keep().map_err(|refused| failure(refused.file.path(), refused.error))?;
     interrupt::unfinished(None);
     Ok(path)

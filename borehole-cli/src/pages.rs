@@ -5,13 +5,14 @@ use std::io::{self, Write as _};
 use std::path::PathBuf;
 
 use anyhow::Context as _;
+use borehole::{Compression, Existing, Output};
 use clap::{Args, Command};
 use clap_complete::Shell;
 use clap_mangen::Man;
 
 use crate::exit::Exit;
 use crate::inputs::is_stdin;
-use crate::outputs::stdout_error;
+use crate::outputs::{complete, stdout_error};
 
 /// For which shell.
 #[derive(Args, Clone, Debug)]
@@ -45,13 +46,13 @@ pub(crate) fn man(args: &ManArgs, program: Command) -> anyhow::Result<Exit> {
     let mut command = with_long_help(program.disable_help_subcommand(true));
     command.build();
     let Some(folder) = args.output.as_ref().filter(|folder| !is_stdin(folder)) else {
-        io::stdout().write_all(&page(command)?).map_err(stdout_error)?;
+        io::stdout().write_all(page(command)?.as_bytes()).map_err(stdout_error)?;
         return Ok(Exit::Done);
     };
     fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
     for (name, command) in named(&name, &command) {
         let path = folder.join(format!("{name}.1"));
-        fs::write(&path, page(command)?).with_context(|| path.display().to_string())?;
+        complete(Output::create(&path, Existing::Replace, Compression::None)?, &page(command)?)?;
     }
     Ok(Exit::Done)
 }
@@ -75,10 +76,9 @@ fn with_long_help(command: Command) -> Command {
 }
 
 /// What stands after the options is examples for a command, and more to know for all of them.
-fn page(command: Command) -> io::Result<Vec<u8>> {
+fn page(command: Command) -> io::Result<String> {
     let heading = if command.has_subcommands() { ".SH NOTES" } else { ".SH EXAMPLES" };
     let mut page = Vec::new();
     Man::new(command).render(&mut page)?;
-    let text = String::from_utf8_lossy(&page).replace(".SH EXTRA", heading).replace("\nExamples:\n", "\n");
-    Ok(text.into_bytes())
+    Ok(String::from_utf8_lossy(&page).replace(".SH EXTRA", heading).replace("\nExamples:\n", "\n"))
 }

@@ -6,6 +6,7 @@
 use std::{error, fmt, io};
 
 use borehole_model::TableFull;
+use borehole_model::shown::cause;
 
 /// What is wrong with an input, and where.
 ///
@@ -78,8 +79,15 @@ impl Error {
     #[cold]
     #[must_use]
     pub fn io(format: &'static str, position: Position, source: io::Error) -> Self {
-        let message = source.to_string();
+        let message = cause(&source);
         Self(Box::new(Inner { kind: ErrorKind::Io, format, position, message, source: Some(source) }))
+    }
+
+    /// The number of the operating system's error; `None` where it was not the system that failed: what an input is packed in may
+    /// be damaged.
+    #[must_use]
+    pub fn raw_os_error(&self) -> Option<i32> {
+        self.0.source.as_ref()?.raw_os_error()
     }
 
     /// The sort of error.

@@ -1,5 +1,7 @@
 //! Text of others where people look at it: a name must not pretend to be another.
 
+use std::io;
+
 /// Whether nothing is seen of a character, though it may have an effect: controls above ASCII, breaks of lines, marks of direction,
 /// joiners, selectors of glyphs, tags, fillers, and spaces other than the one of ASCII.
 ///
@@ -50,6 +52,37 @@ pub fn push(character: char, text: &mut String) {
         unseen if is_unseen(unseen) => text.extend(unseen.escape_unicode()),
         seen => text.push(seen),
     }
+}
+
+/// A name as a shell takes it for one word, and a command for no option of its own.
+///
+/// # Examples
+///
+/// ```
+/// use borehole_model::shown::word;
+///
+/// assert_eq!(["a/b.rbt", "$(rm x)", "-o.rbt"].map(word), ["a/b.rbt", "'$(rm x)'", "./-o.rbt"]);
+/// ```
+#[must_use]
+pub fn word(name: &str) -> String {
+    let beginning = if name.starts_with('-') { "./" } else { "" };
+    let is_plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"./_-+=,:@".contains(&byte));
+    if is_plain && !name.is_empty() {
+        return format!("{beginning}{name}");
+    }
+    format!("'{beginning}{}'", name.replace('\'', "'\\''"))
+}
+
+/// What the operating system says, as our own messages are written: lower case, without its number.
+#[must_use]
+pub fn cause(error: &io::Error) -> String {
+    let text = error.to_string();
+    if error.raw_os_error().is_none() {
+        return text;
+    }
+    let text = text.split(" (os error").next().unwrap_or(&text);
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_lowercase().chain(letters).collect())
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use std::fs;
 use std::future::Future;
 use std::sync::Arc;
 
+use borehole_model::shown::word;
 use datafusion::arrow::array::RecordBatch;
 use datafusion::execution::memory_pool::FairSpillPool;
 use datafusion::execution::object_store::ObjectStoreUrl;
@@ -107,7 +108,7 @@ impl Lake {
     pub(crate) async fn newest(&self) -> Result<State, Error> {
         self.journal.state().await?.ok_or_else(|| {
             let error = Error::missing(format!("{}: expected a lake, found none", self.place));
-            error.with_hint(format!("borehole lake add {} FILE... begins one", self.place))
+            error.with_hint(format!("borehole lake add {} FILE... begins one", word(&self.place.to_string())))
         })
     }
 

@@ -67,7 +67,9 @@ fn compress(path: &Path, compression: Compression) -> io::Result<()> {
 }
 
 fn write_compressed(path: &Path, target: &Path, compression: Compression) -> io::Result<()> {
-    let (mut input, output) = (File::open(path)?, File::create(target)?);
+    // Anybody may know its name, and lay a link there to a file of ours.
+    let _ = fs::remove_file(target);
+    let (mut input, output) = (File::open(path)?, File::create_new(target)?);
     match compression {
         #[cfg(feature = "zstd")]
         Compression::Zstd => {

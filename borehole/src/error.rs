@@ -4,6 +4,7 @@ use std::{error, fmt, io};
 
 use borehole_formats::ReadError;
 use borehole_formats::detect::Format;
+use borehole_model::shown::{cause, word};
 
 use crate::source::STDIN;
 
@@ -123,7 +124,7 @@ fn recover(name: &str) -> String {
     }
     let extension =
         name.rsplit('/').next().unwrap_or(name).split_once('.').map_or("rbt", |(_, extension)| extension);
-    format!("borehole recover {} -o recovered.{extension}", quoted(name))
+    format!("borehole recover {} -o {}", word(name), word(&format!("recovered.{extension}")))
 }
 
 /// What to do with an input of no known format.
@@ -132,7 +133,7 @@ fn unrecognised(name: &str, begins: &[u8]) -> String {
     #[cfg(feature = "heap")]
     if let Some(format) = crate::heap::tell(begins) {
         // Heaps are not read from pipes.
-        let file = if name == STDIN { "FILE".to_owned() } else { quoted(name) };
+        let file = if name == STDIN { "FILE".to_owned() } else { word(name) };
         return if format.readable() {
             format!("it holds a heap: borehole heap info {file}")
         } else {
@@ -140,12 +141,6 @@ fn unrecognised(name: &str, begins: &[u8]) -> String {
         };
     }
     "name the format with --from; borehole formats lists them".to_owned()
-}
-
-/// A name as a shell takes it for one word.
-fn quoted(name: &str) -> String {
-    let plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"./_-+=,:@".contains(&byte));
-    if plain { name.to_owned() } else { format!("'{}'", name.replace('\'', "'\\''")) }
 }
 
 impl fmt::Display for Error {
@@ -175,17 +170,6 @@ impl fmt::Display for Error {
             Self::Write { name, source } => write!(f, "{name}: {}", cause(source)),
         }
     }
-}
-
-/// What the operating system says, as our own messages are written: lower case, without its number.
-pub(crate) fn cause(error: &io::Error) -> String {
-    let text = error.to_string();
-    if error.raw_os_error().is_none() {
-        return text;
-    }
-    let text = text.split(" (os error").next().unwrap_or(&text);
-    let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| first.to_lowercase().chain(letters).collect())
 }
 
 impl error::Error for Error {

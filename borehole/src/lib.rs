@@ -140,13 +140,6 @@ mod scrub;
 mod sorted;
 mod source;
 mod spared;
-#[cfg(any(
-    feature = "speedscope",
-    feature = "gecko",
-    feature = "otlp",
-    feature = "tachyon",
-    feature = "trc"
-))]
 mod spool;
 mod target;
 

@@ -1,11 +1,11 @@
 //! Files that appear whole or not at all.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use borehole_formats::envelope::GzipWriter;
-use tempfile::{NamedTempFile, TempPath};
+use tempfile::TempPath;
 
 use crate::{Compression, Error};
 
@@ -45,7 +45,7 @@ enum Stream {
 }
 
 enum Place {
-    File { file: BufWriter<NamedTempFile<File>>, path: PathBuf, existing: Existing },
+    File { file: BufWriter<File>, unfinished: TempPath, path: PathBuf, existing: Existing },
     Direct(Box<dyn Write>),
 }
 
@@ -161,7 +161,7 @@ impl Output {
     #[must_use]
     pub fn unfinished(&self) -> Option<&Path> {
         match self.place()? {
-            Place::File { file, .. } => Some(file.get_ref().path()),
+            Place::File { unfinished, .. } => Some(unfinished),
             Place::Direct(_) => None,
         }
     }
@@ -262,31 +262,29 @@ impl Place {
         // A link stays a link: what it leads to is written.
         let (path, strangers) = linked(path);
         let folder = folder_of(&path);
-        let mut options = File::options();
-        options.read(true).write(true).create_new(true);
-        readers.restrict(&mut options);
-        let file =
+        let (options, permissions) = new_file(&path, readers);
+        let created =
             tempfile::Builder::new().prefix(".borehole-").make_in(folder, |beside| options.open(beside))?;
-        strangers.refuse(file.as_file())?;
-        if let (Ok(replaced), Readers::Others) = (fs::metadata(&path), readers) {
-            file.as_file().set_permissions(replaced.permissions())?;
-        }
-        Ok(Self::File { file: BufWriter::with_capacity(BUFFER_BYTES, file), path, existing })
+        // Apart: what the two together say of a failure is the name of the file beside, and no number.
+        let (file, unfinished) = created.into_parts();
+        strangers.refuse(&file)?;
+        permissions.map_or(Ok(()), |permissions| file.set_permissions(permissions))?;
+        Ok(Self::File { file: BufWriter::with_capacity(BUFFER_BYTES, file), unfinished, path, existing })
     }
 
     fn complete(self) -> io::Result<()> {
         match self {
             Self::Direct(mut writer) => writer.flush(),
-            Self::File { file, path, existing } => {
-                let file = file.into_inner().map_err(io::IntoInnerError::into_error)?;
+            Self::File { file, unfinished, path, existing } => {
+                file.into_inner().map_err(io::IntoInnerError::into_error)?;
                 let persisted = match existing {
-                    Existing::Replace => file.persist(path),
-                    Existing::Keep => file.persist_noclobber(path),
+                    Existing::Replace => unfinished.persist(path),
+                    Existing::Keep => unfinished.persist_noclobber(path),
                 };
-                match persisted.map_err(|failure| failure.error) {
-                    Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(exists()),
-                    persisted => persisted.map(drop),
-                }
+                persisted.map_err(|failure| match failure.error.kind() {
+                    io::ErrorKind::AlreadyExists => exists(),
+                    _ => failure.error,
+                })
             }
         }
     }
@@ -355,15 +353,29 @@ fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// A file `beside` the output at `path`, with the permissions that the output will have.
+/// How a file is created that is to stand at `path`, and the permissions that it is given then: those of the file that it
+/// replaces. Until it has them it is the owner's, for whoever opens it before may read what is written later.
+fn new_file(path: &Path, readers: Readers) -> (OpenOptions, Option<Permissions>) {
+    let replaced = fs::metadata(path).ok().filter(|_| readers == Readers::Others);
+    let readers = if replaced.is_some() { Readers::Owner } else { readers };
+    let mut options = File::options();
+    options.read(true).write(true).create_new(true);
+    readers.restrict(&mut options);
+    (options, replaced.map(|replaced| replaced.permissions()))
+}
+
+/// A file `beside` the output at `path`, with the permissions that the output will have. What is there is not written to: it may be
+/// a link of somebody who knew the name.
 #[cfg(feature = "tachyon")]
 fn leftover(path: &Path, beside: &Path, existing: Existing) -> io::Result<(File, TempPath)> {
-    let mut options = File::options();
-    match existing {
-        Existing::Keep => options.create_new(true),
-        Existing::Replace => options.create(true).truncate(true),
-    };
-    let file = options.read(true).write(true).open(beside).map_err(|error| match error.kind() {
+    if existing == Existing::Replace {
+        fs::remove_file(beside).or_else(|error| match error.kind() {
+            io::ErrorKind::NotFound => Ok(()),
+            _ => Err(error),
+        })?;
+    }
+    let (options, permissions) = new_file(path, Readers::Others);
+    let file = options.open(beside).map_err(|error| match error.kind() {
         io::ErrorKind::AlreadyExists => io::Error::new(
             error.kind(),
             "file exists, which somebody is writing or a killed program has left; borehole recover saves what it \
@@ -372,9 +384,7 @@ fn leftover(path: &Path, beside: &Path, existing: Existing) -> io::Result<(File,
         _ => error,
     })?;
     let leftover = TempPath::try_from_path(beside)?;
-    if let Ok(replaced) = fs::metadata(path) {
-        file.set_permissions(replaced.permissions())?;
-    }
+    permissions.map_or(Ok(()), |permissions| file.set_permissions(permissions))?;
     Ok((file, leftover))
 }
 

@@ -1,11 +1,64 @@
 //! Temporary files for what cannot be written or read in the order in which it comes.
 
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::{env, fmt};
+
+use borehole_model::shown::cause;
 use tempfile::SpooledTempFile;
 
 /// How much of a spool stays in memory before it goes to a temporary file.
 const IN_MEMORY_BYTES: usize = 256 << 10;
 
+/// A temporary file whose errors say that they are not of the file that is read or written: its folder is another, mostly on
+/// another disk.
+#[derive(Debug)]
+pub(crate) struct Spool(SpooledTempFile);
+
 /// An empty one.
-pub(crate) fn spool() -> SpooledTempFile {
-    tempfile::spooled_tempfile(IN_MEMORY_BYTES)
+pub(crate) fn spool() -> Spool {
+    Spool(tempfile::spooled_tempfile(IN_MEMORY_BYTES))
 }
+
+impl Read for Spool {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        self.0.read(bytes).map_err(in_its_folder)
+    }
+}
+
+impl Write for Spool {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(bytes).map_err(in_its_folder)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush().map_err(in_its_folder)
+    }
+}
+
+impl Seek for Spool {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.0.seek(to).map_err(in_its_folder)
+    }
+}
+
+#[cold]
+fn in_its_folder(error: io::Error) -> io::Error {
+    match error.kind() {
+        // Not for anybody to see: it is done again.
+        io::ErrorKind::Interrupted => error,
+        kind => io::Error::new(kind, Failure(error)),
+    }
+}
+
+/// What went wrong with a temporary file.
+#[derive(Debug)]
+struct Failure(io::Error);
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let folder = env::temp_dir();
+        write!(f, "temporary file in {}: {}; TMPDIR names another folder", folder.display(), cause(&self.0))
+    }
+}
+
+impl std::error::Error for Failure {}

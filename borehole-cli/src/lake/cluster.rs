@@ -9,6 +9,7 @@ use clap::Args;
 
 use crate::exit::Exit;
 use crate::messages::say;
+use crate::outputs::private_folder;
 
 /// `borehole lake scheduler`.
 #[derive(Args, Clone, Debug)]
@@ -70,7 +71,8 @@ pub(crate) fn executor(args: &ExecutorArgs) -> anyhow::Result<Exit> {
             std::fs::create_dir_all(folder).with_context(|| format!("{}", folder.display()))?;
             None
         }
-        None => Some(tempfile::tempdir()?),
+        // What questions give is nobody else's to read.
+        None => Some(private_folder()?),
     };
     let given = args.work_folder.clone();
     let work_folder = given.or_else(|| Some(temporary.as_ref()?.path().to_owned())).unwrap_or_default();

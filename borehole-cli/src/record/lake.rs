@@ -1,7 +1,5 @@
 //! Recordings that go into a lake.
 
-use std::fs::Permissions;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 
@@ -11,6 +9,7 @@ use tempfile::TempDir;
 
 use crate::external;
 use crate::messages::say;
+use crate::outputs::private_folder;
 use crate::utc;
 
 /// The program that knows lakes.
@@ -41,9 +40,7 @@ pub(super) struct WaitingPlace {
 
 impl WaitingPlace {
     fn new() -> anyhow::Result<Self> {
-        let only_user = Permissions::from_mode(0o700);
-        let folder = tempfile::Builder::new().prefix("borehole-").permissions(only_user).tempdir();
-        let folder = folder.with_context(|| std::env::temp_dir().display().to_string())?;
+        let folder = private_folder()?;
         let name = format!("borehole-{}-{}.rbt", utc::iso_name(utc::now_s()), std::process::id());
         Ok(Self { recording: folder.path().join(name), folder })
     }

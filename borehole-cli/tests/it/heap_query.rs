@@ -116,9 +116,10 @@ fn a_damaged_database_says_what_to_do_and_is_not_read_leniently() {
     let mut bytes = fs::read(&database).unwrap();
     let length = bytes.len();
     bytes[4096..length / 2].fill(0x5a);
-    fs::write(&database, bytes).unwrap();
+    // A name that a shell would execute.
+    let database = text(&scratch.write("a;id.db", &bytes)).to_owned();
     let said = format!(
-        "error: {database}: the database is damaged\nhint: sqlite3 {database} .recover prints what is left of it, as SQL\n"
+        "error: {database}: the database is damaged\nhint: sqlite3 '{database}' .recover prints what is left of it, as SQL\n"
     );
     refused(&["heap", "info", &database], &said);
 }

@@ -1,5 +1,7 @@
 //! Lakes asked by a cluster: a scheduler and executors in processes of their own.
 
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
@@ -114,6 +116,17 @@ fn a_scheduler_that_is_not_there_is_named() {
     assert!(error.contains(&nobody), "{error}");
     let error = ask("127.0.0.1");
     assert!(error.contains("expected df://HOST:PORT of a scheduler, found 127.0.0.1"), "{error}");
+}
+
+#[test]
+fn parts_of_answers_are_for_the_user_alone() {
+    let scratch = Scratch::new();
+    let _cluster = cluster(|executor| {
+        executor.env("TMPDIR", scratch.folder());
+    });
+    let folders = fs::read_dir(scratch.folder()).unwrap().map(|folder| folder.unwrap().metadata().unwrap());
+    let modes: Vec<_> = folders.map(|folder| format!("{:o}", folder.permissions().mode() & 0o777)).collect();
+    assert!(modes.len() >= 2 && modes.iter().all(|mode| mode == "700"), "{modes:?}");
 }
 
 #[test]

@@ -2,7 +2,8 @@
 
 use std::fs::{self, File};
 use std::os::unix::fs::{PermissionsExt as _, symlink};
-use std::process::Stdio;
+use std::path::Path;
+use std::process::{Command, Stdio};
 use std::thread;
 
 use borehole_testkit::{Scratch, read_corpus};
@@ -146,6 +147,42 @@ fn a_full_disk_is_an_error_that_names_the_output() {
     assert_eq!(error, format!("error: /dev/full: {FULL}\n"));
 }
 
+/// Runs the program where no file may take more than so many blocks of 512 bytes, with `folder` for temporary files.
+fn run_short_of_room(blocks: u32, folder: &Path, arguments: &[&str]) -> Ended {
+    let mut shell = Command::new("sh");
+    let limited = format!(r#"trap '' XFSZ; ulimit -f {blocks}; exec "$0" "$@""#);
+    shell.args(["-c", &limited, env!("CARGO_BIN_EXE_borehole")]).args(arguments);
+    shell.stdin(Stdio::null()).env("TMPDIR", folder).output().unwrap().into()
+}
+
+#[test]
+fn what_does_not_fit_is_said_of_the_output_and_leaves_nothing() {
+    let scratch = Scratch::new();
+    let old = scratch.write("old.rbt", b"old");
+    let heap = corpus("php/reli-json/m1_objects.json.gz");
+    let trace = corpus("rbt/realistic_54k_ts.rbt");
+    for command in [&["convert", &trace][..], &["recover", &trace], &["heap", "export", &heap, "-f", "json"]]
+    {
+        for (output, more) in [(&scratch.path("new.rbt"), &[][..]), (&old, &["--force"])] {
+            let command = [command, &["-o", text(output)], more].concat();
+            let error = run_short_of_room(8, scratch.folder(), &command).failed();
+            assert_eq!(error, format!("error: {}: file too large\n", output.display()), "{command:?}");
+        }
+    }
+    assert_eq!(listing(scratch.folder()), ["old.rbt"]);
+    assert_eq!(fs::read(&old).unwrap(), b"old");
+}
+
+#[test]
+fn what_does_not_fit_into_a_temporary_file_is_not_said_of_the_output_alone() {
+    let scratch = Scratch::new();
+    let convert = ["convert", &corpus("rbt/realistic_54k_ts.rbt"), "--to", "gecko"];
+    let error = run_short_of_room(64, scratch.folder(), &convert).failed();
+    let why = format!("temporary file in {}: file too large", text(scratch.folder()));
+    assert_eq!(error, format!("error: standard output: {why}; TMPDIR names another folder\n"));
+    assert_eq!(listing(scratch.folder()), [""; 0]);
+}
+
 #[test]
 fn every_command_says_that_standard_output_is_full() {
     let trace = corpus("rbt/native.rbt");
@@ -216,6 +253,21 @@ fn a_link_stays_a_link_and_what_it_leads_to_is_written() {
     assert_eq!(fs::read(&target).unwrap(), first);
     assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
     assert_eq!(listing(scratch.folder()), ["link.folded", "target"]);
+}
+
+#[test]
+fn what_is_written_beside_an_output_does_not_follow_links_there() {
+    let scratch = Scratch::new();
+    let precious = scratch.write("precious", b"precious");
+    for name in ["a.bin.part", "a.bin.part.tables"] {
+        symlink(&precious, scratch.path(name)).unwrap();
+    }
+    let output = scratch.path("a.bin");
+    let error = convert_to(text(&output), &["--to", "tachyon"]).failed();
+    assert!(error.contains("a.bin.part: file exists"), "{error}");
+    convert_to(text(&output), &["--to", "tachyon", "--force"]).done();
+    assert_eq!(fs::read(&precious).unwrap(), b"precious");
+    assert_eq!(listing(scratch.folder()), ["a.bin", "precious"]);
 }
 
 #[test]

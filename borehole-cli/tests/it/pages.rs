@@ -165,6 +165,17 @@ fn every_command_has_a_man_page_that_says_all_its_help_says() {
     assert!(!String::from_utf8(main).unwrap().contains("borehole\\-help"));
 }
 
+#[test]
+fn a_page_is_replaced_when_the_new_one_is_whole() {
+    let scratch = Scratch::new();
+    let [page, old] = ["borehole.1", "old"].map(|name| scratch.path(name));
+    fs::write(&page, "old").unwrap();
+    fs::hard_link(&page, &old).unwrap();
+    run(&["man", "-o", text(scratch.folder())]).quietly();
+    assert_eq!(fs::read_to_string(old).unwrap(), "old");
+    assert_eq!(fs::read(page).unwrap(), run(&["man"]).quietly());
+}
+
 #[cfg(feature = "lake")]
 #[test]
 fn the_program_for_lakes_has_pages_and_scripts_of_its_own() {

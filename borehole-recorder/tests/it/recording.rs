@@ -168,6 +168,20 @@ fn the_oldest_files_make_room() {
 }
 
 #[test]
+fn a_file_that_is_compressed_does_not_follow_a_link_in_its_way() {
+    let folder = Scratch::new();
+    let precious = folder.write("precious", b"precious");
+    let part = folder.path(&format!("trace.{}.0.bin.gz.part", std::process::id()));
+    std::os::unix::fs::symlink(&precious, part).unwrap();
+    let recorder = Recorder::builder(folder.folder()).start().unwrap();
+    record(&recorder.handle(), "main", 0..3);
+    recorder.finish().unwrap();
+    assert_eq!(std::fs::read(&precious).unwrap(), b"precious");
+    std::fs::remove_file(precious).unwrap();
+    assert_eq!(Found::in_folder(folder.folder()).numbers("main"), [0, 1, 2]);
+}
+
+#[test]
 fn what_is_lost_is_counted_in_the_trace() {
     let folder = Scratch::new();
     let builder = Recorder::builder(folder.folder()).buffer_bytes(2_000).flush_every(Duration::from_secs(1));

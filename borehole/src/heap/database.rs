@@ -4,6 +4,7 @@ use std::env;
 use std::path::{Path, PathBuf};
 
 use borehole_heap::Graph;
+use borehole_model::shown::word;
 #[cfg(feature = "sqlite")]
 use borehole_sql::Replaced;
 use borehole_sql::{Access, Added, Database, ErrorKind, Server, ServerKind};
@@ -68,6 +69,7 @@ impl Address {
     pub fn refused(&self, error: borehole_sql::Error) -> Error {
         let (name, kind) = (self.name(), error.kind());
         let error = Error::new(&name, error);
+        let name = word(&name);
         match (kind, self) {
             (ErrorKind::Denied, Self::Server(server)) if !server.has_password() => error
                 .with_hint(format!("{PASSWORD_VARIABLE} holds the password that an address does not have")),

@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use borehole_capture::heap::of_core;
 use borehole_formats::envelope::{Envelope, MEMBER_MAGIC};
 use borehole_heap::{Graph, json, rmem};
+use borehole_model::shown::cause;
 use borehole_model::{Recovery, Warning};
 use borehole_process::{Core, Dump, DumpRecovery, DumpWarning};
 
 use super::{Analysis, AnalyzeOptions, Error, HeapFormat, analyze};
-use crate::error::cause;
 use crate::mapped::{Mappable, Mapped};
 
 /// A file that holds a heap.
@@ -65,6 +65,10 @@ const BEGINNING_BYTES: u64 = 64;
 const JSON_KEYS: [&[u8]; 4] =
     [b"\"summary\"", b"\"context\"", b"\"location_types_summary\"", b"\"class_objects_summary\""];
 
+/// The largest graph that is unpacked into memory, in bytes: a hundred thousand bytes of Zstandard may be that long. As much as
+/// other documents are.
+const UNPACKED_BYTES: usize = 4 << 30;
+
 const LENIENT: &str = "--lenient analyses what is left; what lay in the rest is counted as missing";
 
 impl HeapFile {
@@ -109,20 +113,17 @@ impl HeapFile {
 
     /// What is in a compressed file, which is a graph: memory and databases are not kept so.
     fn unpacked(name: String, file: File) -> Result<Self, Error> {
+        let refused = |error: io::Error| Error::new(&name, cause(&error));
+        let mut envelope = Envelope::new(BufReader::new(file));
         let mut bytes = Vec::new();
-        let unpacked = Envelope::new(BufReader::new(file)).read_to_end(&mut bytes);
-        unpacked.map_err(|error| Error::new(&name, cause(&error)))?;
-        match tell(&bytes) {
-            Some(format @ (HeapFormat::Json | HeapFormat::Rmem)) => {
-                Ok(Self { name, format, content: Content::Bytes(bytes) })
-            }
-            Some(format) => {
-                let message =
-                    format!("unsupported input: a compressed {}; decompress it first", format.name());
-                Err(Error::new(&name, message))
-            }
-            None => Err(unknown(&name, &bytes)),
+        envelope.by_ref().take(BEGINNING_BYTES).read_to_end(&mut bytes).map_err(refused)?;
+        let format = tell(&bytes).ok_or_else(|| unknown(&name, &bytes))?;
+        if !matches!(format, HeapFormat::Json | HeapFormat::Rmem) {
+            let message = format!("unsupported input: a compressed {}; decompress it first", format.name());
+            return Err(Error::new(&name, message));
         }
+        append(&mut bytes, envelope, UNPACKED_BYTES).map_err(refused)?;
+        Ok(Self { name, format, content: Content::Bytes(bytes) })
     }
 
     /// The database of a server, which is not asked yet.
@@ -270,6 +271,18 @@ fn recovery(found: DumpRecovery) -> Recovery {
     }
 }
 
+/// Reads the rest of `input` to what is there of it, up to `limit` bytes in all.
+fn append(bytes: &mut Vec<u8>, input: impl io::Read, limit: usize) -> io::Result<()> {
+    let room = limit.saturating_sub(bytes.len()) as u64;
+    input.take(room.saturating_add(1)).read_to_end(bytes)?;
+    if bytes.len() > limit {
+        let message =
+            format!("too large: expected at most {limit} bytes after decompression; decompress it first");
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, message));
+    }
+    Ok(())
+}
+
 fn rest(mut file: File) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes)?;
@@ -305,4 +318,20 @@ fn unknown(name: &str, beginning: &[u8]) -> Error {
          found a file that begins \"{begins}\""
     );
     Error::new(name, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_unpacked_has_a_limit() {
+        let unpacked = |limit| {
+            let mut bytes = b"{\"summ".to_vec();
+            append(&mut bytes, io::repeat(b' ').take(93), limit).map(|()| bytes.len())
+        };
+        assert_eq!(unpacked(100).unwrap(), 100);
+        let refused = unpacked(99).unwrap_err().to_string();
+        assert!(refused.starts_with("too large: expected at most 99 bytes"), "{refused}");
+    }
 }

@@ -2,9 +2,10 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read as _, Seek as _, Write as _};
 use std::ops::ControlFlow;
+
+use crate::spool::{Spool, spool};
 
 /// Up to here what is sorted waits in memory.
 pub(super) const MEMORY_BYTES: usize = 64 << 20;
@@ -28,7 +29,7 @@ pub(super) struct Runs {
     memory_bytes: usize,
     bytes: Vec<u8>,
     rows: Vec<Row>,
-    files: Vec<File>,
+    files: Vec<Spool>,
 }
 
 impl Runs {
@@ -57,7 +58,7 @@ impl Runs {
     /// its entries did.
     fn spill(&mut self) -> io::Result<()> {
         self.rows.sort_by_key(|row| row.time_ns);
-        let mut run = BufWriter::new(tempfile::tempfile()?);
+        let mut run = BufWriter::new(spool());
         for row in &self.rows {
             write(&mut run, row.time_ns, &self.bytes[row.start..row.end])?;
         }
@@ -67,7 +68,7 @@ impl Runs {
         if self.files.len() < MOST_RUNS {
             return Ok(());
         }
-        let mut merged = BufWriter::new(tempfile::tempfile()?);
+        let mut merged = BufWriter::new(spool());
         let _ = merge(std::mem::take(&mut self.files), |time_ns, bytes| {
             write(&mut merged, time_ns, bytes)?;
             Ok(ControlFlow::Continue(()))
@@ -95,13 +96,13 @@ impl Runs {
     }
 }
 
-fn rewound(run: BufWriter<File>) -> io::Result<File> {
+fn rewound(run: BufWriter<Spool>) -> io::Result<Spool> {
     let mut file = run.into_inner().map_err(io::IntoInnerError::into_error)?;
     file.rewind()?;
     Ok(file)
 }
 
-fn write(run: &mut BufWriter<File>, time_ns: Option<u64>, bytes: &[u8]) -> io::Result<()> {
+fn write(run: &mut BufWriter<Spool>, time_ns: Option<u64>, bytes: &[u8]) -> io::Result<()> {
     run.write_all(&time_ns.unwrap_or_default().to_le_bytes())?;
     run.write_all(&[u8::from(time_ns.is_some())])?;
     run.write_all(&(bytes.len() as u64).to_le_bytes())?;
@@ -110,7 +111,7 @@ fn write(run: &mut BufWriter<File>, time_ns: Option<u64>, bytes: &[u8]) -> io::R
 
 /// A run that is being read: its next entry.
 struct Front {
-    run: BufReader<File>,
+    run: BufReader<Spool>,
     bytes: Vec<u8>,
 }
 
@@ -134,7 +135,7 @@ impl Front {
 
 /// Gives what is in `files` in order; of equal times what is in the earlier file first.
 fn merge(
-    files: Vec<File>,
+    files: Vec<Spool>,
     mut take: impl FnMut(Option<u64>, &[u8]) -> io::Result<ControlFlow<()>>,
 ) -> io::Result<ControlFlow<()>> {
     let mut fronts: Vec<_> =

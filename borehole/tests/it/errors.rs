@@ -1,7 +1,7 @@
 //! What errors say, and what they advise.
 
 use std::error::Error as _;
-use std::io;
+use std::io::{self, Read};
 
 use borehole::model::Count;
 use borehole::{Error, Input, InputOptions, Source, import_all};
@@ -20,6 +20,8 @@ fn the_advice_can_be_pasted_into_a_shell() {
         ("a/b.rbt.gz", "borehole recover a/b.rbt.gz -o recovered.rbt.gz"),
         ("Bob's trace", "borehole recover 'Bob'\\''s trace' -o recovered.rbt"),
         ("$(rm x).rbt", "borehole recover '$(rm x).rbt' -o recovered.rbt"),
+        ("a.rbt;rm x", "borehole recover 'a.rbt;rm x' -o 'recovered.rbt;rm x'"),
+        ("-o.rbt", "borehole recover ./-o.rbt -o recovered.rbt"),
         ("standard input", "borehole recover -o recovered.rbt < FILE"),
     ] {
         assert_eq!(damaged(name).hint().as_deref(), Some(advice), "{name}");
@@ -36,6 +38,32 @@ fn a_cause_is_said_once_and_in_lower_case() {
     let error = Error::Write { name: String::new(), source: full };
     assert_eq!(error.to_string(), "output: no space left on device");
     assert_eq!(error.with_output("a.rbt").to_string(), "a.rbt: no space left on device");
+}
+
+/// A disk that fails.
+struct Failing;
+
+impl Read for Failing {
+    fn read(&mut self, _bytes: &mut [u8]) -> io::Result<usize> {
+        Err(io::Error::from_raw_os_error(5))
+    }
+}
+
+#[test]
+fn a_failure_of_the_disk_is_told_from_damage() {
+    let mut beginning = read_corpus("rbt/realistic_54k_ts.rbt");
+    beginning.truncate(0x10000);
+    let source = Source::reader("a.rbt", io::Cursor::new(beginning).chain(Failing));
+    let input = Input::open(source, &InputOptions::default()).unwrap();
+    let failed = import_all([input], &mut Count::default()).unwrap_err();
+    let said = failed.to_string();
+    assert!(said.starts_with("a.rbt: input/output error (rbt, at byte 0x"), "{said}");
+    let number = |error| match error {
+        Error::Read { source, .. } => source.raw_os_error(),
+        error => panic!("{error}"),
+    };
+    assert_eq!(number(failed), Some(5));
+    assert_eq!(number(damaged("a.rbt")), None);
 }
 
 #[test]

@@ -3,7 +3,9 @@
 use std::fs;
 use std::io::{self, Write};
 use std::os::unix::fs::{PermissionsExt as _, lchown, symlink};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
+use std::thread;
 
 use borehole::{Compression, Existing, Format, Input, InputOptions, Output, Source, Target, convert};
 use borehole_testkit::{Scratch, corpus};
@@ -72,6 +74,31 @@ fn a_link_that_a_stranger_laid_where_anybody_may_is_not_followed() {
     set_mode(0o700);
     assert_eq!(fs::read(&target).unwrap(), b"new");
     assert_eq!(fs::read_dir(scratch.folder()).unwrap().count(), 2);
+}
+
+#[test]
+fn a_file_in_place_of_a_private_one_is_private_from_its_first_moment() {
+    let scratch = Scratch::new();
+    let path = scratch.write("a", b"old");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+    let done = AtomicBool::new(false);
+    let seen = thread::scope(|scope| {
+        let watcher = scope.spawn(|| {
+            let mut seen = 0;
+            while !done.load(Ordering::Relaxed) {
+                for entry in fs::read_dir(scratch.folder()).unwrap().flatten() {
+                    seen |= entry.metadata().map_or(0, |found| found.permissions().mode());
+                }
+            }
+            seen
+        });
+        for _ in 0..3000 {
+            Output::create(&path, Existing::Replace, Compression::None).unwrap().complete().unwrap();
+        }
+        done.store(true, Ordering::Relaxed);
+        watcher.join().unwrap()
+    });
+    assert_eq!(seen & 0o777, 0o600, "{seen:o}");
 }
 
 /// A stream that others can look at, which fails after so many bytes.
