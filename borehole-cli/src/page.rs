@@ -47,12 +47,12 @@ pub(crate) struct OpenArgs {
     #[command(flatten)]
     inputs: Inputs,
 
-    #[command(flatten)]
-    filter: FilterArgs,
-
     /// Only print the address of the page
     #[arg(long)]
     no_browser: bool,
+
+    #[command(flatten)]
+    filter: FilterArgs,
 }
 
 /// Writes the page of `inputs` to the file called `path`.
