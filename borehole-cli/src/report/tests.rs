@@ -301,6 +301,15 @@ fn a_cut_table_says_so_except_to_those_who_know_reli() {
 }
 
 #[test]
+fn a_limit_is_what_it_is_in_other_commands() {
+    let out = |option: &str| web().out(&[option, "--no-line"]);
+    assert_eq!([out("--limit=0"), out("--limit=1")], [out("--all"), out("--top=1")]);
+    for other in ["--top=1", "--all"] {
+        assert!(rejected(&["--limit=1", other]).contains("cannot be used with"), "{other}");
+    }
+}
+
+#[test]
 fn hidden_frames_are_dropped_and_empty_stacks_skipped() {
     let options = ["--no-line", "--hide=^(PDO|App|<main>)", "--sections=total"];
     let (out, err) = web().report(Dialect::Native, &options);
