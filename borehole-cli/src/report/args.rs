@@ -43,7 +43,7 @@ pub(crate) struct TableArgs {
     pub(crate) path: PathMode,
 
     /// Cut lines at N columns, or at the width of the terminal (COLUMNS, or 80, where there is none);
-    /// 0 does not cut [default: auto on a terminal, 0 elsewhere]
+    /// 0 does not cut [default: auto on a terminal, which is left to break what would say nothing, 0 elsewhere]
     #[arg(long, value_name = "N|auto", value_parser = parse_crop)]
     pub(crate) crop: Option<Crop>,
 
