@@ -19,6 +19,7 @@ use crate::cell::bytes;
 use crate::exit::Exit;
 use crate::messages::say;
 use crate::outputs::STDOUT;
+use crate::refusal;
 use crate::utc;
 use crate::values::duration;
 
@@ -54,7 +55,7 @@ impl Taking {
             memory_limit_error: self.php.failure.error(),
             created_at: utc::iso(utc::now_s()),
         };
-        let taken = heap::take(process, &options)?;
+        let taken = heap::take(process, &options).map_err(|error| refusal::of_process(process, error))?;
         say(&told(process, &taken));
         Ok(taken)
     }
