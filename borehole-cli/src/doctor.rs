@@ -84,7 +84,7 @@ pub(crate) fn run(args: &DoctorArgs) -> anyhow::Result<Exit> {
             .iter()
             .map(|finding| json!({ "verdict": finding.verdict.word(), "what": finding.what, "fix": finding.fix }))
             .collect();
-        format!("{}\n", json!({ "findings": rows }))
+        format!("{}\n", json!({ "schema_version": 1, "findings": rows }))
     } else {
         findings.iter().map(line).collect()
     };

@@ -106,6 +106,7 @@ fn as_json(process: &PhpProcess, stacks: &Stacks, tables: &Tables) -> String {
     let stacks: Vec<Value> =
         stacks.iter().map(|(thread, look)| stack_object(*thread, *look, tables)).collect();
     let object = json!({
+        "schema_version": 1,
         "pid": process.process(),
         "php": process.identity().to_string(),
         "stacks": stacks,

@@ -252,6 +252,7 @@ fn one_look_is_printed_as_text_or_json() {
     assert!(lines.next().unwrap().starts_with(&format!("process {}: PHP ", busy.id())), "{shown}");
     assert!(shown.contains("  #0 ") && shown.contains("<main> "), "{shown}");
     let json: Value = serde_json::from_slice(&run(&["stack", "--json", "-p", &busy.id()]).quietly()).unwrap();
+    assert_eq!(json["schema_version"], 1);
     assert_eq!(json["stacks"][0]["state"], "running");
     let root = json["stacks"][0]["frames"].as_array().unwrap().last().unwrap().clone();
     assert_eq!((&root["function"], &root["line"]), (&Value::from("<main>"), &Value::from(7)));
@@ -550,6 +551,7 @@ fn a_doctor_finds_a_healthy_process_healthy() {
     let Some(busy) = Busy::start("healthy") else { return };
     let json: Value =
         serde_json::from_slice(&run(&["doctor", "--json", "-p", &busy.id()]).quietly()).unwrap();
+    assert_eq!(json["schema_version"], 1);
     let said = String::from_utf8(run(&["doctor", "-p", &busy.id()]).quietly()).unwrap();
     assert!(said.contains("may be read\n") && said.contains(" runs PHP "), "{said}");
     assert!(!said.contains("bad "), "{said}");
