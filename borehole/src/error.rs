@@ -143,7 +143,7 @@ fn unrecognised(name: &str, begins: &[u8]) -> String {
 }
 
 /// A name as a shell takes it for one word.
-fn quoted(name: &str) -> String {
+pub(crate) fn quoted(name: &str) -> String {
     let plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"./_-+=,:@".contains(&byte));
     if plain { name.to_owned() } else { format!("'{}'", name.replace('\'', "'\\''")) }
 }
@@ -182,6 +182,12 @@ pub(crate) fn cause(error: &io::Error) -> String {
     let text = error.to_string();
     if error.raw_os_error().is_none() {
         return text;
+    }
+    match error.kind() {
+        io::ErrorKind::IsADirectory => return "expected a file, found a directory".to_owned(),
+        // What is read from more than one place of it.
+        io::ErrorKind::NotSeekable => return "expected a file, found a pipe".to_owned(),
+        _ => {}
     }
     let text = text.split(" (os error").next().unwrap_or(&text);
     let mut letters = text.chars();
