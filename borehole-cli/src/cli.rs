@@ -140,7 +140,7 @@ pub(crate) enum ViewCommand {
     #[command(after_help = REPORT_EXAMPLES)]
     Report(Box<ReportCommand>),
     /// Show what grew and what shrank between two profiles, or sets of them, and what of that is more than noise
-    #[command(after_help = DIFF_EXAMPLES)]
+    #[command(after_help = DIFF_EXAMPLES, override_usage = DIFF_USAGE)]
     Diff(Box<DiffArgs>),
     /// Explore a profile in the terminal: flame graph, callers, callees, timeline, source lines
     #[command(after_help = EXPLORE_EXAMPLES)]
@@ -209,6 +209,10 @@ Examples:
   borehole open trace.rbt
   borehole open --no-browser trace.bin             print the address of the page";
 
+const DIFF_USAGE: &str = "\
+borehole diff [OPTIONS] <BEFORE> <AFTER>
+       borehole diff [OPTIONS] --baseline <FILE>... --candidate <FILE>...";
+
 const DIFF_EXAMPLES: &str = "\
 Examples:
   borehole diff before.rbt after.rbt
@@ -222,11 +226,12 @@ pub(crate) struct ReportCommand {
     #[command(flatten)]
     pub(crate) inputs: Inputs,
 
-    #[command(flatten)]
-    pub(crate) report: ReportArgs,
-
+    // What has no heading stands before what has one, which clap would put it under.
     #[command(flatten)]
     pub(crate) page: PageArgs,
+
+    #[command(flatten)]
+    pub(crate) report: ReportArgs,
 
     #[command(flatten)]
     pub(crate) samples: SampleArgs,

@@ -26,12 +26,6 @@ pub(crate) struct ConvertArgs {
     #[command(flatten)]
     pub(crate) details: Details,
 
-    #[command(flatten)]
-    pub(crate) filter: FilterArgs,
-
-    #[command(flatten)]
-    pub(crate) shape: StackShapeArgs,
-
     /// Put samples and events in the order of time, those of all threads together; those of all inputs together, or of each with --label-inputs. What does not
     /// fit into memory waits in temporary files
     #[arg(long)]
@@ -44,6 +38,12 @@ pub(crate) struct ConvertArgs {
     /// A secret from which the new names are made, so that several outputs have the same ones [default: a random one]
     #[arg(long, value_name = "TEXT", requires = "scrub")]
     pub(crate) scrub_key: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) filter: FilterArgs,
+
+    #[command(flatten)]
+    pub(crate) shape: StackShapeArgs,
 }
 
 /// What concerns one target format only.

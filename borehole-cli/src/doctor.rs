@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use crate::exit::Exit;
 use crate::outputs::stdout_error;
+use crate::refusal;
 
 /// What to look at.
 #[derive(Args, Clone, Debug)]
@@ -83,7 +84,7 @@ pub(crate) fn run(args: &DoctorArgs) -> anyhow::Result<Exit> {
             .iter()
             .map(|finding| json!({ "verdict": finding.verdict.word(), "what": finding.what, "fix": finding.fix }))
             .collect();
-        format!("{}\n", json!({ "findings": rows }))
+        format!("{}\n", json!({ "schema_version": 1, "findings": rows }))
     } else {
         findings.iter().map(line).collect()
     };
@@ -175,9 +176,7 @@ fn php_findings(id: i32) -> Vec<Finding> {
     let php = match PhpProcess::attach(id, &PhpOptions::default()) {
         Ok(php) => php,
         Err(error) => {
-            let fix =
-                "only PHP 7.0 to 8.6 is understood; --php-path names the program or library that is PHP";
-            return vec![Finding::bad(format!("process {id}: {error}"), fix)];
+            return vec![Finding::bad(refusal::text(id, &error), refusal::WHAT_IS_PHP)];
         }
     };
     let mut findings = vec![Finding::good(format!("process {id} runs {}", php.identity()))];

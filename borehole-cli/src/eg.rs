@@ -2,12 +2,13 @@
 
 use std::io::{self, Write as _};
 
-use borehole::capture::{PhpOptions, PhpProcess};
+use borehole::capture::PhpOptions;
 use clap::Args;
 
 use crate::exit::Exit;
 use crate::outputs::stdout_error;
 use crate::record::PhpArgs;
+use crate::refusal;
 
 /// Whose globals.
 #[derive(Args, Clone, Debug)]
@@ -26,7 +27,7 @@ pub(crate) fn run(args: &EgArgs) -> anyhow::Result<Exit> {
 
 /// Prints a line a thread that runs PHP.
 pub(crate) fn print(process: i32, options: &PhpOptions) -> anyhow::Result<Exit> {
-    let process = PhpProcess::attach(process, options)?;
+    let process = refusal::attach(process, options)?;
     for executor in process.executors() {
         writeln!(io::stdout(), "{:#x}", executor.globals).map_err(stdout_error)?;
     }

@@ -32,6 +32,7 @@ mod pages;
 mod progress;
 mod record;
 mod recover;
+mod refusal;
 mod reli;
 mod report;
 mod stack;

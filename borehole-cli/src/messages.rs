@@ -3,11 +3,12 @@
 use std::io::{self, Write as _};
 use std::sync::{Mutex, PoisonError};
 
-use borehole::{Error, Losses, Recovery, Warning, heap};
+use borehole::{Error, Losses, Recovery, Warning, capture, heap};
 
 use crate::cell::printable;
 use crate::exit::Exit;
 use crate::interrupt;
+use crate::refusal;
 
 /// How many warnings are printed; the rest are counted.
 const SHOWN: usize = 20;
@@ -26,6 +27,11 @@ pub(crate) fn failure(error: &anyhow::Error) -> Exit {
     let of_heap = || error.chain().filter_map(|cause| cause.downcast_ref::<heap::Error>());
     let hint = known().find_map(Error::hint);
     let hint = hint.or_else(|| of_heap().find_map(|error| error.hint().map(str::to_owned)));
+    let hint = hint.or_else(|| {
+        let mut of_capture = error.chain().filter_map(|cause| cause.downcast_ref::<capture::Error>());
+        let is_no_php = of_capture.any(capture::Error::is_other_program);
+        is_no_php.then(|| refusal::WHAT_IS_PHP.to_owned())
+    });
     #[cfg(feature = "lake")]
     let hint = hint.or_else(|| {
         let of_lake = error.chain().filter_map(|cause| cause.downcast_ref::<borehole_query::Error>());

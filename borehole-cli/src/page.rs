@@ -21,7 +21,7 @@ use crate::{interrupt, messages, outputs};
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct PageArgs {
     /// Write a page to look into (.html) instead of text
-    #[arg(short, long, value_name = "OUTPUT", conflicts_with_all = ["json", "top", "all"], conflicts_with_all = TableArgs::ids())]
+    #[arg(short, long, value_name = "OUTPUT", conflicts_with_all = ["json", "top", "limit", "all"], conflicts_with_all = TableArgs::ids())]
     pub(crate) output: Option<String>,
 
     /// The title of the page [default: the names of the inputs]
@@ -47,12 +47,12 @@ pub(crate) struct OpenArgs {
     #[command(flatten)]
     inputs: Inputs,
 
-    #[command(flatten)]
-    filter: FilterArgs,
-
     /// Only print the address of the page
     #[arg(long)]
     no_browser: bool,
+
+    #[command(flatten)]
+    filter: FilterArgs,
 }
 
 /// Writes the page of `inputs` to the file called `path`.

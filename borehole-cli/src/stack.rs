@@ -12,6 +12,7 @@ use serde_json::{Map, Value, json};
 use crate::exit::Exit;
 use crate::outputs::stdout_error;
 use crate::record::PhpArgs;
+use crate::refusal;
 
 /// Whose stacks, and how to print them.
 #[derive(Args, Clone, Debug)]
@@ -36,7 +37,7 @@ pub(crate) struct StackArgs {
 const LOOKS: usize = 10;
 
 pub(crate) fn run(args: &StackArgs) -> anyhow::Result<Exit> {
-    let mut process = PhpProcess::attach(args.pid, &args.php.options(None, args.depth))?;
+    let mut process = refusal::attach(args.pid, &args.php.options(None, args.depth))?;
     let mut tables = Tables::default();
     let mut stacks = Vec::new();
     for lane in 0..process.lanes() {
@@ -105,6 +106,7 @@ fn as_json(process: &PhpProcess, stacks: &Stacks, tables: &Tables) -> String {
     let stacks: Vec<Value> =
         stacks.iter().map(|(thread, look)| stack_object(*thread, *look, tables)).collect();
     let object = json!({
+        "schema_version": 1,
         "pid": process.process(),
         "php": process.identity().to_string(),
         "stacks": stacks,

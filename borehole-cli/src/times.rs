@@ -74,7 +74,7 @@ fn timeline_lines(timeline: &Timeline, args: &ReportCommand) -> Vec<String> {
     let whole = timeline.span.whole();
     let slice_ns = i64::try_from(timeline.span.slice_ns).unwrap_or(i64::MAX);
     let [start, end, slice] = [whole.start_ns, whole.end_ns, slice_ns].map(seconds);
-    let shown = if args.report.all { usize::MAX } else { args.report.top.max(1) };
+    let shown = args.report.rows().unwrap_or(usize::MAX);
     let most = timeline.rows.iter().flat_map(|row| &row.slices).copied().max().unwrap_or(1);
     let mut lines =
         vec![format!("# timeline: {start:.2} to {end:.2} s, {slice:.3} s a column, {most} samples the most")];

@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use clap::{Arg, Command, CommandFactory as _};
+use clap::{Arg, Args as _, Command, CommandFactory as _};
+
+use crate::filter::{FilterArgs, ShapeArgs};
 
 /// Flags that mean something else in one command, which is where their name is right.
 const OTHERS: &[(&str, &str)] = &[
@@ -117,6 +119,27 @@ fn a_kind_of_value_is_written_in_one_way() {
         assert!(!wrong.iter().any(|text| takes(text)), "{command} --{flag} takes one of {wrong:?}");
     }
     assert_eq!(seen.len(), WRITTEN.len(), "{seen:?}");
+}
+
+#[test]
+fn a_heading_of_help_has_its_own_options_below_it_and_no_others() {
+    let flags = |command: Command| -> BTreeSet<String> {
+        command.get_arguments().filter_map(|argument| argument.get_long().map(str::to_owned)).collect()
+    };
+    let choosing = flags(FilterArgs::augment_args(Command::new("choosing")));
+    let shaping = flags(ShapeArgs::augment_args(Command::new("shaping")));
+    for (command, argument) in arguments() {
+        let own = match argument.get_help_heading() {
+            Some("Choosing samples") => &choosing,
+            Some("Shaping stacks") => &shaping,
+            heading => {
+                assert_eq!(heading, None, "{command}");
+                continue;
+            }
+        };
+        let flag = argument.get_long().unwrap_or_default();
+        assert!(own.contains(flag), "{command} --{flag} stands below {:?}", argument.get_help_heading());
+    }
 }
 
 #[test]

@@ -80,6 +80,12 @@ pub fn cause(error: &io::Error) -> String {
     if error.raw_os_error().is_none() {
         return text;
     }
+    match error.kind() {
+        io::ErrorKind::IsADirectory => return "expected a file, found a directory".to_owned(),
+        // What is read from more than one place of it.
+        io::ErrorKind::NotSeekable => return "expected a file, found a pipe".to_owned(),
+        _ => {}
+    }
     let text = text.split(" (os error").next().unwrap_or(&text);
     let mut letters = text.chars();
     letters.next().map_or_else(String::new, |first| first.to_lowercase().chain(letters).collect())

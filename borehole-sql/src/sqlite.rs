@@ -206,5 +206,6 @@ pub(crate) fn refused(error: rusqlite::Error) -> Error {
         }
         _ => (ErrorKind::Statement, error.to_string()),
     };
-    Error::caused(kind, message, error)
+    // Behind its text there is only SQLite's number for the same.
+    Error::new(kind, message)
 }

@@ -158,7 +158,7 @@ impl fmt::Display for Error {
             Self::NoRecords { name, format } => {
                 write!(
                     f,
-                    "{name}: unsupported input: expected rbt, whose records can be printed as they are, "
+                    "{name}: unsupported input: expected rbt or trc, whose records can be printed as they are, "
                 )?;
                 write!(f, "found {}", format.name())
             }

@@ -15,7 +15,7 @@ use super::password;
 use super::table::{Form, Printer};
 use crate::cell::bytes;
 use crate::exit::Exit;
-use crate::messages::{out, say};
+use crate::messages::{counted, out, say};
 use crate::utc;
 use crate::values::duration;
 
@@ -67,7 +67,7 @@ impl RunsArgs {
         }
         if let Some(keep) = self.keep() {
             let old = with(&self.database, Access::Write, |database| Ok(database.delete_old_runs(&keep)?))?;
-            say(&format!("{} runs deleted", old.len()));
+            say(&format!("{} deleted", counted(old.len() as u64, "run")));
             return Ok(Exit::Done);
         }
         let runs = with(&self.database, Access::Read, |database| Ok(database.runs()?))?;

@@ -20,6 +20,7 @@ use crate::cell::bytes;
 use crate::exit::Exit;
 use crate::messages::say;
 use crate::outputs::{STDOUT, stdout_of_command};
+use crate::refusal;
 use crate::utc;
 use crate::values::duration;
 
@@ -55,7 +56,7 @@ impl Taking {
             memory_limit_error: self.php.failure.error(),
             created_at: utc::iso(utc::now_s()),
         };
-        let taken = heap::take(process, &options)?;
+        let taken = heap::take(process, &options).map_err(|error| refusal::of_process(process, error))?;
         say(&told(process, &taken));
         Ok(taken)
     }

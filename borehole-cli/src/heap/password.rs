@@ -4,10 +4,12 @@ use std::fs::OpenOptions;
 use std::io::{self, BufRead as _, BufReader, IsTerminal as _, Write as _};
 use std::path::Path;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, ensure};
 use borehole::heap::sql::{Access, Database, ErrorKind, Server};
 use borehole::heap::{Address, HeapFile};
 use nix::sys::termios::{LocalFlags, SetArg, Termios, tcgetattr, tcsetattr};
+
+use crate::inputs::is_stdin;
 
 /// The address, with a password if its server wants one and somebody is there to say it.
 pub(super) fn asked(address: Address, access: Access) -> anyhow::Result<Address> {
@@ -27,6 +29,7 @@ pub(super) fn asked(address: Address, access: Access) -> anyhow::Result<Address>
 
 /// Opens what holds a heap.
 pub(crate) fn open(path: &Path) -> anyhow::Result<HeapFile> {
+    ensure!(!is_stdin(path), "standard input: expected a file, which heaps are read from, found `-`");
     match asked(Address::new(path), Access::Read)? {
         Address::Server(server) => Ok(HeapFile::of_server(server)),
         Address::File(path) => Ok(HeapFile::open(&path)?),

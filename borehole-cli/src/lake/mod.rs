@@ -22,8 +22,9 @@ pub(crate) struct Cli {
 }
 
 const NOTES: &str = "\
-A LAKE is a folder, or an address such as s3://bucket/lake, gs://bucket/lake or az://container/lake where this build knows that
-storage. Credentials come from the environment, under the names that the clouds' own tools use.
+A LAKE is a folder, or an address such as s3://bucket/lake, gs://bucket/lake or az://container/lake where \
+this build knows that storage. Credentials come from the environment, under the names that the clouds' own \
+tools use.
 
 Exit codes: 0 done, 2 an error, 3 what was damaged (of inputs, what could be saved was added), 130 interrupted.";
 

@@ -7,6 +7,7 @@ use borehole::capture::{News, Progress, Statistics};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::messages::{counted, say};
+use crate::refusal;
 
 /// Hears what happens and tells the user.
 pub(crate) struct Watcher {
@@ -47,10 +48,10 @@ impl Watcher {
                 }
             }
             News::Refused(process, error) => {
-                let text = error.to_string();
+                let text = refusal::text(process, &error);
                 // A pattern matches whatever has it in its command line, a shell or an editor.
                 if !error.is_other_program() {
-                    self.say(&format!("warning: process {process} is not sampled: {text}"));
+                    self.say(&format!("warning: not sampled: {text}"));
                     self.last_refusal = Some(text);
                 } else if self.last_refusal.is_none() {
                     self.last_refusal = Some(text);

@@ -8,6 +8,8 @@ use borehole::capture::{Attach, Finder, PhpOptions, PhpProcess, Selection, Subje
 use borehole_analysis::Pattern;
 use borehole_process::Launched;
 
+use crate::refusal;
+
 /// Which processes to sample.
 #[derive(Clone, Debug)]
 pub(crate) enum Targets {
@@ -25,7 +27,7 @@ impl Targets {
         let (selection, command) = match self {
             Self::Process(process) => {
                 // A process that cannot be sampled now is an error now.
-                drop(PhpProcess::attach(process, &php)?);
+                drop(refusal::attach(process, &php)?);
                 (Selection::One(process), None)
             }
             Self::Matching(pattern) => {

@@ -8,6 +8,7 @@ use super::layout::{Layout, Section};
 use super::render::{Crop, Rendering};
 use crate::cell::Anchor;
 use crate::filter::{ShapeArgs, pattern};
+use crate::values::RowLimit;
 
 /// How many rows the tables of callers and callees have when `--top=0` hides the others.
 ///
@@ -42,7 +43,7 @@ pub(crate) struct TableArgs {
     pub(crate) path: PathMode,
 
     /// Cut lines at N columns, or at the width of the terminal (COLUMNS, or 80, where there is none);
-    /// 0 does not cut [default: auto on a terminal, 0 elsewhere]
+    /// 0 does not cut [default: auto on a terminal, which is left to break what would say nothing, 0 elsewhere]
     #[arg(long, value_name = "N|auto", value_parser = parse_crop)]
     pub(crate) crop: Option<Crop>,
 
@@ -80,11 +81,15 @@ impl TableArgs {
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ReportArgs {
     /// Rows of each table; 0 leaves out the self and total tables
-    #[arg(long, visible_alias = "limit", value_name = "COUNT", default_value_t = DEFAULT_ROWS)]
+    #[arg(long, value_name = "COUNT", default_value_t = DEFAULT_ROWS)]
     pub(crate) top: usize,
 
+    /// Rows of each table; 0 for all
+    #[arg(long, value_name = "COUNT", conflicts_with = "top")]
+    pub(crate) limit: Option<RowLimit>,
+
     /// All rows of each table
-    #[arg(long, conflicts_with = "top")]
+    #[arg(long, conflicts_with_all = ["top", "limit"])]
     pub(crate) all: bool,
 
     #[command(flatten)]
@@ -164,22 +169,24 @@ impl ReportArgs {
             last: self.tables.last.map_or(0, |last| last.max(1)),
             last_depth: Some(self.tables.last_depth).filter(|&depth| depth > 0),
             by: self.tables.by.clone(),
-            limit: self.limit(),
+            limit: self.rows(),
             ..self.shape.query()?
         })
     }
 
-    fn limit(&self) -> Option<usize> {
-        match self.top {
+    /// Rows of each table; `None` for all.
+    pub(crate) fn rows(&self) -> Option<usize> {
+        match (self.limit, self.top) {
             _ if self.all => None,
-            0 => Some(DEFAULT_ROWS),
-            rows => Some(rows),
+            (Some(limit), _) => limit.as_option(),
+            (None, 0) => Some(DEFAULT_ROWS),
+            (None, rows) => Some(rows),
         }
     }
 
     /// Whether the self and total tables are wanted.
     pub(crate) const fn wants_top(&self) -> bool {
-        self.all || self.top > 0
+        self.all || self.limit.is_some() || self.top > 0
     }
 
     /// How the view is drawn on a terminal of `columns`.

@@ -20,6 +20,9 @@ const ABSENT: &str = "<none>";
 /// Columns of `  [ 0] ` before a frame of the tail.
 const TAIL_INDENT: usize = 7;
 
+/// What is cut to fewer columns says nothing: all fields of an event begin with its name.
+const LEAST_COLUMNS: usize = 16;
+
 /// Where lines are cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Crop {
@@ -53,7 +56,10 @@ pub(crate) fn render(
             Some(Crop::Columns(columns)) => columns,
             Some(Crop::Auto) => share_of(rendering.columns, sections),
         };
-        let drawing = Drawing { rendering, columns };
+        // Beside other sections a line has to end where the next begins, and a number that was asked for is kept.
+        let may_break =
+            args.tables.crop == Some(Crop::Auto) && sections == 1 && args.dialect == Dialect::Native;
+        let drawing = Drawing { rendering, columns, may_break };
         let about_tokio = drawing.tokio(tokio, section);
         // A trace of events alone has no tables of frames, rather than empty ones.
         let is_drawn = about_tokio.is_empty() && (tokio.is_empty() || view.summary.samples > 0);
@@ -69,6 +75,8 @@ pub(crate) fn render(
 pub(super) struct Drawing<'a> {
     rendering: &'a Rendering<'a>,
     columns: usize,
+    /// Whether the terminal may break a line: then nothing is cut until it says nothing.
+    may_break: bool,
 }
 
 impl Drawing<'_> {
@@ -169,6 +177,7 @@ impl Drawing<'_> {
         if self.columns > 0 {
             let beside: usize = widths(headers, &rows)[..N - 1].iter().sum();
             let room = self.columns.saturating_sub(beside + border_columns(N)).max(1);
+            let room = if self.may_break && room < LEAST_COLUMNS { 0 } else { room };
             for row in &mut rows {
                 row[N - 1] = crop(&row[N - 1], room, self.rendering.args.tables.crop_anchor);
             }

@@ -1,9 +1,11 @@
 //! Reports in full, as text and as JSON, from the command line's options on.
 
 use anyhow::anyhow;
+use borehole_analysis::ReportSink;
 use borehole_model::{Context, Frame, Label, LabelValue, NameParts, ProfileSink, Sample, Segment, Tables};
 use clap::Parser;
 
+use super::render::render;
 use super::{Dialect, ReportArgs, run};
 
 #[derive(Parser)]
@@ -298,6 +300,28 @@ fn a_cut_table_says_so_except_to_those_who_know_reli() {
     assert_eq!(web().report(Dialect::Reli, &options).0, reli);
     assert_eq!(web().out(&options), format!("{reli}  (1 of 3 shown; --all for all)\n"));
     assert!(!web().out(&["--all", "--sections=self"]).contains("shown"));
+}
+
+#[test]
+fn a_limit_is_what_it_is_in_other_commands() {
+    let out = |option: &str| web().out(&[option, "--no-line"]);
+    assert_eq!([out("--limit=0"), out("--limit=1")], [out("--all"), out("--top=1")]);
+    for other in ["--top=1", "--all"] {
+        assert!(rejected(&["--limit=1", other]).contains("cannot be used with"), "{other}");
+    }
+}
+
+#[test]
+fn names_are_cut_on_a_terminal_while_something_of_them_stays() {
+    let on_terminal_of = |columns: usize| {
+        let (args, mut out) = (args(&["--sections=self"]).fitting(true), Vec::new());
+        let mut sink = ReportSink::new(args.query().unwrap());
+        web().feed(&mut sink).unwrap();
+        render(&sink.into_view(), &[], &args.rendering(columns), &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    };
+    assert!(on_terminal_of(37).contains("…"), "{}", on_terminal_of(37));
+    assert!(!on_terminal_of(30).contains("…"), "{}", on_terminal_of(30));
 }
 
 #[test]

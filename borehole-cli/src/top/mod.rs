@@ -22,6 +22,7 @@ use crate::messages::say;
 use crate::outputs::{stdout_error, stdout_of_command};
 use crate::record::targets::Targets;
 use crate::record::{PhpArgs, header};
+use crate::refusal;
 use crate::values::duration;
 use board::{Board, BoardSink};
 use keys::{Key, Keys};
@@ -104,8 +105,8 @@ pub(crate) fn watch(args: &TopArgs, period: Duration) -> anyhow::Result<Exit> {
             if let News::Refused(process, error) = news
                 && !error.is_other_program()
             {
-                let refusal = format!("process {process} is not sampled: {error}");
-                refusals.lock().unwrap_or_else(PoisonError::into_inner).push(refusal);
+                let refused = refusal::text(process, &error);
+                refusals.lock().unwrap_or_else(PoisonError::into_inner).push(refused);
             }
         };
         let finding = scope.spawn(move || coordinator.run(interrupt::requested, hear));
@@ -115,8 +116,8 @@ pub(crate) fn watch(args: &TopArgs, period: Duration) -> anyhow::Result<Exit> {
         finding.join().map_err(|_| anyhow!("the thread that looks for processes has panicked"))??;
         shown
     })?;
-    for refusal in refusals.into_inner().unwrap_or_else(PoisonError::into_inner) {
-        say(&format!("warning: {refusal}"));
+    for refused in refusals.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        say(&format!("warning: not sampled: {refused}"));
     }
     if shared.progress().statistics.attached == 0 && !interrupt::requested() {
         bail!("nothing was sampled: expected a process that runs PHP, found none");

@@ -238,8 +238,13 @@ impl View {
             .map(|(process, rate)| json!({ "pid": process, "per_second": rate }))
             .collect();
         let counts: BTreeMap<_, _> = self.counts(progress).facts().into_iter().collect();
-        let line =
-            json!({ "samples": self.samples, "counts": counts, "processes": processes, "functions": rows });
+        let line = json!({
+            "schema_version": 1,
+            "samples": self.samples,
+            "counts": counts,
+            "processes": processes,
+            "functions": rows,
+        });
         format!("{line}\n")
     }
 }
@@ -283,6 +288,7 @@ mod tests {
         let line: serde_json::Value = serde_json::from_str(&view.as_json(&progress)).unwrap();
         assert_eq!((&line["counts"]["samples.taken"], &line["samples"]), (&json!(92), &json!(92)));
         assert_eq!(line["counts"]["samples.asked"], 96);
+        assert_eq!(line["schema_version"], 1);
         for row in [&line["functions"][0], &line["processes"][0]] {
             assert!(row["per_second"].as_f64().unwrap() > 0.0, "{line}");
         }

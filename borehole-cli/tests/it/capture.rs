@@ -271,6 +271,7 @@ fn one_look_is_printed_as_text_or_json() {
     assert!(lines.next().unwrap().starts_with(&format!("process {}: PHP ", busy.id())), "{shown}");
     assert!(shown.contains("  #0 ") && shown.contains("<main> "), "{shown}");
     let json: Value = serde_json::from_slice(&run(&["stack", "--json", "-p", &busy.id()]).quietly()).unwrap();
+    assert_eq!(json["schema_version"], 1);
     assert_eq!(json["stacks"][0]["state"], "running");
     let root = json["stacks"][0]["frames"].as_array().unwrap().last().unwrap().clone();
     assert_eq!((&root["function"], &root["line"]), (&Value::from("<main>"), &Value::from(7)));
@@ -332,9 +333,15 @@ fn what_cannot_be_sampled_is_said() {
     wait_for(|| {
         fs::read_to_string(format!("/proc/{id}/comm")).is_ok_and(|name| name == "sleep\n").then_some(())
     });
-    for command in ["stack", "inspector:eg"] {
-        let refused = run(&[command, "-p", &id]).failed();
-        assert!(refused.contains("missing PHP"), "{refused}");
+    let scratch = Scratch::new();
+    let output = scratch.path("sleep.rmem");
+    let output = output.to_str().unwrap();
+    let commands: [&[&str]; 6] =
+        [&["stack"], &["eg"], &["record"], &["top"], &["inspector:eg"], &["heap", "capture", "-o", output]];
+    for command in commands {
+        let refused = run(&[command, &["-p", &id]].concat()).failed();
+        assert!(refused.starts_with(&format!("error: process {id}: missing PHP: ")), "{refused}");
+        assert!(refused.contains("\nhint: only PHP 7.0 to 8.6 is understood; --php-path"), "{refused}");
         assert_eq!(refused.matches("missing PHP").count(), 1, "{refused}");
     }
     let doctor = run(&["doctor", "-p", &id]);
@@ -561,6 +568,9 @@ fn a_command_that_fails_is_said_to_have_failed() {
 #[test]
 fn a_doctor_finds_a_healthy_process_healthy() {
     let Some(busy) = Busy::start("healthy") else { return };
+    let json: Value =
+        serde_json::from_slice(&run(&["doctor", "--json", "-p", &busy.id()]).quietly()).unwrap();
+    assert_eq!(json["schema_version"], 1);
     let said = String::from_utf8(run(&["doctor", "-p", &busy.id()]).quietly()).unwrap();
     assert!(said.contains("may be read\n") && said.contains(" runs PHP "), "{said}");
     assert!(!said.contains("bad "), "{said}");

@@ -2,7 +2,7 @@
 
 use borehole_testkit::{Scratch, corpus};
 
-use crate::program::run;
+use crate::program::{piped, run};
 
 /// Nothing, compressed with gzip.
 const NOTHING: [u8; 20] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0];
@@ -13,6 +13,29 @@ fn a_heap_in_an_envelope_is_told_to_be_one() {
     let said = run(&["info", heap.to_str().unwrap()]).failed();
     assert!(said.contains("hint: it holds a heap: borehole heap info "), "{said}");
     assert!(said.contains("found a file that begins \"{"), "{said}");
+}
+
+#[test]
+fn a_profile_is_told_to_be_one_where_a_heap_is_expected() {
+    let scratch = Scratch::new();
+    let folded = scratch.write("a.folded", b"main;query 3\n");
+    for file in [corpus("rbt/native.rbt"), corpus("trc/in/real_057_blocked.bin.gz"), folded] {
+        let file = file.to_str().unwrap();
+        let said = run(&["heap", "info", file]).failed();
+        assert!(said.ends_with(&format!("\nhint: it holds a profile: borehole info {file}\n")), "{said}");
+    }
+}
+
+#[test]
+fn what_holds_no_heap_is_said_as_of_any_other_input() {
+    let scratch = Scratch::new();
+    let empty = scratch.write("empty", b"");
+    let (empty, folder) = (empty.to_str().unwrap(), scratch.folder().to_str().unwrap());
+    let said = |file: &str| piped(&["heap", "info", file], b"RMEM").failed();
+    assert!(said(empty).ends_with("or a core file, found an empty file\n"), "{}", said(empty));
+    assert_eq!(said(folder), format!("error: {folder}: expected a file, found a directory\n"));
+    assert_eq!(said("/dev/stdin"), "error: /dev/stdin: expected a file, found a pipe\n");
+    assert_eq!(said("-"), "error: standard input: expected a file, which heaps are read from, found `-`\n");
 }
 
 #[test]

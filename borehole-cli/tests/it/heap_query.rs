@@ -86,6 +86,14 @@ fn options_are_heeded_by_a_question_or_refused() {
     not_asked(&[""], "missing statement: expected SQL, found nothing");
     let folder = scratch.path("");
     refused(&["heap", "query", text(&folder), "SELECT 1"], "expected a database of SQLite, found a folder");
+    let graph = scratch.path("worker.rmem");
+    let graph = text(&graph);
+    let export = format!("\nhint: it holds a heap: borehole heap export {graph} -o heaps.sqlite3\n");
+    refused(&["heap", "query", graph, "SELECT 1"], &format!(": expected a database of SQLite{export}"));
+    // Without SQLite's number for it.
+    not_asked(&["SELECT"], ": incomplete input\n");
+    let deleted = run(&["heap", "runs", &database, "--keep-last", "1"]);
+    assert_eq!((deleted.code, &*deleted.stderr), (0, "1 run deleted\n"));
 }
 
 #[test]

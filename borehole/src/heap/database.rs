@@ -9,7 +9,7 @@ use borehole_model::shown::word;
 use borehole_sql::Replaced;
 use borehole_sql::{Access, Added, Database, ErrorKind, Server, ServerKind};
 
-use super::{Error, HeapFormat};
+use super::{Error, HeapFile, HeapFormat};
 #[cfg(feature = "sqlite")]
 use crate::Output;
 
@@ -75,6 +75,11 @@ impl Address {
                 .with_hint(format!("{PASSWORD_VARIABLE} holds the password that an address does not have")),
             (ErrorKind::Missing, Self::File(_)) => {
                 error.with_hint(format!("borehole heap runs {name} lists the runs that there are"))
+            }
+            (ErrorKind::Unsupported, Self::File(path)) => {
+                let is_graph = HeapFile::open(path).is_ok_and(|file| !file.is_database());
+                let how = || format!("it holds a heap: borehole heap export {} -o heaps.sqlite3", word(&name));
+                if is_graph { error.with_hint(how()) } else { error }
             }
             (ErrorKind::Damaged, _) => {
                 error.with_hint(format!("sqlite3 {name} .recover prints what is left of it, as SQL"))

@@ -5,9 +5,10 @@ use std::io::{self, BufReader, Read as _, Seek as _};
 use std::path::{Path, PathBuf};
 
 use borehole_capture::heap::of_core;
+use borehole_formats::detect::{DETECT_BYTES, detect};
 use borehole_formats::envelope::{Envelope, MEMBER_MAGIC};
 use borehole_heap::{Graph, json, rmem};
-use borehole_model::shown::cause;
+use borehole_model::shown::{cause, word};
 use borehole_model::{Recovery, Warning};
 use borehole_process::{Core, Dump, DumpRecovery, DumpWarning};
 
@@ -56,9 +57,6 @@ pub struct Opened<'f> {
 /// What compressed files begin with: gzip, Zstandard.
 const MEMBERS: [&[u8]; 2] = [&MEMBER_MAGIC, &[0x28, 0xb5, 0x2f, 0xfd]];
 
-/// As much of a file as tells what it is.
-const BEGINNING_BYTES: u64 = 64;
-
 /// What the documents of reli's memory profiler begin with, and those of programs that sort its keys. Other objects are no heaps.
 ///
 /// Source: reli 0.12 `-f json`.
@@ -85,7 +83,7 @@ impl HeapFile {
         let refused = |error: io::Error| Error::new(&name, cause(&error));
         let mut file = File::open(path).map_err(refused)?;
         let mut beginning = Vec::new();
-        file.by_ref().take(BEGINNING_BYTES).read_to_end(&mut beginning).map_err(refused)?;
+        file.by_ref().take(DETECT_BYTES as u64).read_to_end(&mut beginning).map_err(refused)?;
         if MEMBERS.iter().any(|magic| beginning.starts_with(magic)) {
             file.rewind().map_err(refused)?;
             return Self::unpacked(name, file);
@@ -116,7 +114,7 @@ impl HeapFile {
         let refused = |error: io::Error| Error::new(&name, cause(&error));
         let mut envelope = Envelope::new(BufReader::new(file));
         let mut bytes = Vec::new();
-        envelope.by_ref().take(BEGINNING_BYTES).read_to_end(&mut bytes).map_err(refused)?;
+        envelope.by_ref().take(DETECT_BYTES as u64).read_to_end(&mut bytes).map_err(refused)?;
         let format = tell(&bytes).ok_or_else(|| unknown(&name, &bytes))?;
         if !matches!(format, HeapFormat::Json | HeapFormat::Rmem) {
             let message = format!("unsupported input: a compressed {}; decompress it first", format.name());
@@ -312,12 +310,20 @@ fn is_json(beginning: &[u8]) -> bool {
 
 #[cold]
 fn unknown(name: &str, beginning: &[u8]) -> Error {
-    let begins = beginning[..beginning.len().min(16)].escape_ascii();
-    let message = format!(
-        "unsupported format: expected rdump, rmem, json, a database of SQLite or a core file, \
-         found a file that begins \"{begins}\""
+    let found = match &beginning[..beginning.len().min(16)] {
+        [] => "an empty file".to_owned(),
+        begins => format!("a file that begins \"{}\"", begins.escape_ascii()),
+    };
+    let error = Error::new(
+        name,
+        format!(
+            "unsupported format: expected rdump, rmem, json, a database of SQLite or a core file, found {found}"
+        ),
     );
-    Error::new(name, message)
+    match detect(beginning) {
+        Some(_) => error.with_hint(format!("it holds a profile: borehole info {}", word(name))),
+        None => error,
+    }
 }
 
 #[cfg(test)]
