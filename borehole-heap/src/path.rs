@@ -19,7 +19,8 @@ enum Elements {
 /// The path to `node` from its root, by the references by which the walk came to it.
 ///
 /// A call frame is its function and line, a variable of it follows behind `::`; of a long path the middle is left out. What PHP
-/// has no syntax for is the name of the reference behind a dot. Names are as stored: they may be any bytes.
+/// has no syntax for is the name of the reference behind a dot, and so is a frame that a generator or a fiber leads to. Names are
+/// as stored: they may be any bytes.
 #[must_use]
 pub fn path(graph: &impl Graph, parents: &TreeParents, node: NodeId) -> Vec<u8> {
     let nodes = parents.path(node);
@@ -44,7 +45,7 @@ pub fn near(graph: &impl Graph, parents: &TreeParents, node: NodeId, deepest: us
 
 /// What one step adds to a path: the reference of this name, from a node of the type `above`. Empty where PHP shows nothing of it.
 pub(crate) fn step(graph: &impl Graph, above: NodeType, node: NodeId, link: StringId) -> Vec<u8> {
-    let mut writer = Writer { graph, above: Some(above), elements: Elements::Keys, in_class: false };
+    let mut writer = Writer { above: Some(above), ..Writer::new(graph) };
     writer.step(node, graph.string(link))
 }
 
@@ -69,7 +70,7 @@ impl StepPaths {
     /// Of these steps from a root: each node, and the name by which the one before refers to it.
     #[must_use]
     pub fn new<'s>(graph: &impl Graph, steps: impl Iterator<Item = (NodeId, &'s [u8])>) -> Self {
-        let mut writer = Writer { graph, above: None, elements: Elements::Keys, in_class: false };
+        let mut writer = Writer::new(graph);
         let mut paths = Self::default();
         for (node, link) in steps {
             if writer.above.is_none() {
@@ -118,9 +119,15 @@ struct Writer<'g, G> {
     above: Option<NodeType>,
     elements: Elements,
     in_class: bool,
+    /// Whether the calls are those of a generator or a fiber, which something leads to.
+    is_suspended: bool,
 }
 
-impl<G: Graph> Writer<'_, G> {
+impl<'g, G: Graph> Writer<'g, G> {
+    const fn new(graph: &'g G) -> Self {
+        Self { graph, above: None, elements: Elements::Keys, in_class: false, is_suspended: false }
+    }
+
     /// What a step adds.
     fn step(&mut self, node: NodeId, link: &[u8]) -> Vec<u8> {
         let part = match self.above {
@@ -145,6 +152,10 @@ impl<G: Graph> Writer<'_, G> {
     fn below(&mut self, above: NodeType, node: NodeId, link: &[u8]) -> Vec<u8> {
         match (above, link) {
             (NodeType::CALL_FRAMES, _) => self.frame(node, link),
+            (_, b"call_frames") => {
+                self.is_suspended = true;
+                b".call_frames".to_vec()
+            }
             (NodeType::CALL_FRAME_VARIABLE_TABLE, _) => [&b"::"[..], &variable(link)].concat(),
             (NodeType::CALL_FRAME, b"this") => b"::$this".to_vec(),
             (NodeType::CALL_FRAME, b"symbol_table") => self.expect(Elements::GlobalVariables, b"::"),
@@ -174,10 +185,11 @@ impl<G: Graph> Writer<'_, G> {
     }
 
     fn frame(&self, node: NodeId, link: &[u8]) -> Vec<u8> {
+        let before: &[u8] = if self.is_suspended { b"." } else { b"" };
         let name = self.attribute(node, b"function_name").unwrap_or(link);
         match self.attribute(node, b"lineno").filter(|&line| line != b"-1") {
-            Some(line) => [name, b":", line].concat(),
-            None => name.to_vec(),
+            Some(line) => [before, name, b":", line].concat(),
+            None => [before, name].concat(),
         }
     }
 

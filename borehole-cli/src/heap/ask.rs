@@ -250,11 +250,7 @@ fn nodes(heap: &Heaped<'_, '_>, found: Vec<NodeId>, limit: usize) -> Rows {
 const NODE_COLUMNS: [&str; 9] =
     ["node", "retained", "own", "type", "class", "count", "refcount", "path", "value"];
 
-/// As many bytes of a string are shown.
-const PREVIEW_BYTES: usize = 120;
-
 fn node_row(view: &NodeView) -> Vec<Value> {
-    let value = view.value.as_deref().map(|value| &value[..value.len().min(PREVIEW_BYTES)]);
     vec![
         handle(view.node),
         size(view.retained_bytes),
@@ -264,7 +260,7 @@ fn node_row(view: &NodeView) -> Vec<Value> {
         view.count.map_or(Value::Null, size),
         view.refcount.map_or(Value::Null, |count| size(u64::from(count))),
         text(&view.path),
-        value.map_or(Value::Null, text),
+        view.value.as_deref().map_or(Value::Null, text),
     ]
 }
 

@@ -88,7 +88,7 @@ fn the_cache_that_grows_is_named_first() {
     assert_eq!(said.code, 1);
     run(&["heap", "compare", first, third, "--fail-over", "1G"]).done();
     run(&["heap", "compare", first, first, "--fail-over", "0"]).done();
-    for odd in ["much", "10%%"] {
+    for odd in ["much", "10%%", "64MBB"] {
         let refused = run(&["heap", "compare", first, third, "--fail-over", odd]).failed();
         let expected = format!("expected bytes such as 64M, or a share such as 10%, found {odd}");
         assert!(refused.contains(&expected), "{refused}");

@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 
 use borehole_heap::path::{STEPS, StepPaths, path};
-use borehole_heap::{Graph, HeapGraph, NodeId, TreeParents, json};
+use borehole_heap::{
+    Builder, Edge, Graph, HeapGraph, HeapSink as _, NodeId, NodeType, Strength, TreeParents, json,
+};
 
 use crate::json::reli;
 
@@ -36,6 +38,32 @@ fn variables_elements_and_properties_are_written_as_in_php() {
     }
     let found = all(&json::read(&reli("m3_closures")).unwrap());
     assert!(found.contains("<main>:3::$s->handlers['a'][0]"));
+}
+
+#[test]
+fn calls_of_a_generator_stand_behind_what_leads_to_it() {
+    // The references by which our walk comes to a variable of a suspended generator.
+    let way = [
+        ("call_frames", NodeType::CALL_FRAMES),
+        ("main", NodeType::CALL_FRAME),
+        ("local_variables", NodeType::CALL_FRAME_VARIABLE_TABLE),
+        ("rows", NodeType::OBJECT),
+        ("generator", NodeType::GENERATOR),
+        ("call_frames", NodeType::CALL_FRAMES),
+        ("App\\rows", NodeType::CALL_FRAME),
+        ("local_variables", NodeType::CALL_FRAME_VARIABLE_TABLE),
+        ("row", NodeType::STRING),
+    ];
+    let mut builder = Builder::new();
+    let mut parent = None;
+    for (link, node_type) in way {
+        let (link, child) = (builder.string(link.as_bytes()), builder.node(node_type));
+        builder.edge(Edge { parent, child, link, is_tree: true, strength: Strength::Strong });
+        parent = Some(child);
+    }
+    let paths = all(&builder.finish().unwrap());
+    assert!(paths.contains("main::$rows.generator.call_frames.App\\rows::$row"), "{paths:?}");
+    assert!(paths.contains("main::$rows.generator.call_frames"), "{paths:?}");
 }
 
 #[test]

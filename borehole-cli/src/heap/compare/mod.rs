@@ -88,18 +88,14 @@ impl FromStr for Allowance {
         if text.ends_with('%') {
             return percent(text).map(Self::Percent).map_err(|_| expected());
         }
-        let (digits, unit) =
-            match text.trim_end_matches(['B', 'b']).strip_suffix(['K', 'k', 'M', 'm', 'G', 'g']) {
-                Some(digits) => (digits, text[digits.len()..].to_ascii_uppercase()),
-                None => (text.trim_end_matches(['B', 'b']), String::new()),
-            };
-        let shift = match unit.chars().next() {
-            Some('K') => 10,
-            Some('M') => 20,
-            Some('G') => 30,
-            _ => 0,
+        let number = text.strip_suffix(['B', 'b']).unwrap_or(text);
+        let (digits, shift) = match number.char_indices().last() {
+            Some((end, 'K' | 'k')) => (&number[..end], 10),
+            Some((end, 'M' | 'm')) => (&number[..end], 20),
+            Some((end, 'G' | 'g')) => (&number[..end], 30),
+            _ => (number, 0),
         };
-        let bytes = digits.parse::<u64>().ok().and_then(|count| count.checked_mul(1 << shift));
+        let bytes = digits.parse::<u64>().ok().and_then(|count| count.checked_mul(1_u64 << shift));
         bytes.map(Self::Bytes).ok_or_else(expected)
     }
 }
