@@ -122,6 +122,10 @@ impl<C: Canvas> Drawing<C> {
 }
 
 impl<C: Canvas> ProfileSink for Drawing<C> {
+    fn next(&mut self) -> Option<&mut dyn ProfileSink> {
+        Some(&mut self.left_out)
+    }
+
     fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
         match sample.time_ns.and_then(|time_ns| u64::try_from(time_ns).ok()) {
             Some(time_ns) => {
@@ -140,16 +144,6 @@ impl<C: Canvas> ProfileSink for Drawing<C> {
             None => self.timeless_events += 1,
         }
         Ok(ControlFlow::Continue(()))
-    }
-
-    fn segment(&mut self, at: Context<'_>) -> io::Result<()> {
-        self.left_out.segment(at.segment);
-        Ok(())
-    }
-
-    fn metadata(&mut self, _at: Context<'_>, _key: StringId, _value: StringId) -> io::Result<()> {
-        self.left_out.metadata();
-        Ok(())
     }
 
     fn source(&mut self, name: &str) -> io::Result<()> {
