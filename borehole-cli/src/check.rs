@@ -58,9 +58,7 @@ pub(crate) fn run(args: &CheckArgs) -> anyhow::Result<Exit> {
             }
             Err(error) => messages::failure(&error),
         };
-        if worst != Exit::Failed && exit != Exit::Done {
-            worst = exit;
-        }
+        worst = worst.and(exit);
     }
     Ok(worst)
 }

@@ -30,6 +30,12 @@ impl Exit {
             _ => Self::Damaged,
         }
     }
+
+    /// How a command ends that did several things, of which `next` is how the next one ended: as the last that was not done, but
+    /// nothing makes good for an error.
+    pub(crate) fn and(self, next: Self) -> Self {
+        if self == Self::Failed || next == Self::Done { self } else { next }
+    }
 }
 
 impl From<Exit> for ExitCode {
@@ -41,5 +47,18 @@ impl From<Exit> for ExitCode {
             Exit::Damaged => 3,
             Exit::Interrupted => 130,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_makes_good_for_an_error() {
+        let of_all = |exits: &[Exit]| exits.iter().fold(Exit::Done, |all, &next| all.and(next));
+        assert_eq!(of_all(&[Exit::Done, Exit::Damaged, Exit::Done]), Exit::Damaged);
+        assert_eq!(of_all(&[Exit::Damaged, Exit::Interrupted]), Exit::Interrupted);
+        assert_eq!(of_all(&[Exit::Damaged, Exit::Failed, Exit::Damaged]), Exit::Failed);
     }
 }

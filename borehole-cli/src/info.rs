@@ -57,9 +57,7 @@ pub(crate) fn run(args: &InfoArgs) -> anyhow::Result<Exit> {
             }
             Err(error) => messages::failure(&error),
         };
-        if worst != Exit::Failed && exit != Exit::Done {
-            worst = exit;
-        }
+        worst = worst.and(exit);
     }
     Ok(worst)
 }

@@ -48,6 +48,10 @@ impl ProfileSink for Labelled<'_> {
         self.sink.sample(at, &Sample { labels, process, ..*sample })
     }
 
+    fn settle(&mut self, tables: &Tables) -> io::Result<bool> {
+        self.sink.settle(tables)
+    }
+
     /// Of the same process as the thread's samples: nobody would find the name of another.
     fn thread(&mut self, at: Context<'_>, thread: Thread, name: StringId) -> io::Result<()> {
         let process = thread.process.or(self.process(at));
@@ -82,6 +86,18 @@ mod tests {
             self.0.push(thread.process);
             Ok(())
         }
+
+        fn settle(&mut self, _: &Tables) -> io::Result<bool> {
+            Ok(true)
+        }
+    }
+
+    #[test]
+    fn a_sink_that_can_do_without_stacks_is_asked_to() {
+        let mut tables = Tables::default();
+        let labels = of_input("a.rbt", &mut tables).unwrap();
+        let mut sink = Processes::default();
+        assert!(Labelled { sink: &mut sink, labels, process: None }.settle(&tables).unwrap());
     }
 
     #[test]

@@ -146,9 +146,7 @@ pub(crate) fn is_gzip(path: Option<&str>, asked: bool) -> anyhow::Result<bool> {
 
 /// A terminal is no place for bytes that are not text.
 pub(crate) fn refuse_terminal(format: Format, is_gzip: bool) -> anyhow::Result<()> {
-    let formats =
-        [Format::Rbt, Format::Tachyon, Format::Trc, Format::Pstats, Format::Pprof, Format::Perfetto];
-    if (is_gzip || formats.contains(&format)) && io::stdout().is_terminal() {
+    if (is_gzip || format.facts().is_binary) && io::stdout().is_terminal() {
         let gzip = if is_gzip { ", compressed" } else { "" };
         bail!(
             "unsupported output: expected a file or a pipe for {}{gzip}, found a terminal; name one with -o",

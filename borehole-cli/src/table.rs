@@ -1,5 +1,7 @@
 //! Tables of answers: for people, and as comma-separated values.
 
+use anyhow::ensure;
+
 use crate::cell::{Anchor, crop, pad, printable, width};
 
 /// The widest a cell may be.
@@ -22,6 +24,18 @@ pub(crate) fn aligned(columns: &[String], rows: &[Vec<String>]) -> String {
         format!("{}\n", padded.join("  ").trim_end())
     };
     line(&names) + &rows.iter().map(|row| line(row)).collect::<String>()
+}
+
+/// Refuses two columns of one name, of which an object of JSON would have one.
+pub(crate) fn differ(columns: &[impl AsRef<str>]) -> anyhow::Result<()> {
+    let name_of = |column: usize| columns[column].as_ref();
+    let twice = (0..columns.len()).find(|&column| (0..column).any(|other| name_of(other) == name_of(column)));
+    let name = twice.map(name_of).unwrap_or_default();
+    ensure!(
+        twice.is_none(),
+        "expected columns of different names for --json, found two called {name}: AS gives them others"
+    );
+    Ok(())
 }
 
 /// A line of comma-separated values.
@@ -50,6 +64,13 @@ mod tests {
         let expected = format!("name    n\n計測    1\na\\x0ab\nn       {}…\n", "x".repeat(79));
         assert_eq!(aligned(&row(["name", "n"]), &rows), expected);
         assert_eq!(aligned(&row(["name", "n"]), &[]), "name  n\n");
+    }
+
+    #[test]
+    fn columns_of_one_name_are_refused() {
+        assert!(differ(&["a", "b", "A"]).is_ok() && differ(&[""; 0]).is_ok());
+        let error = differ(&["a", "b", "b"]).unwrap_err().to_string();
+        assert!(error.contains("found two called b: AS"), "{error}");
     }
 
     #[test]

@@ -1,15 +1,9 @@
 //! Counts what samples hold beside their stack, for formats that hold only some of it.
 
-#[cfg(any(
-    feature = "folded",
-    feature = "collapsed",
-    feature = "pstats",
-    feature = "tachyon-jsonl",
-    feature = "callgrind",
-    feature = "flamegraph"
-))]
-use borehole_model::Context;
-use borehole_model::{Sample, Segment};
+use std::io;
+use std::ops::ControlFlow;
+
+use borehole_model::{Context, ProfileSink, Sample, StringId};
 
 use crate::Losses;
 
@@ -27,23 +21,7 @@ pub(crate) struct SampleLosses {
 }
 
 impl SampleLosses {
-    pub(crate) fn segment(&mut self, segment: &Segment) {
-        self.metadata += segment.metadata.len() as u64;
-    }
-
-    pub(crate) const fn metadata(&mut self) {
-        self.metadata += 1;
-    }
-
     /// Counts all that a sample holds beside its stack and its count.
-    #[cfg(any(
-        feature = "folded",
-        feature = "collapsed",
-        feature = "pstats",
-        feature = "tachyon-jsonl",
-        feature = "callgrind",
-        feature = "flamegraph"
-    ))]
     #[inline]
     pub(crate) fn all_but_stack(&mut self, at: Context<'_>, sample: &Sample<'_>) {
         add(&mut self.labels, sample.labels.is_some(), sample.count);
@@ -52,15 +30,6 @@ impl SampleLosses {
     }
 
     /// Counts what a sample holds beside its stack, its count, its labels and its process.
-    #[cfg(any(
-        feature = "phpspy",
-        feature = "folded",
-        feature = "collapsed",
-        feature = "pstats",
-        feature = "tachyon-jsonl",
-        feature = "callgrind",
-        feature = "flamegraph"
-    ))]
     #[inline]
     pub(crate) fn all_but_labels(&mut self, sample: &Sample<'_>) {
         add(&mut self.times, sample.time_ns.is_some() || sample.delta_us.is_some(), sample.count);
@@ -92,6 +61,24 @@ impl SampleLosses {
     }
 }
 
+/// As the sink behind an exporter it takes what the exporter does not: what it is given is lost.
+impl ProfileSink for SampleLosses {
+    fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
+        self.all_but_stack(at, sample);
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn segment(&mut self, at: Context<'_>) -> io::Result<()> {
+        self.metadata += at.segment.metadata.len() as u64;
+        Ok(())
+    }
+
+    fn metadata(&mut self, _at: Context<'_>, _key: StringId, _value: StringId) -> io::Result<()> {
+        self.metadata += 1;
+        Ok(())
+    }
+}
+
 #[inline]
 fn add(sum: &mut u64, is_lost: bool, count: u64) {
     if is_lost {
@@ -99,12 +86,9 @@ fn add(sum: &mut u64, is_lost: bool, count: u64) {
     }
 }
 
-#[cfg(all(
-    test,
-    any(feature = "folded", feature = "collapsed", feature = "callgrind", feature = "flamegraph")
-))]
+#[cfg(test)]
 mod tests {
-    use borehole_model::{Status, Tables};
+    use borehole_model::{Segment, Status, Tables};
 
     use super::*;
 

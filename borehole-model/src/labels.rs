@@ -2,10 +2,7 @@
 //!
 //! A set keeps its order and its duplicates, because `rbt` does: `a=1,b=2` and `b=2,a=1` are two sets.
 
-use std::hash::BuildHasher as _;
-
-use hashbrown::{DefaultHashBuilder, HashTable};
-
+use crate::distinct::Distinct;
 use crate::ids::{Id as _, LabelsId, StringId};
 
 /// One key and value.
@@ -35,10 +32,7 @@ pub enum LabelValue {
 pub(crate) struct LabelTable {
     /// What every set has, unless it has another of that key.
     common: Vec<Label>,
-    labels: Vec<Label>,
-    ends: Vec<usize>,
-    index: HashTable<LabelsId>,
-    hasher: DefaultHashBuilder,
+    sets: Distinct<Label>,
 }
 
 impl LabelTable {
@@ -57,34 +51,17 @@ impl LabelTable {
     }
 
     fn intern_whole(&mut self, set: &[Label]) -> Option<LabelsId> {
-        let hash = self.hasher.hash_one(set);
-        let found = self.index.find(hash, |&id| slice(&self.labels, &self.ends, id) == set);
-        if let Some(&id) = found {
-            return Some(id);
-        }
-        let id = LabelsId::from_row(self.ends.len())?;
-        self.labels.extend_from_slice(set);
-        self.ends.push(self.labels.len());
-        let Self { labels, ends, index, hasher, .. } = self;
-        index.insert_unique(hash, id, |&id| hasher.hash_one(slice(labels, ends, id)));
-        Some(id)
+        LabelsId::from_row(self.sets.intern(set)? as usize)
     }
 
     #[inline]
     pub(crate) fn get(&self, id: LabelsId) -> &[Label] {
-        slice(&self.labels, &self.ends, id)
+        self.sets.get(id.row())
     }
 
     pub(crate) const fn len(&self) -> usize {
-        self.ends.len()
+        self.sets.count()
     }
-}
-
-#[inline]
-fn slice<'a>(labels: &'a [Label], ends: &[usize], id: LabelsId) -> &'a [Label] {
-    let row = id.row();
-    let start = if row == 0 { 0 } else { ends[row - 1] };
-    &labels[start..ends[row]]
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@
 
 mod adapters;
 mod columns;
+mod distinct;
 mod event;
 mod frames;
 mod ids;
@@ -32,6 +33,7 @@ mod workers;
 
 pub use adapters::{Count, Filter, Tee};
 pub use columns::{Column, StackColumn};
+pub use distinct::Distinct;
 pub use event::{Addresses, Annotation, Event, FieldKind, FieldShape, Shape, Value};
 pub use frames::{Frame, FrameText, NameParts, NativeFrame};
 pub use ids::{FrameId, LabelsId, ShapeId, StackId, StringId};

@@ -101,9 +101,7 @@ impl Answer<'_> {
         }
         next.transpose().map_err(|error| failed(cluster, error))
     }
-}
 
-impl Answer<'_> {
     /// The next rows, each with a value a column; `None` behind the last.
     ///
     /// # Errors
@@ -112,5 +110,20 @@ impl Answer<'_> {
         let Some(batch) = self.next_batch()? else { return Ok(None) };
         let row = |row| batch.columns().iter().map(|column| value_at(column, row)).collect();
         Ok(Some((0..batch.num_rows()).map(row).collect()))
+    }
+
+    /// The next rows, each as an object of JSON with a member a column; `None` behind the last. Of columns that share a name an
+    /// object has one.
+    ///
+    /// # Errors
+    /// As [`Answer::next_rows`].
+    pub fn next_objects(&mut self) -> Result<Option<Vec<String>>, Error> {
+        let Some(rows) = self.next_rows()? else { return Ok(None) };
+        let object = |row: Vec<Value>| {
+            let columns = self.columns().into_iter().map(str::to_owned);
+            let members = columns.zip(row.iter().map(Value::to_json));
+            serde_json::Value::Object(members.collect()).to_string()
+        };
+        Ok(Some(rows.into_iter().map(object).collect()))
     }
 }

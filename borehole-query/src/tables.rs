@@ -45,7 +45,7 @@ pub(crate) struct Column {
     pub(crate) about: &'static str,
 }
 
-/// What values a column has. All columns may be absent in a row but those that [`Column::is_required`] names.
+/// What values a column has. Any may be absent in a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Text,
@@ -132,6 +132,8 @@ const SERVICE: Column = Column::new("service", Kind::Text, "what the program is 
 const TIME: Column = Column::new("time", Kind::Time, "when");
 const HOST: Column = Column::new("host", Kind::Text, "the machine");
 const PROCESS: Column = Column::new("process", Kind::Int, "the process, as its machine numbers it");
+const THREAD: Column =
+    Column::new("thread", Kind::Unsigned, "the thread, as the operating system numbers it");
 const LABELS: Column = Column::new(
     "labels",
     Kind::Text,
@@ -146,7 +148,7 @@ const SAMPLES: Description = Description {
         TIME,
         HOST,
         PROCESS,
-        Column::new("thread", Kind::Unsigned, "the thread, as the operating system numbers it"),
+        THREAD,
         Column::new("interpreter", Kind::Unsigned, "the interpreter within the process"),
         Column::new(STACK_ID, Kind::Id, "what was executing, a row of `stacks`; absent where nothing was"),
         Column::new("value", Kind::Int, "how many observations"),
@@ -169,7 +171,7 @@ const MEASURES: Description = Description {
         TIME,
         HOST,
         PROCESS,
-        Column::new("thread", Kind::Unsigned, "the thread, as the operating system numbers it"),
+        THREAD,
         Column::new(STACK_ID, Kind::Id, "what was executing, a row of `stacks`"),
         Column::new("kind", Kind::Text, "what was measured: `cpu`, `alloc_space`, `off-cpu`"),
         Column::new("unit", Kind::Text, "in which unit: `nanoseconds`, `bytes`, `count`"),

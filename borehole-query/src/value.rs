@@ -40,8 +40,7 @@ impl Value {
     }
 
     /// As JSON. Whole numbers that JSON's readers do not hold are text.
-    #[must_use]
-    pub fn to_json(&self) -> serde_json::Value {
+    pub(crate) fn to_json(&self) -> serde_json::Value {
         match self {
             Self::Absent => serde_json::Value::Null,
             Self::Bool(is) => (*is).into(),

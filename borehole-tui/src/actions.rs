@@ -7,7 +7,7 @@ use crate::app::{App, Place, PromptKind, View};
 use crate::host::{Host, Stack};
 use crate::input::{Button, Input};
 use crate::keymap::Action;
-use crate::list::Step;
+use crate::list::{LINES_OF_WHEEL, Step};
 use crate::prompt::{Prompt, Typed};
 use crate::text::Anchor;
 
@@ -41,13 +41,10 @@ impl App {
         if self.shows_help {
             return self.act_in_help(action);
         }
+        if let Some(step) = step_of(action) {
+            return self.go(step);
+        }
         match action {
-            Action::Up => self.go(Step::Up),
-            Action::Down => self.go(Step::Down),
-            Action::PageUp => self.go(Step::PageUp),
-            Action::PageDown => self.go(Step::PageDown),
-            Action::Home => self.go(Step::Home),
-            Action::End => self.go(Step::End),
             Action::Left => self.sideways(false),
             Action::Right => self.sideways(true),
             Action::NextPane => self.turn(true),
@@ -150,15 +147,13 @@ impl App {
 
     fn act_in_help(&mut self, action: Action) {
         match action {
-            Action::Up => self.help.scroll(Step::Up),
-            Action::Down => self.help.scroll(Step::Down),
-            Action::PageUp => self.help.scroll(Step::PageUp),
-            Action::PageDown => self.help.scroll(Step::PageDown),
-            Action::Home => self.help.scroll(Step::Home),
-            Action::End => self.help.scroll(Step::End),
             Action::Help | Action::Clear => self.shows_help = false,
             Action::Quit => self.is_done = true,
-            _ => {}
+            _ => {
+                if let Some(step) = step_of(action) {
+                    self.help.scroll(step);
+                }
+            }
         }
     }
 
@@ -395,7 +390,7 @@ impl App {
             Button::WheelUp | Button::WheelDown => {
                 self.place = place;
                 let step = if button == Button::WheelUp { Step::Up } else { Step::Down };
-                (0..3).for_each(|_| self.go(step));
+                (0..LINES_OF_WHEEL).for_each(|_| self.go(step));
             }
             Button::Press => {
                 let had_cursor = std::mem::replace(&mut self.place, place) == place;
@@ -438,4 +433,16 @@ impl App {
         self.follow_overview();
         was_there
     }
+}
+
+const fn step_of(action: Action) -> Option<Step> {
+    Some(match action {
+        Action::Up => Step::Up,
+        Action::Down => Step::Down,
+        Action::PageUp => Step::PageUp,
+        Action::PageDown => Step::PageDown,
+        Action::Home => Step::Home,
+        Action::End => Step::End,
+        _ => return None,
+    })
 }

@@ -3,7 +3,7 @@
 use crate::input::Button;
 
 /// How many rows a notch of the wheel is.
-const LINES_OF_WHEEL: usize = 3;
+pub(crate) const LINES_OF_WHEEL: usize = 3;
 
 /// Where in a list the cursor is, and which row is the first that is shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

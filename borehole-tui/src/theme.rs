@@ -38,6 +38,13 @@ pub(crate) enum Role {
     Shrunk,
 }
 
+impl Role {
+    /// Of the row of the cursor in a pane, which has the cursor or does not.
+    pub(crate) const fn of_cursor(has_cursor: bool) -> Self {
+        if has_cursor { Self::Cursor } else { Self::Trace }
+    }
+}
+
 impl Colours {
     pub(crate) fn style(self, role: Role) -> Style {
         let plain = Style::default();

@@ -47,7 +47,7 @@ pub(crate) fn cut_end(name: &[u8], room: usize) -> String {
     if whole.len() <= room {
         return whole;
     }
-    let end = whole.floor_char_boundary_at(room.saturating_sub(3));
+    let end = boundary(&whole, room.saturating_sub(3));
     format!("{}…", &whole[..end])
 }
 
@@ -57,20 +57,13 @@ pub(crate) fn cut_start(path: &[u8], room: usize) -> String {
     if whole.len() <= room {
         return whole;
     }
-    let start = whole.floor_char_boundary_at(whole.len() - room + 3);
+    let start = boundary(&whole, whole.len() - room + 3);
     format!("…{}", &whole[start..])
 }
 
-/// Where a text can be cut.
-trait CharBoundary {
-    /// The last boundary of characters that is not behind `place`.
-    fn floor_char_boundary_at(&self, place: usize) -> usize;
-}
-
-impl CharBoundary for String {
-    fn floor_char_boundary_at(&self, place: usize) -> usize {
-        (0..=place.min(self.len())).rev().find(|&place| self.is_char_boundary(place)).unwrap_or(0)
-    }
+/// The last boundary of characters that is not behind `place`.
+fn boundary(text: &str, place: usize) -> usize {
+    (0..=place.min(text.len())).rev().find(|&place| text.is_char_boundary(place)).unwrap_or(0)
 }
 
 #[cfg(test)]

@@ -1,9 +1,7 @@
 //! Call stacks as addresses, each stored once, and what the addresses are called.
 
-use std::hash::BuildHasher as _;
-
-use borehole_model::Addresses;
-use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
+use borehole_model::{Addresses, Distinct};
+use hashbrown::HashMap;
 
 /// Addresses from here on are the kernel's, on x86-64 as on aarch64.
 const KERNEL: u64 = 0xffff_0000_0000_0000;
@@ -13,28 +11,15 @@ const NAMED: usize = 8;
 /// Memory: distinct stacks and symbols.
 #[derive(Debug, Default)]
 pub(super) struct Stacks {
-    addresses: Vec<[u8; 8]>,
-    ends: Vec<usize>,
-    index: HashTable<u32>,
-    hasher: DefaultHashBuilder,
+    stacks: Distinct<[u8; 8]>,
     /// The innermost function at an address, and how deep it is inlined there.
     symbols: HashMap<u64, (u64, Box<str>)>,
 }
 
 impl Stacks {
-    /// The row of a stack; `None` when there are 2^32 others.
+    /// The row of a stack; `None` when there are 2^32 - 1 others.
     pub(super) fn row(&mut self, stack: Addresses<'_>) -> Option<u32> {
-        let hash = self.hasher.hash_one(stack.0);
-        let found = self.index.find(hash, |&row| slice(&self.addresses, &self.ends, row) == stack.0);
-        if let Some(&row) = found {
-            return Some(row);
-        }
-        let row = u32::try_from(self.ends.len()).ok()?;
-        self.addresses.extend_from_slice(stack.0);
-        self.ends.push(self.addresses.len());
-        let Self { addresses, ends, index, hasher, .. } = self;
-        index.insert_unique(hash, row, |&row| hasher.hash_one(slice(addresses, ends, row)));
-        Some(row)
+        self.stacks.intern(stack.0)
     }
 
     pub(super) fn symbol(&mut self, address: u64, name: &str, depth: u64) {
@@ -50,7 +35,7 @@ impl Stacks {
     }
 
     fn addresses(&self, row: u32) -> impl Iterator<Item = u64> {
-        slice(&self.addresses, &self.ends, row).iter().map(|&bytes| u64::from_le_bytes(bytes))
+        self.stacks.get(row as usize).iter().map(|&bytes| u64::from_le_bytes(bytes))
     }
 
     /// The innermost function.
@@ -71,12 +56,6 @@ fn short(name: &str) -> &str {
         Some((head, hash)) if hash.len() == 16 && hash.bytes().all(|byte| byte.is_ascii_hexdigit()) => head,
         _ => name,
     }
-}
-
-fn slice<'a>(addresses: &'a [[u8; 8]], ends: &[usize], row: u32) -> &'a [[u8; 8]] {
-    let row = row as usize;
-    let start = if row == 0 { 0 } else { ends[row - 1] };
-    &addresses[start..ends[row]]
 }
 
 #[cfg(test)]

@@ -2,12 +2,11 @@
 
 use std::io::{self, BufWriter, Stdout, Write};
 
-use anyhow::bail;
 use borehole::heap::sql::{Answer, AnswerSink, Value};
 use serde_json::{Map, Value as Json};
 
 use crate::outputs::stdout_error;
-use crate::table::{aligned, cell, csv_line};
+use crate::table::{aligned, cell, csv_line, differ};
 
 /// How an answer is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,16 +99,6 @@ fn plain(value: &Value) -> String {
         Value::Real(number) => number.to_string(),
         Value::Text(text) => text.clone(),
     }
-}
-
-/// Refuses two columns of one name, of which an object would have one.
-fn differ(columns: &[String]) -> anyhow::Result<()> {
-    if let Some((_, name)) = columns.iter().enumerate().find(|(at, name)| columns[..*at].contains(name)) {
-        bail!(
-            "expected columns of different names for --json, found two called {name}: AS gives them others"
-        );
-    }
-    Ok(())
 }
 
 /// An object a row. The columns have different names.

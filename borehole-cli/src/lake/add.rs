@@ -68,14 +68,9 @@ pub(crate) fn run(args: &AddArgs) -> anyhow::Result<Exit> {
     let mut exit = Exit::Done;
     let mut adding = lake.adding();
     for path in &args.inputs {
-        match add(args, &lake, &mut adding, path) {
-            Ok(of_input) if exit != Exit::Failed => {
-                exit = if of_input == Exit::Done { exit } else { of_input }
-            }
-            Ok(_) => {}
-            // The others may be sound.
-            Err(error) => exit = messages::failure(&error),
-        }
+        // The others may be sound.
+        let of_input = add(args, &lake, &mut adding, path).unwrap_or_else(|error| messages::failure(&error));
+        exit = exit.and(of_input);
         if interrupt::requested() {
             return Ok(Exit::Interrupted);
         }

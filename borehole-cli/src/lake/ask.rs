@@ -14,7 +14,7 @@ use crate::exit::Exit;
 use crate::interrupt;
 use crate::messages::{losses, out, say};
 use crate::outputs::{OutputArgs, stdout_error};
-use crate::table::{aligned, cell, csv_line};
+use crate::table::{aligned, cell, csv_line, differ};
 use crate::values::{RowLimit, duration, pair};
 
 /// Rows beyond so many are not laid out as one table.
@@ -287,19 +287,10 @@ fn table(mut answer: Answer<'_>) -> anyhow::Result<()> {
 }
 
 fn json(mut answer: Answer<'_>) -> anyhow::Result<()> {
-    let columns: Vec<String> = answer.columns().into_iter().map(str::to_owned).collect();
-    if let Some((_, name)) = columns.iter().enumerate().find(|(at, name)| columns[..*at].contains(name)) {
-        bail!(
-            "expected columns of different names for --json, found two called {name}: AS gives them others"
-        );
-    }
+    differ(&answer.columns())?;
     let mut out = io::BufWriter::new(io::stdout().lock());
-    while let Some(rows) = answer.next_rows()? {
-        for row in rows {
-            let members = columns.iter().cloned().zip(row.iter().map(borehole_query::Value::to_json));
-            let object = serde_json::Value::Object(members.collect());
-            writeln!(out, "{object}").map_err(stdout_error)?;
-        }
+    while let Some(objects) = answer.next_objects()? {
+        objects.iter().try_for_each(|object| writeln!(out, "{object}")).map_err(stdout_error)?;
     }
     out.flush().map_err(stdout_error)?;
     Ok(())

@@ -19,7 +19,7 @@ use super::header;
 use super::progress::Watcher;
 use super::reli_json::ReliJsonLines;
 use crate::interrupt;
-use crate::outputs::{STDOUT, refuse_terminal};
+use crate::outputs::{STDOUT, compression, refuse_terminal};
 
 /// Where a recording goes.
 #[derive(Clone, Debug)]
@@ -116,13 +116,7 @@ impl Destination {
 impl Single {
     fn check(&self) -> anyhow::Result<()> {
         match &self.place {
-            Place::Stdout => {
-                let format = match self.encoding {
-                    Encoding::Format(format) => format,
-                    Encoding::ReliJsonLines => Format::Jsonl,
-                };
-                refuse_terminal(format, self.rbt.compression == Compression::Gzip)
-            }
+            Place::Stdout => refuse_terminal(self.format(), self.rbt.compression == Compression::Gzip),
             Place::File { path, earlier, files } => {
                 if let Some(folder) =
                     path.parent().filter(|folder| *folder != Path::new("") && !folder.is_dir())
@@ -165,6 +159,14 @@ impl Single {
         Ok(statistics)
     }
 
+    /// The format that is written, or the one that it is like.
+    const fn format(&self) -> Format {
+        match self.encoding {
+            Encoding::Format(format) => format,
+            Encoding::ReliJsonLines => Format::Jsonl,
+        }
+    }
+
     /// What it is called in messages.
     fn name(&self) -> String {
         match &self.place {
@@ -185,10 +187,7 @@ impl Single {
 
     /// A file that appears when it is complete, or standard output.
     fn whole(&self) -> Result<Output, borehole::Error> {
-        // The exporter of pprof compresses by itself.
-        let is_gzip =
-            self.rbt.compression == Compression::Gzip && self.encoding != Encoding::Format(Format::Pprof);
-        let compression = if is_gzip { borehole::Compression::Gzip } else { borehole::Compression::None };
+        let compression = compression(self.format(), self.rbt.compression == Compression::Gzip);
         match &self.place {
             Place::Stdout => Ok(Output::direct(STDOUT, io::stdout().lock(), compression)),
             Place::File { path, earlier, .. } => Output::create(path, earlier.existing(), compression),

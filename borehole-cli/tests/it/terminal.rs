@@ -26,6 +26,7 @@ fn binary_output_is_not_written_to_a_terminal() {
     let cases = [
         (format!("convert {trace} --to rbt"), "rbt"),
         (format!("convert {trace} --to pprof"), "pprof"),
+        (format!("convert {trace} --to otlp"), "otlp"),
         (format!("convert {trace} --to folded --compress"), "folded, compressed"),
         (format!("recover {trace}"), "rbt"),
         (format!("converter:pprof < {trace}"), "pprof"),

@@ -65,14 +65,8 @@ impl<W: Write> ProfileSink for Exporter<W> {
         Ok(ControlFlow::Continue(()))
     }
 
-    fn segment(&mut self, at: Context<'_>) -> io::Result<()> {
-        self.losses.segment(at.segment);
-        Ok(())
-    }
-
-    fn metadata(&mut self, _at: Context<'_>, _key: StringId, _value: StringId) -> io::Result<()> {
-        self.losses.metadata();
-        Ok(())
+    fn next(&mut self) -> Option<&mut dyn ProfileSink> {
+        Some(&mut self.losses)
     }
 
     fn finish(&mut self, tables: &Tables) -> io::Result<()> {

@@ -67,6 +67,8 @@ pub struct Facts {
     pub readable: bool,
     /// Whether this build writes it.
     pub writable: bool,
+    /// Whether its files are bytes that no terminal should get, rather than text.
+    pub is_binary: bool,
     /// Whether an input that begins with these bytes is in this format.
     looks_like: fn(&[u8]) -> bool,
 }
@@ -84,6 +86,7 @@ static TABLE: [Facts; Format::ALL.len()] = [
         description: "reli binary trace: call-stack samples of PHP",
         readable: cfg!(feature = "rbt"),
         writable: cfg!(feature = "rbt"),
+        is_binary: true,
         looks_like: content::is_rbt,
     },
     Facts {
@@ -94,6 +97,7 @@ static TABLE: [Facts; Format::ALL.len()] = [
         description: "binary profile of CPython 3.15: call-stack samples of Python",
         readable: cfg!(feature = "tachyon"),
         writable: cfg!(feature = "tachyon"),
+        is_binary: true,
         looks_like: content::is_tachyon,
     },
     Facts {
@@ -104,6 +108,7 @@ static TABLE: [Facts; Format::ALL.len()] = [
         description: "dial9 event trace: what the workers and tasks of a Tokio program did",
         readable: cfg!(feature = "trc"),
         writable: cfg!(feature = "trc"),
+        is_binary: true,
         looks_like: content::is_trc,
     },
     Facts {
@@ -114,6 +119,7 @@ static TABLE: [Facts; Format::ALL.len()] = [
         description: "phpspy text: a line a frame, a blank line between samples",
         readable: cfg!(feature = "phpspy"),
         writable: cfg!(feature = "phpspy"),
+        is_binary: false,
         looks_like: content::is_phpspy,
     },
     Facts {
@@ -124,6 +130,7 @@ static TABLE: [Facts; Format::ALL.len()] = [
         description: "folded stacks: a line a stack, frames joined by semicolons, and a count",
         readable: cfg!(feature = "folded"),
         writable: cfg!(feature = "folded"),
+        is_binary: false,
         looks_like: content::is_folded,
     },
     Facts {
@@ -135,6 +142,7 @@ static TABLE: [Facts; Format::ALL.len()] = [
         // What reads folded stacks reads them, as folded stacks.
         readable: false,
         writable: cfg!(feature = "collapsed"),
+        is_binary: false,
         looks_like: |_| false,
     },
     Facts {
@@ -145,6 +153,7 @@ static TABLE: [Facts; Format::ALL.len()] = [
         description: "statistics of functions for Python's pstats module, as CPython's replay writes them",
         readable: false,
         writable: cfg!(feature = "pstats"),
+        is_binary: true,
         looks_like: |_| false,
     },
     Facts {
@@ -155,6 +164,7 @@ static TABLE: [Facts; Format::ALL.len()] = [
         description: "statistics of functions, as CPython's replay prints them",
         readable: false,
         writable: cfg!(feature = "pstats"),
+        is_binary: false,
         looks_like: |_| false,
     },
     Facts {
@@ -165,6 +175,7 @@ static TABLE: [Facts; Format::ALL.len()] = [
         description: "sums of frames as lines of JSON, as CPython's replay writes them with --jsonl",
         readable: false,
         writable: cfg!(feature = "tachyon-jsonl"),
+        is_binary: false,
         looks_like: |_| false,
     },
     Facts {
@@ -175,6 +186,7 @@ static TABLE: [Facts; Format::ALL.len()] = [
         description: "processed profile of Firefox Profiler, which samply and CPython's replay write",
         readable: cfg!(feature = "gecko"),
         writable: cfg!(feature = "gecko"),
+        is_binary: false,
         looks_like: content::is_gecko,
     },
     Facts {
@@ -185,6 +197,7 @@ static TABLE: [Facts; Format::ALL.len()] = [
         description: "profiles of OpenTelemetry, development version: protobuf",
         readable: cfg!(feature = "otlp"),
         writable: cfg!(feature = "otlp"),
+        is_binary: true,
         looks_like: content::is_otlp,
     },
     Facts {
@@ -195,6 +208,7 @@ static TABLE: [Facts; Format::ALL.len()] = [
         description: "pprof profile: protobuf, mostly gzip-compressed",
         readable: cfg!(feature = "pprof"),
         writable: cfg!(feature = "pprof"),
+        is_binary: true,
         looks_like: content::is_pprof,
     },
     Facts {
@@ -205,6 +219,7 @@ static TABLE: [Facts; Format::ALL.len()] = [
         description: "speedscope document: JSON for the viewer of that name",
         readable: cfg!(feature = "speedscope"),
         writable: cfg!(feature = "speedscope"),
+        is_binary: false,
         looks_like: content::is_speedscope,
     },
     Facts {
@@ -215,6 +230,7 @@ static TABLE: [Facts; Format::ALL.len()] = [
         description: "Callgrind text: for KCachegrind, QCachegrind and callgrind_annotate",
         readable: false,
         writable: cfg!(feature = "callgrind"),
+        is_binary: false,
         looks_like: content::is_callgrind,
     },
     Facts {
@@ -225,6 +241,7 @@ static TABLE: [Facts; Format::ALL.len()] = [
         description: "JSON Lines, one object a sample: what dump prints, without loss",
         readable: cfg!(feature = "jsonl"),
         writable: cfg!(feature = "jsonl"),
+        is_binary: false,
         looks_like: content::is_jsonl,
     },
     Facts {
@@ -235,6 +252,7 @@ static TABLE: [Facts; Format::ALL.len()] = [
         description: "flame graph as SVG, for a browser",
         readable: false,
         writable: cfg!(feature = "flamegraph"),
+        is_binary: false,
         looks_like: content::is_svg,
     },
     Facts {
@@ -245,6 +263,7 @@ static TABLE: [Facts; Format::ALL.len()] = [
         description: "timeline for ui.perfetto.dev: what threads, workers and tasks did when",
         readable: false,
         writable: cfg!(feature = "perfetto"),
+        is_binary: true,
         looks_like: |_| false,
     },
     Facts {
@@ -255,6 +274,7 @@ static TABLE: [Facts; Format::ALL.len()] = [
         description: "timeline as JSON trace events: for chrome://tracing and whatever else reads them",
         readable: false,
         writable: cfg!(feature = "chrome-trace"),
+        is_binary: false,
         looks_like: |_| false,
     },
 ];

@@ -3,9 +3,7 @@
 use std::io::{self, BufWriter, Write};
 use std::ops::{ControlFlow, Range};
 
-use borehole_model::{
-    Context, Frame, FrameId, Label, LabelValue, ProfileSink, Sample, StackId, StringId, Tables,
-};
+use borehole_model::{Context, Frame, FrameId, Label, LabelValue, ProfileSink, Sample, StackId, Tables};
 use memchr::memmem;
 
 use super::read::is_opcode;
@@ -143,14 +141,8 @@ impl<W: Write> ProfileSink for Exporter<W> {
         Ok(ControlFlow::Continue(()))
     }
 
-    fn segment(&mut self, at: Context<'_>) -> io::Result<()> {
-        self.losses.segment(at.segment);
-        Ok(())
-    }
-
-    fn metadata(&mut self, _at: Context<'_>, _key: StringId, _value: StringId) -> io::Result<()> {
-        self.losses.metadata();
-        Ok(())
+    fn next(&mut self) -> Option<&mut dyn ProfileSink> {
+        Some(&mut self.losses)
     }
 
     fn finish(&mut self, _tables: &Tables) -> io::Result<()> {

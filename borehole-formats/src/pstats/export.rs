@@ -3,7 +3,7 @@
 use std::io::{self, BufWriter, Write};
 use std::ops::ControlFlow;
 
-use borehole_model::{Context, ProfileSink, Sample, StackId, StringId, Tables};
+use borehole_model::{Context, ProfileSink, Sample, StackId, Tables};
 use hashbrown::HashMap;
 
 use super::stats::{Functions, Stats, Times};
@@ -53,7 +53,7 @@ impl Sum {
     }
 
     /// The mode of the first segment that has one is that of all.
-    fn segment(&mut self, at: Context<'_>) {
+    fn segment(&mut self, at: Context<'_>) -> io::Result<()> {
         let period_ns = at.segment.period_ns;
         self.current = *self.places.entry(period_ns).or_insert_with(|| {
             self.periods.push(period_ns);
@@ -63,7 +63,7 @@ impl Sum {
         if let Some(&(_, mode)) = mode.filter(|_| self.mode.is_empty()) {
             self.mode = at.tables.string(mode).to_vec();
         }
-        self.losses.segment(at.segment);
+        self.losses.segment(at)
     }
 
     fn stats(&mut self, tables: &Tables) -> io::Result<Stats> {
@@ -131,13 +131,11 @@ impl<W: Write> ProfileSink for Exporter<W> {
     }
 
     fn segment(&mut self, at: Context<'_>) -> io::Result<()> {
-        self.sum.segment(at);
-        Ok(())
+        self.sum.segment(at)
     }
 
-    fn metadata(&mut self, _at: Context<'_>, _key: StringId, _value: StringId) -> io::Result<()> {
-        self.sum.losses.metadata();
-        Ok(())
+    fn next(&mut self) -> Option<&mut dyn ProfileSink> {
+        Some(&mut self.sum.losses)
     }
 
     fn finish(&mut self, tables: &Tables) -> io::Result<()> {
@@ -154,13 +152,11 @@ impl<W: Write> ProfileSink for TextExporter<W> {
     }
 
     fn segment(&mut self, at: Context<'_>) -> io::Result<()> {
-        self.sum.segment(at);
-        Ok(())
+        self.sum.segment(at)
     }
 
-    fn metadata(&mut self, _at: Context<'_>, _key: StringId, _value: StringId) -> io::Result<()> {
-        self.sum.losses.metadata();
-        Ok(())
+    fn next(&mut self) -> Option<&mut dyn ProfileSink> {
+        Some(&mut self.sum.losses)
     }
 
     fn finish(&mut self, tables: &Tables) -> io::Result<()> {

@@ -43,10 +43,10 @@ impl<R: Read> Reader<R> {
     /// The same for `sample`, whose annotation stands `left` bytes before the end of the window.
     fn complete_annotated(&mut self, sample: PlainSample, left: usize) -> Option<Core> {
         let mut annotations = std::mem::take(&mut self.pending_annotations);
-        let mut ahead = self.ahead();
-        let passed = ahead.bytes.rest().len() - left;
-        let taken = ahead.bytes.bytes(passed).ok().and_then(|_| ahead.annotation(&mut annotations));
-        let more = taken.and_then(|()| Some((ahead.repeats()?, ahead.left_at_sample()?)));
+        let more = self.ahead_from(left).and_then(|mut ahead| {
+            ahead.annotation(&mut annotations)?;
+            Some((ahead.repeats()?, ahead.left_at_sample()?))
+        });
         self.pending_annotations = annotations;
         let (more, left) = more?;
         if self.options.is_lenient() && !(self.is_plain_at(left) && self.is_one_piece(left)) {
@@ -69,15 +69,26 @@ impl<R: Read> Reader<R> {
     /// window.
     #[inline(never)]
     fn is_plain_at(&self, left: usize) -> bool {
-        let mut ahead = self.ahead();
-        let passed = ahead.bytes.rest().len() - left;
-        ahead.bytes.bytes(passed).is_ok() && ahead.plain_sample().is_some()
+        self.ahead_from(left).is_some_and(|mut ahead| ahead.plain_sample().is_some())
     }
 
     /// Whether no segment begins in what stands before the last `left` bytes of the window.
     fn is_one_piece(&self, left: usize) -> bool {
-        let passed = self.events.ahead().rest().len() - left;
-        self.segments_before(passed).next().is_none()
+        self.segments_before(self.passed_at(left)).next().is_none()
+    }
+
+    /// How many bytes of the window stand before its last `left` ones.
+    #[inline]
+    fn passed_at(&self, left: usize) -> usize {
+        self.events.ahead().rest().len() - left
+    }
+
+    /// What is ahead from `left` bytes before the end of the window on.
+    #[inline]
+    fn ahead_from(&self, left: usize) -> Option<Ahead<'_>> {
+        let mut ahead = self.ahead();
+        ahead.bytes.bytes(self.passed_at(left)).ok()?;
+        Some(ahead)
     }
 
     #[inline]

@@ -200,13 +200,11 @@ impl<W: Write> ProfileSink for Exporter<W> {
             let text = String::from_utf8_lossy(at.tables.string(mode)).into_owned();
             self.mode = Some(text).filter(|text| text.bytes().all(|byte| byte.is_ascii_alphanumeric()));
         }
-        self.losses.segment(at.segment);
-        Ok(())
+        self.losses.segment(at)
     }
 
-    fn metadata(&mut self, _at: Context<'_>, _key: StringId, _value: StringId) -> io::Result<()> {
-        self.losses.metadata();
-        Ok(())
+    fn next(&mut self) -> Option<&mut dyn ProfileSink> {
+        Some(&mut self.losses)
     }
 
     fn settle(&mut self, tables: &Tables) -> io::Result<bool> {

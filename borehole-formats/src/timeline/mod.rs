@@ -145,6 +145,10 @@ impl<C: Canvas> Drawing<C> {
 }
 
 impl<C: Canvas> ProfileSink for Drawing<C> {
+    fn next(&mut self) -> Option<&mut dyn ProfileSink> {
+        Some(&mut self.left_out)
+    }
+
     fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
         if let Some(time_ns) = self.time_ns(at.segment, sample) {
             self.wall_clock(time_ns)?;
@@ -163,14 +167,8 @@ impl<C: Canvas> ProfileSink for Drawing<C> {
     }
 
     fn segment(&mut self, at: Context<'_>) -> io::Result<()> {
-        self.left_out.segment(at.segment);
         self.clock.take(at.segment);
-        Ok(())
-    }
-
-    fn metadata(&mut self, _at: Context<'_>, _key: StringId, _value: StringId) -> io::Result<()> {
-        self.left_out.metadata();
-        Ok(())
+        self.left_out.segment(at)
     }
 
     fn source(&mut self, name: &str) -> io::Result<()> {

@@ -18,6 +18,7 @@ mod pprof;
 mod rbt;
 mod replay;
 mod speedscope;
+mod tables;
 mod tachyon;
 mod timeline;
 mod trc;

@@ -62,17 +62,15 @@ pub(crate) struct DataFile {
 
 impl Commit {
     pub(crate) fn new(operation: Operation, at_us: i64) -> Self {
-        let id = uuid::Uuid::new_v4().simple().to_string();
-        let none = Vec::new;
         Self {
             schema: SCHEMA_VERSION,
-            id,
+            id: uuid::Uuid::new_v4().simple().to_string(),
             at_us,
             operation,
             add: Vec::new(),
-            remove: none(),
-            sources: none(),
-            forgotten: none(),
+            remove: Vec::new(),
+            sources: Vec::new(),
+            forgotten: Vec::new(),
         }
     }
 

@@ -25,12 +25,11 @@ impl App {
         for (line, row) in (0..).zip(window) {
             let found = &diff.functions[self.changes.shown[row]];
             let text = crop(&entry(found, diff.measure), usize::from(area.width), Anchor::Left);
-            let role = match (row == self.changes.list.cursor, has_cursor, found.own.difference() > 0.0) {
-                (true, true, _) => Role::Cursor,
-                (true, false, _) => Role::Trace,
-                (false, _, _) if !found.own.is_marked => Role::Plain,
-                (false, _, true) => Role::Grown,
-                (false, _, false) => Role::Shrunk,
+            let role = match found.own.difference() > 0.0 {
+                _ if row == self.changes.list.cursor => Role::of_cursor(has_cursor),
+                _ if !found.own.is_marked => Role::Plain,
+                true => Role::Grown,
+                false => Role::Shrunk,
             };
             canvas.line(area, line, &text, canvas.colours.style(role));
         }

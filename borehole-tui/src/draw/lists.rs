@@ -3,22 +3,13 @@
 use ratatui::layout::Rect;
 
 use super::canvas::Canvas;
-use super::{split_bottom, split_left, split_top};
+use super::{split_left, split_top};
 use crate::amount::{amount, grouped, percent};
 use crate::app::{App, Place, View};
 use crate::focus::Pane;
 use crate::groups::{kind_text, value_text};
 use crate::text::crop;
-use crate::theme::{Colours, Role};
-
-/// How the row under the cursor looks.
-fn row_style(colours: Colours, is_cursor: bool, has_cursor: bool, otherwise: Role) -> ratatui::style::Style {
-    colours.style(match (is_cursor, has_cursor) {
-        (true, true) => Role::Cursor,
-        (true, false) => Role::Trace,
-        (false, _) => otherwise,
-    })
-}
+use crate::theme::Role;
 
 impl App {
     /// A share and a name on one line.
@@ -49,9 +40,12 @@ impl App {
             let top = self.overview.rows[self.overview.shown[row]];
             let value = if self.overview.sort == SortBy::Own { top.own } else { top.total };
             let text = self.entry(value, &self.labels[top.frame], area.width);
-            let role = if self.focus.frame == Some(top.frame) { Role::Focus } else { Role::Plain };
-            let style = row_style(canvas.colours, row == self.overview.list.cursor, has_cursor, role);
-            canvas.line(area, line, &text, style);
+            let role = match self.focus.frame {
+                _ if row == self.overview.list.cursor => Role::of_cursor(has_cursor),
+                Some(frame) if frame == top.frame => Role::Focus,
+                _ => Role::Plain,
+            };
+            canvas.line(area, line, &text, canvas.colours.style(role));
         }
     }
 
@@ -89,7 +83,8 @@ impl App {
         for (line, (row, found)) in (0..).zip(rows) {
             let name = found.frame.map_or(end, |frame| &self.labels[frame]);
             let text = self.entry(found.total, name, area.width);
-            canvas.line(area, line, &text, row_style(canvas.colours, row == cursor, has_cursor, Role::Plain));
+            let role = if row == cursor { Role::of_cursor(has_cursor) } else { Role::Plain };
+            canvas.line(area, line, &text, canvas.colours.style(role));
         }
         match place {
             Place::Above => self.areas.above = area,
@@ -124,8 +119,8 @@ impl App {
             };
             let text = format!("{indent}{mark} {}", self.labels[branch.frame]);
             let text = self.entry(branch.total, &text, area.width);
-            let is_cursor = row == outline.list.cursor;
-            canvas.line(area, line, &text, row_style(canvas.colours, is_cursor, has_cursor, Role::Plain));
+            let role = if row == outline.list.cursor { Role::of_cursor(has_cursor) } else { Role::Plain };
+            canvas.line(area, line, &text, canvas.colours.style(role));
         }
     }
 
@@ -147,8 +142,8 @@ impl App {
         for (line, row) in (0..).zip(window) {
             let name = format!("{}  {}", value_text(&rows[row].value), amount(rows[row].total, self.weight));
             let text = self.entry_of((rows[row].total, whole), &name, area.width);
-            let is_cursor = row == self.groups.list.cursor;
-            canvas.line(area, line, &text, row_style(canvas.colours, is_cursor, has_cursor, Role::Plain));
+            let role = if row == self.groups.list.cursor { Role::of_cursor(has_cursor) } else { Role::Plain };
+            canvas.line(area, line, &text, canvas.colours.style(role));
         }
         self.groups.rows = Some(rows);
     }
@@ -157,7 +152,6 @@ impl App {
         let [title, area] = split_top(area, 1);
         let Some(source) = &self.source else { return canvas.title(title, "source: no frame", false) };
         canvas.title(title, &source.title(), false);
-        let [area, _] = split_bottom(area, 0);
         for (line, (number, text)) in (0..).zip(source.window(usize::from(area.height))) {
             let is_line = source.line == Some(number);
             let mark = if is_line { '>' } else { ' ' };

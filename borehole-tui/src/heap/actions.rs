@@ -9,7 +9,7 @@ use super::{HeapAction, HeapApp, Place, PromptKind, View, Visited};
 use crate::amount::grouped;
 use crate::host::Clipboard;
 use crate::input::{Button, Input};
-use crate::list::Step;
+use crate::list::{LINES_OF_WHEEL, Step};
 use crate::prompt::{Prompt, Typed};
 use crate::text::printable;
 
@@ -376,8 +376,8 @@ impl HeapApp<'_> {
             panes.pane = if area == self.areas.holders { Pane::Holders } else { Pane::Fields };
         }
         match button {
-            Button::WheelUp => (0..3).for_each(|_| self.go(Step::Up)),
-            Button::WheelDown => (0..3).for_each(|_| self.go(Step::Down)),
+            Button::WheelUp => (0..LINES_OF_WHEEL).for_each(|_| self.go(Step::Up)),
+            Button::WheelDown => (0..LINES_OF_WHEEL).for_each(|_| self.go(Step::Down)),
             Button::Press => self.click(usize::from(row - area.y)),
         }
     }

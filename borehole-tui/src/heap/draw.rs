@@ -5,7 +5,7 @@ use borehole_heap::{Location, NodeId, Region, Strength};
 use ratatui::layout::Rect;
 
 use super::node::{MOST_SORTED, Pane};
-use super::rows::label;
+use super::rows::{beside, label, room};
 use super::tree::{Direction, Line, Tree};
 use super::{HeapAction, HeapApp, Known, PromptKind, View};
 use crate::amount::{bytes, grouped};
@@ -13,7 +13,7 @@ use crate::draw::canvas::Canvas;
 use crate::draw::{draw_keys, split_bottom, split_top};
 use crate::screen::{Cells, Explorer};
 use crate::text::{Anchor, crop, printable, width};
-use crate::theme::{Colours, Role};
+use crate::theme::Role;
 
 /// As many locations of a node are shown.
 const MOST_LOCATIONS: usize = 3;
@@ -115,7 +115,8 @@ impl HeapApp<'_> {
         }
         for (line, place) in (0..).zip(window) {
             let text = self.row_text(self.row_at(place), usize::from(rest.width));
-            canvas.line(rest, line, &text, row_style(canvas.colours, place == self.list.cursor, true));
+            let role = if place == self.list.cursor { Role::Cursor } else { Role::Plain };
+            canvas.line(rest, line, &text, canvas.colours.style(role));
         }
     }
 
@@ -154,7 +155,8 @@ impl HeapApp<'_> {
         let window = tree.list.window(tree.lines.len(), usize::from(rest.height));
         for (line, row) in (0..).zip(window) {
             let text = self.known.line_text(tree, tree.lines[row], usize::from(rest.width));
-            canvas.line(rest, line, &text, row_style(canvas.colours, row == tree.list.cursor, true));
+            let role = if row == tree.list.cursor { Role::Cursor } else { Role::Plain };
+            canvas.line(rest, line, &text, canvas.colours.style(role));
         }
     }
 
@@ -186,19 +188,12 @@ impl HeapApp<'_> {
                     Pane::Fields => known.field_text(panes.field(known, row), columns),
                 };
                 let is_cursor = row == panes.lists[pane as usize].cursor;
-                canvas.line(area, line, &text, row_style(canvas.colours, is_cursor, has_cursor));
+                let role = if is_cursor { Role::of_cursor(has_cursor) } else { Role::Plain };
+                canvas.line(area, line, &text, canvas.colours.style(role));
             }
         }
         self.panes = Some(panes);
     }
-}
-
-fn row_style(colours: Colours, is_cursor: bool, has_cursor: bool) -> ratatui::style::Style {
-    colours.style(match (is_cursor, has_cursor) {
-        (true, true) => Role::Cursor,
-        (true, false) => Role::Trace,
-        (false, _) => Role::Plain,
-    })
 }
 
 fn pane_title(pane: Pane, count: usize, sorts: bool) -> String {
@@ -246,7 +241,7 @@ impl Known<'_> {
         let name = crop(&printable(&branch.name), 48, Anchor::Right);
         let text = format!("{}{mark} {name}  {what}{weak}", indent(branch.depth));
         let numbers = format!("{} ", self.share_text(branch.retained));
-        numbers.clone() + &crop(&text, columns.saturating_sub(width(&numbers)).max(1), Anchor::Left)
+        beside(numbers, &text, columns, Anchor::Left)
     }
 
     fn field_text(&self, field: Option<Field>, columns: usize) -> String {
@@ -255,7 +250,7 @@ impl Known<'_> {
         let numbers = format!("{}  ", self.share_text(brief.retained_bytes));
         let name = crop(&printable(&field.name), 48, Anchor::Right);
         let text = format!("{name} = {}{}", label(&brief), strength_text(field.strength));
-        numbers.clone() + &crop(&text, columns.saturating_sub(width(&numbers)).max(1), Anchor::Left)
+        beside(numbers, &text, columns, Anchor::Left)
     }
 
     fn holder_text(&self, holder: Option<Holder>, columns: usize) -> String {
@@ -265,13 +260,13 @@ impl Known<'_> {
         let numbers = format!("{}  ", self.share_text(brief.retained_bytes));
         let by = crop(&printable(&holder.by), 48, Anchor::Right);
         let text = format!("{}  {by}{}", label(&brief), strength_text(holder.strength));
-        let left = columns.saturating_sub(width(&numbers)).max(1);
+        let left = room(columns, &numbers);
         let text = crop(&text, left, Anchor::Left);
-        let room = left.saturating_sub(width(&text) + 2);
-        let path = if room < 8 {
+        let space = left.saturating_sub(width(&text) + 2);
+        let path = if space < 8 {
             String::new()
         } else {
-            crop(&printable(&self.heap.near_path(node)), room, Anchor::Right)
+            crop(&printable(&self.heap.near_path(node)), space, Anchor::Right)
         };
         format!("{numbers}{text}  {path}").trim_end().to_owned()
     }

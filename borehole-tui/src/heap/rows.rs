@@ -78,7 +78,7 @@ impl HeapApp<'_> {
             bytes(class.own_bytes),
             grouped(class.count)
         );
-        numbers.clone() + &crop(&printable(&class.name), room(columns, &numbers), Anchor::Right)
+        beside(numbers, &printable(&class.name), columns, Anchor::Right)
     }
 
     fn type_text(&self, row: usize) -> String {
@@ -96,7 +96,7 @@ impl HeapApp<'_> {
             format!("{} {:>10}  ", self.known.share_text(cycle.retained_bytes), grouped(cycle.nodes));
         let path = printable(&self.known.heap.near_path(cycle.first));
         let text = format!("{}  {path}", classes.join(", "));
-        numbers.clone() + &crop(&text, room(columns, &numbers), Anchor::Left)
+        beside(numbers, &text, columns, Anchor::Left)
     }
 
     /// What the columns of the list are called.
@@ -162,8 +162,14 @@ impl HeapApp<'_> {
 }
 
 /// The columns that are left for a text behind another.
-fn room(columns: usize, before: &str) -> usize {
+pub(super) fn room(columns: usize, before: &str) -> usize {
     columns.saturating_sub(width(before)).max(1)
+}
+
+/// Numbers, and as much of a text as there is room for behind them.
+pub(super) fn beside(numbers: String, text: &str, columns: usize, anchor: Anchor) -> String {
+    let text = crop(text, room(columns, &numbers), anchor);
+    numbers + &text
 }
 
 impl Known<'_> {
@@ -192,7 +198,7 @@ impl Known<'_> {
         let brief = self.heap.brief(node);
         let numbers = format!("{}  ", self.share_text(brief.retained_bytes));
         let text = format!("{}  {}", printable(&self.heap.name(node)), label(&brief));
-        numbers.clone() + &crop(&text, room(columns, &numbers), Anchor::Left)
+        beside(numbers, &text, columns, Anchor::Left)
     }
 }
 
@@ -200,13 +206,12 @@ impl Known<'_> {
 pub(super) fn label(brief: &Brief) -> String {
     let text = printable(&brief.text);
     let number = brief.node.0;
-    let count = |count: u64| grouped(count);
     match (brief.kind, brief.count) {
         (Kind::String, Some(length)) => {
             let text = crop(&text, 60, Anchor::Left);
-            format!("\"{text}\" ({}) #{number}", count(length))
+            format!("\"{text}\" ({}) #{number}", grouped(length))
         }
-        (Kind::Array | Kind::Other, Some(elements)) => format!("{text}({}) #{number}", count(elements)),
+        (Kind::Array | Kind::Other, Some(elements)) => format!("{text}({}) #{number}", grouped(elements)),
         _ => format!("{text} #{number}"),
     }
 }

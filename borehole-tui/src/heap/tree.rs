@@ -77,7 +77,7 @@ impl Tree {
         &self.branches[place]
     }
 
-    /// The branch under the cursor; of a line for more, that which it is below.
+    /// The line under the cursor.
     fn current(&self) -> Option<Line> {
         self.lines.get(self.list.cursor).copied()
     }

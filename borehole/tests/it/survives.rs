@@ -223,6 +223,15 @@ fn the_readme_says_what_survives() {
 }
 
 #[test]
+fn formats_that_are_no_text_say_so() {
+    for format in Format::ALL.into_iter().filter(|format| format.writable()) {
+        let bytes = converted(PROFILE.as_bytes(), Format::Jsonl, format);
+        let is_text = bytes.iter().all(|&byte| byte >= b' ' || b"\t\n".contains(&byte));
+        assert_eq!(format.facts().is_binary, !is_text, "{}", format.name());
+    }
+}
+
+#[test]
 fn a_pair_keeps_what_both_of_its_formats_keep() {
     let readable: Vec<_> = Format::ALL.into_iter().filter(|format| format.readable()).collect();
     assert!(readable.len() >= 10, "{readable:?}");

@@ -1,39 +1,22 @@
 //! Call stacks as addresses, each stored once until its symbols are known.
 
-use std::hash::BuildHasher as _;
 use std::io;
 
-use borehole_model::{FrameId, StackId, TableFull, Tables};
-use hashbrown::{DefaultHashBuilder, HashTable};
+use borehole_model::{Distinct, FrameId, StackId, TableFull, Tables};
 
 use super::symbols::Symbols;
 
+/// The leaf first, as the trace has them.
 #[derive(Debug, Default)]
-pub(super) struct AddressStacks {
-    /// The leaf first, as the trace has them.
-    addresses: Vec<[u8; 8]>,
-    ends: Vec<usize>,
-    index: HashTable<u32>,
-    hasher: DefaultHashBuilder,
-}
+pub(super) struct AddressStacks(Distinct<[u8; 8]>);
 
 impl AddressStacks {
     /// The number of a stack.
     ///
     /// # Errors
-    /// When there are 2^32 others.
+    /// When there are 2^32 - 1 others.
     pub(super) fn intern(&mut self, stack: &[[u8; 8]]) -> io::Result<u32> {
-        let hash = self.hasher.hash_one(stack);
-        let found = self.index.find(hash, |&row| slice(&self.addresses, &self.ends, row) == stack);
-        if let Some(&row) = found {
-            return Ok(row);
-        }
-        let row = u32::try_from(self.ends.len()).map_err(io::Error::other)?;
-        self.addresses.extend_from_slice(stack);
-        self.ends.push(self.addresses.len());
-        let Self { addresses, ends, index, hasher } = self;
-        index.insert_unique(hash, row, |&row| hasher.hash_one(slice(addresses, ends, row)));
-        Ok(row)
+        self.0.intern(stack).ok_or_else(|| io::Error::other("too many stacks: expected less than 2^32"))
     }
 
     /// Every stack in the words of `symbols`, by number.
@@ -43,22 +26,13 @@ impl AddressStacks {
         tables: &mut Tables,
     ) -> Result<Vec<Option<StackId>>, TableFull> {
         let mut frames: Vec<FrameId> = Vec::new();
-        let mut resolved = Vec::with_capacity(self.ends.len());
-        let mut start = 0;
-        for &end in &self.ends {
+        let resolve = |stack: &[[u8; 8]]| {
             frames.clear();
-            for &address in &self.addresses[start..end] {
+            for &address in stack {
                 symbols.frames(u64::from_le_bytes(address), tables, &mut frames)?;
             }
-            resolved.push(tables.intern_stack_leaf_first(&frames)?);
-            start = end;
-        }
-        Ok(resolved)
+            tables.intern_stack_leaf_first(&frames)
+        };
+        self.0.iter().map(resolve).collect()
     }
-}
-
-fn slice<'a>(addresses: &'a [[u8; 8]], ends: &[usize], row: u32) -> &'a [[u8; 8]] {
-    let row = row as usize;
-    let start = if row == 0 { 0 } else { ends[row - 1] };
-    &addresses[start..ends[row]]
 }

@@ -6,18 +6,12 @@ use borehole_formats::rbt::layout::{
 };
 use borehole_formats::{Limits, rbt::Header};
 
+use crate::tables;
+
 const PAGE: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/formats/rbt.md"));
 
-/// The rows below the head that begins with `head`, each as its cells.
 fn rows(head: &str) -> Vec<Vec<&'static str>> {
-    let lines = PAGE.lines().skip_while(|line| !line.starts_with(head)).skip(2);
-    let rows: Vec<_> = lines.take_while(|line| line.starts_with('|')).map(cells).collect();
-    assert!(!rows.is_empty(), "no table {head}");
-    rows
-}
-
-fn cells(line: &'static str) -> Vec<&'static str> {
-    line.trim_matches('|').split(" | ").map(|cell| cell.trim().trim_matches('`')).collect()
+    tables::rows(PAGE, head)
 }
 
 #[test]

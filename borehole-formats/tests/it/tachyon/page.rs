@@ -6,18 +6,12 @@ use borehole_formats::tachyon::layout::{
 use borehole_formats::tachyon::{ByteOrder, Header, HeaderLayout, JOURNAL_MAGIC};
 use borehole_model::Status;
 
+use crate::tables;
+
 const PAGE: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/formats/tachyon.md"));
 
-/// The rows of the table whose head begins with `head`, each as its cells.
 fn rows(head: &str) -> Vec<Vec<&'static str>> {
-    let lines = PAGE.lines().skip_while(|line| !line.starts_with(head)).skip(2);
-    let rows: Vec<_> = lines.take_while(|line| line.starts_with('|')).map(cells).collect();
-    assert!(!rows.is_empty(), "no table {head}");
-    rows
-}
-
-fn cells(line: &'static str) -> Vec<&'static str> {
-    line.trim_matches('|').split(" | ").map(str::trim).collect()
+    tables::rows(PAGE, head)
 }
 
 /// Where the page says that a field is in one of the layouts, and how wide.

@@ -1,0 +1,105 @@
+//! Slices, each stored once, end to end.
+//!
+//! Columns: `items` (all slices one after the other), `ends` (where each ends). The hash index holds row numbers only and
+//! compares through the columns.
+
+use std::hash::{BuildHasher as _, Hash};
+
+use hashbrown::{DefaultHashBuilder, HashTable};
+
+/// Distinct slices, numbered in the order of their first appearance: strings as bytes, stacks as addresses.
+///
+/// # Examples
+///
+/// ```
+/// let mut stacks = borehole_model::Distinct::default();
+/// assert_eq!([&[7, 9][..], &[], &[7, 9]].map(|stack| stacks.intern(stack)), [Some(0), Some(1), Some(0)]);
+/// assert_eq!(stacks.get(0), [7, 9]);
+/// ```
+#[derive(Clone, Debug)]
+pub struct Distinct<T> {
+    items: Vec<T>,
+    ends: Vec<usize>,
+    index: HashTable<u32>,
+    hasher: DefaultHashBuilder,
+}
+
+impl<T> Default for Distinct<T> {
+    fn default() -> Self {
+        let hasher = DefaultHashBuilder::default();
+        Self { items: Vec::new(), ends: Vec::new(), index: HashTable::new(), hasher }
+    }
+}
+
+impl<T: Copy + Eq + Hash> Distinct<T> {
+    /// The number of a slice; `None` when it is new and no number is left, which are those below 2^32 - 1.
+    pub fn intern(&mut self, slice: &[T]) -> Option<u32> {
+        let hash = self.hasher.hash_one(slice);
+        let found = self.index.find(hash, |&row| of_row(&self.items, &self.ends, row as usize) == slice);
+        if let Some(&row) = found {
+            return Some(row);
+        }
+        let row = u32::try_from(self.ends.len()).ok().filter(|&row| row < u32::MAX)?;
+        self.items.extend_from_slice(slice);
+        self.ends.push(self.items.len());
+        let Self { items, ends, index, hasher } = self;
+        index.insert_unique(hash, row, |&row| hasher.hash_one(of_row(items, ends, row as usize)));
+        Some(row)
+    }
+
+    /// The number of a slice that is there.
+    #[must_use]
+    pub fn find(&self, slice: &[T]) -> Option<u32> {
+        let hash = self.hasher.hash_one(slice);
+        self.index.find(hash, |&row| self.get(row as usize) == slice).copied()
+    }
+
+    /// The slice of a number.
+    ///
+    /// # Panics
+    /// When there is none of that number.
+    #[inline]
+    #[must_use]
+    pub fn get(&self, row: usize) -> &[T] {
+        of_row(&self.items, &self.ends, row)
+    }
+
+    /// All slices, by number.
+    pub fn iter(&self) -> impl Iterator<Item = &[T]> {
+        let starts = std::iter::once(0).chain(self.ends.iter().copied());
+        starts.zip(&self.ends).map(|(start, &end)| &self.items[start..end])
+    }
+}
+
+impl<T> Distinct<T> {
+    /// How many slices there are.
+    pub(crate) const fn count(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// How long all of them are together.
+    pub(crate) const fn item_count(&self) -> usize {
+        self.items.len()
+    }
+}
+
+#[inline]
+fn of_row<'a, T>(items: &'a [T], ends: &[usize], row: usize) -> &'a [T] {
+    let start = if row == 0 { 0 } else { ends[row - 1] };
+    &items[start..ends[row]]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slice_is_stored_once_and_where_it_ends_makes_a_difference() {
+        let mut texts = Distinct::default();
+        let numbers = ["ab", "c", "", "a", "bc", "c", ""].map(|text| texts.intern(text.as_bytes()).unwrap());
+        assert_eq!(numbers, [0, 1, 2, 3, 4, 1, 2]);
+        assert_eq!(texts.iter().collect::<Vec<_>>(), [&b"ab"[..], b"c", b"", b"a", b"bc"]);
+        assert_eq!((texts.count(), texts.item_count()), (5, 6));
+        assert_eq!((texts.find(b"bc"), texts.find(b"b"), texts.get(4)), (Some(4), None, &b"bc"[..]));
+    }
+}
