@@ -334,7 +334,7 @@ mod tests {
     fn what_is_unpacked_has_a_limit() {
         let unpacked = |limit| {
             let mut bytes = b"{\"summ".to_vec();
-            append(&mut bytes, io::repeat(b' ').take(93), limit).map(|()| bytes.len())
+            append(&mut bytes, io::repeat(b' ').take(94), limit).map(|()| bytes.len())
         };
         assert_eq!(unpacked(100).unwrap(), 100);
         let refused = unpacked(99).unwrap_err().to_string();
