@@ -89,10 +89,13 @@ pub(crate) enum Command {
         arguments: Vec<OsString>,
     },
     /// List the formats
+    #[command(after_help = FORMATS_EXAMPLES)]
     Formats(FormatsArgs),
     /// Print a completion script for a shell
+    #[command(after_help = COMPLETIONS_EXAMPLES)]
     Completions(CompletionsArgs),
     /// Print the manual page
+    #[command(after_help = MAN_EXAMPLES)]
     Man(ManArgs),
 }
 
@@ -106,10 +109,13 @@ pub(crate) enum LiveCommand {
     #[command(after_help = STACK_EXAMPLES)]
     Stack(StackArgs),
     /// Show live where the time of running PHP processes goes
+    #[command(after_help = TOP_EXAMPLES)]
     Top(TopArgs),
     /// Print the address of the executor globals of each thread that runs PHP
+    #[command(after_help = EG_EXAMPLES)]
     Eg(EgArgs),
     /// Say whether running processes can be sampled here, and if not, why and what helps
+    #[command(after_help = DOCTOR_EXAMPLES)]
     Doctor(DoctorArgs),
 }
 
@@ -161,6 +167,34 @@ const STACK_EXAMPLES: &str = "\
 Examples:
   borehole stack -p 4711
   borehole stack -p 4711 --json | jq '.stacks[0].frames[0]'";
+
+const TOP_EXAMPLES: &str = "\
+Examples:
+  borehole top -P php-fpm                            a pool, until Ctrl-C
+  borehole top -p 4711 -d 10s --json | jq .functions a line each second";
+
+const EG_EXAMPLES: &str = "\
+Examples:
+  borehole eg -p 4711";
+
+const DOCTOR_EXAMPLES: &str = "\
+Examples:
+  borehole doctor                                    the system, and all that looks like PHP
+  borehole doctor -p 4711";
+
+const FORMATS_EXAMPLES: &str = "\
+Examples:
+  borehole formats
+  borehole formats --json | jq .formats";
+
+const COMPLETIONS_EXAMPLES: &str = "\
+Examples:
+  borehole completions bash > /etc/bash_completion.d/borehole";
+
+const MAN_EXAMPLES: &str = "\
+Examples:
+  borehole man | man -l -
+  borehole man -o /usr/local/share/man/man1          a page for each command";
 
 const CONVERT_EXAMPLES: &str = "\
 Examples:

@@ -42,6 +42,7 @@ pub(crate) enum HeapCommand {
     #[command(after_help = ANALYZE_EXAMPLES)]
     Analyze(AnalyzeArgs),
     /// Say what a file is and what is in it: memory by type and by class, and how much is accounted for
+    #[command(after_help = INFO_EXAMPLES)]
     Info(InfoArgs),
     /// Say what is wrong: findings with what they likely mean and what to do, then what takes most
     #[command(after_help = REPORT_EXAMPLES)]
@@ -68,6 +69,7 @@ pub(crate) enum HeapCommand {
     #[command(after_help = COMPARE_EXAMPLES)]
     Compare(CompareArgs),
     /// Write the path to each node of a run into a database
+    #[command(after_help = PATHS_EXAMPLES)]
     Paths(PathsArgs),
 }
 
@@ -100,6 +102,11 @@ Examples:
   borehole heap runs heaps.sqlite3
   borehole heap runs heaps.sqlite3 --keep-last 20
   borehole heap runs mysql://me@db.example/heaps --older-than 30d";
+
+const INFO_EXAMPLES: &str = "\
+Examples:
+  borehole heap info worker.rmem
+  borehole heap info core.4711 --json | jq .summary";
 
 const REPORT_EXAMPLES: &str = "\
 Examples:
@@ -138,6 +145,11 @@ Examples:
   borehole heap ask worker.rmem find --class 'App\\Cart'
   borehole heap ask worker.rmem path-to-root '#4711'
   borehole heap ask worker.rmem retained '#17' '#18' --json";
+
+const PATHS_EXAMPLES: &str = "\
+Examples:
+  borehole heap paths heaps.sqlite3
+  borehole heap paths heaps.sqlite3 --run-id 3 --compact";
 
 pub(crate) fn run(command: &HeapCommand) -> anyhow::Result<Exit> {
     match command {

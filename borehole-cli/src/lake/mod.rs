@@ -41,16 +41,22 @@ enum LakeCommand {
     #[command(after_help = TOP_EXAMPLES)]
     Top(ask::TopArgs),
     /// Show how the shares of functions changed from one stretch of time to another
+    #[command(after_help = DIFF_EXAMPLES)]
     Diff(ask::DiffArgs),
     /// Show what a function costs over time
+    #[command(after_help = TREND_EXAMPLES)]
     Trend(ask::TrendArgs),
     /// Say what is in a lake
+    #[command(after_help = INFO_EXAMPLES)]
     Info(keep::InfoArgs),
     /// Read all files of a lake and say which are not what was written
+    #[command(after_help = CHECK_EXAMPLES)]
     Check(keep::CheckArgs),
     /// Put small files together, and clear away what no reader needs any more
+    #[command(after_help = COMPACT_EXAMPLES)]
     Compact(keep::CompactArgs),
     /// Let go of what is older than so many days
+    #[command(after_help = RETAIN_EXAMPLES)]
     Retain(keep::RetainArgs),
     /// Run what splits questions among executors
     #[cfg(feature = "lake-cluster")]
@@ -61,8 +67,10 @@ enum LakeCommand {
     #[command(after_help = cluster::EXAMPLES)]
     Executor(cluster::ExecutorArgs),
     /// Print a completion script for a shell
+    #[command(after_help = COMPLETIONS_EXAMPLES)]
     Completions(CompletionsArgs),
     /// Print the manual page
+    #[command(after_help = MAN_EXAMPLES)]
     Man(ManArgs),
 }
 
@@ -83,6 +91,40 @@ Examples:
   borehole lake top lake/ --service shop --since 7d
   borehole lake top lake/ --since 2026-11-20 --until 2026-11-21 --label uri=/cart
   borehole lake top lake/ --service shop --since 1h --to flamegraph -o flame.svg";
+
+const DIFF_EXAMPLES: &str = "\
+Examples:
+  borehole lake diff lake/ --before 2d..1d --after 1d.. --service shop";
+
+const TREND_EXAMPLES: &str = "\
+Examples:
+  borehole lake trend lake/ 'App\\Db::query' --service shop --since 7d --step 1d";
+
+const INFO_EXAMPLES: &str = "\
+Examples:
+  borehole lake info lake/
+  borehole lake info lake/ --files samples           for other engines that read Parquet";
+
+const CHECK_EXAMPLES: &str = "\
+Examples:
+  borehole lake check s3://profiles/lake";
+
+const COMPACT_EXAMPLES: &str = "\
+Examples:
+  borehole lake compact lake/";
+
+const RETAIN_EXAMPLES: &str = "\
+Examples:
+  borehole lake retain lake/ --days 90";
+
+const COMPLETIONS_EXAMPLES: &str = "\
+Examples:
+  borehole lake completions bash > /etc/bash_completion.d/borehole-lake";
+
+const MAN_EXAMPLES: &str = "\
+Examples:
+  borehole lake man | man -l -
+  borehole lake man -o /usr/local/share/man/man1     a page for each command";
 
 pub(crate) fn run(cli: &Cli) -> anyhow::Result<Exit> {
     match &cli.command {
