@@ -64,37 +64,44 @@ fn flags() -> BTreeMap<String, Vec<(String, Shown)>> {
     found
 }
 
-/// The commands that do something: the others are groups of them.
-fn commands(name: &str, command: &Command, found: &mut Vec<(String, Command)>) {
-    if !command.has_subcommands() {
+/// The examples in the help of a command.
+fn examples(command: &Command) -> Vec<String> {
+    let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+    help.lines().filter(|line| line.starts_with("  borehole ")).map(str::to_owned).collect()
+}
+
+/// The commands that have examples, or should: those of a group stand for what is below it.
+fn shown(name: &str, command: &Command, found: &mut Vec<(String, Command)>) {
+    if !command.has_subcommands() || !examples(command).is_empty() {
         found.push((name.to_owned(), command.clone()));
+        return;
     }
     for command in command.get_subcommands() {
-        let name = format!("{name} {}", command.get_name());
-        commands(&name, command, found);
+        shown(&format!("{name} {}", command.get_name()), command, found);
     }
 }
 
 #[test]
 fn help_has_examples_of_options_that_there_are() {
     let mut found = Vec::new();
-    commands("borehole", &<crate::cli::Cli>::command(), &mut found);
+    shown("borehole", &<crate::cli::Cli>::command(), &mut found);
     #[cfg(feature = "lake")]
-    commands("borehole lake", &crate::lake::Cli::command(), &mut found);
+    shown("borehole lake", &crate::lake::Cli::command(), &mut found);
     // The help of the lake's own program is shown for it.
     for (name, command) in found.iter().filter(|(name, _)| name != "borehole lake") {
-        let after = command.get_after_help().map(ToString::to_string).unwrap_or_default();
-        let examples: Vec<_> = after.lines().filter(|line| line.starts_with("  borehole ")).collect();
+        let examples = examples(command);
         assert!(!examples.is_empty(), "{name} has no example");
+        let mut known = Vec::new();
+        below(name, command, &mut known);
         for example in examples {
-            let own = example.trim_start().split(" | ").next().unwrap_or_default();
+            let own = example.split(" | ").next().unwrap_or_default();
             let words = own.split_whitespace().take_while(|&word| word != "--");
             for flag in words.filter_map(|word| word.strip_prefix("--")) {
                 let flag = flag.split('=').next().unwrap_or_default();
-                let is_known = |argument: &Arg| {
+                let is_known = |(_, argument): &(String, Arg)| {
                     argument.get_long_and_visible_aliases().unwrap_or_default().contains(&flag)
                 };
-                assert!(command.get_arguments().any(is_known), "{name}: --{flag} in {own:?}");
+                assert!(known.iter().any(is_known), "{name}: --{flag} in {own:?}");
             }
         }
     }

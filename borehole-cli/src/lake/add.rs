@@ -169,14 +169,17 @@ fn tell(args: &AddArgs, name: &str, added: &Added, recovery: &Recovery) -> anyho
         });
         out(&object.to_string())?;
     } else {
-        let services = added.services.join(", ");
+        let services = match added.services.join(", ") {
+            none if none.is_empty() => none,
+            services => format!(" of {services}"),
+        };
         let events = if recovery.events > 0 {
             format!(", {}", counted(recovery.events, "event"))
         } else {
             String::new()
         };
         show(&format!(
-            "{name}: {}{events} of {services}; {} new; {} written",
+            "{name}: {}{events}{services}; {} new; {} written",
             counted(added.samples, "sample"),
             counted(added.stacks, "stack"),
             counted(added.bytes, "byte")

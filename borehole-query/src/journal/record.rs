@@ -1,6 +1,7 @@
 //! What one commit says.
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::supported;
 use crate::tables::{SCHEMA_VERSION, Table};
@@ -43,7 +44,9 @@ pub(crate) struct DataFile {
     pub(crate) table: String,
     /// Below the lake.
     pub(crate) path: String,
+    #[serde(deserialize_with = "amount")]
     pub(crate) rows: u64,
+    #[serde(deserialize_with = "amount")]
     pub(crate) bytes: u64,
     /// SHA-256 of its bytes, in hexadecimal.
     pub(crate) sha256: String,
@@ -82,6 +85,18 @@ impl Commit {
 
     pub(super) fn to_bytes(&self) -> Vec<u8> {
         serde_json::to_vec(self).expect("strings and numbers are JSON")
+    }
+}
+
+/// The most rows or bytes that a file may be said to have: what adds them up for many files does not look for more than it holds.
+const MOST: u64 = 1 << 48;
+
+fn amount<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+    match u64::deserialize(deserializer)? {
+        amount @ ..=MOST => Ok(amount),
+        amount => {
+            Err(D::Error::custom(format_args!("too large a file: expected at most {MOST}, found {amount}")))
+        }
     }
 }
 

@@ -46,6 +46,23 @@ fn a_commit_that_is_cut_off_is_an_error() {
 }
 
 #[test]
+fn files_of_more_rows_than_there_can_be_are_refused() {
+    let (_scratch, name, commits) = lake_of_three_commits();
+    let path = commits.join(commit(3));
+    let text = fs::read_to_string(&path).unwrap();
+    let (before, rest) = text.split_once("\"rows\":").unwrap();
+    let after = rest.trim_start_matches(|digit: char| digit.is_ascii_digit());
+    fs::write(&path, format!("{before}\"rows\":{}{after}", u64::MAX)).unwrap();
+    let error = Lake::open(&name).unwrap_err();
+    assert!(error.is_damaged(), "{error}");
+    let text = error.to_string();
+    assert!(
+        text.contains("00000000000000000003.json: too large a file: expected at most 281474976710656"),
+        "{text}"
+    );
+}
+
+#[test]
 fn a_lake_of_a_later_version_is_refused() {
     let (_scratch, name, commits) = lake_of_three_commits();
     let path = commits.join(commit(3));
