@@ -171,7 +171,7 @@ Examples:
 const TOP_EXAMPLES: &str = "\
 Examples:
   borehole top -P php-fpm                            a pool, until Ctrl-C
-  borehole top -p 4711 -d 10s --json | jq .functions a line each second";
+  borehole top -p 4711 -d 10s --json | jq .functions";
 
 const EG_EXAMPLES: &str = "\
 Examples:
@@ -179,7 +179,7 @@ Examples:
 
 const DOCTOR_EXAMPLES: &str = "\
 Examples:
-  borehole doctor                                    the system, and all that looks like PHP
+  borehole doctor           the system, and all that looks like PHP
   borehole doctor -p 4711";
 
 const FORMATS_EXAMPLES: &str = "\

@@ -103,7 +103,7 @@ Examples:
 const INFO_EXAMPLES: &str = "\
 Examples:
   borehole lake info lake/
-  borehole lake info lake/ --files samples           for other engines that read Parquet";
+  borehole lake info lake/ --files samples           for other engines";
 
 const CHECK_EXAMPLES: &str = "\
 Examples:

@@ -9,7 +9,7 @@ use std::time::Duration;
 use borehole_testkit::{LakeCluster, Scratch, free_address};
 
 use crate::lake::S3;
-use crate::program::{Ended, corpus, program, run, text};
+use crate::program::{Ended, corpus, program, run, text, wait_for};
 
 /// A scheduler and two executors, which `prepare` may tell more.
 fn cluster(prepare: impl Fn(&mut Command)) -> LakeCluster {
@@ -124,9 +124,14 @@ fn parts_of_answers_are_for_the_user_alone() {
     let _cluster = cluster(|executor| {
         executor.env("TMPDIR", scratch.folder());
     });
-    let folders = fs::read_dir(scratch.folder()).unwrap().map(|folder| folder.unwrap().metadata().unwrap());
-    let modes: Vec<_> = folders.map(|folder| format!("{:o}", folder.permissions().mode() & 0o777)).collect();
-    assert!(modes.len() >= 2 && modes.iter().all(|mode| mode == "700"), "{modes:?}");
+    let modes = wait_for(|| {
+        let folders =
+            fs::read_dir(scratch.folder()).unwrap().map(|folder| folder.unwrap().metadata().unwrap());
+        let modes: Vec<_> =
+            folders.map(|folder| format!("{:o}", folder.permissions().mode() & 0o777)).collect();
+        (modes.len() == 2).then_some(modes)
+    });
+    assert_eq!(modes, ["700", "700"]);
 }
 
 #[test]
