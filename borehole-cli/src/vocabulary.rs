@@ -87,12 +87,12 @@ fn help_has_examples_of_options_that_there_are() {
     shown("borehole", &<crate::cli::Cli>::command(), &mut found);
     #[cfg(feature = "lake")]
     shown("borehole lake", &crate::lake::Cli::command(), &mut found);
+    // An example may go on with another command.
+    let known = arguments();
     // The help of the lake's own program is shown for it.
     for (name, command) in found.iter().filter(|(name, _)| name != "borehole lake") {
         let examples = examples(command);
         assert!(!examples.is_empty(), "{name} has no example");
-        let mut known = Vec::new();
-        below(name, command, &mut known);
         for example in examples {
             let own = example.split(" | ").next().unwrap_or_default();
             let words = own.split_whitespace().take_while(|&word| word != "--");
