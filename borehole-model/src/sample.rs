@@ -37,9 +37,16 @@ pub struct Sample<'a> {
 pub struct Status(pub u8);
 
 impl Status {
-    /// The names of the flags, from bit 0 upwards.
-    pub const NAMES: [&'static str; 6] =
-        ["has_gil", "on_cpu", "unknown", "gil_requested", "has_exception", "main_thread"];
+    /// The names of the flags, from bit 0 upwards: of the last two nobody knows what they say.
+    pub const NAMES: [&'static str; 8] =
+        ["has_gil", "on_cpu", "unknown", "gil_requested", "has_exception", "main_thread", "bit6", "bit7"];
+
+    /// The flag that is called `name`.
+    #[must_use]
+    pub fn flag(name: &[u8]) -> Option<Self> {
+        let mut names = (0..).zip(Self::NAMES);
+        names.find(|(_, known)| known.as_bytes() == name).map(|(bit, _)| Self(1 << bit))
+    }
 
     /// The names of the flags that are set, from bit 0 upwards.
     pub fn names(self) -> impl Iterator<Item = &'static str> {

@@ -9,7 +9,7 @@ use borehole_model::{
 };
 
 use super::event::write_event;
-use super::layout::{self, BIT_PREFIX, SCHEMA_VERSION};
+use super::layout::{self, SCHEMA_VERSION};
 use super::write::LineWriter;
 use crate::{Export, Losses};
 
@@ -437,11 +437,6 @@ fn write_status(line: &mut LineWriter, status: Status) {
     line.key("status");
     line.begin_array();
     status.names().for_each(|name| line.text(name));
-    for bit in Status::NAMES.len()..8 {
-        if status.0 >> bit & 1 == 1 {
-            line.text(&format!("{BIT_PREFIX}{bit}"));
-        }
-    }
     line.end_array();
 }
 

@@ -11,7 +11,7 @@ use hashbrown::HashMap;
 
 use super::NAME;
 use super::event::{intern_shape, values};
-use super::layout::{self, BIT_PREFIX, SCHEMA_VERSION};
+use super::layout::{self, SCHEMA_VERSION};
 use super::read::{
     EndLine, FileLine, FrameObject, LabelObject, Line, MetadataLine, SampleLine, SegmentLine, StackLine,
     Text, ThreadLine, WarningObject, parse_line,
@@ -456,19 +456,11 @@ fn intern_label_value(tables: &mut Tables, value: &LabelObject<'_>) -> Result<La
 fn status(flags: &[Text<'_>]) -> Result<Status, Failure> {
     let mut bits = 0;
     for flag in flags {
-        bits |= flag_bit(&flag.0).ok_or_else(|| {
+        let Status(bit) = Status::flag(&flag.0).ok_or_else(|| {
             let found = String::from_utf8_lossy(&flag.0);
             Failure::malformed(format!("expected a thread's state, found \"{}\"", found.escape_debug()))
         })?;
+        bits |= bit;
     }
     Ok(Status(bits))
-}
-
-fn flag_bit(name: &[u8]) -> Option<u8> {
-    let name = std::str::from_utf8(name).ok()?;
-    let bit = match Status::NAMES.iter().position(|&known| known == name) {
-        Some(bit) => u32::try_from(bit).ok()?,
-        None => name.strip_prefix(BIT_PREFIX)?.parse().ok()?,
-    };
-    1_u8.checked_shl(bit)
 }

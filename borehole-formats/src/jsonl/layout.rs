@@ -6,9 +6,6 @@ use crate::function_name::FunctionName;
 /// lines of tomorrow; a new key or a new type of line does not change it.
 pub const SCHEMA_VERSION: u64 = 1;
 
-/// The name of an unnamed flag of a thread's state: this and the number of the bit.
-pub(super) const BIT_PREFIX: &str = "bit";
-
 /// The parts of a PHP function's name: namespace, class, method.
 pub(super) type Parts<'a> = [&'a [u8]; 3];
 

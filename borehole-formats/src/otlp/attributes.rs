@@ -176,11 +176,8 @@ fn take_property(
                     Any::Index(index) => resolver.document.string(index, attribute.offset)?,
                     _ => return Ok(false),
                 };
-                let mut flags = (0..).zip(Status::NAMES);
-                let Some((bit, _)) = flags.find(|(_, flag)| flag.as_bytes() == name) else {
-                    return Ok(false);
-                };
-                status.0 |= 1_u8 << bit;
+                let Some(Status(flag)) = Status::flag(name) else { return Ok(false) };
+                status.0 |= flag;
             }
             sample.status = Some(status);
         }

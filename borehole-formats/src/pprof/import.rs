@@ -499,7 +499,7 @@ impl<'d> Resolver<'d> {
             }
             (key::STATUS, _, Some(text)) => {
                 let Some(flag) = status_flag(self.document.string(text, offset)?) else { return Ok(false) };
-                sample.status = Some(Status(sample.status.unwrap_or_default().0 | flag));
+                sample.status = Some(Status(sample.status.unwrap_or_default().0 | flag.0));
             }
             (key::THREAD_NAME, _, Some(text)) => {
                 if sample.thread.is_none() {
@@ -548,11 +548,7 @@ fn plain_number(label: &Label) -> Option<i64> {
     label.number.filter(|_| label.unit == 0 && label.text.unwrap_or(0) == 0)
 }
 
-/// The bit of a status flag; the empty text is a status without flags.
-fn status_flag(name: &[u8]) -> Option<u8> {
-    if name.is_empty() {
-        return Some(0);
-    }
-    let mut flags = Status::NAMES.iter().enumerate();
-    flags.find(|(_, flag)| flag.as_bytes() == name).map(|(bit, _)| 1 << bit)
+/// The flag of a status; the empty text is a status without flags.
+fn status_flag(name: &[u8]) -> Option<Status> {
+    if name.is_empty() { Some(Status::default()) } else { Status::flag(name) }
 }
