@@ -93,6 +93,12 @@ impl Batch {
         }
     }
 
+    /// How many sums were too large, or too far below zero, and are cut.
+    pub(super) fn cut_sums(&self) -> u64 {
+        let sums = self.rows.iter().flat_map(|row| &row.sums);
+        sums.filter(|sum| matches!(**sum, i64::MIN | i64::MAX)).count() as u64
+    }
+
     /// Adds the values of a sample.
     pub(super) fn add<S, F>(
         &mut self,

@@ -250,6 +250,7 @@ impl<W: Write> Exporter<W> {
         if self.has_wall {
             self.losses.add("wall times of samples without a period", self.untimed_wall);
         }
+        self.losses.add("sums above 9223372036854775807", self.rows.cut_sums());
         lost.iter().for_each(|(what, count)| self.losses.add(what, count));
     }
 

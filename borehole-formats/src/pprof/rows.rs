@@ -93,6 +93,13 @@ impl Rows {
         self.width = width;
     }
 
+    /// How many sums were too large, or too far below zero, and are cut.
+    pub(super) fn cut_sums(&self) -> u64 {
+        let sums = self.rows.iter().flat_map(|row| [row.count, row.wall_ns]);
+        sums.chain(self.values.iter().copied()).filter(|sum| matches!(*sum, i64::MIN | i64::MAX)).count()
+            as u64
+    }
+
     pub(super) fn scopes(&self) -> &[Scope] {
         &self.scopes
     }

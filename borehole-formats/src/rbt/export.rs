@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::ops::ControlFlow;
 
 use borehole_model::{
-    Context, FrameId, LabelValue, LabelsId, ProfileSink, Sample, Segment, StackId, StringId, Tables,
+    Context, FrameId, Label, LabelValue, LabelsId, ProfileSink, Sample, Segment, StackId, StringId, Tables,
 };
 
 use super::column::put;
@@ -203,6 +203,8 @@ impl<W: Write> Exporter<W> {
         self.losses.add("interpreter ids", count(sample.interpreter.is_some()));
         self.losses.add("thread states", count(sample.status.is_some()));
         self.losses.add("measured values", count(!sample.values.is_empty()));
+        let repeats = sample.labels.is_some_and(|labels| repeats_a_key(at.tables.labels(labels)));
+        self.losses.add("annotations whose key comes again", count(repeats));
     }
 }
 
@@ -354,6 +356,13 @@ fn write_annotated<W: Write>(
     let pairs: Vec<_> =
         labels.iter().zip(&values).map(|(label, value)| (tables.string(label.key), &**value)).collect();
     writer.write_sample(&SampleDef { annotations: Some(&pairs), ..*sample })
+}
+
+/// Whether two labels share their key: of those the format has the last.
+fn repeats_a_key(labels: &[Label]) -> bool {
+    let mut keys: Vec<_> = labels.iter().map(|label| label.key).collect();
+    keys.sort_unstable();
+    keys.windows(2).any(|pair| pair[0] == pair[1])
 }
 
 fn time_us(sample: &Sample<'_>) -> Option<i64> {

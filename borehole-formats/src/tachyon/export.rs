@@ -73,6 +73,8 @@ struct Columns {
     /// How many distinct frames had opcodes that Python does not have, and places in machine code.
     unknown_opcodes: u64,
     native_offsets: u64,
+    /// How many had lines or columns of more than 31 bits.
+    large_places: u64,
 }
 
 /// The times of samples that have none.
@@ -118,6 +120,7 @@ where
                 scratch: Vec::new(),
                 unknown_opcodes: 0,
                 native_offsets: 0,
+                large_places: 0,
             },
             clock: Clock::default(),
             lost: Lost::default(),
@@ -304,6 +307,7 @@ impl Columns {
         let opcode = frame.opcode.and_then(|name| self.opcodes.number(tables.string(name)));
         self.unknown_opcodes += u64::from(frame.opcode.is_some() && opcode.is_none());
         self.native_offsets += u64::from(frame.native.is_some());
+        self.large_places += u64::from(has_large_place(&frame));
         let defined = writer.define_frame(&FrameDef { opcode, ..frame_def(&frame, tables) })?;
         if self.frames.len() <= id.index() {
             self.frames.resize(id.index() + 1, None);
@@ -327,6 +331,13 @@ fn frame_def<'a>(frame: &Frame, tables: &'a Tables) -> FrameDef<'a> {
         end_column: column(frame.end_column),
         opcode: None,
     }
+}
+
+/// Whether a line or a column of a frame is one that the format cannot hold.
+fn has_large_place(frame: &Frame) -> bool {
+    let lines = [frame.line, frame.end_line];
+    let columns = [frame.column, frame.end_column].map(|column| column.map(i64::from));
+    lines.into_iter().chain(columns).flatten().any(|number| i32::try_from(number).is_err())
 }
 
 /// What CPython writes for the file of a frame that has none.
@@ -434,6 +445,7 @@ where
         losses.add("process ids", processes);
         losses.add("places in machine code", self.columns.native_offsets);
         losses.add("opcodes that Python does not have", self.columns.unknown_opcodes);
+        losses.add("lines and columns above 2147483647", self.columns.large_places);
         losses.add("fractions of microseconds", times);
         losses.add("outer frames of stacks deeper than 256", deep);
         self.period_us.report(&mut losses);
@@ -467,26 +479,25 @@ impl Facts {
             config = config.with_features_known();
         }
         let statistics = number(metadata::DURATION_S).zip(number(metadata::SAMPLE_RATE));
-        // Metadata outlive the clock that they speak of: when profiling began they say of that clock only.
-        let has_place = |key: &str| {
-            metadata::has_place(key) || key == metadata::START_TIME_US && segment.began_ns.is_some()
+        let python = value(metadata::PYTHON_VERSION).and_then(version);
+        let compression = match value(metadata::COMPRESSION) {
+            Some(metadata::NONE) => Some(Compression::None),
+            Some(metadata::ZSTD) => Some(Compression::Zstd),
+            _ => None,
         };
-        Self {
-            python: value(metadata::PYTHON_VERSION).and_then(version),
-            compression: match value(metadata::COMPRESSION) {
-                Some(metadata::NONE) => Some(Compression::None),
-                Some(metadata::ZSTD) => Some(Compression::Zstd),
-                _ => None,
-            },
-            config,
-            statistics: statistics.map(|(duration_s, sample_rate)| Statistics {
-                duration_s,
-                sample_rate,
-                error_rate: number(metadata::ERROR_RATE),
-                missed_samples: number(metadata::MISSED_SAMPLES),
-            }),
-            others: segment.metadata.iter().filter(|(key, _)| !has_place(text(*key))).count() as u64,
-        }
+        let statistics = statistics.map(|(duration_s, sample_rate)| Statistics {
+            duration_s,
+            sample_rate,
+            error_rate: number(metadata::ERROR_RATE),
+            missed_samples: number(metadata::MISSED_SAMPLES),
+        });
+        // Metadata outlive the clock that they speak of: when profiling began they say of that clock only.
+        let has_start = segment.began_ns.is_some() && value(metadata::START_TIME_US).is_some();
+        let taken = [python.is_some(), compression.is_some(), has_start].map(u64::from).iter().sum::<u64>()
+            + config.entries()
+            + statistics.as_ref().map_or(0, Statistics::entries);
+        let others = (segment.metadata.len() as u64).saturating_sub(taken);
+        Self { python, compression, config, statistics, others }
     }
 }
 

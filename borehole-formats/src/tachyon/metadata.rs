@@ -23,10 +23,3 @@ pub(super) const MISSED_SAMPLES: &str = "missed_samples";
 pub(super) const NONE: &str = "none";
 /// Zstandard.
 pub(super) const ZSTD: &str = "zstd";
-
-/// Whether what a key says has a place in any file.
-pub(super) fn has_place(key: &str) -> bool {
-    let keys =
-        [PYTHON_VERSION, MODE, FEATURES, COMPRESSION, DURATION_S, SAMPLE_RATE, ERROR_RATE, MISSED_SAMPLES];
-    keys.contains(&key)
-}

@@ -368,3 +368,19 @@ proptest! {
         let _ = read_with(&bytes, &ReadOptions::lenient());
     }
 }
+
+#[test]
+fn counts_that_the_format_cannot_hold_are_counted() {
+    let samples =
+        vec![sample(&["a"], u64::MAX, None), sample(&["b"], u64::MAX, Some(5)), sample(&["c"], 7, None)];
+    let segment = PlainSegment { has_times: true, samples, ..PlainSegment::default() };
+    assert_eq!(write(&[segment]).1, "sums above 9223372036854775807 dropped: 2");
+}
+
+#[test]
+fn every_flag_of_a_threads_state_comes_back() {
+    let samples = (0..=u8::MAX).map(|flags| PlainSample { status: Some(flags), ..sample(&["a"], 1, None) });
+    let samples: Vec<_> = samples.collect();
+    let segment = PlainSegment { samples: samples.clone(), ..PlainSegment::default() };
+    assert_eq!(read(&write(&[segment]).0).segments[0].samples, samples);
+}

@@ -227,6 +227,17 @@ fn losses_are_counted() {
     let mut exporter = Exporter::new(&mut bytes, Compression::Gzip);
     play(&[segment(None, vec![timed])], &mut exporter);
     assert_eq!(exporter.losses().to_string(), "timestamps dropped: 6");
+    let many = vec![sample(&["a"], u64::MAX), sample(&["b"], 1)];
+    let mut exporter = Exporter::new(Vec::new(), Compression::Gzip);
+    play(&[segment(None, many)], &mut exporter);
+    assert_eq!(exporter.losses().to_string(), "sums above 9223372036854775807 dropped: 1");
+}
+
+#[test]
+fn every_flag_of_a_threads_state_comes_back() {
+    let samples = (0..=u8::MAX).map(|flags| PlainSample { status: Some(flags), ..sample(&["a"], 1) });
+    let samples: Vec<_> = samples.collect();
+    assert_eq!(read(&write(&[segment(None, samples.clone())])).segments[0].samples, samples);
 }
 
 #[test]

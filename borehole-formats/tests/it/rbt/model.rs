@@ -364,3 +364,19 @@ proptest! {
         prop_assert_eq!(comparable(&found), comparable(&wanted));
     }
 }
+
+#[test]
+fn of_labels_that_share_a_key_the_format_has_the_last_and_the_others_are_counted() {
+    let mut tables = Tables::default();
+    let mut exporter = Exporter::new(Vec::new(), ExportOptions::default());
+    let segment = Segment::default();
+    exporter.segment(Context { tables: &tables, segment: &segment }).unwrap();
+    for keys in [["a", "b"], ["a", "a"]] {
+        let mut intern = |text: &str| tables.intern_string(text.as_bytes()).unwrap();
+        let labels = keys.map(|key| Label { key: intern(key), value: LabelValue::Text(intern("x")) });
+        let labels = Some(tables.intern_labels(&labels).unwrap());
+        let at = Context { tables: &tables, segment: &segment };
+        let _ = exporter.sample(at, &Sample { count: 3, labels, ..Sample::default() }).unwrap();
+    }
+    assert_eq!(exporter.losses().to_string(), "annotations whose key comes again dropped: 3");
+}

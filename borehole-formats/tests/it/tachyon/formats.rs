@@ -355,3 +355,51 @@ fn when_profiling_began_is_what_the_segment_says_and_not_what_metadata_of_anothe
         assert_eq!(found.0, [(segment.began_ns, None)]);
     }
 }
+
+#[test]
+fn metadata_that_a_header_cannot_hold_are_counted() {
+    let mut tables = Tables::default();
+    let said = [
+        ("python_version", "3.15"),
+        ("mode", "wall"),
+        ("mode", "cpu"),
+        ("features", "gc"),
+        ("compression", "lz4"),
+        ("duration_s", "1.5"),
+        ("error_rate", "0.5"),
+    ];
+    let mut intern = |text: &str| tables.intern_string(text.as_bytes()).unwrap();
+    let metadata = said.map(|(key, value)| (intern(key), intern(value))).to_vec();
+    let segment = Segment { metadata, began_ns: Some(0), ..Segment::default() };
+    let losses = began(
+        Exporter::new(Vec::new(), ExportOptions::default(), || Ok(Cursor::new(Vec::new()))),
+        &tables,
+        &segment,
+    );
+    // The version is too short, a mode is there twice, lz4 is no compression of the format, and a duration without a
+    // rate is no statistics.
+    assert_eq!(losses, "metadata entries dropped: 5");
+}
+
+#[test]
+fn lines_and_columns_that_the_format_cannot_hold_are_counted() {
+    let mut tables = Tables::default();
+    let function = tables.intern_string(b"f").unwrap();
+    let limit = i64::from(i32::MAX);
+    let frames = [
+        Frame { line: Some(limit), column: Some(i32::MAX.unsigned_abs()), ..Frame::named(function) },
+        Frame { line: Some(limit + 1), ..Frame::named(function) },
+        Frame { end_column: Some(u32::MAX), ..Frame::named(function) },
+    ];
+    let mut exporter = Exporter::new(Vec::new(), ExportOptions::default(), || Ok(Cursor::new(Vec::new())));
+    let mut stack = None;
+    for frame in &frames {
+        let frame = tables.intern_frame(frame).unwrap();
+        stack = Some(tables.intern_stack(stack, frame).unwrap());
+    }
+    let segment = Segment::default();
+    let at = Context { tables: &tables, segment: &segment };
+    exporter.segment(at).unwrap();
+    let _ = exporter.sample(at, &Sample { count: 1, stack, ..Sample::default() }).unwrap();
+    assert_eq!(exporter.losses().to_string(), "lines and columns above 2147483647 dropped: 2");
+}
