@@ -190,7 +190,7 @@ impl TokioSink {
         let measured = plan.number(event, field::DELAY);
         let delay_ns = measured.unwrap_or(0);
         let wait = Wait { delay_ns, poll_ns: time_ns, task, worker: Some(worker), place };
-        let task_row = self.tasks.polled(wait, measured.is_some());
+        let (task_row, place) = self.tasks.polled(wait, measured.is_some());
         let poll = Poll { duration_ns: 0, start_ns: time_ns, worker, task, place, task_row };
         self.workers.poll_starts(poll, plan.number(event, field::LOCAL_QUEUE).unwrap_or(0));
     }

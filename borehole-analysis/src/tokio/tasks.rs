@@ -114,18 +114,22 @@ impl Tasks {
         self.task(id).ended_ns = Some(time_ns);
     }
 
-    /// A poll starts. What the runtime measured is taken as it is. Answers the row of the task.
+    /// A poll starts. What the runtime measured is taken as it is. Answers the row of the task, and where it was spawned: a poll
+    /// that does not say so is of where others said.
     #[inline]
-    pub(super) fn polled(&mut self, wait: Wait, is_measured: bool) -> usize {
+    pub(super) fn polled(&mut self, wait: Wait, is_measured: bool) -> (usize, u32) {
         let row = self.row(wait.task);
         let task = &mut self.tasks[row];
         task.is_polled = true;
-        task.place = wait.place;
+        if wait.place != UNKNOWN_ROW {
+            task.place = wait.place;
+        }
+        let place = task.place;
         if is_measured {
             self.is_measured = true;
-            self.waited(wait);
+            self.waited(Wait { place, ..wait });
         }
-        row
+        (row, place)
     }
 
     /// A poll ended of a task whose delay is not measured.
@@ -274,8 +278,19 @@ mod tests {
 
     fn poll(tasks: &mut Tasks, task: u64, start_ns: u64, duration_ns: u64) {
         let wait = Wait { delay_ns: 0, poll_ns: start_ns, task, worker: Some(0), place: 0 };
-        let row = tasks.polled(wait, false);
+        let (row, _) = tasks.polled(wait, false);
         tasks.poll_ended(row, start_ns, duration_ns);
+    }
+
+    #[test]
+    fn a_poll_that_does_not_say_where_its_task_was_spawned_is_of_where_the_spawning_said() {
+        let mut tasks = Tasks::new(10);
+        tasks.spawned(7, 10, Some(3));
+        let wait = Wait { delay_ns: 0, poll_ns: 20, task: 7, worker: Some(0), place: UNKNOWN_ROW };
+        assert_eq!(tasks.polled(wait, true), (0, 3));
+        let (_, lifetimes) = tasks.view();
+        assert_eq!(lifetimes.places[3], (1, 1));
+        assert_eq!(tasks.worst.into_sorted().map(|wait| wait.place).collect::<Vec<_>>(), [3]);
     }
 
     #[test]
