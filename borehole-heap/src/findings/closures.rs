@@ -5,14 +5,12 @@ use hashbrown::HashMap;
 use crate::graph::Graph;
 use crate::sink::{NodeId, StringId};
 
-use super::amounts::{count, is_share, share, size};
+use super::amounts::{count, share, size};
 use super::census::Thing;
 use super::context::Context;
-use super::finding::{Confidence, Finding, Kind, Severity};
-use super::{MEBIBYTE, MOST, Sum};
+use super::finding::{Confidence, Finding, Kind};
+use super::{MOST, Sum};
 
-/// Of the heap, in per cent.
-const HIGH: u64 = 30;
 /// What closures keep below this is not worth a word.
 const KEPT: u64 = 64 << 10;
 
@@ -101,12 +99,7 @@ fn refcount<G: Graph + ?Sized>(context: &Context<'_, '_, G>, node: NodeId) -> u6
 
 fn finding<G: Graph + ?Sized>(context: &Context<'_, '_, G>, group: &Group) -> Option<Finding> {
     let Sum { count: objects, bytes } = group.kept;
-    let severity = match bytes {
-        0..MEBIBYTE => Severity::Low,
-        _ if is_share(bytes, HIGH, context.used) => Severity::High,
-        _ => Severity::Medium,
-    };
-    let severity = context.weighed(severity);
+    let severity = context.severity_of(bytes);
     let (_, closure) = group.largest?;
     let place = context.place(closure);
     let text = format!(

@@ -7,19 +7,17 @@ use hashbrown::HashMap;
 use crate::graph::Graph;
 use crate::sink::NodeId;
 
-use super::amounts::{count, is_share, share, size};
+use super::MOST;
+use super::amounts::{count, share, size};
 use super::arrays::Array;
 use super::census::Thing;
 use super::context::Context;
-use super::finding::{Confidence, Finding, Kind, Place, Severity};
-use super::{MEBIBYTE, MOST};
+use super::finding::{Confidence, Finding, Kind, Place};
 
 /// Larger arrays are hardly ever the same, and would be looked at for long.
 const ELEMENTS: u64 = 256;
 /// Savings below this are not worth a word.
 const SAVED: u64 = 64 << 10;
-/// Of the heap, in per cent.
-const HIGH: u64 = 30;
 
 /// Arrays by what is in them.
 #[derive(Debug, Default)]
@@ -90,13 +88,10 @@ impl Contents {
         groups.sort_by_key(|group| (std::cmp::Reverse(group.saved()), group.example));
         let saved = groups.iter().fold(0_u64, |sum, group| sum.saturating_add(group.saved()));
         let copies = groups.iter().fold(0_u64, |sum, group| sum.saturating_add(group.copies));
-        let severity = match saved {
-            0..SAVED => return None,
-            MEBIBYTE.. if is_share(saved, HIGH, context.used) => Severity::High,
-            MEBIBYTE.. => Severity::Medium,
-            _ => Severity::Low,
-        };
-        let severity = context.weighed(severity);
+        if saved < SAVED {
+            return None;
+        }
+        let severity = context.severity_of(saved);
         let label = |node| context.label(context.owner(node));
         let line = |group: &Group| {
             format!("{} x {}: {}", count(group.copies), size(group.each), label(group.example))

@@ -7,6 +7,8 @@ use crate::sink::{NodeId, StringId};
 use crate::totals::{Scope, totals};
 use crate::views::Heap;
 
+use super::MEBIBYTE;
+use super::amounts::is_share;
 use super::census::{Census, Thing};
 use super::finding::{Place, Severity};
 use super::summary::Summary;
@@ -14,6 +16,9 @@ use super::words::Words;
 
 /// PHP takes memory in chunks of 2 MiB. What of a heap that fits into two of them takes how much is nobody's concern.
 const SMALL_HEAP: u64 = 4 << 20;
+
+/// What matters much, in per cent of the heap.
+const HIGH: u64 = 30;
 
 /// So far up the way to a node is followed.
 const DEEPEST: usize = 10_000;
@@ -63,7 +68,16 @@ impl<'h, 'g, G: Graph + ?Sized> Context<'h, 'g, G> {
         self.census.all().filter(|&(node, _)| !self.is_garbage(node))
     }
 
-    /// What a finding about so many bytes matters. In a small heap nothing of the sort does.
+    /// What a finding about so many bytes matters.
+    pub(super) fn severity_of(&self, bytes: u64) -> Severity {
+        self.weighed(match bytes {
+            0..MEBIBYTE => Severity::Low,
+            _ if is_share(bytes, HIGH, self.used) => Severity::High,
+            _ => Severity::Medium,
+        })
+    }
+
+    /// A severity, in a small heap low: nothing of the sort matters there.
     pub(super) fn weighed(&self, severity: Severity) -> Severity {
         if self.used < SMALL_HEAP { severity.max(Severity::Low) } else { severity }
     }

@@ -5,7 +5,7 @@ use hashbrown::HashMap;
 use crate::graph::Graph;
 use crate::sink::{NodeId, StringId};
 
-use super::amounts::{count, is_share, share, size};
+use super::amounts::{count, share, size};
 use super::census::Thing;
 use super::context::Context;
 use super::finding::{Confidence, Finding, Kind, Place, Severity};
@@ -17,8 +17,6 @@ const CONTAINER_CLASSES: usize = 15;
 /// Fewer and smaller cycles are not worth a word.
 const COUNT: u64 = 10;
 const HELD: u64 = 64 << 10;
-/// Of the heap, in per cent.
-const HIGH: u64 = 30;
 
 /// The cycles of strong references.
 pub(super) struct Cycles {
@@ -126,13 +124,10 @@ impl Cycles {
     /// What is garbage as a whole.
     fn garbage<G: Graph + ?Sized>(&self, context: &Context<'_, '_, G>) -> Option<Finding> {
         let bytes = garbage_bytes(context);
-        let severity = match bytes {
-            0..HELD => return None,
-            MEBIBYTE.. if is_share(bytes, HIGH, context.used) => Severity::High,
-            MEBIBYTE.. => Severity::Medium,
-            _ => Severity::Low,
-        };
-        let severity = context.weighed(severity);
+        if bytes < HELD {
+            return None;
+        }
+        let severity = context.severity_of(bytes);
         let group = self.groups.iter().find(|group| group.garbage > 0);
         let cycles: u64 = self.groups.iter().map(|group| group.garbage).sum();
         let classes = garbage_classes(context);

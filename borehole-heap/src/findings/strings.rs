@@ -5,17 +5,15 @@ use hashbrown::HashMap;
 use crate::graph::Graph;
 use crate::sink::{NodeId, StringId};
 
-use super::amounts::{count, each, is_share, share, size};
+use super::amounts::{count, each, share, size};
 use super::census::{Copies, Thing};
 use super::context::Context;
-use super::finding::{Confidence, Finding, Kind, Place, Severity};
+use super::finding::{Confidence, Finding, Kind, Place};
 use super::owner::Owner;
-use super::{MEBIBYTE, MOST, NOTEWORTHY, Sum, medium_from_mebibyte};
+use super::{MOST, NOTEWORTHY, Sum, medium_from_mebibyte};
 
 /// Savings below this are not worth a word: any program has some strings twice.
 const SAVED: u64 = 64 << 10;
-/// Of the heap, in per cent.
-const HIGH: u64 = 30;
 /// A preview has so many bytes.
 const PREVIEW: usize = 60;
 
@@ -72,13 +70,10 @@ fn duplicates<G: Graph + ?Sized>(context: &Context<'_, '_, G>) -> Option<Finding
         largest.push((content, found));
     }
     let saved = contents.bytes;
-    let severity = match saved {
-        0..SAVED => return None,
-        MEBIBYTE.. if is_share(saved, HIGH, context.used) => Severity::High,
-        MEBIBYTE.. => Severity::Medium,
-        _ => Severity::Low,
-    };
-    let severity = context.weighed(severity);
+    if saved < SAVED {
+        return None;
+    }
+    let severity = context.severity_of(saved);
     largest.sort_by_key(|&(content, found)| (std::cmp::Reverse(found.saved()), content));
     let owners = owners(context);
     let line = |&(content, found): &(StringId, Copies)| {
