@@ -32,6 +32,12 @@ impl Error {
         matches!(self, Self::Php(error) if error.kind() == borehole_php::ErrorKind::NotPhp)
     }
 
+    /// Whether a program that has just been started may be why: it is another one at first, and its state makes no sense.
+    pub(crate) fn may_be_early(&self) -> bool {
+        let Self::Php(error) = self else { return false };
+        matches!(error.kind(), borehole_php::ErrorKind::NotPhp | borehole_php::ErrorKind::Implausible)
+    }
+
     /// Whether there are more distinct names, frames or stacks than a profile can hold.
     #[must_use]
     pub fn is_full(&self) -> bool {

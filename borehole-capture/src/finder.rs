@@ -8,6 +8,7 @@ use borehole_process::{descendants, processes, program};
 
 use crate::error::Error;
 use crate::options::nanoseconds;
+use crate::ready;
 use crate::schedule::now_ns;
 use crate::subject::Subject;
 
@@ -66,7 +67,7 @@ struct Refusal {
 
 impl Refusal {
     fn is_to_be_told(&self, now_ns: u64) -> bool {
-        now_ns.saturating_sub(self.first_ns) >= nanoseconds(TELL_AFTER)
+        now_ns.saturating_sub(self.first_ns) >= nanoseconds(ready::LIMIT)
     }
 
     /// With one more attempt, which failed too, of a process that was running `program`.
@@ -96,13 +97,7 @@ pub struct Found {
     pub refused: Vec<(i32, Error)>,
 }
 
-/// A program that has just been started is not ready yet.
-const FIRST_PAUSE: Duration = Duration::from_millis(10);
-
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
-
-/// It is told that a process is refused when it still is after this time.
-const TELL_AFTER: Duration = Duration::from_millis(500);
 
 impl Finder {
     /// Nothing is looked for yet.
@@ -190,7 +185,7 @@ impl Finder {
 
 /// How long is waited behind a failed attempt, before which so many had failed.
 fn pause_ns(attempts: u32) -> u64 {
-    let doubled = FIRST_PAUSE.saturating_mul(1 << attempts.min(20));
+    let doubled = ready::PAUSE.saturating_mul(1 << attempts.min(20));
     nanoseconds(doubled.min(LONGEST_PAUSE))
 }
 

@@ -14,6 +14,7 @@ pub mod heap;
 mod options;
 mod output;
 mod php;
+mod ready;
 mod schedule;
 mod segment;
 mod session;

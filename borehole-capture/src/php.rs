@@ -7,6 +7,7 @@ use borehole_php::{
 use borehole_process::{ErrorKind, Process};
 
 use crate::error::Error;
+use crate::ready::when_ready;
 use crate::subject::{Look, Subject};
 
 /// Tells by the path of a mapped file whether it is PHP.
@@ -87,6 +88,14 @@ impl PhpProcess {
         let walk = WalkOptions { depth: options.depth, opcodes: options.opcodes };
         let walker = Walker::new(&php, walk);
         Ok(Self { process, php, walker, walk, labels: options.labels, executors })
+    }
+
+    /// The same, of a process that may just have been started: what is not ready yet is tried again for half a second.
+    ///
+    /// # Errors
+    /// As [`attach`](Self::attach).
+    pub fn attach_when_ready(id: i32, options: &PhpOptions) -> Result<Self, Error> {
+        when_ready(|| Self::attach(id, options))
     }
 
     /// Exactly which PHP it is.

@@ -173,7 +173,7 @@ fn is_in_other_namespace(id: i32) -> bool {
 }
 
 fn php_findings(id: i32) -> Vec<Finding> {
-    let php = match PhpProcess::attach(id, &PhpOptions::default()) {
+    let php = match PhpProcess::attach_when_ready(id, &PhpOptions::default()) {
         Ok(php) => php,
         Err(error) => {
             return vec![Finding::bad(refusal::text(id, &error), refusal::WHAT_IS_PHP)];

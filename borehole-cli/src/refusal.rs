@@ -6,9 +6,9 @@ use borehole::capture::{Error, PhpOptions, PhpProcess};
 pub(crate) const WHAT_IS_PHP: &str =
     "only PHP 7.0 to 8.6 is understood; --php-path names the program or library that is PHP";
 
-/// PHP in the process of this number.
+/// PHP in the process of this number, which may just have been started.
 pub(crate) fn attach(process: i32, options: &PhpOptions) -> anyhow::Result<PhpProcess> {
-    PhpProcess::attach(process, options).map_err(|error| of_process(process, error))
+    PhpProcess::attach_when_ready(process, options).map_err(|error| of_process(process, error))
 }
 
 /// An error about the process of this number, which its text names.

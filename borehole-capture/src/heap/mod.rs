@@ -19,6 +19,7 @@ use borehole_process::{
 
 use crate::error::Error;
 use crate::php::IsPhpFile;
+use crate::ready::when_ready;
 use copy::Copied;
 pub use crashed::of_core;
 pub use limit::MemoryLimitError;
@@ -92,23 +93,27 @@ pub struct HeapStatistics {
 /// How often it is tried.
 const MAX_ATTEMPTS: u32 = 4;
 
-/// How often PHP is attached to while the process runs: it may be in the middle of a change.
-const MAX_ATTACHES: u32 = 16;
-
 /// Copies the heap of the PHP process of this number.
 ///
 /// # Errors
 /// When there is no such process, it may not be read or stopped, runs no PHP that is understood, or ends meanwhile. It is
 /// never left stopped.
 pub fn take(process_id: i32, options: &HeapOptions) -> Result<Taken, Error> {
-    let mut taking = Taking {
-        options,
-        process: Process::open(process_id)?,
-        resident: Resident::open(process_id)?,
-        stopper: Stopper::new(process_id),
-    };
-    // What is read of a process that is just ending may look like anything.
-    taking.run().map_err(|error| if taking.process.is_running() { error } else { ended(process_id) })
+    let begun = Instant::now();
+    let attach = attach_options(options);
+    let (process, image) = when_ready(|| {
+        let process = Process::open(process_id)?;
+        let image = record(&process, &attach).map_err(|error| in_process(&process, error))?;
+        Ok((process, image))
+    })?;
+    let mut taking =
+        Taking { options, process, resident: Resident::open(process_id)?, stopper: Stopper::new(process_id) };
+    taking.run(begun, &image).map_err(|error| in_process(&taking.process, error))
+}
+
+/// What is read of a process that is just ending may look like anything.
+fn in_process(process: &Process, error: Error) -> Error {
+    if process.is_running() { error } else { ended(process.id()) }
 }
 
 fn ended(process: i32) -> Error {
@@ -139,10 +144,8 @@ struct Taking<'o> {
 }
 
 impl Taking<'_> {
-    fn run(&mut self) -> Result<Taken, Error> {
-        let begun = Instant::now();
+    fn run(&mut self, begun: Instant, image: &Image) -> Result<Taken, Error> {
         let attach = attach_options(self.options);
-        let image = record(&self.process, &attach)?;
         let files = self.copy_files()?;
         let mut attempts = 1;
         loop {
@@ -258,15 +261,7 @@ fn attach_options(options: &HeapOptions) -> AttachOptions<'_> {
 
 /// What attaching to the process reads, and what it asks of files and threads: later it may be gone.
 fn record(process: &impl Target, options: &AttachOptions<'_>) -> Result<Image, Error> {
-    let mut attempt = 1;
-    loop {
-        let recorder = Recorder::new(process)?;
-        match Php::attach(&recorder, options) {
-            Ok(_) => return Ok(recorder.finish()),
-            Err(error) if error.kind() == borehole_php::ErrorKind::Implausible && attempt < MAX_ATTACHES => {
-                attempt += 1;
-            }
-            Err(error) => return Err(error.into()),
-        }
-    }
+    let recorder = Recorder::new(process)?;
+    Php::attach(&recorder, options)?;
+    Ok(recorder.finish())
 }

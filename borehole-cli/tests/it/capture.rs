@@ -286,6 +286,25 @@ fn one_look_is_printed_as_text_or_json() {
 }
 
 #[test]
+fn a_process_is_looked_at_as_soon_as_it_has_been_started() {
+    let Some(php) = peers::peer("php") else { return };
+    let scratch = Scratch::new();
+    let dump = scratch.path("php.rdump");
+    for command in [&["stack", "-p"][..], &["heap", "dump", "--force", "-o", &dump, "-p"]] {
+        for _ in 0..5 {
+            let mut started = php.command();
+            started.args(["-r", "sleep(60);"]).stdin(Stdio::null()).stdout(Stdio::null());
+            // It is PHP by now, and on its way to its first line.
+            let mut child = started.spawn().unwrap();
+            let ended = run(&[command, &[&child.id().to_string()]].concat());
+            child.kill().unwrap();
+            child.wait().unwrap();
+            assert_eq!(ended.code, 0, "{command:?}: {}", ended.stderr);
+        }
+    }
+}
+
+#[test]
 fn top_counts_functions_and_processes() {
     let Some(busy) = Busy::start("top") else { return };
     let shown = run(&["top", "--json", "-p", &busy.id(), "-d", "2s", "-i", "500ms"]).done();
