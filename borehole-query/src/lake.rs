@@ -4,7 +4,7 @@ use std::fs;
 use std::future::Future;
 use std::sync::Arc;
 
-use borehole_model::shown::word;
+use borehole_model::shown::{cause, word};
 use datafusion::arrow::array::RecordBatch;
 use datafusion::execution::memory_pool::FairSpillPool;
 use datafusion::execution::object_store::ObjectStoreUrl;
@@ -207,7 +207,7 @@ fn check_folder(place: &Place) -> Result<(), Error> {
     let probe = existing.join(format!(".borehole-{}", uuid::Uuid::new_v4().simple()));
     let made = fs::create_dir(&probe).and_then(|()| fs::remove_dir(&probe));
     made.map_err(|error| {
-        Error::storage(place, &format_args!("{} takes no folders: {error}", existing.display()))
+        Error::storage(place, &format_args!("{} takes no folders: {}", existing.display(), cause(&error)))
     })
 }
 

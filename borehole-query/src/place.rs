@@ -2,8 +2,9 @@
 
 use std::path::{Component, Path as FilePath, PathBuf};
 use std::sync::Arc;
-use std::{fmt, io};
+use std::{error, fmt, io, iter};
 
+use borehole_model::shown::{cause, word};
 use futures::TryStreamExt as _;
 use object_store::local::LocalFileSystem;
 use object_store::path::Path;
@@ -44,7 +45,8 @@ impl Place {
     }
 
     fn local(name: &str, path: &FilePath) -> Result<Self, Error> {
-        let path = resolved(path).map_err(|error| Error::storage(&name, &error))?;
+        let path = resolved(path).map_err(|error| Error::storage(&name, &cause(&error)))?;
+        refuse_file(name, &path)?;
         let base = Path::from_absolute_path(&path).map_err(|error| Error::storage(&name, &error))?;
         let root = Url::parse("file:///").expect("an address");
         Ok(Self { store: Arc::new(LocalFileSystem::new()), root, base, name: name.to_owned() })
@@ -134,9 +136,25 @@ impl Place {
         Ok(listed)
     }
 
-    pub(crate) fn error(&self, relative: &str, cause: &dyn fmt::Display) -> Error {
-        Error::storage(&format_args!("{}/{relative}", self.name), cause)
+    pub(crate) fn error(&self, relative: &str, error: &(dyn error::Error + 'static)) -> Error {
+        let place = format!("{}/{relative}", self.name);
+        // Of a folder the system says what is wrong, and the store what it was calling.
+        let causes = iter::successors(Some(error), |error| error.source());
+        let of_system = causes.filter_map(|error| error.downcast_ref::<io::Error>()).last();
+        match of_system.filter(|_| self.is_folder()) {
+            Some(error) => Error::storage(&place, &cause(error)),
+            None => Error::storage(&place, &error),
+        }
     }
+}
+
+/// Refuses what is a file, and what would be in one: of these storage says that it cannot walk.
+fn refuse_file(name: &str, path: &FilePath) -> Result<(), Error> {
+    let there = path.ancestors().find(|above| above.exists());
+    let Some(file) = there.filter(|there| !there.is_dir()) else { return Ok(()) };
+    let file = file.display().to_string();
+    let error = Error::missing(format!("{name}: expected a lake, which is a folder, found the file {file}"));
+    Err(error.with_hint(format!("borehole lake add LAKE {} adds it to a lake", word(&file))))
 }
 
 /// A path from the root on without `..`, which stores do not know.

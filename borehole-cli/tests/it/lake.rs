@@ -111,7 +111,7 @@ fn a_place_where_no_lake_can_be_begun_is_told_from_one_that_can() {
     let file = scratch.write("file", b"");
     let within = file.join("lake");
     for (place, why) in
-        [("/proc/nowhere/lake", "/proc takes no folders: "), (text(&within), "Not a directory")]
+        [("/proc/nowhere/lake", "/proc takes no folders: "), (text(&within), "found the file ")]
     {
         let error = look(place).failed();
         assert!(error.starts_with(&format!("error: {place}")) && error.contains(why), "{error}");
@@ -125,6 +125,12 @@ fn mistakes_are_named() {
     let error = lake(&["query", &nowhere, "SELECT 1"]).failed();
     let hint = format!("hint: borehole lake add '{nowhere}' FILE... begins one\n");
     assert_eq!(error, format!("error: {nowhere}: expected a lake, found none\n{hint}"));
+    let file = corpus("rbt/tiny_one.rbt");
+    for arguments in [&["query", &file, "SELECT 1"][..], &["add", &file, &file], &["check", &file]] {
+        let hint = format!("hint: borehole lake add LAKE {file} adds it to a lake\n");
+        let said = format!("error: {file}: expected a lake, which is a folder, found the file {file}\n{hint}");
+        assert_eq!(lake(arguments).failed(), said, "{arguments:?}");
+    }
     let error = lake(&["query", &path, "SELECT nothing FROM samples"]).failed();
     assert!(error.starts_with("error: ") && error.contains("nothing"), "{error}");
     let error = lake(&["query", &path, "DROP TABLE samples"]).failed();
@@ -170,7 +176,7 @@ fn a_full_disk_leaves_the_lake_as_it_was() {
     let unmounted = Command::new("umount").arg(&disk).status().unwrap();
     assert!(unmounted.success());
     assert_eq!((first, ended.code), (0, 2), "{}", ended.stderr);
-    assert!(ended.stderr.to_lowercase().contains("no space left on device"), "{}", ended.stderr);
+    assert!(ended.stderr.ends_with(": no space left on device\n"), "{}", ended.stderr);
     assert_eq!(lines(samples.done())[1], "30");
 }
 
