@@ -73,7 +73,7 @@ pub struct Answer<'l> {
 /// What went wrong while a question was answered, and where.
 fn failed(cluster: Option<&str>, error: DataFusionError) -> Error {
     match cluster {
-        Some(address) => Error::cluster(address, &error.into()),
+        Some(address) => Error::cluster(address, error.into()),
         None => error.into(),
     }
 }

@@ -2,6 +2,7 @@
 
 use std::{fmt, io};
 
+use datafusion::common::{Column, SchemaError};
 use datafusion::error::DataFusionError;
 use datafusion::parquet::errors::ParquetError;
 
@@ -71,13 +72,13 @@ impl Error {
 
     /// The cluster at `address` does not answer a question.
     #[cold]
-    pub(crate) fn cluster(address: &str, cause: &Self) -> Self {
+    pub(crate) fn cluster(address: &str, cause: Self) -> Self {
         // What the transport says is written for its makers.
         if cause.message.contains("transport::Error") {
             let error = Self::new(Kind::Storage, format!("{address}: the cluster does not answer"));
             return error.with_hint("borehole lake scheduler and borehole lake executor are its programs");
         }
-        Self::new(cause.kind, format!("{address}: {}", cause.message))
+        Self { message: format!("{address}: {}", cause.message), ..cause }
     }
 
     /// The sink that takes an answer has failed.
@@ -144,15 +145,72 @@ impl std::error::Error for Error {}
 
 impl From<DataFusionError> for Error {
     fn from(error: DataFusionError) -> Self {
-        let root = error.find_root().strip_backtrace();
-        let message = root.split_once("error: ").map_or(root.as_str(), |(_, message)| message);
-        let message = message.trim().replace(".\n", "; ").replace('\n', " ");
-        let mut characters = message.chars();
-        // Messages of the engine begin with a capital letter.
-        let first = characters.next().map(|first| first.to_ascii_lowercase());
-        let message: String = first.into_iter().chain(characters).collect();
-        Self::new(Kind::Question, message.trim_end_matches('.'))
+        let root = error.find_root();
+        match unknown(root) {
+            Some(message) => Self::question(message)
+                .with_hint("borehole lake query LAKE --schema prints the tables, views and functions that there are"),
+            None => Self::question(said(root)),
+        }
     }
+}
+
+/// That there is nothing of a name that a question has.
+fn unknown(error: &DataFusionError) -> Option<String> {
+    let message = match error {
+        DataFusionError::SchemaError(error, _) => {
+            let SchemaError::FieldNotFound { field, valid_fields } = &**error else { return None };
+            let there: Vec<_> = valid_fields.iter().map(Column::quoted_flat_name).collect();
+            let there = if there.is_empty() { String::new() } else { format!("; there are {}", there.join(", ")) };
+            return Some(format!("no column named {}{there}", field.quoted_flat_name()));
+        }
+        DataFusionError::Plan(message) => message,
+        _ => return None,
+    };
+    if let Some(table) = message.strip_prefix("table '").and_then(|rest| rest.strip_suffix("' not found")) {
+        return Some(format!("no table named {}", table.trim_start_matches("datafusion.public.")));
+    }
+    let (function, other) = message.strip_prefix("Invalid function '")?.split_once("'.\nDid you mean ")?;
+    Some(format!("no function named {function}; did you mean {other}"))
+}
+
+/// What the engine says, as our own messages are written.
+fn said(error: &DataFusionError) -> String {
+    let message = match error {
+        DataFusionError::SQL(error, _) => return parser_said(&error.to_string()),
+        DataFusionError::NotImplemented(what) => return format!("unsupported: {}", lines(what)),
+        DataFusionError::ArrowError(error, _) => error.to_string(),
+        error => error.message().into_owned(),
+    };
+    // What a function of ours refuses, and arrow's sorts of errors, stand behind words of the engine's.
+    let ours = message.split_once("coercion failed with: Error during planning: ");
+    let ours = ours.and_then(|(_, ours)| ours.split_once(" No function matches")).map(|(ours, _)| ours);
+    let of_arrow = || message.split_once(" error: ").filter(|_| matches!(error, DataFusionError::ArrowError(..)));
+    lines(ours.or_else(|| of_arrow().map(|(_, text)| text)).unwrap_or(&message))
+}
+
+/// What the parser says, of which the place is the last.
+fn parser_said(message: &str) -> String {
+    let message = message.trim_start_matches("sql parser error: ");
+    let (text, place) = message.rsplit_once(" at Line: ").unwrap_or((message, ""));
+    let text = text.replacen("Expected: ", "expected ", 1).replacen(", found: ", ", found ", 1);
+    let place = place.replace(" Column: ", " column ");
+    lines(&text) + &if place.is_empty() { place } else { format!(" at line {place}") }
+}
+
+/// Sentences on one line, without their capital letters and full stops.
+fn lines(text: &str) -> String {
+    let sentences = text.trim().lines().map(|line| {
+        let line = line.trim().trim_end_matches('.');
+        let mut letters = line.chars();
+        match letters.next() {
+            // One that begins with an abbreviation stays.
+            Some(first) if !letters.as_str().starts_with(char::is_uppercase) => {
+                first.to_lowercase().chain(letters).collect()
+            }
+            _ => line.to_owned(),
+        }
+    });
+    sentences.collect::<Vec<_>>().join("; ")
 }
 
 impl From<ParquetError> for Error {
@@ -164,5 +222,17 @@ impl From<ParquetError> for Error {
 impl From<Error> for io::Error {
     fn from(error: Error) -> Self {
         Self::other(error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cluster_keeps_what_helps() {
+        let hint = "CAST(... AS BIGINT) makes whole numbers";
+        let error = Error::cluster("df://a:1", Error::question("no number").with_hint(hint));
+        assert_eq!((error.to_string().as_str(), error.hint()), ("df://a:1: no number", Some(hint)));
     }
 }

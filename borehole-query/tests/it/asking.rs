@@ -72,6 +72,42 @@ fn stacks_have_functions() {
 }
 
 #[test]
+fn what_is_wrong_with_a_question_is_said_in_our_words() {
+    let (_scratch, lake) = lake();
+    let session = lake.session().unwrap();
+    let error = |sql: &str| match session.ask(sql) {
+        Ok(mut answer) => answer.next_rows().unwrap_err(),
+        Err(error) => error,
+    };
+    let named = [
+        ("SELECT * FROM x", "no table named x"),
+        ("SELECT * FROM x.y", "no table named datafusion.x.y"),
+        ("SELECT x FROM stacks", "no column named x; there are stacks.stack_id, stacks.stack, stacks.frames"),
+        ("SELECT service", "no column named service"),
+        ("SELECT colapse_package(stack) FROM stacks", "no function named colapse_package; did you mean 'collapse_package'?"),
+    ];
+    for (sql, said) in named {
+        let error = error(sql);
+        assert_eq!(error.to_string(), said, "{sql}");
+        assert!(error.hint().is_some_and(|hint| hint.contains("--schema")), "{sql}");
+    }
+    let others = [
+        ("SELEC 1", "expected an SQL statement, found SELEC at line 1, column 1"),
+        ("SELECT 1 FROM", "expected identifier, found EOF"),
+        ("SELECT 'x", "unterminated string literal at line 1, column 8"),
+        ("SELECT label(1)", "expected label(labels, key), found 1 arguments"),
+        ("SELECT 1; SELECT 2", "unsupported: the context currently only supports a single SQL statement"),
+        ("DROP TABLE samples", "DDL not supported: DropTable"),
+        ("SELECT CAST('a' AS INT)", "cannot cast string 'a' to value of Int32 type"),
+        ("SELECT 1 / 0", "divide by zero error"),
+    ];
+    for (sql, said) in others {
+        let error = error(sql);
+        assert_eq!((error.to_string().as_str(), error.hint()), (said, None), "{sql}");
+    }
+}
+
+#[test]
 fn only_files_that_can_hold_an_answer_are_read() {
     let (_scratch, lake) = lake();
     for (service, day) in [("web", 0), ("web", 1), ("web", 2), ("api", 0), ("api", 1)] {
