@@ -11,6 +11,7 @@ use clap::Args;
 use super::open;
 use super::times::{instant, stretch, us};
 use crate::exit::Exit;
+use crate::filter::pattern;
 use crate::interrupt;
 use crate::messages::{losses, out, say};
 use crate::outputs::{OutputArgs, stdout_error};
@@ -167,9 +168,14 @@ pub(crate) struct TrendArgs {
 }
 
 impl ChoiceArgs {
-    fn in_time(&self, since_us: Option<i64>, until_us: Option<i64>) -> Choice {
+    /// What is chosen of a stretch of time.
+    ///
+    /// # Errors
+    /// When the pattern is none: whoever works out the answer may meet no stack to try it on.
+    fn in_time(&self, since_us: Option<i64>, until_us: Option<i64>) -> anyhow::Result<Choice> {
         let Self { service, host, label, focus } = self.clone();
-        Choice { service, host, since_us, until_us, labels: label, focus }
+        let focus = pattern("--focus", focus.as_deref())?.map(|pattern| pattern.as_str().to_owned());
+        Ok(Choice { service, host, since_us, until_us, labels: label, focus })
     }
 }
 
@@ -186,7 +192,7 @@ pub(crate) fn query(args: &QueryArgs) -> anyhow::Result<Exit> {
 }
 
 pub(crate) fn top(args: &TopArgs) -> anyhow::Result<Exit> {
-    let choice = args.choice.in_time(args.time.since, args.time.until);
+    let choice = args.choice.in_time(args.time.since, args.time.until)?;
     let lake = open(&args.lake)?;
     match is_profile(&args.output) {
         true => profile(&lake, &choice.stacks(), &args.answer, &args.output),
@@ -195,12 +201,13 @@ pub(crate) fn top(args: &TopArgs) -> anyhow::Result<Exit> {
 }
 
 pub(crate) fn diff(args: &DiffArgs) -> anyhow::Result<Exit> {
-    let [before, after] = [args.before, args.after].map(|(since, until)| args.choice.in_time(since, until));
+    let choice = |(since, until)| args.choice.in_time(since, until);
+    let (before, after) = (choice(args.before)?, choice(args.after)?);
     print(&open(&args.lake)?, &borehole_query::diff(&before, &after, args.limit.as_option()), &args.answer)
 }
 
 pub(crate) fn trend(args: &TrendArgs) -> anyhow::Result<Exit> {
-    let choice = args.choice.in_time(args.time.since, args.time.until);
+    let choice = args.choice.in_time(args.time.since, args.time.until)?;
     // The lake knows microseconds.
     let step_us = us(args.step).max(1);
     print(&open(&args.lake)?, &borehole_query::trend(&args.function, step_us, &choice), &args.answer)

@@ -133,6 +133,13 @@ fn mistakes_are_named() {
     }
     let error = lake(&["query", &path, "SELECT nothing FROM samples"]).failed();
     assert!(error.starts_with("error: ") && error.contains("nothing"), "{error}");
+    let stretches = ["--before", "..2026-06-01", "--after", "2026-06-01.."];
+    for arguments in [&["top", &path][..], &["trend", &path, "main"], &[&["diff", &path][..], &stretches].concat()[..]] {
+        let error = lake(&[arguments, &["--focus", "a("]].concat()).failed();
+        assert_eq!(error, "error: cannot use --focus: invalid pattern 'a(': unclosed group\n", "{arguments:?}");
+    }
+    let error = lake(&["query", &path, "SELECT contains_function(stack, 'a(') FROM stacks"]).failed();
+    assert_eq!(error, "error: invalid pattern 'a(': unclosed group\n");
     let error = lake(&["query", &path, "DROP TABLE samples"]).failed();
     assert!(error.contains("DDL not supported"), "{error}");
     let error = lake(&["top", "gopher://somewhere/lake"]).failed();

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
+use borehole_analysis::Pattern;
 use datafusion::arrow::array::{
     Array, ArrayRef, AsArray, BooleanArray, Int64Array, ListArray, StringViewArray, StringViewBuilder,
 };
 use datafusion::arrow::buffer::OffsetBuffer;
 use datafusion::common::{DataFusionError, Result};
 use hashbrown::{HashMap, HashSet};
-use regex::Regex;
 
 use super::Function;
 
@@ -110,7 +110,7 @@ impl<'a> Stacks<'a> {
     }
 
     fn contain(&self, patterns: Option<&StringViewArray>) -> Result<ArrayRef> {
-        let mut compiled: HashMap<&str, Regex> = HashMap::new();
+        let mut compiled: HashMap<&str, Pattern> = HashMap::new();
         let mut rows = Vec::with_capacity(self.lists.len());
         for row in 0..self.lists.len() {
             let pattern =
@@ -120,11 +120,11 @@ impl<'a> Stacks<'a> {
                 continue;
             };
             if !compiled.contains_key(pattern) {
-                let regex =
-                    Regex::new(pattern).map_err(|error| DataFusionError::Execution(error.to_string()))?;
-                compiled.insert(pattern, regex);
+                let new =
+                    Pattern::new(pattern).map_err(|error| DataFusionError::Execution(error.to_string()))?;
+                compiled.insert(pattern, new);
             }
-            rows.push(Some(names.any(|name| compiled[pattern].is_match(name))));
+            rows.push(Some(names.any(|name| compiled[pattern].is_match(name.as_bytes()))));
         }
         Ok(Arc::new(BooleanArray::from(rows)))
     }

@@ -92,7 +92,6 @@ const QUERY_OUTSIDE: &[&str] = &[
     "futures",
     "hashbrown",
     "object_store",
-    "regex",
     "serde",
     "serde_json",
     "sha2",
