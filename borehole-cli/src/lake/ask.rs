@@ -186,31 +186,45 @@ pub(crate) fn query(args: &QueryArgs) -> anyhow::Result<Exit> {
     }
     let (lake, sql) = (open(&args.lake)?, args.sql.as_deref().unwrap_or_default());
     match is_profile(&args.output) {
-        true => profile(&lake, sql, &args.answer, &args.output),
-        false => print(&lake, sql, &args.answer),
+        true => profile(&lake, sql, &args.answer, &args.output)?,
+        false => print(&lake, sql, &args.answer, RowLimit::default()).map(drop)?,
     }
+    Ok(Exit::Done)
 }
 
 pub(crate) fn top(args: &TopArgs) -> anyhow::Result<Exit> {
     let choice = args.choice.in_time(args.time.since, args.time.until)?;
     let lake = open(&args.lake)?;
     match is_profile(&args.output) {
-        true => profile(&lake, &choice.stacks(), &args.answer, &args.output),
-        false => print(&lake, &borehole_query::top(&choice, args.limit.as_option()), &args.answer),
+        true => profile(&lake, &choice.stacks(), &args.answer, &args.output)?,
+        false => {
+            let sql = borehole_query::top(&choice, with_next(args.limit));
+            print(&lake, &sql, &args.answer, args.limit).map(drop)?;
+        }
     }
+    Ok(Exit::Done)
 }
 
 pub(crate) fn diff(args: &DiffArgs) -> anyhow::Result<Exit> {
     let choice = |(since, until)| args.choice.in_time(since, until);
     let (before, after) = (choice(args.before)?, choice(args.after)?);
-    print(&open(&args.lake)?, &borehole_query::diff(&before, &after, args.limit.as_option()), &args.answer)
+    let sql = borehole_query::diff(&before, &after, with_next(args.limit));
+    print(&open(&args.lake)?, &sql, &args.answer, args.limit)?;
+    Ok(Exit::Done)
 }
 
 pub(crate) fn trend(args: &TrendArgs) -> anyhow::Result<Exit> {
     let choice = args.choice.in_time(args.time.since, args.time.until)?;
     // The lake knows microseconds.
     let step_us = us(args.step).max(1);
-    print(&open(&args.lake)?, &borehole_query::trend(&args.function, step_us, &choice), &args.answer)
+    let sql = borehole_query::trend(&args.function, step_us, &choice);
+    print(&open(&args.lake)?, &sql, &args.answer, RowLimit::default())?;
+    Ok(Exit::Done)
+}
+
+/// A row more than are shown, by which it is known that there are more.
+fn with_next(limit: RowLimit) -> Option<usize> {
+    limit.as_option().map(|count| count.saturating_add(1))
 }
 
 impl AnswerArgs {
@@ -233,19 +247,56 @@ fn is_file(output: &OutputArgs) -> bool {
     output.output.as_deref().is_some_and(|path| path != "-")
 }
 
-/// Prints an answer. Nothing is left half done when the user ends that: Ctrl-C does what it always does.
-fn print(lake: &Lake, sql: &str, args: &AnswerArgs) -> anyhow::Result<Exit> {
-    let session = args.session(lake)?;
-    let answer = session.ask(sql)?;
-    match (args.json, args.csv) {
-        (true, _) => json(answer)?,
-        (_, true) => csv(answer)?,
-        _ => table(answer)?,
-    }
-    Ok(Exit::Done)
+/// The rows of an answer that are shown.
+struct Rows<'s> {
+    answer: Answer<'s>,
+    /// How many more.
+    room: usize,
+    shown: usize,
+    is_cut: bool,
 }
 
-fn profile(lake: &Lake, sql: &str, args: &AnswerArgs, output: &OutputArgs) -> anyhow::Result<Exit> {
+impl<'s> Rows<'s> {
+    /// The next rows that `next` takes out of the answer.
+    fn next<T>(
+        &mut self,
+        next: impl FnOnce(&mut Answer<'s>) -> Result<Option<Vec<T>>, borehole_query::Error>,
+    ) -> anyhow::Result<Option<Vec<T>>> {
+        if self.is_cut {
+            return Ok(None);
+        }
+        let Some(mut rows) = next(&mut self.answer)? else { return Ok(None) };
+        self.is_cut = rows.len() > self.room;
+        rows.truncate(self.room);
+        self.room -= rows.len();
+        self.shown += rows.len();
+        Ok(Some(rows))
+    }
+}
+
+/// Prints at most `limit` rows of an answer, and answers how many they are. Nothing is left half done when the user ends that: Ctrl-C
+/// does what it always does.
+fn print(lake: &Lake, sql: &str, args: &AnswerArgs, limit: RowLimit) -> anyhow::Result<usize> {
+    let session = args.session(lake)?;
+    let is_table = !args.json && !args.csv;
+    let room = if is_table { limit.count().min(TABLE_ROWS) } else { limit.count() };
+    let mut rows = Rows { answer: session.ask(sql)?, room, shown: 0, is_cut: false };
+    match (args.json, args.csv) {
+        (true, _) => json(&mut rows)?,
+        (_, true) => csv(&mut rows)?,
+        _ => table(&mut rows)?,
+    }
+    let shown = rows.shown;
+    if rows.is_cut && shown == limit.count() {
+        // How many there are nobody has counted.
+        say(&format!("{shown} of more shown; --limit 0 for all"));
+    } else if rows.is_cut {
+        say(&format!("note: {shown} rows shown; --json and --csv give all"));
+    }
+    Ok(shown)
+}
+
+fn profile(lake: &Lake, sql: &str, args: &AnswerArgs, output: &OutputArgs) -> anyhow::Result<()> {
     if args.json || args.csv {
         bail!("expected one of --json, --csv and a profile with --to or -o, found two");
     }
@@ -269,45 +320,34 @@ fn profile(lake: &Lake, sql: &str, args: &AnswerArgs, output: &OutputArgs) -> an
     drop(exporter);
     output.complete()?;
     losses(&lost, target.format.name());
-    Ok(Exit::Done)
-}
-
-fn table(mut answer: Answer<'_>) -> anyhow::Result<()> {
-    let columns: Vec<String> = answer.columns().into_iter().map(str::to_owned).collect();
-    let mut rows: Vec<Vec<String>> = Vec::new();
-    let mut is_cut = false;
-    while let Some(batch) = answer.next_rows()? {
-        let room = TABLE_ROWS - rows.len();
-        is_cut = batch.len() > room;
-        let cells =
-            |row: Vec<borehole_query::Value>| row.iter().map(|value| cell(&value.to_text())).collect();
-        rows.extend(batch.into_iter().take(room).map(cells));
-        if is_cut {
-            break;
-        }
-    }
-    io::stdout().write_all(aligned(&columns, &rows).as_bytes()).map_err(stdout_error)?;
-    if is_cut {
-        say(&format!("note: {TABLE_ROWS} rows shown; --json and --csv give all"));
-    }
     Ok(())
 }
 
-fn json(mut answer: Answer<'_>) -> anyhow::Result<()> {
-    differ(&answer.columns())?;
+fn table(rows: &mut Rows<'_>) -> anyhow::Result<()> {
+    let columns: Vec<String> = rows.answer.columns().into_iter().map(str::to_owned).collect();
+    let mut lines: Vec<Vec<String>> = Vec::new();
+    while let Some(batch) = rows.next(Answer::next_rows)? {
+        lines.extend(batch.iter().map(|row| row.iter().map(|value| cell(&value.to_text())).collect()));
+    }
+    io::stdout().write_all(aligned(&columns, &lines).as_bytes()).map_err(stdout_error)?;
+    Ok(())
+}
+
+fn json(rows: &mut Rows<'_>) -> anyhow::Result<()> {
+    differ(&rows.answer.columns())?;
     let mut out = io::BufWriter::new(io::stdout().lock());
-    while let Some(objects) = answer.next_objects()? {
+    while let Some(objects) = rows.next(Answer::next_objects)? {
         objects.iter().try_for_each(|object| writeln!(out, "{object}")).map_err(stdout_error)?;
     }
     out.flush().map_err(stdout_error)?;
     Ok(())
 }
 
-fn csv(mut answer: Answer<'_>) -> anyhow::Result<()> {
+fn csv(rows: &mut Rows<'_>) -> anyhow::Result<()> {
     let mut out = io::BufWriter::new(io::stdout().lock());
-    write!(out, "{}", csv_line(answer.columns())).map_err(stdout_error)?;
-    while let Some(rows) = answer.next_rows()? {
-        for row in rows {
+    write!(out, "{}", csv_line(rows.answer.columns())).map_err(stdout_error)?;
+    while let Some(batch) = rows.next(Answer::next_rows)? {
+        for row in batch {
             let line = csv_line(row.iter().map(borehole_query::Value::to_text));
             write!(out, "{line}").map_err(stdout_error)?;
         }

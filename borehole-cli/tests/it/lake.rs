@@ -101,6 +101,25 @@ fn the_top_functions_are_those_of_the_report() {
 }
 
 #[test]
+fn a_list_that_is_cut_says_so() {
+    let (_scratch, path) = with_trace();
+    let stretches = ["--before", "..2026-06-01", "--after", "2026-06-01.."];
+    for arguments in [&["top", &path][..], &[&["diff", &path][..], &stretches].concat()[..]] {
+        let asked = |more: &[&str]| lake(&[arguments, more].concat());
+        let all = lines(asked(&["--csv", "--limit", "0"]).quietly());
+        assert!(all.len() > 3, "{all:?}");
+        for more in [&["--csv"][..], &[], &["--json"]] {
+            let cut = asked(&[more, &["--limit", "2"]].concat());
+            assert_eq!((cut.code, cut.stderr.as_str()), (0, "2 of more shown; --limit 0 for all\n"));
+            let rows = lines(cut.stdout).len() - usize::from(!more.contains(&"--json"));
+            assert_eq!(rows, 2, "{more:?}");
+        }
+        let whole = (all.len() - 1).to_string();
+        assert_eq!(lines(asked(&["--csv", "--limit", &whole]).quietly()), all, "nothing is cut");
+    }
+}
+
+#[test]
 fn a_place_where_no_lake_can_be_begun_is_told_from_one_that_can() {
     let scratch = Scratch::new();
     let look = |place: &str| lake(&["info", "--only-look", place]);

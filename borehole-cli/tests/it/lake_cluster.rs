@@ -59,8 +59,10 @@ fn a_cluster_answers_as_one_machine_does() {
     named.push(vec!["trend", &lake, "main", "--json"]);
     named.push(vec!["diff", &lake, "--before", "2026-10-30..2026-11-01", "--after", "2026-11-01..", "--csv"]);
     for question in named {
-        let expected = run(&[&["lake"], &*question].concat()).quietly();
-        assert_eq!(ask(&cluster, &question).quietly(), expected, "{question:?}");
+        let expected = run(&[&["lake"], &*question].concat());
+        let answer = ask(&cluster, &question);
+        assert_eq!((answer.stderr.as_str(), answer.code), (expected.stderr.as_str(), 0), "{question:?}");
+        assert_eq!(answer.stdout, expected.stdout, "{question:?}");
     }
     let folded = |ended: Ended| {
         let mut lines: Vec<_> = String::from_utf8(ended.done()).unwrap().lines().map(str::to_owned).collect();
