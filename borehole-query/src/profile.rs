@@ -75,20 +75,24 @@ struct Profile<'s> {
     tables: Tables,
     segment: Segment,
     sink: &'s mut dyn ProfileSink,
+    /// How many stacks have been given on.
+    stacks: u64,
 }
 
 impl Session<'_> {
     /// Streams an answer into `sink` as samples, and finishes it: of each row its stack (a column of names, of ids or of folded
     /// text) and its first whole number, as the count. Rows without a stack are the empty stack. Negative numbers and rows without a number are no samples.
+    /// Answers how many stacks the sink was given.
     ///
     /// # Errors
     /// When no columns are such, the question fails, or the sink does ([`Error::into_sink_error`]).
-    pub fn export(&self, mut answer: Answer<'_>, sink: &mut dyn ProfileSink) -> Result<(), Error> {
+    pub fn export(&self, mut answer: Answer<'_>, sink: &mut dyn ProfileSink) -> Result<u64, Error> {
         let shape = Shape::of(answer.schema())?;
         let mut profile = Profile {
             tables: Tables::default(),
             segment: Segment { format: "lake", ..Segment::default() },
             sink,
+            stacks: 0,
         };
         profile.begin()?;
         let mut counts: HashMap<Option<Id>, u64> = HashMap::new();
@@ -165,6 +169,7 @@ impl Profile<'_> {
             return Ok(());
         }
         let stack = stack(&mut self.tables).map_err(|error| Error::question(error.to_string()))?;
+        self.stacks += 1;
         let at = Context { tables: &self.tables, segment: &self.segment };
         match self.sink.sample(at, &Sample { stack, count, ..Sample::default() }) {
             Ok(ControlFlow::Continue(()) | ControlFlow::Break(())) => Ok(()),
@@ -172,8 +177,9 @@ impl Profile<'_> {
         }
     }
 
-    fn finish(self) -> Result<(), Error> {
-        self.sink.finish(&self.tables).map_err(Error::sink)
+    fn finish(self) -> Result<u64, Error> {
+        self.sink.finish(&self.tables).map_err(Error::sink)?;
+        Ok(self.stacks)
     }
 }
 

@@ -21,6 +21,9 @@ use crate::values::{RowLimit, duration, pair};
 /// Rows beyond so many are not laid out as one table.
 const TABLE_ROWS: usize = 10_000;
 
+/// So many services are named to who asks for one that is not there.
+const SERVICES: usize = 10;
+
 /// How an answer is given.
 #[derive(Args, Clone, Debug, Default)]
 struct AnswerArgs {
@@ -177,6 +180,21 @@ impl ChoiceArgs {
         let focus = pattern("--focus", focus.as_deref())?.map(|pattern| pattern.as_str().to_owned());
         Ok(Choice { service, host, since_us, until_us, labels: label, focus })
     }
+
+    /// The end of a question that so much was found for; where that is nothing, it is said, and why if the lake knows no such service.
+    fn found(&self, lake: &Lake, count: u64) -> anyhow::Result<Exit> {
+        if count == 0 {
+            let there = lake.info()?.services;
+            let unknown = self.service.as_ref().filter(|name| !there.is_empty() && !there.contains(name));
+            let named = there.iter().take(SERVICES).map(String::as_str).collect::<Vec<_>>().join(", ");
+            let more = if there.len() > SERVICES { "; borehole lake info names all" } else { "" };
+            say(&unknown.map_or_else(
+                || "note: no sample matches".to_owned(),
+                |name| format!("note: no service is called {name}; there are {named}{more}"),
+            ));
+        }
+        Ok(Exit::Done)
+    }
 }
 
 pub(crate) fn query(args: &QueryArgs) -> anyhow::Result<Exit> {
@@ -187,39 +205,39 @@ pub(crate) fn query(args: &QueryArgs) -> anyhow::Result<Exit> {
     let (lake, sql) = (open(&args.lake)?, args.sql.as_deref().unwrap_or_default());
     match is_profile(&args.output) {
         true => profile(&lake, sql, &args.answer, &args.output)?,
-        false => print(&lake, sql, &args.answer, RowLimit::default()).map(drop)?,
-    }
+        false => print(&lake, sql, &args.answer, RowLimit::default())?,
+    };
     Ok(Exit::Done)
 }
 
 pub(crate) fn top(args: &TopArgs) -> anyhow::Result<Exit> {
     let choice = args.choice.in_time(args.time.since, args.time.until)?;
     let lake = open(&args.lake)?;
-    match is_profile(&args.output) {
+    let found = match is_profile(&args.output) {
         true => profile(&lake, &choice.stacks(), &args.answer, &args.output)?,
         false => {
             let sql = borehole_query::top(&choice, with_next(args.limit));
-            print(&lake, &sql, &args.answer, args.limit).map(drop)?;
+            print(&lake, &sql, &args.answer, args.limit)?
         }
-    }
-    Ok(Exit::Done)
+    };
+    args.choice.found(&lake, found)
 }
 
 pub(crate) fn diff(args: &DiffArgs) -> anyhow::Result<Exit> {
     let choice = |(since, until)| args.choice.in_time(since, until);
     let (before, after) = (choice(args.before)?, choice(args.after)?);
+    let lake = open(&args.lake)?;
     let sql = borehole_query::diff(&before, &after, with_next(args.limit));
-    print(&open(&args.lake)?, &sql, &args.answer, args.limit)?;
-    Ok(Exit::Done)
+    args.choice.found(&lake, print(&lake, &sql, &args.answer, args.limit)?)
 }
 
 pub(crate) fn trend(args: &TrendArgs) -> anyhow::Result<Exit> {
     let choice = args.choice.in_time(args.time.since, args.time.until)?;
     // The lake knows microseconds.
     let step_us = us(args.step).max(1);
+    let lake = open(&args.lake)?;
     let sql = borehole_query::trend(&args.function, step_us, &choice);
-    print(&open(&args.lake)?, &sql, &args.answer, RowLimit::default())?;
-    Ok(Exit::Done)
+    args.choice.found(&lake, print(&lake, &sql, &args.answer, RowLimit::default())?)
 }
 
 /// A row more than are shown, by which it is known that there are more.
@@ -276,7 +294,7 @@ impl<'s> Rows<'s> {
 
 /// Prints at most `limit` rows of an answer, and answers how many they are. Nothing is left half done when the user ends that: Ctrl-C
 /// does what it always does.
-fn print(lake: &Lake, sql: &str, args: &AnswerArgs, limit: RowLimit) -> anyhow::Result<usize> {
+fn print(lake: &Lake, sql: &str, args: &AnswerArgs, limit: RowLimit) -> anyhow::Result<u64> {
     let session = args.session(lake)?;
     let is_table = !args.json && !args.csv;
     let room = if is_table { limit.count().min(TABLE_ROWS) } else { limit.count() };
@@ -293,10 +311,11 @@ fn print(lake: &Lake, sql: &str, args: &AnswerArgs, limit: RowLimit) -> anyhow::
     } else if rows.is_cut {
         say(&format!("note: {shown} rows shown; --json and --csv give all"));
     }
-    Ok(shown)
+    Ok(shown as u64)
 }
 
-fn profile(lake: &Lake, sql: &str, args: &AnswerArgs, output: &OutputArgs) -> anyhow::Result<()> {
+/// Writes an answer as a profile, and answers how many stacks it has.
+fn profile(lake: &Lake, sql: &str, args: &AnswerArgs, output: &OutputArgs) -> anyhow::Result<u64> {
     if args.json || args.csv {
         bail!("expected one of --json, --csv and a profile with --to or -o, found two");
     }
@@ -311,16 +330,16 @@ fn profile(lake: &Lake, sql: &str, args: &AnswerArgs, output: &OutputArgs) -> an
     let mut output = output.create(&target)?;
     let name = output.name().to_owned();
     let mut exporter = target.exporter_to_file(&mut output)?;
-    match session.export(answer, &mut *exporter).map_err(borehole_query::Error::into_sink_error) {
-        Ok(()) => {}
+    let stacks = match session.export(answer, &mut *exporter).map_err(borehole_query::Error::into_sink_error) {
+        Ok(stacks) => stacks,
         Err(Ok(source)) => return Err(Error::Write { name, source }.into()),
         Err(Err(error)) => return Err(error.into()),
-    }
+    };
     let lost = exporter.losses();
     drop(exporter);
     output.complete()?;
     losses(&lost, target.format.name());
-    Ok(())
+    Ok(stacks)
 }
 
 fn table(rows: &mut Rows<'_>) -> anyhow::Result<()> {

@@ -101,6 +101,31 @@ fn the_top_functions_are_those_of_the_report() {
 }
 
 #[test]
+fn that_nothing_matches_is_said() {
+    let (_scratch, path) = with_trace();
+    let questions = [
+        &["top", &path][..],
+        &["top", &path, "--to", "folded"],
+        &["trend", &path, "main", "--json"],
+        &["diff", &path, "--before", "..2026-06-01", "--after", "2026-06-01..", "--csv"],
+    ];
+    for question in questions {
+        let said = |more: &[&str]| {
+            let ended = lake(&[question, more].concat());
+            assert_eq!(ended.code, 0, "{}", ended.stderr);
+            ended.stderr
+        };
+        assert_eq!(said(&[]), "", "{question:?}");
+        assert_eq!(said(&["--service", "nobody"]), "note: no service is called nobody; there are shop\n");
+        for more in [["--service", "shop", "--host", "nobody"], ["--service", "shop", "--label", "a=b"]] {
+            assert_eq!(said(&more), "note: no sample matches\n", "{question:?} {more:?}");
+        }
+    }
+    let said = lake(&["top", &path, "--since", "2026-11-02", "--json"]).stderr;
+    assert_eq!(said, "note: no sample matches\n");
+}
+
+#[test]
 fn a_list_that_is_cut_says_so() {
     let (_scratch, path) = with_trace();
     let stretches = ["--before", "..2026-06-01", "--after", "2026-06-01.."];
