@@ -10,7 +10,7 @@ pub(crate) mod targets;
 use std::os::unix::process::ExitStatusExt as _;
 use std::thread;
 
-use anyhow::{anyhow, bail};
+use anyhow::{anyhow, ensure};
 use borehole::capture::{Coordinator, Ending, Header, Session, Statistics};
 use signal_hook::consts::SIGTERM;
 
@@ -62,9 +62,9 @@ fn sample(recording: Recording) -> anyhow::Result<(Statistics, Exit)> {
     let Recording { targets, sampling: Sampling { options, php }, destination } = recording;
     interrupt::heed();
     destination.check()?;
+    let mut watcher = Watcher::new(options.period, php.release);
     let (finder, command) = targets.finder(php, stdout_of_command(destination.is_stdout()))?;
     let mut coordinator = Coordinator::new(finder, command);
-    let mut watcher = Watcher::new(options.period);
     let sampled: anyhow::Result<_> = match destination {
         Destination::Workers(workers) => workers.run(coordinator, options, &mut watcher),
         Destination::Single(single) => {
@@ -105,13 +105,17 @@ pub(crate) fn header() -> Header {
 
 fn conclude(statistics: &Statistics, watcher: &Watcher) -> anyhow::Result<Exit> {
     messages::say(&progress::summary(statistics, watcher.period()));
-    if statistics.attached == 0 && !interrupt::requested() {
-        match watcher.last_refusal() {
-            Some(refusal) => bail!("nothing was sampled: {refusal}"),
-            None => bail!("nothing was sampled: expected a process that runs PHP, found none"),
-        }
+    let is_in_vain = progress::is_in_vain(statistics);
+    let nothing = || format!("nothing was sampled: {}", watcher.why_nothing(statistics));
+    if !interrupt::requested() {
+        ensure!(!is_in_vain, nothing());
+        return Ok(Exit::Done);
     }
-    Ok(if interrupt::requested() { Exit::Interrupted } else { Exit::Done })
+    // Who gives up waiting for a process knows that there was none.
+    if is_in_vain && statistics.attached > 0 {
+        messages::say(&format!("warning: {}", nothing()));
+    }
+    Ok(Exit::Interrupted)
 }
 
 #[cfg(test)]

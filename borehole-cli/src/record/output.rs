@@ -16,7 +16,7 @@ use borehole::rbt::Compression;
 use borehole::{Existing, Export, Format, Output, ProfileSink, Target};
 
 use super::header;
-use super::progress::Watcher;
+use super::progress::{Watcher, is_in_vain};
 use super::reli_json::ReliJsonLines;
 use crate::interrupt;
 use crate::outputs::{STDOUT, compression, refuse_terminal};
@@ -153,7 +153,7 @@ impl Single {
         };
         let statistics = statistics.map_err(|error| named(error, || self.name()))?;
         // Where nothing was sampled there is nothing to keep, which the caller says.
-        if statistics.attached > 0 || interrupt::requested() {
+        if !is_in_vain(&statistics) || interrupt::requested() {
             output.complete()?;
         }
         Ok(statistics)

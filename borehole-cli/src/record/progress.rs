@@ -4,6 +4,7 @@ use std::io::{self, IsTerminal as _};
 use std::time::Duration;
 
 use borehole::capture::{News, Progress, Statistics};
+use borehole_php::Release;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::messages::{counted, say};
@@ -12,6 +13,8 @@ use crate::refusal;
 /// Hears what happens and tells the user.
 pub(crate) struct Watcher {
     period: Option<Duration>,
+    /// The release that every PHP is taken for, if one was named.
+    release: Option<Release>,
     /// On a terminal only.
     line: Option<ProgressBar>,
     /// Of PHP, if there was one: of another program it is no surprise.
@@ -19,7 +22,7 @@ pub(crate) struct Watcher {
 }
 
 impl Watcher {
-    pub(crate) fn new(period: Option<Duration>) -> Self {
+    pub(crate) fn new(period: Option<Duration>, release: Option<Release>) -> Self {
         let line = io::stderr().is_terminal().then(|| {
             let style = ProgressStyle::with_template("{spinner} {msg}");
             let line = ProgressBar::no_length()
@@ -28,15 +31,26 @@ impl Watcher {
             line.set_message("looking for processes that run PHP");
             line
         });
-        Self { period, line, last_refusal: None }
+        Self { period, release, line, last_refusal: None }
     }
 
     pub(crate) fn period(&self) -> Option<Duration> {
         self.period
     }
 
-    pub(crate) fn last_refusal(&self) -> Option<&str> {
-        self.last_refusal.as_deref()
+    /// Why a recording has nothing in it, and what to try next.
+    pub(crate) fn why_nothing(&self, statistics: &Statistics) -> String {
+        match (statistics.attached, &self.last_refusal, self.release) {
+            (0, Some(refusal), _) => refusal.clone(),
+            (0, None, _) => "expected a process that runs PHP, found none".to_owned(),
+            (.., Some(release)) => format!(
+                "no stack makes sense as one of PHP {release}; without --php-version the process says which PHP it is"
+            ),
+            (.., None) => {
+                "each stack changed while it was read; --stop-process stops the process for a sample"
+                    .to_owned()
+            }
+        }
     }
 
     pub(crate) fn hear(&mut self, news: News) {
@@ -81,6 +95,12 @@ impl Watcher {
             line.finish_and_clear();
         }
     }
+}
+
+/// Whether a recording has nothing in it, though it should have.
+pub(crate) fn is_in_vain(statistics: &Statistics) -> bool {
+    let Statistics { attached, taken, idle, torn, .. } = *statistics;
+    attached == 0 || (taken == 0 && idle == 0 && torn > 0)
 }
 
 fn progress_text(progress: &Progress) -> String {

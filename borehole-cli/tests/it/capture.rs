@@ -391,6 +391,27 @@ fn where_nothing_is_sampled_no_file_is_made_or_replaced() {
 }
 
 #[test]
+fn a_process_of_another_release_is_said_to_have_been_recorded_in_vain() {
+    let Some(busy) = Busy::start("another-release") else { return };
+    let scratch = Scratch::new();
+    let path = scratch.path("flame.svg");
+    let id = busy.id();
+    let arguments = ["record", "-p", &id, "--php-version", "7.0", "-o", text(&path)];
+    let refused = run(&[&arguments[..], &["-d", "1s"]].concat()).failed();
+    let why = "nothing was sampled: no stack makes sense as one of PHP 7.0; without --php-version ";
+    assert!(refused.contains(&format!("\nerror: {why}")), "{refused}");
+    assert!(!path.exists());
+    // Most recordings of a process end so.
+    let child = start(&arguments);
+    wait_until_heeded(&child, Signal::SIGINT);
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    send(&child, Signal::SIGINT);
+    let ended = ended(child);
+    assert_eq!(ended.code, 130, "{}", ended.stderr);
+    assert!(ended.stderr.contains(&format!("\nwarning: {why}")), "{}", ended.stderr);
+}
+
+#[test]
 fn what_a_folder_cannot_hold_is_refused_before_anything_is_started() {
     let scratch = Scratch::new();
     let (folder, marker) = (scratch.path("out"), scratch.path("started"));
