@@ -9,7 +9,7 @@ use borehole::heap::retention::{Follow, freed_without};
 use borehole::heap::sql::{Answer, Value};
 use borehole::heap::views::{self, CycleView, Heap, Needle, NodeView, Reference, Step};
 use borehole::heap::{Graph, NodeId};
-use clap::{Args, Subcommand};
+use clap::{Args, Command, Subcommand};
 
 use super::file::Memory;
 use super::{password, table};
@@ -103,6 +103,9 @@ enum Question {
     /// Nodes by address, class, content or name
     #[command(override_usage = "borehole heap ask <FILE> find --class|--content|--name|--address <WHAT>")]
     Find(FindArgs),
+    /// None that there is.
+    #[command(external_subcommand)]
+    Unknown(Vec<String>),
 }
 
 #[derive(Args, Clone, Debug)]
@@ -132,6 +135,9 @@ type Heaped<'h, 'g> = Heap<'g, dyn Graph + 'h>;
 
 impl AskArgs {
     pub(super) fn run(&self) -> anyhow::Result<Exit> {
+        if let Question::Unknown(words) = &self.question {
+            return Err(unknown(words));
+        }
         let file = password::open(&self.input)?;
         let opened = self.memory.graph(&file)?;
         let follow = Follow { weak: self.answers.weak, structural: !self.answers.no_structural };
@@ -177,8 +183,16 @@ impl Question {
             Self::Dominators { node } => dominators(heap, find_node(heap, node)?, limit),
             Self::Cycles => cycles(heap, limit),
             Self::Find(find) => find.answer(heap, limit)?,
+            Self::Unknown(words) => return Err(unknown(words)),
         })
     }
+}
+
+/// That there is no such question, and which there are.
+fn unknown(words: &[String]) -> anyhow::Error {
+    let command = Question::augment_subcommands(Command::new("ask"));
+    let known: Vec<&str> = command.get_subcommands().map(Command::get_name).collect();
+    anyhow!("unknown question: expected one of {}, found {}", known.join(", "), words[0])
 }
 
 impl FindArgs {

@@ -131,6 +131,9 @@ fn a_heap_tells_who_holds_what() {
     let above: Vec<&str> =
         dominators["rows"].as_array().unwrap().iter().filter_map(|row| row["path"].as_str()).collect();
     assert!(above.contains(&"Leak\\Cache::$items"), "{above:?}");
+    let refused = run(&["heap", "ask", heap, "retains", "#1", "--json"]).failed();
+    let questions = "top-classes, top-retained, roots, node, path-to-root, referrers, references, retained, dominators, cycles, find";
+    assert_eq!(refused, format!("error: unknown question: expected one of {questions}, found retains\n"));
     let refused = run(&["heap", "ask", heap, "node", "#99999999"]).failed();
     assert!(refused.contains("unknown node: expected below #"), "{refused}");
 }
