@@ -35,7 +35,7 @@ pub(crate) struct DumpArgs {
     pub(crate) output: Option<String>,
 
     /// Replace the output if it exists
-    #[arg(long)]
+    #[arg(long, requires = "output")]
     pub(crate) force: bool,
 }
 

@@ -38,7 +38,7 @@ pub(crate) struct OutputArgs {
     pub(crate) compress: bool,
 
     /// Replace the output if it exists
-    #[arg(long)]
+    #[arg(long, requires = "output")]
     pub(crate) force: bool,
 }
 

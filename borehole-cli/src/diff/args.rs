@@ -59,7 +59,7 @@ pub(crate) struct DiffArgs {
     pub(crate) output: Option<String>,
 
     /// Replace the output if it exists
-    #[arg(long)]
+    #[arg(long, requires = "output")]
     pub(crate) force: bool,
 
     /// Print one JSON object

@@ -53,7 +53,7 @@ pub(crate) struct FailureArgs {
     line: Option<u32>,
 
     /// The longest chain of calls that is taken for one
-    #[arg(long = "memory-limit-error-max-depth", value_name = "FRAMES", default_value_t = MemoryLimitError::DEFAULT_MAX_DEPTH)]
+    #[arg(long = "memory-limit-error-max-depth", value_name = "FRAMES", requires = "file", default_value_t = MemoryLimitError::DEFAULT_MAX_DEPTH)]
     max_depth: usize,
 }
 

@@ -27,7 +27,7 @@ pub(crate) struct GraphOutput {
     pub(crate) format: Option<GraphFormat>,
 
     /// Replace the output if it exists
-    #[arg(long)]
+    #[arg(long, requires = "output")]
     pub(crate) force: bool,
 
     /// Indent JSON
@@ -79,7 +79,7 @@ pub(crate) struct TextOutput {
     pub(crate) output: Option<PathBuf>,
 
     /// Replace the output if it exists
-    #[arg(long)]
+    #[arg(long, requires = "output")]
     pub(crate) force: bool,
 }
 
@@ -166,10 +166,16 @@ impl GraphOutput {
     /// When it cannot be told, or not be written there.
     pub(crate) fn checked_target(&self) -> anyhow::Result<Target> {
         let by_name = self.path().map(Address::new);
-        match self.server.clone().map(Address::Server).or(by_name) {
-            Some(address @ Address::Server(_)) => self.checked_server(address),
-            _ => Ok(Target { format: self.checked_format()?, address: None }),
-        }
+        let target = match self.server.clone().map(Address::Server).or(by_name) {
+            Some(address @ Address::Server(_)) => self.checked_server(address)?,
+            _ => Target { format: self.checked_format()?, address: None },
+        };
+        let found = target.format.name();
+        ensure!(
+            !self.pretty || target.format == HeapFormat::Json,
+            "unsupported format: expected json for --pretty, found {found}"
+        );
+        Ok(target)
     }
 
     /// A server that can be written to; before a process is stopped for nothing.

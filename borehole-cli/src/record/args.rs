@@ -48,7 +48,7 @@ pub(crate) struct RecordArgs {
     format: Option<Format>,
 
     /// Replace the output if it exists, in a folder each file that is written
-    #[arg(long)]
+    #[arg(long, requires = "output")]
     force: bool,
 
     /// Samples a second of each process; `max` for as many as it can

@@ -124,7 +124,8 @@ impl OutputArgs {
             "missing output: this format needs a file; name one with -o"
         );
         let force = format != GraphFormat::Sqlite;
-        let pretty = self.pretty.is_on(false);
+        // Reli indents what can be, and says nothing of the rest.
+        let pretty = format == GraphFormat::Json && self.pretty.is_on(false);
         Ok(GraphOutput { output: self.output.clone(), format: Some(format), force, pretty, server: None })
     }
 

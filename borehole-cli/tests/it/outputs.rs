@@ -103,6 +103,31 @@ fn an_output_is_refused_before_what_it_is_to_hold_is_worked_out() {
 }
 
 #[test]
+fn options_that_mean_something_beside_another_only_are_refused_alone() {
+    let alone = [
+        ("convert a --force", "output"),
+        ("recover a --force", "output"),
+        ("dump a --force", "output"),
+        ("report a --force", "output"),
+        ("diff a b --force", "output"),
+        ("record -p 1 --force", "output"),
+        ("heap export a --force", "output"),
+        ("heap report a --force", "output"),
+        ("heap report a --pretty", "json"),
+        ("heap compare a b --pretty", "json"),
+        ("heap report a --memory-limit-error-max-depth 3", "memory-limit-error-line"),
+    ];
+    for (command, needed) in alone {
+        let refused = run(&command.split(' ').collect::<Vec<_>>()).failed();
+        let expected = format!("error: the following required arguments were not provided:\n  --{needed}");
+        assert!(refused.starts_with(&expected), "{command}: {refused}");
+    }
+    let heap = corpus("php/reli-json/m1_objects.json.gz");
+    let refused = run(&["heap", "export", &heap, "--pretty", "-f", "jsonl"]).failed();
+    assert_eq!(refused, "error: unsupported format: expected json for --pretty, found jsonl\n");
+}
+
+#[test]
 fn what_is_said_of_a_heap_goes_to_devices_too() {
     let scratch = Scratch::new();
     let heap = corpus("php/reli-json/m1_objects.json.gz");

@@ -44,7 +44,7 @@ pub(crate) struct ReportOutput {
     pub(crate) json: bool,
 
     /// Indent JSON
-    #[arg(long)]
+    #[arg(long, requires = "json")]
     pub(crate) pretty: bool,
 
     /// Show so many rows of each table; 0 shows all that were kept
