@@ -24,8 +24,8 @@ fn overview(overview: &Overview, name: &str, columns: usize) -> String {
     let mut line = |what: &str, value: &str| {
         text += &block(&format!("  {what:<12}"), value, columns);
     };
-    let captured =
-        [overview.captured_at.as_str(), &overview.php_version].map(|part| printable(part.as_bytes()));
+    let version = version(&overview.php_version);
+    let captured = [overview.captured_at.as_str(), &version].map(|part| printable(part.as_bytes()));
     line("captured", captured.join(", PHP ").trim_start_matches(", "));
     line("heap", &heap(overview));
     if let Some(limit) = overview.memory_limit {
@@ -38,6 +38,15 @@ fn overview(overview: &Overview, name: &str, columns: usize) -> String {
         line("process", &format!("{} resident", bytes(overview.rss_bytes)));
     }
     text + &call_stack(overview, columns)
+}
+
+/// A version as PHP writes it: the summary of a heap has it as reli does, `v82`.
+fn version(summary: &str) -> String {
+    let digits = summary.strip_prefix('v').filter(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()));
+    match digits.and_then(|digits| digits.split_at_checked(1)) {
+        Some((major, minor)) if !minor.is_empty() => format!("{major}.{minor}"),
+        _ => summary.to_owned(),
+    }
 }
 
 fn heap(overview: &Overview) -> String {
@@ -169,6 +178,12 @@ fn beyond(line: &str, room: usize) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn versions_are_written_as_php_writes_them() {
+        let written = ["v82", "v810", "8.2.36", "v8", "v", "", "vé1"].map(version);
+        assert_eq!(written, ["8.2", "8.10", "8.2.36", "v8", "v", "", "vé1"]);
+    }
 
     #[test]
     fn lines_are_broken_between_words_and_words_where_they_must() {
