@@ -3,7 +3,7 @@
 use std::io::{self, Write as _};
 
 use anyhow::Context as _;
-use borehole::capture::{Error, Look, PhpProcess, Subject as _};
+use borehole::capture::{Look, PhpProcess, Subject as _};
 use borehole::model::{FrameId, StackId, Tables};
 use borehole_process::Stopper;
 use clap::Args;
@@ -41,8 +41,7 @@ pub(crate) fn run(args: &StackArgs) -> anyhow::Result<Exit> {
     let mut tables = Tables::default();
     let mut stacks = Vec::new();
     for lane in 0..process.lanes() {
-        let look = look(&mut process, lane, &mut tables)
-            .with_context(|| format!("process {} cannot be read any more", args.pid))?;
+        let look = look(&mut process, lane, &mut tables)?;
         stacks.push((process.thread(lane), look));
     }
     let text =
@@ -51,16 +50,21 @@ pub(crate) fn run(args: &StackArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-fn look(process: &mut PhpProcess, lane: usize, tables: &mut Tables) -> Result<Look, Error> {
+fn look(process: &mut PhpProcess, lane: usize, tables: &mut Tables) -> anyhow::Result<Look> {
+    let id = process.process();
+    let mut look = || {
+        let looked = process.look(lane, tables);
+        looked.with_context(|| format!("process {id} cannot be read any more"))
+    };
     for _ in 0..LOOKS {
-        match process.look(lane, tables)? {
+        match look()? {
             Look::Torn => {}
             look => return Ok(look),
         }
     }
-    let mut stopper = Stopper::new(process.process());
-    let _stopped = stopper.stop()?;
-    process.look(lane, tables)
+    let mut stopper = Stopper::new(id);
+    let _stopped = stopper.stop().context("the stack changed at every look")?;
+    look()
 }
 
 type Stacks = [(Option<u64>, Look)];

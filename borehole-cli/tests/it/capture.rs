@@ -3,6 +3,7 @@
 use std::fs;
 use std::process::{Child, Command, Stdio};
 
+use borehole_process::Stopper;
 use borehole_testkit::{Scratch, corpus, peers};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -302,6 +303,18 @@ fn a_process_is_looked_at_as_soon_as_it_has_been_started() {
             assert_eq!(ended.code, 0, "{command:?}: {}", ended.stderr);
         }
     }
+}
+
+#[test]
+fn a_stack_that_cannot_be_held_still_is_said_to_change_and_not_to_be_gone() {
+    let Some(busy) = Busy::start("held-by-another") else { return };
+    let mut stopper = Stopper::new(busy.id().parse().unwrap());
+    let _stopped = stopper.stop().unwrap();
+    // Of another release no stack makes sense.
+    let said = run(&["stack", "-p", &busy.id(), "--php-version", "7.0"]).failed();
+    let expected =
+        format!("error: the stack changed at every look: process {} may not be stopped: ", busy.id());
+    assert!(said.starts_with(&expected), "{said}");
 }
 
 #[test]
