@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::io::{self, IsTerminal as _};
 
 use borehole::ProfileSink;
-use clap::{Args, Parser, Subcommand};
+use clap::{Arg, Args, Parser, Subcommand};
 
 use crate::check::CheckArgs;
 use crate::convert::ConvertArgs;
@@ -43,14 +43,31 @@ pub(crate) struct Cli<C: Subcommand = Command> {
 pub(crate) fn parse(arguments: Vec<OsString>) -> clap::error::Result<Command> {
     let name = arguments.get(1).and_then(|name| name.to_str()).unwrap_or_default();
     Ok(if FileCommand::has_subcommand(name) {
-        Command::File(Cli::try_parse_from(arguments)?.command)
+        Command::File(parsed::<Cli<_>>(arguments)?.command)
     } else if ViewCommand::has_subcommand(name) {
-        Command::View(Cli::try_parse_from(arguments)?.command)
+        Command::View(parsed::<Cli<_>>(arguments)?.command)
     } else if LiveCommand::has_subcommand(name) {
-        Command::Live(Cli::try_parse_from(arguments)?.command)
+        Command::Live(parsed::<Cli<_>>(arguments)?.command)
     } else {
-        Cli::try_parse_from(arguments)?.command
+        parsed::<Cli>(arguments)?.command
     })
+}
+
+/// What `arguments` say, of which those below zero are values.
+pub(crate) fn parsed<P: Parser>(arguments: Vec<OsString>) -> clap::error::Result<P> {
+    let mut matches = signed(P::command()).try_get_matches_from(arguments)?;
+    P::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut P::command()))
+}
+
+/// The same command, whose options take what is below zero for a value: whoever reads it says what is right instead.
+pub(crate) fn signed(command: clap::Command) -> clap::Command {
+    let taking = |option: Arg| match option.get_value_names() {
+        _ if option.is_positional() || !option.get_action().takes_values() => option,
+        // Their signs make them no numbers for clap.
+        Some([name]) if ["DURATION", "PERCENT"].contains(&name.as_str()) => option.allow_hyphen_values(true),
+        _ => option.allow_negative_numbers(true),
+    };
+    command.mut_args(taking).mut_subcommands(signed)
 }
 
 const EXIT_CODES: &str = "\

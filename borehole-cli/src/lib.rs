@@ -49,8 +49,6 @@ use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use clap::CommandFactory as _;
-#[cfg(feature = "lake")]
-use clap::Parser as _;
 
 use cli::{Cli, Command, FileCommand, LiveCommand, ViewCommand};
 use exit::Exit;
@@ -69,7 +67,8 @@ pub fn borehole() -> ExitCode {
 #[cfg(feature = "lake")]
 #[must_use]
 pub fn borehole_lake() -> ExitCode {
-    ended(understood(lake::Cli::try_parse()).map(|cli| lake::run(&cli)))
+    let arguments = std::env::args_os().collect();
+    ended(understood(cli::parsed::<lake::Cli>(arguments)).map(|cli| lake::run(&cli)))
 }
 
 /// What the command line says; or how a command ends that was not understood, or asked for help only, which it has been given.

@@ -44,6 +44,8 @@ impl fmt::Display for RowLimit {
 /// A number with a unit; seconds if it has none.
 pub(crate) fn duration(text: &str) -> anyhow::Result<Duration> {
     let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
+    let expected = || anyhow!("expected a duration such as 30s, found {text}");
+    let number: f64 = digits.parse().map_err(|_| expected())?;
     let seconds = match &text[digits.len()..] {
         "ms" => 1e-3,
         "" | "s" => 1.0,
@@ -52,8 +54,7 @@ pub(crate) fn duration(text: &str) -> anyhow::Result<Duration> {
         "d" => 86_400.0,
         unit => bail!("expected the unit ms, s, m, h or d, found {unit}"),
     };
-    let number: f64 = digits.parse().map_err(|_| anyhow!("expected a duration such as 30s, found {text}"))?;
-    let duration = Duration::try_from_secs_f64(number * seconds)?;
+    let duration = Duration::try_from_secs_f64((number * seconds).max(0.0)).map_err(|_| expected())?;
     if duration.is_zero() {
         bail!("expected more than no time, found {text}");
     }
@@ -87,6 +88,14 @@ mod tests {
         for text in ["", "s", "0s", "-1s", "3 weeks", "1y", "1e400", "nan"] {
             assert!(duration(text).is_err(), "{text}");
         }
+        let said = ["-1s", "-n", "1e400"].map(|text| duration(text).unwrap_err().to_string());
+        let such = "expected a duration such as 30s, found";
+        let expected = [
+            "expected more than no time, found -1s".to_owned(),
+            format!("{such} -n"),
+            format!("{such} 1e400"),
+        ];
+        assert_eq!(said, expected);
     }
 
     #[test]

@@ -180,7 +180,7 @@ pub(crate) fn parse(arguments: &[OsString]) -> Option<clap::error::Result<Comman
     if program.is_none_or(|program| program != "reli") && !name.contains(':') {
         return None;
     }
-    let reli = Reli::command();
+    let reli = cli::signed(Reli::command());
     let mut arguments = arguments.to_vec();
     if let Some(full) = full_name(&reli, name) {
         arguments[1] = full.into();

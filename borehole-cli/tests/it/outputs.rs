@@ -128,6 +128,23 @@ fn options_that_mean_something_beside_another_only_are_refused_alone() {
 }
 
 #[test]
+fn values_below_zero_are_refused_as_values() {
+    let refused = [
+        ("record -d -1s", "expected more than no time, found -1s"),
+        ("top -i -1 -p 1", "expected more than no time, found -1"),
+        ("record -r -5", "expected 0.001 to 1000000 samples a second, found -5"),
+        ("top -r -5", "-5 is not in 1..=10000"),
+        ("record -p -5", "-5 is not in 1..=2147483647"),
+        ("diff a b --fail-over -5%", "expected per cent from 0, found -5%"),
+        ("inspector:trace -p -5", "-5"),
+    ];
+    for (command, why) in refused {
+        let said = run(&command.split(' ').collect::<Vec<_>>()).failed();
+        assert!(said.starts_with("error: invalid value '-") && said.contains(why), "{command}: {said}");
+    }
+}
+
+#[test]
 fn what_is_said_of_a_heap_goes_to_devices_too() {
     let scratch = Scratch::new();
     let heap = corpus("php/reli-json/m1_objects.json.gz");
