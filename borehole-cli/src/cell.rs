@@ -1,6 +1,6 @@
 //! Text of a profile made fit for a terminal: nothing that it obeys, and no wider than it is.
 
-use std::io;
+use std::io::{self, IsTerminal};
 
 pub(crate) use borehole_analysis::amount::bytes;
 pub(crate) use borehole_tui::{pad, printable, width};
@@ -27,6 +27,11 @@ pub(crate) fn crop(text: &str, columns: usize, anchor: Anchor) -> String {
         Anchor::Right => borehole_tui::Anchor::Right,
     };
     borehole_tui::crop(text, columns, anchor)
+}
+
+/// Whether what is written to `stream` can be drawn over: it is a terminal that does more than print.
+pub(crate) fn is_drawn_over(stream: &impl IsTerminal) -> bool {
+    stream.is_terminal() && std::env::var_os("TERM").is_none_or(|name| name != "dumb")
 }
 
 /// The columns that lines may take: what `COLUMNS` says, the terminal's on standard output, or 80.

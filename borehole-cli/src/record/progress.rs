@@ -1,12 +1,13 @@
 //! What is said while a recording runs, and at its end.
 
-use std::io::{self, IsTerminal as _};
+use std::io;
 use std::time::Duration;
 
 use borehole::capture::{News, Progress, Statistics};
 use borehole_php::Release;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use crate::cell::is_drawn_over;
 use crate::messages::{counted, say};
 use crate::refusal;
 
@@ -23,7 +24,7 @@ pub(crate) struct Watcher {
 
 impl Watcher {
     pub(crate) fn new(period: Option<Duration>, release: Option<Release>) -> Self {
-        let line = io::stderr().is_terminal().then(|| {
+        let line = is_drawn_over(&io::stderr()).then(|| {
             let style = ProgressStyle::with_template("{spinner} {msg}");
             let line = ProgressBar::no_length()
                 .with_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));

@@ -16,6 +16,7 @@ use borehole_analysis::Pattern;
 use borehole_tui::{BEGIN_UPDATE, END_UPDATE};
 use clap::Args;
 
+use crate::cell::is_drawn_over;
 use crate::exit::Exit;
 use crate::interrupt;
 use crate::messages::say;
@@ -134,7 +135,7 @@ struct Screen<'a> {
 
 impl Screen<'_> {
     fn show(&self) -> anyhow::Result<()> {
-        let is_terminal = io::stdout().is_terminal() && io::stdin().is_terminal();
+        let is_terminal = is_drawn_over(&io::stdout()) && io::stdin().is_terminal();
         if self.args.json || self.args.plain || !is_terminal { self.print() } else { self.interact() }
     }
 

@@ -4,6 +4,8 @@ use std::process::{Command, Stdio};
 
 use borehole_testkit::corpus;
 
+use crate::capture::Busy;
+
 /// What the terminal shows after `command`, a line of shell in which `borehole` is the program, and how it
 /// ended.
 fn on_terminal(command: &str, environment: &[(&str, &str)]) -> (i32, String) {
@@ -58,8 +60,10 @@ fn colours_are_for_terminals_of_users_who_want_them() {
     let (_, coloured) = on_terminal("borehole --help", &[]);
     assert!(coloured.contains('\x1b'), "{coloured}");
     for command in ["borehole --help", "borehole convert --bogus"] {
-        let (_, plain) = on_terminal(command, &[("NO_COLOR", "1")]);
-        assert!(!plain.is_empty() && !plain.contains('\x1b'), "{plain:?}");
+        for unwanted in [("NO_COLOR", "1"), ("TERM", "dumb")] {
+            let (_, plain) = on_terminal(command, &[unwanted]);
+            assert!(!plain.is_empty() && !plain.contains('\x1b'), "{plain:?}");
+        }
     }
 }
 
@@ -81,6 +85,16 @@ fn long_work_shows_its_progress_and_cleans_up_behind_it() {
     let (code, shown) = on_terminal(&line, &[]);
     assert_eq!(code, 0);
     assert!(shown.contains("B/s") && shown.contains("\x1b[2K"), "{shown:?}");
+    let (_, dumb) = on_terminal(&line, &[("TERM", "dumb")]);
+    assert!(!dumb.contains("B/s") && !dumb.contains('\x1b'), "{dumb:?}");
     let (_, piped) = on_terminal(&format!("({line}) 2>&1 | cat"), &[]);
     assert!(!piped.contains("B/s"), "{piped:?}");
+}
+
+#[test]
+fn tables_are_printed_one_below_the_other_where_nothing_can_be_drawn_over() {
+    let Some(busy) = Busy::start("dumb-terminal") else { return };
+    let top = format!("borehole top -p {} -d 1s", busy.id());
+    let (code, shown) = on_terminal(&top, &[("TERM", "dumb")]);
+    assert!(code == 0 && shown.contains("self%") && !shown.contains('\x1b'), "{shown:?}");
 }
