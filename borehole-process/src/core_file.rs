@@ -12,7 +12,7 @@ use object::{Endianness, ReadCache};
 
 use crate::dump::Span;
 use crate::elf;
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind, said};
 use crate::maps::{Mapping, Mappings};
 use crate::memory::{Memory, Piece};
 use crate::symbols::Symbols;
@@ -67,7 +67,7 @@ impl Core {
     pub fn open(path: &Path, root: &Path) -> Result<Self, Error> {
         let name = path.display();
         let file = elf::open_regular(path)
-            .map_err(|error| Error::new(ErrorKind::Unsupported, format!("{name}: {error}")))?;
+            .map_err(|error| Error::new(ErrorKind::Unsupported, format!("{name}: {}", said(&error))))?;
         let invalid =
             |error| Error::new(ErrorKind::Malformed, format!("{name}: expected a core file: {error}"));
         let parsed = Parsed::of(&file).map_err(invalid)?;
@@ -169,8 +169,9 @@ impl Target for Core {
 
     fn symbols(&self, mapping: &Mapping) -> Result<Symbols, Error> {
         let path = elf::below(&self.root, &mapping.path);
-        let file = elf::open_regular(&path)
-            .map_err(|error| Error::new(ErrorKind::Unsupported, format!("{}: {error}", path.display())))?;
+        let file = elf::open_regular(&path).map_err(|error| {
+            Error::new(ErrorKind::Unsupported, format!("{}: {}", path.display(), said(&error)))
+        })?;
         elf::symbols(&file, mapping)
     }
 

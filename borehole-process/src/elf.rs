@@ -11,7 +11,7 @@ use object::read::StringTable;
 use object::read::elf::{ElfFile64, ProgramHeader as _, SectionHeader as _, Sym as _};
 use object::{Endianness, ReadCache};
 
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind, said};
 use crate::files;
 use crate::maps::Mapping;
 use crate::symbols::{Symbol, Symbols, ThreadLocalBlock};
@@ -48,7 +48,7 @@ pub(crate) fn open_mapped(process: i32, mapping: &Mapping) -> Result<File, Error
         ErrorKind::Unsupported
     };
     let state = if mapping.deleted { ", deleted since it was started" } else { "" };
-    Err(Error::new(kind, format!("{path} of process {process}{state}: {error}")))
+    Err(Error::new(kind, format!("{path} of process {process}{state}: {}", said(&error))))
 }
 
 fn no_file(process: i32, mapping: &Mapping) -> Error {

@@ -1,6 +1,6 @@
 //! What can go wrong with another process.
 
-use std::fmt;
+use std::{fmt, io};
 
 /// Why a process could not be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,3 +60,38 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
+
+/// What the operating system says, as our own messages are written: lower case, without its number. `borehole_model::shown::cause`
+/// says it so too, of which nothing is known here.
+pub(crate) fn said(error: &io::Error) -> String {
+    let text = error.to_string();
+    let mut text = text.split(" (os error").next().unwrap_or(&text).to_owned();
+    if let Some(first) = text.get_mut(..1) {
+        first.make_ascii_lowercase();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+
+    use super::*;
+
+    /// A disk that is broken.
+    struct Broken;
+
+    impl Read for Broken {
+        fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+            Err(io::Error::from_raw_os_error(libc::EIO))
+        }
+    }
+
+    #[test]
+    fn what_the_system_says_reads_as_our_own_words() {
+        let error = crate::Dump::read(Broken).unwrap_err();
+        assert_eq!(error.to_string(), "dump: input/output error");
+        let custom = io::Error::other("expected more");
+        assert_eq!(said(&custom), "expected more");
+    }
+}

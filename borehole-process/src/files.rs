@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{self, ErrorKind as IoError};
 use std::path::PathBuf;
 
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind, said};
 
 /// A file in the folder of a process.
 pub(crate) fn path(process: i32, name: &str) -> PathBuf {
@@ -23,7 +23,7 @@ pub(crate) fn of_io(process: i32, name: &str, error: &io::Error) -> Error {
         (IoError::PermissionDenied, _) => ErrorKind::Denied,
         _ => ErrorKind::Unsupported,
     };
-    Error::new(kind, format!("/proc/{process}/{name}: {error}"))
+    Error::new(kind, format!("/proc/{process}/{name}: {}", said(error)))
 }
 
 /// There is no such process.

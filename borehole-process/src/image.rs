@@ -23,7 +23,7 @@ use flate2::Compression;
 use flate2::bufread::GzDecoder;
 use flate2::write::GzEncoder;
 
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind, said};
 use crate::maps::{Mapping, Mappings};
 use crate::memory::{Memory, Piece};
 use crate::symbols::{Symbol, Symbols, ThreadLocalBlock};
@@ -260,7 +260,7 @@ fn next_line(input: &mut impl BufRead) -> Result<Option<Vec<u8>>, Error> {
 }
 
 fn unreadable(error: &io::Error) -> Error {
-    Error::new(ErrorKind::Malformed, format!("image: {error}"))
+    Error::new(ErrorKind::Malformed, format!("image: {}", said(error)))
 }
 
 fn malformed(line: &[u8]) -> Error {

@@ -11,7 +11,7 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind, said};
 use crate::files;
 use crate::live::threads;
 use crate::ptrace::{self, Stop};
@@ -110,7 +110,10 @@ impl Holder {
         let hold = move || hold(process, &incoming, &outgoing);
         let thread =
             thread::Builder::new().name("borehole-stop".to_owned()).spawn(hold).map_err(|error| {
-                Error::new(ErrorKind::Unsupported, format!("a thread to stop process {process}: {error}"))
+                Error::new(
+                    ErrorKind::Unsupported,
+                    format!("a thread to stop process {process}: {}", said(&error)),
+                )
             })?;
         Ok(Self { orders, answers, thread })
     }
@@ -209,7 +212,7 @@ fn refused(process: i32, error: &io::Error) -> Error {
         Some(tracer) => {
             format!("process {process} may not be stopped: process {tracer} is tracing it already")
         }
-        None => format!("process {process} may not be stopped: {error}"),
+        None => format!("process {process} may not be stopped: {}", said(error)),
     };
     Error::new(ErrorKind::Denied, what)
 }
@@ -255,7 +258,7 @@ pub(crate) fn thread_pointer(process: i32, thread: i32) -> Result<u64, Error> {
         let pointer = ptrace::thread_pointer(thread);
         held.resume_all()?;
         pointer.map_err(|error| {
-            Error::new(ErrorKind::Unsupported, format!("registers of thread {thread}: {error}"))
+            Error::new(ErrorKind::Unsupported, format!("registers of thread {thread}: {}", said(&error)))
         })
     };
     thread::spawn(learn).join().unwrap_or_else(|_| Err(vanished(process, thread)))

@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use super::content::Records;
 use super::layout::{BLOCK_HEADER_BYTES, BlockHeader, FILE_HEADER_BYTES, Kind, MAGIC, VERSION};
 use super::{Dump, Range, Span, frames, pipeline};
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind, said};
 use crate::image::{PAGE_BYTES, Page};
 use crate::maps::{Mapping, Mappings};
 
@@ -124,7 +124,7 @@ fn malformed(message: &str, offset: u64) -> Error {
 }
 
 fn unreadable(error: &io::Error) -> Error {
-    Error::new(ErrorKind::Unsupported, format!("dump: {error}"))
+    Error::new(ErrorKind::Unsupported, format!("dump: {}", said(error)))
 }
 
 /// Fills `into` as far as there is input.
