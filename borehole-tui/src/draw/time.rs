@@ -15,8 +15,8 @@ use crate::time::{Axis, overlap};
 /// Bars of a cell, from none to full.
 const BARS: [&str; 9] = [" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
 
-/// What is said where there is no time to show.
-const NO_TIME: &str = "the profile does not say when its samples were taken";
+/// What is said where there is no time to show. It fits a body of half a terminal of 80 columns.
+const NO_TIME: &str = "the samples do not have times";
 
 /// How wide the names of threads are.
 const NAMES: u16 = 16;

@@ -173,11 +173,13 @@ fn threads_of_one_number_are_selected_by_their_process() {
 
 #[test]
 fn profiles_without_times_say_so() {
-    let mut session = Session::of(shop(false), SIZE);
-    for view in ["T", "M"] {
-        session.press(view);
-        assert!(session.text().contains("the profile does not say when"), "{}", session.text());
-        session.press("\rl\r\x1b");
+    for size in [SIZE, (80, 24)] {
+        let mut session = Session::of(shop(false), size);
+        for view in ["T", "M"] {
+            session.press(view);
+            assert!(session.text().contains("the samples do not have times"), "{}", session.text());
+            session.press("\rl\r\x1b");
+        }
     }
 }
 
