@@ -41,6 +41,11 @@ impl fmt::Display for RowLimit {
     }
 }
 
+/// What is said of a table that shows so many rows `of` all; nothing where it shows all.
+pub(crate) fn cut<N: fmt::Display + PartialOrd>(shown: N, of: N) -> Option<String> {
+    (shown < of).then(|| format!("{shown} of {of} shown; --limit 0 for all"))
+}
+
 /// A number with a unit; seconds if it has none.
 pub(crate) fn duration(text: &str) -> anyhow::Result<Duration> {
     let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());

@@ -17,7 +17,7 @@ use crate::cell::printable;
 use crate::exit::Exit;
 use crate::messages::say;
 use crate::outputs::stdout_error;
-use crate::values::RowLimit;
+use crate::values::{RowLimit, cut};
 
 /// `borehole heap ask`.
 #[derive(Args, Clone, Debug)]
@@ -145,11 +145,10 @@ impl AskArgs {
         let rows = self.question.answer(&heap, self.answers.limit.count())?;
         let text = if self.answers.json { rows.json(file.name()) } else { table::text(&rows.answer) };
         io::stdout().write_all(text.as_bytes()).map_err(stdout_error)?;
-        let shown = rows.answer.rows.len() as u64;
-        if shown < rows.of {
+        if let Some(cut) = cut(rows.answer.rows.len() as u64, rows.of) {
             let is_way = matches!(self.question, Question::PathToRoot { .. });
-            let which = if is_way { ", the first and the last" } else { "" };
-            say(&format!("{shown} of {} shown{which}; --limit 0 for all", rows.of));
+            let which = if is_way { "; these are the first and the last" } else { "" };
+            say(&format!("{cut}{which}"));
         }
         Ok(Exit::after(&opened.recovery))
     }

@@ -12,7 +12,7 @@ use super::password;
 use crate::cell::{bytes, pad, printable, width};
 use crate::exit::Exit;
 use crate::outputs::stdout_error;
-use crate::values::RowLimit;
+use crate::values::{RowLimit, cut};
 
 /// `borehole heap info`.
 #[derive(Args, Clone, Debug)]
@@ -118,8 +118,8 @@ fn ranking(title: &str, totals: &[Total], limit: RowLimit) -> String {
         let name = if name.is_empty() { "(elsewhere)" } else { &name };
         text += &format!("{:>12} {:>10}  {name}\n", bytes(total.memory_usage), total.count);
     }
-    if shown < totals.len() {
-        text += &format!("{shown} of {} shown; --limit 0 for all\n", totals.len());
+    if let Some(cut) = cut(shown, totals.len()) {
+        text += &format!("{cut}\n");
     }
     text
 }

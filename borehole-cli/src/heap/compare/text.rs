@@ -6,6 +6,7 @@ use borehole::heap::findings::Finding;
 use super::{CompareArgs, percent_of};
 use crate::cell::{Anchor, bytes, crop, printable};
 use crate::heap::report::text::one;
+use crate::values::cut;
 
 /// As wide as a path may be shown.
 const PATH_COLUMNS: usize = 80;
@@ -42,7 +43,7 @@ fn holder_table(args: &CompareArgs, title: &str, rows: &[HolderChange]) -> Strin
         text +=
             &format!("{:>12} {:>10}  {path}{}{steady}\n", signed(row.growth), bytes(retained), counted(row));
     }
-    text + &cut(shown.len(), of)
+    text + &footer(shown.len(), of)
 }
 
 fn change_table(args: &CompareArgs, title: &str, rows: &[Change]) -> String {
@@ -62,7 +63,7 @@ fn change_table(args: &CompareArgs, title: &str, rows: &[Change]) -> String {
             now.unwrap_or(0)
         );
     }
-    text + &cut(shown.len(), of)
+    text + &footer(shown.len(), of)
 }
 
 /// What is wrong that was not, is no more, or matters more or less.
@@ -102,8 +103,8 @@ fn counted(row: &HolderChange) -> String {
     }
 }
 
-fn cut(shown: usize, of: usize) -> String {
-    if shown < of { format!("{shown} of {of} shown; --limit 0 for all\n") } else { String::new() }
+fn footer(shown: usize, of: usize) -> String {
+    cut(shown, of).map(|cut| cut + "\n").unwrap_or_default()
 }
 
 fn signed(growth: i64) -> String {

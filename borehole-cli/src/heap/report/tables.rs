@@ -5,6 +5,7 @@ use borehole::heap::findings::Report;
 use borehole_analysis::amount::grouped;
 
 use crate::cell::{Anchor, bytes, crop, pad, printable, width};
+use crate::values::cut;
 
 /// A column before the last, which takes what is left.
 struct Column {
@@ -83,8 +84,8 @@ fn table<const N: usize>(
     for row in &shown {
         text += &line(heads, row, &widths, columns);
     }
-    if shown.len() < all.len() {
-        text += &format!("  {} of {} shown; --limit 0 for all\n", shown.len(), all.len());
+    if let Some(cut) = cut(shown.len(), all.len()) {
+        text += &format!("  {cut}\n");
     }
     text
 }
