@@ -121,7 +121,7 @@ fn accounted(analysis: &Analysis) -> String {
             let percent = analysis.reached_bytes as f64 / used.max(1) as f64 * 100.0;
             let whole = analysis.doubt.as_deref().unwrap_or("every byte accounted for");
             // Between two requests PHP's heap is empty, and of nothing there is no share.
-            let share = format!("; {percent:.2} % held by something known");
+            let share = format!("; {percent:.2}% held by something known");
             format!("{used} bytes in use, {whole}{}", if used > 0 { share.as_str() } else { "" })
         }
     };

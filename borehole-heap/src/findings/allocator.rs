@@ -57,7 +57,7 @@ fn near_limit(summary: &Summary) -> Option<Finding> {
         _ => return None,
     };
     let text = format!(
-        "{} of {} were in use at the peak ({:.1} %), {} are now",
+        "{} of {} were in use at the peak ({:.1}%), {} are now",
         size(peak),
         size(limit),
         share(peak, limit),
@@ -84,7 +84,7 @@ fn coverage(summary: &Summary) -> Option<Finding> {
     let finding = Finding::new(
         Kind::CoverageGap,
         Severity::Warning,
-        format!("{analyzed:.1} % of the memory in use is held by something known"),
+        format!("{analyzed:.1}% of the memory in use is held by something known"),
     )
     .fact("heap_memory_analyzed_percentage", analyzed)
     .fact("heap_memory_accounting", summary.accounting.as_str())

@@ -101,7 +101,7 @@ fn bottleneck<G: Graph + ?Sized>(
     let bytes = context.retention.retained(end);
     let severity = severity(context, bytes).filter(|_| is_share(bytes, MEDIUM, context.used))?;
     let place = context.place(end);
-    let text = format!("{} ({}, {:.1} % of the heap)", place.path, size(bytes), share(bytes, context.used));
+    let text = format!("{} ({}, {:.1}% of the heap)", place.path, size(bytes), share(bytes, context.used));
     let mut finding = Finding::new(Kind::BottleneckPath, severity, text)
         .fact("path", place.path.as_str())
         .fact("what", what(context, end))

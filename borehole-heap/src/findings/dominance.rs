@@ -44,7 +44,7 @@ fn dominant_class<G: Graph + ?Sized>(context: &Context<'_, '_, G>) -> Option<Fin
     let name = String::from_utf8_lossy(&largest.name).into_owned();
     let average = each(bytes, largest.count);
     let text = format!(
-        "{name}: {} instances of {average} B are {:.1} % of the objects' memory ({})",
+        "{name}: {} instances of {average} B are {:.1}% of the objects' memory ({})",
         count(largest.count),
         share(bytes, all),
         size(bytes)
@@ -79,7 +79,7 @@ fn dominant_type<G: Graph + ?Sized>(context: &Context<'_, '_, G>) -> Option<Find
     let full = String::from_utf8_lossy(&largest.name).into_owned();
     let name = full.strip_suffix("MemoryLocation").unwrap_or(&full);
     let text = format!(
-        "{name} is {:.1} % of the heap: {} in {}",
+        "{name} is {:.1}% of the heap: {} in {}",
         share(bytes, context.used),
         size(bytes),
         count(largest.count)

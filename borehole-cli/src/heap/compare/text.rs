@@ -113,5 +113,5 @@ fn signed(growth: i64) -> String {
 }
 
 fn in_percent(percent: Option<f64>) -> String {
-    percent.map(|percent| format!(" ({percent:+.1} %)")).unwrap_or_default()
+    percent.map(|percent| format!(" ({percent:+.1}%)")).unwrap_or_default()
 }

@@ -46,7 +46,7 @@ pub(super) fn text(report: &Report, columns: usize, limit: usize) -> String {
     let three = [number("size"), word("begins"), word("path")];
     text += &table("Top strings", &three, strings, columns, limit);
     let roots = report.roots.iter().map(|root| {
-        let share = format!("{:.1} %", root.percentage_of_heap);
+        let share = format!("{:.1}%", root.percentage_of_heap);
         [bytes(root.exclusive_bytes), bytes(root.shared_bytes), share, root.name.clone()]
     });
     let four = [number("alone"), number("shared"), number("of heap"), word("root")];
@@ -59,7 +59,7 @@ const PREVIEW: usize = 24;
 fn percent(part: u64, whole: u64) -> String {
     #[expect(clippy::cast_precision_loss, reason = "one digit after the point is shown")]
     let share = if whole == 0 { 0.0 } else { part as f64 / whole as f64 * 100.0 };
-    format!("{share:.1} %")
+    format!("{share:.1}%")
 }
 
 fn table<const N: usize>(
@@ -123,6 +123,6 @@ mod tests {
         let text = table("T", &heads, rows.into_iter().map(|row| row.map(str::to_owned)), 30, 2);
         let expected = "\nT\n  memory  path\n     1 B  …$all->items['long']\n    20 B  $x\n  2 of 3 shown; --limit 0 for all\n";
         assert_eq!(text, expected);
-        assert_eq!(percent(1, 0), "0.0 %");
+        assert_eq!(percent(1, 0), "0.0%");
     }
 }

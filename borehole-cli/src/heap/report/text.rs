@@ -56,7 +56,7 @@ fn heap(overview: &Overview) -> String {
         total => format!("{used} in use of {}", bytes(total)),
     };
     if let Some(share) = overview.analyzed_percentage {
-        text += &format!(", {share:.1} % accounted for");
+        text += &format!(", {share:.1}% accounted for");
     }
     text
 }
