@@ -307,7 +307,7 @@ fn print(lake: &Lake, sql: &str, args: &AnswerArgs, limit: RowLimit) -> anyhow::
     let shown = rows.shown;
     if rows.is_cut && shown == limit.count() {
         // How many there are nobody has counted.
-        say(&format!("{shown} of more shown; --limit 0 for all"));
+        say(&format!("{shown} shown, and there are more; --limit 0 for all"));
     } else if rows.is_cut {
         say(&format!("note: {shown} rows shown; --json and --csv give all"));
     }

@@ -135,7 +135,7 @@ fn a_list_that_is_cut_says_so() {
         assert!(all.len() > 3, "{all:?}");
         for more in [&["--csv"][..], &[], &["--json"]] {
             let cut = asked(&[more, &["--limit", "2"]].concat());
-            assert_eq!((cut.code, cut.stderr.as_str()), (0, "2 of more shown; --limit 0 for all\n"));
+            assert_eq!((cut.code, cut.stderr.as_str()), (0, "2 shown, and there are more; --limit 0 for all\n"));
             let rows = lines(cut.stdout).len() - usize::from(!more.contains(&"--json"));
             assert_eq!(rows, 2, "{more:?}");
         }
