@@ -147,8 +147,9 @@ impl From<DataFusionError> for Error {
     fn from(error: DataFusionError) -> Self {
         let root = error.find_root();
         match unknown(root) {
-            Some(message) => Self::question(message)
-                .with_hint("borehole lake query LAKE --schema prints the tables, views and functions that there are"),
+            Some(message) => Self::question(message).with_hint(
+                "borehole lake query LAKE --schema prints the tables, views and functions that there are",
+            ),
             None => Self::question(said(root)),
         }
     }
@@ -160,7 +161,8 @@ fn unknown(error: &DataFusionError) -> Option<String> {
         DataFusionError::SchemaError(error, _) => {
             let SchemaError::FieldNotFound { field, valid_fields } = &**error else { return None };
             let there: Vec<_> = valid_fields.iter().map(Column::quoted_flat_name).collect();
-            let there = if there.is_empty() { String::new() } else { format!("; there are {}", there.join(", ")) };
+            let there =
+                if there.is_empty() { String::new() } else { format!("; there are {}", there.join(", ")) };
             return Some(format!("no column named {}{there}", field.quoted_flat_name()));
         }
         DataFusionError::Plan(message) => message,
@@ -184,7 +186,8 @@ fn said(error: &DataFusionError) -> String {
     // What a function of ours refuses, and arrow's sorts of errors, stand behind words of the engine's.
     let ours = message.split_once("coercion failed with: Error during planning: ");
     let ours = ours.and_then(|(_, ours)| ours.split_once(" No function matches")).map(|(ours, _)| ours);
-    let of_arrow = || message.split_once(" error: ").filter(|_| matches!(error, DataFusionError::ArrowError(..)));
+    let of_arrow =
+        || message.split_once(" error: ").filter(|_| matches!(error, DataFusionError::ArrowError(..)));
     lines(ours.or_else(|| of_arrow().map(|(_, text)| text)).unwrap_or(&message))
 }
 

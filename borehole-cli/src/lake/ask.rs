@@ -330,7 +330,8 @@ fn profile(lake: &Lake, sql: &str, args: &AnswerArgs, output: &OutputArgs) -> an
     let mut output = output.create(&target)?;
     let name = output.name().to_owned();
     let mut exporter = target.exporter_to_file(&mut output)?;
-    let stacks = match session.export(answer, &mut *exporter).map_err(borehole_query::Error::into_sink_error) {
+    let stacks = match session.export(answer, &mut *exporter).map_err(borehole_query::Error::into_sink_error)
+    {
         Ok(stacks) => stacks,
         Err(Ok(source)) => return Err(Error::Write { name, source }.into()),
         Err(Err(error)) => return Err(error.into()),

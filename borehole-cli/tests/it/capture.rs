@@ -291,13 +291,13 @@ fn a_process_is_looked_at_as_soon_as_it_has_been_started() {
     let Some(php) = peers::peer("php") else { return };
     let scratch = Scratch::new();
     let dump = scratch.path("php.rdump");
-    for command in [&["stack", "-p"][..], &["heap", "dump", "--force", "-o", &dump, "-p"]] {
+    for command in [&["stack", "-p"][..], &["heap", "dump", "--force", "-o", text(&dump), "-p"]] {
         for _ in 0..5 {
             let mut started = php.command();
             started.args(["-r", "sleep(60);"]).stdin(Stdio::null()).stdout(Stdio::null());
             // It is PHP by now, and on its way to its first line.
             let mut child = started.spawn().unwrap();
-            let ended = run(&[command, &[&child.id().to_string()]].concat());
+            let ended = run(&[command, &[child.id().to_string().as_str()]].concat());
             child.kill().unwrap();
             child.wait().unwrap();
             assert_eq!(ended.code, 0, "{command:?}: {}", ended.stderr);

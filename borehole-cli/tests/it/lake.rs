@@ -135,7 +135,10 @@ fn a_list_that_is_cut_says_so() {
         assert!(all.len() > 3, "{all:?}");
         for more in [&["--csv"][..], &[], &["--json"]] {
             let cut = asked(&[more, &["--limit", "2"]].concat());
-            assert_eq!((cut.code, cut.stderr.as_str()), (0, "2 shown, and there are more; --limit 0 for all\n"));
+            assert_eq!(
+                (cut.code, cut.stderr.as_str()),
+                (0, "2 shown, and there are more; --limit 0 for all\n")
+            );
             let rows = lines(cut.stdout).len() - usize::from(!more.contains(&"--json"));
             assert_eq!(rows, 2, "{more:?}");
         }
@@ -172,15 +175,21 @@ fn mistakes_are_named() {
     let file = corpus("rbt/tiny_one.rbt");
     for arguments in [&["query", &file, "SELECT 1"][..], &["add", &file, &file], &["check", &file]] {
         let hint = format!("hint: borehole lake add LAKE {file} adds it to a lake\n");
-        let said = format!("error: {file}: expected a lake, which is a folder, found the file {file}\n{hint}");
+        let said =
+            format!("error: {file}: expected a lake, which is a folder, found the file {file}\n{hint}");
         assert_eq!(lake(arguments).failed(), said, "{arguments:?}");
     }
     let error = lake(&["query", &path, "SELECT nothing FROM samples"]).failed();
     assert!(error.starts_with("error: ") && error.contains("nothing"), "{error}");
     let stretches = ["--before", "..2026-06-01", "--after", "2026-06-01.."];
-    for arguments in [&["top", &path][..], &["trend", &path, "main"], &[&["diff", &path][..], &stretches].concat()[..]] {
+    for arguments in
+        [&["top", &path][..], &["trend", &path, "main"], &[&["diff", &path][..], &stretches].concat()[..]]
+    {
         let error = lake(&[arguments, &["--focus", "a("]].concat()).failed();
-        assert_eq!(error, "error: cannot use --focus: invalid pattern 'a(': unclosed group\n", "{arguments:?}");
+        assert_eq!(
+            error, "error: cannot use --focus: invalid pattern 'a(': unclosed group\n",
+            "{arguments:?}"
+        );
     }
     let error = lake(&["query", &path, "SELECT contains_function(stack, 'a(') FROM stacks"]).failed();
     assert_eq!(error, "error: invalid pattern 'a(': unclosed group\n");

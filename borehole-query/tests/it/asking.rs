@@ -84,7 +84,10 @@ fn what_is_wrong_with_a_question_is_said_in_our_words() {
         ("SELECT * FROM x.y", "no table named datafusion.x.y"),
         ("SELECT x FROM stacks", "no column named x; there are stacks.stack_id, stacks.stack, stacks.frames"),
         ("SELECT service", "no column named service"),
-        ("SELECT colapse_package(stack) FROM stacks", "no function named colapse_package; did you mean 'collapse_package'?"),
+        (
+            "SELECT colapse_package(stack) FROM stacks",
+            "no function named colapse_package; did you mean 'collapse_package'?",
+        ),
     ];
     for (sql, said) in named {
         let error = error(sql);
