@@ -57,10 +57,10 @@ pub(crate) fn man(args: &ManArgs, program: Command) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// A command and those below it, with the names of their pages. One whose help is that of another program has that program's page.
+/// A command and those below it that have help of their own, with the names of their pages: `help` has none, and that of `lake` is
+/// another program's.
 fn named(name: &str, command: &Command) -> Vec<(String, Command)> {
-    let is_ours = |command: &&Command| command.get_name() != "help" && !command.is_disable_help_flag_set();
-    let below = command.get_subcommands().filter(is_ours);
+    let below = command.get_subcommands().filter(|command| !command.is_disable_help_flag_set());
     let below = below.flat_map(|command| named(&format!("{name}-{}", command.get_name()), command));
     std::iter::once((name.to_owned(), command.clone())).chain(below).collect()
 }

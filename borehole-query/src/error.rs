@@ -169,7 +169,10 @@ fn unknown(error: &DataFusionError) -> Option<String> {
         _ => return None,
     };
     if let Some(table) = message.strip_prefix("table '").and_then(|rest| rest.strip_suffix("' not found")) {
-        return Some(format!("no table named {}", table.trim_start_matches("datafusion.public.")));
+        return Some(format!(
+            "no table named {}",
+            table.trim_start_matches("datafusion.").trim_start_matches("public.")
+        ));
     }
     let (function, other) = message.strip_prefix("Invalid function '")?.split_once("'.\nDid you mean ")?;
     Some(format!("no function named {function}; did you mean {other}"))

@@ -43,7 +43,7 @@ fn what_goes_wrong_with_a_new_database_is_said_of_its_own_name() {
     fs::create_dir(&folder).unwrap();
     let _small = borehole_testkit::servers::SmallDisk::mount(&folder, "1m");
     let database = folder.join("heaps.sqlite3");
-    let said = format!("{}: the disk is full", database.display());
+    let said = format!("error: {}: the disk is full\n", database.display());
     refused(&["heap", "export", &graph, "-o", text(&database)], &said);
     assert_eq!(listing(&folder), Vec::<String>::new());
 }

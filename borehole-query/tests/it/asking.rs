@@ -81,7 +81,7 @@ fn what_is_wrong_with_a_question_is_said_in_our_words() {
     };
     let named = [
         ("SELECT * FROM x", "no table named x"),
-        ("SELECT * FROM x.y", "no table named datafusion.x.y"),
+        ("SELECT * FROM x.y", "no table named x.y"),
         ("SELECT x FROM stacks", "no column named x; there are stacks.stack_id, stacks.stack, stacks.frames"),
         ("SELECT service", "no column named service"),
         (
