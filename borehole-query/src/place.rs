@@ -152,9 +152,11 @@ impl Place {
 fn refuse_file(name: &str, path: &FilePath) -> Result<(), Error> {
     let there = path.ancestors().find(|above| above.exists());
     let Some(file) = there.filter(|there| !there.is_dir()) else { return Ok(()) };
-    let file = file.display().to_string();
-    let error = Error::missing(format!("{name}: expected a lake, which is a folder, found the file {file}"));
-    Err(error.with_hint(format!("borehole lake add LAKE {} adds it to a lake", word(&file))))
+    let above = file.display().to_string();
+    let (found, file) =
+        if file == path { ("a file".to_owned(), name) } else { (format!("the file {above}"), &*above) };
+    let error = Error::missing(format!("{name}: expected a lake, which is a folder, found {found}"));
+    Err(error.with_hint(format!("borehole lake add LAKE {} adds it to a lake", word(file))))
 }
 
 /// A path from the root on without `..`, which stores do not know.

@@ -175,8 +175,7 @@ fn mistakes_are_named() {
     let file = corpus("rbt/tiny_one.rbt");
     for arguments in [&["query", &file, "SELECT 1"][..], &["add", &file, &file], &["check", &file]] {
         let hint = format!("hint: borehole lake add LAKE {file} adds it to a lake\n");
-        let said =
-            format!("error: {file}: expected a lake, which is a folder, found the file {file}\n{hint}");
+        let said = format!("error: {file}: expected a lake, which is a folder, found a file\n{hint}");
         assert_eq!(lake(arguments).failed(), said, "{arguments:?}");
     }
     let error = lake(&["query", &path, "SELECT nothing FROM samples"]).failed();
