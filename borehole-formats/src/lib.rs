@@ -19,6 +19,8 @@ mod chains;
 pub mod chrome_trace;
 #[cfg(feature = "collapsed")]
 pub mod collapsed;
+#[cfg(any(feature = "pprof", feature = "otlp"))]
+mod cut_sums;
 #[cfg(any(feature = "collapsed", feature = "speedscope", feature = "gecko", feature = "jsonl"))]
 mod decimal;
 pub mod detect;

@@ -12,6 +12,7 @@ use super::dictionary::Dictionary;
 use super::encode::{Document, is_count};
 use super::rows::{Batch, Kind, Scope};
 use crate::chains::Spool;
+use crate::cut_sums::CUT_SUMS;
 use crate::stated_duration::stated_ns;
 use crate::{Export, Losses};
 
@@ -168,9 +169,6 @@ impl<W: Write, S: Read + Write + Seek, F: FnMut() -> io::Result<S>> Exporter<W, 
     }
 }
 
-/// What is said of numbers that the format has no room for.
-const CUT: &str = "sums above 9223372036854775807";
-
 fn earlier(one: Option<i64>, other: Option<i64>) -> Option<i64> {
     one.into_iter().chain(other).min()
 }
@@ -185,7 +183,7 @@ impl<W: Write, S: Read + Write + Seek, F: FnMut() -> io::Result<S>> ProfileSink 
         let time_ns = self.time(at.segment, sample);
         let count = i64::try_from(sample.count).unwrap_or(i64::MAX);
         if sample.count > count.unsigned_abs() && time_ns.is_some() {
-            self.losses.add(CUT, 1);
+            self.losses.add(CUT_SUMS, 1);
         }
         self.values.clear();
         self.values.extend(self.plan.adds_count.then_some(count));
@@ -222,7 +220,7 @@ impl<W: Write, S: Read + Write + Seek, F: FnMut() -> io::Result<S>> ProfileSink 
         let document = Document::new(output, spool, dictionary, scopes, thread_names);
         let lost = document.write(&self.batches, &self.types)?;
         lost.iter().for_each(|(what, count)| self.losses.add(what, count));
-        self.losses.add(CUT, self.batches.iter().map(Batch::cut_sums).sum());
+        self.losses.add(CUT_SUMS, self.batches.iter().map(Batch::cut_sums).sum());
         Ok(())
     }
 }

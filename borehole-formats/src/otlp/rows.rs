@@ -8,6 +8,7 @@ use borehole_model::{LabelsId, StackId, Status, StringId, Thread};
 use hashbrown::{HashMap, HashSet};
 
 use crate::chains::{Chain, Spool};
+use crate::cut_sums::cut_sums;
 use crate::stated_duration::StatedDuration;
 
 /// What is said of samples beside their stack.
@@ -95,8 +96,7 @@ impl Batch {
 
     /// How many sums were too large, or too far below zero, and are cut.
     pub(super) fn cut_sums(&self) -> u64 {
-        let sums = self.rows.iter().flat_map(|row| &row.sums);
-        sums.filter(|sum| matches!(**sum, i64::MIN | i64::MAX)).count() as u64
+        cut_sums(self.rows.iter().flat_map(|row| row.sums.iter().copied()))
     }
 
     /// Adds the values of a sample.

@@ -13,6 +13,7 @@ use super::layout::{PERIODS_COMMENT, SHOWN_PERIODS, metadata};
 use super::rows::{Rows, Scope};
 use super::symbols::Symbols;
 use super::write::{Compression, Output};
+use crate::cut_sums::CUT_SUMS;
 use crate::stated_duration::{StatedDuration, stated_ns};
 use crate::time_unit::nanoseconds_per;
 use crate::{Export, Losses};
@@ -250,7 +251,7 @@ impl<W: Write> Exporter<W> {
         if self.has_wall {
             self.losses.add("wall times of samples without a period", self.untimed_wall);
         }
-        self.losses.add("sums above 9223372036854775807", self.rows.cut_sums());
+        self.losses.add(CUT_SUMS, self.rows.cut_sums());
         lost.iter().for_each(|(what, count)| self.losses.add(what, count));
     }
 

@@ -9,6 +9,8 @@ use std::hash::BuildHasher as _;
 use borehole_model::{LabelsId, StackId, Status, Thread};
 use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
 
+use crate::cut_sums::cut_sums;
+
 /// What is said of samples beside their stack.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Scope {
@@ -96,8 +98,7 @@ impl Rows {
     /// How many sums were too large, or too far below zero, and are cut.
     pub(super) fn cut_sums(&self) -> u64 {
         let sums = self.rows.iter().flat_map(|row| [row.count, row.wall_ns]);
-        sums.chain(self.values.iter().copied()).filter(|sum| matches!(*sum, i64::MIN | i64::MAX)).count()
-            as u64
+        cut_sums(sums.chain(self.values.iter().copied()))
     }
 
     pub(super) fn scopes(&self) -> &[Scope] {

@@ -360,6 +360,9 @@ fn write_annotated<W: Write>(
 
 /// Whether two labels share their key: of those the format has the last.
 fn repeats_a_key(labels: &[Label]) -> bool {
+    if labels.len() < 2 {
+        return false;
+    }
     let mut keys: Vec<_> = labels.iter().map(|label| label.key).collect();
     keys.sort_unstable();
     keys.windows(2).any(|pair| pair[0] == pair[1])

@@ -374,7 +374,7 @@ fn counts_that_the_format_cannot_hold_are_counted() {
     let samples =
         vec![sample(&["a"], u64::MAX, None), sample(&["b"], u64::MAX, Some(5)), sample(&["c"], 7, None)];
     let segment = PlainSegment { has_times: true, samples, ..PlainSegment::default() };
-    assert_eq!(write(&[segment]).1, "sums above 9223372036854775807 dropped: 2");
+    assert_eq!(write(&[segment]).1, "sums beyond 64 bits dropped: 2");
 }
 
 #[test]

@@ -230,7 +230,7 @@ fn losses_are_counted() {
     let many = vec![sample(&["a"], u64::MAX), sample(&["b"], 1)];
     let mut exporter = Exporter::new(Vec::new(), Compression::Gzip);
     play(&[segment(None, many)], &mut exporter);
-    assert_eq!(exporter.losses().to_string(), "sums above 9223372036854775807 dropped: 1");
+    assert_eq!(exporter.losses().to_string(), "sums beyond 64 bits dropped: 1");
 }
 
 #[test]
