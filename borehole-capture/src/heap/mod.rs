@@ -108,7 +108,7 @@ pub fn take(process_id: i32, options: &HeapOptions) -> Result<Taken, Error> {
     })?;
     let mut taking =
         Taking { options, process, resident: Resident::open(process_id)?, stopper: Stopper::new(process_id) };
-    taking.run(begun, &image).map_err(|error| in_process(&taking.process, error))
+    taking.run(begun, &attach, &image).map_err(|error| in_process(&taking.process, error))
 }
 
 /// What is read of a process that is just ending may look like anything.
@@ -144,8 +144,7 @@ struct Taking<'o> {
 }
 
 impl Taking<'_> {
-    fn run(&mut self, begun: Instant, image: &Image) -> Result<Taken, Error> {
-        let attach = attach_options(self.options);
+    fn run(&mut self, begun: Instant, attach: &AttachOptions<'_>, image: &Image) -> Result<Taken, Error> {
         let files = self.copy_files()?;
         let mut attempts = 1;
         loop {
@@ -155,7 +154,7 @@ impl Taking<'_> {
             if let Some(moment) = self.copy_all(buffer, is_last)? {
                 let statistics = HeapStatistics { attempts, preparing, ..moment.statistics };
                 let dump = assemble(image.clone(), moment, &files);
-                match Php::attach(&dump, &attach) {
+                match Php::attach(&dump, attach) {
                     Ok(php) => return Ok(self.finish(dump, php.identity(), statistics)),
                     Err(error) if is_last => return Err(error.into()),
                     // It was in the middle of a change.
