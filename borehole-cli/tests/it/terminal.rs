@@ -6,6 +6,9 @@ use borehole_testkit::corpus;
 
 use crate::capture::Busy;
 
+/// What says of colours and columns what a terminal alone should say here. `CI` gives colours to dumb ones.
+const PREFERENCES: [&str; 5] = ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "CI", "COLUMNS"];
+
 /// What the terminal shows after `command`, a line of shell in which `borehole` is the program, and how it
 /// ended.
 fn on_terminal(command: &str, environment: &[(&str, &str)]) -> (i32, String) {
@@ -13,7 +16,10 @@ fn on_terminal(command: &str, environment: &[(&str, &str)]) -> (i32, String) {
     let line = format!("borehole() {{ '{program}' \"$@\"; }}; stty cols 80; {command}");
     let mut script = Command::new("script");
     script.args(["-qec", &line, "/dev/null"]).stdin(Stdio::null());
-    script.env("SHELL", "/bin/sh").env_remove("NO_COLOR").env_remove("COLUMNS").env("TERM", "xterm");
+    script.env("SHELL", "/bin/sh").env("TERM", "xterm");
+    for name in PREFERENCES {
+        script.env_remove(name);
+    }
     let output = script.envs(environment.iter().copied()).output().unwrap();
     (output.status.code().unwrap(), String::from_utf8(output.stdout).unwrap().replace('\r', ""))
 }
