@@ -2,6 +2,7 @@
 
 use std::error::Error as _;
 use std::io::Write as _;
+use std::net::IpAddr;
 use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
@@ -50,11 +51,7 @@ impl Postgresql {
             config.connect_timeout(CONNECT_PATIENCE);
         }
         config.application_name("borehole");
-        let is_near = config.get_hosts().iter().all(|host| match host {
-            Host::Tcp(name) => encryption::is_near(name),
-            Host::Unix(_) => true,
-        });
-        let mode = server.encryption().mode(is_near).map_err(|why| server.unreached(why))?;
+        let mode = server.encryption().mode(is_near(&config)).map_err(|why| server.unreached(why))?;
         let mut connection = Self(connect(server, &mut config, mode)?);
         connection.check_server()?;
         connection.execute(SETTINGS)?;
@@ -78,6 +75,16 @@ impl Postgresql {
         );
         Err(Error::new(ErrorKind::Unsupported, message))
     }
+}
+
+/// Whether all servers that may be connected to are this one. The driver goes to addresses where there are any, whatever
+/// the hosts are.
+fn is_near(config: &Config) -> bool {
+    let mut hosts = config.get_hosts().iter();
+    hosts.all(|host| match host {
+        Host::Tcp(name) => encryption::is_near(name),
+        Host::Unix(_) => true,
+    }) && config.get_hostaddrs().iter().all(IpAddr::is_loopback)
 }
 
 /// Connects in a mode; where encryption is preferred, the driver goes without if the server has none.
@@ -315,6 +322,24 @@ fn said(error: &postgres::Error) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_server_is_near_if_all_ways_lead_to_this_machine() {
+        let is_near = |url: &str| is_near(&url.parse().unwrap());
+        for near in ["localhost/d", "%2Frun/d", "[::1]/d?hostaddr=127.0.0.1", "/d?hostaddr=::1"] {
+            assert!(is_near(&format!("postgresql://{near}")), "{near}");
+        }
+        let far = [
+            "h/d",
+            "localhost,h/d",
+            "/d?hostaddr=10.0.0.5",
+            "localhost/d?hostaddr=10.0.0.5",
+            "%2Frun/d?hostaddr=10.0.0.5",
+        ];
+        for far in far {
+            assert!(!is_near(&format!("postgresql://{far}")), "{far}");
+        }
+    }
 
     #[test]
     fn old_servers_are_refused() {
