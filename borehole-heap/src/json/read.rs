@@ -1,13 +1,13 @@
 //! Reads reli's JSON.
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 
 use super::locations::{PACKED, facts, type_of};
 use super::token::{Token, Tokens};
 use super::{LOCATIONS, NODE_ID, REFERENCE, TYPE};
 use crate::error::Error;
 use crate::graph::{Builder, HeapGraph, Total, Totals, ValueKind};
-use crate::names::{LocationType, NodeType, Strength};
+use crate::names::{NodeType, Strength};
 use crate::sink::{Edge, HeapSink as _, Location, NodeId, StringId};
 
 /// Reads the JSON of reli's memory profiler.
@@ -238,14 +238,17 @@ impl Reader<'_> {
 
     fn locations(&mut self, node: usize) -> Result<(), Error> {
         self.tokens.expect(b'[')?;
+        let own = self.attributes.iter().rev().take_while(|known| known.0 == node);
+        let mut known: HashSet<StringId> = own.map(|known| known.1).collect();
         let mut is_first = true;
         while self.tokens.entry(&mut is_first)? {
-            self.location(node)?;
+            self.location(node, &mut known)?;
         }
         Ok(())
     }
 
-    fn location(&mut self, node: usize) -> Result<(), Error> {
+    /// `known` are the keys of what was said of the node.
+    fn location(&mut self, node: usize, known: &mut HashSet<StringId>) -> Result<(), Error> {
         let mut location = crate::graph::NO_LOCATION;
         let mut keys = Vec::new();
         let mut said = Vec::new();
@@ -280,25 +283,13 @@ impl Reader<'_> {
         let node_type = self.nodes.get(node).map_or(NodeType::new(u16::MAX), |&(_, node_type)| node_type);
         let found = type_of(&keys, node_type);
         location.location_type = found.unwrap_or_else(|| self.builder.location_type(UNKNOWN_LOCATION));
-        self.facts(node, location.location_type, said);
+        if !facts(location.location_type).is_empty() {
+            // What locations say together is said of their node once.
+            let new = said.into_iter().filter(|&(key, ..)| known.insert(key));
+            self.attributes.extend(new.map(|(key, value, kind)| (node, key, value, kind)));
+        }
         self.locations.push((node, location));
         Ok(())
-    }
-
-    /// What locations say together is said of their node once.
-    fn facts(
-        &mut self,
-        node: usize,
-        location_type: LocationType,
-        said: Vec<(StringId, StringId, ValueKind)>,
-    ) {
-        let is_known = !facts(location_type).is_empty();
-        for (key, value, kind) in said.into_iter().filter(|_| is_known) {
-            let own = self.attributes.iter().rev().take_while(|known| known.0 == node);
-            if !own.into_iter().any(|known| known.1 == key) {
-                self.attributes.push((node, key, value, kind));
-            }
-        }
     }
 
     fn small_number(&mut self) -> Result<u32, Error> {

@@ -109,6 +109,23 @@ fn a_list_a_million_long_is_written_and_read() {
     assert_eq!(written(&graph, Layout::Compact).as_bytes(), json);
 }
 
+/// What takes the square of their number where each is looked for among all before it.
+#[test]
+fn what_locations_say_is_kept_once_however_much_it_is() {
+    const COUNT: usize = 1_000_000;
+    let facts: String = (0..COUNT).map(|key| format!(",\"{key}\":{key}")).collect();
+    let location = format!("{{\"line_start\":1{facts}}}");
+    let node = format!(
+        "{{\"#node_id\":0,\"#type\":\"A\",\"7\":\"own\",\"#locations\":[{location},{location}],\"7\":\"second\"}}"
+    );
+    let graph = json::read(format!("{{\"context\":{{\"a\":{node}}}}}").as_bytes()).unwrap();
+    assert_eq!((graph.counts().locations, graph.counts().attributes), (2, COUNT + 2));
+    let attributes = graph.attributes(NodeId(0)).map(|row| graph.attribute(row));
+    let sevens = attributes.filter(|found| graph.string(found.key) == b"7");
+    let values: Vec<_> = sevens.map(|found| graph.string(found.value).to_vec()).collect();
+    assert_eq!(values, [&b"own"[..], b"second"]);
+}
+
 #[test]
 fn errors_say_where() {
     let wrong = |json: &str| json::read(json.as_bytes()).unwrap_err().to_string();
