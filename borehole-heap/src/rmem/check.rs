@@ -23,6 +23,10 @@ impl View<'_> {
             self.check_string(key.0, SUMMARY, self.strings.offset)?;
             self.check_string(value.0, SUMMARY, self.strings.offset)?;
         }
+        let zero = self.zero_group();
+        if !zero.rows().map(first_word).is_sorted() {
+            return Err(malformed(format!("expected sorted nodes in section {ZERO_GROUP}"), zero.offset));
+        }
         let count = self.node_total();
         check_order(&self.edge_order, self.edges, count + 1, edge_key, EDGE_STARTS)?;
         check_order(&self.location_order, self.locations, count, first_word, LOCATION_STARTS)?;

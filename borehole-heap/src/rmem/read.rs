@@ -140,6 +140,14 @@ impl<'a> View<'a> {
         }
     }
 
+    /// The stored group of node 0.
+    pub(super) fn zero_group(&self) -> Table<'a, 4> {
+        match self.canonical {
+            Canonical::Stored(zero) => zero,
+            Canonical::Made(_) => Table::EMPTY,
+        }
+    }
+
     fn node_count(&self) -> usize {
         self.node_rows.as_ref().map_or(self.nodes.len(), Vec::len)
     }
@@ -282,7 +290,7 @@ impl Graph for View<'_> {
                 groups.get(row).map(|&(_, smallest)| NodeId(smallest))
             }
             Canonical::Stored(zero) => match self.nodes.word(self.node_row(node), 1) {
-                0 => zero.rows().any(|row| word(row, 0) == node.0).then_some(NodeId(0)),
+                0 => zero.has(node.0).then_some(NodeId(0)),
                 canonical => ((canonical as usize) < self.node_count()).then_some(NodeId(canonical)),
             },
         }

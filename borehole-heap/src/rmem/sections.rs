@@ -63,6 +63,13 @@ impl<'a, const N: usize> Table<'a, N> {
     }
 }
 
+impl Table<'_, 4> {
+    /// Whether `number` is one of its rows, which are sorted.
+    pub(super) fn has(&self, number: u32) -> bool {
+        self.rows.binary_search_by_key(&number, |row| u32::from_le_bytes(*row)).is_ok()
+    }
+}
+
 /// The 32-bit number at `index` of a row.
 #[inline]
 pub(super) fn word(row: &[u8], index: usize) -> u32 {

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use borehole_heap::{Graph, NodeId, rmem};
+use borehole_heap::{
+    Builder, Edge, Graph, HeapSink as _, Location, LocationType, NodeId, NodeType, Strength, rmem,
+};
 use proptest::prelude::*;
 
 use crate::graphs::{graph, plain, small};
@@ -233,6 +235,29 @@ fn what_was_read_of_reli_is_written_and_read_again_the_same() {
     let ours = rmem::View::open(&again).unwrap();
     ours.check().unwrap();
     assert_eq!(plain(&ours), plain(&view));
+}
+
+/// What takes the square of their number where each is looked for in the whole list.
+#[test]
+fn nodes_that_share_the_memory_of_the_first_are_found_however_many_they_are() {
+    const COUNT: u32 = 1_000_000;
+    let mut builder = Builder::new();
+    let link = builder.string(b"shared");
+    for _ in 0..COUNT {
+        let child = builder.node(NodeType::STRING);
+        builder.edge(Edge { parent: None, child, link, is_tree: true, strength: Strength::Strong });
+        builder.location(child, &Location::new(LocationType::STRING, 0x7000, 24));
+    }
+    let mut file = written(&builder.finish().unwrap());
+    let view = rmem::View::open(&file).unwrap();
+    view.check().unwrap();
+    assert!((0..COUNT).all(|node| view.canonical(NodeId(node)) == Some(NodeId(0))));
+    let (zero, count) = sections(&file)["bh_zero_group"];
+    assert_eq!(count, COUNT as usize);
+    let last = zero.as_ptr_range().end as usize - file.as_ptr() as usize - 4;
+    file[last..last + 4].fill(0);
+    let error = rmem::View::open(&file).and_then(|view| view.check()).unwrap_err().to_string();
+    assert!(error.starts_with("expected sorted nodes in section bh_zero_group"), "{error}");
 }
 
 #[test]
