@@ -77,7 +77,6 @@ impl Cycles {
             size(group.own_bytes),
             size(bytes)
         );
-        let breaking = self.breaking(context, group);
         let mut finding = Finding::new(kind, context.weighed(severity), text)
             .fact("cycles", group.cycles)
             .fact("classes_per_cycle", names)
@@ -89,14 +88,22 @@ impl Cycles {
         if group.has_one_entry {
             finding = finding.fact("entry_points", 1_u64);
         }
-        if let Some((reference, place)) = breaking {
-            finding = finding
-                .fact("back_reference", reference.as_str())
-                .fact("path", place.path.as_str())
-                .check(format!("Break {reference}: with a WeakReference, or by letting go of it in the end"))
-                .at(Some(place));
-        }
+        self.advised(context, group, finding)
+    }
+
+    /// With which reference to break, where there is one.
+    fn advised<G: Graph + ?Sized>(
+        &self,
+        context: &Context<'_, '_, G>,
+        group: &Group,
+        finding: Finding,
+    ) -> Finding {
+        let Some((reference, place)) = self.breaking(context, group) else { return finding };
         finding
+            .fact("back_reference", reference.as_str())
+            .fact("path", place.path.as_str())
+            .check(format!("Break {reference}: with a WeakReference, or by letting go of it in the end"))
+            .at(Some(place))
     }
 
     /// The reference that closes the largest cycle of a group, and where it is.
@@ -138,7 +145,7 @@ impl Cycles {
             size(bytes),
             count(cycles)
         );
-        let mut finding = Finding::new(Kind::GarbageCycles, severity, text)
+        let finding = Finding::new(Kind::GarbageCycles, severity, text)
             .fact("retained_bytes", bytes)
             .fact("cycles", cycles)
             .fact("objects", classes.iter().map(|(_, sum)| sum.count).sum::<u64>())
@@ -151,14 +158,10 @@ impl Cycles {
             )
             .check("Call gc_collect_cycles() between jobs as long as there are such cycles")
             .impact(bytes);
-        if let Some((reference, place)) = group.and_then(|group| self.breaking(context, group)) {
-            finding = finding
-                .fact("back_reference", reference.as_str())
-                .fact("path", place.path.as_str())
-                .check(format!("Break {reference}: with a WeakReference, or by letting go of it in the end"))
-                .at(Some(place));
-        }
-        Some(finding)
+        Some(match group {
+            Some(group) => self.advised(context, group, finding),
+            None => finding,
+        })
     }
 }
 
