@@ -11,6 +11,10 @@ struct Inner {
     source: Option<Box<dyn error::Error + Send + Sync>>,
 }
 
+/// What is said of [`ErrorKind::Locked`], whoever keeps the database.
+#[cfg(any(feature = "sqlite", feature = "postgresql", feature = "mysql"))]
+pub(crate) const LOCKED: &str = "somebody else is writing the database; try again when they are done";
+
 /// The sort of an [`Error`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]

@@ -16,7 +16,7 @@ use rustls::crypto::{CryptoProvider, ring};
 use crate::backend::{Backend, Field, Fill, Rows, TURN_PATIENCE_S};
 use crate::dialect::Dialect;
 use crate::encryption::{self, Mode};
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind, LOCKED};
 use crate::number::decimal;
 use crate::server::{Access, Server};
 
@@ -47,8 +47,6 @@ const SETTINGS: &str = "SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBS
 /// The name of the lock that writers of one database take turns by. A server has it for all databases, and at most 64
 /// characters of it.
 const TURN: &str = "LEFT(CONCAT('borehole ', DATABASE()), 64)";
-
-const LOCKED: &str = "somebody else is writing the database; try again when they are done";
 
 /// The versions that first had recursive queries, and collations that tell spaces at the end of a text.
 const OLDEST_MYSQL: (u16, u16, u16) = (8, 0, 17);

@@ -15,7 +15,7 @@ use postgres::{Client, Config, NoTls};
 use crate::backend::{Backend, Field, Fill, Rows, TURN_PATIENCE_S};
 use crate::dialect::Dialect;
 use crate::encryption::{self, Mode};
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind, LOCKED};
 use crate::number::{decimal, numeric};
 use crate::pipe::{self, Batch};
 use crate::rows::{self, Cell};
@@ -293,10 +293,7 @@ fn kind_and_message(error: &postgres::Error) -> (ErrorKind, String) {
         };
     };
     if [SqlState::LOCK_NOT_AVAILABLE, SqlState::T_R_DEADLOCK_DETECTED].contains(code) {
-        return (
-            ErrorKind::Locked,
-            "somebody else is writing the database; try again when they are done".to_owned(),
-        );
+        return (ErrorKind::Locked, LOCKED.to_owned());
     }
     if *code == SqlState::DISK_FULL {
         return (ErrorKind::Io, format!("the server's disk is full: {said}"));

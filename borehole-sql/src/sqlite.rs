@@ -11,7 +11,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, Statement, ffi, params_from_ite
 use crate::backend::{Backend, Field, Fill, Rows};
 use crate::cells::{Cells, Decoded, encode_cells};
 use crate::dialect::Dialect;
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind, LOCKED};
 use crate::pipe::{self, Batch};
 use crate::rows;
 use crate::schema::Table;
@@ -190,10 +190,7 @@ pub(crate) fn refused(error: rusqlite::Error) -> Error {
     }
     let (kind, message) = match code {
         Some(ErrorCode::NotADatabase) => (ErrorKind::Unsupported, "expected a database of SQLite".to_owned()),
-        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => (
-            ErrorKind::Locked,
-            "somebody else is writing the database; try again when they are done".to_owned(),
-        ),
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => (ErrorKind::Locked, LOCKED.to_owned()),
         Some(ErrorCode::DiskFull) => (ErrorKind::Io, "the disk is full".to_owned()),
         Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
             (ErrorKind::Io, format!("the database cannot be opened or written: {error}"))
