@@ -35,9 +35,8 @@ impl Database {
                 let count = usize::try_from(*count).unwrap_or(usize::MAX);
                 runs[..runs.len().saturating_sub(count)].iter().map(|run| run.id).collect()
             }
-            Keep::Since(moment) => {
-                let is_old = |written: &str| is_moment(written) && written < moment.as_str();
-                runs.iter().filter(|run| is_old(&run.created_at)).map(|run| run.id).collect()
+            Keep::Since(since) => {
+                runs.iter().filter(|run| is_before(&run.created_at, since)).map(|run| run.id).collect()
             }
         };
         self.delete(&old)?;
@@ -59,12 +58,27 @@ impl Database {
     }
 }
 
-/// Whether `text` is a time as we write it, so that texts are in the order of times.
-fn is_moment(text: &str) -> bool {
+/// Whether both texts are times, and the first is the earlier one.
+fn is_before(text: &str, other: &str) -> bool {
+    moment(text).zip(moment(other)).is_some_and(|(one, other)| one < other)
+}
+
+/// The time that `text` tells as we write it, so that these texts are in the order of times: without the `Z`, which is greater
+/// than the point before a fraction, and without zeros at the end of that.
+fn moment(text: &str) -> Option<&str> {
     let shape = b"dddd-dd-ddTdd:dd:dd";
     let fits =
         |(byte, &wanted): (u8, &u8)| if wanted == b'd' { byte.is_ascii_digit() } else { byte == wanted };
-    text.len() >= shape.len() && text.ends_with('Z') && text.bytes().zip(shape).all(fits)
+    let text = text.strip_suffix('Z')?;
+    let (second, fraction) = text.split_at_checked(shape.len())?;
+    if !second.bytes().zip(shape).all(fits) {
+        return None;
+    }
+    if fraction.is_empty() {
+        return Some(text);
+    }
+    let is_fraction = fraction.strip_prefix('.')?.bytes().all(|byte| byte.is_ascii_digit());
+    is_fraction.then(|| text.trim_end_matches('0').trim_end_matches('.'))
 }
 
 #[cfg(test)]
@@ -73,10 +87,28 @@ mod tests {
 
     #[test]
     fn times_are_told_from_other_texts() {
-        assert!(is_moment("2026-11-21T12:00:00Z") && is_moment("2026-11-21T12:00:00.5Z"));
-        for other in ["now", "", "2026-11-21T12:00:00+01:00", "2026-11-21 12:00:00Z", "21.11.2026T12:00:00Z"]
-        {
-            assert!(!is_moment(other), "{other}");
+        assert!(moment("2026-11-21T12:00:00Z").is_some() && moment("2026-11-21T12:00:00.5Z").is_some());
+        let others = ["now", "", "2026-11-21T12:00:00+01:00", "2026-11-21 12:00:00Z", "21.11.2026T12:00:00Z"];
+        for other in others.into_iter().chain(["2026-11-21T12:00:00+01:00Z", "2026-11-21T12:00:0\u{e9}Z"]) {
+            assert_eq!(moment(other), None, "{other}");
         }
+    }
+
+    #[test]
+    fn times_are_in_order_whether_they_have_fractions_or_not() {
+        let before = |one: &str, other: &str| {
+            let time = |seconds| format!("2026-11-21T12:00:{seconds}Z");
+            is_before(&time(one), &time(other))
+        };
+        let order = ["00", "00.05", "00.5", "01", "10", "10.25", "10.3"];
+        for (index, one) in order.iter().enumerate() {
+            for (later, other) in order.iter().enumerate() {
+                assert_eq!(before(one, other), index < later, "{one} {other}");
+            }
+        }
+        for (one, other) in [("00.0", "00"), ("00.5", "00.50"), ("10.", "10")] {
+            assert!(!before(one, other) && !before(other, one), "{one} {other}");
+        }
+        assert!(!is_before("2026-11-21T12:00:00Z", "soon") && !is_before("", "2026-11-21T12:00:00Z"));
     }
 }
