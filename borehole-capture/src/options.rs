@@ -38,7 +38,7 @@ pub enum Grouping {
 /// How processes are sampled.
 #[derive(Clone, Copy, Debug)]
 pub struct SampleOptions {
-    /// The time from one sample to the next; `None`: as fast as it can.
+    /// The time from one sample to the next; `None` or zero: as fast as it can.
     pub period: Option<Duration>,
     /// How often a look is repeated at once when the stack changed meanwhile.
     pub max_retries: u32,
@@ -73,7 +73,7 @@ impl Default for SampleOptions {
 
 impl SampleOptions {
     pub(crate) fn period_ns(&self) -> Option<u64> {
-        self.period.map(nanoseconds)
+        self.period.map(nanoseconds).filter(|&period_ns| period_ns > 0)
     }
 }
 

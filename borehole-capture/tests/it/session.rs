@@ -98,6 +98,13 @@ fn it_ends_when_it_is_enough() {
 }
 
 #[test]
+fn a_period_of_nothing_is_none() {
+    let options = SampleOptions { period: Some(Duration::ZERO), samples: Some(1000), ..fast() };
+    let (statistics, _) = run(options, vec![Fake::boxed(7, &[Stack; 1000])]);
+    assert_eq!((statistics.asked, statistics.missed), (1000, 0));
+}
+
+#[test]
 fn it_ends_in_good_order_when_it_is_told_to() {
     let shared = Shared::default();
     let stop = shared.clone();
