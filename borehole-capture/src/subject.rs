@@ -35,8 +35,8 @@ pub trait Subject: Send {
     /// From now on all ids are of other tables.
     fn forget(&mut self);
 
-    /// Looks for threads that have come and gone, and whether the process still runs the same program. Called about once
-    /// a second.
+    /// Looks for threads that have come and gone, and whether the process still runs the same program. Called twice a
+    /// second.
     ///
     /// # Errors
     /// When the process is gone or has become another program.
