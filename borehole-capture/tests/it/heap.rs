@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use borehole_capture::heap::{HeapOptions, MemoryLimitError, of_core, take};
-use borehole_heap::{Edge, HeapSink, Location, NodeId, NodeType, StringId, Value};
+use borehole_heap::{Builder, Graph as _};
 use borehole_model::Tables;
 use borehole_php::{AnalyzeOptions, AttachOptions, Outcome, Php, WalkOptions, Walker, analyze};
 use borehole_process::{Core, Dump, Process, Stopper, Target};
@@ -124,41 +124,14 @@ fn the_copy_shows_what_the_process_shows_and_the_process_runs_on() {
     }
 }
 
-/// Counts what a walk gives.
-#[derive(Default)]
-struct Counts {
-    nodes: u32,
-    strings: u32,
-}
-
-impl HeapSink for Counts {
-    fn string(&mut self, _: &[u8]) -> StringId {
-        self.strings += 1;
-        StringId(self.strings)
-    }
-
-    fn node(&mut self, _: NodeType) -> NodeId {
-        self.nodes += 1;
-        NodeId(self.nodes - 1)
-    }
-
-    fn edge(&mut self, _: Edge) {}
-
-    fn location(&mut self, _: NodeId, _: &Location) {}
-
-    fn attribute(&mut self, _: NodeId, _: StringId, _: Value<'_>) {}
-
-    fn summary(&mut self, _: &str, _: &str) {}
-}
-
 #[test]
 fn a_walk_of_the_copy_misses_nothing() {
     for options in [&["-d", "opcache.enable_cli=0"], &["-d", "opcache.enable_cli=1"]] {
         let Some(program) = Program::start(options, WAITS) else { return };
         program.until(&['S']);
         let dump = written_and_read(&take(program.id(), &HeapOptions::default()).unwrap().dump);
-        let mut counts = Counts::default();
-        let analysis = analyze(&dump, &AnalyzeOptions::default(), &mut counts).unwrap();
+        let mut builder = Builder::new();
+        let analysis = analyze(&dump, &AnalyzeOptions::default(), &mut builder).unwrap();
         assert_eq!((analysis.missing, analysis.torn, analysis.is_incomplete), (0, 0, false), "{options:?}");
         assert!(
             analysis.used_bytes.is_some() && analysis.doubt.is_none(),
@@ -166,7 +139,8 @@ fn a_walk_of_the_copy_misses_nothing() {
             analysis.doubt
         );
         // An element with a text each, and all that is PHP's own.
-        assert!(counts.nodes > 110_000, "{options:?}: {}", counts.nodes);
+        let nodes = builder.finish().unwrap().counts().nodes;
+        assert!(nodes > 110_000, "{options:?}: {nodes}");
     }
 }
 
