@@ -186,11 +186,16 @@ fn the_time_between_two_segments_is_kept() {
         let options = SampleOptions { period: Some(Duration::from_millis(1)), ..SampleOptions::default() };
         let (sender, arrivals) = std::sync::mpsc::channel();
         sender.send(Fake::boxed(7, &[Stack, Stack, Gone])).unwrap();
+        let shared = Shared::default();
+        let seen = shared.clone();
         let later = std::thread::spawn(move || {
+            while seen.progress().statistics.failed == 0 {
+                std::thread::sleep(Duration::from_millis(1));
+            }
             std::thread::sleep(Duration::from_millis(300));
             sender.send(Fake::boxed(8, &[Stack, Gone])).unwrap();
         });
-        let session = Session::new(options, Header::default(), &mut output, Shared::default());
+        let session = Session::new(options, Header::default(), &mut output, shared);
         session.run(&arrivals).unwrap();
         later.join().unwrap();
         let bytes = content(&path);

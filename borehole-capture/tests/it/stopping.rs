@@ -2,11 +2,11 @@
 
 use std::process::{Child, Command};
 
-use borehole_capture::{Error, Look, SampleOptions, StopMode, Subject};
+use borehole_capture::{Error, Header, Look, SampleOptions, Session, Shared, Statistics, StopMode, Subject};
 use borehole_model::Tables;
 use borehole_process::Stopper;
 
-use crate::fake::{run, stack};
+use crate::fake::{Log, arrived, run, stack};
 
 /// Torn unless it stands still.
 struct Restless {
@@ -89,18 +89,28 @@ fn what_cannot_be_stopped_for_a_while_is_counted_and_stopped_again_later() {
     let subject = Restless::start();
     let mut other = Stopper::new(subject.process());
     let (holds, held) = std::sync::mpsc::channel();
+    let shared = Shared::default();
+    let seen = shared.clone();
     // A process has one tracer at a time.
     let holding = std::thread::spawn(move || {
+        let until = |is_enough: fn(&Statistics) -> bool| {
+            while !seen.has_ended() && !is_enough(&seen.progress().statistics) {
+                std::thread::sleep(std::time::Duration::from_millis(1));
+            }
+        };
         let stopped = other.stop().unwrap();
         holds.send(()).unwrap();
-        std::thread::sleep(std::time::Duration::from_millis(700));
+        until(|statistics| statistics.unstopped >= 5);
         drop(stopped);
+        until(|statistics| statistics.stopped >= 5);
+        seen.stop();
     });
     held.recv().unwrap();
     let period = Some(std::time::Duration::from_millis(20));
-    let duration = Some(std::time::Duration::from_millis(2500));
-    let (statistics, log) =
-        run(SampleOptions { period, duration, samples: None, ..options(StopMode::Always) }, vec![subject]);
+    let options = SampleOptions { period, samples: None, ..options(StopMode::Always) };
+    let mut log = Log::default();
+    let session = Session::new(options, Header::default(), &mut log, shared);
+    let statistics = session.run(&arrived(vec![subject])).unwrap();
     holding.join().unwrap();
     assert!(statistics.unstopped >= 5 && statistics.stopped >= 5, "{statistics:?}");
     let fact = format!("samples.unstopped={}", statistics.unstopped);
