@@ -90,7 +90,7 @@ where
 
     /// Answers how many names are not as they were, for they are not UTF-8.
     pub(super) fn write(mut self, facts: &Facts, lanes: &[Lane]) -> io::Result<u64> {
-        self.base_ns = lanes.iter().map(|lane| lane.start_ns).min().unwrap_or(0);
+        self.base_ns = lanes.iter().filter_map(|lane| lane.start_ns).min().unwrap_or(0);
         self.put_meta(facts, lanes);
         self.output.raw(",\n\"libs\":[],\n\"threads\":[");
         for (index, lane) in lanes.iter().enumerate() {
@@ -213,7 +213,8 @@ where
     }
 
     fn since_base(&self, lane: &Lane) -> u64 {
-        u64::try_from(i128::from(lane.start_ns) - i128::from(self.base_ns)).unwrap_or(0)
+        let since = lane.start_ns.map(|start_ns| i128::from(start_ns) - i128::from(self.base_ns));
+        since.and_then(|since| u64::try_from(since).ok()).unwrap_or(0)
     }
 
     /// Writes a column of a table, after its name.

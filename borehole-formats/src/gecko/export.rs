@@ -23,7 +23,7 @@ const DEFAULT_PERIOD_NS: u64 = 1_000_000;
 
 /// Writes a processed profile: a lane for each process, interpreter and thread.
 ///
-/// Times count from the first sample; of samples that have none each lasts a period. Frames of the profiler
+/// Times count from the earliest sample; those without times stand from there, and each lasts a period. Frames of the profiler
 /// itself are left out, and samples without any other frame.
 ///
 /// Columns wait in a temporary file that `make_spool` supplies, so memory grows with the distinct stacks and

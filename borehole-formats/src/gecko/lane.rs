@@ -35,7 +35,8 @@ pub(super) struct Lane {
     pub(super) key: Key,
     pub(super) is_main: bool,
     pub(super) is_python: bool,
-    pub(super) start_ns: i64,
+    /// Unknown as long as no sample has a time.
+    pub(super) start_ns: Option<i64>,
     /// Since the start: of the last sample, and of the last one that is shown.
     last: u64,
     last_shown: u64,
@@ -57,7 +58,7 @@ impl Lane {
             key,
             is_main: first.status.is_some_and(state::is_main),
             is_python,
-            start_ns: first.time_ns.unwrap_or(0),
+            start_ns: None,
             last: 0,
             last_shown: 0,
             samples: 0,
@@ -94,7 +95,9 @@ impl Lane {
     #[inline]
     fn pass_time(&mut self, sample: &Taken) {
         let Some(time_ns) = sample.time_ns else { return };
-        let since = i128::from(time_ns) - i128::from(self.start_ns);
+        // Samples without times that came before end where the first one with a time begins.
+        let start_ns = *self.start_ns.get_or_insert(time_ns.saturating_sub_unsigned(self.last));
+        let since = i128::from(time_ns) - i128::from(start_ns);
         match u64::try_from(since) {
             Ok(since) if since >= self.last => self.last = since,
             _ => self.disordered = self.disordered.saturating_add(sample.count),

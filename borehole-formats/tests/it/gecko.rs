@@ -286,6 +286,34 @@ fn samples_that_know_no_period_last_that_of_the_document() {
 }
 
 #[test]
+fn samples_without_times_stand_where_the_first_one_with_a_time_does() {
+    let (mut out, mut tables) = (Vec::new(), Tables::default());
+    let function = tables.intern_string(b"f").unwrap();
+    let frame = tables.intern_frame(&borehole_model::Frame::named(function)).unwrap();
+    let stack = Some(tables.intern_stack(None, frame).unwrap());
+    let mut exporter = exporter(&mut out);
+    for (thread, times_ns) in [
+        (Some(1), [Some(70_000_000), Some(75_000_000)]),
+        (Some(2), [None, None]),
+        (Some(3), [None, Some(90_000_000)]),
+    ] {
+        let has_times = times_ns[1].is_some();
+        let segment = Segment { has_times, period_ns: Some(5_000_000), ..Segment::default() };
+        let at = Context { tables: &tables, segment: &segment };
+        exporter.segment(at).unwrap();
+        for time_ns in times_ns {
+            let sample = Sample { stack, count: 1, thread, time_ns, ..Sample::default() };
+            let _ = exporter.sample(at, &sample).unwrap();
+        }
+    }
+    exporter.finish(&tables).unwrap();
+    drop(exporter);
+    let profile: Value = serde_json::from_slice(&out).unwrap();
+    let times: Vec<_> = list(&profile["threads"]).iter().map(|thread| &thread["samples"]["time"]).collect();
+    assert_eq!(times, [&serde_json::json!([0, 5]), &serde_json::json!([0, 5]), &serde_json::json!([15, 20])]);
+}
+
+#[test]
 fn samples_of_another_period_than_that_of_the_document_are_counted_and_those_of_an_unknown_one_are_not() {
     let (mut out, tables) = (Vec::new(), Tables::default());
     let mut exporter = exporter(&mut out);
