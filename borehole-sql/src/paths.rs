@@ -32,15 +32,15 @@ pub struct PathSizes {
 /// What stands between the links of a path.
 const SEPARATOR: &str = " -> ";
 
-/// Where a node stands.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
-    /// Nobody has looked yet.
-    Unknown,
-    /// No root leads to it.
-    Lost,
-    /// So many links below its root, with so many bytes of path.
-    At { depth: u32, bytes: u64 },
+/// Where a node stands that a root leads to.
+#[derive(Clone, Copy)]
+pub(crate) struct Place {
+    /// So many links below its root.
+    pub(crate) depth: u32,
+    /// The row of the child of the root that it is, or is below; that of a root is its own.
+    pub(crate) branch: usize,
+    /// How long its path is.
+    bytes: u64,
 }
 
 impl Paths {
@@ -63,8 +63,13 @@ impl Paths {
         self.nodes.dedup_by_key(|node| node.id);
     }
 
+    /// How many rows there are.
+    pub(crate) const fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
     /// The row of a node: where it is if the numbers before it have no gaps, or where it is looked for.
-    fn row(&self, id: i64) -> Option<usize> {
+    pub(crate) fn row(&self, id: i64) -> Option<usize> {
         let expected = usize::try_from(id.abs_diff(self.nodes.first()?.id));
         expected
             .ok()
@@ -82,24 +87,22 @@ impl Paths {
     pub fn sizes(&self) -> PathSizes {
         let links = self.nodes.iter().map(|node| (node.link.1 - node.link.0) as u64);
         let mut sizes = PathSizes { link_bytes: links.sum(), ..PathSizes::default() };
-        for place in self.places() {
-            if let Place::At { bytes, .. } = place {
-                sizes.nodes += 1;
-                sizes.bytes += bytes;
-            }
+        for place in self.places().into_iter().flatten() {
+            sizes.nodes += 1;
+            sizes.bytes += place.bytes;
         }
         sizes
     }
 
-    /// Where each row stands: looks upwards until it is known, and keeps what it learned for the others.
-    fn places(&self) -> Vec<Place> {
-        let mut places = vec![Place::Unknown; self.nodes.len()];
+    /// Where each row stands, if a root leads to it: looks upwards until it is known, and keeps what it learned for the others.
+    pub(crate) fn places(&self) -> Vec<Option<Place>> {
+        let mut places = vec![None; self.nodes.len()];
+        let mut is_seen = vec![false; self.nodes.len()];
         let mut open = Vec::new();
         for start in 0..places.len() {
             let mut next = Some(start);
-            while let Some(row) = next.filter(|&row| places[row] == Place::Unknown) {
-                // Who comes here again before it is known goes in a circle.
-                places[row] = Place::Lost;
+            // Who comes to a row again before its place is known goes in a circle.
+            while let Some(row) = next.filter(|&row| !std::mem::replace(&mut is_seen[row], true)) {
                 open.push(row);
                 next = self.nodes[row].parent.and_then(|parent| self.row(parent));
             }
@@ -111,14 +114,24 @@ impl Paths {
     }
 
     /// Where a row stands whose parent's place is known.
-    fn place(&self, row: usize, places: &[Place]) -> Place {
+    fn place(&self, row: usize, places: &[Option<Place>]) -> Option<Place> {
         let own = self.link(row).len() as u64;
-        let Some(parent) = self.nodes[row].parent else { return Place::At { depth: 0, bytes: own } };
-        match self.row(parent).map(|above| places[above]) {
-            Some(Place::At { depth, bytes }) => {
-                Place::At { depth: depth + 1, bytes: bytes + SEPARATOR.len() as u64 + own }
-            }
-            _ => Place::Lost,
+        let Some(parent) = self.nodes[row].parent else {
+            return Some(Place { depth: 0, branch: row, bytes: own });
+        };
+        let above = places[self.row(parent)?]?;
+        Some(Place {
+            depth: above.depth + 1,
+            branch: if above.depth == 0 { row } else { above.branch },
+            bytes: above.bytes + SEPARATOR.len() as u64 + own,
+        })
+    }
+
+    /// The names of the links to the root and to the child of it in a row; that is empty for a root itself.
+    pub(crate) fn branch_name(&self, row: usize) -> (&str, &str) {
+        match self.nodes[row].parent.and_then(|root| self.row(root)) {
+            Some(root) => (self.link(root), self.link(row)),
+            None => (self.link(row), ""),
         }
     }
 
@@ -144,11 +157,8 @@ impl Paths {
 }
 
 /// The rows that a root leads to, with their depths.
-fn rooted(places: &[Place]) -> impl Iterator<Item = (usize, u32)> {
-    places.iter().enumerate().filter_map(|(row, place)| match place {
-        Place::At { depth, .. } => Some((row, *depth)),
-        Place::Unknown | Place::Lost => None,
-    })
+fn rooted(places: &[Option<Place>]) -> impl Iterator<Item = (usize, u32)> {
+    places.iter().enumerate().filter_map(|(row, place)| Some((row, (*place)?.depth)))
 }
 
 /// A path that is written out. What one has in common with the one before it stays.

@@ -1,6 +1,7 @@
 //! Questions that are asked of every heap, by name.
 //!
-//! They answer what the examples in reli's document of its database output answer, in SQL that all three databases take.
+//! They answer what the examples in reli's document of its database output answer, in SQL that all three databases take where
+//! that comes to an end: what follows the tree is worked out here, for its edges may make circles in what others wrote.
 //! `CROSS JOIN` tells SQLite to begin on the left: with `JOIN` it looks through all edges for each node.
 
 /// A question with a name.
@@ -20,6 +21,10 @@ pub(crate) enum Means {
     /// By a statement: `:run` stands for the run, `:other` for a second one, `:node` for a node, and `{strength}` for that of an
     /// edge, which a database may lack.
     Statement(&'static str),
+    /// By adding up what the nodes of the tree hold at each distance from the roots.
+    Depths,
+    /// By adding up what the nodes of the tree hold below each root and its children.
+    Branches,
     /// By following the references of the tree upwards.
     Path,
     /// By following references upwards. A statement that does has no bound: MySQL and MariaDB find all paths before they give
@@ -39,6 +44,7 @@ impl Query {
     pub fn needs(&self, parameter: &str) -> bool {
         match self.means {
             Means::Statement(sql) => sql.contains(parameter),
+            Means::Depths | Means::Branches => parameter == ":run",
             Means::Path | Means::AllPaths => [":run", ":node"].contains(&parameter),
         }
     }
@@ -81,22 +87,7 @@ pub const QUERIES: &[Query] = &[
               WHERE run_id = :run AND refcount IS NOT NULL ORDER BY refcount DESC, address LIMIT 20",
         ),
     },
-    Query {
-        name: "depths",
-        doc: "memory by the distance from the roots",
-        means: Means::Statement(
-            "WITH RECURSIVE placed(node_id, depth) AS ( \
-                SELECT child_node_id, 0 FROM context_edges \
-                WHERE run_id = :run AND parent_node_id IS NULL AND is_tree = 1 \
-                UNION ALL \
-                SELECT edge.child_node_id, placed.depth + 1 FROM placed CROSS JOIN context_edges edge \
-                WHERE edge.run_id = :run AND edge.parent_node_id = placed.node_id AND edge.is_tree = 1) \
-              SELECT depth, COUNT(DISTINCT placed.node_id) AS nodes, SUM(location.size) AS total_bytes \
-              FROM placed CROSS JOIN context_node_locations location \
-              WHERE location.run_id = :run AND location.node_id = placed.node_id \
-              GROUP BY depth ORDER BY depth LIMIT 30",
-        ),
-    },
+    Query { name: "depths", doc: "memory by the distance from the roots", means: Means::Depths },
     Query {
         name: "empty-arrays",
         doc: "arrays without elements that have a table of their own",
@@ -113,32 +104,7 @@ pub const QUERIES: &[Query] = &[
               WHERE run_id = :run AND is_tree = 0 ORDER BY parent_node_id, child_node_id LIMIT 20",
         ),
     },
-    Query {
-        name: "roots",
-        doc: "memory below each root and its children",
-        means: Means::Statement(
-            "WITH RECURSIVE below(node_id, root, branch, depth) AS ( \
-                SELECT child_node_id, child_node_id, child_node_id, 0 FROM context_edges \
-                WHERE run_id = :run AND parent_node_id IS NULL AND is_tree = 1 \
-                UNION ALL \
-                SELECT edge.child_node_id, below.root, \
-                  CASE WHEN below.depth = 0 THEN edge.child_node_id ELSE below.branch END, below.depth + 1 \
-                FROM below CROSS JOIN context_edges edge \
-                WHERE edge.run_id = :run AND edge.parent_node_id = below.node_id AND edge.is_tree = 1), \
-              sums(root, branch, nodes, total_bytes) AS ( \
-                SELECT below.root, below.branch, COUNT(DISTINCT below.node_id), SUM(location.size) \
-                FROM below CROSS JOIN context_node_locations location \
-                WHERE location.run_id = :run AND location.node_id = below.node_id \
-                GROUP BY below.root, below.branch) \
-              SELECT trunk.link_name AS root, \
-                CASE WHEN sums.branch = sums.root THEN '' ELSE twig.link_name END AS branch, \
-                SUM(sums.nodes) AS nodes, SUM(sums.total_bytes) AS total_bytes FROM sums \
-              CROSS JOIN context_edges trunk CROSS JOIN context_edges twig \
-              WHERE trunk.run_id = :run AND trunk.child_node_id = sums.root AND trunk.is_tree = 1 \
-                AND twig.run_id = :run AND twig.child_node_id = sums.branch AND twig.is_tree = 1 \
-              GROUP BY 1, 2 ORDER BY 4 DESC, 1, 2 LIMIT 15",
-        ),
-    },
+    Query { name: "roots", doc: "memory below each root and its children", means: Means::Branches },
     Query {
         name: "large-strings",
         doc: "the largest strings",

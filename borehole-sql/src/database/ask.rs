@@ -145,6 +145,8 @@ impl Database {
                 let (statement, numbers) = self.dialect().bind(&sql, asked);
                 self.backend.answer(&statement, &numbers, rows)
             }
+            Means::Depths => self.depths(asked, rows),
+            Means::Branches => self.branches(asked, rows),
             Means::Path => self.path(asked, rows),
             Means::AllPaths => self.all_paths(asked, rows),
         }

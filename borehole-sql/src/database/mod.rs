@@ -3,6 +3,7 @@
 mod add;
 mod all_paths;
 mod ask;
+mod below;
 mod keep;
 mod path;
 mod paths;

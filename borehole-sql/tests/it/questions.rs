@@ -62,12 +62,13 @@ fn arrays_are_told_by_what_they_do_not_use() {
 fn tree(scratch: &Scratch, edges: &[(Option<i64>, i64)]) -> Database {
     let path = database(scratch, &["m1_objects"]);
     let connection = rusqlite::Connection::open(&path).unwrap();
-    connection.execute_batch("DELETE FROM context_edges").unwrap();
+    connection.execute_batch("BEGIN; DELETE FROM context_edges").unwrap();
     let insert = "INSERT INTO context_edges (run_id, parent_node_id, child_node_id, link_name, is_tree) \
                   VALUES (1, ?1, ?2, 'to ' || ?2, 1)";
     for edge in edges {
         connection.execute(insert, *edge).unwrap();
     }
+    connection.execute_batch("COMMIT").unwrap();
     Database::read(&path).unwrap()
 }
 
@@ -91,6 +92,24 @@ fn a_path_ends_where_the_tree_is_none() {
     // Two ways for each of very many links.
     let twice: Vec<_> = (3..300).flat_map(|node| [(Some(node + 1), node); 2]).chain([(Some(3), 2)]).collect();
     assert_eq!(path(&twice).len(), 298);
+}
+
+#[test]
+fn what_nodes_hold_is_added_up_once_where_the_tree_is_none() {
+    let asked = |edges: &[_]| {
+        let mut database = tree(&Scratch::new(), edges);
+        let mut ask = |name| ask(&mut database, name, Parameters::default());
+        (ask("depths"), ask("roots"))
+    };
+    let mut edges: Vec<_> =
+        [(None, 0)].into_iter().chain((1..300).map(|node| (Some(node - 1), node))).collect();
+    let line = asked(&edges);
+    assert!(line.0.len() == 30 && !line.1.is_empty(), "{line:?}");
+    edges.extend([(Some(2), 1), (Some(299), 299), (Some(299), 0)]);
+    assert_eq!(asked(&edges), line, "circles");
+    edges.extend((1..300).map(|node| (Some(node - 1), node)));
+    assert_eq!(asked(&edges), line, "two ways for each of very many links");
+    assert_eq!(asked(&edges[1..]), (Vec::new(), Vec::new()), "without a root");
 }
 
 #[test]
