@@ -145,6 +145,10 @@ where
         output.raw(",\"unregisterTime\":null,\"pausedRanges\":[],\"pid\":");
         output.string(&lane.key.process.unwrap_or(0).to_string());
         output.raw(",\"tid\":").number(lane.key.thread.unwrap_or(0));
+        // The format has no place for it, and the name is silent of the first; the viewer passes over the member.
+        if let Some(interpreter) = lane.key.interpreter {
+            output.raw(",\"borehole\":{\"interpreter\":").number(interpreter).raw("}");
+        }
         let process = if lane.is_python { "Python Process" } else { "Process" };
         output.raw(",\"processType\":\"default\",\"processName\":").string(process);
     }

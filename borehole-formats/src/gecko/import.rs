@@ -285,7 +285,7 @@ impl Reading<'_> {
             let thread = ModelThread { process: segment.process, number: tid };
             self.sink.thread(Context { tables: self.tables, segment }, thread, name)?;
         }
-        Ok(Sample { thread: tid, interpreter, ..Sample::default() })
+        Ok(Sample { thread: tid, interpreter: thread.own.interpreter.or(interpreter), ..Sample::default() })
     }
 }
 

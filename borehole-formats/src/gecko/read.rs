@@ -52,6 +52,8 @@ pub(super) struct Thread {
     pub(super) name: Option<String>,
     pub(super) pid: serde_json::Value,
     pub(super) tid: serde_json::Value,
+    #[serde(rename = "borehole")]
+    pub(super) own: OwnFacts,
     pub(super) samples: Option<Samples>,
     #[serde(alias = "stringTable")]
     pub(super) string_array: Option<Vec<String>>,
@@ -63,6 +65,13 @@ pub(super) struct Thread {
     /// Only of what is shared.
     pub(super) sources: Sources,
     pub(super) markers: Length,
+}
+
+/// What our exporter says of a thread.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct OwnFacts {
+    pub(super) interpreter: Option<u64>,
 }
 
 /// A table of which only the length is looked at.
