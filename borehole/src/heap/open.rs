@@ -186,14 +186,15 @@ impl HeapFile {
                 let graph = run.and_then(|run| database.graph(run));
                 Ok(plain(Box::new(graph.map_err(|error| address.refused(error))?)))
             }
-            Content::Stream(file) if self.format == HeapFormat::Rdump => {
-                let (dump, recovery) = self.dump(file, options)?;
-                self.analyzed(&dump, recovery, options)
-            }
             Content::Stream(file) => {
                 let refused = |error: io::Error| Error::new(&self.name, cause(&error));
-                let bytes = file.try_clone().and_then(rest).map_err(refused)?;
-                Ok(plain(self.json(&bytes)?))
+                let mut file: &File = file;
+                file.rewind().map_err(refused)?;
+                if self.format == HeapFormat::Rdump {
+                    let (dump, recovery) = self.dump(file, options)?;
+                    return self.analyzed(&dump, recovery, options);
+                }
+                Ok(plain(self.json(&rest(file).map_err(refused)?)?))
             }
         }
     }
@@ -281,7 +282,7 @@ fn append(bytes: &mut Vec<u8>, input: impl io::Read, limit: usize) -> io::Result
     Ok(())
 }
 
-fn rest(mut file: File) -> io::Result<Vec<u8>> {
+fn rest(mut file: impl io::Read) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes)?;
     Ok(bytes)
@@ -329,6 +330,23 @@ fn unknown(name: &str, beginning: &[u8]) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_is_read_from_its_beginning_however_often() {
+        let scratch = borehole_testkit::Scratch::new();
+        let node = br##"{"context":{"a":{"#node_id":0,"#type":"A"}}}"##;
+        let json = HeapFile::open(&scratch.write("heap.json", node)).unwrap();
+        let mut dump = borehole_testkit::read_corpus("php/heap/8.4.24.rdump");
+        dump.truncate(dump.len() - 1);
+        let dump = HeapFile::open(&scratch.write("cut.rdump", &dump)).unwrap();
+        let lenient = OpenOptions { lenient: true, ..OpenOptions::default() };
+        let refused = || dump.graph(&OpenOptions::default()).err().unwrap().to_string();
+        let first = refused();
+        let nodes = |file: &HeapFile| file.graph(&lenient).unwrap().graph.counts().nodes;
+        assert!(nodes(&dump) > 1000, "{first}");
+        assert_eq!(refused(), first);
+        assert_eq!([nodes(&json), nodes(&json)], [1, 1]);
+    }
 
     #[test]
     fn what_is_unpacked_has_a_limit() {
