@@ -3,8 +3,8 @@
 mod name;
 
 use std::hash::{BuildHasher as _, RandomState};
-use std::io;
 use std::ops::ControlFlow;
+use std::{fmt, io};
 
 use borehole_model::{
     Column, Context, Event, FrameId, FrameText, Label, LabelValue, LabelsId, ProfileSink, Sample, Segment,
@@ -16,7 +16,7 @@ use name::Namer;
 /// What makes the new names: with the same key the same name becomes the same.
 ///
 /// Who knows the key can try names until one fits, so it is a secret, and better long than short.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct ScrubKey([u64; 2]);
 
 impl ScrubKey {
@@ -31,6 +31,13 @@ impl ScrubKey {
     #[must_use]
     pub fn of_text(text: &[u8]) -> Self {
         Self([0, 1].map(|half| name::siphash([half, 0], text)))
+    }
+}
+
+/// Without the key itself.
+impl fmt::Debug for ScrubKey {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("ScrubKey").finish_non_exhaustive()
     }
 }
 

@@ -24,7 +24,7 @@ const ENDINGS: [&[u8]; 14] =
     [b"php", b"py", b"pyx", b"rs", b"c", b"cc", b"cpp", b"h", b"go", b"js", b"ts", b"so", b"phar", b"inc"];
 
 /// Gives names by a key.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub(super) struct Namer {
     pub(super) key: [u64; 2],
 }
