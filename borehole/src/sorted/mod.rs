@@ -20,7 +20,8 @@ use self::segments::Segments;
 /// ([`with_samples`](Self::with_samples)); those of a tick, which bear the same time, then follow each other. Where samples of
 /// several segments come in turn, the segments do: a sample stands in the one that it was read in.
 ///
-/// Memory: a fixed number of bytes; what does not fit waits in temporary files.
+/// Memory: a fixed number of bytes for what is sorted; what does not fit waits in temporary files. Of samples that are sorted,
+/// their segments and what came late of the metadata stay in memory.
 ///
 /// # Examples
 ///
