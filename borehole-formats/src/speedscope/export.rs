@@ -269,6 +269,7 @@ where
         of_names.iter().for_each(|(what, count)| self.losses.add(what, count));
         let disordered = self.tracks.iter().map(|track| track.disordered).sum();
         self.losses.add("times of samples that are older than the one before", disordered);
+        self.losses.add("exact times of samples", self.tracks.iter().map(|track| track.moved).sum());
     }
 }
 

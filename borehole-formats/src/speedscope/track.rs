@@ -56,6 +56,8 @@ pub(super) struct Track {
     pub(super) counts_follow: bool,
     /// Samples that are older than the one before them.
     pub(super) disordered: u64,
+    /// Others that stand elsewhere in the file than at their time: behind the first of a run, or of a further input.
+    pub(super) moved: u64,
     pub(super) chain: Chain,
     pending: Option<Pending>,
 }
@@ -64,7 +66,7 @@ pub(super) struct Track {
 #[derive(Clone, Copy, Debug)]
 struct Pending {
     entry: Entry,
-    /// Of the last sample of the run.
+    /// Of the latest sample of the run.
     time_ns: i64,
     /// What the last sample lasts if none follows.
     tail_ns: u64,
@@ -83,6 +85,7 @@ impl Track {
             samples: 0,
             counts_follow: true,
             disordered: 0,
+            moved: 0,
             chain: Chain::default(),
             pending: None,
         }
@@ -99,31 +102,40 @@ impl Track {
             self.period_ns = None;
             self.counts_follow &= self.key.weights != Weights::Periods;
         }
-        if self.key.weights == Weights::Times {
-            self.pass_time(sample);
-        }
+        let is_timed = self.key.weights == Weights::Times;
+        let is_in_order = !is_timed || self.pass_time(sample);
         match &mut self.pending {
             Some(pending) if pending.entry.stack == sample.stack => {
                 pending.entry.count = pending.entry.count.saturating_add(sample.count);
                 pending.entry.weight = pending.entry.weight.saturating_add(sample.weight);
-                pending.time_ns = sample.time_ns;
                 pending.tail_ns = sample.period_ns.unwrap_or(pending.tail_ns);
-                Ok(())
             }
-            _ => self.begin_run(sample, spool),
+            _ => self.begin_run(sample, spool)?,
         }
+        if is_timed && is_in_order && i128::from(sample.time_ns) != self.pending_since_ns() {
+            self.moved = self.moved.saturating_add(sample.count);
+        }
+        Ok(())
     }
 
-    /// Lets the sample before this one last until now.
-    fn pass_time(&mut self, sample: &Taken) {
-        let Some(pending) = &mut self.pending else { return };
-        match u64::try_from(i128::from(sample.time_ns) - i128::from(pending.time_ns)) {
+    /// Lets the sample before this one last until now. Whether this one is not older: time does not run backwards.
+    fn pass_time(&mut self, sample: &Taken) -> bool {
+        let Some(pending) = &mut self.pending else { return true };
+        let gap = u64::try_from(i128::from(sample.time_ns) - i128::from(pending.time_ns));
+        match gap {
             Ok(gap) => {
                 pending.entry.weight = pending.entry.weight.saturating_add(gap);
+                pending.time_ns = sample.time_ns;
                 pending.tail_ns = sample.period_ns.unwrap_or(gap);
             }
-            Err(_) => self.disordered += 1,
+            Err(_) => self.disordered = self.disordered.saturating_add(sample.count),
         }
+        gap.is_ok()
+    }
+
+    /// Where the file puts the run that is not complete yet.
+    fn pending_since_ns(&self) -> i128 {
+        i128::from(self.start_ns).saturating_add_unsigned(self.total)
     }
 
     fn begin_run<S: Read + Write + Seek, F: FnMut() -> io::Result<S>>(
@@ -133,9 +145,10 @@ impl Track {
     ) -> io::Result<()> {
         let Taken { stack, count, time_ns, period_ns, .. } = *sample;
         let weight = if self.key.weights == Weights::Times { 0 } else { sample.weight };
+        let latest_ns = self.pending.map_or(time_ns, |pending| pending.time_ns);
         let before = self.pending.replace(Pending {
             entry: Entry { stack, count, weight },
-            time_ns,
+            time_ns: latest_ns,
             // A lone sample of unknown period still has to be seen.
             tail_ns: period_ns.or(self.pending.map(|pending| pending.tail_ns)).unwrap_or(1),
         });
