@@ -136,8 +136,8 @@ impl<W: Write> Exporter<W> {
             Timestamps::Never => false,
             Timestamps::Always => true,
         };
-        let source_us = segment.period_ns.map(|ns| u32::try_from(ns.div_ceil(1000)).unwrap_or(u32::MAX));
-        let period_us = source_us.or(self.options.period_us).unwrap_or(DEFAULT_PERIOD_US);
+        let period_us =
+            segment.period_ns.map(nearest_us).or(self.options.period_us).unwrap_or(DEFAULT_PERIOD_US);
         Header { has_timestamps, period_us }
     }
 
@@ -366,6 +366,12 @@ fn repeats_a_key(labels: &[Label]) -> bool {
     let mut keys: Vec<_> = labels.iter().map(|label| label.key).collect();
     keys.sort_unstable();
     keys.windows(2).any(|pair| pair[0] == pair[1])
+}
+
+/// A period in whole microseconds, of which 0 says that there is none.
+fn nearest_us(ns: u64) -> u32 {
+    let nearest = (ns.saturating_add(500) / 1000).max(ns.min(1));
+    u32::try_from(nearest).unwrap_or(u32::MAX)
 }
 
 fn time_us(sample: &Sample<'_>) -> Option<i64> {

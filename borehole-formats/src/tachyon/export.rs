@@ -216,8 +216,9 @@ where
     }
 }
 
+/// The period in whole microseconds, of which 0 says that there is none.
 fn period_us(segment: &Segment) -> Option<u64> {
-    segment.period_ns.map(|ns| ns / 1000)
+    segment.period_ns.map(|ns| (ns.saturating_add(500) / 1000).max(ns.min(1)))
 }
 
 fn depth(stack: Option<StackId>, tables: &Tables) -> usize {

@@ -11,6 +11,7 @@ use borehole_model::{Context, Frame, ProfileSink, Sample, Segment, Status, Table
 use borehole_testkit::allocations::allocations;
 
 use super::{comparable, functions, read_well, real, real_names};
+use crate::play::collected;
 
 /// A file through the model into another.
 fn convert(bytes: &[u8], options: ExportOptions) -> Vec<u8> {
@@ -126,6 +127,26 @@ fn a_fraction_of_a_microsecond_is_counted_in_times_and_in_periods() {
         exporter.segment(at).unwrap();
         let _ = exporter.sample(at, &sample).unwrap();
         assert_eq!(exporter.losses().to_string(), losses, "{period_ns} {time_ns}");
+    }
+}
+
+#[test]
+fn a_period_becomes_that_of_the_nearest_microsecond_and_never_none() {
+    for (period_ns, nearest_us) in [(10_000_001, 10_000), (10_101_010, 10_101), (333_500, 334), (1, 1)] {
+        let segment = Segment { period_ns: Some(period_ns), has_times: true, ..Segment::default() };
+        let sample = Sample { count: 1, time_ns: Some(0), ..Sample::default() };
+        let (bytes, _) = export(&[sample], &[1], &segment);
+        let (from_tachyon, _) =
+            collected(|tables, sink| import(&bytes, &ReadOptions::default(), tables, sink)).unwrap();
+        let tables = Tables::default();
+        let mut exporter = rbt::Exporter::new(Vec::new(), rbt::ExportOptions::default());
+        exporter.segment(Context { tables: &tables, segment: &segment }).unwrap();
+        let bytes = exporter.into_output().unwrap().unwrap();
+        let (from_rbt, _) =
+            collected(|tables, sink| rbt::import(&bytes[..], &ReadOptions::default(), tables, sink)).unwrap();
+        for collect in [from_tachyon, from_rbt] {
+            assert_eq!(collect.segments[0].period_ns, Some(nearest_us * 1000), "{period_ns}");
+        }
     }
 }
 
