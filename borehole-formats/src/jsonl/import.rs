@@ -5,7 +5,8 @@ use std::ops::ControlFlow;
 
 use borehole_model::{
     Context, Event, Frame, FrameId, Label, LabelValue, LabelsId, NameParts, NativeFrame, ProfileSink,
-    Recovery, Sample, Segment, StackId, Status, StringId, TableFull, Tables, Thread, ValueType, Warning,
+    Recovery, Sample, Segment, StackId, Status, StringId, TableFull, Tables, Thread, Value, ValueType,
+    Warning,
 };
 use hashbrown::HashMap;
 
@@ -55,6 +56,7 @@ pub fn import(
         }
     }
     importer.end_of_input(lines.offset())?;
+    importer.note_stacks();
     Ok(importer.recovery)
 }
 
@@ -141,6 +143,7 @@ struct Importer<'a> {
     samples_before: u64,
     /// The same for events.
     events_before: u64,
+    events_with_stacks: u64,
     frames: Vec<FrameId>,
     labels: Vec<Label>,
 }
@@ -158,6 +161,7 @@ impl<'a> Importer<'a> {
             recovery: Recovery::default(),
             samples_before: 0,
             events_before: 0,
+            events_with_stacks: 0,
             frames: Vec::new(),
             labels: Vec::new(),
         }
@@ -316,6 +320,8 @@ impl<'a> Importer<'a> {
         let event = Event { shape, type_id: line.type_id, time_ns: line.time_ns, values: &values };
         let flow = self.sink.event(Context { tables: self.tables, segment: &self.segment }, &event)?;
         self.recovery.events += 1;
+        let has_stack = values.iter().any(|value| matches!(value, Value::Stack(_)));
+        self.events_with_stacks += u64::from(has_stack);
         Ok(flow)
     }
 
@@ -386,6 +392,16 @@ impl<'a> Importer<'a> {
         self.sink.warning(&warning)?;
         self.recovery.warn(warning);
         Ok(())
+    }
+
+    /// Says where samples are looked for in vain: of events only the reader of traces makes them.
+    fn note_stacks(&mut self) {
+        if self.events_with_stacks > 0 && !self.sink.keeps_events() {
+            let count = self.events_with_stacks;
+            let message =
+                format!("no samples are made of the call stacks of {count} events: only of those in trc");
+            self.recovery.note(Warning::new(message));
+        }
     }
 
     fn stop(mut self) -> Recovery {

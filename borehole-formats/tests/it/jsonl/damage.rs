@@ -1,7 +1,8 @@
 //! Lines that are cut, changed, foreign or wrong.
 
+use borehole_formats::jsonl::import;
 use borehole_formats::{ErrorKind, Limits, Position, ReadError, ReadOptions};
-use borehole_model::{Recovery, Tables};
+use borehole_model::{ProfileSink, Recovery, Tables};
 
 use super::plain::{Call, PlainSample, Recorder};
 use super::{FLAT, TABLES, export, page, read, read_strictly};
@@ -166,4 +167,21 @@ fn a_sink_that_has_enough_stops_the_reader() {
     let recovery =
         borehole_formats::jsonl::import(&*lines, &options, &mut Tables::default(), &mut recorder).unwrap();
     assert_eq!((recovery.samples, recovery.stopped, recovery.is_clean()), (4, true, true));
+}
+
+#[test]
+fn events_with_call_stacks_that_become_no_samples_are_told_of_where_events_are_not_kept() {
+    let lines = concat!(
+        "{\"type\":\"event\",\"name\":\"CpuSampleEvent\",\"fields\":[[\"callchain\",{\"stack\":[4096]}]]}\n",
+        "{\"type\":\"event\",\"name\":\"PollStartEvent\",\"fields\":[[\"worker_id\",1]]}\n",
+        "{\"type\":\"end\",\"samples\":0,\"events\":2}\n"
+    );
+    let notes = |sink: &mut dyn ProfileSink| {
+        let options = ReadOptions::default();
+        let recovery = import(lines.as_bytes(), &options, &mut Tables::default(), sink).unwrap();
+        recovery.notes.into_iter().map(|note| note.message).collect::<Vec<_>>()
+    };
+    let note = "no samples are made of the call stacks of 1 events: only of those in trc";
+    assert_eq!(notes(&mut crate::play::Collect::default()), [note]);
+    assert_eq!(notes(&mut Recorder::default()), [""; 0]);
 }
