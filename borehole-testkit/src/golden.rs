@@ -3,16 +3,22 @@
 use std::path::Path;
 use std::{env, fs};
 
+/// Whether outputs and recordings that are kept are to be written anew: `UPDATE_GOLDEN=1` in the environment asks for it.
+#[must_use]
+pub fn updates_golden() -> bool {
+    env::var_os("UPDATE_GOLDEN").is_some_and(|value| value == "1")
+}
+
 /// Asserts that `found` is what the file at `path` holds.
 ///
-/// With `UPDATE_GOLDEN=1` in the environment it writes the file instead.
+/// With [`updates_golden`] it writes the file instead.
 ///
 /// # Panics
 /// When it differs, with the first line that does, or when the file is not there.
 #[track_caller]
 pub fn assert_golden(path: impl AsRef<Path>, found: &[u8]) {
     let path = path.as_ref();
-    if env::var_os("UPDATE_GOLDEN").is_some_and(|value| value == "1") {
+    if updates_golden() {
         write(path, found);
         return;
     }

@@ -24,6 +24,6 @@ mod scratch;
 pub mod servers;
 
 pub use corpus::{corpus, corpus_files, project_file, read_corpus, sha256_hex};
-pub use golden::assert_golden;
+pub use golden::{assert_golden, updates_golden};
 pub use lake_cluster::{LakeCluster, free_address};
 pub use scratch::Scratch;

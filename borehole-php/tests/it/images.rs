@@ -495,7 +495,7 @@ fn symbol(image: &Image, name: &str) -> u64 {
 /// Records the stack of `everything.php` in every release that is set up. `UPDATE_GOLDEN=1` asks for it.
 #[test]
 fn recordings_are_made_anew_when_asked_for() {
-    if std::env::var_os("UPDATE_GOLDEN").is_none() {
+    if !borehole_testkit::updates_golden() {
         return;
     }
     let folder = programs::corpus("php/images");

@@ -212,7 +212,7 @@ fn the_readme_says_what_survives() {
     let (before, rest) = text.split_once(BEGIN).unwrap();
     let (found, after) = rest.split_once(END).unwrap();
     let table = table();
-    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+    if borehole_testkit::updates_golden() {
         std::fs::write(&path, format!("{before}{BEGIN}{table}{END}{after}")).unwrap();
     } else {
         assert_eq!(found, table, "UPDATE_GOLDEN=1 writes it");

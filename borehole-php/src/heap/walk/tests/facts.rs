@@ -78,7 +78,7 @@ fn recordings() -> Vec<(String, serde_json::Value, Dump)> {
 /// memory only what the walk reads. `UPDATE_GOLDEN=1` asks for it.
 #[test]
 fn recordings_are_made_anew_when_asked_for() {
-    if std::env::var_os("UPDATE_GOLDEN").is_none() {
+    if !borehole_testkit::updates_golden() {
         return;
     }
     let [folder, lazy] = ["heap", "lazy"].map(|name| borehole_testkit::corpus("php").join(name));
