@@ -1,17 +1,17 @@
 //! Every cut and every changed byte of small files.
 
-use std::time::{Duration, Instant};
-
 use borehole_formats::rbt::{Reader, Record};
 use borehole_formats::{ReadOptions, Recovery};
+use borehole_testkit::allocations::allocations;
 use borehole_testkit::read_corpus;
 use serde_json::Value;
 
 use super::gzip::member;
 use super::{Reading, read, recover};
 
-/// The longest that any of these small inputs may take: a thousand times what one takes.
-const SLOWEST: Duration = Duration::from_secs(2);
+/// The most memory for any of these small inputs with the lines that it gives, all requests together: what goes on and on asks
+/// for more and more.
+const MOST_BYTES: u64 = 1 << 22;
 
 /// Small files, one of each sort that there is.
 const SMALL: [&str; 14] = [
@@ -39,10 +39,9 @@ fn small_files() -> impl Iterator<Item = (&'static str, Vec<u8>)> {
     })
 }
 
-fn timed(what: &str, read: impl FnOnce() -> Reading) -> Reading {
-    let begin = Instant::now();
-    let reading = read();
-    assert!(begin.elapsed() < SLOWEST, "{what} took {:?}", begin.elapsed());
+fn counted(what: &str, read: impl FnOnce() -> Reading) -> Reading {
+    let (reading, found) = allocations(read);
+    assert!(found.bytes < MOST_BYTES, "{what}: {found:?}");
     reading
 }
 
@@ -59,8 +58,8 @@ fn every_prefix_gives_the_beginning_of_the_samples() {
     for (name, bytes) in small_files() {
         let whole = recover(&bytes);
         for length in 0..bytes.len() {
-            let strict = timed(name, || read(&bytes[..length]));
-            let lenient = timed(name, || recover(&bytes[..length]));
+            let strict = counted(name, || read(&bytes[..length]));
+            let lenient = counted(name, || recover(&bytes[..length]));
             assert!(is_beginning(&strict.lines, &whole.lines), "{name} {length}: {:?}", strict.lines.last());
             assert!(strict.recovery.samples <= lenient.recovery.samples, "{name} {length}");
         }
@@ -94,8 +93,8 @@ fn every_flipped_bit_is_survived() {
         for at in 0..bytes.len() {
             for bit in 0..8 {
                 bytes[at] ^= 1 << bit;
-                timed(name, || read(&bytes));
-                timed(name, || recover(&bytes));
+                counted(name, || read(&bytes));
+                counted(name, || recover(&bytes));
                 bytes[at] ^= 1 << bit;
             }
         }
@@ -143,8 +142,8 @@ fn every_value(base: &[u8]) -> String {
     for at in 0..base.len() {
         for value in 0..=255 {
             bytes[at] = value;
-            timed("base", || read(&bytes));
-            saved += timed("base", || recover(&bytes)).recovery.samples.min(12);
+            counted("base", || read(&bytes));
+            saved += counted("base", || recover(&bytes)).recovery.samples.min(12);
         }
         bytes[at] = base[at];
     }

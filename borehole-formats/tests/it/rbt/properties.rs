@@ -2,8 +2,6 @@
 //!
 //! The seed is fixed: what noise looks like is a matter of luck, and a test is not.
 
-use std::time::{Duration, Instant};
-
 use borehole_formats::rbt::{FrameDef, FunctionName, Header, SampleDef, Writer};
 use borehole_testkit::read_corpus;
 use proptest::prelude::*;
@@ -137,9 +135,6 @@ fn split_count(line: &str) -> (String, u64) {
     }
 }
 
-/// The longest that an input of a few kilobytes may take.
-const SLOWEST: Duration = Duration::from_secs(5);
-
 /// Segments that end in good order.
 fn segments() -> Vec<Vec<u8>> {
     let names = ["annotations.rbt", "daemon_worker.rbt", "native.rbt", "pid_samples.rbt", "run_of_3.rbt"];
@@ -191,10 +186,10 @@ proptest! {
     #[test]
     fn any_bytes_are_survived(bytes in prop::collection::vec(any::<u8>(), 0..2000), headed: bool) {
         let bytes = if headed { [Trace::compact().0, bytes].concat() } else { bytes };
-        let begin = Instant::now();
         let strict = read(&bytes);
         let lenient = recover(&bytes);
-        prop_assert!(begin.elapsed() < SLOWEST);
+        // A record takes a byte at least.
+        prop_assert!(strict.lines.len().max(lenient.lines.len()) <= bytes.len());
         prop_assert!(lenient.recovery.samples >= strict.recovery.samples || strict.error.is_none());
     }
 

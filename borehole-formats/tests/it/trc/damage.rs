@@ -1,7 +1,5 @@
 //! Every cut and every changed byte of small files.
 
-use std::time::{Duration, Instant};
-
 use borehole_formats::ReadOptions;
 use borehole_formats::trc::Reader;
 use borehole_testkit::allocations::allocations;
@@ -9,10 +7,7 @@ use borehole_testkit::allocations::allocations;
 use super::input;
 use super::stream::read;
 
-/// The longest that any of these small inputs may take: a thousand times what one takes.
-const SLOWEST: Duration = Duration::from_secs(2);
-
-/// The most memory for any of them: the window, what decompresses, and little else.
+/// The most memory for any of them, all requests together: the window, what decompresses, and little else.
 const MOST_BYTES: u64 = 1 << 20;
 
 /// Small files, one of each sort that there is.
@@ -41,7 +36,6 @@ fn small_files() -> impl Iterator<Item = (&'static str, Vec<u8>)> {
 
 /// Reads to the end, with every value looked at.
 fn survive(what: &str, bytes: &[u8], options: ReadOptions) {
-    let begin = Instant::now();
     let ((), found) = allocations(|| {
         let mut reader = Reader::with_options(bytes, options);
         let outcome = reader.for_each_event(|event| {
@@ -53,8 +47,7 @@ fn survive(what: &str, bytes: &[u8], options: ReadOptions) {
         let recovery = reader.recovery();
         assert!(recovery.lost_bytes <= 1 << 16 && reader.has_ended(), "{what}: {recovery:?}");
     });
-    assert!(found.peak_bytes < MOST_BYTES, "{what}: {found:?}");
-    assert!(begin.elapsed() < SLOWEST, "{what} took {:?}", begin.elapsed());
+    assert!(found.bytes < MOST_BYTES, "{what}: {found:?}");
 }
 
 #[test]
