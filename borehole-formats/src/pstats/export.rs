@@ -40,9 +40,9 @@ struct Sum {
     empty: u64,
 }
 
-impl Sum {
+impl ProfileSink for Sum {
     #[inline]
-    fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) {
+    fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
         if self.current == 0 {
             self.counts.add(sample.stack, sample.count);
         } else {
@@ -50,6 +50,7 @@ impl Sum {
             *count = count.saturating_add(sample.count);
         }
         self.losses.all_but_stack(at, sample);
+        Ok(ControlFlow::Continue(()))
     }
 
     /// The mode of the first segment that has one is that of all.
@@ -66,6 +67,12 @@ impl Sum {
         self.losses.segment(at)
     }
 
+    fn next(&mut self) -> Option<&mut dyn ProfileSink> {
+        Some(&mut self.losses)
+    }
+}
+
+impl Sum {
     fn stats(&mut self, tables: &Tables) -> io::Result<Stats> {
         if self.periods.is_empty() {
             // No segment was announced.
@@ -126,16 +133,11 @@ impl<W: Write> TextExporter<W> {
 
 impl<W: Write> ProfileSink for Exporter<W> {
     fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
-        self.sum.sample(at, sample);
-        Ok(ControlFlow::Continue(()))
-    }
-
-    fn segment(&mut self, at: Context<'_>) -> io::Result<()> {
-        self.sum.segment(at)
+        self.sum.sample(at, sample)
     }
 
     fn next(&mut self) -> Option<&mut dyn ProfileSink> {
-        Some(&mut self.sum.losses)
+        Some(&mut self.sum)
     }
 
     fn finish(&mut self, tables: &Tables) -> io::Result<()> {
@@ -147,16 +149,11 @@ impl<W: Write> ProfileSink for Exporter<W> {
 
 impl<W: Write> ProfileSink for TextExporter<W> {
     fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
-        self.sum.sample(at, sample);
-        Ok(ControlFlow::Continue(()))
-    }
-
-    fn segment(&mut self, at: Context<'_>) -> io::Result<()> {
-        self.sum.segment(at)
+        self.sum.sample(at, sample)
     }
 
     fn next(&mut self) -> Option<&mut dyn ProfileSink> {
-        Some(&mut self.sum.losses)
+        Some(&mut self.sum)
     }
 
     fn finish(&mut self, tables: &Tables) -> io::Result<()> {
