@@ -4,10 +4,11 @@ use std::ffi::OsString;
 use std::io::{self, IsTerminal as _};
 
 use borehole::ProfileSink;
-use clap::{Arg, Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand};
 
 use crate::check::CheckArgs;
 use crate::convert::ConvertArgs;
+use crate::deferred::Deferred;
 use crate::diff::DiffArgs;
 use crate::doctor::DoctorArgs;
 use crate::dump::DumpArgs;
@@ -34,40 +35,9 @@ use crate::top::TopArgs;
 /// Samples running PHP; opens, converts, recovers and explores profiles of many formats
 #[derive(Parser, Debug)]
 #[command(name = "borehole", version, arg_required_else_help = true, after_help = EXIT_CODES)]
-pub(crate) struct Cli<C: Subcommand = Command> {
+pub(crate) struct Cli {
     #[command(subcommand)]
-    command: C,
-}
-
-/// What `arguments` say. Where they name a command, the options of those in its group are worked out, and not those of all.
-pub(crate) fn parse(arguments: Vec<OsString>) -> clap::error::Result<Command> {
-    let name = arguments.get(1).and_then(|name| name.to_str()).unwrap_or_default();
-    Ok(if FileCommand::has_subcommand(name) {
-        Command::File(parsed::<Cli<_>>(arguments)?.command)
-    } else if ViewCommand::has_subcommand(name) {
-        Command::View(parsed::<Cli<_>>(arguments)?.command)
-    } else if LiveCommand::has_subcommand(name) {
-        Command::Live(parsed::<Cli<_>>(arguments)?.command)
-    } else {
-        parsed::<Cli>(arguments)?.command
-    })
-}
-
-/// What `arguments` say, of which those below zero are values.
-pub(crate) fn parsed<P: Parser>(arguments: Vec<OsString>) -> clap::error::Result<P> {
-    let mut matches = signed(P::command()).try_get_matches_from(arguments)?;
-    P::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut P::command()))
-}
-
-/// The same command, whose options take what is below zero for a value: whoever reads it says what is right instead.
-pub(crate) fn signed(command: clap::Command) -> clap::Command {
-    let taking = |option: Arg| match option.get_value_names() {
-        _ if option.is_positional() || !option.get_action().takes_values() => option,
-        // Their signs make them no numbers for clap.
-        Some([name]) if ["DURATION", "PERCENT"].contains(&name.as_str()) => option.allow_hyphen_values(true),
-        _ => option.allow_negative_numbers(true),
-    };
-    command.mut_args(taking).mut_subcommands(signed)
+    pub(crate) command: Command,
 }
 
 const EXIT_CODES: &str = "\
@@ -87,12 +57,48 @@ and for heaps (inspector:memory*, inspector:coredump, rmem:explore, rmem:viz).";
 /// What to do.
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {
-    #[command(flatten)]
-    Live(LiveCommand),
-    #[command(flatten)]
-    File(FileCommand),
-    #[command(flatten)]
-    View(ViewCommand),
+    /// Sample running PHP processes into a file; `borehole doctor` says what helps where that is not allowed
+    #[command(after_help = RECORD_EXAMPLES)]
+    Record(Deferred<RecordArgs>),
+    /// Print the stacks that a PHP process has now
+    #[command(after_help = STACK_EXAMPLES)]
+    Stack(Deferred<StackArgs>),
+    /// Show live where the time of running PHP processes goes
+    #[command(after_help = TOP_EXAMPLES)]
+    Top(Deferred<TopArgs>),
+    /// Print the address of the executor globals of each thread that runs PHP
+    #[command(after_help = EG_EXAMPLES)]
+    Eg(Deferred<EgArgs>),
+    /// Say whether running processes can be sampled here, and if not, why and what helps
+    #[command(after_help = DOCTOR_EXAMPLES)]
+    Doctor(Deferred<DoctorArgs>),
+    /// Write any readable profile as any writable format
+    #[command(after_help = CONVERT_EXAMPLES)]
+    Convert(Deferred<ConvertArgs>),
+    /// Save what a damaged file still holds
+    #[command(after_help = RECOVER_EXAMPLES)]
+    Recover(Deferred<RecoverArgs>),
+    /// Say what a file is and what is in it
+    #[command(after_help = INFO_EXAMPLES)]
+    Info(Deferred<InfoArgs>),
+    /// Say whether files are sound, and what is wrong with them and where
+    #[command(after_help = CHECK_EXAMPLES)]
+    Check(Deferred<CheckArgs>),
+    /// Print every sample and event as a line of JSON
+    #[command(after_help = DUMP_EXAMPLES)]
+    Dump(Deferred<DumpArgs>),
+    /// Show where the time goes: hot frames, callers, callees, last stacks; what a Tokio program did
+    #[command(after_help = REPORT_EXAMPLES)]
+    Report(Deferred<ReportCommand>),
+    /// Show what grew and what shrank between two profiles, or sets of them, and what of that is more than noise
+    #[command(after_help = DIFF_EXAMPLES, override_usage = DIFF_USAGE)]
+    Diff(Deferred<DiffArgs>),
+    /// Explore a profile in the terminal: flame graph, callers, callees, timeline, source lines
+    #[command(after_help = EXPLORE_EXAMPLES)]
+    Explore(Deferred<ExploreArgs>),
+    /// Show a profile in the browser: calls, top table, timeline and heat map, in a page that is one file
+    #[command(after_help = OPEN_EXAMPLES)]
+    Open(Deferred<OpenArgs>),
     /// See what a PHP process holds in memory
     Heap {
         #[command(subcommand)]
@@ -107,70 +113,13 @@ pub(crate) enum Command {
     },
     /// List the formats
     #[command(after_help = FORMATS_EXAMPLES)]
-    Formats(FormatsArgs),
+    Formats(Deferred<FormatsArgs>),
     /// Print a completion script for a shell
     #[command(after_help = COMPLETIONS_EXAMPLES)]
-    Completions(CompletionsArgs),
+    Completions(Deferred<CompletionsArgs>),
     /// Print the manual page
     #[command(after_help = MAN_EXAMPLES)]
-    Man(ManArgs),
-}
-
-/// What is done with running processes.
-#[derive(Subcommand, Debug)]
-pub(crate) enum LiveCommand {
-    /// Sample running PHP processes into a file; `borehole doctor` says what helps where that is not allowed
-    #[command(after_help = RECORD_EXAMPLES)]
-    Record(Box<RecordArgs>),
-    /// Print the stacks that a PHP process has now
-    #[command(after_help = STACK_EXAMPLES)]
-    Stack(StackArgs),
-    /// Show live where the time of running PHP processes goes
-    #[command(after_help = TOP_EXAMPLES)]
-    Top(TopArgs),
-    /// Print the address of the executor globals of each thread that runs PHP
-    #[command(after_help = EG_EXAMPLES)]
-    Eg(EgArgs),
-    /// Say whether running processes can be sampled here, and if not, why and what helps
-    #[command(after_help = DOCTOR_EXAMPLES)]
-    Doctor(DoctorArgs),
-}
-
-/// What is done with files.
-#[derive(Subcommand, Debug)]
-pub(crate) enum FileCommand {
-    /// Write any readable profile as any writable format
-    #[command(after_help = CONVERT_EXAMPLES)]
-    Convert(Box<ConvertArgs>),
-    /// Save what a damaged file still holds
-    #[command(after_help = RECOVER_EXAMPLES)]
-    Recover(RecoverArgs),
-    /// Say what a file is and what is in it
-    #[command(after_help = INFO_EXAMPLES)]
-    Info(InfoArgs),
-    /// Say whether files are sound, and what is wrong with them and where
-    #[command(after_help = CHECK_EXAMPLES)]
-    Check(CheckArgs),
-    /// Print every sample and event as a line of JSON
-    #[command(after_help = DUMP_EXAMPLES)]
-    Dump(DumpArgs),
-}
-
-/// What shows what is in files.
-#[derive(Subcommand, Debug)]
-pub(crate) enum ViewCommand {
-    /// Show where the time goes: hot frames, callers, callees, last stacks; what a Tokio program did
-    #[command(after_help = REPORT_EXAMPLES)]
-    Report(Box<ReportCommand>),
-    /// Show what grew and what shrank between two profiles, or sets of them, and what of that is more than noise
-    #[command(after_help = DIFF_EXAMPLES, override_usage = DIFF_USAGE)]
-    Diff(Box<DiffArgs>),
-    /// Explore a profile in the terminal: flame graph, callers, callees, timeline, source lines
-    #[command(after_help = EXPLORE_EXAMPLES)]
-    Explore(Box<ExploreArgs>),
-    /// Show a profile in the browser: calls, top table, timeline and heat map, in a page that is one file
-    #[command(after_help = OPEN_EXAMPLES)]
-    Open(Box<OpenArgs>),
+    Man(Deferred<ManArgs>),
 }
 
 const RECORD_EXAMPLES: &str = "\

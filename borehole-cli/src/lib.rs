@@ -9,6 +9,7 @@ mod cell;
 mod check;
 mod cli;
 mod convert;
+mod deferred;
 mod diff;
 mod doctor;
 mod dump;
@@ -48,9 +49,9 @@ mod vocabulary;
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
-use clap::CommandFactory as _;
+use clap::{CommandFactory as _, Parser as _};
 
-use cli::{Cli, Command, FileCommand, LiveCommand, ViewCommand};
+use cli::{Cli, Command};
 use exit::Exit;
 
 /// What the program `borehole` does.
@@ -59,7 +60,7 @@ pub fn borehole() -> ExitCode {
     let arguments: Vec<_> = std::env::args_os().collect();
     ended(match reli::parse(&arguments) {
         Some(command) => understood(command).map(reli::run),
-        None => understood(cli::parse(arguments)).map(run),
+        None => understood(Cli::try_parse_from(arguments)).map(|cli| run(cli.command)),
     })
 }
 
@@ -67,8 +68,7 @@ pub fn borehole() -> ExitCode {
 #[cfg(feature = "lake")]
 #[must_use]
 pub fn borehole_lake() -> ExitCode {
-    let arguments = std::env::args_os().collect();
-    ended(understood(cli::parsed::<lake::Cli>(arguments)).map(|cli| lake::run(&cli)))
+    ended(understood(lake::Cli::try_parse()).map(|cli| lake::run(&cli)))
 }
 
 /// What the command line says; or how a command ends that was not understood, or asked for help only, which it has been given.
@@ -90,42 +90,24 @@ fn ended(outcome: Result<anyhow::Result<Exit>, Exit>) -> ExitCode {
 
 fn run(command: Command) -> anyhow::Result<Exit> {
     match command {
-        Command::Live(command) => run_live(command),
-        Command::File(command) => run_file(command),
-        Command::View(command) => run_view(command),
+        Command::Record(args) => record::run(&args),
+        Command::Stack(args) => stack::run(&args),
+        Command::Top(args) => top::run(&args),
+        Command::Eg(args) => eg::run(&args),
+        Command::Doctor(args) => doctor::run(&args),
+        Command::Convert(args) => convert::run(&args),
+        Command::Recover(args) => recover::run(&args),
+        Command::Info(args) => info::run(&args),
+        Command::Check(args) => check::run(&args),
+        Command::Dump(args) => dump::run(&args),
+        Command::Report(args) => cli::report(&args),
+        Command::Diff(args) => diff::run(&args),
+        Command::Explore(args) => explore::run(&args),
+        Command::Open(args) => page::open(&args),
         Command::Heap { command } => heap::run(&command),
         Command::Lake { arguments } => external::run("borehole-lake", &arguments),
         Command::Formats(args) => formats::run(&args),
-        Command::Completions(args) => pages::completions(&args, <Cli>::command()),
-        Command::Man(args) => pages::man(&args, <Cli>::command()),
-    }
-}
-
-fn run_live(command: LiveCommand) -> anyhow::Result<Exit> {
-    match command {
-        LiveCommand::Record(args) => record::run(&args),
-        LiveCommand::Stack(args) => stack::run(&args),
-        LiveCommand::Top(args) => top::run(&args),
-        LiveCommand::Eg(args) => eg::run(&args),
-        LiveCommand::Doctor(args) => doctor::run(&args),
-    }
-}
-
-fn run_file(command: FileCommand) -> anyhow::Result<Exit> {
-    match command {
-        FileCommand::Convert(args) => convert::run(&args),
-        FileCommand::Recover(args) => recover::run(&args),
-        FileCommand::Info(args) => info::run(&args),
-        FileCommand::Check(args) => check::run(&args),
-        FileCommand::Dump(args) => dump::run(&args),
-    }
-}
-
-fn run_view(command: ViewCommand) -> anyhow::Result<Exit> {
-    match command {
-        ViewCommand::Report(args) => cli::report(&args),
-        ViewCommand::Explore(args) => explore::run(&args),
-        ViewCommand::Diff(args) => diff::run(&args),
-        ViewCommand::Open(args) => page::open(&args),
+        Command::Completions(args) => pages::completions(&args, Cli::command()),
+        Command::Man(args) => pages::man(&args, Cli::command()),
     }
 }

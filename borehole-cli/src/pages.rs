@@ -43,8 +43,9 @@ pub(crate) fn completions(args: &CompletionsArgs, mut program: Command) -> anyho
 pub(crate) fn man(args: &ManArgs, program: Command) -> anyhow::Result<Exit> {
     let name = program.get_name().to_owned();
     // Man pages hold what only the long help shows, and do not speak of a page for `help`.
-    let mut command = with_long_help(program.disable_help_subcommand(true));
+    let mut command = program.disable_help_subcommand(true);
     command.build();
+    let command = with_long_help(command);
     let Some(folder) = args.output.as_ref().filter(|folder| !is_stdin(folder)) else {
         io::stdout().write_all(page(command)?.as_bytes()).map_err(stdout_error)?;
         return Ok(Exit::Done);

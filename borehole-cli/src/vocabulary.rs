@@ -39,12 +39,25 @@ fn below(name: &str, command: &Command, found: &mut Vec<(String, Arg)>) {
     }
 }
 
+/// The programs, each with all that its commands take.
+fn programs() -> Vec<(&'static str, Command)> {
+    let mut found = vec![("", crate::cli::Cli::command())];
+    #[cfg(feature = "lake")]
+    found.push(("lake", crate::lake::Cli::command()));
+    let whole = |(name, command): (_, Command)| {
+        let mut command = command.disable_help_subcommand(true);
+        command.build();
+        (name, command)
+    };
+    found.into_iter().map(whole).collect()
+}
+
 /// The arguments of all commands.
 fn arguments() -> Vec<(String, Arg)> {
     let mut found = Vec::new();
-    below("", &<crate::cli::Cli>::command(), &mut found);
-    #[cfg(feature = "lake")]
-    below("lake", &crate::lake::Cli::command(), &mut found);
+    for (name, program) in programs() {
+        below(name, &program, &mut found);
+    }
     found
 }
 
@@ -84,9 +97,9 @@ fn shown(name: &str, command: &Command, found: &mut Vec<(String, Command)>) {
 #[test]
 fn help_has_examples_of_options_that_there_are() {
     let mut found = Vec::new();
-    shown("borehole", &<crate::cli::Cli>::command(), &mut found);
-    #[cfg(feature = "lake")]
-    shown("borehole lake", &crate::lake::Cli::command(), &mut found);
+    for (name, program) in programs() {
+        shown(format!("borehole {name}").trim_end(), &program, &mut found);
+    }
     // An example may go on with another command.
     let known = arguments();
     // The help of the lake's own program is shown for it.
@@ -187,17 +200,11 @@ fn a_heading_of_help_has_its_own_options_below_it_and_no_others() {
 
 #[test]
 fn each_exception_is_one() {
-    for (command, flag) in OTHERS {
-        let mut at = match command.strip_prefix("lake ") {
-            #[cfg(feature = "lake")]
-            Some(_) => crate::lake::Cli::command(),
-            #[cfg(not(feature = "lake"))]
-            Some(_) => continue,
-            None => <crate::cli::Cli>::command(),
-        };
-        for name in command.trim_start_matches("lake ").split(' ') {
-            at = at.find_subcommand(name).unwrap_or_else(|| panic!("no command {command}")).clone();
-        }
-        assert!(at.get_arguments().any(|argument| argument.get_long() == Some(flag)), "{command} --{flag}");
+    let arguments = arguments();
+    for (command, flag) in
+        OTHERS.iter().filter(|(command, _)| cfg!(feature = "lake") || !command.starts_with("lake"))
+    {
+        let is_it = |(name, argument): &(String, Arg)| name == command && argument.get_long() == Some(flag);
+        assert!(arguments.iter().any(is_it), "{command} --{flag}");
     }
 }

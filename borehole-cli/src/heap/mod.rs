@@ -18,6 +18,7 @@ use ask::AskArgs;
 use clap::Subcommand;
 pub(crate) use compare::CompareArgs;
 
+use crate::deferred::Deferred;
 use crate::exit::Exit;
 pub(crate) use analysis::{FailureArgs, PhpHeapArgs, WalkArgs};
 pub(crate) use database::{PathForm, PathsArgs, QueryArgs, RunsArgs, paths};
@@ -30,47 +31,47 @@ pub(crate) use report::{ReportArgs, ReportOutput};
 pub(crate) use viz::VizArgs;
 
 /// What to do with a heap.
-#[derive(Subcommand, Clone, Debug)]
+#[derive(Subcommand, Debug)]
 pub(crate) enum HeapCommand {
     /// Copy the memory of a PHP process, which is stopped for that moment, to be analysed later and elsewhere
     #[command(after_help = DUMP_EXAMPLES)]
-    Dump(DumpArgs),
+    Dump(Deferred<DumpArgs>),
     /// Copy the memory of a PHP process and write its heap as a graph
     #[command(after_help = CAPTURE_EXAMPLES)]
-    Capture(CaptureArgs),
+    Capture(Deferred<CaptureArgs>),
     /// Write the heap in a dump or a core file as a graph
     #[command(after_help = ANALYZE_EXAMPLES)]
-    Analyze(AnalyzeArgs),
+    Analyze(Deferred<AnalyzeArgs>),
     /// Say what a file is and what is in it: memory by type and by class, and how much is accounted for
     #[command(after_help = INFO_EXAMPLES)]
-    Info(InfoArgs),
+    Info(Deferred<InfoArgs>),
     /// Say what is wrong: findings with what they likely mean and what to do, then what takes most
     #[command(after_help = REPORT_EXAMPLES)]
-    Report(ReportArgs),
+    Report(Deferred<ReportArgs>),
     /// Write a graph in another format
     #[command(after_help = EXPORT_EXAMPLES)]
-    Export(ExportArgs),
+    Export(Deferred<ExportArgs>),
     /// List the runs of a database, or delete some
     #[command(after_help = RUNS_EXAMPLES)]
-    Runs(RunsArgs),
+    Runs(Deferred<RunsArgs>),
     /// Ask a database, in SQL or by the name of a question
     #[command(after_help = QUERY_EXAMPLES)]
-    Query(QueryArgs),
+    Query(Deferred<QueryArgs>),
     /// Ask what holds the memory: by class, by node, by cycle
     #[command(after_help = ASK_EXAMPLES)]
-    Ask(AskArgs),
+    Ask(Deferred<AskArgs>),
     /// Explore a heap in the terminal: classes, what retains most, who holds what, fields, paths
     #[command(after_help = EXPLORE_EXAMPLES)]
-    Explore(ExploreArgs),
+    Explore(Deferred<ExploreArgs>),
     /// Write a page (.html) to look into what holds what: blocks to zoom into, and classes
     #[command(after_help = VIZ_EXAMPLES)]
-    Viz(VizArgs),
+    Viz(Deferred<VizArgs>),
     /// Say what grew and what shrank between heaps, and what holds it
     #[command(after_help = COMPARE_EXAMPLES)]
-    Compare(CompareArgs),
+    Compare(Deferred<CompareArgs>),
     /// Write the path to each node of a run into a database
     #[command(after_help = PATHS_EXAMPLES)]
-    Paths(PathsArgs),
+    Paths(Deferred<PathsArgs>),
 }
 
 const DUMP_EXAMPLES: &str = "\

@@ -10,6 +10,7 @@ mod times;
 use borehole_query::Lake;
 use clap::{CommandFactory as _, Parser, Subcommand};
 
+use crate::deferred::Deferred;
 use crate::exit::Exit;
 use crate::pages::{self, CompletionsArgs, ManArgs};
 
@@ -26,52 +27,52 @@ A LAKE is a folder, or an address such as s3://bucket/lake, gs://bucket/lake or 
 this build knows that storage. Credentials come from the environment, under the names that the clouds' own \
 tools use.
 
-Exit codes: 0 done, 2 an error, 3 what was damaged (of inputs, what could be saved was added), 130 interrupted.";
+Exit codes: 0 done, 2 an error (of inputs, the others were added), 3 what was damaged (of inputs, what could be saved was added), 130 interrupted.";
 
 /// What to do.
 #[derive(Subcommand, Debug)]
 enum LakeCommand {
     /// Add profiles, traces and heaps; each appears whole or not at all, and once however often it is added
     #[command(after_help = ADD_EXAMPLES)]
-    Add(add::AddArgs),
+    Add(Deferred<add::AddArgs>),
     /// Ask in SQL
     #[command(after_help = QUERY_EXAMPLES)]
-    Query(ask::QueryArgs),
+    Query(Deferred<ask::QueryArgs>),
     /// Show the functions that cost most, or draw where the time goes
     #[command(after_help = TOP_EXAMPLES)]
-    Top(ask::TopArgs),
+    Top(Deferred<ask::TopArgs>),
     /// Show how the shares of functions changed from one stretch of time to another
     #[command(after_help = DIFF_EXAMPLES)]
-    Diff(ask::DiffArgs),
+    Diff(Deferred<ask::DiffArgs>),
     /// Show what a function costs over time
     #[command(after_help = TREND_EXAMPLES)]
-    Trend(ask::TrendArgs),
+    Trend(Deferred<ask::TrendArgs>),
     /// Say what is in a lake
     #[command(after_help = INFO_EXAMPLES)]
-    Info(keep::InfoArgs),
+    Info(Deferred<keep::InfoArgs>),
     /// Read all files of a lake and say which are not what was written
     #[command(after_help = CHECK_EXAMPLES)]
-    Check(keep::CheckArgs),
+    Check(Deferred<keep::CheckArgs>),
     /// Put small files together, and clear away what no reader needs any more
     #[command(after_help = COMPACT_EXAMPLES)]
-    Compact(keep::CompactArgs),
+    Compact(Deferred<keep::CompactArgs>),
     /// Let go of what is older than so many days
     #[command(after_help = RETAIN_EXAMPLES)]
-    Retain(keep::RetainArgs),
+    Retain(Deferred<keep::RetainArgs>),
     /// Run what splits questions among executors
     #[cfg(feature = "lake-cluster")]
     #[command(after_help = cluster::EXAMPLES)]
-    Scheduler(cluster::SchedulerArgs),
+    Scheduler(Deferred<cluster::SchedulerArgs>),
     /// Run what works on parts of questions
     #[cfg(feature = "lake-cluster")]
     #[command(after_help = cluster::EXAMPLES)]
-    Executor(cluster::ExecutorArgs),
+    Executor(Deferred<cluster::ExecutorArgs>),
     /// Print a completion script for a shell
     #[command(after_help = COMPLETIONS_EXAMPLES)]
-    Completions(CompletionsArgs),
+    Completions(Deferred<CompletionsArgs>),
     /// Print the manual page
     #[command(after_help = MAN_EXAMPLES)]
-    Man(ManArgs),
+    Man(Deferred<ManArgs>),
 }
 
 const ADD_EXAMPLES: &str = "\

@@ -20,6 +20,7 @@ use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, V
 
 use crate::cli::{self, ReportCommand};
 use crate::convert::{self, ConvertArgs, Details, Timestamps, Utf8Errors};
+use crate::deferred::signed;
 use crate::exit::Exit;
 use crate::explore::{self, ExploreArgs};
 use crate::filter::{FilterArgs, SampleArgs, StackShapeArgs};
@@ -180,7 +181,7 @@ pub(crate) fn parse(arguments: &[OsString]) -> Option<clap::error::Result<Comman
     if program.is_none_or(|program| program != "reli") && !name.contains(':') {
         return None;
     }
-    let reli = cli::signed(Reli::command());
+    let reli = signed(Reli::command());
     let mut arguments = arguments.to_vec();
     if let Some(full) = full_name(&reli, name) {
         arguments[1] = full.into();
