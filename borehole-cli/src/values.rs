@@ -6,6 +6,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use anyhow::{anyhow, bail};
+use borehole::heap::NodeId;
 
 /// How many rows of a table are shown; `0` shows all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -71,6 +72,17 @@ pub(crate) fn percent(text: &str) -> Result<f64, String> {
     let number = text.strip_suffix('%').unwrap_or(text).trim().parse::<f64>();
     let number = number.ok().filter(|number| number.is_finite() && *number >= 0.0);
     number.ok_or_else(|| format!("expected per cent from 0, found {text}"))
+}
+
+/// A node of a heap, as reports print it or without the sign.
+pub(crate) fn node(text: &str) -> Result<NodeId, String> {
+    text.parse().map_err(|_| format!("expected #NUMBER, found {text}"))
+}
+
+/// An address in the memory of a process, with or without `0x`.
+pub(crate) fn address(text: &str) -> Result<u64, String> {
+    let digits = text.strip_prefix("0x").unwrap_or(text);
+    u64::from_str_radix(digits, 16).map_err(|_| format!("expected 0x and hex digits, found {text}"))
 }
 
 /// `KEY=VALUE`. The value may be empty, and hold further equals signs.

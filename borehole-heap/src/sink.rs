@@ -1,10 +1,29 @@
 //! Where the nodes, edges and locations of a heap flow into.
 
+use std::fmt;
+use std::num::ParseIntError;
+use std::str::FromStr;
+
 use crate::names::{LocationType, NodeType, Region, Strength};
 
-/// A node's number: in the order of creation, from 0.
+/// A node's number: in the order of creation, from 0. As text it is `#17`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeId(pub u32);
+
+impl fmt::Display for NodeId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "#{}", self.0)
+    }
+}
+
+impl FromStr for NodeId {
+    type Err = ParseIntError;
+
+    /// The number with or without its sign.
+    fn from_str(text: &str) -> Result<Self, ParseIntError> {
+        text.strip_prefix('#').unwrap_or(text).parse().map(Self)
+    }
+}
 
 /// A string's number in the sink that gave it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

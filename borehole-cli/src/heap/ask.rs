@@ -2,6 +2,7 @@
 
 use std::io::{self, Write as _};
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use anyhow::{anyhow, ensure};
 use borehole::heap::path::StepPaths;
@@ -17,7 +18,7 @@ use crate::cell::printable;
 use crate::exit::Exit;
 use crate::messages::say;
 use crate::outputs::stdout_error;
-use crate::values::{RowLimit, cut};
+use crate::values::{RowLimit, address, cut};
 
 /// `borehole heap ask`.
 #[derive(Args, Clone, Debug)]
@@ -68,12 +69,12 @@ enum Question {
     /// What a node is
     Node {
         #[arg(required = true, value_name = "NODE")]
-        nodes: Vec<String>,
+        nodes: Vec<Handle>,
     },
     /// The way from a root to a node
     PathToRoot {
         #[arg(value_name = "NODE")]
-        node: String,
+        node: Handle,
         /// The way of fewest references, instead of that of the walk
         #[arg(long)]
         shortest: bool,
@@ -81,22 +82,22 @@ enum Question {
     /// What refers to a node
     Referrers {
         #[arg(value_name = "NODE")]
-        node: String,
+        node: Handle,
     },
     /// What a node refers to
     References {
         #[arg(value_name = "NODE")]
-        node: String,
+        node: Handle,
     },
     /// What would be freed if all these nodes were gone
     Retained {
         #[arg(required = true, value_name = "NODE")]
-        nodes: Vec<String>,
+        nodes: Vec<Handle>,
     },
     /// The nodes without which a node would be gone, the nearest first, and what it dominates itself
     Dominators {
         #[arg(value_name = "NODE")]
-        node: String,
+        node: Handle,
     },
     /// Nodes that hold each other, by what they retain together
     Cycles,
@@ -112,8 +113,8 @@ enum Question {
 #[group(required = true, multiple = false)]
 struct FindArgs {
     /// The nodes whose memory this address lies in
-    #[arg(long, value_name = "ADDRESS")]
-    address: Option<String>,
+    #[arg(long, value_name = "ADDRESS", value_parser = address)]
+    address: Option<u64>,
     /// Objects of this class
     #[arg(long, value_name = "CLASS")]
     class: Option<String>,
@@ -163,23 +164,19 @@ impl Question {
                 let roots: Vec<NodeId> = heap.references(None).map(|root| root.to).collect();
                 nodes(heap, by_retained(heap, roots), limit)
             }
-            Self::Node { nodes: asked } => {
-                let found: Result<Vec<NodeId>, _> = asked.iter().map(|node| find_node(heap, node)).collect();
-                nodes(heap, found?, limit)
-            }
+            Self::Node { nodes: asked } => nodes(heap, find_nodes(heap, asked)?, limit),
             Self::PathToRoot { node, shortest } => {
-                let node = find_node(heap, node)?;
+                let node = node.find(heap)?;
                 steps(heap, &if *shortest { heap.shortest_way(node) } else { heap.way(node) }, limit)
             }
             Self::Referrers { node } => {
-                references(heap, heap.referrers(find_node(heap, node)?), limit, |found| found.from)
+                references(heap, heap.referrers(node.find(heap)?), limit, |found| found.from)
             }
             Self::References { node } => {
-                let node = find_node(heap, node)?;
-                references(heap, heap.references(Some(node)), limit, |found| Some(found.to))
+                references(heap, heap.references(Some(node.find(heap)?)), limit, |found| Some(found.to))
             }
             Self::Retained { nodes } => retained(heap, nodes)?,
-            Self::Dominators { node } => dominators(heap, find_node(heap, node)?, limit),
+            Self::Dominators { node } => dominators(heap, node.find(heap)?, limit),
             Self::Cycles => cycles(heap, limit),
             Self::Find(find) => find.answer(heap, limit)?,
             Self::Unknown(words) => return Err(unknown(words)),
@@ -197,8 +194,8 @@ fn unknown(words: &[String]) -> anyhow::Error {
 impl FindArgs {
     fn answer(&self, heap: &Heaped<'_, '_>, limit: usize) -> anyhow::Result<Rows> {
         let bytes = |text: &String| text.clone().into_bytes();
-        let needle = match (&self.address, &self.class, &self.content, &self.name) {
-            (Some(address), ..) => Needle::Address(address_of(address)?),
+        let needle = match (self.address, &self.class, &self.content, &self.name) {
+            (Some(address), ..) => Needle::Address(address),
             (_, Some(class), ..) => Needle::Class(bytes(class)),
             (_, _, Some(content), _) => Needle::Content(bytes(content)),
             (.., name) => Needle::Name(name.as_ref().map(bytes).unwrap_or_default()),
@@ -208,24 +205,44 @@ impl FindArgs {
     }
 }
 
-pub(super) fn address_of(text: &str) -> anyhow::Result<u64> {
-    let digits = text.strip_prefix("0x").unwrap_or(text);
-    u64::from_str_radix(digits, 16)
-        .map_err(|_| anyhow!("invalid address: expected 0x and hex digits, found {text}"))
+/// What names a node.
+#[derive(Clone, Copy, Debug)]
+enum Handle {
+    Node(NodeId),
+    /// One in its memory.
+    Address(u64),
 }
 
-/// The node that a handle names.
-fn find_node(heap: &Heaped<'_, '_>, handle: &str) -> anyhow::Result<NodeId> {
-    if handle.starts_with("0x") {
-        let found = views::find(heap, &Needle::Address(address_of(handle)?), 1).0;
-        return found.first().copied().ok_or_else(|| anyhow!("no node has {handle} in its memory"));
+impl FromStr for Handle {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text.starts_with("0x") {
+            return address(text).map(Self::Address);
+        }
+        let node = text.parse().map(Self::Node);
+        node.map_err(|_| format!("expected #NUMBER or 0xADDRESS, found {text}"))
     }
-    let number = handle.strip_prefix('#').unwrap_or(handle).parse::<u32>();
-    let number =
-        number.map_err(|_| anyhow!("invalid node: expected #NUMBER or 0xADDRESS, found {handle}"))?;
-    let count = heap.graph().counts().nodes;
-    ensure!((number as usize) < count, "unknown node: expected below #{count}, found #{number}");
-    Ok(NodeId(number))
+}
+
+impl Handle {
+    fn find(self, heap: &Heaped<'_, '_>) -> anyhow::Result<NodeId> {
+        match self {
+            Self::Node(node) => {
+                let count = heap.graph().counts().nodes;
+                ensure!((node.0 as usize) < count, "unknown node: expected below #{count}, found {node}");
+                Ok(node)
+            }
+            Self::Address(address) => {
+                let found = views::find(heap, &Needle::Address(address), 1).0;
+                found.first().copied().ok_or_else(|| anyhow!("no node has 0x{address:x} in its memory"))
+            }
+        }
+    }
+}
+
+fn find_nodes(heap: &Heaped<'_, '_>, asked: &[Handle]) -> anyhow::Result<Vec<NodeId>> {
+    asked.iter().map(|node| node.find(heap)).collect()
 }
 
 fn top_classes(heap: &Heaped<'_, '_>, limit: usize) -> Rows {
@@ -315,9 +332,8 @@ fn references(
     rows(&columns, found.iter().take(limit).map(row), found.len())
 }
 
-fn retained(heap: &Heaped<'_, '_>, asked: &[String]) -> anyhow::Result<Rows> {
-    let found: Result<Vec<NodeId>, _> = asked.iter().map(|node| find_node(heap, node)).collect();
-    let found = found?;
+fn retained(heap: &Heaped<'_, '_>, asked: &[Handle]) -> anyhow::Result<Rows> {
+    let found = find_nodes(heap, asked)?;
     let freed = freed_without(&heap.graph(), heap.follow(), &found);
     let mut answer: Vec<Vec<Value>> = found
         .iter()
@@ -375,7 +391,7 @@ fn size(number: u64) -> Value {
 }
 
 fn handle(node: NodeId) -> Value {
-    Value::Text(format!("#{}", node.0))
+    Value::Text(node.to_string())
 }
 
 fn text(bytes: &[u8]) -> Value {

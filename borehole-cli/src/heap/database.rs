@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{anyhow, bail};
-use borehole::heap::Address;
 use borehole::heap::sql::{
     self, Access, AnswerSink as _, Database, Keep, Parameters, QUERIES, Query, Run, Value,
 };
+use borehole::heap::{Address, NodeId};
 use clap::Args;
 
 use super::password;
@@ -17,7 +17,7 @@ use crate::cell::bytes;
 use crate::exit::Exit;
 use crate::messages::{counted, out, say};
 use crate::utc;
-use crate::values::duration;
+use crate::values::{duration, node};
 
 /// What is done with a database, its name in what goes wrong.
 pub(super) fn with<T>(
@@ -116,7 +116,7 @@ pub(crate) struct QueryArgs {
 
     /// A node, such as #40
     #[arg(long, value_name = "NODE", value_parser = node)]
-    node: Option<i64>,
+    node: Option<NodeId>,
 
     /// Print JSON, a line a row
     #[arg(long)]
@@ -172,8 +172,13 @@ impl QueryArgs {
         database.ask_into(query, self.parameters(), printer)
     }
 
-    const fn parameters(&self) -> Parameters {
-        Parameters { run: self.run_id, other: self.other_run, node: self.node }
+    /// As databases count.
+    fn node(&self) -> Option<i64> {
+        self.node.map(|NodeId(number)| number.into())
+    }
+
+    fn parameters(&self) -> Parameters {
+        Parameters { run: self.run_id, other: self.other_run, node: self.node() }
     }
 
     /// Sees that all that a question `needs` is given, and nothing that would do nothing.
@@ -181,7 +186,7 @@ impl QueryArgs {
         let options = [
             (":run", self.run_id, "--run-id"),
             (":other", self.other_run, "--other-run"),
-            (":node", self.node, "--node"),
+            (":node", self.node(), "--node"),
         ];
         for (name, value, option) in options {
             match (needs(name), value) {
@@ -196,12 +201,6 @@ impl QueryArgs {
         }
         Ok(())
     }
-}
-
-/// The number of a node, as reports print it or without the sign.
-fn node(text: &str) -> anyhow::Result<i64> {
-    let number = text.strip_prefix('#').unwrap_or(text).parse();
-    number.map_err(|_| anyhow!("invalid node: expected #NUMBER, found {text}"))
 }
 
 /// `borehole heap paths`.

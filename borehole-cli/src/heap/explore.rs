@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Context as _, anyhow};
+use anyhow::Context as _;
 use borehole::heap::NodeId;
 use borehole::heap::retention::Follow;
 use borehole::heap::views::Heap;
@@ -10,13 +10,14 @@ use borehole_tui::{HeapApp, HeapSettings};
 use clap::Args;
 
 use super::file::Memory;
-use super::{ask, password};
+use super::password;
 use crate::exit::Exit;
 use crate::explore::host::Files;
 use crate::explore::terminal::{Mouse, Terminal};
 use crate::explore::{colours, keymap, need_terminal};
 use crate::interrupt;
 use crate::progress::turning;
+use crate::values::{address, node};
 
 /// `borehole heap explore`.
 #[derive(Args, Clone, Debug)]
@@ -26,12 +27,12 @@ pub(crate) struct ExploreArgs {
     pub(crate) input: PathBuf,
 
     /// Begin at this node, such as #17
-    #[arg(long, value_name = "NODE")]
-    pub(crate) node: Option<String>,
+    #[arg(long, value_name = "NODE", value_parser = node)]
+    pub(crate) node: Option<NodeId>,
 
     /// Begin at what lies at this address, such as 0x7f0000c01000
-    #[arg(long, value_name = "ADDRESS", conflicts_with = "node")]
-    pub(crate) address: Option<String>,
+    #[arg(long, value_name = "ADDRESS", conflicts_with = "node", value_parser = address)]
+    pub(crate) address: Option<u64>,
 
     /// Keys: a JSON object of lists of byte sequences by action; actions that are not in it keep their keys
     #[arg(long, value_name = "FILE")]
@@ -66,7 +67,7 @@ impl ExploreArgs {
         let turning = turning("working out what holds what");
         let mut app = HeapApp::new(heap, settings);
         drop(turning);
-        self.begin(&mut app)?;
+        self.begin(&mut app);
         let mut terminal =
             Terminal::enter(Mouse::unless(self.no_mouse)).context("cannot use the terminal")?;
         while !app.is_done() && !interrupt::requested() {
@@ -82,16 +83,13 @@ impl ExploreArgs {
     }
 
     /// Goes to where the user wants to begin.
-    fn begin(&self, app: &mut HeapApp<'_>) -> anyhow::Result<()> {
-        if let Some(node) = &self.node {
-            let number = node.strip_prefix('#').unwrap_or(node).parse::<u32>();
-            let number = number.map_err(|_| anyhow!("invalid node: expected #NUMBER, found {node}"))?;
-            app.go_to_node(NodeId(number));
+    fn begin(&self, app: &mut HeapApp<'_>) {
+        if let Some(node) = self.node {
+            app.go_to_node(node);
         }
-        if let Some(address) = &self.address {
-            app.go_to_address(ask::address_of(address)?);
+        if let Some(address) = self.address {
+            app.go_to_address(address);
         }
-        Ok(())
     }
 }
 

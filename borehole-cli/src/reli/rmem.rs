@@ -4,10 +4,12 @@
 
 use std::path::PathBuf;
 
+use borehole::heap::NodeId;
 use clap::Args;
 
 use crate::exit::Exit;
 use crate::heap::{ExploreArgs, Memory, TextOutput, VizArgs};
+use crate::values::{address, node};
 
 /// `rmem:explore`.
 #[derive(Args, Clone, Debug)]
@@ -17,12 +19,12 @@ pub(crate) struct RmemExploreArgs {
     input: PathBuf,
 
     /// Begin at this node
-    #[arg(long, value_name = "NODE")]
-    node: Option<String>,
+    #[arg(long, value_name = "NODE", value_parser = node)]
+    node: Option<NodeId>,
 
     /// Begin at what lies at this address
-    #[arg(long, value_name = "ADDRESS", conflicts_with = "node")]
-    address: Option<String>,
+    #[arg(long, value_name = "ADDRESS", conflicts_with = "node", value_parser = address)]
+    address: Option<u64>,
 
     // Accepted and without effect: memory is what the heap takes, and no sources are shown.
     #[arg(long, hide = true)]
@@ -34,8 +36,8 @@ pub(crate) struct RmemExploreArgs {
 pub(super) fn explore(args: &RmemExploreArgs) -> anyhow::Result<Exit> {
     let native = ExploreArgs {
         input: args.input.clone(),
-        node: args.node.clone(),
-        address: args.address.clone(),
+        node: args.node,
+        address: args.address,
         keymap: None,
         no_mouse: false,
         weak: false,

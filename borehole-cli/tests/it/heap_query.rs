@@ -82,7 +82,7 @@ fn options_are_heeded_by_a_question_or_refused() {
     not_asked(&["SELECT :node"], "missing --node: the statement needs it");
     not_asked(&["--named", "types", "--node", "#40"], "unsupported --node 40: types has no :node");
     not_asked(&["SELECT :other", "--other-run", "9"], "missing run 9: the database has 1, 2");
-    not_asked(&["SELECT :node", "--node", "x"], "invalid node: expected #NUMBER, found x");
+    not_asked(&["SELECT :node", "--node", "x"], "'--node <NODE>': expected #NUMBER, found x");
     not_asked(&[""], "missing statement: expected SQL, found nothing");
     let folder = scratch.path("");
     refused(&["heap", "query", text(&folder), "SELECT 1"], "expected a database of SQLite, found a folder");

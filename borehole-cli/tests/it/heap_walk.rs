@@ -89,7 +89,7 @@ fn without_a_terminal_or_a_heap_it_says_so() {
     let mut terminal = Terminal::start(&["heap", "explore", &corpus("rbt/native.rbt")], (80, 24), &[]);
     assert_eq!(terminal.ended(), 2);
     let mut terminal = Terminal::start(&["heap", "explore", &dump(), "--node", "x"], (80, 24), &[]);
-    terminal.shows("invalid node: expected #NUMBER, found x");
+    terminal.shows("expected #NUMBER, found x");
     assert_eq!(terminal.ended(), 2);
 }
 

@@ -343,10 +343,9 @@ impl HeapApp<'_> {
     fn go_to(&mut self, text: &str) {
         let text = text.trim();
         let address = text.strip_prefix("0x").map(|digits| u64::from_str_radix(digits, 16));
-        let number = text.strip_prefix('#').unwrap_or(text).parse::<u32>();
-        match (address, number) {
+        match (address, text.parse()) {
             (Some(Ok(address)), _) => self.go_to_address(address),
-            (_, Ok(number)) => self.go_to_node(NodeId(number)),
+            (_, Ok(node)) => self.go_to_node(node),
             _ => self.say("expected #node or 0xaddress"),
         }
     }

@@ -76,7 +76,7 @@ fn holder_json(row: &HolderChange) -> Value {
     json!({
         "path": String::from_utf8_lossy(&row.path),
         "type": String::from_utf8_lossy(&row.node_type),
-        "nodes": row.nodes.iter().map(|node| node.map(|node| format!("#{}", node.0))).collect::<Vec<_>>(),
+        "nodes": row.nodes.iter().map(|node| node.map(|node| node.to_string())).collect::<Vec<_>>(),
         "retained": row.retained,
         "counts": row.counts,
         "growth": row.growth,
