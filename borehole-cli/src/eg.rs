@@ -22,7 +22,7 @@ pub(crate) struct EgArgs {
 }
 
 pub(crate) fn run(args: &EgArgs) -> anyhow::Result<Exit> {
-    print(args.pid, &args.php.options(None, None))
+    print(args.pid, &args.php.options(None))
 }
 
 /// Prints a line a thread that runs PHP.

@@ -37,7 +37,7 @@ pub(crate) struct StackArgs {
 const LOOKS: usize = 10;
 
 pub(crate) fn run(args: &StackArgs) -> anyhow::Result<Exit> {
-    let mut process = refusal::attach(args.pid, &args.php.options(None, args.depth))?;
+    let mut process = refusal::attach(args.pid, &args.php.options(args.depth))?;
     let mut tables = Tables::default();
     let mut stacks = Vec::new();
     for lane in 0..process.lanes() {

@@ -2,7 +2,6 @@
 
 use borehole::capture::PhpOptions;
 use borehole::heap::{Analysis, AnalyzeOptions, MemoryLimitError};
-use borehole_analysis::Pattern;
 use clap::Args;
 
 use crate::messages::say;
@@ -16,22 +15,18 @@ pub(crate) struct PhpHeapArgs {
 
     #[command(flatten)]
     pub(crate) php: PhpArgs,
-
-    /// Reli's way to say which file is PHP.
-    #[arg(skip)]
-    pub(crate) php_regex: Option<Pattern>,
 }
 
 impl PhpHeapArgs {
     pub(crate) fn options(&self) -> PhpOptions {
-        self.php.options(self.php_regex.clone(), None)
+        self.php.options(None)
     }
 
     /// An option of these that was given.
     pub(super) fn given(&self) -> Option<&'static str> {
         // All are named, so that none is forgotten. The others of the failure are only given with its file.
-        let Self { failure: FailureArgs { file, line: _, max_depth: _ }, php, php_regex: _ } = self;
-        let PhpArgs { php_version, php_path } = php;
+        let Self { failure: FailureArgs { file, line: _, max_depth: _ }, php } = self;
+        let PhpArgs { php_version, php_path, php_regex: _ } = php;
         let options = [
             (file.is_some(), "--memory-limit-error-file"),
             (php_version.is_some(), "--php-version"),

@@ -122,12 +122,16 @@ pub(crate) struct PhpArgs {
     /// The path of the program or library that is PHP, as the process sees it, instead of looking for it
     #[arg(long, value_name = "PATH")]
     pub(crate) php_path: Option<String>,
+
+    /// Reli's way to say which file is PHP
+    #[arg(skip)]
+    pub(crate) php_regex: Option<Pattern>,
 }
 
 impl PhpArgs {
-    /// As the capture takes them; `regex` is reli's way to say which file is PHP.
-    pub(crate) fn options(&self, regex: Option<Pattern>, depth: Option<u32>) -> PhpOptions {
-        let path = self.php_path.clone();
+    /// As the capture takes them.
+    pub(crate) fn options(&self, depth: Option<u32>) -> PhpOptions {
+        let (path, regex) = (self.php_path.clone(), self.php_regex.clone());
         let is_php = (path.is_some() || regex.is_some()).then(|| {
             Box::new(move |mapped: &[u8]| {
                 path.as_ref().is_none_or(|path| path.as_bytes() == mapped)
@@ -218,7 +222,7 @@ impl RecordArgs {
             uri: has(LabelArg::Uri),
             script: has(LabelArg::Script),
         };
-        Sampling { options, php: PhpOptions { labels, ..self.php.options(None, self.depth) } }
+        Sampling { options, php: PhpOptions { labels, ..self.php.options(self.depth) } }
     }
 
     /// The same, into an rbt file of its own, with the time of each sample.

@@ -200,9 +200,9 @@ pub(super) fn parse_switch(text: &str) -> anyhow::Result<bool> {
 }
 
 impl TargetArgs {
-    pub(super) fn php(&self) -> anyhow::Result<(PhpArgs, Option<Pattern>)> {
-        let php = PhpArgs { php_version: self.php_version, php_path: self.php_path.clone() };
-        Ok((php, self.php_regex.as_deref().map(Pattern::new).transpose()?))
+    pub(super) fn php(&self) -> anyhow::Result<PhpArgs> {
+        let php_regex = self.php_regex.as_deref().map(Pattern::new).transpose()?;
+        Ok(PhpArgs { php_version: self.php_version, php_path: self.php_path.clone(), php_regex })
     }
 }
 
@@ -211,7 +211,6 @@ const SHORTEST_SLEEP_NS: u64 = 1000;
 
 impl CommonArgs {
     fn sampling(&self, grouping: Grouping) -> anyhow::Result<Sampling> {
-        let (php, php_regex) = self.target.php()?;
         let period = (self.sleep_ns >= SHORTEST_SLEEP_NS).then(|| Duration::from_nanos(self.sleep_ns));
         let stop = match self.stop_process {
             Some(true) => StopMode::Always,
@@ -225,7 +224,7 @@ impl CommonArgs {
             grouping,
             ..SampleOptions::default()
         };
-        Ok(Sampling { options, php: php.options(php_regex, self.depth) })
+        Ok(Sampling { options, php: self.target.php()?.options(self.depth) })
     }
 
     fn rbt(&self) -> RbtOptions {
@@ -299,7 +298,6 @@ fn session_folder() -> anyhow::Result<PathBuf> {
 }
 
 pub(super) fn top(args: &ReliTopArgs) -> anyhow::Result<Exit> {
-    let (php, _) = args.target.php()?;
     let native = TopArgs {
         pid: None,
         pattern: Some(args.target_regex.clone()),
@@ -309,14 +307,13 @@ pub(super) fn top(args: &ReliTopArgs) -> anyhow::Result<Exit> {
         plain: false,
         json: false,
         depth: args.depth,
-        php,
+        php: args.target.php()?,
     };
     top::watch(&native, Duration::from_nanos(args.sleep_ns.max(SHORTEST_SLEEP_NS)))
 }
 
 pub(super) fn eg(args: &EgArgs) -> anyhow::Result<Exit> {
-    let (php, regex) = args.target.php()?;
-    eg::print(args.pid, &php.options(regex, None))
+    eg::print(args.pid, &args.target.php()?.options(None))
 }
 
 #[cfg(test)]

@@ -162,8 +162,7 @@ impl StopArgs {
 
 /// Which PHP it is, as our own commands take it.
 fn php(target: &TargetArgs, failure: FailureArgs) -> anyhow::Result<PhpHeapArgs> {
-    let (php, php_regex) = target.php()?;
-    Ok(PhpHeapArgs { failure, php, php_regex })
+    Ok(PhpHeapArgs { failure, php: target.php()? })
 }
 
 /// `inspector:memory`.

@@ -93,7 +93,7 @@ pub(crate) fn watch(args: &TopArgs, period: Duration) -> anyhow::Result<Exit> {
         idle: Idle::Skip,
         ..SampleOptions::default()
     };
-    let (finder, command) = targets.finder(args.php.options(None, args.depth), stdout_of_command(true))?;
+    let (finder, command) = targets.finder(args.php.options(args.depth), stdout_of_command(true))?;
     let mut coordinator = Coordinator::new(finder, command);
     let (shared, arrivals) = coordinator.seat();
     let board = Arc::new(Mutex::new(Board::default()));
