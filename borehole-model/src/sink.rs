@@ -256,6 +256,10 @@ impl Recovery {
     /// Keeps `warning`, or counts it when there are too many.
     pub fn warn(&mut self, warning: Warning) {
         self.lost_bytes = self.lost_bytes.saturating_add(warning.lost_bytes);
+        self.keep(warning);
+    }
+
+    fn keep(&mut self, warning: Warning) {
         if self.warnings.len() < Self::MAX_WARNINGS {
             self.warnings.push(warning);
         } else {
@@ -284,8 +288,10 @@ impl Recovery {
         self.segments += other.segments;
         self.stopped |= other.stopped;
         self.more_warnings += other.more_warnings;
+        // With those of warnings that it did not keep.
+        self.lost_bytes = self.lost_bytes.saturating_add(other.lost_bytes);
         for warning in other.warnings {
-            self.warn(warning);
+            self.keep(warning);
         }
         for note in other.notes {
             self.note(note);

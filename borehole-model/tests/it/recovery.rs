@@ -16,6 +16,12 @@ fn warnings_beyond_the_most_are_counted_and_what_they_lost_as_well() {
     assert_eq!((recovery.warnings.len(), recovery.more_warnings), (Recovery::MAX_WARNINGS, 5));
     assert_eq!(recovery.lost_bytes, 2 * (Recovery::MAX_WARNINGS as u64 + 5));
     assert!(!recovery.is_clean());
+    let mut merged = Recovery::default();
+    for _ in 0..2 {
+        merged.merge(recovery.clone());
+    }
+    assert_eq!((merged.warnings.len(), merged.more_warnings), (Recovery::MAX_WARNINGS, 1010));
+    assert_eq!(merged.lost_bytes, 2 * recovery.lost_bytes);
 }
 
 #[test]
