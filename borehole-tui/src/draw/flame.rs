@@ -10,8 +10,10 @@ use crate::list::Step;
 use crate::since::Shift;
 use crate::theme::Role;
 
-/// How many levels are laid out beyond those that show, so that the cursor can go there.
-const LEVELS_AHEAD: usize = 1;
+/// How many levels have to be laid out to reach one; and one more, so that the cursor can go there.
+fn levels_to(distance: i64) -> usize {
+    usize::try_from(distance.max(0)).unwrap_or(0).saturating_add(2)
+}
 
 /// The place of a level among those on its side of the focus.
 fn place_of(level: i64) -> usize {
@@ -19,20 +21,18 @@ fn place_of(level: i64) -> usize {
 }
 
 impl App {
-    /// The levels of the callees, as many as the cursor and the screen reach.
-    fn flame_below(&mut self, width: usize, height: usize) -> Levels {
-        let reach = usize::try_from(self.focus.flame.0.max(self.focus.flame_top)).unwrap_or(0);
-        let shape = (self.focus.total, width, reach + height + LEVELS_AHEAD);
+    /// The levels of the callees, down to one.
+    fn flame_below(&mut self, width: usize, deepest: i64) -> Levels {
+        let shape = (self.focus.total, width, levels_to(deepest));
         layout(&mut self.focus.callees, &self.calls, shape)
     }
 
-    /// The levels of the callers; the first is the focus itself, and belongs to the callees.
-    fn flame_above(&mut self, width: usize, height: usize) -> Levels {
+    /// The levels of the callers, up to one. Theirs would begin with the focus itself, which belongs to the callees.
+    fn flame_above(&mut self, width: usize, highest: i64) -> Levels {
         if self.focus.frame.is_none() {
             return Levels::new();
         }
-        let reach = usize::try_from(-self.focus.flame.0.min(self.focus.flame_top)).unwrap_or(0);
-        let shape = (self.focus.total, width, reach + height + LEVELS_AHEAD);
+        let shape = (self.focus.total, width, levels_to(highest.saturating_neg()));
         let mut levels = layout(&mut self.focus.callers, &self.calls, shape);
         if !levels.is_empty() {
             levels.remove(0);
@@ -42,8 +42,8 @@ impl App {
 
     /// The levels on the side of the focus that a level is on.
     fn flame_levels(&mut self, level: i64) -> Levels {
-        let (width, height) = (self.flame_width, 1);
-        if level < 0 { self.flame_above(width, height) } else { self.flame_below(width, height) }
+        let width = self.flame_width;
+        if level < 0 { self.flame_above(width, level) } else { self.flame_below(width, level) }
     }
 
     /// The boxes of a level.
@@ -152,10 +152,13 @@ impl App {
         };
         canvas.title(title, &self.view_title(&name), self.place == Place::Body);
         self.areas.body = area;
-        let (width, height) = (usize::from(area.width), usize::from(area.height));
+        let (width, height) = (usize::from(area.width), i64::from(area.height));
         self.flame_width = width;
-        let (above, below) = (self.flame_above(width, height), self.flame_below(width, height));
-        self.scroll_flame(&above, i64::from(area.height));
+        // As far as the screen may be scrolled to show the cursor.
+        let (cursor, top) = (self.focus.flame.0, self.focus.flame_top);
+        let above = self.flame_above(width, cursor.min(top) - height);
+        let below = self.flame_below(width, cursor.max(top) + height);
+        self.scroll_flame(&above, height);
         for line in 0..area.height {
             let level = self.focus.flame_top + i64::from(line);
             let (levels, place) = if level < 0 { (&above, -level - 1) } else { (&below, level) };

@@ -307,6 +307,20 @@ fn a_second_click_is_one_on_the_same_row_though_other_rows_are_of_the_same_funct
 }
 
 #[test]
+fn a_click_in_the_flame_graph_reaches_as_deep_as_the_screen() {
+    let mut session = session();
+    session.press("S");
+    let lines = session.lines();
+    let (line, column) = (lines.iter().enumerate().skip(2))
+        .find_map(|(line, text)| Some((line, text.find("Db::query")?)))
+        .expect("the leaf of the most stacks is drawn");
+    let [column, line] =
+        [lines[line][..column].chars().count(), line].map(|place| u16::try_from(place + 1).unwrap());
+    session.press(&press_at(column, line));
+    assert!(session.status().starts_with("Db::query"), "{}", session.text());
+}
+
+#[test]
 fn a_file_that_grew_keeps_the_focus() {
     let mut session = session();
     session.press("/query\r\r\x1b");
