@@ -1,6 +1,7 @@
 //! Sampling real PHP processes.
 
 use std::fs;
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::{Child, Command, Stdio};
 
 use borehole_process::Stopper;
@@ -243,19 +244,25 @@ fn a_bundle_names_the_process_in_each_sample() {
 #[test]
 fn templates_are_text_as_reli_writes_it() {
     let Some(busy) = Busy::start("template") else { return };
-    let trace = |template: &str| {
-        let child = start(&["inspector:trace", "-p", &busy.id(), "-t", template, "-s", "1000000"]);
-        std::thread::sleep(std::time::Duration::from_millis(1500));
+    // Interrupts it when it has written what is wanted.
+    let trace = |template: &str, wanted: &str| {
+        let mut child = start(&["inspector:trace", "-p", &busy.id(), "-t", template, "-s", "1000000"]);
+        let mut output = BufReader::new(child.stdout.take().unwrap());
+        let mut written = String::new();
+        while !written.ends_with(wanted) {
+            assert_ne!(output.read_line(&mut written).unwrap(), 0, "{written}");
+        }
         send(&child, Signal::SIGINT);
         // It may be waiting for its pipe to be read.
-        let ended = Ended::from(child.wait_with_output().unwrap());
+        output.read_to_string(&mut written).unwrap();
+        let ended = ended(child);
         assert_eq!(ended.code, 130, "{}", ended.stderr);
-        String::from_utf8(ended.stdout).unwrap()
+        written
     };
-    let phpspy = trace("phpspy");
-    assert!(phpspy.contains("busy.php:7\n") && !phpspy.contains("ZEND_"), "{phpspy}");
-    assert!(trace("phpspy_with_opcode").contains("busy.php:7:ZEND_DO_FCALL\n"));
-    let lines = trace("json_lines");
+    let phpspy = trace("phpspy", "busy.php:7\n");
+    assert!(!phpspy.contains("ZEND_"), "{phpspy}");
+    trace("phpspy_with_opcode", "busy.php:7:ZEND_DO_FCALL\n");
+    let lines = trace("json_lines", "\n");
     let first: Value = serde_json::from_str(lines.lines().next().unwrap()).unwrap();
     let root = first["call_frames"].as_array().unwrap().last().unwrap();
     assert_eq!(
