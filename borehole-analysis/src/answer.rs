@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use borehole_model::{StackId, Tables};
+use borehole_model::{Frame, StackId, Tables};
 
 use crate::call_tree::{Beside, CallTree, Neighbour};
 use crate::counts::{StackCounts, Tally};
@@ -12,7 +12,7 @@ use crate::query::{By, Query};
 use crate::ranking::{Ranking, rank_totals};
 use crate::recent::Recent;
 use crate::sample_groups::SampleGroups;
-use crate::states::StateCounts;
+use crate::states::{StateCounts, collecting};
 use crate::totals::totals;
 use crate::view::{
     Breakdown, FrameGroup, ReportView, Row, SampleGroup, Share, StateRow, StateTable, Summary, Table,
@@ -125,8 +125,9 @@ impl Answer<'_> {
     fn state_table(&self, total: Ranking) -> StateTable {
         let Self { tree, tables, states, .. } = *self;
         let group_of = |stack| tree.shown(stack, tables);
+        let collecting = collecting(tables);
         let in_state: [Vec<Tally>; StateCounts::STATES] = std::array::from_fn(|state| {
-            let of = |stack| states.tally(state, (stack, self.counts.tally(stack)), tables);
+            let of = |stack| states.tally(state, (stack, self.counts.tally(stack)), &collecting);
             let own = |stack| if tree.counts(stack) { of(stack) } else { Tally::default() };
             totals(tree, tables, own, tree.groups().len(), group_of)
         });
@@ -166,7 +167,10 @@ impl Answer<'_> {
 
     fn breakdown(&self, groups: Option<&SampleGroups>, whole: Whole) -> Option<Breakdown> {
         match self.query.by.as_ref()? {
-            By::File => Some(self.by_part(PartGroups::new(file_of), whole)),
+            By::File => {
+                let file = |frame: &Frame, tables: &Tables| file_of(frame, tables, &self.query.path_map);
+                Some(self.by_part(PartGroups::new(file), whole))
+            }
             By::Class => Some(self.by_part(PartGroups::new(class_of), whole)),
             By::Label(_) | By::Process | By::Thread => groups.map(|groups| self.by_sample(groups, whole)),
         }
@@ -182,7 +186,7 @@ impl Answer<'_> {
         Breakdown::Samples { rows: rows.collect(), distinct }
     }
 
-    fn by_part(&self, mut parts: PartGroups, whole: Whole) -> Breakdown {
+    fn by_part(&self, mut parts: PartGroups<'_>, whole: Whole) -> Breakdown {
         let Self { tree, tables, .. } = *self;
         for stack in tree.callers_first(tables) {
             parts.of(tables.leaf(stack), tables);

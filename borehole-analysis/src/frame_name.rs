@@ -2,6 +2,7 @@
 
 use borehole_model::{Frame, Tables};
 
+use crate::path_map::PathMap;
 use crate::query::{Lines, Opcodes, Query};
 
 /// A frame as a row of a table names it.
@@ -110,10 +111,10 @@ fn base_name(path: &[u8]) -> &[u8] {
     last.unwrap_or(path)
 }
 
-/// The source file of a frame, or the library of machine code.
-pub(crate) fn file_of(frame: &Frame, tables: &Tables) -> Option<Vec<u8>> {
-    let file = frame.file.or(frame.native.map(|native| native.module))?;
-    Some(tables.string(file).to_vec()).filter(|file| !file.is_empty())
+/// The source file of a frame as it is shown, or the library of machine code.
+pub(crate) fn file_of(frame: &Frame, tables: &Tables, map: &PathMap) -> Option<Vec<u8>> {
+    let file = tables.string(frame.file.or(frame.native.map(|native| native.module))?);
+    Some(map.apply(file).into_owned()).filter(|_| !file.is_empty())
 }
 
 /// The class of a frame with its namespace: as the source tells it, or else what stands before the last `::`.
@@ -221,10 +222,10 @@ mod tests {
         let [function, module, empty] =
             [b"f".as_slice(), b"libc.so", b""].map(|text| tables.intern_string(text).unwrap());
         let mut frame = Frame::named(function);
-        assert_eq!(file_of(&frame, &tables), None);
+        assert_eq!(file_of(&frame, &tables, &PathMap::default()), None);
         frame.native = Some(NativeFrame { module, offset: Some(1) });
-        assert_eq!(file_of(&frame, &tables).as_deref(), Some(b"libc.so".as_slice()));
+        assert_eq!(file_of(&frame, &tables, &PathMap::default()).as_deref(), Some(b"libc.so".as_slice()));
         frame.file = Some(empty);
-        assert_eq!(file_of(&frame, &tables), None);
+        assert_eq!(file_of(&frame, &tables, &PathMap::default()), None);
     }
 }

@@ -101,10 +101,7 @@ impl FrameGroups {
         }
         let (part, absent) = match query.rows {
             Rows::Frames => return None,
-            Rows::Files => {
-                let file = file_of(&frame, tables);
-                (file.map(|file| query.path_map.apply(&file).into_owned()), "<no file>")
-            }
+            Rows::Files => (file_of(&frame, tables, &query.path_map), "<no file>"),
             Rows::Classes => (class_of(&frame, tables), "<no class>"),
             Rows::Namespaces => (namespace_of(&frame, tables), "<no namespace>"),
         };
@@ -145,20 +142,24 @@ impl FrameGroups {
 }
 
 /// The part of a frame that is its group's name; `None` where it has none.
-type PartOf = fn(&Frame, &Tables) -> Option<Vec<u8>>;
+type PartOf<'q> = Box<dyn Fn(&Frame, &Tables) -> Option<Vec<u8>> + 'q>;
 
 /// Frames grouped by a part of them: their file, their class.
-#[derive(Clone, Debug)]
-pub(crate) struct PartGroups {
-    part: PartOf,
+pub(crate) struct PartGroups<'q> {
+    part: PartOf<'q>,
     of_frame: FrameColumn,
     names: Vec<Option<Vec<u8>>>,
     index: HashMap<Option<Vec<u8>>, GroupId>,
 }
 
-impl PartGroups {
-    pub(crate) fn new(part: PartOf) -> Self {
-        Self { part, of_frame: FrameColumn::default(), names: Vec::new(), index: HashMap::new() }
+impl<'q> PartGroups<'q> {
+    pub(crate) fn new(part: impl Fn(&Frame, &Tables) -> Option<Vec<u8>> + 'q) -> Self {
+        Self {
+            part: Box::new(part),
+            of_frame: FrameColumn::default(),
+            names: Vec::new(),
+            index: HashMap::new(),
+        }
     }
 
     pub(crate) fn of(&mut self, frame: FrameId, tables: &Tables) -> GroupId {

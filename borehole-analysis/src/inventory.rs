@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::ops::ControlFlow;
 
-use borehole_model::{Context, Event, ProfileSink, Sample, StringId, Tables, Warning};
+use borehole_model::{Context, Event, ProfileSink, Sample, StringId, Tables};
 
 use crate::ticks::Ticks;
 
@@ -75,8 +75,6 @@ pub struct Inventory {
     pub label_sets: usize,
     /// What the values of samples are, as `kind/unit`.
     pub value_types: BTreeSet<String>,
-    /// What the reader found odd or lost.
-    pub warnings: Vec<Warning>,
 }
 
 /// A segment as it begins.
@@ -221,11 +219,6 @@ impl ProfileSink for Inventory {
                 events: 0,
             });
         }
-        Ok(())
-    }
-
-    fn warning(&mut self, warning: &Warning) -> io::Result<()> {
-        self.warnings.push(warning.clone());
         Ok(())
     }
 

@@ -47,11 +47,11 @@ impl StateCounts {
     pub(crate) const STATES: usize = FLAGS.len() + 1;
 
     /// How many of a stack's samples were in a state.
-    pub(crate) fn tally(&self, state: usize, (stack, all): (StackId, Tally), tables: &Tables) -> Tally {
+    pub(crate) fn tally(&self, state: usize, (stack, all): (StackId, Tally), collecting: &[bool]) -> Tally {
         let flag = |state: usize| self.counts.get(stack.index()).map_or(0, |counts| counts[state]);
         let count = match state {
             state if state < FLAGS.len() => flag(state),
-            _ if is_collecting(stack, tables) => all.count,
+            _ if collecting[stack.index()] => all.count,
             _ => 0,
         };
         Tally { count, wall_ns: 0 }
@@ -68,7 +68,13 @@ impl StateCounts {
     }
 }
 
-fn is_collecting(stack: StackId, tables: &Tables) -> bool {
-    let mut names = tables.frames_leaf_first(Some(stack)).map(|frame| tables.function(frame));
-    names.any(|name| tables.string(name) == COLLECTING)
+/// By stack: whether Python collects garbage there.
+pub(crate) fn collecting(tables: &Tables) -> Vec<bool> {
+    let name = tables.find_string(COLLECTING);
+    let mut found: Vec<bool> = Vec::new();
+    for stack in tables.stack_ids() {
+        let is_below = tables.parent(stack).is_some_and(|caller| found[caller.index()]);
+        found.push(is_below || Some(tables.function(tables.leaf(stack))) == name);
+    }
+    found
 }

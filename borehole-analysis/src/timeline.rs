@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 
 use crate::calls::{CallId, Calls};
 use crate::profile::situations::SituationId;
@@ -44,7 +44,15 @@ impl Timeline {
     }
 }
 
+/// How many slices all threads have together: where these are thousands, each has fewer and wider ones.
+const MOST_SLICES: usize = 1 << 22;
+
 impl Profile {
+    fn thread_count(&self) -> usize {
+        let threads = self.situations.iter().map(|at| (at.source, at.process, at.thread));
+        threads.collect::<HashSet<_>>().len()
+    }
+
     /// The samples of a selection over time; `None` where no sample says when it was taken.
     #[must_use]
     pub fn timeline(&self, selection: &Selection, weight: Weight) -> Option<Timeline> {
@@ -59,22 +67,25 @@ impl Profile {
         weight: Weight,
         counts: impl Fn(&Pair) -> bool,
     ) -> Option<Timeline> {
-        let span = self.timespan()?;
+        let whole = self.timespan()?;
+        let mut span = whole;
+        let joined = span.join(MOST_SLICES / self.thread_count().max(1));
         let mut rows: Vec<TimelineRow> = Vec::new();
         let mut of_situation: HashMap<SituationId, usize> = HashMap::new();
+        let mut of_thread: HashMap<GroupValue, usize> = HashMap::new();
         self.each(selection, weight, |pair, slice, weight| {
-            let Some(place) = slice.and_then(|slice| span.place(slice)).filter(|_| counts(pair)) else {
+            let Some(place) = slice.and_then(|slice| whole.place(slice)).filter(|_| counts(pair)) else {
                 return;
             };
             let row = *of_situation.entry(pair.situation).or_insert_with(|| {
                 let thread = self.thread_of(self.situations.get(pair.situation));
-                rows.iter().position(|row| row.thread == thread).unwrap_or_else(|| {
-                    rows.push(TimelineRow { thread, total: 0, slices: vec![0; span.slices] });
+                *of_thread.entry(thread).or_insert_with_key(|thread| {
+                    rows.push(TimelineRow { thread: thread.clone(), total: 0, slices: vec![0; span.slices] });
                     rows.len() - 1
                 })
             });
             let TimelineRow { total, slices, .. } = &mut rows[row];
-            for sum in [total, &mut slices[place]] {
+            for sum in [total, &mut slices[place / joined]] {
                 *sum = sum.saturating_add(weight);
             }
         });

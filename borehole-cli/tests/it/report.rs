@@ -124,6 +124,16 @@ fn samples_are_broken_down_by_process_and_label() {
 }
 
 #[test]
+fn files_are_called_what_a_map_of_paths_calls_them_in_every_table() {
+    let file = corpus("rbt/daemon_worker.rbt");
+    let report = report(&[&file, "--by", "file", "--path-map", "/app=/home/me"]);
+    let rows = report["by"]["rows"].as_array().unwrap();
+    let names: Vec<_> = rows.iter().filter_map(|row| row["file"].as_str().or(row["name"].as_str())).collect();
+    assert!(names.iter().any(|name| name.starts_with("/home/me/")), "{report}");
+    assert!(names.iter().all(|name| !name.starts_with("/app/")), "{report}");
+}
+
+#[test]
 fn the_document_has_a_version_and_the_text_says_what_it_leaves_out() {
     let file = corpus("rbt/realistic_54k.rbt.gz");
     assert_eq!(report(&[&file])["schema_version"], 1);
