@@ -70,6 +70,16 @@ impl Summary {
     /// How many distinct periods are listed: more than any honest profile has, few enough for a file that
     /// is made of segments alone.
     pub const MAX_PERIODS: usize = 64;
+
+    /// How many samples there were a second, of those that say when they were taken; `None` where fewer than two do.
+    // Tenths have no use for the digits that a double lacks.
+    #[expect(clippy::cast_precision_loss)]
+    #[must_use]
+    pub fn samples_per_second(&self) -> Option<f64> {
+        let span_ns = self.span_ns.filter(|&span_ns| span_ns > 0)?;
+        // The span is from the first sample to the last: one less than there are samples.
+        Some(self.timed.saturating_sub(1) as f64 * 1e9 / span_ns as f64)
+    }
 }
 
 /// How many samples were taken with one period.

@@ -61,7 +61,9 @@ fn facts(page: &Page) -> Vec<(String, String)> {
     }
     if let Some(span_ns) = span_ns.filter(|&span_ns| span_ns > 0) {
         add("Duration", seconds(span_ns as f64));
-        add("Samples a second", format!("{:.1}", samples.saturating_sub(1) as f64 * 1e9 / span_ns as f64));
+    }
+    if let Some(rate) = page.summary.samples_per_second() {
+        add("Samples a second", format!("{rate:.1}"));
     }
     if let [period] = page.summary.periods[..]
         && period.period_ns > 0

@@ -280,7 +280,10 @@ fn divisor(per: &Per, side: &Side, summary: &Summary) -> io::Result<f64> {
     let found = match per {
         Per::Samples => return Ok(summary.samples.max(1) as f64),
         Per::Input => return Ok(side.inputs.max(1) as f64),
-        Per::Time => summary.span_ns.map(|span_ns| span_ns as f64 / 1e9),
+        // A second has none of the samples of which nobody knows when they were taken.
+        Per::Time => {
+            summary.span_ns.filter(|_| summary.timed == summary.samples).map(|span_ns| span_ns as f64 / 1e9)
+        }
         Per::Label(_) => Some(side.labels.len() as f64),
     };
     found.filter(|&found| found > 0.0 || summary.samples == 0).map(|found| found.max(f64::MIN_POSITIVE)).ok_or_else(
@@ -290,7 +293,7 @@ fn divisor(per: &Per, side: &Side, summary: &Summary) -> io::Result<f64> {
                 key.escape_ascii()
             )),
             _ => missing(
-                "missing times: expected samples that say when they were taken on both sides, found a side without one"
+                "missing times: expected samples that say when they were taken on both sides, found a side with some that do not"
                     .to_owned(),
             ),
         },

@@ -11,7 +11,7 @@ pub(crate) struct Estimate {
     pub(crate) weight: f64,
     /// The sum of squares, in samples, of what stretches differ from what they would have if all were alike.
     pub(crate) squares: f64,
-    /// How many stretches; with one nothing can be said.
+    /// How many stretches; with one nothing can be said, and none has who has no samples.
     pub(crate) blocks: usize,
 }
 
@@ -77,8 +77,11 @@ struct Deviation {
 }
 
 impl Deviation {
-    /// `None` where nothing varies.
+    /// `None` where nothing varies, or nothing is known of a side.
     fn of(before: &Estimate, after: &Estimate, is_share: bool) -> Option<Self> {
+        if before.blocks == 0 || after.blocks == 0 {
+            return None;
+        }
         let rate = (before.amount + after.amount) / (before.divisor + after.divisor);
         let (first, first_free) = before.variance(rate, is_share);
         let (second, second_free) = after.variance(rate, is_share);

@@ -14,7 +14,6 @@ use serde::Serialize;
 
 use super::args::ReportArgs;
 use super::render::name_of;
-use super::summary::samples_per_second;
 use super::tokio_json;
 
 /// Raised when a key changes its meaning or goes away.
@@ -242,7 +241,7 @@ fn summary(summary: &Summary) -> SummaryObject {
         processes: summary.processes,
         threads: summary.threads,
         span_ns: summary.span_ns,
-        samples_per_second: samples_per_second(summary),
+        samples_per_second: summary.samples_per_second(),
         warnings: summary.warnings,
         lost_bytes: summary.lost_bytes,
     }

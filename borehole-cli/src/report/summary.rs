@@ -62,17 +62,13 @@ fn microseconds(period_ns: u64) -> String {
 /// What there is to say about how well the program was sampled.
 fn quality(summary: &Summary) -> Vec<String> {
     let mut facts = Vec::new();
-    if let (Some(got), Some(span_ns)) = (samples_per_second(summary), summary.span_ns) {
+    if let (Some(got), Some(span_ns)) = (summary.samples_per_second(), summary.span_ns) {
         // Of several threads there is a sample each a period.
         let asked = match summary.periods[..] {
             [ref only] if only.period_ns > 0 && summary.threads > 1 && summary.processes < 2 => {
-                format!(
-                    "asked for {:.1} of each of {} threads, ",
-                    per_second(1, only.period_ns),
-                    summary.threads
-                )
+                format!("asked for {:.1} of each of {} threads, ", hertz(only.period_ns), summary.threads)
             }
-            [ref only] if only.period_ns > 0 => format!("asked for {:.1}, ", per_second(1, only.period_ns)),
+            [ref only] if only.period_ns > 0 => format!("asked for {:.1}, ", hertz(only.period_ns)),
             _ => String::new(),
         };
         let whom = if summary.processes > 1 {
@@ -99,17 +95,10 @@ fn quality(summary: &Summary) -> Vec<String> {
     facts
 }
 
-/// The samples a second that were taken, where the profile says when.
-pub(crate) fn samples_per_second(summary: &Summary) -> Option<f64> {
-    // The span is from the first sample to the last: one less than there are samples.
-    let after_first = summary.timed.saturating_sub(1);
-    summary.span_ns.filter(|&span_ns| span_ns > 0).map(|span_ns| per_second(after_first, span_ns))
-}
-
 // Tenths have no use for the digits that a double lacks.
 #[expect(clippy::cast_precision_loss)]
-fn per_second(count: u64, span_ns: u64) -> f64 {
-    count as f64 * 1e9 / span_ns as f64
+fn hertz(period_ns: u64) -> f64 {
+    1e9 / period_ns as f64
 }
 
 #[cfg(test)]

@@ -76,6 +76,15 @@ fn a_threshold_that_is_crossed_is_1_and_says_by_what() {
 }
 
 #[test]
+fn nothing_is_more_than_noise_beside_a_profile_without_samples() {
+    let folder = Scratch::new();
+    let empty = folder.write("empty.folded", b"");
+    let diff = json(&[text(&empty), &corpus("rbt/realistic_54k.rbt.gz")]);
+    let rows = diff["functions"]["rows"].as_array().unwrap();
+    assert!(!rows.is_empty() && rows.iter().all(|row| row["self"]["beyond_noise"] == false), "{diff}");
+}
+
+#[test]
 fn several_inputs_a_side_are_one_side_and_runs_are_compared_by_time() {
     let folder = Scratch::new();
     let trace = corpus("rbt/daemon_worker.rbt");
@@ -103,6 +112,11 @@ fn what_cannot_be_compared_says_why() {
     let error = run(&["diff", &trace, text(&folded), "--per", "request"]).failed();
     assert!(error.contains("missing label: expected samples with the label 'request'"), "{error}");
     let error = run(&["diff", &trace, text(&folded), "--per", "time"]).failed();
+    assert!(error.contains("missing times"), "{error}");
+    // Nor is a side of which only some is known to have taken so long.
+    let timed = corpus("tachyon/corpus/26_realapp_zstd.bin");
+    let sides = ["diff", "--baseline", &timed, text(&folded), "--candidate", &timed, "--per", "time"];
+    let error = run(&sides).failed();
     assert!(error.contains("missing times"), "{error}");
     let error = run(&["diff", &trace, &trace, "-o", "x.png"]).failed();
     assert!(error.contains("expected a name that ends in .svg or .html"), "{error}");

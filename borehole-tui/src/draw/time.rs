@@ -113,7 +113,11 @@ impl App {
             0 | 1 => "second by offset in it".to_owned(),
             seconds => format!("{} seconds by offset in them", grouped(seconds)),
         };
-        canvas.title(title, &format!("heat map, all samples: {columns}"), self.place == Place::Body);
+        let samples = match self.heat.without_time {
+            0 => "all samples".to_owned(),
+            count => format!("all samples but {} without a time", grouped(count)),
+        };
+        canvas.title(title, &format!("heat map, {samples}: {columns}"), self.place == Place::Body);
         let [chart, axis] = split_bottom(area, 2);
         let cells = HeatCells::of(&self.heat, chart);
         if cells.columns.is_empty() {
