@@ -49,6 +49,8 @@ pub struct Reshape<S> {
     reshaped: Reshaped,
     /// The new stack of each; none if all its frames are hidden.
     stacks: StackColumn<Option<StackId>>,
+    samples: u64,
+    is_any_passed: bool,
 }
 
 /// Tables of what is shown, and how to get there.
@@ -71,7 +73,14 @@ impl<S: ProfileSink> Reshape<S> {
             segment: Segment::default(),
             reshaped: Reshaped::default(),
             stacks: StackColumn::default(),
+            samples: 0,
+            is_any_passed: false,
         }
+    }
+
+    /// How many samples there were, if none of them counts.
+    pub fn all_left_out(&self) -> Option<u64> {
+        Some(self.samples).filter(|&samples| samples > 0 && !self.is_any_passed)
     }
 
     /// The sink behind it.
@@ -186,9 +195,11 @@ impl<S: ProfileSink> ProfileSink for Reshape<S> {
             Some(stack) => self.tree.place(stack, at.tables, &self.query),
             None => self.takes_empty(),
         };
+        self.samples = self.samples.saturating_add(sample.count);
         if !counts {
             return Ok(ControlFlow::Continue(()));
         }
+        self.is_any_passed = true;
         let stack = match sample.stack {
             Some(stack) => self.stack(stack, at.tables)?,
             None => None,

@@ -269,10 +269,11 @@ fn read(
     sink: &mut dyn ProfileSink,
     output: &str,
 ) -> anyhow::Result<Recovery> {
-    let mut shaped = args.shape.in_front_of(sink)?;
-    if args.sort_by_time {
-        let mut sorted = SortByTime::new(shaped).with_samples();
-        return inputs.read_into(&args.filter, &mut sorted, output);
-    }
-    inputs.read_into(&args.filter, &mut *shaped, output)
+    args.shape.reading(sink, |shaped| {
+        if args.sort_by_time {
+            let mut sorted = SortByTime::new(shaped).with_samples();
+            return inputs.read_into(&args.filter, &mut sorted, output);
+        }
+        inputs.read_into(&args.filter, shaped, output)
+    })
 }

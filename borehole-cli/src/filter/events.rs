@@ -26,6 +26,21 @@ pub(super) struct EventChoice {
     polls: HashMap<u64, bool>,
 }
 
+/// What is to be done with an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// It is needed to understand others.
+    Needed,
+    Chosen,
+    LeftOut,
+}
+
+impl Verdict {
+    const fn of(is_chosen: bool) -> Self {
+        if is_chosen { Self::Chosen } else { Self::LeftOut }
+    }
+}
+
 /// How to look at the events of a shape.
 #[derive(Clone, Debug, Default)]
 struct Plan {
@@ -46,8 +61,14 @@ impl EventChoice {
         Ok(Self { args: args.clone(), pattern, plans: Vec::new(), polls: HashMap::new() })
     }
 
+    /// Whether an event is asked for that is not asked for as a sample too.
+    pub(super) fn is_asked(&self) -> bool {
+        let FilterArgs { event, task, worker, .. } = &self.args;
+        !(event.is_empty() && task.is_empty() && worker.is_empty())
+    }
+
     /// What an event does not know it does not meet. `since_ns` is its time since the start.
-    pub(super) fn takes(&mut self, tables: &Tables, event: &Event<'_>, since_ns: Option<i64>) -> bool {
+    pub(super) fn judge(&mut self, tables: &Tables, event: &Event<'_>, since_ns: Option<i64>) -> Verdict {
         let index = event.shape.index();
         if self.plans.len() <= index {
             self.plans.resize(index + 1, None);
@@ -55,10 +76,9 @@ impl EventChoice {
         if self.plans[index].is_none() {
             self.plans[index] = Some(self.plan(tables, event));
         }
-        let Some(plan) = &self.plans[index] else { return true };
-        if plan.always {
-            return true;
-        }
+        let Some(plan) = self.plans[index].as_ref().filter(|plan| !plan.always) else {
+            return Verdict::Needed;
+        };
         let SampleArgs { after, before, interpreter, status, process, label, .. } = &self.args.samples;
         let is_in_time = (after.is_none() && before.is_none())
             || since_ns.is_some_and(|since_ns| self.args.samples.is_in_time(since_ns));
@@ -74,13 +94,13 @@ impl EventChoice {
         let worker = plan.workers.first().and_then(|&field| number(event, field));
         if plan.ends_poll && !self.args.task.is_empty() {
             let of_task = worker.and_then(|worker| self.polls.remove(&worker)).unwrap_or_default();
-            return taken && of_task;
+            return Verdict::of(taken && of_task);
         }
         let of_task = among(&self.args.task, event, &plan.tasks);
         if let Some(worker) = worker.filter(|_| plan.begins_poll) {
             self.polls.insert(worker, of_task);
         }
-        taken && of_task
+        Verdict::of(taken && of_task)
     }
 
     fn plan(&self, tables: &Tables, event: &Event<'_>) -> Plan {

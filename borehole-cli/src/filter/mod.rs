@@ -15,7 +15,7 @@ use borehole::model::{
 use borehole_analysis::Pattern;
 use clap::Args;
 
-pub(crate) use self::shape::{ShapeArgs, StackShapeArgs, libraries, pattern};
+pub(crate) use self::shape::{ShapeArgs, StackShapeArgs, end, libraries, pattern};
 
 use self::events::EventChoice;
 use self::sink::{Chosen, First};

@@ -6,6 +6,8 @@ use borehole::model::Tables;
 use borehole_analysis::{Collapse, Lines, PathMap, Pattern, Query, Recursion, Reshape};
 use clap::Args;
 
+use crate::messages::{counted, say};
+
 /// Which stacks count, and what is made of each. What is hidden is out first, and decides nothing.
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Shaping stacks")]
@@ -101,6 +103,7 @@ impl ShapeArgs {
         let mut shaped = Reshape::new(sink, self.query()?);
         let read = read(&mut tables, &mut shaped)?;
         shaped.finish(&tables)?;
+        end(&shaped);
         let (sink, tables) = shaped.into_parts();
         Ok((sink, tables, read))
     }
@@ -112,12 +115,19 @@ impl ShapeArgs {
 }
 
 impl StackShapeArgs {
-    /// `sink` behind what is asked for.
-    pub(crate) fn in_front_of<'s>(
+    /// Reads a profile into `sink`, behind what is asked for. Answers what `read` answered.
+    pub(crate) fn reading<R>(
         &self,
-        sink: &'s mut dyn ProfileSink,
-    ) -> anyhow::Result<Box<dyn ProfileSink + 's>> {
-        Ok(if self.is_asked() { Box::new(Reshape::new(sink, self.query()?)) } else { Box::new(sink) })
+        sink: &mut dyn ProfileSink,
+        read: impl FnOnce(&mut dyn ProfileSink) -> anyhow::Result<R>,
+    ) -> anyhow::Result<R> {
+        if !self.is_asked() {
+            return read(sink);
+        }
+        let mut shaped = Reshape::new(sink, self.query()?);
+        let read = read(&mut shaped)?;
+        end(&shaped);
+        Ok(read)
     }
 
     /// Whether anything is asked for.
@@ -145,6 +155,13 @@ impl StackShapeArgs {
             path_map: PathMap::new(self.path_map.iter().cloned()),
             ..Query::default()
         })
+    }
+}
+
+/// Says when nothing is left: an empty answer may be one, or come of a slip.
+pub(crate) fn end<S: ProfileSink>(shaped: &Reshape<S>) {
+    if let Some(samples) = shaped.all_left_out() {
+        say(&format!("note: none of {} is what was asked for", counted(samples, "sample")));
     }
 }
 

@@ -9,7 +9,7 @@ use borehole::ProfileSink;
 use borehole::model::{Context, Event, Sample};
 
 use super::Choice;
-use super::events::EventChoice;
+use super::events::{EventChoice, Verdict};
 use crate::messages::{counted, say};
 
 /// A sink behind a choice.
@@ -19,14 +19,21 @@ pub(crate) struct Chosen<'s> {
     events: EventChoice,
     first: First,
     times: Times,
-    passed: Passed,
+    passed_samples: Passed,
+    passed_events: Passed,
 }
 
-/// What was chosen from.
+/// How many there were to choose from, and whether any was chosen.
 #[derive(Clone, Copy, Debug, Default)]
 struct Passed {
-    samples: u64,
+    count: u64,
     is_any_chosen: bool,
+}
+
+impl Passed {
+    const fn is_in_vain(self) -> bool {
+        self.count > 0 && !self.is_any_chosen
+    }
 }
 
 /// How many samples of an input that meet all but the time say when they were taken.
@@ -44,15 +51,21 @@ impl<'s> Chosen<'s> {
             events,
             first: First::default(),
             times: Times::default(),
-            passed: Passed::default(),
+            passed_samples: Passed::default(),
+            passed_events: Passed::default(),
         }
     }
 
-    /// Says when nothing at all was chosen: an empty answer may be one, or come of a slip.
+    /// Says when nothing was chosen: an empty answer may be one, or come of a slip.
     pub(super) fn end(&self) {
-        let Passed { samples, is_any_chosen } = self.passed;
-        if samples > 0 && !is_any_chosen {
-            say(&format!("note: none of {} is what was asked for", counted(samples, "sample")));
+        let (samples, events) = (self.passed_samples, self.passed_events);
+        // What is asked of samples, as their labels are, no event may meet.
+        let may_ask = self.events.is_asked() || !samples.is_any_chosen;
+        let in_vain = [(samples, "sample", true), (events, "event", may_ask)];
+        let said = in_vain.iter().filter(|(passed, _, is_asked)| passed.is_in_vain() && *is_asked);
+        let said: Vec<_> = said.map(|(passed, name, _)| counted(passed.count, name)).collect();
+        if !said.is_empty() {
+            say(&format!("note: none of {} is what was asked for", said.join(" and ")));
         }
     }
 
@@ -85,7 +98,7 @@ impl ProfileSink for Chosen<'_> {
 
     fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
         self.first.sample_ns = self.first.sample_ns.or(sample.time_ns);
-        self.passed.samples = self.passed.samples.saturating_add(sample.count);
+        self.passed_samples.count = self.passed_samples.count.saturating_add(sample.count);
         if !self.samples.takes(at, sample) {
             return Ok(ControlFlow::Continue(()));
         }
@@ -94,7 +107,7 @@ impl ProfileSink for Chosen<'_> {
             None => self.times.missing = self.times.missing.saturating_add(sample.count),
         }
         if self.samples.is_in_time(at, sample, self.first) {
-            self.passed.is_any_chosen = true;
+            self.passed_samples.is_any_chosen = true;
             return self.sink.sample(at, sample);
         }
         Ok(ControlFlow::Continue(()))
@@ -106,11 +119,12 @@ impl ProfileSink for Chosen<'_> {
         self.first.event_ns = self.first.event_ns.or(time_ns.filter(|&time_ns| time_ns > 0));
         let since_ns =
             time_ns.zip(self.first.event_ns).map(|(time_ns, first_ns)| time_ns.saturating_sub(first_ns));
-        if self.events.takes(at.tables, event, since_ns) {
-            self.passed.is_any_chosen = true;
-            return self.sink.event(at, event);
+        let verdict = self.events.judge(at.tables, event, since_ns);
+        if verdict != Verdict::Needed {
+            self.passed_events.count += 1;
+            self.passed_events.is_any_chosen |= verdict == Verdict::Chosen;
         }
-        Ok(ControlFlow::Continue(()))
+        if verdict == Verdict::LeftOut { Ok(ControlFlow::Continue(())) } else { self.sink.event(at, event) }
     }
 
     fn source(&mut self, name: &str) -> io::Result<()> {

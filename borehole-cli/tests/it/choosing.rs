@@ -344,4 +344,22 @@ fn a_choice_that_nothing_meets_is_noted() {
     let note = ended.stderr.lines().find(|line| line.starts_with("note: none of ")).unwrap_or_default();
     assert!(note.ends_with(" samples is what was asked for"), "{}", ended.stderr);
     assert_eq!(run(&["convert", &trace, "--match", ".", "--to", "folded"]).stderr, "");
+    let focused = ["--focus", "no such function"];
+    for command in [&["convert", &trace, "--to", "folded"][..], &["diff", &trace, &trace]] {
+        let said = run(&[command, &focused].concat()).stderr;
+        assert!(said.contains(" samples is what was asked for\n"), "{command:?}: {said}");
+    }
+    // Symbols and clocks that are always taken are no answer.
+    let trace = corpus("trc/in/real_032_cpu.bin.gz");
+    let said = |option: &[&str]| run(&[&["convert", &trace, "--to", "jsonl"], option].concat()).stderr;
+    assert!(
+        said(&["--event", "poll*"]).contains(" events is what was asked for\n"),
+        "{}",
+        said(&["--event", "poll*"])
+    );
+    assert_eq!(said(&["--event", "Poll*"]), "");
+    // Samples are missed although there are events, and events only where they were asked for.
+    let said = |option: &[&str]| run(&[&["report", &trace, "--kind", "all"], option].concat()).stderr;
+    let missed = said(&["--process", "1"]);
+    assert!(missed.contains(" samples and ") && missed.contains(" events is what"), "{missed}");
 }
