@@ -97,6 +97,19 @@ impl TextOutput {
         }
     }
 
+    /// Sees that the name of the file promises what is written: a text, or JSON.
+    pub(super) fn check_ending(&self, is_json: bool) -> anyhow::Result<()> {
+        let Some(path) = self.path() else { return Ok(()) };
+        let ending = path.extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase());
+        match ending.as_deref() {
+            Some("json") if !is_json => bail!("missing --json: {} would be a text", path.display()),
+            Some("html" | "svg") => {
+                bail!("unsupported output {}: borehole heap viz writes pages", path.display())
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Writes `text`, to a file that appears whole, or to standard output.
     pub(crate) fn write(&self, text: &str) -> anyhow::Result<()> {
         let output = match self.path() {

@@ -85,10 +85,19 @@ fn an_output_is_refused_before_what_it_is_to_hold_is_worked_out() {
     let whole = read_corpus("php/heap/8.2.36.rdump");
     let cut = scratch.write("cut.rdump", &whole[..whole.len() / 2]);
     let (page, cut, damaged) = (text(&page), text(&cut), corpus("rbt/realistic_54k_segmented_corrupt.rbt"));
+    let shown = scratch.write("old.txt", b"old");
+    for command in [&["heap", "compare", cut, cut][..], &["heap", "report", cut]] {
+        let with = |output: &str| run(&[command, &["-o", output]].concat()).failed();
+        assert_eq!(
+            with(text(&shown)),
+            format!("error: {}: file exists; --force replaces it\n", text(&shown))
+        );
+        // No name promises what is not written.
+        assert_eq!(with(page), format!("error: unsupported output {page}: borehole heap viz writes pages\n"));
+        assert_eq!(with("new.json"), "error: missing --json: new.json would be a text\n");
+    }
     let commands = [
-        &["heap", "compare", cut, cut][..],
-        &["heap", "report", cut],
-        &["heap", "viz", cut],
+        &["heap", "viz", cut][..],
         &["heap", "export", cut, "-f", "jsonl"],
         &["report", &damaged],
         &["diff", &damaged, &damaged],
@@ -99,7 +108,7 @@ fn an_output_is_refused_before_what_it_is_to_hold_is_worked_out() {
     }
     let error = run(&["diff", &damaged, &damaged, "-o", "diff.txt"]).failed();
     assert!(error.contains("expected a name that ends in .svg or .html, found diff.txt"), "{error}");
-    assert_eq!(listing(scratch.folder()), ["cut.rdump", "old.html"]);
+    assert_eq!(listing(scratch.folder()), ["cut.rdump", "old.html", "old.txt"]);
 }
 
 #[test]

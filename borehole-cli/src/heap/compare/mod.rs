@@ -116,6 +116,7 @@ impl Allowance {
 
 impl CompareArgs {
     pub(crate) fn run(&self) -> anyhow::Result<Exit> {
+        self.output.check_ending(self.json)?;
         self.output.check()?;
         let (exit, comparison) = self.compared()?;
         let text = match (self.json, self.pretty) {

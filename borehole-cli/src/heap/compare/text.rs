@@ -20,7 +20,9 @@ pub(super) fn text(args: &CompareArgs, comparison: &Comparison) -> String {
     }
     if let (Some(first), Some(last)) = (comparison.heaps.first(), comparison.heaps.last()) {
         let grown = last.bytes.cast_signed().saturating_sub(first.bytes.cast_signed());
-        text += &format!("grew by {}{}\n", signed(grown), in_percent(percent_of(grown, first.bytes)));
+        let verb = if grown < 0 { "shrank" } else { "grew" };
+        let part = in_percent(percent_of(grown, first.bytes));
+        text += &format!("{verb} by {}{part}\n", bytes(grown.unsigned_abs()));
     }
     text += &holder_table(args, "what grew or shrank, beyond its parts", &comparison.holders);
     text += &holder_table(args, "new", &comparison.added);

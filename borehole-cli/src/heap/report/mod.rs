@@ -54,6 +54,7 @@ pub(crate) struct ReportOutput {
 
 impl ReportArgs {
     pub(crate) fn run(&self) -> anyhow::Result<Exit> {
+        self.output.place.check_ending(self.output.json)?;
         self.output.place.check()?;
         let file = password::open(&self.input)?;
         let opened = self.memory.graph(&file)?;
