@@ -86,7 +86,7 @@ impl Session<'_> {
     ///
     /// # Errors
     /// When no columns are such, the question fails, or the sink does ([`Error::into_sink_error`]).
-    pub fn export(&self, mut answer: Answer<'_>, sink: &mut dyn ProfileSink) -> Result<u64, Error> {
+    pub fn export(&self, answer: Answer<'_>, sink: &mut dyn ProfileSink) -> Result<u64, Error> {
         let shape = Shape::of(answer.schema())?;
         let mut profile = Profile {
             tables: Tables::default(),
@@ -95,6 +95,18 @@ impl Session<'_> {
             stacks: 0,
         };
         profile.begin()?;
+        // A sink that has enough is finished like any other.
+        let _ = self.give(answer, shape, &mut profile)?;
+        profile.finish()
+    }
+
+    /// Samples of the rows of an answer, until the sink has enough.
+    fn give(
+        &self,
+        mut answer: Answer<'_>,
+        shape: Shape,
+        profile: &mut Profile<'_>,
+    ) -> Result<ControlFlow<()>, Error> {
         let mut counts: HashMap<Option<Id>, u64> = HashMap::new();
         while let Some(batch) = answer.next_batch()? {
             // Of negative numbers this makes absent ones.
@@ -113,40 +125,50 @@ impl Session<'_> {
                     let rows =
                         StackRows::new(batch.column(names), frames.map(|frames| batch.column(frames)))?;
                     for row in 0..batch.num_rows() {
-                        profile.sample(|tables| rows.stack(row, tables), count(row))?;
+                        if profile.sample(|tables| rows.stack(row, tables), count(row))?.is_break() {
+                            return Ok(ControlFlow::Break(()));
+                        }
                     }
                 }
                 StackColumn::Folded(column) => {
                     let texts = cast(batch.column(column), &DataType::Utf8View);
                     let texts = texts.map_err(|error| Error::question(error.to_string()))?;
                     for row in 0..batch.num_rows() {
-                        profile.sample(|tables| folded(texts.as_string_view(), row, tables), count(row))?;
+                        let stack = |tables: &mut Tables| folded(texts.as_string_view(), row, tables);
+                        if profile.sample(stack, count(row))?.is_break() {
+                            return Ok(ControlFlow::Break(()));
+                        }
                     }
                 }
             }
         }
-        if !counts.is_empty() {
-            self.resolve(counts, &mut profile)?;
-        }
-        profile.finish()
+        if counts.is_empty() { Ok(ControlFlow::Continue(())) } else { self.resolve(counts, profile) }
     }
 
     /// Samples of stacks of which the ids are known.
-    fn resolve(&self, mut counts: HashMap<Option<Id>, u64>, profile: &mut Profile<'_>) -> Result<(), Error> {
+    fn resolve(
+        &self,
+        mut counts: HashMap<Option<Id>, u64>,
+        profile: &mut Profile<'_>,
+    ) -> Result<ControlFlow<()>, Error> {
         let mut stacks = self.ask("SELECT stack_id, stack, frames FROM stacks")?;
         while let Some(batch) = stacks.next_batch()? {
             let rows = StackRows::of_batch(&batch)?;
             for row in 0..batch.num_rows() {
-                if let Some(count) = counts.remove(&ids::at(batch.column(0), row)) {
-                    profile.sample(|tables| rows.stack(row, tables), count)?;
+                if let Some(count) = counts.remove(&ids::at(batch.column(0), row))
+                    && profile.sample(|tables| rows.stack(row, tables), count)?.is_break()
+                {
+                    return Ok(ControlFlow::Break(()));
                 }
             }
         }
-        if let Some(count) = counts.remove(&None) {
-            profile.sample(|_| Ok(None), count)?;
+        if let Some(count) = counts.remove(&None)
+            && profile.sample(|_| Ok(None), count)?.is_break()
+        {
+            return Ok(ControlFlow::Break(()));
         }
         match counts.len() {
-            0 => Ok(()),
+            0 => Ok(ControlFlow::Continue(())),
             missing => Err(Error::lake(format!(
                 "{missing} stacks of samples are missing: borehole lake check says why"
             ))),
@@ -164,17 +186,14 @@ impl Profile<'_> {
         &mut self,
         stack: impl FnOnce(&mut Tables) -> io::Result<Option<StackId>>,
         count: u64,
-    ) -> Result<(), Error> {
+    ) -> Result<ControlFlow<()>, Error> {
         if count == 0 {
-            return Ok(());
+            return Ok(ControlFlow::Continue(()));
         }
         let stack = stack(&mut self.tables).map_err(|error| Error::question(error.to_string()))?;
         self.stacks += 1;
         let at = Context { tables: &self.tables, segment: &self.segment };
-        match self.sink.sample(at, &Sample { stack, count, ..Sample::default() }) {
-            Ok(ControlFlow::Continue(()) | ControlFlow::Break(())) => Ok(()),
-            Err(error) => Err(Error::sink(error)),
-        }
+        self.sink.sample(at, &Sample { stack, count, ..Sample::default() }).map_err(Error::sink)
     }
 
     fn finish(self) -> Result<u64, Error> {

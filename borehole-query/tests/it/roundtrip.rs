@@ -136,3 +136,34 @@ fn what_a_sink_says_is_kept_apart() {
     let error = session.export(answer, &mut Full).unwrap_err();
     assert!(error.into_sink_error().is_err());
 }
+
+#[test]
+fn a_sink_that_has_enough_is_given_no_more_and_finished() {
+    #[derive(Default)]
+    struct Enough {
+        samples: u64,
+        is_finished: bool,
+    }
+    impl ProfileSink for Enough {
+        fn sample(&mut self, _: Context<'_>, _: &Sample<'_>) -> io::Result<ControlFlow<()>> {
+            self.samples += 1;
+            Ok(ControlFlow::Break(()))
+        }
+
+        fn finish(&mut self, _: &Tables) -> io::Result<()> {
+            self.is_finished = true;
+            Ok(())
+        }
+    }
+    let (_scratch, lake) = lake();
+    crate::world::add_folded(&lake, "web", "main;a 1\nmain;b 2\nmain;c 3\n");
+    let session = lake.session().unwrap();
+    for columns in
+        ["stack_id, value FROM samples", "stack, value FROM profiles", "folded(stack), value FROM profiles"]
+    {
+        let answer = session.ask(&format!("SELECT {columns}")).unwrap();
+        let mut sink = Enough::default();
+        assert_eq!(session.export(answer, &mut sink).unwrap(), 1, "{columns}");
+        assert_eq!((sink.samples, sink.is_finished), (1, true), "{columns}");
+    }
+}
