@@ -9,10 +9,9 @@ use datafusion::parquet::basic::{Compression, Encoding, ZstdLevel};
 use datafusion::parquet::file::metadata::KeyValue;
 use datafusion::parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesBuilder};
 use datafusion::parquet::schema::types::ColumnPath;
-use object_store::buffered::BufWriter;
 use sha2::{Digest as _, Sha256};
-use tokio::io::AsyncWriteExt as _;
 
+use super::upload::Upload;
 use crate::Error;
 use crate::journal::DataFile;
 use crate::place::{Place, encoded};
@@ -29,7 +28,7 @@ pub(crate) struct FileWriter {
     table: Table,
     path: String,
     writer: ArrowWriter<Vec<u8>>,
-    upload: BufWriter,
+    upload: Upload,
     sum: Sha256,
     rows: u64,
     bytes: u64,
@@ -48,7 +47,7 @@ impl FileWriter {
         let options =
             ArrowWriterOptions::new().with_properties(properties(table)).with_skip_arrow_metadata(true);
         let writer = ArrowWriter::try_new_with_options(Vec::new(), like.schema(), options)?;
-        let upload = BufWriter::new(Arc::clone(place.store()), place.path(&path));
+        let upload = Upload::new(Arc::clone(place.store()), place.path(&path));
         Ok(Self { table, path, writer, upload, sum: Sha256::new(), rows: 0, bytes: 0 })
     }
 
@@ -64,15 +63,16 @@ impl FileWriter {
     async fn send(&mut self, bytes: &[u8], place: &Place) -> Result<(), Error> {
         self.sum.update(bytes);
         self.bytes += bytes.len() as u64;
-        self.upload.write_all(bytes).await.map_err(|error| place.error(&self.path, &error))
+        self.upload.write(bytes).await.map_err(|error| place.error(&self.path, &error))
     }
 
-    /// Puts the file into its place.
+    /// Puts the file into its place, or leaves nothing of it.
     pub(crate) async fn finish(mut self, place: &Place) -> Result<DataFile, Error> {
-        self.writer.finish()?;
-        let bytes = std::mem::take(self.writer.inner_mut());
-        self.send(&bytes, place).await?;
-        self.upload.shutdown().await.map_err(|error| place.error(&self.path, &error))?;
+        if let Err(error) = self.write_end(place).await {
+            self.abandon().await;
+            return Err(error);
+        }
+        self.upload.finish().await.map_err(|error| place.error(&self.path, &error))?;
         Ok(DataFile {
             table: self.table.name().to_owned(),
             path: self.path,
@@ -86,10 +86,15 @@ impl FileWriter {
         })
     }
 
+    async fn write_end(&mut self, place: &Place) -> Result<(), Error> {
+        self.writer.finish()?;
+        let bytes = std::mem::take(self.writer.inner_mut());
+        self.send(&bytes, place).await
+    }
+
     /// Gives up what was written.
-    pub(crate) async fn abandon(mut self) {
-        // What cannot be taken back now is cleared away later: no commit names it.
-        let _ = self.upload.abort().await;
+    pub(crate) async fn abandon(self) {
+        self.upload.abandon().await;
     }
 }
 

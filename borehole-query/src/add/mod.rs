@@ -9,6 +9,7 @@ mod heap;
 mod labels;
 mod rows;
 mod stacks;
+mod upload;
 mod words;
 
 use std::collections::BTreeSet;
@@ -438,11 +439,9 @@ impl<'l> Addition<'l> {
     /// When it is in the lake already ([`Error::is_already_added`]), or the storage fails: then nothing was added, unless the storage
     /// has lost its answer. Who adds again learns that.
     pub fn commit(mut self, tables: &Tables, recovery: &Recovery) -> Result<Added, Error> {
-        self.take_tokio()?;
-        self.added.is_dated_by_file = self.here.clock == Clock::File;
-        self.source_row(recovery)?;
-        for key in self.open.keys().copied().collect::<Vec<_>>() {
-            self.close(key)?;
+        if let Err(error) = self.complete(recovery) {
+            self.abandon();
+            return Err(error);
         }
         self.added.services =
             self.services.iter().filter_map(|&word| self.words.text(word)).map(str::to_owned).collect();
@@ -473,6 +472,17 @@ impl<'l> Addition<'l> {
             commit.add.iter().filter(|file| file.table == Table::Stacks.name()).map(|file| file.rows).sum();
         added.bytes = commit.add.iter().map(|file| file.bytes).sum();
         Ok(added)
+    }
+
+    /// Writes all rows that there are, and finishes their files.
+    fn complete(&mut self, recovery: &Recovery) -> Result<(), Error> {
+        self.take_tokio()?;
+        self.added.is_dated_by_file = self.here.clock == Clock::File;
+        self.source_row(recovery)?;
+        for key in self.open.keys().copied().collect::<Vec<_>>() {
+            self.close(key)?;
+        }
+        Ok(())
     }
 
     fn source_row(&mut self, recovery: &Recovery) -> Result<(), Error> {

@@ -74,13 +74,30 @@ impl<'i> StackRows<'i> {
     }
 }
 
-/// Writes stacks so that those with the same callers stand together.
+/// A file of stacks, in which those with the same callers stand together.
 async fn write(stacks: &mut [(Id, StackId)], lake: &Lake, tables: &Tables) -> Result<DataFile, Error> {
     // Preorder of the tree of callers: parents come before their children, so this is nearly that of the ids.
     stacks.sort_by_key(|&(_, stack)| stack);
+    let mut writer = None;
+    let written = write_groups(stacks, lake, tables, &mut writer).await;
+    match (written, writer) {
+        (Ok(()), writer) => writer.expect("there are stacks").finish(lake.place()).await,
+        (Err(error), None) => Err(error),
+        (Err(error), Some(writer)) => {
+            writer.abandon().await;
+            Err(error)
+        }
+    }
+}
+
+async fn write_groups(
+    stacks: &[(Id, StackId)],
+    lake: &Lake,
+    tables: &Tables,
+    writer: &mut Option<FileWriter>,
+) -> Result<(), Error> {
     let mut known = KnownFrames::default();
-    let mut writer: Option<FileWriter> = None;
-    let mut rest = &*stacks;
+    let mut rest = stacks;
     while !rest.is_empty() {
         let mut frames = 0;
         let end = rest.iter().position(|&(_, stack)| {
@@ -89,14 +106,14 @@ async fn write(stacks: &mut [(Id, StackId)], lake: &Lake, tables: &Tables) -> Re
         });
         let (group, others) = rest.split_at(end.unwrap_or(rest.len()).max(1));
         let batch = batch(group, tables, &mut known);
-        let writer = match &mut writer {
+        let writer = match &mut *writer {
             Some(writer) => writer,
             none => none.insert(FileWriter::new(lake.place(), Table::Stacks, &Partition::default(), &batch)?),
         };
         writer.write(&batch, lake.place()).await?;
         rest = others;
     }
-    writer.expect("there are stacks").finish(lake.place()).await
+    Ok(())
 }
 
 /// A frame as its columns hold it.

@@ -63,6 +63,27 @@ fn what_is_given_up_leaves_nothing() {
 }
 
 #[test]
+fn what_cannot_be_committed_leaves_nothing() {
+    let (scratch, lake) = lake();
+    let name = "trc/in/real_057_blocked.bin.gz";
+    let bytes = read_corpus(name);
+    // Files are finished in any order: this is the last of them rarely.
+    let blocked = scratch.write("lake/sources", b"no folder");
+    for _ in 0..8 {
+        let mut adding = lake.adding();
+        let (tables, mut addition) = adding.input(source(name, "demo", &bytes));
+        let recovery = read(name, bytes.clone(), tables, &mut addition);
+        assert!(addition.commit(tables, &recovery).is_err());
+        for table in ["samples", "polls", "spans", "events", "stacks"] {
+            assert!(files_of(scratch.folder(), table).is_empty(), "{table}");
+        }
+    }
+    std::fs::remove_file(blocked).unwrap();
+    add(&lake, source(name, "demo", &bytes), &bytes).unwrap();
+    assert!(number(&lake, "SELECT count(*) FROM polls") > 0);
+}
+
+#[test]
 fn services_may_have_any_name() {
     let (scratch, lake) = lake();
     let long = "計".repeat(90);
