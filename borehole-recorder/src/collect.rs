@@ -136,8 +136,11 @@ impl Collector {
     }
 
     fn complete(&mut self) {
-        if let Some(segment) = self.segment.take() {
-            let sealed = segment.seal(&self.options.metadata);
+        if let Some(mut segment) = self.segment.take() {
+            let ended = segment.end(&self.options.metadata);
+            self.remember(ended);
+            // Whether it could be ended or not: on a full disk, it is the archive that makes room.
+            let sealed = segment.seal();
             self.remember(sealed.map(|path| self.archive.add(path)));
         }
     }

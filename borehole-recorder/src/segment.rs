@@ -71,11 +71,15 @@ impl Segment {
         written
     }
 
-    /// Completes the file. Answers its path.
-    pub(crate) fn seal(mut self, metadata: &[(String, String)]) -> io::Result<PathBuf> {
-        let described = self.describe(metadata, Part::Tail);
+    /// Writes at its end that the file is complete.
+    pub(crate) fn end(&mut self, metadata: &[(String, String)]) -> io::Result<()> {
+        self.describe(metadata, Part::Tail)
+    }
+
+    /// Gives the file the name that it keeps. Answers its path.
+    pub(crate) fn seal(self) -> io::Result<PathBuf> {
         fs::rename(with_suffix(&self.path, ACTIVE), &self.path)?;
-        described.map(|()| self.path)
+        Ok(self.path)
     }
 
     fn describe(&mut self, metadata: &[(String, String)], part: Part) -> io::Result<()> {

@@ -148,6 +148,34 @@ fn a_file_that_cannot_be_begun_leaves_nothing_behind() {
 }
 
 #[test]
+fn a_file_that_cannot_be_ended_is_kept_like_any_other() {
+    if let Some(folder) = into() {
+        // What stands at the end is longer than each of the events.
+        let recorder = Recorder::builder(folder).metadata("what", &"x".repeat(2000)).start().unwrap();
+        let handle = recorder.handle();
+        let record = |number| handle.record_now(|at_ns| Step { at_ns, thread: "main", number });
+        let flushed = (0..).take_while(|&number| {
+            record(number);
+            handle.flush()
+        });
+        println!("\nflushed {}", flushed.count());
+        assert!(recorder.finish().is_err());
+        return;
+    }
+    let folder = Scratch::new();
+    // Files may have a few thousand bytes.
+    let test = "ends::a_file_that_cannot_be_ended_is_kept_like_any_other";
+    let (mut child, mut output) = start_after("ulimit -f 12; trap '' XFSZ", test, folder.folder());
+    let flushed = wait_for(&mut output, 1);
+    assert!(child.wait().unwrap().success());
+    let paths = files(folder.folder());
+    assert!(paths.len() == 1 && paths[0].extension().unwrap() == "gz", "{paths:?}");
+    let found = Found::in_folder(folder.folder());
+    assert!(found.numbers("main").into_iter().eq(0..flushed));
+    assert_eq!(found.complete, 0);
+}
+
+#[test]
 fn a_panic_flushes() {
     let folder = Scratch::new();
     let recorder = Recorder::builder(folder.folder()).start().unwrap();
