@@ -2,6 +2,7 @@
 //! recording that can be recovered, a database of whole runs, and a process that runs on.
 
 use std::fs;
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::thread;
@@ -29,29 +30,65 @@ fn start(arguments: &[&str]) -> Child {
     program(arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
 }
 
+/// Kills a command again and again, at moments spread over the time that it takes.
+pub(crate) struct Killer {
+    takes: Duration,
+    kills: u32,
+    begun: u32,
+    killed: u32,
+}
+
+impl Killer {
+    /// One that kills so many times what `run` runs.
+    pub(crate) fn new(kills: u32, run: impl FnOnce()) -> Self {
+        let begin = Instant::now();
+        run();
+        Self { takes: begin.elapsed(), kills, begun: 0, killed: 0 }
+    }
+
+    /// Kills a command that has just been started. Answers whether it had not come to its end.
+    pub(crate) fn kill(&mut self, mut child: Child) -> bool {
+        let begin = Instant::now();
+        thread::sleep(self.takes * self.begun / self.kills);
+        let took = begin.elapsed();
+        child.kill().unwrap();
+        let is_killed = child.wait().unwrap().signal().is_some();
+        self.begun += 1;
+        self.killed += u32::from(is_killed);
+        if !is_killed {
+            // The first run may have taken far longer than those that follow.
+            self.takes = self.takes.min(took);
+        }
+        is_killed
+    }
+
+    /// Whether enough of them had not come to their end for all moments to have been tried.
+    #[track_caller]
+    pub(crate) fn check(&self) {
+        assert_eq!(self.begun, self.kills);
+        assert!(self.killed > self.kills / 4, "only {} were killed before their end", self.killed);
+    }
+}
+
 /// Runs the command that `arguments` begin, which writes to what follows them, and kills it a hundred times.
 #[track_caller]
 fn survives(name: &str, arguments: &[&str]) {
     let scratch = Scratch::new();
     let path = scratch.path(name);
     let whole = [arguments, &["--force", "-o", text(&path)]].concat();
-    let begin = Instant::now();
-    let code = run(&whole).code;
-    let takes = begin.elapsed();
-    assert!([0, 3].contains(&code), "{whole:?}: {code}");
+    let mut killer = Killer::new(KILLS, || {
+        let code = run(&whole).code;
+        assert!([0, 3].contains(&code), "{whole:?}: {code}");
+    });
     let (old, new) = (b"what was there before".to_vec(), fs::read(&path).unwrap());
-    let mut killed = 0;
     for kill in 0..KILLS {
         fs::write(&path, &old).unwrap();
-        let mut child = start(&whole);
-        thread::sleep(takes * kill / KILLS);
-        child.kill().unwrap();
-        killed += u32::from(!child.wait().unwrap().success());
+        killer.kill(start(&whole));
         let found = fs::read(&path).unwrap();
         assert!(found == old || found == new, "{whole:?}: {} bytes after {kill} of {KILLS}", found.len());
         clear(scratch.folder(), name);
     }
-    assert!(killed > KILLS / 4, "{whole:?}: only {killed} were killed before their end");
+    killer.check();
 }
 
 /// What a killed program could not take away bears our name, and begins with a dot.
@@ -125,16 +162,10 @@ fn a_killed_look_at_a_process_lets_it_go_on_and_leaves_the_old_file_or_a_whole_o
     for (command, name) in [("dump", "worker.rdump"), ("capture", "worker.rmem")] {
         let path = scratch.path(name);
         let whole = ["heap", command, "-p", &waiting.id(), "--force", "-o", text(&path)];
-        let begin = Instant::now();
-        run(&whole).done();
-        let takes = begin.elapsed();
-        let mut killed = 0;
-        for kill in 0..KILLS {
+        let mut killer = Killer::new(KILLS, || drop(run(&whole).done()));
+        for _ in 0..KILLS {
             fs::write(&path, b"old").unwrap();
-            let mut child = start(&whole);
-            thread::sleep(takes * kill / KILLS);
-            child.kill().unwrap();
-            killed += u32::from(!child.wait().unwrap().success());
+            killer.kill(start(&whole));
             if fs::read(&path).unwrap() != b"old" {
                 run(&["heap", "info", text(&path)]).done();
             }
@@ -142,7 +173,7 @@ fn a_killed_look_at_a_process_lets_it_go_on_and_leaves_the_old_file_or_a_whole_o
             wait_for(|| waiting.is_sleeping().then_some(()));
             clear(scratch.folder(), name);
         }
-        assert!(killed > KILLS / 4, "{whole:?}: only {killed} were killed before their end");
+        killer.check();
         fs::remove_file(&path).unwrap();
     }
 }
@@ -174,27 +205,21 @@ fn leaves_whole_runs(database: &str) {
     run(&["heap", "analyze", &heap, "-o", text(&graph)]).done();
     let whole = ["heap", "export", text(&graph), "-o", database];
     run(&whole).done();
-    let begin = Instant::now();
-    run(&whole).done();
-    let takes = begin.elapsed();
+    let mut killer = Killer::new(KILLS, || drop(run(&whole).done()));
     let counts = counts(database);
     let [first, second] = &counts[..] else { panic!("{counts:?}") };
     assert!(first.iter().all(|&count| count > 100) && first == second, "{counts:?}");
-    let (mut killed, mut runs, mut begun) = (0, 2, 2);
+    let (mut runs, mut begun) = (2, 2);
     for kill in 0..KILLS {
-        let mut child = start(&whole);
         begun += 1;
-        thread::sleep(takes * kill / KILLS);
-        child.kill().unwrap();
-        let is_killed = !child.wait().unwrap().success();
-        killed += u32::from(is_killed);
+        let is_killed = killer.kill(start(&whole));
         let found = self::counts(database);
         assert!(found.iter().all(|run| run == first), "{found:?} after {kill} of {KILLS}");
         // A server may still be at what killed writers told it last.
         assert!((runs + usize::from(!is_killed)..=begun).contains(&found.len()), "{runs} {begun} {found:?}");
         runs = found.len();
     }
-    assert!(killed > KILLS / 4, "only {killed} were killed before their end");
+    killer.check();
     run(&whole).done();
     assert!(self::counts(database).len() > runs);
 }

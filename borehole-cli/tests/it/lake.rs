@@ -6,11 +6,11 @@ use std::net::{TcpListener, TcpStream};
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Command, Stdio};
 use std::thread;
-use std::time::Duration;
 
 use borehole_testkit::Scratch;
 use serde_json::Value;
 
+use crate::kills::Killer;
 use crate::program::{Ended, corpus, listing, piped, program, run, text, wait_for, wait_until_busy};
 
 fn lake(arguments: &[&str]) -> Ended {
@@ -239,34 +239,37 @@ fn a_full_disk_leaves_the_lake_as_it_was() {
     assert_eq!(lines(samples.done())[1], "30");
 }
 
+/// How often a writer is killed.
+const KILLS: u32 = 24;
+
 #[test]
 fn a_writer_that_is_killed_at_any_moment_leaves_nothing_to_see() {
     let (scratch, path) = with_trace();
     let big = scratch.path("big.folded");
-    let stacks: String = (0..60_000).map(|n| format!("main;f{};g{n} 1\n", n % 97)).collect();
-    fs::write(&big, stacks).unwrap();
-    let mut outcomes = [0, 0];
-    for kill in 0..24 {
-        let mut add = program(&["lake", "add", &path, text(&big), "--service", &format!("s{kill}")]);
-        let mut child = add.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        thread::sleep(Duration::from_millis(40 * kill));
-        child.kill().unwrap();
-        child.wait().unwrap();
-        let count = lines(lake(&["query", &path, "SELECT sum(value) FROM samples", "--csv"]).done());
-        let is_there = count[1] == "60030";
-        assert!(is_there || count[1] == "30", "{count:?}");
-        outcomes[usize::from(is_there)] += 1;
-        if is_there {
-            break;
-        }
+    // Each time another input: none is added twice.
+    let add = |number: u32| {
+        let stacks: String = (0..60_000).map(|n| format!("main;f{};g{number}x{n} 1\n", n % 97)).collect();
+        fs::write(&big, stacks).unwrap();
+        let mut add = program(&["lake", "add", &path, text(&big), "--service", &format!("s{number}")]);
+        add.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+    };
+    let count = || lines(lake(&["query", &path, "SELECT sum(value) FROM samples", "--csv"]).done()).remove(1);
+    let of_added = |added: u32| (30 + 60_000 * added).to_string();
+    let mut killer = Killer::new(KILLS, || assert!(add(0).wait().unwrap().success()));
+    let mut added = 1;
+    for kill in 1..=KILLS {
+        let is_killed = killer.kill(add(kill));
+        let count = count();
+        let is_added = count == of_added(added + 1);
+        assert!(is_added || (is_killed && count == of_added(added)), "{added}: {count}");
+        added += u32::from(is_added);
     }
-    assert!(outcomes[0] > 0, "no writer was killed before it had committed");
+    killer.check();
     assert_eq!(lake(&["check", &path]).code, 0);
     // What is left behind does not stand in the way.
     lake(&["compact", &path]).done();
-    lake(&["add", &path, text(&big)]).done();
-    let count = lines(lake(&["query", &path, "SELECT sum(value) FROM samples", "--csv"]).done());
-    assert_eq!(count[1], "60030");
+    assert!(add(KILLS + 1).wait().unwrap().success());
+    assert_eq!(count(), of_added(added + 1));
 }
 
 #[test]
