@@ -1,10 +1,10 @@
 //! Lakes asked by a cluster: a scheduler and executors in processes of their own.
 
+use std::cell::RefCell;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
 use std::process::{Command, Stdio};
-use std::thread;
-use std::time::Duration;
 
 use borehole_testkit::{LakeCluster, Scratch, free_address};
 
@@ -91,16 +91,35 @@ fn lake_of_many_stacks(scratch: &Scratch) -> String {
 const LONG: &str = "SELECT count(*) AS n, sum(samples.value * depth) AS products FROM samples \
                     JOIN (SELECT depth(stack) AS depth FROM stacks) ON samples.value < depth";
 
+/// Whether an executor has done a part of a question, which it keeps in this folder or below.
+fn holds_part(folder: &Path) -> bool {
+    // Folders come and go.
+    fs::read_dir(folder)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.path())
+        .any(|path| path.extension().is_some_and(|extension| extension == "arrow") || holds_part(&path))
+}
+
 #[test]
 fn an_executor_that_is_killed_in_the_middle_changes_no_answer() {
     let scratch = Scratch::new();
     let lake = lake_of_many_stacks(&scratch);
-    let mut cluster = cluster(|_| ());
+    let folders = RefCell::new(Vec::new());
+    let mut cluster = cluster(|executor| {
+        let mut folders = folders.borrow_mut();
+        let folder = scratch.path(&format!("executor-{}", folders.len()));
+        fs::create_dir(&folder).unwrap();
+        executor.env("TMPDIR", &folder);
+        folders.push(folder);
+    });
     let mut asked = program(&["lake", "query", &lake, LONG, "--csv", "--cluster", cluster.url()]);
     let mut asked = asked.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    thread::sleep(Duration::from_millis(1200));
+    // What the first parts have come to is still needed, and the others take seconds.
+    let executor = wait_for(|| folders.borrow().iter().position(|folder| holds_part(folder)));
+    cluster.kill_executor(executor).unwrap();
     assert!(asked.try_wait().unwrap().is_none(), "the question was answered before anything was killed");
-    cluster.kill_executor(0).unwrap();
     let ended = Ended::from(asked.wait_with_output().unwrap());
     // 12,000 samples beside 12,000 stacks of three frames.
     assert_eq!(String::from_utf8(ended.done()).unwrap(), "n,products\r\n144000000,432000000\r\n");
