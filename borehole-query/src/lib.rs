@@ -33,6 +33,6 @@ pub use error::Error;
 pub use keep::{Checked, Cleared, Compacted, Finding, LakeInfo, Retained, TableInfo};
 pub use lake::Lake;
 pub use page::page;
-pub use questions::{Choice, diff, top, trend};
+pub use questions::{Choice, diff, stack_with, top, trend};
 pub use time::{format_time_us, parse_time_us};
 pub use value::Value;

@@ -117,6 +117,12 @@ pub fn trend(function: &str, step_us: i64, choice: &Choice) -> String {
     )
 }
 
+/// A stack that has the function on it; no row where no stack has.
+#[must_use]
+pub fn stack_with(function: &str) -> String {
+    format!("SELECT stack_id FROM stacks WHERE array_has(stack, {}) LIMIT 1", text(function))
+}
+
 /// A text as a literal of SQL.
 fn text(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))

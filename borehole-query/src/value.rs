@@ -71,6 +71,8 @@ pub(crate) fn value_at(column: &dyn Array, row: usize) -> Value {
         };
     }
     match column.data_type() {
+        // Nobody asked its rows what they are.
+        DataType::Null => Value::Absent,
         DataType::Boolean => Value::Bool(column.as_boolean().value(row)),
         DataType::Int8 => integer!(Int8Type),
         DataType::Int16 => integer!(Int16Type),

@@ -237,7 +237,21 @@ pub(crate) fn trend(args: &TrendArgs) -> anyhow::Result<Exit> {
     let step_us = us(args.step).max(1);
     let lake = open(&args.lake)?;
     let sql = borehole_query::trend(&args.function, step_us, &choice);
-    args.choice.found(&lake, print(&lake, &sql, &args.answer, RowLimit::default())?)
+    let found = print(&lake, &sql, &args.answer, RowLimit::default())?;
+    if found > 0 && !is_known(&lake, args)? {
+        let function = cell(&args.function);
+        say(&format!(
+            "note: no function is called {function}; borehole lake top says how functions are called"
+        ));
+    }
+    args.choice.found(&lake, found)
+}
+
+/// Whether the lake has ever seen the function: a row of zeros does not say that.
+fn is_known(lake: &Lake, args: &TrendArgs) -> anyhow::Result<bool> {
+    let session = args.answer.session(lake)?;
+    let mut answer = session.ask(&borehole_query::stack_with(&args.function))?;
+    Ok(answer.next_rows()?.is_some_and(|rows| !rows.is_empty()))
 }
 
 /// A row more than are shown, by which it is known that there are more.

@@ -25,7 +25,12 @@ pub(super) fn stretch(text: &str) -> Result<(Option<i64>, Option<i64>), String> 
     let (from, to) =
         text.split_once("..").ok_or("expected a stretch of time such as 2026-11-20..2026-11-21 or 2d..1d")?;
     let end = |text: &str| if text.is_empty() { Ok(None) } else { instant(text).map(Some) };
-    Ok((end(from)?, end(to)?))
+    match (end(from)?, end(to)?) {
+        (Some(from_us), Some(to_us)) if from_us >= to_us => {
+            Err(format!("expected a time before the one that ends the stretch, found {from}"))
+        }
+        ends => Ok(ends),
+    }
 }
 
 fn now_us() -> i64 {
@@ -56,5 +61,6 @@ mod tests {
         assert_eq!(to.unwrap() - from.unwrap(), 36 * 3_600_000_000);
         assert_eq!(stretch("..2026-11-20").unwrap(), (None, from));
         assert!(stretch("2026-11-20").is_err());
+        assert!(stretch("1d..2d").unwrap_err().ends_with("found 1d"));
     }
 }

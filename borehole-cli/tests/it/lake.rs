@@ -106,7 +106,7 @@ fn that_nothing_matches_is_said() {
     let questions = [
         &["top", &path][..],
         &["top", &path, "--to", "folded"],
-        &["trend", &path, "main", "--json"],
+        &["trend", &path, r"App\Http\Kernel::handle", "--json"],
         &["diff", &path, "--before", "..2026-06-01", "--after", "2026-06-01..", "--csv"],
     ];
     for question in questions {
@@ -123,6 +123,8 @@ fn that_nothing_matches_is_said() {
     }
     let said = lake(&["top", &path, "--since", "2026-11-02", "--json"]).stderr;
     assert_eq!(said, "note: no sample matches\n");
+    let said = lake(&["trend", &path, "mian"]).stderr;
+    assert_eq!(said, "note: no function is called mian; borehole lake top says how functions are called\n");
 }
 
 #[test]
