@@ -15,7 +15,7 @@ use borehole_analysis::diff::{DiffSink, DiffView};
 
 use crate::cell;
 use crate::exit::Exit;
-use crate::filter::end;
+use crate::filter::{say_if_all_left_out, say_none_chosen};
 use crate::inputs::Inputs;
 use crate::interrupt;
 use crate::messages;
@@ -36,10 +36,7 @@ pub(crate) fn run(args: &DiffArgs) -> anyhow::Result<Exit> {
     let found = [&view.before, &view.after].map(|side| (side.summary.samples, side.summary.matched));
     if found.iter().all(|&(_, matched)| matched == 0) && found.iter().any(|&(samples, _)| samples > 0) {
         let samples = found.iter().map(|(samples, _)| samples).sum();
-        messages::say(&format!(
-            "note: none of {} is what was asked for",
-            messages::counted(samples, "sample")
-        ));
+        say_none_chosen(&messages::counted(samples, "sample"));
     }
     if let Some(picture) = picture {
         picture.write(&view, &sides)?;
@@ -76,6 +73,6 @@ fn read(args: &DiffArgs, sides: &[Inputs; 2], mut sink: DiffSink) -> anyhow::Res
         shaped.sink_mut().begin_after();
     }
     shaped.finish(&tables)?;
-    end(&shaped);
+    say_if_all_left_out(&shaped);
     Ok((shaped.into_parts().0.into_view(), recovery))
 }

@@ -15,10 +15,11 @@ use borehole::model::{
 use borehole_analysis::Pattern;
 use clap::Args;
 
-pub(crate) use self::shape::{ShapeArgs, StackShapeArgs, end, libraries, pattern};
+pub(crate) use self::shape::{ShapeArgs, StackShapeArgs, libraries, pattern, say_if_all_left_out};
 
 use self::events::EventChoice;
 use self::sink::{Chosen, First};
+use crate::messages::say;
 use crate::values::pair;
 
 /// Samples have to meet all that is asked, beside their stacks.
@@ -146,6 +147,11 @@ impl SampleArgs {
     fn is_in_time(&self, since_ns: i64) -> bool {
         self.after.is_none_or(|after| since_ns >= after) && self.before.is_none_or(|before| since_ns < before)
     }
+}
+
+/// Says that none of `found` was chosen: an empty answer may be one, or come of a slip.
+pub(crate) fn say_none_chosen(found: &str) {
+    say(&format!("note: none of {found} is what was asked for"));
 }
 
 /// Whether something is asked for; if nothing is, anything is.

@@ -6,7 +6,8 @@ use borehole::model::Tables;
 use borehole_analysis::{Collapse, Lines, PathMap, Pattern, Query, Recursion, Reshape};
 use clap::Args;
 
-use crate::messages::{counted, say};
+use super::say_none_chosen;
+use crate::messages::counted;
 
 /// Which stacks count, and what is made of each. What is hidden is out first, and decides nothing.
 #[derive(Args, Clone, Debug, Default)]
@@ -103,7 +104,7 @@ impl ShapeArgs {
         let mut shaped = Reshape::new(sink, self.query()?);
         let read = read(&mut tables, &mut shaped)?;
         shaped.finish(&tables)?;
-        end(&shaped);
+        say_if_all_left_out(&shaped);
         let (sink, tables) = shaped.into_parts();
         Ok((sink, tables, read))
     }
@@ -126,7 +127,7 @@ impl StackShapeArgs {
         }
         let mut shaped = Reshape::new(sink, self.query()?);
         let read = read(&mut shaped)?;
-        end(&shaped);
+        say_if_all_left_out(&shaped);
         Ok(read)
     }
 
@@ -158,10 +159,10 @@ impl StackShapeArgs {
     }
 }
 
-/// Says when nothing is left: an empty answer may be one, or come of a slip.
-pub(crate) fn end<S: ProfileSink>(shaped: &Reshape<S>) {
+/// Says when no sample is left.
+pub(crate) fn say_if_all_left_out<S: ProfileSink>(shaped: &Reshape<S>) {
     if let Some(samples) = shaped.all_left_out() {
-        say(&format!("note: none of {} is what was asked for", counted(samples, "sample")));
+        say_none_chosen(&counted(samples, "sample"));
     }
 }
 

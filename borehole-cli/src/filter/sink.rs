@@ -8,8 +8,8 @@ use anyhow::ensure;
 use borehole::ProfileSink;
 use borehole::model::{Context, Event, Sample};
 
-use super::Choice;
 use super::events::{EventChoice, Verdict};
+use super::{Choice, say_none_chosen};
 use crate::messages::{counted, say};
 
 /// A sink behind a choice.
@@ -56,7 +56,7 @@ impl<'s> Chosen<'s> {
         }
     }
 
-    /// Says when nothing was chosen: an empty answer may be one, or come of a slip.
+    /// Says when nothing was chosen.
     pub(super) fn end(&self) {
         let (samples, events) = (self.passed_samples, self.passed_events);
         // What is asked of samples, as their labels are, no event may meet.
@@ -65,7 +65,7 @@ impl<'s> Chosen<'s> {
         let said = in_vain.iter().filter(|(passed, _, is_asked)| passed.is_in_vain() && *is_asked);
         let said: Vec<_> = said.map(|(passed, name, _)| counted(passed.count, name)).collect();
         if !said.is_empty() {
-            say(&format!("note: none of {} is what was asked for", said.join(" and ")));
+            say_none_chosen(&said.join(" and "));
         }
     }
 
