@@ -110,8 +110,6 @@ pub mod tachyon;
 pub mod tachyon_jsonl;
 #[cfg(any(feature = "phpspy", feature = "folded", feature = "jsonl"))]
 mod text;
-#[cfg(any(feature = "pprof", feature = "otlp"))]
-mod time_unit;
 #[cfg(any(feature = "perfetto", feature = "chrome-trace"))]
 mod timeline;
 #[cfg(feature = "trc")]

@@ -1,6 +1,7 @@
 //! What a stretch of samples has in common.
 
 use crate::ids::StringId;
+use crate::value::{Measure, Mode, ValueType};
 
 /// A self-contained stretch of a trace: an `rbt` segment, a `trc` batch, or a whole file of another format.
 ///
@@ -30,15 +31,12 @@ pub struct Segment {
     pub process: Option<i64>,
     /// Keys and values that stood before the first sample, in order.
     pub metadata: Vec<(StringId, StringId)>,
+    /// What the count of samples measures when it is multiplied by the period.
+    pub mode: Mode,
     /// What [`Sample::values`](crate::Sample::values) are. Empty where samples only count.
     pub value_types: Vec<ValueType>,
-}
-
-/// What a value measures.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct ValueType {
-    /// What is measured: `wall`, `cpu`, `alloc_space`.
-    pub kind: String,
-    /// In which unit: `nanoseconds`, `bytes`, `count`.
-    pub unit: String,
+    /// The number that the source wants shown first. Absent: it does not say, see [`Segment::default_measure`].
+    pub default_measure: Option<Measure>,
+    /// Whether the source does not say how many observations a record is: its values are all there is, and its count is 1.
+    pub is_uncounted: bool,
 }

@@ -1,6 +1,8 @@
 //! Differences of programs whose truth is known.
 
-use borehole_model::{Context, Frame, Label, LabelValue, ProfileSink as _, Sample, Segment, StackId, Tables};
+use borehole_model::{
+    Context, Frame, Label, LabelValue, Mode, ProfileSink as _, Sample, Segment, StackId, Tables,
+};
 
 use super::*;
 
@@ -39,7 +41,10 @@ const SEGMENT: Segment = Segment {
     depth_limit: None,
     process: None,
     metadata: Vec::new(),
+    mode: Mode::Wall,
     value_types: Vec::new(),
+    default_measure: None,
+    is_uncounted: false,
 };
 
 fn stack(tables: &mut Tables, names_leaf_first: &[&str]) -> StackId {

@@ -4,8 +4,8 @@ use std::io::{self, Write};
 use std::ops::ControlFlow;
 
 use borehole_model::{
-    Context, Event, Frame, FrameId, LabelValue, LabelsId, ProfileSink, Recovery, Sample, Segment, StackId,
-    Status, StringId, Tables, Thread, Warning,
+    Context, Event, Frame, FrameId, LabelValue, LabelsId, LaneId, Measure, Mode, ProfileSink, Recovery,
+    Sample, Segment, StackId, Status, StringId, Tables, Thread, Warning,
 };
 
 use super::event::write_event;
@@ -208,9 +208,10 @@ impl<W: Write> ProfileSink for Exporter<W> {
         self.begin(at.tables, Some(at.segment));
         let line = &mut self.lines;
         begin(line, "thread");
-        integer_if_known(line, "pid", thread.process);
-        line.key("tid");
-        line.unsigned(thread.number);
+        if let Some(process) = thread.process {
+            write_process_id(line, process);
+        }
+        write_thread_id(line, thread.number);
         line.key("name");
         line.string(at.tables.string(name));
         self.end_line()
@@ -309,11 +310,34 @@ fn write_segment(line: &mut LineWriter, at: Context<'_>) {
         line.key("is_ordered");
         line.boolean(true);
     }
-    integer_if_known(line, "pid", segment.process);
+    if let Some(process) = segment.process {
+        write_process_id(line, process);
+    }
     integer_if_known(line, "start_unix_ns", segment.start_unix_ns);
     integer_if_known(line, "began_ns", segment.began_ns);
     unsigned_if_known(line, "depth_limit", segment.depth_limit.map(u64::from));
     write_metadata(line, at.tables, segment);
+    write_value_types(line, segment);
+}
+
+/// Writes what the numbers of samples are, as far as it is not what readers assume.
+fn write_value_types(line: &mut LineWriter, segment: &Segment) {
+    if segment.mode != Mode::default() {
+        line.key("mode");
+        line.string(segment.mode.name().as_bytes());
+    }
+    if let Some(measure) = segment.default_measure {
+        line.key("default_value");
+        match measure {
+            Measure::Count => line.string(b"count"),
+            Measure::Time => line.string(b"time"),
+            Measure::Value(column) => line.unsigned(column as u64),
+        }
+    }
+    if segment.is_uncounted {
+        line.key("is_uncounted");
+        line.boolean(true);
+    }
     if segment.value_types.is_empty() {
         return;
     }
@@ -382,6 +406,30 @@ fn write_parts(line: &mut LineWriter, at: Context<'_>, frame: &Frame) {
     }
 }
 
+/// Writes the number of a thread, or its text where it is none of the operating system's.
+#[inline]
+fn write_thread_id(line: &mut LineWriter, thread: u64) {
+    match LaneId::of(thread) {
+        LaneId::System(number) => raw_unsigned(line, r#","tid":"#, Some(number)),
+        other => write_lane_id(line, "thread", other),
+    }
+}
+
+/// Like [`write_thread_id`], of a process.
+#[inline]
+fn write_process_id(line: &mut LineWriter, process: i64) {
+    match LaneId::of_process(process) {
+        LaneId::System(_) => raw_integer(line, r#","pid":"#, Some(process)),
+        other => write_lane_id(line, "process", other),
+    }
+}
+
+#[cold]
+fn write_lane_id(line: &mut LineWriter, key: &str, id: LaneId) {
+    line.key(key);
+    line.string(id.to_string().as_bytes());
+}
+
 /// What a sample says beside its stack, in a segment whose line names `process`.
 #[inline]
 fn write_observation(line: &mut LineWriter, at: Context<'_>, sample: &Sample<'_>, process: Option<i64>) {
@@ -390,11 +438,15 @@ fn write_observation(line: &mut LineWriter, at: Context<'_>, sample: &Sample<'_>
     raw_integer(line, r#","delta_us":"#, sample.delta_us);
     raw_integer(line, r#","time_ns":"#, sample.time_ns);
     if at.segment.process == process {
-        raw_integer(line, r#","pid":"#, sample.process);
+        if let Some(process) = sample.process {
+            write_process_id(line, process);
+        }
     } else {
         write_process(line, at.process(sample));
     }
-    raw_unsigned(line, r#","tid":"#, sample.thread);
+    if let Some(thread) = sample.thread {
+        write_thread_id(line, thread);
+    }
     raw_unsigned(line, r#","interpreter":"#, sample.interpreter);
     if let Some(status) = sample.status {
         write_status(line, status);
@@ -411,7 +463,7 @@ fn write_observation(line: &mut LineWriter, at: Context<'_>, sample: &Sample<'_>
 #[cold]
 fn write_process(line: &mut LineWriter, process: Option<i64>) {
     match process {
-        Some(_) => raw_integer(line, r#","pid":"#, process),
+        Some(process) => write_process_id(line, process),
         None => line.raw(r#","pid":null"#),
     }
 }

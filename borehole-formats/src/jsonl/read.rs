@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use borehole_model::{LaneId, Measure};
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, Error, MapAccess, Visitor};
@@ -71,13 +72,46 @@ pub(super) struct SegmentLine<'a> {
     #[serde(default)]
     pub(super) is_ordered: bool,
     pub(super) pid: Option<i64>,
+    /// In place of `pid`, of a process whose number is none of the operating system's.
+    #[serde(default, deserialize_with = "lane_id")]
+    pub(super) process: Option<LaneId>,
     pub(super) start_unix_ns: Option<i64>,
     pub(super) began_ns: Option<i64>,
     pub(super) depth_limit: Option<u32>,
     #[serde(borrow, default)]
     pub(super) metadata: Vec<(Text<'a>, Text<'a>)>,
+    #[serde(borrow)]
+    pub(super) mode: Option<Cow<'a, str>>,
     #[serde(default)]
     pub(super) value_types: Vec<(String, String)>,
+    pub(super) default_value: Option<DefaultValue>,
+    #[serde(default)]
+    pub(super) is_uncounted: bool,
+}
+
+/// The number that the source wants shown first: one of the values, 0-based, or another.
+#[derive(Clone, Copy, Deserialize)]
+#[serde(untagged)]
+pub(super) enum DefaultValue {
+    Value(usize),
+    Other(OtherValue),
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum OtherValue {
+    Count,
+    Time,
+}
+
+impl DefaultValue {
+    pub(super) const fn measure(self) -> Measure {
+        match self {
+            Self::Value(column) => Measure::Value(column),
+            Self::Other(OtherValue::Count) => Measure::Count,
+            Self::Other(OtherValue::Time) => Measure::Time,
+        }
+    }
 }
 
 #[derive(Deserialize)]
@@ -92,7 +126,13 @@ pub(super) struct MetadataLine<'a> {
 pub(super) struct ThreadLine<'a> {
     #[serde(default)]
     pub(super) pid: Option<i64>,
-    pub(super) tid: u64,
+    /// In place of `pid`, of a process whose number is none of the operating system's.
+    #[serde(default, deserialize_with = "lane_id")]
+    pub(super) process: Option<LaneId>,
+    pub(super) tid: Option<u64>,
+    /// In place of `tid`, of a thread whose number is none of the operating system's.
+    #[serde(default, deserialize_with = "lane_id")]
+    pub(super) thread: Option<LaneId>,
     #[serde(borrow)]
     pub(super) name: Text<'a>,
 }
@@ -149,7 +189,13 @@ pub(super) struct SampleLine<'a> {
     /// `Some(None)`: it is said that nobody knows.
     #[serde(default, deserialize_with = "said")]
     pub(super) pid: Option<Option<i64>>,
+    /// In place of `pid`, of a process whose number is none of the operating system's.
+    #[serde(default, deserialize_with = "lane_id")]
+    pub(super) process: Option<LaneId>,
     pub(super) tid: Option<u64>,
+    /// In place of `tid`, of a thread whose number is none of the operating system's.
+    #[serde(default, deserialize_with = "lane_id")]
+    pub(super) thread: Option<LaneId>,
     pub(super) interpreter: Option<u64>,
     #[serde(borrow)]
     pub(super) status: Option<Vec<Text<'a>>>,
@@ -162,6 +208,15 @@ pub(super) struct SampleLine<'a> {
 /// What a key that is there says; its default is for one that is not.
 fn said<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<i64>>, D::Error> {
     Option::deserialize(deserializer).map(Some)
+}
+
+/// The text of a process or thread that has no number of the operating system.
+fn lane_id<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<LaneId>, D::Error> {
+    let text = Cow::<str>::deserialize(deserializer)?;
+    let id = LaneId::parse(&text);
+    id.map(Some).ok_or_else(|| {
+        Error::custom(format!("expected a thread or a process, found \"{}\"", text.escape_debug()))
+    })
 }
 
 const fn one() -> u64 {

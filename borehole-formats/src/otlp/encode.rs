@@ -11,7 +11,7 @@ use super::rows::{Batch, Row, Scope, Series};
 use crate::Losses;
 use crate::chains::{Entry, Pull, Spool};
 use crate::protobuf::{Message, put_tag, wire};
-use crate::time_unit::nanoseconds_per;
+use borehole_model::nanoseconds_per;
 
 /// Bytes that are collected before the stream sees them.
 const BUFFER_BYTES: usize = 64 << 10;

@@ -14,8 +14,8 @@ use super::read::{Any, Attribute, Document, Sample, Samples, at, malformed};
 use super::resolve::Resolver;
 use super::{NAME, read};
 use crate::document::{self, Damage};
-use crate::time_unit::nanoseconds_per;
 use crate::{Error, ReadError, ReadOptions, stated_duration};
+use borehole_model::nanoseconds_per;
 
 /// Reads decompressed profiles of OpenTelemetry: `ProfilesData`, or the request that carries them to a collector.
 ///

@@ -15,8 +15,8 @@ use super::symbols::Symbols;
 use super::write::{Compression, Output};
 use crate::cut_sums::CUT_SUMS;
 use crate::stated_duration::{StatedDuration, stated_ns};
-use crate::time_unit::nanoseconds_per;
 use crate::{Export, Losses};
+use borehole_model::nanoseconds_per;
 
 /// Writes `profile.proto`: all samples added up by stack, process, thread and labels.
 ///

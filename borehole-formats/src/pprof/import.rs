@@ -13,8 +13,8 @@ use super::NAME;
 use super::layout::{PERIODS_COMMENT, SHOWN_PERIODS, key, metadata};
 use super::read::{Document, Function, Label, Line, Mapping, Sample, Samples, malformed};
 use crate::document::{self, Damage};
-use crate::time_unit::nanoseconds_per;
 use crate::{Error, ErrorKind, Position, ReadError, ReadOptions, stated_duration};
+use borehole_model::nanoseconds_per;
 
 /// Reads a decompressed `profile.proto`.
 ///

@@ -4,8 +4,8 @@ use std::io;
 use std::ops::ControlFlow;
 
 use borehole_model::{
-    Context, Event, Frame, FrameId, Label, LabelValue, NameParts, NativeFrame, ProfileSink, Recovery, Sample,
-    Segment, Status, StringId, Tables, Thread, ValueType, Warning,
+    Context, Event, Frame, FrameId, Label, LabelValue, Measure, Mode, NameParts, NativeFrame, ProfileSink,
+    Recovery, Sample, Segment, Status, StringId, Tables, Thread, ValueType, Warning,
 };
 
 use super::plain_event::{PlainEvent, plain_event, with_event};
@@ -36,7 +36,10 @@ pub(crate) struct PlainSegment {
     pub(crate) depth_limit: Option<u32>,
     pub(crate) process: Option<i64>,
     pub(crate) metadata: Vec<(Bytes, Bytes)>,
+    pub(crate) mode: Mode,
     pub(crate) value_types: Vec<ValueType>,
+    pub(crate) default_measure: Option<Measure>,
+    pub(crate) is_uncounted: bool,
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -132,7 +135,10 @@ fn intern_segment(tables: &mut Tables, plain: &PlainSegment) -> Segment {
         depth_limit: plain.depth_limit,
         process: plain.process,
         metadata: metadata.collect(),
+        mode: plain.mode,
         value_types: plain.value_types.clone(),
+        default_measure: plain.default_measure,
+        is_uncounted: plain.is_uncounted,
     }
 }
 
@@ -265,7 +271,10 @@ fn plain_segment(at: Context<'_>) -> PlainSegment {
         depth_limit: segment.depth_limit,
         process: segment.process,
         metadata: metadata.collect(),
+        mode: segment.mode,
         value_types: segment.value_types.clone(),
+        default_measure: segment.default_measure,
+        is_uncounted: segment.is_uncounted,
     }
 }
 

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use borehole_formats::ReadOptions;
 use borehole_formats::jsonl::{Exporter, import};
-use borehole_model::{Recovery, Tables, Thread, ValueType, Warning};
+use borehole_model::{Measure, Mode, Recovery, Tables, Thread, ValueType, Warning};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
@@ -146,6 +146,11 @@ prop_compose! {
         depth_limit in option::of(any::<u32>()),
         metadata in vec((string(), string()), 0..3),
         value_types in vec(("\\PC{0,4}", "\\PC{0,4}").prop_map(|(kind, unit)| ValueType { kind, unit }), 0..3),
+        mode in prop::sample::select(Mode::ALL.to_vec()),
+        default_measure in option::of(prop_oneof![
+            Just(Measure::Count), Just(Measure::Time), (0..3_usize).prop_map(Measure::Value)
+        ]),
+        is_uncounted in any::<bool>(),
     ) -> PlainSegment {
         PlainSegment {
             format,
@@ -159,7 +164,10 @@ prop_compose! {
             depth_limit,
             process,
             metadata,
+            mode,
             value_types,
+            default_measure,
+            is_uncounted,
         }
     }
 }
