@@ -96,6 +96,10 @@ pub(crate) struct Details {
     /// flamegraph: the title
     #[arg(long, value_name = "TEXT")]
     pub(crate) title: Option<String>,
+
+    /// folded, collapsed, flamegraph, callgrind, pstats, speedscope: the value type to write, such as cpu, wall, samples, inuse_space [default: the profile's own default]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) value: Option<String>,
 }
 
 /// Whether samples of an rbt file carry timestamps.
@@ -178,6 +182,7 @@ impl Details {
     fn apply(&self, target: &mut Target) {
         target.period_us = self.sampling_period;
         target.title.clone_from(&self.title);
+        target.value.clone_from(&self.value);
         target.timestamps = match self.timestamps {
             None => rbt::Timestamps::AsSource,
             Some(Timestamps::None) => rbt::Timestamps::Never,

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use borehole_model::ProfileSink;
+use borehole_model::{ProfileSink, ValueType};
 
 /// A sink that writes a file format.
 ///
@@ -10,6 +10,10 @@ use borehole_model::ProfileSink;
 pub trait Export: ProfileSink {
     /// What the samples held and the format cannot: for a message to the user, once, after `finish`.
     fn losses(&self) -> Losses;
+
+    /// Tells a format of one number what the counts of its samples are, before the first sample and only if they are not counts of
+    /// samples. Ignored unless overridden, by formats that say it.
+    fn counted(&mut self, _value_type: &ValueType) {}
 
     /// Brings what has come so far to where it survives the program, if there is such a place. Does nothing unless
     /// overridden.
@@ -24,6 +28,10 @@ pub trait Export: ProfileSink {
 impl<E: Export + ?Sized> Export for Box<E> {
     fn losses(&self) -> Losses {
         (**self).losses()
+    }
+
+    fn counted(&mut self, value_type: &ValueType) {
+        (**self).counted(value_type);
     }
 
     fn flush(&mut self) -> io::Result<()> {

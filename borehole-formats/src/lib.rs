@@ -114,6 +114,7 @@ mod text;
 mod timeline;
 #[cfg(feature = "trc")]
 pub mod trc;
+mod weighed;
 #[cfg(any(feature = "rbt", feature = "trc"))]
 mod window;
 #[cfg(any(feature = "rbt", feature = "tachyon"))]
@@ -128,3 +129,4 @@ pub use export::{Export, Losses};
 #[cfg(any(feature = "rbt", feature = "jsonl"))]
 pub use function_name::FunctionName;
 pub use options::{Limits, OnDamage, ReadOptions, SampleKind};
+pub use weighed::Weighed;

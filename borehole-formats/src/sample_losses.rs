@@ -43,7 +43,6 @@ impl SampleLosses {
     #[cfg(any(feature = "perfetto", feature = "chrome-trace"))]
     pub(crate) fn all_but_timeline(&mut self, sample: &Sample<'_>) {
         add(&mut self.labels, sample.labels.is_some(), sample.count);
-        add(&mut self.interpreters, sample.interpreter.is_some(), sample.count);
         add(&mut self.values, !sample.values.is_empty(), sample.count);
     }
 

@@ -16,7 +16,7 @@ use crate::segment::Segment;
 /// assert_eq!((cpu.to_string().as_str(), cpu.nanoseconds_per_unit()), ("cpu/milliseconds", Some(1_000_000)));
 /// assert!(cpu.answers_to("cpu") && cpu.answers_to("cpu/milliseconds") && !cpu.answers_to("wall"));
 /// ```
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ValueType {
     /// What is measured: `wall`, `cpu`, `alloc_space`.
     pub kind: String,

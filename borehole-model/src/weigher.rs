@@ -185,6 +185,14 @@ impl Weigher {
         self.chosen.as_ref().map(|chosen| &chosen.value_type)
     }
 
+    /// What the numbers that are weighed tell of: the kind of their value type, or of observations what they are observations of.
+    /// Profiles of which this is equal can be compared, for a time and the samples that stand for it have equal shares.
+    #[must_use]
+    pub fn kind(&self) -> Option<&str> {
+        let Chosen { value_type, mode } = self.chosen.as_ref()?;
+        Some(mode.map_or(&*value_type.kind, Mode::name))
+    }
+
     /// The value types of profiles that are not weighed, by their default, with how many samples they have.
     pub fn hidden(&self) -> impl Iterator<Item = (&ValueType, u64)> {
         self.hidden.iter().map(|(value_type, samples)| (value_type, *samples))

@@ -4,7 +4,6 @@
 use std::fs::File;
 use std::io::Write;
 
-use borehole_formats::Export;
 #[cfg(feature = "callgrind")]
 use borehole_formats::callgrind;
 #[cfg(feature = "chrome-trace")]
@@ -40,6 +39,7 @@ use borehole_formats::tachyon;
 use borehole_formats::tachyon_jsonl;
 #[cfg(feature = "trc")]
 use borehole_formats::trc;
+use borehole_formats::{Export, Weighed};
 
 use crate::eventless::Eventless;
 use crate::sorted::SortByTime;
@@ -104,6 +104,8 @@ pub struct Target {
     pub title: Option<String>,
     /// Whether each sample carries its frames (`jsonl`).
     pub flat: bool,
+    /// The value type that formats of one number hold, by its kind, or kind and unit; absent: the default of the first profile.
+    pub value: Option<String>,
 }
 
 /// Whether an output is compressed.
@@ -137,6 +139,7 @@ impl Target {
             pstats: Default::default(),
             title: None,
             flat: false,
+            value: None,
         }
     }
 
@@ -233,13 +236,15 @@ impl Target {
                 Ok(Box::new(phpspy::Exporter::new(output, options)))
             }
             #[cfg(feature = "folded")]
-            Format::Folded => Ok(Box::new(folded::Exporter::new(output, folded::ExportOptions::default()))),
+            Format::Folded => {
+                Ok(self.weighed(folded::Exporter::new(output, folded::ExportOptions::default())))
+            }
             #[cfg(feature = "collapsed")]
-            Format::Collapsed => Ok(Box::new(collapsed::Exporter::new(output))),
+            Format::Collapsed => Ok(self.weighed(collapsed::Exporter::new(output))),
             #[cfg(feature = "pstats")]
-            Format::Pstats => Ok(Box::new(pstats::Exporter::new(output))),
+            Format::Pstats => Ok(self.weighed(pstats::Exporter::new(output))),
             #[cfg(feature = "pstats")]
-            Format::PstatsText => Ok(Box::new(pstats::TextExporter::new(output, self.pstats))),
+            Format::PstatsText => Ok(self.weighed(pstats::TextExporter::new(output, self.pstats))),
             #[cfg(feature = "tachyon-jsonl")]
             Format::TachyonJsonl => Ok(Box::new(tachyon_jsonl::Exporter::new(output))),
             #[cfg(feature = "gecko")]
@@ -253,7 +258,7 @@ impl Target {
                 Ok(Box::new(speedscope::Exporter::new(output, self.utf8_errors, || Ok(spool()))))
             }
             #[cfg(feature = "callgrind")]
-            Format::Callgrind => Ok(Box::new(callgrind::Exporter::new(output))),
+            Format::Callgrind => Ok(self.weighed(callgrind::Exporter::new(output))),
             #[cfg(feature = "jsonl")]
             Format::Jsonl => {
                 Ok(Box::new(jsonl::Exporter::new(output, jsonl::ExportOptions { flat: self.flat })))
@@ -262,7 +267,7 @@ impl Target {
             Format::FlameGraph => {
                 let mut options = flamegraph::ExportOptions::default();
                 options.title = self.title.clone().unwrap_or(options.title);
-                Ok(Box::new(flamegraph::Exporter::new(output, options)))
+                Ok(self.weighed(flamegraph::Exporter::new(output, options)))
             }
             #[cfg(feature = "perfetto")]
             Format::Perfetto => Ok(Box::new(perfetto::Exporter::new(output))),
@@ -273,6 +278,11 @@ impl Target {
                 Err(Error::NotWritable { format })
             }
         }
+    }
+
+    /// An exporter of a format of one number.
+    fn weighed<'w>(&self, exporter: impl Export + 'w) -> Box<dyn Export + 'w> {
+        Box::new(Weighed::new(exporter, self.value.as_deref()))
     }
 
     #[cfg(feature = "rbt")]

@@ -17,8 +17,8 @@ use super::view::{
 use super::{DiffQuery, Identity, Per, frames};
 use crate::view::Summary;
 
-/// Fewer samples than these on both sides together are never more than noise, and are not tested.
-const FEWEST: u64 = 6;
+/// Fewer observations than these on both sides together are never more than noise, and are not tested.
+const FEWEST: f64 = 6.0;
 
 /// A path that may be listed.
 struct Candidate {
@@ -55,7 +55,7 @@ impl<'a> Answer<'a> {
         let known = frames::known(tables, &mut merged, query, identity)?;
         let names = frames::names(&merged);
         let tree = Tree::new(tables, &mut merged, &known)?;
-        let measure = measure(query, sides.map(|(_, summary)| summary));
+        let measure = measure(query, sides);
         let knows_order = sides.iter().all(|(side, _)| side.is_ordered || side.is_of_inputs());
         let [before, after] = sides.map(|(side, summary)| {
             let divisor = divisor(&query.per, side, summary)?;
@@ -133,8 +133,8 @@ impl<'a> Answer<'a> {
     }
 
     fn marked(&self, change: Change, level: f64) -> Change {
-        let samples = change.before.samples.saturating_add(change.after.samples);
-        Change { is_marked: samples >= FEWEST && change.chance <= level, ..change }
+        let is_tested = self.has_enough(change.before.samples, change.after.samples);
+        Change { is_marked: is_tested && change.chance <= level, ..change }
     }
 
     fn functions(&self) -> Vec<DiffRow> {
@@ -148,7 +148,7 @@ impl<'a> Answer<'a> {
                 total: self.change(&before.total[group], &after.total[group]),
             })
             .collect();
-        let level = level_of(rows.iter().flat_map(|row| [&row.own, &row.total]), self.level());
+        let level = self.level_of(rows.iter().flat_map(|row| [&row.own, &row.total]));
         for row in &mut rows {
             row.own = self.marked(row.own, level);
             row.total = self.marked(row.total, level);
@@ -199,11 +199,24 @@ impl<'a> Answer<'a> {
 
     /// The chance of a difference, 1 if it is surely too large; `None` for too few samples.
     fn chance(&self, before: &Sum, after: &Sum) -> Option<f64> {
-        if before.samples.saturating_add(after.samples) < FEWEST {
+        if !self.has_enough(before.samples, after.samples) {
             return None;
         }
         let [first, second] = [self.before.estimate(before), self.after.estimate(after)];
         Some(chance(&first, &second, self.measure == Measure::Share, self.deviations))
+    }
+
+    /// Whether there are as many observations as are tested.
+    // A handful has no use for the digits that a double lacks.
+    #[expect(clippy::cast_precision_loss)]
+    fn has_enough(&self, before: u64, after: u64) -> bool {
+        before as f64 / self.before.observation + after as f64 / self.after.observation >= FEWEST
+    }
+
+    /// The chance up to which changes are marked.
+    fn level_of<'c>(&self, changes: impl Iterator<Item = &'c Change>) -> f64 {
+        let tested = changes.filter(|change| self.has_enough(change.before.samples, change.after.samples));
+        threshold(tested.map(|change| change.chance).collect(), self.level())
     }
 
     fn difference(&self, before: &Sum, after: &Sum) -> f64 {
@@ -246,13 +259,6 @@ impl<'a> Answer<'a> {
     }
 }
 
-/// The chance up to which changes are marked.
-fn level_of<'c>(changes: impl Iterator<Item = &'c Change>, level: f64) -> f64 {
-    let tested =
-        changes.filter(|change| change.before.samples.saturating_add(change.after.samples) >= FEWEST);
-    threshold(tested.map(|change| change.chance).collect(), level)
-}
-
 /// The order of rows: what is marked first, then what changed most.
 fn order(own: &Change, total: &Change, other_own: &Change, other_total: &Change) -> Ordering {
     let is_marked = |own: &Change, total: &Change| own.is_marked || total.is_marked;
@@ -264,10 +270,14 @@ fn order(own: &Change, total: &Change, other_own: &Change, other_total: &Change)
         .then(other_total.after.samples.cmp(&total.after.samples))
 }
 
-fn measure(query: &DiffQuery, summaries: [&Summary; 2]) -> Measure {
+fn measure(query: &DiffQuery, sides: [(&Side, &Summary); 2]) -> Measure {
+    let has_time = |&(side, summary): &(&Side, &Summary)| match side.values {
+        Some(_) => side.is_time(),
+        None => summary.without_period == 0,
+    };
     match query.per {
         Per::Samples => Measure::Share,
-        _ if summaries.iter().all(|side| side.without_period == 0) => Measure::Seconds,
+        _ if sides.iter().all(has_time) => Measure::Seconds,
         _ => Measure::Samples,
     }
 }
@@ -278,7 +288,7 @@ fn measure(query: &DiffQuery, summaries: [&Summary; 2]) -> Measure {
 fn divisor(per: &Per, side: &Side, summary: &Summary) -> io::Result<f64> {
     let missing = |what: String| io::Error::new(io::ErrorKind::InvalidInput, what);
     let found = match per {
-        Per::Samples => return Ok(summary.samples.max(1) as f64),
+        Per::Samples => return Ok(side.values.unwrap_or(summary.samples).max(1) as f64),
         Per::Input => return Ok(side.inputs.max(1) as f64),
         // A second has none of the samples of which nobody knows when they were taken.
         Per::Time => {

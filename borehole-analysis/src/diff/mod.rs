@@ -41,6 +41,8 @@ use crate::pattern::Pattern;
 pub struct DiffQuery {
     /// What samples are divided by.
     pub per: Per,
+    /// The value type that is compared, by its kind, or kind and unit; `None` for the default of each side's first profile.
+    pub value: Option<String>,
     /// What makes two frames the same.
     pub identity: Identity,
     /// Only stacks with such a frame are compared; they are still divided by all of their side.
@@ -66,6 +68,7 @@ impl Default for DiffQuery {
     fn default() -> Self {
         Self {
             per: Per::Samples,
+            value: None,
             identity: Identity::default(),
             focus: None,
             hide: None,

@@ -7,8 +7,10 @@ pub(crate) struct Estimate {
     pub(crate) amount: f64,
     /// What it is divided by.
     pub(crate) divisor: f64,
-    /// What one sample stands for.
+    /// What one of the samples, or whatever is counted, stands for.
     pub(crate) weight: f64,
+    /// How many of those one observation is.
+    pub(crate) observation: f64,
     /// The sum of squares, in samples, of what stretches differ from what they would have if all were alike.
     pub(crate) squares: f64,
     /// How many stretches; with one nothing can be said, and none has who has no samples.
@@ -27,7 +29,7 @@ impl Estimate {
     #[expect(clippy::cast_precision_loss)]
     fn variance(&self, rate: f64, is_share: bool) -> (f64, f64) {
         let others = if is_share { (1.0 - rate).max(0.0) } else { 1.0 };
-        let independent = rate * self.weight * others / self.divisor;
+        let independent = rate * self.weight * self.observation * others / self.divisor;
         if self.blocks < 2 {
             return (independent, INFINITE);
         }

@@ -42,6 +42,8 @@ pub(crate) struct Columns {
     parts: [f64; BLOCKS],
     /// What a sample of which nothing was seen would stand for.
     weight: f64,
+    /// How much of what is counted one observation is: 1 where samples are counted.
+    pub(crate) observation: f64,
     /// How many stretches; 1 where samples keep no order.
     pub(crate) blocks: usize,
 }
@@ -67,6 +69,7 @@ impl Columns {
             divisor,
             parts: parts(side, per, divisor),
             weight: 1.0,
+            observation: side.observation(),
             blocks: if knows_order { side.blocks.used() } else { 1 },
         };
         columns.add_samples(tree, measure);
@@ -147,6 +150,7 @@ impl Columns {
             amount: sum.amount,
             divisor: self.divisor,
             weight: if sum.samples > 0 { sum.amount / sum.samples as f64 } else { self.weight },
+            observation: self.observation,
             squares: f64::from(sum.squares),
             blocks: self.blocks,
         }
@@ -173,8 +177,11 @@ impl Owns {
         // There are not more stacks than their numbers.
         for (number, (stack, tally)) in (1..).zip(side.blocks.counts.iter()) {
             let Some(call) = tree.call_of(stack) else { continue };
-            let amount =
-                if measure == Measure::Seconds { tally.wall_ns as f64 / 1e9 } else { tally.count as f64 };
+            let amount = match measure {
+                Measure::Seconds if side.values.is_some() => tally.count as f64 / 1e9,
+                Measure::Seconds => tally.wall_ns as f64 / 1e9,
+                Measure::Share | Measure::Samples => tally.count as f64,
+            };
             let sum = Sum { samples: tally.count, amount, squares: 0.0 };
             whole.add(sum);
             let own = number as usize - 1;

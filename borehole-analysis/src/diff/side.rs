@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use borehole_model::{Context, LabelValue, LabelsId, Sample, Tables, Warning};
+use borehole_model::{Context, LabelValue, LabelsId, Measure, Sample, Sampled, Tables, Warning, Weigher};
 
 use super::Per;
 use super::blocks::Blocks;
@@ -17,10 +17,22 @@ enum Axis {
     Inputs,
 }
 
-/// A side.
+/// How long an observation is of a time of which nobody says how it was observed: most profilers look a hundred times a second.
+const USUAL_PERIOD_NS: f64 = 1e7;
+
+/// As how many observations a sum counts that is no time and says nothing of observations: differences of less than a hundredth of
+/// the whole are noise then.
+const OBSERVATIONS_OF_A_SUM: f64 = 1e4;
+
+/// A side. Its samples are counted, or their values are: a value of 5 counts as 5 samples do.
 #[derive(Clone, Debug)]
 pub(crate) struct Side {
     pub(crate) facts: Facts,
+    pub(crate) weigher: Weigher,
+    /// The sum of values, those of empty stacks too; `None` where samples are counted.
+    pub(crate) values: Option<u64>,
+    /// The period of the samples that have values, where they have one.
+    value_period_ns: Option<u64>,
     pub(crate) blocks: Blocks,
     pub(crate) inputs: u64,
     /// Whether all inputs so far tell of an order.
@@ -40,9 +52,12 @@ pub(crate) struct Side {
 
 impl Side {
     /// `by_input`: stretches are inputs.
-    pub(crate) fn new(by_input: bool) -> Self {
+    pub(crate) fn new(by_input: bool, value: Option<&str>) -> Self {
         Self {
             facts: Facts::default(),
+            weigher: Weigher::new(value, Sampled::Time),
+            values: None,
+            value_period_ns: None,
             blocks: Blocks::new(false),
             inputs: 0,
             is_ordered: true,
@@ -59,6 +74,7 @@ impl Side {
 
     pub(crate) fn segment(&mut self, at: Context<'_>) {
         self.facts.segment(at);
+        self.weigher.segment(at.segment);
         if at.segment.index > 0 {
             return;
         }
@@ -70,12 +86,34 @@ impl Side {
 
     #[inline]
     pub(crate) fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>, per: &Per) {
+        let Some(weight) = self.weigher.weigh(at, sample) else { return };
+        if let Some(Measure::Value(_)) = self.weigher.measure() {
+            return self.value(at, sample, weight, per);
+        }
+        if sample.count > 0 {
+            self.count(at, sample, sample.count, per);
+        }
+    }
+
+    /// Counts a value. Those below zero are none.
+    fn value(&mut self, at: Context<'_>, sample: &Sample<'_>, value: i64, per: &Per) {
+        let value = u64::try_from(value).unwrap_or(0);
+        let sum = self.values.get_or_insert(0);
+        *sum = sum.saturating_add(value);
+        self.value_period_ns = self.value_period_ns.or(at.segment.period_ns);
+        if value > 0 {
+            self.count(at, sample, value, per);
+        }
+    }
+
+    #[inline]
+    fn count(&mut self, at: Context<'_>, sample: &Sample<'_>, count: u64, per: &Per) {
         if at.segment.period_ns != self.period_ns {
             self.settle(at.segment.period_ns);
         }
         self.facts.count(at, sample);
         self.sums.take(at, sample);
-        self.place(sample);
+        self.place(sample, count);
         if let (Per::Label(key), Some(labels)) = (per, sample.labels) {
             self.label(labels, key, at.tables);
         }
@@ -103,6 +141,23 @@ impl Side {
         self.facts.settle(self.period_ns);
     }
 
+    /// Whether values are counted that are times, in nanoseconds.
+    pub(crate) fn is_time(&self) -> bool {
+        let value_type = self.weigher.value_type();
+        self.values.is_some() && value_type.is_some_and(|value_type| value_type.nanoseconds_per_unit().is_some())
+    }
+
+    /// How much of what is counted one observation is.
+    // Noise has no use for the digits that a double lacks.
+    #[expect(clippy::cast_precision_loss)]
+    pub(crate) fn observation(&self) -> f64 {
+        match self.values {
+            None => 1.0,
+            Some(_) if self.is_time() => self.value_period_ns.map_or(USUAL_PERIOD_NS, |period_ns| period_ns.max(1) as f64),
+            Some(sum) => (sum as f64 / OBSERVATIONS_OF_A_SUM).max(1.0),
+        }
+    }
+
     /// Whether stretches are stretches of time.
     pub(crate) fn is_of_time(&self) -> bool {
         self.axis == Some(Axis::Time)
@@ -118,23 +173,23 @@ impl Side {
     }
 
     #[inline]
-    fn place(&mut self, sample: &Sample<'_>) {
+    fn place(&mut self, sample: &Sample<'_>, count: u64) {
         let axis = match self.axis {
             Some(axis) => axis,
             None => self.begin(sample),
         };
         match axis {
             Axis::Samples => {
-                self.blocks.spread(sample.stack, self.position, sample.count);
-                self.position = self.position.saturating_add(sample.count);
+                self.blocks.spread(sample.stack, self.position, count);
+                self.position = self.position.saturating_add(count);
             }
             Axis::Inputs => {
                 self.position = self.inputs.saturating_sub(1);
-                self.blocks.add(sample.stack, self.position, sample.count);
+                self.blocks.add(sample.stack, self.position, count);
             }
             Axis::Time => {
                 self.tick(sample);
-                self.blocks.add(sample.stack, self.position, sample.count);
+                self.blocks.add(sample.stack, self.position, count);
             }
         }
     }

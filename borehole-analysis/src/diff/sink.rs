@@ -58,8 +58,8 @@ impl DiffSink {
     pub fn new(query: DiffQuery) -> Self {
         let by_input = query.inputs.iter().all(|&inputs| inputs >= DiffQuery::RUNS);
         Self {
-            before: Side::new(by_input),
-            after: Side::new(by_input),
+            before: Side::new(by_input, query.value.as_deref()),
+            after: Side::new(by_input, query.value.as_deref()),
             is_after: false,
             view: DiffView::default(),
             query,
@@ -81,6 +81,26 @@ impl DiffSink {
         if self.is_after { &mut self.after } else { &mut self.before }
     }
 
+    /// An error if the sides measure different things, or not what was asked for.
+    fn check_kinds(&self) -> io::Result<()> {
+        let invalid = |message| io::Error::new(io::ErrorKind::InvalidInput, message);
+        for side in [&self.before, &self.after] {
+            if let (Some(asked), None) = (&self.query.value, side.weigher.value_type())
+                && side.weigher.hidden_samples() > 0
+            {
+                let known: Vec<_> = side.weigher.hidden().map(|(known, _)| known.to_string()).collect();
+                let known = known.join(", ");
+                return Err(invalid(format!("unknown value type: expected one of {known}, found {asked}")));
+            }
+        }
+        match [&self.before, &self.after].map(|side| side.weigher.kind()) {
+            [Some(before), Some(after)] if before != after => Err(invalid(format!(
+                "different value types: expected {before} on both sides, found {after} on the second"
+            ))),
+            _ => Ok(()),
+        }
+    }
+
     /// Whether functions are told apart by their files.
     fn identity(&self) -> Identity {
         match self.query.identity {
@@ -93,10 +113,8 @@ impl DiffSink {
 
 impl ProfileSink for DiffSink {
     fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
-        if sample.count > 0 {
-            let side = if self.is_after { &mut self.after } else { &mut self.before };
-            side.sample(at, sample, &self.query.per);
-        }
+        let side = if self.is_after { &mut self.after } else { &mut self.before };
+        side.sample(at, sample, &self.query.per);
         Ok(ControlFlow::Continue(()))
     }
 
@@ -111,6 +129,7 @@ impl ProfileSink for DiffSink {
     }
 
     fn finish(&mut self, tables: &Tables) -> io::Result<()> {
+        self.check_kinds()?;
         let summaries = [&mut self.before, &mut self.after].map(|side| {
             side.finish();
             side.has_files = has_files(side, tables);
@@ -124,6 +143,9 @@ impl ProfileSink for DiffSink {
             view.summary = Summary { matched, stacks, ..summary.clone() };
             view.inputs = side.inputs;
             view.is_ordered = side.is_ordered;
+            view.value_type = side.weigher.value_type().filter(|_| side.values.is_some()).cloned();
+            view.value = side.values;
+            view.hidden = side.weigher.hidden().map(|(value_type, _)| value_type.clone()).collect();
         }
         self.view = view;
         Ok(())

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use borehole_model::ValueType;
+
 use crate::view::Summary;
 
 /// Two sides beside each other.
@@ -46,6 +48,12 @@ pub struct DiffSide {
     pub blocks: usize,
     /// Whether its samples come in the order in which they were taken.
     pub is_ordered: bool,
+    /// What is compared of each sample, times in nanoseconds; `None` where samples are counted.
+    pub value_type: Option<ValueType>,
+    /// The sum of that.
+    pub value: Option<u64>,
+    /// Value types of profiles that are not compared.
+    pub hidden: Vec<ValueType>,
 }
 
 /// What values are.
@@ -54,7 +62,7 @@ pub enum Measure {
     /// Parts of all samples of the side, from 0 to 1.
     #[default]
     Share,
-    /// Samples for each unit of the divisor.
+    /// Samples, or values that are no times, for each unit of the divisor.
     Samples,
     /// Seconds of sampled time for each unit of the divisor.
     Seconds,
@@ -98,7 +106,7 @@ impl Change {
 /// What one side says.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Amount {
-    /// Samples.
+    /// Samples, or the sum of their values.
     pub samples: u64,
     /// As the view measures.
     pub value: f64,

@@ -37,6 +37,10 @@ pub(crate) struct DiffArgs {
     #[arg(long, value_name = "samples|time|input|LABEL", value_parser = parse_per, default_value = "samples")]
     pub(crate) per: Per,
 
+    /// The value type to compare, such as cpu, wall, samples, inuse_space [default: each profile's own default]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) value: Option<String>,
+
     /// What makes two functions the same [default: file where both sides know files, else function]
     #[arg(long, value_name = "WHAT", value_enum)]
     pub(crate) key: Option<Key>,
@@ -130,6 +134,7 @@ impl DiffArgs {
     pub(crate) fn query(&self, sides: &[Inputs; 2]) -> anyhow::Result<DiffQuery> {
         Ok(DiffQuery {
             per: self.per.clone(),
+            value: self.value.clone(),
             identity: match self.key {
                 None => Identity::Known,
                 Some(Key::Function) => Identity::Function,

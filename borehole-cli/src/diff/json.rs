@@ -69,6 +69,11 @@ fn side(side: &DiffSide, inputs: &Inputs) -> Value {
         "lost_bytes": side.summary.lost_bytes,
         "warnings": side.summary.warnings,
     });
+    if let (Some(value_type), Some(value)) = (&side.value_type, side.value) {
+        object["value_type"] = value_type.kind.as_str().into();
+        object["unit"] = value_type.unit.as_str().into();
+        object["value"] = value.into();
+    }
     for (key, value) in [
         ("wall_ns", side.summary.wall_ns.map(|wall_ns| u64::try_from(wall_ns).unwrap_or(u64::MAX))),
         ("span_ns", side.summary.span_ns),

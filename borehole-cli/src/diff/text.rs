@@ -1,7 +1,8 @@
 //! A diff as text that fits 80 columns.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
+use borehole_analysis::amount;
 use borehole_analysis::diff::{Amount, Basis, Change, DiffFrame, DiffSide, DiffView, Measure, Per, Presence};
 
 use super::args::DiffArgs;
@@ -85,7 +86,13 @@ fn side(name: &str, side: &DiffSide, inputs: &Inputs, columns: usize) -> String 
         1 => names.concat(),
         many => format!("{many} files"),
     };
-    let facts = format!("{} samples{}", grouped(side.summary.samples), time.unwrap_or_default());
+    let samples = grouped(side.summary.samples);
+    let facts = match (&side.value_type, side.value) {
+        (Some(value_type), Some(value)) => {
+            format!("{} {} in {samples} records", amount::of(value, &value_type.unit), value_type.kind)
+        }
+        _ => format!("{samples} samples{}", time.unwrap_or_default()),
+    };
     let lost = match side.summary.lost_bytes {
         0 => String::new(),
         bytes => format!(", {bytes} bytes lost"),
@@ -95,8 +102,12 @@ fn side(name: &str, side: &DiffSide, inputs: &Inputs, columns: usize) -> String 
 
 fn values(view: &DiffView, args: &DiffArgs, scale: &Scale) -> String {
     let of = match view.measure {
-        Measure::Share => return "shares of all samples of a side, in %".to_owned(),
-        Measure::Samples => "samples",
+        Measure::Share => {
+            let what = view.before.value_type.as_ref().or(view.after.value_type.as_ref());
+            let what = what.map_or("samples", |value_type| &value_type.kind);
+            return format!("shares of all {what} of a side, in %");
+        }
+        Measure::Samples => view.before.value_type.as_ref().map_or("samples", |value_type| &value_type.unit),
         Measure::Seconds => scale.unit,
     };
     let [before, after] = [&view.before, &view.after].map(|side| number(side.divisor));
@@ -124,6 +135,11 @@ fn noise(view: &DiffView) -> String {
 
 fn notes(view: &DiffView) -> Vec<String> {
     let mut notes = Vec::new();
+    let hidden: BTreeSet<_> = [&view.before, &view.after].into_iter().flat_map(|side| &side.hidden).collect();
+    if !hidden.is_empty() {
+        let hidden: Vec<_> = hidden.iter().map(ToString::to_string).collect();
+        notes.push(format!("note:   other value types: {}; --value NAME compares them", hidden.join(", ")));
+    }
     if view.moved > 0 {
         notes.push(format!(
             "note:   {} in other files now; --key function compares by name",

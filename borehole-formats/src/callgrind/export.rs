@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::io::{self, BufWriter, Write};
 use std::ops::ControlFlow;
 
-use borehole_model::{Context, Frame, FrameId, ProfileSink, Sample, StackId, StringId, TableFull, Tables};
+use borehole_model::{
+    Context, Frame, FrameId, Mode, ProfileSink, Sample, StackId, StringId, TableFull, Tables, ValueType,
+};
 
 use super::write::{Cost, Events, Name, UNKNOWN, Writer};
 use crate::sample_losses::SampleLosses;
@@ -33,9 +35,9 @@ use crate::{Export, Losses};
 /// ```
 pub struct Exporter<W: Write> {
     output: BufWriter<W>,
-    samples: StackCounts,
-    wall_ns: StackCounts,
-    events: Events,
+    counts: StackCounts,
+    times_ns: StackCounts,
+    events: Option<Events>,
     losses: SampleLosses,
     replaced: u64,
 }
@@ -45,9 +47,9 @@ impl<W: Write> Exporter<W> {
     pub fn new(output: W) -> Self {
         Self {
             output: BufWriter::with_capacity(1 << 16, output),
-            samples: StackCounts::default(),
-            wall_ns: StackCounts::default(),
-            events: Events::SamplesAndWallTime,
+            counts: StackCounts::default(),
+            times_ns: StackCounts::default(),
+            events: None,
             losses: SampleLosses::default(),
             replaced: 0,
         }
@@ -57,10 +59,13 @@ impl<W: Write> Exporter<W> {
 impl<W: Write> ProfileSink for Exporter<W> {
     fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
         self.losses.all_but_stack(at, sample);
-        self.samples.add(sample.stack, sample.count);
-        match at.segment.period_ns {
-            Some(period) => self.wall_ns.add(sample.stack, sample.count.saturating_mul(period)),
-            None => self.events = Events::Samples,
+        self.counts.add(sample.stack, sample.count);
+        let events = self.events.get_or_insert(Events::SamplesAndTime(at.segment.mode));
+        if let Events::SamplesAndTime(_) = events {
+            match at.segment.period_ns {
+                Some(period_ns) => self.times_ns.add(sample.stack, sample.count.saturating_mul(period_ns)),
+                None => *events = Events::Samples,
+            }
         }
         Ok(ControlFlow::Continue(()))
     }
@@ -71,16 +76,21 @@ impl<W: Write> ProfileSink for Exporter<W> {
 
     fn finish(&mut self, tables: &Tables) -> io::Result<()> {
         let mut costs = Costs::new(tables);
-        for (stack, samples) in self.samples.iter() {
-            let cost = Cost { samples, wall_ns: self.wall_ns.count(stack) };
+        for (stack, count) in self.counts.iter() {
+            let cost = Cost { count, time_ns: self.times_ns.count(stack) };
             costs.add(stack, cost)?;
         }
         self.replaced = costs.functions.replaced;
-        costs.write(Writer::new(&mut self.output, self.events))
+        let events = self.events.take().unwrap_or(Events::SamplesAndTime(Mode::Wall));
+        costs.write(Writer::new(&mut self.output, events))
     }
 }
 
 impl<W: Write> Export for Exporter<W> {
+    fn counted(&mut self, value_type: &ValueType) {
+        self.events = Some(Events::Values(value_type.clone()));
+    }
+
     fn losses(&self) -> Losses {
         let mut losses = self.losses.report();
         losses.add("special characters in names", self.replaced);

@@ -4,28 +4,64 @@
 
 use std::io::{self, Write};
 
+use borehole_model::{Mode, ValueType};
+
 /// The name that the format uses for what is not known.
 pub(super) const UNKNOWN: &[u8] = b"???";
 
 /// The costs of a line or a call.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Cost {
-    pub(super) samples: u64,
-    pub(super) wall_ns: u64,
+    /// Samples, or whatever else is counted.
+    pub(super) count: u64,
+    pub(super) time_ns: u64,
 }
 
 impl Cost {
     pub(super) const fn add(&mut self, other: Self) {
-        self.samples = self.samples.saturating_add(other.samples);
-        self.wall_ns = self.wall_ns.saturating_add(other.wall_ns);
+        self.count = self.count.saturating_add(other.count);
+        self.time_ns = self.time_ns.saturating_add(other.time_ns);
     }
 }
 
 /// Which costs a file has.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Events {
     Samples,
-    SamplesAndWallTime,
+    /// And the time that they stand for.
+    SamplesAndTime(Mode),
+    /// Values of a type in place of samples.
+    Values(ValueType),
+}
+
+impl Events {
+    /// The line that describes an event and its name.
+    fn described(&self) -> Option<(String, String)> {
+        match self {
+            Self::Samples => None,
+            Self::SamplesAndTime(mode) => {
+                let name = format!("{}_ns", capitalized(mode.name()));
+                let line = format!("event: {name} : {} time in nanoseconds", mode.name());
+                Some((line, name))
+            }
+            Self::Values(ValueType { kind, unit }) => {
+                let name = capitalized(&format!("{kind}_{unit}"));
+                let plain = |text: &str| text.replace(char::is_control, " ");
+                Some((format!("event: {name} : {} in {}", plain(kind), plain(unit)), name))
+            }
+        }
+    }
+}
+
+/// A name as events have one: letters, digits and underscores, the first a capital letter.
+fn capitalized(name: &str) -> String {
+    let plain = |letter: char| if letter.is_ascii_alphanumeric() { letter } else { '_' };
+    let mut name: String = name.chars().map(plain).collect();
+    match name.get_mut(..1) {
+        Some(first) => first.make_ascii_uppercase(),
+        None => name.push('_'),
+    }
+    name
 }
 
 /// A string and its number in the file.
@@ -53,11 +89,10 @@ impl<W: Write> Writer<W> {
         writeln!(output, "# callgrind format\nversion: 1\ncreator: borehole {}", env!("CARGO_PKG_VERSION"))?;
         writeln!(output, "desc: Calls: not counted by a sampling profiler; 1 stands for at least one")?;
         writeln!(output, "positions: line")?;
-        match self.events {
-            Events::Samples => writeln!(output, "events: Samples")?,
-            Events::SamplesAndWallTime => {
-                writeln!(output, "event: Wall_ns : wall time in nanoseconds\nevents: Samples Wall_ns")?;
-            }
+        match (&self.events, self.events.described()) {
+            (Events::Values(_), Some((line, name))) => writeln!(output, "{line}\nevents: {name}")?,
+            (_, Some((line, name))) => writeln!(output, "{line}\nevents: Samples {name}")?,
+            (_, None) => writeln!(output, "events: Samples")?,
         }
         self.output.write_all(b"summary:")?;
         self.costs(total)
@@ -98,8 +133,8 @@ impl<W: Write> Writer<W> {
 
     fn costs(&mut self, cost: Cost) -> io::Result<()> {
         match self.events {
-            Events::Samples => writeln!(self.output, " {}", cost.samples),
-            Events::SamplesAndWallTime => writeln!(self.output, " {} {}", cost.samples, cost.wall_ns),
+            Events::Samples | Events::Values(_) => writeln!(self.output, " {}", cost.count),
+            Events::SamplesAndTime(_) => writeln!(self.output, " {} {}", cost.count, cost.time_ns),
         }
     }
 

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::io::{self, BufWriter, Write};
 use std::ops::ControlFlow;
 
-use borehole_model::{Context, ProfileSink, Sample, Tables, shown};
+use borehole_model::{Context, ProfileSink, Sample, Tables, ValueType, nanoseconds_per, shown};
 use inferno::flamegraph;
 
 use super::Names;
@@ -18,7 +18,7 @@ use crate::{Export, Losses};
 pub struct ExportOptions {
     /// The title above the graph.
     pub title: String,
-    /// What is counted, a plural such as `samples`.
+    /// What is counted, a plural such as `samples`. Values of another kind are called by their unit and kind.
     pub count_name: String,
     /// Which way it grows.
     pub direction: Direction,
@@ -74,6 +74,8 @@ pub struct Exporter<W: Write> {
     output: BufWriter<W>,
     options: ExportOptions,
     counts: StackCounts,
+    /// What the counts are, if not samples.
+    value_type: Option<ValueType>,
     losses: SampleLosses,
 }
 
@@ -84,6 +86,7 @@ impl<W: Write> Exporter<W> {
             output: BufWriter::with_capacity(1 << 16, output),
             options,
             counts: StackCounts::default(),
+            value_type: None,
             losses: SampleLosses::default(),
         }
     }
@@ -122,7 +125,27 @@ impl<W: Write> Exporter<W> {
         drawing.flame_chart = true;
         // Colours that follow from the names: the same profile is the same file.
         drawing.deterministic = true;
+        self.name_counts(&mut drawing);
         drawing
+    }
+
+    /// Says what is counted; times in a unit of which some thousands are seen.
+    fn name_counts(&self, drawing: &mut flamegraph::Options<'static>) {
+        let Some(ValueType { kind, unit }) = &self.value_type else { return };
+        let unit = match nanoseconds_per(unit) {
+            // So that short times keep their digits, those of less than ten seconds are shown in microseconds.
+            Some(1) if self.total().is_ok_and(|total| total < 10_000_000_000) => {
+                drawing.factor = 1e-3;
+                "us"
+            }
+            Some(1) => {
+                drawing.factor = 1e-6;
+                "ms"
+            }
+            _ => unit,
+        };
+        drawing.count_name = drawable(&format!("{unit} {kind}"));
+        drawing.subtitle = Some(drawable(&format!("{kind} in {unit}")));
     }
 }
 
@@ -212,6 +235,10 @@ impl<W: Write> ProfileSink for Exporter<W> {
 }
 
 impl<W: Write> Export for Exporter<W> {
+    fn counted(&mut self, value_type: &ValueType) {
+        self.value_type = Some(value_type.clone());
+    }
+
     fn losses(&self) -> Losses {
         self.losses.report()
     }

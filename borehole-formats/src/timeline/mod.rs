@@ -168,6 +168,7 @@ impl<C: Canvas> ProfileSink for Drawing<C> {
 
     fn segment(&mut self, at: Context<'_>) -> io::Result<()> {
         self.clock.take(at.segment);
+        self.lanes.segment(at.segment);
         self.left_out.segment(at)
     }
 

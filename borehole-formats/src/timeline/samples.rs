@@ -2,35 +2,31 @@
 
 use std::io;
 
-use borehole_model::{Context, FrameId, LabelValue, Sample, Status, Tables};
+use borehole_model::{Context, FrameId, LabelValue, Lane, Lasting, Sample, Segment, Status, Tables, goes_on};
 use hashbrown::HashMap;
 
 use super::tracks::{Key, Track, Tracks};
 use super::{Canvas, Detail, Details, Mark};
 use crate::SampleKind;
 
-/// Threads by process and number.
-type Thread = (Option<i64>, Option<u64>);
-
-/// A gap of so many periods is one: the thread was not seen.
-const GAP_PERIODS: u64 = 2;
-
-/// What each thread was last seen to do.
+/// What each lane was last seen to do.
 #[derive(Debug, Default)]
 pub(super) struct Lanes {
-    lanes: HashMap<Thread, usize>,
-    rows: Vec<Lane>,
+    lanes: HashMap<Lane, usize>,
+    rows: Vec<Row>,
     frames: Vec<FrameId>,
+    lasting: Lasting,
 }
 
 #[derive(Debug)]
-struct Lane {
+struct Row {
+    lane: Lane,
     track: Track,
     /// The calls that go on, the outermost first.
     calls: Vec<FrameId>,
-    /// Until when the last sample lasts if no other follows.
-    until_ns: u64,
     last_ns: u64,
+    /// How long the last sample lasts; `None`: until the next one.
+    lasts_ns: Option<u64>,
     gil: State,
     cpu: State,
 }
@@ -51,63 +47,67 @@ impl Lanes {
         sample: &Sample<'_>,
         time_ns: u64,
     ) -> io::Result<()> {
-        let thread = (at.process(sample), sample.thread);
+        let lane = at.lane(sample);
         if let Some(instant) = instant(at.tables, sample) {
-            let track = tracks.track(canvas, &Key::Thread(thread.0, thread.1))?;
+            let track = tracks.track(canvas, &Key::Lane(lane))?;
             return canvas.instant(track, &seen(at, sample, instant, time_ns));
         }
-        let row = self.row(canvas, tracks, thread, time_ns)?;
+        let row = self.row(canvas, tracks, lane, time_ns)?;
         self.frames.clear();
         self.frames.extend(at.tables.frames_leaf_first(sample.stack));
         self.frames.reverse();
-        let lane = &mut self.rows[row];
-        // Time runs backwards only between segments: a new stretch begins then.
-        if time_ns > lane.until_ns || time_ns < lane.last_ns {
-            lane.end(canvas)?;
+        let row = &mut self.rows[row];
+        if !row.reaches(time_ns) {
+            row.end(canvas)?;
         }
-        lane.calls_become(canvas, at.tables, &self.frames, time_ns)?;
+        row.calls_become(canvas, at.tables, &self.frames, time_ns)?;
         if let Some(status) = sample.status {
-            lane.states_become(canvas, tracks, thread, status, time_ns)?;
+            row.states_become(canvas, tracks, status, time_ns)?;
         }
-        lane.last_ns = time_ns;
-        lane.until_ns = match at.segment.period_ns.filter(|&period_ns| period_ns > 0) {
-            Some(period_ns) => {
-                let span_ns = period_ns.saturating_mul(sample.count.max(1)).saturating_mul(GAP_PERIODS);
-                time_ns.saturating_add(span_ns)
-            }
-            None => u64::MAX,
-        };
+        row.last_ns = time_ns;
+        row.lasts_ns = self.lasting.ns(sample);
         Ok(())
+    }
+
+    /// Begins a segment.
+    pub(super) fn segment(&mut self, segment: &Segment) {
+        self.lasting = Lasting::of(segment);
     }
 
     fn row(
         &mut self,
         canvas: &mut impl Canvas,
         tracks: &mut Tracks,
-        thread: Thread,
+        lane: Lane,
         time_ns: u64,
     ) -> io::Result<usize> {
-        if let Some(&row) = self.lanes.get(&thread) {
+        if let Some(&row) = self.lanes.get(&lane) {
             return Ok(row);
         }
-        let track = tracks.track(canvas, &Key::Thread(thread.0, thread.1))?.clone();
+        let track = tracks.track(canvas, &Key::Lane(lane))?.clone();
         let (gil, cpu) = (State::default(), State::default());
-        self.lanes.insert(thread, self.rows.len());
-        self.rows.push(Lane { track, calls: Vec::new(), until_ns: time_ns, last_ns: time_ns, gil, cpu });
+        self.lanes.insert(lane, self.rows.len());
+        self.rows.push(Row { lane, track, calls: Vec::new(), last_ns: time_ns, lasts_ns: None, gil, cpu });
         Ok(self.rows.len() - 1)
     }
 
     pub(super) fn end_all(&mut self, canvas: &mut impl Canvas) -> io::Result<()> {
         self.lanes.clear();
-        self.rows.drain(..).try_for_each(|mut lane| lane.end(canvas))
+        self.rows.drain(..).try_for_each(|mut row| row.end(canvas))
     }
 }
 
-impl Lane {
+impl Row {
+    /// Whether what the last sample showed may go on until now. Time runs backwards only between segments: a new stretch begins
+    /// then.
+    fn reaches(&self, time_ns: u64) -> bool {
+        let gap_ns = time_ns.checked_sub(self.last_ns);
+        gap_ns.is_some_and(|gap_ns| self.lasts_ns.is_none_or(|lasts_ns| goes_on(gap_ns, lasts_ns)))
+    }
+
     /// Ends what goes on where its last sample ends.
     fn end(&mut self, canvas: &mut impl Canvas) -> io::Result<()> {
-        let period_ns = (self.until_ns - self.last_ns) / GAP_PERIODS;
-        let end_ns = if self.until_ns == u64::MAX { self.last_ns } else { self.last_ns + period_ns };
+        let end_ns = self.last_ns.saturating_add(self.lasts_ns.unwrap_or(0));
         while self.calls.pop().is_some() {
             canvas.end(&self.track, end_ns)?;
         }
@@ -139,7 +139,6 @@ impl Lane {
         &mut self,
         canvas: &mut impl Canvas,
         tracks: &mut Tracks,
-        thread: Thread,
         status: Status,
         time_ns: u64,
     ) -> io::Result<()> {
@@ -147,10 +146,9 @@ impl Lane {
         let gil =
             has("has_gil").then_some("has the GIL").or(has("gil_requested").then_some("waits for the GIL"));
         let cpu = has("on_cpu").then_some("on CPU");
-        for (state, is, key) in [
-            (&mut self.gil, gil, Key::Gil(thread.0, thread.1)),
-            (&mut self.cpu, cpu, Key::Cpu(thread.0, thread.1)),
-        ] {
+        for (state, is, key) in
+            [(&mut self.gil, gil, Key::Gil(self.lane)), (&mut self.cpu, cpu, Key::Cpu(self.lane))]
+        {
             if is.is_some() && state.track.is_none() {
                 state.track = Some(tracks.track(canvas, &key)?.clone());
             }

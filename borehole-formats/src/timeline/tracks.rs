@@ -2,7 +2,7 @@
 
 use std::io;
 
-use borehole_model::{Thread, ThreadNames};
+use borehole_model::{Lane, LaneId, Thread, ThreadNames};
 use hashbrown::HashMap;
 
 use super::Canvas;
@@ -41,9 +41,9 @@ pub(crate) enum Kind {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Key {
     Process(Option<i64>),
-    Thread(Option<i64>, Option<u64>),
-    Gil(Option<i64>, Option<u64>),
-    Cpu(Option<i64>, Option<u64>),
+    Lane(Lane),
+    Gil(Lane),
+    Cpu(Lane),
     Worker(u64),
     WorkerState(u64),
     LocalQueue(u64),
@@ -57,28 +57,42 @@ impl Key {
     fn kind(&self) -> Kind {
         match self {
             Self::Process(_) => Kind::Process,
-            Self::Thread(_, Some(thread)) => Kind::Thread(*thread),
+            Self::Lane(lane) => kind_of_lane(lane),
             Self::Span(_) => Kind::Shared,
             Self::Counter(_) | Self::LocalQueue(_) => Kind::Counter,
             _ => Kind::Row,
         }
     }
 
-    const fn pid(&self) -> Option<i64> {
+    const fn process(&self) -> Option<i64> {
         match self {
-            Self::Process(pid) | Self::Thread(pid, _) | Self::Gil(pid, _) | Self::Cpu(pid, _) => *pid,
+            Self::Process(process) => *process,
+            Self::Lane(lane) | Self::Gil(lane) | Self::Cpu(lane) => lane.process,
             _ => None,
         }
+    }
+
+    /// The number that the operating system gave the process.
+    fn pid(&self) -> Option<i64> {
+        self.process().filter(|&process| matches!(LaneId::of_process(process), LaneId::System(_)))
     }
 
     /// The track that it stands below.
     fn parent(&self) -> Option<Self> {
         match self {
             Self::Process(_) => None,
-            Self::Gil(pid, thread) | Self::Cpu(pid, thread) => Some(Self::Thread(*pid, *thread)),
+            Self::Gil(lane) | Self::Cpu(lane) => Some(Self::Lane(*lane)),
             Self::WorkerState(worker) | Self::LocalQueue(worker) => Some(Self::Worker(*worker)),
-            _ => Some(Self::Process(self.pid())),
+            _ => Some(Self::Process(self.process())),
         }
+    }
+}
+
+/// A thread has one track by its number: that of the interpreter that most programs have alone.
+fn kind_of_lane(lane: &Lane) -> Kind {
+    match (lane.thread.map(LaneId::of), lane.interpreter.unwrap_or(0)) {
+        (Some(LaneId::System(thread)), 0) => Kind::Thread(thread),
+        _ => Kind::Row,
     }
 }
 
@@ -147,14 +161,11 @@ impl Tracks {
     fn name(&self, key: &Key) -> String {
         match key {
             Key::Process(pid) => {
-                let name = pid.map_or_else(|| "process".to_owned(), |pid| format!("process {pid}"));
+                let numbered = |pid| format!("process {}", LaneId::of_process(pid));
+                let name = pid.map_or_else(|| "process".to_owned(), numbered);
                 if self.source.is_empty() { name } else { format!("{}: {name}", self.source) }
             }
-            &Key::Thread(process, Some(number)) => match self.thread_names.of(Thread { process, number }) {
-                Some(name) => name.clone(),
-                None => format!("thread {number}"),
-            },
-            Key::Thread(_, None) => "samples".to_owned(),
+            Key::Lane(lane) => self.lane_name(lane),
             Key::Gil(..) => "GIL".to_owned(),
             Key::Cpu(..) => "CPU".to_owned(),
             Key::Worker(worker) => format!("worker {worker}"),
@@ -163,6 +174,20 @@ impl Tracks {
             Key::Task(task) => format!("task {task}"),
             Key::Span(_) => "spans".to_owned(),
             Key::Events(name) | Key::Counter(name) => name.clone(),
+        }
+    }
+
+    fn lane_name(&self, lane: &Lane) -> String {
+        let name = lane.thread().and_then(|thread| self.thread_names.of(thread));
+        let name = match (name, lane.thread) {
+            (Some(name), _) => name.clone(),
+            (None, Some(number)) => format!("thread {}", LaneId::of(number)),
+            (None, None) => "samples".to_owned(),
+        };
+        // Most programs have one interpreter, and it is number 0.
+        match lane.interpreter.filter(|&interpreter| interpreter > 0) {
+            Some(interpreter) => format!("{name}, interpreter {interpreter}"),
+            None => name,
         }
     }
 }
