@@ -37,6 +37,38 @@ pub fn bytes(count: u64) -> String {
     }
 }
 
+/// An amount in words that suit its unit: times in nanoseconds as `1.23 s`, bytes as `1.5 KiB`, anything else as a number with its
+/// unit, `count` aside.
+///
+/// # Examples
+///
+/// ```
+/// use borehole_analysis::amount::with_unit;
+///
+/// assert_eq!(with_unit(1_230_000_000, "nanoseconds"), "1.23 s");
+/// assert_eq!(with_unit(1536, "bytes"), "1.5 KiB");
+/// assert_eq!(with_unit(1536, "count"), "1,536");
+/// ```
+#[must_use]
+pub fn with_unit(amount: u64, unit: &str) -> String {
+    match unit {
+        "nanoseconds" => time(amount),
+        "bytes" => bytes(amount),
+        "count" | "" => grouped(amount),
+        other => format!("{} {other}", grouped(amount)),
+    }
+}
+
+/// A time in the unit that suits it.
+#[expect(clippy::cast_precision_loss, reason = "two digits after the point are shown")]
+fn time(amount_ns: u64) -> String {
+    let units = [("s", 1_000_000_000_u64), ("ms", 1_000_000), ("us", 1_000)];
+    match units.into_iter().find(|&(_, unit)| amount_ns >= unit) {
+        Some((name, unit)) => format!("{:.2} {name}", amount_ns as f64 / unit as f64),
+        None => format!("{amount_ns} ns"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -7,7 +7,7 @@ use borehole::{
 use clap::{Args, ValueEnum};
 
 use crate::exit::Exit;
-use crate::filter::{FilterArgs, StackShapeArgs};
+use crate::filter::{FilterArgs, StackShapeArgs, ValueArgs};
 use crate::inputs::Inputs;
 use crate::interrupt;
 use crate::messages;
@@ -25,6 +25,10 @@ pub(crate) struct ConvertArgs {
 
     #[command(flatten)]
     pub(crate) details: Details,
+
+    // For formats that hold one number a stack.
+    #[command(flatten)]
+    pub(crate) value: ValueArgs,
 
     /// Put samples and events in the order of time, those of all threads together; those of all inputs together, or of each with --label-inputs. What does not
     /// fit into memory waits in temporary files
@@ -96,10 +100,6 @@ pub(crate) struct Details {
     /// flamegraph: the title
     #[arg(long, value_name = "TEXT")]
     pub(crate) title: Option<String>,
-
-    /// folded, collapsed, flamegraph, callgrind, pstats, speedscope: the value type to write, such as cpu, wall, samples, inuse_space [default: the profile's own default]
-    #[arg(long, value_name = "NAME")]
-    pub(crate) value: Option<String>,
 }
 
 /// Whether samples of an rbt file carry timestamps.
@@ -182,7 +182,7 @@ impl Details {
     fn apply(&self, target: &mut Target) {
         target.period_us = self.sampling_period;
         target.title.clone_from(&self.title);
-        target.value.clone_from(&self.value);
+
         target.timestamps = match self.timestamps {
             None => rbt::Timestamps::AsSource,
             Some(Timestamps::None) => rbt::Timestamps::Never,
@@ -244,6 +244,7 @@ pub(crate) fn run(args: &ConvertArgs) -> anyhow::Result<Exit> {
     interrupt::heed();
     let mut target = args.output.target_for(&args.inputs)?;
     args.details.apply(&mut target);
+    target.value.clone_from(&args.value.value);
     let mut output = args.output.create(&target)?;
     let output_name = output.name().to_owned();
     let mut exporter = target.exporter_to_file(&mut output)?;

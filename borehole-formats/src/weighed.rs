@@ -38,7 +38,6 @@ use crate::{Export, Losses};
 #[derive(Debug)]
 pub struct Weighed<E> {
     exporter: E,
-    asked: Option<String>,
     weigher: Weigher,
     is_told: bool,
     /// The current segment without what has been made the count.
@@ -52,7 +51,6 @@ impl<E: Export> Weighed<E> {
     pub fn new(exporter: E, asked: Option<&str>) -> Self {
         Self {
             exporter,
-            asked: asked.map(str::to_owned),
             weigher: Weigher::new(asked, Sampled::Count),
             is_told: false,
             weighed: Segment::default(),
@@ -97,15 +95,10 @@ impl<E: Export> Weighed<E> {
 
     /// An error if a value type was asked for that no profile has.
     fn check_asked(&self) -> io::Result<()> {
-        match &self.asked {
-            Some(asked) if self.weigher.value_type().is_none() && self.weigher.hidden_samples() > 0 => {
-                let known = self.weigher.hidden().map(|(value_type, _)| value_type.to_string());
-                let known = known.collect::<Vec<_>>().join(", ");
-                let message = format!("unknown value type: expected one of {known}, found {asked}");
-                Err(io::Error::new(io::ErrorKind::InvalidInput, message))
-            }
-            _ => Ok(()),
-        }
+        let Some(asked) = self.weigher.unknown() else { return Ok(()) };
+        let known: Vec<_> = self.weigher.kinds().iter().map(ToString::to_string).collect();
+        let message = format!("unknown value type: expected one of {}, found {asked}", known.join(", "));
+        Err(io::Error::new(io::ErrorKind::InvalidInput, message))
     }
 }
 
@@ -223,7 +216,10 @@ mod tests {
         let (Counts(counts, told), _) = weighed(Some("objects"), &segments, &[2, 4096]).unwrap();
         assert_eq!((counts, told), (vec![2], vec!["objects/count".to_owned()]));
         let error = weighed(Some("space/kb"), &segments, &[2, 4096]).unwrap_err().to_string();
-        assert_eq!(error, "unknown value type: expected one of space/bytes, samples/count, found space/kb");
+        assert_eq!(
+            error,
+            "unknown value type: expected one of objects/count, space/bytes, samples/count, found space/kb"
+        );
     }
 
     #[test]

@@ -52,6 +52,8 @@ pub struct Weigher {
     /// Other kinds, with how many samples have them.
     hidden: Vec<(ValueType, u64)>,
     more_hidden: u64,
+    /// All that there was to choose from, up to [`Weigher::MOST_HIDDEN`].
+    kinds: Vec<ValueType>,
 }
 
 /// The kind of numbers that are added up.
@@ -85,6 +87,11 @@ impl Weigher {
 
     /// Begins a segment.
     pub fn segment(&mut self, segment: &Segment) {
+        for (_, value_type) in segment.measures() {
+            if self.kinds.len() < Self::MOST_HIDDEN && !self.kinds.contains(&value_type) {
+                self.kinds.push(value_type);
+            }
+        }
         self.current = match self.kind_of(segment) {
             Some((measure, kind)) => {
                 let (value_type, factor) = kind.value_type.shown();
@@ -193,6 +200,27 @@ impl Weigher {
         Some(mode.map_or(&*value_type.kind, Mode::name))
     }
 
+    /// All value types of the segments so far, in order of first appearance, with the units of their sources: what can be asked
+    /// for. Those beyond the first [`Weigher::MOST_HIDDEN`] are not listed.
+    #[must_use]
+    pub fn kinds(&self) -> &[ValueType] {
+        &self.kinds
+    }
+
+    /// The value types that are not weighed.
+    pub fn others(&self) -> impl Iterator<Item = &ValueType> {
+        let is_other = |kind: &&ValueType| Some(&kind.shown().0) != self.value_type();
+        self.kinds.iter().filter(is_other)
+    }
+
+    /// The name that was asked for, if there were segments and none of them has such a value type.
+    #[must_use]
+    pub fn unknown(&self) -> Option<&str> {
+        let asked = self.asked.as_deref().filter(|_| !self.kinds.is_empty())?;
+        let is_known = self.chosen.is_some() || self.kinds.iter().any(|kind| kind.answers_to(asked));
+        (!is_known).then_some(asked)
+    }
+
     /// The value types of profiles that are not weighed, by their default, with how many samples they have.
     pub fn hidden(&self) -> impl Iterator<Item = (&ValueType, u64)> {
         self.hidden.iter().map(|(value_type, samples)| (value_type, *samples))
@@ -266,6 +294,10 @@ mod tests {
         let mut nobody = Weigher::new(Some("spaces"), Sampled::Time);
         assert_eq!(weigh(&mut nobody, &segments, &[3, -9]), [None, None]);
         assert_eq!((nobody.value_type(), nobody.hidden_samples()), (None, 8));
+        assert_eq!((nobody.unknown(), weigher.unknown()), (Some("spaces"), None));
+        let kinds: Vec<_> = weigher.kinds().iter().map(ValueType::to_string).collect();
+        assert_eq!(kinds, ["cpu/ns", "objects/count", "space/bytes"]);
+        assert_eq!(Weigher::new(Some("spaces"), Sampled::Time).unknown(), None);
     }
 
     #[test]

@@ -144,7 +144,8 @@ impl Side {
     /// Whether values are counted that are times, in nanoseconds.
     pub(crate) fn is_time(&self) -> bool {
         let value_type = self.weigher.value_type();
-        self.values.is_some() && value_type.is_some_and(|value_type| value_type.nanoseconds_per_unit().is_some())
+        self.values.is_some()
+            && value_type.is_some_and(|value_type| value_type.nanoseconds_per_unit().is_some())
     }
 
     /// How much of what is counted one observation is.
@@ -153,7 +154,9 @@ impl Side {
     pub(crate) fn observation(&self) -> f64 {
         match self.values {
             None => 1.0,
-            Some(_) if self.is_time() => self.value_period_ns.map_or(USUAL_PERIOD_NS, |period_ns| period_ns.max(1) as f64),
+            Some(_) if self.is_time() => {
+                self.value_period_ns.map_or(USUAL_PERIOD_NS, |period_ns| period_ns.max(1) as f64)
+            }
             Some(sum) => (sum as f64 / OBSERVATIONS_OF_A_SUM).max(1.0),
         }
     }

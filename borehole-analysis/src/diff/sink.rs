@@ -85,10 +85,8 @@ impl DiffSink {
     fn check_kinds(&self) -> io::Result<()> {
         let invalid = |message| io::Error::new(io::ErrorKind::InvalidInput, message);
         for side in [&self.before, &self.after] {
-            if let (Some(asked), None) = (&self.query.value, side.weigher.value_type())
-                && side.weigher.hidden_samples() > 0
-            {
-                let known: Vec<_> = side.weigher.hidden().map(|(known, _)| known.to_string()).collect();
+            if let Some(asked) = side.weigher.unknown() {
+                let known: Vec<_> = side.weigher.kinds().iter().map(ToString::to_string).collect();
                 let known = known.join(", ");
                 return Err(invalid(format!("unknown value type: expected one of {known}, found {asked}")));
             }
@@ -145,7 +143,7 @@ impl ProfileSink for DiffSink {
             view.is_ordered = side.is_ordered;
             view.value_type = side.weigher.value_type().filter(|_| side.values.is_some()).cloned();
             view.value = side.values;
-            view.hidden = side.weigher.hidden().map(|(value_type, _)| value_type.clone()).collect();
+            view.others = side.weigher.others().cloned().collect();
         }
         self.view = view;
         Ok(())

@@ -52,8 +52,8 @@ pub struct DiffSide {
     pub value_type: Option<ValueType>,
     /// The sum of that.
     pub value: Option<u64>,
-    /// Value types of profiles that are not compared.
-    pub hidden: Vec<ValueType>,
+    /// The other value types that there are.
+    pub others: Vec<ValueType>,
 }
 
 /// What values are.

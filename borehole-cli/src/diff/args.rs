@@ -8,7 +8,7 @@ use borehole_analysis::Query;
 use borehole_analysis::diff::{DiffQuery, DiffView, Identity, Per};
 use clap::{Args, ValueEnum};
 
-use crate::filter::{FilterArgs, StackShapeArgs, pattern};
+use crate::filter::{FilterArgs, StackShapeArgs, ValueArgs, pattern};
 use crate::inputs::{Inputs, Reading, refuse_stdin_twice};
 use crate::values::{RowLimit, percent};
 use crate::{outputs, page};
@@ -37,9 +37,8 @@ pub(crate) struct DiffArgs {
     #[arg(long, value_name = "samples|time|input|LABEL", value_parser = parse_per, default_value = "samples")]
     pub(crate) per: Per,
 
-    /// The value type to compare, such as cpu, wall, samples, inuse_space [default: each profile's own default]
-    #[arg(long, value_name = "NAME")]
-    pub(crate) value: Option<String>,
+    #[command(flatten)]
+    pub(crate) value: ValueArgs,
 
     /// What makes two functions the same [default: file where both sides know files, else function]
     #[arg(long, value_name = "WHAT", value_enum)]
@@ -134,7 +133,7 @@ impl DiffArgs {
     pub(crate) fn query(&self, sides: &[Inputs; 2]) -> anyhow::Result<DiffQuery> {
         Ok(DiffQuery {
             per: self.per.clone(),
-            value: self.value.clone(),
+            value: self.value.value.clone(),
             identity: match self.key {
                 None => Identity::Known,
                 Some(Key::Function) => Identity::Function,

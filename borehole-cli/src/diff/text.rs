@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use borehole_analysis::amount;
+use borehole_analysis::amount::with_unit;
 use borehole_analysis::diff::{Amount, Basis, Change, DiffFrame, DiffSide, DiffView, Measure, Per, Presence};
 
 use super::args::DiffArgs;
@@ -89,7 +89,7 @@ fn side(name: &str, side: &DiffSide, inputs: &Inputs, columns: usize) -> String 
     let samples = grouped(side.summary.samples);
     let facts = match (&side.value_type, side.value) {
         (Some(value_type), Some(value)) => {
-            format!("{} {} in {samples} records", amount::of(value, &value_type.unit), value_type.kind)
+            format!("{} {} in {samples} records", with_unit(value, &value_type.unit), value_type.kind)
         }
         _ => format!("{samples} samples{}", time.unwrap_or_default()),
     };
@@ -135,10 +135,11 @@ fn noise(view: &DiffView) -> String {
 
 fn notes(view: &DiffView) -> Vec<String> {
     let mut notes = Vec::new();
-    let hidden: BTreeSet<_> = [&view.before, &view.after].into_iter().flat_map(|side| &side.hidden).collect();
-    if !hidden.is_empty() {
-        let hidden: Vec<_> = hidden.iter().map(ToString::to_string).collect();
-        notes.push(format!("note:   other value types: {}; --value NAME compares them", hidden.join(", ")));
+    let sides = [&view.before, &view.after].into_iter().filter(|side| side.value_type.is_some());
+    let others: BTreeSet<_> = sides.flat_map(|side| &side.others).collect();
+    if !others.is_empty() {
+        let others: Vec<_> = others.iter().map(ToString::to_string).collect();
+        notes.push(format!("note:   other value types: {}; --value NAME compares them", others.join(", ")));
     }
     if view.moved > 0 {
         notes.push(format!(

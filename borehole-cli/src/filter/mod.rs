@@ -3,6 +3,7 @@
 mod events;
 mod shape;
 mod sink;
+mod value;
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -16,6 +17,7 @@ use borehole_analysis::Pattern;
 use clap::Args;
 
 pub(crate) use self::shape::{ShapeArgs, StackShapeArgs, libraries, pattern, say_if_all_left_out};
+pub(crate) use self::value::{ValueArgs, check_value};
 
 use self::events::EventChoice;
 use self::sink::{Chosen, First};

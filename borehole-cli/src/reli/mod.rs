@@ -23,7 +23,7 @@ use crate::convert::{self, ConvertArgs, Details, Timestamps, Utf8Errors};
 use crate::deferred::signed;
 use crate::exit::Exit;
 use crate::explore::{self, ExploreArgs};
-use crate::filter::{FilterArgs, SampleArgs, StackShapeArgs};
+use crate::filter::{FilterArgs, SampleArgs, StackShapeArgs, ValueArgs};
 use crate::inputs::{Inputs, Reading};
 use crate::outputs::OutputArgs;
 use crate::page::PageArgs;
@@ -255,6 +255,7 @@ fn convert(input: Input, format: Format, details: Details, compress: bool) -> an
         inputs: input.into(),
         output,
         details,
+        value: ValueArgs::default(),
         filter,
         shape: StackShapeArgs::default(),
         sort_by_time: false,
