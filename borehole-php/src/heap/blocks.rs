@@ -6,6 +6,7 @@
 //! Places for blocks are numbered through, those in use and those that are free, so that whoever keeps something for each
 //! block keeps it in a `Vec`.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use borehole_heap::Region;
@@ -52,7 +53,7 @@ pub(crate) struct Blocks {
     live: Vec<u64>,
     places: u32,
     /// Large blocks that are no ordinary ones, in the order of their addresses.
-    claims: Vec<(u64, Region)>,
+    claims: BTreeMap<u64, Region>,
     sums: Sums,
     doubt: Option<Error>,
 }
@@ -300,9 +301,7 @@ impl Blocks {
     /// Says that the large or huge block at `address` is a part of the stack or of the compiler's memory.
     pub(crate) fn claim(&mut self, address: u64, region: Region) {
         let Some(block) = self.find(address) else { return };
-        if let Err(at) = self.claims.binary_search_by_key(&block.address, |claim| claim.0) {
-            self.claims.insert(at, (block.address, region));
-        }
+        self.claims.entry(block.address).or_insert(region);
     }
 
     /// Whether the heap has the memory at `address`, for blocks in use, free ones, or kept for later.
@@ -315,13 +314,12 @@ impl Blocks {
     }
 
     fn claimed(&self, start: u64) -> Option<Region> {
-        let at = self.claims.binary_search_by_key(&start, |claim| claim.0).ok()?;
-        Some(self.claims[at].1)
+        self.claims.get(&start).copied()
     }
 
     /// The blocks that were claimed, and for what.
     pub(crate) fn claims(&self) -> impl Iterator<Item = (Block, Region)> {
-        self.claims.iter().filter_map(|&(start, region)| Some((self.at(start)?, region)))
+        self.claims.iter().filter_map(|(&start, &region)| Some((self.at(start)?, region)))
     }
 
     /// How many places there are: every [`Block::index`] is less.
