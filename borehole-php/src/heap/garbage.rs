@@ -96,7 +96,9 @@ impl<'a> Search<'a> {
             inner: 0,
             is_held: false,
         };
-        let unreached: Vec<_> = accounting.unreached().map(look).collect();
+        // What is not there leads nowhere, and is no garbage. A page says of a whole chunk that it is full of blocks.
+        let is_there = |block: &Block| view.u64(block.address).is_some();
+        let unreached: Vec<_> = accounting.unreached().filter(is_there).map(look).collect();
         let positions =
             unreached.iter().zip(0..).map(|(one, position)| (one.block.index, position)).collect();
         Self { view, layout, stacks, blocks: accounting.blocks(), unreached, positions }

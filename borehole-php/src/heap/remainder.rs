@@ -114,7 +114,8 @@ impl<S: HeapSink> Walker<'_, S> {
 
     /// What nothing is known to lead to, by size.
     pub(crate) fn unattributed(&mut self) {
-        let mut blocks: Vec<Block> = self.account.unreached().collect();
+        let most = self.most_listed();
+        let mut blocks: Vec<Block> = self.account.unreached().take(most).collect();
         if blocks.is_empty() {
             return;
         }
@@ -127,6 +128,9 @@ impl<S: HeapSink> Walker<'_, S> {
             for block in same {
                 self.unattributed_block(bin, block);
             }
+        }
+        if blocks.len() == most {
+            self.give_up();
         }
     }
 

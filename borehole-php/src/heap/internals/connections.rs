@@ -25,7 +25,8 @@ pub(super) fn connection<S: HeapSink>(object: &ObjectView, walker: &mut Walker<'
 
 /// `PDOStatement`: its connection stands in it as a value, at a place of its release's: the first object.
 pub(super) fn statement<S: HeapSink>(object: &ObjectView, walker: &mut Walker<'_, S>) {
-    let places = (0..object.bytes / 8).map(|word| object.start + word * 8);
+    let words = walker.view.length(object.start, object.bytes) / 8;
+    let places = (0..words).map(|word| object.start + word * 8);
     let is_object = |place: &u64| {
         let value = walker.view.u64(*place).unwrap_or_default();
         walker.view.array(moved(*place, 8)) == Some([OBJECT]) && walker.is_listed_object(value)

@@ -34,14 +34,15 @@ pub(crate) fn table<S: HeapSink>(address: u64, walker: &Walker<'_, S>) -> Option
     // Whatever the header says, no more than there is.
     let room = walker.room(start)?;
     let end = buckets.saturating_add(u64::from(used) * stride).min(start.saturating_add(room));
+    let there = walker.view.length(buckets, end.saturating_sub(buckets));
     let entry = |number: u64| {
         let value = buckets + number * stride;
         let bucket: [u8; 16] = walker.view.array(value)?;
         let hash = if is_packed { number } else { walker.view.u64(moved(value, fixed::BUCKET_HASH))? };
         (bucket[8] != 0).then_some(Entry { hash, value, pointer: u64_at(&bucket, 0)? })
     };
-    let count = end.saturating_sub(buckets) / stride.max(1);
-    Some((start, end - start, (0..count).filter_map(entry).collect()))
+    let count = there / stride.max(1);
+    Some((start, end.saturating_sub(start), (0..count).filter_map(entry).collect()))
 }
 
 /// The memory at `address` with what stands in it as its children.
@@ -152,7 +153,9 @@ fn row<S: HeapSink>(
     let count = count.min(room / stride as u64);
     let number = usize::try_from(count).unwrap_or(usize::MAX);
     let Some(node) = elements(object, address, count * stride as u64, number, walker) else { return };
-    for number in 0..number {
+    // A block may be said to have more bytes than there are: the first element that is not there is one that is missing.
+    let there = walker.view.length(address, count * stride as u64) / stride as u64;
+    for number in 0..number.min(usize::try_from(there + 1).unwrap_or(usize::MAX)) {
         let value = moved(address, number * stride);
         let name = number.to_string();
         if stride == 16 {

@@ -40,12 +40,12 @@ pub(super) fn whole<S: HeapSink>(object: &ObjectView, walker: &mut Walker<'_, S>
 impl<S: HeapSink> Walker<'_, S> {
     /// Goes to `address` when all that is known has been walked.
     pub(crate) fn unknown_pointer(&mut self, link: Link, address: u64) {
-        self.unknown.push((Link { strength: Strength::Structural, ..link }, address));
+        self.later_unknown(Link { strength: Strength::Structural, ..link }, address);
     }
 
     /// Looks through what has been put off, and walks what that leads to, until nothing is left.
     pub(crate) fn finish_scans(&mut self) {
-        loop {
+        while !self.is_given_up() {
             if let Some((link, kind, address)) = self.put_off.pop() {
                 self.later(link, kind, address);
             } else if let Some((link, address)) = self.unknown.pop() {
@@ -64,6 +64,7 @@ impl<S: HeapSink> Walker<'_, S> {
     /// Looks through memory; `name` calls what is found at an offset.
     pub(crate) fn scan(&mut self, scan: Scan, name: &dyn Fn(usize) -> String) {
         let bytes = self.view.bytes(scan.start, scan.bytes);
+        self.look_through(bytes.len());
         for (offset, word) in bytes.chunks_exact(8).enumerate() {
             let before = offset.checked_sub(1).and_then(|before| bytes.get(before * 8..));
             let target = u64_at(word, 0).and_then(|address| self.target(address, before));

@@ -203,7 +203,7 @@ impl<S: HeapSink> Walker<'_, S> {
     /// Goes on with a hash table, up to an entry that leads on.
     pub(super) fn entries(&mut self, mut entries: Entries) {
         while entries.at < entries.used {
-            if self.nodes_left == 0 {
+            if self.is_given_up() {
                 return;
             }
             let Some(bucket) = self.bucket(&entries) else {

@@ -118,7 +118,7 @@ impl<S: HeapSink> Walker<'_, S> {
         is_type && self.text(&self.spot(name)).is_some_and(|text| text.is_whole())
     }
 
-    fn class_text(&self, address: u64) -> Vec<u8> {
+    fn class_text(&mut self, address: u64) -> Vec<u8> {
         self.text_bytes(self.view.pointer(address, fixed::CLASS_NAME))
     }
 
@@ -139,6 +139,12 @@ impl<S: HeapSink> Walker<'_, S> {
             let is_static = u32_at(&info, 4).unwrap_or_default() & self.layout.property_static != 0;
             let place = if is_static { place } else { place.wrapping_sub(FIRST_PROPERTY) / 16 };
             let names = if is_static { &mut class.statics } else { &mut class.properties };
+            if self.is_given_up() {
+                return;
+            }
+            // Each place is that of a value somewhere.
+            let more = (place as usize + 1).saturating_sub(names.len());
+            self.limits.meet(if place < MOST_PROPERTIES { more as u64 } else { 0 });
             let Some(slot) = slot(names, place).filter(|slot| slot.is_none()) else { continue };
             let name = self.text_at(key);
             // What a class declares anew hides what its ancestor has under that name.

@@ -227,6 +227,7 @@ impl<S: HeapSink> Walker<'_, S> {
         if fitting < slots {
             self.damage(node, if spot.block.is_some() { Damage::Torn } else { Damage::Missing });
         }
+        self.look_through(fitting as usize * 16);
         let first = self.work.len();
         if frame.is_user {
             self.named_variables(node, frame);

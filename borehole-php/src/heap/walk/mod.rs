@@ -4,7 +4,8 @@
 //! A node is given out when it is come to first, before what it leads to; where it is come to again, there is an edge.
 //!
 //! Nothing that is read is trusted. A length counts as far as the block that it is about; memory that is not there, or
-//! contradicts itself, is marked on the node (`#damage`) and counted, and the walk goes on with the next.
+//! contradicts itself, is marked on the node (`#damage`) and counted, and the walk goes on with the next. What is kept for the
+//! walk, and what it gives out, is bounded by the memory that there is: see [`limits`].
 
 mod arrays;
 mod callables;
@@ -12,6 +13,7 @@ mod class_names;
 mod classes;
 mod frames;
 mod functions;
+mod limits;
 mod memory;
 mod objects;
 mod place;
@@ -36,12 +38,14 @@ use borehole_process::Dump;
 use crate::attach::Php;
 use crate::executor::Executor;
 use crate::heap::accounting::Accounting;
+use crate::heap::allocator::CHUNK_BYTES;
 use crate::heap::blocks::{Block, Blocks};
 use crate::heap::internals::scan::Scan;
 use crate::heap::layout::HeapLayout;
 use crate::remote::moved;
 
 use self::class_names::ClassNames;
+use self::limits::Limits;
 use self::objects::Handlers;
 use self::place::Activity;
 use self::seen::{Seen, Spot};
@@ -53,10 +57,6 @@ pub(crate) use self::objects::ObjectView;
 use self::task::Task;
 pub(crate) use self::task::{Kind, Link};
 
-/// How many nodes there may be for each eight bytes of memory: far more than real heaps have. Damaged ones may refer to the
-/// same memory again and again.
-const NODES_A_WORD: u64 = 2;
-
 /// What became of a walk.
 #[derive(Clone, Debug)]
 pub(crate) struct Walked {
@@ -66,7 +66,7 @@ pub(crate) struct Walked {
     pub(crate) missing: u64,
     /// How often memory contradicted itself.
     pub(crate) torn: u64,
-    /// Whether it was given up, because there were more nodes than the memory can hold.
+    /// Whether it was given up, because memory led to more than it can hold.
     pub(crate) is_stopped: bool,
 }
 
@@ -110,8 +110,9 @@ pub(crate) fn walk<S: HeapSink>(
     // Before the rest is listed: what is only listed was not led to.
     let reached_bytes = walker.account.reached_bytes();
     walker.unattributed();
-    let Walker { missing, torn, nodes_left, .. } = walker;
-    Walked { reached_bytes, missing, torn, is_stopped: nodes_left == 0 }
+    let is_stopped = walker.is_given_up();
+    let Walker { missing, torn, .. } = walker;
+    Walked { reached_bytes, missing, torn, is_stopped }
 }
 
 /// The state of a walk.
@@ -146,7 +147,7 @@ pub(crate) struct Walker<'d, S> {
     other_chain: Option<Chain>,
     /// By what the contents of strings are replaced, where they are.
     redaction: Option<RandomState>,
-    nodes_left: u64,
+    limits: Limits,
     missing: u64,
     torn: u64,
 }
@@ -191,7 +192,7 @@ impl<'d, S: HeapSink> Walker<'d, S> {
             blocks,
             sink,
             words,
-            seen: Seen::new(blocks),
+            seen: Seen::new(blocks, dump.held_bytes()),
             stacks: Stacks::of(view, blocks),
             account: Accounting::new(blocks),
             scans: Vec::new(),
@@ -204,7 +205,7 @@ impl<'d, S: HeapSink> Walker<'d, S> {
             globals: None,
             other_chain: None,
             redaction: None,
-            nodes_left: (dump.held_bytes() / 8 * NODES_A_WORD).min(u64::from(u32::MAX - 1)),
+            limits: Limits::of(dump.held_bytes()),
             missing: 0,
             torn: 0,
         }
@@ -213,7 +214,7 @@ impl<'d, S: HeapSink> Walker<'d, S> {
     /// Does what is to be done, and what follows from it.
     pub(crate) fn run(&mut self) {
         while let Some(task) = self.work.pop() {
-            if self.nodes_left == 0 {
+            if self.is_given_up() {
                 self.work.clear();
                 return;
             }
@@ -262,13 +263,6 @@ impl<'d, S: HeapSink> Walker<'d, S> {
         self.work[mark..].reverse();
     }
 
-    /// Goes to `address` later, unless it is null.
-    pub(crate) fn later(&mut self, link: Link, kind: Kind, address: u64) {
-        if address != 0 {
-            self.work.push(Task::Visit { link, kind, address });
-        }
-    }
-
     #[inline]
     fn spot(&self, address: u64) -> Spot {
         Spot { address, block: self.blocks.find(address) }
@@ -277,7 +271,7 @@ impl<'d, S: HeapSink> Walker<'d, S> {
     /// Adds a node with its tree edge.
     #[inline]
     fn node(&mut self, node_type: NodeType, link: Link) -> NodeId {
-        self.nodes_left = self.nodes_left.saturating_sub(1);
+        self.limits.nodes_left = self.limits.nodes_left.saturating_sub(1);
         let child = self.sink.node(node_type);
         self.edge(link, child, true);
         child
@@ -301,6 +295,7 @@ impl<'d, S: HeapSink> Walker<'d, S> {
     #[inline]
     fn again(&mut self, spot: &Spot, link: Link) -> bool {
         let Some(node) = self.seen.node(spot) else { return false };
+        self.limits.meet(1);
         self.edge(link, node, false);
         true
     }
@@ -354,6 +349,7 @@ impl<'d, S: HeapSink> Walker<'d, S> {
             Damage::Torn => (&mut self.torn, "torn"),
         };
         *count += 1;
+        self.limits.meet(1);
         self.sink.attribute(node, self.words.damage, Value::Text(value.as_bytes()));
     }
 
@@ -401,7 +397,9 @@ impl<'d, S: HeapSink> Walker<'d, S> {
     pub(crate) fn fitting(&self, address: u64, count: u32, size: u64) -> u32 {
         let wanted = u64::from(count) * size;
         let room = match self.blocks.find(address) {
-            Some(block) => wanted.min(block.end() - address),
+            Some(block) if block.bytes < CHUNK_BYTES => wanted.min(block.end() - address),
+            // A huge block may be said to have more bytes than there are.
+            Some(block) => self.view.length(address, wanted.min(block.end() - address)),
             None => self.view.length(address, wanted),
         };
         u32::try_from(room / size.max(1)).map_or(count, |fitting| fitting.min(count))

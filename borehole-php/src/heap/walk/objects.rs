@@ -152,6 +152,7 @@ impl<S: HeapSink> Walker<'_, S> {
         let node = self.node(NodeType::OBJECT_PROPERTIES, link);
         let values = moved(address, PROPERTIES);
         let present = self.present(values, count);
+        self.look_through(count as usize * 16);
         self.count_attribute(node, present);
         let row = Properties { node, class, values, at: 0, count, is_static: false, is_default: false };
         self.work.push(Task::Properties(row));

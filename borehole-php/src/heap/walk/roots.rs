@@ -55,9 +55,9 @@ pub(super) fn claim(view: View<'_>, php: &Php, executor: &Executor, blocks: &mut
 
 /// The pages of a stack or of an arena, from the last on.
 pub(super) fn pages(view: View<'_>, last: u64) -> Vec<u64> {
-    let mut pages = Vec::new();
+    let (mut pages, mut known) = (Vec::new(), HashSet::new());
     let mut page = last;
-    while page != 0 && pages.len() < MOST_PAGES && !pages.contains(&page) {
+    while page != 0 && pages.len() < MOST_PAGES && known.insert(page) {
         pages.push(page);
         page = view.pointer(page, PAGE_PREVIOUS);
     }

@@ -31,15 +31,18 @@ pub(crate) struct Seen {
 const NO_NODE: u32 = u32::MAX;
 
 impl Seen {
-    pub(crate) fn new(blocks: &Blocks) -> Self {
-        Self { by_block: vec![NO_NODE; blocks.places()], by_address: HashMap::new() }
+    /// For `blocks`, of which `held_bytes` are there. A page at the beginning of each chunk is enough to say that it is full of
+    /// blocks: where these are more than the words that there are, they are looked up by address.
+    pub(crate) fn new(blocks: &Blocks, held_bytes: u64) -> Self {
+        let places = Some(blocks.places()).filter(|&places| places as u64 <= held_bytes / 8);
+        Self { by_block: vec![NO_NODE; places.unwrap_or_default()], by_address: HashMap::new() }
     }
 
     /// The node at `spot`.
     #[inline]
     pub(crate) fn node(&self, spot: &Spot) -> Option<NodeId> {
-        match spot.own_block() {
-            Some(index) => self.by_block.get(index).copied().filter(|&node| node != NO_NODE).map(NodeId),
+        match spot.own_block().and_then(|index| self.by_block.get(index)) {
+            Some(&node) => (node != NO_NODE).then_some(NodeId(node)),
             None => self.by_address.get(&spot.address).copied(),
         }
     }

@@ -1,11 +1,12 @@
 //! Constant expressions, which wait to be evaluated, and attributes.
 
 use borehole_heap::{HeapSink, LocationType, NodeId, NodeType};
+use hashbrown::HashSet;
 
 use super::seen::Spot;
 use super::task::Each;
 use super::{Damage, Kind, Link, Shape, Walker};
-use crate::remote::{u32_at, u64_at};
+use crate::remote::u32_at;
 
 /// `zend_ast_ref`: the header of what is counted.
 const HEADER: u64 = 8;
@@ -24,11 +25,14 @@ const IS_LIST: u16 = 1 << 7;
 /// `ZEND_AST_NUM_CHILDREN_SHIFT`.
 const CHILDREN_SHIFT: u16 = 8;
 
-/// More than an expression that somebody wrote has.
-const MOST_PARTS: usize = 1 << 16;
-
 /// `zend_attribute`, up to its arguments.
 const ATTRIBUTE_SIZE: u64 = 32;
+
+/// What is left of the children of a part: addresses in a row, which are not copied.
+struct Children {
+    next: u64,
+    left: u32,
+}
 
 impl<S: HeapSink> Walker<'_, S> {
     /// The constant expression at `address`.
@@ -55,38 +59,79 @@ impl<S: HeapSink> Walker<'_, S> {
     /// The values in the tree at `root`, of which each part may be memory of its own.
     fn parts_of_expression(&mut self, node: NodeId, root: u64, is_apart: bool) {
         let mark = self.work.len();
-        let mut open = vec![root];
-        let mut values = 0;
-        let mut parts = 0;
-        while let Some(part) = open.pop() {
-            parts += 1;
-            if part == 0 || parts > MOST_PARTS {
-                continue;
-            }
-            let Some(kind) = self.view.array(part).map(u16::from_le_bytes) else {
-                self.damage(node, Damage::Missing);
-                continue;
-            };
-            if is_apart {
-                self.locate_once(node, part, Shape::new(LocationType::CONSTANT_EXPRESSION, 8));
-            }
-            if VALUES.contains(&kind) {
-                let name = self.number(values);
-                values += 1;
-                self.later(Link::strong(node, name), Kind::Value, part.wrapping_add(FIRST_CHILD));
-                continue;
-            }
-            let (first, count) = match kind {
-                kind if kind & IS_SPECIAL != 0 => (0, 0),
-                kind if kind & IS_LIST != 0 => {
-                    (LIST_CHILD, self.view.u32(part.wrapping_add(LIST_COUNT)).unwrap_or_default())
+        let (mut known, mut open, mut values) = (HashSet::new(), Vec::new(), 0);
+        let mut is_torn = false;
+        let mut next = Some(root);
+        while let Some(part) = next.filter(|_| !self.is_given_up()) {
+            if part != 0 {
+                // Each is a part of one expression, once.
+                if part.is_multiple_of(8) && known.insert(part) {
+                    open.extend(self.part_of_expression(node, part, is_apart, &mut values));
+                } else {
+                    is_torn = true;
                 }
-                kind => (FIRST_CHILD, u32::from(kind >> CHILDREN_SHIFT)),
-            };
-            let children = self.view.bytes(part.wrapping_add(first), u64::from(count) * 8);
-            open.extend(children.chunks_exact(8).rev().filter_map(|child| u64_at(child, 0)).take(MOST_PARTS));
+            }
+            next = self.next_child(node, &mut open);
+        }
+        if is_torn {
+            self.damage(node, Damage::Torn);
         }
         self.in_order(mark);
+    }
+
+    /// The children of a part, unless it is a value, which has the number `values`.
+    fn part_of_expression(
+        &mut self,
+        node: NodeId,
+        part: u64,
+        is_apart: bool,
+        values: &mut i64,
+    ) -> Option<Children> {
+        let Some(kind) = self.view.array(part).map(u16::from_le_bytes) else {
+            self.damage(node, Damage::Missing);
+            return None;
+        };
+        if is_apart {
+            self.locate_once(node, part, Shape::new(LocationType::CONSTANT_EXPRESSION, 8));
+        }
+        if VALUES.contains(&kind) {
+            let name = self.number(*values);
+            *values += 1;
+            self.later(Link::strong(node, name), Kind::Value, part.wrapping_add(FIRST_CHILD));
+            return None;
+        }
+        let (first, count) = match kind {
+            kind if kind & IS_SPECIAL != 0 => return None,
+            kind if kind & IS_LIST != 0 => {
+                (LIST_CHILD, self.view.u32(part.wrapping_add(LIST_COUNT)).unwrap_or_default())
+            }
+            kind => (FIRST_CHILD, u32::from(kind >> CHILDREN_SHIFT)),
+        };
+        let next = part.wrapping_add(first);
+        let left = self.fitting(next, count, 8);
+        if left < count {
+            self.damage_of_row(node, next);
+        }
+        Some(Children { next, left })
+    }
+
+    /// The next child of the innermost part that has one left.
+    fn next_child(&mut self, node: NodeId, open: &mut Vec<Children>) -> Option<u64> {
+        loop {
+            let children = open.last_mut()?;
+            if children.left == 0 {
+                open.pop();
+                continue;
+            }
+            let child = self.view.u64(children.next);
+            children.next = children.next.wrapping_add(8);
+            children.left -= 1;
+            self.limits.meet(1);
+            match child {
+                Some(child) => return Some(child),
+                None => self.damage(node, Damage::Missing),
+            }
+        }
     }
 
     /// The attributes in the `HashTable` at `address`.

@@ -160,6 +160,7 @@ impl<'d, S: HeapSink> Walker<'d, S> {
     /// The content of the string at `address` in the sink; that of an empty one if there is none.
     pub(crate) fn text_at(&mut self, address: u64) -> StringId {
         let text = self.text(&self.spot(address));
+        self.limits.meet_bytes(text.as_ref().map_or(0, |text| text.content.len()));
         self.content(text.as_ref())
     }
 
@@ -176,8 +177,10 @@ impl<'d, S: HeapSink> Walker<'d, S> {
     }
 
     /// The content of the string at `address`, which is empty if there is none.
-    pub(super) fn text_bytes(&self, address: u64) -> Vec<u8> {
-        self.text(&self.spot(address)).map(|text| text.content.into_owned()).unwrap_or_default()
+    pub(super) fn text_bytes(&mut self, address: u64) -> Vec<u8> {
+        let text = self.text(&self.spot(address)).map(|text| text.content.into_owned()).unwrap_or_default();
+        self.limits.meet_bytes(text.len());
+        text
     }
 
     /// The string at `address`.
@@ -218,6 +221,7 @@ impl<'d, S: HeapSink> Walker<'d, S> {
         let Text { content, counted, damage } = text;
         // Without the byte 0 that ends it, which belongs to no string as far as PHP's programs can tell.
         let size = fixed::STRING_BYTES as u64 + content.len() as u64;
+        self.limits.meet_bytes(content.len());
         let shape =
             Shape { string: Some(string), counted: Some(*counted), ..Shape::new(LocationType::STRING, size) };
         self.locate(node, spot, shape);
