@@ -4,8 +4,8 @@ use std::io::Read;
 use std::ops::ControlFlow;
 
 use borehole_model::{
-    Context, Frame, FrameId, ProfileSink, Recovery, Sample, Segment, StackId, Status, StringId, TableFull,
-    Tables,
+    Context, Frame, FrameId, ProfileSink, Recovery, Sample, Segment, StackId, Status, StringId,
+    TableFull, Tables,
 };
 
 use super::journal::JOURNAL_MAGIC;
@@ -67,6 +67,8 @@ pub fn import_document(
     let segment = segment(reader.header(), reader.statistics(), tables)?;
     sink.segment(Context { tables, segment: &segment })?;
     let outcome = deliver(&mut reader, on_passed, &segment, tables, sink);
+    // Of a profile that is not read to its end too.
+    reader.say_early_times();
     for warning in &reader.recovery().warnings {
         sink.warning(warning)?;
     }

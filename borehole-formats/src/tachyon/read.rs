@@ -39,8 +39,10 @@ pub struct Reader<'a> {
     /// The frames that the current record adds.
     pub(super) added: Vec<u32>,
     statistics: Option<Statistics>,
+    /// How many warnings stand before what is to be said of early times; `None` if no damage has been passed over.
+    pub(super) early_times_at: Option<usize>,
     /// How many samples and threads the header promises.
-    expected: Option<(u64, u32)>,
+    pub(super) expected: Option<(u64, u32)>,
     counts: RecordCounts,
     run: Run,
     ended: bool,
@@ -161,6 +163,7 @@ impl<'a> Reader<'a> {
             has_tables,
             added: Vec::with_capacity(MAX_DEPTH),
             statistics,
+            early_times_at: None,
             expected,
             counts: RecordCounts::default(),
             run: Run::default(),
@@ -209,7 +212,8 @@ impl<'a> Reader<'a> {
     }
 
     /// How many bytes of the file, from its beginning, have come out; the tables stand behind them.
-    pub(super) fn passed_bytes(&self) -> usize {
+    #[must_use]
+    pub fn passed_bytes(&self) -> usize {
         self.region.passed_bytes()
     }
 
@@ -247,6 +251,7 @@ impl<'a> Reader<'a> {
                 Ok(Step::Again) => {}
                 Ok(Step::End) => {
                     self.ended = true;
+                    self.say_early_times();
                     return Ok(None);
                 }
                 Err(error) => {
@@ -292,6 +297,7 @@ impl<'a> Reader<'a> {
                 let row = self.threads.row_mut(thread);
                 let (time_us, depth) = (row.time_us.wrapping_add(delta_us), row.stack.len());
                 row.time_us = time_us;
+                row.samples += 1;
                 Ok(Step::Sample(Turn { thread, time_us, status, kept: depth, depth }))
             }
             Err(fault) => self.broken_run(RecordFault::Number(fault), offset),
@@ -303,6 +309,7 @@ impl<'a> Reader<'a> {
         let left = std::mem::take(&mut self.run.left);
         let at = fault.offset(offset);
         let message = format!("{}, with {left} samples of a run to come", fault.message());
+        self.threads.row_mut(self.run.thread).note_hole(at);
         self.broken(message, at, fault.is_truncated())
     }
 
@@ -376,6 +383,7 @@ impl<'a> Reader<'a> {
         let row = self.threads.row_mut(thread);
         let (time_us, depth) = (row.time_us.wrapping_add(record.delta_us), row.stack.len());
         row.time_us = time_us;
+        row.samples += 1;
         if depth > MAX_DEPTH {
             self.warn(offset, 0, format!("expected a stack of at most {MAX_DEPTH} frames, found {depth}"));
         }
@@ -452,7 +460,7 @@ impl<'a> Reader<'a> {
         {
             self.tolerate(offset, || format!("expected {expected} threads, found more"))?;
         }
-        Ok(self.threads.add(record.thread, record.interpreter, self.header.start_us))
+        Ok(self.threads.add(record.thread, record.interpreter, self.header.start_us, record.delta_us))
     }
 
     #[cold]
@@ -525,6 +533,7 @@ impl<'a> Reader<'a> {
             return Ok(step);
         }
         self.check_counts()?;
+        self.say_missing_samples();
         Ok(Step::End)
     }
 

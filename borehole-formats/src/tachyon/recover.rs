@@ -20,6 +20,7 @@ use super::statistics::{
     OLD_STATISTICS_BYTES, STATISTICS_BYTES, STATISTICS_MAGIC, STATISTICS_TAIL_BYTES, Statistics,
 };
 use super::tables::{MIN_FRAME_BYTES, Tables, read_frames, read_strings};
+use super::threads::{Thread, Threads};
 use crate::{Error, Recovery, Warning};
 
 /// Takes a file apart that may be damaged, as far as it goes.
@@ -312,16 +313,39 @@ impl Reader<'_> {
             return;
         }
         // A short gap that begins with a thread is a record of that thread; a longer one may be of all.
-        let touched = match owner {
-            Some(owner) if lost <= longest_record(super::layout::MAX_DEPTH) as u64 => {
-                self.threads.set_adrift(|row| (row.id, row.interpreter) == owner)
-            }
-            _ => self.threads.set_adrift(|_| true),
-        };
+        let is_short = lost <= longest_record(super::layout::MAX_DEPTH) as u64;
+        let touched = self.threads.set_adrift(owner.filter(|_| is_short));
+        // Times are said to be early of whoever may have a record in the gap.
+        self.threads.note_hole(offset, owner.filter(|_| lost < LEAST_FOR_TWO));
         let resumed = self.region.offset();
         let message =
             format!("read on: the outer frames of {touched} threads are lost until a whole stack comes");
         self.warn(resumed, 0, message);
+        self.early_times_at.get_or_insert(self.recovery.warnings.len());
+    }
+
+    /// Says of which samples the times are early, behind what is said of the first damage: it is never among the
+    /// warnings that are too many to be kept.
+    pub(super) fn say_early_times(&mut self) {
+        let Some(at) = self.early_times_at.take() else { return };
+        let early = early_times(&self.threads);
+        let Recovery { warnings, more_warnings, .. } = &mut self.recovery;
+        let at = at.min(Recovery::MAX_WARNINGS - early.len()).min(warnings.len());
+        warnings.splice(at..at, early);
+        *more_warnings += warnings.len().saturating_sub(Recovery::MAX_WARNINGS) as u64;
+        warnings.truncate(Recovery::MAX_WARNINGS);
+    }
+
+    /// Says that times may be wrong of a file whose samples read well to the end, and are too few.
+    pub(super) fn say_missing_samples(&mut self) {
+        let Some((expected, _)) = self.expected.filter(|_| self.has_tables) else { return };
+        let missing = expected.saturating_sub(self.recovery.samples);
+        // Where damage has been passed over it is said which times are early.
+        if missing > 0 && self.early_times_at.is_none() {
+            let message =
+                format!("times behind the {missing} missing samples may be early by an unknown time");
+            self.recovery.warn(Warning::new(message));
+        }
     }
 
     /// Moves on to the next place that reads like a record; answers whether there is one.
@@ -372,6 +396,41 @@ impl Reader<'_> {
         self.added = added;
         reads
     }
+}
+
+/// The shortest gap that begins with a thread and holds a whole record of another: head, count, time and status of a run.
+const LEAST_FOR_TWO: u64 = 2 * RECORD_HEAD_BYTES as u64 + 3;
+
+/// How many threads are named whose times are early; the others are counted.
+const NAMED_THREADS: usize = 8;
+
+/// What is said of the threads whose times are early.
+fn early_times(threads: &Threads) -> Vec<Warning> {
+    let mut said = Vec::new();
+    let (mut others, mut behind_others) = (0_u64, 0_u64);
+    for (thread, hole, behind) in threads.early() {
+        if said.len() == NAMED_THREADS {
+            others += 1;
+            behind_others = behind_others.saturating_add(behind);
+            continue;
+        }
+        let Thread { id, interpreter, .. } = *thread;
+        let interpreter =
+            if interpreter > 0 { format!(" in interpreter {interpreter}") } else { String::new() };
+        let message = format!(
+            "times of {behind} samples of thread {id}{interpreter} after the damage at byte {} are early by an unknown \
+             time",
+            hole.offset
+        );
+        said.push(Warning::new(message));
+    }
+    if others > 0 {
+        let message = format!(
+            "times of {behind_others} samples of {others} more threads after the damage are early by an unknown time"
+        );
+        said.push(Warning::new(message));
+    }
+    said
 }
 
 /// The record at the cursor, if it may be one. Of a run only the beginning is looked at, and where more has

@@ -12,6 +12,10 @@ pub(super) struct Thread {
     pub(super) interpreter: u32,
     /// The time of its last sample.
     pub(super) time_us: u64,
+    /// How many samples have been read of it.
+    pub(super) samples: u64,
+    /// The damage since which its times are early.
+    pub(super) hole: Option<Hole>,
     /// Its last stack, the outermost frame first, so that what a record keeps stays where it is.
     pub(super) stack: Vec<u32>,
     /// Whether damage has hidden what the stack is built upon.
@@ -20,12 +24,30 @@ pub(super) struct Thread {
     pub(super) is_new: bool,
 }
 
+/// Damage that may hide samples of a thread. Times are differences, so those behind it are early by what they took.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Hole {
+    /// Where the damage is.
+    pub(super) offset: u64,
+    /// How many samples of the thread stood before it.
+    pub(super) samples_before: u64,
+}
+
+/// The first damage that may hide samples of all threads, those included that nobody has met so far.
+#[derive(Clone, Copy, Debug)]
+struct CommonHole {
+    offset: u64,
+    /// The latest time of a sample before it.
+    latest_us: u64,
+}
+
 /// All threads, in order of their first record.
 #[derive(Debug, Default)]
 pub(super) struct Threads {
     rows: Vec<Thread>,
     index: HashMap<(u64, u32), usize>,
     last: usize,
+    common_hole: Option<CommonHole>,
 }
 
 impl Threads {
@@ -58,13 +80,21 @@ impl Threads {
         self.index.contains_key(&(id, interpreter))
     }
 
+    /// Adds a thread whose first record says that its sample was taken `delta_us` after `start_us`.
+    ///
+    /// First records stand in the order of time: one behind damage that seems older than what stood before the
+    /// damage follows records that are lost.
     #[cold]
-    pub(super) fn add(&mut self, id: u64, interpreter: u32, start_us: u64) -> usize {
+    pub(super) fn add(&mut self, id: u64, interpreter: u32, start_us: u64, delta_us: u64) -> usize {
         let row = self.rows.len();
+        let is_early = |hole: &CommonHole| start_us.wrapping_add(delta_us) < hole.latest_us;
+        let hole = self.common_hole.filter(is_early);
         self.rows.push(Thread {
             id,
             interpreter,
             time_us: start_us,
+            samples: 0,
+            hole: hole.map(|CommonHole { offset, .. }| Hole { offset, samples_before: 0 }),
             stack: Vec::new(),
             adrift: false,
             is_new: true,
@@ -84,18 +114,46 @@ impl Threads {
         &mut self.rows[row]
     }
 
-    /// Forgets the stacks of the threads that `is_touched` says damage has touched; answers how many.
-    pub(super) fn set_adrift(&mut self, is_touched: impl Fn(&Thread) -> bool) -> usize {
+    /// Forgets the stack of the thread that damage has touched, or those of all; answers how many.
+    pub(super) fn set_adrift(&mut self, owner: Option<(u64, u32)>) -> usize {
         let mut touched = 0;
-        for row in self.rows.iter_mut().filter(|row| is_touched(row)) {
+        for row in self.rows.iter_mut().filter(|row| row.is_one_of(owner)) {
             row.lose();
             touched += 1;
         }
         touched
     }
+
+    /// Notes that damage at `offset` may hide samples of a thread, or of all, those included that nobody has met so far.
+    pub(super) fn note_hole(&mut self, offset: u64, owner: Option<(u64, u32)>) {
+        if owner.is_none() {
+            let latest_us = self.rows.iter().map(|row| row.time_us).max().unwrap_or(0);
+            self.common_hole.get_or_insert(CommonHole { offset, latest_us });
+        }
+        self.rows.iter_mut().filter(|row| row.is_one_of(owner)).for_each(|row| row.note_hole(offset));
+    }
+
+    /// The threads of which damage may hide samples, each with the damage and how many samples stand behind it.
+    pub(super) fn early(&self) -> impl Iterator<Item = (&Thread, Hole, u64)> {
+        self.rows.iter().filter_map(|row| {
+            let hole = row.hole?;
+            let behind = row.samples - hole.samples_before;
+            (behind > 0).then_some((row, hole, behind))
+        })
+    }
 }
 
 impl Thread {
+    /// Notes that damage at `offset` may hide samples. What damage hides later on adds to the same uncertainty.
+    pub(super) fn note_hole(&mut self, offset: u64) {
+        self.hole.get_or_insert(Hole { offset, samples_before: self.samples });
+    }
+
+    /// Whether it is the thread that is named; where none is, every one is.
+    fn is_one_of(&self, owner: Option<(u64, u32)>) -> bool {
+        owner.is_none_or(|owner| owner == (self.id, self.interpreter))
+    }
+
     /// Forgets the stack.
     pub(super) fn lose(&mut self) {
         self.adrift = true;
@@ -132,7 +190,7 @@ mod tests {
         let ids = [(7, 0), (7, 1), (9, 0)];
         for (row, (id, interpreter)) in ids.into_iter().enumerate() {
             assert_eq!(threads.find(id, interpreter), None);
-            assert_eq!(threads.add(id, interpreter, 0), row);
+            assert_eq!(threads.add(id, interpreter, 0, 0), row);
         }
         for turn in [0, 1, 2, 0, 1, 2, 2, 0, 2, 1, 1] {
             let (id, interpreter) = ids[turn];
@@ -143,7 +201,7 @@ mod tests {
     #[test]
     fn a_whole_stack_keeps_what_is_the_same() {
         let mut threads = Threads::default();
-        threads.add(1, 0, 0);
+        threads.add(1, 0, 0, 0);
         let thread = threads.row_mut(0);
         assert_eq!(thread.replace(&[3, 2, 1]), 0);
         assert_eq!(thread.stack, [1, 2, 3]);

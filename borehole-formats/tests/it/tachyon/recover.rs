@@ -1,7 +1,9 @@
 //! What is saved of files that were cut off, never finished, or overwritten.
 
-use borehole_formats::ReadOptions;
-use borehole_formats::tachyon::{LOST_FRAME, Reader, WriterOptions};
+use std::collections::HashSet;
+
+use borehole_formats::tachyon::{Compression, LOST_FRAME, Reader, WriterOptions};
+use borehole_formats::{ReadOptions, Recovery};
 
 use super::{
     Outcome, PlainFrame, PlainSample, define, finish, read, read_well, real, real_names, thread, writer,
@@ -211,4 +213,100 @@ fn a_file_with_tables_borrows_none() {
     reader.borrow_tables(&bytes, &lender).unwrap();
     assert_eq!(reader.tables().frame_count(), Reader::new(&bytes).unwrap().tables().frame_count());
     assert!(reader.recovery().warnings[0].message.contains("has its own"));
+}
+
+/// The warnings that say whose times are early.
+fn said_early(outcome: &Outcome) -> Vec<&str> {
+    let messages = outcome.recovery.warnings.iter().map(|warning| &warning.message[..]);
+    messages.filter(|said| said.starts_with("times of ")).collect()
+}
+
+#[test]
+fn times_behind_a_gap_are_said_to_be_early_with_how_many_they_are() {
+    let outcome = save(&borehole_testkit::read_corpus("tachyon/made/times_hole.bin"));
+    let damage = outcome.recovery.warnings[0].offset.unwrap();
+    let saved = outcome.samples.len();
+    // Each sample is 18 bytes, and is taken a millisecond after the one before.
+    let before = usize::try_from((damage - 64) / 18).unwrap();
+    let said = format!(
+        "times of {} samples of thread 7 after the damage at byte {damage} are early by an unknown time",
+        saved - before
+    );
+    assert_eq!(said_early(&outcome), [said]);
+    assert!(saved > before && saved < 3000, "{saved} saved, {before} before the damage");
+}
+
+#[test]
+fn a_time_of_which_nothing_is_said_is_right() {
+    let mut met = 0;
+    for name in ["05_threads20_none", "09_subinterp", "27_realapp_none", "35_mode_all_contention"] {
+        let bytes = real(name);
+        let reader = Reader::new(&bytes).unwrap();
+        let (end, is_plain) = (reader.header().strings_offset, reader.compressed_bytes().is_none());
+        assert!(is_plain, "{name}");
+        let whole = read_well(&bytes);
+        let key = |sample: &PlainSample| (sample.thread, sample.interpreter, sample.time_us);
+        let right: HashSet<_> = whole.iter().map(key).collect();
+        for at in (100..usize::try_from(end).unwrap() - 40).step_by(1777) {
+            let mut damaged = bytes.clone();
+            damaged[at..at + 20].fill(0xff);
+            let outcome = save(&damaged);
+            let early = said_early(&outcome);
+            met += early.len();
+            let is_named = |sample: &PlainSample| {
+                let PlainSample { thread, interpreter, .. } = sample;
+                let named = match interpreter {
+                    0 => format!(" of thread {thread} after"),
+                    _ => format!(" of thread {thread} in interpreter {interpreter} after"),
+                };
+                early.iter().any(|said| said.contains(&named))
+            };
+            let all_are_named = !early.iter().any(|said| said.contains(" more threads "));
+            for sample in outcome.samples.iter().filter(|_| all_are_named) {
+                assert!(
+                    right.contains(&key(sample)) || is_named(sample),
+                    "{name} {at}: {sample:?} {early:?}"
+                );
+            }
+        }
+    }
+    assert!(met > 50, "{met}");
+}
+
+#[test]
+fn threads_whose_times_are_early_are_listed_up_to_a_bound_and_never_left_out() {
+    let mut writer = writer(WriterOptions { compression: Compression::None, ..WriterOptions::default() });
+    let frames = define(&mut writer, &["a", "b"]);
+    for time in 0..4000_u64 {
+        let slot = thread(&mut writer, 1 + time % 20);
+        let frame = usize::try_from(time / 20 % 2).unwrap();
+        writer.write_sample(slot, time * 1000, 1, &frames[frame..=frame]).unwrap();
+    }
+    let mut bytes = finish(writer);
+    bytes[10_000..14_000].fill(0xff);
+    let outcome = save(&bytes);
+    let early = said_early(&outcome);
+    assert_eq!(early.len(), 9, "{early:?}");
+    assert!(early[8].contains(" samples of 12 more threads after the damage"), "{early:?}");
+    let counted = early.iter().map(|said| said.split(' ').nth(2).unwrap().parse::<usize>().unwrap());
+    let behind: usize = counted.sum();
+    assert!(behind > 2000 && behind < outcome.samples.len(), "{behind}");
+    // More damage than there is room for warnings.
+    for at in (14_100..60_000).step_by(45) {
+        bytes[at..at + 14].fill(0xff);
+    }
+    let outcome = save(&bytes);
+    assert_eq!(outcome.recovery.warnings.len(), Recovery::MAX_WARNINGS);
+    assert!(outcome.recovery.more_warnings > 0);
+    assert_eq!(said_early(&outcome).len(), 9);
+}
+
+#[test]
+fn samples_that_are_missing_at_no_place_that_shows_are_said_to_make_times_uncertain() {
+    let mut bytes = borehole_testkit::read_corpus("tachyon/made/cpu_mode.bin");
+    let count = Reader::new(&bytes).unwrap().header().samples;
+    bytes[28..36].copy_from_slice(&(count + 7).to_le_bytes());
+    let warnings = save(&bytes).recovery.warnings;
+    let said = "times behind the 7 missing samples may be early by an unknown time";
+    assert!(warnings.iter().any(|warning| warning.message == said), "{warnings:?}");
 }
