@@ -81,7 +81,7 @@ fn inspect(path: &Path, reading: &Reading) -> anyhow::Result<Info> {
     let again = if inputs::is_file(path) { Source::path(path).ok() } else { None };
     let size_bytes = again.as_ref().and_then(Source::size_bytes);
     let records = match again {
-        Some(source) => count_records(format, source.into_reader()),
+        Some(source) => count_records(format, source),
         None => RecordCounts::default(),
     };
     Ok(Info { name, format, size_bytes, inventory, recovery, records })

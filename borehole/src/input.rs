@@ -1,7 +1,5 @@
 //! An input whose format is known.
 
-#[cfg(feature = "tachyon")]
-use std::cell::Cell;
 use std::io::{self, Cursor, Read};
 
 use borehole_formats::detect::{DETECT_BYTES, Format, detect};
@@ -16,7 +14,7 @@ use borehole_formats::{Position, ReadError, ReadOptions};
 use borehole_model::{ProfileSink, Recovery, Tables, Warning};
 
 #[cfg(feature = "tachyon")]
-use crate::mapped::Mappable;
+use crate::mapped::{Mappable, Passed};
 use crate::spared::Spared;
 #[cfg(feature = "trc")]
 use crate::spool::spool;
@@ -170,13 +168,8 @@ impl Input {
         if let Some(mapped) = self.mappable.as_ref().and_then(Mappable::map) {
             // What was read to tell the format is in the mapping, too.
             drop(self.bytes);
-            let passed = Cell::new(0);
-            let on_passed = |end| {
-                if end >= passed.get() + GIVEN_BACK_BYTES {
-                    // Where reading goes on, the system maps what stands before, too, and nobody looks there again.
-                    mapped.give_back(passed.replace(end).saturating_sub(MAPPED_BEFORE_BYTES)..end);
-                }
-            };
+            let passed = Passed::of(&mapped);
+            let on_passed = |end| passed.up_to(end);
             let (bytes, sibling) = (mapped.bytes(), self.sibling.as_deref());
             let document = tachyon::Document { bytes, sibling, on_passed: Some(&on_passed) };
             return tachyon::import_document(document, &self.read, tables, sink)
@@ -192,17 +185,6 @@ impl Input {
         Ok(recovery)
     }
 }
-
-/// So much of a mapped file is given back at once, when it has been read.
-#[cfg(feature = "tachyon")]
-const GIVEN_BACK_BYTES: usize = 64 << 10;
-
-/// As much as the system maps before a page that is looked at, and more.
-///
-/// Source: seen of Linux 6.18, which maps the whole piece of its cache that the page is in, of 2 MiB at most on x86-64; before it,
-/// `fault_around_bytes`, 64 KiB unless it is told otherwise.
-#[cfg(feature = "tachyon")]
-const MAPPED_BEFORE_BYTES: usize = 2 << 20;
 
 /// The first bytes of an input, as many as it takes to tell its format.
 fn beginning(reader: &mut dyn Read) -> io::Result<Vec<u8>> {

@@ -1,5 +1,7 @@
 //! A file as memory, for readers that need the end of a file before its beginning.
 
+#[cfg(feature = "tachyon")]
+use std::cell::Cell;
 use std::fs::File;
 use std::io::Seek as _;
 #[cfg(feature = "tachyon")]
@@ -11,6 +13,41 @@ use memmap2::Mmap;
 pub(crate) struct Mappable {
     file: File,
     start: u64,
+}
+
+/// So much of a mapped file is given back at once, when it has been read.
+#[cfg(feature = "tachyon")]
+const GIVEN_BACK_BYTES: usize = 64 << 10;
+
+/// As much as the system maps before a page that is looked at, and more.
+///
+/// Source: seen of Linux 6.18, which maps the whole piece of its cache that the page is in, of 2 MiB at most on x86-64; before it,
+/// `fault_around_bytes`, 64 KiB unless it is told otherwise.
+#[cfg(feature = "tachyon")]
+const MAPPED_BEFORE_BYTES: usize = 2 << 20;
+
+/// A mapped file that is read from its beginning to its end, and given back behind the reader.
+#[cfg(feature = "tachyon")]
+pub(crate) struct Passed<'m> {
+    mapped: &'m Mapped,
+    end: Cell<usize>,
+}
+
+#[cfg(feature = "tachyon")]
+impl<'m> Passed<'m> {
+    /// Nothing has been read so far.
+    pub(crate) const fn of(mapped: &'m Mapped) -> Self {
+        Self { mapped, end: Cell::new(0) }
+    }
+
+    /// The input has been read up to `end`, and nobody looks there again.
+    pub(crate) fn up_to(&self, end: usize) {
+        if end >= self.end.get() + GIVEN_BACK_BYTES {
+            // Where reading goes on, the system maps what stands before, too.
+            let begin = self.end.replace(end).saturating_sub(MAPPED_BEFORE_BYTES);
+            self.mapped.give_back(begin..end);
+        }
+    }
 }
 
 /// The bytes of a file from where the input begins. Only what is looked at is read, and nothing is copied.
@@ -54,7 +91,7 @@ impl Mapped {
     /// Gives back the memory of a part of the input, which is read from the file again by who looks there again.
     #[cfg(feature = "tachyon")]
     #[allow(unsafe_code, reason = "of a mapping that was written to the content would be lost")]
-    pub(crate) fn give_back(&self, part: Range<usize>) {
+    fn give_back(&self, part: Range<usize>) {
         #[cfg(unix)]
         if part.end <= self.bytes().len() {
             let begin = self.start + part.start;

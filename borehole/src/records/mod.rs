@@ -9,12 +9,12 @@ mod tachyon;
 mod trc;
 
 use std::collections::BTreeMap;
-use std::io::{Read, Write};
+use std::io::Write;
 
 use borehole_formats::Recovery;
 use borehole_formats::jsonl::LineWriter;
 
-use crate::{Error, Format, Input};
+use crate::{Error, Format, Input, Source};
 
 /// Writes every record of `input` as a line of JSON with its offset, in the order of the file.
 ///
@@ -56,17 +56,18 @@ pub struct RecordCounts {
     pub compressed_bytes: Option<(u64, u64)>,
 }
 
-/// Counts the records of an input, up to the first that is damaged.
+/// Counts the records of a source, up to the first that is damaged. A `tachyon` file is mapped as it is when it is read, and held
+/// no further than that.
 #[must_use]
-pub fn count_records(format: Format, input: impl Read) -> RecordCounts {
+pub fn count_records(format: Format, source: Source) -> RecordCounts {
     let by_type = |by_type| RecordCounts { by_type, compressed_bytes: None };
     match format {
         #[cfg(feature = "rbt")]
-        Format::Rbt => by_type(rbt::count(input)),
+        Format::Rbt => by_type(rbt::count(source.into_reader())),
         #[cfg(feature = "trc")]
-        Format::Trc => by_type(trc::count(input)),
+        Format::Trc => by_type(trc::count(source.into_reader())),
         #[cfg(feature = "tachyon")]
-        Format::Tachyon => tachyon::count(input),
+        Format::Tachyon => tachyon::count(source),
         _ => by_type(BTreeMap::new()),
     }
 }

@@ -7,6 +7,7 @@ mod errors;
 mod inputs;
 mod outputs;
 mod processes;
+mod records;
 mod scrubbing;
 mod survives;
 mod zstd;
