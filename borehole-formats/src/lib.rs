@@ -24,7 +24,13 @@ mod cut_sums;
 #[cfg(any(feature = "collapsed", feature = "speedscope", feature = "gecko", feature = "jsonl"))]
 mod decimal;
 pub mod detect;
-#[cfg(any(feature = "pprof", feature = "otlp", feature = "speedscope", feature = "gecko"))]
+#[cfg(any(
+    feature = "pprof",
+    feature = "otlp",
+    feature = "speedscope",
+    feature = "gecko",
+    feature = "tachyon-jsonl"
+))]
 mod document;
 #[cfg(feature = "gzip")]
 pub mod envelope;
@@ -108,7 +114,7 @@ mod stated_duration;
 pub mod tachyon;
 #[cfg(feature = "tachyon-jsonl")]
 pub mod tachyon_jsonl;
-#[cfg(any(feature = "phpspy", feature = "folded", feature = "jsonl"))]
+#[cfg(any(feature = "phpspy", feature = "folded", feature = "jsonl", feature = "tachyon-jsonl"))]
 mod text;
 #[cfg(any(feature = "perfetto", feature = "chrome-trace"))]
 mod timeline;

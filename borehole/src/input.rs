@@ -287,6 +287,8 @@ fn import_plain(
         Format::Pprof => borehole_formats::pprof::import(&mut plain, options, tables, sink),
         #[cfg(feature = "speedscope")]
         Format::Speedscope => borehole_formats::speedscope::import(&mut plain, options, tables, sink),
+        #[cfg(feature = "tachyon-jsonl")]
+        Format::TachyonJsonl => borehole_formats::tachyon_jsonl::import(&mut plain, options, tables, sink),
         #[cfg(feature = "jsonl")]
         Format::Jsonl => borehole_formats::jsonl::import(&mut plain, options, tables, sink),
         // `Input::open` refuses what this build cannot read.

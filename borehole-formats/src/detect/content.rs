@@ -75,6 +75,14 @@ pub(super) fn is_jsonl(prefix: &[u8]) -> bool {
     first.starts_with(b"{") && member_starts_with(first, b"\"type\"", b"\"file\"")
 }
 
+/// A JSON object in the first line, whose type is `meta`, of a run.
+pub(super) fn is_tachyon_jsonl(prefix: &[u8]) -> bool {
+    let first = trim_start(prefix).split(|&byte| byte == b'\n').next().unwrap_or_default();
+    first.starts_with(b"{")
+        && member_starts_with(first, b"\"type\"", b"\"meta\"")
+        && contains(first, b"\"run_id\"")
+}
+
 /// A JSON object that names its schema, or has both members that no other profile has.
 pub(super) fn is_speedscope(prefix: &[u8]) -> bool {
     let schema = || {

@@ -173,10 +173,10 @@ static TABLE: [Facts; Format::ALL.len()] = [
         aliases: &[],
         extensions: &["tachyon.jsonl"],
         description: "sums of frames as lines of JSON, as CPython's replay writes them with --jsonl",
-        readable: false,
+        readable: cfg!(feature = "tachyon-jsonl"),
         writable: cfg!(feature = "tachyon-jsonl"),
         is_binary: false,
-        looks_like: |_| false,
+        looks_like: content::is_tachyon_jsonl,
     },
     Facts {
         format: Format::Gecko,

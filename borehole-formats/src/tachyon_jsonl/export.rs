@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use std::io::{self, BufWriter, Write};
 use std::ops::ControlFlow;
 
-use borehole_model::{Context, Frame, FrameId, ProfileSink, Sample, StringId, TableFull, Tables};
+use borehole_model::{Context, Frame, FrameId, Mode, ProfileSink, Sample, StringId, TableFull, Tables};
 
 use crate::one_period::OnePeriod;
 use crate::own_frames;
@@ -199,6 +199,10 @@ impl<W: Write> ProfileSink for Exporter<W> {
         if let Some(&(_, mode)) = mode.filter(|_| self.mode.is_none()) {
             let text = String::from_utf8_lossy(at.tables.string(mode)).into_owned();
             self.mode = Some(text).filter(|text| text.bytes().all(|byte| byte.is_ascii_alphanumeric()));
+        }
+        // What measures wall time need not be of a profiler that has such a mode.
+        if self.mode.is_none() && at.segment.mode != Mode::Wall {
+            self.mode = Some(at.segment.mode.name().to_owned());
         }
         self.losses.segment(at)
     }

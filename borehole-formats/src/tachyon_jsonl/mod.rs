@@ -4,8 +4,11 @@
 //! This is not the lossless `jsonl` of `borehole dump`: it has neither stacks nor times.
 
 mod export;
+mod import;
+mod read;
 
 pub use export::Exporter;
+pub use import::import;
 
 /// The short name of the format.
 pub const NAME: &str = "tachyon-jsonl";

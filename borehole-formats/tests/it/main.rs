@@ -20,6 +20,7 @@ mod replay;
 mod speedscope;
 mod tables;
 mod tachyon;
+mod tachyon_jsonl;
 mod timeline;
 mod trc;
 mod zstd;

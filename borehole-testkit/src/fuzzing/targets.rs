@@ -7,7 +7,7 @@ use borehole_formats::detect::{DETECT_BYTES, detect};
 use borehole_formats::envelope::Envelope;
 use borehole_formats::rbt::{self, Reader, Record};
 use borehole_formats::{Limits, ReadError, ReadOptions, Recovery};
-use borehole_formats::{folded, gecko, jsonl, otlp, phpspy, pprof, speedscope, tachyon, trc};
+use borehole_formats::{folded, gecko, jsonl, otlp, phpspy, pprof, speedscope, tachyon, tachyon_jsonl, trc};
 use borehole_model::{Context, Count, ProfileSink, Sample, Tables};
 use borehole_wire::{Cursor, put_varint};
 
@@ -32,6 +32,7 @@ pub const TARGETS: &[Target] = &[
         run: tachyon,
         corpus: &[("tachyon/corrupt", ".bin"), ("tachyon/bigendian", ".bin")],
     },
+    Target { name: "tachyon_jsonl", run: tachyon_jsonl, corpus: &[("tachyon/corpus/expected", ".jsonl")] },
     Target { name: "trc", run: trc, corpus: &[] },
     Target { name: "rmem", run: heap::rmem, corpus: &[] },
     Target { name: "heap_json", run: heap::json, corpus: &[] },
@@ -225,6 +226,10 @@ fn otlp(bytes: &[u8]) {
 
 fn speedscope(bytes: &[u8]) {
     import(bytes, |input, options, tables, sink| speedscope::import(input, options, tables, sink));
+}
+
+fn tachyon_jsonl(bytes: &[u8]) {
+    import(bytes, |input, options, tables, sink| tachyon_jsonl::import(input, options, tables, sink));
 }
 
 fn jsonl(bytes: &[u8]) {

@@ -1,0 +1,311 @@
+//! Sums of frames into the model.
+
+use std::io::BufRead;
+use std::ops::ControlFlow;
+
+use borehole_model::{
+    Context, Frame, FrameId, Mode, ProfileSink, Sample, Segment, StringId, TableFull, Tables,
+};
+use hashbrown::HashMap;
+use serde_json::Value;
+
+use super::NAME;
+use super::read::{EndLine, FrameEntry, Line, MetaLine, StringEntry, SumEntry, SumsLine, parse_line};
+use crate::document::Damage;
+use crate::text::Lines;
+use crate::{Error, ErrorKind, Position, ReadError, ReadOptions, Recovery, Warning};
+
+/// The only version of the lines.
+///
+/// Source: CPython 3.15.2, `JsonlCollector`.
+const VERSION: u64 = 0;
+
+/// Reads sums of frames: each frame that was executing becomes a stack of that frame alone, with as many samples.
+///
+/// How often frames were on the stack below others is not known of samples that have no stacks: a note says of how
+/// many frames that is left out. What the first line says is the segment's metadata. Several runs one after the other are
+/// as many segments. One without its last line, or cut off in the middle of a line, ends there with a warning.
+///
+/// # Errors
+/// When the input cannot be read, a limit is met, or the sink fails; and, unless damage is read over, at the first
+/// line that is not what it should be. Positions are lines.
+pub fn import(
+    input: impl BufRead,
+    options: &ReadOptions,
+    tables: &mut Tables,
+    sink: &mut dyn ProfileSink,
+) -> Result<Recovery, ReadError> {
+    let mut lines = Lines::new(input, NAME, &options.limits);
+    let mut importer = Importer {
+        tables,
+        sink,
+        damage: Damage::new(options),
+        limit_bytes: options.limits.definition_bytes,
+        held_bytes: 0,
+        line: 0,
+        run: None,
+        above: 0,
+    };
+    let mut parsed_last = Ok(());
+    while let Some(line) = lines.next_line()? {
+        let length = line.len() as u64;
+        importer.settle(std::mem::replace(&mut parsed_last, Ok(())), false)?;
+        if line.trim_ascii().is_empty() {
+            continue;
+        }
+        let parsed = parse_line(line);
+        importer.line = lines.number();
+        match parsed {
+            Ok(line) => {
+                if importer.take(line)?.is_break() {
+                    importer.damage.recovery.stopped = true;
+                    break;
+                }
+            }
+            Err(error) => parsed_last = Err((error, length)),
+        }
+    }
+    importer.settle(parsed_last, true)?;
+    importer.finish()
+}
+
+/// A line that is no JSON of its type, and how long it is.
+type Unparsed = (serde_json::Error, u64);
+
+/// What is known of the run at hand.
+#[derive(Default)]
+struct Run {
+    segment: Segment,
+    strings: HashMap<u64, StringId>,
+    frames: HashMap<u64, FrameId>,
+    /// Samples so far.
+    samples: u64,
+    has_ended: bool,
+}
+
+struct Importer<'a> {
+    tables: &'a mut Tables,
+    sink: &'a mut dyn ProfileSink,
+    damage: Damage,
+    /// How much definitions may take, and how much they do.
+    limit_bytes: usize,
+    held_bytes: usize,
+    /// The number of the line at hand.
+    line: u64,
+    run: Option<Run>,
+    /// How many frames were on the stack more often than they were executing.
+    above: u64,
+}
+
+impl Importer<'_> {
+    /// What a string or a frame takes beside its text.
+    const ENTRY_BYTES: usize = 64;
+
+    /// An error at the line at hand, or with lenient options a warning.
+    fn odd(&mut self, message: impl Into<String>) -> Result<(), Error> {
+        self.damage.meet(Error::malformed(NAME, Position::Line(self.line), message), 0)
+    }
+
+    /// Decides on a line that could not be parsed. The last one is cut off.
+    fn settle(&mut self, parsed: Result<(), Unparsed>, is_last: bool) -> Result<(), Error> {
+        let Err((error, length)) = parsed else { return Ok(()) };
+        let text = error.to_string();
+        let what = text.split(" at line 1 ").next().unwrap_or_default();
+        if is_last && error.is_eof() {
+            let message = format!("truncated: {what} (line {})", self.line);
+            self.damage.recovery.warn(Warning::new(message).losing(length));
+            return Ok(());
+        }
+        let message = format!("invalid line: {what} at column {}", error.column());
+        self.damage.meet(Error::malformed(NAME, Position::Line(self.line), message), length)
+    }
+
+    fn take(&mut self, line: Line) -> Result<ControlFlow<()>, ReadError> {
+        match line {
+            Line::Meta(meta) => self.begin(meta)?,
+            Line::Strings(strings) => self.strings(strings)?,
+            Line::Frames(frames) => self.frames(frames)?,
+            Line::Sums(sums) => return self.sums(sums),
+            Line::End(end) => self.end(&end)?,
+            Line::Other(name) => self.odd(format!("expected a line of a known type, found `{name}`"))?,
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn begin(&mut self, meta: MetaLine) -> Result<(), ReadError> {
+        self.leave_run();
+        if meta.v != VERSION {
+            let message = format!("unsupported version: expected {VERSION}, found {}", meta.v);
+            let position = Position::Line(self.line);
+            self.damage.meet(Error::new(ErrorKind::Unsupported, NAME, position, message), 0)?;
+        }
+        let mut metadata = Vec::new();
+        for (key, value) in meta.rest.iter().filter(|(key, _)| *key != "type") {
+            let value = text_of(value);
+            self.hold(key.len() + value.len())?;
+            let pair =
+                (self.tables.intern_string(key.as_bytes())?, self.tables.intern_string(value.as_bytes())?);
+            metadata.push(pair);
+        }
+        let segment = Segment {
+            format: NAME,
+            index: self.damage.recovery.segments,
+            period_ns: meta.sample_interval_usec.and_then(|us| us.checked_mul(1000)).filter(|&ns| ns > 0),
+            metadata,
+            mode: meta.rest.get("mode").and_then(Value::as_str).and_then(Mode::named).unwrap_or_default(),
+            ..Segment::default()
+        };
+        self.start(segment)
+    }
+
+    fn start(&mut self, segment: Segment) -> Result<(), ReadError> {
+        self.sink.segment(Context { tables: self.tables, segment: &segment })?;
+        self.damage.recovery.segments += 1;
+        self.run = Some(Run { segment, ..Run::default() });
+        Ok(())
+    }
+
+    /// The run at hand, which is begun without its first line if that is missing.
+    fn run(&mut self) -> Result<&mut Run, ReadError> {
+        if self.run.as_ref().is_none_or(|run| run.has_ended) {
+            self.odd("expected a line of type `meta` before all others")?;
+            let index = self.damage.recovery.segments;
+            self.start(Segment { format: NAME, index, ..Segment::default() })?;
+        }
+        Ok(self.run.get_or_insert_default())
+    }
+
+    /// Makes sure that there is room for one more definition.
+    fn hold(&mut self, bytes: usize) -> Result<(), Error> {
+        self.held_bytes = self.held_bytes.saturating_add(Self::ENTRY_BYTES).saturating_add(bytes);
+        if self.held_bytes > self.limit_bytes {
+            let message = format!("definitions too large: expected at most {} bytes", self.limit_bytes);
+            return Err(Error::new(ErrorKind::Limit, NAME, Position::Line(self.line), message));
+        }
+        Ok(())
+    }
+
+    fn strings(&mut self, entries: Vec<StringEntry>) -> Result<(), ReadError> {
+        for StringEntry { str_id, value } in entries {
+            self.hold(value.len())?;
+            let string = self.tables.intern_string(value.as_bytes())?;
+            self.run()?.strings.insert(str_id, string);
+        }
+        Ok(())
+    }
+
+    fn frames(&mut self, entries: Vec<FrameEntry>) -> Result<(), ReadError> {
+        for entry in entries {
+            self.hold(0)?;
+            let file = self.string(entry.path_str_id)?;
+            let Some(function) = self.string(entry.func_str_id)? else { continue };
+            let frame = self.frame(&entry, file, function)?;
+            self.run()?.frames.insert(entry.frame_id, frame);
+        }
+        Ok(())
+    }
+
+    /// The string of that number. One that nobody has defined is damage.
+    fn string(&mut self, id: u64) -> Result<Option<StringId>, ReadError> {
+        let known = self.run()?.strings.get(&id).copied();
+        if known.is_none() {
+            self.odd(format!("expected a defined string, found string {id}"))?;
+        }
+        Ok(known)
+    }
+
+    fn frame(
+        &mut self,
+        entry: &FrameEntry,
+        file: Option<StringId>,
+        function: StringId,
+    ) -> Result<FrameId, TableFull> {
+        let column = |value: Option<i64>| value.and_then(|value| u32::try_from(value).ok());
+        let is_nowhere = entry.line == Some(0) && entry.end_line.is_none() && entry.col.is_none();
+        let opcode = entry.opcode.as_ref().map(|name| self.tables.intern_string(text_of(name).as_bytes()));
+        self.tables.intern_frame(&Frame {
+            file,
+            line: entry.line.filter(|_| !is_nowhere),
+            end_line: entry.end_line,
+            column: column(entry.col),
+            end_column: column(entry.end_col),
+            opcode: opcode.transpose()?,
+            ..Frame::named(function)
+        })
+    }
+
+    fn sums(&mut self, sums: SumsLine) -> Result<ControlFlow<()>, ReadError> {
+        let SumsLine { kind, scope, entries } = sums;
+        self.run()?;
+        if (&*kind, &*scope) != ("frame", "final") {
+            self.odd(format!("expected final sums of frames, found {scope} sums of {kind}"))?;
+            return Ok(ControlFlow::Continue(()));
+        }
+        for SumEntry { frame_id, direct, cumulative } in entries {
+            self.above += u64::from(cumulative > direct);
+            if direct > 0 && self.sample(frame_id, direct)?.is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn sample(&mut self, frame_id: u64, count: u64) -> Result<ControlFlow<()>, ReadError> {
+        let frame = match self.run()?.frames.get(&frame_id).copied() {
+            Some(frame) => frame,
+            None => self.lost_frame(frame_id)?,
+        };
+        let stack = self.tables.intern_stack(None, frame)?;
+        let run = self.run.get_or_insert_default();
+        run.samples = run.samples.saturating_add(count);
+        self.damage.recovery.samples = self.damage.recovery.samples.saturating_add(count);
+        let at = Context { tables: self.tables, segment: &run.segment };
+        Ok(self.sink.sample(at, &Sample { stack: Some(stack), count, ..Sample::default() })?)
+    }
+
+    /// A frame that nobody has defined: how often it was executing is true all the same.
+    fn lost_frame(&mut self, frame_id: u64) -> Result<FrameId, ReadError> {
+        self.odd(format!("expected a defined frame, found frame {frame_id}"))?;
+        let function = self.tables.intern_string(format!("frame#{frame_id}").as_bytes())?;
+        Ok(self.tables.intern_frame(&Frame::named(function))?)
+    }
+
+    fn end(&mut self, end: &EndLine) -> Result<(), ReadError> {
+        let run = self.run()?;
+        run.has_ended = true;
+        let (expected, found) = (end.samples_total, run.samples);
+        if expected != found {
+            self.odd(format!("expected {expected} samples, found {found}"))?;
+        }
+        Ok(())
+    }
+
+    /// Says of a run that it has no last line.
+    fn leave_run(&mut self) {
+        if self.run.take().is_some_and(|run| !run.has_ended) {
+            self.damage.recovery.warn(Warning::new("expected a line of type `end`, found none"));
+        }
+    }
+
+    fn finish(mut self) -> Result<Recovery, ReadError> {
+        if !self.damage.recovery.stopped {
+            self.leave_run();
+        }
+        if self.above > 0 {
+            let message = format!(
+                "sums of frames have no stacks: how often {} frames were below others is left out",
+                self.above
+            );
+            self.damage.recovery.note(Warning::new(message));
+        }
+        self.damage.finish(self.sink)
+    }
+}
+
+/// A value as metadata has it.
+fn text_of(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}

@@ -1,0 +1,98 @@
+//! One line as a value.
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+/// A line, by its type. What this reader does not know is `Other`.
+pub(super) enum Line {
+    Meta(MetaLine),
+    Strings(Vec<StringEntry>),
+    Frames(Vec<FrameEntry>),
+    Sums(SumsLine),
+    End(EndLine),
+    Other(String),
+}
+
+/// Parses one line. It is gone over twice, once for its type and once for its keys.
+pub(super) fn parse_line(line: &[u8]) -> Result<Line, serde_json::Error> {
+    let Tag { name } = serde_json::from_slice(line)?;
+    Ok(match name.as_str() {
+        "meta" => Line::Meta(serde_json::from_slice(line)?),
+        "string_table" => Line::Strings(serde_json::from_slice::<StringsLine>(line)?.strings),
+        "frame_table" => Line::Frames(serde_json::from_slice::<FramesLine>(line)?.frames),
+        "agg" => Line::Sums(serde_json::from_slice(line)?),
+        "end" => Line::End(serde_json::from_slice(line)?),
+        _ => Line::Other(name),
+    })
+}
+
+#[derive(Deserialize)]
+struct Tag {
+    #[serde(rename = "type")]
+    name: String,
+}
+
+/// The first line of a run.
+#[derive(Deserialize)]
+pub(super) struct MetaLine {
+    #[serde(default)]
+    pub(super) v: u64,
+    pub(super) sample_interval_usec: Option<u64>,
+    /// What else it says: the mode, the number of the run.
+    #[serde(flatten)]
+    pub(super) rest: Map<String, Value>,
+}
+
+#[derive(Deserialize)]
+struct StringsLine {
+    strings: Vec<StringEntry>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct StringEntry {
+    pub(super) str_id: u64,
+    pub(super) value: String,
+}
+
+#[derive(Deserialize)]
+struct FramesLine {
+    frames: Vec<FrameEntry>,
+}
+
+/// A frame. Of a place that is not known the line is 0 or absent.
+#[derive(Deserialize)]
+pub(super) struct FrameEntry {
+    pub(super) frame_id: u64,
+    pub(super) path_str_id: u64,
+    pub(super) func_str_id: u64,
+    pub(super) line: Option<i64>,
+    pub(super) end_line: Option<i64>,
+    pub(super) col: Option<i64>,
+    pub(super) end_col: Option<i64>,
+    /// A number or a name.
+    pub(super) opcode: Option<Value>,
+}
+
+/// Sums of frames.
+#[derive(Deserialize)]
+pub(super) struct SumsLine {
+    pub(super) kind: String,
+    pub(super) scope: String,
+    pub(super) entries: Vec<SumEntry>,
+}
+
+/// How often a frame was executing, and how often it was on the stack.
+#[derive(Deserialize)]
+pub(super) struct SumEntry {
+    pub(super) frame_id: u64,
+    #[serde(rename = "self")]
+    pub(super) direct: u64,
+    #[serde(default)]
+    pub(super) cumulative: u64,
+}
+
+/// The last line of a run.
+#[derive(Deserialize)]
+pub(super) struct EndLine {
+    pub(super) samples_total: u64,
+}
