@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::ops::ControlFlow;
 
-use borehole_model::{Context, Event, ProfileSink, Sample, StringId, Tables};
+use borehole_model::{Context, Event, Mode, ProfileSink, Sample, StringId, Tables};
 
 use crate::ticks::Ticks;
 
@@ -86,6 +86,8 @@ pub struct SegmentFacts {
     pub offset: Option<u64>,
     /// The sampling period.
     pub period_ns: Option<u64>,
+    /// What the period measures.
+    pub mode: Mode,
     /// Whether samples carry times.
     pub has_times: bool,
     /// The process of its samples.
@@ -212,6 +214,7 @@ impl ProfileSink for Inventory {
                 index: segment.index,
                 offset: segment.offset,
                 period_ns: segment.period_ns,
+                mode: segment.mode,
                 has_times: segment.has_times,
                 process: segment.process,
                 metadata: pairs.map(|&(key, value)| (text(at.tables, key), text(at.tables, value))).collect(),

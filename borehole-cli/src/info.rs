@@ -5,6 +5,7 @@ use std::fmt::Display;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use borehole::model::Mode;
 use borehole::{Format, RecordCounts, Recovery, Source, Warning, count_records, import_all};
 use borehole_analysis::{Inventory, Numbers, SegmentFacts, Ticks};
 use clap::Args;
@@ -125,6 +126,9 @@ fn sample_rows(inventory: &Inventory, out: &mut impl Write) -> io::Result<()> {
     row("frames", format!("{} distinct; {} strings", inventory.frames, inventory.strings))?;
     row("segments", segments(inventory))?;
     row("period", periods(inventory))?;
+    if let Some(modes) = modes(inventory) {
+        row("mode", modes)?;
+    }
     if let Some((first, last)) = inventory.time_ns {
         row("time span", seconds(i128::from(last) - i128::from(first)))?;
     }
@@ -259,6 +263,14 @@ fn periods(inventory: &Inventory) -> String {
     if texts.is_empty() { "unknown".to_owned() } else { texts.join(", ") }
 }
 
+/// What samples measure, where that is not wall time.
+fn modes(inventory: &Inventory) -> Option<String> {
+    let mut names: Vec<_> = inventory.first_segments.iter().map(|segment| segment.mode.name()).collect();
+    names.sort_unstable();
+    names.dedup();
+    (names.iter().any(|&name| name != Mode::Wall.name())).then(|| names.join(", "))
+}
+
 fn seconds(ns: i128) -> String {
     format!("{}.{:06} s", ns / 1_000_000_000, ns % 1_000_000_000 / 1000)
 }
@@ -354,6 +366,7 @@ fn segment_object(segment: &SegmentFacts) -> Value {
         "index": segment.index,
         "offset": segment.offset,
         "period_ns": segment.period_ns,
+        "mode": segment.mode.name(),
         "has_times": segment.has_times,
         "pid": segment.process,
         "metadata": segment.metadata,

@@ -3,7 +3,9 @@
 use std::io::{self, Read, Seek, Write};
 use std::ops::ControlFlow;
 
-use borehole_model::{Context, Frame, FrameId, ProfileSink, Sample, Segment, StackId, StringId, Tables};
+use borehole_model::{
+    Context, Frame, FrameId, Mode, ProfileSink, Sample, Segment, StackId, StringId, Tables,
+};
 
 use super::layout::{ByteOrder, Config, HeaderLayout, MAX_DEPTH};
 use super::opcodes::Opcodes;
@@ -390,7 +392,7 @@ where
         match at.segment.began_ns.map(time_us) {
             Some(start_us) if self.writer.is_none() => self.open(&facts, at.segment, start_us)?,
             // One that says nothing of itself goes on with what came before.
-            _ if !at.segment.metadata.is_empty() => self.join(&facts),
+            _ if !at.segment.metadata.is_empty() || at.segment.mode != Mode::Wall => self.join(&facts),
             _ => {}
         }
         // A header that is still to come has the period of the segment.
@@ -498,6 +500,10 @@ impl Facts {
             + config.entries()
             + statistics.as_ref().map_or(0, Statistics::entries);
         let others = (segment.metadata.len() as u64).saturating_sub(taken);
+        // Of what measures wall time nobody knows that it was sampled in that mode.
+        if config.mode().is_none() && segment.mode != Mode::Wall {
+            config = config.with_mode(segment.mode.name());
+        }
         Self { python, compression, config, statistics, others }
     }
 }

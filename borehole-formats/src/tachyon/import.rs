@@ -4,7 +4,7 @@ use std::io::Read;
 use std::ops::ControlFlow;
 
 use borehole_model::{
-    Context, Frame, FrameId, ProfileSink, Recovery, Sample, Segment, StackId, Status, StringId,
+    Context, Frame, FrameId, Mode, ProfileSink, Recovery, Sample, Segment, StackId, Status, StringId,
     TableFull, Tables,
 };
 
@@ -182,6 +182,8 @@ fn segment(
         began_ns: header.start_us.cast_signed().checked_mul(1000),
         depth_limit: u32::try_from(MAX_DEPTH).ok(),
         metadata: pairs,
+        // In the mode `all` every thread is sampled at every tick, whatever it does.
+        mode: header.config.mode().and_then(Mode::named).unwrap_or_default(),
         ..Segment::default()
     })
 }

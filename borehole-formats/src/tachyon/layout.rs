@@ -235,13 +235,19 @@ impl Config {
     /// A word of a mode and features by name. Names that are none of the format's are left out.
     #[must_use]
     pub fn named<'n>(mode: Option<&str>, features: Option<impl Iterator<Item = &'n str>>) -> Self {
-        let number = (1..).zip(Self::MODES).find(|(_, name)| Some(*name) == mode);
-        let mut word = number.map_or(0, |(number, _)| number);
+        let mut word = mode.map_or(Self(0), |mode| Self(0).with_mode(mode)).0;
         for feature in features.into_iter().flatten() {
             let bit = (4..).zip(Self::FEATURES).find(|(_, name)| *name == feature);
             word |= Self::FEATURES_KNOWN | bit.map_or(0, |(bit, _): (u32, _)| 1 << bit);
         }
         Self(word)
+    }
+
+    /// The same word with a mode by name; unknown, if it is none of the format's.
+    #[must_use]
+    pub fn with_mode(self, mode: &str) -> Self {
+        let number = (1..).zip(Self::MODES).find(|(_, name)| *name == mode);
+        Self(self.0 & !Self::MODE_BITS | number.map_or(0, |(number, _)| number))
     }
 
     /// The same word, saying that the features are known: those it has, and no others.

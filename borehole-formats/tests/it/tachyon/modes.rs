@@ -1,0 +1,126 @@
+//! What samples measure, and whose they are.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::ops::ControlFlow;
+
+use borehole_formats::tachyon::layout::Config;
+use borehole_formats::tachyon::{self, Exporter, Reader, WriterOptions};
+use borehole_formats::{ReadOptions, jsonl, tachyon_jsonl};
+use borehole_model::{Context, Mode, ProfileSink, Sample, Segment, Tables};
+use borehole_testkit::read_corpus;
+
+use super::{Memory, define, finish, thread, writer};
+
+/// Whose samples there are, how many, and what the segments say.
+#[derive(Default)]
+struct Seen {
+    by_lane: BTreeMap<(Option<u64>, Option<u64>), u64>,
+    by_leaf: BTreeMap<String, u64>,
+    segments: Vec<Segment>,
+}
+
+impl ProfileSink for Seen {
+    fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
+        *self.by_lane.entry((sample.thread, sample.interpreter)).or_default() += sample.count;
+        let leaf = at.tables.frame(at.tables.leaf(sample.stack.unwrap())).function;
+        *self.by_leaf.entry(String::from_utf8_lossy(at.tables.string(leaf)).into_owned()).or_default() +=
+            sample.count;
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn segment(&mut self, at: Context<'_>) -> io::Result<()> {
+        self.segments.push(at.segment.clone());
+        Ok(())
+    }
+}
+
+fn seen(bytes: &[u8]) -> Seen {
+    let mut seen = Seen::default();
+    tachyon::import(bytes, &ReadOptions::default(), &mut Tables::default(), &mut seen).unwrap();
+    seen
+}
+
+/// A file with that configuration word.
+fn of_config(config: u32) -> Vec<u8> {
+    let mut writer = writer(WriterOptions { config: Config(config), ..WriterOptions::default() });
+    let frames = define(&mut writer, &["f"]);
+    let slot = thread(&mut writer, 7);
+    writer.write_sample(slot, 1000, 1, &frames).unwrap();
+    finish(writer)
+}
+
+#[test]
+fn the_configuration_word_says_what_samples_measure() {
+    let modes = [Mode::Wall, Mode::Wall, Mode::Cpu, Mode::Gil, Mode::Wall, Mode::Exception];
+    for (number, mode) in (0..).zip(modes) {
+        assert_eq!(seen(&of_config(number | 0x48)).segments[0].mode, mode, "{number}");
+    }
+}
+
+/// What `export` makes of samples of a source that says its mode and nothing else.
+fn written(mode: Mode) -> (Vec<u8>, Vec<u8>) {
+    let mut tables = Tables::default();
+    let name = tables.intern_string(b"f").unwrap();
+    let frame = tables.intern_frame(&borehole_model::Frame::named(name)).unwrap();
+    let stack = tables.intern_stack(None, frame).unwrap();
+    let segment = Segment { mode, period_ns: Some(1_000_000), ..Segment::default() };
+    let at = Context { tables: &tables, segment: &segment };
+    let (mut binary, mut sums) = (Vec::new(), Vec::new());
+    let mut exporter = Exporter::new(&mut binary, Default::default(), || Ok(Memory::default()));
+    let mut sums_exporter = tachyon_jsonl::Exporter::new(&mut sums);
+    for sink in [&mut exporter as &mut dyn ProfileSink, &mut sums_exporter] {
+        sink.segment(at).unwrap();
+        sink.sample(at, &Sample { stack: Some(stack), count: 2, ..Sample::default() }).unwrap();
+        sink.finish(&tables).unwrap();
+    }
+    drop((exporter, sums_exporter));
+    (binary, sums)
+}
+
+#[test]
+fn what_samples_of_another_format_measure_is_written_unless_it_is_wall_time() {
+    for mode in Mode::ALL {
+        let (binary, sums) = written(mode);
+        assert_eq!(seen(&binary).segments[0].mode, mode);
+        let named = Reader::new(&binary).unwrap().header().config.mode();
+        assert_eq!(named, Some(mode.name()).filter(|_| mode != Mode::Wall));
+        let said = format!("\"mode\":\"{}\"", mode.name());
+        assert_eq!(String::from_utf8(sums).unwrap().contains(&said), mode != Mode::Wall);
+    }
+}
+
+#[test]
+fn a_mode_goes_through_lines_and_comes_back_in_the_same_bytes() {
+    let bytes = read_corpus("tachyon/made/cpu_mode.bin");
+    let mut lines = Vec::new();
+    let mut tables = Tables::default();
+    let mut exporter = jsonl::Exporter::new(&mut lines, jsonl::ExportOptions::default());
+    tachyon::import(&bytes, &ReadOptions::default(), &mut tables, &mut exporter).unwrap();
+    exporter.finish(&tables).unwrap();
+    drop(exporter);
+    let (mut again, mut tables) = (Vec::new(), Tables::default());
+    let mut exporter = Exporter::new(&mut again, Default::default(), || Ok(Memory::default()));
+    jsonl::import(&lines[..], &ReadOptions::default(), &mut tables, &mut exporter).unwrap();
+    exporter.finish(&tables).unwrap();
+    drop(exporter);
+    assert!(again == bytes);
+}
+
+#[test]
+fn a_profile_of_cpu_time_has_the_samples_and_the_period_that_it_was_given() {
+    let seen = seen(&read_corpus("tachyon/made/cpu_mode.bin"));
+    assert_eq!(seen.segments.len(), 1);
+    assert_eq!((seen.segments[0].mode, seen.segments[0].period_ns), (Mode::Cpu, Some(1_000_000)));
+    assert_eq!(seen.by_leaf["idle"], 10);
+    assert_eq!(seen.by_leaf.values().sum::<u64>(), 1010);
+}
+
+#[test]
+fn threads_of_two_interpreters_are_told_apart() {
+    let seen = seen(&read_corpus("tachyon/made/interpreters.bin"));
+    assert_eq!(seen.by_lane.values().copied().collect::<Vec<_>>(), [1000, 1000]);
+    let interpreters: Vec<_> = seen.by_lane.keys().map(|lane| lane.1.unwrap()).collect();
+    assert!(interpreters[0] != interpreters[1], "{interpreters:?}");
+    assert_eq!(seen.segments[0].period_ns, Some(1_000_000));
+}
