@@ -71,7 +71,7 @@ fn written(mode: Mode) -> (Vec<u8>, Vec<u8>) {
     let mut sums_exporter = tachyon_jsonl::Exporter::new(&mut sums);
     for sink in [&mut exporter as &mut dyn ProfileSink, &mut sums_exporter] {
         sink.segment(at).unwrap();
-        sink.sample(at, &Sample { stack: Some(stack), count: 2, ..Sample::default() }).unwrap();
+        let _ = sink.sample(at, &Sample { stack: Some(stack), count: 2, ..Sample::default() }).unwrap();
         sink.finish(&tables).unwrap();
     }
     drop((exporter, sums_exporter));
