@@ -62,6 +62,8 @@ pub struct LongPoll {
     pub task: u64,
     /// Where the task was spawned.
     pub spawned_at: String,
+    /// Whether the trace ends before the poll does, which is then as long as until there.
+    pub is_open: bool,
 }
 
 /// Tasks.

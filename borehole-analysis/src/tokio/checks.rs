@@ -3,8 +3,9 @@
 //! Source of the checks and their thresholds: the scan for red flags of dial9 0.5.7. Where it is misled, what is done
 //! instead is said at the check.
 
+use super::tasks::{AllWaiting, Waiting};
 use super::view::{Finding, Rows, Seal, Severity, SpanRow, TokioView};
-use super::workers::{Contention, EXAMPLES, Poll, SpannedPoll, Waits};
+use super::workers::{CRITICAL_POLL_NS, Contention, EXAMPLES, Poll, SpannedPoll, StuckPoll, Waits};
 use super::worst::Tier;
 
 /// Delays of scheduling over this are critical.
@@ -27,6 +28,12 @@ pub(super) struct Suspects {
     pub(super) critical: Tier<Poll>,
     /// Other polls over 10 ms.
     pub(super) long: Tier<Poll>,
+    /// Polls over 10 ms that go on at the end.
+    pub(super) stuck: Tier<StuckPoll>,
+    /// Tasks that wait at the end.
+    pub(super) waiting: AllWaiting,
+    /// Whether nothing was recorded at all.
+    pub(super) is_empty: bool,
     /// Polls with more than 20 spans.
     pub(super) spanned: Tier<SpannedPoll>,
     /// By worker.
@@ -42,9 +49,11 @@ pub(super) struct Suspects {
 /// The findings, the gravest first, each check's by time.
 pub(super) fn findings(view: &TokioView, suspects: &Suspects, place: impl Fn(u32) -> String) -> Vec<Finding> {
     let mut found = Vec::new();
-    whole_file(view, &mut found);
+    whole_file(view, suspects, &mut found);
     lost_events(view, suspects, &mut found);
-    long_polls(suspects, place, &mut found);
+    long_polls(suspects, &place, &mut found);
+    stuck_polls(suspects, &place, &mut found);
+    waiting_tasks(view, suspects, &place, &mut found);
     task_leak(view, &mut found);
     delays(view, &mut found);
     blocking_calls(view, &mut found);
@@ -63,12 +72,16 @@ fn finding(severity: Severity, check: &'static str, evidence: String) -> Finding
 }
 
 /// Whether the trace can say anything. That no check speaks up means nothing where there are no polls.
-fn whole_file(view: &TokioView, found: &mut Vec<Finding>) {
+fn whole_file(view: &TokioView, suspects: &Suspects, found: &mut Vec<Finding>) {
     if view.seal == Seal::Incomplete {
         let evidence = "sealed before all threads had handed over what they recorded: events are missing";
         found.push(finding(Severity::Warning, "incomplete-file", evidence.to_owned()));
     }
-    if view.polls.durations.count == 0 {
+    if suspects.is_empty {
+        let evidence = "the trace holds no events but those that describe it: nothing was recorded, or it was \
+                        not handed over before the process ended";
+        found.push(finding(Severity::Warning, "empty-trace", evidence.to_owned()));
+    } else if view.polls.durations.count == 0 {
         let evidence = "the trace holds no whole poll: most checks have nothing to look at, and finding \
                         nothing else means nothing";
         found.push(finding(Severity::Warning, "no-polls", evidence.to_owned()));
@@ -91,7 +104,7 @@ fn lost_events(view: &TokioView, suspects: &Suspects, found: &mut Vec<Finding>) 
     }
 }
 
-fn long_polls(suspects: &Suspects, place: impl Fn(u32) -> String, found: &mut Vec<Finding>) {
+fn long_polls(suspects: &Suspects, place: &impl Fn(u32) -> String, found: &mut Vec<Finding>) {
     for (severity, tier, limit_ms) in
         [(Severity::Critical, &suspects.critical, 50), (Severity::Warning, &suspects.long, 10)]
     {
@@ -114,6 +127,64 @@ fn long_polls(suspects: &Suspects, place: impl Fn(u32) -> String, found: &mut Ve
             let evidence = format!("{count} polls over {limit_ms} ms in all{more}");
             found.push(finding(severity, "long-poll", evidence));
         }
+    }
+}
+
+/// Not one of the scan's: it has a poll where it has its end.
+fn stuck_polls(suspects: &Suspects, place: &impl Fn(u32) -> String, found: &mut Vec<Finding>) {
+    for StuckPoll { poll, queue, is_at_least } in suspects.stuck.examples.sorted() {
+        let severity =
+            if poll.duration_ns > CRITICAL_POLL_NS { Severity::Critical } else { Severity::Warning };
+        let evidence = format!(
+            "a poll goes on when the trace ends, after {}{}; task spawned at {}{}",
+            if is_at_least { "at least " } else { "" },
+            milliseconds(poll.duration_ns),
+            place(poll.place),
+            if queue == 0 { String::new() } else { format!("; {queue} tasks wait in the worker's queue") }
+        );
+        found.push(Finding {
+            time_ns: Some(poll.start_ns),
+            worker: Some(poll.worker),
+            task: Some(poll.task),
+            ..finding(severity, "stuck-poll", evidence)
+        });
+    }
+    let count = suspects.stuck.count;
+    if count > EXAMPLES as u64 {
+        let evidence = format!("{count} workers are in polls over 10 ms when the trace ends");
+        found.push(finding(Severity::Warning, "stuck-poll", evidence));
+    }
+}
+
+/// Not of the scan either.
+fn waiting_tasks(
+    view: &TokioView,
+    suspects: &Suspects,
+    place: &impl Fn(u32) -> String,
+    found: &mut Vec<Finding>,
+) {
+    let AllWaiting { starved, unpolled, unwoken } = suspects.waiting;
+    // What was lost may be the poll.
+    let starves = if view.lost_events > 0 { Severity::Warning } else { Severity::Critical };
+    for (severity, check, what, why, waiting) in [
+        (starves, "starved-task", "were woken and not polled again", "", starved),
+        (Severity::Warning, "unpolled-task", "were spawned and never polled", "", unpolled),
+        (
+            Severity::Warning,
+            "unwoken-task",
+            "were polled and never woken",
+            ": their wakers are lost, or what they wait for has not come (a signal, a long timer)",
+            unwoken,
+        ),
+    ] {
+        let Waiting { count, longest_ns, since_ns, task, place: row } = waiting;
+        if count == 0 {
+            continue;
+        }
+        let (longest, place) = (milliseconds(longest_ns), place(row));
+        let evidence = format!("{count} tasks {what}, the longest for {longest}, spawned at {place}{why}");
+        let (time_ns, task) = (Some(since_ns), Some(task));
+        found.push(Finding { time_ns, task, ..finding(severity, check, evidence) });
     }
 }
 

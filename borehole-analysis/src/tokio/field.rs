@@ -9,6 +9,7 @@ pub(super) const PLACES: usize = 5;
 
 // Of what workers and tasks do, and of samples of their threads.
 pub(super) const WORKER: Field = Field(0);
+pub(super) const INSTRUMENTED: Field = Field(0);
 pub(super) const LOCAL_QUEUE: Field = Field(1);
 pub(super) const WAKER_TASK: Field = Field(1);
 pub(super) const SAMPLE_SOURCE: Field = Field(1);
@@ -35,6 +36,8 @@ pub(super) const INLINE_DEPTH: Field = Field(2);
 pub(super) const SPAN: Field = Field(0);
 pub(super) const DURATION: Field = Field(0);
 pub(super) const NAME: Field = Field(1);
+pub(super) const SPAN_START: Field = Field(2);
+pub(super) const SPAN_END: Field = Field(3);
 
 // Of what the recorder says.
 pub(super) const LOST: Field = Field(0);

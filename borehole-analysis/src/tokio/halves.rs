@@ -54,6 +54,11 @@ impl<T: Began> Halves<T> {
         self.open.as_mut()
     }
 
+    /// What began last of all that has not ended.
+    pub(super) fn latest(&self) -> Option<&T> {
+        self.carried.iter().chain(&self.open).max_by_key(|began| began.time_ns())
+    }
+
     #[inline]
     fn enter(&mut self, batch: u64) {
         if self.batch == batch {

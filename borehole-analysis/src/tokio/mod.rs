@@ -72,11 +72,15 @@ pub struct TokioSink {
     /// Index and offset of the batch that the last event was in.
     batch: Option<(u64, Option<u64>)>,
     events: u64,
+    /// Those of them that do not describe the file alone.
+    recorded: u64,
     /// Whether anything was seen that samples do not tell already.
     is_worth_telling: bool,
     ends_ns: Option<(u64, u64)>,
     /// The same of measurements, which go on when nothing happens.
     measured_ends_ns: Option<(u64, u64)>,
+    /// The same of samples, which threads that are no workers have as well.
+    sampled_ends_ns: Option<(u64, u64)>,
     unix_offset_ns: Option<i128>,
     seals: Seals,
     lost_events: u64,
@@ -109,9 +113,11 @@ impl TokioSink {
             plans: Vec::new(),
             batch: None,
             events: 0,
+            recorded: 0,
             is_worth_telling: false,
             ends_ns: None,
             measured_ends_ns: None,
+            sampled_ends_ns: None,
             unix_offset_ns: None,
             seals: Seals::default(),
             lost_events: 0,
@@ -142,7 +148,8 @@ impl TokioSink {
     /// Comes to a view of what was read, and begins anew with a source of another name.
     fn next_source(&mut self, name: Option<String>) {
         let mut views = std::mem::take(&mut self.views);
-        views.extend(self.is_worth_telling.then(|| self.complete()));
+        let is_empty = self.events > 0 && self.recorded == 0;
+        views.extend((self.is_worth_telling || is_empty).then(|| self.complete()));
         *self = Self { source: name, views, ..Self::new(Some(self.limit)) };
     }
 
@@ -172,12 +179,22 @@ impl TokioSink {
     #[inline]
     fn tick(&mut self, sort: Sort, time_ns: u64) {
         self.is_worth_telling = true;
-        let ends_ns = match sort {
-            Sort::Metrics => &mut self.measured_ends_ns,
-            _ => &mut self.ends_ns,
-        };
-        let (first, last) = ends_ns.get_or_insert((time_ns, time_ns));
-        (*first, *last) = ((*first).min(time_ns), (*last).max(time_ns));
+        self.workers.seen(time_ns);
+        extend(
+            match sort {
+                Sort::Metrics => &mut self.measured_ends_ns,
+                _ => &mut self.ends_ns,
+            },
+            time_ns,
+        );
+    }
+
+    /// A sample was taken.
+    fn sampled(&mut self, time_ns: Option<u64>) {
+        if let Some(time_ns) = time_ns {
+            self.workers.seen(time_ns);
+            extend(&mut self.sampled_ends_ns, time_ns);
+        }
     }
 
     #[inline]
@@ -191,7 +208,7 @@ impl TokioSink {
         let delay_ns = measured.unwrap_or(0);
         let wait = Wait { delay_ns, poll_ns: time_ns, task, worker: Some(worker), place };
         let (task_row, place) = self.tasks.polled(wait, measured.is_some());
-        let poll = Poll { duration_ns: 0, start_ns: time_ns, worker, task, place, task_row };
+        let poll = Poll { duration_ns: 0, start_ns: time_ns, worker, task, place, task_row, is_open: true };
         self.workers.poll_starts(poll, plan.number(event, field::LOCAL_QUEUE).unwrap_or(0));
     }
 
@@ -226,6 +243,7 @@ impl TokioSink {
     #[inline]
     fn runtime_event(&mut self, plan: Plan, event: &Event<'_>, time_ns: u64) {
         self.tick(plan.sort, time_ns);
+        self.recorded += 1;
         match plan.sort {
             Sort::PollStart => self.poll_starts(plan, event, time_ns),
             Sort::PollEnd => self.poll_ends(plan, event, time_ns),
@@ -238,8 +256,9 @@ impl TokioSink {
             }
             Sort::Spawn => {
                 let place = plan.text(event, field::SPAWNED_AT).map(|place| self.places.row(place));
+                let is_traced = plan.value(event, field::INSTRUMENTED) != Some(&Value::Bool(false));
                 if let Some(task) = plan.number(event, field::TASK) {
-                    self.tasks.spawned(task, time_ns, place);
+                    self.tasks.spawned(task, time_ns, place, is_traced);
                 }
             }
             Sort::Terminate => {
@@ -278,6 +297,7 @@ impl TokioSink {
     }
 
     fn memory_event(&mut self, plan: Plan, event: &Event<'_>, time_ns: u64) {
+        self.is_worth_telling = true;
         if plan.sort == Sort::Overflow {
             let dropped =
                 [field::LOST, field::LOST_FREES].map(|field| plan.number(event, field).unwrap_or(0));
@@ -297,11 +317,12 @@ impl TokioSink {
     fn span_event(&mut self, plan: Plan, event: &Event<'_>, time_ns: u64, tables: &Tables) {
         self.is_worth_telling = true;
         if plan.sort == Sort::WholeSpan {
-            return self.whole_span(plan, event, time_ns, tables);
+            return self.whole_span(plan, event, tables);
         }
         let Some(id) = plan.number(event, field::SPAN) else { return };
         let name = plan.text(event, field::NAME).unwrap_or("(unnamed)");
         match plan.sort {
+            Sort::SpanClose => self.spans.close(id, time_ns),
             Sort::SpanEnter => self.spans.enter(id, name, time_ns),
             _ => {
                 let entered_ns = self.spans.exit(id, name, time_ns);
@@ -311,12 +332,16 @@ impl TokioSink {
         }
     }
 
-    fn whole_span(&mut self, plan: Plan, event: &Event<'_>, time_ns: u64, tables: &Tables) {
+    fn whole_span(&mut self, plan: Plan, event: &Event<'_>, tables: &Tables) {
         self.others.add(plan.other, event);
-        let Some(duration) = plan.number(event, field::DURATION) else { return };
+        let Some((start_ns, duration_ns)) = extent(plan, event) else { return };
         let name = plan::text(tables, tables.shape(event.shape).name);
-        let name = plan.text(event, field::NAME).unwrap_or(name.strip_prefix("metrique:").unwrap_or(&name));
-        self.spans.whole(name, time_ns, duration.saturating_mul(plan.scale_ns));
+        let said = plan.text(event, field::NAME).filter(|name| !name.is_empty());
+        self.spans.whole(
+            said.unwrap_or(name.strip_prefix("metrique:").unwrap_or(&name)),
+            start_ns,
+            duration_ns,
+        );
     }
 
     fn metadata(&mut self, plan: Plan, event: &Event<'_>, time_ns: u64) {
@@ -356,21 +381,53 @@ impl TokioSink {
     /// Events that are not of the runtime itself.
     fn further_event(&mut self, plan: Plan, event: &Event<'_>, time_ns: u64, tables: &Tables) {
         match plan.sort {
+            Sort::Clock | Sort::Metadata | Sort::Symbol => {}
+            Sort::Cpu | Sort::Alloc | Sort::Free => {
+                self.recorded += 1;
+                self.sampled(event.time_ns);
+            }
+            _ => self.recorded += 1,
+        }
+        match plan.sort {
             Sort::Cpu => self.cpu_sample(plan, event, time_ns),
             Sort::Alloc | Sort::Free | Sort::Overflow => self.memory_event(plan, event, time_ns),
-            Sort::SpanEnter | Sort::SpanExit | Sort::WholeSpan => {
+            Sort::SpanEnter | Sort::SpanExit | Sort::SpanClose | Sort::WholeSpan => {
                 self.span_event(plan, event, time_ns, tables);
             }
             Sort::Clock => self.clock(plan, event, time_ns),
             Sort::Metadata => self.metadata(plan, event, time_ns),
             Sort::Lost => self.lost(plan, event, time_ns),
             Sort::Symbol => self.symbol(plan, event),
-            Sort::TaskDump | Sort::SpanClose => {}
+            Sort::TaskDump => {}
             _ => {
                 self.is_worth_telling = true;
                 self.others.add(plan.other, event);
             }
         }
+    }
+}
+
+/// Takes a moment into the stretch between the first and the last.
+#[inline]
+fn extend(ends_ns: &mut Option<(u64, u64)>, time_ns: u64) {
+    let (first, last) = ends_ns.get_or_insert((time_ns, time_ns));
+    (*first, *last) = ((*first).min(time_ns), (*last).max(time_ns));
+}
+
+/// When an event that is a whole span began, and how long it took. Two of start, duration and end tell; what is written
+/// when a span closes has its end in the time of the event.
+fn extent(plan: Plan, event: &Event<'_>) -> Option<(u64, u64)> {
+    let [start_ns, duration_ns, end_ns] =
+        [field::SPAN_START, field::DURATION, field::SPAN_END].map(|field| plan.nanoseconds(event, field));
+    if let Some((start_ns, duration_ns)) = start_ns.zip(duration_ns) {
+        return Some((start_ns, duration_ns));
+    }
+    let closes_ns = end_ns.or(event.time_ns);
+    match (start_ns, duration_ns) {
+        (Some(start_ns), _) => Some((start_ns, closes_ns?.checked_sub(start_ns)?)),
+        (None, Some(duration_ns)) => Some((closes_ns.unwrap_or(0).saturating_sub(duration_ns), duration_ns)),
+        // The end alone: the time of the event is another.
+        (None, None) => Some((event.time_ns?, end_ns?.checked_sub(event.time_ns?)?)),
     }
 }
 

@@ -89,7 +89,11 @@ const SORTS: [(&str, Sort, Fields); 19] = [
         Sort::Metrics,
         &[(field::QUEUE_DEPTH, "global_queue"), (field::ALIVE_TASKS, "active_tasks")],
     ),
-    ("TaskSpawnEvent", Sort::Spawn, &[(field::TASK, "task_id"), (field::SPAWNED_AT, "spawn_loc")]),
+    (
+        "TaskSpawnEvent",
+        Sort::Spawn,
+        &[(field::TASK, "task_id"), (field::SPAWNED_AT, "spawn_loc"), (field::INSTRUMENTED, "instrumented")],
+    ),
     ("TaskTerminateEvent", Sort::Terminate, &[(field::TASK, "task_id")]),
     (
         "WakeEventEvent",
@@ -130,11 +134,19 @@ const SORTS: [(&str, Sort, Fields); 19] = [
         &[(field::ADDRESS, "addr"), (field::NAME, "symbol_name"), (field::INLINE_DEPTH, "inline_depth")],
     ),
     ("TaskDumpEvent", Sort::TaskDump, &[]),
-    ("SpanCloseEvent", Sort::SpanClose, &[]),
+    ("SpanCloseEvent", Sort::SpanClose, &[(field::SPAN, "span_id")]),
 ];
 
 const SPAN_FIELDS: Fields =
     &[(field::SPAN, "span_id"), (field::NAME, "span_name"), (field::TASK, "dial9.tokio.task_id")];
+
+/// Which fields of an event that is a whole span say what. Source: dial9 0.5.7, `docs/design/single-event-spans.md`.
+const SPAN_ROLES: [(Field, &str); 4] = [
+    (field::SPAN_START, "span.start"),
+    (field::DURATION, "span.duration"),
+    (field::SPAN_END, "span.end"),
+    (field::NAME, "span.name"),
+];
 
 /// How to read the events of one shape.
 #[derive(Clone, Copy, Debug)]
@@ -142,8 +154,8 @@ pub(super) struct Plan {
     pub(super) sort: Sort,
     /// Positions among the values; [`NONE`] where the shape has no such field.
     fields: [u16; field::PLACES],
-    /// What a number of [`Sort::WholeSpan`]'s duration is to be multiplied by to be in nanoseconds.
-    pub(super) scale_ns: u64,
+    /// Of [`Sort::WholeSpan`], which power of 1000 makes nanoseconds of the field at each place.
+    scales: [u8; field::PLACES],
     /// The row of an event of [`Sort::Other`] among those.
     pub(super) other: u32,
 }
@@ -151,7 +163,8 @@ pub(super) struct Plan {
 impl Plan {
     pub(super) fn new(shape: &Shape, tables: &Tables) -> Self {
         let name = text(tables, shape.name);
-        let mut plan = Self { sort: Sort::Other, fields: [NONE; field::PLACES], scale_ns: 1, other: 0 };
+        let mut plan =
+            Self { sort: Sort::Other, fields: [NONE; field::PLACES], scales: [0; field::PLACES], other: 0 };
         let known = SORTS.iter().find(|(known, ..)| *known == name);
         let (sort, fields) = match known {
             Some(&(_, sort, fields)) => (sort, fields),
@@ -177,19 +190,28 @@ impl Plan {
             });
             found.map(|annotation| annotation.field)
         };
-        let Some(duration) = role("span.duration") else { return };
-        self.sort = Sort::WholeSpan;
-        let position = |position: Option<u32>| {
-            position.and_then(|position| u16::try_from(position).ok()).unwrap_or(NONE)
-        };
-        self.fields[field::DURATION.0] = position(Some(duration));
-        self.fields[field::NAME.0] = position(role("span.name"));
-        self.scale_ns = match unit(shape, tables, duration).as_deref() {
-            Some("us") => 1_000,
-            Some("ms") => 1_000_000,
-            Some("s") => 1_000_000_000,
-            _ => 1,
-        };
+        // The time of the event says one of start, duration and end: another makes a span of it.
+        for (Field(place), wanted) in SPAN_ROLES {
+            let Some((found, row)) = role(wanted).and_then(|row| Some((u16::try_from(row).ok()?, row)))
+            else {
+                continue;
+            };
+            self.fields[place] = found;
+            self.scales[place] = match unit(shape, tables, row).as_deref() {
+                Some("us") => 1,
+                Some("ms") => 2,
+                Some("s") => 3,
+                _ => 0,
+            };
+            if place != field::NAME.0 {
+                self.sort = Sort::WholeSpan;
+            }
+        }
+    }
+
+    /// A number of [`Sort::WholeSpan`], in nanoseconds.
+    pub(super) fn nanoseconds(&self, event: &Event<'_>, field: Field) -> Option<u64> {
+        self.number(event, field)?.checked_mul(1000u64.pow(self.scales[field.0].into()))
     }
 
     #[inline]

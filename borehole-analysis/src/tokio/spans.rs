@@ -1,4 +1,7 @@
 //! Spans: from their first entering to their last leaving.
+//!
+//! Ids are used again: what a closing separates are two spans. The moments of an id come in no order, for batches do,
+//! so that spans are put together at the end.
 
 use hashbrown::HashMap;
 
@@ -12,89 +15,140 @@ const USUAL: usize = 10;
 /// So many times the median is an outlier.
 const OUTLYING: u64 = 10;
 
-#[derive(Clone, Copy, Debug)]
-struct Span {
-    name: u32,
-    first_enter_ns: u64,
-    last_enter_ns: u64,
-    last_exit_ns: u64,
-    /// Enterings less leavings: their order in the file is not that of time.
-    balance: i32,
+/// What an event says of a span.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Step {
+    Enter,
+    Exit,
+    Close,
 }
 
-/// Memory: 40 bytes a span of its own events, 16 bytes one that is a single event.
+#[derive(Clone, Copy, Debug)]
+struct Moment {
+    time_ns: u64,
+    /// The row of the span's id.
+    id: u32,
+    /// A row of the names, which are few.
+    name: u16,
+    step: Step,
+}
+
+/// A span, as far as its moments have been looked at.
+#[derive(Clone, Copy, Debug)]
+struct Span {
+    name: u16,
+    first_enter_ns: Option<u64>,
+    last_exit_ns: Option<u64>,
+    /// Since when it is entered, however often.
+    since_ns: u64,
+    busy_ns: u64,
+    /// Enterings less leavings.
+    depth: u32,
+}
+
+/// A span that was left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Done {
+    duration_ns: u64,
+    start_ns: u64,
+    busy_ns: u64,
+}
+
+/// An id, and when the span that had it last was entered, as far as the events so far tell.
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    row: u32,
+    last_enter_ns: u64,
+}
+
+/// Memory: 16 bytes an entering, leaving or closing, 40 an id, 24 bytes a span that is a single event.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Spans {
     names: Names,
-    spans: HashMap<u64, Span>,
-    /// Duration and start, by name.
-    done: Vec<Vec<(u64, u64)>>,
+    ids: HashMap<u64, Known>,
+    moments: Vec<Moment>,
+    /// Spans that are single events, by name.
+    whole: Vec<Vec<Done>>,
 }
 
 impl Spans {
     pub(super) fn enter(&mut self, id: u64, name: &str, time_ns: u64) {
-        let span = self.span(id, name);
-        span.first_enter_ns = span.first_enter_ns.min(time_ns);
-        span.last_enter_ns = time_ns;
-        span.balance = span.balance.saturating_add(1);
+        self.step(id, Some(name), time_ns, Step::Enter).last_enter_ns = time_ns;
     }
 
     /// Answers when the span was entered last, as far as the events so far tell.
     pub(super) fn exit(&mut self, id: u64, name: &str, time_ns: u64) -> u64 {
-        let span = self.span(id, name);
-        span.last_exit_ns = span.last_exit_ns.max(time_ns);
-        span.balance = span.balance.saturating_sub(1);
-        span.last_enter_ns
+        self.step(id, Some(name), time_ns, Step::Exit).last_enter_ns
+    }
+
+    /// The span has ended, and its id may be that of another one from here on.
+    pub(super) fn close(&mut self, id: u64, time_ns: u64) {
+        self.step(id, None, time_ns, Step::Close);
     }
 
     pub(super) fn whole(&mut self, name: &str, start_ns: u64, duration_ns: u64) {
         let name = self.names.row(name);
-        at(&mut self.done, name).push((duration_ns, start_ns));
+        at(&mut self.whole, name).push(Done { duration_ns, start_ns, busy_ns: duration_ns });
     }
 
-    fn span(&mut self, id: u64, name: &str) -> &mut Span {
-        let Self { names, spans, .. } = self;
-        spans.entry(id).or_insert_with(|| Span {
-            name: names.row(name),
-            first_enter_ns: u64::MAX,
-            last_enter_ns: 0,
-            last_exit_ns: 0,
-            balance: 0,
-        })
+    fn step(&mut self, id: u64, name: Option<&str>, time_ns: u64, step: Step) -> &mut Known {
+        let name = name.map_or(0, |name| u16::try_from(self.names.row(name)).unwrap_or(u16::MAX));
+        let row = u32::try_from(self.ids.len()).unwrap_or(u32::MAX);
+        let known = self.ids.entry(id).or_insert(Known { row, last_enter_ns: 0 });
+        self.moments.push(Moment { time_ns, id: known.row, name, step });
+        known
+    }
+
+    /// Gives each span to `take`, those of one id in the order of time.
+    fn walk(&self, mut take: impl FnMut(&Span)) {
+        let mut moments = self.moments.clone();
+        // A span is closed after it was left. Of one time, the others are in the order of their thread.
+        moments.sort_by_key(|moment| (moment.id, moment.time_ns, moment.step == Step::Close));
+        for moments in moments.chunk_by(|one, other| one.id == other.id) {
+            let mut open: Option<Span> = None;
+            for moment in moments {
+                if open.is_some_and(|span| moment.begins_another(&span)) {
+                    open.take().iter().for_each(&mut take);
+                }
+                if moment.step != Step::Close {
+                    open.get_or_insert_with(|| Span::named(moment.name)).step(moment);
+                }
+            }
+            open.iter().for_each(&mut take);
+        }
     }
 
     /// Gives out all that ended.
     pub(super) fn each(&self, mut take: impl FnMut(EndedSpan<'_>)) {
-        for span in self.spans.values() {
-            if let Some(duration_ns) = span.last_exit_ns.checked_sub(span.first_enter_ns) {
-                take(EndedSpan {
-                    name: self.names.text(span.name),
-                    start_ns: span.first_enter_ns,
-                    duration_ns,
-                });
+        self.walk(|span| {
+            if let Some(Done { duration_ns, start_ns, .. }) = span.done() {
+                take(EndedSpan { name: self.names.text(span.name.into()), start_ns, duration_ns });
             }
-        }
-        for (name, done) in (0..).zip(&self.done) {
+        });
+        for (name, done) in (0..).zip(&self.whole) {
             let name = self.names.text(name);
-            done.iter().for_each(|&(duration_ns, start_ns)| take(EndedSpan { name, start_ns, duration_ns }));
+            done.iter().for_each(|&Done { duration_ns, start_ns, .. }| {
+                take(EndedSpan { name, start_ns, duration_ns });
+            });
         }
     }
 
     /// The names and their spans, the one that took longest in sum first.
     pub(super) fn into_rows(mut self) -> Vec<SpanRow> {
         let mut unmatched: Vec<u64> = Vec::new();
-        for (_, span) in self.spans.drain() {
-            if span.balance > 0 {
-                *at(&mut unmatched, span.name) += 1;
+        let mut done = std::mem::take(&mut self.whole);
+        self.walk(|span| {
+            if span.depth > 0 {
+                *at(&mut unmatched, span.name.into()) += 1;
             }
-            if let Some(duration_ns) = span.last_exit_ns.checked_sub(span.first_enter_ns) {
-                at(&mut self.done, span.name).push((duration_ns, span.first_enter_ns));
+            if let Some(ended) = span.done() {
+                at(&mut done, span.name.into()).push(ended);
             }
-        }
-        let rows = self.done.len().max(unmatched.len());
-        self.done.resize_with(rows, Vec::new);
+        });
+        let rows = done.len().max(unmatched.len());
+        done.resize_with(rows, Vec::new);
         unmatched.resize(rows, 0);
-        let rows = (0..).zip(self.done.iter_mut().zip(unmatched));
+        let rows = (0..).zip(done.iter_mut().zip(unmatched));
         let rows = rows.map(|(name, (done, unmatched))| row(self.names.text(name), done, unmatched));
         let mut rows: Vec<_> = rows.filter(|row| row.durations.count + row.unmatched > 0).collect();
         rows.sort_by(|one, other| {
@@ -105,19 +159,58 @@ impl Spans {
     }
 }
 
-fn row(name: &str, done: &mut [(u64, u64)], unmatched: u64) -> SpanRow {
+impl Moment {
+    /// Whether the span so far has ended. Where a closing is missing, a new name tells.
+    fn begins_another(&self, span: &Span) -> bool {
+        let is_renamed = self.step == Step::Enter && span.depth == 0 && self.name != span.name;
+        self.step == Step::Close || is_renamed
+    }
+}
+
+impl Span {
+    const fn named(name: u16) -> Self {
+        Self { name, first_enter_ns: None, last_exit_ns: None, since_ns: 0, busy_ns: 0, depth: 0 }
+    }
+
+    fn step(&mut self, moment: &Moment) {
+        let time_ns = moment.time_ns;
+        if moment.step == Step::Enter {
+            self.first_enter_ns.get_or_insert(time_ns);
+            if self.depth == 0 {
+                self.since_ns = time_ns;
+            }
+            self.depth = self.depth.saturating_add(1);
+        } else {
+            self.last_exit_ns = Some(time_ns);
+            if self.depth == 1 {
+                self.busy_ns = self.busy_ns.saturating_add(time_ns - self.since_ns);
+            }
+            self.depth = self.depth.saturating_sub(1);
+        }
+    }
+
+    /// Nothing where the trace does not hold its beginning or its end.
+    fn done(&self) -> Option<Done> {
+        let start_ns = self.first_enter_ns?;
+        let duration_ns = self.last_exit_ns?.checked_sub(start_ns)?;
+        Some(Done { duration_ns, start_ns, busy_ns: self.busy_ns })
+    }
+}
+
+fn row(name: &str, done: &mut [Done], unmatched: u64) -> SpanRow {
     let mut durations = Durations::default();
-    done.iter().for_each(|&(duration_ns, _)| durations.add(duration_ns));
-    let longest = done.iter().max().copied().unwrap_or_default();
+    done.iter().for_each(|done| durations.add(done.duration_ns));
+    let busy_ns = done.iter().fold(0, |sum: u64, done| sum.saturating_add(done.busy_ns));
+    let longest_start_ns = done.iter().max().map_or(0, |longest| longest.start_ns);
     let outliers = if done.len() < USUAL {
         0
     } else {
-        let (_, &mut (median_ns, _), _) = done.select_nth_unstable(done.len() / 2);
-        let limit_ns = median_ns.saturating_mul(OUTLYING);
-        done.iter().filter(|&&(duration_ns, _)| duration_ns > limit_ns).count() as u64
+        let (_, median, _) = done.select_nth_unstable(done.len() / 2);
+        let limit_ns = median.duration_ns.saturating_mul(OUTLYING);
+        done.iter().filter(|done| done.duration_ns > limit_ns).count() as u64
     };
-    let longest_start_ns = longest.1;
-    SpanRow { name: name.to_owned(), durations: (&durations).into(), outliers, longest_start_ns, unmatched }
+    let (name, durations) = (name.to_owned(), (&durations).into());
+    SpanRow { name, durations, busy_ns, outliers, longest_start_ns, unmatched }
 }
 
 #[cfg(test)]
@@ -136,6 +229,39 @@ mod tests {
         let rows = spans.into_rows();
         assert_eq!((rows[0].durations.count, rows[0].durations.max_ns), (1, 150));
         assert_eq!((rows[0].unmatched, rows[0].longest_start_ns), (1, 100));
+    }
+
+    #[test]
+    fn a_closing_ends_a_span_for_good_whatever_its_id_is_used_for_next() {
+        let mut spans = Spans::default();
+        // The thread that closed hands over last.
+        for start_ns in [100, 1000] {
+            spans.enter(1, "request", start_ns);
+            spans.exit(1, "request", start_ns + 10);
+            spans.enter(1, "request", start_ns + 30);
+            spans.exit(1, "request", start_ns + 50);
+        }
+        spans.enter(1, "query", 2000);
+        spans.exit(1, "query", 2007);
+        spans.close(1, 150);
+        spans.close(1, 1060);
+        let mut ended = Vec::new();
+        spans.each(|span| ended.push((span.name.to_owned(), span.start_ns, span.duration_ns)));
+        let expected = [("request", 100, 50), ("request", 1000, 50), ("query", 2000, 7)];
+        assert_eq!(ended, expected.map(|(name, start_ns, took_ns)| (name.to_owned(), start_ns, took_ns)));
+        let rows = spans.into_rows();
+        assert_eq!((rows[0].durations.count, rows[0].durations.max_ns, rows[0].busy_ns), (2, 50, 60));
+    }
+
+    #[test]
+    fn an_id_with_another_name_is_another_span_also_where_closings_are_missing() {
+        let mut spans = Spans::default();
+        for (name, start_ns) in [("request", 100), ("query", 500)] {
+            spans.enter(1, name, start_ns);
+            spans.exit(1, name, start_ns + 10);
+        }
+        let rows = spans.into_rows();
+        assert_eq!(rows.iter().map(|row| row.durations.max_ns).collect::<Vec<_>>(), [10, 10]);
     }
 
     #[test]

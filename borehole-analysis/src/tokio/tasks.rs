@@ -10,6 +10,10 @@ use super::worst::Worst;
 
 /// Delays over this are high.
 const HIGH_DELAY_NS: u64 = 5_000_000;
+/// Tasks that wait for longer to be polled at the end of the trace are starved.
+const STARVED_NS: u64 = 1_000_000_000;
+/// Tasks that nobody wakes for longer may have lost their waker.
+const UNWOKEN_NS: u64 = 10_000_000_000;
 /// In the place of a poll's duration: it is a wake.
 const WAKE: u32 = 0;
 
@@ -21,6 +25,39 @@ struct Task {
     spawned_ns: Option<u64>,
     ended_ns: Option<u64>,
     is_polled: bool,
+    /// Whether its wakes are not recorded.
+    is_untraced: bool,
+    is_woken: bool,
+    /// When its last poll began, and when the last of those that ended did.
+    polled_ns: u64,
+    idle_ns: Option<u64>,
+    /// The last wake.
+    woken_ns: u64,
+    /// The last wake by itself, in a poll.
+    yielded_ns: u64,
+}
+
+/// Tasks that wait at the end of the trace.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Waiting {
+    pub(super) count: u64,
+    pub(super) longest_ns: u64,
+    /// Since when that one waits.
+    pub(super) since_ns: u64,
+    pub(super) task: u64,
+    /// A row of the names of places.
+    pub(super) place: u32,
+}
+
+/// The same, by what they wait for.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct AllWaiting {
+    /// Woken, and not polled since.
+    pub(super) starved: Waiting,
+    /// Spawned, and never polled.
+    pub(super) unpolled: Waiting,
+    /// Polled, and never woken.
+    pub(super) unwoken: Waiting,
 }
 
 /// A wake or a poll, for tasks whose delays the runtime does not measure.
@@ -104,8 +141,9 @@ impl Tasks {
         &mut self.tasks[row]
     }
 
-    pub(super) fn spawned(&mut self, id: u64, time_ns: u64, place: Option<u32>) {
+    pub(super) fn spawned(&mut self, id: u64, time_ns: u64, place: Option<u32>, is_traced: bool) {
         let task = self.task(id);
+        task.is_untraced = !is_traced;
         task.spawned_ns = Some(time_ns);
         task.place = place.unwrap_or(task.place);
     }
@@ -121,6 +159,7 @@ impl Tasks {
         let row = self.row(wait.task);
         let task = &mut self.tasks[row];
         task.is_polled = true;
+        task.polled_ns = task.polled_ns.max(wait.poll_ns);
         if wait.place != UNKNOWN_ROW {
             task.place = wait.place;
         }
@@ -132,9 +171,11 @@ impl Tasks {
         (row, place)
     }
 
-    /// A poll ended of a task whose delay is not measured.
+    /// A poll ended.
     #[inline]
     pub(super) fn poll_ended(&mut self, row: usize, start_ns: u64, duration_ns: u64) {
+        let task = &mut self.tasks[row];
+        task.idle_ns = task.idle_ns.max(Some(start_ns.saturating_add(duration_ns)));
         if !self.is_measured {
             let what = u32::try_from(duration_ns).unwrap_or(u32::MAX - 1).saturating_add(1);
             self.moments.push(Moment { task: number(row), time_ns: start_ns, what });
@@ -147,9 +188,18 @@ impl Tasks {
         self.wakes.from_outside += u64::from(waker == 0);
         self.wakes.by_itself += u64::from(waker == id && id != 0);
         self.wakes.off_worker += u64::from(worker.is_some_and(|worker| !is_worker(worker)));
-        if !self.is_measured && id != 0 {
-            let task = number(self.row(id));
-            self.moments.push(Moment { task, time_ns, what: WAKE });
+        if id == 0 {
+            return;
+        }
+        let row = self.row(id);
+        let task = &mut self.tasks[row];
+        task.is_woken = true;
+        task.woken_ns = task.woken_ns.max(time_ns);
+        if waker == id {
+            task.yielded_ns = task.yielded_ns.max(time_ns);
+        }
+        if !self.is_measured {
+            self.moments.push(Moment { task: number(row), time_ns, what: WAKE });
         }
     }
 
@@ -225,6 +275,22 @@ impl Tasks {
         (view, found)
     }
 
+    /// What tasks are waiting for at this time, from which on the trace may not tell of all of them.
+    pub(super) fn waiting(&self, until_ns: u64) -> AllWaiting {
+        let mut found = AllWaiting::default();
+        for task in self.tasks.iter().filter(|task| task.ended_ns.is_none()) {
+            let since = |since_ns: u64, least_ns| until_ns.checked_sub(since_ns).filter(|&ns| ns > least_ns);
+            if let Some(since_ns) = task.starves_since() {
+                found.starved.add_if(task, since_ns, since(since_ns, STARVED_NS));
+            } else if let (Some(spawned_ns), false) = (task.spawned_ns, task.is_polled) {
+                found.unpolled.add_if(task, spawned_ns, since(spawned_ns, STARVED_NS));
+            } else if let Some(idle_ns) = task.unwoken_since().filter(|_| self.wakes.count > 0) {
+                found.unwoken.add_if(task, idle_ns, since(idle_ns, UNWOKEN_NS));
+            }
+        }
+        found
+    }
+
     /// How many tasks were alive, as the runtimes counted, or else as spawning and ending tell.
     fn alive_counts(&self) -> Option<AliveCounts> {
         let series = match self.counted.summed() {
@@ -260,6 +326,37 @@ impl Tasks {
     }
 }
 
+impl Task {
+    /// When its last poll ended, if it is in none.
+    fn rests_since(&self) -> Option<u64> {
+        self.idle_ns.filter(|&idle_ns| idle_ns >= self.polled_ns)
+    }
+
+    /// A wake by another thread may be told a moment late, so that it counts after the poll only that it led to.
+    fn starves_since(&self) -> Option<u64> {
+        let idle_ns = self.rests_since()?;
+        let is_woken = self.woken_ns > idle_ns || (self.is_woken && self.yielded_ns >= self.polled_ns);
+        is_woken.then_some(idle_ns.max(self.woken_ns))
+    }
+
+    /// Wakes before the trace are not known, so that it must have been spawned in it.
+    fn unwoken_since(&self) -> Option<u64> {
+        let is_lost = self.spawned_ns.is_some() && !self.is_woken && !self.is_untraced;
+        self.rests_since().filter(|_| is_lost)
+    }
+}
+
+impl Waiting {
+    fn add_if(&mut self, task: &Task, since_ns: u64, waited_ns: Option<u64>) {
+        let Some(waited_ns) = waited_ns else { return };
+        self.count += 1;
+        if self.count == 1 || waited_ns > self.longest_ns {
+            let &Task { id, place, .. } = task;
+            *self = Self { count: self.count, longest_ns: waited_ns, since_ns, task: id, place };
+        }
+    }
+}
+
 /// As it stands in a [`Moment`].
 fn number(row: usize) -> u32 {
     u32::try_from(row).unwrap_or(u32::MAX)
@@ -285,7 +382,7 @@ mod tests {
     #[test]
     fn a_poll_that_does_not_say_where_its_task_was_spawned_is_of_where_the_spawning_said() {
         let mut tasks = Tasks::new(10);
-        tasks.spawned(7, 10, Some(3));
+        tasks.spawned(7, 10, Some(3), true);
         let wait = Wait { delay_ns: 0, poll_ns: 20, task: 7, worker: Some(0), place: UNKNOWN_ROW };
         assert_eq!(tasks.polled(wait, true), (0, 3));
         let (_, lifetimes) = tasks.view();
@@ -311,11 +408,31 @@ mod tests {
     }
 
     #[test]
+    fn tasks_wait_at_the_end_for_a_poll_or_for_a_wake() {
+        const S: u64 = 1_000_000_000;
+        let mut tasks = Tasks::new(10);
+        (1..=6).for_each(|task| tasks.spawned(task, 0, Some(0), task != 5));
+        // Starved; polled again; by itself, within its poll; never woken; the same, of one whose wakes are not recorded.
+        (1..=5).for_each(|task| poll(&mut tasks, task, task * 100, 10));
+        tasks.woken(9, 1, Some(0), 2 * S);
+        tasks.woken(9, 2, Some(0), 2 * S);
+        poll(&mut tasks, 2, 3 * S, 10);
+        tasks.woken(3, 3, Some(0), 305);
+        let found = tasks.waiting(11 * S);
+        let seen = |waiting: Waiting| (waiting.count, waiting.task, waiting.longest_ns);
+        assert_eq!(seen(found.starved), (2, 3, 11 * S - 310));
+        assert_eq!(seen(found.unpolled), (1, 6, 11 * S));
+        assert_eq!(seen(found.unwoken), (1, 4, 11 * S - 410));
+        let earlier = tasks.waiting(S);
+        assert_eq!((earlier.starved.count, earlier.unpolled.count, earlier.unwoken.count), (0, 0, 0));
+    }
+
+    #[test]
     fn tasks_that_only_end_are_of_the_blocking_pool() {
         let mut tasks = Tasks::new(10);
-        tasks.spawned(1, 10, Some(0));
+        tasks.spawned(1, 10, Some(0), true);
         tasks.ended(1, 30);
-        tasks.spawned(2, 20, Some(0));
+        tasks.spawned(2, 20, Some(0), true);
         tasks.ended(3, 25);
         poll(&mut tasks, 4, 40, 1);
         let (view, lifetimes) = tasks.view();

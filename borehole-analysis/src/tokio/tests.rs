@@ -421,6 +421,109 @@ fn measurements_of_an_idle_runtime_make_no_trace_longer() {
 }
 
 #[test]
+fn a_poll_that_goes_on_at_the_end_lasts_until_there() {
+    let stuck = |until_ns: u64, last: &str| {
+        let mut trace = Trace::with_a_poll();
+        trace.poll_start(1, 100 * MS, 6, &[("local_queue", n(200))]);
+        // It says no more, while the runtime is measured.
+        trace.event(last, until_ns, &[("global_queue_depth", n(0)), ("worker_id", n(1))]);
+        trace.view()
+    };
+    let view = stuck(61_100 * MS, "RuntimeMetricsEvent");
+    let finding = &view.findings[0];
+    assert_eq!((finding.severity, finding.check), (Severity::Critical, "stuck-poll"));
+    assert_eq!((finding.time_ns, finding.worker, finding.task), (Some(100 * MS), Some(1), Some(6)));
+    assert!(finding.evidence.contains("61000.0 ms") && finding.evidence.contains("main.rs:1"), "{finding:?}");
+    assert!(finding.evidence.contains("200 tasks"), "{finding:?}");
+    assert_eq!((view.workers[1].busy_ns, view.workers[1].longest_poll_ns), (61_000 * MS, 61_000 * MS));
+    assert_eq!((view.polls.longest.rows[0].is_open, view.polls.durations.count), (true, 1));
+    assert_eq!((view.end_ns, view.polls.unended), (61_100 * MS, 1));
+    assert_eq!(stuck(105 * MS, "RuntimeMetricsEvent").findings, []);
+    // Its end is missing: it has done something else since.
+    assert_eq!(stuck(61_100 * MS, "WorkerUnparkEvent").findings, []);
+}
+
+#[test]
+fn of_threads_that_had_not_handed_over_all_nothing_is_said_that_is_not_sure() {
+    let stuck = |late_ns: u64| {
+        let mut trace = Trace::with_a_poll();
+        trace.sink.seals = Seals::default();
+        trace.next_batch();
+        trace.poll_start(1, 100 * MS, 6, &[]);
+        trace.next_batch();
+        trace.poll(0, 90 * MS, 5, MS);
+        trace.poll(0, 90 * MS + late_ns, 5, MS);
+        trace.found().first().copied()
+    };
+    assert_eq!(stuck(1000 * MS), Some(("info", "unsealed-file", None)), "a batch may hold a second");
+    assert_eq!(stuck(40_000 * MS), Some(("critical", "stuck-poll", Some(100 * MS))));
+}
+
+#[test]
+fn tasks_that_wait_for_nothing_any_more_are_told() {
+    let mut trace = Trace::with_a_poll();
+    for task in [6, 7] {
+        trace.event("TaskSpawnEvent", task, &[("task_id", n(task)), ("spawn_loc", t("main.rs:2"))]);
+        trace.poll(0, 10 * task * MS, task, 1000);
+    }
+    let wake = [("waker_task_id", n(5)), ("woken_task_id", n(6)), ("target_worker", n(0))];
+    trace.event("WakeEventEvent", 100 * MS, &wake);
+    trace.poll(0, 11_000 * MS, 5, 1000);
+    let expected =
+        [("critical", "starved-task", Some(100 * MS)), ("warning", "unwoken-task", Some(70 * MS + 1000))];
+    assert_eq!(trace.found(), expected);
+}
+
+#[test]
+fn a_trace_that_only_describes_itself_is_said_to_be_empty() {
+    let mut trace = Trace::new();
+    trace.event("ClockSyncEvent", 5, &[("realtime_ns", n(7))]);
+    assert_eq!(trace.found(), [("warning", "empty-trace", None)]);
+}
+
+#[test]
+fn allocations_alone_are_told() {
+    let mut trace = Trace::new();
+    trace.event("AllocEvent", 500, &[("addr", n(16)), ("size", n(64))]);
+    let view = trace.view();
+    assert_eq!((view.allocations.map(|memory| memory.allocations), view.start_ns), (Some(1), 500));
+}
+
+/// An event of two fields that is a span by what is said of them.
+fn whole_span(time_ns: u64, fields: [(&str, u64); 2], unit: &str) -> Option<(u64, u64)> {
+    let mut trace = Trace::with_a_poll();
+    let mut id = |text: &str| trace.tables.intern_string(text.as_bytes()).unwrap();
+    let field = |name| FieldShape { name, kind: FieldKind::Unsigned64, optional: false };
+    let mut annotations = Vec::new();
+    for (at, (role, _)) in (0..).zip(fields) {
+        for (key, value) in [("dial9.role", role), ("unit", unit)] {
+            annotations.push(borehole_model::Annotation { field: at, key: id(key), value: id(value) });
+        }
+    }
+    let shape = Shape { name: id("Work"), fields: vec![field(id("a")), field(id("b"))], annotations };
+    let shape = trace.tables.intern_shape(&shape).unwrap();
+    let values = fields.map(|(_, value)| n(value));
+    let event = Event { shape, type_id: None, time_ns: Some(time_ns), values: &values };
+    let at = Context { tables: &trace.tables, segment: &trace.segment };
+    assert!(trace.sink.event(at, &event).unwrap().is_continue());
+    let view = trace.view();
+    view.spans.rows.first().map(|row| (row.longest_start_ns, row.durations.max_ns))
+}
+
+#[test]
+fn a_whole_span_is_told_by_any_two_of_start_duration_and_end() {
+    let expected = Some((3_000, 2_000));
+    assert_eq!(whole_span(5_000, [("span.start", 3_000), ("other", 7)], "ns"), expected);
+    assert_eq!(whole_span(5_000, [("span.duration", 2), ("other", 7)], "us"), expected);
+    assert_eq!(whole_span(9_000, [("span.start", 3), ("span.end", 5)], "us"), expected);
+    assert_eq!(whole_span(9_000, [("span.end", 5), ("span.duration", 2)], "us"), expected);
+    assert_eq!(whole_span(9_000, [("span.start", 3_000), ("span.duration", 2_000)], "ns"), expected);
+    assert_eq!(whole_span(3_000, [("span.end", 5_000), ("other", 7)], "ns"), expected);
+    assert_eq!(whole_span(5_000, [("span.start", 6_000), ("other", 7)], "ns"), None);
+    assert_eq!(whole_span(5_000, [("other", 6_000), ("another", 7)], "ns"), None);
+}
+
+#[test]
 fn a_trace_of_samples_alone_is_none_of_a_tokio_program() {
     let mut trace = Trace::new();
     trace.event("CpuSampleEvent", 5, &[("source", n(0))]);

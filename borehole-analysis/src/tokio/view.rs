@@ -188,6 +188,8 @@ pub struct SpanRow {
     pub name: String,
     /// From the first entering to the last leaving.
     pub durations: Spread,
+    /// How long they were entered, all together.
+    pub busy_ns: u64,
     /// Those more than ten times as long as the median, if there are ten spans at least.
     pub outliers: u64,
     /// When the longest of them began.

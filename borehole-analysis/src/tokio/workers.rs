@@ -2,6 +2,7 @@
 
 use borehole_model::{RowIndex, is_worker};
 
+use super::extend;
 use super::halves::{Began, Halves};
 use super::histogram::Durations;
 use super::names::at;
@@ -38,6 +39,27 @@ pub(super) struct Poll {
     pub(super) place: u32,
     /// The row of the task.
     pub(super) task_row: usize,
+    /// Whether the trace ends before the poll does.
+    pub(super) is_open: bool,
+}
+
+/// A poll that goes on when the trace ends. Ordered by how long it has been.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct StuckPoll {
+    pub(super) poll: Poll,
+    /// How many tasks were in the queue of its worker when it began.
+    pub(super) queue: u64,
+    /// Whether the trace proves no more than that, for not all was handed over.
+    pub(super) is_at_least: bool,
+}
+
+/// Until when the trace tells of workers.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Reach {
+    /// When it ends.
+    pub(super) end_ns: u64,
+    /// From when on threads may have done what they had not handed over yet.
+    pub(super) sure_ns: u64,
 }
 
 /// A poll with many spans in it. Ordered by how many.
@@ -55,6 +77,7 @@ struct OpenPoll {
     task_row: usize,
     place: u32,
     spans: u32,
+    queue: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -126,6 +149,10 @@ pub(super) struct Worker {
     pub(super) parks: u64,
     pub(super) longest_wait_ns: Option<u64>,
     pub(super) waits: Waits,
+    /// When it did something last.
+    last_ns: u64,
+    /// How far the trace had come when its last batch ended: it did nothing until then.
+    seen_ns: u64,
     batch: u64,
     thread: Option<u64>,
     open_poll: Halves<OpenPoll>,
@@ -175,6 +202,14 @@ pub(super) struct Workers {
     /// The thread that this batch tells of; none if there are several.
     batch_thread: BatchThread,
     workers: Vec<Worker>,
+    /// The workers of this batch.
+    here: Vec<usize>,
+    /// The latest time so far.
+    seen_ns: u64,
+    /// The first and the last time of this batch.
+    batch_ends_ns: Option<(u64, u64)>,
+    /// The longest stretch of time that a batch is of.
+    pub(super) longest_batch_ns: u64,
     rows: RowIndex,
     last: usize,
     pub(super) durations: Durations,
@@ -207,6 +242,10 @@ impl Workers {
             batch_from: 0,
             batch_thread: BatchThread::default(),
             workers: Vec::new(),
+            here: Vec::new(),
+            seen_ns: 0,
+            batch_ends_ns: None,
+            longest_batch_ns: 0,
             rows: RowIndex::default(),
             last: 0,
             durations: Durations::default(),
@@ -227,6 +266,12 @@ impl Workers {
             let from = self.batch_from.min(self.blockable.len());
             self.blockable[from..].iter_mut().for_each(|poll| poll.thread = poll.thread.or(Some(thread)));
         }
+        if let Some((first_ns, last_ns)) = self.batch_ends_ns.take() {
+            self.longest_batch_ns = self.longest_batch_ns.max(last_ns - first_ns);
+        }
+        for row in self.here.drain(..) {
+            self.workers[row].seen_ns = self.seen_ns;
+        }
         self.batch += 1;
         self.batch_from = self.blockable.len();
         self.batch_thread = BatchThread::Unknown;
@@ -239,7 +284,9 @@ impl Workers {
             self.last = self.find(number)?;
         }
         let worker = &mut self.workers[self.last];
+        worker.last_ns = worker.last_ns.max(time_ns);
         if worker.batch != self.batch {
+            self.here.push(self.last);
             worker.batch = self.batch;
             worker.thread = None;
             worker.unplaced_from = self.blockable.len();
@@ -271,7 +318,7 @@ impl Workers {
         let Some(worker) = self.worker(worker, start_ns) else { return };
         worker.polls += 1;
         worker.longest_queue = worker.longest_queue.max(queue);
-        let open = OpenPoll { start_ns, thread: worker.thread, task, task_row, place, spans: 0 };
+        let open = OpenPoll { start_ns, thread: worker.thread, task, task_row, place, spans: 0, queue };
         worker.open_poll.begin(batch, open);
     }
 
@@ -286,7 +333,7 @@ impl Workers {
         worker.busy_ns = worker.busy_ns.saturating_add(duration_ns);
         worker.longest_poll_ns = worker.longest_poll_ns.max(duration_ns);
         let thread = worker.thread.or(open.thread);
-        let poll = Poll { duration_ns, start_ns, worker: number, task, place, task_row };
+        let poll = Poll { duration_ns, start_ns, worker: number, task, place, task_row, is_open: false };
         self.durations.add(duration_ns);
         at(&mut self.places, place).add(duration_ns);
         self.longest.add(poll);
@@ -388,6 +435,37 @@ impl Workers {
         workers
     }
 
+    /// Something happened at this time.
+    #[inline]
+    pub(super) fn seen(&mut self, time_ns: u64) {
+        self.seen_ns = self.seen_ns.max(time_ns);
+        extend(&mut self.batch_ends_ns, time_ns);
+    }
+
+    /// How many batches there were.
+    pub(super) const fn batches(&self) -> u64 {
+        self.batch
+    }
+
+    /// Counts polls that go on at the end until then, as far as it is sure that their worker did nothing else.
+    pub(super) fn count_open(&mut self, reach: Reach) -> Tier<StuckPoll> {
+        let mut found = Tier::new(EXAMPLES);
+        for worker in self.workers.iter_mut().filter(|worker| is_worker(worker.number)) {
+            let Some(stuck) = worker.stuck(reach) else { continue };
+            let until_ns = stuck.poll.start_ns + stuck.poll.duration_ns;
+            worker.busy_ns = worker.busy_ns.saturating_add(stuck.poll.duration_ns);
+            worker.longest_poll_ns = worker.longest_poll_ns.max(stuck.poll.duration_ns);
+            if let Some(awake) = worker.awake.latest() {
+                worker.active_ns = worker.active_ns.saturating_add(until_ns.saturating_sub(awake.time_ns));
+            }
+            self.longest.add(stuck.poll);
+            if stuck.poll.duration_ns > LONG_POLL_NS {
+                found.add(stuck);
+            }
+        }
+        found
+    }
+
     /// The polls that may have blocked.
     pub(super) fn take_blockable(&mut self) -> Vec<Blockable> {
         std::mem::take(&mut self.blockable)
@@ -421,6 +499,16 @@ impl Worker {
             let Moved { time_ns: start_ns, thread, .. } = *awake;
             self.rated.push(Stretch { start_ns, end_ns: moved.time_ns, thread, cpu_ns });
         }
+    }
+
+    /// The poll that it is in at the end, if that is what it began last.
+    fn stuck(&self, reach: Reach) -> Option<StuckPoll> {
+        let open = self.open_poll.latest().filter(|open| open.start_ns >= self.last_ns)?;
+        let until_ns = reach.sure_ns.max(self.seen_ns).min(reach.end_ns);
+        let duration_ns = until_ns.checked_sub(open.start_ns)?;
+        let OpenPoll { start_ns, task, task_row, place, queue, .. } = *open;
+        let poll = Poll { duration_ns, start_ns, worker: self.number, task, place, task_row, is_open: true };
+        Some(StuckPoll { poll, queue, is_at_least: until_ns < reach.end_ns })
     }
 
     fn waited(&mut self, wait_ns: u64, time_ns: u64) {

@@ -118,7 +118,8 @@ impl Drawing<'_> {
         let rows = polls.longest.rows.iter().map(|poll| {
             let at = offset(view, Some(poll.start_ns));
             let (worker, task) = (poll.worker.to_string(), poll.task.to_string());
-            [time(poll.duration_ns), at, worker, task, printable(poll.spawned_at.as_bytes())]
+            let on = if poll.is_open { "+" } else { "" };
+            [time(poll.duration_ns) + on, at, worker, task, printable(poll.spawned_at.as_bytes())]
         });
         lines.push(String::new());
         let headers = ["duration", "at", "worker", "task", "spawned at"];
@@ -235,13 +236,12 @@ impl Drawing<'_> {
         if rows.is_empty() {
             return Vec::new();
         }
-        let rows = rows.iter().map(|row| spread(&row.durations, &row.name)).collect();
-        self.table(
-            "spans",
-            [SPREAD[0], SPREAD[1], SPREAD[2], SPREAD[3], SPREAD[4], SPREAD[5], "span"],
-            rows,
-            *distinct,
-        )
+        let rows = rows.iter().map(|row| {
+            let [count, total, p50, p90, p99, max, name] = spread(&row.durations, &row.name);
+            [count, total, time(row.busy_ns), p50, p90, p99, max, name]
+        });
+        let headers = ["count", "total", "entered", "p50", "p90", "p99", "max", "span"];
+        self.table("spans", headers, rows.collect(), *distinct)
     }
 
     fn allocations(&self, view: &TokioView) -> Vec<String> {

@@ -50,6 +50,7 @@ pub(super) fn object(view: &TokioView) -> Value {
         "spans": rows(&view.spans, |row| json!({
             "name": row.name,
             "durations": spread(&row.durations),
+            "busy_ns": row.busy_ns,
             "outliers": row.outliers,
             "longest_start_ns": row.longest_start_ns,
             "unmatched": row.unmatched,
@@ -117,6 +118,7 @@ fn polls(view: &TokioView) -> Value {
             "worker": poll.worker,
             "task": poll.task,
             "spawned_at": poll.spawned_at,
+            "is_open": poll.is_open,
         })),
     })
 }
