@@ -15,12 +15,14 @@ use clap::Args;
 use crate::filter::FilterArgs;
 use crate::interrupt::{Interruptible, InterruptibleRead};
 use crate::labelled::{self, Labelled};
+use crate::recording::{self, Program};
 use crate::{messages, progress};
 
 /// Several inputs.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct Inputs {
-    /// Files to read; `-`, or none, is standard input. Several are merged
+    /// Files to read, or folders of them; `-`, or none, is standard input. Several are merged; segments of one trace
+    /// of events are read in the order of time, and those of several hosts or processes kept apart
     #[arg(value_name = "INPUT")]
     pub(crate) paths: Vec<PathBuf>,
 
@@ -84,6 +86,11 @@ impl Reading {
         InputOptions { format: self.from, read }
     }
 
+    /// Opens a file to look at its beginning; nothing where that is not possible.
+    fn peek(&self, path: &Path) -> Option<Input> {
+        Input::open(Source::path(path).ok()?, &self.options()).ok()
+    }
+
     /// Opens one input; `-` is standard input.
     pub(crate) fn open(&self, path: impl AsRef<Path>) -> anyhow::Result<Input> {
         let path = path.as_ref();
@@ -140,10 +147,16 @@ impl Inputs {
         sink: &mut dyn ProfileSink,
         output: &str,
     ) -> anyhow::Result<Recovery> {
-        self.missing()?;
+        let paths = self.files()?;
+        missing(&paths)?;
+        let programs = self.programs(paths);
         let mut chosen = filter.in_front_of(sink)?;
         let mut recovery = Recovery::default();
-        for path in self.names() {
+        for (path, program) in in_order(programs) {
+            if let Some(name) = program {
+                let begun = chosen.sink().source(&name);
+                begun.map_err(|source| Error::Write { name: output.to_owned(), source })?;
+            }
             let input = self.reading.open(path)?;
             let name = input.name().to_owned();
             let read = self.read_one(input, tables, &mut Interruptible(chosen.sink()), output)?;
@@ -181,30 +194,85 @@ impl Inputs {
 
     /// The formats of those inputs that are files. What is wrong with one is said when it is read.
     pub(crate) fn formats(&self) -> Vec<Format> {
-        let files = self.names().filter(|path| fs::metadata(path).is_ok_and(|found| found.is_file()));
-        let opened =
-            files.filter_map(|path| Input::open(Source::path(path).ok()?, &self.reading.options()).ok());
+        let files = self.files().unwrap_or_default();
+        let opened = files.iter().filter(|path| is_file(path)).filter_map(|path| self.reading.peek(path));
         opened.map(|input| input.format()).chain(self.reading.from).collect()
     }
 
-    /// Fails if an input is not there or cannot be read: better now than after an hour of reading the
-    /// others. A pipe is left alone: whoever writes it would see it opened and closed.
-    fn missing(&self) -> anyhow::Result<()> {
-        refuse_stdin_twice(self.names())?;
-        for path in self.names().filter(|path| !is_stdin(path)) {
-            let found = fs::metadata(path);
-            let found = found.map_err(|source| Error::Open { name: path.display().to_string(), source })?;
-            if found.is_file() || found.is_dir() {
-                Source::path(path)?;
+    /// What is to be read: what the user named, and for a folder its files.
+    fn files(&self) -> Result<Vec<PathBuf>, Error> {
+        let mut files = Vec::new();
+        for path in self.names() {
+            match fs::metadata(path) {
+                Ok(found) if found.is_dir() => files.extend(self.files_in(path)?),
+                _ => files.push(path.to_owned()),
             }
         }
-        Ok(())
+        Ok(files)
+    }
+
+    /// The files of a folder that are of a format that can be read; the folder itself if there are none.
+    fn files_in(&self, folder: &Path) -> Result<Vec<PathBuf>, Error> {
+        let failed = |source| Error::Open { name: folder.display().to_string(), source };
+        let mut files = Vec::new();
+        for entry in fs::read_dir(folder).map_err(failed)? {
+            let path = entry.map_err(failed)?.path();
+            if fs::metadata(&path).is_ok_and(|found| found.is_file() && found.len() > 0) {
+                files.push(path);
+            }
+        }
+        files.sort();
+        let (files, others): (Vec<_>, Vec<_>) =
+            files.into_iter().partition(|path| self.reading.peek(path).is_some());
+        for path in others {
+            messages::say(&format!("note: {}: left out, for its format is not known", path.display()));
+        }
+        Ok(if files.is_empty() { vec![folder.to_owned()] } else { files })
+    }
+
+    /// The inputs by program, each in the order of time. Says so where there are several.
+    fn programs(&self, paths: Vec<PathBuf>) -> Vec<Program> {
+        if self.label_inputs {
+            return vec![Program { paths, name: None }];
+        }
+        let programs = recording::programs(paths, |path| self.reading.peek(path), |path| is_file(path));
+        if programs.len() > 1 {
+            let names = programs.iter().filter_map(|program| program.name.as_deref());
+            let names: Vec<_> = names.map(|name| if name.is_empty() { "unknown" } else { name }).collect();
+            messages::say(&format!(
+                "note: the inputs are from {} hosts or processes, which are kept apart: {} (--label-inputs keeps all inputs apart)",
+                names.len(),
+                names.join("; ")
+            ));
+        }
+        programs
     }
 
     /// What the user named; `-` if that is nothing.
     pub(crate) fn names(&self) -> impl Iterator<Item = &Path> {
         names(&self.paths)
     }
+}
+
+/// The inputs one after the other, and before the first of a program what that is called, if there are several.
+fn in_order(programs: Vec<Program>) -> impl Iterator<Item = (PathBuf, Option<String>)> {
+    programs
+        .into_iter()
+        .flat_map(|Program { paths, mut name }| paths.into_iter().map(move |path| (path, name.take())))
+}
+
+/// Fails if an input is not there or cannot be read: better now than after an hour of reading the
+/// others. A pipe is left alone: whoever writes it would see it opened and closed.
+fn missing(paths: &[PathBuf]) -> anyhow::Result<()> {
+    refuse_stdin_twice(paths.iter().map(PathBuf::as_path))?;
+    for path in paths.iter().filter(|path| !is_stdin(path)) {
+        let found = fs::metadata(path);
+        let found = found.map_err(|source| Error::Open { name: path.display().to_string(), source })?;
+        if found.is_file() || found.is_dir() {
+            Source::path(path)?;
+        }
+    }
+    Ok(())
 }
 
 /// The inputs that `paths` are; standard input if there are none.

@@ -32,6 +32,7 @@ mod page;
 mod pages;
 mod progress;
 mod record;
+mod recording;
 mod recover;
 mod refusal;
 mod reli;

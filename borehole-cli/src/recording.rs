@@ -1,0 +1,161 @@
+//! Inputs that are parts of one recording: in which order they are read, and which of them are of one program.
+//!
+//! Only the beginning of each is looked at. Shells sort `trace.10.bin` before `trace.2.bin`, and what begins in one
+//! segment ends in the next one.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+
+use borehole::model::{Context, Event, Sample, Tables, Value};
+use borehole::{Format, Input, ProfileSink};
+
+/// A recorder describes its file at its beginning: so many events are looked at.
+const LOOKED_AT: u32 = 64;
+/// What tells one process from another. Source: the entries of `SegmentMetadataEvent` of dial9 0.5.7.
+const KEYS: [&str; 3] = ["host", "boot_id", "service"];
+
+/// What the beginning of an input tells.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Head {
+    first_ns: Option<u64>,
+    /// By [`KEYS`]; nothing where the input does not say.
+    from: [Option<String>; KEYS.len()],
+    seen: u32,
+}
+
+/// Inputs of one program, in the order of time.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Program {
+    pub(crate) paths: Vec<PathBuf>,
+    /// What tells it from the others, if there are any.
+    pub(crate) name: Option<String>,
+}
+
+impl ProfileSink for Head {
+    fn sample(&mut self, _at: Context<'_>, _sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
+        Ok(ControlFlow::Break(()))
+    }
+
+    fn keeps_events(&mut self) -> bool {
+        true
+    }
+
+    fn event(&mut self, at: Context<'_>, event: &Event<'_>) -> io::Result<ControlFlow<()>> {
+        self.seen += 1;
+        if let Some(time_ns) = event.time_ns.filter(|&time_ns| time_ns > 0) {
+            self.first_ns = Some(self.first_ns.map_or(time_ns, |first_ns| first_ns.min(time_ns)));
+        }
+        if at.tables.string(at.tables.shape(event.shape).name) == b"SegmentMetadataEvent" {
+            event.values.iter().for_each(|value| self.described(value));
+        }
+        Ok(if self.seen < LOOKED_AT { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
+    }
+
+    fn finish(&mut self, _tables: &Tables) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Head {
+    /// What is wrong with an input is said when it is read.
+    fn of(input: Input) -> Self {
+        let mut head = Self::default();
+        let _ = input.read_into(&mut Tables::default(), &mut head);
+        head
+    }
+
+    fn described(&mut self, value: &Value<'_>) {
+        let Value::Map(entries) = value else { return };
+        for (key, value) in entries {
+            let (Value::Text(key), Value::Text(value)) = (key, value) else { continue };
+            if let Some(place) = KEYS.iter().position(|known| known == key) {
+                self.from[place] = Some(value.clone().into_owned());
+            }
+        }
+    }
+
+    /// `host-0, abcd-0, checkout`, as far as it says.
+    fn name(&self) -> String {
+        self.from.iter().flatten().map(String::as_str).collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// The inputs by program, those of one in the order of time; programs are in the order of their first inputs. Other formats than
+/// traces of events stay where they are, and so does all if something cannot be looked at twice.
+pub(crate) fn programs(
+    paths: Vec<PathBuf>,
+    open: impl Fn(&PathBuf) -> Option<Input>,
+    is_file: impl Fn(&PathBuf) -> bool,
+) -> Vec<Program> {
+    if paths.len() < 2 || !paths.iter().all(is_file) {
+        return vec![Program { paths, name: None }];
+    }
+    let heads = paths.iter().map(|path| {
+        open(path).filter(|input| input.format() == Format::Trc).map(Head::of).unwrap_or_default()
+    });
+    let heads: Vec<_> = heads.collect();
+    sorted(paths, &heads)
+}
+
+fn sorted(paths: Vec<PathBuf>, heads: &[Head]) -> Vec<Program> {
+    let mut rows: BTreeMap<&[Option<String>], usize> = BTreeMap::new();
+    for head in heads.iter().filter(|head| head.from.iter().any(Option::is_some)) {
+        let next = rows.len();
+        rows.entry(&head.from).or_insert(next);
+    }
+    // Those that do not say where they are from are of the only program, or of one of their own.
+    let unknown = if rows.len() < 2 { 0 } else { rows.len() };
+    let mut found = vec![(Vec::new(), None); unknown + 1];
+    for (path, head) in paths.into_iter().zip(heads) {
+        let row = rows.get(&head.from[..]).copied().unwrap_or(unknown);
+        found[row].0.push((head.first_ns, path));
+        found[row].1 = Some(head);
+    }
+    let is_one = rows.len() < 2;
+    let programs = found.into_iter().filter(|(paths, _)| !paths.is_empty()).map(|(mut paths, head)| {
+        if paths.iter().all(|(first_ns, _)| first_ns.is_some()) {
+            paths.sort_by_key(|&(first_ns, _)| first_ns);
+        }
+        let name = head.filter(|_| !is_one).map(|head| head.name());
+        Program { paths: paths.into_iter().map(|(_, path)| path).collect(), name }
+    });
+    programs.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn head(host: &str, first_ns: u64) -> Head {
+        let host = Some(host.to_owned()).filter(|host| !host.is_empty());
+        Head { first_ns: Some(first_ns), from: [host, None, None], seen: 1 }
+    }
+
+    fn order(heads: &[Head]) -> Vec<(Option<String>, Vec<String>)> {
+        let paths = (0..heads.len()).map(|row| PathBuf::from(row.to_string())).collect();
+        let text = |path: &PathBuf| path.display().to_string();
+        let programs = sorted(paths, heads).into_iter();
+        programs.map(|program| (program.name, program.paths.iter().map(text).collect())).collect()
+    }
+
+    #[test]
+    fn segments_are_in_the_order_of_time_by_what_they_hold() {
+        let heads = [head("", 30), head("", 10), head("a", 20)];
+        assert_eq!(order(&heads), [(None, ["1", "2", "0"].map(str::to_owned).to_vec())]);
+        let mut unknown = heads;
+        unknown[1].first_ns = None;
+        assert_eq!(order(&unknown), [(None, ["0", "1", "2"].map(str::to_owned).to_vec())]);
+    }
+
+    #[test]
+    fn inputs_of_several_hosts_are_several_programs() {
+        let heads = [head("a", 30), head("b", 10), head("a", 20), head("", 5)];
+        let expected = [("a", vec!["2", "0"]), ("b", vec!["1"]), ("", vec!["3"])];
+        let expected = expected.map(|(name, paths)| {
+            (Some(name.to_owned()), paths.into_iter().map(str::to_owned).collect::<Vec<_>>())
+        });
+        assert_eq!(order(&heads), expected);
+    }
+}
