@@ -345,3 +345,101 @@ fn samples_of_a_merged_file_have_the_symbols_of_their_own_input() {
     let alone: u64 = inputs.iter().map(|input| count(&document(&[input]))).sum();
     assert!(alone > 0 && count(&together) == alone);
 }
+
+fn tokio_report(names: &[&str]) -> Value {
+    let paths: Vec<_> = names.iter().map(|name| corpus(&format!("trc/tokio/{name}"))).collect();
+    document(&paths.iter().map(String::as_str).collect::<Vec<_>>())["tokio"].take()
+}
+
+/// Severity, check and evidence of each finding but those of files without a seal.
+fn findings(report: &Value) -> Vec<(String, String, String)> {
+    let text = |finding: &Value, key: &str| finding[key].as_str().unwrap().to_owned();
+    let all = report["findings"].as_array().unwrap().iter();
+    all.map(|finding| ["severity", "check", "evidence"].map(|key| text(finding, key)))
+        .map(|[severity, check, evidence]| (severity, check, evidence))
+        .filter(|(_, check, _)| check != "unsealed-file")
+        .collect()
+}
+
+#[test]
+fn spans_end_when_they_are_closed_and_single_events_are_spans() {
+    let recycled = tokio_report(&["span_recycled.bin"]);
+    let row = &rows(&recycled["spans"])[0];
+    assert_eq!(row["durations"]["count"], 30);
+    assert_near(&row["durations"]["p50_ns"], &1_000_000.into(), 0.01, "p50");
+    assert_near(&row["durations"]["max_ns"], &1_000_000.into(), 0.01, "longest");
+    let single = tokio_report(&["span_start.bin"]);
+    let counts: u64 =
+        rows(&single["spans"]).iter().map(|row| row["durations"]["count"].as_u64().unwrap()).sum();
+    assert_eq!(counts, 20);
+}
+
+#[test]
+fn a_worker_that_is_in_one_poll_until_the_end_is_stuck_and_busy() {
+    let report = tokio_report(&["stuck_worker.bin"]);
+    let (severity, check, evidence) = &findings(&report)[0];
+    assert_eq!((&**severity, &**check), ("critical", "stuck-poll"));
+    assert!(evidence.contains("60999.0 ms") && evidence.contains("src/stuck.rs:9:9"), "{evidence}");
+    assert!(evidence.contains("200 tasks wait"), "{evidence}");
+    let span_ns = number(&report["end_ns"]) - number(&report["start_ns"]);
+    assert!(number(&report["workers"][1]["busy_ns"]) / span_ns > 0.99);
+}
+
+#[test]
+fn tasks_that_are_starved_or_never_woken_are_told() {
+    let found = findings(&tokio_report(&["starved_lost.bin"]));
+    let checks: Vec<_> = found.iter().map(|(severity, check, _)| (&**severity, &**check)).collect();
+    assert_eq!(checks, [("critical", "starved-task"), ("warning", "unwoken-task")]);
+    assert!(found[0].2.contains("src/starved.rs:1:1") && found[1].2.contains("src/lost.rs:1:1"), "{found:?}");
+}
+
+#[test]
+fn segments_are_read_in_the_order_of_time_and_out_of_a_folder() {
+    let name = |number: usize| corpus(&format!("trc/tokio/segments/seg.{number}.bin"));
+    let in_order: Vec<_> = (0..12).map(name).collect();
+    let mut of_a_shell = in_order.clone();
+    of_a_shell.sort();
+    assert_ne!(of_a_shell, in_order);
+    let read =
+        |paths: &[String]| document(&paths.iter().map(String::as_str).collect::<Vec<_>>())["tokio"].take();
+    let expected = read(&in_order);
+    assert_eq!(expected["polls"]["durations"]["max_ns"], 25_000_000);
+    assert!(expected["findings"].as_array().unwrap().iter().all(|found| found["severity"] != "critical"));
+    assert_eq!(read(&of_a_shell), expected);
+    of_a_shell.reverse();
+    assert_eq!(read(&of_a_shell), expected);
+    assert_eq!(read(&[corpus("trc/tokio/segments")]), expected);
+}
+
+#[test]
+fn inputs_of_two_hosts_are_kept_apart() {
+    let hosts = ["host0.bin", "host1.bin"].map(|name| corpus(&format!("trc/tokio/{name}")));
+    let ended = run(&["report", "--json", "--all", &hosts[0], &hosts[1]]);
+    assert!(
+        ended.stderr.contains("from 2 hosts or processes, which are kept apart: host-0"),
+        "{}",
+        ended.stderr
+    );
+    let both: Value = serde_json::from_slice(&ended.stdout).unwrap();
+    let found = both["tokio_by_input"].as_array().unwrap();
+    assert_eq!(found.len(), 2);
+    for (found, host) in found.iter().zip(&hosts) {
+        let alone = &document(&[host])["tokio"];
+        assert_eq!((&found["polls"], &found["tasks"]), (&alone["polls"], &alone["tasks"]));
+    }
+    assert_eq!(found[1]["input"], "host-1, abcd-1, checkout");
+}
+
+#[test]
+fn allocations_alone_and_nothing_at_all_are_told() {
+    let allocations = tokio_report(&["allocations-only.bin"]);
+    assert!(number(&allocations["allocations"]["allocations"]) > 0.0);
+    let text = |name: &str| {
+        let ended = run(&["report", &corpus(&format!("trc/tokio/{name}"))]);
+        String::from_utf8(ended.stdout).unwrap()
+    };
+    assert!(text("allocations-only.bin").contains("# allocations outstanding: "));
+    let found = findings(&tokio_report(&["header_only.bin"]));
+    assert_eq!((&*found[0].0, &*found[0].1, found.len()), ("warning", "empty-trace", 1));
+    assert!(text("header_only.bin").contains("empty-trace"));
+}
