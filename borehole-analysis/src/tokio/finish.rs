@@ -59,6 +59,7 @@ impl TokioSink {
             blocking: self.blocking(),
             queue: self.queue.view(),
             spans: Rows::default(),
+            span_count: suspects.spans.iter().map(|row| row.durations.count).sum(),
             allocations: self.memory.view(&self.stacks, self.limit),
             other_events: limited(self.others.rows(), self.limit),
         };

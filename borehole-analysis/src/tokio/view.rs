@@ -41,6 +41,8 @@ pub struct TokioView {
     pub queue: Option<QueueView>,
     /// Spans by name, the one that took longest in sum first.
     pub spans: Rows<SpanRow>,
+    /// Spans of all names.
+    pub span_count: u64,
     /// Sampled allocations; `None` where there are none.
     pub allocations: Option<AllocationView>,
     /// Events that are nothing special here, by name, the most frequent first.

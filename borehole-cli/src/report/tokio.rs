@@ -241,7 +241,8 @@ impl Drawing<'_> {
             [count, total, time(row.busy_ns), p50, p90, p99, max, name]
         });
         let headers = ["count", "total", "entered", "p50", "p90", "p99", "max", "span"];
-        self.table("spans", headers, rows.collect(), *distinct)
+        let title = format!("spans ({})", grouped(view.span_count));
+        self.table(&title, headers, rows.collect(), *distinct)
     }
 
     fn allocations(&self, view: &TokioView) -> Vec<String> {

@@ -47,14 +47,14 @@ pub(super) fn object(view: &TokioView) -> Value {
             "max_ns": queue.max_ns,
             "over_100": queue.high,
         })),
-        "spans": rows(&view.spans, |row| json!({
+        "spans": counted(view.span_count, rows(&view.spans, |row| json!({
             "name": row.name,
             "durations": spread(&row.durations),
             "busy_ns": row.busy_ns,
             "outliers": row.outliers,
             "longest_start_ns": row.longest_start_ns,
             "unmatched": row.unmatched,
-        })),
+        }))),
         "allocations": view.allocations.as_ref().map(allocations),
         "other_events": rows(&view.other_events, event),
     })
@@ -62,6 +62,12 @@ pub(super) fn object(view: &TokioView) -> Value {
 
 fn rows<T>(rows: &Rows<T>, object: impl Fn(&T) -> Value) -> Value {
     json!({"distinct": rows.distinct, "rows": rows.rows.iter().map(object).collect::<Vec<_>>()})
+}
+
+/// A table of what there is so often in all.
+fn counted(count: u64, mut table: Value) -> Value {
+    table["count"] = Value::from(count);
+    table
 }
 
 fn spread(spread: &Spread) -> Value {

@@ -369,9 +369,7 @@ fn spans_end_when_they_are_closed_and_single_events_are_spans() {
     assert_near(&row["durations"]["p50_ns"], &1_000_000.into(), 0.01, "p50");
     assert_near(&row["durations"]["max_ns"], &1_000_000.into(), 0.01, "longest");
     let single = tokio_report(&["span_start.bin"]);
-    let counts: u64 =
-        rows(&single["spans"]).iter().map(|row| row["durations"]["count"].as_u64().unwrap()).sum();
-    assert_eq!(counts, 20);
+    assert_eq!(single["spans"]["count"], 20);
 }
 
 #[test]
