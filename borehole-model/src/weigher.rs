@@ -195,9 +195,12 @@ impl Weigher {
     /// What the numbers that are weighed tell of: the kind of their value type, or of observations what they are observations of.
     /// Profiles of which this is equal can be compared, for a time and the samples that stand for it have equal shares.
     #[must_use]
-    pub fn kind(&self) -> Option<&str> {
+    pub fn tells_of(&self) -> Option<&str> {
         let Chosen { value_type, mode } = self.chosen.as_ref()?;
-        Some(mode.map_or(&*value_type.kind, Mode::name))
+        Some(match mode {
+            Some(mode) => mode.name(),
+            None => &value_type.kind,
+        })
     }
 
     /// All value types of the segments so far, in order of first appearance, with the units of their sources: what can be asked

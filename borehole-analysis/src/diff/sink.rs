@@ -91,7 +91,7 @@ impl DiffSink {
                 return Err(invalid(format!("unknown value type: expected one of {known}, found {asked}")));
             }
         }
-        match [&self.before, &self.after].map(|side| side.weigher.kind()) {
+        match [&self.before, &self.after].map(|side| side.weigher.tells_of()) {
             [Some(before), Some(after)] if before != after => Err(invalid(format!(
                 "different value types: expected {before} on both sides, found {after} on the second"
             ))),
