@@ -42,6 +42,7 @@ mod intern;
 mod last_trace;
 pub mod layout;
 mod paths;
+mod plausibility;
 mod read;
 mod recover;
 mod segment_output;

@@ -9,7 +9,7 @@ use super::definitions::{Definitions, StackRef, StringRef, Undefined};
 use super::event::{Event, RawEvent};
 use super::events::{Events, Step, type_name};
 use super::layout::Header;
-use super::recover::Region;
+use super::recover::{LostTime, Region};
 use crate::{Error, ErrorKind, Position, ReadOptions, Recovery};
 
 /// Reads segments, metadata and samples.
@@ -44,6 +44,9 @@ pub struct Reader<R> {
     /// Whether this segment has lost something: then what it refers to may be what was lost.
     pub(super) segment_damaged: bool,
     pub(super) region: Option<Region>,
+    pub(super) lost_time: Option<LostTime>,
+    /// Whether a segment begins without a header where reading goes on.
+    pub(super) lost_header: bool,
 }
 
 /// What a file says next.
@@ -116,7 +119,7 @@ enum Held {
 }
 
 /// A record without its borrows.
-enum Turn {
+pub(super) enum Turn {
     Segment,
     Metadata,
     Sample,
@@ -190,6 +193,8 @@ impl<R: Read> Reader<R> {
             in_flow: false,
             segment_damaged: false,
             region: None,
+            lost_time: None,
+            lost_header: false,
         }
     }
 
@@ -231,6 +236,7 @@ impl<R: Read> Reader<R> {
     /// What has come out, and what was odd or lost.
     pub fn into_recovery(mut self) -> Recovery {
         self.end_region(self.recovery.samples);
+        self.warn_of_lost_time();
         let mut recovery = self.recovery;
         self.events.padding().into_iter().for_each(|note| recovery.note(note));
         recovery
@@ -324,7 +330,7 @@ impl<R: Read> Reader<R> {
         core
     }
 
-    fn header(&mut self, header: Header) -> Option<Turn> {
+    pub(super) fn header(&mut self, header: Header) -> Option<Turn> {
         let start = SegmentStart { header, index: self.recovery.segments, offset: self.events.offset() };
         self.recovery.segments += 1;
         match self.release(None) {
@@ -337,6 +343,7 @@ impl<R: Read> Reader<R> {
     }
 
     fn begin(&mut self, start: SegmentStart) -> Turn {
+        self.count_lost_time();
         self.segment = start;
         self.samples_before = self.recovery.samples;
         self.segment_damaged = false;
@@ -356,7 +363,7 @@ impl<R: Read> Reader<R> {
     fn failed(&mut self, error: Error) -> Result<Option<Turn>, Error> {
         if self.options.is_lenient() && !error.is_io() {
             self.resynchronise(&error)?;
-            return Ok(None);
+            return self.stand_in_segment();
         }
         self.keep_warnings();
         self.events.stop();

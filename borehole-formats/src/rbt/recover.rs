@@ -10,20 +10,23 @@
 //! 3. Otherwise the search goes on byte by byte from behind the failed event's first byte, for a flawless
 //!    header or a plausible chain of events of the same segment.
 //!
+//! A segment whose header was lost is read all the same, if it is the first, or begins with its first string: whether its
+//! samples have times is seen on them.
+//!
 //! A definition that was lost leaves a hole that later samples refer to. They keep their weight and time: a
 //! stand-in named `<lost …>` takes the place of what is missing.
 
 use std::io::{ErrorKind, Read};
 
-use borehole_wire::Cursor;
 use memchr::memmem;
 
 use super::NAME;
 use super::definitions::{NextIds, Undefined};
-use super::event::{Event, FrameFields, Framed, RawEvent};
+use super::event::{Event, Framed, RawEvent};
 use super::events::{Place, type_name};
-use super::layout::{EventType, HEADER_BYTES, MAGIC, RESERVED_EVENT, RawHeader};
-use super::read::{Effect, Fault, Reader};
+use super::layout::{EventType, HEADER_BYTES, Header, MAGIC, RESERVED_EVENT, RawHeader};
+use super::plausibility::{MAX_LOST, Plausibility, Purpose};
+use super::read::{Effect, Fault, Reader, Turn};
 use crate::envelope::{Envelope, Method};
 use crate::member::FIRST_BYTES;
 use crate::{Error, Position, Warning};
@@ -34,17 +37,21 @@ pub(super) const LOOK_AHEAD: usize = 4096;
 /// How many bytes of an event whose length is not believed are looked at for its end.
 const MENDED_BYTES: usize = 64 << 10;
 
-/// How far an id may lie ahead of the next one: as many definitions may have been lost together.
-const MAX_LOST: i64 = 64;
-
-/// The same for the stack of a sample, which is weaker evidence than a definition.
-const MAX_LOST_STACKS: i64 = 4;
-
 /// What stands between one damage and the next.
 pub(super) struct Region {
     /// Which warning tells of the damage.
     warning_index: usize,
     samples_before: u64,
+}
+
+/// Time that was lost with samples: it counts from sample to sample, so all behind them are early.
+pub(super) struct LostTime {
+    /// Where.
+    offset: u64,
+    /// How many samples with times have been read since.
+    samples: u64,
+    /// How many samples had been read when they were last counted.
+    counted: u64,
 }
 
 impl<R: Read> Reader<R> {
@@ -232,6 +239,7 @@ impl<R: Read> Reader<R> {
         self.keep_warnings();
         let from = self.events.offset();
         let skip = std::mem::take(&mut self.events.taken);
+        let before = self.events.place;
         let place = if skip > 0 && !error.is_truncated() && self.plausible(skip, Purpose::Resume)? {
             self.events.window.consume(skip);
             Place::InSegment
@@ -242,8 +250,69 @@ impl<R: Read> Reader<R> {
         };
         self.segment_damaged = true;
         self.events.resume(place);
-        self.warn_damage(from, self.events.offset() - from, error.message().to_owned());
+        let lost_bytes = self.events.offset() - from;
+        // Where a header was expected, no more than that may be lost.
+        if before == Place::InSegment || lost_bytes > HEADER_BYTES as u64 {
+            self.lose_time(from);
+        }
+        self.warn_damage(from, lost_bytes, error.message().to_owned());
         Ok(())
+    }
+
+    /// Begins a segment, if the events of one stand at the front of the window whose header was lost.
+    pub(super) fn stand_in_segment(&mut self) -> Result<Option<Turn>, Error> {
+        let is_first = self.events.place == Place::InSegment && self.recovery.segments == 0;
+        if !std::mem::take(&mut self.lost_header) && !is_first {
+            return Ok(None);
+        }
+        let has_timestamps = self.first_sample_is_timed()?;
+        self.events.header = Header { has_timestamps, ..self.events.header };
+        let turn = self.header(self.events.header);
+        self.segment_damaged = true;
+        Ok(turn)
+    }
+
+    /// Whether the first sample in sight has a time.
+    fn first_sample_is_timed(&mut self) -> Result<bool, Error> {
+        let bytes = self.events.ensure(MENDED_BYTES)?;
+        let mut bytes = &bytes[..bytes.len().min(MENDED_BYTES)];
+        while let Ok(framed) = Framed::of(bytes, bytes.len()) {
+            let raw = RawEvent::new(bytes, 0, framed);
+            if EventType::is_sample(raw.type_byte) {
+                return Ok(raw.event_type() != Some(EventType::CompactSample) && is_exact(&raw, true));
+            }
+            bytes = &bytes[framed.end..];
+        }
+        Ok(false)
+    }
+
+    /// Notes that samples were lost, and their time with them.
+    fn lose_time(&mut self, offset: u64) {
+        let counted = self.samples_read();
+        self.lost_time.get_or_insert(LostTime { offset, samples: 0, counted });
+    }
+
+    /// Counts the samples of the segment whose time is not known.
+    pub(super) fn count_lost_time(&mut self) {
+        let (read, has_timestamps) = (self.samples_read(), self.segment.header.has_timestamps);
+        if let Some(lost) = &mut self.lost_time {
+            let more = if has_timestamps { read.saturating_sub(lost.counted) } else { 0 };
+            lost.samples = lost.samples.saturating_add(more);
+            lost.counted = read;
+        }
+    }
+
+    /// Says of how many samples the time is not known.
+    pub(super) fn warn_of_lost_time(&mut self) {
+        self.count_lost_time();
+        let Some(LostTime { offset, samples: samples @ 1.., .. }) = self.lost_time else { return };
+        let (times, of, are) = match samples {
+            1 => ("time", "1 sample".to_owned(), "is"),
+            more => ("times", format!("{more} samples"), "are"),
+        };
+        let message =
+            format!("{times} of {of} after the damage at byte {offset:#x} {are} early by an unknown time");
+        self.recovery.warn(Warning::new(message));
     }
 
     /// Mends the front of the window itself: a header that is almost right, or an event whose length runs
@@ -275,6 +344,9 @@ impl<R: Read> Reader<R> {
     /// Moves the window to the next place from which reading can go on, behind its first byte.
     fn scan(&mut self, purpose: Purpose) -> Result<Place, Error> {
         let before = self.events.place;
+        if self.recovery.segments == 0 && self.starts_like_a_record(0) && self.plausible(0, purpose)? {
+            return Ok(Place::InSegment);
+        }
         let mut at = 1;
         loop {
             self.events.ensure(2 * LOOK_AHEAD)?;
@@ -301,8 +373,22 @@ impl<R: Read> Reader<R> {
         if self.is_segment(at) {
             return Ok(Some(Place::Start));
         }
-        let plausible = self.starts_like_a_record(at) && self.plausible(at, purpose)?;
-        Ok(plausible.then_some(Place::InSegment))
+        if !self.starts_like_a_record(at) {
+            return Ok(None);
+        }
+        let goes_on = self.plausible(at, purpose)?;
+        self.lost_header = !goes_on && self.begins_without_header(at);
+        Ok((goes_on || self.lost_header).then_some(Place::InSegment))
+    }
+
+    /// Whether a segment begins `at` bytes into the window whose header was lost: with the first of its strings.
+    fn begins_without_header(&self, at: usize) -> bool {
+        let bytes = self.events.window.available().get(at..).unwrap_or_default();
+        let [string_def, _, 0, ..] = bytes else { return false };
+        let (next, has_timestamps) = (NextIds::default(), self.events.header.has_timestamps);
+        let purpose = Purpose::SearchCut;
+        let judge = Plausibility { next, has_timestamps, has_sample: false, purpose, evidence: 0 };
+        *string_def == EventType::StringDef as u8 && self.judge(judge, at)
     }
 
     fn starts_like_a_record(&self, at: usize) -> bool {
@@ -391,6 +477,7 @@ impl<R: Read> Reader<R> {
         let method = self.events.window.envelope().method();
         let message = format!("compressed bytes passed over after a damaged {method}");
         self.warn_damage(offset, passed, message);
+        self.lose_time(offset);
         self.events.resume(Place::Start);
         Ok(!self.events.ensure(1)?.is_empty())
     }
@@ -439,159 +526,4 @@ pub(super) fn find_header(bytes: &[u8]) -> Option<usize> {
     memmem::find_iter(bytes, &MAGIC)
         .filter(|&at| at > 0)
         .find(|&at| bytes.get(at..).and_then(RawHeader::at).is_some_and(|raw| raw.is_flawless()))
-}
-
-/// What a judgement is for, which decides how strict it is.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Purpose {
-    /// To go on where an event ends. Events of unknown types may follow, although they prove nothing.
-    Continue,
-    /// The same where it is in doubt whether the event ends there.
-    Resume,
-    /// To find a place by trying one after the other: what chance does once in a while, it does here.
-    Search,
-    /// The same in what may be nothing but an event that was cut off: its ids, which mostly follow each other,
-    /// look like small events.
-    SearchCut,
-}
-
-/// Judges bytes as a chain of events, each of which has to fit what came before.
-struct Plausibility {
-    next: NextIds,
-    has_timestamps: bool,
-    has_sample: bool,
-    purpose: Purpose,
-    /// Roughly, in bits: how unlikely it is that chance looks like this.
-    evidence: u32,
-}
-
-impl Plausibility {
-    /// Enough to believe in a chain that is still going on.
-    const ENOUGH: u32 = 24;
-
-    /// Enough to believe in a chain that ends exactly where the input or the segment does.
-    const fn enough_to_end(&self) -> u32 {
-        match self.purpose {
-            Purpose::Continue | Purpose::Resume | Purpose::Search => 5,
-            Purpose::SearchCut => 16,
-        }
-    }
-
-    /// Enough to believe in a chain that ends in an event of which not all can be seen.
-    const fn enough_to_be_cut(&self) -> u32 {
-        match self.purpose {
-            Purpose::Continue | Purpose::Resume => 5,
-            Purpose::Search | Purpose::SearchCut => 16,
-        }
-    }
-
-    /// Whether `bytes` are believable. `whole`: they reach to the end of the input.
-    fn of(mut self, bytes: &[u8], whole: bool) -> bool {
-        let mut cursor = Cursor::new(bytes, 0);
-        while self.evidence < Self::ENOUGH {
-            let rest = cursor.rest();
-            if rest.is_empty() {
-                return whole && (self.evidence >= self.enough_to_end() || bytes.is_empty());
-            }
-            if rest[0] == RESERVED_EVENT {
-                let in_order = matches!(self.purpose, Purpose::Continue | Purpose::Resume);
-                let first = rest.len() == bytes.len();
-                let convinced = in_order || first || self.evidence >= self.enough_to_end();
-                let cut = whole && !first && MAGIC.starts_with(&rest[..rest.len().min(MAGIC.len())]);
-                return convinced && RawHeader::at(rest).map_or(cut, |raw| raw.is_flawless());
-            }
-            let Ok(framed) = Framed::of(rest, rest.len()) else {
-                return self.evidence >= self.enough_to_be_cut();
-            };
-            let searches = matches!(self.purpose, Purpose::Search | Purpose::SearchCut);
-            if searches && find_header(&rest[..framed.end]).is_some() {
-                return false;
-            }
-            match self.weigh(&RawEvent::new(rest, 0, framed)) {
-                Some(bits) => self.evidence += bits,
-                None => return false,
-            }
-            cursor = Cursor::new(&rest[framed.end..], 0);
-        }
-        true
-    }
-
-    /// The evidence that one event is; `None` if no writer would write it here.
-    fn weigh(&mut self, raw: &RawEvent<'_>) -> Option<u32> {
-        let mut payload = raw.payload;
-        let event = Event::decode_payload(raw, &mut payload, self.has_timestamps).ok()?;
-        if !payload.is_empty() && !matches!(event, Event::Unknown { .. }) {
-            return None;
-        }
-        match event {
-            Event::StringDef { id, .. } => next_id(&mut self.next.string, id).map(|bits| bits + 4),
-            Event::FrameDef { id, frame } => {
-                let strings = frame_strings(&frame).into_iter().flatten();
-                all_defined(strings, self.next.string)?;
-                next_id(&mut self.next.frame, id).map(|bits| bits + 8)
-            }
-            Event::StackDef { id, frames_leaf_first } => {
-                all_defined(frames_leaf_first, self.next.frame)?;
-                next_id(&mut self.next.stack, id).map(|bits| bits + 8)
-            }
-            Event::Sample { stack, delta_us, .. } => self.weigh_sample(raw, stack, delta_us),
-            Event::Repeat { count } => (self.has_sample && count > 0).then_some(4),
-            Event::Annotation { pairs } => {
-                all_defined(pairs, self.next.string)?;
-                self.has_sample.then_some(8)
-            }
-            Event::Checkpoint { counts } => self.weigh_checkpoint(counts?),
-            Event::SegmentEnd => Some(12),
-            Event::Metadata { key, .. } => key.is_ascii().then_some(12),
-            Event::Unknown { .. } => (self.purpose == Purpose::Continue).then_some(0),
-        }
-    }
-
-    fn weigh_sample(&mut self, raw: &RawEvent<'_>, stack: i64, delta_us: Option<i64>) -> Option<u32> {
-        let compact = raw.event_type() == Some(EventType::CompactSample);
-        let belongs = match raw.event_type() {
-            Some(EventType::CompactSample) => !self.has_timestamps,
-            Some(EventType::Sample) => self.has_timestamps,
-            _ => true,
-        };
-        let fits = (0..self.next.stack.saturating_add(MAX_LOST_STACKS)).contains(&stack)
-            && belongs
-            && delta_us.is_none_or(|delta| (0..1 << 40).contains(&delta));
-        self.has_sample = true;
-        let known = stack < self.next.stack;
-        fits.then_some(match (compact, known) {
-            (true, true) => 5,
-            (true, false) => 1,
-            (false, true) => 10,
-            (false, false) => 4,
-        })
-    }
-
-    fn weigh_checkpoint(&self, [frames, stacks, _]: [i64; 3]) -> Option<u32> {
-        let near = |said: i64, next: i64| said >= next && said - next <= MAX_LOST;
-        (near(frames, self.next.frame) && near(stacks, self.next.stack)).then_some(12)
-    }
-}
-
-/// The evidence that an id is: strong if it is exactly the next, weak if some before it were lost.
-fn next_id(next: &mut i64, id: i64) -> Option<u32> {
-    let bits = if id == *next { 7 } else { 1 };
-    let believable = (*next..next.saturating_add(MAX_LOST)).contains(&id);
-    *next = id.saturating_add(1);
-    believable.then_some(bits)
-}
-
-/// Whether all ids are defined, or may be among those lost.
-fn all_defined(mut ids: impl Iterator<Item = i64>, next: i64) -> Option<()> {
-    let bound = next.saturating_add(MAX_LOST);
-    ids.all(|id| (0..bound).contains(&id)).then_some(())
-}
-
-fn frame_strings(frame: &FrameFields) -> [Option<i64>; 5] {
-    match *frame {
-        FrameFields::Php { namespace, class, method, file, opcode, .. } => {
-            [Some(namespace), Some(class), Some(method), Some(file), opcode]
-        }
-        FrameFields::Native { symbol, module, .. } => [Some(symbol), Some(module), None, None, None],
-    }
 }

@@ -3,7 +3,7 @@
 use borehole_formats::ReadOptions;
 use borehole_formats::rbt::{Reader, Record};
 use borehole_testkit::manifest::Manifest;
-use borehole_testkit::{assert_golden, project_file};
+use borehole_testkit::{assert_golden, project_file, read_corpus};
 
 use super::build::Trace;
 use super::{Reading, read, recover};
@@ -290,4 +290,69 @@ fn as_many_samples_are_saved_as_before() {
         table.push('\n');
     }
     assert_golden(project_file("borehole-formats/tests/golden/rbt-recovery.txt"), table.as_bytes());
+}
+
+/// The samples of a trace whose header was lost, and the segments.
+fn without_header(mut bytes: Vec<u8>) -> (Vec<String>, u64) {
+    bytes[..16].fill(0);
+    let reading = recover(&bytes);
+    assert_eq!(reading.recovery.lost_bytes, 16, "{:?}", reading.warnings());
+    (reading.samples().into_iter().map(str::to_owned).collect(), reading.recovery.segments)
+}
+
+#[test]
+fn a_first_segment_without_its_header_is_a_segment() {
+    for (name, samples, segments) in [("recover-no-header", 2, 1), ("recover-no-first-header", 6, 2)] {
+        let reading = recover(&read_corpus(&format!("damage/{name}.rbt")));
+        let found = (reading.recovery.samples, reading.recovery.segments, reading.recovery.lost_bytes);
+        assert_eq!(found, (samples, segments, 16), "{name} {:?}", reading.warnings());
+    }
+}
+
+#[test]
+fn a_long_trace_without_its_header_loses_no_sample() {
+    let mut plain = Vec::new();
+    let packed = read_corpus("rbt/realistic_54k.rbt.gz");
+    std::io::Read::read_to_end(&mut flate2::read::MultiGzDecoder::new(&packed[..]), &mut plain).unwrap();
+    let whole = recover(&plain);
+    assert!(whole.recovery.is_clean() && whole.recovery.samples >= 54_000);
+    plain[..16].fill(0);
+    let reading = recover(&plain);
+    assert_eq!(reading.recovery.samples, whole.recovery.samples, "{:?}", reading.warnings());
+    assert_eq!(reading.samples(), whole.samples());
+}
+
+#[test]
+fn whether_samples_have_times_is_seen_where_the_header_was_lost() {
+    let timed = Trace::timed().sample(&[0, 5]).sample(&[1, 300]).end().0;
+    let untimed = before().end().0;
+    for bytes in [timed, untimed] {
+        let whole = recover(&bytes);
+        assert!(whole.recovery.is_clean(), "{:?}", whole.warnings());
+        let (samples, segments) = without_header(bytes.clone());
+        assert_eq!((samples, segments), (whole.samples().into_iter().map(str::to_owned).collect(), 1));
+    }
+}
+
+#[test]
+fn a_later_segment_without_its_header_is_a_segment_too() {
+    let first = after(before());
+    let mut bytes = [first.clone(), first.clone(), first.clone()].concat();
+    bytes[first.len()..][..16].fill(0);
+    let reading = recover(&bytes);
+    assert_eq!((reading.recovery.samples, reading.recovery.segments), (12, 3), "{:?}", reading.warnings());
+}
+
+#[test]
+fn of_times_behind_a_hole_it_is_said_how_many_are_early() {
+    let holed =
+        Trace::timed().sample(&[0, 5]).sample(&[1, 7]).raw(&[0xee; 9]).sample(&[1, 9]).sample(&[0, 1]);
+    // Times run on over segments; what has none is not early.
+    let bytes = holed.end().then(&Trace::timed().sample(&[0, 5]).end()).then(&before().end()).0;
+    let reading = recover(&bytes);
+    let place = reading.recovery.warnings[0].offset.unwrap();
+    let said = format!("times of 3 samples after the damage at byte {place:#x} are early by an unknown time");
+    assert_eq!((reading.recovery.samples, reading.warnings()[1]), (7, &*said));
+    let untimed = recover(&after(before().raw(&[0xee; 9])));
+    assert!(untimed.warnings().iter().all(|said| !said.contains("early")), "{:?}", untimed.warnings());
 }
