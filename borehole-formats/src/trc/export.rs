@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 
 use borehole_model::{
     Context, Event, FieldKind as ModelKind, ProfileSink, Sample, Shape, ShapeId, StringId, Tables, Thread,
-    ThreadNames, Value,
+    ThreadNames, Value, Warning,
 };
 use hashbrown::HashMap;
 
@@ -44,6 +44,8 @@ pub struct Exporter<W: Write> {
     /// What the threads of the source are called.
     thread_names: ThreadNames,
     unwritable: u64,
+    /// Texts that are not UTF-8.
+    invalid_texts: u64,
     /// Metadata that came too late for the event which tells of it.
     late_metadata: u64,
 }
@@ -71,6 +73,7 @@ impl<W: Write> Exporter<W> {
             next_source: None,
             thread_names: ThreadNames::default(),
             unwritable: 0,
+            invalid_texts: 0,
             late_metadata: 0,
         }
     }
@@ -101,16 +104,7 @@ impl<W: Write> Exporter<W> {
         if let Some(samples) = &mut self.samples {
             samples.begin_source();
         }
-        let field_type = FieldType::required(FieldKind::PooledString);
-        let fields = vec![Field { name: keys::INPUT_NAME.to_owned(), field_type }];
-        let definition = Definition {
-            name: keys::INPUT.to_owned(),
-            has_timestamp: false,
-            fields,
-            annotations: Vec::new(),
-        };
-        let schema = Schema::define(definition);
-        let schema = schema.map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
+        let schema = own_schema(keys::INPUT, keys::INPUT_NAME, FieldKind::PooledString)?;
         // Far from the numbers that the events of the source have, which stay.
         self.writer.want_type_id(&schema, u16::MAX);
         let mut event = self.writer.begin_event(&schema, None);
@@ -143,6 +137,7 @@ impl<W: Write> ProfileSink for Exporter<W> {
         let schema = self.schema(at.tables, event)?;
         let mut fields = self.writer.begin_event(&schema, event.time_ns);
         for (value, field) in event.values.iter().zip(schema.fields()) {
+            self.invalid_texts += invalid_texts(value, field.field_type.kind);
             self.unwritable += u64::from(!put_field(&mut fields, value, field.field_type));
         }
         fields.finish()?;
@@ -169,6 +164,17 @@ impl<W: Write> ProfileSink for Exporter<W> {
         Ok(())
     }
 
+    fn warning(&mut self, warning: &Warning) -> io::Result<()> {
+        let schema = own_schema(keys::WARNING, keys::WARNING_MESSAGE, FieldKind::String)?;
+        self.writer.want_type_id(&schema, u16::MAX - 1);
+        let mut event = self.writer.begin_event(&schema, None);
+        match warning.offset {
+            Some(offset) => event.put_text(&format!("{} (at byte {offset:#x})", warning.message)),
+            None => event.put_text(&warning.message),
+        }
+        event.finish()
+    }
+
     fn segment(&mut self, _at: Context<'_>) -> io::Result<()> {
         self.has_begun = false;
         self.writer.end_batch()
@@ -187,7 +193,28 @@ impl<W: Write> Export for Exporter<W> {
         }
         losses.add("metadata entries", self.late_metadata);
         losses.add("lists and maps", self.unwritable);
+        losses.add("bytes outside UTF-8 (in texts)", self.invalid_texts);
         losses
+    }
+}
+
+/// The schema of an event of ours with one field.
+fn own_schema(name: &str, field: &str, kind: FieldKind) -> io::Result<Schema> {
+    let fields = vec![Field { name: field.to_owned(), field_type: FieldType::required(kind) }];
+    let definition =
+        Definition { name: name.to_owned(), has_timestamp: false, fields, annotations: Vec::new() };
+    Schema::define(definition).map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))
+}
+
+/// How many texts of a value are not UTF-8, in whose place others are written: readers of the format stop at them.
+fn invalid_texts(value: &Value<'_>, kind: FieldKind) -> u64 {
+    match (value, kind) {
+        (Value::Bytes(_), FieldKind::String | FieldKind::PooledString) => 1,
+        (Value::Map(pairs), FieldKind::StringMap) => {
+            let texts = pairs.iter().flat_map(|(key, value)| [key, value]);
+            texts.filter(|text| matches!(text, Value::Bytes(_))).count() as u64
+        }
+        _ => 0,
     }
 }
 
@@ -265,9 +292,10 @@ const fn declared_kind(kind: ModelKind) -> Option<FieldKind> {
 fn put_field<W: Write>(fields: &mut EventWriter<'_, W>, value: &Value<'_>, field_type: FieldType) -> bool {
     match (value, field_type.kind) {
         (Value::Map(pairs), FieldKind::StringMap) => {
-            let pairs: Vec<_> = pairs.iter().map(|(key, value)| (map_text(key), map_text(value))).collect();
+            let pairs: Vec<_> = pairs.iter().map(|(key, value)| (text_of(key), text_of(value))).collect();
             fields.put_text_map(pairs.iter().map(|(key, value)| (&**key, &**value)));
         }
+        (Value::Bytes(_), FieldKind::String | FieldKind::PooledString) => fields.put_text(&text_of(value)),
         (Value::List(_) | Value::Map(_), FieldKind::Varint) => {
             fields.put_absent();
             return false;
@@ -277,7 +305,7 @@ fn put_field<W: Write>(fields: &mut EventWriter<'_, W>, value: &Value<'_>, field
     true
 }
 
-fn map_text<'a>(value: &'a Value<'_>) -> Cow<'a, str> {
+fn text_of<'a>(value: &'a Value<'_>) -> Cow<'a, str> {
     match value {
         Value::Text(text) => Cow::Borrowed(text),
         Value::Bytes(bytes) => String::from_utf8_lossy(bytes),

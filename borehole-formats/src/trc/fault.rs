@@ -26,14 +26,14 @@ pub(super) enum What {
     UnknownType(u16),
     /// A field of no known type.
     FieldType(u8),
-    /// A type id that is in use for other events.
-    Conflict(u16),
+    /// A type id that is in use for other events. The schema frame has `len` bytes.
+    Conflict { type_id: u16, len: u32 },
     /// A varint that does not end.
     Varint,
     /// A frame in which another batch begins: its length is wrong.
     HoldsHeader,
-    /// Names that are not text.
-    Utf8(&'static str),
+    /// Names that are not text, which their first `looked_at` bytes are.
+    Utf8 { what: &'static str, looked_at: u32 },
     /// Lists in lists in lists.
     Nesting,
     /// Too many elements of a list.
@@ -58,6 +58,19 @@ impl From<borehole_wire::Error> for Fault {
 }
 
 impl Fault {
+    /// How many bytes of the frame were looked at before it was found.
+    pub(super) const fn looked_at(self) -> u64 {
+        let more = match self.what {
+            What::Utf8 { looked_at, .. } => looked_at as u64,
+            What::Conflict { len, .. } => 2 * len as u64,
+            _ => 0,
+        };
+        self.at.saturating_add(more).saturating_add(Self::LEAST_LOOKED_AT)
+    }
+
+    /// No frame is given up for nothing.
+    const LEAST_LOOKED_AT: u64 = 16;
+
     /// The error to report, of a frame at `offset`.
     #[cold]
     pub(super) fn error(self, offset: u64) -> Error {
@@ -96,7 +109,7 @@ impl What {
                     "unsupported field type: expected 0x01 to 0x0f, 0x80 added if optional, found {found:#04x}"
                 )
             }
-            Self::Conflict(type_id) => {
+            Self::Conflict { type_id, .. } => {
                 format!(
                     "conflicting schema: expected the one that type id {type_id} has already, found another"
                 )
@@ -106,7 +119,7 @@ impl What {
                 "invalid length: expected a frame that ends before the next header, found one that holds it"
                     .into()
             }
-            Self::Utf8(what) => format!("invalid {what}: expected UTF-8, found other bytes"),
+            Self::Utf8 { what, .. } => format!("invalid {what}: expected UTF-8, found other bytes"),
             Self::Nesting => format!("too many levels of lists: expected at most {MAX_NESTING}, found more"),
             Self::Elements(found) => {
                 format!("too many elements: expected at most {MAX_ELEMENTS}, found {found}")

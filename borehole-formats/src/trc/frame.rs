@@ -4,6 +4,8 @@
 //! into the batch by [`Outline::apply`]. So a frame that is cut off, or that a search tries out, leaves no
 //! trace.
 
+use std::ops::Range;
+
 use borehole_wire::Cursor;
 
 use super::batch::{Batch, Row};
@@ -98,6 +100,13 @@ impl Slot {
         Raw { number: self.number, payload }.view_elements(kind, batch)
     }
 
+    /// Where the payload of text or bytes starts and ends in the frame.
+    pub(super) fn payload_range(self, field_type: FieldType) -> Option<Range<usize>> {
+        let has_payload = matches!(field_type.kind, FieldKind::String | FieldKind::Bytes);
+        let end = || self.start.checked_add(usize::try_from(self.number).ok()?);
+        if has_payload && !self.is_absent(field_type) { Some(self.start..end()?) } else { None }
+    }
+
     /// A value that stands on its own.
     pub(super) const fn of(raw: &Raw<'_>) -> Self {
         Self { number: raw.number, start: 0 }
@@ -167,8 +176,8 @@ pub(super) enum Oddity {
     Version(u8),
     /// More frames of annotations than a type may have.
     Annotations(u16),
-    /// An entry of the string pool that is not UTF-8: it does not count.
-    Entry(u32),
+    /// Entries of the string pool that are not UTF-8, which do not count: the first, and how many.
+    Entries { first: u32, count: u32 },
 }
 
 /// An event that was read; where its values stand is in the slots.
@@ -324,10 +333,12 @@ fn rare(byte: u8, cursor: &mut Cursor<'_>, batch: &Batch) -> Result<Kind, Fault>
         None => Err(Fault { at: 0, what: What::Tag(byte) }),
         Some(Tag::Event) => Err(Fault { at: 0, what: What::Tag(byte) }),
         Some(Tag::Schema) => {
-            let (type_id, definition) = schema(cursor)?;
+            let mut again = *cursor;
+            let SchemaOutline { type_id, .. } = schema_outline(cursor)?;
             match batch.find(type_id) {
-                Some((_, known)) if !known.schema.defines_the_same(&definition) => {
-                    Err(Fault { at: 1, what: What::Conflict(type_id) })
+                Some((_, known)) if !defines_again(known.schema.definition(), &mut again)? => {
+                    let len = u32::try_from(cursor.offset()).unwrap_or(u32::MAX);
+                    Err(Fault { at: 1, what: What::Conflict { type_id, len } })
                 }
                 _ => Ok(Kind::Schema),
             }
@@ -335,7 +346,7 @@ fn rare(byte: u8, cursor: &mut Cursor<'_>, batch: &Batch) -> Result<Kind, Fault>
         Some(Tag::Strings) => pool_entries(cursor, prefixed).map(|()| Kind::Strings),
         Some(Tag::Stacks) => pool_entries(cursor, addresses).map(|()| Kind::Stacks),
         Some(Tag::Reset) => Ok(Kind::Reset { timestamp_ns: cursor.u64_le()? }),
-        Some(Tag::Annotations) => annotations(cursor).map(|_| Kind::Annotations),
+        Some(Tag::Annotations) => annotations_outline(cursor).map(|_| Kind::Annotations),
     }
 }
 
@@ -363,7 +374,8 @@ fn define(kind: Kind, frame: &[u8], batch: &mut Batch) -> Result<Option<Oddity>,
     match kind {
         Kind::Schema => {
             let (type_id, definition) = schema(&mut cursor)?;
-            let conflict = |_| Fault { at: 1, what: What::Conflict(type_id) };
+            let len = u32::try_from(frame.len()).unwrap_or(u32::MAX);
+            let conflict = |_| Fault { at: 1, what: What::Conflict { type_id, len } };
             batch.count_type(frame.len());
             batch.register(type_id, definition).map_err(conflict)?;
         }
@@ -392,15 +404,18 @@ fn define(kind: Kind, frame: &[u8], batch: &mut Batch) -> Result<Option<Oddity>,
 ///
 /// Source: `dial9-trace-format` 0.5.4; `utf8_pool.bin`, `utf8_pool_redefine.bin`.
 fn define_strings(cursor: &mut Cursor<'_>, batch: &mut Batch) -> Result<Option<Oddity>, Fault> {
-    let mut oddity = None;
+    let (mut first, mut count) = (None, 0);
     for _ in 0..cursor.u32_le()? {
         let id = cursor.u32_le()?;
         match std::str::from_utf8(prefixed(cursor)?) {
             Ok(string) => batch.strings.define(id, string),
-            Err(_) => oddity = Some(Oddity::Entry(id)),
+            Err(_) => {
+                first.get_or_insert(id);
+                count += 1;
+            }
         }
     }
-    Ok(oddity)
+    Ok(first.map(|first| Oddity::Entries { first, count }))
 }
 
 /// Reads the entries of a pool to their end.
@@ -428,13 +443,52 @@ pub(super) fn schema(cursor: &mut Cursor<'_>) -> Result<(u16, Definition), Fault
     let has_timestamp = cursor.u8()? != 0;
     let mut fields = Vec::new();
     for _ in 0..cursor.u16_le()? {
-        let name = self::name(cursor, "field name")?;
-        let at = cursor.offset();
-        let byte = cursor.u8()?;
-        let field_type = FieldType::from_byte(byte).ok_or(Fault { at, what: What::FieldType(byte) })?;
-        fields.push(Field { name, field_type });
+        let (name, field_type) = field(cursor)?;
+        fields.push(Field { name: name.to_owned(), field_type });
     }
-    Ok((type_id, Definition { name, has_timestamp, fields, annotations: Vec::new() }))
+    Ok((type_id, Definition { name: name.to_owned(), has_timestamp, fields, annotations: Vec::new() }))
+}
+
+/// What a search asks of a schema frame.
+pub(super) struct SchemaOutline<'a> {
+    pub(super) type_id: u16,
+    pub(super) name: &'a str,
+}
+
+/// Checks a schema frame behind its tag, to its end: as [`schema`], which keeps what it says.
+pub(super) fn schema_outline<'a>(cursor: &mut Cursor<'a>) -> Result<SchemaOutline<'a>, Fault> {
+    let type_id = cursor.u16_le()?;
+    let name = name(cursor, "event name")?;
+    cursor.u8()?;
+    for _ in 0..cursor.u16_le()? {
+        field(cursor)?;
+    }
+    Ok(SchemaOutline { type_id, name })
+}
+
+fn field<'a>(cursor: &mut Cursor<'a>) -> Result<(&'a str, FieldType), Fault> {
+    let name = name(cursor, "field name")?;
+    let at = cursor.offset();
+    let byte = cursor.u8()?;
+    let field_type = FieldType::from_byte(byte).ok_or(Fault { at, what: What::FieldType(byte) })?;
+    Ok((name, field_type))
+}
+
+/// Whether a schema frame, behind its tag, says what is `known`: as far as both are the same, nothing is copied.
+fn defines_again(known: &Definition, cursor: &mut Cursor<'_>) -> Result<bool, Fault> {
+    cursor.u16_le()?;
+    let is_named = name(cursor, "event name")? == known.name;
+    let is_timed = (cursor.u8()? != 0) == known.has_timestamp;
+    if !is_named || !is_timed || usize::from(cursor.u16_le()?) != known.fields.len() {
+        return Ok(false);
+    }
+    for own in &known.fields {
+        let (name, field_type) = field(cursor)?;
+        if own.name != name || own.field_type != field_type {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// A frame of annotations behind its tag. The type id may be larger than any there is.
@@ -442,23 +496,40 @@ pub(super) fn annotations(cursor: &mut Cursor<'_>) -> Result<(u64, Vec<Annotatio
     let type_id = varint(cursor)?;
     let mut annotations = Vec::new();
     for _ in 0..cursor.u16_le()? {
-        let field = cursor.u16_le()?;
-        let key = name(cursor, "annotation key")?;
-        let at = cursor.offset();
-        let value = text(prefixed(cursor)?, at, "annotation value")?;
-        annotations.push(Annotation { field, key, value });
+        let (field, key, value) = annotation(cursor)?;
+        annotations.push(Annotation { field, key: key.to_owned(), value: value.to_owned() });
     }
     Ok((type_id, annotations))
 }
 
+/// Checks a frame of annotations behind its tag, to its end. Answers its type id and how many it has.
+pub(super) fn annotations_outline(cursor: &mut Cursor<'_>) -> Result<(u64, u16), Fault> {
+    let type_id = varint(cursor)?;
+    let count = cursor.u16_le()?;
+    for _ in 0..count {
+        annotation(cursor)?;
+    }
+    Ok((type_id, count))
+}
+
+fn annotation<'a>(cursor: &mut Cursor<'a>) -> Result<(u16, &'a str, &'a str), Fault> {
+    let field = cursor.u16_le()?;
+    let key = name(cursor, "annotation key")?;
+    let at = cursor.offset();
+    let value = text(prefixed(cursor)?, at, "annotation value")?;
+    Ok((field, key, value))
+}
+
 /// A name behind its length of two bytes.
-fn name(cursor: &mut Cursor<'_>, what: &'static str) -> Result<String, Fault> {
+fn name<'a>(cursor: &mut Cursor<'a>, what: &'static str) -> Result<&'a str, Fault> {
     let at = cursor.offset();
     let len = cursor.u16_le()?;
     text(cursor.bytes(usize::from(len))?, at, what)
 }
 
-fn text(bytes: &[u8], at: u64, what: &'static str) -> Result<String, Fault> {
-    let text = std::str::from_utf8(bytes).map_err(|_| Fault { at, what: What::Utf8(what) })?;
-    Ok(text.to_owned())
+fn text<'a>(bytes: &'a [u8], at: u64, what: &'static str) -> Result<&'a str, Fault> {
+    std::str::from_utf8(bytes).map_err(|error| {
+        let looked_at = u32::try_from(error.valid_up_to()).unwrap_or(u32::MAX);
+        Fault { at, what: What::Utf8 { what, looked_at } }
+    })
 }

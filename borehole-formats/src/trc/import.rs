@@ -29,7 +29,9 @@ use crate::{ReadError, ReadOptions};
 ///
 /// Of a trace that was merged of several inputs kept apart, each is a source, and samples are labelled with `input`.
 ///
-/// Text that is not UTF-8 has U+FFFD where it is not, and a warning tells of it.
+/// Text that is not UTF-8 is kept as bytes, and a warning tells of how many there are, by the name of their events.
+///
+/// What a trace tells of damage that it was recovered from is a note.
 ///
 /// # Errors
 /// When the input is damaged (strictly read) or cannot be read, or the sink fails.
@@ -56,12 +58,13 @@ pub fn import<S: Read + Write + Seek>(
         kept_back: 0,
         samples,
         outer: None,
+        invalid_texts: Vec::new(),
+        earlier: Vec::new(),
     };
-    let mut replaced = Vec::new();
-    let mut outcome = importer.run(&mut reader, &mut replaced);
+    let mut outcome = importer.run(&mut reader);
     let mut recovery = reader.into_recovery();
     recovery.events = recovery.events.saturating_sub(importer.kept_back);
-    replaced.into_iter().for_each(|warning| recovery.warn(warning));
+    importer.warn_of_texts(&mut recovery);
     if !is_failure(&outcome) {
         // Where the sink wants no more it gets no more samples.
         recovery.stopped = matches!(outcome, Ok(ControlFlow::Break(())));
@@ -70,6 +73,9 @@ pub fn import<S: Read + Write + Seek>(
     recovery.merge(importer.complete(!is_failure(&outcome))?);
     outcome.map(|_| recovery)
 }
+
+/// Of how many names of events it is said that their texts are not UTF-8.
+const MAX_NAMES: usize = 20;
 
 /// Whether the sink has failed: it is to get nothing more.
 const fn is_failure<T>(outcome: &Result<T, ReadError>) -> bool {
@@ -93,6 +99,17 @@ struct Importer<'a, S: Write> {
     samples: Recovery,
     /// The common labels of before, once the trace has begun inputs of its own.
     outer: Option<Vec<Label>>,
+    invalid_texts: Vec<InvalidTexts>,
+    /// What was found odd or lost when the trace was recovered.
+    earlier: Vec<Warning>,
+}
+
+/// Texts of events of one name that are not UTF-8.
+struct InvalidTexts {
+    name: String,
+    /// Where the first of their events stands.
+    offset: u64,
+    texts: u64,
 }
 
 /// What is known of a type of events.
@@ -103,16 +120,21 @@ struct Known {
     shape: ShapeId,
     /// Whether text stands in the events themselves, where it need not be UTF-8.
     has_text: bool,
-    /// Whether it begins an input.
-    is_input: bool,
+    role: Role,
+}
+
+/// What an event is for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Role {
+    Event,
+    /// It begins an input.
+    Input,
+    /// It tells of damage that the trace was recovered from.
+    Warning,
 }
 
 impl<S: Read + Write + Seek> Importer<'_, S> {
-    fn run(
-        &mut self,
-        reader: &mut Reader<impl Read>,
-        replaced: &mut Vec<Warning>,
-    ) -> Result<ControlFlow<()>, ReadError> {
+    fn run(&mut self, reader: &mut Reader<impl Read>) -> Result<ControlFlow<()>, ReadError> {
         // The memory of the values goes from event to event, though what they borrow does not.
         let mut memory: Vec<ModelValue<'static>> = Vec::new();
         while let Some(kind) = reader.step()? {
@@ -120,7 +142,7 @@ impl<S: Read + Write + Seek> Importer<'_, S> {
             let flow = match kind {
                 Kind::Header { .. } => self.batch(reader.offset())?,
                 Kind::Event { row, timestamp_ns } => reader.visit_run((row, timestamp_ns), |event| {
-                    outcome = self.take(event, &mut memory, replaced);
+                    outcome = self.take(event, &mut memory);
                     outcome.as_ref().map_or(ControlFlow::Break(()), |flow| *flow)
                 }),
                 _ => ControlFlow::Continue(()),
@@ -137,7 +159,6 @@ impl<S: Read + Write + Seek> Importer<'_, S> {
         &mut self,
         event: &Event<'_>,
         memory: &mut Vec<ModelValue<'static>>,
-        replaced: &mut Vec<Warning>,
     ) -> Result<ControlFlow<()>, ReadError> {
         if let Some(sampler) = &mut self.sampler
             && sampler.absorb(event, self.tables)?
@@ -147,7 +168,7 @@ impl<S: Read + Write + Seek> Importer<'_, S> {
             return Ok(ControlFlow::Continue(()));
         }
         let mut values = std::mem::take(memory);
-        let flow = self.event(event, &mut values, replaced)?;
+        let flow = self.event(event, &mut values)?;
         *memory = recycle(values);
         Ok(flow)
     }
@@ -171,13 +192,56 @@ impl<S: Read + Write + Seek> Importer<'_, S> {
 
     /// Gives the sink what is known at the end only: the warnings, and the samples if it has not had enough.
     fn conclude(&mut self, recovery: &mut Recovery) -> Result<(), ReadError> {
-        for warning in &recovery.warnings {
+        for warning in recovery.warnings.iter().chain(&self.earlier) {
             self.sink.warning(warning)?;
+        }
+        for earlier in &self.earlier {
+            recovery.note(Warning::new(format!("recovered earlier: {}", earlier.message)));
         }
         if let Some(sampler) = self.sampler.as_mut().filter(|_| !recovery.stopped) {
             recovery.stopped = sampler.deliver(self.tables, self.sink, &mut self.samples)?.is_break();
         }
         Ok(())
+    }
+
+    /// Takes an event that we wrote, about what stands in the trace.
+    #[cold]
+    fn own_event(&mut self, event: &Event<'_>, role: Role) -> Result<ControlFlow<()>, ReadError> {
+        if role == Role::Input {
+            return self.begin_input(event);
+        }
+        self.kept_back += 1;
+        let message = event.value_of(keys::WARNING_MESSAGE).and_then(Value::as_str).unwrap_or_default();
+        if self.earlier.len() < Recovery::MAX_WARNINGS {
+            self.earlier.push(Warning::new(message));
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    #[cold]
+    fn count_invalid_texts(&mut self, event: &Event<'_>) {
+        let texts: u64 = event.values().map(invalid_texts).sum();
+        if texts == 0 {
+            return;
+        }
+        let known = &mut self.invalid_texts;
+        // Beyond so many, one more stands for all others.
+        let name = if known.len() < MAX_NAMES { event.name() } else { "other events" };
+        match known.iter().position(|known| known.name == event.name() || known.name == name) {
+            Some(index) => known[index].texts += texts,
+            None => known.push(InvalidTexts { name: name.to_owned(), offset: event.offset(), texts }),
+        }
+    }
+
+    /// Says which events have texts that are not UTF-8.
+    fn warn_of_texts(&self, recovery: &mut Recovery) {
+        for InvalidTexts { name, offset, texts } in &self.invalid_texts {
+            let these = if *texts == 1 { "1 text".to_owned() } else { format!("{texts} texts") };
+            let message = format!(
+                "invalid text in {name}: expected UTF-8, found other bytes in {these}, kept as bytes"
+            );
+            recovery.warn(Warning::new(message).at(*offset));
+        }
     }
 
     /// What follows is of another input than what came before.
@@ -218,15 +282,14 @@ impl<S: Read + Write + Seek> Importer<'_, S> {
         &mut self,
         event: &Event<'e>,
         values: &mut Vec<ModelValue<'e>>,
-        replaced: &mut Vec<Warning>,
     ) -> Result<ControlFlow<()>, ReadError> {
-        let Known { shape, has_text, is_input, .. } = self.shape(event)?;
-        if is_input {
-            return self.begin_input(event);
+        let Known { shape, has_text, role, .. } = self.shape(event)?;
+        if role != Role::Event {
+            return self.own_event(event, role);
         }
         values.extend(event.values().map(model_value));
-        if has_text && values.iter().any(is_replaced) && replaced.len() < Recovery::MAX_WARNINGS {
-            replaced.push(replacement(event));
+        if has_text && values.iter().any(holds_bytes) {
+            self.count_invalid_texts(event);
         }
         let event = ModelEvent {
             shape,
@@ -248,10 +311,14 @@ impl<S: Read + Write + Seek> Importer<'_, S> {
 
     #[cold]
     fn new_shape(&mut self, row: usize, schema: &Schema) -> Result<Known, TableFull> {
-        let has_text = schema.fields().iter().any(|field| field.field_type.kind == FieldKind::String);
+        let has_text = schema.fields().iter().any(|field| may_hold_text(field.field_type.kind));
         let shape = intern_shape(self.tables, schema)?;
-        let is_input = schema.name() == keys::INPUT;
-        let known = Known { handle: schema.handle(), shape, has_text, is_input };
+        let role = match schema.name() {
+            keys::INPUT => Role::Input,
+            keys::WARNING => Role::Warning,
+            _ => Role::Event,
+        };
+        let known = Known { handle: schema.handle(), shape, has_text, role };
         if self.shapes.len() <= row {
             self.shapes.resize(row + 1, None);
         }
@@ -266,14 +333,32 @@ fn recycle(mut values: Vec<ModelValue<'_>>) -> Vec<ModelValue<'static>> {
     values.into_iter().map(|_| ModelValue::Absent).collect()
 }
 
-fn replacement(event: &Event<'_>) -> Warning {
-    let message = format!("invalid text in {}: expected UTF-8, found other bytes, now U+FFFD", event.name());
-    Warning::new(message).at(event.offset())
+/// Whether text stands in values of that kind itself, where it need not be UTF-8.
+const fn may_hold_text(kind: FieldKind) -> bool {
+    matches!(kind, FieldKind::String | FieldKind::StringMap | FieldKind::List | FieldKind::Map)
 }
 
-/// Whether something was put in the place of what is not UTF-8: only then is text not borrowed.
-const fn is_replaced(value: &ModelValue<'_>) -> bool {
-    matches!(value, ModelValue::Text(Cow::Owned(_)))
+/// Whether there are bytes in a value: those of text that is not UTF-8, or others.
+fn holds_bytes(value: &ModelValue<'_>) -> bool {
+    match value {
+        ModelValue::Bytes(_) => true,
+        ModelValue::List(values) => values.iter().any(holds_bytes),
+        ModelValue::Map(pairs) => pairs.iter().any(|(key, value)| holds_bytes(key) || holds_bytes(value)),
+        _ => false,
+    }
+}
+
+/// How many texts of a value are not UTF-8. Lists stand in each other at most
+/// [`MAX_NESTING`](super::layout::MAX_NESTING) deep.
+fn invalid_texts(value: Value<'_>) -> u64 {
+    let invalid = |text: &[u8]| u64::from(std::str::from_utf8(text).is_err());
+    match value {
+        Value::Text(text) => invalid(text),
+        Value::TextMap(pairs) => pairs.map(|(key, value)| invalid(key) + invalid(value)).sum(),
+        Value::List(elements) => elements.map(invalid_texts).sum(),
+        Value::Map(pairs) => pairs.map(|(key, value)| invalid_texts(key) + invalid_texts(value)).sum(),
+        _ => 0,
+    }
 }
 
 fn intern_shape(tables: &mut Tables, schema: &Schema) -> Result<ShapeId, TableFull> {
@@ -333,7 +418,7 @@ fn any_value(value: Value<'_>) -> ModelValue<'_> {
         Value::Signed(value) => ModelValue::Signed(value),
         Value::Float(value) => ModelValue::Float(value),
         Value::Bool(value) => ModelValue::Bool(value),
-        Value::Text(bytes) => ModelValue::Text(String::from_utf8_lossy(bytes)),
+        Value::Text(bytes) => text(bytes),
         Value::Bytes(bytes) => ModelValue::Bytes(bytes),
         Value::Stack(stack) => ModelValue::Stack(Addresses(stack.as_bytes())),
         Value::PooledText { text: Some(text), .. } => ModelValue::Text(Cow::Borrowed(text)),
@@ -349,7 +434,7 @@ fn any_value(value: Value<'_>) -> ModelValue<'_> {
     }
 }
 
-/// Text of a map: bytes where it is not UTF-8.
+/// Text: bytes where it is not UTF-8.
 fn text(bytes: &[u8]) -> ModelValue<'_> {
     std::str::from_utf8(bytes).map_or(ModelValue::Bytes(bytes), |text| ModelValue::Text(Cow::Borrowed(text)))
 }

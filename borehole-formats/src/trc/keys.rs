@@ -14,3 +14,9 @@ pub(super) const INPUT: &str = "borehole:input";
 
 /// The field of it that tells what the input was called, and the label of its samples.
 pub(super) const INPUT_NAME: &str = "input";
+
+/// The event that tells what was odd or lost in the input that the trace was made of: ours.
+pub(super) const WARNING: &str = "borehole:warning";
+
+/// The field of it that says so.
+pub(super) const WARNING_MESSAGE: &str = "message";

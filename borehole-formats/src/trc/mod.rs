@@ -10,6 +10,8 @@
 
 mod batch;
 mod buffer;
+mod chain;
+mod effort;
 mod encode;
 mod event;
 mod export;

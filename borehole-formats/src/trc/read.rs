@@ -7,10 +7,12 @@ use borehole_wire::Cursor;
 
 use super::NAME;
 use super::batch::{Batch, MAX_ANNOTATION_FRAMES};
+use super::effort::Effort;
 use super::event::Event;
 use super::fault::{Fault, What};
 use super::frame::{self, Found, Kind, Oddity, Outline, Slot};
 use super::layout::{HEADER_BYTES, MAGIC, VERSION};
+use super::recover::{Headers, Uncertain};
 use super::schema::{Annotation, Schema};
 use super::value::{Stack, prefixed};
 use crate::envelope::Envelope;
@@ -43,8 +45,13 @@ pub struct Reader<R> {
     pub(super) taken: usize,
     pub(super) options: ReadOptions,
     pub(super) recovery: Recovery,
-    /// Whether something of the batch was lost since the time was last set.
-    pub(super) is_recovered: bool,
+    /// Where something of the batch was lost first since the time was last set.
+    pub(super) damage: Option<u64>,
+    pub(super) uncertain: Option<Uncertain>,
+    pub(super) headers: Headers,
+    pub(super) effort: Effort,
+    /// For looking at other events than the one in `slots`.
+    pub(super) spare_slots: Vec<Slot>,
 }
 
 /// What has to come next.
@@ -155,7 +162,11 @@ impl<R: Read> Reader<R> {
             taken: 0,
             options,
             recovery: Recovery::default(),
-            is_recovered: false,
+            damage: None,
+            uncertain: None,
+            headers: Headers::default(),
+            effort: Effort::default(),
+            spare_slots: Vec::new(),
         }
     }
 
@@ -201,13 +212,20 @@ impl<R: Read> Reader<R> {
         }
         let found = frame::event(bytes, &self.batch, self.batch.base_ns, &mut self.slots).ok()?;
         let Found { row_index, timestamp_ns, len, .. } = found;
-        if self.options.is_lenient() && self.swallows_a_batch(len) {
+        if self.options.is_lenient() && !self.is_undoubted(len) {
             return None;
         }
         self.batch.base_ns = timestamp_ns.unwrap_or(self.batch.base_ns);
         self.recovery.events += 1;
         self.taken = len;
         Some((row_index, timestamp_ns))
+    }
+
+    /// Whether nothing about a sound frame of `len` bytes at the front of the window needs care.
+    #[inline]
+    fn is_undoubted(&self, len: usize) -> bool {
+        let start = self.window.offset();
+        self.damage.is_none() && self.headers.are_none_in(start, start + len as u64)
     }
 
     /// Calls `visit` with the event that was found, and with those that come next as long as they are whole and sound,
@@ -218,8 +236,8 @@ impl<R: Read> Reader<R> {
         (mut row_index, mut timestamp_ns): FoundEvent,
         mut visit: impl FnMut(&Event<'_>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        let Self { window, batch, slots, recovery, is_recovered, .. } = self;
-        let (mut bytes, mut offset, is_recovered) = (window.available(), window.offset(), *is_recovered);
+        let Self { window, batch, slots, recovery, damage, .. } = self;
+        let (mut bytes, mut offset, is_recovered) = (window.available(), window.offset(), damage.is_some());
         let (mut len_bytes, mut row) = (std::mem::take(&mut self.taken), batch.row(row_index));
         let (mut base_ns, mut events) = (batch.base_ns, 0);
         let flow = loop {
@@ -289,7 +307,8 @@ impl<R: Read> Reader<R> {
     }
 
     /// What has come out, and what was odd or lost.
-    pub fn into_recovery(self) -> Recovery {
+    pub fn into_recovery(mut self) -> Recovery {
+        self.end_uncertain();
         self.recovery
     }
 
@@ -305,7 +324,7 @@ impl<R: Read> Reader<R> {
             len_bytes: self.taken,
             batch: &self.batch,
             offset: self.window.offset(),
-            is_recovered: self.is_recovered,
+            is_recovered: self.damage.is_some(),
         }
     }
 
@@ -347,7 +366,11 @@ impl<R: Read> Reader<R> {
                 Place::Mended => return self.mended_header().map(Some),
                 Place::Ended => return Ok(None),
             };
-            match attempt.and_then(|outline| self.accept(outline)) {
+            let attempt = match attempt {
+                Ok(outline) => self.accept(outline)?,
+                Err(fault) => Err(fault),
+            };
+            match attempt {
                 Ok(kind) => return Ok(Some(kind)),
                 Err(fault) => self.after_fault(fault).inspect_err(|_| self.place = Place::Ended)?,
             }
@@ -374,21 +397,23 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// Carries out a frame at the front of the window.
+    /// Carries out a frame at the front of the window, unless it is at fault.
     #[inline]
-    pub(super) fn accept(&mut self, outline: Outline) -> Result<Kind, Fault> {
+    fn accept(&mut self, outline: Outline) -> Result<Result<Kind, Fault>, Error> {
         let Outline { len, kind } = outline;
-        if self.options.is_lenient() && self.swallows_a_batch(len) {
-            return Err(Fault { at: 0, what: What::HoldsHeader });
+        if self.options.is_lenient() && self.swallows_a_batch(outline)? {
+            return Ok(Err(Fault { at: 0, what: What::HoldsHeader }));
         }
         if let Kind::Event { timestamp_ns, .. } = kind {
             self.batch.base_ns = timestamp_ns.unwrap_or(self.batch.base_ns);
             self.recovery.events += 1;
-        } else {
-            self.carry_out(outline)?;
+            self.count_uncertain(timestamp_ns);
+        } else if let Err(fault) = self.carry_out(outline) {
+            self.effort.spend(self.window.offset(), len as u64);
+            return Ok(Err(fault));
         }
         self.taken = len;
-        Ok(kind)
+        Ok(Ok(kind))
     }
 
     #[cold]
@@ -398,9 +423,9 @@ impl<R: Read> Reader<R> {
             Kind::Header { .. } => {
                 self.place = Place::Inside;
                 self.recovery.segments += 1;
-                self.is_recovered = false;
+                self.end_uncertain();
             }
-            Kind::Reset { .. } => self.is_recovered = false,
+            Kind::Reset { .. } => self.end_uncertain(),
             _ => {
                 let limit = self.options.limits.definition_bytes;
                 if self.batch.len_bytes() > limit {
@@ -409,7 +434,7 @@ impl<R: Read> Reader<R> {
             }
         }
         if let Some(oddity) = oddity {
-            self.warn(self.window.offset(), 0, oddity.message());
+            self.warn(self.window.offset(), 0, || oddity.message());
         }
         Ok(())
     }
@@ -418,7 +443,7 @@ impl<R: Read> Reader<R> {
     #[cold]
     fn after_fault(&mut self, fault: Fault) -> Result<(), Error> {
         match fault.what {
-            What::Truncated { missing } if !self.window.has_ended() => return self.read_on(missing),
+            What::Truncated { missing } if !self.window.has_ended() => return self.read_on(fault, missing),
             What::Truncated { .. } if self.window.available().is_empty() => return self.end(),
             What::Truncated { .. } if !self.options.is_lenient() => return self.cut(),
             _ => {}
@@ -436,20 +461,19 @@ impl<R: Read> Reader<R> {
     }
 
     /// Reads until `missing` more bytes are there.
-    fn read_on(&mut self, missing: usize) -> Result<(), Error> {
+    fn read_on(&mut self, fault: Fault, missing: usize) -> Result<(), Error> {
         let (limit, available) = (self.options.limits.frame_bytes, self.window.available().len());
         let needed = available.saturating_add(missing);
         if needed > limit && self.place == Place::Inside {
-            return self.too_large(needed);
+            let what = What::FrameTooLarge { limit, least: needed };
+            return if self.options.is_lenient() {
+                self.resynchronise(Fault { what, ..fault })
+            } else {
+                Err(Fault { at: 0, what }.error(self.offset()))
+            };
         }
         let ahead = if available >= DOUBLING_BYTES { available.saturating_mul(2).min(limit) } else { 0 };
         self.ensure(needed.max(ahead)).map(|_| ())
-    }
-
-    fn too_large(&mut self, least: usize) -> Result<(), Error> {
-        let limit = self.options.limits.frame_bytes;
-        let fault = Fault { at: 0, what: What::FrameTooLarge { limit, least } };
-        if self.options.is_lenient() { self.resynchronise(fault) } else { Err(fault.error(self.offset())) }
     }
 
     pub(super) fn ensure(&mut self, count: usize) -> Result<&[u8], Error> {
@@ -463,6 +487,7 @@ impl<R: Read> Reader<R> {
         let entered = self.window.at_member();
         if entered {
             self.window.enter_member();
+            self.headers.forget(self.window.offset());
         }
         Ok(entered)
     }
@@ -475,20 +500,21 @@ impl<R: Read> Reader<R> {
             if !damage.is_truncated() && !self.options.is_lenient() {
                 return Err(Error::malformed(NAME, Position::Byte(offset), damage.to_string()));
             }
-            self.warn(offset, 0, damage.to_string());
+            self.warn(offset, 0, || damage.to_string());
         }
         if damage.is_some() && self.go_on_after_damage()? {
             return Ok(());
         }
         // Of what is there and is no header another warning tells.
         if self.place == Place::Start && offset == 0 && damage.is_none() {
-            self.warn(offset, 0, format!("missing header: expected {HEADER_BYTES} bytes, found none"));
+            self.warn(offset, 0, || format!("missing header: expected {HEADER_BYTES} bytes, found none"));
         }
         let zeros = self.window.envelope().skipped_zeros();
         if zeros > 0 {
             let message = format!("{zeros} zero bytes after a {}", self.window.envelope().method());
             self.recovery.note(Warning::new(message).at(offset));
         }
+        self.end_uncertain();
         self.place = Place::Ended;
         Ok(())
     }
@@ -496,7 +522,7 @@ impl<R: Read> Reader<R> {
     /// The data ends in the middle of a frame.
     fn cut(&mut self) -> Result<(), Error> {
         let left = self.window.available().len();
-        let message = format!("truncated: the last {left} bytes are the beginning of a frame");
+        let message = || format!("truncated: the last {left} bytes are the beginning of a frame");
         self.warn(self.window.offset(), left as u64, message);
         self.window.consume(left);
         self.end()
@@ -512,11 +538,14 @@ impl<R: Read> Reader<R> {
             lost += count as u64;
         }
         let method = self.window.envelope().method();
-        self.warn(offset, lost, format!("ignored what follows a {method}: {}", fault.what.message()));
+        self.warn(offset, lost, || format!("ignored what follows a {method}: {}", fault.what.message()));
         self.end()
     }
 
-    pub(super) fn warn(&mut self, offset: u64, lost_bytes: u64, message: String) {
+    /// Keeps a warning, or counts it: of millions, only those that are kept are put into words.
+    pub(super) fn warn(&mut self, offset: u64, lost_bytes: u64, message: impl FnOnce() -> String) {
+        let is_kept = self.recovery.warnings.len() < Recovery::MAX_WARNINGS;
+        let message = if is_kept { message() } else { String::new() };
         self.recovery.warn(Warning::new(message).at(offset).losing(lost_bytes));
     }
 }
@@ -533,9 +562,15 @@ impl Oddity {
                      one batch, further ones are ignored"
                 )
             }
-            Self::Entry(id) => {
+            Self::Entries { first, count: 1 } => {
                 format!(
-                    "invalid string {id} of the pool: expected UTF-8, found other bytes; it stays as it was"
+                    "invalid string {first} of the pool: expected UTF-8, found other bytes; it stays as it was"
+                )
+            }
+            Self::Entries { first, count } => {
+                format!(
+                    "{count} invalid strings of the pool, the first of them {first}: expected UTF-8, found other \
+                     bytes; they stay as they were"
                 )
             }
         }

@@ -5,59 +5,178 @@
 //!
 //! 1. A schema that contradicts an earlier one of its id takes its place: what follows was written for it.
 //! 2. A header with some wrong bytes, and a frame behind it, is read as if it were whole.
-//! 3. A frame in which a whole header stands, and a frame behind that, has a damaged length: it swallows nothing.
+//! 3. A frame in which a whole header stands, and a frame behind that, has a damaged length and swallows nothing,
+//!    unless what stands behind it confirms the length: a stream may be a value of an event.
 //! 4. Otherwise the search goes on byte by byte, for a flawless header with a frame behind it, or for a chain
 //!    of frames that fits the batch: known types, defined pool ids, text that is text, times near the last.
 //!    [`Chain`] adds up how unlikely it is that chance looks like that.
 //!
-//! What follows inside the same batch is marked as recovered until the time is set again: events that were lost
-//! would have moved it on.
+//! What is sound is read as strict reading does: 1, 2 and 4 begin with a frame that cannot be read, and what follows a
+//! sound frame confirms it.
+//!
+//! Times count from event to event, so what is lost inside a batch moves those behind it: [`Uncertain`] counts them until
+//! the time is set again.
+//!
+//! How much all this may look at, and why that is linear, is told in [`effort`](super::effort). Headers are searched for
+//! once, whatever frames they stand in: [`Headers`] knows the next one.
 
 use std::io::Read;
 
 use memchr::memmem;
 
+use super::NAME;
 use super::batch::Batch;
+use super::chain::{Chain, FLAWLESS, Purpose, Verdict};
 use super::fault::{Fault, What};
-use super::frame::{self, Kind, Outline, Slot};
-use super::layout::{HEADER_BYTES, HEADER_TAG, MAGIC, Tag, VERSION};
+use super::frame::{self, Kind, Outline};
+use super::layout::{FieldKind, HEADER_BYTES, HEADER_TAG, Tag};
 use super::read::{Place, Reader};
-use super::value::Value;
 use crate::{Error, Position};
 
 /// How many bytes behind a candidate are looked at.
 const LOOK_AHEAD: usize = 4096;
 
+/// A header may be mended that has as many right bytes.
+const MENDABLE: usize = 3;
+
+/// Where the next batch begins, as far as that is known: offsets after decompression.
+#[derive(Debug, Default)]
+pub(super) struct Headers {
+    /// No batch begins before it, except at `next`.
+    searched_until: u64,
+    next: Option<u64>,
+}
+
+impl Headers {
+    /// Whether it is known that no batch begins inside a frame between these offsets.
+    #[inline]
+    pub(super) fn are_none_in(&self, start: u64, end: u64) -> bool {
+        match self.next {
+            Some(next) if next > start => next >= end,
+            _ => self.searched_until >= end,
+        }
+    }
+
+    /// Forgets all: what stands at an offset has changed.
+    pub(super) const fn forget(&mut self, offset: u64) {
+        *self = Self { searched_until: offset, next: None };
+    }
+}
+
+/// Events whose times are not known, because something before them was lost.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Uncertain {
+    damage: u64,
+    first: u64,
+    events: u64,
+}
+
 impl<R: Read> Reader<R> {
     /// Finds the place where reading can go on. What failed is at the front of the window.
     pub(super) fn resynchronise(&mut self, fault: Fault) -> Result<(), Error> {
         let from = self.offset();
-        let message = fault.what.message();
-        if let What::Conflict(_) = fault.what
+        self.effort.spend(from, fault.looked_at());
+        if let What::Conflict { .. } = fault.what
             && self.adopt_schema()
         {
-            self.warn(from, 0, format!("{message}; what follows is read with it"));
+            self.warn(from, 0, || format!("{}; what follows is read with it", fault.what.message()));
             return Ok(());
         }
         if self.mend_header()? {
-            self.warn(from, 0, "damaged header: read as if it were whole".into());
+            self.warn(from, 0, || "damaged header: read as if it were whole".into());
             return Ok(());
         }
         self.place = self.scan()?;
-        self.is_recovered |= self.place == Place::Inside;
-        self.warn(from, self.offset() - from, message);
+        if self.place == Place::Inside {
+            self.damage.get_or_insert(from);
+        }
+        self.warn(from, self.offset() - from, || fault.what.message());
         Ok(())
     }
 
-    /// Whether another batch begins in the frame of `len` bytes at the front of the window: then a damaged length made
-    /// it so long. What stands behind tells nothing: events of the other batch look like those of this one.
-    pub(super) fn swallows_a_batch(&self, len: usize) -> bool {
+    /// Whether another batch begins in the frame at the front of the window: then a damaged length made it so long. A
+    /// header in what holds any bytes, or text, proves nothing if the batch goes on behind the frame.
+    pub(super) fn swallows_a_batch(&mut self, outline: Outline) -> Result<bool, Error> {
+        let len = outline.len;
+        let Some(at) = self.batch_within(len)? else { return Ok(false) };
+        self.effort.spend(self.offset(), len as u64);
+        if matches!(outline.kind, Kind::Header { .. }) || !self.may_hold_anything(outline, at) {
+            return Ok(true);
+        }
+        self.ensure(len + LOOK_AHEAD)?;
+        let behind = self.window.available().get(len..).unwrap_or_default();
+        let (behind, whole) = seen(behind, self.window.has_ended());
+        // Events of the type that the frame may define are known when it is carried out.
+        let evidence = if matches!(outline.kind, Kind::Schema) { 24 } else { 0 };
+        let mut slots = std::mem::take(&mut self.spare_slots);
+        let mut chain = Chain {
+            batch: &self.batch,
+            slots: &mut slots,
+            purpose: Purpose::Confirm,
+            evidence,
+            looked_at: 0,
+        };
+        let is_confirmed = chain.judge(behind, whole) != Verdict::Implausible;
+        let looked_at = chain.looked_at;
+        self.spare_slots = slots;
+        self.effort.spend(self.offset() + len as u64, looked_at);
+        Ok(!is_confirmed)
+    }
+
+    /// Whether what stands `at` in the frame may stand there: not in text that it keeps from being text.
+    fn may_hold_anything(&self, outline: Outline, at: usize) -> bool {
+        let Kind::Event { row, .. } = outline.kind else { return true };
         let bytes = self.window.available();
-        // A header that only begins in the frame is one, too.
-        let end = bytes.len().min(len + HEADER_BYTES - 1);
-        let searched = bytes.get(1..end).unwrap_or_default();
-        let Some(at) = memmem::find(searched, &FLAWLESS) else { return false };
-        bytes.get(1 + at + HEADER_BYTES..).is_some_and(begins_a_batch)
+        let types = self.batch.row(row).types.iter();
+        let mut texts = types.zip(&self.slots).filter(|(field_type, _)| field_type.kind == FieldKind::String);
+        texts.all(|(field_type, slot)| match slot.payload_range(*field_type) {
+            Some(range) if range.contains(&at) => {
+                bytes.get(range).is_some_and(|text| std::str::from_utf8(text).is_ok())
+            }
+            _ => true,
+        })
+    }
+
+    /// Where the next batch begins, if that is in the frame of `len` bytes at the front of the window. A header that only
+    /// begins in the frame is one, too.
+    fn batch_within(&mut self, len: usize) -> Result<Option<usize>, Error> {
+        let start = self.offset();
+        let end = start.saturating_add(len as u64);
+        while !self.headers.are_none_in(start, end) {
+            if let Some(next) = self.headers.next.filter(|&next| next > start) {
+                return Ok(usize::try_from(next - start).ok());
+            }
+            self.ensure(len.saturating_add(HEADER_BYTES + LOOK_AHEAD))?;
+            self.search_batch(start + 1);
+        }
+        Ok(None)
+    }
+
+    /// Searches the bytes at hand for the next batch, from where nobody has searched, but not before `least`.
+    fn search_batch(&mut self, least: u64) {
+        let from = self.headers.searched_until.max(least);
+        let (start, bytes) = (self.offset(), self.window.available());
+        // What stands behind a header has to be there, too.
+        let behind = if self.window.has_ended() { 0 } else { HEADER_BYTES + LOOK_AHEAD };
+        let searched = bytes.len().saturating_sub(behind);
+        let mut at = usize::try_from(from - start).unwrap_or(usize::MAX);
+        self.headers.next = None;
+        self.headers.searched_until = from.max(start.saturating_add(searched as u64));
+        while let Some(found) = bytes.get(at..).and_then(|bytes| memmem::find(bytes, &FLAWLESS)) {
+            at += found;
+            if at >= searched {
+                return;
+            }
+            let offset = start + at as u64;
+            let (begins, looked_at) =
+                begins_a_batch(&bytes[at + HEADER_BYTES..], self.effort.is_left(offset));
+            self.effort.spend(offset, looked_at);
+            if begins {
+                (self.headers.next, self.headers.searched_until) = (Some(offset), offset + 1);
+                return;
+            }
+            at += 1;
+        }
     }
 
     /// Gives a type id the meaning that the schema at the front of the window says.
@@ -67,6 +186,9 @@ impl<R: Read> Reader<R> {
         let Ok((type_id, definition)) = frame::schema(&mut cursor) else { return false };
         let len = 1 + bytes.len() - cursor.rest().len();
         self.batch.count_type(len);
+        if self.batch.len_bytes() > self.options.limits.definition_bytes {
+            return false;
+        }
         self.batch.define(type_id, definition);
         self.window.consume(len);
         true
@@ -77,7 +199,13 @@ impl<R: Read> Reader<R> {
         let bytes = self.ensure(HEADER_BYTES + LOOK_AHEAD)?;
         let Some(header) = bytes.get(..HEADER_BYTES) else { return Ok(false) };
         let right = header.iter().zip(FLAWLESS).filter(|(found, expected)| *found == expected).count();
-        let mended = right >= MENDABLE && begins_a_batch(&bytes[HEADER_BYTES..]);
+        if right < MENDABLE {
+            return Ok(false);
+        }
+        let offset = self.offset();
+        let behind = &self.window.available()[HEADER_BYTES..];
+        let (mended, looked_at) = begins_a_batch(behind, self.effort.is_left(offset));
+        self.effort.spend(offset, looked_at);
         if mended {
             self.place = Place::Mended;
         }
@@ -92,14 +220,21 @@ impl<R: Read> Reader<R> {
             let len = self.window.available().len();
             let last = if self.window.has_ended() { len } else { len.saturating_sub(LOOK_AHEAD) };
             while at < last {
-                if let Some(place) = self.place_at(at) {
+                if self.effort.is_left(self.offset() + at as u64)
+                    && let Some(place) = self.place_at(at)?
+                {
                     self.window.consume(at);
                     return Ok(place);
                 }
                 at += 1;
             }
             if self.window.has_ended() {
-                self.window.consume(len);
+                // A candidate may have waited for more than was there.
+                let left = self.window.available().len();
+                if left > len {
+                    continue;
+                }
+                self.window.consume(left);
                 return Ok(self.place);
             }
             self.window.consume(at - 1);
@@ -108,23 +243,86 @@ impl<R: Read> Reader<R> {
     }
 
     /// What may begin at `at`, if anything.
-    fn place_at(&mut self, at: usize) -> Option<Place> {
-        let bytes = self.window.available().get(at..)?;
-        match *bytes.first()? {
-            HEADER_TAG => {
-                let behind = bytes.strip_prefix(&FLAWLESS)?;
-                (behind.is_empty() || begins_a_batch(behind)).then_some(Place::Start)
+    fn place_at(&mut self, at: usize) -> Result<Option<Place>, Error> {
+        let offset = self.offset() + at as u64;
+        let bytes = self.window.available().get(at..).unwrap_or_default();
+        match bytes.first().copied() {
+            Some(HEADER_TAG) => {
+                let Some(behind) = bytes.strip_prefix(&FLAWLESS) else { return Ok(None) };
+                let (begins, looked_at) = begins_a_batch(behind, true);
+                self.effort.spend(offset, looked_at);
+                Ok(begins.then_some(Place::Start))
             }
-            byte if Tag::from_byte(byte).is_some() && self.place == Place::Inside => {
-                let (bytes, whole) = match bytes.get(..LOOK_AHEAD) {
-                    Some(bytes) => (bytes, false),
-                    None => (bytes, self.window.has_ended()),
+            Some(byte) if Tag::from_byte(byte).is_some() && self.place == Place::Inside => {
+                let verdict = match self.judge(at, 0) {
+                    Verdict::Longer => self.judge_longer(at)?,
+                    verdict => verdict,
                 };
-                let mut chain = Chain { batch: &self.batch, slots: &mut self.slots, evidence: 0 };
-                chain.is_plausible(bytes, whole).then_some(Place::Inside)
+                Ok((verdict == Verdict::Plausible).then_some(Place::Inside))
             }
-            _ => None,
+            _ => Ok(None),
         }
+    }
+
+    /// What stands `at` bytes into the window looks like, with `evidence` for it from before.
+    fn judge(&mut self, at: usize, evidence: u32) -> Verdict {
+        let bytes = self.window.available().get(at..).unwrap_or_default();
+        let (bytes, whole) = seen(bytes, self.window.has_ended());
+        let (batch, slots) = (&self.batch, &mut self.slots);
+        let mut chain = Chain { batch, slots, purpose: Purpose::Search, evidence, looked_at: 0 };
+        let verdict = chain.judge(bytes, whole);
+        let looked_at = chain.looked_at;
+        self.effort.spend(self.offset() + at as u64, looked_at);
+        verdict
+    }
+
+    /// The same of an event that is longer than what is looked at of others: what follows it decides.
+    fn judge_longer(&mut self, at: usize) -> Result<Verdict, Error> {
+        let limit = self.options.limits.frame_bytes;
+        loop {
+            let offset = self.offset() + at as u64;
+            let bytes = self.window.available().get(at..).unwrap_or_default();
+            let available = bytes.len();
+            match Outline::read(bytes, &self.batch, &mut self.slots) {
+                Ok(outline) => {
+                    self.effort.spend(offset, outline.len as u64);
+                    self.ensure(at + outline.len + LOOK_AHEAD)?;
+                    return Ok(self.judge(at + outline.len, Chain::OF_LONG_EVENT));
+                }
+                Err(Fault { what: What::Truncated { missing }, at: looked_at }) => {
+                    let needed = available.saturating_add(missing);
+                    self.effort.spend(offset, looked_at);
+                    if self.window.has_ended() || needed > limit || !self.effort.is_left(offset) {
+                        return Ok(Verdict::Implausible);
+                    }
+                    self.ensure(at.saturating_add(needed.max(available.saturating_mul(2).min(limit))))?;
+                }
+                Err(fault) => {
+                    self.effort.spend(offset, fault.looked_at());
+                    return Ok(Verdict::Implausible);
+                }
+            }
+        }
+    }
+
+    /// Counts an event whose time is `known` only as far as nothing was lost.
+    #[cold]
+    pub(super) fn count_uncertain(&mut self, timestamp_ns: Option<u64>) {
+        let offset = self.offset();
+        if let (Some(_), Some(damage)) = (timestamp_ns, self.damage) {
+            self.uncertain.get_or_insert(Uncertain { damage, first: offset, events: 0 }).events += 1;
+        }
+    }
+
+    /// From here on times are right again.
+    pub(super) fn end_uncertain(&mut self) {
+        self.damage = None;
+        let Some(Uncertain { damage, first, events }) = self.uncertain.take() else { return };
+        self.warn(first, 0, || {
+            let (times, are) = if events == 1 { ("time", "is") } else { ("times", "are") };
+            let of = if events == 1 { "1 event".to_owned() } else { format!("{events} events") };
+            format!("{times} of {of} after the damage at byte {damage:#x} {are} early by an unknown time")
+        });
     }
 
     /// After the end of the data: whether it was the end of a damaged member only, behind which there is
@@ -137,140 +335,35 @@ impl<R: Read> Reader<R> {
         let Some(passed) = self.window.past_damage() else { return Ok(false) };
         let passed = passed.map_err(|error| Error::io(NAME, Position::Byte(offset), error))?;
         let method = self.window.envelope().method();
-        self.warn(offset, passed, format!("compressed bytes passed over after a damaged {method}"));
+        self.warn(offset, passed, || format!("compressed bytes passed over after a damaged {method}"));
+        self.headers.forget(offset);
         // What follows was written on its own, so it begins with a header.
         self.place = Place::Start;
         Ok(!self.ensure(1)?.is_empty())
     }
 }
 
-use super::NAME;
+/// So much of `bytes` as is looked at, and whether that is all to the end of the input.
+fn seen(bytes: &[u8], has_ended: bool) -> (&[u8], bool) {
+    match bytes.get(..LOOK_AHEAD) {
+        Some(bytes) => (bytes, false),
+        None => (bytes, has_ended),
+    }
+}
 
-/// The bytes of a header.
-const FLAWLESS: [u8; HEADER_BYTES] = {
-    let [t, r, c, zero] = MAGIC;
-    [t, r, c, zero, VERSION]
-};
-
-/// A header may be mended that has as many right bytes.
-const MENDABLE: usize = 3;
-
-/// Whether `bytes` begin with a frame that can stand right behind a header, where nothing is defined yet.
-fn begins_a_batch(bytes: &[u8]) -> bool {
+/// Whether `bytes` begin with a frame that can stand right behind a header, where nothing is defined yet, and how many of
+/// them were looked at. If no more than that `may_look`, by the tag.
+fn begins_a_batch(bytes: &[u8], may_look: bool) -> (bool, u64) {
+    if !may_look {
+        let tag = bytes.first().copied().and_then(Tag::from_byte);
+        return (bytes.is_empty() || tag.is_some_and(|tag| tag != Tag::Event), 1);
+    }
     let nothing = Batch::default();
     match Outline::read(&bytes[..bytes.len().min(LOOK_AHEAD)], &nothing, &mut Vec::new()) {
-        Ok(outline) => !matches!(outline.kind, Kind::Header { .. }) || bytes.starts_with(&FLAWLESS),
-        Err(fault) => matches!(fault.what, What::Truncated { .. }),
-    }
-}
-
-/// Judges bytes as a chain of frames in the middle of a batch.
-struct Chain<'a> {
-    batch: &'a Batch,
-    slots: &'a mut Vec<Slot>,
-    /// Roughly, in bits: how unlikely it is that chance looks like this.
-    evidence: u32,
-}
-
-impl Chain<'_> {
-    /// Enough to believe in a chain that is still going on.
-    const ENOUGH: u32 = 48;
-    /// Enough to believe in a chain that meets an event whose schema may have been lost.
-    const ENOUGH_FOR_UNKNOWN: u32 = 32;
-    /// Enough to believe in a chain that ends exactly where the input or the batch does.
-    const ENOUGH_TO_END: u32 = 20;
-
-    /// Whether `bytes` are believable. `whole`: they reach to the end of the input.
-    fn is_plausible(&mut self, mut bytes: &[u8], whole: bool) -> bool {
-        while self.evidence < Self::ENOUGH {
-            if bytes.is_empty() {
-                return whole && self.evidence >= Self::ENOUGH_TO_END;
-            }
-            match Outline::read(bytes, self.batch, self.slots) {
-                Ok(Outline { kind: Kind::Header { .. }, .. }) => {
-                    return bytes.starts_with(&FLAWLESS) && self.evidence >= Self::ENOUGH_TO_END;
-                }
-                Ok(outline) => {
-                    let (frame, rest) = bytes.split_at(outline.len);
-                    match self.weigh(outline.kind, frame) {
-                        Some(bits) => self.evidence += bits,
-                        None => return false,
-                    }
-                    bytes = rest;
-                }
-                Err(fault) => return self.evidence >= Self::needed_at(fault.what),
-            }
+        Ok(outline) => {
+            let begins = !matches!(outline.kind, Kind::Header { .. }) || bytes.starts_with(&FLAWLESS);
+            (begins, outline.len as u64)
         }
-        true
+        Err(fault) => (matches!(fault.what, What::Truncated { .. }), fault.looked_at()),
     }
-
-    /// What is enough to believe in a chain that ends so.
-    const fn needed_at(what: What) -> u32 {
-        match what {
-            What::Truncated { .. } => Self::ENOUGH_TO_END,
-            What::UnknownType(_) => Self::ENOUGH_FOR_UNKNOWN,
-            _ => Self::ENOUGH,
-        }
-    }
-
-    /// The evidence that one frame is; `None` if no writer would write it here.
-    fn weigh(&self, kind: Kind, frame: &[u8]) -> Option<u32> {
-        let mut cursor = borehole_wire::Cursor::new(frame.get(1..)?, 0);
-        match kind {
-            Kind::Header { .. } => None,
-            Kind::Event { row, .. } => self.weigh_event(row, frame),
-            Kind::Schema => {
-                let (_, definition) = frame::schema(&mut cursor).ok()?;
-                is_name(&definition.name).then_some(24)
-            }
-            Kind::Annotations => {
-                let (type_id, annotations) = frame::annotations(&mut cursor).ok()?;
-                let known = u16::try_from(type_id).is_ok_and(|type_id| self.batch.find(type_id).is_some());
-                (known && !annotations.is_empty()).then_some(32)
-            }
-            Kind::Strings | Kind::Stacks => match cursor.u32_le().ok()? {
-                0 => Some(1),
-                count if count < 256 => Some(28),
-                _ => Some(8),
-            },
-            Kind::Reset { timestamp_ns } => {
-                let distance = timestamp_ns.abs_diff(self.batch.base_ns);
-                Some(if distance < NEAR_NS { 26 } else { 4 })
-            }
-        }
-    }
-
-    fn weigh_event(&self, row: u32, frame: &[u8]) -> Option<u32> {
-        let types = &self.batch.row(row).types;
-        // Tag and type id have 24 bits, of which one value a type is right.
-        let mut bits = 24_u32.saturating_sub(bit_length(self.batch.rows().len()));
-        for (slot, field_type) in self.slots.iter().zip(types) {
-            bits += weigh_value(slot.view(*field_type, frame, self.batch))?;
-        }
-        Some(bits)
-    }
-}
-
-/// Times that are not further from the last than this, some 73 minutes, are near.
-const NEAR_NS: u64 = 1 << 42;
-
-/// The evidence that a value is; `None` if no writer would write it.
-fn weigh_value(value: Value<'_>) -> Option<u32> {
-    match value {
-        Value::PooledText { text: Some(_), .. } | Value::PooledStack { stack: Some(_), .. } => Some(16),
-        Value::Text([]) => Some(4),
-        Value::Text(text) => std::str::from_utf8(text).is_ok_and(is_name).then_some(8),
-        Value::Bool(_) => Some(1),
-        _ => Some(0),
-    }
-}
-
-/// Whether somebody would call something so: no control characters.
-fn is_name(text: &str) -> bool {
-    !text.chars().any(|character| character.is_control() && !character.is_whitespace())
-}
-
-/// How many bits a number has.
-const fn bit_length(count: usize) -> u32 {
-    usize::BITS - count.leading_zeros()
 }

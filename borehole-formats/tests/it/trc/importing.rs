@@ -303,3 +303,51 @@ fn names_of_threads_come_back_and_what_a_trace_cannot_hold_is_counted_in_samples
     assert_eq!(back.names, [(7, "worker".to_owned())]);
     assert_eq!(back.samples, [(None, Some(7)), (None, None)]);
 }
+
+/// The values of all events, as bytes or text.
+#[derive(Default)]
+struct Values(Vec<String>);
+
+impl ProfileSink for Values {
+    fn event(&mut self, _: Context<'_>, event: &Event<'_>) -> io::Result<ControlFlow<()>> {
+        self.0.extend(event.values.iter().map(|value| format!("{value:?}")));
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn sample(&mut self, _: Context<'_>, _: &Sample<'_>) -> io::Result<ControlFlow<()>> {
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn keeps_events(&mut self) -> bool {
+        true
+    }
+}
+
+#[test]
+fn text_that_is_not_utf8_is_kept_and_counted() {
+    let map = borehole_testkit::read_corpus("damage/trc-map-not-utf8.trc");
+    let text = Stream::new().schema(1, "T", 0, &[("s", 4)]).untimed(1, &[2, 0, 0, 0, b'a', 0xe9]);
+    let list = Stream::new().schema(1, "L", 0, &[("l", 14)]);
+    let list = list.untimed(1, &[1, 0, 0, 0, 4, 2, 0, 0, 0, b'a', 0xe9]);
+    let bytes = Stream::new().schema(1, "B", 0, &[("b", 5)]).untimed(1, &[2, 0, 0, 0, b'a', 0xe9]);
+    for (bytes, said) in [
+        (map, Some("invalid text in B: expected UTF-8, found other bytes in 3 texts, kept as bytes")),
+        (text.0, Some("invalid text in T: expected UTF-8, found other bytes in 1 text, kept as bytes")),
+        (list.0, Some("invalid text in L: expected UTF-8, found other bytes in 1 text, kept as bytes")),
+        (bytes.0, None),
+    ] {
+        let mut values = Values::default();
+        let recovery = told_of(&bytes, &mut values).unwrap();
+        let warnings: Vec<_> = recovery.warnings.iter().map(|warning| &*warning.message).collect();
+        assert_eq!(warnings, Vec::from_iter(said));
+        assert!(values.0.iter().any(|value| value.contains("233")), "{:?}", values.0);
+    }
+}
+
+#[test]
+fn text_that_is_not_utf8_is_no_text_of_a_trace_and_counted_as_lost() {
+    let map = borehole_testkit::read_corpus("damage/trc-map-not-utf8.trc");
+    let mut exporter = Exporter::new(Vec::new(), ExportOptions::default());
+    told_of(&map, &mut exporter).unwrap();
+    assert_eq!(exporter.losses().to_string(), "bytes outside UTF-8 (in texts) dropped: 3");
+}

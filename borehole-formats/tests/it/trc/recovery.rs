@@ -9,7 +9,9 @@ use borehole_formats::trc::{
 use borehole_formats::{ReadOptions, Recovery};
 use borehole_model::Tables;
 
-use super::stream::read;
+use borehole_testkit::read_corpus;
+
+use super::stream::{Stream, read};
 use super::{input, names};
 
 /// How many events each batch has, of so many batches.
@@ -242,4 +244,121 @@ fn a_header_that_is_mended_is_given_out_as_the_frame_that_it_was() {
     let expected = starts[..4].iter().map(|&start| (start as u64, 5, 1));
     assert_eq!(headers, expected.collect::<Vec<_>>());
     assert_eq!((reader.recovery().segments, reader.recovery().events), (BATCHES, BATCHES * EVENTS));
+}
+
+/// Events that count from the one before, a hole, and more of them; then the time is set, and there are two more.
+fn with_a_hole() -> Vec<u8> {
+    let of = |stream: Stream, numbers: std::ops::Range<u8>| {
+        numbers.fold(stream, |stream, number| stream.event(1, 1000, &[number]))
+    };
+    let begun = Stream::new().schema(1, "Poll", 1, &[("number", 11)]);
+    let holed = of(of(begun, 0..10).bytes(&[0; 40]), 20..27);
+    let set = holed.bytes(&[5]).bytes(&50_000_u64.to_le_bytes());
+    of(set, 30..32).0
+}
+
+#[test]
+fn of_times_behind_a_hole_it_is_said_how_many_are_early() {
+    let (events, error, recovery) = read(&with_a_hole(), ReadOptions::lenient());
+    assert!(error.is_none() && events.len() == 19, "{events:?}");
+    let [damage, times] = &recovery.warnings[..] else { panic!("{:?}", recovery.warnings) };
+    let place = damage.offset.unwrap();
+    let expected =
+        format!("times of 7 events after the damage at byte {place:#x} are early by an unknown time");
+    assert_eq!((&*times.message, times.offset), (&*expected, Some(place + 40)));
+}
+
+#[test]
+fn a_time_that_is_set_behind_a_hole_is_right() {
+    let whole = with_a_hole();
+    let hole = whole.windows(40).position(|bytes| bytes == [0; 40]).unwrap();
+    // Without what stands between the hole and the reset.
+    let mut bytes = whole.clone();
+    bytes.drain(hole + 40..hole + 40 + 7 * 7);
+    let (events, error, recovery) = read(&bytes, ReadOptions::lenient());
+    assert!(error.is_none() && events.len() == 12, "{events:?}");
+    assert_eq!(recovery.warnings.len(), 1, "{:?}", recovery.warnings);
+}
+
+#[test]
+fn a_recording_with_a_hole_counts_what_stands_behind_it() {
+    let bytes = read_corpus("damage/recover-times-hole.trc.gz");
+    let mut reader = Reader::with_options(bytes.as_slice(), ReadOptions::lenient());
+    let mut early = 0;
+    reader.for_each_event(|event| early += u64::from(event.is_recovered())).unwrap();
+    let said =
+        format!("times of {early} events after the damage at byte 0x118f4 are early by an unknown time");
+    let messages: Vec<_> = reader.recovery().warnings.iter().map(|warning| &*warning.message).collect();
+    assert!(early > 1000 && messages.contains(&&*said), "{early} {messages:?}");
+}
+
+#[test]
+fn a_trace_that_was_recovered_keeps_what_was_said_of_it() {
+    let (written, recovery) = recovered(&with_a_hole());
+    let said: Vec<_> = recovery.warnings.iter().map(|warning| warning.message.clone()).collect();
+    assert_eq!(said.len(), 2);
+    let (again, second) = recovered(&written);
+    assert!(second.is_clean() && second.events == recovery.events, "{second:?}");
+    let noted: Vec<_> = second.notes.iter().map(|note| note.message.as_str()).collect();
+    for (noted, said) in noted.iter().zip(&said) {
+        assert!(noted.starts_with(&format!("recovered earlier: {said} (at byte 0x")), "{noted}");
+    }
+    assert_eq!(noted.len(), 2);
+    // However often it is written.
+    assert_eq!(recovered(&again).1.notes, second.notes);
+}
+
+/// A small stream.
+fn inner() -> Vec<u8> {
+    Stream::new().schema(1, "Inner", 1, &[("a", 9)]).event(1, 5, &[7]).0
+}
+
+/// Events of which some hold `held`, as bytes or as text, with and without something behind it.
+fn holding(held: &[u8]) -> Stream {
+    let len = u32::try_from(held.len()).unwrap().to_le_bytes();
+    let begun = Stream::new()
+        .schema(1, "Blob", 1, &[("data", 5), ("n", 9)])
+        .schema(2, "Last", 0, &[("data", 5)])
+        .schema(3, "Text", 1, &[("data", 4)]);
+    let small = |stream: Stream| stream.event(1, 1, &[1, 0, 0, 0, b'x', 1]);
+    let value = [&len[..], held].concat();
+    let first = small(begun).event(1, 1, &[&value[..], &[2]].concat());
+    let middle = small(first).untimed(2, &value).untimed(2, &value);
+    small(middle.schema(4, "Late", 0, &[]).untimed(4, &[])).event(3, 1, &value).event(3, 1, &value)
+}
+
+#[test]
+fn a_stream_that_is_a_value_is_a_value() {
+    let bytes = read_corpus("damage/trc-stream-in-bytes.trc");
+    let mut inputs = vec![(bytes, 3)];
+    // Alone, twice, with its end cut off, and longer than what a search looks at.
+    let long = [inner(), vec![7; 9000]].concat();
+    for held in [inner(), inner().repeat(2), inner()[..9].to_vec(), long] {
+        inputs.push((holding(&held).0, 9));
+    }
+    for (bytes, count) in inputs {
+        let (strict, error, sound) = read(&bytes, ReadOptions::default());
+        assert!(error.is_none() && sound.is_clean() && strict.len() == count, "{error:?} {}", strict.len());
+        let (lenient, error, recovery) = read(&bytes, ReadOptions::lenient());
+        assert!(error.is_none() && recovery.is_clean(), "{:?}", recovery.warnings);
+        assert_eq!(lenient, strict);
+    }
+}
+
+#[test]
+fn a_stream_that_is_a_value_is_one_behind_damage_and_before_it() {
+    let long = [inner(), vec![7; 9000]].concat();
+    for held in [inner(), long] {
+        let clean = holding(&held);
+        let (strict, _, _) = read(&clean.0, ReadOptions::default());
+        let schemas = clean.0.windows(4).position(|bytes| bytes == [2, 1, 0, 1]).unwrap();
+        // In front of the first event, of the one that holds the stream, and behind all.
+        for at in [schemas, schemas + 12, clean.0.len()] {
+            let mut bytes = clean.0.clone();
+            bytes.splice(at..at, [0; 21]);
+            let (lenient, error, recovery) = read(&bytes, ReadOptions::lenient());
+            assert!(error.is_none() && recovery.lost_bytes == 21, "{:?}", recovery.warnings);
+            assert_eq!(lenient.len(), strict.len(), "{:?}", recovery.warnings);
+        }
+    }
 }

@@ -1,0 +1,203 @@
+//! Whether bytes look like the frames of a batch.
+
+use borehole_wire::Cursor;
+
+use super::batch::Batch;
+use super::fault::What;
+use super::frame::{self, Kind, Outline, Slot};
+use super::layout::{HEADER_BYTES, MAGIC, Tag, VERSION};
+use super::value::Value;
+
+/// The bytes of a header.
+pub(super) const FLAWLESS: [u8; HEADER_BYTES] = {
+    let [t, r, c, zero] = MAGIC;
+    [t, r, c, zero, VERSION]
+};
+
+/// What is asked of a chain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// Whether a frame begins at a place that was found by trying one after the other.
+    Search,
+    /// Whether what follows a frame confirms its length.
+    Confirm,
+}
+
+/// Judges bytes as a chain of frames in the middle of a batch.
+pub(super) struct Chain<'a> {
+    pub(super) batch: &'a Batch,
+    pub(super) slots: &'a mut Vec<Slot>,
+    pub(super) purpose: Purpose,
+    /// Roughly, in bits: how unlikely it is that chance looks like this.
+    pub(super) evidence: u32,
+    /// How many bytes were looked at.
+    pub(super) looked_at: u64,
+}
+
+/// What a chain looks like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    Plausible,
+    Implausible,
+    /// It begins with an event of a known type, which is too long to see its end.
+    Longer,
+}
+
+impl Chain<'_> {
+    /// Enough to believe in a chain that is still going on.
+    const ENOUGH: u32 = 48;
+    /// Enough to believe in a chain that meets an event whose schema may have been lost.
+    const ENOUGH_FOR_UNKNOWN: u32 = 32;
+    /// Enough to believe in a chain that ends exactly where the input or the batch does.
+    const ENOUGH_TO_END: u32 = 20;
+    /// Enough to confirm a length: one frame, whatever it is.
+    const ENOUGH_TO_CONFIRM: u32 = 4;
+    /// What an event of a known type is at least, which is longer than what is looked at.
+    pub(super) const OF_LONG_EVENT: u32 = 8;
+
+    /// What `bytes` look like. `whole`: they reach to the end of the input.
+    pub(super) fn judge(&mut self, mut bytes: &[u8], whole: bool) -> Verdict {
+        let mut is_first = true;
+        while self.evidence < Self::ENOUGH {
+            if bytes.is_empty() {
+                return if whole && self.evidence >= self.enough_to_end() {
+                    Verdict::Plausible
+                } else {
+                    Verdict::Implausible
+                };
+            }
+            match Outline::read(bytes, self.batch, self.slots) {
+                Ok(Outline { kind: Kind::Header { .. }, .. }) => {
+                    let is_believed = bytes.starts_with(&FLAWLESS) && self.evidence >= self.enough_to_end();
+                    return if is_believed { Verdict::Plausible } else { Verdict::Implausible };
+                }
+                Ok(outline) => {
+                    let (frame, rest) = bytes.split_at(outline.len);
+                    // The frame is read, and what it says weighed.
+                    self.looked_at += 2 * outline.len as u64;
+                    match self.weigh(outline.kind, frame) {
+                        Some(bits) => self.evidence += bits,
+                        None if self.purpose == Purpose::Search => return Verdict::Implausible,
+                        None => {}
+                    }
+                    bytes = rest;
+                    is_first = false;
+                }
+                Err(fault) => {
+                    self.looked_at += fault.looked_at();
+                    return self.at_fault(fault.what, bytes, is_first && !whole);
+                }
+            }
+        }
+        Verdict::Plausible
+    }
+
+    /// What to make of a chain that ends in a frame that cannot be read, of which `may_go_on` behind what can be seen.
+    fn at_fault(&self, what: What, bytes: &[u8], may_go_on: bool) -> Verdict {
+        let is_cut = matches!(what, What::Truncated { .. });
+        if is_cut && may_go_on && self.known_type(bytes) {
+            return Verdict::Longer;
+        }
+        let begun = if is_cut && self.purpose == Purpose::Confirm { self.weigh_beginning(bytes) } else { 0 };
+        if self.evidence + begun >= self.needed_at(what) { Verdict::Plausible } else { Verdict::Implausible }
+    }
+
+    const fn enough_to_end(&self) -> u32 {
+        match self.purpose {
+            Purpose::Search => Self::ENOUGH_TO_END,
+            Purpose::Confirm => 0,
+        }
+    }
+
+    /// What is enough to believe in a chain that ends so.
+    const fn needed_at(&self, what: What) -> u32 {
+        match (what, self.purpose) {
+            (What::Truncated { .. }, Purpose::Search) => Self::ENOUGH_TO_END,
+            (What::UnknownType(_), Purpose::Search) => Self::ENOUGH_FOR_UNKNOWN,
+            // The type may be defined in between.
+            (What::Truncated { .. } | What::UnknownType(_), Purpose::Confirm) => Self::ENOUGH_TO_CONFIRM,
+            _ => Self::ENOUGH,
+        }
+    }
+
+    /// Whether an event of a known type begins here.
+    fn known_type(&self, bytes: &[u8]) -> bool {
+        matches!(bytes, [tag, low, high, ..] if *tag == Tag::Event as u8
+            && self.batch.find(u16::from_le_bytes([*low, *high])).is_some())
+    }
+
+    /// The evidence that the beginning of a frame is.
+    fn weigh_beginning(&self, bytes: &[u8]) -> u32 {
+        match (bytes.first().copied().and_then(Tag::from_byte), bytes) {
+            (Some(Tag::Event), _) if self.known_type(bytes) => self.weigh_type(),
+            (Some(Tag::Strings | Tag::Stacks), [_, _, 0, 0, 0, ..]) => 28,
+            _ => 0,
+        }
+    }
+
+    /// The evidence that one frame is; `None` if no writer would write it here.
+    fn weigh(&self, kind: Kind, frame: &[u8]) -> Option<u32> {
+        let mut cursor = Cursor::new(frame.get(1..)?, 0);
+        match kind {
+            Kind::Header { .. } => None,
+            Kind::Event { row, .. } => self.weigh_event(row, frame),
+            Kind::Schema => is_name(frame::schema_outline(&mut cursor).ok()?.name).then_some(24),
+            Kind::Annotations => {
+                let (type_id, count) = frame::annotations_outline(&mut cursor).ok()?;
+                let known = u16::try_from(type_id).is_ok_and(|type_id| self.batch.find(type_id).is_some());
+                (known && count > 0).then_some(32)
+            }
+            Kind::Strings | Kind::Stacks => match cursor.u32_le().ok()? {
+                0 => Some(1),
+                count if count < 256 => Some(28),
+                _ => Some(8),
+            },
+            Kind::Reset { timestamp_ns } => {
+                let distance = timestamp_ns.abs_diff(self.batch.base_ns);
+                Some(if distance < NEAR_NS { 26 } else { 4 })
+            }
+        }
+    }
+
+    /// Tag and type id have 24 bits, of which one value a type is right.
+    fn weigh_type(&self) -> u32 {
+        24_u32.saturating_sub(bit_length(self.batch.rows().len()))
+    }
+
+    fn weigh_event(&self, row: u32, frame: &[u8]) -> Option<u32> {
+        let types = &self.batch.row(row).types;
+        let mut bits = self.weigh_type();
+        for (slot, field_type) in self.slots.iter().zip(types) {
+            bits = match weigh_value(slot.view(*field_type, frame, self.batch)) {
+                Some(more) => bits + more,
+                None if self.purpose == Purpose::Search => return None,
+                None => bits,
+            };
+        }
+        Some(bits)
+    }
+}
+
+/// Times that are not further from the last than this, some 73 minutes, are near.
+const NEAR_NS: u64 = 1 << 42;
+
+/// The evidence that a value is; `None` if no writer would write it.
+fn weigh_value(value: Value<'_>) -> Option<u32> {
+    match value {
+        Value::PooledText { text: Some(_), .. } | Value::PooledStack { stack: Some(_), .. } => Some(16),
+        Value::Text([]) => Some(4),
+        Value::Text(text) => std::str::from_utf8(text).is_ok_and(is_name).then_some(8),
+        Value::Bool(_) => Some(1),
+        _ => Some(0),
+    }
+}
+
+/// Whether somebody would call something so: no control characters.
+fn is_name(text: &str) -> bool {
+    !text.chars().any(|character| character.is_control() && !character.is_whitespace())
+}
+
+/// How many bits a number has.
+const fn bit_length(count: usize) -> u32 {
+    usize::BITS - count.leading_zeros()
+}
