@@ -11,7 +11,7 @@ use crate::filter::{FilterArgs, StackShapeArgs, ValueArgs};
 use crate::inputs::Inputs;
 use crate::interrupt;
 use crate::messages;
-use crate::outputs::OutputArgs;
+use crate::outputs::{self, OutputArgs};
 use crate::values::RowLimit;
 
 /// What to convert into what.
@@ -247,22 +247,23 @@ pub(crate) fn run(args: &ConvertArgs) -> anyhow::Result<Exit> {
     target.value.clone_from(&args.value.value);
     let mut output = args.output.create(&target)?;
     let output_name = output.name().to_owned();
+    let is_stream = output.destination().is_none() && target.is_stream();
     let mut exporter = target.exporter_to_file(&mut output)?;
     let mut inputs = args.inputs.clone();
     if matches!(target.format, Format::Perfetto | Format::ChromeTrace) {
         // A timeline has a place for each kind.
         inputs.reading.kind.get_or_insert(SampleKind::All);
     }
-    let recovery = if args.scrub {
+    let read = if args.scrub {
         let key = args.scrub_key.as_ref().map(|text| ScrubKey::of_text(text.as_bytes()));
         let mut scrub = Scrub::new(&mut *exporter, key.unwrap_or_else(ScrubKey::random));
-        read(args, &inputs, &mut scrub, &output_name)?
+        read(args, &inputs, &mut scrub, &output_name, is_stream)
     } else {
-        read(args, &inputs, &mut *exporter, &output_name)?
+        read(args, &inputs, &mut *exporter, &output_name, is_stream)
     };
     let losses = exporter.losses();
     drop(exporter);
-    output.complete()?;
+    let recovery = outputs::complete_after(output, is_stream, read)?;
     messages::losses(&losses, target.format.name());
     messages::interrupted(recovery.samples);
     Ok(Exit::after(&recovery))
@@ -274,12 +275,14 @@ fn read(
     inputs: &Inputs,
     sink: &mut dyn ProfileSink,
     output: &str,
+    is_stream: bool,
 ) -> anyhow::Result<Recovery> {
+    let read_into = if is_stream { Inputs::read_into_stream } else { Inputs::read_into };
     args.shape.reading(sink, |shaped| {
         if args.sort_by_time {
             let mut sorted = SortByTime::new(shaped).with_samples();
-            return inputs.read_into(&args.filter, &mut sorted, output);
+            return read_into(inputs, &args.filter, &mut sorted, output);
         }
-        inputs.read_into(&args.filter, shaped, output)
+        read_into(inputs, &args.filter, shaped, output)
     })
 }

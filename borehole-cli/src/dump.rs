@@ -3,14 +3,15 @@
 use std::io::BufWriter;
 use std::path::PathBuf;
 
-use borehole::{Format, Target, dump_records, import_all};
+use borehole::model::Tables;
+use borehole::{Error, Format, Input, ProfileSink, Recovery, Target, dump_records, finish_before};
 use clap::Args;
 
 use crate::exit::Exit;
 use crate::inputs::Reading;
 use crate::interrupt::{self, Interruptible};
 use crate::messages;
-use crate::outputs::OutputArgs;
+use crate::outputs::{self, OutputArgs};
 
 /// What to print.
 #[derive(Args, Clone, Debug)]
@@ -51,10 +52,20 @@ pub(crate) fn run(args: &DumpArgs) -> anyhow::Result<Exit> {
         dump_records(input, BufWriter::with_capacity(64 << 10, &mut output))
     } else {
         let mut exporter = target.exporter(&mut output)?;
-        import_all([input], &mut Interruptible(&mut *exporter))
+        stream(input, &mut Interruptible(&mut *exporter))
     };
-    let recovery = recovery.map_err(|error| error.with_output(output.name()))?;
-    output.complete()?;
+    let recovery = recovery.map_err(|error| error.with_output(output.name()));
+    let is_stream = output.destination().is_none();
+    let recovery = outputs::complete_after(output, is_stream, recovery)?;
     messages::warnings(&name, &recovery);
     Ok(Exit::after(&recovery))
+}
+
+/// Reads `input` into a sink whose output is read as it is written: it gets what stands before an error, too.
+fn stream(input: Input, sink: &mut dyn ProfileSink) -> Result<Recovery, Error> {
+    let mut tables = Tables::default();
+    let read = input.read_into(&mut tables, sink);
+    let recovery = read.inspect_err(|error| finish_before(error, &tables, sink))?;
+    sink.finish(&tables).map_err(|source| Error::Write { name: String::new(), source })?;
+    Ok(recovery)
 }

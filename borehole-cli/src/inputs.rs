@@ -9,6 +9,7 @@ use anyhow::bail;
 use borehole::model::Tables;
 use borehole::{
     Error, Format, Input, InputOptions, OnDamage, ProfileSink, ReadOptions, Recovery, SampleKind, Source,
+    finish_before,
 };
 use clap::Args;
 
@@ -133,8 +134,34 @@ impl Inputs {
         sink: &mut dyn ProfileSink,
         output: &str,
     ) -> anyhow::Result<Recovery> {
+        self.read_all(filter, sink, output, |_, _, _| {})
+    }
+
+    /// The same of a sink whose output is read as it is written: if an input cannot be read to its end, the sink finishes with
+    /// what stands before.
+    pub(crate) fn read_into_stream(
+        &self,
+        filter: &FilterArgs,
+        sink: &mut dyn ProfileSink,
+        output: &str,
+    ) -> anyhow::Result<Recovery> {
+        self.read_all(filter, sink, output, finish_before)
+    }
+
+    fn read_all(
+        &self,
+        filter: &FilterArgs,
+        sink: &mut dyn ProfileSink,
+        output: &str,
+        give_up: impl FnOnce(&Error, &Tables, &mut dyn ProfileSink),
+    ) -> anyhow::Result<Recovery> {
         let mut tables = Tables::default();
-        let recovery = self.read_onto(&mut tables, filter, sink, output)?;
+        let read = self.read_onto(&mut tables, filter, sink, output);
+        let recovery = read.inspect_err(|error| {
+            if let Some(error) = error.downcast_ref() {
+                give_up(error, &tables, sink);
+            }
+        })?;
         sink.finish(&tables).map_err(|source| Error::Write { name: output.to_owned(), source })?;
         Ok(recovery)
     }

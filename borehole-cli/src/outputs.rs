@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::process::Stdio;
 
 use anyhow::{Context as _, anyhow, bail};
-use borehole::{Compression, Error, Existing, Format, Output, Target};
+use borehole::{Compression, Error, Existing, Format, Output, Recovery, Target};
 use clap::Args;
 use tempfile::TempDir;
 
@@ -113,6 +113,18 @@ pub(crate) fn complete(mut output: Output, text: &str) -> anyhow::Result<()> {
     let written = output.write_all(text.as_bytes());
     written.map_err(|source| Error::Write { name: output.name().to_owned(), source })?;
     Ok(output.complete()?)
+}
+
+/// Completes `output`, if all was `read`. One that is a stream has got what came before an error, and is completed then, too.
+pub(crate) fn complete_after<E: Into<anyhow::Error>>(
+    output: Output,
+    is_stream: bool,
+    read: Result<Recovery, E>,
+) -> anyhow::Result<Recovery> {
+    let completed = if read.is_ok() || is_stream { output.complete() } else { Ok(()) };
+    let recovery = read.map_err(Into::into)?;
+    completed?;
+    Ok(recovery)
 }
 
 /// A temporary folder that only the user may look into. It goes with what this answers.

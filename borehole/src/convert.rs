@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use borehole_formats::Losses;
-use borehole_model::{ProfileSink, Recovery, Tables};
+use borehole_model::{ProfileSink, Recovery, Tables, Warning};
 
 use crate::{Error, Input, Target};
 
@@ -83,4 +83,15 @@ pub fn import_all(
     }
     sink.finish(&tables).map_err(|source| Error::Write { name: String::new(), source })?;
     Ok(recovery)
+}
+
+/// Lets `sink` finish with what stands before `error`, if that is of the input: the sink is told of it as of a warning.
+///
+/// For who reads inputs one by one into something that is read as it is written, see [`Target::is_stream`]. What goes wrong
+/// then matters no more than the error.
+pub fn finish_before(error: &Error, tables: &Tables, sink: &mut dyn ProfileSink) {
+    if let Error::Read { source, .. } = error {
+        let warning = Warning::new(source.message()).at(source.offset());
+        let _ = sink.warning(&warning).and_then(|()| sink.finish(tables));
+    }
 }

@@ -150,7 +150,7 @@ pub use borehole_formats::detect::{Facts, Format, formats_table};
 pub use borehole_formats::{Export, Limits, Losses, OnDamage, ReadError, ReadOptions, SampleKind};
 pub use borehole_model as model;
 pub use borehole_model::{ProfileSink, Recovery, Warning};
-pub use convert::{Outcome, convert, import_all};
+pub use convert::{Outcome, convert, finish_before, import_all};
 pub use error::Error;
 pub use input::{Input, InputOptions};
 pub use output::{Existing, Output};

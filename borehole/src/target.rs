@@ -119,6 +119,12 @@ pub enum Compression {
 }
 
 impl Target {
+    /// Whether the output is read as it is written, sample by sample: so what stands before an error in an input is of use.
+    #[must_use]
+    pub const fn is_stream(&self) -> bool {
+        matches!(self.format, Format::Jsonl | Format::Rbt | Format::Trc | Format::Phpspy | Format::Folded)
+    }
+
     /// `format` with default options.
     #[must_use]
     pub fn new(format: Format) -> Self {

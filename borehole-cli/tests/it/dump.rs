@@ -187,3 +187,32 @@ fn the_name_of_the_output_says_whether_it_is_compressed() {
     let said = run(&["dump", &trace, "-o", scratch.path("a.jsonl.zst").to_str().unwrap()]).failed();
     assert!(said.contains("unsupported compression"), "{said}");
 }
+
+#[test]
+fn a_stream_has_everything_that_stands_before_an_error() {
+    let trace = |name: &str| (corpus(&format!("damage/{name}")), "event", 1);
+    let text = Scratch::new();
+    let folded = text.write("a.folded", b"a;b 1\na;c 2\nnothing\n");
+    let rbt = (corpus("rbt/bitflip_middle.rbt"), "sample", 6);
+    let folded = (folded.to_str().unwrap().to_owned(), "sample", 2);
+    for (file, kind, count) in [trace("trc-strict-before-error.trc"), rbt, folded] {
+        for command in [&["dump"][..], &["convert", "--to", "jsonl"]] {
+            let ended = run(&[command, &[&file]].concat());
+            assert!(ended.code == 2 && ended.stderr.starts_with("error: "), "{file} {}", ended.stderr);
+            let lines: Vec<_> = lines(&ended.stdout).collect();
+            let found = lines.iter().filter(|line| line["type"] == kind).count();
+            assert_eq!(found, count, "{file}");
+            let end = lines.last().unwrap();
+            let said = end["warnings"][0]["message"].as_str().unwrap();
+            assert!(end["type"] == "end" && ended.stderr.contains(said), "{end} {}", ended.stderr);
+        }
+    }
+}
+
+#[test]
+fn a_file_is_not_left_half() {
+    let scratch = Scratch::new();
+    let output = scratch.path("a.jsonl");
+    let ended = run(&["dump", &corpus("damage/trc-strict-before-error.trc"), "-o", output.to_str().unwrap()]);
+    assert!(ended.code == 2 && !output.exists(), "{}", ended.stderr);
+}

@@ -162,3 +162,57 @@ fn what_stands_before_the_damage_of_a_compressed_file_is_recovered_from_every_fo
         }
     }
 }
+
+#[test]
+fn a_trace_without_its_first_header_is_saved_into_its_own_format() {
+    let scratch = Scratch::new();
+    for (name, samples) in [("recover-no-header", 2), ("recover-no-first-header", 6)] {
+        let output = scratch.path(&format!("{name}.rbt"));
+        let ended = run(&["recover", &corpus(&format!("damage/{name}.rbt")), "-o", text(&output)]);
+        assert_eq!(
+            (ended.code, samples_in(&std::fs::read(&output).unwrap())),
+            (3, samples),
+            "{}",
+            ended.stderr
+        );
+        assert!(run(&["check", text(&output)]).code == 0);
+    }
+}
+
+#[test]
+fn times_behind_a_hole_are_told_of_wherever_the_trace_is_looked_at() {
+    let (file, scratch) = (corpus("damage/recover-times-hole.trc.gz"), Scratch::new());
+    let output = scratch.path("a.trc");
+    let recovered = run(&["recover", &file, "-o", text(&output)]);
+    let at = recovered.stderr.find("times of ").unwrap_or_else(|| panic!("{}", recovered.stderr));
+    let said = "after the damage at byte 0x118f4 are early by an unknown time";
+    let sentence = &recovered.stderr[at..at + recovered.stderr[at..].find(said).unwrap() + said.len()];
+    for ended in [run(&["check", &file]), run(&["dump", "--lenient", &file]), run(&["dump", text(&output)])] {
+        assert!(String::from_utf8_lossy(&ended.stdout).contains(sentence), "{sentence}: {}", ended.stderr);
+    }
+    let again = run(&["check", text(&output)]);
+    assert_eq!(again.code, 0, "{}", again.stderr);
+    assert!(run(&["info", text(&output)]).stderr.contains(sentence));
+}
+
+#[test]
+fn a_sound_trace_is_sound_to_every_command() {
+    let file = corpus("damage/trc-stream-in-bytes.trc");
+    let check = String::from_utf8(run(&["check", &file]).quietly()).unwrap();
+    assert!(check.ends_with(": sound (trc, 3 events)\n"), "{check}");
+    assert!(String::from_utf8(run(&["info", &file]).quietly()).unwrap().contains("Blob 3"));
+    let recovered = run(&["recover", &file]);
+    assert_eq!((recovered.code, &*recovered.stderr), (0, "Recovered 3 events in 1 segment\n"));
+    let strictly = run(&["dump", &file]).quietly();
+    assert_eq!(run(&["dump", "--lenient", &file]).quietly(), strictly);
+    assert_eq!(run(&["convert", &file, "--to", "jsonl"]).quietly(), strictly);
+}
+
+#[test]
+fn texts_that_are_not_utf8_are_found() {
+    let ended = run(&["check", &corpus("damage/trc-map-not-utf8.trc")]);
+    let said =
+        "  invalid text in B: expected UTF-8, found other bytes in 3 texts, kept as bytes (at byte 0x12)\n";
+    assert_eq!(ended.code, 3);
+    assert!(String::from_utf8(ended.stdout).unwrap().ends_with(said));
+}
