@@ -240,6 +240,9 @@ impl<R: Read> Reader<R> {
         let from = self.events.offset();
         let skip = std::mem::take(&mut self.events.taken);
         let before = self.events.place;
+        let is_definition = skip > 0
+            && self.events.last_event().and_then(|raw| raw.event_type()).is_some()
+            && self.events.last_event().is_some_and(|raw| !EventType::is_sample(raw.type_byte));
         let place = if skip > 0 && !error.is_truncated() && self.plausible(skip, Purpose::Resume)? {
             self.events.window.consume(skip);
             Place::InSegment
@@ -251,8 +254,9 @@ impl<R: Read> Reader<R> {
         self.segment_damaged = true;
         self.events.resume(place);
         let lost_bytes = self.events.offset() - from;
-        // Where a header was expected, no more than that may be lost.
-        if before == Place::InSegment || lost_bytes > HEADER_BYTES as u64 {
+        // Where a header was expected, no more than that may be lost, and a definition takes no time with it.
+        let is_alone = is_definition && lost_bytes == skip as u64;
+        if (before == Place::InSegment && !is_alone) || lost_bytes > HEADER_BYTES as u64 {
             self.lose_time(from);
         }
         self.warn_damage(from, lost_bytes, error.message().to_owned());
@@ -312,7 +316,7 @@ impl<R: Read> Reader<R> {
         };
         let message =
             format!("{times} of {of} after the damage at byte {offset:#x} {are} early by an unknown time");
-        self.recovery.warn(Warning::new(message));
+        self.recovery.warn(Warning::new(message).at(offset));
     }
 
     /// Mends the front of the window itself: a header that is almost right, or an event whose length runs

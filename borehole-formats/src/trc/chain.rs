@@ -112,10 +112,10 @@ impl Chain<'_> {
     /// What is enough to believe in a chain that ends so.
     const fn needed_at(&self, what: What) -> u32 {
         match (what, self.purpose) {
+            // Types may be defined in between, and what is damaged behind a frame says nothing about it.
+            (_, Purpose::Confirm) => Self::ENOUGH_TO_CONFIRM,
             (What::Truncated { .. }, Purpose::Search) => Self::ENOUGH_TO_END,
             (What::UnknownType(_), Purpose::Search) => Self::ENOUGH_FOR_UNKNOWN,
-            // The type may be defined in between.
-            (What::Truncated { .. } | What::UnknownType(_), Purpose::Confirm) => Self::ENOUGH_TO_CONFIRM,
             _ => Self::ENOUGH,
         }
     }

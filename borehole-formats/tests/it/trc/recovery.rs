@@ -352,8 +352,9 @@ fn a_stream_that_is_a_value_is_one_behind_damage_and_before_it() {
         let clean = holding(&held);
         let (strict, _, _) = read(&clean.0, ReadOptions::default());
         let schemas = clean.0.windows(4).position(|bytes| bytes == [2, 1, 0, 1]).unwrap();
-        // In front of the first event, of the one that holds the stream, and behind all.
-        for at in [schemas, schemas + 12, clean.0.len()] {
+        // In front of the first event, of the one that holds the stream, and of the last that holds none.
+        let last = clean.0.len() - 2 * (10 + held.len()) - 12;
+        for at in [schemas, schemas + 12, last] {
             let mut bytes = clean.0.clone();
             bytes.splice(at..at, [0; 21]);
             let (lenient, error, recovery) = read(&bytes, ReadOptions::lenient());
