@@ -6,13 +6,13 @@
 //! 1. A schema that contradicts an earlier one of its id takes its place: what follows was written for it.
 //! 2. A header with some wrong bytes, and a frame behind it, is read as if it were whole.
 //! 3. A frame in which a whole header stands, and a frame behind that, has a damaged length and swallows nothing,
-//!    unless what stands behind it confirms the length: a stream may be a value of an event.
+//!    unless it holds a stream: bytes that do are confirmed by what follows them, and bytes or text by a sound stream that
+//!    ends with them.
 //! 4. Otherwise the search goes on byte by byte, for a flawless header with a frame behind it, or for a chain
 //!    of frames that fits the batch: known types, defined pool ids, text that is text, times near the last.
 //!    [`Chain`] adds up how unlikely it is that chance looks like that.
 //!
-//! What is sound is read as strict reading does: 1, 2 and 4 begin with a frame that cannot be read, and what follows a
-//! sound frame confirms it.
+//! What is sound is read as strict reading does: 1, 2 and 4 begin with a frame that cannot be read.
 //!
 //! Times count from event to event, so what is lost inside a batch moves those behind it: [`Uncertain`] counts them until
 //! the time is set again.
@@ -94,13 +94,14 @@ impl<R: Read> Reader<R> {
         Ok(())
     }
 
-    /// Whether another batch begins in the frame at the front of the window: then a damaged length made it so long. A
-    /// header in what holds any bytes, or text, proves nothing if the batch goes on behind the frame.
+    /// Whether another batch begins in the frame at the front of the window: then a damaged length made it so long. It is a
+    /// value if it ends with the value, or if the batch goes on behind the frame.
     pub(super) fn swallows_a_batch(&mut self, outline: Outline) -> Result<bool, Error> {
         let len = outline.len;
         let Some(at) = self.batch_within(len)? else { return Ok(false) };
         self.effort.spend(self.offset(), len as u64);
-        if matches!(outline.kind, Kind::Header { .. }) || !self.may_hold_anything(outline, at) {
+        let holder = self.holder(outline, at);
+        if matches!(outline.kind, Kind::Header { .. }) || holder == Holder::None {
             return Ok(true);
         }
         self.ensure(len + LOOK_AHEAD)?;
@@ -120,21 +121,29 @@ impl<R: Read> Reader<R> {
         let looked_at = chain.looked_at;
         self.spare_slots = slots;
         self.effort.spend(self.offset() + len as u64, looked_at);
-        Ok(!is_confirmed)
+        // Where damage follows, a value that is a stream to its end is enough.
+        Ok(!is_confirmed && holder != Holder::Whole)
     }
 
-    /// Whether what stands `at` in the frame may stand there: not in text that it keeps from being text.
-    fn may_hold_anything(&self, outline: Outline, at: usize) -> bool {
-        let Kind::Event { row, .. } = outline.kind else { return true };
+    /// What holds the header that stands `at` in the frame.
+    fn holder(&self, outline: Outline, at: usize) -> Holder {
+        let Kind::Event { row, .. } = outline.kind else { return Holder::Other };
         let bytes = self.window.available();
         let types = self.batch.row(row).types.iter();
-        let mut texts = types.zip(&self.slots).filter(|(field_type, _)| field_type.kind == FieldKind::String);
-        texts.all(|(field_type, slot)| match slot.payload_range(*field_type) {
-            Some(range) if range.contains(&at) => {
-                bytes.get(range).is_some_and(|text| std::str::from_utf8(text).is_ok())
+        let mut values = types.zip(&self.slots).filter_map(|(field_type, slot)| {
+            let range = slot.payload_range(*field_type).filter(|range| range.contains(&at))?;
+            Some((bytes.get(range)?, bytes.get(at..slot.payload_range(*field_type)?.end)?, field_type.kind))
+        });
+        match values.next() {
+            // What follows the header stands behind the value.
+            Some((_, stream, _)) if stream.len() <= HEADER_BYTES => Holder::None,
+            Some((text, stream, FieldKind::String)) => {
+                let is_text = std::str::from_utf8(text).is_ok();
+                if is_text && is_whole_stream(stream) { Holder::Whole } else { Holder::None }
             }
-            _ => true,
-        })
+            Some((_, stream, _)) if is_whole_stream(stream) => Holder::Whole,
+            _ => Holder::Other,
+        }
     }
 
     /// Where the next batch begins, if that is in the frame of `len` bytes at the front of the window. A header that only
@@ -341,6 +350,31 @@ impl<R: Read> Reader<R> {
         self.place = Place::Start;
         Ok(!self.ensure(1)?.is_empty())
     }
+}
+
+/// What a header in the middle of a frame stands in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Holder {
+    /// In a value that cannot hold it: text that is no text or no sound stream, or one that ends with the header.
+    None,
+    /// In a value that is a sound stream to its end.
+    Whole,
+    /// In what may hold anything.
+    Other,
+}
+
+/// Whether `bytes` are a sound stream, to their end.
+fn is_whole_stream(mut bytes: &[u8]) -> bool {
+    let (mut batch, mut slots) = (Batch::default(), Vec::new());
+    while !bytes.is_empty() {
+        let Ok(outline) = Outline::read(bytes, &batch, &mut slots) else { return false };
+        let (frame, rest) = bytes.split_at(outline.len);
+        if !matches!(outline.apply(frame, &mut batch), Ok(None)) {
+            return false;
+        }
+        bytes = rest;
+    }
+    true
 }
 
 /// So much of `bytes` as is looked at, and whether that is all to the end of the input.

@@ -313,8 +313,8 @@ fn inner() -> Vec<u8> {
     Stream::new().schema(1, "Inner", 1, &[("a", 9)]).event(1, 5, &[7]).0
 }
 
-/// Events of which some hold `held`, as bytes or as text, with and without something behind it.
-fn holding(held: &[u8]) -> Stream {
+/// Events of which some hold `held`, as bytes, or as `text`, with and without something behind it.
+fn holding(held: &[u8], text: &[u8]) -> Stream {
     let len = u32::try_from(held.len()).unwrap().to_le_bytes();
     let begun = Stream::new()
         .schema(1, "Blob", 1, &[("data", 5), ("n", 9)])
@@ -324,7 +324,8 @@ fn holding(held: &[u8]) -> Stream {
     let value = [&len[..], held].concat();
     let first = small(begun).event(1, 1, &[&value[..], &[2]].concat());
     let middle = small(first).untimed(2, &value).untimed(2, &value);
-    small(middle.schema(4, "Late", 0, &[]).untimed(4, &[])).event(3, 1, &value).event(3, 1, &value)
+    let text = &[&u32::try_from(text.len()).unwrap().to_le_bytes()[..], text].concat();
+    small(middle.schema(4, "Late", 0, &[]).untimed(4, &[])).event(3, 1, text).event(3, 1, text)
 }
 
 #[test]
@@ -334,7 +335,7 @@ fn a_stream_that_is_a_value_is_a_value() {
     // Alone, twice, with its end cut off, and longer than what a search looks at.
     let long = [inner(), vec![7; 9000]].concat();
     for held in [inner(), inner().repeat(2), inner()[..9].to_vec(), long] {
-        inputs.push((holding(&held).0, 9));
+        inputs.push((holding(&held, &inner()).0, 9));
     }
     for (bytes, count) in inputs {
         let (strict, error, sound) = read(&bytes, ReadOptions::default());
@@ -349,12 +350,11 @@ fn a_stream_that_is_a_value_is_a_value() {
 fn a_stream_that_is_a_value_is_one_behind_damage_and_before_it() {
     let long = [inner(), vec![7; 9000]].concat();
     for held in [inner(), long] {
-        let clean = holding(&held);
+        let clean = holding(&held, &inner());
         let (strict, _, _) = read(&clean.0, ReadOptions::default());
         let schemas = clean.0.windows(4).position(|bytes| bytes == [2, 1, 0, 1]).unwrap();
-        // In front of the first event, of the one that holds the stream, and of the last that holds none.
-        let last = clean.0.len() - 2 * (10 + held.len()) - 12;
-        for at in [schemas, schemas + 12, last] {
+        // In front of the first event, of the one that holds the stream, and behind all.
+        for at in [schemas, schemas + 12, clean.0.len()] {
             let mut bytes = clean.0.clone();
             bytes.splice(at..at, [0; 21]);
             let (lenient, error, recovery) = read(&bytes, ReadOptions::lenient());
