@@ -3,7 +3,7 @@
 use std::{error, fmt, io};
 
 use borehole_formats::ReadError;
-use borehole_formats::detect::Format;
+use borehole_formats::detect::{Foreign, Format};
 use borehole_model::shown::{cause, word};
 
 use crate::source::STDIN;
@@ -25,6 +25,13 @@ pub enum Error {
         name: String,
         /// How it begins, unpacked if it is compressed.
         begins: Vec<u8>,
+    },
+    /// An input is a file of another program, of a sort that is not read.
+    Foreign {
+        /// The input, as the user named it.
+        name: String,
+        /// What it is.
+        foreign: &'static Foreign,
     },
     /// A format cannot be read, or not by this build.
     NotReadable {
@@ -111,6 +118,7 @@ impl Error {
                 "--max-payload, --max-definitions, --max-line or --max-document raises the limit".to_owned(),
             ),
             Self::Unrecognised { name, begins } => Some(unrecognised(name, begins)),
+            Self::Foreign { foreign, .. } => Some(foreign.advice.to_owned()),
             Self::NotReadable { .. } | Self::NotWritable { .. } => Some("borehole formats".to_owned()),
             _ => None,
         }
@@ -151,6 +159,9 @@ impl fmt::Display for Error {
                 write!(f, "{name}: unsupported format: expected one that is known, ")?;
                 let shown = &begins[..begins.len().min(SHOWN_BYTES)];
                 write!(f, "found a file that begins \"{}\"", shown.escape_ascii())
+            }
+            Self::Foreign { name, foreign } => {
+                write!(f, "{name}: unsupported input: this is {}, which is not read", foreign.name)
             }
             Self::NotReadable { name, format } => {
                 write!(f, "{name}: unsupported input: {} can be written, not read", format.name())

@@ -2,7 +2,7 @@
 
 use std::io::{self, Cursor, Read};
 
-use borehole_formats::detect::{DETECT_BYTES, Format, detect};
+use borehole_formats::detect::{DETECT_BYTES, Foreign, Format, detect, foreign};
 use borehole_formats::envelope::Envelope;
 #[cfg(feature = "tachyon")]
 use borehole_formats::envelope::Method;
@@ -91,8 +91,10 @@ impl Input {
             Err(source) => return Err(Error::Open { name, source }),
         };
         let content = Beginning::of(&prefix);
-        let Some(format) = options.format.or_else(|| content.tell(&name)) else {
-            return Err(Error::Unrecognised { name, begins: content.shown(prefix) });
+        let format = match options.format.map_or_else(|| content.tell(&name), Told::Format) {
+            Told::Format(format) => format,
+            Told::Foreign(foreign) => return Err(Error::Foreign { name, foreign }),
+            Told::Nothing => return Err(Error::Unrecognised { name, begins: content.shown(prefix) }),
         };
         if !format.readable() {
             return Err(Error::NotReadable { name, format });
@@ -199,6 +201,13 @@ fn beginning(reader: &mut dyn Read) -> io::Result<Vec<u8>> {
     Ok(prefix)
 }
 
+/// What an input turned out to be.
+enum Told {
+    Format(Format),
+    Foreign(&'static Foreign),
+    Nothing,
+}
+
 /// What the first bytes of an input are, once they are unpacked.
 struct Beginning {
     bytes: Vec<u8>,
@@ -215,21 +224,23 @@ impl Beginning {
         Self { bytes, is_all_of_nothing }
     }
 
-    /// The format: by content, then by name.
-    fn tell(&self, name: &str) -> Option<Format> {
-        let by_name =
-            || Format::from_path(name.strip_suffix(".zst").unwrap_or(name)).map(|(format, _)| format);
+    /// What it is: by content, then by name.
+    fn tell(&self, name: &str) -> Told {
         if self.is_all_of_nothing {
-            return by_name()
-                .filter(|format| *format == Format::Tachyon && format.readable())
-                .or(Some(Format::Rbt));
+            let by_name = Format::from_path(name.strip_suffix(".zst").unwrap_or(name));
+            let is_tachyon = |format: &Format| *format == Format::Tachyon && format.readable();
+            return Told::Format(by_name.map(|(format, _)| format).filter(is_tachyon).unwrap_or(Format::Rbt));
         }
         // Heaps hold text that can be taken for a profile, and have names that profiles have.
         #[cfg(feature = "heap")]
         if crate::heap::tell(&self.bytes).is_some() {
-            return None;
+            return Told::Nothing;
         }
-        detect(&self.bytes).or_else(by_name)
+        if let Some(foreign) = foreign(&self.bytes) {
+            return Told::Foreign(foreign);
+        }
+        let format = detect(&self.bytes).or_else(|| Format::from_name_alone(name));
+        format.map_or(Told::Nothing, Told::Format)
     }
 
     /// So much of an input of no known format as messages need: what cannot be unpacked as it is.

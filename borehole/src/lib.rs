@@ -146,7 +146,7 @@ mod target;
 /// Sampling of running processes.
 #[cfg(feature = "capture")]
 pub use borehole_capture as capture;
-pub use borehole_formats::detect::{Facts, Format, formats_table};
+pub use borehole_formats::detect::{Facts, Foreign, Format, formats_table};
 pub use borehole_formats::{Export, Limits, Losses, OnDamage, ReadError, ReadOptions, SampleKind};
 pub use borehole_model as model;
 pub use borehole_model::{ProfileSink, Recovery, Warning};

@@ -245,57 +245,75 @@ fn is_text(prefix: &[u8]) -> bool {
 
 /// Most lines that say anything are frames: a depth, a name, a file and line.
 pub(super) fn is_phpspy(prefix: &[u8]) -> bool {
-    most_lines(prefix, |line| matches!(line, Line::Frame))
+    let Lines { said, frames, .. } = Lines::of(prefix);
+    is_text(prefix) && frames > 0 && frames * 2 >= said
 }
 
-/// Most lines that say anything end in a number. One that is too long to see its end has semicolons.
+/// Most lines that say anything end in a number, and a quarter of these are stacks beyond doubt. One that is too long to see its
+/// end has semicolons.
 pub(super) fn is_folded(prefix: &[u8]) -> bool {
     let cut = is_text(prefix) && prefix.len() == DETECT_BYTES && memchr::memchr(b'\n', prefix).is_none();
     if cut {
         return contains(prefix, b";") && !contains(prefix, b"{");
     }
-    most_lines(prefix, |line| matches!(line, Line::Stack))
+    let Lines { said, counted, stacks, .. } = Lines::of(prefix);
+    is_text(prefix) && stacks > 0 && counted * 2 >= said && stacks * 4 >= counted
 }
 
-fn most_lines(prefix: &[u8], wanted: impl Fn(Line) -> bool) -> bool {
-    let (mut said, mut fitting) = (0, 0);
-    for line in lines(prefix).filter_map(line_of).take(MAX_LINES) {
-        said += 1;
-        fitting += usize::from(wanted(line));
+/// What the lines of a text could be.
+#[derive(Default)]
+struct Lines {
+    /// Lines that are neither blank nor comments.
+    said: usize,
+    /// Frames of phpspy.
+    frames: usize,
+    /// What ends in a number.
+    counted: usize,
+    /// Those of them that are folded stacks beyond doubt.
+    stacks: usize,
+}
+
+impl Lines {
+    fn of(prefix: &[u8]) -> Self {
+        let mut found = Self::default();
+        let said = lines(prefix).map(<[u8]>::trim_ascii_end);
+        for line in said.filter(|line| !line.is_empty() && !line.starts_with(b"#")).take(MAX_LINES) {
+            found.add(line);
+        }
+        found
     }
-    is_text(prefix) && fitting > 0 && fitting * 2 >= said
-}
 
-/// What a line of text could be.
-enum Line {
-    /// A frame of phpspy.
-    Frame,
-    /// A folded stack.
-    Stack,
-    /// Something else.
-    Other,
-}
-
-/// What a line could be; nothing for blank lines and comments.
-fn line_of(line: &[u8]) -> Option<Line> {
-    let line = line.trim_ascii_end();
-    if line.is_empty() || line.starts_with(b"#") {
-        return None;
+    fn add(&mut self, line: &[u8]) {
+        self.said += 1;
+        let (rest, last) = split_last_word(line);
+        if !rest.is_empty() && is_number(last) {
+            self.counted += 1;
+            self.stacks += usize::from(is_stack(rest));
+        } else if !rest.is_empty() && is_frame(line, last) {
+            self.frames += 1;
+        }
     }
-    let (rest, last) = split_last_word(line);
-    Some(if !rest.is_empty() && is_number(last) {
-        Line::Stack
-    } else if starts_with_depth(line) || (!rest.is_empty() && ends_in_line_number(last)) {
-        Line::Frame
-    } else {
-        Line::Other
-    })
 }
 
-/// Whether the first word is a number, as in a frame's line.
-fn starts_with_depth(line: &[u8]) -> bool {
-    let word = line.trim_ascii_start().split(u8::is_ascii_whitespace).next().unwrap_or_default();
-    !word.is_empty() && word.iter().all(u8::is_ascii_digit)
+/// Whether what stands before a count is a stack, and not words: frames with semicolons and no white space between them, as
+/// sentences have it, or a frame with its place.
+fn is_stack(text: &[u8]) -> bool {
+    let text = text.trim_ascii_end();
+    let is_joined = memchr::memchr_iter(b';', text)
+        .any(|at| at > 0 && text.get(at + 1).is_some_and(|next| !next.is_ascii_whitespace()));
+    is_joined || ends_in_place(text)
+}
+
+/// Whether a line may be a frame of phpspy, whose last word is `last`: it has a depth and a line number, or the place is beyond
+/// doubt one of a file.
+fn is_frame(line: &[u8], last: &[u8]) -> bool {
+    (starts_with_depth(line) && ends_in_line_number(last)) || ends_in_place(line)
+}
+
+/// Whether a text ends as frames do whose file is a path from the root, or none: `f /a.php:3`, `strlen <internal>:-1`.
+fn ends_in_place(text: &[u8]) -> bool {
+    let (rest, last) = split_last_word(text);
+    !rest.is_empty() && ends_in_line_number(last) && matches!(last[0], b'/' | b'<' | b'[')
 }
 
 /// A line at its last white space, which stays with what is before it: an empty stack is nothing else.
@@ -311,13 +329,20 @@ fn is_number(word: &[u8]) -> bool {
         && word.iter().all(|&byte| byte.is_ascii_digit() || byte == b'.')
 }
 
+/// Whether a word ends in a colon and a number, maybe an opcode behind them, and is no time of day.
 fn ends_in_line_number(word: &[u8]) -> bool {
-    let number = word.rsplit(|&byte| byte == b':').next().filter(|number| number.len() < word.len());
-    number.is_some_and(|number| is_number(number.strip_prefix(b"-").unwrap_or(number)))
+    let word = match memchr::memmem::rfind(word, b":ZEND_") {
+        Some(at) => &word[..at],
+        None => word,
+    };
+    let Some(colon) = memchr::memrchr(b':', word) else { return false };
+    let (file, number) = (&word[..colon], &word[colon + 1..]);
+    let is_time = !file.is_empty() && file.iter().all(|byte| byte.is_ascii_digit() || *byte == b':');
+    !is_time && is_number(number.strip_prefix(b"-").unwrap_or(number))
 }
 
 /// The lines of a text; the last one is left out if the prefix may end in the middle of it.
-fn lines(prefix: &[u8]) -> impl Iterator<Item = &[u8]> {
+pub(super) fn lines(prefix: &[u8]) -> impl Iterator<Item = &[u8]> {
     let whole = match memchr::memrchr(b'\n', prefix) {
         Some(at) if prefix.len() == DETECT_BYTES => &prefix[..at],
         _ => prefix,
@@ -325,10 +350,10 @@ fn lines(prefix: &[u8]) -> impl Iterator<Item = &[u8]> {
     whole.split(|&byte| byte == b'\n')
 }
 
-fn trim_start(bytes: &[u8]) -> &[u8] {
+pub(super) fn trim_start(bytes: &[u8]) -> &[u8] {
     bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes).trim_ascii_start()
 }
 
-fn contains(bytes: &[u8], needle: &[u8]) -> bool {
+pub(super) fn contains(bytes: &[u8], needle: &[u8]) -> bool {
     memchr::memmem::find(bytes, needle).is_some()
 }

@@ -4,6 +4,9 @@
 //! whichever of them this build reads.
 
 mod content;
+mod foreign;
+
+pub use foreign::{Foreign, foreign};
 
 /// How many bytes from the start of an input, after decompression, [`detect`] can make use of.
 pub const DETECT_BYTES: usize = 64 << 10;
@@ -297,6 +300,13 @@ pub const fn formats_table() -> &'static [Facts] {
 /// assert_eq!(detect(b"0 query /app/db.php:12\n1 <main> /app/index.php:3\n\n"), Some(Format::Phpspy));
 /// assert_eq!(detect(b"no profile at all"), None);
 /// ```
+///
+/// Words and a number, as logs have them, are no folded stacks: there must be semicolons, or the places of frames.
+///
+/// ```
+/// # use borehole_formats::detect::detect;
+/// assert_eq!(detect(b"total 12\nerror 404\n"), None);
+/// ```
 #[must_use]
 pub fn detect(prefix: &[u8]) -> Option<Format> {
     let prefix = &prefix[..prefix.len().min(DETECT_BYTES)];
@@ -413,6 +423,25 @@ impl Format {
         TABLE.iter().filter(shares).map(|facts| facts.format).collect()
     }
 
+    /// The format of a file that is called `path`, where the name alone tells it: some endings are those of several formats,
+    /// and of other programs.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use borehole_formats::detect::Format;
+    ///
+    /// assert_eq!(Format::from_name_alone("run.tach.zst"), Some(Format::Tachyon));
+    /// assert_eq!(Format::from_name_alone("run.bin"), None);
+    /// ```
+    #[must_use]
+    pub fn from_name_alone(path: &str) -> Option<Self> {
+        match Self::sharing(path.strip_suffix(".zst").unwrap_or(path))[..] {
+            [format] => Some(format),
+            _ => None,
+        }
+    }
+
     /// Whether a file of this format may be called `path`: some endings are those of several formats.
     #[must_use]
     pub fn fits(self, path: &str) -> bool {
@@ -507,7 +536,7 @@ mod tests {
 
     #[test]
     fn bytes_between_which_there_are_lines_are_no_text() {
-        let lines = (0..100).map(|number| format!("Order number {number}\n")).collect::<String>();
+        let lines = (0..100).map(|number| format!("main;order {number}\n")).collect::<String>();
         assert_eq!(detect(lines.as_bytes()), Some(Format::Folded));
         assert_eq!(detect(format!("class@anonymous\0/a.php;f 3\n{lines}").as_bytes()), Some(Format::Folded));
         assert_eq!(detect(format!("RMEM\x01\0\0\0\n{lines}").as_bytes()), None);

@@ -1,14 +1,16 @@
 //! Folded stacks into the model.
 
-use std::io::BufRead;
+use std::io::{self, BufRead, Read as _};
 use std::ops::ControlFlow;
 
 use borehole_model::{
-    Context, Frame, FrameId, ProfileSink, Recovery, Sample, Segment, StackId, TableFull, Tables, Warning,
+    Context, Frame, FrameId, Label, LabelValue, Mode, ProfileSink, Recovery, Sample, Segment, StackId,
+    StringId, TableFull, Tables, Thread, ThreadNames, ValueType, Warning,
 };
 
 use super::NAME;
-use super::read::{Oddity, parse};
+use super::convention::{Convention, HEAD_BYTES, Measured, Origin, metrics};
+use super::read::{self, Line, Oddity};
 use crate::frame_memo::FrameMemo;
 use crate::location;
 use crate::text::Lines;
@@ -19,6 +21,10 @@ use crate::{Error, Position, ReadError, ReadOptions};
 /// A frame of the shape `FUNCTION FILE:LINE` keeps its parts, with a line of -1 as unknown; any other frame
 /// is a name. Counts with a fraction are rounded, of two counts (a differential profile) the second is
 /// taken, and a warning says so once for each file. Comments begin with `# `.
+///
+/// Where all of the first lines are written as CPython's profiler, py-spy or Austin does it, their processes and threads are
+/// those of the samples, and frames have files and lines. The command line of a process is a label, `command`. Austin's
+/// numbers are values: what a line counts it does not say.
 ///
 /// A last line without a line feed that cannot be read is a cut-off end: a warning.
 ///
@@ -45,13 +51,70 @@ pub fn import(
     tables: &mut Tables,
     sink: &mut dyn ProfileSink,
 ) -> Result<Recovery, ReadError> {
-    let segment = Segment { format: NAME, ..Segment::default() };
+    let (head, rest) = head_of(input).map_err(|error| Error::io(NAME, Position::Whole, error))?;
+    let convention = Convention::of(&head);
+    let segment = segment_of(convention);
     sink.segment(Context { tables, segment: &segment })?;
     let recovery = Recovery { segments: 1, ..Recovery::default() };
+    let path = Path { convention, ..Path::default() };
+    let names = ThreadNames::default();
     let mut importer =
-        Importer { options, tables, sink, segment, recovery, path: Path::default(), reported: [false; 2] };
-    importer.run(Lines::new(input, NAME, &options.limits))?;
+        Importer { options, tables, sink, segment, recovery, path, names, reported: [false; 2] };
+    importer.run(Lines::new(io::Cursor::new(head).chain(rest), NAME, &options.limits))?;
     Ok(importer.recovery)
+}
+
+/// What the convention is told by, and what follows it.
+fn head_of<R: BufRead>(mut input: R) -> io::Result<(Vec<u8>, R)> {
+    let mut head = Vec::new();
+    input.by_ref().take(HEAD_BYTES as u64).read_to_end(&mut head)?;
+    Ok((head, input))
+}
+
+fn segment_of(convention: Convention) -> Segment {
+    let plain = Segment { format: NAME, ..Segment::default() };
+    let Convention::Austin(measured) = convention else { return plain };
+    let wall = || ValueType::new("wall", "microseconds");
+    let cpu = || ValueType::new("cpu", "microseconds");
+    let memory = || ValueType::new("memory", "bytes");
+    let (mode, value_types) = match measured {
+        Measured::Wall => (Mode::Wall, vec![wall()]),
+        Measured::Cpu => (Mode::Cpu, vec![cpu()]),
+        Measured::Memory => (Mode::Wall, vec![memory()]),
+        Measured::Full => (Mode::Wall, vec![wall(), cpu(), memory()]),
+    };
+    Segment { mode, value_types, is_uncounted: true, is_ordered: true, ..plain }
+}
+
+/// A stack with its count and values.
+struct Counted<'a> {
+    stack: &'a [u8],
+    count: u64,
+    values: Vec<i64>,
+    oddity: Option<Oddity>,
+}
+
+impl<'a> Counted<'a> {
+    /// Takes a line apart; `None` for a blank line and for a comment.
+    fn parse(line: &'a [u8], convention: Convention) -> Result<Option<Self>, String> {
+        let Convention::Austin(measured) = convention else {
+            let line = read::parse(line)?;
+            return Ok(line.map(|Line { stack, count, oddity }| Self {
+                stack,
+                count,
+                values: Vec::new(),
+                oddity,
+            }));
+        };
+        let text = line.trim_ascii_end();
+        if text.is_empty() || text.starts_with(b"# ") {
+            return Ok(None);
+        }
+        let parts = read::split_last_word(text);
+        let parts = parts.and_then(|(stack, numbers)| Some((stack, metrics(numbers, measured)?)));
+        let (stack, values) = parts.ok_or_else(|| read::missing_count(line))?;
+        Ok(Some(Self { stack, count: 1, values, oddity: None }))
+    }
 }
 
 struct Importer<'a> {
@@ -61,6 +124,7 @@ struct Importer<'a> {
     segment: Segment,
     recovery: Recovery,
     path: Path,
+    names: ThreadNames,
     /// Whether fractions and second counts have been warned of.
     reported: [bool; 2],
 }
@@ -69,12 +133,11 @@ impl Importer<'_> {
     fn run(&mut self, mut lines: Lines<impl BufRead>) -> Result<(), ReadError> {
         while let Some(line) = lines.next_line()? {
             let length = line.len() as u64;
-            match parse(line) {
+            match Counted::parse(line, self.path.convention) {
                 Ok(None) => {}
                 Ok(Some(line)) => {
                     let oddity = line.oddity;
-                    let stack = self.path.stack(self.tables, line.stack)?;
-                    if self.deliver(stack, line.count)?.is_break() {
+                    if self.deliver(&line)?.is_break() {
                         self.recovery.stopped = true;
                         return Ok(());
                     }
@@ -88,13 +151,39 @@ impl Importer<'_> {
         Ok(())
     }
 
-    fn deliver(&mut self, stack: Option<StackId>, count: u64) -> Result<ControlFlow<()>, ReadError> {
+    fn deliver(&mut self, line: &Counted<'_>) -> Result<ControlFlow<()>, ReadError> {
+        let (origin, frames) = self.path.convention.split(line.stack);
+        let stack = self.path.stack(self.tables, frames)?;
+        let &Counted { count, ref values, .. } = line;
         if count == 0 {
             return Ok(ControlFlow::Continue(()));
         }
+        self.name_thread(&origin)?;
+        let labels = origin.command.map(|command| self.command(command)).transpose()?;
         self.recovery.samples = self.recovery.samples.saturating_add(count);
         let at = Context { tables: self.tables, segment: &self.segment };
-        Ok(self.sink.sample(at, &Sample { stack, count, ..Sample::default() })?)
+        let Origin { process, thread, interpreter, .. } = origin;
+        let sample =
+            Sample { stack, count, process, thread, interpreter, labels, values, ..Sample::default() };
+        Ok(self.sink.sample(at, &sample)?)
+    }
+
+    /// Tells the sink what a thread is called, the first time.
+    fn name_thread(&mut self, origin: &Origin<'_>) -> Result<(), ReadError> {
+        let (Some(number), Some(name)) = (origin.thread, origin.thread_name) else { return Ok(()) };
+        let thread = Thread { process: origin.process, number };
+        let name: StringId = self.tables.intern_string(name)?;
+        if self.names.name(thread, name) {
+            let at = Context { tables: self.tables, segment: &self.segment };
+            self.sink.thread(at, thread, name)?;
+        }
+        Ok(())
+    }
+
+    fn command(&mut self, command: &[u8]) -> Result<borehole_model::LabelsId, TableFull> {
+        let key = self.tables.intern_string(b"command")?;
+        let value = LabelValue::Text(self.tables.intern_string(command)?);
+        self.tables.intern_labels(&[Label { key, value }])
     }
 
     fn bad_line(
@@ -140,6 +229,7 @@ struct Path {
     /// For each frame where it ends in the text, and the stack up to it.
     stacks: Vec<(usize, StackId)>,
     memo: FrameMemo,
+    convention: Convention,
 }
 
 impl Path {
@@ -154,7 +244,7 @@ impl Path {
         while start <= text.len() {
             let end = memchr::memchr(b';', &text[start..]).map_or(text.len(), |at| start + at);
             let name = &text[start..end];
-            let frame = self.memo.frame(name, || intern_frame(tables, name))?;
+            let frame = self.memo.frame(name, || intern_frame(tables, name, self.convention))?;
             let id = tables.intern_stack(stack, frame)?;
             self.stacks.push((end, id));
             stack = Some(id);
@@ -166,7 +256,12 @@ impl Path {
     }
 }
 
-fn intern_frame(tables: &mut Tables, text: &[u8]) -> Result<FrameId, TableFull> {
+fn intern_frame(tables: &mut Tables, text: &[u8], convention: Convention) -> Result<FrameId, TableFull> {
+    if let Some(place) = convention.place(text) {
+        let function = tables.intern_string(place.function)?;
+        let file = place.file.map(|file| tables.intern_string(file)).transpose()?;
+        return tables.intern_frame(&Frame { file, line: place.line, ..Frame::named(function) });
+    }
     let Some(place) = location::parse(text) else {
         let function = tables.intern_string(text)?;
         return tables.intern_frame(&Frame::named(function));

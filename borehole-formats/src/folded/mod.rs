@@ -4,9 +4,13 @@
 //! tells function, file and line apart where a frame has the shape `FUNCTION FILE:LINE`; [`Exporter`] adds
 //! samples up by stack and writes them in order of first appearance.
 //!
-//! A folded file holds stacks and counts and nothing else: times, processes, threads and labels are lost,
+//! What CPython's profiler, py-spy and Austin write is read for what they mean: places of frames, threads, processes, and
+//! Austin's numbers as the values that they are.
+//!
+//! A folded file of ours holds stacks and counts and nothing else: times, processes, threads and labels are lost,
 //! and counted.
 
+mod convention;
 mod export;
 mod import;
 mod read;

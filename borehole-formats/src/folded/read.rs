@@ -34,7 +34,7 @@ pub(super) fn parse(line: &[u8]) -> Result<Option<Line<'_>>, String> {
 }
 
 /// The last word, and what stands before it without the white space between them.
-fn split_last_word(text: &[u8]) -> Option<(&[u8], &[u8])> {
+pub(super) fn split_last_word(text: &[u8]) -> Option<(&[u8], &[u8])> {
     let space = memchr::memrchr2(b' ', b'\t', text)?;
     Some((text[..space].trim_ascii_end(), &text[space + 1..]))
 }
@@ -75,7 +75,7 @@ fn whole(digits: &[u8]) -> Option<u64> {
 }
 
 #[cold]
-fn missing_count(line: &[u8]) -> String {
+pub(super) fn missing_count(line: &[u8]) -> String {
     format!("expected a stack and a count, found {:?}", excerpt(line))
 }
 

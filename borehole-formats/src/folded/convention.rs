@@ -1,0 +1,340 @@
+//! How other programs than ours write frames, threads and processes into folded stacks.
+//!
+//! A convention is told by the first lines together: where one of them is otherwise, frames are plain names, and lines go
+//! out as they came in.
+
+use super::read;
+use crate::location::decimal;
+
+/// So much of the input is looked at, and no more kept.
+pub(super) const HEAD_BYTES: usize = 64 << 10;
+
+/// How frames are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Convention {
+    /// Names, or `FUNCTION FILE:LINE`.
+    #[default]
+    Plain,
+    /// `tid:N;file:func:line`.
+    ///
+    /// Source: CPython 3.15, `profiling/sampling/stack_collector.py`, `CollapsedStackCollector`.
+    Tachyon,
+    /// `process N:"command";thread (N): name;func (file:line)`.
+    ///
+    /// Source: py-spy 0.4.3, `corpus/folded/py-spy-*.txt`.
+    PySpy,
+    /// `P12;T0:34;file:func:line`, and what was measured in the place of a count.
+    ///
+    /// Source: Austin 3.6.0, `corpus/folded/austin-*.txt`.
+    Austin(Measured),
+}
+
+/// What Austin's numbers are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Measured {
+    /// Microseconds that passed.
+    #[default]
+    Wall,
+    /// Microseconds on a CPU.
+    Cpu,
+    /// Bytes that were allocated.
+    Memory,
+    /// Microseconds, whether the thread was idle, and bytes.
+    Full,
+}
+
+/// Whose sample a line is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Origin<'a> {
+    pub(super) process: Option<i64>,
+    /// The command line of the process.
+    pub(super) command: Option<&'a [u8]>,
+    pub(super) thread: Option<u64>,
+    pub(super) thread_name: Option<&'a [u8]>,
+    pub(super) interpreter: Option<u64>,
+}
+
+/// A frame in its parts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Place<'a> {
+    pub(super) function: &'a [u8],
+    pub(super) file: Option<&'a [u8]>,
+    pub(super) line: Option<i64>,
+}
+
+impl Convention {
+    /// The convention of a text that begins with `head`.
+    pub(super) fn of(head: &[u8]) -> Self {
+        let whole =
+            if head.len() < HEAD_BYTES { head.len() } else { memchr::memrchr(b'\n', head).unwrap_or(0) };
+        let lines = || head[..whole].split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii_end);
+        if lines().any(|line| line.starts_with(b"# austin:")) {
+            return Self::Austin(measured(lines()));
+        }
+        let stacks = || lines().filter(|line| !line.is_empty() && !line.starts_with(b"#")).map(stack);
+        let is_one = |is: fn(&[u8]) -> bool| stacks().next().is_some() && stacks().all(is);
+        if is_one(is_austin) {
+            Self::Austin(Measured::default())
+        } else if is_one(is_tachyon) {
+            Self::Tachyon
+        } else if is_one(is_py_spy) && stacks().any(names_line) {
+            Self::PySpy
+        } else {
+            Self::Plain
+        }
+    }
+
+    /// Whose sample the line is, and its frames.
+    pub(super) fn split(self, stack: &[u8]) -> (Origin<'_>, &[u8]) {
+        let mut origin = Origin::default();
+        let mut rest = stack;
+        while let Some(after) = self.root(rest, &mut origin) {
+            rest = after;
+        }
+        (origin, rest)
+    }
+
+    /// Takes a root that is no frame off a stack.
+    fn root<'a>(self, stack: &'a [u8], origin: &mut Origin<'a>) -> Option<&'a [u8]> {
+        match self {
+            Self::Plain => None,
+            Self::Tachyon => tachyon_root(stack, origin),
+            Self::PySpy => py_spy_root(stack, origin),
+            Self::Austin(_) => austin_root(stack, origin),
+        }
+    }
+
+    /// The parts of a frame; `None` where it is a name only.
+    pub(super) fn place(self, frame: &[u8]) -> Option<Place<'_>> {
+        match self {
+            Self::Plain => None,
+            Self::PySpy => py_spy_place(frame),
+            Self::Tachyon | Self::Austin(_) => python_place(frame),
+        }
+    }
+}
+
+/// What the header of Austin says that the numbers are.
+fn measured<'a>(mut lines: impl Iterator<Item = &'a [u8]>) -> Measured {
+    match lines.find_map(|line| line.strip_prefix(b"# mode: ")).map(<[u8]>::trim_ascii) {
+        Some(b"cpu") => Measured::Cpu,
+        Some(b"memory") => Measured::Memory,
+        Some(b"full") => Measured::Full,
+        _ => Measured::Wall,
+    }
+}
+
+/// A line without its count.
+fn stack(line: &[u8]) -> &[u8] {
+    read::split_last_word(line).map_or(line, |(stack, _)| stack)
+}
+
+/// A process and a thread.
+fn is_austin(stack: &[u8]) -> bool {
+    let mut origin = Origin::default();
+    let rest = austin_root(stack, &mut origin).and_then(|rest| austin_root(rest, &mut origin));
+    rest.is_some() && origin.process.is_some() && origin.thread.is_some()
+}
+
+fn is_tachyon(stack: &[u8]) -> bool {
+    let (origin, frames) = Convention::Tachyon.split(stack);
+    let mut frames = frames.split(|&byte| byte == b';');
+    origin.thread.is_some() && frames.all(|frame| python_place(frame).is_some())
+}
+
+/// Nothing but roots and frames with parentheses.
+fn is_py_spy(stack: &[u8]) -> bool {
+    let (_, frames) = Convention::PySpy.split(stack);
+    frames.is_empty() || frames.split(|&byte| byte == b';').all(|frame| py_spy_place(frame).is_some())
+}
+
+fn names_line(stack: &[u8]) -> bool {
+    let (_, frames) = Convention::PySpy.split(stack);
+    frames
+        .split(|&byte| byte == b';')
+        .any(|frame| py_spy_place(frame).is_some_and(|place| place.line.is_some()))
+}
+
+/// The first frame of a stack and the others.
+fn first(stack: &[u8]) -> (&[u8], &[u8]) {
+    match memchr::memchr(b';', stack) {
+        Some(at) => (&stack[..at], &stack[at + 1..]),
+        None => (stack, b""),
+    }
+}
+
+/// `tid:N`.
+fn tachyon_root<'a>(stack: &'a [u8], origin: &mut Origin<'a>) -> Option<&'a [u8]> {
+    let (root, rest) = first(stack);
+    let thread = number(root.strip_prefix(b"tid:").filter(|_| origin.thread.is_none())?)?;
+    origin.thread = Some(thread);
+    Some(rest)
+}
+
+/// `P12`, `T34` or `T0:34`.
+fn austin_root<'a>(stack: &'a [u8], origin: &mut Origin<'a>) -> Option<&'a [u8]> {
+    let (root, rest) = first(stack);
+    match root.split_first()? {
+        (b'P', process) if origin.process.is_none() => {
+            origin.process = Some(i64::try_from(number(process)?).ok()?);
+        }
+        (b'T', thread) if origin.thread.is_none() => {
+            let colon = memchr::memchr(b':', thread);
+            let thread = number(colon.map_or(thread, |at| &thread[at + 1..]))?;
+            origin.interpreter = colon.and_then(|at| number(&root[1..=at]));
+            origin.thread = Some(thread);
+        }
+        _ => return None,
+    }
+    Some(rest)
+}
+
+/// `process N:"command"`, `thread (N)` or `thread (N): name`.
+fn py_spy_root<'a>(stack: &'a [u8], origin: &mut Origin<'a>) -> Option<&'a [u8]> {
+    if let Some(process) = stack.strip_prefix(b"process ") {
+        let colon = memchr::memchr(b':', process)?;
+        let command = process[colon + 1..].strip_prefix(b"\"")?;
+        // A command may hold semicolons; it ends with its quote.
+        let end = memchr::memmem::find(command, b"\";");
+        let end = end.or_else(|| command.ends_with(b"\"").then(|| command.len() - 1))?;
+        origin.process = Some(i64::try_from(number(&process[..colon])?).ok()?);
+        origin.command = Some(&command[..end]);
+        return Some(command.get(end + 2..).unwrap_or_default());
+    }
+    let (root, rest) = first(stack);
+    let thread = root.strip_prefix(b"thread (")?;
+    let close = memchr::memchr(b')', thread)?;
+    let name = thread[close + 1..].strip_prefix(b": ");
+    if origin.thread.is_some() || (name.is_none() && close + 1 < thread.len()) {
+        return None;
+    }
+    origin.thread = Some(number(&thread[..close])?);
+    let quoted = name.and_then(|name| name.strip_prefix(b"\"")?.strip_suffix(b"\""));
+    origin.thread_name = quoted.or(name);
+    Some(rest)
+}
+
+/// A decimal number, or a hexadecimal one after `0x`.
+fn number(text: &[u8]) -> Option<u64> {
+    let text = std::str::from_utf8(text).ok().filter(|text| !text.starts_with('+'))?;
+    match text.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16).ok(),
+        None => text.parse().ok(),
+    }
+}
+
+/// `file:func:line`. The file `~` and the line 0 stand for none.
+fn python_place(frame: &[u8]) -> Option<Place<'_>> {
+    let colon = memchr::memrchr(b':', frame)?;
+    let line = decimal(&frame[colon + 1..])?;
+    let at = memchr::memrchr(b':', &frame[..colon])?;
+    let (file, function) = (&frame[..at], &frame[at + 1..colon]);
+    let file = (!matches!(file, b"" | b"~")).then_some(file);
+    Some(Place { function, file, line: (line > 0).then_some(line) })
+}
+
+/// `func (file:line)`, or `func (file)`.
+fn py_spy_place(frame: &[u8]) -> Option<Place<'_>> {
+    let inside = frame.strip_suffix(b")")?;
+    let open = memchr::memmem::rfind_iter(inside, b" (").find(|&at| is_balanced(&inside[at + 2..]))?;
+    let (function, place) = (&inside[..open], &inside[open + 2..]);
+    let split = memchr::memrchr(b':', place).and_then(|at| Some((&place[..at], decimal(&place[at + 1..])?)));
+    let (file, line) = split.map_or((place, None), |(file, line)| (file, Some(line)));
+    let is_named = !function.is_empty() && !file.is_empty();
+    is_named.then_some(Place { function, file: Some(file), line: line.filter(|&line| line > 0) })
+}
+
+/// Whether each parenthesis that is closed was opened.
+fn is_balanced(text: &[u8]) -> bool {
+    let mut open = 0u32;
+    text.iter().all(|byte| match byte {
+        b'(' => {
+            open += 1;
+            true
+        }
+        b')' => open.checked_sub(1).map(|left| open = left).is_some(),
+        _ => true,
+    })
+}
+
+/// What Austin measured: as many numbers as [`Measured`] has, `None` for anything else.
+pub(super) fn metrics(text: &[u8], measured: Measured) -> Option<Vec<i64>> {
+    let numbers: Option<Vec<i64>> = text.split(|&byte| byte == b',').map(decimal).collect();
+    match (measured, &numbers?[..]) {
+        (Measured::Full, &[time, idle, bytes]) => Some(vec![time, if idle == 0 { time } else { 0 }, bytes]),
+        (Measured::Full, _) => None,
+        (_, &[number]) => Some(vec![number]),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_convention_is_told_by_all_lines_together() {
+        let of = |text: &str| Convention::of(text.as_bytes());
+        assert_eq!(of("tid:7;a.py:f:3 2\ntid:8;~:<GC>:0 1\n"), Convention::Tachyon);
+        assert_eq!(of("f (a.py:3);g (b.py:4) 2\nthread (7) 1\n"), Convention::PySpy);
+        assert_eq!(of("P1;T0:2;a.py:f:3 20\n"), Convention::Austin(Measured::Wall));
+        assert_eq!(of("# austin: 3.6.0\n# mode: full\n\nP1;T2 1,0,-5\n"), Convention::Austin(Measured::Full));
+        for plain in [
+            "main /a.php:3;f /b.php:4 2\n",
+            "f (a.py:3) 2\nmain 1\n",
+            "main (libc.so.6) 3\n",
+            "tid:7;main 2\n",
+            "P1;T2;a 3\nmain 4\n",
+            "# f (a.py:3) 2\n",
+            "",
+        ] {
+            assert_eq!(of(plain), Convention::Plain, "{plain}");
+        }
+    }
+
+    #[test]
+    fn frames_are_taken_apart() {
+        let place = |function, file, line| Some(Place { function, file, line });
+        let py_spy = |text: &'static str| py_spy_place(text.as_bytes());
+        assert_eq!(
+            py_spy("C.<locals>.f (/my (dir)/a.py:3)"),
+            place(b"C.<locals>.f", Some(b"/my (dir)/a.py"), Some(3))
+        );
+        assert_eq!(py_spy("f(int, long) (libx.so)"), place(b"f(int, long)", Some(b"libx.so"), None));
+        assert_eq!(py_spy("f(int)"), None);
+        assert_eq!(python_place(b"C:\\a.py:f:3"), place(b"f", Some(b"C:\\a.py"), Some(3)));
+        assert_eq!(python_place(b"~:<GC>:0"), place(b"<GC>", None, None));
+        assert_eq!(python_place(b"a:f"), None);
+    }
+
+    #[test]
+    fn processes_and_threads_are_no_frames() {
+        let text = br#"process 1:"sh -c a;b";process 2:"py c.py";thread (0x10): "io; 1";f (a.py:1)"#;
+        let (origin, frames) = Convention::PySpy.split(&text[..text.len()]);
+        assert_eq!((origin.process, origin.command, origin.thread), (Some(2), Some(&b"py c.py"[..]), None));
+        assert!(frames.starts_with(b"thread (0x10): \"io"), "names with semicolons stay what they are");
+        let (origin, frames) = Convention::PySpy.split(b"thread (0x10): worker one;f (a.py:1)");
+        assert_eq!(
+            (origin.thread, origin.thread_name, frames),
+            (Some(16), Some(&b"worker one"[..]), &b"f (a.py:1)"[..])
+        );
+        let (origin, frames) = Convention::Austin(Measured::Wall).split(b"P1;T0:2");
+        assert_eq!(
+            (origin.process, origin.interpreter, origin.thread, frames),
+            (Some(1), Some(0), Some(2), &b""[..])
+        );
+    }
+
+    #[test]
+    fn metrics_are_as_many_as_the_mode_has() {
+        assert_eq!(metrics(b"12", Measured::Wall), Some(vec![12]));
+        assert_eq!(metrics(b"-12", Measured::Memory), Some(vec![-12]));
+        assert_eq!(metrics(b"12,0,-5", Measured::Full), Some(vec![12, 12, -5]));
+        assert_eq!(metrics(b"12,1,5", Measured::Full), Some(vec![12, 0, 5]));
+        for (text, measured) in
+            [(&b"12,1"[..], Measured::Full), (b"1,2", Measured::Cpu), (b"x", Measured::Wall)]
+        {
+            assert_eq!(metrics(text, measured), None);
+        }
+    }
+}
