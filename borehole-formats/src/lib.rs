@@ -32,6 +32,7 @@ pub mod detect;
     feature = "tachyon-jsonl"
 ))]
 mod document;
+pub mod encoding;
 #[cfg(feature = "gzip")]
 pub mod envelope;
 mod error;

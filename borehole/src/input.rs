@@ -3,6 +3,7 @@
 use std::io::{self, Cursor, Read};
 
 use borehole_formats::detect::{DETECT_BYTES, Foreign, Format, detect, foreign};
+use borehole_formats::encoding::Decoded;
 use borehole_formats::envelope::Envelope;
 #[cfg(feature = "tachyon")]
 use borehole_formats::envelope::Method;
@@ -221,6 +222,13 @@ impl Beginning {
         // A damaged or cut member still shows how it begins.
         let unpacked = Envelope::new(prefix).take(DETECT_BYTES as u64).read_to_end(&mut bytes);
         let is_all_of_nothing = prefix.len() < DETECT_BYTES && unpacked.is_ok() && bytes.is_empty();
+        if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
+            let mut text = Vec::new();
+            // A slice can be read to its end. It is cut to what is told by, for its end may be half a character.
+            let _ = Decoded::new(&bytes[..]).read_to_end(&mut text);
+            text.truncate(DETECT_BYTES);
+            bytes = text;
+        }
         Self { bytes, is_all_of_nothing }
     }
 
@@ -283,7 +291,7 @@ fn import_plain(
     tables: &mut Tables,
     sink: &mut dyn ProfileSink,
 ) -> Result<Recovery, ReadError> {
-    let spared = Spared::new(bytes, options.is_lenient());
+    let spared = Decoded::new(Spared::new(bytes, options.is_lenient()));
     let mut plain = io::BufReader::with_capacity(64 << 10, spared);
     let read = match format {
         #[cfg(feature = "phpspy")]
@@ -308,7 +316,7 @@ fn import_plain(
             Err(ReadError::Sink(io::Error::other(format!("{} cannot be read", format.name()))))
         }
     };
-    let Some(damage) = plain.get_ref().damage else { return read };
+    let Some(damage) = plain.get_ref().input().damage else { return read };
     match read {
         Ok(mut recovery) => {
             let warning = Warning::new(damage.to_string());
