@@ -2,8 +2,8 @@
 
 use std::io::{self, Read};
 
-/// The mark of UTF-8, and how long the longest mark is.
-const UTF8_MARK: [u8; 3] = [0xef, 0xbb, 0xbf];
+/// How long the longest mark is, that of UTF-8.
+const MARK_BYTES: usize = 3;
 
 /// How much UTF-16 is turned at once.
 const CHUNK_BYTES: usize = 16 << 10;
@@ -53,9 +53,9 @@ impl<R: Read> Decoded<R> {
     /// Reads the mark, if there is one.
     fn begin(&mut self) -> io::Result<Coding> {
         let mut start = Vec::new();
-        self.input.by_ref().take(UTF8_MARK.len() as u64).read_to_end(&mut start)?;
+        self.input.by_ref().take(MARK_BYTES as u64).read_to_end(&mut start)?;
         let (coding, mark_bytes) = match start[..] {
-            UTF8_MARK => (Coding::Utf8, UTF8_MARK.len()),
+            [0xef, 0xbb, 0xbf] => (Coding::Utf8, 3),
             [0xff, 0xfe, ..] => (Coding::LittleEndian, 2),
             [0xfe, 0xff, ..] => (Coding::BigEndian, 2),
             _ => (Coding::Utf8, 0),
@@ -138,7 +138,7 @@ mod tests {
             let text = format!("{}\u{1f418}é\n", "a".repeat(length));
             assert_eq!(decoded(&utf16(&text, [0xff, 0xfe], u16::to_le_bytes)), text.as_bytes());
             assert_eq!(decoded(&utf16(&text, [0xfe, 0xff], u16::to_be_bytes)), text.as_bytes());
-            assert_eq!(decoded(&[&UTF8_MARK, text.as_bytes()].concat()), text.as_bytes());
+            assert_eq!(decoded(&[b"\xef\xbb\xbf", text.as_bytes()].concat()), text.as_bytes());
             assert_eq!(decoded(text.as_bytes()), text.as_bytes());
         }
     }

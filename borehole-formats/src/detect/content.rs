@@ -316,6 +316,12 @@ fn ends_in_place(text: &[u8]) -> bool {
     !rest.is_empty() && ends_in_line_number(last) && matches!(last[0], b'/' | b'<' | b'[')
 }
 
+/// Whether the first word is a number, as in a frame's line.
+fn starts_with_depth(line: &[u8]) -> bool {
+    let word = line.trim_ascii_start().split(u8::is_ascii_whitespace).next().unwrap_or_default();
+    !word.is_empty() && word.iter().all(u8::is_ascii_digit)
+}
+
 /// A line at its last white space, which stays with what is before it: an empty stack is nothing else.
 fn split_last_word(line: &[u8]) -> (&[u8], &[u8]) {
     let start = line.iter().rposition(u8::is_ascii_whitespace).map_or(0, |at| at + 1);
