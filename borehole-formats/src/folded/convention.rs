@@ -311,7 +311,10 @@ mod tests {
     fn processes_and_threads_are_no_frames() {
         let text = br#"process 1:"sh -c a;b";process 2:"py c.py";thread (16): "io";f (a.py:1)"#;
         let (origin, frames) = Convention::PySpy.split(text);
-        assert_eq!((origin.process, origin.command, origin.thread), (Some(2), Some(&b"py c.py"[..]), Some(16)));
+        assert_eq!(
+            (origin.process, origin.command, origin.thread),
+            (Some(2), Some(&b"py c.py"[..]), Some(16))
+        );
         assert_eq!((origin.thread_name, frames), (Some(&b"io"[..]), &b"f (a.py:1)"[..]));
         let (origin, frames) = Convention::PySpy.split(b"thread (0x10): worker one;f (a.py:1)");
         assert_eq!(

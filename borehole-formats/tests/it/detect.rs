@@ -120,7 +120,7 @@ fn any_prefix_and_any_change_is_taken_without_a_panic() {
 
 #[test]
 fn documents_in_other_spellings_are_told() {
-    let cases: [(&[u8], Format); 10] = [
+    let cases: [(&[u8], Format); 11] = [
         (b"{ \"schema_version\": 1, \"type\" : \"file\" }\n", Format::Jsonl),
         (b"\xef\xbb\xbf{\"type\":\"file\"}", Format::Jsonl),
         (b"\n{\"profiles\": [], \"shared\": {\"frames\": []}}", Format::Speedscope),
@@ -129,6 +129,7 @@ fn documents_in_other_spellings_are_told() {
         (b"<?xml version=\"1.0\"?>\n<!DOCTYPE svg>\n<svg version=\"1.1\">", Format::FlameGraph),
         (b"a;b 12.5\n", Format::Folded),
         (b"main 1\r\nmain;run 2\r\n", Format::Folded),
+        (b"main /index.php:5 3\n", Format::Folded),
         (b"# only\n0 f <internal>:-1\r\n\r\n", Format::Phpspy),
         (b"RELIABLE /file.php:1\n", Format::Phpspy),
     ];
@@ -182,4 +183,28 @@ fn profiles_of_opentelemetry_are_told_from_those_of_pprof_also_cut_off() {
         assert_eq!(detect(&bytes[..end]), Some(Format::Otlp), "{end}");
     }
     assert_eq!(Format::from_path("run.otlp.pb"), Some((Format::Otlp, false)));
+}
+
+#[test]
+fn words_and_numbers_are_no_profile() {
+    for text in [
+        "error 404\n",
+        "Order number 1\nOrder number 2\n",
+        "total 12\n-rw-r--r-- 1 root root 530 Nov 25 13:48\ndrwxr-xr-x 2 root root 4096 Nov 25 13:48\n",
+        "id;name;count\n1;query;12\n2;main;3\n",
+        "time: 12\nMozilla/5.0 (X11; Linux) 200\n",
+        "1 apple\n2 pears\n3 plums\n",
+        "2026-11-25 13:48:02 listening on 127.0.0.1:8080\n",
+        "Traceback (most recent call last):\n  File \"a.py\", line 3, in <module>\n    f()\nValueError: 12\n",
+    ] {
+        assert_eq!(detect(text.as_bytes()), None, "{text}");
+    }
+}
+
+#[test]
+fn stacks_of_other_programs_are_told() {
+    for name in ["py-spy-one-process", "py-spy-threads-subprocesses", "austin-wall", "austin-memory"] {
+        let path = Path::new(CORPUS).join(format!("folded/{name}.txt"));
+        assert_eq!(detect(&start(&path)), Some(Format::Folded), "{name}");
+    }
 }

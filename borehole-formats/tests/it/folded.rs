@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use borehole_formats::folded::{self, ExportOptions, Exporter, Names};
 use borehole_formats::{Error, Export as _, Position, ReadError, ReadOptions};
-use borehole_model::{Recovery, Segment};
+use borehole_model::{Context, ProfileSink, Recovery, Sample, Segment, Tables};
 use borehole_testkit::peers::speedscope_import;
 use borehole_testkit::{Scratch, read_corpus};
 use proptest::prelude::*;
@@ -278,5 +278,76 @@ proptest! {
         if losses.is_empty() {
             prop_assert_eq!(write(&again).0, text);
         }
+    }
+}
+
+/// What a reader was told of the samples of a corpus file.
+#[derive(Default)]
+struct Told {
+    threads: std::collections::BTreeSet<(Option<i64>, Option<u64>)>,
+    names: Vec<String>,
+    frames: std::collections::BTreeSet<String>,
+    values: Vec<i64>,
+    units: Vec<String>,
+}
+
+impl ProfileSink for Told {
+    fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> std::io::Result<std::ops::ControlFlow<()>> {
+        self.threads.insert((sample.process, sample.thread));
+        for frame in at.tables.frames_leaf_first(sample.stack) {
+            let frame = at.tables.frame(frame);
+            let text = |id| String::from_utf8_lossy(at.tables.string(id)).into_owned();
+            let file = frame.file.map_or_else(String::new, text);
+            self.frames.insert(format!("{} {file} {:?}", text(frame.function), frame.line));
+        }
+        self.values.resize(sample.values.len(), 0);
+        self.values.iter_mut().zip(sample.values).for_each(|(sum, value)| *sum += value);
+        self.units = at.segment.value_types.iter().map(ToString::to_string).collect();
+        Ok(std::ops::ControlFlow::Continue(()))
+    }
+
+    fn thread(
+        &mut self,
+        at: Context<'_>,
+        _: borehole_model::Thread,
+        name: borehole_model::StringId,
+    ) -> std::io::Result<()> {
+        self.names.push(String::from_utf8_lossy(at.tables.string(name)).into_owned());
+        Ok(())
+    }
+}
+
+fn told(name: &str) -> Told {
+    let bytes = borehole_testkit::read_corpus(&format!("folded/{name}.txt"));
+    let mut told = Told::default();
+    let read =
+        folded::import(&bytes[..], &ReadOptions::default(), &mut Tables::default(), &mut told).unwrap();
+    assert!(read.is_clean(), "{name}: {:?}", read.warnings);
+    told
+}
+
+#[test]
+fn frames_of_py_spy_have_places_and_its_roots_are_processes_and_threads() {
+    let one = told("py-spy-one-process");
+    assert!(one.frames.contains("leaf app.py Some(4)"), "{:?}", one.frames);
+    let told = told("py-spy-threads-subprocesses");
+    let threads = [(Some(6476), Some(6476)), (Some(6476), Some(6486)), (Some(6484), Some(6484))];
+    assert_eq!(told.threads.iter().copied().collect::<Vec<_>>(), threads);
+    assert_eq!(told.names, ["MainThread", "worker one", "MainThread"]);
+    assert!(told.frames.iter().all(|frame| !frame.contains("process") && !frame.ends_with("None")));
+}
+
+#[test]
+fn numbers_of_austin_are_values_with_their_unit() {
+    for (name, units) in [
+        ("austin-wall", &["wall/microseconds"][..]),
+        ("austin-memory", &["memory/bytes"]),
+        ("austin-full", &["wall/microseconds", "cpu/microseconds", "memory/bytes"]),
+    ] {
+        let told = told(name);
+        assert_eq!(told.units, units);
+        assert!(told.values[0] > 100_000, "{name}: {:?}", told.values);
+        assert!(told.frames.iter().any(|frame| frame.starts_with("leaf /app/app.py Some(4)")), "{name}");
+        assert!(told.threads.iter().all(|(process, thread)| process.is_some() && thread.is_some()));
     }
 }

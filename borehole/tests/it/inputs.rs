@@ -178,3 +178,37 @@ fn a_file_is_mapped_from_where_it_stands() {
     let input = Input::open(Source::file("within", file).unwrap(), &InputOptions::default()).unwrap();
     assert_eq!(folded([input]), folded([open(&profile).unwrap()]));
 }
+
+#[test]
+fn text_may_have_a_mark_of_its_bytes_and_be_utf16() {
+    let text = "main /index.php:5;query /db.php:7 12\nmain /index.php:5 3\n";
+    let plain = folded([open(text.as_bytes()).unwrap()]);
+    let coded = |mark: &[u8], bytes: fn(u16) -> [u8; 2]| {
+        mark.iter().copied().chain(text.encode_utf16().flat_map(bytes)).collect::<Vec<_>>()
+    };
+    for bytes in [
+        [b"\xef\xbb\xbf", text.as_bytes()].concat(),
+        coded(b"\xff\xfe", u16::to_le_bytes),
+        coded(b"\xfe\xff", u16::to_be_bytes),
+        gzip(&coded(b"\xff\xfe", u16::to_le_bytes)),
+    ] {
+        assert_eq!(folded([open(&bytes).unwrap()]), plain);
+    }
+}
+
+#[test]
+fn a_file_of_another_program_is_named_whatever_it_is_called_unless_the_format_is_given() {
+    for (head, said) in [
+        (&b"memray\0\x0c\0\0\0"[..], "x.bin: unsupported input: this is a memray capture, which is not read"),
+        (b"PERFILE2\x68\0\0\0", "x.bin: unsupported input: this is a perf.data file, which is not read"),
+    ] {
+        let source = |bytes: &[u8]| Source::reader("x.bin", io::Cursor::new(bytes.to_vec()));
+        let error = Input::open(source(head), &InputOptions::default()).err().unwrap();
+        assert_eq!(error.to_string(), said);
+        assert!(!error.hint().unwrap().contains("recover"));
+        let options = InputOptions { format: Some(Format::Folded), ..InputOptions::default() };
+        assert_eq!(Input::open(source(head), &options).unwrap().format(), Format::Folded);
+    }
+    let source = Source::reader("x.bin", io::Cursor::new(b"anything else".to_vec()));
+    assert!(matches!(Input::open(source, &InputOptions::default()), Err(Error::Unrecognised { .. })));
+}
