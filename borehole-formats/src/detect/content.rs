@@ -256,6 +256,9 @@ pub(super) fn is_folded(prefix: &[u8]) -> bool {
     if cut {
         return contains(prefix, b";") && !contains(prefix, b"{");
     }
+    if prefix.starts_with(b"# austin:") {
+        return true;
+    }
     let Lines { said, counted, stacks, .. } = Lines::of(prefix);
     is_text(prefix) && stacks > 0 && counted * 2 >= said && stacks * 4 >= counted
 }
@@ -288,7 +291,8 @@ impl Lines {
         let (rest, last) = split_last_word(line);
         if !rest.is_empty() && is_number(last) {
             self.counted += 1;
-            self.stacks += usize::from(is_stack(rest));
+            // The empty stack is a space.
+            self.stacks += usize::from(rest == b" " || is_stack(rest));
         } else if !rest.is_empty() && is_frame(line, last) {
             self.frames += 1;
         }
@@ -304,16 +308,24 @@ fn is_stack(text: &[u8]) -> bool {
     is_joined || ends_in_place(text)
 }
 
-/// Whether a line may be a frame of phpspy, whose last word is `last`: it has a depth and a line number, or the place is beyond
-/// doubt one of a file.
+/// Whether a line may be a frame of phpspy, whose last word is `last`: it has a depth and a line number, or a path from the
+/// root behind a name, or the place is beyond doubt one of a file.
 fn is_frame(line: &[u8], last: &[u8]) -> bool {
-    (starts_with_depth(line) && ends_in_line_number(last)) || ends_in_place(line)
+    let has_path = || contains(split_first_word(line), b" /");
+    (starts_with_depth(line) && (ends_in_line_number(last) || has_path())) || ends_in_place(line)
 }
 
 /// Whether a text ends as frames do whose file is a path from the root, or none: `f /a.php:3`, `strlen <internal>:-1`.
 fn ends_in_place(text: &[u8]) -> bool {
     let (rest, last) = split_last_word(text);
     !rest.is_empty() && ends_in_line_number(last) && matches!(last[0], b'/' | b'<' | b'[')
+}
+
+/// What follows the first word, which a number may be.
+fn split_first_word(line: &[u8]) -> &[u8] {
+    let line = line.trim_ascii_start();
+    let end = line.iter().position(u8::is_ascii_whitespace).unwrap_or(line.len());
+    line[end..].trim_ascii_start()
 }
 
 /// Whether the first word is a number, as in a frame's line.

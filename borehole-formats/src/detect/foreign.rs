@@ -203,26 +203,31 @@ fn is_chrome_trace(bytes: &[u8]) -> bool {
 
 /// A header `COMMAND PID TIME: ... EVENT:` and below it, indented, addresses with symbols.
 fn is_perf_script(bytes: &[u8]) -> bool {
-    let mut above: &[u8] = b"";
+    let mut is_below_header = false;
     for line in lines(bytes).take(100) {
-        let is_header =
-            !above.is_empty() && !above[0].is_ascii_whitespace() && above.trim_ascii_end().ends_with(b":");
-        if is_header && is_address(line) {
+        if is_below_header && is_address(line) {
             return true;
         }
-        above = line;
+        is_below_header = is_perf_header(line);
     }
     false
+}
+
+/// A name, a number of a process or thread, and a colon at the end.
+fn is_perf_header(line: &[u8]) -> bool {
+    let is_number =
+        |word: &[u8]| !word.is_empty() && word.iter().all(|byte| byte.is_ascii_digit() || *byte == b'/');
+    let mut words = line.split(u8::is_ascii_whitespace);
+    let is_named = words.next().is_some_and(|name| !name.is_empty());
+    is_named && words.any(is_number) && line.trim_ascii_end().ends_with(b":")
 }
 
 /// White space, a hexadecimal address, a symbol, and the module in parentheses.
 fn is_address(line: &[u8]) -> bool {
     let text = line.trim_ascii();
     let digits = text.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
-    (line.starts_with(b"\t") || line.starts_with(b" "))
-        && digits >= 4
-        && text.get(digits) == Some(&b' ')
-        && text.ends_with(b")")
+    let is_indented = line.first().is_some_and(u8::is_ascii_whitespace);
+    is_indented && digits >= 4 && text.get(digits) == Some(&b' ') && text.ends_with(b")")
 }
 
 #[cfg(test)]

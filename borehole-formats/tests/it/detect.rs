@@ -55,7 +55,9 @@ fn rbt_files_are_told_unless_nothing_of_them_is_left() {
 #[test]
 fn phpspy_texts_are_told() {
     let texts = files("rbt/text");
-    assert_eq!(mistakes(&texts, |name| (name != "empty.txt").then_some(Format::Phpspy)), []);
+    // In these there is nothing but a depth and a word, as in any text.
+    let nothing_told = ["empty.txt", "missing_colon.txt", "one_field.txt", "short.txt", "three_bytes.txt"];
+    assert_eq!(mistakes(&texts, |name| (!nothing_told.contains(&name)).then_some(Format::Phpspy)), []);
     let empty = "php74-closures.txt";
     assert_eq!(mistakes(&files("phpspy"), |name| (name != empty).then_some(Format::Phpspy)), []);
 }
@@ -82,6 +84,8 @@ fn converted_files_are_told() {
     let nonempty: Vec<_> = files.into_iter().filter(|path| !start(path).trim_ascii().is_empty()).collect();
     let found = mistakes(&nonempty, |name| match name {
         _ if name.ends_with(".callgrind") => Some(Format::Callgrind),
+        // One frame `a a:4`, which is as good as any words.
+        "overlong_varint.rbt.folded" => None,
         _ if name.ends_with(".folded") => Some(Format::Folded),
         _ if name.ends_with(".phpspy.txt") => Some(Format::Phpspy),
         _ if name.ends_with(".pprof") => Some(Format::Pprof),
@@ -203,7 +207,9 @@ fn words_and_numbers_are_no_profile() {
 
 #[test]
 fn stacks_of_other_programs_are_told() {
-    for name in ["py-spy-one-process", "py-spy-threads-subprocesses", "austin-wall", "austin-memory"] {
+    for name in
+        ["py-spy-one-process", "py-spy-threads-subprocesses", "austin-wall", "austin-memory", "austin-full"]
+    {
         let path = Path::new(CORPUS).join(format!("folded/{name}.txt"));
         assert_eq!(detect(&start(&path)), Some(Format::Folded), "{name}");
     }
