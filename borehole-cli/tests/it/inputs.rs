@@ -71,10 +71,18 @@ fn an_empty_file_is_a_trace_without_samples() {
 
 #[test]
 fn a_file_of_no_known_format_shows_how_it_begins() {
-    let ended = piped(&["convert", "--to", "folded"], b"\x7fELF\x02");
+    let ended = piped(&["convert", "--to", "folded"], b"\x7fOLF\x02");
     let expected = "error: standard input: unsupported format: expected one that is known, found a file \
-                    that begins \"\\x7fELF\\x02\"\n\
+                    that begins \"\\x7fOLF\\x02\"\n\
                     hint: name the format with --from; borehole formats lists them\n";
+    assert_eq!(ended.failed(), expected);
+}
+
+#[test]
+fn a_file_of_another_program_is_named_with_what_to_do() {
+    let ended = piped(&["recover", "-o", "-", "--to", "folded"], b"FLR\0\0\x02\0\x01");
+    let expected = "error: standard input: unsupported input: this is a JFR recording, which is not read\n\
+                    hint: jfrconv --pprof FILE FILE.pb (async-profiler) makes a pprof profile of it\n";
     assert_eq!(ended.failed(), expected);
 }
 

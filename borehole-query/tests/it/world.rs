@@ -39,8 +39,10 @@ pub(crate) fn read(
 ) -> borehole::Recovery {
     let read =
         ReadOptions { on_damage: OnDamage::ReadOn, samples: SampleKind::All, ..ReadOptions::default() };
+    // A word and a number alone are not told for folded stacks.
+    let format = bytes.starts_with(b"main ").then_some(Format::Folded);
     let input = Bytes::reader(name, std::io::Cursor::new(bytes));
-    Input::open(input, &InputOptions { format: None, read }).unwrap().read_into(tables, sink).unwrap()
+    Input::open(input, &InputOptions { format, read }).unwrap().read_into(tables, sink).unwrap()
 }
 
 /// Adds what a source holds.
