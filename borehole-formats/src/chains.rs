@@ -28,6 +28,12 @@ pub(crate) struct Chain {
 }
 
 impl Chain {
+    /// Whether nothing has been pushed.
+    #[cfg(feature = "speedscope")]
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.full.is_empty() && self.last.is_empty()
+    }
+
     /// How long its last block may become.
     #[inline]
     fn block_bytes(&self) -> usize {

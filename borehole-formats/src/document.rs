@@ -3,7 +3,7 @@
 #[cfg(any(feature = "pprof", feature = "otlp"))]
 use std::io::{BufRead, Read as _};
 
-#[cfg(any(feature = "pprof", feature = "otlp", feature = "speedscope"))]
+#[cfg(any(feature = "pprof", feature = "otlp"))]
 use borehole_model::Segment;
 use borehole_model::{ProfileSink, Recovery, Warning};
 
@@ -41,7 +41,7 @@ impl Damage {
 
     /// Notes, once, that records of `segment` do not say how many samples they are: views count each as one, and that is not what
     /// the values say.
-    #[cfg(any(feature = "pprof", feature = "otlp", feature = "speedscope"))]
+    #[cfg(any(feature = "pprof", feature = "otlp"))]
     pub(crate) fn note_uncounted(&mut self, segment: &Segment) {
         let types = segment.value_types.iter().map(|own| format!("{}/{}", own.kind, own.unit));
         let types = types.collect::<Vec<_>>().join(", ");

@@ -261,7 +261,9 @@ impl Target {
             Format::Pprof => Ok(Box::new(pprof::Exporter::new(output, pprof::Compression::Gzip))),
             #[cfg(feature = "speedscope")]
             Format::Speedscope => {
-                Ok(Box::new(speedscope::Exporter::new(output, self.utf8_errors, || Ok(spool()))))
+                let options =
+                    speedscope::ExportOptions { utf8_errors: self.utf8_errors, ..Default::default() };
+                Ok(Box::new(speedscope::Exporter::new(output, options, || Ok(spool()))))
             }
             #[cfg(feature = "callgrind")]
             Format::Callgrind => Ok(self.weighed(callgrind::Exporter::new(output))),

@@ -5,9 +5,9 @@
 
 use std::io::{self, Read, Seek, Write};
 
-use borehole_model::{FrameId, StackId, Tables, Thread, ThreadNames};
+use borehole_model::{FrameId, LaneId, StackId, Tables, ThreadNames};
 
-use super::lane::Lane;
+use super::lane::{Lane, Weights};
 use super::state::Kind;
 use super::tables::{KnownRows, LaneTables, Strings, are_distinct};
 use crate::chains::{Entry, Pull, Spool};
@@ -143,10 +143,11 @@ where
         output.raw(",\"isMainThread\":").raw(if lane.is_main { "true" } else { "false" });
         output.raw(",\"processStartupTime\":0,\"processShutdownTime\":null,\"registerTime\":0");
         output.raw(",\"unregisterTime\":null,\"pausedRanges\":[],\"pid\":");
-        output.string(&lane.key.process.unwrap_or(0).to_string());
-        output.raw(",\"tid\":").number(lane.key.thread.unwrap_or(0));
+        output.string(&LaneId::of_process(lane.key.lane.process.unwrap_or(0)).to_string());
+        output.raw(",\"tid\":");
+        put_thread(output, lane);
         // The format has no place for it, and the name is silent of the first; the viewer passes over the member.
-        if let Some(interpreter) = lane.key.interpreter {
+        if let Some(interpreter) = lane.key.lane.interpreter {
             output.raw(",\"borehole\":{\"interpreter\":").number(interpreter).raw("}");
         }
         let process = if lane.is_python { "Python Process" } else { "Process" };
@@ -155,14 +156,14 @@ where
 
     /// As `replay` names it, with the name if it is known and the interpreter if it is not the first.
     fn lane_name(&self, lane: &Lane) -> String {
-        let thread = lane.key.thread.map(|number| Thread { process: lane.key.process, number });
-        let known = thread.zip(self.names).and_then(|(thread, names)| names.of(thread));
-        let mut name = match (known, lane.key.thread) {
+        let key = lane.key.lane;
+        let known = key.thread().zip(self.names).and_then(|(thread, names)| names.of(thread));
+        let mut name = match (known, key.thread) {
             (Some(&name), _) => String::from_utf8_lossy(self.tables.string(name)).into_owned(),
-            (None, Some(thread)) => format!("Thread-{thread}"),
+            (None, Some(thread)) => format!("Thread-{}", LaneId::of(thread)),
             (None, None) => "All samples".to_owned(),
         };
-        if let Some(interpreter) = lane.key.interpreter.filter(|&interpreter| interpreter != 0) {
+        if let Some(interpreter) = key.interpreter.filter(|&interpreter| interpreter != 0) {
             name.push_str(&format!(" (interpreter {interpreter})"));
         }
         name
@@ -192,14 +193,21 @@ where
         self.output.raw("],\"weight\":");
         if lane.has_weights {
             self.output.raw("[");
-            self.put_sample_column(lane, |output, [_, _, count]| {
-                output.number(count);
+            let weights = lane.key.weights;
+            self.put_sample_column(lane, |output, [_, _, weight]| {
+                let weight = weight.cast_signed();
+                output.raw(if weight < 0 { "-" } else { "" });
+                match weights {
+                    Weights::Times => output.milliseconds(weight.unsigned_abs()),
+                    Weights::Counts | Weights::Bytes => output.number(weight.unsigned_abs()),
+                };
             })?;
             self.output.raw("]");
         } else {
             self.output.raw("null");
         }
-        self.output.raw(",\"weightType\":\"samples\",\"length\":").number(lane.samples).raw("}");
+        self.output.raw(",\"weightType\":").string(lane.key.weights.name());
+        self.output.raw(",\"length\":").number(lane.samples).raw("}");
         Ok(lane_tables)
     }
 
@@ -412,7 +420,9 @@ where
         let output = &mut self.output;
         output.raw("{\"type\":").string(&name.replace(' ', ""));
         output.raw(",\"duration\":").milliseconds(marker.length_ns);
-        output.raw(",\"tid\":").number(lane.key.thread.unwrap_or(0)).raw("}");
+        output.raw(",\"tid\":");
+        put_thread(output, lane);
+        output.raw("}");
     }
 
     fn put_opcode_data(&mut self, name: &str, marker: &Marker) {
@@ -426,6 +436,14 @@ where
         output.raw(",\"function\":").string(&function);
         output.raw(",\"duration\":").milliseconds(marker.length_ns).raw("}");
     }
+}
+
+/// Writes the thread of a lane: a number, or a text where that is not the operating system's.
+fn put_thread<W: Write>(output: &mut JsonStream<W>, lane: &Lane) {
+    match LaneId::of(lane.key.lane.thread.unwrap_or(0)) {
+        LaneId::System(number) => output.number(number),
+        id => output.string(&id.to_string()),
+    };
 }
 
 /// The index of a place that counts from 1. Samples without a place are not kept.

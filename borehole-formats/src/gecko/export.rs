@@ -5,13 +5,13 @@ use std::io::{self, Read, Seek, Write};
 use std::ops::ControlFlow;
 
 use borehole_model::{
-    Context, FrameId, ProfileSink, Sample, Segment, StackColumn, StackId, StringId, Tables, Thread,
+    Context, FrameId, Measure, ProfileSink, Sample, Segment, StackColumn, StackId, StringId, Tables, Thread,
     ThreadNames,
 };
 use hashbrown::HashMap;
 
 use super::document::{Document, Facts};
-use super::lane::{Key, Lane, Taken};
+use super::lane::{Key, Lane, Taken, Weights};
 use crate::chains::Spool;
 use crate::one_clock::OneClock;
 use crate::one_period::OnePeriod;
@@ -41,6 +41,9 @@ pub struct Exporter<W, S, F> {
     instructions: Instructions,
     names: ThreadNames,
     period_ns: OnePeriod,
+    /// What the samples of the current segment weigh, and what that is.
+    weight: Measure,
+    weights: Weights,
     lost: Lost,
 }
 
@@ -108,6 +111,8 @@ where
             instructions: Instructions::default(),
             names: ThreadNames::default(),
             period_ns: OnePeriod::default(),
+            weight: Measure::Count,
+            weights: Weights::Counts,
             lost: Lost::default(),
         }
     }
@@ -134,6 +139,7 @@ where
         Taken {
             stack: sight.place.into(),
             count: sample.count,
+            weight: self.weight.of(at.segment, sample),
             time_ns: self.time_ns(at.segment, sample),
             period_ns: at.segment.period_ns.or(self.period_ns.known()).unwrap_or(DEFAULT_PERIOD_NS),
             status: sample.status,
@@ -154,12 +160,25 @@ where
         let Lost { labels, values, empty, .. } = &mut self.lost;
         let lost = [
             (labels, sample.labels.is_some()),
-            (values, !sample.values.is_empty()),
+            (values, sample.values.len() > usize::from(self.weights != Weights::Counts)),
             (empty, taken.stack == 0),
         ];
         for (sum, is_lost) in lost {
             *sum = sum.saturating_add(if is_lost { sample.count } else { 0 });
         }
+    }
+}
+
+/// What samples weigh: their count, or their value where that is all there is, and a time or bytes.
+fn weights(segment: &Segment) -> (Measure, Weights) {
+    let measure = segment.default_measure();
+    let value_type = segment.value_type(measure);
+    match measure {
+        Measure::Value(_) if segment.is_uncounted && value_type.nanoseconds_per_unit() == Some(1) => {
+            (measure, Weights::Times)
+        }
+        Measure::Value(_) if segment.is_uncounted && value_type.unit == "bytes" => (measure, Weights::Bytes),
+        _ => (Measure::Count, Weights::Counts),
     }
 }
 
@@ -232,12 +251,7 @@ where
 {
     #[inline]
     fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
-        let key = Key {
-            input: self.input,
-            process: at.process(sample),
-            interpreter: sample.interpreter,
-            thread: sample.thread,
-        };
+        let key = Key { input: self.input, lane: at.lane(sample), weights: self.weights };
         let taken = self.taken(at, sample);
         self.count_losses(sample, &taken);
         let lane = self.lane(key, &taken, at.segment);
@@ -250,6 +264,7 @@ where
         self.lost.metadata += at.segment.metadata.len() as u64;
         self.period_ns.segment(at.segment.period_ns);
         self.clock.take(at.segment);
+        (self.weight, self.weights) = weights(at.segment);
         Ok(())
     }
 

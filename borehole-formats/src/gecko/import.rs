@@ -4,9 +4,10 @@ use std::io::BufRead;
 use std::marker::PhantomData;
 
 use borehole_model::{
-    Context, Frame, FrameId, NativeFrame, ProfileSink, Recovery, Sample, Segment, StackId, StringId, Tables,
+    Context, Frame, FrameId, LaneId, NativeFrame, ProfileSink, Recovery, Sample, Segment, StackId, StringId, Tables,
     Thread as ModelThread, ValueType, Warning,
 };
+use hashbrown::HashMap;
 
 use super::NAME;
 use super::read::{Document, Samples, Thread, nanoseconds};
@@ -28,7 +29,10 @@ pub fn import(
 ) -> Result<Recovery, ReadError> {
     let mut damage = Damage::new(options);
     match read_document(input, options) {
-        Ok(document) => Reading { document: &document, tables, sink, damage: &mut damage }.run()?,
+        Ok(document) => {
+            let (damage, processes) = (&mut damage, HashMap::new());
+            Reading { document: &document, tables, sink, damage, processes }.run()?;
+        }
         Err(error) => damage.meet(error, 0)?,
     }
     damage.finish(sink)
@@ -49,6 +53,8 @@ struct Reading<'d> {
     tables: &'d mut Tables,
     sink: &'d mut dyn ProfileSink,
     damage: &'d mut Damage,
+    /// The processes whose names are no numbers, by the first of their threads.
+    processes: HashMap<String, u64>,
 }
 
 /// A stack of the document: `None` where it cannot be resolved.
@@ -60,6 +66,8 @@ enum Weights {
     Counts,
     Times,
     Bytes,
+    /// Counts that are below 0 or have fractions, as differences and averages do.
+    Numbers,
 }
 
 impl Weights {
@@ -68,7 +76,7 @@ impl Weights {
         match (samples.weight_type.as_deref(), &samples.weight) {
             (Some("tracing-ms"), Some(_)) => Self::Times,
             (Some("bytes"), Some(_)) => Self::Bytes,
-            (_, Some(weights)) if !weights.iter().all(whole) => Self::Bytes,
+            (_, Some(weights)) if !weights.iter().all(whole) => Self::Numbers,
             _ => Self::Counts,
         }
     }
@@ -78,8 +86,9 @@ impl Weights {
             Self::Counts => return Vec::new(),
             Self::Times => ("wall", "nanoseconds"),
             Self::Bytes => ("weight", "bytes"),
+            Self::Numbers => ("weight", "count"),
         };
-        vec![ValueType { kind: kind.to_owned(), unit: unit.to_owned() }]
+        vec![ValueType::new(kind, unit)]
     }
 }
 
@@ -218,10 +227,10 @@ impl Reading<'_> {
                 self.meet(format!("expected {rows} times and weights in thread {index}, found {found}"))?;
             }
         }
-        let segment = self.segment(thread, weights, times.is_some())?;
+        let segment = self.segment(index, thread, weights, times.is_some())?;
         self.sink.segment(Context { tables: self.tables, segment: &segment })?;
         self.damage.recovery.segments += 1;
-        let who = self.who(thread, &segment)?;
+        let who = self.who(index, thread, &segment)?;
         for (row, stack) in samples.stack.iter().enumerate() {
             let stack = match stack {
                 None => None,
@@ -254,7 +263,7 @@ impl Reading<'_> {
         Ok(())
     }
 
-    fn segment(&mut self, thread: &Thread, weights: Weights, has_times: bool) -> Result<Segment, ReadError> {
+    fn segment(&mut self, index: u64, thread: &Thread, weights: Weights, has_times: bool) -> Result<Segment, ReadError> {
         let meta = &self.document.meta;
         let interval = meta.interval.map(nanoseconds).and_then(|period| u64::try_from(period).ok());
         let mut metadata = Vec::new();
@@ -267,25 +276,42 @@ impl Reading<'_> {
             period_ns: interval.filter(|&period| period > 0),
             has_times,
             start_unix_ns: meta.start_time.map(nanoseconds).filter(|&start| start > 0),
-            // A number of 0 is how one is written that is not known.
-            process: number(&thread.pid).filter(|&pid| pid != 0),
+            process: self.process(index, thread),
             value_types: weights.value_types(),
+            is_uncounted: weights != Weights::Counts,
             metadata,
             ..Segment::default()
         })
     }
 
+    /// The process of a thread. Texts that are no numbers keep processes apart, too.
+    fn process(&mut self, index: u64, thread: &Thread) -> Option<i64> {
+        let text = id_text(&thread.pid)?;
+        let id = LaneId::parse(&text);
+        let id = id.unwrap_or_else(|| LaneId::Profile(*self.processes.entry(text).or_insert(index)));
+        // A number of 0 is how one is written that is not known.
+        Some(id.to_process()).filter(|&process| process != 0)
+    }
+
+    /// The number of a thread. Those that have none are told apart by their place, where there are several.
+    fn thread_number(&self, index: u64, thread: &Thread) -> Option<u64> {
+        let id = id_text(&thread.tid).and_then(|text| LaneId::parse(&text));
+        let place = || (self.document.threads.len() > 1).then_some(LaneId::Profile(index));
+        id.or_else(place).map(LaneId::to_u64).filter(|&number| number != 0)
+    }
+
     /// What all samples of a thread have in common; tells the sink the thread's name.
-    fn who(&mut self, thread: &Thread, segment: &Segment) -> Result<Sample<'static>, ReadError> {
-        let tid = number(&thread.tid).and_then(|tid| u64::try_from(tid).ok()).filter(|&tid| tid != 0);
+    fn who(&mut self, index: u64, thread: &Thread, segment: &Segment) -> Result<Sample<'static>, ReadError> {
+        let number = self.thread_number(index, thread);
         let (name, interpreter) = split_interpreter(thread.name.as_deref().unwrap_or_default());
-        let made_up = |tid: u64| name == format!("Thread-{tid}");
-        if let Some(tid) = tid.filter(|&tid| !name.is_empty() && !made_up(tid)) {
+        let made_up = |number: u64| name == format!("Thread-{}", LaneId::of(number));
+        if let Some(number) = number.filter(|&number| !name.is_empty() && !made_up(number)) {
             let name = self.text(name)?;
-            let thread = ModelThread { process: segment.process, number: tid };
+            let thread = ModelThread { process: segment.process, number };
             self.sink.thread(Context { tables: self.tables, segment }, thread, name)?;
         }
-        Ok(Sample { thread: tid, interpreter: thread.own.interpreter.or(interpreter), ..Sample::default() })
+        let interpreter = thread.own.interpreter.or(interpreter);
+        Ok(Sample { thread: number, interpreter, ..Sample::default() })
     }
 }
 
@@ -299,13 +325,17 @@ fn measure(weights: Weights, weight: Option<f64>) -> (u64, i64) {
     match (weights, weight) {
         (Weights::Counts, weight) => (weight.unwrap_or(1.0) as u64, 0),
         (Weights::Times, weight) => (1, nanoseconds(weight.unwrap_or(0.0))),
-        (Weights::Bytes, weight) => (1, weight.unwrap_or(0.0) as i64),
+        (Weights::Bytes | Weights::Numbers, weight) => (1, weight.unwrap_or(0.0) as i64),
     }
 }
 
-/// The number of a process or thread, which is a text in some versions.
-fn number(value: &serde_json::Value) -> Option<i64> {
-    value.as_i64().or_else(|| value.as_str()?.parse().ok())
+/// What a process or thread is called: a number in some versions, and a text such as `100.1` in others.
+fn id_text(id: &serde_json::Value) -> Option<String> {
+    match id {
+        serde_json::Value::String(text) if !text.is_empty() => Some(text.clone()),
+        serde_json::Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    }
 }
 
 /// The name of a thread, and the interpreter that the exporter puts behind it.

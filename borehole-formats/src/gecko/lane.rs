@@ -11,9 +11,30 @@ use crate::chains::{Chain, Spool};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Key {
     pub(super) input: u64,
-    pub(super) process: Option<i64>,
-    pub(super) interpreter: Option<u64>,
-    pub(super) thread: Option<u64>,
+    pub(super) lane: borehole_model::Lane,
+    pub(super) weights: Weights,
+}
+
+/// What the weights of samples are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) enum Weights {
+    /// How many samples.
+    #[default]
+    Counts,
+    /// Nanoseconds.
+    Times,
+    Bytes,
+}
+
+impl Weights {
+    /// The value of `weightType`.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Counts => "samples",
+            Self::Times => "tracing-ms",
+            Self::Bytes => "bytes",
+        }
+    }
 }
 
 /// A sample as a lane takes it.
@@ -22,6 +43,8 @@ pub(super) struct Taken {
     /// The place of the stack, plus one; 0 where there is nothing to show.
     pub(super) stack: u64,
     pub(super) count: u64,
+    /// The count, or the value that [`Weights`] says, which may be below 0.
+    pub(super) weight: i64,
     pub(super) time_ns: Option<i64>,
     pub(super) period_ns: u64,
     pub(super) status: Option<Status>,
@@ -41,13 +64,13 @@ pub(super) struct Lane {
     last: u64,
     last_shown: u64,
     pub(super) samples: u64,
-    /// Whether a sample counts more than once.
+    /// Whether a sample does not weigh 1.
     pub(super) has_weights: bool,
     /// Samples that are older than the one before them.
     pub(super) disordered: u64,
     /// What was told of the last sample: status, collection of garbage and instruction.
     told: Option<(Option<Status>, bool, u64)>,
-    /// Entries: the stack, the time since the one before, and the count.
+    /// Entries: the stack, the time since the one before, and the weight.
     pub(super) chain: Chain,
     pub(super) stretches: [Stretches; Kind::ALL.len()],
 }
@@ -80,8 +103,9 @@ impl Lane {
         self.take_states(sample, spool)?;
         if sample.stack != 0 {
             self.samples += 1;
-            self.has_weights |= sample.count != 1;
-            spool.push(&mut self.chain, [sample.stack, self.last - self.last_shown, sample.count])?;
+            self.has_weights |= sample.weight != 1 || self.key.weights != Weights::Counts;
+            let weight = sample.weight.cast_unsigned();
+            spool.push(&mut self.chain, [sample.stack, self.last - self.last_shown, weight])?;
             self.last_shown = self.last;
         }
         if sample.time_ns.is_none() {

@@ -5,24 +5,37 @@ use std::num::NonZeroU32;
 use std::ops::ControlFlow;
 
 use borehole_model::{
-    Context, ProfileSink, Sample, Segment, StackId, StringId, Tables, Thread, ThreadNames, ValueType,
+    Context, Lasting, Measure, ProfileSink, Sample, Sampled, Segment, StackId, StringId, Tables, Thread,
+    ThreadNames, ValueType, Weigher,
 };
 use hashbrown::HashMap;
 
-use super::layout::{SCHEMA, Unit, Weights};
+use super::NAME;
+use super::document::Document;
+use super::layout::{Unit, Weights, keys};
 use super::names::Names;
 use super::shown::ShownStacks;
-use super::track::Entry;
-use super::track::{Key, Taken, Track};
+use super::track::{Key, Origin, Taken, Track};
 use super::utf8::Utf8Errors;
-use crate::chains::{Pull, Spool};
+use crate::chains::Spool;
 use crate::json_stream::JsonStream;
 use crate::{Export, Losses};
 
-/// Writes a speedscope document: a profile for each process and thread.
+/// What is written.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ExportOptions {
+    /// What to do with names that are not UTF-8.
+    pub utf8_errors: Utf8Errors,
+    /// The value type that weighs samples, by its name. Absent: the default of the first profile.
+    pub value: Option<String>,
+}
+
+/// Writes a speedscope document: a profile for each [lane](borehole_model::Lane), and for each profile of a document that is
+/// read from this format.
 ///
-/// What a sample weighs: the time until the next one, if samples have times; or else the last of its values;
-/// or else its count times the period; or else its count. Neighbours with equal stacks become one entry.
+/// A sample with a time weighs as long as it [lasts](Lasting), and where a period or more passes until the next one an entry
+/// without a stack stands between them. Other samples weigh what a [`Weigher`] says. Neighbours with equal stacks become one
+/// entry.
 ///
 /// Entries wait in a temporary file that `make_spool` supplies, so memory grows with the distinct stacks and
 /// not with the samples. Nothing is written before `finish`.
@@ -30,13 +43,13 @@ use crate::{Export, Losses};
 /// # Examples
 ///
 /// ```
-/// use borehole_formats::speedscope::{Exporter, Utf8Errors};
+/// use borehole_formats::speedscope::{ExportOptions, Exporter};
 /// use borehole_model::{Context, ProfileSink as _, Sample, Segment, Tables};
 ///
 /// let (tables, segment) = (Tables::default(), Segment::default());
 /// let mut file = Vec::new();
-/// let mut exporter =
-///     Exporter::new(&mut file, Utf8Errors::Ignore, || Ok(std::io::Cursor::new(Vec::new())));
+/// let make_spool = || Ok(std::io::Cursor::new(Vec::new()));
+/// let mut exporter = Exporter::new(&mut file, ExportOptions::default(), make_spool);
 /// let at = Context { tables: &tables, segment: &segment };
 /// exporter.segment(at)?;
 /// let _ = exporter.sample(at, &Sample { count: 3, ..Sample::default() })?;
@@ -47,12 +60,14 @@ use crate::{Export, Losses};
 #[derive(Debug)]
 pub struct Exporter<W, S, F> {
     output: JsonStream<W>,
-    utf8_errors: Utf8Errors,
+    options: ExportOptions,
     spool: Spool<S, F>,
     tracks: Vec<Track>,
     track_index: HashMap<Key, usize>,
     current: usize,
-    value: Option<Value>,
+    weigher: Weigher,
+    plan: Plan,
+    profiles: u64,
     value_types: Vec<ValueType>,
     /// The stacks that samples have, of those shown alike the first; by stack, its place there plus one; and
     /// the same by the number of what is shown.
@@ -65,13 +80,50 @@ pub struct Exporter<W, S, F> {
     losses: Losses,
 }
 
-/// The value that weighs the samples of the current segment.
-#[derive(Clone, Copy, Debug)]
-struct Value {
-    column: usize,
-    /// Its type, in `value_types`.
-    kind: usize,
-    unit: Unit,
+/// How the samples of the current segment are weighed.
+#[derive(Clone, Copy, Debug, Default)]
+struct Plan {
+    /// How long those last that have a time; `None` where their number is no time.
+    lasting: Option<Lasting>,
+    /// The number of those without a time.
+    measure: Option<Measure>,
+    /// Whether they are written whatever others are.
+    is_kept: bool,
+    /// The type of that number, or of how long they last, in `value_types`.
+    value: Option<usize>,
+    profile: Option<u64>,
+    origin: Origin,
+}
+
+impl Plan {
+    fn column(&self, is_timed: bool) -> Option<usize> {
+        match (is_timed, self.lasting, self.measure) {
+            (true, Some(Lasting::Value { column, .. }), _) => Some(column),
+            (true, Some(_), _) => None,
+            (_, _, Some(Measure::Value(column))) => Some(column),
+            _ => None,
+        }
+    }
+
+    /// What the samples of a segment weigh.
+    fn weights(&self, is_timed: bool) -> Weights {
+        match (is_timed, self.lasting, self.measure) {
+            (true, Some(Lasting::UntilNext), _) => Weights::Times,
+            (true, Some(_), _) => Weights::Durations,
+            (_, _, Some(Measure::Value(_))) => Weights::Values,
+            (_, _, Some(Measure::Time)) => Weights::Periods,
+            (_, _, Some(Measure::Count) | None) => Weights::Counts,
+        }
+    }
+
+    /// How much later than the end of the one before a sample is that has a gap before it.
+    fn gap_ns(&self, lasts_ns: u64) -> u64 {
+        match (self.lasting, self.origin.name, self.origin.period_ns) {
+            (Some(Lasting::Value { .. }), Some(_), _) => 1,
+            (_, _, Some(period_ns)) => period_ns,
+            _ => (lasts_ns / 2).max(1),
+        }
+    }
 }
 
 /// What samples had that could not be kept.
@@ -79,7 +131,6 @@ struct Value {
 struct Lost {
     labels: u64,
     statuses: u64,
-    interpreters: u64,
     values: u64,
     metadata: u64,
 }
@@ -92,15 +143,17 @@ where
 {
     /// An exporter to `output`. `make_spool` makes an empty temporary file; it is called once at most, and not
     /// for profiles of a few thousand entries.
-    pub fn new(output: W, utf8_errors: Utf8Errors, make_spool: F) -> Self {
+    pub fn new(output: W, options: ExportOptions, make_spool: F) -> Self {
         Self {
             output: JsonStream::new(output),
-            utf8_errors,
+            weigher: Weigher::new(options.value.as_deref(), Sampled::Time),
+            options,
             spool: Spool::new(make_spool),
             tracks: Vec::new(),
             track_index: HashMap::new(),
             current: 0,
-            value: None,
+            plan: Plan::default(),
+            profiles: 0,
             value_types: Vec::new(),
             stacks: Vec::new(),
             places: Vec::new(),
@@ -112,48 +165,85 @@ where
         }
     }
 
-    /// Picks the value that weighs the samples: the last, which other viewers show first, too.
-    fn pick_value(&mut self, segment: &Segment) {
-        self.value = segment.value_types.last().map(|value_type| {
-            let known = self.value_types.iter().position(|known| known == value_type);
-            let kind = known.unwrap_or_else(|| {
-                self.value_types.push(value_type.clone());
-                self.value_types.len() - 1
-            });
-            Value { column: segment.value_types.len() - 1, kind, unit: Unit::named(&value_type.unit) }
-        });
+    /// Decides how the samples of a segment are weighed.
+    fn plan(&mut self, at: Context<'_>) {
+        let segment = at.segment;
+        self.weigher.segment(segment);
+        let is_own = segment.format == NAME;
+        // Profiles of this format have a unit each, and stay what they were.
+        let is_kept = is_own && self.options.value.is_none();
+        let measure = if is_kept { Some(segment.default_measure()) } else { self.weigher.measure() };
+        let lasting = measure.and_then(|measure| self.lasting(segment, measure));
+        self.profiles += u64::from(is_own);
+        let profile = is_own.then_some(self.profiles);
+        let plan = Plan { lasting, measure, is_kept, profile, ..Plan::default() };
+        let column = plan.column(true).or(plan.column(false));
+        let value_type = column.and_then(|column| segment.value_types.get(column));
+        let mut origin = Origin {
+            unit: value_type.map_or(Unit::None, |own| unit_of(&own.unit)),
+            period_ns: segment.period_ns.filter(|&period_ns| period_ns > 0),
+            start_unix_ns: segment.start_unix_ns,
+            is_uncounted: segment.is_uncounted,
+            ..Origin::default()
+        };
+        let read = if is_own { read_facts(&mut origin, at) } else { 0 };
+        self.lost.metadata += (segment.metadata.len() - read) as u64;
+        let value = value_type.map(|own| self.value_place(own));
+        self.plan = Plan { value, origin, ..plan };
+    }
+
+    /// How long samples with a time last, if the number that was chosen is a time, or if nobody chose their count.
+    fn lasting(&self, segment: &Segment, measure: Measure) -> Option<Lasting> {
+        let is_asked = self.options.value.is_some();
+        let is_default = measure == segment.default_measure() && !is_asked;
+        match measure {
+            Measure::Count => (!is_asked).then(|| Lasting::of(segment)),
+            Measure::Time => segment.period_ns.map(Lasting::Period),
+            Measure::Value(column) => {
+                let factor = segment.value_type(measure).nanoseconds_per_unit()?;
+                Some(if is_default { Lasting::of(segment) } else { Lasting::Value { column, factor } })
+            }
+        }
+    }
+
+    /// The place of a value type among those that weigh samples.
+    fn value_place(&mut self, value_type: &ValueType) -> usize {
+        let known = self.value_types.iter().position(|known| known == value_type);
+        known.unwrap_or_else(|| {
+            self.value_types.push(value_type.clone());
+            self.value_types.len() - 1
+        })
     }
 
     #[inline]
-    fn weigh(&mut self, at: Context<'_>, sample: &Sample<'_>) -> (Key, Unit, Taken) {
-        let period_ns = at.segment.period_ns.filter(|&period| period > 0);
-        let (weights, unit, weight, value) = match (sample.time_ns, self.value, period_ns) {
-            (Some(_), _, _) => (Weights::Times, Unit::Nanoseconds, 0, 0),
-            (None, Some(value), _) => {
-                let weight = sample.values.get(value.column).copied().unwrap_or(0);
-                // The viewer refuses negative weights.
-                (Weights::Values, value.unit, u64::try_from(weight).unwrap_or(0), value.kind)
-            }
-            (None, None, Some(period)) => {
-                (Weights::Periods, Unit::Nanoseconds, sample.count.saturating_mul(period), 0)
-            }
-            (None, None, None) => (Weights::Counts, Unit::None, sample.count, 0),
+    fn weigh(&mut self, at: Context<'_>, sample: &Sample<'_>) -> (Key, Taken) {
+        let plan = self.plan;
+        let is_timed = sample.time_ns.is_some();
+        let weights = plan.weights(is_timed);
+        let weight = match (weights, plan.lasting, plan.measure) {
+            (Weights::Counts, ..) => sample.count,
+            (Weights::Times | Weights::Durations, Some(lasting), _) => lasting.ns(sample).unwrap_or(0),
+            // The viewer refuses negative weights.
+            (_, _, Some(measure)) => u64::try_from(measure.of(at.segment, sample)).unwrap_or(0),
+            _ => 0,
         };
-        let key = Key { process: at.process(sample), thread: sample.thread, weights, value };
-        let stack = self.place(sample.stack, at.tables);
-        let time_ns = sample.time_ns.unwrap_or(0);
-        (key, unit, Taken { stack: stack.into(), count: sample.count, weight, time_ns, period_ns })
+        let value = plan.column(is_timed).and(plan.value);
+        let mode = at.segment.mode;
+        let key = Key { lane: at.lane(sample), profile: plan.profile, weights, value, is_timed, mode };
+        let stack = self.place(sample.stack, at.tables).into();
+        let (count, time_ns, period_ns) = (sample.count, sample.time_ns, plan.origin.period_ns);
+        (key, Taken { stack, count, weight, time_ns, period_ns, gap_ns: plan.gap_ns(weight) })
     }
 
     /// The track of `key`, made if it is new.
     #[inline]
-    fn track(&mut self, key: Key, unit: Unit, first: &Taken, segment: &Segment) -> usize {
+    fn track(&mut self, key: Key, first: &Taken) -> usize {
         if self.tracks.get(self.current).is_some_and(|track| track.key == key) {
             return self.current;
         }
-        let Self { tracks, track_index, .. } = self;
+        let Self { tracks, track_index, plan, .. } = self;
         self.current = *track_index.entry(key).or_insert_with(|| {
-            tracks.push(Track::new(key, unit, first, segment.start_unix_ns));
+            tracks.push(Track::new(key, plan.origin, first));
             tracks.len() - 1
         });
         self.current
@@ -184,18 +274,14 @@ where
     }
 
     #[cold]
-    fn note_losses(&mut self, segment: &Segment, sample: &Sample<'_>) {
-        let kept = match sample.time_ns {
-            Some(_) => is_wall(segment),
-            None => sample.values.len() <= 1 && sample.values.iter().all(|&value| value >= 0),
-        };
-        let Lost { labels, statuses, interpreters, values, .. } = &mut self.lost;
-        for (sum, is_lost) in [
-            (labels, sample.labels.is_some()),
-            (statuses, sample.status.is_some()),
-            (interpreters, sample.interpreter.is_some()),
-            (values, !kept && !sample.values.is_empty()),
-        ] {
+    fn note_losses(&mut self, sample: &Sample<'_>) {
+        let column = self.plan.column(sample.time_ns.is_some());
+        let is_kept = sample.values.is_empty()
+            || (column == Some(0) && matches!(sample.values, &[value] if value >= 0));
+        let Lost { labels, statuses, values, .. } = &mut self.lost;
+        for (sum, is_lost) in
+            [(labels, sample.labels.is_some()), (statuses, sample.status.is_some()), (values, !is_kept)]
+        {
             *sum = sum.saturating_add(if is_lost { sample.count } else { 0 });
         }
     }
@@ -204,73 +290,48 @@ where
         self.tracks.iter_mut().try_for_each(|track| track.close(&mut self.spool))
     }
 
-    fn write_head(&mut self, names: &mut Names<'_>) -> io::Result<Losses> {
-        // The profile with most samples is shown first; the earliest of several.
-        let heaviest = self.tracks.iter().enumerate().rev().max_by_key(|(_, track)| track.samples);
-        let output = &mut self.output;
-        output.raw("{\"$schema\":").string(SCHEMA);
-        output.raw(",\n\"exporter\":").string(concat!("borehole ", env!("CARGO_PKG_VERSION")));
-        output.raw(",\n\"activeProfileIndex\":").number(heaviest.map_or(0, |(index, _)| index as u64));
-        output.raw(",\n\"shared\":{\"frames\":");
-        let losses = names.write(output, self.utf8_errors)?;
-        output.raw("},\n\"profiles\":[");
-        Ok(losses)
-    }
-
-    fn write_profiles(&mut self, tables: &Tables, names: &Names<'_>) -> io::Result<()> {
-        let tracks = std::mem::take(&mut self.tracks);
-        for (index, track) in tracks.iter().enumerate() {
-            let name = self.track_name(track, tables)?;
-            let output = &mut self.output;
-            output.raw(if index == 0 { "\n" } else { ",\n" });
-            put_facts(output, track, &name);
-            put_own_facts(output, track, self.value_types.get(track.key.value));
-            put_counts(output, &mut self.spool, track)?;
-            put_samples(output, &mut self.spool, track, &self.stacks, names)?;
-            output.raw(",\n\"weights\":[");
-            put_column(output, &mut self.spool, track, |entry| entry.weight)?;
-            output.raw("]}");
-        }
-        if tracks.is_empty() {
-            // The viewer wants a profile, though there is nothing in it.
-            self.output.raw("{\"type\":\"sampled\",\"name\":\"no samples\",\"unit\":\"none\",");
-            self.output.raw("\"startValue\":0,\"endValue\":0,\"samples\":[],\"weights\":[]}");
-        }
-        self.output.raw("]}\n");
-        Ok(())
-    }
-
-    /// Which process and thread, and what is weighed.
-    fn track_name(&self, track: &Track, tables: &Tables) -> io::Result<String> {
-        let Key { process, thread, weights, value } = track.key;
-        let mut parts = Vec::new();
-        parts.extend(process.map(|process| format!("process {process}")));
-        parts.extend(thread.map(|thread| format!("thread {thread}")));
-        let thread = thread.map(|number| Thread { process, number });
-        if let Some(&name) = thread.and_then(|thread| self.thread_names.of(thread)) {
-            parts.push(self.utf8_errors.text(tables.string(name))?.into_owned());
-        }
-        if parts.is_empty() {
-            parts.push("all samples".to_owned());
-        }
-        if weights == Weights::Values {
-            parts.push(self.value_types[value].kind.clone());
-        }
-        Ok(parts.join(", "))
-    }
-
     fn sum_losses(&mut self, of_names: &Losses) {
-        let Lost { labels, statuses, interpreters, values, metadata } = self.lost;
+        let Lost { labels, statuses, values, metadata } = self.lost;
         self.losses.add("annotations", labels);
         self.losses.add("thread states", statuses);
-        self.losses.add("interpreter ids", interpreters);
         self.losses.add("measured values", values);
         self.losses.add("metadata entries", metadata);
         of_names.iter().for_each(|(what, count)| self.losses.add(what, count));
-        let disordered = self.tracks.iter().map(|track| track.disordered).sum();
-        self.losses.add("times of samples that are older than the one before", disordered);
         self.losses.add("exact times of samples", self.tracks.iter().map(|track| track.moved).sum());
+        self.losses.add("samples of other value types", self.weigher.hidden_samples());
     }
+}
+
+/// The unit that a value is written in.
+fn unit_of(name: &str) -> Unit {
+    let short = match name {
+        "ns" | "nanosecond" => "nanoseconds",
+        "us" | "microsecond" => "microseconds",
+        "ms" | "millisecond" => "milliseconds",
+        "s" | "second" => "seconds",
+        "byte" => "bytes",
+        name => name,
+    };
+    Unit::named(short).unwrap_or_default()
+}
+
+/// Takes in what the metadata of a segment says of the profile that it was; answers how many entries that were.
+fn read_facts(origin: &mut Origin, at: Context<'_>) -> usize {
+    let mut read = 0;
+    for &(key, value) in &at.segment.metadata {
+        let text = std::str::from_utf8(at.tables.string(value)).unwrap_or_default();
+        let is_number = text.parse::<f64>().is_ok_and(f64::is_finite) && serde_json::from_str::<f64>(text).is_ok();
+        match std::str::from_utf8(at.tables.string(key)) {
+            Ok(keys::NAME) => origin.name = Some(value),
+            Ok(keys::UNIT) => origin.unit = unit_of(text),
+            Ok(keys::TYPE) => origin.is_evented = text == "evented",
+            Ok(keys::START) if is_number => origin.start = Some(value),
+            Ok(keys::END) if is_number => origin.end = Some(value),
+            _ => continue,
+        }
+        read += 1;
+    }
+    read
 }
 
 impl<W, S, F> ProfileSink for Exporter<W, S, F>
@@ -281,15 +342,14 @@ where
 {
     #[inline]
     fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
-        if sample.labels.is_some()
-            || sample.status.is_some()
-            || sample.interpreter.is_some()
-            || !sample.values.is_empty()
-        {
-            self.note_losses(at.segment, sample);
+        if !self.plan.is_kept && self.weigher.weigh(at, sample).is_none() {
+            return Ok(ControlFlow::Continue(()));
         }
-        let (key, unit, taken) = self.weigh(at, sample);
-        let track = self.track(key, unit, &taken, at.segment);
+        if sample.labels.is_some() || sample.status.is_some() || !sample.values.is_empty() {
+            self.note_losses(sample);
+        }
+        let (key, taken) = self.weigh(at, sample);
+        let track = self.track(key, &taken);
         self.tracks[track].take(&taken, &mut self.spool)?;
         Ok(ControlFlow::Continue(()))
     }
@@ -299,8 +359,7 @@ where
             // Another input has another clock.
             self.close_tracks()?;
         }
-        self.pick_value(at.segment);
-        self.lost.metadata += at.segment.metadata.len() as u64;
+        self.plan(at);
         Ok(())
     }
 
@@ -316,10 +375,13 @@ where
 
     fn finish(&mut self, tables: &Tables) -> io::Result<()> {
         self.close_tracks()?;
-        let mut names = Names::of_stacks(tables, &self.stacks);
-        let of_names = self.write_head(&mut names)?;
+        let Self { output, spool, tracks, value_types, stacks, thread_names, .. } = self;
+        let names = Names::of_stacks(tables, stacks);
+        let utf8_errors = self.options.utf8_errors;
+        let mut document =
+            Document { output, spool, tables, utf8_errors, value_types, stacks, thread_names, names };
+        let of_names = document.write(tracks)?;
         self.sum_losses(&of_names);
-        self.write_profiles(tables, &names)?;
         self.output.finish()
     }
 }
@@ -333,106 +395,4 @@ where
     fn losses(&self) -> Losses {
         self.losses.clone()
     }
-}
-
-/// Whether the last value of a segment's samples is the time they lasted, which the time axis shows.
-fn is_wall(segment: &Segment) -> bool {
-    segment
-        .value_types
-        .iter()
-        .all(|value_type| value_type.kind == "wall" && Unit::named(&value_type.unit).nanoseconds().is_some())
-}
-
-fn put_facts<W: Write>(output: &mut JsonStream<W>, track: &Track, name: &str) {
-    output.raw("{\"type\":\"sampled\",\"name\":").string(name);
-    output.raw(",\"unit\":").string(track.unit.name());
-    output.raw(",\"startValue\":").signed(track.start_ns.into());
-    let end = i128::from(track.start_ns).saturating_add_unsigned(track.total);
-    output.raw(",\"endValue\":").signed(end);
-}
-
-/// Opens the member `borehole`, which lets our importer restore what the format has no place for.
-fn put_own_facts<W: Write>(output: &mut JsonStream<W>, track: &Track, value_type: Option<&ValueType>) {
-    let Key { process, thread, weights, .. } = track.key;
-    output.raw(",\n\"borehole\":{\"weights\":").string(weights.name());
-    for (key, value) in [
-        (",\"process\":", process.map(i128::from)),
-        (",\"thread\":", thread.map(i128::from)),
-        (",\"period_ns\":", track.period_ns.map(i128::from)),
-        (",\"start_unix_ns\":", track.start_unix_ns.map(i128::from)),
-    ] {
-        if let Some(value) = value {
-            output.raw(key).signed(value);
-        }
-    }
-    if let Some(value_type) = value_type.filter(|_| weights == Weights::Values) {
-        output.raw(",\"value_type\":[").string(&value_type.kind).raw(",");
-        output.string(&value_type.unit).raw("]");
-    }
-}
-
-/// Writes the counts of the entries, unless they follow from the weights, and closes the member.
-fn put_counts<W, S, F>(output: &mut JsonStream<W>, spool: &mut Spool<S, F>, track: &Track) -> io::Result<()>
-where
-    W: Write,
-    S: Read + Write + Seek,
-    F: FnMut() -> io::Result<S>,
-{
-    if !track.counts_follow {
-        output.raw(",\n\"counts\":[");
-        put_column(output, spool, track, |entry| entry.count)?;
-        output.raw("]");
-    }
-    output.raw("}");
-    Ok(())
-}
-
-fn put_samples<W, S, F>(
-    output: &mut JsonStream<W>,
-    spool: &mut Spool<S, F>,
-    track: &Track,
-    stacks: &[StackId],
-    names: &Names<'_>,
-) -> io::Result<()>
-where
-    W: Write,
-    S: Read + Write + Seek,
-    F: FnMut() -> io::Result<S>,
-{
-    output.raw(",\n\"samples\":[");
-    let (mut frames, mut separator) = (Vec::new(), "[");
-    let mut pull = Pull::of(&track.chain);
-    while let Some(entry) = spool.pull(&mut pull)?.map(Entry::from) {
-        let place = usize::try_from(entry.stack).ok().and_then(|place| place.checked_sub(1));
-        names.frames_root_first(place.map(|place| stacks[place]), &mut frames);
-        output.raw(std::mem::replace(&mut separator, ",["));
-        for (index, &frame) in frames.iter().enumerate() {
-            if index > 0 {
-                output.raw(",");
-            }
-            output.number(frame);
-        }
-        output.raw("]").spill()?;
-    }
-    output.raw("]");
-    Ok(())
-}
-
-fn put_column<W, S, F>(
-    output: &mut JsonStream<W>,
-    spool: &mut Spool<S, F>,
-    track: &Track,
-    column: impl Fn(Entry) -> u64,
-) -> io::Result<()>
-where
-    W: Write,
-    S: Read + Write + Seek,
-    F: FnMut() -> io::Result<S>,
-{
-    let mut separator = "";
-    let mut pull = Pull::of(&track.chain);
-    while let Some(entry) = spool.pull(&mut pull)? {
-        output.raw(std::mem::replace(&mut separator, ",")).number(column(entry.into())).spill()?;
-    }
-    Ok(())
 }

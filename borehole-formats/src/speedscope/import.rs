@@ -3,22 +3,22 @@
 use std::io::BufRead;
 
 use borehole_model::{
-    Context, Frame as ModelFrame, FrameId, ProfileSink, Recovery, Sample, Segment, StackId, Tables,
-    ValueType as ModelValueType,
+    Context, Frame as ModelFrame, FrameId, LaneId, LaneName, Mode, ProfileSink, Recovery, Sample, Segment,
+    StackId, StringId, Tables, Thread, ValueType, Warning,
 };
 
 use super::NAME;
-use super::layout::{Unit, Weights};
-use super::read::{Document, DocumentSeed, Frame, Kind, Number, Profile};
+use super::layout::{Unit, Weights, clamped, keys};
+use super::read::{Document, DocumentSeed, Frame, Kind, Number, OwnFacts, Profile};
 use crate::document::Damage;
 use crate::{Error, Position, ReadError, ReadOptions, json_document};
 
-/// Reads a speedscope document; each profile becomes a segment.
+/// Reads a speedscope document; each profile becomes a segment, and a lane.
 ///
 /// What a weight becomes, in profiles of other programs: without a unit and whole, it is the count. A time
 /// moves the clock, and is the count if all weights of the profile are multiples of the smallest, which is
-/// then the period; otherwise it is the value `wall/nanoseconds` of one sample. Everything else is a value
-/// `weight` of one sample.
+/// then the period; otherwise it is the value `wall/nanoseconds` of one record. Everything else is a value
+/// `weight` of one record.
 ///
 /// # Errors
 /// When the input is not such a document, is larger than the limit, or the sink fails. Positions are lines.
@@ -30,10 +30,15 @@ pub fn import(
 ) -> Result<Recovery, ReadError> {
     let mut damage = Damage::new(options);
     let mut document = Document::default();
+    document.oddities.is_lenient = options.is_lenient();
     let seed = DocumentSeed(&mut document);
     if let Err(error) = json_document::parse(NAME, input, options.limits.document_bytes, seed) {
         damage.meet(error, 0)?;
     }
+    for message in document.oddities.messages.drain(..) {
+        damage.recovery.warn(Warning::new(message));
+    }
+    damage.recovery.more_warnings = damage.recovery.more_warnings.saturating_add(document.oddities.more);
     let stacks = match intern_stacks(&document, tables) {
         Err(ReadError::Input(error)) => {
             damage.meet(error, 0)?;
@@ -41,31 +46,22 @@ pub fn import(
         }
         stacks => stacks?,
     };
-    for (index, profile) in (0..).zip(&document.profiles) {
-        let entries = profile.samples.len();
-        if profile.weights.len() != entries {
-            let found = profile.weights.len();
-            let message = format!("expected {entries} weights in profile {index}, found {found}");
-            damage.meet(Error::malformed(NAME, Position::Whole, message), 0)?;
-        }
-        let reading = match Reading::of(profile) {
-            Ok(reading) => reading,
-            Err(error) => {
-                damage.meet(error, 0)?;
-                continue;
-            }
-        };
-        let segment = segment(index, profile, &reading, tables)?;
+    let several = document.profile_count > 1;
+    for profile in &document.profiles {
+        look_for_damage(profile, &mut damage)?;
+        let reading = Reading::of(profile);
+        let lane = Lane::of(profile, several);
+        let segment = segment(damage.recovery.segments, profile, &reading, &lane, tables)?;
         sink.segment(Context { tables, segment: &segment })?;
         damage.recovery.segments += 1;
-        if reading.is_uncounted(profile) {
-            damage.note_uncounted(&segment);
+        if let Some((number, name)) = lane.thread.zip(lane.name) {
+            let name = tables.intern_string(name.as_bytes())?;
+            let thread = Thread { process: lane.process, number };
+            sink.thread(Context { tables, segment: &segment }, thread, name)?;
         }
-        deliver(
-            profile,
-            &reading,
-            &stacks,
-            Context { tables, segment: &segment },
+        let at = Context { tables, segment: &segment };
+        Delivery { profile, reading: &reading, lane: &lane, stacks: &stacks }.run(
+            at,
             sink,
             &mut damage.recovery,
         )?;
@@ -74,6 +70,57 @@ pub fn import(
         }
     }
     damage.finish(sink)
+}
+
+/// Warns of what is odd about a profile, or ends the reading.
+fn look_for_damage(profile: &Profile, damage: &mut Damage) -> Result<(), Error> {
+    let Profile { index, open_frames, .. } = profile;
+    let malformed = |message| Error::malformed(NAME, Position::Whole, message);
+    let (entries, found) = (profile.samples.len(), profile.weights.len());
+    if found != entries {
+        let message = format!("expected {entries} weights in profile {index}, found {found}");
+        damage.meet(malformed(message), 0)?;
+    }
+    let is_negative = |weight: &Number| weight.float() < 0.0;
+    let is_sampled = profile.kind == Kind::Sampled;
+    if is_sampled && profile.unit.nanoseconds().is_some() && profile.weights.iter().any(is_negative) {
+        damage.meet(malformed("expected times of 0 or more, found less".to_owned()), 0)?;
+    }
+    if *open_frames > 0 {
+        // As of other formats, an end that is cut off ends the data, and is no error.
+        let message = format!(
+            "truncated: profile {index} ends with {open_frames} open frames, which are read as open to its end"
+        );
+        damage.recovery.warn(Warning::new(message));
+    }
+    let is_rounded = profile.unit.nanoseconds().is_none() && profile.weights.iter().any(|w| !w.is_whole());
+    if is_rounded {
+        damage.recovery.note(Warning::new(format!("weights of profile {index} are rounded to whole numbers")));
+    }
+    Ok(())
+}
+
+/// What a profile is of.
+#[derive(Debug)]
+struct Lane<'d> {
+    process: Option<i64>,
+    thread: Option<u64>,
+    interpreter: Option<u64>,
+    /// What the thread is called.
+    name: Option<&'d str>,
+}
+
+impl<'d> Lane<'d> {
+    /// Profiles that tell no thread are threads of their own where there are several.
+    fn of(profile: &'d Profile, several: bool) -> Self {
+        if let Some(own) = &profile.own {
+            let (process, thread, interpreter) = (own.process, own.thread, own.interpreter);
+            return Self { process, thread, interpreter, name: own.thread_name.as_deref() };
+        }
+        let LaneName { process, thread, name } = LaneName::parse(&profile.name);
+        let thread = thread.or_else(|| several.then_some(LaneId::Profile(profile.index)));
+        Self { process, thread: thread.map(LaneId::to_u64), interpreter: None, name }
+    }
 }
 
 /// The stack of each node, that of node 0 first.
@@ -116,10 +163,12 @@ fn intern_frame(frame: &Frame, tables: &mut Tables) -> Result<FrameId, ReadError
 struct Reading {
     count: Count,
     period_ns: Option<u64>,
-    /// How many nanoseconds a weight of 1 moves the clock; `None` where there is no clock.
-    clock: Option<i64>,
-    /// What is kept as a value, and what a weight of 1 is then.
-    value: Option<(ModelValueType, i64)>,
+    /// What a weight of 1 is: nanoseconds of times, otherwise 1.
+    factor: u32,
+    has_clock: bool,
+    /// What is kept as a value, and by what weights are divided for it.
+    value: Option<(ValueType, i64)>,
+    is_uncounted: bool,
 }
 
 /// How many samples an entry is.
@@ -135,31 +184,46 @@ impl Reading {
     /// Profilers do not sample more often than this; a smaller common divisor comes from the clock.
     const SHORTEST_PERIOD_NS: u64 = 100_000;
 
-    fn of(profile: &Profile) -> Result<Self, Error> {
-        let unit = profile.unit;
-        if profile.own.is_some() {
-            return Ok(Self::of_own(profile));
+    fn of(profile: &Profile) -> Self {
+        if let Some(own) = &profile.own {
+            return Self::of_own(own, profile.unit);
         }
-        let Some(factor) = unit.nanoseconds() else {
-            let is_count = |weight: &Number| matches!(weight, Number::Whole(0..));
-            return Ok(if unit == Unit::None && profile.weights.iter().all(is_count) {
-                Self { count: Count::Weight, period_ns: None, clock: None, value: None }
-            } else {
-                let value = Some((value_type("weight", unit.name()), 1));
-                Self { count: Count::One, period_ns: None, clock: None, value }
-            });
-        };
-        if profile.weights.iter().any(|weight| weight.float() < 0.0) {
-            return Err(Error::malformed(NAME, Position::Whole, "expected times of 0 or more, found less"));
+        match profile.unit.nanoseconds() {
+            Some(factor) => Self::of_times(profile, factor),
+            None => Self::of_numbers(profile),
         }
-        let clock = Some(factor);
-        Ok(match Self::common_period(profile, factor) {
-            Some(period) => Self { count: Count::Per(period), period_ns: Some(period), clock, value: None },
-            None => {
-                let value = Some((value_type("wall", Unit::Nanoseconds.name()), factor));
-                Self { count: Count::One, period_ns: None, clock, value }
-            }
-        })
+    }
+
+    fn of_numbers(profile: &Profile) -> Self {
+        let is_count = |weight: &Number| weight.is_whole() && weight.float() >= 0.0;
+        let is_position = |at: &Number| at.is_whole();
+        let is_counted = profile.unit == Unit::None
+            && profile.other_unit.is_none()
+            && match profile.kind {
+                Kind::Sampled => profile.weights.iter().all(is_count),
+                Kind::Evented => profile.weights.iter().all(is_position),
+            };
+        let unit = profile.other_unit.as_deref().unwrap_or_else(|| profile.unit.name());
+        Self {
+            count: if is_counted { Count::Weight } else { Count::One },
+            period_ns: None,
+            factor: 1,
+            has_clock: false,
+            value: (!is_counted).then(|| (ValueType::new("weight", unit), 1)),
+            is_uncounted: !is_counted,
+        }
+    }
+
+    fn of_times(profile: &Profile, factor: u32) -> Self {
+        let period_ns = Self::common_period(profile, factor.into());
+        Self {
+            count: period_ns.map_or(Count::One, Count::Per),
+            period_ns,
+            factor,
+            has_clock: true,
+            value: period_ns.is_none().then(|| (ValueType::time(Mode::Wall), 1)),
+            is_uncounted: period_ns.is_none(),
+        }
     }
 
     /// The smallest weight, if all others are multiples of it: the profile was sampled at that period.
@@ -167,110 +231,202 @@ impl Reading {
         if profile.kind == Kind::Evented {
             return None;
         }
-        let weights = || profile.weights.iter().map(|weight| weight.scaled(factor).unsigned_abs());
-        let period = weights().filter(|&weight| weight > 0).min()?;
-        let is_regular = period >= Self::SHORTEST_PERIOD_NS && weights().all(|weight| weight % period == 0);
-        is_regular.then_some(period)
+        let weights = || profile.weights.iter().map(|weight| weight.scaled(factor));
+        let period = weights().filter(|&weight| weight > 0).min()?.unsigned_abs();
+        let is_multiple = |weight: i64| u64::try_from(weight).is_ok_and(|weight| weight.is_multiple_of(period));
+        (period >= Self::SHORTEST_PERIOD_NS && weights().all(is_multiple)).then_some(period)
     }
 
-    /// Whether entries are no samples, but have values. Samples of ours with times are.
-    fn is_uncounted(&self, profile: &Profile) -> bool {
-        let has_times = profile.own.as_ref().is_some_and(|own| own.weights == Weights::Times);
-        matches!(self.count, Count::One) && self.value.is_some() && !has_times
-    }
-
-    fn of_own(profile: &Profile) -> Self {
-        let own = profile.own.as_ref().expect("asked only for profiles that have it");
+    fn of_own(own: &OwnFacts, unit: Unit) -> Self {
         let period_ns = own.period_ns.filter(|&period| period > 0);
-        let (count, clock) = match own.weights {
-            Weights::Counts => (Count::Weight, None),
-            Weights::Periods => (period_ns.map_or(Count::One, Count::Per), None),
-            Weights::Times => (Count::One, Some(1)),
-            Weights::Values => (Count::One, None),
+        let per_period = || period_ns.map_or(Count::One, Count::Per);
+        let (count, is_time) = match own.weights {
+            Weights::Counts => (Count::Weight, false),
+            Weights::Periods => (per_period(), false),
+            Weights::Durations => (per_period(), true),
+            Weights::Times => (Count::One, true),
+            Weights::Values => (Count::One, false),
         };
-        let value = own.value_type.as_ref().map(|(kind, unit)| (value_type(kind, unit), 1));
-        Self { count, period_ns, clock, value }
+        let value = own.value_type.as_ref().map(|(kind, unit)| {
+            let value_type = ValueType::new(kind, unit);
+            let per_unit = value_type.nanoseconds_per_unit().filter(|_| is_time).unwrap_or(1);
+            (value_type, i64::try_from(per_unit).unwrap_or(1))
+        });
+        Self {
+            // What lasts its own time is one record, unless the counts say otherwise.
+            count: if is_time && value.is_some() { Count::One } else { count },
+            period_ns,
+            factor: if is_time { unit.nanoseconds().unwrap_or(1) } else { 1 },
+            has_clock: is_time || own.timed,
+            value,
+            is_uncounted: own.uncounted.unwrap_or(own.weights == Weights::Values),
+        }
     }
-}
-
-fn value_type(kind: &str, unit: &str) -> ModelValueType {
-    ModelValueType { kind: kind.to_owned(), unit: unit.to_owned() }
 }
 
 fn segment(
     index: u64,
     profile: &Profile,
     reading: &Reading,
+    lane: &Lane<'_>,
     tables: &mut Tables,
 ) -> Result<Segment, ReadError> {
-    let mut metadata = Vec::new();
     let own = profile.own.as_ref();
-    if own.is_none() && !profile.name.is_empty() {
-        metadata.push((tables.intern_string(b"profile")?, tables.intern_string(profile.name.as_bytes())?));
-    }
+    let mode = own.and_then(|own| Mode::named(own.mode.as_deref()?));
     Ok(Segment {
         format: NAME,
         index,
         period_ns: reading.period_ns,
-        has_times: reading.clock.is_some(),
+        has_times: reading.has_clock,
         start_unix_ns: own.and_then(|own| own.start_unix_ns),
-        process: own.and_then(|own| own.process),
-        metadata,
+        process: lane.process,
+        metadata: if own.is_none_or(|own| own.named) { metadata(profile, reading, tables)? } else { Vec::new() },
+        mode: mode.unwrap_or_default(),
         value_types: reading.value.iter().map(|(value_type, _)| value_type.clone()).collect(),
+        is_uncounted: reading.is_uncounted,
         ..Segment::default()
     })
 }
 
-/// The entries of a profile: a node and a weight each.
-fn entries(profile: &Profile) -> impl Iterator<Item = (u32, Number)> {
-    // Nothing is open before the first event and after the last: the program ran none of its functions.
-    let gap = |later: Option<Number>, earlier: Option<Number>| {
-        let gap = later.zip(earlier).map(|(later, earlier)| later.since(earlier));
-        gap.filter(|gap| gap.float() > 0.0).map(|gap| (0, gap))
-    };
-    let before = gap(profile.first_event, profile.start);
-    let after = gap(profile.end, profile.last_event);
-    let sampled = profile.samples.iter().copied().zip(profile.weights.iter().copied());
-    before.into_iter().chain(sampled).chain(after)
-}
-
-fn deliver(
+/// What the profile of another program was like.
+fn metadata(
     profile: &Profile,
     reading: &Reading,
-    stacks: &[Option<StackId>],
-    at: Context<'_>,
-    sink: &mut dyn ProfileSink,
-    recovery: &mut Recovery,
-) -> Result<(), ReadError> {
-    let own = profile.own.as_ref();
-    let counts = own.and_then(|own| own.counts.as_deref());
-    let start = profile.start.unwrap_or(Number::Whole(0));
-    let mut time_ns = reading.clock.map(|factor| start.scaled(factor));
-    for (index, (node, weight)) in entries(profile).enumerate() {
-        let passed_ns = reading.clock.map(|factor| weight.scaled(factor));
-        let weighed = match reading.count {
-            Count::One => 1,
-            Count::Weight => weight.scaled(1).unsigned_abs(),
-            Count::Per(period) => {
-                weight.scaled(profile.unit.nanoseconds().unwrap_or(1)).unsigned_abs() / period
-            }
-        };
-        let count = counts.and_then(|counts| counts.get(index)).copied().unwrap_or(weighed);
-        let value = reading.value.as_ref().map(|&(_, factor)| weight.scaled(factor));
-        let sample = Sample {
-            stack: stacks[node as usize],
-            count,
-            time_ns,
-            thread: own.and_then(|own| own.thread),
-            values: value.as_slice(),
-            ..Sample::default()
-        };
-        recovery.samples = recovery.samples.saturating_add(count);
-        if sink.sample(at, &sample)?.is_break() {
-            recovery.stopped = true;
-            return Ok(());
+    tables: &mut Tables,
+) -> Result<Vec<(StringId, StringId)>, ReadError> {
+    let factor = reading.factor.into();
+    let start = profile.start.map(|start| start.scaled(factor));
+    let has_no_place = !reading.has_clock && start.is_some_and(|start| start != 0);
+    let end = entries(profile, factor).fold(i128::from(start.unwrap_or(0)), |end, (_, weight)| end + i128::from(weight.max(0)));
+    let is_elsewhere = profile.end.is_some_and(|stated| i128::from(stated.scaled(factor)) != end);
+    let is_other = profile.unit.nanoseconds().is_some_and(|factor| factor > 1);
+    let number = |number: Option<Number>, is_kept: bool| number.filter(|_| is_kept).map(|number| number.to_string());
+    let facts = [
+        (keys::NAME, Some(profile.name.clone())),
+        (keys::UNIT, is_other.then(|| profile.unit.name().to_owned())),
+        (keys::TYPE, (profile.kind == Kind::Evented).then(|| "evented".to_owned())),
+        (keys::START, number(profile.start, has_no_place)),
+        (keys::END, number(profile.end, is_elsewhere)),
+    ];
+    let mut metadata = Vec::new();
+    for (key, value) in facts {
+        if let Some(value) = value {
+            metadata.push((tables.intern_string(key.as_bytes())?, tables.intern_string(value.as_bytes())?));
         }
-        time_ns = time_ns.map(|time| time.saturating_add(passed_ns.unwrap_or(0)));
     }
-    Ok(())
+    Ok(metadata)
+}
+
+/// The entries of a profile: a node and a weight each, in nanoseconds where it is a time.
+fn entries(profile: &Profile, factor: i64) -> impl Iterator<Item = (u32, i64)> {
+    let Profile { start, first_event, last_event, end, .. } = profile;
+    let is_evented = first_event.is_some();
+    let scaled = move |number: Number| number.scaled(factor);
+    let mut at = first_event.map_or(0, scaled);
+    // Nothing is open before the first event.
+    let before = start.filter(|_| is_evented).map(|start| (0, at.saturating_sub(scaled(start))));
+    let after = last_event.zip(*end).map(|(last, end)| {
+        (profile.open_node, scaled(end).saturating_sub(scaled(last)))
+    });
+    let all = profile.samples.iter().zip(&profile.weights).map(move |(&node, &weight)| {
+        let end = weight.scaled(factor);
+        let weight = if is_evented { end.saturating_sub(std::mem::replace(&mut at, end)) } else { end };
+        (node, weight)
+    });
+    let takes_time = |&(_, weight): &(u32, i64)| weight > 0;
+    before.filter(takes_time).into_iter().chain(all).chain(after.filter(takes_time))
+}
+
+/// A profile on its way into a sink.
+struct Delivery<'d> {
+    profile: &'d Profile,
+    reading: &'d Reading,
+    lane: &'d Lane<'d>,
+    stacks: &'d [Option<StackId>],
+}
+
+impl Delivery<'_> {
+    fn run(
+        &self,
+        at: Context<'_>,
+        sink: &mut dyn ProfileSink,
+        recovery: &mut Recovery,
+    ) -> Result<(), ReadError> {
+        let Self { profile, reading, lane, stacks } = self;
+        let own = profile.own.as_deref();
+        let late = own.and_then(|own| own.late.as_deref()).unwrap_or_default();
+        let mut progress = Progress::of(profile, reading);
+        for (index, (node, weight)) in entries(profile, reading.factor.into()).enumerate() {
+            let count = self.count(index, weight);
+            let time_ns = progress.pass(weight, late.get(index).copied().unwrap_or(0));
+            if count == 0 && node == 0 && own.is_some_and(|own| own.weights == Weights::Durations) {
+                // No sample: this fills the time until the next one.
+                continue;
+            }
+            let value = reading.value.as_ref().map(|&(_, divisor)| weight / divisor);
+            let sample = Sample {
+                stack: stacks[node as usize],
+                count,
+                time_ns,
+                thread: lane.thread,
+                interpreter: lane.interpreter,
+                values: value.as_slice(),
+                ..Sample::default()
+            };
+            recovery.samples = recovery.samples.saturating_add(count);
+            if sink.sample(at, &sample)?.is_break() {
+                recovery.stopped = true;
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    fn count(&self, index: usize, weight: i64) -> u64 {
+        let counts = self.profile.own.as_ref().and_then(|own| own.counts.as_deref());
+        let weighed = || match self.reading.count {
+            Count::One => 1,
+            Count::Weight => weight.unsigned_abs(),
+            Count::Per(period) => weight.unsigned_abs() / period,
+        };
+        counts.and_then(|counts| counts.get(index)).copied().unwrap_or_else(weighed)
+    }
+}
+
+/// Where a profile has got to.
+enum Progress {
+    /// It tells no times.
+    Nowhere,
+    /// Weights are no times: the time of the entry before.
+    Stamped(i64),
+    /// At the end of the entries before.
+    Passed(i128),
+}
+
+impl Progress {
+    fn of(profile: &Profile, reading: &Reading) -> Self {
+        let is_timed = profile.own.as_ref().is_some_and(|own| own.timed);
+        let start = profile.start.map_or(0, |start| start.scaled(reading.factor.into()));
+        match reading.has_clock {
+            false => Self::Nowhere,
+            true if is_timed => Self::Stamped(0),
+            true => Self::Passed(start.into()),
+        }
+    }
+
+    /// The time of the next entry, which stands `late_ns` behind its place.
+    fn pass(&mut self, weight: i64, late_ns: i64) -> Option<i64> {
+        match self {
+            Self::Nowhere => None,
+            Self::Stamped(time_ns) => {
+                *time_ns = time_ns.wrapping_add(late_ns);
+                Some(*time_ns)
+            }
+            Self::Passed(end_ns) => {
+                let place = clamped(*end_ns);
+                *end_ns += i128::from(weight.max(0));
+                Some(place.wrapping_add(late_ns))
+            }
+        }
+    }
 }

@@ -6,6 +6,7 @@
 //!
 //! Mapping to the model: `docs/formats/speedscope.md`.
 
+mod document;
 mod export;
 mod import;
 mod layout;
@@ -15,7 +16,7 @@ mod shown;
 mod track;
 mod utf8;
 
-pub use export::Exporter;
+pub use export::{ExportOptions, Exporter};
 pub use import::import;
 pub use utf8::Utf8Errors;
 

@@ -27,16 +27,25 @@ pub(super) enum Number {
     Float(f64),
 }
 
-/// What our own exporter adds to a profile.
+/// What our own exporter adds to a profile. `docs/formats/speedscope.md` says what each of them is.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct OwnFacts {
     pub(super) weights: Weights,
     pub(super) process: Option<i64>,
     pub(super) thread: Option<u64>,
+    pub(super) interpreter: Option<u64>,
+    pub(super) thread_name: Option<String>,
+    pub(super) mode: Option<String>,
     pub(super) period_ns: Option<u64>,
     pub(super) start_unix_ns: Option<i64>,
     pub(super) value_type: Option<(String, String)>,
+    pub(super) uncounted: Option<bool>,
+    #[serde(default)]
+    pub(super) timed: bool,
+    #[serde(default)]
+    pub(super) named: bool,
     pub(super) counts: Option<Vec<u64>>,
+    pub(super) late: Option<Vec<i64>>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -64,26 +73,71 @@ struct Event {
 /// A profile. Events are already turned into entries: one for each stretch between two of them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Profile {
+    /// Which profile of the document it is, 0-based.
+    pub(super) index: u64,
     pub(super) kind: Kind,
     pub(super) name: String,
     pub(super) unit: Unit,
+    /// A unit that the format does not have.
+    pub(super) other_unit: Option<String>,
     pub(super) start: Option<Number>,
     pub(super) end: Option<Number>,
     /// Where the events begin and end.
     pub(super) first_event: Option<Number>,
     pub(super) last_event: Option<Number>,
+    /// What is open behind the last event: the node, and how many frames.
+    pub(super) open_node: u32,
+    pub(super) open_frames: usize,
     /// The node of each entry.
     pub(super) samples: Vec<u32>,
+    /// How much each entry weighs; of events, where its stretch ends, so that rounding does not add up.
     pub(super) weights: Vec<Number>,
-    pub(super) own: Option<OwnFacts>,
+    pub(super) own: Option<Box<OwnFacts>>,
+}
+
+impl Profile {
+    /// Whether it says nothing. Millions of these would cost more than the document.
+    fn is_blank(&self) -> bool {
+        self.name.is_empty() && self.samples.is_empty() && self.weights.is_empty() && self.last_event.is_none()
+    }
 }
 
 /// What has been read of a document. It can be used after an error: it ends where the error is.
 #[derive(Debug, Default)]
 pub(super) struct Document {
     pub(super) frames: Option<Vec<Frame>>,
+    /// Those that say something.
     pub(super) profiles: Vec<Profile>,
+    /// How many there are, with those that say nothing.
+    pub(super) profile_count: u64,
     pub(super) nodes: Nodes,
+    pub(super) oddities: Oddities,
+}
+
+/// What is wrong in a document, and does not keep anybody from reading on.
+#[derive(Debug, Default)]
+pub(super) struct Oddities {
+    /// Whether that is to be done.
+    pub(super) is_lenient: bool,
+    pub(super) messages: Vec<String>,
+    pub(super) more: u64,
+}
+
+impl Oddities {
+    /// How many are kept in full.
+    const MOST: usize = 1000;
+
+    fn meet<E: Error>(&mut self, error: E) -> Result<(), E> {
+        if !self.is_lenient {
+            return Err(error);
+        }
+        if self.messages.len() < Self::MOST {
+            self.messages.push(error.to_string());
+        } else {
+            self.more = self.more.saturating_add(1);
+        }
+        Ok(())
+    }
 }
 
 /// A tree of frame numbers. Node 0 is the empty stack; a parent comes before its children.
@@ -140,6 +194,15 @@ impl<'de> Deserialize<'de> for Number {
     }
 }
 
+impl fmt::Display for Number {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Whole(value) => value.fmt(f),
+            Self::Float(value) => value.fmt(f),
+        }
+    }
+}
+
 impl Number {
     #[expect(clippy::cast_precision_loss, reason = "a float is what the caller asks for")]
     pub(super) const fn float(self) -> f64 {
@@ -149,13 +212,18 @@ impl Number {
         }
     }
 
-    /// The number times `factor`, rounded.
+    /// The number times `factor`, rounded; at the largest or smallest number where it does not fit.
     #[expect(clippy::cast_possible_truncation, reason = "a float that is too large saturates")]
     pub(super) fn scaled(self, factor: i64) -> i64 {
         match self {
             Self::Whole(value) => value.saturating_mul(factor),
             Self::Float(_) => (self.float() * Self::Whole(factor).float()).round() as i64,
         }
+    }
+
+    /// Whether it has no fraction.
+    pub(super) fn is_whole(self) -> bool {
+        self.float().fract() == 0.0
     }
 
     /// `self` − `earlier`.
@@ -262,17 +330,27 @@ impl<'de> Visitor<'de> for ProfileSeed<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        let Document { frames, profiles, nodes } = self.0;
+        let Document { frames, profiles, profile_count, nodes, oddities } = self.0;
         let frame_count = frames.as_ref().map(Vec::len);
         // In its place from the start: what is read before an error stays.
-        profiles.push(Profile::default());
+        profiles.push(Profile { index: *profile_count, ..Profile::default() });
+        *profile_count += 1;
         let profile = profiles.last_mut().expect("one was just pushed");
         let mut tree = Tree { nodes, frame_count };
         while let Some(key) = map.next_key::<String>()? {
             match &*key {
                 "type" => profile.kind = map.next_value()?,
                 "name" => profile.name = map.next_value()?,
-                "unit" => profile.unit = map.next_value()?,
+                "unit" => {
+                    let name: String = map.next_value()?;
+                    match Unit::named(&name) {
+                        Some(unit) => profile.unit = unit,
+                        None => {
+                            oddities.meet(A::Error::unknown_variant(&name, &Unit::NAMES))?;
+                            profile.other_unit = Some(name);
+                        }
+                    }
+                }
                 "startValue" => profile.start = Some(map.next_value()?),
                 "endValue" => profile.end = Some(map.next_value()?),
                 "borehole" => profile.own = Some(map.next_value()?),
@@ -283,9 +361,14 @@ impl<'de> Visitor<'de> for ProfileSeed<'_> {
                     let samples = Samples { tree: &mut tree, into: &mut profile.samples };
                     map.next_value_seed(Each(samples))?;
                 }
-                "events" => drop(map.next_value_seed(Each(Events::new(&mut tree, profile)))?),
+                "events" => {
+                    drop(map.next_value_seed(Each(Events::new(&mut tree, profile, oddities)))?);
+                }
                 _ => drop(map.next_value::<IgnoredAny>()?),
             }
+        }
+        if profile.is_blank() {
+            profiles.pop();
         }
         Ok(())
     }
@@ -351,43 +434,64 @@ impl Elements for StackElements<'_, '_> {
 struct Events<'a, 't> {
     tree: &'a mut Tree<'t>,
     profile: &'a mut Profile,
+    oddities: &'a mut Oddities,
     /// The frames that are open, root first, each with the node below it.
     open: Vec<(u32, u32)>,
-    node: u32,
 }
 
 impl<'a, 't> Events<'a, 't> {
-    const fn new(tree: &'a mut Tree<'t>, profile: &'a mut Profile) -> Self {
-        Self { tree, profile, open: Vec::new(), node: 0 }
+    /// How many open frames are looked at for one that is closed out of turn.
+    const LOOKED_AT: usize = 1024;
+
+    const fn new(tree: &'a mut Tree<'t>, profile: &'a mut Profile, oddities: &'a mut Oddities) -> Self {
+        Self { tree, profile, oddities, open: Vec::new() }
     }
 
     fn take<E: Error>(&mut self, event: Event) -> Result<(), E> {
-        let last = self.profile.last_event.unwrap_or(event.at);
-        let passed = event.at.since(last);
+        self.pass_time(event.at)?;
+        match event.kind {
+            EventKind::O => {
+                let node = self.profile.open_node;
+                self.open.push((event.frame, node));
+                self.profile.open_node = self.tree.child(node, event.frame)?;
+            }
+            EventKind::C => self.close(event.frame)?,
+        }
+        self.profile.open_frames = self.open.len();
+        Ok(())
+    }
+
+    fn pass_time<E: Error>(&mut self, at: Number) -> Result<(), E> {
+        let profile = &mut *self.profile;
+        let last = profile.last_event.unwrap_or(at);
+        let passed = at.since(last);
         if passed.float() < 0.0 {
-            let (last, at) = (last.float(), event.at.float());
-            return Err(E::custom(format_args!("expected an event not before {last}, found one at {at}")));
+            let (last, at) = (last.float(), at.float());
+            let message = format_args!("expected an event not before {last}, found one at {at}");
+            return self.oddities.meet(E::custom(message));
         }
         if passed.float() > 0.0 {
-            self.profile.samples.push(self.node);
-            self.profile.weights.push(passed);
+            profile.samples.push(profile.open_node);
+            profile.weights.push(at);
         }
-        self.profile.first_event.get_or_insert(event.at);
-        self.profile.last_event = Some(event.at);
-        match (event.kind, self.open.last()) {
-            (EventKind::O, _) => {
-                self.open.push((event.frame, self.node));
-                self.node = self.tree.child(self.node, event.frame)?;
-            }
-            (EventKind::C, Some(&(frame, below))) if frame == event.frame => {
-                self.open.pop();
-                self.node = below;
-            }
-            (EventKind::C, open) => {
-                let open = open.map_or_else(|| "none".to_owned(), |(frame, _)| format!("frame {frame}"));
-                let found = event.frame;
-                return Err(E::custom(format_args!("expected {open} to close, found frame {found}")));
-            }
+        profile.first_event.get_or_insert(at);
+        profile.last_event = Some(at);
+        Ok(())
+    }
+
+    /// Closes a frame, and what it called: that cannot go on without it.
+    fn close<E: Error>(&mut self, closed: u32) -> Result<(), E> {
+        let top = self.open.last().map(|&(frame, _)| frame);
+        if top != Some(closed) {
+            let open = top.map_or_else(|| "none".to_owned(), |frame| format!("frame {frame}"));
+            let message = format_args!("expected {open} to close, found frame {closed}");
+            self.oddities.meet(E::custom(message))?;
+        }
+        let looked_at = self.open.iter().rev().take(Self::LOOKED_AT);
+        if let Some(above) = looked_at.map(|&(frame, _)| frame).position(|frame| frame == closed) {
+            let place = self.open.len() - 1 - above;
+            self.profile.open_node = self.open[place].1;
+            self.open.truncate(place);
         }
         Ok(())
     }

@@ -2,17 +2,36 @@
 
 use std::io::{self, Read, Seek, Write};
 
-use super::layout::{Unit, Weights};
+use borehole_model::{Lane, Mode, StringId};
+
+use super::layout::{Unit, Weights, clamped};
 use crate::chains::{self, Chain, Spool};
 
 /// What tells profiles apart. All samples of one are weighed alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Key {
-    pub(super) process: Option<i64>,
-    pub(super) thread: Option<u64>,
+    pub(super) lane: Lane,
+    /// Which profile of a source of this format, among all there are.
+    pub(super) profile: Option<u64>,
     pub(super) weights: Weights,
-    /// Which value, for [`Weights::Values`].
-    pub(super) value: usize,
+    /// Which value, of weights that come from one; see `Exporter::value_types`.
+    pub(super) value: Option<usize>,
+    pub(super) is_timed: bool,
+    pub(super) mode: Mode,
+}
+
+/// What is the same for all samples of a segment.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Origin {
+    pub(super) unit: Unit,
+    pub(super) period_ns: Option<u64>,
+    pub(super) start_unix_ns: Option<i64>,
+    pub(super) is_uncounted: bool,
+    /// What the profile of another program was like.
+    pub(super) name: Option<StringId>,
+    pub(super) is_evented: bool,
+    pub(super) start: Option<StringId>,
+    pub(super) end: Option<StringId>,
 }
 
 /// A sample as a track takes it.
@@ -23,8 +42,10 @@ pub(super) struct Taken {
     pub(super) count: u64,
     /// Unused by [`Weights::Times`].
     pub(super) weight: u64,
-    pub(super) time_ns: i64,
+    pub(super) time_ns: Option<i64>,
     pub(super) period_ns: Option<u64>,
+    /// How much later than the end of the one before it has to be for a gap between them.
+    pub(super) gap_ns: u64,
 }
 
 /// What waits until its track is written.
@@ -32,6 +53,7 @@ pub(super) struct Taken {
 pub(super) struct Entry {
     /// 0 is the empty stack, otherwise its id.
     pub(super) stack: u64,
+    /// 0 in gaps.
     pub(super) count: u64,
     pub(super) weight: u64,
 }
@@ -45,50 +67,69 @@ impl From<chains::Entry> for Entry {
 #[derive(Debug)]
 pub(super) struct Track {
     pub(super) key: Key,
-    pub(super) unit: Unit,
+    pub(super) origin: Origin,
     pub(super) start_ns: i64,
-    pub(super) start_unix_ns: Option<i64>,
     /// The period of all samples; `None` also where they differ.
     pub(super) period_ns: Option<u64>,
     pub(super) total: u128,
     pub(super) samples: u64,
     /// Whether counts can be told from weights and period.
     pub(super) counts_follow: bool,
-    /// Samples that are older than the one before them.
-    pub(super) disordered: u64,
-    /// Others that stand elsewhere in the file than at their time: behind the first of a run, or of a further input.
+    /// Samples whose time is not in the file: behind the first of a run, or of a further input.
     pub(super) moved: u64,
     pub(super) chain: Chain,
+    /// Of entries that do not stand at their time: how many do before them, and how late they are.
+    pub(super) late: Chain,
+    in_time: u64,
     pending: Option<Pending>,
+    /// The time of the entry before, of a track that is no timeline.
+    stamp_ns: i64,
+    /// What times are moved by, since a further input began.
+    shift_ns: i128,
+    is_further: bool,
 }
 
 /// The run of equal stacks that is not complete yet.
 #[derive(Clone, Copy, Debug)]
 struct Pending {
     entry: Entry,
-    /// Of the latest sample of the run.
+    /// Of the first sample of the run, and of the latest.
+    first_ns: i64,
     time_ns: i64,
     /// What the last sample lasts if none follows.
     tail_ns: u64,
 }
 
 impl Track {
-    pub(super) fn new(key: Key, unit: Unit, first: &Taken, start_unix_ns: Option<i64>) -> Self {
-        let start_ns = if key.weights == Weights::Times { first.time_ns } else { 0 };
+    pub(super) fn new(key: Key, origin: Origin, first: &Taken) -> Self {
+        let is_timeline = matches!(key.weights, Weights::Times | Weights::Durations);
         Self {
             key,
-            unit,
-            start_ns,
-            start_unix_ns,
+            origin,
+            start_ns: first.time_ns.filter(|_| is_timeline).unwrap_or(0),
             period_ns: first.period_ns,
             total: 0,
             samples: 0,
             counts_follow: true,
-            disordered: 0,
             moved: 0,
             chain: Chain::default(),
+            late: Chain::default(),
+            in_time: 0,
             pending: None,
+            stamp_ns: 0,
+            shift_ns: 0,
+            is_further: false,
         }
+    }
+
+    /// Whether entries stand where their time is.
+    pub(super) const fn is_timeline(&self) -> bool {
+        matches!(self.key.weights, Weights::Times | Weights::Durations)
+    }
+
+    /// Whether entries of samples stand elsewhere.
+    pub(super) fn has_late(&self) -> bool {
+        !self.late.is_empty()
     }
 
     #[inline]
@@ -100,77 +141,143 @@ impl Track {
         self.samples = self.samples.saturating_add(sample.count);
         if self.period_ns != sample.period_ns {
             self.period_ns = None;
-            self.counts_follow &= self.key.weights != Weights::Periods;
         }
-        let is_timed = self.key.weights == Weights::Times;
-        let is_in_order = !is_timed || self.pass_time(sample);
+        let time_ns = self.moved_time(sample);
+        if self.key.weights == Weights::Times {
+            self.pass_time(time_ns);
+        }
+        if self.key.weights == Weights::Durations {
+            self.fill_gap(time_ns, sample.gap_ns, spool)?;
+        }
         match &mut self.pending {
-            Some(pending) if pending.entry.stack == sample.stack => {
+            // A document's own records are kept apart as they were.
+            Some(pending) if pending.entry.stack == sample.stack && self.key.profile.is_none() => {
                 pending.entry.count = pending.entry.count.saturating_add(sample.count);
                 pending.entry.weight = pending.entry.weight.saturating_add(sample.weight);
-                pending.tail_ns = sample.period_ns.unwrap_or(pending.tail_ns);
+                pending.time_ns = pending.time_ns.max(time_ns);
+                let is_moved = time_ns != pending.first_ns || self.shift_ns != 0;
+                self.note_moved(sample, is_moved);
+                Ok(())
             }
-            _ => self.begin_run(sample, spool)?,
+            _ => {
+                self.note_moved(sample, self.shift_ns != 0);
+                self.begin_run(sample, time_ns, spool)
+            }
         }
-        if is_timed && is_in_order && i128::from(sample.time_ns) != self.pending_since_ns() {
+    }
+
+    #[inline]
+    fn note_moved(&mut self, sample: &Taken, is_moved: bool) {
+        if sample.time_ns.is_some() && is_moved {
             self.moved = self.moved.saturating_add(sample.count);
         }
-        Ok(())
     }
 
-    /// Lets the sample before this one last until now. Whether this one is not older: time does not run backwards.
-    fn pass_time(&mut self, sample: &Taken) -> bool {
-        let Some(pending) = &mut self.pending else { return true };
-        let gap = u64::try_from(i128::from(sample.time_ns) - i128::from(pending.time_ns));
-        match gap {
-            Ok(gap) => {
-                pending.entry.weight = pending.entry.weight.saturating_add(gap);
-                pending.time_ns = sample.time_ns;
-                pending.tail_ns = sample.period_ns.unwrap_or(gap);
-            }
-            Err(_) => self.disordered = self.disordered.saturating_add(sample.count),
+    /// When a sample was taken, by the clock of the first input.
+    #[inline]
+    fn moved_time(&mut self, sample: &Taken) -> i64 {
+        let time_ns = sample.time_ns.unwrap_or(0);
+        if self.is_further && self.is_timeline() {
+            self.shift_ns = self.place_ns() - i128::from(time_ns);
         }
-        gap.is_ok()
+        self.is_further = false;
+        clamped(i128::from(time_ns) + self.shift_ns)
     }
 
-    /// Where the file puts the run that is not complete yet.
-    fn pending_since_ns(&self) -> i128 {
-        i128::from(self.start_ns).saturating_add_unsigned(self.total)
+    /// Where the next entry stands.
+    fn place_ns(&self) -> i128 {
+        let pending = self.pending.map_or(0, |pending| pending.entry.weight);
+        i128::from(self.start_ns).saturating_add_unsigned(self.total + u128::from(pending))
+    }
+
+    /// Lets the sample before this one last until now.
+    fn pass_time(&mut self, time_ns: i64) {
+        let Some(pending) = &mut self.pending else { return };
+        if let Ok(gap) = u64::try_from(i128::from(time_ns) - i128::from(pending.time_ns)) {
+            pending.entry.weight = pending.entry.weight.saturating_add(gap);
+            pending.time_ns = time_ns;
+            pending.tail_ns = gap;
+        }
+    }
+
+    /// Puts an entry without a stack where nothing was seen.
+    fn fill_gap<S: Read + Write + Seek, F: FnMut() -> io::Result<S>>(
+        &mut self,
+        time_ns: i64,
+        gap_ns: u64,
+        spool: &mut Spool<S, F>,
+    ) -> io::Result<()> {
+        let ahead = u64::try_from(i128::from(time_ns) - self.place_ns()).unwrap_or(0);
+        let Some(pending) = self.pending.filter(|_| ahead >= gap_ns) else { return Ok(()) };
+        self.pending = None;
+        self.push(pending, spool)?;
+        self.counts_follow = false;
+        self.total += u128::from(ahead);
+        self.in_time += 1;
+        spool.push(&mut self.chain, [0, 0, ahead])
     }
 
     fn begin_run<S: Read + Write + Seek, F: FnMut() -> io::Result<S>>(
         &mut self,
         sample: &Taken,
+        time_ns: i64,
         spool: &mut Spool<S, F>,
     ) -> io::Result<()> {
-        let Taken { stack, count, time_ns, period_ns, .. } = *sample;
-        let weight = if self.key.weights == Weights::Times { 0 } else { sample.weight };
-        let latest_ns = self.pending.map_or(time_ns, |pending| pending.time_ns);
+        let Taken { stack, count, weight, period_ns, .. } = *sample;
+        let weight = if self.key.weights == Weights::Times { 0 } else { weight };
         let before = self.pending.replace(Pending {
             entry: Entry { stack, count, weight },
-            time_ns: latest_ns,
+            first_ns: time_ns,
+            time_ns: self.pending.map_or(time_ns, |pending| pending.time_ns.max(time_ns)),
             // A lone sample of unknown period still has to be seen.
             tail_ns: period_ns.or(self.pending.map(|pending| pending.tail_ns)).unwrap_or(1),
         });
-        before.map_or(Ok(()), |before| self.push(before.entry, spool))
+        before.map_or(Ok(()), |before| self.push(before, spool))
     }
 
     fn push<S: Read + Write + Seek, F: FnMut() -> io::Result<S>>(
         &mut self,
-        entry: Entry,
+        pending: Pending,
         spool: &mut Spool<S, F>,
     ) -> io::Result<()> {
+        self.push_late(pending.first_ns, spool)?;
         // Other readers of JSON have signed numbers.
-        let entry = Entry { weight: entry.weight.min(i64::MAX.unsigned_abs()), ..entry };
+        let entry = Entry { weight: pending.entry.weight.min(i64::MAX.unsigned_abs()), ..pending.entry };
         self.total += u128::from(entry.weight);
-        self.counts_follow &= match self.key.weights {
-            Weights::Counts => true,
-            Weights::Periods => self.period_ns.is_some_and(|period| {
-                u128::from(entry.count) * u128::from(period) == u128::from(entry.weight)
-            }),
-            Weights::Times | Weights::Values => entry.count == 1,
+        let follows_period = || {
+            let period = self.period_ns?;
+            Some(u128::from(entry.count) * u128::from(period) == u128::from(entry.weight))
+        };
+        self.counts_follow &= match (self.key.weights, self.key.value) {
+            (Weights::Counts, _) => entry.count == entry.weight,
+            (Weights::Periods | Weights::Durations, None) => follows_period().unwrap_or(false),
+            _ => entry.count == 1,
         };
         spool.push(&mut self.chain, [entry.stack, entry.count, entry.weight])
+    }
+
+    /// Keeps the time of the entry that is pushed next, unless it follows from those before.
+    fn push_late<S: Read + Write + Seek, F: FnMut() -> io::Result<S>>(
+        &mut self,
+        time_ns: i64,
+        spool: &mut Spool<S, F>,
+    ) -> io::Result<()> {
+        if !self.key.is_timed {
+            return Ok(());
+        }
+        let place = if self.is_timeline() {
+            clamped(i128::from(self.start_ns).saturating_add_unsigned(self.total))
+        } else {
+            std::mem::replace(&mut self.stamp_ns, time_ns)
+        };
+        // Our importer wraps around likewise, so every time comes back.
+        let late = time_ns.wrapping_sub(place);
+        if late == 0 {
+            self.in_time += 1;
+            return Ok(());
+        }
+        let in_time = std::mem::take(&mut self.in_time);
+        spool.push(&mut self.late, [in_time, zigzag(late), 0])
     }
 
     /// Ends the last run: at the end, or where an input ends and the next one may have another clock.
@@ -178,10 +285,21 @@ impl Track {
         &mut self,
         spool: &mut Spool<S, F>,
     ) -> io::Result<()> {
+        self.is_further = true;
         let Some(mut pending) = self.pending.take() else { return Ok(()) };
         if self.key.weights == Weights::Times {
             pending.entry.weight = pending.entry.weight.saturating_add(pending.tail_ns);
         }
-        self.push(pending.entry, spool)
+        self.push(pending, spool)
     }
+}
+
+/// Numbers near 0 as small ones.
+const fn zigzag(number: i64) -> u64 {
+    (number << 1 ^ number >> 63).cast_unsigned()
+}
+
+/// The number that [`zigzag`] made small.
+pub(super) const fn unzigzag(number: u64) -> i64 {
+    (number >> 1).cast_signed() ^ -(number & 1).cast_signed()
 }

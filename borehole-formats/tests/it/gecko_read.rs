@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use borehole_formats::gecko::import;
 use borehole_formats::{Error, ReadOptions, tachyon};
-use borehole_model::{ProfileSink as _, Recovery, Tables};
+use borehole_model::{LaneId, ProfileSink as _, Recovery, Tables};
 use borehole_testkit::peers::peer;
 use borehole_testkit::{Scratch, read_corpus};
 use proptest::prelude::*;
@@ -294,5 +294,87 @@ proptest! {
         let written = samples.into_iter().map(|sample| PlainSample { ..sample });
         prop_assert_eq!(totals(back.samples().cloned()), totals(written));
         prop_assert_eq!(borehole_formats::detect::detect(&bytes).map(borehole_formats::detect::Format::name), Some("gecko"));
+    }
+}
+
+fn rewritten(bytes: &[u8]) -> Value {
+    let (mut out, mut tables) = (Vec::new(), Tables::default());
+    let mut exporter = exporter(&mut out);
+    import(bytes, &ReadOptions::default(), &mut tables, &mut exporter).unwrap();
+    exporter.finish(&tables).unwrap();
+    drop(exporter);
+    serde_json::from_slice(&out).unwrap()
+}
+
+#[test]
+fn reused_numbers_of_threads_and_processes_stay_apart_and_come_back() {
+    let bytes = read_corpus("gecko/lanes-suffixed-tid.gecko.json");
+    let collect = read(&bytes);
+    let lanes: std::collections::BTreeSet<_> =
+        collect.samples().map(|sample| (sample.process.unwrap(), sample.thread.unwrap())).collect();
+    let document: Value = serde_json::from_slice(&bytes).unwrap();
+    let ids = |document: &Value| {
+        let threads = document["threads"].as_array().unwrap().iter();
+        let text = |id: &Value| id.as_str().map_or_else(|| id.to_string(), str::to_owned);
+        threads.map(|thread| (text(&thread["pid"]), text(&thread["tid"]))).collect::<Vec<_>>()
+    };
+    assert_eq!(lanes.len(), ids(&document).len());
+    assert_eq!(collect.thread_names.len(), lanes.len());
+    assert_eq!(ids(&rewritten(&bytes)), ids(&document));
+}
+
+#[test]
+fn threads_and_processes_without_numbers_stay_apart() {
+    let thread = |pid: Value, tid: Value| json!({
+        "name": "worker", "pid": pid, "tid": tid, "stringArray": ["f"],
+        "samples": {"stack": [0], "time": [4]}, "stackTable": {"frame": [0], "prefix": [null]},
+        "frameTable": {"func": [0]}, "funcTable": {"name": [0]},
+    });
+    let threads = [
+        thread(json!("web"), json!(1)),
+        thread(json!("jobs"), json!(1)),
+        thread(json!("web"), json!(2)),
+        thread(Value::Null, Value::Null),
+        thread(Value::Null, json!("x")),
+    ];
+    let document = json!({"meta": {"preprocessedProfileVersion": 40}, "threads": threads});
+    let collect = read(document.to_string().as_bytes());
+    let id = |place| LaneId::Profile(place);
+    let lanes: Vec<_> = collect.samples().map(|sample| (sample.process, sample.thread.unwrap())).collect();
+    assert_eq!(
+        lanes,
+        [
+            (Some(id(0).to_process()), 1),
+            (Some(id(1).to_process()), 1),
+            (Some(id(0).to_process()), 2),
+            (None, id(3).to_u64()),
+            (None, id(4).to_u64()),
+        ]
+    );
+}
+
+#[test]
+fn weights_that_are_times_or_bytes_come_back() {
+    let thread = |tid: u64, kind: &str, weights: Value| json!({
+        "name": "worker", "pid": 7, "tid": tid, "stringArray": ["f"],
+        "samples": {"stack": [0, 0], "time": [4, 5], "weight": weights, "weightType": kind},
+        "stackTable": {"frame": [0], "prefix": [null]}, "frameTable": {"func": [0]}, "funcTable": {"name": [0]},
+    });
+    let threads = [
+        thread(1, "tracing-ms", json!([1.5, 1000])),
+        thread(2, "bytes", json!([-64, 4096])),
+        thread(3, "samples", json!([2, 3])),
+    ];
+    let document = json!({"meta": {"preprocessedProfileVersion": 40}, "threads": threads});
+    let bytes = document.to_string().into_bytes();
+    let collect = read(&bytes);
+    let types: Vec<_> = collect.segments.iter().map(|segment| segment.value_types.clone()).collect();
+    let value_type = |kind: &str, unit: &str| vec![(kind.to_owned(), unit.to_owned())];
+    assert_eq!(types, [value_type("wall", "nanoseconds"), value_type("weight", "bytes"), vec![]]);
+    let after = rewritten(&bytes);
+    for (index, thread) in threads.iter().enumerate() {
+        for member in ["weight", "weightType"] {
+            assert_eq!(after["threads"][index]["samples"][member], thread["samples"][member], "{index} {member}");
+        }
     }
 }

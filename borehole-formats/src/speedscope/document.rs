@@ -1,0 +1,327 @@
+//! The document: lanes as profiles, and the frames of all.
+
+use std::io::{self, Read, Seek, Write};
+
+use borehole_model::{LaneId, Mode, StackId, StringId, Tables, ThreadNames, ValueType};
+
+use super::layout::{SCHEMA, Unit, Weights};
+use super::names::Names;
+use super::track::{Entry, Key, Track, unzigzag};
+use super::utf8::Utf8Errors;
+use crate::Losses;
+use crate::chains::{Pull, Spool};
+use crate::json_stream::JsonStream;
+
+/// A document while it is written.
+pub(super) struct Document<'a, W, S, F> {
+    pub(super) output: &'a mut JsonStream<W>,
+    pub(super) spool: &'a mut Spool<S, F>,
+    pub(super) tables: &'a Tables,
+    pub(super) utf8_errors: Utf8Errors,
+    pub(super) value_types: &'a [ValueType],
+    pub(super) stacks: &'a [StackId],
+    pub(super) thread_names: &'a ThreadNames,
+    pub(super) names: Names<'a>,
+}
+
+impl<W, S, F> Document<'_, W, S, F>
+where
+    W: Write,
+    S: Read + Write + Seek,
+    F: FnMut() -> io::Result<S>,
+{
+    /// Answers what its names lost.
+    pub(super) fn write(&mut self, tracks: &[Track]) -> io::Result<Losses> {
+        let losses = self.put_head(tracks)?;
+        for (index, track) in tracks.iter().enumerate() {
+            self.output.raw(if index == 0 { "\n" } else { ",\n" });
+            self.put_profile(track)?;
+        }
+        if tracks.is_empty() {
+            // The viewer wants a profile, though there is nothing in it.
+            self.output.raw("{\"type\":\"sampled\",\"name\":\"no samples\",\"unit\":\"none\",");
+            self.output.raw("\"startValue\":0,\"endValue\":0,\"samples\":[],\"weights\":[]}");
+        }
+        self.output.raw("]}\n");
+        Ok(losses)
+    }
+
+    fn put_head(&mut self, tracks: &[Track]) -> io::Result<Losses> {
+        // The profile with most samples is shown first; the earliest of several.
+        let heaviest = tracks.iter().enumerate().rev().max_by_key(|(_, track)| track.samples);
+        let output = &mut *self.output;
+        output.raw("{\"$schema\":").string(SCHEMA);
+        output.raw(",\n\"exporter\":").string(concat!("borehole ", env!("CARGO_PKG_VERSION")));
+        output.raw(",\n\"activeProfileIndex\":").number(heaviest.map_or(0, |(index, _)| index as u64));
+        output.raw(",\n\"shared\":{\"frames\":");
+        let losses = self.names.write(output, self.utf8_errors)?;
+        output.raw("},\n\"profiles\":[");
+        Ok(losses)
+    }
+
+    fn put_profile(&mut self, track: &Track) -> io::Result<()> {
+        let name = self.name(track)?;
+        let axis = Axis::of(track);
+        let type_name = if track.origin.is_evented { "evented" } else { "sampled" };
+        let output = &mut *self.output;
+        output.raw("{\"type\":").string(type_name).raw(",\"name\":").string(&name);
+        output.raw(",\"unit\":").string(axis.unit.name()).raw(",\"startValue\":");
+        self.put_stated(track.origin.start, axis, track.start_ns.into());
+        self.output.raw(",\"endValue\":");
+        let end = i128::from(track.start_ns).saturating_add_unsigned(track.total);
+        self.put_stated(track.origin.end, axis, end);
+        self.put_own_facts(track)?;
+        if track.origin.is_evented {
+            return self.put_events(track, axis);
+        }
+        self.put_samples(track)?;
+        self.output.raw(",\n\"weights\":[");
+        self.put_column(track, |output, entry| axis.put(output, entry.weight.into()))?;
+        self.output.raw("]}");
+        Ok(())
+    }
+
+    /// A number that the source states, or else ours.
+    fn put_stated(&mut self, stated: Option<StringId>, axis: Axis, own: i128) {
+        match stated.and_then(|text| std::str::from_utf8(self.tables.string(text)).ok()) {
+            Some(text) => {
+                self.output.raw(text);
+            }
+            None => axis.put(self.output, own),
+        }
+    }
+
+    /// What the source calls it, or else which process, thread and interpreter it is, and what is weighed.
+    fn name(&self, track: &Track) -> io::Result<String> {
+        if let Some(name) = track.origin.name {
+            return Ok(self.utf8_errors.text(self.tables.string(name))?.into_owned());
+        }
+        let Key { lane, weights, value, .. } = track.key;
+        let mut parts = Vec::new();
+        parts.extend(lane.process.map(|process| format!("process {}", LaneId::of_process(process))));
+        let known = self.thread_name(track)?;
+        match lane.thread.map(LaneId::of) {
+            Some(LaneId::Profile(_)) if known.is_some() => {}
+            thread => parts.extend(thread.map(|thread| format!("thread {thread}"))),
+        }
+        parts.extend(known);
+        // As in Python's own documents the first is not named.
+        let interpreter = lane.interpreter.filter(|&interpreter| interpreter != 0);
+        parts.extend(interpreter.map(|interpreter| format!("interpreter {interpreter}")));
+        if parts.is_empty() {
+            parts.push("all samples".to_owned());
+        }
+        let value_type = value.and_then(|value| self.value_types.get(value));
+        if let (Weights::Values, Some(value_type)) = (weights, value_type) {
+            parts.push(value_type.kind.clone());
+        }
+        Ok(parts.join(", "))
+    }
+
+    fn thread_name(&self, track: &Track) -> io::Result<Option<String>> {
+        let name = track.key.lane.thread().and_then(|thread| self.thread_names.of(thread));
+        name.map(|&name| Ok(self.utf8_errors.text(self.tables.string(name))?.into_owned())).transpose()
+    }
+
+    /// Writes the member `borehole`, which lets our importer restore what the format has no place for. A profile of another
+    /// program that is as it was has none.
+    fn put_own_facts(&mut self, track: &Track) -> io::Result<()> {
+        let value_type = self.value_type(track);
+        if is_as_it_was(track, value_type.as_ref()) {
+            return Ok(());
+        }
+        let thread_name = self.thread_name(track)?;
+        let Key { lane, weights, mode, is_timed, .. } = track.key;
+        let output = &mut *self.output;
+        output.raw(",\n\"borehole\":{\"weights\":").string(weights.name());
+        for (key, value) in [
+            (",\"process\":", lane.process.map(i128::from)),
+            (",\"thread\":", lane.thread.map(i128::from)),
+            (",\"interpreter\":", lane.interpreter.map(i128::from)),
+            (",\"period_ns\":", track.period_ns.map(i128::from)),
+            (",\"start_unix_ns\":", track.origin.start_unix_ns.map(i128::from)),
+        ] {
+            if let Some(value) = value {
+                output.raw(key).signed(value);
+            }
+        }
+        if let Some(name) = thread_name {
+            output.raw(",\"thread_name\":").string(&name);
+        }
+        if mode != Mode::Wall {
+            output.raw(",\"mode\":").string(mode.name());
+        }
+        if let Some(ValueType { kind, unit }) = value_type {
+            output.raw(",\"value_type\":[").string(&kind).raw(",").string(&unit);
+            output.raw(if track.origin.is_uncounted { "],\"uncounted\":true" } else { "],\"uncounted\":false" });
+        }
+        for (member, is_so) in [
+            (",\"timed\":true", is_timed && !track.is_timeline()),
+            (",\"named\":true", track.origin.name.is_some()),
+        ] {
+            output.raw(if is_so { member } else { "" });
+        }
+        self.put_own_columns(track)
+    }
+
+    /// What the weights of a track are, where they are values. Samples of several periods have their times as values.
+    fn value_type(&self, track: &Track) -> Option<ValueType> {
+        let Key { weights, value, mode, .. } = track.key;
+        let is_mixed = weights == Weights::Durations && value.is_none() && track.period_ns.is_none();
+        let value_type = value.and_then(|value| self.value_types.get(value)).cloned();
+        value_type.or_else(|| is_mixed.then(|| ValueType::time(mode)))
+    }
+
+    /// Writes the counts of the entries and their times, unless they follow from the weights, and closes the member.
+    fn put_own_columns(&mut self, track: &Track) -> io::Result<()> {
+        if !track.counts_follow {
+            self.output.raw(",\n\"counts\":[");
+            self.put_column(track, |output, entry| {
+                output.number(entry.count);
+            })?;
+            self.output.raw("]");
+        }
+        if track.has_late() {
+            self.output.raw(",\n\"late\":[");
+            self.put_late(track)?;
+            self.output.raw("]");
+        }
+        self.output.raw("}");
+        Ok(())
+    }
+
+    fn put_late(&mut self, track: &Track) -> io::Result<()> {
+        let (mut pull, mut separator) = (Pull::of(&track.late), "");
+        while let Some([in_time, late, _]) = self.spool.pull(&mut pull)? {
+            for _ in 0..in_time {
+                self.output.raw(std::mem::replace(&mut separator, ",")).raw("0").spill()?;
+            }
+            let output = self.output.raw(std::mem::replace(&mut separator, ","));
+            output.signed(unzigzag(late).into()).spill()?;
+        }
+        Ok(())
+    }
+
+    fn put_samples(&mut self, track: &Track) -> io::Result<()> {
+        self.output.raw(",\n\"samples\":[");
+        let (mut frames, mut separator) = (Vec::new(), "[");
+        let mut pull = Pull::of(&track.chain);
+        while let Some(entry) = self.spool.pull(&mut pull)?.map(Entry::from) {
+            self.names.frames_root_first(stack_of(entry, self.stacks), &mut frames);
+            self.output.raw(std::mem::replace(&mut separator, ",["));
+            for (index, &frame) in frames.iter().enumerate() {
+                if index > 0 {
+                    self.output.raw(",");
+                }
+                self.output.number(frame);
+            }
+            self.output.raw("]").spill()?;
+        }
+        self.output.raw("]");
+        Ok(())
+    }
+
+    /// Writes entries as events: what is open goes on as far as the next stack begins alike.
+    fn put_events(&mut self, track: &Track, axis: Axis) -> io::Result<()> {
+        self.output.raw(",\n\"events\":[");
+        let (mut open, mut next, mut separator) = (Vec::new(), Vec::new(), "");
+        let mut at = i128::from(track.start_ns);
+        let mut pull = Pull::of(&track.chain);
+        let mut is_end = false;
+        while !is_end {
+            next.clear();
+            let entry = self.spool.pull(&mut pull)?.map(Entry::from);
+            is_end = entry.is_none();
+            if let Some(entry) = entry {
+                self.names.frames_root_first(stack_of(entry, self.stacks), &mut next);
+            }
+            let alike = open.iter().zip(&next).take_while(|(open, next)| open == next).count();
+            let closed = open.iter().skip(alike).rev().map(|&frame| ("C", frame));
+            for (kind, frame) in closed.chain(next.iter().skip(alike).map(|&frame| ("O", frame))) {
+                let output = self.output.raw(std::mem::replace(&mut separator, ","));
+                output.raw("{\"type\":\"").raw(kind).raw("\",\"frame\":").number(frame).raw(",\"at\":");
+                axis.put(output, at);
+                output.raw("}").spill()?;
+            }
+            std::mem::swap(&mut open, &mut next);
+            at += entry.map_or(0, |entry| i128::from(entry.weight));
+        }
+        self.output.raw("]}");
+        Ok(())
+    }
+
+    fn put_column(
+        &mut self,
+        track: &Track,
+        mut put: impl FnMut(&mut JsonStream<W>, Entry),
+    ) -> io::Result<()> {
+        let (mut separator, mut pull) = ("", Pull::of(&track.chain));
+        while let Some(entry) = self.spool.pull(&mut pull)? {
+            put(self.output.raw(std::mem::replace(&mut separator, ",")), entry.into());
+            self.output.spill()?;
+        }
+        Ok(())
+    }
+}
+
+/// The stack of an entry.
+fn stack_of(entry: Entry, stacks: &[StackId]) -> Option<StackId> {
+    let place = usize::try_from(entry.stack).ok()?.checked_sub(1)?;
+    Some(stacks[place])
+}
+
+/// Whether a profile of another program says all that is known of it in that program's own way.
+fn is_as_it_was(track: &Track, value_type: Option<&ValueType>) -> bool {
+    let Track { key, origin, .. } = track;
+    let says_value = match (key.weights, value_type) {
+        (Weights::Values, Some(value_type)) => {
+            value_type.kind == "weight" && value_type.unit == origin.unit.name()
+        }
+        (Weights::Durations, Some(value_type)) => *value_type == ValueType::time(Mode::Wall),
+        (Weights::Durations | Weights::Counts, None) => true,
+        _ => false,
+    };
+    origin.name.is_some() && says_value && track.counts_follow && !track.has_late()
+}
+
+/// The unit of weights, and how many of the track's are one of it.
+#[derive(Clone, Copy, Debug)]
+struct Axis {
+    unit: Unit,
+    factor: u32,
+}
+
+impl Axis {
+    fn of(track: &Track) -> Self {
+        let unit = match track.key.weights {
+            Weights::Counts => Unit::None,
+            Weights::Periods => Unit::Nanoseconds,
+            Weights::Values => track.origin.unit,
+            Weights::Times | Weights::Durations => match track.origin.unit {
+                Unit::None | Unit::Bytes => Unit::Nanoseconds,
+                unit => unit,
+            },
+        };
+        let factor = unit.nanoseconds().filter(|_| track.is_timeline()).unwrap_or(1);
+        Self { unit, factor }
+    }
+
+    /// Writes a number, in decimals as far as it takes.
+    fn put<W: Write>(self, output: &mut JsonStream<W>, number: i128) {
+        let factor = i128::from(self.factor);
+        if let (1, Ok(number)) = (factor, u64::try_from(number)) {
+            output.number(number);
+            return;
+        }
+        output.raw(if number < 0 { "-" } else { "" });
+        let (whole, mut rest) = (number.unsigned_abs() / factor.unsigned_abs(), (number % factor).unsigned_abs());
+        output.signed(whole.cast_signed());
+        output.raw(if rest == 0 { "" } else { "." });
+        let mut place = factor.unsigned_abs();
+        while rest > 0 {
+            place /= 10;
+            output.number(u64::try_from(rest / place).unwrap_or(0));
+            rest %= place;
+        }
+    }
+}
