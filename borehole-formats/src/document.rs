@@ -3,8 +3,6 @@
 #[cfg(any(feature = "pprof", feature = "otlp"))]
 use std::io::{BufRead, Read as _};
 
-#[cfg(any(feature = "pprof", feature = "otlp"))]
-use borehole_model::Segment;
 use borehole_model::{ProfileSink, Recovery, Warning};
 
 #[cfg(any(feature = "pprof", feature = "otlp"))]
@@ -12,15 +10,17 @@ use crate::ErrorKind;
 use crate::{Error, Position, ReadError, ReadOptions};
 
 /// Decides whether damage ends the reading.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Damage {
     lenient: bool,
+    /// Where the document stands in a text, whose bytes are not those that are read.
+    pub(crate) line: Option<u64>,
     pub(crate) recovery: Recovery,
 }
 
 impl Damage {
     pub(crate) fn new(options: &ReadOptions) -> Self {
-        Self { lenient: options.is_lenient(), recovery: Recovery::default() }
+        Self { lenient: options.is_lenient(), line: None, recovery: Recovery::default() }
     }
 
     /// Notes an error that cost `lost_bytes`, where damage is read over.
@@ -28,6 +28,12 @@ impl Damage {
     /// # Errors
     /// The error itself, where it is not.
     pub(crate) fn meet(&mut self, error: Error, lost_bytes: u64) -> Result<(), Error> {
+        let error = match (self.line, error.position()) {
+            (Some(line), Position::Byte(_)) => {
+                Error::new(error.kind(), error.format(), Position::Line(line), error.message())
+            }
+            _ => error,
+        };
         if !self.lenient || error.is_limit() || error.is_io() {
             return Err(error);
         }
@@ -37,19 +43,6 @@ impl Damage {
         };
         self.recovery.warn(warning.losing(lost_bytes));
         Ok(())
-    }
-
-    /// Notes, once, that records of `segment` do not say how many samples they are: views count each as one, and that is not what
-    /// the values say.
-    #[cfg(any(feature = "pprof", feature = "otlp"))]
-    pub(crate) fn note_uncounted(&mut self, segment: &Segment) {
-        let types = segment.value_types.iter().map(|own| format!("{}/{}", own.kind, own.unit));
-        let types = types.collect::<Vec<_>>().join(", ");
-        let note =
-            Warning::new(format!("each record counts as one sample, whatever its values ({types}) are"));
-        if !segment.value_types.is_empty() && !self.recovery.notes.contains(&note) {
-            self.recovery.note(note);
-        }
     }
 
     /// Tells `sink` of the warnings.

@@ -96,6 +96,12 @@ impl Error {
         self.0.kind
     }
 
+    /// The format.
+    #[must_use]
+    pub fn format(&self) -> &'static str {
+        self.0.format
+    }
+
     /// The byte offset, for formats that are not text.
     #[must_use]
     pub fn offset(&self) -> Option<u64> {

@@ -11,11 +11,14 @@ struct Limited<R> {
     input: R,
     left: usize,
     is_met: bool,
+    /// How many lines have ended.
+    lines: u64,
 }
 
 impl<R: BufRead> Read for Limited<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.input.read(buffer)?;
+        self.lines += buffer[..read].iter().filter(|&&byte| byte == b'\n').count() as u64;
         match self.left.checked_sub(read) {
             Some(left) => self.left = left,
             None => {
@@ -37,15 +40,35 @@ pub(crate) fn parse<'de, S: DeserializeSeed<'de>>(
     limit: usize,
     seed: S,
 ) -> Result<S::Value, Error> {
-    let mut limited = Limited { input, left: limit, is_met: false };
+    let mut limited = Limited { input, left: limit, is_met: false, lines: 0 };
     let mut deserializer = serde_json::Deserializer::from_reader(&mut limited);
     let read = seed.deserialize(&mut deserializer).and_then(|read| deserializer.end().map(|()| read));
     let is_met = limited.is_met;
-    read.map_err(|error| json_error(format, error, is_met.then_some(limit)))
+    read.map_err(|error| json_error(format, error, 0, is_met.then_some(limit)))
 }
 
-fn json_error(format: &'static str, error: serde_json::Error, limit: Option<usize>) -> Error {
-    let position = Position::Line(error.line() as u64);
+/// Reads one object of at most `limit` bytes, behind which others may stand. `lines` is how many lines have ended before; when that
+/// fails, how many of the object have been read is anybody's guess.
+///
+/// # Errors
+/// When it is longer, cut off, or not what `seed` takes.
+#[cfg(feature = "otlp")]
+pub(crate) fn parse_next<'de, S: DeserializeSeed<'de>>(
+    format: &'static str,
+    input: impl BufRead,
+    limit: usize,
+    lines: &mut u64,
+    seed: S,
+) -> Result<S::Value, Error> {
+    let mut limited = Limited { input, left: limit, is_met: false, lines: 0 };
+    let read = seed.deserialize(&mut serde_json::Deserializer::from_reader(&mut limited));
+    let (before, is_met) = (*lines, limited.is_met);
+    *lines += limited.lines;
+    read.map_err(|error| json_error(format, error, before, is_met.then_some(limit)))
+}
+
+fn json_error(format: &'static str, error: serde_json::Error, lines: u64, limit: Option<usize>) -> Error {
+    let position = Position::Line(lines + error.line() as u64);
     if let Some(limit) = limit {
         let message = format!("document too large: expected at most {limit} bytes");
         return Error::new(ErrorKind::Limit, format, position, message);

@@ -51,7 +51,7 @@ mod function_name;
 pub mod gecko;
 #[cfg(feature = "gzip")]
 mod gzip_writer;
-#[cfg(any(feature = "speedscope", feature = "gecko"))]
+#[cfg(any(feature = "speedscope", feature = "gecko", feature = "otlp"))]
 mod json_document;
 #[cfg(any(feature = "speedscope", feature = "gecko"))]
 mod json_stream;
@@ -111,6 +111,8 @@ pub mod speedscope;
 mod stack_counts;
 #[cfg(any(feature = "pprof", feature = "otlp"))]
 mod stated_duration;
+#[cfg(any(feature = "pprof", feature = "otlp"))]
+mod stated_period;
 #[cfg(feature = "tachyon")]
 pub mod tachyon;
 #[cfg(feature = "tachyon-jsonl")]

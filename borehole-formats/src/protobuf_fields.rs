@@ -36,17 +36,19 @@ enum Value<'a> {
     Fixed32,
 }
 
-/// Hands each field of a document to `take`. Answers with the bytes up to where fields can be read.
+/// Hands each field of a document, which begins at `base` in its input, to `take`. Answers with the bytes up to where fields
+/// can be read.
 ///
 /// # Errors
 /// Damage that is not read over.
 pub(crate) fn read_document<'a>(
     format: &'static str,
+    base: u64,
     bytes: &'a [u8],
     damage: &mut Damage,
     mut take: impl FnMut(&Field<'a>) -> Result<(), Error>,
 ) -> Result<&'a [u8], Error> {
-    let mut fields = Fields::of_document(format, bytes);
+    let mut fields = Fields::within_document(format, bytes, base);
     loop {
         let before = fields.offset();
         match fields.next_field() {
@@ -58,7 +60,8 @@ pub(crate) fn read_document<'a>(
             }
             // Without a readable length there is no telling where the next field starts.
             Err(error) => {
-                let (read, lost) = bytes.split_at(usize::try_from(before).unwrap_or(bytes.len()));
+                let whole = usize::try_from(before - base).unwrap_or(bytes.len());
+                let (read, lost) = bytes.split_at(whole);
                 damage.meet(error, lost.len() as u64)?;
                 return Ok(read);
             }

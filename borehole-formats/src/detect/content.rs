@@ -130,11 +130,17 @@ pub(super) fn is_pprof(prefix: &[u8]) -> bool {
     telling
 }
 
-/// Resources with their profiles, field 1, and perhaps their dictionary, field 2, and nothing else.
+/// Resources with their profiles, field 1, and perhaps their dictionary, field 2, and nothing else: as bytes, with their length
+/// before them, or as JSON.
 ///
-/// Source: `profiles.proto` of opentelemetry-proto 1.10.0.
+/// Source: `profiles.proto` of opentelemetry-proto 1.10.0; what the file exporter of OpenTelemetry's collector writes.
 pub(super) fn is_otlp(prefix: &[u8]) -> bool {
-    let mut fields = Messages { cursor: Cursor::new(prefix, 0), left: usize::MAX, is_other: false };
+    is_otlp_message(prefix, usize::MAX) || is_otlp_behind_length(prefix) || is_otlp_json(prefix)
+}
+
+fn is_otlp_message(prefix: &[u8], length: usize) -> bool {
+    let there = &prefix[..prefix.len().min(length)];
+    let mut fields = Messages { cursor: Cursor::new(there, 0), left: length, is_other: false };
     let mut telling = false;
     while let Some((number, length, payload)) = fields.next() {
         match number {
@@ -144,6 +150,28 @@ pub(super) fn is_otlp(prefix: &[u8]) -> bool {
         }
     }
     telling && !fields.is_other
+}
+
+/// A length in four bytes, big-endian, or as a varint, and a document of that length, or a Zstandard frame.
+fn is_otlp_behind_length(prefix: &[u8]) -> bool {
+    let fixed = prefix.split_first_chunk::<4>().filter(|(length, _)| length[0] <= 7);
+    if let Some((length, document)) = fixed {
+        let length = usize::try_from(u32::from_be_bytes(*length)).unwrap_or(usize::MAX);
+        let there = &document[..document.len().min(length)];
+        return is_otlp_message(document, length)
+            || is_otlp_json(there)
+            || (length > 4 && document.starts_with(b"\x28\xb5\x2f\xfd"));
+    }
+    let mut cursor = Cursor::new(prefix, 0);
+    let length = cursor.varint().ok().and_then(|length| usize::try_from(length).ok());
+    length.is_some_and(|length| is_otlp_message(cursor.rest(), length))
+}
+
+/// A JSON object that begins with one of the two members that documents have.
+fn is_otlp_json(prefix: &[u8]) -> bool {
+    const MEMBERS: [&[u8]; 3] = [b"\"resourceProfiles\"", b"\"resource_profiles\"", b"\"dictionary\""];
+    let members = trim_start(prefix).strip_prefix(b"{").map(trim_start).unwrap_or_default();
+    MEMBERS.iter().any(|name| members.starts_with(name))
 }
 
 /// Whether the fields of a message are those of `ResourceProfiles`, as far as they are there: a resource, scopes with

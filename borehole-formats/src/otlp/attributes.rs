@@ -18,6 +18,8 @@ pub(super) struct Resolved {
 #[derive(Debug, Default)]
 pub(super) struct Properties {
     labels: Vec<Label>,
+    /// What every sample of the resource has, unless it has another of that key.
+    pub(super) of_resource: Vec<Label>,
     /// Values within values, which labels cannot hold.
     pub(super) nested: u64,
 }
@@ -53,10 +55,31 @@ impl Properties {
             }
         }
         self.take_link(record, resolver)?;
+        let is_missing = |common: &&Label| self.labels.iter().all(|label| label.key != common.key);
+        let missing: Vec<_> = self.of_resource.iter().filter(is_missing).copied().collect();
+        self.labels.splice(..0, missing);
         if !self.labels.is_empty() {
             resolved.sample.labels = Some(resolver.tables.intern_labels(&self.labels)?);
         }
         Ok(resolved)
+    }
+
+    /// Takes an attribute of the resource that is one of its samples.
+    ///
+    /// # Errors
+    /// When it cannot be resolved.
+    pub(super) fn take_of_resource(
+        &mut self,
+        name: &[u8],
+        attribute: &Attribute<'_>,
+        resolver: &mut Resolver<'_, '_>,
+    ) -> Result<(), ReadError> {
+        self.labels.clear();
+        self.take_labels(name, attribute, resolver)?;
+        let is_new = |label: &Label| self.of_resource.iter().all(|known| known.key != label.key);
+        let new: Vec<_> = self.labels.iter().filter(|label| is_new(label)).copied().collect();
+        self.of_resource.extend(new);
+        Ok(())
     }
 
     fn take_labels(

@@ -266,7 +266,7 @@ impl<'t> Dictionary<'t> {
     }
 }
 
-fn scalar(said: Said<'_>) -> Message {
+pub(super) fn scalar(said: Said<'_>) -> Message {
     let mut value = Message::default();
     match said {
         Said::Text(text) => _ = value.bytes(any::STRING, text.as_bytes()),

@@ -1,17 +1,18 @@
 //! The message, whose parts say their lengths first: each is measured, then written.
 
+use std::borrow::Cow;
 use std::io::{self, Read, Seek, Write};
 
-use borehole_model::{ThreadNames, ValueType};
+use borehole_model::{Label, LabelValue, Mode, StringId, Tables, ThreadNames, ValueType};
 use borehole_wire::{put_varint, varint_len};
+use hashbrown::HashMap;
 
-use super::dictionary::{Dictionary, Said};
-use super::layout::{SCOPE, any, data, key, key_value, profile, resource, sample, scope, value_type};
-use super::rows::{Batch, Row, Scope, Series};
-use crate::Losses;
+use super::dictionary::{Dictionary, Said, scalar};
+use super::layout::{SCOPE, data, key, key_value, profile, resource, sample, scope, value_type};
+use super::rows::{Batch, Kind, Row, Scope, Series};
 use crate::chains::{Entry, Pull, Spool};
 use crate::protobuf::{Message, put_tag, wire};
-use borehole_model::nanoseconds_per;
+use crate::{Losses, stated_period};
 
 /// Bytes that are collected before the stream sees them.
 const BUFFER_BYTES: usize = 64 << 10;
@@ -56,18 +57,25 @@ where
         Self { output, buffer: Vec::new(), spool, dictionary, attributes }
     }
 
-    /// Writes all batches, those of a process together, and the dictionary. Answers with what could not be said.
-    pub(super) fn write(mut self, batches: &[Batch], types: &[Vec<ValueType>]) -> io::Result<Losses> {
-        let mut processes = Vec::new();
+    /// Writes all batches, those of a resource and a process together, and the dictionary. Answers with what could not be said.
+    pub(super) fn write(
+        mut self,
+        batches: &[Batch],
+        types: &[Vec<ValueType>],
+        resources: &[Vec<Label>],
+    ) -> io::Result<Losses> {
+        let mut together: Vec<Vec<(&Batch, &[ValueType])>> = Vec::new();
+        let mut index = HashMap::new();
         for batch in batches {
-            if !processes.contains(&batch.kind.process) {
-                processes.push(batch.kind.process);
-            }
+            let place = *index.entry((batch.kind.process, batch.kind.resource)).or_insert_with(|| {
+                together.push(Vec::new());
+                together.len() - 1
+            });
+            together[place].push((batch, &types[batch.kind.types][..]));
         }
-        for process in processes {
-            let batches = batches.iter().filter(|batch| batch.kind.process == process);
-            let batches: Vec<_> = batches.map(|batch| (batch, &types[batch.kind.types][..])).collect();
-            self.write_resource(process, &batches)?;
+        for batches in &together {
+            let kind = batches[0].0.kind;
+            self.write_resource(kind.process, &resources[kind.resource], batches)?;
         }
         self.spill(0)?;
         let (dictionary, losses) = self.dictionary.into_message();
@@ -79,14 +87,19 @@ where
         Ok(losses)
     }
 
-    fn write_resource(&mut self, process: Option<i64>, batches: &[(&Batch, &[ValueType])]) -> io::Result<()> {
+    fn write_resource(
+        &mut self,
+        process: Option<i64>,
+        labels: &[Label],
+        batches: &[(&Batch, &[ValueType])],
+    ) -> io::Result<()> {
         let mut profiles = Vec::new();
         for &(batch, types) in batches {
             for column in 0..types.len() {
-                profiles.push((batch, self.facts(batch, types, column)));
+                profiles.push((batch, self.facts(batch, types, column, labels)));
             }
         }
-        let resource = process_resource(process);
+        let resource = resource_message(process, labels, self.dictionary.tables());
         let scope = scope_message();
         let scope_length = scope.as_bytes().len() as u64
             + profiles.iter().map(|(_, facts)| field_length(facts.length)).sum::<u64>();
@@ -149,15 +162,15 @@ where
         head
     }
 
-    fn facts(&mut self, batch: &Batch, types: &[ValueType], column: usize) -> Facts {
+    fn facts(&mut self, batch: &Batch, types: &[ValueType], column: usize, labels: &[Label]) -> Facts {
         let mut before = Message::default();
         let sample_type = self.value_type(&types[column].kind, &types[column].unit);
         before.bytes(profile::SAMPLE_TYPE, sample_type.as_bytes());
         let mut facts = Facts {
             column,
             before,
-            after: self.facts_behind(batch, types),
-            omits_values: is_count(&types[column]) && batch.all_ones[column],
+            after: self.facts_behind(batch, types, labels),
+            omits_values: types[column].is_samples() && batch.all_ones[column],
             length: 0,
         };
         let rows: u64 = batch
@@ -172,14 +185,21 @@ where
         facts
     }
 
-    fn facts_behind(&mut self, batch: &Batch, types: &[ValueType]) -> Message {
+    fn facts_behind(&mut self, batch: &Batch, types: &[ValueType], labels: &[Label]) -> Message {
         let tables = self.dictionary.tables();
         let mut after = Message::default();
         let mut duration_ns = batch.stated.sum_ns().unwrap_or(0);
         let mut start_unix_ns = batch.start_unix_ns.filter(|_| !batch.kind.is_relative);
-        let mut said = Vec::new();
-        for &(key, value) in &batch.metadata {
-            said.push([key, value].map(|id| String::from_utf8_lossy(tables.string(id))).into());
+        let (mut said, mut period) = (Vec::new(), None);
+        // What is said of the resource is said there.
+        let of_profile = |(key, _): &&(StringId, StringId)| labels.iter().all(|label| label.key != *key);
+        for &(key, value) in batch.metadata.iter().filter(of_profile) {
+            let (key, value): (Cow<'_, str>, Cow<'_, str>) =
+                [key, value].map(|id| String::from_utf8_lossy(tables.string(id))).into();
+            match stated_period::read(&value).filter(|_| key == stated_period::KEY) {
+                Some(stated) if period.is_none() => period = Some(stated),
+                _ => said.push((key, value)),
+            }
         }
         if let Some((first, last)) = batch.span_ns {
             duration_ns = last.abs_diff(first).saturating_add(batch.kind.period_ns.unwrap_or(1));
@@ -192,12 +212,10 @@ where
             after.fixed64(profile::TIME_UNIX_NANO, start);
         }
         after.number(profile::DURATION_NANO, duration_ns);
-        if let Some(period_ns) = batch.kind.period_ns {
-            let time = types.iter().find(|own| nanoseconds_per(&own.unit) == Some(1));
-            let kind = time.map_or("wall", |own| &own.kind);
-            let period_type = self.value_type(kind, "nanoseconds");
+        if let Some((period, period_type)) = period.or_else(|| period_of(batch.kind, types)) {
+            let period_type = self.value_type(&period_type.kind, &period_type.unit);
             after.bytes(profile::PERIOD_TYPE, period_type.as_bytes());
-            after.number(profile::PERIOD, period_ns);
+            after.number(profile::PERIOD, period.cast_unsigned());
         }
         let mut attributes = self.dictionary.texts(&said);
         if batch.kind.is_relative && batch.span_ns.is_some() {
@@ -251,23 +269,54 @@ fn scope_attributes(scope: &Scope, thread_names: &ThreadNames, dictionary: &mut 
         numbers.push(dictionary.status(status));
     }
     if let Some(labels) = scope.labels {
-        let labels = dictionary.tables().labels(labels);
-        numbers.extend(dictionary.labels(labels));
+        let tables = dictionary.tables();
+        let labels = tables.labels(labels);
+        let said: Vec<_> = of_resource(tables, labels).collect();
+        let of_sample: Vec<_> = labels.iter().filter(|label| !said.contains(label)).copied().collect();
+        numbers.extend(dictionary.labels(&of_sample));
     }
     numbers
 }
 
 /// The fields of `ResourceProfiles` before its profiles.
-fn process_resource(process: Option<i64>) -> Message {
-    let (mut value, mut pair) = (Message::default(), Message::default());
+fn resource_message(process: Option<i64>, labels: &[Label], tables: &Tables) -> Message {
     let (mut inner, mut outer) = (Message::default(), Message::default());
     if let Some(process) = process {
-        value.explicit(any::INT, process.cast_unsigned());
-        pair.bytes(key_value::KEY, key::PROCESS.as_bytes()).bytes(key_value::VALUE, value.as_bytes());
-        inner.bytes(resource::ATTRIBUTES, pair.as_bytes());
+        inner.bytes(resource::ATTRIBUTES, pair(key::PROCESS, Said::Number(process)).as_bytes());
+    }
+    for label in labels {
+        let name = String::from_utf8_lossy(tables.string(label.key));
+        let text;
+        let said = match label.value {
+            LabelValue::Number { value, .. } => Said::Number(value),
+            LabelValue::Text(value) => {
+                text = String::from_utf8_lossy(tables.string(value));
+                Said::Text(&text)
+            }
+        };
+        inner.bytes(resource::ATTRIBUTES, pair(&name, said).as_bytes());
     }
     outer.bytes(resource::RESOURCE, inner.as_bytes());
     outer
+}
+
+/// A `KeyValue`.
+fn pair(name: &str, said: Said<'_>) -> Message {
+    let mut pair = Message::default();
+    pair.bytes(key_value::KEY, name.as_bytes()).bytes(key_value::VALUE, scalar(said).as_bytes());
+    pair
+}
+
+/// The labels that are said of the resource: those of which there is one, without a unit.
+pub(super) fn of_resource<'l>(tables: &'l Tables, labels: &'l [Label]) -> impl Iterator<Item = &'l Label> {
+    let is_known = |label: &Label| {
+        let name = tables.string(label.key);
+        key::OF_RESOURCE.iter().any(|known| known.as_bytes() == name)
+    };
+    labels.iter().filter(move |label| {
+        let has_unit = matches!(label.value, LabelValue::Number { unit: Some(_), .. });
+        is_known(label) && !has_unit && labels.iter().filter(|other| other.key == label.key).count() == 1
+    })
 }
 
 /// The fields of `ScopeProfiles` before its profiles.
@@ -279,9 +328,12 @@ fn scope_message() -> Message {
     outer
 }
 
-/// Whether values are numbers of samples.
-pub(super) fn is_count(value_type: &ValueType) -> bool {
-    value_type.kind == "samples" && value_type.unit == "count"
+/// The period of a profile: of the mode, or else of the first time among the values.
+fn period_of(kind: Kind, types: &[ValueType]) -> Option<(i64, ValueType)> {
+    let nanoseconds = types.iter().find(|own| own.nanoseconds_per_unit() == Some(1));
+    let own = nanoseconds.filter(|_| kind.mode == Mode::default());
+    let period_type = own.cloned().unwrap_or_else(|| ValueType::time(kind.mode));
+    Some((i64::try_from(kind.period_ns?).unwrap_or(i64::MAX), period_type))
 }
 
 fn row_length(head: &Message, row: &Row, facts: &Facts) -> u64 {

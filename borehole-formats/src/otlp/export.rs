@@ -4,12 +4,12 @@ use std::io::{self, Read, Seek, Write};
 use std::ops::ControlFlow;
 
 use borehole_model::{
-    Context, ProfileSink, Sample, Segment, StringId, Tables, Thread, ThreadNames, ValueType,
+    Context, Label, LabelsId, ProfileSink, Sample, Segment, StringId, Tables, Thread, ThreadNames, ValueType,
 };
 use hashbrown::HashMap;
 
 use super::dictionary::Dictionary;
-use super::encode::{Document, is_count};
+use super::encode::{Document, of_resource};
 use super::rows::{Batch, Kind, Scope};
 use crate::chains::Spool;
 use crate::cut_sums::CUT_SUMS;
@@ -19,8 +19,8 @@ use crate::{Export, Losses};
 /// Writes profiles of OpenTelemetry, development version: samples by process, stack, thread and labels, each with the
 /// times at which it was seen.
 ///
-/// There is a profile of `samples/count` for each process and period, and one for each type of value beside it. Nothing
-/// is written before `finish`. Memory: what is distinct, and for each stack and thread that is seen at many times a
+/// There is a profile of `samples/count` for each resource, process and period, and one for each type of value beside it; none of
+/// what is not counted. Nothing is written before `finish`. Memory: what is distinct, and for each stack and thread that is seen at many times a
 /// block of 4 KiB; observations go to the spool that the caller supplies.
 ///
 /// # Examples
@@ -44,6 +44,11 @@ pub struct Exporter<W, S, F> {
     output: W,
     spool: Spool<S, F>,
     types: Vec<Vec<ValueType>>,
+    type_index: HashMap<Vec<ValueType>, usize>,
+    /// What is said of resources, and by labels which one it is.
+    resources: Vec<Vec<Label>>,
+    resource_index: HashMap<Vec<Label>, usize>,
+    resource_of_labels: HashMap<LabelsId, usize>,
     batches: Vec<Batch>,
     batch_index: HashMap<Kind, usize>,
     scopes: Vec<Scope>,
@@ -59,7 +64,7 @@ pub struct Exporter<W, S, F> {
 #[derive(Debug, Default)]
 struct Plan {
     types: usize,
-    /// Whether the segment has no values that are numbers of samples, so that they are written first.
+    /// Whether the samples are counted and no value says so, so that their numbers are written first.
     adds_count: bool,
     metadata: Vec<(StringId, StringId)>,
     /// How long the segment says that it took.
@@ -86,6 +91,10 @@ impl<W: Write, S: Read + Write + Seek, F: FnMut() -> io::Result<S>> Exporter<W, 
             output,
             spool: Spool::new(spool),
             types: Vec::new(),
+            type_index: HashMap::new(),
+            resources: vec![Vec::new()],
+            resource_index: HashMap::from_iter([(Vec::new(), 0)]),
+            resource_of_labels: HashMap::new(),
             batches: Vec::new(),
             batch_index: HashMap::new(),
             scopes: Vec::new(),
@@ -100,14 +109,15 @@ impl<W: Write, S: Read + Write + Seek, F: FnMut() -> io::Result<S>> Exporter<W, 
 
     fn plan(&mut self, at: Context<'_>) {
         let segment = at.segment;
-        let adds_count = !segment.value_types.iter().any(is_count);
-        let counts = ValueType { kind: "samples".to_owned(), unit: "count".to_owned() };
-        let added = adds_count.then_some(counts);
-        let types: Vec<_> = added.into_iter().chain(segment.value_types.iter().cloned()).collect();
-        let known = self.types.iter().position(|known| *known == types);
-        let types = known.unwrap_or_else(|| {
-            self.types.push(types);
-            self.types.len() - 1
+        let own = &segment.value_types;
+        let is_counted = !segment.is_uncounted && !own.iter().any(ValueType::is_samples);
+        let adds_count = is_counted || own.is_empty();
+        let added = adds_count.then(ValueType::samples);
+        let types: Vec<_> = added.into_iter().chain(own.iter().cloned()).collect();
+        let Self { types: all, type_index, .. } = self;
+        let types = *type_index.entry(types).or_insert_with_key(|types| {
+            all.push(types.clone());
+            all.len() - 1
         });
         self.plan = Plan { types, adds_count, ..Plan::default() };
         segment.metadata.iter().for_each(|&pair| self.plan.take(at.tables, pair));
@@ -116,6 +126,8 @@ impl<W: Write, S: Read + Write + Seek, F: FnMut() -> io::Result<S>> Exporter<W, 
     fn batch(&mut self, at: Context<'_>, sample: &Sample<'_>) -> usize {
         let kind = Kind {
             process: at.process(sample),
+            resource: sample.labels.map_or(0, |labels| self.resource(at.tables, labels)),
+            mode: at.segment.mode,
             period_ns: at.segment.period_ns.filter(|&period| period > 0),
             types: self.plan.types,
             is_relative: at.segment.start_unix_ns.is_none(),
@@ -124,6 +136,19 @@ impl<W: Write, S: Read + Write + Seek, F: FnMut() -> io::Result<S>> Exporter<W, 
             Some((known, batch)) if known == kind => batch,
             _ => self.enter(kind, at.segment),
         }
+    }
+
+    /// The number of what labels say of the resource.
+    fn resource(&mut self, tables: &Tables, labels: LabelsId) -> usize {
+        let Self { resources, resource_index, resource_of_labels, .. } = self;
+        *resource_of_labels.entry(labels).or_insert_with(|| {
+            let labels = tables.labels(labels);
+            let said: Vec<_> = of_resource(tables, labels).copied().collect();
+            *resource_index.entry(said).or_insert_with_key(|said| {
+                resources.push(said.clone());
+                resources.len() - 1
+            })
+        })
     }
 
     #[cold]
@@ -216,9 +241,9 @@ impl<W: Write, S: Read + Write + Seek, F: FnMut() -> io::Result<S>> ProfileSink 
 
     fn finish(&mut self, tables: &Tables) -> io::Result<()> {
         let dictionary = Dictionary::new(tables);
-        let Self { output, spool, scopes, thread_names, .. } = self;
+        let Self { output, spool, scopes, thread_names, resources, .. } = self;
         let document = Document::new(output, spool, dictionary, scopes, thread_names);
-        let lost = document.write(&self.batches, &self.types)?;
+        let lost = document.write(&self.batches, &self.types, resources)?;
         lost.iter().for_each(|(what, count)| self.losses.add(what, count));
         self.losses.add(CUT_SUMS, self.batches.iter().map(Batch::cut_sums).sum());
         Ok(())

@@ -3,15 +3,23 @@
 //! A profile has one type of value. Who measures several writes as many profiles, with the same samples in the same
 //! order: those are one segment again.
 
+use borehole_model::{Measure, Mode, ValueType, nanoseconds_per};
+use hashbrown::HashSet;
+
 use super::layout::key;
-use super::read::{Any, Document, Key, Profile, Sample};
+use super::read::{self, Any, Document, Key, Profile, Sample};
 
 /// Profiles of the same samples, one for each type of value.
 #[derive(Debug)]
 pub(super) struct Group<'d, 'a> {
     pub(super) profiles: Vec<&'d Profile<'a>>,
-    /// The one whose values are numbers of samples.
+    names: HashSet<(u64, u64)>,
+    /// The one whose values are numbers of samples. It may be among the values too.
     pub(super) count: Option<usize>,
+    /// Those whose values are kept.
+    pub(super) own: Vec<usize>,
+    pub(super) mode: Mode,
+    pub(super) default_measure: Option<Measure>,
     pub(super) has_times: bool,
     /// Whether its times count from a moment that nobody knows.
     pub(super) is_relative: bool,
@@ -42,31 +50,47 @@ impl Survey {
     }
 }
 
-/// The profiles of a document, put together.
+/// The profiles of a document, put together: those of CPU time first, then those of wall time, then all others. Who adds up one
+/// kind only takes the first one.
 pub(super) fn groups<'d, 'a>(document: &'d Document<'a>) -> Vec<Group<'d, 'a>> {
     let mut groups: Vec<Group<'d, 'a>> = Vec::new();
     for profile in &document.profiles {
         let survey = Survey::of(profile);
-        // A name that is not there is met again when the segment is made.
-        let text = |index| document.string(index, profile.offset).unwrap_or_default();
-        let (kind, unit) = (text(profile.sample_type.kind), text(profile.sample_type.unit));
         // A difference of two profiles has negative counts, which the model keeps as values.
-        let counts = matches!(kind, b"samples" | b"sample") && unit == b"count" && !survey.has_negative;
+        let counts = value_type(document, profile).is_samples() && !survey.has_negative;
         match groups.last_mut().filter(|group| group.takes(profile)) {
             Some(group) => {
                 group.count = group.count.or(counts.then_some(group.profiles.len()));
+                group.names.insert(name_of(profile));
                 group.profiles.push(profile);
             }
             None => groups.push(Group {
                 profiles: vec![profile],
+                names: HashSet::from_iter([name_of(profile)]),
                 count: counts.then_some(0),
+                own: Vec::new(),
+                mode: Mode::default(),
+                default_measure: None,
                 has_times: survey.earliest_unix_ns.is_some(),
                 is_relative: is_relative(document, profile),
                 earliest_unix_ns: survey.earliest_unix_ns,
             }),
         }
     }
+    groups.iter_mut().for_each(|group| group.settle(document));
+    groups.sort_by_cached_key(|group| group.rank(document));
     groups
+}
+
+const fn name_of(profile: &Profile<'_>) -> (u64, u64) {
+    (profile.sample_type.kind, profile.sample_type.unit)
+}
+
+/// What the values of a profile are. A name that is not there is met again when the segment is made.
+pub(super) fn value_type(document: &Document<'_>, profile: &Profile<'_>) -> ValueType {
+    let text = |index| String::from_utf8_lossy(document.string(index, profile.offset).unwrap_or_default());
+    let read::ValueType { kind, unit } = profile.sample_type;
+    ValueType::new(text(kind), text(unit))
 }
 
 /// Whether the exporter says that it did not know when its clock began.
@@ -81,20 +105,101 @@ fn is_relative(document: &Document<'_>, profile: &Profile<'_>) -> bool {
     })
 }
 
+/// The kind that a profile wants shown.
+fn default_type<'a>(document: &Document<'a>, profile: &Profile<'_>) -> Option<&'a [u8]> {
+    let attributes = profile.attributes.iter().filter_map(|&index| usize::try_from(index).ok());
+    let mut attributes = attributes.filter_map(|index| document.attributes.get(index));
+    attributes.find_map(|attribute| {
+        let Key::Index(index) = attribute.key else { return None };
+        let name = document.string(index, attribute.offset).ok()?;
+        let mut kind = None;
+        let _ = attribute.each_value(|value| match value {
+            Any::Text(text) => kind = Some(text),
+            Any::Index(index) => kind = document.string(index, attribute.offset).ok(),
+            _ => {}
+        });
+        kind.filter(|_| name == key::DEFAULT_TYPE.as_bytes())
+    })
+}
+
 impl Group<'_, '_> {
+    /// Decides what the profiles are, once all are there.
+    fn settle(&mut self, document: &Document<'_>) {
+        let types: Vec<_> = self.profiles.iter().map(|profile| value_type(document, profile)).collect();
+        if !self.counts_all() {
+            self.count = None;
+        }
+        let is_other = |own: &ValueType| !own.is_samples();
+        let is_implied =
+            self.count == Some(0) && types[0] == ValueType::samples() && types[1..].iter().all(is_other);
+        self.own = (usize::from(is_implied)..types.len()).collect();
+        let is_time = |own: &&ValueType| own.nanoseconds_per_unit().is_some();
+        let mut measured = types.iter().filter(is_time).filter_map(|own| Mode::named(&own.kind));
+        self.mode = period_mode(document, self.profiles[0]).or_else(|| measured.next()).unwrap_or_default();
+        let time = |mode: Mode| types.iter().position(|own| own.kind == mode.name() && is_time(&own));
+        let named = default_type(document, self.profiles[0]);
+        let named = named.and_then(|name| types.iter().position(|own| own.kind.as_bytes() == name));
+        let default = named.or_else(|| time(Mode::Cpu)).or_else(|| time(Mode::Wall));
+        self.default_measure = default.map(|column| match self.own.binary_search(&column) {
+            Ok(own) => Measure::Value(own),
+            Err(_) => Measure::Count,
+        });
+    }
+
+    /// Whether every record that has values counts samples.
+    fn counts_all(&self) -> bool {
+        let Some(count) = self.count.filter(|_| self.profiles.len() > 1) else { return true };
+        let mut readers: Vec<_> = self.profiles.iter().map(|profile| profile.samples()).collect();
+        let mut records = vec![Sample::default(); readers.len()];
+        loop {
+            for (reader, record) in readers.iter_mut().zip(&mut records) {
+                // They are the same samples, which were read once before.
+                if !reader.next_sample(record).unwrap_or(false) {
+                    return true;
+                }
+            }
+            let is_zero = |place: usize| records[count].values.get(place) == Some(&0);
+            let has_value = |place: usize| {
+                let value = |record: &Sample| record.values.get(place).is_none_or(|&value| value != 0);
+                records.iter().enumerate().any(|(column, record)| column != count && value(record))
+            };
+            if (0..records[count].values.len()).any(|place| is_zero(place) && has_value(place)) {
+                return false;
+            }
+        }
+    }
+
+    /// Where its place among the others is.
+    fn rank(&self, document: &Document<'_>) -> usize {
+        let types = self.profiles.iter().map(|profile| value_type(document, profile));
+        let times = types.filter(|own| own.nanoseconds_per_unit().is_some());
+        let mut modes: Vec<_> = times.filter_map(|own| Mode::named(&own.kind)).collect();
+        if self.count.is_some() {
+            modes.extend(period_mode(document, self.profiles[0]));
+        }
+        let ranks = [Mode::Cpu, Mode::Wall];
+        ranks.iter().position(|mode| modes.contains(mode)).unwrap_or(ranks.len())
+    }
+
     /// Whether a profile is about the samples of this group, and measures something else.
     fn takes(&self, profile: &Profile<'_>) -> bool {
         let facts = |profile: &Profile<'_>| {
             let Profile { resource, scope, time_unix_ns, duration_ns, period, .. } = *profile;
             (resource, scope, time_unix_ns, duration_ns, period)
         };
-        let name = |profile: &Profile<'_>| (profile.sample_type.kind, profile.sample_type.unit);
         let first = self.profiles[0];
         facts(first) == facts(profile)
             && first.attributes == profile.attributes
-            && self.profiles.iter().all(|known| name(known) != name(profile))
+            && !self.names.contains(&name_of(profile))
             && has_same_samples(first, profile)
     }
+}
+
+/// What the period of a profile is of, if it is a time.
+fn period_mode(document: &Document<'_>, profile: &Profile<'_>) -> Option<Mode> {
+    let text = |index| document.string(index, profile.offset).ok().and_then(|text| str::from_utf8(text).ok());
+    let mode = Mode::named(text(profile.period_type.kind)?)?;
+    nanoseconds_per(text(profile.period_type.unit)?).map(|_| mode)
 }
 
 fn has_same_samples(one: &Profile<'_>, other: &Profile<'_>) -> bool {

@@ -3,25 +3,27 @@
 use std::io::BufRead;
 
 use borehole_model::{
-    Context, ProfileSink, Recovery, Sample as ModelSample, Segment, StringId, Tables, ThreadNames,
-    ValueType as ModelValueType, Warning,
+    Context, ProfileSink, Recovery, Sample as ModelSample, Segment, StringId, Tables, ThreadNames, ValueType,
+    Warning, nanoseconds_per,
 };
 
 use super::attributes::{Properties, Resolved, name_of, text, values};
-use super::groups::{Group, groups};
+use super::documents::{Documents, Piece};
+use super::groups::{Group, groups, value_type};
 use super::layout::{SCOPE, key};
-use super::read::{Any, Attribute, Document, Sample, Samples, at, malformed};
+use super::read::{Any, Attribute, Document, Profile, Sample, Samples, at, malformed};
 use super::resolve::Resolver;
 use super::{NAME, read};
-use crate::document::{self, Damage};
-use crate::{Error, ReadError, ReadOptions, stated_duration};
-use borehole_model::nanoseconds_per;
+use crate::document::Damage;
+use crate::{Error, ReadError, ReadOptions, stated_duration, stated_period};
 
-/// Reads decompressed profiles of OpenTelemetry: `ProfilesData`, or the request that carries them to a collector.
+/// Reads decompressed profiles of OpenTelemetry: `ProfilesData`, or the request that carries them to a collector, as bytes or as
+/// JSON, or several of them in one input.
 ///
 /// Each profile becomes a segment; profiles of one scope with the same samples and different values become one segment
-/// with several values. Samples with times come in the order of time. Attributes become labels, but for those that
-/// name process and thread. Attributes of the resource and of the profile become metadata.
+/// with several values. Those of CPU time come first, then those of wall time, then the others of the document. Samples with times
+/// come in the order of time. Attributes become labels, but for those that name process and thread; so do the attributes by which
+/// resources are told apart. Attributes of the resource and of the profile become metadata.
 ///
 /// A file that is cut off is an error, since samples refer to what stands behind them.
 ///
@@ -33,25 +35,58 @@ pub fn import(
     tables: &mut Tables,
     sink: &mut dyn ProfileSink,
 ) -> Result<Recovery, ReadError> {
-    let bytes = document::read_whole(NAME, input, options.limits.document_bytes)?;
-    let mut damage = Damage::new(options);
-    let document = Document::read(&bytes, &mut damage)?;
-    let groups = groups(&document);
-    let mut importer = Importer {
-        origin_unix_ns: origin(&groups),
-        resolver: Resolver::new(&document, tables),
-        properties: Properties::default(),
-        thread_names: ThreadNames::default(),
-        damage,
-        sink,
-    };
-    for group in &groups {
-        importer.group(group)?;
-        if importer.damage.recovery.stopped {
+    let mut documents = Documents::new(input, options.limits.document_bytes)?;
+    let mut state = State { damage: Damage::new(options), ..State::default() };
+    while let Some(piece) = documents.next_piece(&mut state.damage)? {
+        state.damage.line = piece.line;
+        import_document(&piece, &mut state, tables, sink)?;
+        state.damage.line = None;
+        if state.damage.recovery.stopped {
             break;
         }
     }
-    importer.finish()
+    state.finish(sink)
+}
+
+/// What the documents of an input share.
+#[derive(Default)]
+struct State {
+    damage: Damage,
+    /// The origin of the clock; 0 is unknown.
+    origin_unix_ns: u64,
+    properties: Properties,
+    thread_names: ThreadNames,
+}
+
+impl State {
+    fn finish(mut self, sink: &mut dyn ProfileSink) -> Result<Recovery, ReadError> {
+        if self.properties.nested > 0 {
+            let message = format!("{} values within attributes are not read", self.properties.nested);
+            self.damage.recovery.note(Warning::new(message));
+        }
+        self.damage.finish(sink)
+    }
+}
+
+fn import_document(
+    piece: &Piece,
+    state: &mut State,
+    tables: &mut Tables,
+    sink: &mut dyn ProfileSink,
+) -> Result<(), ReadError> {
+    let document = Document::read(piece.base, &piece.bytes, &mut state.damage)?;
+    let groups = groups(&document);
+    if state.origin_unix_ns == 0 {
+        state.origin_unix_ns = origin(&groups);
+    }
+    let mut importer = Importer { resolver: Resolver::new(&document, tables), state, sink };
+    for group in &groups {
+        importer.group(group)?;
+        if importer.state.damage.recovery.stopped {
+            break;
+        }
+    }
+    Ok(())
 }
 
 /// When the first profile began: the origin of the clock that all segments share.
@@ -65,11 +100,8 @@ fn origin(groups: &[Group<'_, '_>]) -> u64 {
 }
 
 struct Importer<'d, 'a> {
-    origin_unix_ns: u64,
     resolver: Resolver<'d, 'a>,
-    properties: Properties,
-    thread_names: ThreadNames,
-    damage: Damage,
+    state: &'d mut State,
     sink: &'d mut dyn ProfileSink,
 }
 
@@ -91,25 +123,13 @@ struct Held {
 }
 
 impl<'a> Importer<'_, 'a> {
-    fn finish(mut self) -> Result<Recovery, ReadError> {
-        if self.properties.nested > 0 {
-            let message = format!("{} values within attributes are not read", self.properties.nested);
-            self.damage.recovery.note(Warning::new(message));
-        }
-        self.damage.finish(self.sink)
-    }
-
     fn group(&mut self, group: &Group<'_, 'a>) -> Result<(), ReadError> {
         let segment = match self.segment(group) {
-            Err(ReadError::Input(error)) => return Ok(self.damage.meet(error, 0)?),
+            Err(ReadError::Input(error)) => return Ok(self.state.damage.meet(error, 0)?),
             segment => segment?,
         };
         self.sink.segment(Context { tables: self.resolver.tables, segment: &segment })?;
-        self.damage.recovery.segments += 1;
-        // What has a time is an observation, and so one sample.
-        if group.count.is_none() && !group.has_times {
-            self.damage.note_uncounted(&segment);
-        }
+        self.state.damage.recovery.segments += 1;
         let mut readers: Vec<_> = group.profiles.iter().map(|profile| profile.samples()).collect();
         let mut records = vec![Sample::default(); readers.len()];
         let mut held = Held::default();
@@ -120,9 +140,9 @@ impl<'a> Importer<'_, 'a> {
                 Err(error) => Err(error.into()),
             };
             match taken {
-                Ok(()) if self.damage.recovery.stopped => return Ok(()),
+                Ok(()) if self.state.damage.recovery.stopped => return Ok(()),
                 Ok(()) => {}
-                Err(ReadError::Input(error)) => self.damage.meet(error, 0)?,
+                Err(ReadError::Input(error)) => self.state.damage.meet(error, 0)?,
                 Err(error) => return Err(error),
             }
         }
@@ -138,10 +158,10 @@ impl<'a> Importer<'_, 'a> {
         held: &mut Held,
     ) -> Result<(), ReadError> {
         records.iter().try_for_each(check_lengths)?;
-        let resolved = self.properties.resolve(&records[0], &mut self.resolver)?;
+        let resolved = self.state.properties.resolve(&records[0], &mut self.resolver)?;
         let at = Context { tables: self.resolver.tables, segment };
         if let Some((thread, name)) = at.thread(&resolved.sample).zip(resolved.thread_name)
-            && self.thread_names.name(thread, name)
+            && self.state.thread_names.name(thread, name)
         {
             self.sink.thread(at, thread, name)?;
         }
@@ -165,8 +185,7 @@ impl<'a> Importer<'_, 'a> {
         if group.is_relative {
             return Ok(time_unix_ns.cast_signed());
         }
-        let since = time_unix_ns.saturating_sub(self.origin_unix_ns);
-        i64::try_from(since)
+        i64::try_from(i128::from(time_unix_ns) - i128::from(self.state.origin_unix_ns))
             .map_err(|_| malformed(offset, format!("expected a time below 2^63, found {time_unix_ns}")))
     }
 
@@ -180,20 +199,20 @@ impl<'a> Importer<'_, 'a> {
     ) -> Result<(), ReadError> {
         let sum = |record: &Sample| record.values.iter().fold(0_i64, |sum, &value| sum.saturating_add(value));
         let values: Vec<_> = own(group, records).map(sum).collect();
-        // Without a profile that counts, each sample is one observation.
+        // A record that is not counted is one.
         let count = group.count.map_or(1, |column| sum(&records[column]).unsigned_abs());
         let sample = ModelSample { count, values: &values, ..resolved.sample };
         self.give(segment, &sample)
     }
 
     fn deliver(&mut self, group: &Group<'_, 'a>, segment: &Segment, mut held: Held) -> Result<(), ReadError> {
-        let width = group.profiles.len() - usize::from(group.count.is_some());
+        let width = group.own.len();
         held.observations.sort_by_key(|observation| observation.time_ns);
         for &Observation { time_ns, sample, count, values } in &held.observations {
             let values = &held.values[values..values + width];
             let sample = ModelSample { count, values, time_ns: Some(time_ns), ..held.samples[sample] };
             self.give(segment, &sample)?;
-            if self.damage.recovery.stopped {
+            if self.state.damage.recovery.stopped {
                 break;
             }
         }
@@ -202,7 +221,7 @@ impl<'a> Importer<'_, 'a> {
 
     fn give(&mut self, segment: &Segment, sample: &ModelSample<'_>) -> Result<(), ReadError> {
         let at = Context { tables: self.resolver.tables, segment };
-        let recovery = &mut self.damage.recovery;
+        let recovery = &mut self.state.damage.recovery;
         recovery.samples = recovery.samples.saturating_add(sample.count);
         recovery.stopped = self.sink.sample(at, sample)?.is_break();
         Ok(())
@@ -210,39 +229,61 @@ impl<'a> Importer<'_, 'a> {
 
     fn segment(&mut self, group: &Group<'_, 'a>) -> Result<Segment, ReadError> {
         let document = self.resolver.document;
-        let (mut value_types, first) = (Vec::new(), group.profiles[0]);
-        for (column, profile) in group.profiles.iter().enumerate() {
-            if group.count != Some(column) {
-                let text = |index| document.string(index, profile.offset);
-                let text = |index| text(index).map(|text| String::from_utf8_lossy(text).into_owned());
-                let read::ValueType { kind, unit } = profile.sample_type;
-                value_types.push(ModelValueType { kind: text(kind)?, unit: text(unit)? });
-            }
+        let first = group.profiles[0];
+        for profile in &group.profiles {
+            let read::ValueType { kind, unit } = profile.sample_type;
+            document.string(kind, profile.offset).and(document.string(unit, profile.offset))?;
         }
         let unit = document.string(first.period_type.unit, first.offset)?;
         let factor = std::str::from_utf8(unit).ok().and_then(nanoseconds_per);
         let period = u64::try_from(first.period).ok().filter(|&period| period > 0);
-        let start = Some(self.origin_unix_ns).filter(|&origin| origin > 0 && !group.is_relative);
+        let start = Some(self.state.origin_unix_ns).filter(|&origin| origin > 0 && !group.is_relative);
         let mut segment = Segment {
             format: NAME,
-            index: self.damage.recovery.segments,
+            index: self.state.damage.recovery.segments,
             period_ns: period.zip(factor).and_then(|(period, factor)| period.checked_mul(factor)),
             has_times: group.has_times,
             start_unix_ns: start.and_then(|origin| i64::try_from(origin).ok()),
-            value_types,
+            mode: group.mode,
+            value_types: group.own.iter().map(|&own| value_type(document, group.profiles[own])).collect(),
+            default_measure: group.default_measure,
+            is_uncounted: group.count.is_none(),
             ..Segment::default()
         };
         self.facts(group, &mut segment)?;
+        self.period(first, &mut segment)?;
         Ok(segment)
     }
 
-    /// What resource, scope and profile say, as process and metadata.
+    /// The period as metadata, where period and mode of the segment do not say the same.
+    fn period(&mut self, profile: &Profile<'a>, segment: &mut Segment) -> Result<(), ReadError> {
+        let read::ValueType { kind, unit } = profile.period_type;
+        let text = |index| self.resolver.document.string(index, profile.offset).map(String::from_utf8_lossy);
+        let period_type = ValueType::new(text(kind)?, text(unit)?);
+        let is_said = period_type == ValueType::time(segment.mode) && segment.period_ns.is_some();
+        if !is_said && (profile.period != 0 || period_type != ValueType::default()) {
+            let said = stated_period::said(profile.period, &period_type);
+            let tables = &mut *self.resolver.tables;
+            let value = tables.intern_string(said.as_bytes())?;
+            segment.metadata.push((tables.intern_string(stated_period::KEY.as_bytes())?, value));
+        }
+        Ok(())
+    }
+
+    /// What resource, scope and profile say, as process, labels and metadata.
     fn facts(&mut self, group: &Group<'_, 'a>, segment: &mut Segment) -> Result<(), ReadError> {
         let (document, first) = (self.resolver.document, group.profiles[0]);
+        self.state.properties.of_resource.clear();
         for attribute in &document.resources[first.resource] {
             let name = name_of(attribute, &self.resolver)?;
             match values(attribute)?[..] {
                 [Any::Number(number)] if name == key::PROCESS.as_bytes() => segment.process = Some(number),
+                [value]
+                    if value != Any::Nested && key::OF_RESOURCE.iter().any(|own| own.as_bytes() == name) =>
+                {
+                    self.state.properties.take_of_resource(name, attribute, &mut self.resolver)?;
+                    self.metadata(attribute, &mut segment.metadata)?;
+                }
                 _ => self.metadata(attribute, &mut segment.metadata)?,
             }
         }
@@ -281,7 +322,7 @@ impl<'a> Importer<'_, 'a> {
         let key = self.resolver.tables.intern_string(name)?;
         for value in values(attribute)? {
             if value == Any::Nested {
-                self.properties.nested += 1;
+                self.state.properties.nested += 1;
             } else {
                 pairs.push((key, text(value, attribute.offset, &mut self.resolver)?));
             }
@@ -290,10 +331,9 @@ impl<'a> Importer<'_, 'a> {
     }
 }
 
-/// The records of the profiles whose values are not counts of samples.
+/// The records of the profiles whose values are kept.
 fn own<'r>(group: &Group<'_, '_>, records: &'r [Sample]) -> impl Iterator<Item = &'r Sample> {
-    let count = group.count;
-    records.iter().enumerate().filter(move |&(column, _)| Some(column) != count).map(|(_, record)| record)
+    group.own.iter().map(|&column| &records[column])
 }
 
 /// The next sample of each profile; false at the end.

@@ -147,6 +147,18 @@ pub(super) mod key {
     pub(crate) const TRACE_ID: &str = "trace_id";
     pub(crate) const SPAN_ID: &str = "span_id";
 
+    /// Attributes of resources by which profiles are told apart: labels of their samples. Of the last two one is the older name of
+    /// the other.
+    pub(crate) const OF_RESOURCE: [&str; 5] = [
+        "service.name",
+        "service.version",
+        "host.name",
+        "deployment.environment.name",
+        "deployment.environment",
+    ];
+    /// The kind of value that a profile wants shown, of the profiles of the same samples.
+    pub(crate) const DEFAULT_TYPE: &str = "default_sample_type";
+
     // There are no conventions for these.
     pub(crate) const INTERPRETER: &str = "borehole.interpreter";
     /// The names of the flags that are set.

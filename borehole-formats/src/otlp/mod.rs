@@ -4,15 +4,19 @@
 //! stack and the same attributes are one record, with a value and a time for each observation. Read and written by
 //! hand, as the other formats are: an importer can then say at which byte a file is wrong.
 //!
+//! Files hold one document or several: as bytes, with their lengths before them, or as JSON.
+//!
 //! The signal is under development and its messages still change; those read and written here are of release 1.10.0 of
 //! opentelemetry-proto. Mapping to the model: `docs/formats/otlp.md`.
 
 mod attributes;
 mod dictionary;
+mod documents;
 mod encode;
 mod export;
 mod groups;
 mod import;
+mod json;
 mod layout;
 mod read;
 mod resolve;

@@ -10,7 +10,7 @@ use super::layout::{
 };
 use crate::document::Damage;
 use crate::protobuf_fields::{Field, Fields, read_document};
-use crate::{Error, Position};
+use crate::{Error, ErrorKind, Position};
 
 /// What is measured and in which unit, as string indexes.
 #[derive(Clone, Copy, Debug, Default)]
@@ -139,13 +139,13 @@ pub(super) struct Document<'a> {
 }
 
 impl<'a> Document<'a> {
-    /// Reads all messages but samples.
+    /// Reads all messages but samples. The document begins at `base` in its input.
     ///
     /// # Errors
     /// Damage that is not read over.
-    pub(super) fn read(bytes: &'a [u8], damage: &mut Damage) -> Result<Self, Error> {
+    pub(super) fn read(base: u64, bytes: &'a [u8], damage: &mut Damage) -> Result<Self, Error> {
         let mut document = Self { length: bytes.len() as u64, ..Self::default() };
-        read_document(NAME, bytes, damage, |field| document.take(field))?;
+        read_document(NAME, base, bytes, damage, |field| document.take(field))?;
         Ok(document)
     }
 
@@ -185,7 +185,8 @@ impl<'a> Document<'a> {
                 scope::SCOPE => self.scopes[number] = Scope::read(field.message()?)?,
                 scope::PROFILES => {
                     let (offset, message) = (field.offset, field.message()?);
-                    self.profiles.push(Profile::read(offset, resource, number, message)?);
+                    let profile = Profile::read(offset, resource, number, message);
+                    self.profiles.push(profile.map_err(|error| of_release(message, error))?);
                 }
                 _ => {}
             }
@@ -525,6 +526,30 @@ impl Sample {
         }
         Ok(())
     }
+}
+
+/// What is said of profiles of older releases, as far as they can be told.
+pub(super) const OLDER: &str =
+    "expected profiles of OpenTelemetry as of opentelemetry-proto 1.10, found those of an older release";
+
+/// The error of a profile, or what it comes of: the fields had other numbers in other releases.
+///
+/// Source: open-telemetry/opentelemetry-proto, `profiles/v1experimental/profiles.proto` of releases up to 1.4, and
+/// `profiles/v1development/profiles.proto` of those before 1.8, in which profiles had lists of locations, and times that were not of
+/// eight bytes.
+#[cold]
+fn of_release(mut fields: Fields<'_>, error: Error) -> Error {
+    while let Ok(Some(field)) = fields.next_field() {
+        let release = match field.number {
+            2 if field.fixed64().is_ok() => "v1experimental",
+            20..=30 => "v1experimental",
+            3 if field.fixed64().is_err() => "v1development",
+            _ => continue,
+        };
+        let message = format!("{OLDER}, {release}");
+        return Error::new(ErrorKind::Unsupported, NAME, Position::Byte(field.offset), message);
+    }
+    error
 }
 
 #[cold]

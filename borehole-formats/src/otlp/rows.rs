@@ -4,7 +4,7 @@
 
 use std::io::{self, Read, Seek, Write};
 
-use borehole_model::{LabelsId, StackId, Status, StringId, Thread};
+use borehole_model::{LabelsId, Mode, StackId, Status, StringId, Thread};
 use hashbrown::{HashMap, HashSet};
 
 use crate::chains::{Chain, Spool};
@@ -24,7 +24,10 @@ pub(super) struct Scope {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Kind {
     pub(super) process: Option<i64>,
+    /// The number of what is said of its resource.
+    pub(super) resource: usize,
     pub(super) period_ns: Option<u64>,
+    pub(super) mode: Mode,
     /// The number of its list of value types.
     pub(super) types: usize,
     /// Whether its times count from a moment that nobody knows.

@@ -14,35 +14,42 @@ use super::write::{Message, Output};
 pub(super) struct Facts {
     pub(super) time_ns: i64,
     pub(super) duration_ns: i64,
-    pub(super) period_ns: i64,
+    pub(super) period: i64,
 }
 
-/// Everything that is neither a definition nor a sample, with its strings numbered.
+/// Everything that is neither a definition nor a sample.
+#[derive(Debug)]
+pub(super) struct Said {
+    pub(super) types: Vec<ValueType>,
+    /// Absent: no period is known.
+    pub(super) period_type: Option<ValueType>,
+    pub(super) default_type: Option<String>,
+    pub(super) doc_url: Option<String>,
+    pub(super) comments: Vec<String>,
+    pub(super) facts: Facts,
+}
+
+/// The same with its strings numbered.
 #[derive(Debug)]
 pub(super) struct Header {
     types: Vec<(i64, i64)>,
-    period_type: (i64, i64),
+    period_type: Option<(i64, i64)>,
     default_type: i64,
+    doc_url: i64,
     comments: Vec<i64>,
     facts: Facts,
 }
 
 impl Header {
-    pub(super) fn new(
-        symbols: &mut Symbols<'_>,
-        types: &[ValueType],
-        period_type: &ValueType,
-        default_type: Option<&str>,
-        comments: &[String],
-        facts: Facts,
-    ) -> Self {
+    pub(super) fn new(symbols: &mut Symbols<'_>, said: &Said) -> Self {
         let mut number = |row: &ValueType| (symbols.text(&row.kind), symbols.text(&row.unit));
         Self {
-            types: types.iter().map(&mut number).collect(),
-            period_type: number(period_type),
-            default_type: default_type.map_or(0, |name| symbols.text(name)),
-            comments: comments.iter().map(|comment| symbols.text(comment)).collect(),
-            facts,
+            types: said.types.iter().map(&mut number).collect(),
+            period_type: said.period_type.as_ref().map(&mut number),
+            default_type: said.default_type.as_ref().map_or(0, |name| symbols.text(name)),
+            doc_url: said.doc_url.as_ref().map_or(0, |url| symbols.text(url)),
+            comments: said.comments.iter().map(|comment| symbols.text(comment)).collect(),
+            facts: said.facts,
         }
     }
 
@@ -54,12 +61,13 @@ impl Header {
         let facts = &self.facts;
         output.signed(profile::TIME_NANOS, facts.time_ns)?;
         output.signed(profile::DURATION_NANOS, facts.duration_ns)?;
-        if facts.period_ns != 0 {
-            output.message(profile::PERIOD_TYPE, &type_message(self.period_type))?;
-            output.signed(profile::PERIOD, facts.period_ns)?;
+        if let Some(period_type) = self.period_type {
+            output.message(profile::PERIOD_TYPE, &type_message(period_type))?;
+            output.signed(profile::PERIOD, facts.period)?;
         }
         self.comments.iter().try_for_each(|&index| output.signed(profile::COMMENT, index))?;
-        output.signed(profile::DEFAULT_SAMPLE_TYPE, self.default_type)
+        output.signed(profile::DEFAULT_SAMPLE_TYPE, self.default_type)?;
+        output.signed(profile::DOC_URL, self.doc_url)
     }
 }
 
@@ -172,17 +180,14 @@ pub(super) fn write_samples<W: Write>(
     rows: &Rows,
     symbols: &mut Symbols<'_>,
     labels: &ScopeLabels<'_>,
-    has_wall: bool,
 ) -> io::Result<()> {
     let mut message = Message::default();
-    for (row, own) in rows.iter() {
+    for (row, values) in rows.iter() {
         message.clear();
         if row.stack.is_some() {
             message.packed_signed(sample::LOCATION_ID, symbols.locations(row.stack));
         }
-        let wall = has_wall.then_some(row.wall_ns);
-        let values = std::iter::once(row.count).chain(wall).chain(own.iter().copied());
-        message.packed_signed(sample::VALUE, values);
+        message.packed_signed(sample::VALUE, values.iter().copied());
         let scope = &rows.scopes()[row.scope];
         labels.each(scope, symbols, &mut |label| {
             message.bytes(sample::LABEL, label.as_bytes());

@@ -4,23 +4,23 @@ use std::io::{self, Write};
 use std::ops::ControlFlow;
 
 use borehole_model::{
-    Context, ProfileSink, Sample, Segment, StringId, Tables, Thread, ThreadNames, ValueType,
+    Context, Measure, Mode, ProfileSink, Sample, Segment, StringId, Tables, Thread, ThreadNames, ValueType,
 };
 use hashbrown::{HashMap, HashSet};
 
-use super::encode::{Facts, Header, ScopeLabels, write_samples};
+use super::encode::{Facts, Header, Said, ScopeLabels, write_samples};
 use super::layout::{PERIODS_COMMENT, SHOWN_PERIODS, metadata};
 use super::rows::{Rows, Scope};
 use super::symbols::Symbols;
 use super::write::{Compression, Output};
 use crate::cut_sums::CUT_SUMS;
 use crate::stated_duration::{StatedDuration, stated_ns};
-use crate::{Export, Losses};
-use borehole_model::nanoseconds_per;
+use crate::{Export, Losses, stated_period};
 
 /// Writes `profile.proto`: all samples added up by stack, process, thread and labels.
 ///
-/// Sample types are `samples/count`, then `wall/nanoseconds` where a period is known, then the samples' own.
+/// Sample types are `samples/count`, then the time of the mode (`wall/nanoseconds`) where a period is known, then the samples' own;
+/// where the samples' own say how many they are, or nothing does, they are all there is.
 /// Nothing is written before `finish`; memory grows with what is distinct, never with how many samples pass.
 ///
 /// # Examples
@@ -45,10 +45,18 @@ pub struct Exporter<W: Write> {
     output: Output<W>,
     rows: Rows,
     plan: Plan,
-    own_types: Vec<ValueType>,
-    has_wall: bool,
-    /// The first distinct periods of segments that have samples, one more than are shown.
+    columns: Vec<ValueType>,
+    /// By type, and how many of the same segment stand before it: its column.
+    column_index: HashMap<(ValueType, usize), usize>,
+    /// The time that the first samples with a period stand for.
+    time: Option<(usize, Mode)>,
+    /// What the first segment with samples is shown by, and whether that is the last of its values, which nobody stated.
+    default_type: Option<(ValueType, bool)>,
+    /// The types of a file without samples.
+    empty_types: Vec<(Measure, ValueType)>,
+    /// The first distinct periods of segments that have samples, one more than are shown, and what the first one is of.
     periods: Vec<u64>,
+    period_mode: Option<Mode>,
     span: Span,
     input: u64,
     stated: StatedDuration,
@@ -57,7 +65,7 @@ pub struct Exporter<W: Write> {
     thread_names: ThreadNames,
     losses: Losses,
     timed_samples: u64,
-    untimed_wall: u64,
+    untimed: u64,
 }
 
 /// What the metadata of all segments says of the file.
@@ -65,17 +73,20 @@ pub struct Exporter<W: Write> {
 struct FileMetadata {
     comments: Vec<String>,
     default_type: Option<String>,
+    doc_url: Option<String>,
+    period: Option<(i64, ValueType)>,
 }
 
 /// What the samples of the current segment are to be read as.
 #[derive(Debug, Default)]
 struct Plan {
+    /// Of samples that are given the time that they stand for.
     period_ns: Option<u64>,
-    /// The segment's value that is the count, the one that is wall time, and where the others go.
-    count: Option<usize>,
-    wall: Option<usize>,
-    own: Vec<(usize, usize)>,
-    /// Whether the segment has samples, so that its plan has been noted.
+    /// The numbers of a sample, and their columns.
+    columns: Vec<(Measure, usize)>,
+    /// Whether samples are counted and have no time.
+    is_untimed: bool,
+    /// Whether the segment has samples, so that there is a plan.
     noted: bool,
 }
 
@@ -116,9 +127,13 @@ impl<W: Write> Exporter<W> {
             output: Output::new(output, compression),
             rows: Rows::default(),
             plan: Plan::default(),
-            own_types: Vec::new(),
-            has_wall: false,
+            columns: Vec::new(),
+            column_index: HashMap::new(),
+            time: None,
+            default_type: None,
+            empty_types: Vec::new(),
             periods: Vec::new(),
+            period_mode: None,
             span: Span::default(),
             input: 0,
             stated: StatedDuration::default(),
@@ -127,49 +142,54 @@ impl<W: Write> Exporter<W> {
             thread_names: ThreadNames::default(),
             losses: Losses::default(),
             timed_samples: 0,
-            untimed_wall: 0,
+            untimed: 0,
         }
-    }
-
-    fn plan(&mut self, segment: &Segment) {
-        let is = |value_type: &ValueType, kind: &str, unit: &str| {
-            value_type.kind == kind && value_type.unit == unit
-        };
-        let types = &segment.value_types;
-        let count = types.iter().position(|value_type| is(value_type, "samples", "count"));
-        let wall = types.iter().position(|value_type| is(value_type, "wall", "nanoseconds"));
-        let mut own = Vec::new();
-        for (index, value_type) in types.iter().enumerate() {
-            if Some(index) == count || Some(index) == wall {
-                continue;
-            }
-            let known = self.own_types.iter().position(|known| known == value_type);
-            own.push((
-                index,
-                known.unwrap_or_else(|| {
-                    self.own_types.push(value_type.clone());
-                    self.own_types.len() - 1
-                }),
-            ));
-        }
-        self.rows.widen(self.own_types.len());
-        // A segment that measures a time of its own (cpu, lock delay) is not given a wall time as well.
-        let measures_time = types.iter().any(|value_type| nanoseconds_per(&value_type.unit).is_some());
-        let period_ns = segment.period_ns.filter(|&period| period > 0 && !measures_time);
-        self.plan = Plan { period_ns, count, wall, own, noted: false };
     }
 
     /// Notes a segment at its first sample: segments without samples have no say.
     #[cold]
     fn note_segment(&mut self, segment: &Segment) {
-        self.plan.noted = true;
-        self.has_wall |= self.plan.wall.is_some() || self.plan.period_ns.is_some();
-        if let Some(period) = segment.period_ns.filter(|&period| period > 0)
+        let is_first = self.columns.is_empty();
+        let columns = self.add_columns(&written(segment));
+        if is_first {
+            let shown = segment.default_measure();
+            let is_last_own = segment.default_measure.is_none() && matches!(shown, Measure::Value(_));
+            self.default_type = Some((segment.value_type(shown), is_last_own));
+        }
+        let time = columns.iter().find(|(measure, _)| *measure == Measure::Time);
+        let period_ns = segment.period_ns.filter(|&period| period > 0);
+        self.time = self.time.or_else(|| time.map(|&(_, column)| (column, segment.mode)));
+        let measures_time = |&(_, column): &(_, usize)| self.columns[column].nanoseconds_per_unit().is_some();
+        let is_untimed = !segment.is_uncounted && !columns.iter().any(measures_time);
+        self.plan =
+            Plan { period_ns: period_ns.filter(|_| time.is_some()), columns, is_untimed, noted: true };
+        if let Some(period) = period_ns
             && self.periods.len() <= SHOWN_PERIODS
             && !self.periods.contains(&period)
         {
             self.periods.push(period);
+            self.period_mode = self.period_mode.or(Some(segment.mode));
         }
+    }
+
+    /// Finds the columns of a segment's numbers, and makes those that are not there. Of several with the same type the first one
+    /// belongs to the first one of other segments.
+    fn add_columns(&mut self, numbers: &[(Measure, ValueType)]) -> Vec<(Measure, usize)> {
+        let mut before: HashMap<&ValueType, usize> = HashMap::new();
+        let mut columns = Vec::new();
+        for (measure, value_type) in numbers {
+            let before = before.entry(value_type).or_default();
+            let key = (value_type.clone(), *before);
+            *before += 1;
+            let Self { column_index, columns: all, .. } = self;
+            let column = *column_index.entry(key).or_insert_with(|| {
+                all.push(value_type.clone());
+                all.len() - 1
+            });
+            columns.push((*measure, column));
+        }
+        self.rows.widen(self.columns.len());
+        columns
     }
 
     fn add_metadata(&mut self, tables: &Tables, key: StringId, value: StringId) {
@@ -181,39 +201,41 @@ impl<W: Write> Exporter<W> {
     }
 
     /// Everything about the profile that is not a sample.
-    fn header(&self, symbols: &mut Symbols<'_>) -> Header {
-        let mut types = vec![ValueType { kind: "samples".into(), unit: "count".into() }];
-        if self.has_wall {
-            types.push(wall_type());
-        }
-        types.extend(self.own_types.iter().cloned());
-        let metadata = self.read_metadata(symbols.tables());
+    fn said(&self, tables: &Tables) -> Said {
+        let metadata = self.read_metadata(tables);
+        let period = self.periods.first().map(|&period| clamp(u128::from(period)));
+        let period = metadata.period.or_else(|| Some((period?, self.period_type())));
         // Without a default the tool shows the last type, which is what files with values of their own expect.
-        let default_type = metadata.default_type.or_else(|| {
-            let kind = if self.has_wall { "wall" } else { "samples" };
-            self.own_types.is_empty().then(|| kind.to_owned())
-        });
-        let time_type = self.own_types.iter().find(|own| nanoseconds_per(&own.unit) == Some(1));
-        let period_type =
-            if self.has_wall { wall_type() } else { time_type.cloned().unwrap_or_else(wall_type) };
-        Header::new(
-            symbols,
-            &types,
-            &period_type,
-            default_type.as_deref(),
-            &metadata.comments,
-            Facts {
+        let is_stated =
+            |(shown, is_last_own): &&(ValueType, bool)| !is_last_own || self.columns.last() != Some(shown);
+        let default_type = self.default_type.as_ref().filter(is_stated);
+        let default_type = default_type.map(|(shown, _)| shown.kind.clone());
+        Said {
+            types: self.columns.clone(),
+            default_type: metadata.default_type.or(default_type),
+            doc_url: metadata.doc_url,
+            comments: metadata.comments,
+            facts: Facts {
                 time_ns: self.span.start_unix_ns.unwrap_or(0),
                 duration_ns: self.duration_ns(),
-                period_ns: self.periods.first().map_or(0, |&period| clamp(u128::from(period))),
+                period: period.as_ref().map_or(0, |(period, _)| *period),
             },
-        )
+            period_type: period.map(|(_, period_type)| period_type),
+        }
+    }
+
+    /// What a period is of: what its samples are given, or else the first time among the values.
+    fn period_type(&self) -> ValueType {
+        let mode = self.period_mode.unwrap_or_default();
+        let nanoseconds = || self.columns.iter().find(|own| own.nanoseconds_per_unit() == Some(1));
+        let own = nanoseconds().filter(|_| self.time.is_none() && mode == Mode::default());
+        own.cloned().unwrap_or_else(|| ValueType::time(mode))
     }
 
     /// How long the profile took.
     ///
     /// With times: from the first sample to one period after the last, added up over the inputs, as
-    /// `go tool pprof` does when it merges. Without: what the inputs say, added up as well; or else the wall time of
+    /// `go tool pprof` does when it merges. Without: what the inputs say, added up as well; or else the time of
     /// the process and thread that has most, since the others ran beside it.
     fn duration_ns(&self) -> i64 {
         if self.span.ended_ns > 0 {
@@ -222,11 +244,13 @@ impl<W: Write> Exporter<W> {
         if let Some(stated) = self.stated.sum_ns() {
             return clamp(u128::from(stated));
         }
+        let wall = self.columns.iter().position(|own| *own == ValueType::time(Mode::Wall));
+        let Some(column) = self.time.map(|(column, _)| column).or(wall) else { return 0 };
         let mut timelines = HashMap::new();
-        for (row, _) in self.rows.iter() {
+        for (row, values) in self.rows.iter() {
             let scope = self.rows.scopes()[row.scope];
             let sum: &mut i64 = timelines.entry((scope.process, scope.thread)).or_default();
-            *sum = sum.saturating_add(row.wall_ns);
+            *sum = sum.saturating_add(values[column]);
         }
         timelines.into_values().max().unwrap_or(0).max(0)
     }
@@ -239,6 +263,10 @@ impl<W: Write> Exporter<W> {
             match &*key {
                 metadata::COMMENT => file.comments.push(value.into_owned()),
                 metadata::DEFAULT_SAMPLE_TYPE => file.default_type = Some(value.into_owned()),
+                metadata::DOC_URL => file.doc_url = Some(value.into_owned()),
+                stated_period::KEY if file.period.is_none() && stated_period::read(&value).is_some() => {
+                    file.period = stated_period::read(&value);
+                }
                 _ => file.comments.push(format!("{key}={value}")),
             }
         }
@@ -248,8 +276,12 @@ impl<W: Write> Exporter<W> {
 
     fn note_losses(&mut self, lost: &Losses) {
         self.losses.add("timestamps", self.timed_samples);
-        if self.has_wall {
-            self.losses.add("wall times of samples without a period", self.untimed_wall);
+        if let Some((_, mode)) = self.time {
+            let what = match mode {
+                Mode::Wall => "wall times of samples without a period",
+                _ => "times of samples without a period",
+            };
+            self.losses.add(what, self.untimed);
         }
         self.losses.add(CUT_SUMS, self.rows.cut_sums());
         lost.iter().for_each(|(what, count)| self.losses.add(what, count));
@@ -274,21 +306,15 @@ impl<W: Write> ProfileSink for Exporter<W> {
         let Sample { thread, interpreter, status, labels, .. } = *sample;
         let scope = Scope { process: at.process(sample), thread, interpreter, status, labels };
         let row = self.rows.row(sample.stack, &scope).ok_or_else(too_many_rows)?;
-        let value = |column: Option<usize>| column.and_then(|index| sample.values.get(index).copied());
-        let count = value(self.plan.count).unwrap_or_else(|| clamp(u128::from(sample.count)));
-        let period = self.plan.period_ns;
-        let derived = period.map(|period| clamp(u128::from(period) * u128::from(sample.count)));
-        let wall_ns = value(self.plan.wall).or(derived);
-        self.rows.add(row, count, wall_ns.unwrap_or(0));
-        for &(from, to) in &self.plan.own {
-            self.rows.add_value(row, to, sample.values.get(from).copied().unwrap_or(0));
+        for &(measure, column) in &self.plan.columns {
+            self.rows.add_value(row, column, measure.of(at.segment, sample));
         }
-        if wall_ns.is_none() {
-            self.untimed_wall = self.untimed_wall.saturating_add(sample.count);
+        if self.plan.is_untimed {
+            self.untimed = self.untimed.saturating_add(sample.count);
         }
         if let Some(time_ns) = sample.time_ns {
             self.timed_samples = self.timed_samples.saturating_add(sample.count);
-            self.span.take(time_ns, period.unwrap_or(0));
+            self.span.take(time_ns, self.plan.period_ns.unwrap_or(0));
         }
         Ok(ControlFlow::Continue(()))
     }
@@ -298,7 +324,8 @@ impl<W: Write> ProfileSink for Exporter<W> {
             self.span.end_input();
             self.input += 1;
         }
-        self.plan(at.segment);
+        self.plan = Plan::default();
+        self.empty_types = written(at.segment);
         for &(key, value) in &at.segment.metadata {
             self.add_metadata(at.tables, key, value);
         }
@@ -317,8 +344,14 @@ impl<W: Write> ProfileSink for Exporter<W> {
 
     fn finish(&mut self, tables: &Tables) -> io::Result<()> {
         self.span.end_input();
+        if self.columns.is_empty() {
+            let types = std::mem::take(&mut self.empty_types);
+            let types =
+                types.into_iter().filter(|(measure, _)| *measure != Measure::Time).collect::<Vec<_>>();
+            self.add_columns(&types);
+        }
         let mut symbols = Symbols::new(tables);
-        let header = self.header(&mut symbols);
+        let header = Header::new(&mut symbols, &self.said(tables));
         let labels = ScopeLabels::new(&mut symbols, self.rows.scopes(), &self.thread_names);
         for scope in self.rows.scopes() {
             labels.number(scope, &mut symbols);
@@ -326,7 +359,7 @@ impl<W: Write> ProfileSink for Exporter<W> {
         self.rows.iter().for_each(|(row, _)| symbols.add_stack(row.stack));
         header.write_types(&mut self.output)?;
         let lost = symbols.write(&mut self.output)?;
-        write_samples(&mut self.output, &self.rows, &mut symbols, &labels, self.has_wall)?;
+        write_samples(&mut self.output, &self.rows, &mut symbols, &labels)?;
         header.write_facts(&mut self.output)?;
         self.note_losses(&lost);
         self.output.finish()
@@ -347,8 +380,20 @@ fn too_many_rows() -> io::Error {
     io::Error::other(format!("too many distinct samples: expected at most {}", u32::MAX - 1))
 }
 
-fn wall_type() -> ValueType {
-    ValueType { kind: "wall".into(), unit: "nanoseconds".into() }
+/// The numbers of a segment's samples that are written, in order: none that its source does not have, and whatever follows from
+/// count and period.
+fn written(segment: &Segment) -> Vec<(Measure, ValueType)> {
+    let is_own = |number: &(Measure, ValueType)| matches!(number.0, Measure::Value(_));
+    let is_counted = segment.value_types.iter().any(ValueType::is_samples);
+    let (own, derived): (Vec<_>, Vec<_>) = segment.measures().partition(is_own);
+    // Whose source shows the count had no time.
+    let shows_count = segment.default_measure == Some(Measure::Count);
+    let derived =
+        derived.into_iter().filter(|(measure, _)| !is_counted && !(shows_count && *measure == Measure::Time));
+    let derived: Vec<_> = derived.collect();
+    let numbers = [derived, own].concat();
+    // A document without a type could not hold the samples.
+    if numbers.is_empty() { vec![(Measure::Count, ValueType::samples())] } else { numbers }
 }
 
 /// A comment that names the periods where they differ: the format has room for one.

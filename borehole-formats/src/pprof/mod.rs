@@ -6,11 +6,15 @@
 //!
 //! Mapping to the model: `docs/formats/pprof.md`.
 
+mod columns;
+mod concatenated;
 mod encode;
 mod export;
 mod import;
 mod layout;
+mod prune;
 mod read;
+mod resolve;
 mod rows;
 mod symbols;
 mod write;

@@ -88,7 +88,8 @@ pub(super) struct Document {
     pub(super) locations: HashMap<u64, Location>,
     pub(super) functions: HashMap<u64, Function>,
     pub(super) comments: Vec<i64>,
-    pub(super) drops_frames: bool,
+    pub(super) drop_frames: i64,
+    pub(super) keep_frames: i64,
     pub(super) time_ns: i64,
     pub(super) duration_ns: i64,
     pub(super) period_type: ValueType,
@@ -98,13 +99,13 @@ pub(super) struct Document {
 }
 
 impl Document {
-    /// Reads all messages that samples refer to, and finds the samples.
+    /// Reads all messages that samples refer to, and finds the samples. The document begins at `base` in its input.
     ///
     /// # Errors
     /// Damage that is not read over.
-    pub(super) fn read(bytes: Vec<u8>, damage: &mut Damage) -> Result<(Self, Samples), Error> {
-        let (mut document, mut outline) = (Self::default(), Outline::default());
-        let read = read_document(NAME, &bytes, damage, |field| {
+    pub(super) fn read(base: u64, bytes: Vec<u8>, damage: &mut Damage) -> Result<(Self, Samples), Error> {
+        let (mut document, mut outline) = (Self::default(), Outline { base, ..Outline::default() });
+        let read = read_document(NAME, base, &bytes, damage, |field| {
             outline.add(field);
             document.take(field)
         })?;
@@ -121,7 +122,8 @@ impl Document {
             profile::LOCATION => self.take_location(field)?,
             profile::FUNCTION => self.take_function(field)?,
             profile::STRING_TABLE => self.take_string(field)?,
-            profile::DROP_FRAMES | profile::KEEP_FRAMES => self.drops_frames |= field.signed()? != 0,
+            profile::DROP_FRAMES => self.drop_frames = field.signed()?,
+            profile::KEEP_FRAMES => self.keep_frames = field.signed()?,
             profile::TIME_NANOS => self.time_ns = field.signed()?,
             profile::DURATION_NANOS => self.duration_ns = field.signed()?,
             profile::PERIOD_TYPE => self.period_type = ValueType::read(field.message()?)?,
@@ -275,6 +277,8 @@ impl Label {
 /// Where in a document samples are.
 #[derive(Default)]
 struct Outline {
+    /// Where the document begins in its input.
+    base: u64,
     /// Where pieces begin that begin with a sample.
     pieces: Vec<usize>,
     /// Where what follows the last sample begins.
@@ -284,7 +288,7 @@ struct Outline {
 impl Outline {
     fn add(&mut self, field: &Field<'_>) {
         // It stands in memory.
-        let at = usize::try_from(field.offset).unwrap_or(usize::MAX);
+        let at = usize::try_from(field.offset - self.base).unwrap_or(usize::MAX);
         if field.number != profile::SAMPLE {
             self.end.get_or_insert(at);
             return;
@@ -299,7 +303,7 @@ impl Outline {
     fn samples(self, len: usize, mut bytes: Vec<u8>) -> Samples {
         bytes.truncate(self.end.map_or(len, |end| end.min(len)));
         let cut = |at: usize| {
-            let piece = Piece { offset: at as u64, bytes: bytes.split_off(at) };
+            let piece = Piece { offset: self.base + at as u64, bytes: bytes.split_off(at) };
             bytes.shrink_to_fit();
             piece
         };
@@ -310,7 +314,7 @@ impl Outline {
 /// Samples, and what stands between them.
 #[derive(Debug)]
 struct Piece {
-    /// Where it begins in the document.
+    /// Where it begins in the input.
     offset: u64,
     bytes: Vec<u8>,
 }

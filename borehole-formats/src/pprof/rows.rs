@@ -32,14 +32,12 @@ impl Scope {
 pub(super) struct Row {
     pub(super) stack: Option<StackId>,
     pub(super) scope: usize,
-    pub(super) count: i64,
-    pub(super) wall_ns: i64,
 }
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Rows {
     rows: Vec<Row>,
-    /// The samples' own values, `width` for each row.
+    /// The sums, `width` for each row.
     values: Vec<i64>,
     width: usize,
     scopes: Vec<Scope>,
@@ -69,12 +67,6 @@ impl Rows {
     }
 
     #[inline]
-    pub(super) fn add(&mut self, row: usize, count: i64, wall_ns: i64) {
-        let row = &mut self.rows[row];
-        row.count = row.count.saturating_add(count);
-        row.wall_ns = row.wall_ns.saturating_add(wall_ns);
-    }
-
     pub(super) fn add_value(&mut self, row: usize, column: usize, value: i64) {
         let sum = &mut self.values[row * self.width + column];
         *sum = sum.saturating_add(value);
@@ -97,8 +89,7 @@ impl Rows {
 
     /// How many sums were too large, or too far below zero, and are cut.
     pub(super) fn cut_sums(&self) -> u64 {
-        let sums = self.rows.iter().flat_map(|row| [row.count, row.wall_ns]);
-        cut_sums(sums.chain(self.values.iter().copied()))
+        cut_sums(self.values.iter().copied())
     }
 
     pub(super) fn scopes(&self) -> &[Scope] {
@@ -131,7 +122,7 @@ impl Rows {
             None => {
                 let row = u32::try_from(rows.len()).ok().filter(|&row| row < u32::MAX)?;
                 index.insert_unique(hash, row, |&row| hasher.hash_one(key_of(row)));
-                rows.push(Row { stack, scope: key.1, count: 0, wall_ns: 0 });
+                rows.push(Row { stack, scope: key.1 });
                 self.values.resize(self.rows.len() * self.width, 0);
                 row
             }
@@ -163,20 +154,21 @@ mod tests {
         let stacks = stacks(3);
         let scopes = [1, 2].map(|process| Scope { process: Some(process), ..Scope::default() });
         let mut rows = Rows::default();
+        rows.widen(2);
         for round in 0..4 {
             for scope in &scopes {
                 for stack in stacks.iter().copied().map(Some).chain([None]) {
                     let row = rows.row(stack, scope).unwrap();
-                    rows.add(row, round, 10);
+                    rows.add_value(row, 0, round);
+                    rows.add_value(row, 1, 10);
                 }
             }
         }
-        let sums: Vec<_> =
-            rows.iter().map(|(row, _)| (row.scope, row.stack, row.count, row.wall_ns)).collect();
+        let sums: Vec<_> = rows.iter().map(|(row, values)| (row.scope, row.stack, values.to_vec())).collect();
         assert_eq!(sums.len(), 8);
-        assert!(sums.iter().all(|&(_, _, count, wall)| (count, wall) == (6, 40)));
-        assert_eq!(sums[3], (0, None, 6, 40));
-        assert_eq!(sums[4], (1, Some(stacks[0]), 6, 40));
+        assert!(sums.iter().all(|(_, _, values)| *values == [6, 40]));
+        assert_eq!((sums[3].0, sums[3].1), (0, None));
+        assert_eq!((sums[4].0, sums[4].1), (1, Some(stacks[0])));
     }
 
     #[test]

@@ -4,16 +4,17 @@ use std::io;
 
 use borehole_formats::otlp::{Exporter, import};
 use borehole_formats::{Error, Export as _, Limits, ReadOptions};
-use borehole_model::{Recovery, Tables};
+use borehole_model::{Measure, Mode, Recovery, Tables};
 use borehole_testkit::Scratch;
 use borehole_testkit::peers::peer;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use crate::play::{
-    Collect, PlainFrame, PlainLabel, PlainSample, PlainSegment, any_samples, collected, named, play,
+    Collect, PlainFrame, PlainLabel, PlainSample, PlainSegment, Weights, any_samples, collected, named, play,
 };
 
+const CORPUS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../corpus/otlp");
 const MADE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../corpus/otlp/processes.otlp");
 const SHOP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../corpus/rbt/pid_samples.rbt");
 const START: i64 = 1_700_000_000_000_000_000;
@@ -40,6 +41,280 @@ fn sample(names_leaf_first: &[&str], count: u64, time_ns: Option<i64>) -> PlainS
     PlainSample { frames_leaf_first, count, time_ns, ..PlainSample::default() }
 }
 
+/// A file of the corpus, decompressed.
+fn corpus(name: &str) -> Vec<u8> {
+    let bytes = std::fs::read(format!("{CORPUS}/{name}")).unwrap();
+    if !name.ends_with(".gz") {
+        return bytes;
+    }
+    let mut out = Vec::new();
+    io::Read::read_to_end(&mut flate2::read::MultiGzDecoder::new(&bytes[..]), &mut out).unwrap();
+    out
+}
+
+/// What the samples of documents weigh.
+fn weights(bytes: &[u8], asked: Option<&str>) -> Weights {
+    let (mut tables, mut weights) = (Tables::default(), Weights::new(asked));
+    import(bytes, &ReadOptions::default(), &mut tables, &mut weights).unwrap();
+    weights
+}
+
+fn written_again(bytes: &[u8]) -> Vec<u8> {
+    let (mut tables, mut again) = (Tables::default(), Vec::new());
+    let mut exporter = Exporter::new(&mut again, || Ok(io::Cursor::new(Vec::new())));
+    import(bytes, &ReadOptions::default(), &mut tables, &mut exporter).unwrap();
+    borehole_model::ProfileSink::finish(&mut exporter, &tables).unwrap();
+    drop(exporter);
+    again
+}
+
+/// What each segment is of, and its samples, in an order of their own.
+fn kinds(collect: &Collect) -> Vec<(Vec<String>, Mode, bool, usize, i64)> {
+    let kind = |segment: &PlainSegment| {
+        let types = segment.value_types.iter().map(|(kind, unit)| format!("{kind}/{unit}")).collect();
+        let sum = segment.samples.iter().flat_map(|sample| &sample.values).sum();
+        (types, segment.mode, segment.is_uncounted, segment.samples.len(), sum)
+    };
+    collect.segments.iter().map(kind).collect()
+}
+
+#[test]
+fn a_profile_of_cpu_time_weighs_its_nanoseconds_and_gets_no_count() {
+    for (name, observations) in [("cpu-only.otlp", 2), ("cpu-and-times.otlp", 3)] {
+        let bytes = corpus(name);
+        let weights = weights(&bytes, None);
+        assert_eq!(weights.value_type(), "cpu/nanoseconds");
+        let sums = [("slow", 900_000_000), ("fast", 1_000_000)].map(|(name, sum)| (name.to_owned(), sum));
+        assert_eq!(weights.sums, sums.into(), "{name}");
+        let collect = read(&bytes);
+        let segment = &collect.segments[0];
+        assert_eq!(
+            (segment.mode, segment.is_uncounted, segment.samples.len()),
+            (Mode::Cpu, true, observations)
+        );
+        let again = written_again(&bytes);
+        assert_eq!(read(&again).segments[0].samples, segment.samples, "{name}");
+        assert!(!again.windows(7).any(|text| text == b"samples"), "{name}");
+    }
+}
+
+#[test]
+fn profiles_of_one_request_are_kinds_of_their_own() {
+    let bytes = corpus("cpu-heap-locks.otlp");
+    let weights = |asked| weights(&bytes, asked);
+    let shown = weights(None);
+    assert_eq!((&*shown.value_type(), shown.total()), ("wall/nanoseconds", 5_500_000_000));
+    let hidden: Vec<_> = shown.weigher.hidden().map(|(kind, samples)| (kind.to_string(), samples)).collect();
+    let expected = [("memory.heap.objects/count", 181), ("lock.acquire.duration/nanoseconds", 19)];
+    assert_eq!(hidden[..2], expected.map(|(kind, samples)| (kind.to_owned(), samples)));
+    for (kind, total) in
+        [("memory.heap.bytes", 850_245), ("memory.heap.objects", 540), ("lock.hold.duration", 2_310_270_684)]
+    {
+        assert_eq!(weights(Some(kind)).total(), total, "{kind}");
+    }
+    let again = written_again(&bytes);
+    assert_eq!(kinds(&read(&again)), kinds(&read(&bytes)));
+    let Some(found) = judged(&again) else { return };
+    let kinds = found.as_array().unwrap().iter();
+    let kinds = kinds.map(|profile| json!([profile["type"], profile["period_type"], profile["period"]]));
+    let heap = json!(["memory.heap", "count"]);
+    let expected = [
+        json!([["samples", "count"], ["wall", "nanoseconds"], 10_000_000]),
+        json!([["memory.heap.bytes", "bytes"], heap, 1]),
+        json!([["memory.heap.objects", "count"], heap, 1]),
+        json!([["lock.acquire.duration", "nanoseconds"], ["lock.acquire", "count"], 1]),
+        json!([["lock.hold.duration", "nanoseconds"], ["lock.release", "count"], 1]),
+    ];
+    assert_eq!(kinds.collect::<Vec<_>>(), expected);
+    for (name, value) in [("service.name", "shop-py"), ("deployment.environment.name", "prod")] {
+        assert_eq!(found[0]["resource"][name], value);
+        assert!(found[0]["attributes"].get(name).is_none());
+    }
+}
+
+#[test]
+fn resources_are_told_apart_by_labels_and_written_once() {
+    let bytes = corpus("two-services.otlp");
+    let by_service = |bytes: &[u8]| {
+        let mut counts = std::collections::BTreeMap::new();
+        for sample in read(bytes).samples() {
+            let service = sample.labels.iter().find_map(|label| match label {
+                PlainLabel::Text(key, value) if key == "service.name" => Some(value.clone()),
+                _ => None,
+            });
+            *counts.entry(service.unwrap()).or_insert(0) += sample.count;
+        }
+        counts
+    };
+    let expected = [("checkout".to_owned(), 70), ("search".to_owned(), 30)].into();
+    assert_eq!(by_service(&bytes), expected);
+    let again = written_again(&bytes);
+    assert_eq!(by_service(&again), expected);
+    for text in ["checkout", "search"] {
+        assert_eq!(
+            again.windows(text.len()).filter(|window| *window == text.as_bytes()).count(),
+            1,
+            "{text}"
+        );
+    }
+    if let Some(found) = judged(&again) {
+        let resources: Vec<_> =
+            found.as_array().unwrap().iter().map(|profile| &profile["resource"]).collect();
+        let resource =
+            |service| json!({"service.name": service, "service.version": "1.0", "host.name": "web-1"});
+        assert_eq!(resources, [&resource("checkout"), &resource("search")]);
+    }
+}
+
+#[test]
+fn a_label_of_one_sample_wins_over_its_resource_and_doubled_ones_stay_with_the_sample() {
+    let label = |key: &str, value: &str| PlainLabel::Text(key.to_owned(), value.to_owned());
+    let with = |labels: Vec<PlainLabel>| PlainSample { labels, ..sample(&["a"], 1, None) };
+    let samples = vec![
+        with(vec![label("service.name", "x"), label("q", "1")]),
+        with(vec![label("service.name", "x"), label("service.name", "y")]),
+        with(vec![]),
+    ];
+    let segment = PlainSegment { samples, ..PlainSegment::default() };
+    let back = read(&write(std::slice::from_ref(&segment)).0);
+    assert_eq!(totals(back.samples()), totals(segment.samples.iter()));
+    assert_eq!(back.segments.len(), 2);
+}
+
+#[test]
+fn what_the_collector_writes_into_files_is_read() {
+    let whole = read(&corpus("cpu-heap-locks.otlp"));
+    let lines = read(&corpus("collector-lines.jsonl.gz"));
+    assert_eq!(lines.segments, whole.segments);
+    let lengths = corpus("collector-lengths.otlp.gz");
+    let both = read(&lengths);
+    assert_eq!(both.segments.len(), 2 * whole.segments.len());
+    assert_eq!(both.segments[whole.segments.len()].samples, whole.segments[0].samples);
+    // So are lengths as varints, what is compressed, and JSON that is.
+    let document = corpus("cpu-heap-locks.otlp");
+    let mut delimited = Vec::new();
+    borehole_wire::put_varint(&mut delimited, document.len() as u64);
+    delimited.extend_from_slice(&document);
+    assert_eq!(read(&delimited.repeat(2)).count(), 2 * whole.count());
+    for plain in [&document, &corpus("collector-lines.jsonl.gz")] {
+        let packed = zstd::encode_all(&plain[..], 1).unwrap();
+        let length = u32::try_from(packed.len()).unwrap().to_be_bytes();
+        assert_eq!(read(&[&length[..], &packed].concat().repeat(2)).count(), 2 * whole.count());
+    }
+    let pretty: Value = serde_json::from_slice(&corpus("collector-lines.jsonl.gz")).unwrap();
+    let pretty = serde_json::to_vec_pretty(&pretty).unwrap();
+    assert_eq!(read(&[&b"\xef\xbb\xbf\n"[..], &pretty, &pretty].concat()).count(), 2 * whole.count());
+}
+
+#[test]
+fn cut_off_and_bad_documents_among_others_are_told_by_place() {
+    let lengths = corpus("collector-lengths.otlp.gz");
+    let half = lengths.len() / 2;
+    let count = read(&lengths).count();
+    for (end, place, message) in [
+        (half + 2, half + 2, "truncated: 2 bytes missing in a length"),
+        (lengths.len() - 9, lengths.len() - 9, "truncated: 9 bytes missing"),
+    ] {
+        let error = read_with(&lengths[..end], &ReadOptions::default()).unwrap_err();
+        assert_eq!(
+            (error.message(), error.offset(), error.is_truncated()),
+            (message, Some(place as u64), true)
+        );
+        let (collect, recovery) = read_with(&lengths[..end], &ReadOptions::lenient()).unwrap();
+        assert_eq!((collect.count(), recovery.warnings.len()), (count / 2, 1));
+    }
+    let huge = [7, 0xff, 0xff, 0xff, b'x'];
+    let error = read_with(&huge, &ReadOptions::default()).unwrap_err();
+    assert!(error.message().contains("bytes missing"), "{error}");
+    let limits = Limits { document_bytes: 1 << 20, ..Limits::default() };
+    let error = read_with(&huge, &ReadOptions { limits, ..ReadOptions::lenient() }).unwrap_err();
+    assert!(error.is_limit(), "{error}");
+    // An index that leads nowhere is found where the document is.
+    let mut bad = lengths.clone();
+    let at = half + 4 + 2;
+    bad.truncate(half);
+    let small = [0x0a, 8, 0x12, 6, 0x12, 4, 0x12, 2, 0x08, 5];
+    bad.extend([0, 0, 0, 10]);
+    bad.extend(small);
+    let error = read_with(&bad, &ReadOptions::default()).unwrap_err();
+    assert!(error.offset().unwrap() > at as u64 && error.offset().unwrap() < bad.len() as u64, "{error}");
+    let line = corpus("collector-lines.jsonl.gz");
+    let line = line.trim_ascii_end();
+    let lines = [&line[..], b"\n{\"dictionary\": 7} {}\n\n", &line, b"\n{\"resourceProfiles\": ["].concat();
+    let error = read_with(&lines, &ReadOptions::default()).unwrap_err();
+    assert_eq!(error.position(), borehole_formats::Position::Line(2), "{error}");
+    assert!(error.message().contains("expected an object as dictionary"), "{error}");
+    let (collect, recovery) = read_with(&lines, &ReadOptions::lenient()).unwrap();
+    assert_eq!((collect.count(), recovery.warnings.len()), (count, 2), "{:?}", recovery.warnings);
+    assert!(
+        recovery.warnings[1].message.contains("truncated")
+            && recovery.warnings[1].message.contains("(line 5)")
+    );
+    let index = br#"{"resourceProfiles":[{"scopeProfiles":[{"profiles":[{"samples":[{"stackIndex":3,"values":[1]}]}]}]}]}"#;
+    let error = read_with(&[b"{}\n", &index[..]].concat(), &ReadOptions::default()).unwrap_err();
+    assert_eq!(error.position(), borehole_formats::Position::Line(2), "{error}");
+    assert!(error.message().contains("expected a stack index below 0, found 3"), "{error}");
+}
+
+#[test]
+fn documents_of_older_releases_are_told_by_name() {
+    let field = |number: u8, bytes: &[u8]| {
+        [&[number << 3 | 2, u8::try_from(bytes.len()).unwrap()][..], bytes].concat()
+    };
+    let container = [&field(1, &[7; 16])[..], &[2 << 3 | 1, 0, 0, 0, 0, 0, 0, 0, 1]].concat();
+    let locations = [&field(1, &[8, 1])[..], &field(3, &[0, 1, 2])].concat();
+    for (profile, release) in [(container, "v1experimental"), (locations, "v1development")] {
+        let bytes = field(1, &field(2, &field(2, &profile)));
+        let error = read_with(&bytes, &ReadOptions::default()).unwrap_err();
+        assert!(error.is_unsupported() && error.message().contains("older release"), "{error}");
+        assert!(error.message().ends_with(release), "{error}");
+    }
+    let json =
+        br#"{"resourceProfiles":[{"scopeProfiles":[{"profiles":[{"sampleType":null,"sample":[{}]}]}]}]}"#;
+    let error = read_with(json, &ReadOptions::default()).unwrap_err();
+    assert!(error.message().contains("older release"), "{error}");
+}
+
+#[test]
+fn profiles_of_cpu_time_come_first_and_then_those_of_wall_time() {
+    let segment = |names: &[&str], name: &str| PlainSegment {
+        value_types: names
+            .iter()
+            .map(|name| name.split_once('/').unwrap())
+            .map(|(kind, unit)| (kind.into(), unit.into()))
+            .collect(),
+        is_uncounted: true,
+        samples: vec![PlainSample { values: vec![7; names.len()], ..sample(&[name], 1, None) }],
+        ..PlainSegment::default()
+    };
+    let (bytes, _) = write(&[
+        segment(&["space/bytes"], "heap"),
+        segment(&["wall/milliseconds", "objects/count"], "wall"),
+        segment(&["cpu/count"], "count"),
+        segment(&["cpu/microseconds", "objects/count"], "cpu"),
+    ]);
+    let order: Vec<_> =
+        read(&bytes).samples().map(|sample| sample.frames_leaf_first[0].function.clone()).collect();
+    assert_eq!(order, ["cpu", "wall", "heap", "count"]);
+    assert_eq!(read(&bytes).segments[0].default_measure, Some(Measure::Value(0)));
+    assert_eq!(weights(&bytes, None).sums, [("cpu".to_owned(), 7000)].into());
+}
+
+#[test]
+fn a_record_that_has_values_and_no_count_is_one_that_is_not_counted() {
+    let types =
+        [("samples", "count"), ("space", "bytes")].map(|(kind, unit)| (kind.to_owned(), unit.to_owned()));
+    let of = |name: &str, values: &[i64]| PlainSample { values: values.to_vec(), ..sample(&[name], 1, None) };
+    let segment = PlainSegment {
+        value_types: types.to_vec(),
+        is_uncounted: true,
+        samples: vec![of("a", &[3, 30]), of("b", &[0, 7]), of("c", &[0, 0])],
+        ..PlainSegment::default()
+    };
+    let back = read(&write(std::slice::from_ref(&segment)).0);
+    assert_eq!(back.segments, [segment]);
+}
+
 /// What OpenTelemetry's classes read in a document.
 fn judged(bytes: &[u8]) -> Option<Value> {
     let peer = peer("otlp")?;
@@ -58,14 +333,20 @@ fn a_document_of_opentelemetrys_classes_holds_what_they_put_in() {
     );
     let metadata: Vec<_> = timed.metadata.iter().map(|(key, value)| format!("{key}={value}")).collect();
     assert_eq!(metadata, ["service.name=shop", "otel.scope.name=ebpf-profiler", "otel.scope.version=1"]);
+    assert_eq!(timed.mode, Mode::Cpu);
     let times: Vec<_> = timed.samples.iter().map(|sample| (sample.time_ns, sample.count)).collect();
     assert_eq!(times, [(Some(10), 1), (Some(20), 2), (Some(30), 1)]);
     assert!(timed.samples.iter().all(|sample| sample.process == Some(4711)));
     assert_eq!(collect.thread_names, [(11, "worker".to_owned())]);
     let text = |key: &str, value: &str| PlainLabel::Text(key.to_owned(), value.to_owned());
-    let span = [text("trace_id", "000102030405060708090a0b0c0d0e0f"), text("span_id", "0001020304050607")];
+    let shop = text("service.name", "shop");
+    let span = [
+        shop.clone(),
+        text("trace_id", "000102030405060708090a0b0c0d0e0f"),
+        text("span_id", "0001020304050607"),
+    ];
     assert_eq!((timed.samples[0].thread, &timed.samples[0].labels[..]), (Some(11), &span[..]));
-    assert_eq!(timed.samples[1].labels, [text("tags", "a"), text("tags", "true"), text("tags", "1.5")]);
+    assert_eq!(timed.samples[1].labels, [shop, text("tags", "a"), text("tags", "true"), text("tags", "1.5")]);
     let names = |sample: &PlainSample| -> Vec<String> {
         sample.frames_leaf_first.iter().map(|frame| frame.function.clone()).collect()
     };

@@ -2,13 +2,14 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+use std::collections::BTreeMap;
 use std::io;
 use std::ops::ControlFlow;
 
 use borehole_formats::{Error, ReadError};
 use borehole_model::{
-    Context, Frame, Label, LabelValue, NativeFrame, ProfileSink, Recovery, Sample, Segment, Status, StringId,
-    Tables, Thread, ValueType,
+    Context, Frame, Label, LabelValue, Measure, Mode, NativeFrame, ProfileSink, Recovery, Sample, Sampled,
+    Segment, Status, StringId, Tables, Thread, ValueType, Weigher,
 };
 use proptest::prelude::*;
 
@@ -47,6 +48,9 @@ pub(crate) struct PlainSegment {
     pub(crate) start_unix_ns: Option<i64>,
     pub(crate) metadata: Vec<(String, String)>,
     pub(crate) value_types: Vec<(String, String)>,
+    pub(crate) mode: Mode,
+    pub(crate) default_measure: Option<Measure>,
+    pub(crate) is_uncounted: bool,
     pub(crate) samples: Vec<PlainSample>,
 }
 
@@ -96,6 +100,9 @@ impl ProfileSink for Collect {
             start_unix_ns: segment.start_unix_ns,
             metadata: segment.metadata.iter().map(|&(key, value)| (text(key), text(value))).collect(),
             value_types: segment.value_types.iter().map(|row| (row.kind.clone(), row.unit.clone())).collect(),
+            mode: segment.mode,
+            default_measure: segment.default_measure,
+            is_uncounted: segment.is_uncounted,
             samples: Vec::new(),
         });
         Ok(())
@@ -108,6 +115,44 @@ impl ProfileSink for Collect {
 
     fn warning(&mut self, _warning: &borehole_model::Warning) -> io::Result<()> {
         self.warnings += 1;
+        Ok(())
+    }
+}
+
+/// A sink that adds up what samples weigh, by the function that was executing.
+pub(crate) struct Weights {
+    pub(crate) weigher: Weigher,
+    pub(crate) sums: BTreeMap<String, i64>,
+}
+
+impl Weights {
+    /// Of the value type that is asked for, or else of the default.
+    pub(crate) fn new(asked: Option<&str>) -> Self {
+        Self { weigher: Weigher::new(asked, Sampled::Time), sums: BTreeMap::new() }
+    }
+
+    pub(crate) fn value_type(&self) -> String {
+        self.weigher.value_type().unwrap().to_string()
+    }
+
+    pub(crate) fn total(&self) -> i64 {
+        self.sums.values().sum()
+    }
+}
+
+impl ProfileSink for Weights {
+    fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
+        let leaf = at.tables.frames_leaf_first(sample.stack).next();
+        let leaf = leaf.map_or(String::new(), |frame| text(at.tables, at.tables.function(frame)));
+        if let Some(weight) = self.weigher.weigh(at, sample) {
+            let sum = self.sums.entry(leaf).or_default();
+            *sum = sum.saturating_add(weight);
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn segment(&mut self, at: Context<'_>) -> io::Result<()> {
+        self.weigher.segment(at.segment);
         Ok(())
     }
 }
@@ -168,6 +213,9 @@ pub(crate) fn play_inputs(inputs: &[&[PlainSegment]], sink: &mut dyn ProfileSink
             start_unix_ns: plain.start_unix_ns,
             metadata,
             value_types: types.map(|(kind, unit)| ValueType { kind, unit }).collect(),
+            mode: plain.mode,
+            default_measure: plain.default_measure,
+            is_uncounted: plain.is_uncounted,
             ..Segment::default()
         };
         sink.segment(Context { tables: &tables, segment: &segment }).unwrap();

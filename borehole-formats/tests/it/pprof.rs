@@ -1,18 +1,22 @@
 //! `pprof` against files of other writers, against `go tool pprof`, and against itself.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::cast_precision_loss,
+    reason = "a test that cannot go on fails; shares are rounded"
+)]
 
 use std::io::{self, Read as _};
 
 use borehole_formats::pprof::{Compression, Exporter, import};
 use borehole_formats::{Error, Export as _, Limits, ReadError, ReadOptions, otlp};
-use borehole_model::{Count, Recovery, Tables};
+use borehole_model::{Count, Measure, Mode, Recovery, Tables};
 use borehole_testkit::Scratch;
 use borehole_testkit::peers::{Peer, peer};
 use proptest::prelude::*;
 
 use crate::play::{
-    Collect, PlainFrame, PlainLabel, PlainSample, PlainSegment, any_samples, collected, named, play,
+    Collect, PlainFrame, PlainLabel, PlainSample, PlainSegment, Weights, any_samples, collected, named, play,
     play_inputs,
 };
 
@@ -37,6 +41,17 @@ fn gunzip(bytes: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     flate2::read::MultiGzDecoder::new(bytes).read_to_end(&mut out).unwrap();
     out
+}
+
+fn corpus(name: &str) -> Vec<u8> {
+    gunzip(&std::fs::read(format!("{OWN}/{name}")).unwrap())
+}
+
+/// What the samples of a document weigh.
+fn weights(bytes: &[u8], asked: Option<&str>) -> Weights {
+    let (mut tables, mut weights) = (Tables::default(), Weights::new(asked));
+    import(bytes, &ReadOptions::default(), &mut tables, &mut weights).unwrap();
+    weights
 }
 
 fn sample(names_leaf_first: &[&str], count: u64) -> PlainSample {
@@ -142,19 +157,6 @@ fn samples_that_are_of_one_period_each_come_back_in_a_segment_of_it() {
     let mut said = collect.segments.iter().flat_map(|read| &read.metadata);
     assert!(said.all(|(key, _)| key != "sampling_periods_ns"));
     assert!(collect.segments.iter().all(|read| read.value_types.is_empty()));
-}
-
-#[test]
-fn records_that_count_nothing_are_told_of() {
-    let bytes = std::fs::read(format!("{OWN}/go-heap.pb.gz")).unwrap();
-    let (_, recovery) = read_with(&gunzip(&bytes), &ReadOptions::default()).unwrap();
-    assert!(
-        recovery.notes[0].message.starts_with("each record counts as one sample"),
-        "{:?}",
-        recovery.notes
-    );
-    let bytes = write(&[segment(None, vec![sample(&["a"], 3)])]);
-    assert_eq!(read_with(&bytes, &ReadOptions::default()).unwrap().1.notes, []);
 }
 
 #[test]
@@ -392,6 +394,378 @@ fn a_cut_off_document_yields_the_samples_that_are_whole() {
     assert!(recovery.lost_bytes > 0);
 }
 
+/// A field of a message as it stands in the bytes.
+#[derive(Clone, Debug, PartialEq)]
+enum Raw {
+    Number(u32, u64),
+    Bytes(u32, Vec<u8>),
+}
+
+fn put(out: &mut Vec<u8>, field: &Raw) {
+    match field {
+        Raw::Number(number, value) => {
+            borehole_wire::put_varint(out, u64::from(*number) << 3);
+            borehole_wire::put_varint(out, *value);
+        }
+        Raw::Bytes(number, bytes) => {
+            borehole_wire::put_varint(out, u64::from(*number) << 3 | 2);
+            borehole_wire::put_varint(out, bytes.len() as u64);
+            out.extend_from_slice(bytes);
+        }
+    }
+}
+
+fn message(fields: &[Raw]) -> Vec<u8> {
+    let mut out = Vec::new();
+    fields.iter().for_each(|field| put(&mut out, field));
+    out
+}
+
+fn fields(bytes: &[u8]) -> Vec<Raw> {
+    let (mut fields, mut cursor) = (Vec::new(), borehole_wire::Cursor::new(bytes, 0));
+    while !cursor.is_empty() {
+        let tag = cursor.varint().unwrap();
+        let number = u32::try_from(tag >> 3).unwrap();
+        let value = cursor.varint().unwrap();
+        fields.push(match tag & 7 {
+            0 => Raw::Number(number, value),
+            _ => Raw::Bytes(number, cursor.bytes(usize::try_from(value).unwrap()).unwrap().to_vec()),
+        });
+    }
+    fields
+}
+
+/// What a document says, read without the reader.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Said {
+    types: Vec<(String, String)>,
+    /// By label `row`: the values.
+    rows: std::collections::BTreeMap<u64, Vec<i64>>,
+    time: u64,
+    duration: u64,
+    period_type: Option<(String, String)>,
+    period: i64,
+    comments: Vec<String>,
+    default_type: String,
+    doc_url: String,
+}
+
+/// The document that says it: a sample a row, all of them of the function `f`.
+fn document(said: &Said) -> Vec<u8> {
+    let mut strings = vec![String::new(), "f".to_owned(), "row".to_owned()];
+    let mut string = |text: &str| {
+        let known = strings.iter().position(|known| known == text);
+        known.unwrap_or_else(|| {
+            strings.push(text.to_owned());
+            strings.len() - 1
+        }) as u64
+    };
+    let mut value_type = |(kind, unit): &(String, String)| {
+        message(&[Raw::Number(1, string(kind)), Raw::Number(2, string(unit))])
+    };
+    let mut out: Vec<_> = said.types.iter().map(|row| Raw::Bytes(1, value_type(row))).collect();
+    out.extend(said.period_type.iter().map(|row| Raw::Bytes(11, value_type(row))));
+    out.extend(said.comments.iter().map(|comment| Raw::Number(13, string(comment))));
+    out.push(Raw::Number(14, string(&said.default_type)));
+    out.push(Raw::Number(15, string(&said.doc_url)));
+    out.extend([Raw::Number(9, said.time), Raw::Number(10, said.duration)]);
+    out.push(Raw::Number(12, said.period.cast_unsigned()));
+    for (row, values) in &said.rows {
+        let label = message(&[Raw::Number(1, 2), Raw::Number(3, *row)]);
+        let mut sample = vec![Raw::Number(1, 1), Raw::Bytes(3, label)];
+        sample.extend(values.iter().map(|value| Raw::Number(2, value.cast_unsigned())));
+        out.push(Raw::Bytes(2, message(&sample)));
+    }
+    let line = message(&[Raw::Number(1, 1)]);
+    out.push(Raw::Bytes(4, message(&[Raw::Number(1, 1), Raw::Bytes(4, line)])));
+    out.push(Raw::Bytes(5, message(&[Raw::Number(1, 1), Raw::Number(2, 1)])));
+    out.extend(strings.iter().map(|text| Raw::Bytes(6, text.as_bytes().to_vec())));
+    message(&out)
+}
+
+fn said(bytes: &[u8]) -> Said {
+    let all = fields(bytes);
+    let strings = all.iter().filter_map(|field| match field {
+        Raw::Bytes(6, text) => Some(String::from_utf8(text.clone()).unwrap()),
+        _ => None,
+    });
+    let strings: Vec<String> = strings.collect();
+    let string = |index: u64| strings[usize::try_from(index).unwrap()].clone();
+    let number = |fields: &[Raw], wanted: u32| {
+        let found = fields.iter().find_map(|field| match field {
+            Raw::Number(number, value) if *number == wanted => Some(*value),
+            _ => None,
+        });
+        found.unwrap_or(0)
+    };
+    let value_type = |bytes: &[u8]| {
+        let fields = fields(bytes);
+        (string(number(&fields, 1)), string(number(&fields, 2)))
+    };
+    let mut said = Said::default();
+    for field in &all {
+        match field {
+            Raw::Bytes(1, bytes) => said.types.push(value_type(bytes)),
+            Raw::Bytes(11, bytes) => said.period_type = Some(value_type(bytes)),
+            Raw::Bytes(2, bytes) => {
+                let (mut row, mut values) = (None, Vec::new());
+                for field in fields(bytes) {
+                    match field {
+                        Raw::Bytes(3, label) => row = Some(number(&fields(&label), 3)),
+                        Raw::Bytes(2, packed) => {
+                            let mut cursor = borehole_wire::Cursor::new(&packed, 0);
+                            while !cursor.is_empty() {
+                                values.push(cursor.varint().unwrap().cast_signed());
+                            }
+                        }
+                        Raw::Number(2, value) => values.push(value.cast_signed()),
+                        _ => {}
+                    }
+                }
+                assert_eq!(said.rows.insert(row.unwrap(), values), None);
+            }
+            Raw::Number(13, index) => said.comments.push(string(*index)),
+            _ => {}
+        }
+    }
+    (said.time, said.duration, said.period) =
+        (number(&all, 9), number(&all, 10), number(&all, 12).cast_signed());
+    (said.default_type, said.doc_url) = (string(number(&all, 14)), string(number(&all, 15)));
+    said
+}
+
+fn written_again(bytes: &[u8]) -> Vec<u8> {
+    let mut again = Vec::new();
+    let (mut tables, mut exporter) = (Tables::default(), Exporter::new(&mut again, Compression::None));
+    import(bytes, &ReadOptions::default(), &mut tables, &mut exporter).unwrap();
+    borehole_model::ProfileSink::finish(&mut exporter, &tables).unwrap();
+    drop(exporter);
+    again
+}
+
+fn types(names: &[&str]) -> Vec<(String, String)> {
+    let split = names.iter().map(|name| name.split_once('/').unwrap());
+    split.map(|(kind, unit)| (kind.to_owned(), unit.to_owned())).collect()
+}
+
+fn any_said() -> impl Strategy<Value = Said> {
+    const NAMES: [&str; 10] = [
+        "samples/count",
+        "sample/count",
+        "wall/nanoseconds",
+        "cpu/nanoseconds",
+        "cpu/milliseconds",
+        "space/bytes",
+        "objects/count",
+        "/",
+        "contentions/count",
+        "x/nobody knows",
+    ];
+    let name = proptest::sample::select(&NAMES[..]);
+    let first = prop_oneof![Just("samples/count"), name.clone()];
+    let chosen = (first, proptest::collection::vec(name.clone(), 0..5));
+    let value = prop_oneof![
+        4 => 0..4_i64, 2 => (0..4_i64).prop_map(|count| count * 1000), 1 => any::<i64>(), 1 => Just(i64::MIN),
+    ];
+    let period =
+        (proptest::option::of(name), prop_oneof![Just(1000), Just(1), Just(0), Just(-5), any::<i64>()]);
+    (chosen, period, proptest::sample::select(vec!["", "cpu", "wall", "space", "samples", "nobody"]))
+        .prop_flat_map(move |((first, rest), (period_type, period), default_type)| {
+            let names: Vec<_> = std::iter::once(first).chain(rest).collect();
+            let row = proptest::collection::vec(value.clone(), names.len());
+            proptest::collection::vec(row, 1..6).prop_map(move |rows| Said {
+                types: types(&names),
+                rows: (1..).zip(rows).collect(),
+                time: 1_700_000_000,
+                duration: 77,
+                period_type: period_type.map(|name| types(&[name]).remove(0)),
+                period: if period_type.is_some() { period } else { 0 },
+                comments: types(&["c/d"]).into_iter().map(|(one, other)| format!("{one}={other}")).collect(),
+                default_type: default_type.to_owned(),
+                doc_url: "https://example.org/".to_owned(),
+            })
+        })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1000))]
+
+    #[test]
+    fn columns_and_facts_come_back_as_they_were(before in any_said()) {
+        let bytes = document(&before);
+        let after = said(&written_again(&bytes));
+        // What a document does not say may be said: the tool shows the same.
+        let shown = |said: &Said| {
+            let named = said.types.iter().position(|(kind, _)| *kind == said.default_type);
+            named.unwrap_or(said.types.len() - 1)
+        };
+        prop_assert_eq!(shown(&after), shown(&before));
+        let default_type = after.default_type.clone();
+        prop_assert_eq!(&after, &Said { default_type, ..before.clone() });
+        // The number that is shown is the one that the tool shows.
+        let weights = weights(&bytes, None);
+        let column = shown(&before);
+        let factor = match &*before.types[column].1 {
+            "milliseconds" => 1_000_000_i64,
+            _ => 1,
+        };
+        let weigh = |sum: i64, values: &Vec<i64>| sum.saturating_add(values[column].saturating_mul(factor));
+        let fits = before.rows.values().all(|values| values[column].checked_mul(factor * 8).is_some());
+        prop_assert!(!fits || weights.total() == before.rows.values().fold(0, weigh));
+    }
+}
+
+#[test]
+fn a_heap_profile_weighs_its_bytes_and_gets_no_count() {
+    let bytes = corpus("go-heap-in-use.pb.gz");
+    let before = said_of_types(&bytes);
+    let names = ["alloc_objects/count", "alloc_space/bytes", "inuse_objects/count", "inuse_space/bytes"];
+    assert_eq!(before, types(&names));
+    let weights = |asked| weights(&bytes, asked);
+    let shown = weights(None);
+    assert_eq!(shown.value_type(), "inuse_space/bytes");
+    let percent = 100.0 * shown.sums["main.alloc"] as f64 / shown.total() as f64;
+    assert!((percent - 95.8).abs() < 0.05, "{percent}");
+    for name in names {
+        assert_eq!(weights(Some(name)).value_type(), name);
+    }
+    let again = written_again(&bytes);
+    assert_eq!(said_of_types(&again), before);
+    let period = |bytes: &[u8]| {
+        let find = |number| {
+            fields(bytes).into_iter().find(|field| matches!(field, Raw::Number(found, _) if *found == number))
+        };
+        find(12)
+    };
+    assert_eq!(
+        (period(&again), period(&bytes)),
+        (Some(Raw::Number(12, 524_288)), Some(Raw::Number(12, 524_288)))
+    );
+    assert_eq!(self::weights(&again, None).sums, shown.sums);
+}
+
+fn said_of_types(bytes: &[u8]) -> Vec<(String, String)> {
+    let types = fields(bytes).into_iter().filter(|field| matches!(field, Raw::Bytes(1 | 6, _)));
+    said(&message(&types.collect::<Vec<_>>())).types
+}
+
+#[test]
+fn a_record_that_has_values_and_no_count_is_one_that_is_not_counted() {
+    let before = Said {
+        types: types(&["samples/count", "space/bytes"]),
+        rows: (1..).zip([vec![3, 30], vec![0, 7], vec![0, 0]]).collect(),
+        ..Said::default()
+    };
+    let bytes = document(&before);
+    let segment = &read(&bytes).segments[0];
+    assert!(segment.is_uncounted);
+    assert_eq!(segment.samples.iter().map(|sample| sample.count).collect::<Vec<_>>(), [1, 1, 1]);
+    assert_eq!(weights(&bytes, Some("samples")).total(), 3);
+    assert_eq!(weights(&bytes, None).total(), 37);
+    let counted = Said { rows: (1..).zip([vec![3, 30], vec![0, 0]]).collect(), ..before };
+    let segment = &read(&document(&counted)).segments[0];
+    assert!(!segment.is_uncounted);
+    assert_eq!(segment.value_types, types(&["space/bytes"]));
+}
+
+#[test]
+fn the_mode_is_that_of_the_period_or_else_of_the_time_that_is_measured() {
+    let mode = |names: &[&str], period: &str| {
+        let said = Said {
+            types: types(names),
+            rows: [(1, vec![1; names.len()])].into(),
+            period_type: (!period.is_empty()).then(|| types(&[period]).remove(0)),
+            period: 1,
+            ..Said::default()
+        };
+        read(&document(&said)).segments[0].mode
+    };
+    assert_eq!(mode(&["samples/count", "cpu/nanoseconds"], "cpu/nanoseconds"), Mode::Cpu);
+    assert_eq!(mode(&["samples/count"], "cpu/microseconds"), Mode::Cpu);
+    assert_eq!(mode(&["cpu/nanoseconds"], ""), Mode::Cpu);
+    assert_eq!(mode(&["wall/nanoseconds", "cpu/nanoseconds"], ""), Mode::Wall);
+    assert_eq!(mode(&["cpu/count"], "space/bytes"), Mode::Wall);
+}
+
+#[test]
+fn samples_on_a_cpu_are_written_with_their_cpu_time() {
+    let cpu = PlainSegment { mode: Mode::Cpu, ..segment(Some(1000), vec![sample(&["a"], 3)]) };
+    let bytes = write(std::slice::from_ref(&cpu));
+    assert_eq!(said_of_types(&bytes), types(&["samples/count", "cpu/nanoseconds"]));
+    let back = &read(&bytes).segments[0];
+    assert_eq!((back.mode, back.period_ns, &back.value_types[..]), (Mode::Cpu, Some(1000), &[][..]));
+    assert_eq!((back.default_measure, &back.samples), (Some(Measure::Time), &cpu.samples));
+    assert_eq!(weights(&bytes, None).value_type(), "cpu/nanoseconds");
+}
+
+#[test]
+fn documents_that_stand_one_behind_the_other_are_all_read() {
+    let both = corpus("concatenated.pb.gz");
+    let half = &both[..both.len() / 2];
+    let counts = |bytes: &[u8]| (read(bytes).count(), weights(bytes, Some("cpu")).total());
+    let one = counts(half);
+    assert!(one.0 > 200, "{one:?}");
+    assert_eq!(counts(&both), (2 * one.0, 2 * one.1));
+    for bytes in
+        [small_document(), write(&[segment(Some(10), vec![sample(&["a", "b"], 3)])]), corpus("go-heap.pb.gz")]
+    {
+        let three = bytes.repeat(3);
+        assert_eq!(read(&three).count(), 3 * read(&bytes).count());
+    }
+    // Different ones, too, with an error that says where in the input it is.
+    let other = corpus("go-cpu.pb.gz");
+    let mixed = [&other[..], half, &[0x13]].concat();
+    let (collect, recovery) = read_with(&mixed, &ReadOptions::lenient()).unwrap();
+    assert_eq!(collect.count(), read(&other).count() + one.0);
+    assert_eq!(recovery.warnings[0].offset, Some(mixed.len() as u64 - 1));
+}
+
+#[test]
+fn frames_that_a_document_wants_dropped_are() {
+    let stacks: [&[&str]; 5] = [
+        &["leaf", "runtime.mallocgc", "main"],
+        &["runtime.mallocgc", "main"],
+        &["main", "runtime.start"],
+        &["leaf", "runtime.keep", "main"],
+        &["main"],
+    ];
+    let bytes = write(&[segment(None, stacks.iter().map(|stack| sample(stack, 1)).collect())]);
+    let stacks_of = |drop: &str, keep: &str| {
+        // Indexes count from where the strings of the document end.
+        let count = fields(&bytes).iter().filter(|field| matches!(field, Raw::Bytes(6, _))).count() as u64;
+        let more = [
+            Raw::Bytes(6, drop.into()),
+            Raw::Bytes(6, keep.into()),
+            Raw::Number(7, count),
+            Raw::Number(8, count + 1),
+        ];
+        let (collect, recovery) =
+            read_with(&[bytes.clone(), message(&more)].concat(), &ReadOptions::default()).unwrap();
+        let stack = |sample: &PlainSample| {
+            sample.frames_leaf_first.iter().map(|frame| frame.function.clone()).collect::<Vec<_>>().join(" ")
+        };
+        (collect.samples().map(stack).collect::<Vec<_>>(), recovery.notes.len())
+    };
+    let all: Vec<_> = stacks.iter().map(|stack| stack.join(" ")).collect();
+    assert_eq!(stacks_of("", ""), (all.clone(), 0));
+    let dropped = ["main", "main", "main runtime.start", "leaf runtime.keep main", "main"].map(str::to_owned);
+    assert_eq!(stacks_of(r"runtime\..*", r"runtime\.keep"), (dropped.to_vec(), 0));
+    assert_eq!(stacks_of("runtime", ""), (all.clone(), 0));
+    assert_eq!(stacks_of("main|leaf", "").0[0], "runtime.mallocgc main");
+    assert_eq!(stacks_of("(", ""), (all, 1));
+}
+
+#[test]
+fn many_value_types_are_kept() {
+    let count = 20_000;
+    let before = Said {
+        types: (0..count).map(|kind| (format!("k{}", kind % 7_000), "u".to_owned())).collect(),
+        rows: [(1, (0..count).collect())].into(),
+        ..Said::default()
+    };
+    assert_eq!(said(&written_again(&document(&before))), before);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
@@ -521,7 +895,8 @@ fn a_profile_of_gos_own_holds_what_the_tool_counts() {
     let zipped = std::fs::read(format!("{OWN}/go-cpu.pb.gz")).unwrap();
     let collect = read(&gunzip(&zipped));
     let segment = &collect.segments[0];
-    assert_eq!(segment.value_types, [("cpu".to_owned(), "nanoseconds".to_owned())]);
+    // The CPU time is the count times the period, in every sample.
+    assert_eq!((&segment.value_types[..], segment.mode), (&[][..], Mode::Cpu));
     let raw = shown(&pprof, &zipped, &["-raw"]);
     let rows = raw.lines().skip_while(|line| !line.starts_with("samples/count")).skip(1);
     let rows = rows.take_while(|line| !line.starts_with("Locations")).filter(|line| line.contains(": "));
@@ -534,7 +909,7 @@ fn a_profile_of_gos_own_holds_what_the_tool_counts() {
     let ours = (
         i64::try_from(segment.samples.len()).unwrap(),
         i64::try_from(collect.count()).unwrap(),
-        segment.samples.iter().map(|sample| sample.values[0]).sum::<i64>(),
+        weights(&gunzip(&zipped), Some("cpu")).total(),
     );
     assert_eq!(ours, sums);
     assert!(sums.1 > 0);
@@ -551,8 +926,13 @@ fn a_profile_of_gos_own_holds_what_the_tool_counts() {
 #[test]
 fn a_heap_profile_of_gos_own_keeps_its_types_and_default() {
     let Some(pprof) = peer("pprof") else { return };
-    let zipped = std::fs::read(format!("{OWN}/go-heap.pb.gz")).unwrap();
-    let collect = read(&gunzip(&zipped));
+    for name in ["go-heap.pb.gz", "go-heap-in-use.pb.gz"] {
+        is_the_same_heap_to_the_tool(&pprof, &std::fs::read(format!("{OWN}/{name}")).unwrap());
+    }
+}
+
+fn is_the_same_heap_to_the_tool(pprof: &Peer, zipped: &[u8]) {
+    let collect = read(&gunzip(zipped));
     let kinds: Vec<_> = collect.segments[0].value_types.iter().map(|(kind, _)| &**kind).collect();
     assert_eq!(kinds, ["alloc_objects", "alloc_space", "inuse_objects", "inuse_space"]);
     assert_eq!(collect.segments[0].period_ns, None);
@@ -563,9 +943,14 @@ fn a_heap_profile_of_gos_own_keeps_its_types_and_default() {
             let lines = text.lines().skip_while(|line| !line.contains("flat%")).map(str::to_owned);
             lines.map(|line| line.replace(" (inline)", "")).collect::<Vec<_>>()
         };
-        let before = shown(&pprof, &zipped, &arguments);
-        let after = shown(&pprof, &again, &arguments);
+        let before = shown(pprof, zipped, &arguments);
+        let after = shown(pprof, &again, &arguments);
         assert!(table(before.clone()).len() > 1, "{before}");
         assert_eq!(table(after), table(before));
     }
+    // Periods agree: the tool compares the two.
+    let header = |text: String| {
+        text.lines().take_while(|line| !line.starts_with("Samples:")).map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(header(shown(pprof, &again, &["-raw"])), header(shown(pprof, zipped, &["-raw"])));
 }

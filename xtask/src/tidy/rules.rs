@@ -42,7 +42,7 @@ pub(crate) const CRATES: &[Crate] = &[
     Crate {
         name: "borehole-formats",
         level: 1,
-        outside: &["flate2", "hashbrown", "inferno", "memchr", "serde", "serde_json", "zstd"],
+        outside: &["flate2", "hashbrown", "inferno", "memchr", "regex", "serde", "serde_json", "zstd"],
         freedom: Freedom::Pure,
     },
     Crate { name: "borehole-heap", level: 1, outside: &["hashbrown", "serde_json"], freedom: Freedom::Pure },

@@ -1,0 +1,236 @@
+//! What the sample types of a document become: a count, a period, and values.
+//!
+//! Count and time are taken out only where the exporter puts them in again, in their places: so a profile that is written
+//! again has the columns that it had.
+
+use borehole_model::{Measure, Mode, ValueType, nanoseconds_per};
+
+use super::layout::{PERIODS_COMMENT, SHOWN_PERIODS};
+use super::read::{Document, Sample, Samples};
+use crate::Error;
+
+/// What the sample types become.
+#[derive(Debug)]
+pub(super) struct Columns {
+    /// The one that counts samples. It may be among the values too.
+    pub(super) count: Option<usize>,
+    /// The one that says of which period a sample is.
+    time: Option<Time>,
+    /// Those that are kept as values, and what they are.
+    pub(super) own: Vec<usize>,
+    pub(super) value_types: Vec<ValueType>,
+    /// The period of the first samples.
+    pub(super) period_ns: Option<u64>,
+    pub(super) mode: Mode,
+    /// The one that the document wants shown.
+    pub(super) default_measure: Option<Measure>,
+}
+
+impl Columns {
+    pub(super) fn choose(document: &Document, samples: &Samples) -> Result<Self, Error> {
+        let types = types_of(document)?;
+        let mode = mode_of(document, &types)?;
+        let count = types.iter().position(ValueType::is_samples);
+        let time = types.iter().position(|own| *own == ValueType::time(mode));
+        let periods = Periods::of(document)?;
+        let survey = Survey::of(samples, count, time, &periods);
+        let period_ns = survey.derived.map_or_else(|| periods.first(), Derived::period_ns);
+        let is_derived = time == Some(1) && survey.is_derived();
+        let counts_first = survey.is_counted && count == Some(0) && types[0] == ValueType::samples();
+        let own_start = if is_derived { 2 } else { 1 };
+        let default = text(document, document.default_sample_type)?;
+        let default = types.iter().position(|own| own.kind == default);
+        let shows_count = default.or(types.len().checked_sub(1)) == count;
+        let adds_time = (is_derived || period_ns.is_some()) && !shows_count;
+        let is_implied = counts_first && goes_without_saying(&types[own_start..], is_derived, adds_time);
+        let own: Vec<_> = (if is_implied { own_start } else { 0 }..types.len()).collect();
+        let mut columns = Self {
+            count: count.filter(|_| survey.is_counted),
+            time: time.filter(|_| is_implied && is_derived).map(|column| Time { column, periods }),
+            value_types: own.iter().map(|&column| types[column].clone()).collect(),
+            own,
+            period_ns,
+            mode,
+            default_measure: None,
+        };
+        // Samples with a period have a time as well, and it would be shown.
+        let default = default.or(count.filter(|_| shows_count && is_implied && period_ns.is_some()));
+        columns.default_measure = default.map(|column| columns.measure(column));
+        Ok(columns)
+    }
+
+    /// Where the number of a column is found again.
+    fn measure(&self, column: usize) -> Measure {
+        match self.own.binary_search(&column) {
+            Ok(own) => Measure::Value(own),
+            Err(_) if self.count == Some(column) => Measure::Count,
+            Err(_) => Measure::Time,
+        }
+    }
+
+    /// The period of a sample.
+    pub(super) fn period_ns(&self, record: &Sample) -> Option<u64> {
+        let time = self.time.as_ref().zip(self.count);
+        time.map_or(self.period_ns, |(time, count)| time.period_ns(count, record))
+    }
+
+    pub(super) fn has_periods(&self) -> bool {
+        self.time.as_ref().is_some_and(|time| time.periods.0.len() > 1)
+    }
+}
+
+/// Whether the exporter puts a count, and a time if `with_time`, before these values, and nothing else. It does not add a time
+/// to one, nor to a count that is to be shown.
+fn goes_without_saying(own: &[ValueType], with_time: bool, adds_time: bool) -> bool {
+    let has_time = own.iter().any(|own| own.nanoseconds_per_unit().is_some());
+    (adds_time && !has_time) == with_time && !own.iter().any(ValueType::is_samples)
+}
+
+fn types_of(document: &Document) -> Result<Vec<ValueType>, Error> {
+    let of = |row: &super::read::ValueType| {
+        Ok(ValueType { kind: text(document, row.kind)?, unit: text(document, row.unit)? })
+    };
+    document.sample_types.iter().map(of).collect()
+}
+
+pub(super) fn text(document: &Document, index: i64) -> Result<String, Error> {
+    document.string(index, 0).map(|text| String::from_utf8_lossy(text).into_owned())
+}
+
+/// What the period is of, or else the first time that is measured.
+fn mode_of(document: &Document, types: &[ValueType]) -> Result<Mode, Error> {
+    let unit = text(document, document.period_type.unit)?;
+    let kind = text(document, document.period_type.kind)?;
+    let stated = Mode::named(&kind).filter(|_| nanoseconds_per(&unit).is_some());
+    let times = types.iter().filter(|own| own.nanoseconds_per_unit().is_some());
+    let measured = || times.filter_map(|own| Mode::named(&own.kind)).next();
+    Ok(stated.or_else(measured).unwrap_or_default())
+}
+
+/// What a look at all samples shows.
+struct Survey {
+    /// Whether every record that has values counts samples.
+    is_counted: bool,
+    /// What the first sample is of, or `NoneNamed` as soon as one is.
+    derived: Option<Derived>,
+    has_period: bool,
+}
+
+impl Survey {
+    /// A malformed sample is met again, and told of, when it is delivered.
+    fn of(samples: &Samples, count: Option<usize>, time: Option<usize>, periods: &Periods) -> Self {
+        let mut survey = Self { is_counted: count.is_some(), derived: None, has_period: false };
+        samples.look_at(|sample| {
+            let value = |column: Option<usize>| column.and_then(|index| sample.values.get(index).copied());
+            // A difference of two profiles has negative counts; others measure what they have not counted.
+            if value(count).is_some_and(|count| count < 0 || (count == 0 && has_values(sample))) {
+                survey.is_counted = false;
+            }
+            let Some(time) = value(time) else { return };
+            let this = value(count).map_or(Derived::NoneNamed, |count| periods.derive(count, time));
+            survey.has_period |= matches!(this, Derived::Period(_));
+            if survey.derived.is_none() || this == Derived::NoneNamed {
+                survey.derived = Some(this);
+            }
+        });
+        survey
+    }
+
+    /// Whether the time is the count times a period, in every sample. Whoever multiplied by a period would get another time than
+    /// the one that is stated, otherwise.
+    fn is_derived(&self) -> bool {
+        self.is_counted
+            && self.derived != Some(Derived::NoneNamed)
+            && (self.has_period || self.derived.is_none())
+    }
+}
+
+fn has_values(sample: &Sample) -> bool {
+    sample.values.iter().any(|&value| value != 0)
+}
+
+/// The column of times that are counts times a period, and the periods.
+#[derive(Debug)]
+struct Time {
+    column: usize,
+    periods: Periods,
+}
+
+impl Time {
+    /// The period of a sample; `count` is the column of counts.
+    fn period_ns(&self, count: usize, record: &Sample) -> Option<u64> {
+        self.periods.derive(record.values[count], record.values[self.column]).period_ns()
+    }
+}
+
+/// Of which period samples are, by how many they are and how long they take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Derived {
+    /// Of this one, in nanoseconds.
+    Period(u64),
+    /// Of an unknown one: they take no time.
+    Unknown,
+    /// Of none that the file names.
+    NoneNamed,
+}
+
+impl Derived {
+    const fn period_ns(self) -> Option<u64> {
+        match self {
+            Self::Period(period_ns) => Some(period_ns),
+            Self::Unknown | Self::NoneNamed => None,
+        }
+    }
+}
+
+/// The periods that a file names, its own first.
+#[derive(Debug)]
+struct Periods(Vec<u64>);
+
+impl Periods {
+    fn of(document: &Document) -> Result<Self, Error> {
+        let mut periods: Vec<_> = stated_period_ns(document)?.into_iter().collect();
+        for &comment in &document.comments {
+            let comment = str::from_utf8(document.string(comment, 0)?).unwrap_or_default();
+            let listed = comment.strip_prefix(PERIODS_COMMENT).unwrap_or_default();
+            let listed = listed.split(',').filter_map(|period| period.parse().ok());
+            for period in listed.take(SHOWN_PERIODS) {
+                if period > 0 && !periods.contains(&period) {
+                    periods.push(period);
+                }
+            }
+        }
+        Ok(Self(periods))
+    }
+
+    fn first(&self) -> Option<u64> {
+        self.0.first().copied()
+    }
+
+    /// Of which period so many samples are that take so long.
+    fn derive(&self, count: i64, time: i64) -> Derived {
+        match (self.first(), time) {
+            (None, _) => Derived::NoneNamed,
+            (Some(first), 0) if count == 0 => Derived::Period(first),
+            (Some(_), 0) => Derived::Unknown,
+            (Some(_), _) => {
+                let named = self.0.iter().find(|&&period| time_ns(count, period) == time);
+                named.map_or(Derived::NoneNamed, |&period| Derived::Period(period))
+            }
+        }
+    }
+}
+
+/// `count` samples as time, clamped as the exporter clamps it.
+fn time_ns(count: i64, period_ns: u64) -> i64 {
+    let product = i128::from(count) * i128::from(period_ns);
+    i64::try_from(product).unwrap_or(i64::MAX)
+}
+
+/// The period that a document states, if it is a time.
+pub(super) fn stated_period_ns(document: &Document) -> Result<Option<u64>, Error> {
+    let unit = document.string(document.period_type.unit, 0)?;
+    let factor = std::str::from_utf8(unit).ok().and_then(nanoseconds_per);
+    let period = u64::try_from(document.period).ok().filter(|&period| period > 0);
+    Ok(period.zip(factor).and_then(|(period, factor)| period.checked_mul(factor)))
+}

@@ -1,0 +1,160 @@
+//! Frames that a document wants dropped: those of functions that `drop_frames` names, with all that they called, unless
+//! `keep_frames` names them too.
+//!
+//! Source: google/pprof, `profile/prune.go`, `RemoveUninteresting` and `Prune`.
+
+use borehole_model::Warning;
+use hashbrown::HashMap;
+use regex::bytes::Regex;
+
+use super::read::{Document, Line};
+
+/// Which functions are dropped.
+#[derive(Debug, Default)]
+pub(super) struct Pruning {
+    drop: Option<Regex>,
+    keep: Option<Regex>,
+    /// By function.
+    known: HashMap<u64, bool>,
+}
+
+/// What is dropped at a location.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Cut {
+    Nothing,
+    /// All of it, with the locations that were called from there.
+    Whole,
+    /// So many lines, the innermost ones, with the locations that were called from there.
+    Lines(usize),
+}
+
+impl Cut {
+    /// How many of the location's lines are dropped wherever it stands.
+    pub(super) const fn lines(self) -> usize {
+        match self {
+            Self::Nothing | Self::Whole => 0,
+            Self::Lines(lines) => lines,
+        }
+    }
+
+    /// How many locations of a stack are dropped, which is leaf first. What stands at the root stays, whatever it is: else nothing
+    /// might be left.
+    pub(super) fn dropped(stack: impl DoubleEndedIterator<Item = Self> + ExactSizeIterator) -> usize {
+        let from_root = stack.enumerate().rev();
+        let mut inner = from_root.skip_while(|(_, cut)| *cut != Self::Nothing);
+        match inner.find(|(_, cut)| *cut != Self::Nothing) {
+            Some((place, Self::Whole)) => place + 1,
+            Some((place, _)) => place,
+            None => 0,
+        }
+    }
+}
+
+impl Pruning {
+    /// What a document wants, and what is wrong with it.
+    pub(super) fn of(document: &Document) -> (Self, Option<Warning>) {
+        let pattern = |index: i64| match document.string(index, 0) {
+            Ok([]) => Ok(None),
+            Ok(text) => compile(text).map(Some),
+            Err(error) => Err(error.message().to_owned()),
+        };
+        let patterns = pattern(document.drop_frames)
+            .and_then(|drop| Ok((drop, pattern(document.keep_frames)?)))
+            .map(|(drop, keep)| Self { drop, keep, ..Self::default() });
+        match patterns {
+            Ok(pruning) => (pruning, None),
+            Err(message) => {
+                let message = format!("drop_frames and keep_frames are not applied: {message}");
+                (Self::default(), Some(Warning::new(message)))
+            }
+        }
+    }
+
+    /// What is dropped at a location with these lines, innermost first.
+    pub(super) fn cut(&mut self, document: &Document, lines: &[Line]) -> Cut {
+        if self.drop.is_none() {
+            return Cut::Nothing;
+        }
+        match lines.iter().rposition(|line| self.drops(document, line.function)) {
+            None => Cut::Nothing,
+            Some(place) if place + 1 == lines.len() => Cut::Whole,
+            Some(place) => Cut::Lines(place + 1),
+        }
+    }
+
+    fn drops(&mut self, document: &Document, id: u64) -> bool {
+        let Self { drop, keep, known } = self;
+        *known.entry(id).or_insert_with(|| {
+            let function = document.functions.get(&id);
+            let name = function.and_then(|function| document.string(function.name, 0).ok());
+            let name = simple(name.unwrap_or_default());
+            let matches = |pattern: &Option<Regex>| pattern.as_ref().is_some_and(|row| row.is_match(name));
+            !name.is_empty() && matches(drop) && !matches(keep)
+        })
+    }
+}
+
+/// A pattern that has to match all of a name.
+fn compile(text: &[u8]) -> Result<Regex, String> {
+    let text = String::from_utf8_lossy(text);
+    let invalid = |error: regex::Error| match error {
+        regex::Error::CompiledTooBig(limit) => format!("pattern too large: expected at most {limit} bytes"),
+        _ => format!("expected a regular expression, found {text:?}"),
+    };
+    Regex::new(&format!("^(?:{text})$")).map_err(invalid)
+}
+
+/// A name without the dot that the ABI of PowerPC puts before it, and without its arguments.
+fn simple(name: &[u8]) -> &[u8] {
+    const RESERVED: [&[u8]; 2] = [b"(anonymous namespace)", b"operator()"];
+    let name = name.strip_prefix(b".").unwrap_or(name);
+    let mut from = 0;
+    while let Some(bracket) = memchr::memchr(b'(', &name[from..]).map(|at| from + at) {
+        let end = RESERVED.into_iter().find_map(|word| {
+            let start = bracket.checked_sub(memchr::memchr(b'(', word)?)?;
+            (start >= from && name[start..].starts_with(word)).then_some(start + word.len())
+        });
+        match end {
+            Some(end) => from = end,
+            None => return &name[..bracket],
+        }
+    }
+    name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_are_no_part_of_a_name() {
+        for (name, expected) in [
+            ("f", "f"),
+            (".f", "f"),
+            ("f(int)", "f"),
+            ("(anonymous namespace)::f(int)", "(anonymous namespace)::f"),
+            ("A::operator()(int)", "A::operator()"),
+            ("(", ""),
+            ("operator", "operator"),
+        ] {
+            assert_eq!(simple(name.as_bytes()), expected.as_bytes(), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_stands_at_the_root_is_not_dropped() {
+        use Cut::{Lines, Nothing, Whole};
+        for (leaf_first, dropped) in [
+            (&[][..], 0),
+            (&[Whole, Nothing], 1),
+            (&[Nothing, Whole, Nothing], 2),
+            (&[Whole, Nothing, Whole, Nothing], 3),
+            (&[Nothing, Lines(1), Nothing], 1),
+            (&[Nothing, Whole], 0),
+            (&[Whole, Nothing, Whole], 1),
+            (&[Whole, Whole], 0),
+        ] {
+            assert_eq!(Cut::dropped(leaf_first.iter().copied()), dropped, "{leaf_first:?}");
+        }
+    }
+}
