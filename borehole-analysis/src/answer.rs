@@ -9,7 +9,7 @@ use crate::counts::{StackCounts, Tally};
 use crate::frame_name::{FrameName, class_of, file_of};
 use crate::groups::{GroupId, PartGroups};
 use crate::query::{By, Query};
-use crate::ranking::{Ranking, rank_totals};
+use crate::ranking::{Basis, Ranking, rank_totals};
 use crate::recent::Recent;
 use crate::sample_groups::SampleGroups;
 use crate::states::{StateCounts, collecting};
@@ -46,11 +46,13 @@ pub(crate) struct Answer<'a> {
     pub(crate) edges: Edges,
 }
 
-/// What percentages are of, and whether times are known.
+/// What percentages are of, what values are, and whether times are known.
 #[derive(Clone, Copy)]
 struct Whole {
-    matched: u64,
-    has_wall: bool,
+    matched: Tally,
+    basis: Basis,
+    values: Basis,
+    has_time: bool,
 }
 
 impl Whole {
@@ -59,8 +61,9 @@ impl Whole {
     fn share(self, tally: Tally) -> Share {
         Share {
             count: tally.count,
-            percent: tally.count as f64 * 100.0 / self.matched.max(1) as f64,
-            wall_ns: self.has_wall.then_some(tally.wall_ns),
+            percent: self.basis.of(tally) as f64 * 100.0 / self.basis.of(self.matched).unsigned_abs().max(1) as f64,
+            value: self.values.of(tally),
+            time_ns: self.has_time.then(|| u128::try_from(tally.value).unwrap_or(0)),
         }
     }
 }
@@ -73,16 +76,20 @@ impl Answer<'_> {
         groups: Option<&SampleGroups>,
     ) -> ReportView {
         let Self { query, tree, tables, edges, .. } = *self;
-        summary.matched = self.matched().fold(0, |sum, (_, tally)| sum.saturating_add(tally.count));
+        let mut matched = Tally::default();
+        self.matched().for_each(|(_, tally)| matched += tally);
+        summary.matched = matched.count;
         summary.stacks = self.counts.len();
-        let whole = Whole { matched: summary.matched, has_wall: summary.wall_ns.is_some() };
+        let has_time = summary.time_ns.is_some() && !summary.is_valued;
+        let whole = Whole { matched, basis: summary.basis(), values: summary.values(), has_time };
+        summary.value = whole.values.of(matched);
         let total = self.total();
         summary.frames = total.len();
         let beside = |end, pick: fn(Beside) -> Neighbour| self.table(self.neighbours(end, pick), whole);
         ReportView {
             summary,
             self_time: self.table(self.self_time(), whole),
-            states: (!self.states.is_empty()).then(|| self.state_table(total.clone())),
+            states: (!self.states.is_empty()).then(|| self.state_table(total.clone(), whole.basis)),
             total_time: self.table(total, whole),
             callers: query.callers.as_ref().map(|_| beside(edges.root, |beside| beside.caller)),
             callees: query.callees.as_ref().map(|_| beside(edges.leaf, |beside| beside.callee)),
@@ -122,7 +129,7 @@ impl Answer<'_> {
     }
 
     /// The states of the frames of `total`.
-    fn state_table(&self, total: Ranking) -> StateTable {
+    fn state_table(&self, total: Ranking, basis: Basis) -> StateTable {
         let Self { tree, tables, states, .. } = *self;
         let group_of = |stack| tree.shown(stack, tables);
         let collecting = collecting(tables);
@@ -132,7 +139,7 @@ impl Answer<'_> {
             totals(tree, tables, own, tree.groups().len(), group_of)
         });
         let distinct = total.len();
-        let rows = total.sorted().into_iter().take(self.limit()).map(|(group, tally)| StateRow {
+        let rows = total.sorted(basis).into_iter().take(self.limit()).map(|(group, tally)| StateRow {
             frame: tree.groups().name(group).clone(),
             count: tally.count,
             states: states.shares(tally.count, std::array::from_fn(|state| in_state[state][group].count)),
@@ -158,7 +165,7 @@ impl Answer<'_> {
 
     fn table(&self, ranking: Ranking, whole: Whole) -> Table {
         let distinct = ranking.len();
-        let rows = ranking.sorted().into_iter().take(self.limit()).map(|(group, tally)| Row {
+        let rows = ranking.sorted(whole.basis).into_iter().take(self.limit()).map(|(group, tally)| Row {
             frame: self.tree.groups().name(group).clone(),
             share: whole.share(tally),
         });
@@ -172,12 +179,12 @@ impl Answer<'_> {
                 Some(self.by_part(PartGroups::new(file), whole))
             }
             By::Class => Some(self.by_part(PartGroups::new(class_of), whole)),
-            By::Label(_) | By::Process | By::Thread => groups.map(|groups| self.by_sample(groups, whole)),
+            By::Label(_) | By::Process | By::Thread | By::Interpreter => groups.map(|groups| self.by_sample(groups, whole)),
         }
     }
 
     fn by_sample(&self, groups: &SampleGroups, whole: Whole) -> Breakdown {
-        let sorted = groups.sorted();
+        let sorted = groups.sorted(whole.basis);
         let distinct = sorted.len();
         let rows = sorted.into_iter().take(self.limit()).map(|(group, tally)| SampleGroup {
             value: groups.value(group, self.tables),
@@ -201,8 +208,8 @@ impl Answer<'_> {
                 own[group] += tally;
             }
         }
-        let mut sorted = met.sorted();
-        sorted.sort_by_key(|&(group, _)| Reverse(own[group].count));
+        let mut sorted = met.sorted(whole.basis);
+        sorted.sort_by_key(|&(group, _)| Reverse(whole.basis.of(own[group])));
         let distinct = sorted.len();
         let rows = sorted.into_iter().take(self.limit()).map(|(group, total)| FrameGroup {
             name: parts.name(group).clone(),

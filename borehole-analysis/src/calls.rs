@@ -48,11 +48,13 @@ pub struct Calls {
     ends: Vec<CallId>,
     /// By stack: the call of its leaf, if it counts.
     of_stack: Vec<CallId>,
-    /// By call: samples that were executing it.
-    own: Vec<u64>,
-    /// By call: samples of it and of all below it.
-    totals: Vec<u64>,
-    total: u64,
+    /// By call: what the samples weigh that were executing it.
+    own: Vec<i64>,
+    /// By call: what the samples weigh of it and of all below it.
+    totals: Vec<i64>,
+    /// By call: whether anything of it or below it weighs something, even if its sum is 0.
+    has_weight: Vec<bool>,
+    total: i64,
     weight: Weight,
 }
 
@@ -69,10 +71,12 @@ impl Calls {
     pub fn weigh(&mut self, profile: &Profile, selection: &Selection, weight: Weight) {
         self.weight = weight;
         self.own = vec![0; self.rows.len()];
+        self.has_weight = vec![false; self.rows.len()];
         profile.each(selection, weight, |pair, _, weight| {
             let call = self.of_stack[pair.stack.index()];
             if let Some(sum) = self.own.get_mut(call as usize) {
                 *sum = sum.saturating_add(weight);
+                self.has_weight[call as usize] |= weight != 0;
             }
         });
         self.totals.clone_from(&self.own);
@@ -82,12 +86,16 @@ impl Calls {
             let sum = self.totals.get_mut(self.parents[call] as usize);
             let sum = sum.unwrap_or(&mut self.total);
             *sum = sum.saturating_add(below);
+            let has_weight = self.has_weight[call];
+            if let Some(caller) = self.has_weight.get_mut(self.parents[call] as usize) {
+                *caller |= has_weight;
+            }
         }
     }
 
     /// What all samples that count weigh.
     #[must_use]
-    pub const fn total(&self) -> u64 {
+    pub const fn total(&self) -> i64 {
         self.total
     }
 
@@ -125,20 +133,23 @@ impl Calls {
     ///
     /// A weight of time is not a number of samples: this takes apart what was multiplied.
     pub fn samples(&self, profile: &Profile, selection: &Selection) -> impl Iterator<Item = StackSamples> {
-        let mut sums: BTreeMap<(Option<u64>, CallId), u64> = BTreeMap::new();
+        let mut sums: BTreeMap<(Option<u64>, CallId), i64> = BTreeMap::new();
         profile.each(selection, self.weight, |pair, _, weight| {
             let Some(call) = self.call_of(pair.stack) else { return };
             let period_ns = profile.situations.get(pair.situation).period_ns;
             let of_one = match self.weight {
+                _ if profile.situations.get(pair.situation).is_valued => 1,
                 Weight::Samples => 1,
-                Weight::Wall | Weight::Cpu => period_ns.unwrap_or(0).max(1),
+                Weight::Value | Weight::OnCpu => {
+                    i64::try_from(period_ns.unwrap_or(0)).unwrap_or(i64::MAX).max(1)
+                }
             };
             let sum = sums.entry((period_ns, call)).or_default();
             *sum = sum.saturating_add(weight / of_one);
         });
-        sums.into_iter().map(|((period_ns, call), count)| StackSamples {
+        sums.into_iter().map(|((period_ns, call), sum)| StackSamples {
             path: self.path(call),
-            count,
+            sum,
             period_ns,
         })
     }
@@ -171,19 +182,24 @@ impl Calls {
         self.ends[call as usize]
     }
 
-    pub(crate) fn own_of(&self, call: CallId) -> u64 {
+    pub(crate) fn own_of(&self, call: CallId) -> i64 {
         self.own[call as usize]
     }
 
-    pub(crate) fn total_of(&self, call: CallId) -> u64 {
+    pub(crate) fn total_of(&self, call: CallId) -> i64 {
         self.totals[call as usize]
+    }
+
+    /// Whether anything of a call or below it weighs something.
+    pub(crate) fn weighs(&self, call: CallId) -> bool {
+        self.has_weight[call as usize]
     }
 
     /// The calls that weigh something among those that begin at `first` and stand side by side up to `end`.
     fn siblings(&self, first: CallId, end: CallId) -> impl Iterator<Item = CallId> {
         let within = move |call: &CallId| *call < end;
         let next = move |&call: &CallId| Some(self.end(call)).filter(within);
-        std::iter::successors(Some(first).filter(within), next).filter(|&call| self.total_of(call) > 0)
+        std::iter::successors(Some(first).filter(within), next).filter(|&call| self.weighs(call))
     }
 
     /// The calls that nobody made.
@@ -203,8 +219,8 @@ impl Calls {
 pub struct StackSamples {
     /// The rows of the calls, from the root to the leaf.
     pub path: Vec<usize>,
-    /// How many samples.
-    pub count: u64,
+    /// How many samples; their value, of profiles that have values.
+    pub sum: i64,
     /// How long each stands for; `None` where that is not known.
     pub period_ns: Option<u64>,
 }
@@ -285,6 +301,7 @@ impl Calls {
             of_stack: Vec::new(),
             own: Vec::new(),
             totals: Vec::new(),
+            has_weight: Vec::new(),
             total: 0,
             weight: Weight::default(),
         }

@@ -4,18 +4,19 @@ use std::ops::AddAssign;
 
 use borehole_model::StackId;
 
-/// How often, and for how long.
+/// How often, and how much: the time of samples, or the sum of their values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
     pub(crate) count: u64,
-    pub(crate) wall_ns: u128,
+    pub(crate) value: i128,
 }
 
 impl Tally {
-    /// `count` samples that stand for `period_ns` each. The product of two 64-bit numbers fits.
+    /// `count` samples that stand for `period_ns` each.
     #[inline]
     pub(crate) fn of(count: u64, period_ns: u64) -> Self {
-        Self { count, wall_ns: u128::from(count) * u128::from(period_ns) }
+        let time_ns = u128::from(count) * u128::from(period_ns);
+        Self { count, value: i128::try_from(time_ns).unwrap_or(i128::MAX) }
     }
 }
 
@@ -23,7 +24,7 @@ impl AddAssign for Tally {
     #[inline]
     fn add_assign(&mut self, other: Self) {
         self.count = self.count.saturating_add(other.count);
-        self.wall_ns = self.wall_ns.saturating_add(other.wall_ns);
+        self.value = self.value.saturating_add(other.value);
     }
 }
 
@@ -137,6 +138,16 @@ impl StackCounts {
     pub(crate) fn finish(&mut self, period_ns: u64) {
         self.count_waiting();
         self.period_ns = period_ns;
+    }
+
+    /// Adds what needs no period, after all samples so far.
+    pub(crate) fn add_tally(&mut self, stack: StackId, tally: Tally) {
+        self.count_waiting();
+        let place = self.place(stack) as usize;
+        if place >= self.settled.len() {
+            self.settled.resize(self.stacks.len(), Tally::default());
+        }
+        self.settled[place] += tally;
     }
 
     /// How many stacks were sampled.

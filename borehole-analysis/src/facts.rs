@@ -11,7 +11,10 @@ use crate::view::{PeriodSamples, Summary};
 /// Counts what passes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Facts {
+    /// Samples that are counted.
     samples: u64,
+    /// Samples of which a value is added up.
+    valued: u64,
     /// Samples since the period last changed.
     pending: u64,
     empty: u64,
@@ -19,7 +22,7 @@ pub(crate) struct Facts {
     depth_limit: Option<u32>,
     without_period: u64,
     timed: u64,
-    wall_ns: u128,
+    time_ns: i128,
     segments: u64,
     warnings: u64,
     lost_bytes: u64,
@@ -34,6 +37,17 @@ impl Facts {
     #[inline]
     pub(crate) fn count(&mut self, at: Context<'_>, sample: &Sample<'_>) {
         self.pending = self.pending.saturating_add(sample.count);
+        self.note(at, sample);
+    }
+
+    /// Counts a sample whose value is added up, whatever its period.
+    pub(crate) fn count_valued(&mut self, at: Context<'_>, sample: &Sample<'_>) {
+        self.valued = self.valued.saturating_add(sample.count);
+        self.note(at, sample);
+    }
+
+    #[inline]
+    fn note(&mut self, at: Context<'_>, sample: &Sample<'_>) {
         if sample.stack.is_none() {
             self.empty = self.empty.saturating_add(sample.count);
         }
@@ -64,7 +78,7 @@ impl Facts {
             self.without_period = self.without_period.saturating_add(count);
             return;
         };
-        self.wall_ns = self.wall_ns.saturating_add(Tally::of(count, period_ns).wall_ns);
+        self.time_ns = self.time_ns.saturating_add(Tally::of(count, period_ns).value);
         if let Some(row) = self.periods.iter_mut().find(|row| row.period_ns == period_ns) {
             row.samples = row.samples.saturating_add(count);
         } else if self.periods.len() < Summary::MAX_PERIODS {
@@ -86,18 +100,18 @@ impl Facts {
     }
 
     /// Whether any sample has a time that it stands for.
-    pub(crate) const fn has_wall(&self) -> bool {
+    const fn has_time(&self) -> bool {
         self.without_period < self.samples
     }
 
     pub(crate) fn summary(&mut self) -> Summary {
         self.span.restart();
         Summary {
-            samples: self.samples,
+            samples: self.samples.saturating_add(self.valued),
             empty: self.empty,
             at_depth_limit: self.at_depth_limit,
             depth_limit: self.depth_limit,
-            wall_ns: self.has_wall().then_some(self.wall_ns),
+            time_ns: self.has_time().then(|| self.time_ns.unsigned_abs()),
             periods: std::mem::take(&mut self.periods),
             without_period: self.without_period,
             segments: self.segments,

@@ -6,10 +6,11 @@
 use std::io;
 use std::ops::ControlFlow;
 
-use borehole_model::{Context, ProfileSink, Sample};
+use borehole_model::{Context, ProfileSink, Sample, Weigher};
 use hashbrown::HashMap;
 
 use crate::profile::clock::Clock;
+use crate::weighing::{Added, Weighing};
 
 /// How many rows a column has.
 const ROWS: i64 = 50;
@@ -32,7 +33,7 @@ pub struct HeatMap {
     pub column_ns: u64,
     /// How many rows a column has, each as long as the others, the first one first.
     pub rows: usize,
-    /// Samples of each cell, column by column.
+    /// Samples of each cell, column by column, or the values of samples that have them, but for those below 0.
     pub samples: Vec<u64>,
     /// Samples that do not say when they were taken, and are in no cell.
     pub without_time: u64,
@@ -79,6 +80,7 @@ impl HeatMap {
 #[derive(Clone, Debug)]
 pub struct HeatMapSink {
     clock: Clock,
+    weighing: Weighing,
     cell_ns: i64,
     cells: HashMap<i64, u64>,
     /// The cell of the last samples, and those of them that are not in `cells` yet.
@@ -90,6 +92,7 @@ impl Default for HeatMapSink {
     fn default() -> Self {
         Self {
             clock: Clock::default(),
+            weighing: Weighing::default(),
             cell_ns: CELL_NS,
             cells: HashMap::new(),
             last: (0, 0),
@@ -99,6 +102,12 @@ impl Default for HeatMapSink {
 }
 
 impl HeatMapSink {
+    /// A map of the samples that `weigher` picks.
+    #[must_use]
+    pub fn new(weigher: Weigher) -> Self {
+        Self { weighing: Weighing::new(weigher), ..Self::default() }
+    }
+
     /// The map: empty where no sample says when it was taken.
     #[must_use]
     pub fn into_view(mut self) -> HeatMap {
@@ -157,6 +166,11 @@ impl HeatMapSink {
 
 impl ProfileSink for HeatMapSink {
     fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
+        let weight = match self.weighing.weigh(at, sample) {
+            None => return Ok(ControlFlow::Continue(())),
+            Some(Added::Samples) => sample.count,
+            Some(Added::Value(value)) => u64::try_from(value).unwrap_or(0),
+        };
         let Some(time_ns) = sample.time_ns else {
             self.without_time = self.without_time.saturating_add(sample.count);
             return Ok(ControlFlow::Continue(()));
@@ -165,11 +179,12 @@ impl ProfileSink for HeatMapSink {
         if since_ns.div_euclid(self.cell_ns) != self.last.0 {
             self.turn_to(since_ns.div_euclid(self.cell_ns));
         }
-        self.last.1 = self.last.1.saturating_add(sample.count);
+        self.last.1 = self.last.1.saturating_add(weight);
         Ok(ControlFlow::Continue(()))
     }
 
     fn segment(&mut self, at: Context<'_>) -> io::Result<()> {
+        self.weighing.segment(at.segment);
         if at.segment.index == 0 {
             self.clock.restart();
         }

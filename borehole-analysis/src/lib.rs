@@ -42,6 +42,7 @@ mod tops;
 mod totals;
 mod tree;
 mod view;
+mod weighing;
 
 pub use calls::{Calls, StackSamples};
 pub use frame_name::{FrameName, Paths};

@@ -106,6 +106,8 @@ pub enum By {
     Process,
     /// The thread, within its process.
     Thread,
+    /// The interpreter.
+    Interpreter,
     /// The source file of the frames.
     File,
     /// The class of the frames, with its namespace.

@@ -8,36 +8,54 @@ use crate::call_tree::CallTree;
 use crate::counts::Tally;
 use crate::groups::GroupId;
 
+/// Which number of a tally rows are sorted by, and percentages are of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Basis {
+    Count,
+    Value,
+}
+
+impl Basis {
+    pub(crate) fn of(self, tally: Tally) -> i128 {
+        match self {
+            Self::Count => i128::from(tally.count),
+            Self::Value => tally.value,
+        }
+    }
+}
+
 /// Tallies of groups, and the order in which the groups were first met.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ranking {
     met: Vec<GroupId>,
+    is_met: Vec<bool>,
     tallies: Vec<Tally>,
 }
 
 impl Ranking {
-    /// Adds a tally, whose count is not 0, to a group.
+    /// Adds a tally to a group.
     pub(crate) fn add(&mut self, group: GroupId, tally: Tally) {
         if group >= self.tallies.len() {
             self.tallies.resize(group + 1, Tally::default());
+            self.is_met.resize(group + 1, false);
         }
-        if self.tallies[group].count == 0 {
+        if !std::mem::replace(&mut self.is_met[group], true) {
             self.met.push(group);
         }
         self.tallies[group] += tally;
     }
 
-    pub(crate) fn tally(&self, group: GroupId) -> Tally {
-        self.tallies.get(group).copied().unwrap_or_default()
+    fn has(&self, group: GroupId) -> bool {
+        self.is_met.get(group).is_some_and(|&is_met| is_met)
     }
 
     pub(crate) fn len(&self) -> usize {
         self.met.len()
     }
 
-    /// The groups, the largest count first; equal ones in the order in which they were met.
-    pub(crate) fn sorted(mut self) -> Vec<(GroupId, Tally)> {
-        self.met.sort_by_key(|&group| Reverse(self.tallies[group].count));
+    /// The groups, the largest by `basis` first; equal ones in the order in which they were met.
+    pub(crate) fn sorted(mut self, basis: Basis) -> Vec<(GroupId, Tally)> {
+        self.met.sort_by_key(|&group| Reverse(basis.of(self.tallies[group])));
         self.met.into_iter().map(|group| (group, self.tallies[group])).collect()
     }
 }
@@ -58,7 +76,7 @@ pub(crate) fn rank_totals(
         let mut next = Some(stack);
         while let Some(stack) = next.filter(|stack| !walked[stack.index()]) {
             walked[stack.index()] = true;
-            if let Some(group) = group_of(stack).filter(|&group| ranking.tally(group).count == 0) {
+            if let Some(group) = group_of(stack).filter(|&group| !ranking.has(group)) {
                 ranking.add(group, totals[group]);
             }
             next = tables.parent(stack);

@@ -3,7 +3,7 @@
 use std::io;
 use std::ops::ControlFlow;
 
-use borehole_model::{Context, ProfileSink, Sample, StackId, StringId, Tables, Thread, Warning};
+use borehole_model::{Context, ProfileSink, Sample, StackId, StringId, Tables, Thread, Warning, Weigher};
 
 use crate::answer::{Answer, Edges};
 use crate::call_tree::CallTree;
@@ -14,6 +14,7 @@ use crate::recent::Recent;
 use crate::sample_groups::SampleGroups;
 use crate::states::StateCounts;
 use crate::view::ReportView;
+use crate::weighing::{Added, Weighing};
 
 /// Reads a profile and answers a [`Query`] about it.
 ///
@@ -36,13 +37,14 @@ use crate::view::ReportView;
 /// sink.finish(&tables)?;
 ///
 /// let view = sink.into_view();
-/// assert_eq!(view.summary.wall_ns, Some(3_000_000_000));
+/// assert_eq!(view.summary.time_ns, Some(3_000_000_000));
 /// assert_eq!(view.self_time.rows[0].frame.text(Paths::Full), b"main");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct ReportSink {
     query: Query,
+    weighing: Weighing,
     /// The period of the samples that are not settled.
     period_ns: Option<u64>,
     facts: Facts,
@@ -55,10 +57,11 @@ pub struct ReportSink {
 }
 
 impl ReportSink {
-    /// A sink for `query`.
+    /// A sink for `query`: of profiles with values the sums of their default values, of others counts and times.
     #[must_use]
     pub fn new(query: Query) -> Self {
         Self {
+            weighing: Weighing::default(),
             period_ns: None,
             facts: Facts::default(),
             counts: StackCounts::default(),
@@ -69,6 +72,19 @@ impl ReportSink {
             view: ReportView::default(),
             query,
         }
+    }
+
+    /// The same with the values that `weigher` picks. For counts of sampled profiles beside their times, it has to be one of
+    /// [`Sampled::Count`](borehole_model::Sampled::Count).
+    #[must_use]
+    pub fn weighing(self, weigher: Weigher) -> Self {
+        Self { weighing: Weighing::new(weigher), ..self }
+    }
+
+    /// What has picked the values, and knows what else there was.
+    #[must_use]
+    pub const fn weigher(&self) -> &Weigher {
+        self.weighing.weigher()
     }
 
     /// The answer: empty before [`ProfileSink::finish`].
@@ -85,25 +101,8 @@ impl ReportSink {
         self.period_ns = next_period_ns;
     }
 
-    /// What cannot be worked out per stack afterwards.
-    fn add_in_order(&mut self, at: Context<'_>, stack: StackId, sample: &Sample<'_>) {
-        if !self.tree.place(stack, at.tables, &self.query) {
-            return;
-        }
-        if let Some(recent) = &mut self.recent {
-            recent.push(at, stack, sample);
-        }
-        if let Some(groups) = &mut self.groups {
-            groups.add(at, sample, Tally::of(sample.count, self.period_ns.unwrap_or(0)));
-        }
-    }
-}
-
-impl ProfileSink for ReportSink {
-    fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
-        if sample.count == 0 {
-            return Ok(ControlFlow::Continue(()));
-        }
+    #[inline]
+    fn count(&mut self, at: Context<'_>, sample: &Sample<'_>) {
         if at.segment.period_ns != self.period_ns {
             self.settle(at.segment.period_ns);
         }
@@ -112,14 +111,49 @@ impl ProfileSink for ReportSink {
             self.counts.add(stack, sample.count);
             self.states.add(stack, sample);
             if self.recent.is_some() || self.groups.is_some() {
-                self.add_in_order(at, stack, sample);
+                let tally = Tally::of(sample.count, self.period_ns.unwrap_or(0));
+                self.add_in_order(at, stack, sample, tally);
             }
+        }
+    }
+
+    fn add_value(&mut self, at: Context<'_>, sample: &Sample<'_>, value: i64) {
+        self.facts.count_valued(at, sample);
+        if let Some(stack) = sample.stack {
+            let tally = Tally { count: sample.count, value: value.into() };
+            self.counts.add_tally(stack, tally);
+            self.states.add(stack, sample);
+            self.add_in_order(at, stack, sample, tally);
+        }
+    }
+
+    /// What cannot be worked out per stack afterwards.
+    fn add_in_order(&mut self, at: Context<'_>, stack: StackId, sample: &Sample<'_>, tally: Tally) {
+        if !self.tree.place(stack, at.tables, &self.query) {
+            return;
+        }
+        if let Some(recent) = self.recent.as_mut().filter(|_| sample.count > 0) {
+            recent.push(at, stack, sample);
+        }
+        if let Some(groups) = &mut self.groups {
+            groups.add(at, sample, tally);
+        }
+    }
+}
+
+impl ProfileSink for ReportSink {
+    fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
+        match self.weighing.weigh(at, sample) {
+            Some(Added::Samples) => self.count(at, sample),
+            Some(Added::Value(value)) => self.add_value(at, sample, value),
+            None => {}
         }
         Ok(ControlFlow::Continue(()))
     }
 
     fn segment(&mut self, at: Context<'_>) -> io::Result<()> {
         self.facts.segment(at);
+        self.weighing.segment(at.segment);
         Ok(())
     }
 
@@ -141,7 +175,8 @@ impl ProfileSink for ReportSink {
         for (stack, _) in self.counts.iter() {
             self.tree.place(stack, tables, &self.query);
         }
-        let summary = self.facts.summary();
+        let mut summary = self.facts.summary();
+        self.weighing.describe(&mut summary);
         let Self { query, counts, states, recent, groups, .. } = self;
         let edges = Edges::of(&mut self.tree, query);
         let answer = Answer { query, counts, states, tree: &self.tree, tables, edges };

@@ -1,4 +1,4 @@
-//! Samples by label, process or thread.
+//! Samples by label, process, thread or interpreter.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use borehole_model::{Context, LabelValue, LabelsId, Sample, StringId, Tables, Th
 use crate::counts::Tally;
 use crate::groups::GroupId;
 use crate::query::By;
-use crate::ranking::Ranking;
+use crate::ranking::{Basis, Ranking};
 use crate::recent::label_text;
 use crate::view::GroupValue;
 
@@ -18,16 +18,19 @@ enum Key {
     Label(LabelValue),
     Process(i64),
     Thread(Thread),
+    Interpreter(u64),
 }
 
-/// Adds up samples by label, process or thread.
+/// Adds up samples by label, process, thread or interpreter.
 #[derive(Clone, Debug)]
 pub(crate) struct SampleGroups {
     by: By,
     keys: Vec<Key>,
     index: HashMap<Key, GroupId>,
-    /// The group of each label set: a set is searched once.
-    of_labels: Vec<Option<GroupId>>,
+    /// The value in each label set: a set is searched once.
+    of_labels: Vec<Option<Option<LabelValue>>>,
+    /// The metadata of the last segment that was searched, and what was found.
+    of_metadata: (Vec<(StringId, StringId)>, Option<LabelValue>),
     /// The group of the last sample: samples of one process follow each other.
     last: Option<GroupId>,
     names: ThreadNames,
@@ -37,12 +40,13 @@ pub(crate) struct SampleGroups {
 impl SampleGroups {
     /// `None` where `by` is about frames.
     pub(crate) fn new(by: &By) -> Option<Self> {
-        let about_samples = matches!(by, By::Label(_) | By::Process | By::Thread);
+        let about_samples = matches!(by, By::Label(_) | By::Process | By::Thread | By::Interpreter);
         about_samples.then(|| Self {
             by: by.clone(),
             keys: Vec::new(),
             index: HashMap::new(),
             of_labels: Vec::new(),
+            of_metadata: (Vec::new(), None),
             last: None,
             names: ThreadNames::default(),
             ranking: Ranking::default(),
@@ -50,12 +54,15 @@ impl SampleGroups {
     }
 
     pub(crate) fn add(&mut self, at: Context<'_>, sample: &Sample<'_>, tally: Tally) {
-        let group = match (&self.by, sample.labels) {
-            (By::Label(_), Some(labels)) => self.of_labels(labels, at.tables),
-            (By::Process, _) => self.of_key(at.process(sample).map_or(Key::Absent, Key::Process)),
-            (By::Thread, _) => self.of_key(at.thread(sample).map_or(Key::Absent, Key::Thread)),
-            _ => self.of_key(Key::Absent),
+        let lane = at.lane(sample);
+        let key = match &self.by {
+            By::Label(_) => self.label(at, sample).map(Key::Label),
+            By::Process => lane.process.map(Key::Process),
+            By::Thread => lane.thread().map(Key::Thread),
+            By::Interpreter => lane.interpreter.map(Key::Interpreter),
+            By::File | By::Class => None,
         };
+        let group = self.of_key(key.unwrap_or(Key::Absent));
         self.ranking.add(group, tally);
     }
 
@@ -63,21 +70,39 @@ impl SampleGroups {
         self.names.name(thread, name);
     }
 
-    fn of_labels(&mut self, labels: LabelsId, tables: &Tables) -> GroupId {
+    /// What a sample's label says, or else the metadata of its segment.
+    fn label(&mut self, at: Context<'_>, sample: &Sample<'_>) -> Option<LabelValue> {
+        let found = sample.labels.and_then(|labels| self.in_labels(labels, at.tables));
+        found.or_else(|| self.in_metadata(at))
+    }
+
+    fn in_metadata(&mut self, at: Context<'_>) -> Option<LabelValue> {
+        let (searched, found) = &mut self.of_metadata;
+        if *searched != at.segment.metadata
+            && let By::Label(wanted) = &self.by
+        {
+            searched.clone_from(&at.segment.metadata);
+            let value = searched.iter().rfind(|&&(key, _)| at.tables.string(key) == wanted);
+            *found = value.map(|&(_, value)| LabelValue::Text(value));
+        }
+        *found
+    }
+
+    fn in_labels(&mut self, labels: LabelsId, tables: &Tables) -> Option<LabelValue> {
         let row = labels.index();
-        if let Some(&Some(group)) = self.of_labels.get(row) {
-            return group;
+        if let Some(&Some(found)) = self.of_labels.get(row) {
+            return found;
         }
         let found = match &self.by {
             By::Label(key) => tables.labels(labels).iter().rfind(|label| tables.string(label.key) == key),
             _ => None,
         };
-        let group = self.of_key(found.map_or(Key::Absent, |label| Key::Label(label.value)));
+        let found = found.map(|label| label.value);
         if row >= self.of_labels.len() {
             self.of_labels.resize(row + 1, None);
         }
-        self.of_labels[row] = Some(group);
-        group
+        self.of_labels[row] = Some(found);
+        found
     }
 
     fn of_key(&mut self, key: Key) -> GroupId {
@@ -93,8 +118,8 @@ impl SampleGroups {
     }
 
     /// All groups in the order of a table.
-    pub(crate) fn sorted(&self) -> Vec<(GroupId, Tally)> {
-        self.ranking.clone().sorted()
+    pub(crate) fn sorted(&self, basis: Basis) -> Vec<(GroupId, Tally)> {
+        self.ranking.clone().sorted(basis)
     }
 
     pub(crate) fn value(&self, group: GroupId, tables: &Tables) -> GroupValue {
@@ -102,6 +127,7 @@ impl SampleGroups {
             Key::Absent => GroupValue::Absent,
             Key::Label(value) => GroupValue::Label(label_text(value, tables)),
             Key::Process(process) => GroupValue::Process(process),
+            Key::Interpreter(interpreter) => GroupValue::Interpreter(interpreter),
             Key::Thread(thread) => {
                 let name = self.names.of(thread).map(|&name| tables.string(name).to_vec());
                 GroupValue::Thread { process: thread.process, thread: thread.number, name }

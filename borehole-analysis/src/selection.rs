@@ -6,16 +6,17 @@ use crate::profile::TimeRange;
 use crate::profile::label_value;
 use crate::profile::situations::Situation;
 
-/// What a sample adds to the numbers of a view.
+/// What a sample adds to the numbers of a view. [`Profile::value_type`](crate::Profile::value_type) says what that is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Weight {
-    /// One.
+    /// One, of samples that are counted.
     #[default]
     Samples,
-    /// The nanoseconds that it stands for: the period of its own segment.
-    Wall,
-    /// The same, of samples that say that their thread was on a CPU.
-    Cpu,
+    /// The value that the profile was built of, or else the nanoseconds that a sample stands for: the period of its own
+    /// segment.
+    Value,
+    /// Those nanoseconds, of samples that say that their thread was on a CPU.
+    OnCpu,
 }
 
 /// Which samples count, by what they are beside their stack. An empty list takes all; what a sample does not know

@@ -54,7 +54,7 @@ impl StateCounts {
             _ if collecting[stack.index()] => all.count,
             _ => 0,
         };
-        Tally { count, wall_ns: 0 }
+        Tally { count, value: 0 }
     }
 
     /// The shares of `all` samples that were in each of the states.

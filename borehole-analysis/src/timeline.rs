@@ -26,9 +26,9 @@ pub struct TimelineRow {
     /// The thread.
     pub thread: GroupValue,
     /// What those of its samples weigh that say when they were taken.
-    pub total: u64,
+    pub total: i64,
     /// What those of each slice weigh.
-    pub slices: Vec<u64>,
+    pub slices: Vec<i64>,
 }
 
 impl Timeline {
@@ -37,7 +37,7 @@ impl Timeline {
     pub fn joined(mut self, most: usize) -> Self {
         let joined = self.span.join(most);
         for row in &mut self.rows {
-            let sum = |slices: &[u64]| slices.iter().copied().fold(0, u64::saturating_add);
+            let sum = |slices: &[i64]| slices.iter().copied().fold(0, i64::saturating_add);
             row.slices = row.slices.chunks(joined).map(sum).collect();
         }
         self

@@ -17,9 +17,9 @@ pub struct TopRow {
     /// The row of the [`Calls`].
     pub frame: usize,
     /// What the samples weigh that were executing it.
-    pub own: u64,
+    pub own: i64,
     /// What the samples weigh that had it on their stack, each counted once.
-    pub total: u64,
+    pub total: i64,
 }
 
 /// By what a top table is sorted. Equal rows are in order of first appearance.
@@ -38,7 +38,7 @@ pub struct GroupRow {
     /// The value.
     pub value: GroupValue,
     /// What its samples weigh.
-    pub total: u64,
+    pub total: i64,
 }
 
 impl Calls {
@@ -47,6 +47,7 @@ impl Calls {
     pub fn top(&self, sort: SortBy) -> Vec<TopRow> {
         let mut rows: Vec<_> =
             (0..self.frame_count()).map(|frame| TopRow { frame, own: 0, total: 0 }).collect();
+        let mut weighs = vec![false; rows.len()];
         let mut on_path = vec![0_u32; rows.len()];
         let mut open: Vec<CallId> = Vec::new();
         for call in 0..CallId::try_from(self.len()).unwrap_or(CallId::MAX) {
@@ -55,6 +56,7 @@ impl Calls {
             }
             let row = &mut rows[self.row(call)];
             row.own = row.own.saturating_add(self.own_of(call));
+            weighs[row.frame] |= self.weighs(call);
             let above = &mut on_path[row.frame];
             if *above == 0 {
                 row.total = row.total.saturating_add(self.total_of(call));
@@ -62,7 +64,7 @@ impl Calls {
             *above += 1;
             open.push(call);
         }
-        rows.retain(|row| row.total > 0);
+        rows.retain(|row| weighs[row.frame]);
         match sort {
             SortBy::Own => rows.sort_by_key(|row| Reverse((row.own, row.total))),
             SortBy::Total => rows.sort_by_key(|row| Reverse((row.total, row.own))),
@@ -100,6 +102,7 @@ fn value_of(profile: &Profile, situation: &Situation, by: &By) -> GroupValue {
         By::Label(key) => profile.label_of(situation, key).map_or(GroupValue::Absent, GroupValue::Label),
         By::Process => situation.process.map_or(GroupValue::Absent, GroupValue::Process),
         By::Thread => profile.thread_of(situation),
+        By::Interpreter => situation.interpreter.map_or(GroupValue::Absent, GroupValue::Interpreter),
         By::File | By::Class => GroupValue::Absent,
     }
 }

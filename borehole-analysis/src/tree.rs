@@ -26,12 +26,12 @@ pub struct Branch {
     /// How many nodes it stands below.
     pub depth: usize,
     /// What the samples weigh that the path leads to.
-    pub total: u64,
+    pub total: i64,
     /// What those of them weigh that end here: in which the function was executing, or, in a tree of callers, nobody
     /// called it.
-    pub own: u64,
+    pub own: i64,
     /// The calls that are merged, with what each weighs.
-    places: Vec<(CallId, u64)>,
+    places: Vec<(CallId, i64)>,
     /// Its own nodes, once it was opened.
     children: Option<Range<usize>>,
 }
@@ -56,7 +56,7 @@ impl Tree {
     #[must_use]
     pub fn from_leaves(calls: &Calls) -> Self {
         let all = 0..CallId::try_from(calls.len()).unwrap_or(CallId::MAX);
-        let tops = all.map(|call| (call, calls.own_of(call))).filter(|&(_, own)| own > 0);
+        let tops = all.map(|call| (call, calls.own_of(call))).filter(|&(_, own)| own != 0);
         Self::new(Direction::Callers, calls, tops)
     }
 
@@ -72,7 +72,7 @@ impl Tree {
         Self::new(Direction::Callers, calls, innermost(calls, frame).into_iter())
     }
 
-    fn new(direction: Direction, calls: &Calls, tops: impl Iterator<Item = (CallId, u64)>) -> Self {
+    fn new(direction: Direction, calls: &Calls, tops: impl Iterator<Item = (CallId, i64)>) -> Self {
         let mut tree = Self { direction, nodes: Vec::new(), tops: 0 };
         tree.tops = tree.merge(calls, None, tops).len();
         tree
@@ -121,7 +121,7 @@ impl Tree {
         &mut self,
         calls: &Calls,
         parent: Option<usize>,
-        places: impl Iterator<Item = (CallId, u64)>,
+        places: impl Iterator<Item = (CallId, i64)>,
     ) -> Range<usize> {
         let depth = parent.map_or(0, |parent| self.nodes[parent].depth + 1);
         let mut merged: Vec<Branch> = Vec::new();
@@ -164,7 +164,7 @@ fn calls_of(calls: &Calls, frame: usize) -> impl Iterator<Item = CallId> {
 }
 
 /// The calls of a row that are not below another one, with all that was sampled below them.
-fn outermost(calls: &Calls, frame: usize) -> impl Iterator<Item = (CallId, u64)> {
+fn outermost(calls: &Calls, frame: usize) -> impl Iterator<Item = (CallId, i64)> {
     let mut end = 0;
     let found = calls_of(calls, frame).filter(move |&call| {
         let is_outside = call >= end;
@@ -173,12 +173,12 @@ fn outermost(calls: &Calls, frame: usize) -> impl Iterator<Item = (CallId, u64)>
         }
         is_outside
     });
-    found.map(|call| (call, calls.total_of(call))).filter(|&(_, total)| total > 0)
+    found.map(|call| (call, calls.total_of(call))).filter(|&(_, total)| total != 0)
 }
 
 /// The calls of a row, each with what was sampled below it and not below another one of the row that is below it.
-fn innermost(calls: &Calls, frame: usize) -> Vec<(CallId, u64)> {
-    let mut found: Vec<(CallId, u64)> = Vec::new();
+fn innermost(calls: &Calls, frame: usize) -> Vec<(CallId, i64)> {
+    let mut found: Vec<(CallId, i64)> = Vec::new();
     let mut open: Vec<usize> = Vec::new();
     for call in calls_of(calls, frame) {
         while open.pop_if(|&mut above| calls.end(found[above].0) <= call).is_some() {}
@@ -189,6 +189,6 @@ fn innermost(calls: &Calls, frame: usize) -> Vec<(CallId, u64)> {
         open.push(found.len());
         found.push((call, total));
     }
-    found.retain(|&(_, weight)| weight > 0);
+    found.retain(|&(_, weight)| weight != 0);
     found
 }

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
+use borehole_model::{Mode, ValueType};
+
 use crate::frame_name::FrameName;
+use crate::ranking::Basis;
 
 /// What a [`Query`](crate::Query) found.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -28,19 +31,36 @@ pub struct ReportView {
 /// A profile as a whole.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
-    /// Samples that were read.
+    /// Samples that were read, without those that are [hidden](Summary::hidden).
     pub samples: u64,
-    /// Samples that count under the patterns of the query: what percentages are of.
+    /// Samples that count under the patterns of the query.
     pub matched: u64,
+    /// Their value: what percentages are of, unless samples without a period are among those with one.
+    pub value: i128,
+    /// What values are: the time of samples where all have a period, their count where some have none, or values of their own.
+    /// Times are in nanoseconds.
+    pub value_type: ValueType,
+    /// Whether values are numbers of the profile, or were asked for, rather than worked out from counts of samples.
+    pub is_valued: bool,
+    /// Whether it is unknown how many observations a sample is: then samples are records.
+    pub is_uncounted: bool,
+    /// What the time of samples is a time of.
+    pub mode: Mode,
+    /// What could be added up instead.
+    pub other_value_types: Vec<ValueType>,
+    /// Of which kinds samples were hidden, and how many, for they have no such value. Not all kinds if these are very many.
+    pub hidden: Vec<(ValueType, u64)>,
+    /// All samples that were hidden.
+    pub hidden_samples: u64,
     /// Samples with an empty stack.
     pub empty: u64,
     /// Samples whose stack is as deep as their source allows: it may have lost its outer frames.
     pub at_depth_limit: u64,
     /// How many frames that is; the most, of several sources. `None` where there are no such samples.
     pub depth_limit: Option<u32>,
-    /// How long the samples were, each as long as the period of its own segment; `None` where no segment
-    /// has one.
-    pub wall_ns: Option<u128>,
+    /// How long the samples were, each as long as the period of its own segment, in the time of [`Summary::mode`]; `None`
+    /// where no segment has one.
+    pub time_ns: Option<u128>,
     /// The periods, in order of first use, with how many samples each. Periods beyond the first
     /// [`Summary::MAX_PERIODS`] are not listed.
     pub periods: Vec<PeriodSamples>,
@@ -70,6 +90,21 @@ impl Summary {
     /// How many distinct periods are listed: more than any honest profile has, few enough for a file that
     /// is made of segments alone.
     pub const MAX_PERIODS: usize = 64;
+
+    /// Whether all samples have a period.
+    pub(crate) const fn has_all_periods(&self) -> bool {
+        self.time_ns.is_some() && self.without_period == 0
+    }
+
+    /// What rows are sorted by, and percentages are of. Counts say the same as times where there is one period.
+    pub(crate) fn basis(&self) -> Basis {
+        if self.is_valued || self.periods.len() > 1 { self.values() } else { Basis::Count }
+    }
+
+    /// Which number of a tally is a value.
+    pub(crate) fn values(&self) -> Basis {
+        if self.is_valued || !self.value_type.is_samples() { Basis::Value } else { Basis::Count }
+    }
 
     /// How many samples there were a second, of those that say when they were taken; `None` where fewer than two do.
     // Tenths have no use for the digits that a double lacks.
@@ -151,8 +186,10 @@ pub struct Share {
     pub count: u64,
     /// Of all that count, 0 to 100.
     pub percent: f64,
-    /// How long they were; `None` where the profile does not say.
-    pub wall_ns: Option<u128>,
+    /// Its value, of the profile's [value type](Summary::value_type).
+    pub value: i128,
+    /// How long the samples were; `None` where the profile does not say, or values are something else.
+    pub time_ns: Option<u128>,
 }
 
 /// A run of equal samples at the end of a profile.
@@ -222,6 +259,8 @@ pub enum GroupValue {
     Label(LabelText),
     /// A process.
     Process(i64),
+    /// An interpreter.
+    Interpreter(u64),
     /// A thread.
     Thread {
         /// Its process, if known.

@@ -203,6 +203,12 @@ impl Weigher {
         })
     }
 
+    /// What was asked for.
+    #[must_use]
+    pub fn asked(&self) -> Option<&str> {
+        self.asked.as_deref()
+    }
+
     /// All value types of the segments so far, in order of first appearance, with the units of their sources: what can be asked
     /// for. Those beyond the first [`Weigher::MOST_HIDDEN`] are not listed.
     #[must_use]

@@ -179,7 +179,7 @@ impl Owns {
             let Some(call) = tree.call_of(stack) else { continue };
             let amount = match measure {
                 Measure::Seconds if side.values.is_some() => tally.count as f64 / 1e9,
-                Measure::Seconds => tally.wall_ns as f64 / 1e9,
+                Measure::Seconds => tally.value as f64 / 1e9,
                 Measure::Share | Measure::Samples => tally.count as f64,
             };
             let sum = Sum { samples: tally.count, amount, squares: 0.0 };

@@ -6,7 +6,7 @@ use super::{PageCell, PageLimits, add};
 use crate::diff::tree::Tree;
 use crate::profile::slices::Pair;
 use crate::profile::{Profile, Timespan};
-use crate::selection::{Selection, Weight};
+use crate::selection::Selection;
 
 /// What stands for a time that is not known. Behind all others.
 const NO_SLICE: u32 = u32::MAX;
@@ -20,7 +20,7 @@ struct Entry {
     call: u32,
     situation: u32,
     slice: u32,
-    count: u64,
+    sum: i64,
 }
 
 /// All samples by the calls that are kept, with slices of the profile joined so that there are at most `slices`, and the
@@ -33,23 +33,24 @@ fn entries(
     slices: usize,
 ) -> Vec<Entry> {
     let mut entries = Vec::new();
-    let mut put = |pair: &Pair, slice: u32, count: u64| {
+    let weight = profile.default_weight();
+    let mut put = |pair: &Pair, slice: u32, sum: i64| {
         if let Some(call) = tree.call_of(pair.stack).and_then(|call| kept.call_of[call]) {
             // There are not more calls than paths, whose ids fit.
             let call = u32::try_from(call).unwrap_or(u32::MAX);
-            entries.push(Entry { call, situation: situations.of(pair.situation), slice, count });
+            entries.push(Entry { call, situation: situations.of(pair.situation), slice, sum });
         }
     };
     // All samples as if without time first; those with one are taken off again below.
-    profile.each(&Selection::default(), Weight::Samples, |pair, _, count| put(pair, NO_SLICE, count));
+    profile.each(&Selection::default(), weight, |pair, _, sum| put(pair, NO_SLICE, sum));
     if let Some(span) = profile.timespan() {
         let mut shown = span;
         let joined = shown.join(slices);
         let timed = Selection { time: Some(span.whole()), ..Selection::default() };
-        profile.each(&timed, Weight::Samples, |pair, slice, count| {
+        profile.each(&timed, weight, |pair, slice, sum| {
             let place = slice.and_then(|slice| span.place(slice));
             let place = place.and_then(|place| u32::try_from(place / joined).ok());
-            put(pair, place.unwrap_or(NO_SLICE - 1), count);
+            put(pair, place.unwrap_or(NO_SLICE - 1), sum);
         });
     }
     let mut entries = by_call(&entries, kept.calls.len());
@@ -77,7 +78,7 @@ fn by_call(entries: &[Entry], calls: usize) -> Vec<Entry> {
     sorted
 }
 
-/// Makes one of entries that differ in their count only. They come call by call, and stay so.
+/// Makes one of entries that differ in their sum only. They come call by call, and stay so.
 fn merge(entries: &mut Vec<Entry>) {
     for of_call in entries.chunk_by_mut(|one, other| one.call == other.call) {
         of_call.sort();
@@ -85,7 +86,7 @@ fn merge(entries: &mut Vec<Entry>) {
     entries.dedup_by(|next, kept| {
         let same = (next.call, next.situation, next.slice) == (kept.call, kept.situation, kept.slice);
         if same {
-            add(&mut kept.count, next.count);
+            add(&mut kept.sum, next.sum);
         }
         same
     });
@@ -93,7 +94,7 @@ fn merge(entries: &mut Vec<Entry>) {
 
 /// What is without time is all that is not with one.
 fn take_off_timed(entries: &mut Vec<Entry>) {
-    let mut timed = 0_u64;
+    let mut timed = 0_i64;
     let mut of = None;
     for entry in &mut *entries {
         if of != Some((entry.call, entry.situation)) {
@@ -101,12 +102,12 @@ fn take_off_timed(entries: &mut Vec<Entry>) {
             timed = 0;
         }
         if entry.slice == NO_SLICE {
-            entry.count = entry.count.saturating_sub(timed);
+            entry.sum = entry.sum.saturating_sub(timed);
         } else {
-            add(&mut timed, entry.count);
+            add(&mut timed, entry.sum);
         }
     }
-    entries.retain(|entry| entry.count > 0);
+    entries.retain(|entry| entry.sum != 0);
 }
 
 /// The cells of the calls that are kept, with as many slices of time as there is room for; `None` if there is no room.
@@ -138,7 +139,7 @@ pub(super) fn cells(
         call: entry.call as usize,
         situation: entry.situation as usize,
         slice: (entry.slice < NO_SLICE - 1).then_some(entry.slice as usize),
-        samples: entry.count,
+        value: entry.sum,
     });
     Some((time, cells.collect()))
 }

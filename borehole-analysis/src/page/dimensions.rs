@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use crate::profile::Profile;
 use crate::profile::situations::{Situation, SituationId};
-use crate::selection::{Selection, Weight};
+use crate::selection::Selection;
 use crate::view::{GroupValue, LabelText};
 
 /// How many keys of labels.
@@ -18,7 +18,7 @@ const MOST_VALUES: usize = 40;
 pub struct Dimension {
     /// What it is.
     pub kind: DimensionKind,
-    /// The values, those with the most samples first.
+    /// The values, those that weigh most first.
     pub values: Vec<DimensionValue>,
 }
 
@@ -50,9 +50,9 @@ pub(super) struct Situations {
 
 impl Situations {
     pub(super) fn new(profile: &Profile) -> Self {
-        let mut weights = vec![0_u64; profile.situations.iter().count()];
-        profile.each(&Selection::default(), Weight::Samples, |pair, _, count| {
-            super::add(&mut weights[pair.situation as usize], count);
+        let mut weights = vec![0_i64; profile.situations.iter().count()];
+        profile.each(&Selection::default(), profile.default_weight(), |pair, _, weight| {
+            super::add(&mut weights[pair.situation as usize], weight);
         });
         let keys = profile.label_keys();
         let kinds = std::iter::once(DimensionKind::Thread)
@@ -77,7 +77,7 @@ impl Situations {
 }
 
 /// A dimension and the value of each situation; `None` if it tells nothing apart.
-fn dimension(profile: &Profile, kind: DimensionKind, weights: &[u64]) -> Option<(Dimension, Vec<usize>)> {
+fn dimension(profile: &Profile, kind: DimensionKind, weights: &[i64]) -> Option<(Dimension, Vec<usize>)> {
     let value = |situation: &Situation| match &kind {
         DimensionKind::Thread => profile.thread_of(situation),
         DimensionKind::Label(key) => {
@@ -85,7 +85,7 @@ fn dimension(profile: &Profile, kind: DimensionKind, weights: &[u64]) -> Option<
         }
     };
     let mut index: HashMap<Key, usize> = HashMap::new();
-    let mut values: Vec<(GroupValue, u64)> = Vec::new();
+    let mut values: Vec<(GroupValue, i64)> = Vec::new();
     let mut column = Vec::with_capacity(weights.len());
     for (situation, weight) in profile.situations.iter().zip(weights) {
         let value = value(situation);
@@ -121,6 +121,7 @@ enum Key {
     Text(Vec<u8>),
     Number(i64),
     Thread(Option<i64>, u64),
+    Interpreter(u64),
 }
 
 fn key_of(value: &GroupValue) -> Key {
@@ -129,6 +130,7 @@ fn key_of(value: &GroupValue) -> Key {
         GroupValue::Label(LabelText::Text(text)) => Key::Text(text.clone()),
         GroupValue::Label(LabelText::Number(number, _)) => Key::Number(*number),
         GroupValue::Process(process) => Key::Thread(Some(*process), 0),
+        GroupValue::Interpreter(interpreter) => Key::Interpreter(*interpreter),
         GroupValue::Thread { process, thread, .. } => Key::Thread(*process, *thread),
     }
 }

@@ -12,14 +12,14 @@ mod prune;
 
 use std::sync::Arc;
 
-use borehole_model::{TableFull, Tables};
+use borehole_model::{TableFull, Tables, ValueType};
 
 use crate::diff::frames;
 use crate::diff::tree::Tree;
 use crate::diff::{DiffFrame, DiffQuery, Identity};
 use crate::profile::{Profile, Timespan};
 use crate::ranking::leading;
-use crate::selection::{Selection, Weight};
+use crate::selection::Selection;
 use crate::view::Summary;
 
 pub use dimensions::{Dimension, DimensionKind, DimensionValue};
@@ -29,6 +29,8 @@ pub use dimensions::{Dimension, DimensionKind, DimensionValue};
 pub struct Page {
     /// The profile as a whole.
     pub summary: Summary,
+    /// What the numbers of calls and functions are.
+    pub value_type: ValueType,
     /// The functions that calls and rows are of.
     pub functions: Vec<PageFunction>,
     /// Call paths, callers before what they call.
@@ -76,8 +78,8 @@ pub struct PageCell {
     pub situation: usize,
     /// The slice of time; `None` if it is not known.
     pub slice: Option<usize>,
-    /// How many.
-    pub samples: u64,
+    /// What they weigh, in the profile's [default](Profile::default_weight).
+    pub value: i64,
 }
 
 /// A row of the top table.
@@ -85,10 +87,10 @@ pub struct PageCell {
 pub struct PageRow {
     /// The place of the function among the functions.
     pub function: usize,
-    /// Samples in which it was executing.
-    pub own: u64,
-    /// Samples in which it was on the stack.
-    pub total: u64,
+    /// What the samples weigh in which it was executing.
+    pub own: i64,
+    /// What the samples weigh in which it was on the stack.
+    pub total: i64,
 }
 
 /// What was left out.
@@ -98,8 +100,8 @@ pub struct Pruned {
     pub share: f64,
     /// How many call paths were left out.
     pub paths: usize,
-    /// The samples that were in one of them.
-    pub samples: u64,
+    /// What the samples weigh that were in one of them.
+    pub value: i64,
     /// The depth below which all are left out.
     pub depth: usize,
 }
@@ -156,6 +158,7 @@ impl Page {
         });
         Ok(Self {
             summary: profile.summary().clone(),
+            value_type: profile.value_type(profile.default_weight()),
             calls: calls.collect(),
             functions: listed.functions,
             dimensions: situations.dimensions,
@@ -175,29 +178,34 @@ fn tree(tables: &Tables, merged: &mut Tables) -> Result<Tree, TableFull> {
     Tree::new(tables, merged, &known)
 }
 
-/// Samples of each path and function.
+/// What samples of each path and function weigh.
 struct Sums {
     /// By call of the tree: when it was on the stack.
-    path_total: Vec<u64>,
-    path_own: Vec<u64>,
+    path_total: Vec<i64>,
+    path_own: Vec<i64>,
+    /// Whether anything on a path or below it weighs something, even if its sum is 0.
+    has_weight: Vec<bool>,
     /// By function.
-    own: Vec<u64>,
-    total: Vec<u64>,
-    all: u64,
+    own: Vec<i64>,
+    total: Vec<i64>,
+    all: i64,
 }
 
 impl Sums {
     fn new(profile: &Profile, tree: &Tree, functions: usize) -> Self {
-        let mut path_own = vec![0_u64; tree.len()];
-        let mut all = 0_u64;
-        profile.each(&Selection::default(), Weight::Samples, |pair, _, count| {
+        let mut path_own = vec![0_i64; tree.len()];
+        let mut has_weight = vec![false; tree.len()];
+        let mut all = 0_i64;
+        profile.each(&Selection::default(), profile.default_weight(), |pair, _, weight| {
             if let Some(call) = tree.call_of(pair.stack) {
-                add(&mut path_own[call], count);
-                add(&mut all, count);
+                add(&mut path_own[call], weight);
+                add(&mut all, weight);
+                has_weight[call] |= weight != 0;
             }
         });
         let mut path_total = path_own.clone();
         tree.add_up(&mut path_total, add);
+        tree.add_up(&mut has_weight, |caller, below| *caller |= below);
         let (mut own, mut total) = (vec![0; functions], vec![0; functions]);
         for (place, call) in tree.calls.iter().enumerate() {
             add(&mut own[call.group()], path_own[place]);
@@ -205,12 +213,12 @@ impl Sums {
                 add(&mut total[call.group()], path_total[place]);
             }
         }
-        Self { path_total, path_own, own, total, all }
+        Self { path_total, path_own, has_weight, own, total, all }
     }
 
     /// All functions that were sampled: number, own, total.
-    fn top(&self, names: &[Arc<DiffFrame>]) -> Vec<(usize, u64, u64)> {
-        let sampled = (0..names.len()).filter(|&group| self.total[group] > 0);
+    fn top(&self, names: &[Arc<DiffFrame>]) -> Vec<(usize, i64, i64)> {
+        let sampled = (0..names.len()).filter(|&group| self.total[group] != 0 || self.own[group] != 0);
         let mut rows: Vec<_> = sampled.map(|group| (group, self.own[group], self.total[group])).collect();
         rows.sort_by(|one, other| {
             let sizes = (other.1, other.2).cmp(&(one.1, one.2));
@@ -220,8 +228,8 @@ impl Sums {
     }
 }
 
-fn add(sum: &mut u64, count: u64) {
-    *sum = sum.saturating_add(count);
+fn add(sum: &mut i64, weight: i64) {
+    *sum = sum.saturating_add(weight);
 }
 
 /// The functions that are named, in order of first use.

@@ -39,7 +39,7 @@ impl Kept {
     // A share has no use for the digits that a double lacks.
     #[expect(clippy::cast_precision_loss)]
     fn of_share(tree: &Tree, sums: &Sums, limits: PageLimits, share: f64) -> Self {
-        let least = sums.all as f64 * share;
+        let least = sums.all.unsigned_abs() as f64 * share;
         let mut kept = Self {
             calls: Vec::new(),
             call_of: vec![None; tree.len()],
@@ -51,7 +51,7 @@ impl Kept {
         for place in tree.by_appearance() {
             let (node, total, own) = (&tree.calls[place], sums.path_total[place], sums.path_own[place]);
             // The tree is of all stacks, those of samples that were not chosen too. Below such a call there is nothing either.
-            if total == 0 {
+            if !sums.has_weight[place] {
                 continue;
             }
             let caller = node.caller().and_then(|caller| kept.call_of[caller]);
@@ -61,7 +61,7 @@ impl Kept {
                 kept.leave_out(own);
                 continue;
             }
-            let is_kept = total as f64 >= least && node.depth() < limits.depth;
+            let is_kept = total.unsigned_abs() as f64 >= least && node.depth() < limits.depth;
             let group = is_kept.then(|| node.group());
             if is_kept {
                 kept.call_of[place] = Some(kept.calls.len());
@@ -86,8 +86,8 @@ impl Kept {
         small_below.push(None);
     }
 
-    fn leave_out(&mut self, own: u64) {
+    fn leave_out(&mut self, own: i64) {
         self.pruned.paths += 1;
-        add(&mut self.pruned.samples, own);
+        add(&mut self.pruned.value, own);
     }
 }

@@ -51,7 +51,7 @@ fn stacks(stacks: &[(&str, u64)]) -> Vec<(String, u64)> {
 fn cells_hold_every_sample_and_the_top_is_of_everything() {
     let profile = profile(&stacks(&[("main;a;b", 30), ("main;a", 20), ("main;c;b", 50)]), 2, true);
     let page = Page::new(&profile, PageLimits::default()).unwrap();
-    assert_eq!(page.cells.iter().map(|cell| cell.samples).sum::<u64>(), 100);
+    assert_eq!(page.cells.iter().map(|cell| cell.value).sum::<i64>(), 100);
     let rows: Vec<_> = page
         .top
         .iter()
@@ -94,12 +94,12 @@ fn what_is_too_small_is_counted_beside_its_siblings() {
     let mut all = stacks(&[("main;large", 99_000)]);
     all.extend((0..1000).map(|number| (format!("main;small{number};leaf"), 1)));
     let page = Page::new(&profile(&all, 1, false), PageLimits::default()).unwrap();
-    assert_eq!((page.calls.len(), page.pruned.paths, page.pruned.samples), (3, 2000, 1000));
+    assert_eq!((page.calls.len(), page.pruned.paths, page.pruned.value), (3, 2000, 1000));
     let small = page.calls.iter().position(|call| call.function.is_none()).unwrap();
     let of_small = page.cells.iter().filter(|cell| cell.call == small);
-    assert_eq!(of_small.map(|cell| cell.samples).sum::<u64>(), 1000);
+    assert_eq!(of_small.map(|cell| cell.value).sum::<i64>(), 1000);
     assert_eq!((page.distinct_functions, page.time), (1003, None));
-    assert_eq!(page.cells.iter().map(|cell| cell.samples).sum::<u64>(), 100_000);
+    assert_eq!(page.cells.iter().map(|cell| cell.value).sum::<i64>(), 100_000);
 }
 
 #[test]
@@ -109,7 +109,7 @@ fn limits_hold_however_many_stacks_threads_and_moments_there_are() {
     let limits = PageLimits { calls: 500, cells: 800, ..PageLimits::default() };
     let page = Page::new(&profile, limits).unwrap();
     assert!(page.calls.len() <= 500 && page.cells.len() <= 800, "{} {}", page.calls.len(), page.cells.len());
-    assert_eq!(page.cells.iter().map(|cell| cell.samples).sum::<u64>(), 30_000);
+    assert_eq!(page.cells.iter().map(|cell| cell.value).sum::<i64>(), 30_000);
 }
 
 #[test]
@@ -118,7 +118,7 @@ fn nothing_and_very_deep_stacks_have_pages_too() {
     assert_eq!((page.calls.len(), page.cells.len(), page.top.len()), (0, 0, 0));
     let deep = vec![(["f"; 20_000].join(";"), 7)];
     let page = Page::new(&profile(&deep, 1, true), PageLimits::default()).unwrap();
-    assert_eq!((page.calls.len(), page.pruned.samples, page.top[0].total), (401, 7, 7));
+    assert_eq!((page.calls.len(), page.pruned.value, page.top[0].total), (401, 7, 7));
 }
 
 /// As a choice of samples leaves it, by thread or by time.
@@ -128,7 +128,7 @@ fn stacks_without_samples_have_no_place_on_a_page() {
     let page = Page::new(&profile(&all, 1, true), PageLimits::default()).unwrap();
     assert_eq!((page.calls.len(), page.pruned.paths), (2, 0));
     assert!(page.cells.iter().all(|cell| cell.call == 1));
-    assert_eq!(page.cells.iter().map(|cell| cell.samples).sum::<u64>(), 5);
+    assert_eq!(page.cells.iter().map(|cell| cell.value).sum::<i64>(), 5);
     let none = Page::new(&profile(&all[..1], 1, true), PageLimits::default()).unwrap();
     assert_eq!((none.calls.len(), none.cells.len()), (0, 0));
 }

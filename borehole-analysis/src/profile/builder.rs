@@ -3,7 +3,7 @@
 use std::io;
 use std::ops::ControlFlow;
 
-use borehole_model::{Context, ProfileSink, Sample, StringId, Tables, Thread, ThreadNames, Warning};
+use borehole_model::{Context, ProfileSink, Sample, StringId, Tables, Thread, ThreadNames, Warning, Weigher};
 use hashbrown::HashMap;
 
 use super::Profile;
@@ -11,11 +11,16 @@ use super::clock::Clock;
 use super::situations::{Situation, Situations};
 use super::slices::SliceCounts;
 use crate::facts::Facts;
+use crate::ranking::Basis;
+use crate::selection::{Selection, Weight};
+use crate::weighing::{Added, Weighing};
 
-/// Counts a profile as it is read.
+/// Adds up a profile as it is read: the samples of sampled ones, and their times; of others the default values, unless a weigher
+/// picks some.
 #[derive(Clone, Debug, Default)]
 pub struct ProfileBuilder {
     facts: Facts,
+    weighing: Weighing,
     /// The period of the samples that are not settled.
     period_ns: Option<u64>,
     clock: Clock,
@@ -26,50 +31,84 @@ pub struct ProfileBuilder {
 }
 
 impl ProfileBuilder {
+    /// A builder of the values that `weigher` picks. For counts of sampled profiles beside their times, it has to be one of
+    /// [`Sampled::Count`](borehole_model::Sampled::Count).
+    #[must_use]
+    pub fn new(weigher: Weigher) -> Self {
+        Self { weighing: Weighing::new(weigher), ..Self::default() }
+    }
+
+    /// What has picked the values, and knows what else there was.
+    #[must_use]
+    pub const fn weigher(&self) -> &Weigher {
+        self.weighing.weigher()
+    }
+
     /// The profile. `tables` are those that the samples were read into.
     #[must_use]
     pub fn into_profile(mut self, tables: Tables) -> Profile {
         self.facts.settle(self.period_ns);
         self.counts.settle();
         let mut summary = self.facts.summary();
+        self.weighing.describe(&mut summary);
         summary.matched = summary.samples.saturating_sub(summary.empty);
         let mut stacks: Vec<_> = self.counts.pairs().iter().map(|pair| pair.stack).collect();
         stacks.sort_unstable();
         stacks.dedup();
         summary.stacks = stacks.len();
         summary.frames = tables.frame_count();
-        Profile {
+        let mut profile = Profile {
             tables,
             situations: self.situations,
             counts: self.counts,
             thread_names: self.thread_names,
             summary,
             origin_unix_ns: self.clock.origin_unix_ns,
-        }
+        };
+        let weight = match profile.summary.values() {
+            Basis::Value => Weight::Value,
+            Basis::Count => Weight::Samples,
+        };
+        let mut value = 0_i128;
+        profile.each(&Selection::default(), weight, |_, _, weight| {
+            value = value.saturating_add(weight.into());
+        });
+        profile.summary.value = value;
+        profile
     }
 }
 
 impl ProfileSink for ProfileBuilder {
     fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
-        if sample.count == 0 {
-            return Ok(ControlFlow::Continue(()));
-        }
-        if at.segment.period_ns != self.period_ns {
-            self.facts.settle(self.period_ns);
-            self.period_ns = at.segment.period_ns;
-        }
-        self.facts.count(at, sample);
+        let sum = match self.weighing.weigh(at, sample) {
+            None => return Ok(ControlFlow::Continue(())),
+            Some(Added::Samples) => {
+                if at.segment.period_ns != self.period_ns {
+                    self.facts.settle(self.period_ns);
+                    self.period_ns = at.segment.period_ns;
+                }
+                self.facts.count(at, sample);
+                None
+            }
+            Some(Added::Value(value)) => {
+                self.facts.count_valued(at, sample);
+                Some(value)
+            }
+        };
         let time_ns = sample.time_ns.map(|time_ns| self.clock.since_origin(time_ns, at.segment));
         let Some(stack) = sample.stack else { return Ok(ControlFlow::Continue(())) };
         let situation = self.situations.intern(Situation {
             source: self.source,
             process: at.process(sample),
             thread: sample.thread,
+            interpreter: sample.interpreter,
             status: sample.status,
             labels: sample.labels,
             period_ns: at.segment.period_ns,
+            is_valued: sum.is_some(),
         });
-        self.counts.add(stack, situation, time_ns, sample.count);
+        let sum = sum.unwrap_or_else(|| i64::try_from(sample.count).unwrap_or(i64::MAX));
+        self.counts.add(stack, situation, time_ns, sum);
         Ok(ControlFlow::Continue(()))
     }
 
@@ -80,6 +119,7 @@ impl ProfileSink for ProfileBuilder {
 
     fn segment(&mut self, at: Context<'_>) -> io::Result<()> {
         self.facts.segment(at);
+        self.weighing.segment(at.segment);
         if at.segment.index == 0 {
             self.clock.restart();
         }

@@ -12,9 +12,10 @@ pub(crate) mod slices;
 pub use builder::ProfileBuilder;
 pub use clock::{TimeRange, Timespan};
 
-use borehole_model::{LabelValue, StackId, Tables, Thread, ThreadNames};
+use borehole_model::{LabelValue, Mode, StackId, Tables, Thread, ThreadNames, ValueType};
 use hashbrown::HashMap;
 
+use crate::ranking::Basis;
 use crate::recent::label_text;
 use crate::selection::{Selection, Weight};
 use crate::view::{GroupValue, LabelText, Summary};
@@ -66,6 +67,39 @@ impl Profile {
         &self.summary
     }
 
+    /// What views of it weigh by themselves: values if it has them, times where periods differ, and otherwise samples.
+    #[must_use]
+    pub fn default_weight(&self) -> Weight {
+        if self.summary.basis() == Basis::Value { Weight::Value } else { Weight::Samples }
+    }
+
+    /// What can be weighed, the default first.
+    #[must_use]
+    pub fn weights(&self) -> Vec<Weight> {
+        let has_time = !self.summary.is_valued && self.summary.time_ns.is_some();
+        let weights = [
+            (Weight::Samples, !self.summary.is_valued),
+            (Weight::Value, self.summary.is_valued || has_time),
+            (Weight::OnCpu, has_time && self.knows_status()),
+        ];
+        let mut weights: Vec<_> =
+            weights.into_iter().filter(|(_, is_there)| *is_there).map(|(weight, _)| weight).collect();
+        let default = weights.iter().position(|&weight| weight == self.default_weight());
+        weights.rotate_left(default.unwrap_or(0));
+        weights
+    }
+
+    /// What the numbers of a weight are.
+    #[must_use]
+    pub fn value_type(&self, weight: Weight) -> ValueType {
+        match weight {
+            Weight::Samples => ValueType::samples(),
+            Weight::Value if self.summary.is_valued => self.summary.value_type.clone(),
+            Weight::Value => ValueType::time(self.summary.mode),
+            Weight::OnCpu => ValueType::time(Mode::Cpu),
+        }
+    }
+
     /// The time that is known of samples; `None` where the source does not say when they were taken.
     #[must_use]
     pub fn timespan(&self) -> Option<Timespan> {
@@ -93,20 +127,20 @@ impl Profile {
         keys.into_iter().map(|key| self.tables.string(key).to_vec()).collect()
     }
 
-    /// Calls `take` with each count of samples that a selection takes: their pair, their slice of time if that is
+    /// Calls `take` with each sum of samples that a selection takes: their pair, their slice of time if that is
     /// known and asked for, and what they weigh.
     pub(crate) fn each(
         &self,
         selection: &Selection,
         weight: Weight,
-        mut take: impl FnMut(&Pair, Option<i64>, u64),
+        mut take: impl FnMut(&Pair, Option<i64>, i64),
     ) {
         let factors: Vec<_> =
             self.situations.iter().map(|situation| self.factor(situation, selection, weight)).collect();
         let factor = |pair: &Pair| factors[pair.situation as usize];
         let Some(time) = selection.time else {
             for pair in self.counts.pairs().iter().filter(|pair| factor(pair) > 0) {
-                take(pair, None, pair.count.saturating_mul(factor(pair)));
+                take(pair, None, pair.sum.saturating_mul(factor(pair)));
             }
             return;
         };
@@ -114,21 +148,23 @@ impl Profile {
         for row in self.counts.rows().iter().filter(|row| first <= row.slice && row.slice <= last) {
             let pair = &self.counts.pairs()[row.pair];
             if factor(pair) > 0 {
-                take(pair, Some(row.slice), row.count.saturating_mul(factor(pair)));
+                take(pair, Some(row.slice), row.sum.saturating_mul(factor(pair)));
             }
         }
     }
 
-    /// What one sample of a situation weighs; 0 if the selection leaves it out.
-    fn factor(&self, situation: &Situation, selection: &Selection, weight: Weight) -> u64 {
+    /// What a sum of a situation is multiplied by; 0 if the selection leaves it out.
+    fn factor(&self, situation: &Situation, selection: &Selection, weight: Weight) -> i64 {
         if !selection.takes(situation, &self.tables) {
             return 0;
         }
-        let period_ns = situation.period_ns.unwrap_or(0);
+        let period_ns = || i64::try_from(situation.period_ns.unwrap_or(0)).unwrap_or(i64::MAX);
         match weight {
+            Weight::Value if situation.is_valued => 1,
+            _ if situation.is_valued => 0,
             Weight::Samples => 1,
-            Weight::Wall => period_ns,
-            Weight::Cpu => period_ns * u64::from(situation.is_on_cpu()),
+            Weight::Value => period_ns(),
+            Weight::OnCpu => period_ns() * i64::from(situation.is_on_cpu()),
         }
     }
 

@@ -13,10 +13,13 @@ pub(crate) struct Situation {
     pub(crate) source: u32,
     pub(crate) process: Option<i64>,
     pub(crate) thread: Option<u64>,
+    pub(crate) interpreter: Option<u64>,
     pub(crate) status: Option<Status>,
     pub(crate) labels: Option<LabelsId>,
     /// How long each sample stands for.
     pub(crate) period_ns: Option<u64>,
+    /// Whether sums are of values, and not counts of samples.
+    pub(crate) is_valued: bool,
 }
 
 /// The flag of a thread that was on a CPU.

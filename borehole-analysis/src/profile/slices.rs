@@ -32,7 +32,7 @@ const NO_ROW: (i64, usize) = (i64::MIN, usize::MAX);
 pub(crate) struct Pair {
     pub(crate) stack: StackId,
     pub(crate) situation: SituationId,
-    pub(crate) count: u64,
+    pub(crate) sum: i64,
     /// The slice of its last row, and that row: whether a sample begins another one is known without a look at the rows.
     last_row: (i64, usize),
 }
@@ -42,7 +42,7 @@ pub(crate) struct Pair {
 pub(crate) struct SliceRow {
     pub(crate) pair: usize,
     pub(crate) slice: i64,
-    pub(crate) count: u64,
+    pub(crate) sum: i64,
 }
 
 /// A sample, or a run of equal ones.
@@ -51,7 +51,7 @@ struct Seen {
     stack: StackId,
     situation: SituationId,
     time_ns: Option<i64>,
-    count: u64,
+    sum: i64,
 }
 
 /// How many samples wait to be counted together: then the processor fetches the pair of one while it waits for another's.
@@ -93,10 +93,10 @@ impl Default for SliceCounts {
 }
 
 impl SliceCounts {
-    /// Counts samples; `time_ns` since the profile's origin, if known.
+    /// Adds the count of samples, or their value; `time_ns` since the profile's origin, if known.
     #[inline]
-    pub(crate) fn add(&mut self, stack: StackId, situation: SituationId, time_ns: Option<i64>, count: u64) {
-        self.waiting.push(Seen { stack, situation, time_ns, count });
+    pub(crate) fn add(&mut self, stack: StackId, situation: SituationId, time_ns: Option<i64>, sum: i64) {
+        self.waiting.push(Seen { stack, situation, time_ns, sum });
         if self.waiting.len() == WAITING {
             self.count_waiting();
         }
@@ -110,15 +110,15 @@ impl SliceCounts {
     }
 
     #[inline]
-    fn count(&mut self, Seen { stack, situation, time_ns, count }: Seen) {
+    fn count(&mut self, Seen { stack, situation, time_ns, sum }: Seen) {
         let pair = self.pair(stack, situation);
-        let sum = &mut self.pairs[pair].count;
-        *sum = sum.saturating_add(count);
+        let all = &mut self.pairs[pair].sum;
+        *all = all.saturating_add(sum);
         let Some(time_ns) = time_ns else { return };
         let slice = time_ns >> self.shift;
         match self.used {
-            Some((first, last)) if first <= slice && slice <= last => self.add_row(pair, slice, count),
-            _ => self.extend(pair, time_ns, count),
+            Some((first, last)) if first <= slice && slice <= last => self.add_row(pair, slice, sum),
+            _ => self.extend(pair, time_ns, sum),
         }
     }
 
@@ -162,21 +162,21 @@ impl SliceCounts {
     }
 
     fn push_pair(&mut self, stack: StackId, situation: SituationId) -> usize {
-        self.pairs.push(Pair { stack, situation, count: 0, last_row: NO_ROW });
+        self.pairs.push(Pair { stack, situation, sum: 0, last_row: NO_ROW });
         self.pairs.len() - 1
     }
 
     #[inline]
-    fn add_row(&mut self, pair: usize, slice: i64, count: u64) {
+    fn add_row(&mut self, pair: usize, slice: i64, sum: i64) {
         let (last_slice, last_row) = self.pairs[pair].last_row;
         if last_slice == slice {
-            let sum = &mut self.rows[last_row].count;
-            *sum = sum.saturating_add(count);
+            let all = &mut self.rows[last_row].sum;
+            *all = all.saturating_add(sum);
             return;
         }
         self.has_repeats |= last_slice > slice;
         self.pairs[pair].last_row = (slice, self.rows.len());
-        self.rows.push(SliceRow { pair, slice, count });
+        self.rows.push(SliceRow { pair, slice, sum });
         if self.rows.len() > self.row_limit() {
             self.make_room();
         }
@@ -189,7 +189,7 @@ impl SliceCounts {
 
     /// Widens the range of slices, and the slices if it becomes too long.
     #[cold]
-    fn extend(&mut self, pair: usize, time_ns: i64, count: u64) {
+    fn extend(&mut self, pair: usize, time_ns: i64, sum: i64) {
         loop {
             let slice = time_ns >> self.shift;
             let (first, last) = self.used.unwrap_or((slice, slice));
@@ -197,7 +197,7 @@ impl SliceCounts {
             // With a shift of 63 there are two slices: before the origin and after it.
             if last.saturating_sub(first) < MOST_SLICES {
                 self.used = Some((first, last));
-                return self.add_row(pair, slice, count);
+                return self.add_row(pair, slice, sum);
             }
             self.widen();
         }
@@ -243,8 +243,8 @@ impl SliceCounts {
             let row = self.rows[index];
             let (last_slice, last_row) = &mut self.pairs[row.pair].last_row;
             if *last_slice == row.slice {
-                let sum = &mut self.rows[*last_row].count;
-                *sum = sum.saturating_add(row.count);
+                let sum = &mut self.rows[*last_row].sum;
+                *sum = sum.saturating_add(row.sum);
                 continue;
             }
             (*last_slice, *last_row) = (row.slice, kept);
@@ -294,8 +294,8 @@ mod tests {
     const MS: i64 = 1 << FIRST_SHIFT;
 
     /// Pair, slice, count, sorted.
-    fn rows(counts: &SliceCounts) -> Vec<(usize, i64, u64)> {
-        let mut rows: Vec<_> = counts.rows().iter().map(|row| (row.pair, row.slice, row.count)).collect();
+    fn rows(counts: &SliceCounts) -> Vec<(usize, i64, i64)> {
+        let mut rows: Vec<_> = counts.rows().iter().map(|row| (row.pair, row.slice, row.sum)).collect();
         rows.sort_unstable();
         rows
     }
@@ -311,9 +311,9 @@ mod tests {
         assert_eq!(counts.shift(), FIRST_SHIFT + 6);
         assert_eq!(counts.used(), Some((0, 99_999 >> 6)));
         assert_eq!(counts.rows().len(), 3 * 1563);
-        assert_eq!(counts.rows().iter().map(|row| row.count).sum::<u64>(), 200_000);
-        assert_eq!(counts.pairs().iter().map(|pair| pair.count).sum::<u64>(), 200_000);
-        assert!(counts.rows().iter().all(|row| row.count <= 44));
+        assert_eq!(counts.rows().iter().map(|row| row.sum).sum::<i64>(), 200_000);
+        assert_eq!(counts.pairs().iter().map(|pair| pair.sum).sum::<i64>(), 200_000);
+        assert!(counts.rows().iter().all(|row| row.sum <= 44));
     }
 
     #[test]
@@ -342,7 +342,7 @@ mod tests {
         }
         counts.settle();
         let pairs: Vec<_> =
-            counts.pairs().iter().map(|pair| (pair.stack, pair.situation, pair.count)).collect();
+            counts.pairs().iter().map(|pair| (pair.stack, pair.situation, pair.sum)).collect();
         assert_eq!(pairs, [(stacks[0], 0, 10), (stacks[0], 1, 10), (stacks[1], 1, 5)]);
         assert!(counts.rows().is_empty() && counts.used().is_none());
     }
@@ -358,6 +358,6 @@ mod tests {
         }
         counts.settle();
         assert!(counts.rows().len() <= 101 && counts.rows().len() >= 20, "{}", counts.rows().len());
-        assert_eq!(counts.rows().iter().map(|row| row.count).sum::<u64>(), 10_000);
+        assert_eq!(counts.rows().iter().map(|row| row.sum).sum::<i64>(), 10_000);
     }
 }

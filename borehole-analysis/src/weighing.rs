@@ -1,0 +1,107 @@
+//! What samples add to views: themselves, or a value that they have.
+
+use borehole_model::{Context, Measure, Mode, Sample, Sampled, Segment, ValueType, Weigher};
+
+use crate::view::Summary;
+
+/// What a sample adds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Added {
+    /// Its count, and the time that its count and its period make.
+    Samples,
+    /// A value, whatever its count.
+    Value(i64),
+}
+
+/// Which samples add something, and what.
+///
+/// The weigher is asked for the samples of profiles with values. Of those without it says once a segment that samples are
+/// counted: then a sample costs one comparison.
+#[derive(Clone, Debug)]
+pub(crate) struct Weighing {
+    weigher: Weigher,
+    path: Path,
+    mode: Option<Mode>,
+    has_values: bool,
+    is_uncounted: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Path {
+    /// No segment has begun.
+    Unknown,
+    /// The weigher is asked.
+    Asked,
+    /// Samples are counted.
+    Sampled,
+}
+
+impl Default for Weighing {
+    /// What is counted of sampled profiles is samples, with or without a period: their time is worked out beside it.
+    fn default() -> Self {
+        Self::new(Weigher::new(None, Sampled::Count))
+    }
+}
+
+impl Weighing {
+    pub(crate) const fn new(weigher: Weigher) -> Self {
+        Self { weigher, path: Path::Unknown, mode: None, has_values: false, is_uncounted: false }
+    }
+
+    pub(crate) const fn weigher(&self) -> &Weigher {
+        &self.weigher
+    }
+
+    pub(crate) fn segment(&mut self, segment: &Segment) {
+        self.weigher.segment(segment);
+        self.path = Path::Asked;
+    }
+
+    /// What a sample adds; `None` if that is nothing, or of a kind that is hidden.
+    #[inline]
+    pub(crate) fn weigh(&mut self, at: Context<'_>, sample: &Sample<'_>) -> Option<Added> {
+        if self.path == Path::Sampled {
+            return (sample.count > 0).then_some(Added::Samples);
+        }
+        self.ask(at, sample)
+    }
+
+    fn ask(&mut self, at: Context<'_>, sample: &Sample<'_>) -> Option<Added> {
+        if self.path == Path::Unknown {
+            self.segment(at.segment);
+        }
+        let value = self.weigher.weigh(at, sample)?;
+        self.mode.get_or_insert(at.segment.mode);
+        if let Measure::Value(_) = self.weigher.measure()? {
+            self.has_values = true;
+            self.is_uncounted |= at.segment.is_uncounted;
+            return (value != 0 || sample.count > 0).then_some(Added::Value(value));
+        }
+        self.path = Path::Sampled;
+        (sample.count > 0).then_some(Added::Samples)
+    }
+
+    /// Says in a summary, whose periods are known, what values are and what was hidden.
+    pub(crate) fn describe(&self, summary: &mut Summary) {
+        let weigher = &self.weigher;
+        summary.mode = self.mode.unwrap_or_default();
+        summary.is_uncounted = self.is_uncounted;
+        let weighed = weigher.value_type();
+        summary.is_valued = self.has_values || weighed.is_some_and(|weighed| !weighed.is_samples());
+        let time = ValueType::time(summary.mode);
+        summary.value_type = match weighed {
+            Some(weighed) if summary.is_valued => weighed.clone(),
+            _ if summary.has_all_periods() && weigher.asked().is_none() => time.clone(),
+            _ => ValueType::samples(),
+        };
+        let is_known = |kind: &ValueType| {
+            let kind = kind.shown().0;
+            let is_of_samples = !summary.is_valued && (kind.is_samples() || kind == time);
+            is_of_samples || kind == summary.value_type
+        };
+        let others = weigher.kinds().iter().filter(|kind| !is_known(kind)).cloned().collect();
+        summary.other_value_types = others;
+        summary.hidden = weigher.hidden().map(|(kind, samples)| (kind.clone(), samples)).collect();
+        summary.hidden_samples = weigher.hidden_samples();
+    }
+}
