@@ -1,8 +1,8 @@
 //! What keys and the mouse change.
 
-use borehole_analysis::{Opcodes, Recursion, Rows, SortBy, StackSamples, Weight};
+use borehole_analysis::{Opcodes, Recursion, Rows, SortBy, StackSamples};
 
-use crate::amount::grouped;
+use crate::amount::{name, with_unit};
 use crate::app::{App, Place, PromptKind, View};
 use crate::host::{Host, Stack};
 use crate::input::{Button, Input};
@@ -133,14 +133,15 @@ impl App {
     }
 
     fn next_weight(&mut self) {
-        let knows_time = self.profile.summary().wall_ns.is_some();
-        self.weight = match self.weight {
-            Weight::Samples if knows_time => Weight::Wall,
-            Weight::Wall if self.profile.knows_status() => Weight::Cpu,
-            _ => Weight::Samples,
-        };
-        if !knows_time {
-            self.say("the profile does not say how long a sample stands for");
+        let weights = self.profile.weights();
+        let place = weights.iter().position(|&weight| weight == self.weight).unwrap_or(0);
+        self.weight = weights.get((place + 1) % weights.len().max(1)).copied().unwrap_or_default();
+        match self.profile.summary() {
+            summary if summary.is_valued => self.say("--value shows other values"),
+            summary if summary.time_ns.is_none() => {
+                self.say("the profile does not say how long a sample stands for");
+            }
+            _ => {}
         }
         self.reweigh();
     }
@@ -354,10 +355,16 @@ impl App {
             PromptKind::Export if prompt.text.is_empty() => {}
             PromptKind::Export => {
                 let stacks = self.stacks();
-                let samples = stacks.iter().fold(0_u64, |sum, stack| sum.saturating_add(stack.samples));
-                let done = host.export(&prompt.text, &stacks).map(|lost| {
+                let sum = stacks.iter().fold(0_i64, |sum, stack| sum.saturating_add(stack.sum));
+                let summary = self.profile.summary();
+                let values = Some(&summary.value_type).filter(|_| summary.is_valued);
+                let amount = match values {
+                    Some(value_type) => format!("{} {}", with_unit(sum, &value_type.unit), name(value_type)),
+                    None => format!("{} samples", with_unit(sum, "count")),
+                };
+                let done = host.export(&prompt.text, &stacks, values).map(|lost| {
                     let lost = if lost.is_empty() { lost } else { format!("; {lost}") };
-                    format!("wrote {}: {} samples{lost}", prompt.text, grouped(samples))
+                    format!("wrote {}: {amount}{lost}", prompt.text)
                 });
                 self.say(done.unwrap_or_else(|error| error));
             }
@@ -368,7 +375,7 @@ impl App {
     fn stacks(&self) -> Vec<Stack> {
         let focus = self.focus.frame;
         let found = self.calls.samples(&self.profile, &self.settings.selection);
-        let stacks = found.filter_map(|StackSamples { mut path, count, period_ns }| {
+        let stacks = found.filter_map(|StackSamples { mut path, sum, period_ns }| {
             if let Some(focus) = focus {
                 let at = path.iter().position(|&frame| frame == focus)?;
                 if self.view != View::Callers {
@@ -376,7 +383,7 @@ impl App {
                 }
             }
             let frames = path.into_iter().map(|frame| self.calls.frame(frame).clone()).collect();
-            Some(Stack { frames, samples: count, period_ns })
+            Some(Stack { frames, sum, period_ns })
         });
         stacks.collect()
     }

@@ -130,7 +130,7 @@ impl App {
     /// An explorer of `profile`, of which `heat` is the map of when its samples were taken.
     #[must_use]
     pub fn new(profile: Profile, heat: HeatMap, settings: Settings) -> Self {
-        let weight = Weight::Samples;
+        let weight = profile.default_weight();
         let since = settings.diff.as_ref().map(crate::since::Since::new);
         let compared = settings.query.keep.as_ref().map(|pattern| pattern.as_str().to_owned());
         let calls = Calls::new(&profile, &settings.query, &settings.selection, weight);
@@ -189,6 +189,9 @@ impl App {
     pub fn replace(&mut self, profile: Profile, heat: HeatMap, diff: Option<DiffView>) {
         let whereabouts = self.whereabouts();
         self.profile = profile;
+        if !self.profile.weights().contains(&self.weight) {
+            self.weight = self.profile.default_weight();
+        }
         self.heat = heat;
         self.since = diff.as_ref().map(crate::since::Since::new);
         self.settings.diff = diff;

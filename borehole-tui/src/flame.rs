@@ -9,7 +9,7 @@ use crate::outline::Outline;
 pub(crate) struct FlameBox {
     /// The row of the calls.
     pub(crate) frame: usize,
-    pub(crate) total: u64,
+    pub(crate) total: i64,
     /// The first column.
     pub(crate) start: usize,
     pub(crate) width: usize,
@@ -32,21 +32,26 @@ pub(crate) type Levels = Vec<Vec<FlameBox>>;
 pub(crate) fn layout(
     outline: &mut Outline,
     calls: &Calls,
-    (whole, width, levels): (u64, usize, usize),
+    (whole, width, levels): (i64, usize, usize),
 ) -> Levels {
-    let scale = Scale { whole, width };
+    let scale = Scale { whole: width_of(whole), width };
     let mut found: Levels = Vec::new();
-    let mut level = scale.row(outline, 0, outline.roots());
+    let mut level = scale.row(outline, (0, u64::MAX), outline.roots());
     while !level.is_empty() && found.len() < levels {
         let mut next = Vec::new();
-        for &(node, start_weight, _) in &level {
+        for &(node, within, _) in &level {
             let children = outline.children(calls, node);
-            next.extend(scale.row(outline, start_weight, children));
+            next.extend(scale.row(outline, within, children));
         }
         found.push(level.into_iter().map(|(_, _, found)| found).collect());
         level = next;
     }
     found
+}
+
+/// How wide a weight is: below zero not at all.
+fn width_of(weight: i64) -> u64 {
+    u64::try_from(weight).unwrap_or(0)
 }
 
 #[derive(Clone, Copy)]
@@ -62,22 +67,23 @@ impl Scale {
         usize::try_from(columns).unwrap_or(self.width).min(self.width)
     }
 
-    /// Nodes side by side, with the weight at which each begins.
+    /// Nodes side by side, with the weights at which each begins and ends. Where some weigh less than nothing, the others weigh
+    /// more than what they stand on: they end where that ends.
     fn row(
         self,
         outline: &Outline,
-        mut start_weight: u64,
+        (mut start_weight, most): (u64, u64),
         nodes: std::ops::Range<usize>,
-    ) -> Vec<(usize, u64, FlameBox)> {
+    ) -> Vec<(usize, (u64, u64), FlameBox)> {
         let mut row = Vec::new();
         for node in nodes {
             let branch = outline.node(node);
-            let end_weight = start_weight.saturating_add(branch.total);
+            let end_weight = start_weight.saturating_add(width_of(branch.total)).min(most);
             let start = self.column(start_weight);
             let width = self.column(end_weight).saturating_sub(start);
             if width > 0 {
                 let found = FlameBox { frame: branch.frame, total: branch.total, start, width };
-                row.push((node, start_weight, found));
+                row.push((node, (start_weight, end_weight), found));
             }
             start_weight = end_weight;
         }

@@ -10,7 +10,7 @@ use crate::outline::Outline;
 pub(crate) struct PaneRow {
     /// The row of the calls; `None` for the end of the stack.
     pub(crate) frame: Option<usize>,
-    pub(crate) total: u64,
+    pub(crate) total: i64,
 }
 
 /// Rows of a pane, and which of them are shown.
@@ -55,8 +55,8 @@ impl Pane {
 #[derive(Clone, Debug)]
 pub(crate) struct Focus {
     pub(crate) frame: Option<usize>,
-    pub(crate) total: u64,
-    pub(crate) own: u64,
+    pub(crate) total: i64,
+    pub(crate) own: i64,
     pub(crate) callers: Outline,
     pub(crate) callees: Outline,
     pub(crate) above: Pane,
@@ -103,7 +103,7 @@ impl Focus {
         {
             let nodes = outline.roots().next().map_or(0..0, |node| outline.children(calls, node));
             let mut found = rows(outline, nodes);
-            if at_end > 0 {
+            if at_end != 0 {
                 let place = found.partition_point(|row| row.total >= at_end);
                 found.insert(place, PaneRow { frame: None, total: at_end });
             }

@@ -1,6 +1,7 @@
 //! Samples by thread, process and label: a table that selects.
 
 use borehole_analysis::{By, GroupRow, GroupValue, LabelText};
+use borehole_model::LaneId;
 
 use crate::app::App;
 use crate::list::List;
@@ -52,7 +53,7 @@ impl App {
                 }
                 By::Process => selection.processes.clear(),
                 By::Label(key) => selection.labels.retain(|(known, _)| known != key),
-                By::File | By::Class => {}
+                By::Interpreter | By::File | By::Class => {}
             }
             self.groups.rows = Some(self.calls.by(&self.profile, &selection, by));
         }
@@ -110,11 +111,11 @@ impl App {
     pub(crate) fn thread_texts(&self) -> Vec<String> {
         let selection = &self.settings.selection;
         let of = match selection.processes.first() {
-            Some(process) if self.groups.has_process_of_thread => format!(" of {process}"),
+            Some(&process) if self.groups.has_process_of_thread => format!(" of {}", LaneId::of_process(process)),
             _ => String::new(),
         };
-        let threads = selection.threads.iter().map(|thread| format!("thread {thread}{of}"));
-        let processes = selection.processes.iter().map(|process| format!("process {process}"));
+        let threads = selection.threads.iter().map(|&thread| format!("thread {}{of}", LaneId::of(thread)));
+        let processes = selection.processes.iter().map(|&process| format!("process {}", LaneId::of_process(process)));
         threads.chain(processes.filter(|_| of.is_empty())).collect()
     }
 
@@ -157,11 +158,12 @@ pub(crate) fn value_text(value: &GroupValue) -> String {
             let unit = unit.as_ref().map(|unit| format!(" {}", printable(unit)));
             format!("{number}{}", unit.unwrap_or_default())
         }
-        GroupValue::Process(process) => format!("process {process}"),
+        &GroupValue::Process(process) => format!("process {}", LaneId::of_process(process)),
+        GroupValue::Interpreter(interpreter) => format!("interpreter {interpreter}"),
         GroupValue::Thread { process, thread, name } => {
             let name = name.as_ref().map(|name| format!(" {}", printable(name))).unwrap_or_default();
-            let process = process.map(|process| format!(" of {process}")).unwrap_or_default();
-            format!("thread {thread}{process}{name}")
+            let process = process.map(|process| format!(" of {}", LaneId::of_process(process)));
+            format!("thread {}{}{name}", LaneId::of(*thread), process.unwrap_or_default())
         }
     }
 }
@@ -172,6 +174,7 @@ pub(crate) fn kind_text(by: &By) -> String {
         By::Label(key) => printable(key),
         By::Process => "process".to_owned(),
         By::Thread => "thread".to_owned(),
+        By::Interpreter => "interpreter".to_owned(),
         By::File | By::Class => String::new(),
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use borehole_analysis::FrameName;
+use borehole_model::ValueType;
 
 /// Where an explorer copies to.
 pub trait Clipboard {
@@ -16,20 +17,25 @@ pub trait Host: Clipboard {
     fn source(&mut self, path: &[u8]) -> Option<Arc<[String]>>;
 
     /// Writes stacks to a file, in the format that its name tells. Answers in words what the format could not hold; nothing if
-    /// it held all.
+    /// it held all. `values` is what sums are, if they are values and not numbers of samples.
     ///
     /// # Errors
     /// What went wrong, in words.
-    fn export(&mut self, name: &str, stacks: &[Stack]) -> Result<String, String>;
+    fn export(
+        &mut self,
+        name: &str,
+        stacks: &[Stack],
+        values: Option<&ValueType>,
+    ) -> Result<String, String>;
 }
 
-/// A stack of a view, and how often it was sampled. Those of one period follow each other.
+/// A stack of a view, and how often it was sampled or what it weighs. Those of one period follow each other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stack {
     /// Its frames, from the root to the leaf.
     pub frames: Vec<Arc<FrameName>>,
-    /// How many samples.
-    pub samples: u64,
+    /// How many samples, or the sum of their values.
+    pub sum: i64,
     /// How long each stands for; `None` where that is not known.
     pub period_ns: Option<u64>,
 }

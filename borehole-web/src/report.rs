@@ -1,9 +1,11 @@
 //! The page of a profile.
 
-use borehole_analysis::amount::grouped;
+use borehole_analysis::amount::{grouped, with_unit};
 use borehole_analysis::{
     DimensionKind, DimensionValue, GroupValue, HeatMap, LabelText, Page, Summary, Timespan,
 };
+
+use borehole_model::{LaneId, Mode};
 
 use crate::escape::{markup, text};
 use crate::json::{Object, list};
@@ -26,11 +28,11 @@ const HEAT_COLUMNS: usize = 1800;
 pub fn report_html(page: &Page, heat: &HeatMap, title: &str) -> String {
     let functions = page.functions.iter();
     let names = Names::new(functions.map(|function| (&function.name[..], function.file.as_deref())));
-    let all: u64 = page.cells.iter().fold(0, |all, cell| all.saturating_add(cell.samples));
+    let all: i64 = page.cells.iter().fold(0, |all, cell| all.saturating_add(cell.value));
     let shown = page.top.len().min(WRITTEN_ROWS);
     Parts {
         title: text(title.as_bytes()),
-        about: "Where the time of a program went".to_owned(),
+        about: about(page),
         facts: facts(page),
         notes: notes(page, heat, all),
         words: Words::CALLS,
@@ -51,13 +53,17 @@ pub fn report_html(page: &Page, heat: &HeatMap, title: &str) -> String {
 
 #[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
 fn facts(page: &Page) -> Vec<(String, String)> {
-    let Summary { samples, wall_ns, span_ns, threads, processes, .. } = page.summary;
+    let Summary { samples, time_ns, span_ns, threads, processes, is_valued, is_uncounted, value, .. } = page.summary;
     let seconds =
         |ns: f64| if ns >= 1e10 { format!("{:.1} s", ns / 1e9) } else { format!("{:.2} s", ns / 1e9) };
-    let mut facts = vec![("Samples".to_owned(), grouped(samples))];
+    let mut facts = Vec::new();
     let mut add = |what: &str, much: String| facts.push((what.to_owned(), much));
-    if let Some(wall_ns) = wall_ns {
-        add("Sampled time", seconds(wall_ns as f64));
+    if is_valued {
+        add(&text(page.value_type.kind.as_bytes()), with_unit(value, &page.value_type.unit));
+    }
+    add(if is_uncounted { "Records" } else { "Samples" }, grouped(samples));
+    if let Some(time_ns) = time_ns.filter(|_| !is_valued) {
+        add(sampled(page.summary.mode), seconds(time_ns as f64));
     }
     if let Some(span_ns) = span_ns.filter(|&span_ns| span_ns > 0) {
         add("Duration", seconds(span_ns as f64));
@@ -82,18 +88,54 @@ fn facts(page: &Page) -> Vec<(String, String)> {
     facts
 }
 
-fn notes(page: &Page, heat: &HeatMap, all: u64) -> Vec<String> {
+/// What the time of samples is called.
+fn sampled(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Cpu => "Sampled CPU time",
+        Mode::Gil => "Time with the GIL",
+        Mode::Exception => "Time with an exception",
+        _ => "Sampled time",
+    }
+}
+
+/// What the numbers are, and what else there is.
+fn value_notes(page: &Page) -> Vec<String> {
     let mut notes = Vec::new();
+    let list = |kinds: &[String]| text(kinds.join(", ").as_bytes());
+    let others: Vec<_> = page.summary.other_value_types.iter().map(ToString::to_string).collect();
+    if !others.is_empty() {
+        notes.push(format!("Other value types: {}. Pages of them are written with --value NAME.", list(&others)));
+    }
+    let hidden = page.summary.hidden.iter();
+    let hidden: Vec<_> = hidden.map(|(kind, samples)| format!("{} of {kind}", grouped(*samples))).collect();
+    if !hidden.is_empty() {
+        notes.push(format!("Samples of other kinds are not shown: {}.", list(&hidden)));
+    }
+    notes
+}
+
+fn about(page: &Page) -> String {
+    let value_type = &page.value_type;
+    if page.summary.is_valued && value_type.nanoseconds_per_unit().is_none() {
+        return format!("{} by function", text(value_type.kind.as_bytes()));
+    }
+    "Where the time of a program went".to_owned()
+}
+
+fn notes(page: &Page, heat: &HeatMap, all: i64) -> Vec<String> {
+    let amount = |value: i64| with_unit(value, &page.value_type.unit);
+    let kind = text(page.value_type.kind.as_bytes());
+    let mut notes = value_notes(page);
     let pruned = page.pruned;
     if pruned.paths > 0 {
         notes.push(format!(
-            "{} call paths with less than {:.2}% of all samples each, or deeper than {} calls, are shown as \u{201c}smaller \
-             calls\u{201d}: {} of {} samples. The numbers of the table are of everything.",
+            "{} call paths with less than {:.2}% of all {kind} each, or deeper than {} calls, are shown as \u{201c}smaller \
+             calls\u{201d}: {} of {} {kind}. The numbers of the table are of everything.",
             grouped(pruned.paths as u64),
             pruned.share * 100.0,
             pruned.depth,
-            grouped(pruned.samples),
-            grouped(all)
+            amount(pruned.value),
+            amount(all)
         ));
     }
     notes.extend(cut_table(page.top.len(), page.distinct_functions, "functions"));
@@ -187,17 +229,18 @@ fn joined(heat: &HeatMap) -> HeatMap {
     HeatMap { column_ns: heat.column_ns.saturating_mul(factor as u64), samples, ..heat.clone() }
 }
 
-fn table(page: &Page, names: &Names, all: u64) -> String {
+fn table(page: &Page, names: &Names, all: i64) -> String {
     let head = [heading(1, "Self"), heading(1, "%"), heading(2, "Total"), heading(2, "%")].concat();
     #[expect(clippy::cast_precision_loss, reason = "tenths are shown")]
-    let percent = |count: u64| format!("{:.1}%", count as f64 * 100.0 / all.max(1) as f64);
+    let percent = |value: i64| format!("{:.1}%", value as f64 * 100.0 / all.unsigned_abs().max(1) as f64);
+    let amount = |value: i64| markup(&text(with_unit(value, &page.value_type.unit).as_bytes()));
     let rows = page.top.iter().take(WRITTEN_ROWS).map(|row| {
         let (name, file) = names.get(row.function);
         format!(
             "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}{}</td></tr>\n",
-            grouped(row.own),
+            amount(row.own),
             percent(row.own),
-            grouped(row.total),
+            amount(row.total),
             percent(row.total),
             markup(name),
             beside(file),
@@ -209,9 +252,10 @@ fn table(page: &Page, names: &Names, all: u64) -> String {
     )
 }
 
-fn data(page: &Page, heat: &HeatMap, names: &Names, all: u64) -> String {
+fn data(page: &Page, heat: &HeatMap, names: &Names, all: i64) -> String {
     let mut data = Object::new();
     data.text("kind", "report").number("all", all).number("distinct", page.distinct_functions);
+    data.text("value_kind", &text(page.value_type.kind.as_bytes())).text("value_unit", &text(page.value_type.unit.as_bytes()));
     write_names(&mut data, names);
     let place = |place: Option<usize>| place.and_then(|place| i64::try_from(place).ok()).unwrap_or(-1);
     let mut calls = Object::new();
@@ -224,7 +268,7 @@ fn data(page: &Page, heat: &HeatMap, names: &Names, all: u64) -> String {
     cells.numbers("call", steps);
     cells.numbers("situation", page.cells.iter().map(|cell| cell.situation));
     cells.numbers("slice", page.cells.iter().map(|cell| place(cell.slice)));
-    cells.numbers("samples", page.cells.iter().map(|cell| cell.samples));
+    cells.numbers("values", page.cells.iter().map(|cell| cell.value));
     data.raw("cells", &cells.end());
     data.raw("situations", &list(page.situations.iter().map(list)));
     data.raw(
@@ -243,7 +287,7 @@ fn data(page: &Page, heat: &HeatMap, names: &Names, all: u64) -> String {
             object.end()
         })),
     );
-    data.raw("top", &list(page.top.iter().map(|row| list([row.function as u64, row.own, row.total]))));
+    data.raw("top", &list(page.top.iter().map(|row| list([i64::try_from(row.function).unwrap_or(i64::MAX), row.own, row.total]))));
     data.raw("time", &page.time.map_or("null".to_owned(), time_object));
     data.raw("heat", &if heat.columns() > 0 { heat_object(&joined(heat)) } else { "null".to_owned() });
     data.end()
@@ -274,14 +318,16 @@ fn value_text(value: &DimensionValue) -> String {
     match value {
         DimensionValue::Others(count) => format!("{} others", grouped(*count as u64)),
         DimensionValue::Known(GroupValue::Absent) => "(none)".to_owned(),
-        DimensionValue::Known(GroupValue::Process(process)) => format!("process {process}"),
+        DimensionValue::Known(GroupValue::Interpreter(interpreter)) => format!("interpreter {interpreter}"),
+        DimensionValue::Known(GroupValue::Process(process)) => format!("process {}", LaneId::of_process(*process)),
         DimensionValue::Known(GroupValue::Label(LabelText::Text(label))) => bytes(label),
         DimensionValue::Known(GroupValue::Label(LabelText::Number(number, unit))) => match unit {
             Some(unit) => format!("{number} {}", bytes(unit)),
             None => number.to_string(),
         },
         DimensionValue::Known(GroupValue::Thread { process, thread, name }) => {
-            let of = process.map(|process| format!(" of {process}")).unwrap_or_default();
+            let of = process.map(|process| format!(" of {}", LaneId::of_process(process))).unwrap_or_default();
+            let thread = LaneId::of(*thread);
             let name = name.as_ref().map(|name| format!(" {}", bytes(name))).unwrap_or_default();
             format!("thread {thread}{of}{name}")
         }

@@ -23,7 +23,7 @@ fn calls(samples: &[S], query: &Query) -> Calls {
 }
 
 /// Path, own and total of every node of a tree.
-fn all(calls: &Calls, mut tree: Tree) -> BTreeMap<Vec<Text>, (u64, u64)> {
+fn all(calls: &Calls, mut tree: Tree) -> BTreeMap<Vec<Text>, (i64, i64)> {
     let mut found = BTreeMap::new();
     let mut open: Vec<(Vec<Text>, usize)> = (0..tree.roots().len()).map(|node| (Vec::new(), node)).collect();
     while let Some((mut path, node)) = open.pop() {
@@ -35,8 +35,8 @@ fn all(calls: &Calls, mut tree: Tree) -> BTreeMap<Vec<Text>, (u64, u64)> {
 }
 
 /// The same, of lists of names.
-fn merged(paths: impl Iterator<Item = (Vec<Text>, u64)>) -> BTreeMap<Vec<Text>, (u64, u64)> {
-    let mut found: BTreeMap<Vec<Text>, (u64, u64)> = BTreeMap::new();
+fn merged(paths: impl Iterator<Item = (Vec<Text>, i64)>) -> BTreeMap<Vec<Text>, (i64, i64)> {
+    let mut found: BTreeMap<Vec<Text>, (i64, i64)> = BTreeMap::new();
     for (path, count) in paths {
         for length in 1..=path.len() {
             let node = found.entry(path[..length].to_vec()).or_default();
@@ -60,7 +60,7 @@ proptest! {
         let stacks = naive::stacks(&samples, &query);
         let expected = naive::answers(&samples, &query);
         prop_assert_eq!(calls.total(), expected.matched);
-        let table = |counts: naive::Counts<Text>| -> BTreeMap<Text, u64> {
+        let table = |counts: naive::Counts<Text>| -> BTreeMap<Text, i64> {
             counts.0.into_iter().map(|(key, count, _)| (key, count)).collect()
         };
         // The same stacks, once they are all that is left.
@@ -116,7 +116,7 @@ fn work_and_memory_are_linear_in_deep_stacks() {
     for tree in
         [Tree::above(&calls, top[0].frame), Tree::below(&calls, top[0].frame), Tree::from_leaves(&calls)]
     {
-        assert_eq!(tree.roots().iter().map(|node| node.total).sum::<u64>(), 200, "{:?}", tree.direction());
+        assert_eq!(tree.roots().iter().map(|node| node.total).sum::<i64>(), 200, "{:?}", tree.direction());
     }
 }
 
@@ -128,7 +128,7 @@ fn pattern(source: &str) -> Option<Pattern> {
 fn paths(samples: &[S], query: &Query) -> Vec<String> {
     let calls = calls(samples, query);
     let found = all(&calls, Tree::from_roots(&calls));
-    let line = |(path, (own, _)): (Vec<Text>, (u64, u64))| {
+    let line = |(path, (own, _)): (Vec<Text>, (i64, i64))| {
         let names: Vec<_> = path.iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect();
         (own > 0).then(|| format!("{} {own}", names.join(";")))
     };
@@ -172,8 +172,8 @@ fn a_selection_takes_samples_by_what_they_are_beside_their_stack() {
         |selection: Selection, weight| Calls::new(&profile, &Query::default(), &selection, weight).total();
     let all = Selection::default();
     assert_eq!(weighs(all.clone(), Weight::Samples), 1111);
-    assert_eq!(weighs(all.clone(), Weight::Wall), 7000);
-    assert_eq!(weighs(all.clone(), Weight::Cpu), 0);
+    assert_eq!(weighs(all.clone(), Weight::Value), 7000);
+    assert_eq!(weighs(all.clone(), Weight::OnCpu), 0);
     assert_eq!(weighs(Selection { threads: vec![1], ..all.clone() }, Weight::Samples), 101);
     assert_eq!(weighs(Selection { processes: vec![1], ..all.clone() }, Weight::Samples), 0);
     let label = |value: &str| vec![(b"url".to_vec(), value.into())];

@@ -97,7 +97,7 @@ fn counts(table: &Table) -> Counts<Vec<u8>> {
 }
 
 fn with<K>(key: K, share: Share) -> (K, u64, u128) {
-    (key, share.count, share.wall_ns.unwrap_or(0))
+    (key, share.count, share.time_ns.unwrap_or(0))
 }
 
 fn value(value: &GroupValue) -> Option<(Option<i64>, Vec<u8>)> {

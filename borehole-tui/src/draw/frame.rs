@@ -1,11 +1,11 @@
 //! What stands around the views: header, mini flame graph, status, keys, help.
 
-use borehole_analysis::{Lines, Opcodes, Recursion, Rows};
+use borehole_analysis::{Lines, Opcodes, Recursion, Rows, Weight};
 use ratatui::layout::Rect;
 
 use super::canvas::Canvas;
 use super::draw_keys;
-use crate::amount::{amount, grouped, name, percent};
+use crate::amount::{grouped, name, percent, with_unit};
 use crate::app::{App, PromptKind};
 use crate::keymap::Action;
 use crate::text::{crop, printable, width};
@@ -14,14 +14,22 @@ use crate::theme::Role;
 impl App {
     pub(super) fn draw_header(&self, canvas: &mut Canvas<'_>, area: Rect) {
         let all = self.calls.total();
-        let mut facts = vec![match self.profile.summary().matched {
-            matched if matched == all || self.weight != borehole_analysis::Weight::Samples => {
-                format!("{} {}", amount(all, self.weight), name(self.weight))
+        let summary = self.profile.summary();
+        let mut facts = vec![match self.weight {
+            Weight::Samples if i64::try_from(summary.matched) != Ok(all) => {
+                format!("{} of {} samples", self.amount(all), grouped(summary.matched))
             }
-            matched => format!("{} of {} samples", grouped(all), grouped(matched)),
+            weight => format!("{} {}", self.amount(all), name(&self.profile.value_type(weight))),
         }];
+        let hidden = summary.hidden.iter();
+        facts.extend(hidden.map(|(kind, samples)| format!("{} of {kind} hidden", grouped(*samples))));
         facts.extend(self.narrowing());
         canvas.header(area, &self.settings.title, &facts);
+    }
+
+    /// What something weighs, with its unit.
+    pub(super) fn amount(&self, value: i64) -> String {
+        with_unit(value, &self.profile.value_type(self.weight).unit)
     }
 
     /// What is not as it is at first, in words.
@@ -76,7 +84,7 @@ impl App {
         let row = self.overview.rows.iter().find(|row| row.frame == frame);
         let (own, total) = row.map_or((0, 0), |row| (row.own, row.total));
         let all = self.calls.total();
-        let share = |value| format!("{} {:.1}%", amount(value, self.weight), percent(value, all));
+        let share = |value| format!("{} {:.1}%", self.amount(value), percent(value, all));
         let numbers = format!("  self {}, total {}", share(own), share(total));
         let room = columns.saturating_sub(width(&numbers)).max(1);
         format!("{}{numbers}", crop(&text, room, self.anchor))

@@ -4,7 +4,7 @@ use ratatui::layout::Rect;
 
 use super::canvas::Canvas;
 use super::{split_left, split_top};
-use crate::amount::{amount, grouped, percent};
+use crate::amount::{grouped, percent};
 use crate::app::{App, Place, View};
 use crate::focus::Pane;
 use crate::groups::{kind_text, value_text};
@@ -13,11 +13,11 @@ use crate::theme::Role;
 
 impl App {
     /// A share and a name on one line.
-    fn entry(&self, value: u64, name: &str, columns: u16) -> String {
+    fn entry(&self, value: i64, name: &str, columns: u16) -> String {
         self.entry_of((value, self.calls.total()), name, columns)
     }
 
-    fn entry_of(&self, (value, whole): (u64, u64), name: &str, columns: u16) -> String {
+    fn entry_of(&self, (value, whole): (i64, i64), name: &str, columns: u16) -> String {
         let share = format!("{:5.1}% ", percent(value, whole));
         let room = usize::from(columns).saturating_sub(share.len());
         if room == 0 { share } else { format!("{share}{}", crop(name, room, self.anchor)) }
@@ -137,10 +137,10 @@ impl App {
         let of = if self.focus.frame.is_some() { ", whatever is in focus" } else { "" };
         canvas.title(title, &format!("by {names}{of}"), has_cursor);
         let rows = self.groups.rows.take().unwrap_or_default();
-        let whole = rows.iter().fold(0_u64, |sum, row| sum.saturating_add(row.total));
+        let whole = rows.iter().fold(0_i64, |sum, row| sum.saturating_add(row.total));
         let window = self.groups.list.window(rows.len(), usize::from(area.height));
         for (line, row) in (0..).zip(window) {
-            let name = format!("{}  {}", value_text(&rows[row].value), amount(rows[row].total, self.weight));
+            let name = format!("{}  {}", value_text(&rows[row].value), self.amount(rows[row].total));
             let text = self.entry_of((rows[row].total, whole), &name, area.width);
             let role = if row == self.groups.list.cursor { Role::of_cursor(has_cursor) } else { Role::Plain };
             canvas.line(area, line, &text, canvas.colours.style(role));

@@ -56,7 +56,8 @@ impl App {
     fn columns(&self, row: &TimelineRow) -> Vec<u64> {
         let sum = |column| -> u64 {
             let slices = self.time.axis.units(column);
-            row.slices[slices].iter().fold(0, |sum: u64, &slice| sum.saturating_add(slice))
+            let sum = row.slices[slices].iter().fold(0, |sum: i64, &slice| sum.saturating_add(slice));
+            u64::try_from(sum).unwrap_or(0)
         };
         (0..self.time.axis.columns).map(sum).collect()
     }

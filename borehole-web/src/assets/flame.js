@@ -24,8 +24,10 @@ function placeBoxes(root, zoomed, place) {
   for (const node of above) place(node, 0, 1, true);
   const open = base.fn === null ? [] : [[base, 0, 1]];
   const spreadBelow = (node, left, width) => {
-    const weight = wide(node);
-    const below = [...node.below.values()].sort((one, other) => wide(other) - wide(one) || one.fn - other.fn);
+    const all = [...node.below.values()];
+    // Where some weigh less than nothing, the others weigh more than what they stand on.
+    const weight = Math.max(wide(node), all.reduce((sum, next) => sum + wide(next), 0));
+    const below = all.sort((one, other) => wide(other) - wide(one) || one.fn - other.fn);
     for (const next of below) {
       const share = weight > 0 ? (width * wide(next)) / weight : 0;
       open.push([next, left, share]);
@@ -121,7 +123,7 @@ function boxText(node) {
     const many = node.count > 1 && node.fn !== SMALL ? `; ${grouped(node.count)} of them` : "";
     return `${boxName(node)}: ${bytes(node.first)}, ${percentOf(node.first, whole)}; itself ${bytes(node.ownFirst)}${many}`;
   }
-  return `${name}${where}: ${grouped(node.first)} samples, ${percentOf(node.first, whole)}; itself ${grouped(node.ownFirst)}`;
+  return `${name}${where}: ${amount(node.first)} ${data.value_kind}, ${percentOf(node.first, whole)}; itself ${amount(node.ownFirst)}`;
 }
 
 const shownTotal = () => (flame.mode === "sandwich" && state.weights ? state.all : flame.root.first);

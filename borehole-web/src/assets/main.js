@@ -11,7 +11,7 @@ function refresh() {
   buildTrees(state.weights);
   drawFlame();
   drawTable();
-  const part = !isFiltered() || isDiff ? "" : ` ${grouped(state.all)} of ${grouped(data.all)} samples are chosen; numbers leave out the smallest calls.`;
+  const part = !isFiltered() || isDiff ? "" : ` ${amount(state.all)} of ${amount(data.all)} ${data.value_kind} are chosen; numbers leave out the smallest calls.`;
   byId("chosen").textContent = part;
 }
 

@@ -15,9 +15,9 @@ const callCount = calls.caller.length;
 
 // The cells are stored as differences: call by call.
 const cells = (() => {
-  const { call, situation, slice, samples } = data.cells;
+  const { call, situation, slice, values } = data.cells;
   let at = 0;
-  return { call: call.map((step) => (at += step)), situation, slice, samples };
+  return { call: call.map((step) => (at += step)), situation, slice, values };
 })();
 
 function isChosen(situation, slice) {
@@ -34,12 +34,13 @@ function ownWeights() {
   if (isHeap) return [data.own, new Float64Array(callCount)];
   const own = new Float64Array(callCount);
   for (let i = 0; i < cells.call.length; i++) {
-    if (isChosen(cells.situation[i], cells.slice[i])) own[cells.call[i]] += cells.samples[i];
+    if (isChosen(cells.situation[i], cells.slice[i])) own[cells.call[i]] += cells.values[i];
   }
   return [own, new Float64Array(callCount)];
 }
 
-const wide = (node) => (isDiff ? (node.first + node.second) / 2 : node.first);
+// Sums of values may be below zero: then a box has no width.
+const wide = (node) => (isDiff ? (node.first + node.second) / 2 : Math.max(0, node.first));
 
 function newNode(fn, caller) {
   return { fn, caller, first: 0, second: 0, ownFirst: 0, ownSecond: 0, count: 0, below: new Map(), marked: false, depth: caller ? caller.depth + 1 : 0 };

@@ -16,7 +16,7 @@ function digits(number) {
   return number.toFixed(size >= 100 ? 1 : size >= 10 ? 2 : 3);
 }
 
-const percentOf = (part, whole) => (whole > 0 ? ((part / whole) * 100).toFixed(1) + "%" : "0.0%");
+const percentOf = (part, whole) => (whole !== 0 ? ((part / Math.abs(whole)) * 100).toFixed(1) + "%" : "0.0%");
 
 function seconds(ns) {
   const size = Math.abs(ns);
@@ -28,6 +28,21 @@ function bytes(number) {
   const units = [["GiB", 2 ** 30], ["MiB", 2 ** 20], ["KiB", 2 ** 10]];
   for (const [name, unit] of units) if (number >= unit) return `${(number / unit).toFixed(1)} ${name}`;
   return `${number} B`;
+}
+
+function times(ns) {
+  const units = [["h", 3600e9], ["min", 60e9], ["s", 1e9], ["ms", 1e6], ["us", 1e3]];
+  const found = units.find(([, unit]) => ns >= unit);
+  if (!found) return ns === 0 ? "0 s" : `${ns} ns`;
+  const size = ns / found[1];
+  return `${size.toFixed(size >= 100 ? 0 : size >= 10 ? 1 : 2)} ${found[0]}`;
+}
+
+// A value of a profile, in its unit.
+function amount(number) {
+  const size = Math.abs(number), unit = data.value_unit;
+  const text = unit === "nanoseconds" ? times(size) : unit === "bytes" ? bytes(size) : unit === "count" || unit === "" ? grouped(size) : `${grouped(size)} ${unit}`;
+  return number < 0 ? `-${text}` : text;
 }
 
 // A value of a diff, in its unit.

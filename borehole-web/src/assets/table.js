@@ -51,7 +51,7 @@ function topRow([fn, own, total, count]) {
     row.append(nameCell(fn));
     return row;
   }
-  for (const text of [grouped(own), percentOf(own, state.all), grouped(total), percentOf(total, state.all)]) row.append(element("td", "", text));
+  for (const text of [amount(own), percentOf(own, state.all), amount(total), percentOf(total, state.all)]) row.append(element("td", "", text));
   row.append(nameCell(fn));
   return row;
 }

@@ -85,7 +85,7 @@ function paintTimeline() {
   for (let i = 0; i < cells.call.length; i++) {
     if (cells.slice[i] < 0) continue;
     const lane = threads < 0 ? 0 : data.situations[cells.situation[i]][threads];
-    if (lane < lanes) sums[lane][cells.slice[i]] += cells.samples[i];
+    if (lane < lanes) sums[lane][cells.slice[i]] += cells.values[i];
   }
   const most = sums.reduce((most, lane) => lane.reduce((most, sum) => Math.max(most, sum), most), 1);
   const laneHeight = lanes === 1 ? 100 : Math.max(14, Math.min(36, Math.floor(150 / lanes)));
@@ -94,7 +94,7 @@ function paintTimeline() {
   paint.fillStyle = colour("--bar");
   sums.forEach((lane, row) => lane.forEach((sum, slice) => {
     const height = Math.ceil((sum / most) * (laneHeight * 2 - 4));
-    if (sum) paint.fillRect(slice * scale, (row + 1) * laneHeight * 2 - height, scale - 0.6, height);
+    if (sum > 0) paint.fillRect(slice * scale, (row + 1) * laneHeight * 2 - height, scale - 0.6, height);
   }));
 }
 
