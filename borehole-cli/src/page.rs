@@ -6,13 +6,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, bail};
-use borehole::model::Tee;
 use borehole::{Compression, Error, Existing, Output, Recovery};
-use borehole_analysis::{HeatMapSink, Page, PageLimits, ProfileBuilder};
+use borehole_analysis::{Page, PageLimits};
 use clap::Args;
 
 use crate::exit::Exit;
-use crate::filter::{FilterArgs, SampleArgs, ShapeArgs};
+use crate::filter::{FilterArgs, SampleArgs, ShapeArgs, ValueArgs, check_value};
 use crate::inputs::Inputs;
 use crate::report::TableArgs;
 use crate::{interrupt, messages, outputs};
@@ -52,6 +51,9 @@ pub(crate) struct OpenArgs {
     no_browser: bool,
 
     #[command(flatten)]
+    value: ValueArgs,
+
+    #[command(flatten)]
     filter: FilterArgs,
 }
 
@@ -59,7 +61,7 @@ pub(crate) struct OpenArgs {
 pub(crate) fn write(
     args: &PageArgs,
     inputs: &Inputs,
-    (samples, shape): (&SampleArgs, &ShapeArgs),
+    (samples, shape, value): (&SampleArgs, &ShapeArgs, &ValueArgs),
     path: &str,
 ) -> anyhow::Result<Exit> {
     if !path.to_ascii_lowercase().ends_with(".html") {
@@ -69,7 +71,7 @@ pub(crate) fn write(
     }
     let existing = Existing::replacing(args.force);
     Output::check(path, existing)?;
-    let (html, recovery) = html(inputs, (&samples.alone(), shape), args.title.as_deref())?;
+    let (html, recovery) = html(inputs, (&samples.alone(), shape, value), args.title.as_deref())?;
     outputs::complete(Output::create(path, existing, Compression::None)?, &html)?;
     messages::interrupted(recovery.samples);
     Ok(Exit::after(&recovery))
@@ -78,7 +80,7 @@ pub(crate) fn write(
 /// `borehole open`.
 pub(crate) fn open(args: &OpenArgs) -> anyhow::Result<Exit> {
     interrupt::heed();
-    let (html, recovery) = html(&args.inputs, (&args.filter, &ShapeArgs::default()), None)?;
+    let (html, recovery) = html(&args.inputs, (&args.filter, &ShapeArgs::default(), &args.value), None)?;
     let address = address(&temporary(&html)?);
     messages::out(&address)?;
     if !args.no_browser {
@@ -103,13 +105,14 @@ fn temporary(html: &str) -> Result<PathBuf, Error> {
 
 fn html(
     inputs: &Inputs,
-    (filter, shape): (&FilterArgs, &ShapeArgs),
+    (filter, shape, value): (&FilterArgs, &ShapeArgs, &ValueArgs),
     title: Option<&str>,
 ) -> anyhow::Result<(String, Recovery)> {
-    let sink = Tee::new(ProfileBuilder::default(), HeatMapSink::default());
+    let sink = value.profile();
     let (sink, tables, recovery) =
         shape.reading(sink, |tables, sink| inputs.read_onto(tables, filter, sink, "the page"))?;
     let (builder, heat) = sink.into_parts();
+    check_value(builder.weigher())?;
     let page = Page::new(&builder.into_profile(tables), PageLimits::default())?;
     let names = title.map_or_else(|| name_of(inputs), str::to_owned);
     Ok((borehole_web::report_html(&page, &heat.into_view(), &names), recovery))

@@ -2,17 +2,17 @@
 
 use std::io::{self, Write as _};
 
-use borehole::model::Tee;
-use borehole_analysis::{
-    GroupValue, HeatMap, HeatMapSink, ProfileBuilder, Selection, Timeline, TimelineRow, Weight,
-};
+use borehole::model::{LaneId, ValueType};
+use borehole_analysis::amount::with_unit;
+use borehole_analysis::{GroupValue, HeatMap, Selection, Timeline, TimelineRow};
 use serde_json::{Value, json};
 
 use crate::cell::{Anchor, crop, pad, printable, terminal_width};
 use crate::cli::ReportCommand;
 use crate::exit::Exit;
 use crate::outputs::{STDOUT, stdout_error};
-use crate::report::grouped;
+use crate::filter::check_value;
+use crate::report::{Number, grouped};
 
 /// From nothing to the most.
 const BARS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
@@ -28,33 +28,40 @@ const ROWS_A_LINE: usize = 5;
 const SLICES: usize = 512;
 
 pub(crate) fn run(args: &ReportCommand) -> anyhow::Result<Exit> {
-    let sink = Tee::new(ProfileBuilder::default(), HeatMapSink::default());
+    let sink = args.report.value.profile();
     let (sink, tables, recovery) = args
         .report
         .shape
         .reading(sink, |tables, sink| args.inputs.read_onto(tables, &args.samples.alone(), sink, STDOUT))?;
     let (builder, heat) = sink.into_parts();
+    check_value(builder.weigher())?;
     let (profile, heat) = (builder.into_profile(tables), heat.into_view());
     let columns = terminal_width();
     let slices = if args.report.json { SLICES } else { columns.saturating_sub(NAME_COLUMNS + 14).max(8) };
-    let timeline = profile.timeline(&Selection::default(), Weight::Samples);
+    let timeline = profile.timeline(&Selection::default(), profile.default_weight());
+    let value_type = profile.value_type(profile.default_weight());
     let timeline = timeline.map(|timeline| timeline.joined(slices));
     let text = if args.report.json {
         format!("{}\n", object(args, timeline.as_ref(), &heat))
     } else {
-        text(args, timeline.as_ref(), &heat, columns)
+        text(args, timeline.as_ref(), &heat, (columns, &value_type))
     };
     io::stdout().write_all(text.as_bytes()).map_err(stdout_error)?;
     Ok(Exit::after(&recovery))
 }
 
-fn text(args: &ReportCommand, timeline: Option<&Timeline>, heat: &HeatMap, columns: usize) -> String {
+fn text(
+    args: &ReportCommand,
+    timeline: Option<&Timeline>,
+    heat: &HeatMap,
+    (columns, value_type): (usize, &ValueType),
+) -> String {
     let Some(timeline) = timeline else {
         return "no sample says when it was taken: there is no timeline and no heat map\n".to_owned();
     };
     let mut lines = Vec::new();
     if args.page.timeline {
-        lines.extend(timeline_lines(timeline, args));
+        lines.extend(timeline_lines(timeline, args, value_type));
     }
     if args.page.heatmap {
         lines.extend(heat_lines(heat, columns));
@@ -70,20 +77,25 @@ fn seconds(ns: i64) -> f64 {
     ns as f64 / 1e9
 }
 
-fn timeline_lines(timeline: &Timeline, args: &ReportCommand) -> Vec<String> {
+fn timeline_lines(timeline: &Timeline, args: &ReportCommand, value_type: &ValueType) -> Vec<String> {
     let whole = timeline.span.whole();
     let slice_ns = i64::try_from(timeline.span.slice_ns).unwrap_or(i64::MAX);
     let [start, end, slice] = [whole.start_ns, whole.end_ns, slice_ns].map(seconds);
     let shown = args.report.rows().unwrap_or(usize::MAX);
     let most = timeline.rows.iter().flat_map(|row| &row.slices).copied().max().unwrap_or(1);
+    let of_most = match value_type.is_samples() {
+        true => most.to_string(),
+        false => with_unit(most, &value_type.unit),
+    };
+    let kind = printable(value_type.kind.as_bytes());
     let mut lines =
-        vec![format!("# timeline: {start:.2} to {end:.2} s, {slice:.3} s a column, {most} samples the most")];
+        vec![format!("# timeline: {start:.2} to {end:.2} s, {slice:.3} s a column, {of_most} {kind} the most")];
     lines.extend(timeline.rows.iter().take(shown).map(|row| {
-        let bars: String = row.slices.iter().map(|&count| mark(&BARS, count, most)).collect();
+        let bars: String = row.slices.iter().map(|&sum| mark(&BARS, above_zero(sum), above_zero(most))).collect();
         format!(
             "{} {:>10} |{bars}|",
             pad(&crop(&thread_text(row), NAME_COLUMNS, Anchor::Left), NAME_COLUMNS),
-            grouped(row.total)
+            with_unit(row.total, &value_type.unit)
         )
     }));
     if timeline.rows.len() > shown {
@@ -122,6 +134,10 @@ fn heat_lines(heat: &HeatMap, columns: usize) -> Vec<String> {
     lines
 }
 
+fn above_zero(sum: i64) -> u64 {
+    u64::try_from(sum).unwrap_or(0)
+}
+
 /// The mark for a count: the first for none, another for anything.
 fn mark(marks: &[char], count: u64, most: u64) -> char {
     let steps = marks.len() as u64 - 1;
@@ -132,8 +148,10 @@ fn mark(marks: &[char], count: u64, most: u64) -> char {
 
 fn thread_text(row: &TimelineRow) -> String {
     match &row.thread {
-        GroupValue::Thread { thread, name: Some(name), .. } => format!("{thread} {}", printable(name)),
-        GroupValue::Thread { thread, .. } => format!("thread {thread}"),
+        GroupValue::Thread { thread, name: Some(name), .. } => {
+            format!("{} {}", LaneId::of(*thread), printable(name))
+        }
+        GroupValue::Thread { thread, .. } => format!("thread {}", LaneId::of(*thread)),
         _ => "all".to_owned(),
     }
 }
@@ -162,9 +180,9 @@ fn object(args: &ReportCommand, timeline: Option<&Timeline>, heat: &HeatMap) -> 
 fn thread_object(row: &TimelineRow) -> Value {
     let mut object = json!({ "samples": row.total, "slices": row.slices });
     if let GroupValue::Thread { process, thread, name } = &row.thread {
-        object["tid"] = (*thread).into();
+        object["tid"] = json!(Number::of(*thread));
         if let Some(process) = process {
-            object["pid"] = (*process).into();
+            object["pid"] = json!(Number::of_process(*process));
         }
         if let Some(name) = name {
             object["name"] = String::from_utf8_lossy(name).into();

@@ -20,8 +20,8 @@ pub(crate) fn name(value_type: &ValueType) -> &str {
 /// A share of a whole, 0 to 100.
 // A percentage has no use for the digits that a double lacks.
 #[expect(clippy::cast_precision_loss)]
-pub(crate) fn percent(value: i64, whole: i64) -> f64 {
-    value as f64 * 100.0 / whole.unsigned_abs().max(1) as f64
+pub(crate) fn percent(value: impl Into<i128>, whole: impl Into<i128>) -> f64 {
+    value.into() as f64 * 100.0 / whole.into().unsigned_abs().max(1) as f64
 }
 
 #[cfg(test)]

@@ -75,7 +75,7 @@ fn side(side: &DiffSide, inputs: &Inputs) -> Value {
         object["value"] = value.into();
     }
     for (key, value) in [
-        ("wall_ns", side.summary.wall_ns.map(|wall_ns| u64::try_from(wall_ns).unwrap_or(u64::MAX))),
+        ("wall_ns", side.summary.time_ns.map(|time_ns| u64::try_from(time_ns).unwrap_or(u64::MAX))),
         ("span_ns", side.summary.span_ns),
     ] {
         if let Some(value) = value {

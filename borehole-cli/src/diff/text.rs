@@ -76,9 +76,9 @@ pub(crate) fn percent(part: f64) -> String {
 }
 
 fn side(name: &str, side: &DiffSide, inputs: &Inputs, columns: usize) -> String {
-    let time = side.summary.wall_ns.map(|wall_ns| {
+    let time = side.summary.time_ns.map(|time_ns| {
         #[expect(clippy::cast_precision_loss, reason = "hundredths are shown")]
-        let seconds = wall_ns as f64 / 1e9;
+        let seconds = time_ns as f64 / 1e9;
         format!(", {seconds:.2} s sampled")
     });
     let names: Vec<_> = inputs.names().map(|name| printable(name.as_os_str().as_encoded_bytes())).collect();

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::ensure;
-use borehole::model::{Context, Frame, NativeFrame, Sample, Segment, Tables};
+use borehole::model::{Context, Frame, NativeFrame, Sample, Segment, Tables, ValueType};
 use borehole::{Existing, Format, Output, ProfileSink as _, Target};
 use borehole_analysis::FrameName;
 use borehole_tui::{Clipboard, Host, Stack};
@@ -49,13 +49,18 @@ impl Host for Files<'_> {
         Some(String::from_utf8_lossy(&bytes).lines().map(str::to_owned).collect())
     }
 
-    fn export(&mut self, name: &str, stacks: &[Stack]) -> Result<String, String> {
-        export(name, stacks).map_err(|error| format!("{error:#}"))
+    fn export(
+        &mut self,
+        name: &str,
+        stacks: &[Stack],
+        values: Option<&ValueType>,
+    ) -> Result<String, String> {
+        export(name, stacks, values).map_err(|error| format!("{error:#}"))
     }
 }
 
 /// Writes stacks to a new file. Answers what its format could not hold.
-fn export(name: &str, stacks: &[Stack]) -> anyhow::Result<String> {
+fn export(name: &str, stacks: &[Stack], values: Option<&ValueType>) -> anyhow::Result<String> {
     let is_gzip = is_gzip(Some(name), false)?;
     let (format, _) = Format::from_path(name)
         .ok_or_else(|| anyhow::anyhow!("unknown format: expected a name that tells one, found {name}"))?;
@@ -63,10 +68,15 @@ fn export(name: &str, stacks: &[Stack]) -> anyhow::Result<String> {
     let mut output = Output::create(name, Existing::Keep, compression(format, is_gzip))?;
     let mut exporter = Target::new(format).exporter_to_file(&mut output)?;
     let period_ns = stacks.first().and_then(|stack| stack.period_ns);
-    let mut segment = Segment { period_ns, ..Segment::default() };
+    let mut segment = Segment {
+        period_ns,
+        value_types: values.cloned().into_iter().collect(),
+        is_uncounted: values.is_some(),
+        ..Segment::default()
+    };
     let mut tables = Tables::default();
     exporter.segment(Context { tables: &tables, segment: &segment })?;
-    for Stack { frames, samples, period_ns } in stacks {
+    for Stack { frames, sum, period_ns } in stacks {
         if segment.period_ns != *period_ns {
             segment = Segment { index: segment.index + 1, period_ns: *period_ns, ..segment };
             exporter.segment(Context { tables: &tables, segment: &segment })?;
@@ -76,7 +86,11 @@ fn export(name: &str, stacks: &[Stack]) -> anyhow::Result<String> {
             let frame = frame(&mut tables, name)?;
             stack = Some(tables.intern_stack(stack, frame)?);
         }
-        let sample = Sample { stack, count: *samples, ..Sample::default() };
+        let value = [*sum];
+        let sample = match values {
+            Some(_) => Sample { stack, count: 1, values: &value, ..Sample::default() },
+            None => Sample { stack, count: u64::try_from(*sum).unwrap_or(0), ..Sample::default() },
+        };
         if exporter.sample(Context { tables: &tables, segment: &segment }, &sample)?.is_break() {
             break;
         }

@@ -9,15 +9,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
-use borehole::model::{Tables, Tee};
+use borehole::model::Tables;
 use borehole::{Error, ProfileSink as _, Recovery};
 use borehole_analysis::diff::{DiffQuery, DiffSink, DiffView};
-use borehole_analysis::{HeatMap, HeatMapSink, Profile, ProfileBuilder, Reshape};
+use borehole_analysis::{HeatMap, Profile, Reshape};
 use borehole_tui::{App, Colours, Command, Keymap, Keys, Settings};
 use clap::Args;
 
 use crate::exit::Exit;
-use crate::filter::{self, FilterArgs, SampleArgs, ShapeArgs, StackShapeArgs};
+use crate::filter::{self, FilterArgs, SampleArgs, ShapeArgs, StackShapeArgs, ValueArgs, check_value};
 use crate::inputs::{Inputs, Reading};
 use crate::interrupt;
 use crate::messages;
@@ -56,6 +56,9 @@ pub(crate) struct ExploreArgs {
     pub(crate) baseline: Option<PathBuf>,
 
     #[command(flatten)]
+    pub(crate) value: ValueArgs,
+
+    #[command(flatten)]
     pub(crate) samples: SampleArgs,
 
     #[command(flatten)]
@@ -78,11 +81,12 @@ impl ExploreArgs {
 
     fn read(&self) -> anyhow::Result<(Profile, HeatMap, Recovery)> {
         let mut tables = Tables::default();
-        let mut sink = Tee::new(ProfileBuilder::default(), HeatMapSink::default());
+        let mut sink = self.value.profile();
         let inputs = self.inputs(self.paths.clone());
         let recovery = inputs.read_onto(&mut tables, &self.samples.alone(), &mut sink, "")?;
         sink.finish(&tables)?;
         let (builder, heat) = sink.into_parts();
+        check_value(builder.weigher())?;
         Ok((builder.into_profile(tables), heat.into_view(), recovery))
     }
 
@@ -109,7 +113,8 @@ impl ExploreArgs {
         // As in `diff`, what is out of focus still counts in what samples are divided by.
         let focus = filter::pattern("--focus", self.shape.stacks.focus.as_deref())?;
         let shape = StackShapeArgs { focus: None, ..self.shape.stacks.clone() };
-        let query = DiffQuery { inputs: [1, self.paths.len()], focus, ..DiffQuery::default() };
+        let value = self.value.value.clone();
+        let query = DiffQuery { inputs: [1, self.paths.len()], focus, value, ..DiffQuery::default() };
         let filter = FilterArgs { matching: self.shape.matching.clone(), ..self.samples.alone() };
         let mut tables = Tables::default();
         let mut sink = Reshape::new(DiffSink::new(query), shape.query()?);

@@ -6,7 +6,7 @@ use anyhow::Context as _;
 use borehole::model::{Event, Tables, Value};
 use borehole_analysis::Pattern;
 
-use super::{FilterArgs, SampleArgs};
+use super::{FilterArgs, SampleArgs, ThreadChoice};
 
 /// Without these nothing is known of the others: symbols, facts about the recording, clocks.
 const ALWAYS: [&[u8]; 3] = [b"SymbolTableEntry", b"SegmentMetadataEvent", b"ClockSyncEvent"];
@@ -79,7 +79,7 @@ impl EventChoice {
         let Some(plan) = self.plans[index].as_ref().filter(|plan| !plan.always) else {
             return Verdict::Needed;
         };
-        let SampleArgs { after, before, interpreter, status, process, label, .. } = &self.args.samples;
+        let SampleArgs { after, before, thread, interpreter, status, process, label } = &self.args.samples;
         let is_in_time = (after.is_none() && before.is_none())
             || since_ns.is_some_and(|since_ns| self.args.samples.is_in_time(since_ns));
         let taken = is_in_time
@@ -88,7 +88,7 @@ impl EventChoice {
             && process.is_empty()
             && label.is_empty()
             && status.is_empty()
-            && among(&self.args.samples.thread, event, &plan.threads)
+            && (thread.is_empty() || self.is_of_thread(event, &plan.threads))
             && among(&self.args.worker, event, &plan.workers)
             && (self.pattern.is_none() || plan.name_matches || self.text_matches(event));
         let worker = plan.workers.first().and_then(|&field| number(event, field));
@@ -124,6 +124,12 @@ impl EventChoice {
             begins_poll: name == b"PollStartEvent",
             ends_poll: name == b"PollEndEvent",
         }
+    }
+
+    /// Events have the numbers of threads, and not their names.
+    fn is_of_thread(&self, event: &Event<'_>, fields: &[usize]) -> bool {
+        let mut found = fields.iter().filter_map(|&field| number(event, field));
+        found.any(|found| self.args.samples.thread.contains(&ThreadChoice::Number(found)))
     }
 
     fn text_matches(&self, event: &Event<'_>) -> bool {

@@ -6,12 +6,14 @@ mod sink;
 mod value;
 
 use std::convert::Infallible;
+use std::str::FromStr;
 use std::time::Duration;
 
 use anyhow::Context as _;
 use borehole::ProfileSink;
 use borehole::model::{
-    Column, Context, Frame, LabelValue, Sample, Segment, StackColumn, StackId, Status, Tables,
+    Column, Context, Frame, LabelValue, LaneId, Sample, Segment, StackColumn, StackId, Status, Tables,
+    ThreadNames,
 };
 use borehole_analysis::Pattern;
 use clap::Args;
@@ -36,9 +38,9 @@ pub(crate) struct SampleArgs {
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub(crate) before: Option<i64>,
 
-    /// Only samples of this thread, or of these, and events that name it
-    #[arg(long, value_name = "TID", value_delimiter = ',')]
-    pub(crate) thread: Vec<u64>,
+    /// Only samples of this thread, or of these, and events that name it: a number such as 100 or 100.1, or the name of the thread
+    #[arg(long, value_name = "TID|NAME", value_delimiter = ',')]
+    pub(crate) thread: Vec<ThreadChoice>,
 
     /// Only samples of this interpreter, or of these
     #[arg(long, value_name = "NUMBER", value_delimiter = ',')]
@@ -49,7 +51,7 @@ pub(crate) struct SampleArgs {
     pub(crate) status: Vec<String>,
 
     /// Only samples of this process, or of these
-    #[arg(long, value_name = "PID", value_delimiter = ',')]
+    #[arg(long, value_name = "PID", value_delimiter = ',', value_parser = process)]
     pub(crate) process: Vec<i64>,
 
     /// Only samples with this label; with all of them, if several
@@ -79,6 +81,32 @@ pub(crate) struct FilterArgs {
     /// Only samples and events of this worker, or of these
     #[arg(long, value_name = "NUMBER", value_delimiter = ',')]
     pub(crate) worker: Vec<u64>,
+}
+
+/// A thread that is asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum ThreadChoice {
+    /// By its number.
+    Number(u64),
+    /// By its name.
+    Name(String),
+}
+
+impl FromStr for ThreadChoice {
+    type Err = Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Infallible> {
+        Ok(match LaneId::parse(text) {
+            Some(id) => Self::Number(id.to_u64()),
+            None => Self::Name(text.to_owned()),
+        })
+    }
+}
+
+/// The number of a process, such as 100 or 100.1.
+fn process(text: &str) -> Result<i64, String> {
+    let id = LaneId::parse(text).ok_or_else(|| format!("expected the number of a process, found {text}"))?;
+    Ok(id.to_process())
 }
 
 /// Seconds as nanoseconds.
@@ -185,6 +213,7 @@ struct Choice {
     args: FilterArgs,
     states: u8,
     matching: Option<Matching>,
+    thread_names: ThreadNames,
 }
 
 impl Choice {
@@ -197,12 +226,13 @@ impl Choice {
             args: args.clone(),
             states: bits.fold(0, |states, (bit, _)| states | 1_u8 << bit),
             matching,
+            thread_names: ThreadNames::default(),
         })
     }
 
     /// Whether a sample meets all but the time; what it does not know it does not meet.
     fn takes(&mut self, at: Context<'_>, sample: &Sample<'_>) -> bool {
-        among(&self.args.samples.thread, sample.thread)
+        self.is_of_thread(at, sample)
             && among(&self.args.samples.interpreter, sample.interpreter)
             && (self.states == 0
                 || sample.status.is_some_and(|Status(bits)| bits & self.states == self.states))
@@ -211,6 +241,20 @@ impl Choice {
             && among(&self.args.samples.process, at.process(sample))
             && self.args.samples.label.iter().all(|label| has_label(at.tables, sample, label))
             && self.matching.as_mut().is_none_or(|matching| matching.has(sample.stack, at.tables))
+    }
+
+    /// Names of threads are known from where an input gives them on.
+    fn is_of_thread(&self, at: Context<'_>, sample: &Sample<'_>) -> bool {
+        let asked = &self.args.samples.thread;
+        if asked.is_empty() {
+            return true;
+        }
+        let Some(thread) = at.lane(sample).thread() else { return false };
+        let name = || self.thread_names.of(thread).map(|&name| at.tables.string(name));
+        asked.iter().any(|asked| match asked {
+            ThreadChoice::Number(number) => *number == thread.number,
+            ThreadChoice::Name(asked) => name() == Some(asked.as_bytes()),
+        })
     }
 
     fn is_in_time(&self, at: Context<'_>, sample: &Sample<'_>, first: First) -> bool {

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 
 use anyhow::ensure;
 use borehole::ProfileSink;
-use borehole::model::{Context, Event, Sample};
+use borehole::model::{Context, Event, Sample, StringId, Thread, ThreadNames};
 
 use super::events::{EventChoice, Verdict};
 use super::{Choice, say_none_chosen};
@@ -129,7 +129,13 @@ impl ProfileSink for Chosen<'_> {
 
     fn source(&mut self, name: &str) -> io::Result<()> {
         self.first.event_ns = None;
+        self.samples.thread_names = ThreadNames::default();
         self.sink.source(name)
+    }
+
+    fn thread(&mut self, at: Context<'_>, thread: Thread, name: StringId) -> io::Result<()> {
+        self.samples.thread_names.name(thread, name);
+        self.sink.thread(at, thread, name)
     }
 
     fn segment(&mut self, at: Context<'_>) -> io::Result<()> {

@@ -1,7 +1,8 @@
 //! Which number of samples is added up.
 
 use anyhow::bail;
-use borehole::model::{Sampled, ValueType, Weigher};
+use borehole::model::{Sampled, Tee, ValueType, Weigher};
+use borehole_analysis::{HeatMapSink, ProfileBuilder};
 use clap::Args;
 
 /// Which number of samples is added up.
@@ -14,6 +15,12 @@ pub(crate) struct ValueArgs {
 }
 
 impl ValueArgs {
+    /// What a view of a profile is made of, weighed by it: the profile, and when its samples were taken.
+    pub(crate) fn profile(&self) -> Tee<ProfileBuilder, HeatMapSink> {
+        let weigher = self.weigher(Sampled::Count);
+        Tee::new(ProfileBuilder::new(weigher.clone()), HeatMapSink::new(weigher))
+    }
+
     /// Weighs samples by it. `sampled` says what is taken of a profile without values of its own.
     pub(crate) fn weigher(&self, sampled: Sampled) -> Weigher {
         Weigher::new(self.value.as_deref(), sampled)

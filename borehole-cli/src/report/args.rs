@@ -2,18 +2,22 @@
 
 use anyhow::bail;
 use borehole_analysis::{By, Opcodes, Paths, Query};
+use borehole_model::{Sampled, Weigher};
 use clap::{Args, Command, Id, ValueEnum};
 
 use super::layout::{Layout, Section};
 use super::render::{Crop, Rendering};
 use crate::cell::Anchor;
-use crate::filter::{ShapeArgs, pattern};
+use crate::filter::{ShapeArgs, ValueArgs, pattern};
 use crate::values::RowLimit;
 
 /// How many rows the tables of callers and callees have when `--top=0` hides the others.
 ///
 /// Source: reli 0.12, `rbt:analyze`.
 const DEFAULT_ROWS: usize = 20;
+
+/// The value type of counts of samples.
+const COUNTS: &str = "samples";
 
 /// What the tables of a report hold, and how. What has no tables refuses these options.
 #[derive(Args, Clone, Debug)]
@@ -56,9 +60,9 @@ pub(crate) struct TableArgs {
     #[arg(long, value_name = "SPEC", value_parser = Layout::parse, default_value = Layout::DEFAULT)]
     pub(crate) sections: Layout,
 
-    /// Break samples down by pid, thread, file, class or the values of a label (`label:pid` for a label of
-    /// one of these names)
-    #[arg(long, value_name = "LABEL|pid|thread|file|class", value_parser = parse_by)]
+    /// Break samples down by pid, thread, interpreter, file, class, or the values of a label or else of metadata of that key
+    /// (`label:pid` for a label of one of these names)
+    #[arg(long, value_name = "LABEL|pid|thread|interpreter|file|class", value_parser = parse_by)]
     pub(crate) by: Option<By>,
 }
 
@@ -98,6 +102,9 @@ pub(crate) struct ReportArgs {
     /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) value: ValueArgs,
 
     #[command(flatten)]
     pub(crate) shape: ShapeArgs,
@@ -174,6 +181,14 @@ impl ReportArgs {
         })
     }
 
+    /// What samples are weighed by. Reli counts them.
+    pub(crate) fn weigher(&self) -> Weigher {
+        match self.dialect {
+            Dialect::Native => self.value.weigher(Sampled::Count),
+            Dialect::Reli => Weigher::new(Some(COUNTS), Sampled::Count),
+        }
+    }
+
     /// Rows of each table; `None` for all.
     pub(crate) fn rows(&self) -> Option<usize> {
         match (self.limit, self.top) {
@@ -215,7 +230,8 @@ fn parse_crop(text: &str) -> Result<Crop, String> {
 #[expect(clippy::unnecessary_wraps)]
 fn parse_by(text: &str) -> Result<By, String> {
     Ok(match text {
-        "pid" => By::Process,
+        "pid" | "process" => By::Process,
+        "interpreter" => By::Interpreter,
         "thread" => By::Thread,
         "file" => By::File,
         "class" => By::Class,

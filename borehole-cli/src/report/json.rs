@@ -10,6 +10,7 @@ use borehole_analysis::{
     Breakdown, FrameGroup, FrameName, GroupValue, LabelText, Paths, RecentRun, ReportView, Row, SampleGroup,
     Share, StateRow, StateTable, Summary, Table, ThreadStates,
 };
+use borehole_model::{LaneId, Mode, ValueType};
 use serde::Serialize;
 
 use super::args::ReportArgs;
@@ -48,6 +49,15 @@ struct Document<'a> {
 struct SummaryObject {
     samples: u64,
     matched: u64,
+    value_type: String,
+    unit: String,
+    value: i64,
+    /// What could be added up instead, as `kind/unit`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    other_value_types: Vec<String>,
+    /// Samples that cannot be added to the others.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    hidden: Vec<HiddenObject>,
     empty: u64,
     samples_at_depth_limit: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -65,6 +75,13 @@ struct SummaryObject {
     samples_per_second: Option<f64>,
     warnings: u64,
     lost_bytes: u64,
+}
+
+#[derive(Serialize)]
+struct HiddenObject {
+    value_type: String,
+    unit: String,
+    samples: u64,
 }
 
 #[derive(Serialize)]
@@ -127,6 +144,7 @@ struct FrameObject {
 struct ShareObject {
     count: u64,
     percent: f64,
+    value: i64,
     #[serde(skip_serializing_if = "Option::is_none")]
     wall_ns: Option<u64>,
 }
@@ -139,9 +157,9 @@ struct RunObject {
     frames: Vec<FrameObject>,
     labels: Vec<(String, Value)>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pid: Option<i64>,
+    pid: Option<Number>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    tid: Option<u64>,
+    tid: Option<Number>,
     #[serde(skip_serializing_if = "Option::is_none")]
     time_ns: Option<i64>,
 }
@@ -152,6 +170,31 @@ enum Value {
     Text(String),
     Number(i64),
     Quantity { number: i64, unit: String },
+}
+
+/// A process or a thread: a number, or a text such as `100.1` of one that the operating system does not number so.
+#[derive(Serialize)]
+#[serde(untagged)]
+pub(crate) enum Number {
+    Thread(u64),
+    Process(i64),
+    Text(String),
+}
+
+impl Number {
+    pub(crate) fn of(thread: u64) -> Self {
+        match LaneId::of(thread) {
+            LaneId::System(number) => Self::Thread(number),
+            other => Self::Text(other.to_string()),
+        }
+    }
+
+    pub(crate) fn of_process(process: i64) -> Self {
+        match LaneId::of_process(process) {
+            LaneId::System(_) => Self::Process(process),
+            other => Self::Text(other.to_string()),
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -185,9 +228,11 @@ struct ValueObject {
     #[serde(skip_serializing_if = "Option::is_none")]
     value: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pid: Option<i64>,
+    pid: Option<Number>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    tid: Option<u64>,
+    tid: Option<Number>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    interpreter: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<String>,
 }
@@ -202,7 +247,8 @@ pub(crate) fn write(
     args: &ReportArgs,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let asked = |table: &Table| args.wants_top().then(|| self::table(table, None));
+    let mode = view.summary.mode;
+    let asked = |table: &Table| args.wants_top().then(|| self::table(table, mode, None));
     let document = Document {
         schema_version: SCHEMA_VERSION,
         summary: summary(&view.summary),
@@ -211,15 +257,15 @@ pub(crate) fn write(
         self_time: asked(&view.self_time),
         total_time: asked(&view.total_time),
         states: view.states.as_ref().filter(|_| args.wants_top()).map(states),
-        callers: view.callers.as_ref().map(|table| self::table(table, args.tables.callers.as_deref())),
-        callees: view.callees.as_ref().map(|table| self::table(table, args.tables.callees.as_deref())),
+        callers: view.callers.as_ref().map(|table| self::table(table, mode, args.tables.callers.as_deref())),
+        callees: view.callees.as_ref().map(|table| self::table(table, mode, args.tables.callees.as_deref())),
         last: view.last.as_ref().map(|runs| runs.iter().map(run).collect()),
         by: args
             .tables
             .by
             .as_ref()
             .zip(view.breakdown.as_ref())
-            .map(|(by, rows)| breakdown(name_of(by), rows)),
+            .map(|(by, rows)| breakdown(name_of(by), rows, mode)),
     };
     serde_json::to_writer(&mut *out, &document)?;
     writeln!(out)
@@ -230,9 +276,14 @@ fn summary(summary: &Summary) -> SummaryObject {
     SummaryObject {
         samples: summary.samples,
         matched: summary.matched,
+        value_type: summary.value_type.kind.clone(),
+        unit: summary.value_type.unit.clone(),
+        value: signed(summary.value),
+        other_value_types: summary.other_value_types.iter().map(ToString::to_string).collect(),
+        hidden: summary.hidden.iter().map(hidden).collect(),
         empty: summary.empty,
         samples_at_depth_limit: summary.at_depth_limit,
-        wall_ns: summary.wall_ns.map(whole),
+        wall_ns: summary.time_ns.filter(|_| summary.mode == Mode::Wall).map(whole),
         periods: periods.map(|row| PeriodObject { period_ns: row.period_ns, samples: row.samples }).collect(),
         samples_without_period: summary.without_period,
         segments: summary.segments,
@@ -256,12 +307,21 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-fn share(share: Share) -> ShareObject {
-    ShareObject { count: share.count, percent: share.percent, wall_ns: share.wall_ns.map(whole) }
+fn signed(value: i128) -> i64 {
+    i64::try_from(value).unwrap_or(if value < 0 { i64::MIN } else { i64::MAX })
 }
 
-fn table<'a>(table: &Table, pattern: Option<&'a str>) -> TableObject<'a> {
-    let row = |row: &Row| RowObject { frame: frame(&row.frame), share: share(row.share) };
+fn hidden((kind, samples): &(ValueType, u64)) -> HiddenObject {
+    HiddenObject { value_type: kind.kind.clone(), unit: kind.unit.clone(), samples: *samples }
+}
+
+fn share(share: Share, mode: Mode) -> ShareObject {
+    let wall_ns = share.time_ns.filter(|_| mode == Mode::Wall).map(whole);
+    ShareObject { count: share.count, percent: share.percent, value: signed(share.value), wall_ns }
+}
+
+fn table<'a>(table: &Table, mode: Mode, pattern: Option<&'a str>) -> TableObject<'a> {
+    let row = |row: &Row| RowObject { frame: frame(&row.frame), share: share(row.share, mode) };
     TableObject { pattern, distinct: table.distinct, rows: table.rows.iter().map(row).collect() }
 }
 
@@ -293,8 +353,8 @@ fn run(run: &RecentRun) -> RunObject {
         depth: run.depth,
         frames: run.frames_leaf_first.iter().map(|name| frame(name)).collect(),
         labels: run.labels.iter().map(|(key, value)| (text(key), label(value))).collect(),
-        pid: run.process,
-        tid: run.thread,
+        pid: run.process.map(Number::of_process),
+        tid: run.thread.map(Number::of),
         time_ns: run.time_ns,
     }
 }
@@ -307,26 +367,26 @@ fn label(value: &LabelText) -> Value {
     }
 }
 
-fn breakdown(by: String, breakdown: &Breakdown) -> BreakdownObject {
+fn breakdown(by: String, breakdown: &Breakdown, mode: Mode) -> BreakdownObject {
     match breakdown {
         Breakdown::Samples { rows, distinct } => {
-            BreakdownObject { by, distinct: *distinct, rows: rows.iter().map(sample_group).collect() }
+            BreakdownObject { by, distinct: *distinct, rows: rows.iter().map(|row| sample_group(row, mode)).collect() }
         }
         Breakdown::Frames { rows, distinct } => {
-            BreakdownObject { by, distinct: *distinct, rows: rows.iter().map(frame_group).collect() }
+            BreakdownObject { by, distinct: *distinct, rows: rows.iter().map(|row| frame_group(row, mode)).collect() }
         }
     }
 }
 
-fn sample_group(row: &SampleGroup) -> GroupObject {
-    GroupObject::Samples { value: group_value(&row.value), share: share(row.share) }
+fn sample_group(row: &SampleGroup, mode: Mode) -> GroupObject {
+    GroupObject::Samples { value: group_value(&row.value), share: share(row.share, mode) }
 }
 
-fn frame_group(row: &FrameGroup) -> GroupObject {
+fn frame_group(row: &FrameGroup, mode: Mode) -> GroupObject {
     GroupObject::Frames {
         name: row.name.as_deref().map(text),
-        self_time: share(row.self_time),
-        total_time: share(row.total_time),
+        self_time: share(row.self_time, mode),
+        total_time: share(row.total_time, mode),
     }
 }
 
@@ -334,10 +394,13 @@ fn group_value(value: &GroupValue) -> ValueObject {
     match value {
         GroupValue::Absent => ValueObject::default(),
         GroupValue::Label(value) => ValueObject { value: Some(label(value)), ..ValueObject::default() },
-        GroupValue::Process(process) => ValueObject { pid: Some(*process), ..ValueObject::default() },
+        GroupValue::Process(process) => ValueObject { pid: Some(Number::of_process(*process)), ..ValueObject::default() },
+        GroupValue::Interpreter(interpreter) => {
+            ValueObject { interpreter: Some(*interpreter), ..ValueObject::default() }
+        }
         GroupValue::Thread { process, thread, name } => ValueObject {
-            pid: *process,
-            tid: Some(*thread),
+            pid: process.map(Number::of_process),
+            tid: Some(Number::of(*thread)),
             name: name.as_deref().map(text),
             ..ValueObject::default()
         },

@@ -19,9 +19,11 @@ use borehole_analysis::tokio::TokioSink;
 use borehole_model::{ProfileSink, Tee};
 
 use crate::cell;
+use crate::filter::check_value;
 use crate::outputs::stdout_error;
 
 pub(crate) use args::{Dialect, ReportArgs, TableArgs};
+pub(crate) use json::Number;
 pub(crate) use summary::grouped;
 
 /// Reads a profile and reports on it: data to `out`, the summary line to `err`.
@@ -40,9 +42,12 @@ pub(crate) fn run<T>(
 ) -> anyhow::Result<T> {
     let query = args.query()?;
     let tokio = TokioSink::new(query.limit);
-    let mut sink = Tee::new(ReportSink::new(query), tokio);
+    let mut sink = Tee::new(ReportSink::new(query).weighing(args.weigher()), tokio);
     let outcome = profile(&mut sink)?;
     let (report, tokio) = sink.into_parts();
+    if args.dialect == Dialect::Native {
+        check_value(report.weigher())?;
+    }
     let (view, tokio) = (report.into_view(), tokio.into_views());
     if args.json {
         json::write(&view, &tokio, args, out).map_err(stdout_error)?;

@@ -5,8 +5,10 @@ use std::io::{self, Write};
 use borehole_analysis::tokio::TokioView;
 use borehole_analysis::{
     Breakdown, By, FrameGroup, FrameName, GroupValue, LabelText, Paths, RecentRun, ReportView, SampleGroup,
-    Share, StateTable, Table, ThreadStates,
+    Share, StateTable, Summary, Table, ThreadStates,
 };
+use borehole_analysis::amount::with_unit;
+use borehole_model::LaneId;
 
 use super::args::{Dialect, ReportArgs};
 use super::layout::{Section, share_of};
@@ -59,7 +61,7 @@ pub(crate) fn render(
         // Beside other sections a line has to end where the next begins, and a number that was asked for is kept.
         let may_break =
             args.tables.crop == Some(Crop::Auto) && sections == 1 && args.dialect == Dialect::Native;
-        let drawing = Drawing { rendering, columns, may_break };
+        let drawing = Drawing { rendering, columns, may_break, summary: &view.summary };
         let about_tokio = drawing.tokio(tokio, section);
         // A trace of events alone has no tables of frames, rather than empty ones.
         let is_drawn = about_tokio.is_empty() && (tokio.is_empty() || view.summary.samples > 0);
@@ -77,6 +79,7 @@ pub(super) struct Drawing<'a> {
     columns: usize,
     /// Whether the terminal may break a line: then nothing is cut until it says nothing.
     may_break: bool,
+    summary: &'a Summary,
 }
 
 impl Drawing<'_> {
@@ -109,9 +112,22 @@ impl Drawing<'_> {
     fn frames(&self, title: &str, table: &Table) -> Vec<String> {
         let rows = table.rows.iter().map(|row| {
             let frame = printable(&row.frame.text(self.rendering.paths));
-            [row.share.count.to_string(), percent(row.share), frame]
+            [self.amount(row.share), percent(row.share), frame]
         });
-        self.table(title, ["count", "pct", "frame"], rows.collect(), table.distinct)
+        self.table(title, [&self.heading(), "pct", "frame"], rows.collect(), table.distinct)
+    }
+
+    /// What the column of amounts is called: what is added up.
+    fn heading(&self) -> String {
+        let kind = || printable(self.summary.value_type.kind.as_bytes());
+        if self.summary.is_valued { kind() } else { "count".to_owned() }
+    }
+
+    fn amount(&self, share: Share) -> String {
+        if self.summary.is_valued {
+            return printable(with_unit(share.value, &self.summary.value_type.unit).as_bytes());
+        }
+        share.count.to_string()
     }
 
     /// What threads were doing while frames were on their stacks; no column of what nobody looked at.
@@ -143,19 +159,25 @@ impl Drawing<'_> {
         let name = &printable(name.as_bytes());
         match breakdown {
             Breakdown::Samples { rows, distinct } => {
-                let has_wall = rows.iter().any(|row| row.share.wall_ns.is_some());
-                let title = format!("samples by {name}");
-                if has_wall {
-                    let rows = rows.iter().map(timed_row).collect();
-                    self.table(&title, ["count", "pct", "wall", name], rows, *distinct)
+                let has_time = rows.iter().any(|row| row.share.time_ns.is_some());
+                let heading = &self.heading();
+                let what = if self.summary.is_valued { heading } else { "samples" };
+                let title = format!("{what} by {name}");
+                if has_time {
+                    let rows = rows.iter().map(|row| self.timed_row(row)).collect();
+                    let time = self.summary.mode.name();
+                    self.table(&title, [heading, "pct", time, name], rows, *distinct)
                 } else {
-                    let rows = rows.iter().map(untimed_row).collect();
-                    self.table(&title, ["count", "pct", name], rows, *distinct)
+                    let rows = rows.iter().map(|row| self.untimed_row(row)).collect();
+                    self.table(&title, [heading, "pct", name], rows, *distinct)
                 }
             }
             Breakdown::Frames { rows, distinct } => {
-                let rows = rows.iter().map(part_row).collect();
-                let title = format!("self and total time by {name}");
+                let rows = rows.iter().map(|row| self.part_row(row)).collect();
+                let title = match self.summary.is_valued {
+                    true => format!("self and total {} by {name}", self.heading()),
+                    false => format!("self and total time by {name}"),
+                };
                 self.table(&title, ["self", "pct", "total", "pct", name], rows, *distinct)
             }
         }
@@ -244,26 +266,27 @@ fn percent(share: Share) -> String {
 
 // Hundredths of a second have no use for the digits that a double lacks.
 #[expect(clippy::cast_precision_loss)]
-pub(crate) fn seconds(wall_ns: u128) -> f64 {
-    wall_ns as f64 / 1e9
+pub(crate) fn seconds(time_ns: u128) -> f64 {
+    time_ns as f64 / 1e9
 }
 
-fn timed_row(row: &SampleGroup) -> [String; 4] {
-    let wall = row.share.wall_ns.map(|wall_ns| format!("{:.2} s", seconds(wall_ns))).unwrap_or_default();
-    let [count, percent, value] = untimed_row(row);
-    [count, percent, wall, value]
-}
+impl Drawing<'_> {
+    fn timed_row(&self, row: &SampleGroup) -> [String; 4] {
+        let time = row.share.time_ns.map(|time_ns| format!("{:.2} s", seconds(time_ns))).unwrap_or_default();
+        let [count, percent, value] = self.untimed_row(row);
+        [count, percent, time, value]
+    }
 
-fn untimed_row(row: &SampleGroup) -> [String; 3] {
-    [row.share.count.to_string(), percent(row.share), group(&row.value)]
-}
+    fn untimed_row(&self, row: &SampleGroup) -> [String; 3] {
+        [self.amount(row.share), percent(row.share), group(&row.value)]
+    }
 
-fn part_row(row: &FrameGroup) -> [String; 5] {
-    let name = row.name.as_deref().map_or_else(|| ABSENT.to_owned(), printable);
-    let FrameGroup { self_time, total_time, .. } = row;
-    let counts = [self_time, total_time].map(|share| share.count.to_string());
-    let [own, total] = counts;
-    [own, percent(*self_time), total, percent(*total_time), name]
+    fn part_row(&self, row: &FrameGroup) -> [String; 5] {
+        let name = row.name.as_deref().map_or_else(|| ABSENT.to_owned(), printable);
+        let FrameGroup { self_time, total_time, .. } = *row;
+        let [own, total] = [self_time, total_time].map(|share| self.amount(share));
+        [own, percent(self_time), total, percent(total_time), name]
+    }
 }
 
 /// What samples have in common, as a person reads it.
@@ -271,9 +294,11 @@ fn group(value: &GroupValue) -> String {
     match value {
         GroupValue::Absent => ABSENT.to_owned(),
         GroupValue::Label(value) => label(value),
-        GroupValue::Process(process) => process.to_string(),
+        GroupValue::Process(process) => LaneId::of_process(*process).to_string(),
+        GroupValue::Interpreter(interpreter) => interpreter.to_string(),
         GroupValue::Thread { process, thread, name } => {
-            let process = process.map(|process| format!("{process}/")).unwrap_or_default();
+            let process = process.map(|process| format!("{}/", LaneId::of_process(process))).unwrap_or_default();
+            let thread = LaneId::of(*thread);
             let name = name.as_deref().map(|name| format!(" ({})", printable(name))).unwrap_or_default();
             format!("{process}{thread}{name}")
         }
@@ -293,6 +318,7 @@ pub(crate) fn name_of(by: &By) -> String {
     match by {
         By::Process => "pid".to_owned(),
         By::Thread => "thread".to_owned(),
+        By::Interpreter => "interpreter".to_owned(),
         By::File => "file".to_owned(),
         By::Class => "class".to_owned(),
         By::Label(key) => String::from_utf8_lossy(key).into_owned(),

@@ -4,10 +4,15 @@ use std::fmt::Write as _;
 
 use borehole_analysis::Summary;
 pub(crate) use borehole_analysis::amount::grouped;
+use borehole_analysis::amount::with_unit;
 use borehole_analysis::tokio::TokioView;
+
+use borehole_model::{Mode, ValueType};
 
 use super::args::Dialect;
 use super::render::seconds;
+use crate::cell::printable;
+use crate::messages::counted;
 
 /// How many periods are named before the rest is only counted.
 const NAMED_PERIODS: usize = 4;
@@ -23,19 +28,59 @@ pub(crate) fn text(summary: &Summary, tokio: &[TokioView], dialect: Dialect) -> 
         let events: u64 = tokio.iter().map(|view| view.events).sum();
         return format!("trace: {events} events, no samples\n");
     }
-    let mut text = match summary.wall_ns {
+    let mut text = match summary.time_ns {
+        _ if summary.is_valued => valued(summary),
         None if dialect == Dialect::Native => {
             format!("trace: {samples} samples, {matched} matched, sampling period unknown\n")
         }
-        wall_ns => format!(
-            "trace: {samples} samples, {matched} matched, {}, ~{:.2} s sampled wall\n",
+        time_ns => format!(
+            "trace: {samples} samples, {matched} matched, {}, ~{:.2} s {}\n",
             periods(summary),
-            seconds(wall_ns.unwrap_or(0)),
+            seconds(time_ns.unwrap_or(0)),
+            sampled(summary.mode),
         ),
     };
+    if dialect == Dialect::Native {
+        text += &others(summary);
+    }
     let quality = quality(summary);
     if dialect == Dialect::Native && !quality.is_empty() {
         let _ = writeln!(text, "quality: {}", quality.join(", "));
+    }
+    text
+}
+
+/// The first line about values that are added up.
+fn valued(summary: &Summary) -> String {
+    let Summary { samples, matched, value, value_type, .. } = summary;
+    let records = counted(*samples, if summary.is_uncounted { "record" } else { "sample" });
+    let kind = printable(value_type.kind.as_bytes());
+    format!("trace: {} {kind} in {records}, {matched} matched\n", printable(with_unit(*value, &value_type.unit).as_bytes()))
+}
+
+/// What the time of samples is a time of.
+fn sampled(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Wall => "sampled wall",
+        Mode::Cpu => "sampled CPU time",
+        Mode::Gil => "with the GIL",
+        Mode::Exception => "with an exception",
+        _ => "sampled",
+    }
+}
+
+/// What could be added up instead, and what was left out because it cannot be added.
+fn others(summary: &Summary) -> String {
+    let kind = |kind: &ValueType| printable(kind.to_string().as_bytes());
+    let mut text = String::new();
+    let others: Vec<_> = summary.other_value_types.iter().map(kind).collect();
+    if !others.is_empty() {
+        let _ = writeln!(text, "other value types: {}; --value NAME shows them", others.join(", "));
+    }
+    let hidden = summary.hidden.iter();
+    let hidden: Vec<_> = hidden.map(|(of, samples)| format!("{} of {}", counted(*samples, "sample"), kind(of))).collect();
+    if !hidden.is_empty() {
+        let _ = writeln!(text, "hidden: {}", hidden.join(", "));
     }
     text
 }
@@ -117,7 +162,7 @@ mod tests {
         let summary = Summary {
             samples: 18432,
             matched: 18000,
-            wall_ns: Some(184_320_000_000),
+            time_ns: Some(184_320_000_000),
             ..with_periods(&[10_000_000])
         };
         let expected =

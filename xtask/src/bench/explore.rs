@@ -66,7 +66,7 @@ fn call_tree() -> Result<Side> {
         let begin = thread_seconds()?;
         let calls = Calls::new(&profile, &Query::default(), &Selection::default(), Weight::Samples);
         let tree = Tree::from_roots(&calls);
-        ensure!(calls.total() == SAMPLES as u64 && !tree.roots().is_empty(), "expected all samples");
+        ensure!(calls.total() == i64::try_from(SAMPLES)? && !tree.roots().is_empty(), "expected all samples");
         black_box(&tree);
         Ok(thread_seconds()? - begin)
     }))
