@@ -67,13 +67,24 @@ pub fn with_unit(amount: impl Into<i128>, unit: &str) -> String {
 /// Nanoseconds in the unit that suits them, with three digits.
 #[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
 fn time(ns: u128) -> String {
-    let units =
-        [("h", 3_600_000_000_000), ("min", 60_000_000_000), ("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000)];
+    let units = [
+        ("h", 3_600_000_000_000),
+        ("min", 60_000_000_000),
+        ("s", 1_000_000_000),
+        ("ms", 1_000_000),
+        ("us", 1_000),
+    ];
     let Some((name, unit)) = units.into_iter().find(|&(_, unit)| ns >= unit) else {
         return if ns == 0 { "0 s".to_owned() } else { format!("{ns} ns") };
     };
     let value = ns as f64 / unit as f64;
-    let digits = if value >= 100.0 { 0 } else if value >= 10.0 { 1 } else { 2 };
+    let digits = if value >= 100.0 {
+        0
+    } else if value >= 10.0 {
+        1
+    } else {
+        2
+    };
     format!("{value:.digits$} {name}")
 }
 
@@ -99,6 +110,8 @@ mod tests {
         let times = times.map(|ns: i64| with_unit(ns, "ns"));
         assert_eq!(times, ["0 s", "7 ns", "1.50 us", "12.3 ms", "-16.6 min", "980 ms", "2.00 h"]);
         assert_eq!(with_unit(1010, "milliseconds"), "1.01 s");
-        assert!(with_unit(i128::MIN, "ns").ends_with(" h") && with_unit(i128::MAX, "bytes").ends_with(" GiB"));
+        assert!(
+            with_unit(i128::MIN, "ns").ends_with(" h") && with_unit(i128::MAX, "bytes").ends_with(" GiB")
+        );
     }
 }

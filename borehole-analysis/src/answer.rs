@@ -61,7 +61,8 @@ impl Whole {
     fn share(self, tally: Tally) -> Share {
         Share {
             count: tally.count,
-            percent: self.basis.of(tally) as f64 * 100.0 / self.basis.of(self.matched).unsigned_abs().max(1) as f64,
+            percent: self.basis.of(tally) as f64 * 100.0
+                / self.basis.of(self.matched).unsigned_abs().max(1) as f64,
             value: self.values.of(tally),
             time_ns: self.has_time.then(|| u128::try_from(tally.value).unwrap_or(0)),
         }
@@ -179,7 +180,9 @@ impl Answer<'_> {
                 Some(self.by_part(PartGroups::new(file), whole))
             }
             By::Class => Some(self.by_part(PartGroups::new(class_of), whole)),
-            By::Label(_) | By::Process | By::Thread | By::Interpreter => groups.map(|groups| self.by_sample(groups, whole)),
+            By::Label(_) | By::Process | By::Thread | By::Interpreter => {
+                groups.map(|groups| self.by_sample(groups, whole))
+            }
         }
     }
 

@@ -240,7 +240,12 @@ pub(crate) struct ReportCommand {
 pub(crate) fn report(args: &ReportCommand) -> anyhow::Result<Exit> {
     interrupt::heed();
     if let Some(path) = &args.page.output {
-        return page::write(&args.page, &args.inputs, (&args.samples, &args.report.shape, &args.report.value), path);
+        return page::write(
+            &args.page,
+            &args.inputs,
+            (&args.samples, &args.report.shape, &args.report.value),
+            path,
+        );
     }
     if args.page.timeline || args.page.heatmap {
         return times::run(args);

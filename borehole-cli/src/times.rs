@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use crate::cell::{Anchor, crop, pad, printable, terminal_width};
 use crate::cli::ReportCommand;
 use crate::exit::Exit;
-use crate::outputs::{STDOUT, stdout_error};
 use crate::filter::check_value;
+use crate::outputs::{STDOUT, stdout_error};
 use crate::report::{Number, grouped};
 
 /// From nothing to the most.
@@ -88,10 +88,12 @@ fn timeline_lines(timeline: &Timeline, args: &ReportCommand, value_type: &ValueT
         false => with_unit(most, &value_type.unit),
     };
     let kind = printable(value_type.kind.as_bytes());
-    let mut lines =
-        vec![format!("# timeline: {start:.2} to {end:.2} s, {slice:.3} s a column, {of_most} {kind} the most")];
+    let mut lines = vec![format!(
+        "# timeline: {start:.2} to {end:.2} s, {slice:.3} s a column, {of_most} {kind} the most"
+    )];
     lines.extend(timeline.rows.iter().take(shown).map(|row| {
-        let bars: String = row.slices.iter().map(|&sum| mark(&BARS, above_zero(sum), above_zero(most))).collect();
+        let bars: String =
+            row.slices.iter().map(|&sum| mark(&BARS, above_zero(sum), above_zero(most))).collect();
         format!(
             "{} {:>10} |{bars}|",
             pad(&crop(&thread_text(row), NAME_COLUMNS, Anchor::Left), NAME_COLUMNS),

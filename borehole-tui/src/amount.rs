@@ -31,7 +31,8 @@ mod tests {
     #[test]
     fn what_is_weighed_has_a_name() {
         let named = |kind, unit| name(&ValueType::new(kind, unit)).to_owned();
-        let names = [named("samples", "count"), named("wall", "ns"), named("cpu", "ns"), named("cpu", "count")];
+        let names =
+            [named("samples", "count"), named("wall", "ns"), named("cpu", "ns"), named("cpu", "count")];
         assert_eq!(names, ["samples", "time", "CPU time", "cpu"]);
     }
 

@@ -111,11 +111,14 @@ impl App {
     pub(crate) fn thread_texts(&self) -> Vec<String> {
         let selection = &self.settings.selection;
         let of = match selection.processes.first() {
-            Some(&process) if self.groups.has_process_of_thread => format!(" of {}", LaneId::of_process(process)),
+            Some(&process) if self.groups.has_process_of_thread => {
+                format!(" of {}", LaneId::of_process(process))
+            }
             _ => String::new(),
         };
         let threads = selection.threads.iter().map(|&thread| format!("thread {}{of}", LaneId::of(thread)));
-        let processes = selection.processes.iter().map(|&process| format!("process {}", LaneId::of_process(process)));
+        let processes =
+            selection.processes.iter().map(|&process| format!("process {}", LaneId::of_process(process)));
         threads.chain(processes.filter(|_| of.is_empty())).collect()
     }
 

@@ -21,12 +21,7 @@ pub trait Host: Clipboard {
     ///
     /// # Errors
     /// What went wrong, in words.
-    fn export(
-        &mut self,
-        name: &str,
-        stacks: &[Stack],
-        values: Option<&ValueType>,
-    ) -> Result<String, String>;
+    fn export(&mut self, name: &str, stacks: &[Stack], values: Option<&ValueType>) -> Result<String, String>;
 }
 
 /// A stack of a view, and how often it was sampled or what it weighs. Those of one period follow each other.

@@ -53,7 +53,8 @@ pub fn report_html(page: &Page, heat: &HeatMap, title: &str) -> String {
 
 #[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
 fn facts(page: &Page) -> Vec<(String, String)> {
-    let Summary { samples, time_ns, span_ns, threads, processes, is_valued, is_uncounted, value, .. } = page.summary;
+    let Summary { samples, time_ns, span_ns, threads, processes, is_valued, is_uncounted, value, .. } =
+        page.summary;
     let seconds =
         |ns: f64| if ns >= 1e10 { format!("{:.1} s", ns / 1e9) } else { format!("{:.2} s", ns / 1e9) };
     let mut facts = Vec::new();
@@ -104,7 +105,10 @@ fn value_notes(page: &Page) -> Vec<String> {
     let list = |kinds: &[String]| text(kinds.join(", ").as_bytes());
     let others: Vec<_> = page.summary.other_value_types.iter().map(ToString::to_string).collect();
     if !others.is_empty() {
-        notes.push(format!("Other value types: {}. Pages of them are written with --value NAME.", list(&others)));
+        notes.push(format!(
+            "Other value types: {}. Pages of them are written with --value NAME.",
+            list(&others)
+        ));
     }
     let hidden = page.summary.hidden.iter();
     let hidden: Vec<_> = hidden.map(|(kind, samples)| format!("{} of {kind}", grouped(*samples))).collect();
@@ -255,7 +259,8 @@ fn table(page: &Page, names: &Names, all: i64) -> String {
 fn data(page: &Page, heat: &HeatMap, names: &Names, all: i64) -> String {
     let mut data = Object::new();
     data.text("kind", "report").number("all", all).number("distinct", page.distinct_functions);
-    data.text("value_kind", &text(page.value_type.kind.as_bytes())).text("value_unit", &text(page.value_type.unit.as_bytes()));
+    data.text("value_kind", &text(page.value_type.kind.as_bytes()))
+        .text("value_unit", &text(page.value_type.unit.as_bytes()));
     write_names(&mut data, names);
     let place = |place: Option<usize>| place.and_then(|place| i64::try_from(place).ok()).unwrap_or(-1);
     let mut calls = Object::new();
@@ -287,7 +292,14 @@ fn data(page: &Page, heat: &HeatMap, names: &Names, all: i64) -> String {
             object.end()
         })),
     );
-    data.raw("top", &list(page.top.iter().map(|row| list([i64::try_from(row.function).unwrap_or(i64::MAX), row.own, row.total]))));
+    data.raw(
+        "top",
+        &list(
+            page.top
+                .iter()
+                .map(|row| list([i64::try_from(row.function).unwrap_or(i64::MAX), row.own, row.total])),
+        ),
+    );
     data.raw("time", &page.time.map_or("null".to_owned(), time_object));
     data.raw("heat", &if heat.columns() > 0 { heat_object(&joined(heat)) } else { "null".to_owned() });
     data.end()
@@ -319,14 +331,17 @@ fn value_text(value: &DimensionValue) -> String {
         DimensionValue::Others(count) => format!("{} others", grouped(*count as u64)),
         DimensionValue::Known(GroupValue::Absent) => "(none)".to_owned(),
         DimensionValue::Known(GroupValue::Interpreter(interpreter)) => format!("interpreter {interpreter}"),
-        DimensionValue::Known(GroupValue::Process(process)) => format!("process {}", LaneId::of_process(*process)),
+        DimensionValue::Known(GroupValue::Process(process)) => {
+            format!("process {}", LaneId::of_process(*process))
+        }
         DimensionValue::Known(GroupValue::Label(LabelText::Text(label))) => bytes(label),
         DimensionValue::Known(GroupValue::Label(LabelText::Number(number, unit))) => match unit {
             Some(unit) => format!("{number} {}", bytes(unit)),
             None => number.to_string(),
         },
         DimensionValue::Known(GroupValue::Thread { process, thread, name }) => {
-            let of = process.map(|process| format!(" of {}", LaneId::of_process(process))).unwrap_or_default();
+            let of =
+                process.map(|process| format!(" of {}", LaneId::of_process(process))).unwrap_or_default();
             let thread = LaneId::of(*thread);
             let name = name.as_ref().map(|name| format!(" {}", bytes(name))).unwrap_or_default();
             format!("thread {thread}{of}{name}")

@@ -6,3 +6,4 @@ mod edges;
 mod naive;
 mod profile;
 mod properties;
+mod values;

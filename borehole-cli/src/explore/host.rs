@@ -49,12 +49,7 @@ impl Host for Files<'_> {
         Some(String::from_utf8_lossy(&bytes).lines().map(str::to_owned).collect())
     }
 
-    fn export(
-        &mut self,
-        name: &str,
-        stacks: &[Stack],
-        values: Option<&ValueType>,
-    ) -> Result<String, String> {
+    fn export(&mut self, name: &str, stacks: &[Stack], values: Option<&ValueType>) -> Result<String, String> {
         export(name, stacks, values).map_err(|error| format!("{error:#}"))
     }
 }

@@ -369,12 +369,16 @@ fn label(value: &LabelText) -> Value {
 
 fn breakdown(by: String, breakdown: &Breakdown, mode: Mode) -> BreakdownObject {
     match breakdown {
-        Breakdown::Samples { rows, distinct } => {
-            BreakdownObject { by, distinct: *distinct, rows: rows.iter().map(|row| sample_group(row, mode)).collect() }
-        }
-        Breakdown::Frames { rows, distinct } => {
-            BreakdownObject { by, distinct: *distinct, rows: rows.iter().map(|row| frame_group(row, mode)).collect() }
-        }
+        Breakdown::Samples { rows, distinct } => BreakdownObject {
+            by,
+            distinct: *distinct,
+            rows: rows.iter().map(|row| sample_group(row, mode)).collect(),
+        },
+        Breakdown::Frames { rows, distinct } => BreakdownObject {
+            by,
+            distinct: *distinct,
+            rows: rows.iter().map(|row| frame_group(row, mode)).collect(),
+        },
     }
 }
 
@@ -394,7 +398,9 @@ fn group_value(value: &GroupValue) -> ValueObject {
     match value {
         GroupValue::Absent => ValueObject::default(),
         GroupValue::Label(value) => ValueObject { value: Some(label(value)), ..ValueObject::default() },
-        GroupValue::Process(process) => ValueObject { pid: Some(Number::of_process(*process)), ..ValueObject::default() },
+        GroupValue::Process(process) => {
+            ValueObject { pid: Some(Number::of_process(*process)), ..ValueObject::default() }
+        }
         GroupValue::Interpreter(interpreter) => {
             ValueObject { interpreter: Some(*interpreter), ..ValueObject::default() }
         }

@@ -2,12 +2,12 @@
 
 use std::io::{self, Write};
 
+use borehole_analysis::amount::with_unit;
 use borehole_analysis::tokio::TokioView;
 use borehole_analysis::{
     Breakdown, By, FrameGroup, FrameName, GroupValue, LabelText, Paths, RecentRun, ReportView, SampleGroup,
     Share, StateTable, Summary, Table, ThreadStates,
 };
-use borehole_analysis::amount::with_unit;
 use borehole_model::LaneId;
 
 use super::args::{Dialect, ReportArgs};
@@ -297,7 +297,8 @@ fn group(value: &GroupValue) -> String {
         GroupValue::Process(process) => LaneId::of_process(*process).to_string(),
         GroupValue::Interpreter(interpreter) => interpreter.to_string(),
         GroupValue::Thread { process, thread, name } => {
-            let process = process.map(|process| format!("{}/", LaneId::of_process(process))).unwrap_or_default();
+            let process =
+                process.map(|process| format!("{}/", LaneId::of_process(process))).unwrap_or_default();
             let thread = LaneId::of(*thread);
             let name = name.as_deref().map(|name| format!(" ({})", printable(name))).unwrap_or_default();
             format!("{process}{thread}{name}")

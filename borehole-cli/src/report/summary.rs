@@ -55,7 +55,10 @@ fn valued(summary: &Summary) -> String {
     let Summary { samples, matched, value, value_type, .. } = summary;
     let records = counted(*samples, if summary.is_uncounted { "record" } else { "sample" });
     let kind = printable(value_type.kind.as_bytes());
-    format!("trace: {} {kind} in {records}, {matched} matched\n", printable(with_unit(*value, &value_type.unit).as_bytes()))
+    format!(
+        "trace: {} {kind} in {records}, {matched} matched\n",
+        printable(with_unit(*value, &value_type.unit).as_bytes())
+    )
 }
 
 /// What the time of samples is a time of.
@@ -78,7 +81,8 @@ fn others(summary: &Summary) -> String {
         let _ = writeln!(text, "other value types: {}; --value NAME shows them", others.join(", "));
     }
     let hidden = summary.hidden.iter();
-    let hidden: Vec<_> = hidden.map(|(of, samples)| format!("{} of {}", counted(*samples, "sample"), kind(of))).collect();
+    let hidden: Vec<_> =
+        hidden.map(|(of, samples)| format!("{} of {}", counted(*samples, "sample"), kind(of))).collect();
     if !hidden.is_empty() {
         let _ = writeln!(text, "hidden: {}", hidden.join(", "));
     }

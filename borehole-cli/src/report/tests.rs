@@ -402,7 +402,7 @@ fn json_says_what_the_text_says() {
         "rows": [{
             "frame": "PDO::query /var/www/src/Db.php:142", "function": "PDO::query",
             "file": "/var/www/src/Db.php", "line": 142,
-            "count": 5, "percent": 62.5, "wall_ns": 50_000_000,
+            "count": 5, "percent": 62.5, "value": 50_000_000, "wall_ns": 50_000_000,
         }],
     });
     assert_eq!(json["self"], expected);
@@ -411,7 +411,7 @@ fn json_says_what_the_text_says() {
     assert_eq!(json["summary"]["periods"], serde_json::json!([{"period_ns": 10_000_000, "samples": 8}]));
     let by = serde_json::json!({
         "by": "pid", "distinct": 3,
-        "rows": [{"pid": 7, "count": 5, "percent": 62.5, "wall_ns": 50_000_000}],
+        "rows": [{"pid": 7, "count": 5, "percent": 62.5, "value": 50_000_000, "wall_ns": 50_000_000}],
     });
     assert_eq!(json["by"], by);
     assert_eq!(json["last"][0]["labels"], serde_json::json!([["http.url", "/checkout\u{1b}[2J"]]));
@@ -427,7 +427,7 @@ fn json_leaves_out_what_is_unknown_or_not_asked_for() {
     let json: serde_json::Value =
         serde_json::from_str(&web().out(&["--json", "--no-line", "--by=class"])).unwrap();
     assert_eq!(json["self"]["rows"][0].get("file"), None);
-    let class = serde_json::json!({"count": 8, "percent": 100.0, "wall_ns": 80_000_000});
+    let class = serde_json::json!({"count": 8, "percent": 100.0, "value": 80_000_000, "wall_ns": 80_000_000});
     assert_eq!(json["by"]["rows"][1].get("name"), None);
     assert_eq!(json["by"]["rows"][1]["total"], class);
 }

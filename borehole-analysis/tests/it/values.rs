@@ -1,0 +1,201 @@
+//! Profiles whose samples have values, and samplers of other clocks.
+
+use borehole_analysis::{
+    Breakdown, By, Calls, Page, PageLimits, Paths, Profile, ProfileBuilder, Query, ReportSink, ReportView,
+    Selection, SortBy, Table, Tree,
+};
+use borehole_model::{
+    Context, Frame, Mode, ProfileSink, Sample, Sampled, Segment, Tables, ValueType, Weigher,
+};
+
+/// A segment and its samples: a folded stack from the root on, a count, and values.
+struct Part<'a>(Segment, &'a [(&'a str, u64, &'a [i64])]);
+
+fn valued(types: &[(&str, &str)]) -> Segment {
+    let value_types = types.iter().map(|&(kind, unit)| ValueType::new(kind, unit)).collect();
+    Segment { value_types, is_uncounted: true, ..Segment::default() }
+}
+
+fn sampled(mode: Mode, period_ns: Option<u64>) -> Segment {
+    Segment { mode, period_ns, ..Segment::default() }
+}
+
+fn read(parts: &[Part<'_>], sink: &mut dyn ProfileSink) -> Tables {
+    let mut tables = Tables::default();
+    for Part(segment, samples) in parts {
+        sink.segment(Context { tables: &tables, segment }).unwrap();
+        for &(names, count, values) in *samples {
+            let frames: Vec<_> = names
+                .rsplit(';')
+                .map(|name| {
+                    let name = tables.intern_string(name.as_bytes()).unwrap();
+                    tables.intern_frame(&Frame::named(name)).unwrap()
+                })
+                .collect();
+            let stack = tables.intern_stack_leaf_first(&frames).unwrap();
+            let sample = Sample { stack, count, values, ..Sample::default() };
+            let _ = sink.sample(Context { tables: &tables, segment }, &sample).unwrap();
+        }
+    }
+    sink.finish(&tables).unwrap();
+    tables
+}
+
+fn view(parts: &[Part<'_>], query: Query) -> ReportView {
+    let mut sink = ReportSink::new(query);
+    read(parts, &mut sink);
+    sink.into_view()
+}
+
+fn profile(parts: &[Part<'_>]) -> Profile {
+    let mut builder = ProfileBuilder::default();
+    let tables = read(parts, &mut builder);
+    builder.into_profile(tables)
+}
+
+/// Function, value and tenths of a per cent.
+fn rows(table: &Table) -> Vec<(String, i128, f64)> {
+    let row = |row: &borehole_analysis::Row| {
+        let name = String::from_utf8(row.frame.text(Paths::Full)).unwrap();
+        (name, row.share.value, (row.share.percent * 10.0).round() / 10.0)
+    };
+    table.rows.iter().map(row).collect()
+}
+
+fn row(name: &str, value: i128, percent: f64) -> (String, i128, f64) {
+    (name.to_owned(), value, percent)
+}
+
+const HEAP: &[(&str, u64, &[i64])] = &[("main;alloc", 1, &[3, 958]), ("main;other", 0, &[40, 42])];
+
+fn heap() -> Part<'static> {
+    Part(valued(&[("inuse_objects", "count"), ("inuse_space", "bytes")]), HEAP)
+}
+
+#[test]
+fn tables_add_up_the_default_value_and_name_the_others() {
+    let seen = view(&[heap()], Query::default());
+    assert_eq!(rows(&seen.self_time), [row("alloc", 958, 95.8), row("other", 42, 4.2)]);
+    assert_eq!(rows(&seen.total_time)[0], row("main", 1000, 100.0));
+    let summary = seen.summary;
+    assert_eq!((summary.value_type.to_string().as_str(), summary.value), ("inuse_space/bytes", 1000));
+    assert_eq!(summary.other_value_types, [ValueType::new("inuse_objects", "count")]);
+    assert!(summary.is_valued && summary.time_ns.is_none() && summary.hidden.is_empty());
+}
+
+#[test]
+fn another_value_can_be_asked_for() {
+    let weigher = Weigher::new(Some("inuse_objects"), Sampled::Count);
+    let mut sink = ReportSink::new(Query::default()).weighing(weigher);
+    read(&[heap()], &mut sink);
+    let seen = sink.into_view();
+    assert_eq!(rows(&seen.self_time), [row("other", 40, 93.0), row("alloc", 3, 7.0)]);
+}
+
+#[test]
+fn what_cannot_be_added_is_hidden_and_said() {
+    let parts = [
+        Part(sampled(Mode::Wall, Some(10)), &[("f", 3, &[])]),
+        heap(),
+        Part(sampled(Mode::Cpu, Some(10)), &[("g", 5, &[])]),
+        Part(sampled(Mode::Wall, None), &[("h", 1, &[])]),
+    ];
+    let seen = view(&parts, Query::default());
+    assert_eq!(rows(&seen.self_time), [row("f", 3, 75.0), row("h", 1, 25.0)]);
+    let hidden: Vec<_> = seen.summary.hidden.iter().map(|(kind, count)| (kind.to_string(), *count)).collect();
+    assert_eq!(hidden, [("inuse_space/bytes".to_owned(), 1), ("cpu/nanoseconds".to_owned(), 5)]);
+    assert_eq!((seen.summary.samples, seen.summary.mode), (4, Mode::Wall));
+    let calls = profile(&parts);
+    assert_eq!((calls.summary().samples, calls.summary().hidden_samples), (4, 6));
+}
+
+#[test]
+fn shares_of_several_periods_are_of_time_where_all_samples_have_one() {
+    let mixed = [
+        Part(sampled(Mode::Cpu, Some(10)), &[("f", 9, &[])]),
+        Part(sampled(Mode::Cpu, Some(110)), &[("g", 1, &[])]),
+    ];
+    let seen = view(&mixed, Query::default());
+    assert_eq!(rows(&seen.self_time), [row("g", 110, 55.0), row("f", 90, 45.0)]);
+    assert_eq!(seen.summary.value_type, ValueType::time(Mode::Cpu));
+}
+
+#[test]
+fn sums_below_zero_are_sums() {
+    let parts = [Part(
+        valued(&[("cpu", "ms")]),
+        &[("main;f", 1, &[7]), ("main;g", 1, &[-5]), ("main;g;h", 1, &[i64::MIN]), ("x", 1, &[0])],
+    )];
+    let profile = profile(&parts);
+    let weight = profile.default_weight();
+    let calls = Calls::new(&profile, &Query::default(), &Selection::default(), weight);
+    let tree = Tree::from_roots(&calls);
+    assert_eq!(tree.roots().len(), 1);
+    assert!(tree.roots()[0].total < 0 && calls.total() < 0);
+    let seen = view(&parts, Query::default());
+    assert_eq!(rows(&seen.self_time)[0].1, 7_000_000);
+    assert!(Page::new(&profile, PageLimits::default()).is_ok());
+}
+
+/// Every view of the same samples has the same sums.
+#[test]
+fn views_agree() {
+    let recursive: &[(&str, u64, &[i64])] =
+        &[("a;b;a", 1, &[5]), ("a;b", 1, &[7]), ("c", 2, &[11]), ("a;b;a", 1, &[2])];
+    for segment in [valued(&[("cpu", "nanoseconds")]), sampled(Mode::Wall, Some(4)), sampled(Mode::Gil, None)]
+    {
+        let parts = [Part(segment, recursive)];
+        let (seen, profile) = (view(&parts, Query::default()), profile(&parts));
+        let calls = Calls::new(&profile, &Query::default(), &Selection::default(), profile.default_weight());
+        let value = |share: borehole_analysis::Share| {
+            if seen.summary.is_valued { share.value } else { i128::from(share.count) }
+        };
+        let sorted = |mut rows: Vec<(String, i128)>| {
+            rows.sort();
+            rows
+        };
+        let name = |name: &[u8]| String::from_utf8(name.to_vec()).unwrap();
+        let of_report = |table: &Table| {
+            let rows = table.rows.iter().map(|row| (name(&row.frame.function), value(row.share)));
+            sorted(rows.collect())
+        };
+        let top = calls.top(SortBy::Own);
+        let of_calls = |pick: fn(&borehole_analysis::TopRow) -> i64| {
+            let rows = top.iter().map(|row| (name(&calls.frame(row.frame).function), i128::from(pick(row))));
+            sorted(rows.filter(|(_, value)| *value != 0).collect())
+        };
+        assert_eq!(of_report(&seen.self_time), of_calls(|row| row.own));
+        assert_eq!(of_report(&seen.total_time), of_calls(|row| row.total));
+        let page = Page::new(&profile, PageLimits::default()).unwrap();
+        let of_page = page.top.iter().map(|row| (name(&page.functions[row.function].name), row.total.into()));
+        assert_eq!(sorted(of_page.collect()), of_report(&seen.total_time));
+        assert_eq!(page.cells.iter().map(|cell| cell.value).sum::<i64>(), calls.total());
+        assert_eq!(profile.summary().value, seen.summary.value);
+    }
+}
+
+#[test]
+fn samples_are_told_apart_by_interpreter_and_by_the_metadata_of_their_segment() {
+    let mut tables = Tables::default();
+    let [key, pay, search] =
+        ["service.name", "pay", "search"].map(|text| tables.intern_string(text.as_bytes()).unwrap());
+    let frame = tables.intern_frame(&Frame::named(key)).unwrap();
+    let stack = tables.intern_stack_leaf_first(&[frame]).unwrap();
+    let counts = |by: By| {
+        let mut sink = ReportSink::new(Query { by: Some(by), ..Query::default() });
+        for (interpreter, value) in [(0, pay), (1, search), (0, search)] {
+            let segment = Segment { metadata: vec![(key, value)], ..Segment::default() };
+            let at = Context { tables: &tables, segment: &segment };
+            sink.segment(at).unwrap();
+            let sample = Sample { stack, count: 2, interpreter: Some(interpreter), ..Sample::default() };
+            let _ = sink.sample(at, &sample).unwrap();
+        }
+        sink.finish(&tables).unwrap();
+        let Some(Breakdown::Samples { rows, .. }) = sink.into_view().breakdown else { panic!("no groups") };
+        rows.iter().map(|row| row.share.count).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        (counts(By::Interpreter), counts(By::Label(b"service.name".to_vec()))),
+        (vec![4, 2], vec![4, 2])
+    );
+}
