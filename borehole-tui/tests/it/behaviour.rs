@@ -211,7 +211,7 @@ fn the_view_is_exported_with_its_focus() {
     assert_eq!(session.status(), "wrote db.folded: 620 samples");
     let (name, stacks) = &session.asked.exported[0];
     let found: Vec<_> =
-        stacks.iter().map(|stack| (stack.frames.len(), stack.samples, stack.period_ns)).collect();
+        stacks.iter().map(|stack| (stack.frames.len(), stack.sum, stack.period_ns)).collect();
     assert_eq!(
         (name.as_str(), &*found),
         ("db.folded", &[(1, 500, Some(10_000_000)), (1, 120, Some(10_000_000))][..])
@@ -340,7 +340,7 @@ fn samples_that_are_weighed_by_time_are_exported_as_samples() {
     session.press("e\x15time.rbt\r");
     let [(_, all), (_, by_time)] = &session.asked.exported[..] else { panic!("two exports") };
     assert_eq!(all, by_time);
-    assert_eq!(all.iter().map(|stack| stack.samples).sum::<u64>(), 1_200);
+    assert_eq!(all.iter().map(|stack| stack.sum).sum::<i64>(), 1_200);
 }
 
 /// What has come to the shop since: it stands before all that it had, and has more samples than most of that.

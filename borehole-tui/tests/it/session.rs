@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use borehole_analysis::diff::{Amount, Change, DiffFrame, DiffRow, DiffView};
 use borehole_analysis::{HeatMap, HeatMapSink, Profile, ProfileBuilder};
-use borehole_model::{Context, Frame, Label, LabelValue, ProfileSink as _, Sample, Segment, Tables, Tee};
+use borehole_model::{
+    Context, Frame, Label, LabelValue, ProfileSink as _, Sample, Segment, Tables, Tee, ValueType,
+};
 use borehole_tui::{App, Clipboard, Colours, Decoder, Explorer as _, Host, Input, Settings, Stack};
 
 /// A shop: who samples it finds it in its database, mostly.
@@ -143,7 +145,12 @@ impl Host for Asked {
         path.ends_with(b"Db.php").then(|| (1..=100).map(|line| format!("\tline {line}\x1b[0m")).collect())
     }
 
-    fn export(&mut self, name: &str, stacks: &[Stack]) -> Result<String, String> {
+    fn export(
+        &mut self,
+        name: &str,
+        stacks: &[Stack],
+        _values: Option<&ValueType>,
+    ) -> Result<String, String> {
         self.exported.push((name.to_owned(), stacks.to_owned()));
         match name {
             _ if name.starts_with('/') => Err("cannot write there".to_owned()),
