@@ -7,7 +7,7 @@ use borehole_analysis::{By, Lines, Opcodes, Pattern, Query, Recursion};
 
 use crate::profile::{F, S};
 
-/// Counts and nanoseconds by key, the largest count first, equal ones in order of first appearance.
+/// Counts and nanoseconds by key, the largest count first, or the longest time where all samples have one, equal ones in order of first appearance.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Counts<K>(pub(crate) Vec<(K, u64, u128)>);
 
@@ -30,13 +30,13 @@ impl<K: Clone + Eq + Hash> Counter<K> {
         *sum = (sum.0 + sample.count, sum.1 + wall);
     }
 
-    fn counts(self) -> Counts<K> {
+    fn counts(self, by_time: bool) -> Counts<K> {
         let row = |key: K| {
             let (count, wall) = self.sums[&key];
             (key, count, wall)
         };
         let mut rows: Vec<_> = self.met.into_iter().map(row).collect();
-        rows.sort_by_key(|row| std::cmp::Reverse(row.1));
+        rows.sort_by_key(|row| std::cmp::Reverse(if by_time { row.2 } else { row.1.into() }));
         Counts(rows)
     }
 }
@@ -92,7 +92,7 @@ fn group(sample: &S, by: &By) -> Option<(Option<i64>, Text)> {
             let found = labels.iter().rev().find(|label| label.0 == *key)?;
             Some((None, found.1.clone()))
         }
-        By::File | By::Class => None,
+        By::Interpreter | By::File | By::Class => None,
     }
 }
 
@@ -134,9 +134,11 @@ fn shaped<'s>(sample: &'s S, query: &Query) -> Option<(Vec<Text>, Vec<&'s F>)> {
 }
 
 /// The stacks that count, leaf first, each with its count.
-pub(crate) fn stacks(samples: &[S], query: &Query) -> Vec<(Vec<Text>, u64)> {
+pub(crate) fn stacks(samples: &[S], query: &Query) -> Vec<(Vec<Text>, i64)> {
     let counted = samples.iter().filter(|sample| sample.count > 0);
-    counted.filter_map(|sample| Some((shaped(sample, query)?.0, sample.count))).collect()
+    counted
+        .filter_map(|sample| Some((shaped(sample, query)?.0, i64::try_from(sample.count).unwrap())))
+        .collect()
 }
 
 pub(crate) fn answers(samples: &[S], query: &Query) -> Answers {
@@ -165,17 +167,18 @@ pub(crate) fn answers(samples: &[S], query: &Query) -> Answers {
         groups.add(group(sample, &by), sample);
         last.extend(std::iter::repeat_n(keys, usize::try_from(sample.count).unwrap()));
     }
+    let by_time = samples.iter().all(|sample| sample.count == 0 || sample.period_ns.is_some());
     last.drain(..last.len().saturating_sub(usize::try_from(query.last).unwrap()));
     Answers {
         samples: all,
         matched,
-        own: own.counts(),
-        total: total.counts(),
-        callers: callers.counts(),
-        callees: callees.counts(),
-        part_own: part_own.counts(),
-        part_total: part_total.counts(),
-        groups: groups.counts(),
+        own: own.counts(by_time),
+        total: total.counts(by_time),
+        callers: callers.counts(by_time),
+        callees: callees.counts(by_time),
+        part_own: part_own.counts(by_time),
+        part_total: part_total.counts(by_time),
+        groups: groups.counts(by_time),
         last,
     }
 }

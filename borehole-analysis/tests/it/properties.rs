@@ -106,6 +106,7 @@ fn value(value: &GroupValue) -> Option<(Option<i64>, Vec<u8>)> {
         GroupValue::Label(LabelText::Text(text)) => Some((None, text.clone())),
         GroupValue::Label(LabelText::Number(..)) => panic!("the profiles have no numeric labels"),
         GroupValue::Process(process) => Some((Some(*process), Vec::new())),
+        GroupValue::Interpreter(_) => panic!("nothing is asked about interpreters"),
         GroupValue::Thread { process, thread, .. } => Some((*process, thread.to_string().into_bytes())),
     }
 }
