@@ -4,8 +4,8 @@ use std::io::BufRead;
 use std::marker::PhantomData;
 
 use borehole_model::{
-    Context, Frame, FrameId, LaneId, NativeFrame, ProfileSink, Recovery, Sample, Segment, StackId, StringId, Tables,
-    Thread as ModelThread, ValueType, Warning,
+    Context, Frame, FrameId, LaneId, NativeFrame, ProfileSink, Recovery, Sample, Segment, StackId, StringId,
+    Tables, Thread as ModelThread, ValueType, Warning,
 };
 use hashbrown::HashMap;
 
@@ -263,7 +263,13 @@ impl Reading<'_> {
         Ok(())
     }
 
-    fn segment(&mut self, index: u64, thread: &Thread, weights: Weights, has_times: bool) -> Result<Segment, ReadError> {
+    fn segment(
+        &mut self,
+        index: u64,
+        thread: &Thread,
+        weights: Weights,
+        has_times: bool,
+    ) -> Result<Segment, ReadError> {
         let meta = &self.document.meta;
         let interval = meta.interval.map(nanoseconds).and_then(|period| u64::try_from(period).ok());
         let mut metadata = Vec::new();

@@ -153,7 +153,11 @@ where
         }
         if let Some(ValueType { kind, unit }) = value_type {
             output.raw(",\"value_type\":[").string(&kind).raw(",").string(&unit);
-            output.raw(if track.origin.is_uncounted { "],\"uncounted\":true" } else { "],\"uncounted\":false" });
+            output.raw(if track.origin.is_uncounted {
+                "],\"uncounted\":true"
+            } else {
+                "],\"uncounted\":false"
+            });
         }
         for (member, is_so) in [
             (",\"timed\":true", is_timed && !track.is_timeline()),
@@ -314,7 +318,8 @@ impl Axis {
             return;
         }
         output.raw(if number < 0 { "-" } else { "" });
-        let (whole, mut rest) = (number.unsigned_abs() / factor.unsigned_abs(), (number % factor).unsigned_abs());
+        let (whole, mut rest) =
+            (number.unsigned_abs() / factor.unsigned_abs(), (number % factor).unsigned_abs());
         output.signed(whole.cast_signed());
         output.raw(if rest == 0 { "" } else { "." });
         let mut place = factor.unsigned_abs();

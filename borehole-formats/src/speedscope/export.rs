@@ -320,7 +320,8 @@ fn read_facts(origin: &mut Origin, at: Context<'_>) -> usize {
     let mut read = 0;
     for &(key, value) in &at.segment.metadata {
         let text = std::str::from_utf8(at.tables.string(value)).unwrap_or_default();
-        let is_number = text.parse::<f64>().is_ok_and(f64::is_finite) && serde_json::from_str::<f64>(text).is_ok();
+        let is_number =
+            text.parse::<f64>().is_ok_and(f64::is_finite) && serde_json::from_str::<f64>(text).is_ok();
         match std::str::from_utf8(at.tables.string(key)) {
             Ok(keys::NAME) => origin.name = Some(value),
             Ok(keys::UNIT) => origin.unit = unit_of(text),

@@ -95,7 +95,9 @@ fn look_for_damage(profile: &Profile, damage: &mut Damage) -> Result<(), Error> 
     }
     let is_rounded = profile.unit.nanoseconds().is_none() && profile.weights.iter().any(|w| !w.is_whole());
     if is_rounded {
-        damage.recovery.note(Warning::new(format!("weights of profile {index} are rounded to whole numbers")));
+        damage
+            .recovery
+            .note(Warning::new(format!("weights of profile {index} are rounded to whole numbers")));
     }
     Ok(())
 }
@@ -233,7 +235,8 @@ impl Reading {
         }
         let weights = || profile.weights.iter().map(|weight| weight.scaled(factor));
         let period = weights().filter(|&weight| weight > 0).min()?.unsigned_abs();
-        let is_multiple = |weight: i64| u64::try_from(weight).is_ok_and(|weight| weight.is_multiple_of(period));
+        let is_multiple =
+            |weight: i64| u64::try_from(weight).is_ok_and(|weight| weight.is_multiple_of(period));
         (period >= Self::SHORTEST_PERIOD_NS && weights().all(is_multiple)).then_some(period)
     }
 
@@ -280,7 +283,11 @@ fn segment(
         has_times: reading.has_clock,
         start_unix_ns: own.and_then(|own| own.start_unix_ns),
         process: lane.process,
-        metadata: if own.is_none_or(|own| own.named) { metadata(profile, reading, tables)? } else { Vec::new() },
+        metadata: if own.is_none_or(|own| own.named) {
+            metadata(profile, reading, tables)?
+        } else {
+            Vec::new()
+        },
         mode: mode.unwrap_or_default(),
         value_types: reading.value.iter().map(|(value_type, _)| value_type.clone()).collect(),
         is_uncounted: reading.is_uncounted,
@@ -296,11 +303,14 @@ fn metadata(
 ) -> Result<Vec<(StringId, StringId)>, ReadError> {
     let factor = reading.factor.into();
     let start = profile.start.map(|start| start.scaled(factor));
+    let base = start.filter(|_| reading.has_clock).unwrap_or(0);
     let has_no_place = !reading.has_clock && start.is_some_and(|start| start != 0);
-    let end = entries(profile, factor).fold(i128::from(start.unwrap_or(0)), |end, (_, weight)| end + i128::from(weight.max(0)));
+    let end =
+        entries(profile, factor).fold(i128::from(base), |end, (_, weight)| end + i128::from(weight.max(0)));
     let is_elsewhere = profile.end.is_some_and(|stated| i128::from(stated.scaled(factor)) != end);
     let is_other = profile.unit.nanoseconds().is_some_and(|factor| factor > 1);
-    let number = |number: Option<Number>, is_kept: bool| number.filter(|_| is_kept).map(|number| number.to_string());
+    let number =
+        |number: Option<Number>, is_kept: bool| number.filter(|_| is_kept).map(|number| number.to_string());
     let facts = [
         (keys::NAME, Some(profile.name.clone())),
         (keys::UNIT, is_other.then(|| profile.unit.name().to_owned())),
@@ -325,9 +335,8 @@ fn entries(profile: &Profile, factor: i64) -> impl Iterator<Item = (u32, i64)> {
     let mut at = first_event.map_or(0, scaled);
     // Nothing is open before the first event.
     let before = start.filter(|_| is_evented).map(|start| (0, at.saturating_sub(scaled(start))));
-    let after = last_event.zip(*end).map(|(last, end)| {
-        (profile.open_node, scaled(end).saturating_sub(scaled(last)))
-    });
+    let after =
+        last_event.zip(*end).map(|(last, end)| (profile.open_node, scaled(end).saturating_sub(scaled(last))));
     let all = profile.samples.iter().zip(&profile.weights).map(move |(&node, &weight)| {
         let end = weight.scaled(factor);
         let weight = if is_evented { end.saturating_sub(std::mem::replace(&mut at, end)) } else { end };

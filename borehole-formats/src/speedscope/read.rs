@@ -98,7 +98,10 @@ pub(super) struct Profile {
 impl Profile {
     /// Whether it says nothing. Millions of these would cost more than the document.
     fn is_blank(&self) -> bool {
-        self.name.is_empty() && self.samples.is_empty() && self.weights.is_empty() && self.last_event.is_none()
+        self.name.is_empty()
+            && self.samples.is_empty()
+            && self.weights.is_empty()
+            && self.last_event.is_none()
     }
 }
 
@@ -341,16 +344,7 @@ impl<'de> Visitor<'de> for ProfileSeed<'_> {
             match &*key {
                 "type" => profile.kind = map.next_value()?,
                 "name" => profile.name = map.next_value()?,
-                "unit" => {
-                    let name: String = map.next_value()?;
-                    match Unit::named(&name) {
-                        Some(unit) => profile.unit = unit,
-                        None => {
-                            oddities.meet(A::Error::unknown_variant(&name, &Unit::NAMES))?;
-                            profile.other_unit = Some(name);
-                        }
-                    }
-                }
+                "unit" => map.next_value_seed(UnitSeed { profile, oddities })?,
                 "startValue" => profile.start = Some(map.next_value()?),
                 "endValue" => profile.end = Some(map.next_value()?),
                 "borehole" => profile.own = Some(map.next_value()?),
@@ -369,6 +363,39 @@ impl<'de> Visitor<'de> for ProfileSeed<'_> {
         }
         if profile.is_blank() {
             profiles.pop();
+        }
+        Ok(())
+    }
+}
+
+/// A unit of the format, or another one.
+struct UnitSeed<'a> {
+    profile: &'a mut Profile,
+    oddities: &'a mut Oddities,
+}
+
+impl<'de> DeserializeSeed<'de> for UnitSeed<'_> {
+    type Value = ();
+
+    fn deserialize<D: serde::Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_str(self)
+    }
+}
+
+impl Visitor<'_> for UnitSeed<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a unit")
+    }
+
+    fn visit_str<E: Error>(self, name: &str) -> Result<(), E> {
+        match Unit::named(name) {
+            Some(unit) => self.profile.unit = unit,
+            None => {
+                self.oddities.meet(E::unknown_variant(name, &Unit::NAMES))?;
+                self.profile.other_unit = Some(name.to_owned());
+            }
         }
         Ok(())
     }

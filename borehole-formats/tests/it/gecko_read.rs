@@ -325,11 +325,13 @@ fn reused_numbers_of_threads_and_processes_stay_apart_and_come_back() {
 
 #[test]
 fn threads_and_processes_without_numbers_stay_apart() {
-    let thread = |pid: Value, tid: Value| json!({
-        "name": "worker", "pid": pid, "tid": tid, "stringArray": ["f"],
-        "samples": {"stack": [0], "time": [4]}, "stackTable": {"frame": [0], "prefix": [null]},
-        "frameTable": {"func": [0]}, "funcTable": {"name": [0]},
-    });
+    let thread = |pid: Value, tid: Value| {
+        json!({
+            "name": "worker", "pid": pid, "tid": tid, "stringArray": ["f"],
+            "samples": {"stack": [0], "time": [4]}, "stackTable": {"frame": [0], "prefix": [null]},
+            "frameTable": {"func": [0]}, "funcTable": {"name": [0]},
+        })
+    };
     let threads = [
         thread(json!("web"), json!(1)),
         thread(json!("jobs"), json!(1)),
@@ -355,11 +357,13 @@ fn threads_and_processes_without_numbers_stay_apart() {
 
 #[test]
 fn weights_that_are_times_or_bytes_come_back() {
-    let thread = |tid: u64, kind: &str, weights: Value| json!({
-        "name": "worker", "pid": 7, "tid": tid, "stringArray": ["f"],
-        "samples": {"stack": [0, 0], "time": [4, 5], "weight": weights, "weightType": kind},
-        "stackTable": {"frame": [0], "prefix": [null]}, "frameTable": {"func": [0]}, "funcTable": {"name": [0]},
-    });
+    let thread = |tid: u64, kind: &str, weights: Value| {
+        json!({
+            "name": "worker", "pid": 7, "tid": tid, "stringArray": ["f"],
+            "samples": {"stack": [0, 0], "time": [4, 5], "weight": weights, "weightType": kind},
+            "stackTable": {"frame": [0], "prefix": [null]}, "frameTable": {"func": [0]}, "funcTable": {"name": [0]},
+        })
+    };
     let threads = [
         thread(1, "tracing-ms", json!([1.5, 1000])),
         thread(2, "bytes", json!([-64, 4096])),
@@ -374,7 +378,10 @@ fn weights_that_are_times_or_bytes_come_back() {
     let after = rewritten(&bytes);
     for (index, thread) in threads.iter().enumerate() {
         for member in ["weight", "weightType"] {
-            assert_eq!(after["threads"][index]["samples"][member], thread["samples"][member], "{index} {member}");
+            assert_eq!(
+                after["threads"][index]["samples"][member], thread["samples"][member],
+                "{index} {member}"
+            );
         }
     }
 }
