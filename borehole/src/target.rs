@@ -261,8 +261,8 @@ impl Target {
             Format::Pprof => Ok(Box::new(pprof::Exporter::new(output, pprof::Compression::Gzip))),
             #[cfg(feature = "speedscope")]
             Format::Speedscope => {
-                let options =
-                    speedscope::ExportOptions { utf8_errors: self.utf8_errors, ..Default::default() };
+                let (utf8_errors, value) = (self.utf8_errors, self.value.clone());
+                let options = speedscope::ExportOptions { utf8_errors, value };
                 Ok(Box::new(speedscope::Exporter::new(output, options, || Ok(spool()))))
             }
             #[cfg(feature = "callgrind")]
