@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::io::{self, Read, Seek, Write};
 
-use borehole_model::{Label, LabelValue, Mode, StringId, Tables, ThreadNames, ValueType};
+use borehole_model::{Label, LabelValue, StringId, Tables, ThreadNames, ValueType};
 use borehole_wire::{put_varint, varint_len};
 use hashbrown::HashMap;
 
@@ -330,9 +330,7 @@ fn scope_message() -> Message {
 
 /// The period of a profile: of the mode, or else of the first time among the values.
 fn period_of(kind: Kind, types: &[ValueType]) -> Option<(i64, ValueType)> {
-    let nanoseconds = types.iter().find(|own| own.nanoseconds_per_unit() == Some(1));
-    let own = nanoseconds.filter(|_| kind.mode == Mode::default());
-    let period_type = own.cloned().unwrap_or_else(|| ValueType::time(kind.mode));
+    let period_type = stated_period::implied(kind.mode, types);
     Some((i64::try_from(kind.period_ns?).unwrap_or(i64::MAX), period_type))
 }
 

@@ -260,7 +260,8 @@ impl<'a> Importer<'_, 'a> {
         let read::ValueType { kind, unit } = profile.period_type;
         let text = |index| self.resolver.document.string(index, profile.offset).map(String::from_utf8_lossy);
         let period_type = ValueType::new(text(kind)?, text(unit)?);
-        let is_said = period_type == ValueType::time(segment.mode) && segment.period_ns.is_some();
+        let implied = stated_period::implied(segment.mode, &segment.value_types);
+        let is_said = period_type == implied && segment.period_ns.is_some();
         if !is_said && (profile.period != 0 || period_type != ValueType::default()) {
             let said = stated_period::said(profile.period, &period_type);
             let tables = &mut *self.resolver.tables;

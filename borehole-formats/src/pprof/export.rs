@@ -227,9 +227,10 @@ impl<W: Write> Exporter<W> {
     /// What a period is of: what its samples are given, or else the first time among the values.
     fn period_type(&self) -> ValueType {
         let mode = self.period_mode.unwrap_or_default();
-        let nanoseconds = || self.columns.iter().find(|own| own.nanoseconds_per_unit() == Some(1));
-        let own = nanoseconds().filter(|_| self.time.is_none() && mode == Mode::default());
-        own.cloned().unwrap_or_else(|| ValueType::time(mode))
+        match self.time {
+            Some(_) => ValueType::time(mode),
+            None => stated_period::implied(mode, &self.columns),
+        }
     }
 
     /// How long the profile took.
@@ -389,7 +390,7 @@ fn written(segment: &Segment) -> Vec<(Measure, ValueType)> {
     // Whose source shows the count had no time.
     let shows_count = segment.default_measure == Some(Measure::Count);
     let derived =
-        derived.into_iter().filter(|(measure, _)| !is_counted && !(shows_count && *measure == Measure::Time));
+        derived.into_iter().filter(|(measure, _)| !(is_counted || shows_count && *measure == Measure::Time));
     let derived: Vec<_> = derived.collect();
     let numbers = [derived, own].concat();
     // A document without a type could not hold the samples.

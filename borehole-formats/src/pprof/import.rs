@@ -134,7 +134,7 @@ fn period_metadata(document: &Document, columns: &Columns) -> Result<Option<Stri
     let kind = text(document, document.period_type.kind)?;
     let period_type = ValueType { kind, unit: text(document, document.period_type.unit)? };
     let period = document.period;
-    let is_said = period_type == ValueType::time(columns.mode)
+    let is_said = period_type == stated_period::implied(columns.mode, &columns.value_types)
         && stated_period_ns(document)?.is_some()
         && (columns.period_ns.is_some() || columns.has_periods());
     let is_absent = period == 0 && period_type == ValueType::default();

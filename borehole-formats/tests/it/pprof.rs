@@ -578,8 +578,9 @@ fn any_said() -> impl Strategy<Value = Said> {
                 rows: (1..).zip(rows).collect(),
                 time: 1_700_000_000,
                 duration: 77,
-                period_type: period_type.map(|name| types(&[name]).remove(0)),
-                period: if period_type.is_some() { period } else { 0 },
+                // A type that says nothing is none.
+                period_type: period_type.filter(|name| *name != "/").map(|name| types(&[name]).remove(0)),
+                period: if period_type.is_some_and(|name| name != "/") { period } else { 0 },
                 comments: types(&["c/d"]).into_iter().map(|(one, other)| format!("{one}={other}")).collect(),
                 default_type: default_type.to_owned(),
                 doc_url: "https://example.org/".to_owned(),
