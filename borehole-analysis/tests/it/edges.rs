@@ -4,7 +4,8 @@ use borehole_analysis::{
     Breakdown, By, GroupValue, LabelText, Paths, Pattern, PeriodSamples, Query, ReportSink, Summary, Table,
 };
 use borehole_model::{
-    Context, Frame, Label, LabelValue, ProfileSink, Sample, Segment, StackId, Tables, Thread, Warning,
+    Context, Frame, Label, LabelValue, ProfileSink, Sample, Segment, StackId, Tables, Thread, ValueType,
+    Warning,
 };
 
 use crate::profile::{S, sample, view};
@@ -61,7 +62,7 @@ fn an_empty_stack_is_a_sample_that_does_not_count() {
 #[test]
 fn a_profile_without_samples_is_all_zeros() {
     let view = view(&[], Query { last: 3, callers: pattern("x"), ..Query::default() });
-    assert_eq!(view.summary, Summary::default());
+    assert_eq!(view.summary, Summary { value_type: ValueType::samples(), ..Summary::default() });
     assert_eq!(view.self_time, Table::default());
     assert_eq!(view.callers, Some(Table::default()));
     assert_eq!(view.last, Some(Vec::new()));
