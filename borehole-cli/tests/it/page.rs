@@ -145,7 +145,7 @@ fn time_that_is_selected_is_selected_everywhere() {
     let some = browser.ask("state.all").as_u64().unwrap();
     assert!(some > 0 && some < all / 2, "{some} of {all}");
     let expected = browser.ask(
-        "cells.samples.filter((_, i) => cells.slice[i] >= chosen.range[0] && cells.slice[i] <= chosen.range[1]).reduce((a, b) => a + b)",
+        "cells.values.filter((_, i) => cells.slice[i] >= chosen.range[0] && cells.slice[i] <= chosen.range[1]).reduce((a, b) => a + b)",
     );
     assert_eq!(expected, some);
     assert_eq!(browser.ask("flame.root.first"), some);
