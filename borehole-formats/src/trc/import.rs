@@ -29,7 +29,8 @@ use crate::{ReadError, ReadOptions};
 ///
 /// Of a trace that was merged of several inputs kept apart, each is a source, and samples are labelled with `input`.
 ///
-/// Text that is not UTF-8 is kept as bytes, and a warning tells of how many there are, by the name of their events.
+/// Text of maps that is not UTF-8 is kept as bytes, and U+FFFD replaces what is not UTF-8 in other text. A warning tells how many
+/// there are, by the name of their events.
 ///
 /// What a trace tells of damage that it was recovered from is a note.
 ///
@@ -109,7 +110,23 @@ struct InvalidTexts {
     name: String,
     /// Where the first of their events stands.
     offset: u64,
-    texts: u64,
+    texts: Invalid,
+}
+
+/// How many texts are not UTF-8, by what becomes of them.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+struct Invalid {
+    /// Keys and values of maps of text, which are kept as bytes: keys that differ must not become one.
+    kept: u64,
+    /// All others, which are read as the reference reads them.
+    replaced: u64,
+}
+
+impl Invalid {
+    const fn add(&mut self, other: Self) {
+        self.kept = self.kept.saturating_add(other.kept);
+        self.replaced = self.replaced.saturating_add(other.replaced);
+    }
 }
 
 /// What is known of a type of events.
@@ -220,15 +237,16 @@ impl<S: Read + Write + Seek> Importer<'_, S> {
 
     #[cold]
     fn count_invalid_texts(&mut self, event: &Event<'_>) {
-        let texts: u64 = event.values().map(invalid_texts).sum();
-        if texts == 0 {
+        let mut texts = Invalid::default();
+        event.values().for_each(|value| count_invalid(value, &mut texts));
+        if texts == Invalid::default() {
             return;
         }
         let known = &mut self.invalid_texts;
         // Beyond so many, one more stands for all others.
         let name = if known.len() < MAX_NAMES { event.name() } else { "other events" };
         match known.iter().position(|known| known.name == event.name() || known.name == name) {
-            Some(index) => known[index].texts += texts,
+            Some(index) => known[index].texts.add(texts),
             None => known.push(InvalidTexts { name: name.to_owned(), offset: event.offset(), texts }),
         }
     }
@@ -236,11 +254,13 @@ impl<S: Read + Write + Seek> Importer<'_, S> {
     /// Says which events have texts that are not UTF-8.
     fn warn_of_texts(&self, recovery: &mut Recovery) {
         for InvalidTexts { name, offset, texts } in &self.invalid_texts {
-            let these = if *texts == 1 { "1 text".to_owned() } else { format!("{texts} texts") };
-            let message = format!(
-                "invalid text in {name}: expected UTF-8, found other bytes in {these}, kept as bytes"
-            );
-            recovery.warn(Warning::new(message).at(*offset));
+            for (count, becomes) in [(texts.kept, "kept as bytes"), (texts.replaced, "now U+FFFD")] {
+                let these = if count == 1 { "1 text".to_owned() } else { format!("{count} texts") };
+                let found = format!("expected UTF-8, found other bytes in {these}, {becomes}");
+                if count > 0 {
+                    recovery.warn(Warning::new(format!("invalid text in {name}: {found}")).at(*offset));
+                }
+            }
         }
     }
 
@@ -348,16 +368,19 @@ fn holds_bytes(value: &ModelValue<'_>) -> bool {
     }
 }
 
-/// How many texts of a value are not UTF-8. Lists stand in each other at most
+/// Counts the texts of a value that are not UTF-8. Lists stand in each other at most
 /// [`MAX_NESTING`](super::layout::MAX_NESTING) deep.
-fn invalid_texts(value: Value<'_>) -> u64 {
+fn count_invalid(value: Value<'_>, sum: &mut Invalid) {
     let invalid = |text: &[u8]| u64::from(std::str::from_utf8(text).is_err());
     match value {
-        Value::Text(text) => invalid(text),
-        Value::TextMap(pairs) => pairs.map(|(key, value)| invalid(key) + invalid(value)).sum(),
-        Value::List(elements) => elements.map(invalid_texts).sum(),
-        Value::Map(pairs) => pairs.map(|(key, value)| invalid_texts(key) + invalid_texts(value)).sum(),
-        _ => 0,
+        Value::Text(text) => sum.replaced += invalid(text),
+        Value::TextMap(pairs) => pairs.for_each(|(key, value)| sum.kept += invalid(key) + invalid(value)),
+        Value::List(elements) => elements.for_each(|element| count_invalid(element, sum)),
+        Value::Map(pairs) => pairs.for_each(|(key, value)| {
+            count_invalid(key, sum);
+            count_invalid(value, sum);
+        }),
+        _ => {}
     }
 }
 
@@ -418,7 +441,8 @@ fn any_value(value: Value<'_>) -> ModelValue<'_> {
         Value::Signed(value) => ModelValue::Signed(value),
         Value::Float(value) => ModelValue::Float(value),
         Value::Bool(value) => ModelValue::Bool(value),
-        Value::Text(bytes) => text(bytes),
+        // The reference replaces what is not UTF-8.
+        Value::Text(bytes) => ModelValue::Text(String::from_utf8_lossy(bytes)),
         Value::Bytes(bytes) => ModelValue::Bytes(bytes),
         Value::Stack(stack) => ModelValue::Stack(Addresses(stack.as_bytes())),
         Value::PooledText { text: Some(text), .. } => ModelValue::Text(Cow::Borrowed(text)),
@@ -434,7 +458,7 @@ fn any_value(value: Value<'_>) -> ModelValue<'_> {
     }
 }
 
-/// Text: bytes where it is not UTF-8.
+/// Text of a map: bytes where it is not UTF-8.
 fn text(bytes: &[u8]) -> ModelValue<'_> {
     std::str::from_utf8(bytes).map_or(ModelValue::Bytes(bytes), |text| ModelValue::Text(Cow::Borrowed(text)))
 }

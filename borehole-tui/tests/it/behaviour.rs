@@ -210,8 +210,7 @@ fn the_view_is_exported_with_its_focus() {
     session.press("/query\r\r\x1be\x15db.folded\r");
     assert_eq!(session.status(), "wrote db.folded: 620 samples");
     let (name, stacks) = &session.asked.exported[0];
-    let found: Vec<_> =
-        stacks.iter().map(|stack| (stack.frames.len(), stack.sum, stack.period_ns)).collect();
+    let found: Vec<_> = stacks.iter().map(|stack| (stack.frames.len(), stack.sum, stack.period_ns)).collect();
     assert_eq!(
         (name.as_str(), &*found),
         ("db.folded", &[(1, 500, Some(10_000_000)), (1, 120, Some(10_000_000))][..])

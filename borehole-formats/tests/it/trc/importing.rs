@@ -324,23 +324,31 @@ impl ProfileSink for Values {
 }
 
 #[test]
-fn text_that_is_not_utf8_is_kept_and_counted() {
+fn text_that_is_not_utf8_is_counted_and_kept_in_maps() {
     let map = borehole_testkit::read_corpus("damage/trc-map-not-utf8.trc");
     let text = Stream::new().schema(1, "T", 0, &[("s", 4)]).untimed(1, &[2, 0, 0, 0, b'a', 0xe9]);
     let list = Stream::new().schema(1, "L", 0, &[("l", 14)]);
     let list = list.untimed(1, &[1, 0, 0, 0, 4, 2, 0, 0, 0, b'a', 0xe9]);
     let bytes = Stream::new().schema(1, "B", 0, &[("b", 5)]).untimed(1, &[2, 0, 0, 0, b'a', 0xe9]);
-    for (bytes, said) in [
-        (map, Some("invalid text in B: expected UTF-8, found other bytes in 3 texts, kept as bytes")),
-        (text.0, Some("invalid text in T: expected UTF-8, found other bytes in 1 text, kept as bytes")),
-        (list.0, Some("invalid text in L: expected UTF-8, found other bytes in 1 text, kept as bytes")),
-        (bytes.0, None),
+    for (bytes, holds, said) in [
+        (map, "233", Some("invalid text in B: expected UTF-8, found other bytes in 3 texts, kept as bytes")),
+        (
+            text.0,
+            "a\u{fffd}",
+            Some("invalid text in T: expected UTF-8, found other bytes in 1 text, now U+FFFD"),
+        ),
+        (
+            list.0,
+            "a\u{fffd}",
+            Some("invalid text in L: expected UTF-8, found other bytes in 1 text, now U+FFFD"),
+        ),
+        (bytes.0, "233", None),
     ] {
         let mut values = Values::default();
         let recovery = told_of(&bytes, &mut values).unwrap();
         let warnings: Vec<_> = recovery.warnings.iter().map(|warning| &*warning.message).collect();
         assert_eq!(warnings, Vec::from_iter(said));
-        assert!(values.0.iter().any(|value| value.contains("233")), "{:?}", values.0);
+        assert!(values.0.iter().any(|value| value.contains(holds)), "{:?}", values.0);
     }
 }
 
