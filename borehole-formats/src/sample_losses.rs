@@ -7,7 +7,7 @@ use borehole_model::{Context, ProfileSink, Sample, StringId};
 
 use crate::Losses;
 
-/// What has been left out so far, in samples; runs count in full.
+/// What has been left out so far, in samples; runs count in full, and records that are no samples once.
 #[derive(Debug, Default)]
 pub(crate) struct SampleLosses {
     times: u64,
@@ -24,19 +24,21 @@ impl SampleLosses {
     /// Counts all that a sample holds beside its stack and its count.
     #[inline]
     pub(crate) fn all_but_stack(&mut self, at: Context<'_>, sample: &Sample<'_>) {
-        add(&mut self.labels, sample.labels.is_some(), sample.count);
-        add(&mut self.processes, at.process(sample).is_some(), sample.count);
-        self.all_but_labels(sample);
+        let count = counted(at, sample);
+        add(&mut self.labels, sample.labels.is_some(), count);
+        add(&mut self.processes, at.process(sample).is_some(), count);
+        self.all_but_labels(at, sample);
     }
 
     /// Counts what a sample holds beside its stack, its count, its labels and its process.
     #[inline]
-    pub(crate) fn all_but_labels(&mut self, sample: &Sample<'_>) {
-        add(&mut self.times, sample.time_ns.is_some() || sample.delta_us.is_some(), sample.count);
-        add(&mut self.threads, sample.thread.is_some(), sample.count);
-        add(&mut self.interpreters, sample.interpreter.is_some(), sample.count);
-        add(&mut self.states, sample.status.is_some(), sample.count);
-        add(&mut self.values, !sample.values.is_empty(), sample.count);
+    pub(crate) fn all_but_labels(&mut self, at: Context<'_>, sample: &Sample<'_>) {
+        let count = counted(at, sample);
+        add(&mut self.times, sample.time_ns.is_some() || sample.delta_us.is_some(), count);
+        add(&mut self.threads, sample.thread.is_some(), count);
+        add(&mut self.interpreters, sample.interpreter.is_some(), count);
+        add(&mut self.states, sample.status.is_some(), count);
+        add(&mut self.values, !sample.values.is_empty(), count);
     }
 
     /// Counts what a sample holds that no timeline shows.
@@ -76,6 +78,12 @@ impl ProfileSink for SampleLosses {
         self.metadata += 1;
         Ok(())
     }
+}
+
+/// The count of a record that is no sample is 1, or what its value has been made.
+#[inline]
+const fn counted(at: Context<'_>, sample: &Sample<'_>) -> u64 {
+    if at.segment.is_uncounted { 1 } else { sample.count }
 }
 
 #[inline]

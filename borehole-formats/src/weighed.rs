@@ -127,8 +127,13 @@ impl<E: Export> ProfileSink for Weighed<E> {
             return self.exporter.segment(at);
         }
         let period_ns = self.period_ns(at.segment);
-        self.weighed =
-            Segment { value_types: Vec::new(), default_measure: None, period_ns, ..at.segment.clone() };
+        self.weighed = Segment {
+            is_uncounted: self.weigher.measure() != Some(Measure::Count),
+            value_types: Vec::new(),
+            default_measure: None,
+            period_ns,
+            ..at.segment.clone()
+        };
         self.exporter.segment(Context { tables: at.tables, segment: &self.weighed })
     }
 
@@ -167,7 +172,7 @@ mod tests {
     use super::*;
 
     /// Keeps the counts that it is given, and what they are.
-    #[derive(Default)]
+    #[derive(Debug, Default)]
     struct Counts(Vec<u64>, Vec<String>);
 
     impl ProfileSink for Counts {

@@ -45,3 +45,4 @@ mod terminal;
 mod thread_names;
 mod timeline;
 mod tokio;
+mod values;

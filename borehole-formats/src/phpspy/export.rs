@@ -125,7 +125,7 @@ impl<W: Write> ProfileSink for Exporter<W> {
         if sample.count > LONGEST_RUN {
             return Err(too_long_a_run(sample.count));
         }
-        self.losses.all_but_labels(sample);
+        self.losses.all_but_labels(at, sample);
         self.empty_stacks += if sample.stack.is_none() { sample.count } else { 0 };
         self.render_frames(at.tables, sample.stack);
         for label in sample.labels.map_or(&[][..], |labels| at.tables.labels(labels)) {

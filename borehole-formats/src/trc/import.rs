@@ -358,10 +358,10 @@ const fn may_hold_text(kind: FieldKind) -> bool {
     matches!(kind, FieldKind::String | FieldKind::StringMap | FieldKind::List | FieldKind::Map)
 }
 
-/// Whether there are bytes in a value: those of text that is not UTF-8, or others.
+/// Whether there are bytes in a value, or text that is not what the trace has: perhaps for text that is not UTF-8.
 fn holds_bytes(value: &ModelValue<'_>) -> bool {
     match value {
-        ModelValue::Bytes(_) => true,
+        ModelValue::Bytes(_) | ModelValue::Text(Cow::Owned(_)) => true,
         ModelValue::List(values) => values.iter().any(holds_bytes),
         ModelValue::Map(pairs) => pairs.iter().any(|(key, value)| holds_bytes(key) || holds_bytes(value)),
         _ => false,
