@@ -184,10 +184,11 @@ impl Tracks {
             (None, Some(number)) => format!("thread {}", LaneId::of(number)),
             (None, None) => "samples".to_owned(),
         };
-        // Most programs have one interpreter, and it is number 0.
-        match lane.interpreter.filter(|&interpreter| interpreter > 0) {
-            Some(interpreter) => format!("{name}, interpreter {interpreter}"),
-            None => name,
+        // Most programs have one interpreter, and it is number 0. A track of another one has no number of its own.
+        let Some(interpreter) = lane.interpreter.filter(|&interpreter| interpreter > 0) else { return name };
+        match lane.thread.map(LaneId::of) {
+            Some(thread) => format!("{name}, thread {thread}, interpreter {interpreter}"),
+            None => format!("{name}, interpreter {interpreter}"),
         }
     }
 }
