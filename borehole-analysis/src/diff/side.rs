@@ -55,7 +55,8 @@ impl Side {
     pub(crate) fn new(by_input: bool, value: Option<&str>) -> Self {
         Self {
             facts: Facts::default(),
-            weigher: Weigher::new(value, Sampled::Time),
+            // Samples without a period are compared with those that have one.
+            weigher: Weigher::new(value, Sampled::Count),
             values: None,
             value_period_ns: None,
             blocks: Blocks::new(false),

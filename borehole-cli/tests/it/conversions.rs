@@ -70,6 +70,10 @@ fn every_readable_format_becomes_every_writable_one_with_all_samples() {
                     // Lines keep the events of a trace as events.
                     continue;
                 }
+                if from == "tachyon-jsonl" && ["folded", "collapsed"].contains(&to.as_str()) {
+                    // Nobody tells stacks of one frame from other text with numbers.
+                    continue;
+                }
                 let output = converted(&profile, to);
                 let found =
                     if readable.contains(to) { samples_in(&output) } else { samples_said(to, &output) };
@@ -83,7 +87,8 @@ fn every_readable_format_becomes_every_writable_one_with_all_samples() {
 fn stacks_survive_every_round_trip() {
     let trace = read_corpus("rbt/daemon_worker.rbt");
     let folded = converted(&trace, "folded");
-    for format in formats("read") {
+    // The sums of frames have no stacks.
+    for format in formats("read").into_iter().filter(|format| format != "tachyon-jsonl") {
         assert_eq!(converted(&converted(&trace, &format), "folded"), folded, "{format}");
     }
 }
