@@ -32,9 +32,9 @@ fn evented_stretches_weigh_their_time() {
 #[test]
 fn a_heap_profile_weighs_the_value_that_go_shows_or_the_one_asked_for() {
     let file = "pprof/go-heap-in-use.pb.gz";
-    assert_eq!(share(&by_leaf(file, &[]), "main.alloc"), 957);
+    assert_eq!(share(&by_leaf(file, &[]), "main.alloc"), 958);
     let others = by_leaf(file, &["--value", "inuse_objects"]);
-    assert_ne!(share(&others, "main.alloc"), 957);
+    assert_ne!(share(&others, "main.alloc"), 958);
     let unknown = run(&["convert", &corpus(file), "--to", "folded", "-o", "-", "--value", "wall"]).failed();
     let expected = "expected one of alloc_objects/count, alloc_space/bytes, inuse_objects/count, inuse_space/bytes, found wall";
     assert!(unknown.contains(expected), "{unknown}");
@@ -118,5 +118,6 @@ fn lanes_stretches_and_gaps_come_out_as_they_went_in() {
     let totals: Vec<f64> = interpreters.iter().map(|(_, sums)| sums.values().sum::<f64>().round()).collect();
     assert_eq!(totals, [1000.0, 1000.0]);
     let gaps = lanes("tachyon/made/cpu_mode.bin");
-    assert_eq!(gaps[0].1["idle"].round(), 10.0);
+    let idle: f64 = gaps.iter().filter_map(|(_, sums)| sums.get("idle")).sum();
+    assert_eq!(idle.round(), 10.0);
 }
