@@ -1,8 +1,8 @@
 //! Random profiles under random queries.
 
 use borehole_analysis::{
-    Breakdown, By, Collapse, GroupValue, LabelText, Lines, Opcodes, Paths, Pattern, Query, Recursion,
-    ReportView, Share, Table,
+    Breakdown, By, Collapse, FrameGroup, GroupValue, LabelText, Lines, Opcodes, Paths, Pattern, Query,
+    Recursion, ReportView, Share, Table,
 };
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -124,11 +124,9 @@ fn check_breakdown(breakdown: &Breakdown, expected: &Answers) {
             let own = rows.iter().map(|row| with(row.name.clone(), row.self_time));
             let own = own.filter(|row| row.1 > 0).collect();
             assert_eq!(sorted(own), sorted(expected.part_own.0.clone()));
-            assert!(
-                rows.is_sorted_by_key(|row| {
-                    std::cmp::Reverse((row.self_time.count, row.total_time.count))
-                })
-            );
+            // Percentages are of times where every sample has a period.
+            let key = |row: &FrameGroup| (row.self_time.percent, row.total_time.percent);
+            assert!(rows.is_sorted_by(|one, other| key(one) >= key(other)));
             assert_eq!(rows.len(), *distinct);
         }
     }

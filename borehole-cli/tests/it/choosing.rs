@@ -198,7 +198,8 @@ fn lines(process: u64, period_ns: u64, values: &str, types: &str) -> Vec<u8> {
 
 /// What `report --json` says of the time.
 fn wall_ns(file: &str) -> Value {
-    let report: Value = serde_json::from_slice(&run(&["report", "--json", "--value", "wall", file]).done()).unwrap();
+    let report: Value =
+        serde_json::from_slice(&run(&["report", "--json", "--value", "wall", file]).done()).unwrap();
     report["summary"]["wall_ns"].clone()
 }
 
