@@ -86,7 +86,7 @@ pub struct SegmentFacts {
     pub offset: Option<u64>,
     /// The sampling period.
     pub period_ns: Option<u64>,
-    /// What the period measures.
+    /// The mode: whether the period counts wall time, CPU time or another.
     pub mode: Mode,
     /// Whether samples carry times.
     pub has_times: bool,

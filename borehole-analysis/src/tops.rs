@@ -16,9 +16,9 @@ use crate::view::GroupValue;
 pub struct TopRow {
     /// The row of the [`Calls`].
     pub frame: usize,
-    /// What the samples weigh that were executing it.
+    /// The weight of samples whose leaf it is.
     pub own: i64,
-    /// What the samples weigh that had it on their stack, each counted once.
+    /// The weight of samples that have it on the stack, each counted once.
     pub total: i64,
 }
 

@@ -25,7 +25,7 @@ pub struct Branch {
     pub parent: Option<usize>,
     /// How many nodes it stands below.
     pub depth: usize,
-    /// What the samples weigh that the path leads to.
+    /// The weight of samples that have this path.
     pub total: i64,
     /// What those of them weigh that end here: in which the function was executing, or, in a tree of callers, nobody
     /// called it.

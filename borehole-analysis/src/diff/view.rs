@@ -48,7 +48,7 @@ pub struct DiffSide {
     pub blocks: usize,
     /// Whether its samples come in the order in which they were taken.
     pub is_ordered: bool,
-    /// What is compared of each sample, times in nanoseconds; `None` where samples are counted.
+    /// The value type that is compared, times in nanoseconds; `None` where samples are counted.
     pub value_type: Option<ValueType>,
     /// The sum of that.
     pub value: Option<u64>,

@@ -29,7 +29,7 @@ pub use dimensions::{Dimension, DimensionKind, DimensionValue};
 pub struct Page {
     /// The profile as a whole.
     pub summary: Summary,
-    /// What the numbers of calls and functions are.
+    /// The value type of all numbers of calls and functions.
     pub value_type: ValueType,
     /// The functions that calls and rows are of.
     pub functions: Vec<PageFunction>,
@@ -87,9 +87,9 @@ pub struct PageCell {
 pub struct PageRow {
     /// The place of the function among the functions.
     pub function: usize,
-    /// What the samples weigh in which it was executing.
+    /// The weight of samples whose leaf it is.
     pub own: i64,
-    /// What the samples weigh in which it was on the stack.
+    /// The weight of samples that have it on the stack, each counted once.
     pub total: i64,
 }
 
@@ -100,7 +100,7 @@ pub struct Pruned {
     pub share: f64,
     /// How many call paths were left out.
     pub paths: usize,
-    /// What the samples weigh that were in one of them.
+    /// The weight of samples that have one of them on the stack.
     pub value: i64,
     /// The depth below which all are left out.
     pub depth: usize,

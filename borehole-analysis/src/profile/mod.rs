@@ -89,7 +89,7 @@ impl Profile {
         weights
     }
 
-    /// What the numbers of a weight are.
+    /// The value type of numbers that are weighed so.
     #[must_use]
     pub fn value_type(&self, weight: Weight) -> ValueType {
         match weight {
@@ -153,7 +153,7 @@ impl Profile {
         }
     }
 
-    /// What a sum of a situation is multiplied by; 0 if the selection leaves it out.
+    /// The factor of a situation's sums: its period for times, 0 if the selection leaves it out.
     fn factor(&self, situation: &Situation, selection: &Selection, weight: Weight) -> i64 {
         if !selection.takes(situation, &self.tables) {
             return 0;
