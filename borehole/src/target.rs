@@ -261,9 +261,7 @@ impl Target {
             Format::Pprof => Ok(Box::new(pprof::Exporter::new(output, pprof::Compression::Gzip))),
             #[cfg(feature = "speedscope")]
             Format::Speedscope => {
-                let (utf8_errors, value) = (self.utf8_errors, self.value.clone());
-                let options = speedscope::ExportOptions { utf8_errors, value };
-                Ok(Box::new(speedscope::Exporter::new(output, options, || Ok(spool()))))
+                Ok(Box::new(speedscope::Exporter::new(output, self.speedscope_options(), || Ok(spool()))))
             }
             #[cfg(feature = "callgrind")]
             Format::Callgrind => Ok(self.weighed(callgrind::Exporter::new(output))),
@@ -297,6 +295,11 @@ impl Target {
     const fn rbt_options(&self) -> rbt::ExportOptions {
         let Self { timestamps, period_us, .. } = *self;
         rbt::ExportOptions { timestamps, period_us, checkpoint_interval: None }
+    }
+
+    #[cfg(feature = "speedscope")]
+    fn speedscope_options(&self) -> speedscope::ExportOptions {
+        speedscope::ExportOptions { utf8_errors: self.utf8_errors, value: self.value.clone() }
     }
 
     #[cfg(feature = "tachyon")]

@@ -39,7 +39,7 @@ pub(crate) struct SampleArgs {
     pub(crate) before: Option<i64>,
 
     /// Only samples of this thread, or of these, and events that name it: a number such as 100 or 100.1, or the name of the thread
-    #[arg(long, value_name = "TID|NAME", value_delimiter = ',')]
+    #[arg(long, value_name = "THREAD", value_delimiter = ',')]
     pub(crate) thread: Vec<ThreadChoice>,
 
     /// Only samples of this interpreter, or of these

@@ -63,7 +63,7 @@ impl FailureArgs {
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct WalkArgs {
     /// The thread whose heap it is to be, where each has one
-    #[arg(long, value_name = "TID")]
+    #[arg(long, value_name = "THREAD")]
     thread: Option<i32>,
 
     /// Replace the contents of strings by their lengths and a hash; names and literals of programs stay

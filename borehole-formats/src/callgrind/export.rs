@@ -60,7 +60,7 @@ impl<W: Write> ProfileSink for Exporter<W> {
     fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
         self.losses.all_but_stack(at, sample);
         self.counts.add(sample.stack, sample.count);
-        let events = self.events.get_or_insert(Events::SamplesAndTime(at.segment.mode));
+        let events = self.events.get_or_insert(Events::SamplesAndTime(at.segment.mode.name()));
         if let Events::SamplesAndTime(_) = events {
             match at.segment.period_ns {
                 Some(period_ns) => self.times_ns.add(sample.stack, sample.count.saturating_mul(period_ns)),
@@ -81,14 +81,15 @@ impl<W: Write> ProfileSink for Exporter<W> {
             costs.add(stack, cost)?;
         }
         self.replaced = costs.functions.replaced;
-        let events = self.events.take().unwrap_or(Events::SamplesAndTime(Mode::Wall));
+        let events = self.events.take().unwrap_or(Events::SamplesAndTime(Mode::Wall.name()));
         costs.write(Writer::new(&mut self.output, events))
     }
 }
 
 impl<W: Write> Export for Exporter<W> {
     fn counted(&mut self, value_type: &ValueType) {
-        self.events = Some(Events::Values(value_type.clone()));
+        let ValueType { kind, unit } = value_type.clone();
+        self.events = Some(Events::Values { kind, unit });
     }
 
     fn losses(&self) -> Losses {

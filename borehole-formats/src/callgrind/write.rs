@@ -4,8 +4,6 @@
 
 use std::io::{self, Write};
 
-use borehole_model::{Mode, ValueType};
-
 /// The name that the format uses for what is not known.
 pub(super) const UNKNOWN: &[u8] = b"???";
 
@@ -28,10 +26,13 @@ impl Cost {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Events {
     Samples,
-    /// And the time that they stand for.
-    SamplesAndTime(Mode),
-    /// Values of a type in place of samples.
-    Values(ValueType),
+    /// And the time that they stand for, of the mode with this name.
+    SamplesAndTime(&'static str),
+    /// Values in place of samples.
+    Values {
+        kind: String,
+        unit: String,
+    },
 }
 
 impl Events {
@@ -40,11 +41,11 @@ impl Events {
         match self {
             Self::Samples => None,
             Self::SamplesAndTime(mode) => {
-                let name = format!("{}_ns", capitalized(mode.name()));
-                let line = format!("event: {name} : {} time in nanoseconds", mode.name());
+                let name = format!("{}_ns", capitalized(mode));
+                let line = format!("event: {name} : {mode} time in nanoseconds");
                 Some((line, name))
             }
-            Self::Values(ValueType { kind, unit }) => {
+            Self::Values { kind, unit } => {
                 let name = capitalized(&format!("{kind}_{unit}"));
                 let plain = |text: &str| text.replace(char::is_control, " ");
                 Some((format!("event: {name} : {} in {}", plain(kind), plain(unit)), name))
@@ -90,7 +91,7 @@ impl<W: Write> Writer<W> {
         writeln!(output, "desc: Calls: not counted by a sampling profiler; 1 stands for at least one")?;
         writeln!(output, "positions: line")?;
         match (&self.events, self.events.described()) {
-            (Events::Values(_), Some((line, name))) => writeln!(output, "{line}\nevents: {name}")?,
+            (Events::Values { .. }, Some((line, name))) => writeln!(output, "{line}\nevents: {name}")?,
             (_, Some((line, name))) => writeln!(output, "{line}\nevents: Samples {name}")?,
             (_, None) => writeln!(output, "events: Samples")?,
         }

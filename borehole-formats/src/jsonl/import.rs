@@ -4,9 +4,9 @@ use std::io::{self, BufRead};
 use std::ops::ControlFlow;
 
 use borehole_model::{
-    Context, Event, Frame, FrameId, Label, LabelValue, LabelsId, LaneId, Mode, NameParts, NativeFrame,
-    ProfileSink, Recovery, Sample, Segment, StackId, Status, StringId, TableFull, Tables, Thread, Value,
-    ValueType, Warning,
+    Context, Event, Frame, FrameId, Label, LabelValue, LabelsId, LaneId, Measure, Mode, NameParts,
+    NativeFrame, ProfileSink, Recovery, Sample, Segment, StackId, Status, StringId, TableFull, Tables,
+    Thread, Value, ValueType, Warning,
 };
 use hashbrown::HashMap;
 
@@ -14,8 +14,8 @@ use super::NAME;
 use super::event::{intern_shape, values};
 use super::layout::{self, SCHEMA_VERSION};
 use super::read::{
-    DefaultValue, EndLine, FileLine, FrameObject, LabelObject, Line, MetadataLine, SampleLine, SegmentLine,
-    StackLine, Text, ThreadLine, WarningObject, parse_line,
+    DefaultValue, EndLine, FileLine, FrameObject, LabelObject, Line, MetadataLine, OtherValue, SampleLine,
+    SegmentLine, StackLine, Text, ThreadLine, WarningObject, parse_line,
 };
 use super::value::EventLine;
 use crate::detect::Format;
@@ -223,11 +223,11 @@ impl<'a> Importer<'a> {
             start_unix_ns: line.start_unix_ns,
             began_ns: line.began_ns,
             depth_limit: line.depth_limit,
-            process: line.process.map(LaneId::to_process).or(line.pid),
+            process: process(line.process.as_deref())?.or(line.pid),
             metadata: metadata.collect::<Result<_, ReadError>>()?,
             mode: line.mode.as_deref().and_then(Mode::named).unwrap_or_default(),
             value_types: line.value_types.iter().map(value_type).collect(),
-            default_measure: line.default_value.map(DefaultValue::measure),
+            default_measure: line.default_value.map(measure),
             is_uncounted: line.is_uncounted,
         };
         self.begin_segment()
@@ -265,9 +265,9 @@ impl<'a> Importer<'a> {
     fn thread(&mut self, line: &ThreadLine<'_>) -> Result<(), Failure> {
         self.ensure_segment()?;
         let name = self.tables.intern_string(&line.name.0)?;
-        let number = line.thread.map(LaneId::to_u64).or(line.tid);
+        let number = thread(line.thread.as_deref())?.or(line.tid);
         let number = number.ok_or_else(|| Failure::malformed("missing field `tid`".to_owned()))?;
-        let thread = Thread { process: line.process.map(LaneId::to_process).or(line.pid), number };
+        let thread = Thread { process: process(line.process.as_deref())?.or(line.pid), number };
         Ok(self.sink.thread(Context { tables: self.tables, segment: &self.segment }, thread, name)?)
     }
 
@@ -301,8 +301,8 @@ impl<'a> Importer<'a> {
             count: line.count,
             time_ns: line.time_ns,
             delta_us: line.delta_us,
-            process: line.process.map(LaneId::to_process).or(line.pid.flatten()),
-            thread: line.thread.map(LaneId::to_u64).or(line.tid),
+            process: process(line.process.as_deref())?.or(line.pid.flatten()),
+            thread: thread(line.thread.as_deref())?.or(line.tid),
             interpreter: line.interpreter,
             status: line.status.as_deref().map(status).transpose()?,
             labels: line.labels.as_deref().map(|labels| self.intern_labels(labels)).transpose()?,
@@ -413,6 +413,28 @@ impl<'a> Importer<'a> {
         self.recovery.stopped = true;
         self.recovery
     }
+}
+
+const fn measure(shown: DefaultValue) -> Measure {
+    match shown {
+        DefaultValue::Value(column) => Measure::Value(column),
+        DefaultValue::Other(OtherValue::Count) => Measure::Count,
+        DefaultValue::Other(OtherValue::Time) => Measure::Time,
+    }
+}
+
+fn process(text: Option<&str>) -> Result<Option<i64>, Failure> {
+    text.map(|text| lane_id(text).map(LaneId::to_process)).transpose()
+}
+
+fn thread(text: Option<&str>) -> Result<Option<u64>, Failure> {
+    text.map(|text| lane_id(text).map(LaneId::to_u64)).transpose()
+}
+
+fn lane_id(text: &str) -> Result<LaneId, Failure> {
+    let wrong =
+        || Failure::malformed(format!("expected a thread or a process, found \"{}\"", text.escape_debug()));
+    LaneId::parse(text).ok_or_else(wrong)
 }
 
 fn value_type((kind, unit): &(String, String)) -> ValueType {

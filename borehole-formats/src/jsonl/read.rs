@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use borehole_model::{LaneId, Measure};
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, Error, MapAccess, Visitor};
@@ -73,8 +72,8 @@ pub(super) struct SegmentLine<'a> {
     pub(super) is_ordered: bool,
     pub(super) pid: Option<i64>,
     /// In place of `pid`, of a process whose number is none of the operating system's.
-    #[serde(default, deserialize_with = "lane_id")]
-    pub(super) process: Option<LaneId>,
+    #[serde(borrow)]
+    pub(super) process: Option<Cow<'a, str>>,
     pub(super) start_unix_ns: Option<i64>,
     pub(super) began_ns: Option<i64>,
     pub(super) depth_limit: Option<u32>,
@@ -104,16 +103,6 @@ pub(super) enum OtherValue {
     Time,
 }
 
-impl DefaultValue {
-    pub(super) const fn measure(self) -> Measure {
-        match self {
-            Self::Value(column) => Measure::Value(column),
-            Self::Other(OtherValue::Count) => Measure::Count,
-            Self::Other(OtherValue::Time) => Measure::Time,
-        }
-    }
-}
-
 #[derive(Deserialize)]
 pub(super) struct MetadataLine<'a> {
     #[serde(borrow)]
@@ -127,12 +116,12 @@ pub(super) struct ThreadLine<'a> {
     #[serde(default)]
     pub(super) pid: Option<i64>,
     /// In place of `pid`, of a process whose number is none of the operating system's.
-    #[serde(default, deserialize_with = "lane_id")]
-    pub(super) process: Option<LaneId>,
+    #[serde(borrow)]
+    pub(super) process: Option<Cow<'a, str>>,
     pub(super) tid: Option<u64>,
     /// In place of `tid`, of a thread whose number is none of the operating system's.
-    #[serde(default, deserialize_with = "lane_id")]
-    pub(super) thread: Option<LaneId>,
+    #[serde(borrow)]
+    pub(super) thread: Option<Cow<'a, str>>,
     #[serde(borrow)]
     pub(super) name: Text<'a>,
 }
@@ -190,12 +179,12 @@ pub(super) struct SampleLine<'a> {
     #[serde(default, deserialize_with = "said")]
     pub(super) pid: Option<Option<i64>>,
     /// In place of `pid`, of a process whose number is none of the operating system's.
-    #[serde(default, deserialize_with = "lane_id")]
-    pub(super) process: Option<LaneId>,
+    #[serde(borrow)]
+    pub(super) process: Option<Cow<'a, str>>,
     pub(super) tid: Option<u64>,
     /// In place of `tid`, of a thread whose number is none of the operating system's.
-    #[serde(default, deserialize_with = "lane_id")]
-    pub(super) thread: Option<LaneId>,
+    #[serde(borrow)]
+    pub(super) thread: Option<Cow<'a, str>>,
     pub(super) interpreter: Option<u64>,
     #[serde(borrow)]
     pub(super) status: Option<Vec<Text<'a>>>,
@@ -208,15 +197,6 @@ pub(super) struct SampleLine<'a> {
 /// What a key that is there says; its default is for one that is not.
 fn said<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<i64>>, D::Error> {
     Option::deserialize(deserializer).map(Some)
-}
-
-/// The text of a process or thread that has no number of the operating system.
-fn lane_id<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<LaneId>, D::Error> {
-    let text = Cow::<str>::deserialize(deserializer)?;
-    let id = LaneId::parse(&text);
-    id.map(Some).ok_or_else(|| {
-        Error::custom(format!("expected a thread or a process, found \"{}\"", text.escape_debug()))
-    })
 }
 
 const fn one() -> u64 {

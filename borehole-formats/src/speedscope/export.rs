@@ -26,7 +26,8 @@ use crate::{Export, Losses};
 pub struct ExportOptions {
     /// What to do with names that are not UTF-8.
     pub utf8_errors: Utf8Errors,
-    /// The value type that weighs samples, by its name. Absent: the default of the first profile.
+    /// The value type that weighs samples, by its name. Absent: each profile's own default, for a document can hold profiles
+    /// of several units.
     pub value: Option<String>,
 }
 
@@ -34,8 +35,8 @@ pub struct ExportOptions {
 /// read from this format.
 ///
 /// A sample with a time weighs as long as it [lasts](Lasting), and where a period or more passes until the next one an entry
-/// without a stack stands between them. Other samples weigh what a [`Weigher`] says. Neighbours with equal stacks become one
-/// entry.
+/// without a stack stands between them. Other samples weigh what their profile shows by default. Neighbours with equal stacks
+/// become one entry.
 ///
 /// Entries wait in a temporary file that `make_spool` supplies, so memory grows with the distinct stacks and
 /// not with the samples. Nothing is written before `finish`.
@@ -87,8 +88,6 @@ struct Plan {
     lasting: Option<Lasting>,
     /// The number of those without a time.
     measure: Option<Measure>,
-    /// Whether they are written whatever others are.
-    is_kept: bool,
     /// The type of that number, or of how long they last, in `value_types`.
     value: Option<usize>,
     profile: Option<u64>,
@@ -170,13 +169,12 @@ where
         let segment = at.segment;
         self.weigher.segment(segment);
         let is_own = segment.format == NAME;
-        // Profiles of this format have a unit each, and stay what they were.
-        let is_kept = is_own && self.options.value.is_none();
-        let measure = if is_kept { Some(segment.default_measure()) } else { self.weigher.measure() };
+        let is_asked = self.options.value.is_some();
+        let measure = if is_asked { self.weigher.measure() } else { Some(segment.default_measure()) };
         let lasting = measure.and_then(|measure| self.lasting(segment, measure));
         self.profiles += u64::from(is_own);
         let profile = is_own.then_some(self.profiles);
-        let plan = Plan { lasting, measure, is_kept, profile, ..Plan::default() };
+        let plan = Plan { lasting, measure, profile, ..Plan::default() };
         let column = plan.column(true).or(plan.column(false));
         let value_type = column.and_then(|column| segment.value_types.get(column));
         let mut origin = Origin {
@@ -343,7 +341,7 @@ where
 {
     #[inline]
     fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
-        if !self.plan.is_kept && self.weigher.weigh(at, sample).is_none() {
+        if self.options.value.is_some() && self.weigher.weigh(at, sample).is_none() {
             return Ok(ControlFlow::Continue(()));
         }
         if sample.labels.is_some() || sample.status.is_some() || !sample.values.is_empty() {
