@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 
 use borehole_model::{Frame, StackId, Tables};
 
+use crate::call_paths::{CallPaths, Summable};
 use crate::call_tree::{Beside, CallTree, Neighbour};
 use crate::counts::{StackCounts, Tally};
 use crate::frame_name::{FrameName, class_of, file_of};
@@ -13,7 +14,6 @@ use crate::ranking::{Basis, Ranking, rank_totals};
 use crate::recent::Recent;
 use crate::sample_groups::SampleGroups;
 use crate::states::{StateCounts, collecting};
-use crate::totals::totals;
 use crate::view::{
     Breakdown, FrameGroup, ReportView, Row, SampleGroup, Share, StateRow, StateTable, Summary, Table,
 };
@@ -78,19 +78,20 @@ impl Answer<'_> {
     ) -> ReportView {
         let Self { query, tree, tables, edges, .. } = *self;
         let mut matched = Tally::default();
-        self.matched().for_each(|(_, tally)| matched += tally);
+        self.matched().for_each(|(_, tally)| matched.add(tally));
         summary.matched = matched.count;
         summary.stacks = self.counts.len();
         let has_time = summary.time_ns.is_some() && !summary.is_valued;
         let whole = Whole { matched, basis: summary.basis(), values: summary.values(), has_time };
         summary.value = whole.values.of(matched);
-        let total = self.total();
+        let paths = self.paths(tree.groups().len(), |stack| tree.shown(stack, tables));
+        let total = self.total(&paths);
         summary.frames = total.len();
         let beside = |end, pick: fn(Beside) -> Neighbour| self.table(self.neighbours(end, pick), whole);
         ReportView {
             summary,
             self_time: self.table(self.self_time(), whole),
-            states: (!self.states.is_empty()).then(|| self.state_table(total.clone(), whole.basis)),
+            states: (!self.states.is_empty()).then(|| self.state_table(&paths, total.clone(), whole.basis)),
             total_time: self.table(total, whole),
             callers: query.callers.as_ref().map(|_| beside(edges.root, |beside| beside.caller)),
             callees: query.callees.as_ref().map(|_| beside(edges.leaf, |beside| beside.callee)),
@@ -104,9 +105,22 @@ impl Answer<'_> {
         self.counts.iter().filter(|&(stack, _)| self.tree.counts(stack))
     }
 
-    /// The samples of a stack that count.
-    fn own(&self, stack: StackId) -> Tally {
-        if self.tree.counts(stack) { self.counts.tally(stack) } else { Tally::default() }
+    /// The calls of all stacks that were placed, with the rows that `row_of` says of them.
+    fn paths(&self, rows: usize, row_of: impl Fn(StackId) -> Option<usize>) -> CallPaths {
+        let Self { tree, tables, .. } = *self;
+        let shown = |stack| if tree.is_placed(stack) { row_of(stack) } else { None };
+        CallPaths::new(tables, rows, shown, |stack| tree.counts(stack))
+    }
+
+    /// By call: what `of` says of the stacks that count.
+    fn own<T: Summable>(&self, paths: &CallPaths, of: impl Fn(StackId, Tally) -> T) -> Vec<T> {
+        let mut own = vec![T::default(); paths.len()];
+        for (stack, tally) in self.matched() {
+            if let Some(call) = paths.of_stack(stack) {
+                own[call as usize].add(of(stack, tally));
+            }
+        }
+        own
     }
 
     /// The leaf of a stack that counts: the shown frame nearest to its end.
@@ -122,22 +136,20 @@ impl Answer<'_> {
         ranking
     }
 
-    fn total(&self) -> Ranking {
+    fn total(&self, paths: &CallPaths) -> Ranking {
         let Self { tree, tables, .. } = *self;
-        let group_of = |stack| tree.shown(stack, tables);
-        let totals = totals(tree, tables, |stack| self.own(stack), tree.groups().len(), group_of);
-        rank_totals(tree, tables, self.matched().map(|(stack, _)| stack), &totals, group_of)
+        let totals = paths.totals_by_row(&paths.totals(&self.own(paths, |_, tally| tally)));
+        let stacks = self.matched().map(|(stack, _)| stack);
+        rank_totals(tree, tables, stacks, &totals, |stack| tree.shown(stack, tables))
     }
 
     /// The states of the frames of `total`.
-    fn state_table(&self, total: Ranking, basis: Basis) -> StateTable {
+    fn state_table(&self, paths: &CallPaths, total: Ranking, basis: Basis) -> StateTable {
         let Self { tree, tables, states, .. } = *self;
-        let group_of = |stack| tree.shown(stack, tables);
         let collecting = collecting(tables);
         let in_state: [Vec<Tally>; StateCounts::STATES] = std::array::from_fn(|state| {
-            let of = |stack| states.tally(state, (stack, self.counts.tally(stack)), &collecting);
-            let own = |stack| if tree.counts(stack) { of(stack) } else { Tally::default() };
-            totals(tree, tables, own, tree.groups().len(), group_of)
+            let own = self.own(paths, |stack, tally| states.tally(state, (stack, tally), &collecting));
+            paths.totals_by_row(&paths.totals(&own))
         });
         let distinct = total.len();
         let rows = total.sorted(basis).into_iter().take(self.limit()).map(|(group, tally)| StateRow {
@@ -201,16 +213,12 @@ impl Answer<'_> {
         for stack in tree.callers_first(tables) {
             parts.of(tables.leaf(stack), tables);
         }
-        let part = |stack: StackId| parts.get(tables.leaf(stack));
-        let group_of = |stack| if tree.is_shown(stack) { part(stack) } else { None };
-        let totals = totals(tree, tables, |stack| self.own(stack), parts.len(), group_of);
+        let group_of = |stack| if tree.is_shown(stack) { parts.get(tables.leaf(stack)) } else { None };
+        let paths = self.paths(parts.len(), group_of);
+        let own = self.own(&paths, |_, tally| tally);
+        let totals = paths.totals_by_row(&paths.totals(&own));
+        let own = paths.by_row(&own);
         let met = rank_totals(tree, tables, self.matched().map(|(stack, _)| stack), &totals, group_of);
-        let mut own = vec![Tally::default(); parts.len()];
-        for (stack, tally) in self.matched() {
-            if let Some(group) = part(self.leaf(stack)) {
-                own[group] += tally;
-            }
-        }
         let mut sorted = met.sorted(whole.basis);
         sorted.sort_by_key(|&(group, _)| Reverse(whole.basis.of(own[group])));
         let distinct = sorted.len();

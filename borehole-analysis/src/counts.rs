@@ -1,8 +1,8 @@
 //! Samples added up per stack: what happens for each sample.
 
-use std::ops::AddAssign;
-
 use borehole_model::StackId;
+
+use crate::call_paths::Summable;
 
 /// How often, and how much: the time of samples, or the sum of their values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -20,9 +20,9 @@ impl Tally {
     }
 }
 
-impl AddAssign for Tally {
+impl Summable for Tally {
     #[inline]
-    fn add_assign(&mut self, other: Self) {
+    fn add(&mut self, other: Self) {
         self.count = self.count.saturating_add(other.count);
         self.value = self.value.saturating_add(other.value);
     }
@@ -130,7 +130,7 @@ impl StackCounts {
         self.settled.resize(self.stacks.len(), Tally::default());
         for place in self.touched.drain(..) {
             let count = std::mem::take(&mut self.pending[place as usize]);
-            self.settled[place as usize] += Tally::of(count, period_ns);
+            self.settled[place as usize].add(Tally::of(count, period_ns));
         }
     }
 
@@ -147,7 +147,7 @@ impl StackCounts {
         if place >= self.settled.len() {
             self.settled.resize(self.stacks.len(), Tally::default());
         }
-        self.settled[place] += tally;
+        self.settled[place].add(tally);
     }
 
     /// How many stacks were sampled.
@@ -161,15 +161,9 @@ impl StackCounts {
         self.stacks.iter().enumerate().map(|(place, &stack)| (stack, self.tally_at(place)))
     }
 
-    /// What a stack has, once all is counted.
-    pub(crate) fn tally(&self, stack: StackId) -> Tally {
-        let place = self.places.get(stack.index()).and_then(|place| place.checked_sub(1));
-        place.map_or_else(Tally::default, |place| self.tally_at(place as usize))
-    }
-
     fn tally_at(&self, place: usize) -> Tally {
         let mut tally = self.settled.get(place).copied().unwrap_or_default();
-        tally += Tally::of(self.pending[place], self.period_ns);
+        tally.add(Tally::of(self.pending[place], self.period_ns));
         tally
     }
 }

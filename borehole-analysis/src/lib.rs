@@ -14,6 +14,8 @@
 
 pub mod amount;
 mod answer;
+mod call_paths;
+mod call_sums;
 mod call_tree;
 mod calls;
 mod counts;
@@ -39,7 +41,6 @@ mod ticks;
 mod timeline;
 pub mod tokio;
 mod tops;
-mod totals;
 mod tree;
 mod view;
 mod weighing;

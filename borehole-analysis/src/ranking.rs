@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 
 use borehole_model::{StackId, Tables};
 
+use crate::call_paths::Summable as _;
 use crate::call_tree::CallTree;
 use crate::counts::Tally;
 use crate::groups::GroupId;
@@ -42,7 +43,7 @@ impl Ranking {
         if !std::mem::replace(&mut self.is_met[group], true) {
             self.met.push(group);
         }
-        self.tallies[group] += tally;
+        self.tallies[group].add(tally);
     }
 
     fn has(&self, group: GroupId) -> bool {

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use hashbrown::{HashMap, HashSet};
 
-use crate::calls::{CallId, Calls};
+use crate::calls::Calls;
 use crate::profile::situations::SituationId;
 use crate::profile::slices::Pair;
 use crate::profile::{Profile, Timespan};
@@ -107,18 +107,19 @@ impl Calls {
         let selection = Selection { time: Some(profile.timespan()?.whole()), ..selection.clone() };
         let with_frame = frame.map(|frame| self.at_or_below(frame));
         profile.lay_out(&selection, self.weight(), |pair| {
-            let call = self.call_of(pair.stack);
+            let call = self.paths().of_stack(pair.stack);
             call.is_some_and(|call| with_frame.as_ref().is_none_or(|with_frame| with_frame[call as usize]))
         })
     }
 
     /// By call: whether a frame is on its stack.
     fn at_or_below(&self, frame: usize) -> Vec<bool> {
-        let mut found = vec![false; self.len()];
+        let paths = self.paths();
+        let mut found = vec![false; paths.len()];
         let mut end = 0;
-        for (call, found) in (0..CallId::try_from(self.len()).unwrap_or(CallId::MAX)).zip(&mut found) {
+        for (call, found) in paths.ids().zip(&mut found) {
             if call >= end && self.row(call) == frame {
-                end = self.end(call);
+                end = paths.end(call);
             }
             *found = call < end;
         }

@@ -4,7 +4,8 @@ use std::cmp::Reverse;
 
 use hashbrown::HashMap;
 
-use crate::calls::{CallId, Calls};
+use crate::call_paths::Summable as _;
+use crate::calls::Calls;
 use crate::profile::Profile;
 use crate::profile::situations::{Situation, SituationId};
 use crate::query::By;
@@ -45,26 +46,7 @@ impl Calls {
     /// All rows that weigh something, the heaviest first.
     #[must_use]
     pub fn top(&self, sort: SortBy) -> Vec<TopRow> {
-        let mut rows: Vec<_> =
-            (0..self.frame_count()).map(|frame| TopRow { frame, own: 0, total: 0 }).collect();
-        let mut weighs = vec![false; rows.len()];
-        let mut on_path = vec![0_u32; rows.len()];
-        let mut open: Vec<CallId> = Vec::new();
-        for call in 0..CallId::try_from(self.len()).unwrap_or(CallId::MAX) {
-            while let Some(left) = open.pop_if(|above| self.end(*above) <= call) {
-                on_path[self.row(left)] -= 1;
-            }
-            let row = &mut rows[self.row(call)];
-            row.own = row.own.saturating_add(self.own_of(call));
-            weighs[row.frame] |= self.weighs(call);
-            let above = &mut on_path[row.frame];
-            if *above == 0 {
-                row.total = row.total.saturating_add(self.total_of(call));
-            }
-            *above += 1;
-            open.push(call);
-        }
-        rows.retain(|row| weighs[row.frame]);
+        let mut rows = self.sums().rows(self.paths());
         match sort {
             SortBy::Own => rows.sort_by_key(|row| Reverse((row.own, row.total))),
             SortBy::Total => rows.sort_by_key(|row| Reverse((row.total, row.own))),
@@ -79,7 +61,7 @@ impl Calls {
         let mut of_situation: HashMap<SituationId, usize> = HashMap::new();
         let mut index: HashMap<GroupValue, usize> = HashMap::new();
         profile.each(selection, self.weight(), |pair, _, weight| {
-            if self.call_of(pair.stack).is_none() {
+            if self.paths().of_stack(pair.stack).is_none() {
                 return;
             }
             let group = *of_situation.entry(pair.situation).or_insert_with(|| {
@@ -89,8 +71,7 @@ impl Calls {
                     groups.len() - 1
                 })
             });
-            let sum = &mut groups[group].total;
-            *sum = sum.saturating_add(weight);
+            groups[group].total.add(weight);
         });
         groups.sort_by_key(|row| Reverse(row.total));
         groups

@@ -5,7 +5,8 @@ use std::ops::Range;
 
 use hashbrown::HashMap;
 
-use crate::calls::{CallId, Calls};
+use crate::call_paths::CallId;
+use crate::calls::Calls;
 
 /// Which way a tree grows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,8 +56,7 @@ impl Tree {
     /// The inverted call tree: from functions that were executing to those that called them.
     #[must_use]
     pub fn from_leaves(calls: &Calls) -> Self {
-        let all = 0..CallId::try_from(calls.len()).unwrap_or(CallId::MAX);
-        let tops = all.map(|call| (call, calls.own_of(call))).filter(|&(_, own)| own != 0);
+        let tops = calls.paths().ids().map(|call| (call, calls.own_of(call))).filter(|&(_, own)| own != 0);
         Self::new(Direction::Callers, calls, tops)
     }
 
@@ -108,7 +108,8 @@ impl Tree {
                 self.merge(calls, Some(node), callees.map(|call| (call, calls.total_of(call))))
             }
             Direction::Callers => {
-                let callers = places.iter().filter_map(|&(call, weight)| Some((calls.parent(call)?, weight)));
+                let callers =
+                    places.iter().filter_map(|&(call, weight)| Some((calls.paths().parent(call)?, weight)));
                 self.merge(calls, Some(node), callers)
             }
         };
@@ -142,7 +143,7 @@ impl Tree {
             }
             let own = match self.direction {
                 Direction::Callees => calls.own_of(call),
-                Direction::Callers if calls.parent(call).is_none() => weight,
+                Direction::Callers if calls.paths().parent(call).is_none() => weight,
                 Direction::Callers => 0,
             };
             let node = &mut merged[found];
@@ -159,8 +160,7 @@ impl Tree {
 
 /// The calls of a row.
 fn calls_of(calls: &Calls, frame: usize) -> impl Iterator<Item = CallId> {
-    let all = (0..).zip(calls.rows());
-    all.filter(move |&(_, &row)| row as usize == frame).map(|(call, _)| call)
+    calls.paths().ids().filter(move |&call| calls.row(call) == frame)
 }
 
 /// The calls of a row that are not below another one, with all that was sampled below them.
@@ -169,7 +169,7 @@ fn outermost(calls: &Calls, frame: usize) -> impl Iterator<Item = (CallId, i64)>
     let found = calls_of(calls, frame).filter(move |&call| {
         let is_outside = call >= end;
         if is_outside {
-            end = calls.end(call);
+            end = calls.paths().end(call);
         }
         is_outside
     });
@@ -181,7 +181,7 @@ fn innermost(calls: &Calls, frame: usize) -> Vec<(CallId, i64)> {
     let mut found: Vec<(CallId, i64)> = Vec::new();
     let mut open: Vec<usize> = Vec::new();
     for call in calls_of(calls, frame) {
-        while open.pop_if(|&mut above| calls.end(found[above].0) <= call).is_some() {}
+        while open.pop_if(|&mut above| calls.paths().end(found[above].0) <= call).is_some() {}
         let total = calls.total_of(call);
         if let Some(&above) = open.last() {
             found[above].1 = found[above].1.saturating_sub(total);

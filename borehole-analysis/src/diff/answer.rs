@@ -5,16 +5,16 @@ use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
 
-use borehole_model::{StackId, Tables};
+use borehole_model::Tables;
 
 use super::noise::{chance, compare, deviations, threshold};
 use super::rows::{Columns, Sum};
 use super::side::Side;
-use super::tree::{Call, Tree};
 use super::view::{
     Amount, Basis, Change, DiffFrame, DiffNode, DiffPath, DiffRow, DiffSide, DiffView, Measure, Presence,
 };
 use super::{DiffQuery, Identity, Per, frames};
+use crate::call_paths::{CallId, CallPaths};
 use crate::view::Summary;
 
 /// Fewer observations than these on both sides together are never more than noise, and are not tested.
@@ -22,9 +22,7 @@ const FEWEST: f64 = 6.0;
 
 /// A path that may be listed.
 struct Candidate {
-    /// Its place in the tree.
-    call: usize,
-    path: StackId,
+    call: CallId,
     chance: f64,
     /// Without its sign.
     difference: f64,
@@ -33,7 +31,7 @@ struct Candidate {
 /// Both sides as sums over one tree.
 pub(crate) struct Answer<'a> {
     query: &'a DiffQuery,
-    tree: Tree,
+    paths: CallPaths,
     names: Vec<Arc<DiffFrame>>,
     before: Columns,
     after: Columns,
@@ -54,19 +52,12 @@ impl<'a> Answer<'a> {
         let mut merged = Tables::default();
         let known = frames::known(tables, &mut merged, query, identity)?;
         let names = frames::names(&merged);
-        let tree = Tree::new(tables, &mut merged, &known)?;
+        let paths = frames::paths(tables, &merged, &known);
         let measure = measure(query, sides);
         let knows_order = sides.iter().all(|(side, _)| side.is_ordered || side.is_of_inputs());
         let [before, after] = sides.map(|(side, summary)| {
             let divisor = divisor(&query.per, side, summary)?;
-            io::Result::Ok(Columns::new(
-                side,
-                (&tree, names.len()),
-                &query.per,
-                measure,
-                divisor,
-                knows_order,
-            ))
+            io::Result::Ok(Columns::new(side, &paths, &query.per, measure, divisor, knows_order))
         });
         let basis = match (knows_order, sides[0].0.is_of_inputs()) {
             (false, _) => Basis::Independent,
@@ -76,7 +67,7 @@ impl<'a> Answer<'a> {
         Ok(Self {
             query,
             names,
-            tree,
+            paths,
             before: before?,
             after: after?,
             measure,
@@ -103,7 +94,7 @@ impl<'a> Answer<'a> {
             moved: if self.by_file { moved(&functions) } else { 0 },
             functions,
             paths,
-            distinct_paths: self.tree.len(),
+            distinct_paths: self.paths.len(),
             tree,
             pruned,
         }
@@ -169,19 +160,19 @@ impl<'a> Answer<'a> {
             }
             last.1
         };
-        for (call, &Call { path, .. }) in self.tree.calls.iter().enumerate() {
-            chances.extend(chance([before.path_total[call], after.path_total[call]]));
+        for call in self.paths.ids() {
+            chances.extend(chance([before, after].map(|side| side.path_total[call as usize])));
             let own = [before.path_own(call), after.path_own(call)];
             if let Some(chance) = chance(own) {
                 chances.push(chance);
                 let difference = self.difference(&own[0], &own[1]).abs();
-                listed.push(Candidate { call, path, chance, difference });
+                listed.push(Candidate { call, chance, difference });
             }
         }
         let level = threshold(chances, self.level());
         let by_change = |one: &Candidate, other: &Candidate| {
             let marks = (other.chance <= level).cmp(&(one.chance <= level));
-            marks.then(other.difference.total_cmp(&one.difference)).then(one.path.cmp(&other.path))
+            marks.then(other.difference.total_cmp(&one.difference)).then(one.call.cmp(&other.call))
         };
         let most = self.query.paths.unwrap_or(usize::MAX);
         if most < listed.len() {
@@ -192,7 +183,10 @@ impl<'a> Answer<'a> {
         let rows = listed.into_iter().map(|Candidate { call, .. }| DiffPath {
             frames: self.frames_from_root(call),
             own: self.marked(self.change(&before.path_own(call), &after.path_own(call)), level),
-            total: self.marked(self.change(&before.path_total[call], &after.path_total[call]), level),
+            total: self.marked(
+                self.change(&before.path_total[call as usize], &after.path_total[call as usize]),
+                level,
+            ),
         });
         (level, rows.collect())
     }
@@ -223,9 +217,9 @@ impl<'a> Answer<'a> {
         after.amount / self.after.divisor - before.amount / self.before.divisor
     }
 
-    fn frames_from_root(&self, call: usize) -> Vec<Arc<DiffFrame>> {
-        let groups = self.tree.groups_leaf_first(call);
-        let mut frames: Vec<_> = groups.map(|group| self.names[group].clone()).collect();
+    fn frames_from_root(&self, call: CallId) -> Vec<Arc<DiffFrame>> {
+        let calls = self.paths.leaf_first(call);
+        let mut frames: Vec<_> = calls.map(|call| self.names[self.paths.row(call)].clone()).collect();
         frames.reverse();
         frames
     }
@@ -235,23 +229,24 @@ impl<'a> Answer<'a> {
         let sides = [&self.before, &self.after];
         let least = sides.map(|side| side.whole.amount * self.query.least_share);
         let is_large = |side: usize, total: &Sum| total.samples > 0 && total.amount >= least[side];
+        // By call, its place among those that are large.
+        let mut places = vec![None; self.paths.len()];
         let (mut large, mut sampled) = (Vec::new(), 0);
-        for (call, (before, after)) in self.before.path_total.iter().zip(&self.after.path_total).enumerate() {
+        for call in self.paths.ids() {
+            let [before, after] = sides.map(|side| &side.path_total[call as usize]);
             sampled += usize::from(before.samples > 0 || after.samples > 0);
             if is_large(0, before) || is_large(1, after) {
+                places[call as usize] = Some(large.len());
                 large.push(call);
             }
         }
-        large.sort_unstable_by_key(|&call| self.tree.calls[call].path);
-        let places: HashMap<usize, usize> = large.iter().copied().zip(0..).collect();
         let nodes = large.iter().map(|&call| {
-            let node = &self.tree.calls[call];
-            let totals = sides.map(|side| side.path_total[call]);
+            let totals = sides.map(|side| side.path_total[call as usize]);
             DiffNode {
-                caller: node.caller().and_then(|caller| places.get(&caller).copied()),
-                frame: self.names[node.group()].clone(),
+                caller: self.paths.parent(call).and_then(|caller| places[caller as usize]),
+                frame: self.names[self.paths.row(call)].clone(),
                 own: sides.map(|side| side.path_own(call).amount / side.divisor),
-                total: sides.map(|side| side.path_total[call].amount / side.divisor),
+                total: sides.map(|side| side.path_total[call as usize].amount / side.divisor),
                 is_marked: self.marked(self.change(&totals[0], &totals[1]), level).is_marked,
             }
         });

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use borehole_model::{Frame, FrameId, StringId, TableFull, Tables};
+use borehole_model::{Frame, FrameId, StackId, StringId, TableFull, Tables};
 
 use super::view::DiffFrame;
 use super::{DiffQuery, Identity};
+use crate::call_paths::CallPaths;
 use crate::frame_name::FrameName;
 use crate::query::Query;
 
@@ -52,6 +53,21 @@ pub(crate) fn known(
         })
     });
     frames.collect()
+}
+
+/// The calls of all stacks of `tables`, whose frames are `known`: a row is a frame of what they were merged into. Stacks
+/// without a frame in focus do not count.
+pub(crate) fn paths(tables: &Tables, merged: &Tables, known: &[Known]) -> CallPaths {
+    let frame_of = |stack: StackId| &known[tables.leaf(stack).index()];
+    let mut in_focus: Vec<bool> = Vec::with_capacity(tables.stack_count());
+    for stack in tables.stack_ids() {
+        let frame = frame_of(stack);
+        let is_below = tables.parent(stack).is_some_and(|caller| in_focus[caller.index()]);
+        in_focus.push(is_below || !frame.is_hidden && frame.is_focus);
+    }
+    let row_of =
+        |stack| Some(frame_of(stack)).filter(|frame| !frame.is_hidden).map(|frame| frame.group.index());
+    CallPaths::new(tables, merged.frame_count(), row_of, |stack| in_focus[stack.index()])
 }
 
 /// The names of all frames of `merged`, by frame.

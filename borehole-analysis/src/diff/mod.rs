@@ -22,7 +22,6 @@ mod rows;
 mod side;
 mod sink;
 mod sums;
-pub(crate) mod tree;
 mod view;
 
 #[cfg(test)]

@@ -6,8 +6,8 @@ use super::Per;
 use super::blocks::{BLOCKS, Sums};
 use super::noise::Estimate;
 use super::side::Side;
-use super::tree::Tree;
 use super::view::Measure;
+use crate::call_paths::{CallId, CallPaths, Summable};
 
 /// A sum of samples, and how much it varies over the stretches.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -19,7 +19,7 @@ pub(crate) struct Sum {
     squares: f32,
 }
 
-impl Sum {
+impl Summable for Sum {
     fn add(&mut self, other: Self) {
         self.samples = self.samples.saturating_add(other.samples);
         self.amount += other.amount;
@@ -31,8 +31,9 @@ impl Sum {
 pub(crate) struct Columns {
     /// By call: when its last function was executing.
     path_own: Owns,
-    /// By call, and by function: when it was on the stack.
+    /// By call: when it was on the stack.
     pub(crate) path_total: Vec<Sum>,
+    /// By function: when it was on the stack.
     pub(crate) total: Vec<Sum>,
     /// By function: when it was executing.
     pub(crate) own: Vec<Sum>,
@@ -49,22 +50,22 @@ pub(crate) struct Columns {
 }
 
 impl Columns {
-    /// `groups`: how many functions there are; `knows_order`: stretches tell something.
+    /// `knows_order`: stretches tell something.
     pub(crate) fn new(
         side: &Side,
-        (tree, groups): (&Tree, usize),
+        paths: &CallPaths,
         per: &Per,
         measure: Measure,
         divisor: f64,
         knows_order: bool,
     ) -> Self {
         let all: f64 = side.blocks.samples().iter().sum();
-        let (path_own, whole) = Owns::new(side, tree, measure);
+        let (path_own, whole) = Owns::new(side, paths, measure);
         let mut columns = Self {
             path_own,
             path_total: Vec::new(),
-            own: vec![Sum::default(); groups],
-            total: vec![Sum::default(); groups],
+            own: Vec::new(),
+            total: Vec::new(),
             whole,
             divisor,
             parts: parts(side, per, divisor),
@@ -72,66 +73,56 @@ impl Columns {
             observation: side.observation(),
             blocks: if knows_order { side.blocks.used() } else { 1 },
         };
-        columns.add_samples(tree, measure);
+        columns.add_samples(paths);
         columns.weight = if measure == Measure::Seconds { columns.whole.amount / all.max(1.0) } else { 1.0 };
         if columns.blocks > 1 {
-            columns.add_squares(tree);
+            columns.add_squares(paths);
         }
         columns
     }
 
     /// When a call's last function was executing.
-    pub(crate) fn path_own(&self, call: usize) -> Sum {
-        self.path_own.row(call).map_or_else(Sum::default, |row| self.path_own.sums[row])
+    pub(crate) fn path_own(&self, call: CallId) -> Sum {
+        self.path_own.place(call).map_or_else(Sum::default, |place| self.path_own.sums[place])
     }
 
-    fn add_samples(&mut self, tree: &Tree, measure: Measure) {
-        self.path_total = (0..tree.len()).map(|call| self.path_own(call)).collect();
-        tree.add_up(&mut self.path_total, Sum::add);
-        // The last digits of times depend on the order in which they are added up: that in which calls were met.
-        match measure {
-            Measure::Seconds => self.add_functions(tree, tree.by_appearance()),
-            Measure::Share | Measure::Samples => self.add_functions(tree, 0..tree.len()),
-        }
+    fn add_samples(&mut self, paths: &CallPaths) {
+        let own: Vec<_> = paths.ids().map(|call| self.path_own(call)).collect();
+        self.path_total = paths.totals(&own);
+        self.own = paths.by_row(&own);
+        self.total = paths.totals_by_row(&self.path_total);
     }
 
-    fn add_functions(&mut self, tree: &Tree, calls: impl Iterator<Item = usize>) {
-        for call in calls {
-            let (own, group) = (self.path_own(call), tree.calls[call].group());
-            self.own[group].add(own);
-            if tree.calls[call].is_first {
-                self.total[group].add(self.path_total[call]);
-            }
-        }
-    }
-
-    fn add_squares(&mut self, tree: &Tree) {
+    fn add_squares(&mut self, paths: &CallPaths) {
         let (parts, divisor) = (self.parts, self.divisor);
         let squares = |samples, stretches: &Sums| squares(samples, stretches, &parts, divisor);
         let mut own = vec![[0.0; BLOCKS]; self.own.len()];
         let mut total = own.clone();
+        let depths = paths.depths();
         // What is called comes before its caller and is summed up here, by how many callers it has.
         let mut called: Vec<Sums> = vec![[0.0; BLOCKS]];
-        for (place, call) in tree.calls.iter().enumerate().rev() {
-            called.resize(called.len().max(call.depth() + 2), [0.0; BLOCKS]);
-            let (callers, called) = called.split_at_mut(call.depth() + 1);
+        for call in paths.ids().rev() {
+            let (depth, row) = (depths[call as usize] as usize, paths.row(call));
+            called.resize(called.len().max(depth + 2), [0.0; BLOCKS]);
+            let (callers, called) = called.split_at_mut(depth + 1);
             let sums = &mut called[0];
-            let mut part = tree.first_called(place).map(|called| self.path_total[called]);
-            if let Some(row) = self.path_own.row(place) {
-                let (sum, stretches) = (&mut self.path_own.sums[row], &self.path_own.stretches[row]);
+            let mut part = paths.first_called(call).map(|called| self.path_total[called as usize]);
+            if let Some(place) = self.path_own.place(call) {
+                let (sum, stretches) = (&mut self.path_own.sums[place], &self.path_own.stretches[place]);
                 sum.squares = squares(sum.samples, stretches);
-                add(&mut own[call.group()], stretches);
+                add(&mut own[row], stretches);
                 add(sums, stretches);
                 part = Some(*sum);
             }
-            let samples = self.path_total[place].samples;
+            let samples = self.path_total[call as usize].samples;
             // Mostly all of a call's samples are its own, or those of the first that it calls.
             let all = part.filter(|part| part.samples == samples);
-            self.path_total[place].squares = all.map_or_else(|| squares(samples, sums), |all| all.squares);
-            if call.is_first {
-                add(&mut total[call.group()], sums);
+            self.path_total[call as usize].squares =
+                all.map_or_else(|| squares(samples, sums), |all| all.squares);
+            if paths.is_outermost(call) {
+                add(&mut total[row], sums);
             }
-            add(&mut callers[call.depth()], sums);
+            add(&mut callers[depth], sums);
             *sums = [0.0; BLOCKS];
         }
         for (sums, stretches) in [(&mut self.own, &own), (&mut self.total, &total)] {
@@ -163,20 +154,20 @@ struct Owns {
     /// In the order of the tree.
     sums: Vec<Sum>,
     stretches: Vec<Sums>,
-    /// By call, one more than its row; 0 for those without samples.
-    row_of: Vec<u32>,
+    /// By call, one more than its place; 0 for those without samples.
+    places: Vec<u32>,
 }
 
 impl Owns {
     /// What a side has, and the sum of it.
     // Shares and times have no use for the digits that a double lacks.
     #[expect(clippy::cast_precision_loss)]
-    fn new(side: &Side, tree: &Tree, measure: Measure) -> (Self, Sum) {
-        let (mut stretches, mut row_of) = (side.blocks.rows(), vec![0_u32; tree.len()]);
+    fn new(side: &Side, paths: &CallPaths, measure: Measure) -> (Self, Sum) {
+        let (mut stretches, mut places) = (side.blocks.rows(), vec![0_u32; paths.len()]);
         let (mut sums, mut whole) = (vec![Sum::default(); stretches.len()], Sum::default());
         // There are not more stacks than their numbers.
         for (number, (stack, tally)) in (1..).zip(side.blocks.counts.iter()) {
-            let Some(call) = tree.call_of(stack) else { continue };
+            let Some(call) = paths.of_stack(stack) else { continue };
             let amount = match measure {
                 Measure::Seconds if side.values.is_some() => tally.count as f64 / 1e9,
                 Measure::Seconds => tally.value as f64 / 1e9,
@@ -185,34 +176,34 @@ impl Owns {
             let sum = Sum { samples: tally.count, amount, squares: 0.0 };
             whole.add(sum);
             let own = number as usize - 1;
-            match row_of[call].checked_sub(1) {
-                None => (row_of[call], sums[own]) = (number, sum),
-                Some(row) => {
-                    sums[row as usize].add(sum);
+            match places[call as usize].checked_sub(1) {
+                None => (places[call as usize], sums[own]) = (number, sum),
+                Some(place) => {
+                    sums[place as usize].add(sum);
                     let others = stretches[own];
-                    add(&mut stretches[row as usize], &others);
+                    add(&mut stretches[place as usize], &others);
                 }
             }
         }
-        (Self { sums, stretches, row_of }.sorted(), whole)
+        (Self { sums, stretches, places }.sorted(), whole)
     }
 
-    /// The same with rows in the order of the tree, in which they are looked at from here on.
+    /// The same in the order of the tree, in which it is looked at from here on.
     fn sorted(mut self) -> Self {
         let (mut sums, mut stretches) =
             (Vec::with_capacity(self.sums.len()), Vec::with_capacity(self.sums.len()));
-        for row in self.row_of.iter_mut().filter(|row| **row > 0) {
-            let from = *row as usize - 1;
+        for place in self.places.iter_mut().filter(|place| **place > 0) {
+            let from = *place as usize - 1;
             sums.push(self.sums[from]);
             stretches.push(self.stretches[from]);
             // There are not more than before.
-            *row = u32::try_from(sums.len()).unwrap_or(u32::MAX);
+            *place = u32::try_from(sums.len()).unwrap_or(u32::MAX);
         }
         Self { sums, stretches, ..self }
     }
 
-    fn row(&self, call: usize) -> Option<usize> {
-        self.row_of[call].checked_sub(1).map(|row| row as usize)
+    fn place(&self, call: CallId) -> Option<usize> {
+        self.places[call as usize].checked_sub(1).map(|place| place as usize)
     }
 }
 

@@ -2,8 +2,8 @@
 
 use super::dimensions::Situations;
 use super::prune::Kept;
-use super::{PageCell, PageLimits, add};
-use crate::diff::tree::Tree;
+use super::{PageCell, PageLimits};
+use crate::call_paths::{CallPaths, Summable as _};
 use crate::profile::slices::Pair;
 use crate::profile::{Profile, Timespan};
 use crate::selection::Selection;
@@ -27,7 +27,7 @@ struct Entry {
 /// same call, situation and slice once.
 fn entries(
     profile: &Profile,
-    tree: &Tree,
+    paths: &CallPaths,
     situations: &Situations,
     kept: &Kept,
     slices: usize,
@@ -35,7 +35,7 @@ fn entries(
     let mut entries = Vec::new();
     let weight = profile.default_weight();
     let mut put = |pair: &Pair, slice: u32, sum: i64| {
-        if let Some(call) = tree.call_of(pair.stack).and_then(|call| kept.call_of[call]) {
+        if let Some(call) = paths.of_stack(pair.stack).and_then(|call| kept.call_of[call as usize]) {
             // There are not more calls than paths, whose ids fit.
             let call = u32::try_from(call).unwrap_or(u32::MAX);
             entries.push(Entry { call, situation: situations.of(pair.situation), slice, sum });
@@ -86,7 +86,7 @@ fn merge(entries: &mut Vec<Entry>) {
     entries.dedup_by(|next, kept| {
         let same = (next.call, next.situation, next.slice) == (kept.call, kept.situation, kept.slice);
         if same {
-            add(&mut kept.sum, next.sum);
+            kept.sum.add(next.sum);
         }
         same
     });
@@ -104,7 +104,7 @@ fn take_off_timed(entries: &mut Vec<Entry>) {
         if entry.slice == NO_SLICE {
             entry.sum = entry.sum.saturating_sub(timed);
         } else {
-            add(&mut timed, entry.sum);
+            timed.add(entry.sum);
         }
     }
     entries.retain(|entry| entry.sum != 0);
@@ -113,12 +113,12 @@ fn take_off_timed(entries: &mut Vec<Entry>) {
 /// The cells of the calls that are kept, with as many slices of time as there is room for; `None` if there is no room.
 pub(super) fn cells(
     profile: &Profile,
-    tree: &Tree,
+    paths: &CallPaths,
     situations: &Situations,
     kept: &Kept,
     limits: PageLimits,
 ) -> Option<(Option<Timespan>, Vec<PageCell>)> {
-    let mut entries = entries(profile, tree, situations, kept, limits.slices);
+    let mut entries = entries(profile, paths, situations, kept, limits.slices);
     let mut time = profile.timespan();
     if let Some(time) = &mut time {
         time.join(limits.slices);

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use crate::call_paths::Summable as _;
 use crate::profile::Profile;
 use crate::profile::situations::{Situation, SituationId};
 use crate::selection::Selection;
@@ -52,7 +53,7 @@ impl Situations {
     pub(super) fn new(profile: &Profile) -> Self {
         let mut weights = vec![0_i64; profile.situations.iter().count()];
         profile.each(&Selection::default(), profile.default_weight(), |pair, _, weight| {
-            super::add(&mut weights[pair.situation as usize], weight);
+            weights[pair.situation as usize].add(weight);
         });
         let keys = profile.label_keys();
         let kinds = std::iter::once(DimensionKind::Thread)
@@ -93,7 +94,7 @@ fn dimension(profile: &Profile, kind: DimensionKind, weights: &[i64]) -> Option<
         if place == values.len() {
             values.push((value, 0));
         }
-        super::add(&mut values[place].1, *weight);
+        values[place].1.add(*weight);
         column.push(place);
     }
     if values.len() < 2 {

@@ -14,12 +14,13 @@ use std::sync::Arc;
 
 use borehole_model::{TableFull, Tables, ValueType};
 
+use crate::call_sums::CallSums;
 use crate::diff::frames;
-use crate::diff::tree::Tree;
 use crate::diff::{DiffFrame, DiffQuery, Identity};
 use crate::profile::{Profile, Timespan};
 use crate::ranking::leading;
 use crate::selection::Selection;
+use crate::tops::TopRow;
 use crate::view::Summary;
 
 pub use dimensions::{Dimension, DimensionKind, DimensionValue};
@@ -135,27 +136,34 @@ impl Page {
     /// When there are too many functions or call paths for a table.
     pub fn new(profile: &Profile, limits: PageLimits) -> Result<Self, TableFull> {
         let mut merged = Tables::default();
-        let tree = tree(&profile.tables, &mut merged)?;
+        let known = frames::known(&profile.tables, &mut merged, &DiffQuery::default(), Identity::File)?;
         let names = frames::names(&merged);
-        let sums = Sums::new(profile, &tree, names.len());
+        let paths = frames::paths(&profile.tables, &merged, &known);
+        let sums = CallSums::new(&paths, profile, &Selection::default(), profile.default_weight());
         let situations = dimensions::Situations::new(profile);
-        let mut kept = prune::Kept::new(&tree, &sums, limits);
+        let tree = prune::PageTree::new(&paths, &sums);
+        let mut kept = prune::Kept::new(&tree, limits);
         let (time, cells) = loop {
-            match cells::cells(profile, &tree, &situations, &kept, limits) {
+            match cells::cells(profile, &paths, &situations, &kept, limits) {
                 Some(cells) => break cells,
-                None => kept = prune::Kept::coarser(&tree, &sums, limits, &kept),
+                None => kept = prune::Kept::coarser(&tree, limits, &kept),
             }
         };
         let mut listed = Listed::new(&names);
-        let top = sums.top(&names);
-        let distinct_functions = top.len();
-        let top = leading(top, limits.rows, &[&|row| row.1, &|row| row.2]).into_iter();
-        let top = top.map(|(group, own, total)| PageRow { function: listed.place(group), own, total });
-        let top = top.collect();
-        let calls = kept.calls.iter().map(|call| PageCall {
-            caller: call.caller,
-            function: call.group.map(|group| listed.place(group)),
+        let mut top = sums.rows(&paths);
+        top.sort_by(|one, other| {
+            let sizes = (other.own, other.total).cmp(&(one.own, one.total));
+            sizes.then_with(|| names[one.frame].cmp(&names[other.frame]))
         });
+        let distinct_functions = top.len();
+        let top = leading(top, limits.rows, &[&|row| row.own, &|row| row.total]).into_iter();
+        let top =
+            top.map(|TopRow { frame, own, total }| PageRow { function: listed.place(frame), own, total });
+        let top = top.collect();
+        let calls = kept
+            .calls
+            .iter()
+            .map(|call| PageCall { caller: call.caller, function: call.row.map(|row| listed.place(row)) });
         Ok(Self {
             summary: profile.summary().clone(),
             value_type: profile.value_type(profile.default_weight()),
@@ -172,66 +180,6 @@ impl Page {
     }
 }
 
-/// The calls of all stacks, by function and its file; functions are frames of `merged`.
-fn tree(tables: &Tables, merged: &mut Tables) -> Result<Tree, TableFull> {
-    let known = frames::known(tables, merged, &DiffQuery::default(), Identity::File)?;
-    Tree::new(tables, merged, &known)
-}
-
-/// What samples of each path and function weigh.
-struct Sums {
-    /// By call of the tree: when it was on the stack.
-    path_total: Vec<i64>,
-    path_own: Vec<i64>,
-    /// Whether anything on a path or below it weighs something, even if its sum is 0.
-    has_weight: Vec<bool>,
-    /// By function.
-    own: Vec<i64>,
-    total: Vec<i64>,
-    all: i64,
-}
-
-impl Sums {
-    fn new(profile: &Profile, tree: &Tree, functions: usize) -> Self {
-        let mut path_own = vec![0_i64; tree.len()];
-        let mut has_weight = vec![false; tree.len()];
-        let mut all = 0_i64;
-        profile.each(&Selection::default(), profile.default_weight(), |pair, _, weight| {
-            if let Some(call) = tree.call_of(pair.stack) {
-                add(&mut path_own[call], weight);
-                add(&mut all, weight);
-                has_weight[call] |= weight != 0;
-            }
-        });
-        let mut path_total = path_own.clone();
-        tree.add_up(&mut path_total, add);
-        tree.add_up(&mut has_weight, |caller, below| *caller |= below);
-        let (mut own, mut total) = (vec![0; functions], vec![0; functions]);
-        for (place, call) in tree.calls.iter().enumerate() {
-            add(&mut own[call.group()], path_own[place]);
-            if call.is_first {
-                add(&mut total[call.group()], path_total[place]);
-            }
-        }
-        Self { path_total, path_own, has_weight, own, total, all }
-    }
-
-    /// All functions that were sampled: number, own, total.
-    fn top(&self, names: &[Arc<DiffFrame>]) -> Vec<(usize, i64, i64)> {
-        let sampled = (0..names.len()).filter(|&group| self.total[group] != 0 || self.own[group] != 0);
-        let mut rows: Vec<_> = sampled.map(|group| (group, self.own[group], self.total[group])).collect();
-        rows.sort_by(|one, other| {
-            let sizes = (other.1, other.2).cmp(&(one.1, one.2));
-            sizes.then_with(|| names[one.0].cmp(&names[other.0]))
-        });
-        rows
-    }
-}
-
-fn add(sum: &mut i64, weight: i64) {
-    *sum = sum.saturating_add(weight);
-}
-
 /// The functions that are named, in order of first use.
 struct Listed<'a> {
     names: &'a [Arc<DiffFrame>],
@@ -244,10 +192,10 @@ impl<'a> Listed<'a> {
         Self { names, places: vec![None; names.len()], functions: Vec::new() }
     }
 
-    fn place(&mut self, group: usize) -> usize {
+    fn place(&mut self, row: usize) -> usize {
         let Self { names, places, functions } = self;
-        *places[group].get_or_insert_with(|| {
-            let (name, file) = (names[group].function.clone(), names[group].file.clone());
+        *places[row].get_or_insert_with(|| {
+            let (name, file) = (names[row].function.clone(), names[row].file.clone());
             functions.push(PageFunction { name, file });
             functions.len() - 1
         })

@@ -1,7 +1,8 @@
 //! Which call paths are large enough.
 
-use super::{PageLimits, Pruned, Sums, add};
-use crate::diff::tree::Tree;
+use super::{PageLimits, Pruned};
+use crate::call_paths::{CallPaths, Summable as _};
+use crate::call_sums::CallSums;
 
 /// Below a ten-thousandth nothing is to be seen.
 const LEAST_SHARE: f64 = 0.0001;
@@ -10,7 +11,21 @@ const LEAST_SHARE: f64 = 0.0001;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct KeptCall {
     pub(super) caller: Option<usize>,
-    pub(super) group: Option<usize>,
+    /// The row of what was called; `None` for those that are too small.
+    pub(super) row: Option<usize>,
+}
+
+/// All calls, with what they weigh.
+pub(super) struct PageTree<'a> {
+    paths: &'a CallPaths,
+    sums: &'a CallSums,
+    depths: Vec<u32>,
+}
+
+impl<'a> PageTree<'a> {
+    pub(super) fn new(paths: &'a CallPaths, sums: &'a CallSums) -> Self {
+        Self { depths: paths.depths(), paths, sums }
+    }
 }
 
 /// The paths that are kept.
@@ -23,56 +38,58 @@ pub(super) struct Kept {
 
 impl Kept {
     /// As many as the limits allow.
-    pub(super) fn new(tree: &Tree, sums: &Sums, limits: PageLimits) -> Self {
-        let mut kept = Self::of_share(tree, sums, limits, LEAST_SHARE);
+    pub(super) fn new(tree: &PageTree<'_>, limits: PageLimits) -> Self {
+        let mut kept = Self::of_share(tree, limits, LEAST_SHARE);
         while kept.calls.len() > limits.calls && kept.pruned.share < 1.0 {
-            kept = Self::of_share(tree, sums, limits, kept.pruned.share * 2.0);
+            kept = Self::of_share(tree, limits, kept.pruned.share * 2.0);
         }
         kept
     }
 
     /// Fewer than before.
-    pub(super) fn coarser(tree: &Tree, sums: &Sums, limits: PageLimits, before: &Self) -> Self {
-        Self::of_share(tree, sums, limits, before.pruned.share * 2.0)
+    pub(super) fn coarser(tree: &PageTree<'_>, limits: PageLimits, before: &Self) -> Self {
+        Self::of_share(tree, limits, before.pruned.share * 2.0)
     }
 
     // A share has no use for the digits that a double lacks.
     #[expect(clippy::cast_precision_loss)]
-    fn of_share(tree: &Tree, sums: &Sums, limits: PageLimits, share: f64) -> Self {
+    fn of_share(tree: &PageTree<'_>, limits: PageLimits, share: f64) -> Self {
+        let PageTree { paths, sums, depths } = tree;
         let least = sums.all.unsigned_abs() as f64 * share;
         let mut kept = Self {
             calls: Vec::new(),
-            call_of: vec![None; tree.len()],
+            call_of: vec![None; paths.len()],
             pruned: Pruned { share, depth: limits.depth, ..Pruned::default() },
         };
         // By call, the one of those that are too small below it; the last one for roots.
         let mut small_below: Vec<Option<usize>> = Vec::new();
         let mut small_root = None;
-        for place in tree.by_appearance() {
-            let (node, total, own) = (&tree.calls[place], sums.path_total[place], sums.path_own[place]);
+        for call in paths.ids() {
+            let place = call as usize;
+            let (total, own) = (sums.totals[place], sums.own[place]);
             // The tree is of all stacks, those of samples that were not chosen too. Below such a call there is nothing either.
             if !sums.has_weight[place] {
                 continue;
             }
-            let caller = node.caller().and_then(|caller| kept.call_of[caller]);
-            if caller.is_some_and(|caller| kept.calls[caller].group.is_none()) {
+            let caller = paths.parent(call).and_then(|caller| kept.call_of[caller as usize]);
+            if caller.is_some_and(|caller| kept.calls[caller].row.is_none()) {
                 // Below what is too small everything is.
                 kept.call_of[place] = caller;
                 kept.leave_out(own);
                 continue;
             }
-            let is_kept = total.unsigned_abs() as f64 >= least && node.depth() < limits.depth;
-            let group = is_kept.then(|| node.group());
+            let is_kept = total.unsigned_abs() as f64 >= least && (depths[place] as usize) < limits.depth;
+            let row = is_kept.then(|| paths.row(call));
             if is_kept {
                 kept.call_of[place] = Some(kept.calls.len());
-                kept.push(KeptCall { caller, group }, &mut small_below);
+                kept.push(KeptCall { caller, row }, &mut small_below);
                 continue;
             }
             let small = caller.map_or(&mut small_root, |caller| &mut small_below[caller]);
             if small.is_none() {
                 *small = Some(kept.calls.len());
                 kept.call_of[place] = *small;
-                kept.push(KeptCall { caller, group }, &mut small_below);
+                kept.push(KeptCall { caller, row }, &mut small_below);
             } else {
                 kept.call_of[place] = *small;
             }
@@ -88,6 +105,6 @@ impl Kept {
 
     fn leave_out(&mut self, own: i64) {
         self.pruned.paths += 1;
-        add(&mut self.pruned.value, own);
+        self.pruned.value.add(own);
     }
 }

@@ -12,7 +12,7 @@ pub(crate) mod slices;
 pub use builder::ProfileBuilder;
 pub use clock::{TimeRange, Timespan};
 
-use borehole_model::{LabelValue, Mode, StackId, Tables, Thread, ThreadNames, ValueType};
+use borehole_model::{LabelValue, Mode, Tables, Thread, ThreadNames, ValueType};
 use hashbrown::HashMap;
 
 use crate::ranking::Basis;
@@ -180,10 +180,6 @@ impl Profile {
         let names = self.thread_names.get(&source);
         let name = names.and_then(|names| names.of(Thread { process, number: thread }));
         GroupValue::Thread { process, thread, name: name.map(|&name| self.tables.string(name).to_vec()) }
-    }
-
-    pub(crate) fn stacks(&self) -> impl DoubleEndedIterator<Item = StackId> + use<> {
-        self.tables.stack_ids()
     }
 }
 
