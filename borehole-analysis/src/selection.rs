@@ -3,8 +3,7 @@
 use borehole_model::{LabelValue, Status, Tables};
 
 use crate::profile::TimeRange;
-use crate::profile::label_value;
-use crate::profile::situations::Situation;
+use crate::profile::situations::{Situation, Situations};
 
 /// What a sample adds to the numbers of a view. [`Profile::value_type`](crate::Profile::value_type) says what that is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -29,7 +28,10 @@ pub struct Selection {
     pub threads: Vec<u64>,
     /// Their processes.
     pub processes: Vec<i64>,
-    /// Labels that they have, all of them: key and value. Numbers are compared by their digits.
+    /// Their interpreters.
+    pub interpreters: Vec<u64>,
+    /// Labels that they have, all of them: key and value. Numbers are compared by their digits. A key that a sample has no
+    /// label of is looked up in the metadata of its profile.
     pub labels: Vec<(Vec<u8>, Vec<u8>)>,
     /// The states that their thread was in, all of them.
     pub status: Status,
@@ -37,12 +39,13 @@ pub struct Selection {
 
 impl Selection {
     /// Whether a selection takes the samples of a situation, leaving time aside.
-    pub(crate) fn takes(&self, situation: &Situation, tables: &Tables) -> bool {
+    pub(crate) fn takes(&self, situation: &Situation, all: &Situations, tables: &Tables) -> bool {
         among(&self.threads, situation.thread)
             && among(&self.processes, situation.process)
+            && among(&self.interpreters, situation.interpreter)
             && self.status_takes(situation.status)
             && self.labels.iter().all(|(key, value)| {
-                label_value(tables, situation, key).is_some_and(|found| reads(found, value, tables))
+                all.label(situation, key, tables).is_some_and(|found| reads(found, value, tables))
             })
     }
 

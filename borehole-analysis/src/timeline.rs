@@ -1,4 +1,4 @@
-//! Samples over time, a row for each thread.
+//! Samples over time, a row for each lane: thread and, where there are several, interpreter.
 
 use std::cmp::Reverse;
 
@@ -25,6 +25,8 @@ pub struct Timeline {
 pub struct TimelineRow {
     /// The thread.
     pub thread: GroupValue,
+    /// The interpreter that it ran, of profiles with several.
+    pub interpreter: Option<u64>,
     /// What those of its samples weigh that say when they were taken.
     pub total: i64,
     /// What those of each slice weigh.
@@ -49,7 +51,7 @@ const MOST_SLICES: usize = 1 << 22;
 
 impl Profile {
     fn thread_count(&self) -> usize {
-        let threads = self.situations.iter().map(|at| (at.source, at.process, at.thread));
+        let threads = self.situations.iter().map(|at| (at.source, at.process, at.thread, at.interpreter));
         threads.collect::<HashSet<_>>().len()
     }
 
@@ -72,15 +74,19 @@ impl Profile {
         let joined = span.join(MOST_SLICES / self.thread_count().max(1));
         let mut rows: Vec<TimelineRow> = Vec::new();
         let mut of_situation: HashMap<SituationId, usize> = HashMap::new();
-        let mut of_thread: HashMap<GroupValue, usize> = HashMap::new();
+        let mut of_lane: HashMap<(GroupValue, Option<u64>), usize> = HashMap::new();
+        let has_interpreters = self.has_interpreters();
         self.each(selection, weight, |pair, slice, weight| {
             let Some(place) = slice.and_then(|slice| whole.place(slice)).filter(|_| counts(pair)) else {
                 return;
             };
             let row = *of_situation.entry(pair.situation).or_insert_with(|| {
-                let thread = self.thread_of(self.situations.get(pair.situation));
-                *of_thread.entry(thread).or_insert_with_key(|thread| {
-                    rows.push(TimelineRow { thread: thread.clone(), total: 0, slices: vec![0; span.slices] });
+                let situation = self.situations.get(pair.situation);
+                let interpreter = situation.interpreter.filter(|_| has_interpreters);
+                let lane = (self.thread_of(situation), interpreter);
+                *of_lane.entry(lane).or_insert_with_key(|(thread, interpreter)| {
+                    let (thread, interpreter) = (thread.clone(), *interpreter);
+                    rows.push(TimelineRow { thread, interpreter, total: 0, slices: vec![0; span.slices] });
                     rows.len() - 1
                 })
             });

@@ -149,7 +149,12 @@ fn mark(marks: &[char], count: u64, most: u64) -> char {
 }
 
 fn thread_text(row: &TimelineRow) -> String {
-    match &row.thread {
+    let interpreter = row.interpreter.map(|interpreter| format!(", interpreter {interpreter}"));
+    thread_name(&row.thread) + &interpreter.unwrap_or_default()
+}
+
+fn thread_name(thread: &GroupValue) -> String {
+    match thread {
         GroupValue::Thread { thread, name: Some(name), .. } => {
             format!("{} {}", LaneId::of(*thread), printable(name))
         }
@@ -189,6 +194,9 @@ fn thread_object(row: &TimelineRow) -> Value {
         if let Some(name) = name {
             object["name"] = String::from_utf8_lossy(name).into();
         }
+    }
+    if let Some(interpreter) = row.interpreter {
+        object["interpreter"] = interpreter.into();
     }
     object
 }

@@ -299,10 +299,12 @@ impl App {
             self.select_range(None);
         } else if !(selection.threads.is_empty()
             && selection.processes.is_empty()
+            && selection.interpreters.is_empty()
             && selection.labels.is_empty())
         {
             selection.threads.clear();
             selection.processes.clear();
+            selection.interpreters.clear();
             selection.labels.clear();
             self.reweigh();
         } else if self.settings.query.keep.is_some() {

@@ -58,6 +58,7 @@ impl App {
             (matches != self.compared.as_deref(), "the match"),
             (selection.time.is_some(), "the time"),
             (!(selection.threads.is_empty() && selection.processes.is_empty()), "threads"),
+            (!selection.interpreters.is_empty(), "interpreters"),
             (!selection.labels.is_empty(), "labels"),
         ];
         let narrowed: Vec<_> = narrowed.iter().filter(|(is_on, _)| *is_on).map(|&(_, name)| name).collect();

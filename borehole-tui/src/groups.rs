@@ -34,7 +34,8 @@ impl App {
     /// By what samples can be told apart.
     pub(crate) fn group_kinds(&self) -> Vec<By> {
         let labels = self.profile.label_keys().into_iter().map(By::Label);
-        [By::Thread, By::Process].into_iter().chain(labels).collect()
+        let interpreter = self.profile.has_interpreters().then_some(By::Interpreter);
+        [By::Thread, By::Process].into_iter().chain(interpreter).chain(labels).collect()
     }
 
     /// Counts the rows of the table, of all that the selection takes but for what the table is about.
@@ -53,7 +54,8 @@ impl App {
                 }
                 By::Process => selection.processes.clear(),
                 By::Label(key) => selection.labels.retain(|(known, _)| known != key),
-                By::Interpreter | By::File | By::Class => {}
+                By::Interpreter => selection.interpreters.clear(),
+                By::File | By::Class => {}
             }
             self.groups.rows = Some(self.calls.by(&self.profile, &selection, by));
         }
@@ -90,6 +92,7 @@ impl App {
                 self.groups.has_process_of_thread = false;
                 toggle(&mut selection.processes, process);
             }
+            (_, GroupValue::Interpreter(interpreter)) => toggle(&mut selection.interpreters, interpreter),
             (By::Label(key), GroupValue::Label(text)) => {
                 let value = match text {
                     LabelText::Text(text) => text,

@@ -282,6 +282,7 @@ fn data(page: &Page, heat: &HeatMap, names: &Names, all: i64) -> String {
             let mut object = Object::new();
             let (kind, name) = match &dimension.kind {
                 DimensionKind::Thread => ("thread", "threads".to_owned()),
+                DimensionKind::Interpreter => ("interpreter", "interpreters".to_owned()),
                 DimensionKind::Label(key) => ("label", cut_end(key, VALUE_BYTES)),
             };
             let values: Vec<_> = dimension.values.iter().map(value_text).collect();

@@ -28,6 +28,8 @@ pub struct Dimension {
 pub enum DimensionKind {
     /// The thread.
     Thread,
+    /// The interpreter.
+    Interpreter,
     /// The label with this key.
     Label(Vec<u8>),
 }
@@ -56,8 +58,8 @@ impl Situations {
             weights[pair.situation as usize].add(weight);
         });
         let keys = profile.label_keys();
-        let kinds = std::iter::once(DimensionKind::Thread)
-            .chain(keys.into_iter().take(MOST_KEYS).map(DimensionKind::Label));
+        let kinds = [DimensionKind::Thread, DimensionKind::Interpreter].into_iter();
+        let kinds = kinds.chain(keys.into_iter().take(MOST_KEYS).map(DimensionKind::Label));
         let known = kinds.filter_map(|kind| dimension(profile, kind, &weights));
         let (dimensions, columns): (Vec<_>, Vec<_>) = known.unzip();
         let mut rows: Vec<Vec<usize>> = Vec::new();
@@ -81,6 +83,9 @@ impl Situations {
 fn dimension(profile: &Profile, kind: DimensionKind, weights: &[i64]) -> Option<(Dimension, Vec<usize>)> {
     let value = |situation: &Situation| match &kind {
         DimensionKind::Thread => profile.thread_of(situation),
+        DimensionKind::Interpreter => {
+            situation.interpreter.map_or(GroupValue::Absent, GroupValue::Interpreter)
+        }
         DimensionKind::Label(key) => {
             profile.label_of(situation, key).map_or(GroupValue::Absent, GroupValue::Label)
         }

@@ -26,6 +26,8 @@ pub struct ProfileBuilder {
     clock: Clock,
     source: u32,
     situations: Situations,
+    /// The number of the current segment's metadata.
+    metadata: u32,
     counts: SliceCounts,
     thread_names: HashMap<u32, ThreadNames>,
 }
@@ -104,6 +106,7 @@ impl ProfileSink for ProfileBuilder {
             interpreter: sample.interpreter,
             status: sample.status,
             labels: sample.labels,
+            metadata: self.metadata,
             period_ns: at.segment.period_ns,
             is_valued: sum.is_some(),
         });
@@ -120,6 +123,7 @@ impl ProfileSink for ProfileBuilder {
     fn segment(&mut self, at: Context<'_>) -> io::Result<()> {
         self.facts.segment(at);
         self.weighing.segment(at.segment);
+        self.metadata = self.situations.metadata(&at.segment.metadata);
         if at.segment.index == 0 {
             self.clock.restart();
         }

@@ -12,7 +12,7 @@ pub(crate) mod slices;
 pub use builder::ProfileBuilder;
 pub use clock::{TimeRange, Timespan};
 
-use borehole_model::{LabelValue, Mode, Tables, Thread, ThreadNames, ValueType};
+use borehole_model::{Mode, Tables, Thread, ThreadNames, ValueType};
 use hashbrown::HashMap;
 
 use crate::ranking::Basis;
@@ -113,7 +113,8 @@ impl Profile {
         self.situations.iter().any(|situation| situation.status.is_some())
     }
 
-    /// The keys of the labels that samples have, in order of first appearance.
+    /// The keys of the labels that samples have, in order of first appearance, and of the metadata in which the profiles of
+    /// which this was built differ.
     #[must_use]
     pub fn label_keys(&self) -> Vec<Vec<u8>> {
         let mut keys = Vec::new();
@@ -122,6 +123,11 @@ impl Profile {
                 if !keys.contains(&label.key) {
                     keys.push(label.key);
                 }
+            }
+        }
+        for key in self.situations.telling_keys() {
+            if !keys.contains(&key) {
+                keys.push(key);
             }
         }
         keys.into_iter().map(|key| self.tables.string(key).to_vec()).collect()
@@ -155,7 +161,7 @@ impl Profile {
 
     /// The factor of a situation's sums: its period for times, 0 if the selection leaves it out.
     fn factor(&self, situation: &Situation, selection: &Selection, weight: Weight) -> i64 {
-        if !selection.takes(situation, &self.tables) {
+        if !selection.takes(situation, &self.situations, &self.tables) {
             return 0;
         }
         let period_ns = || i64::try_from(situation.period_ns.unwrap_or(0)).unwrap_or(i64::MAX);
@@ -169,8 +175,16 @@ impl Profile {
     }
 
     pub(crate) fn label_of(&self, situation: &Situation, key: &[u8]) -> Option<LabelText> {
-        let value = label_value(&self.tables, situation, key)?;
+        let value = self.situations.label(situation, key, &self.tables)?;
         Some(label_text(value, &self.tables))
+    }
+
+    /// Whether samples are of several interpreters.
+    #[must_use]
+    pub fn has_interpreters(&self) -> bool {
+        let mut known = self.situations.iter().filter_map(|situation| situation.interpreter);
+        let first = known.next();
+        known.any(|interpreter| Some(interpreter) != first)
     }
 
     /// The thread of a situation, as it is shown.
@@ -181,10 +195,4 @@ impl Profile {
         let name = names.and_then(|names| names.of(Thread { process, number: thread }));
         GroupValue::Thread { process, thread, name: name.map(|&name| self.tables.string(name).to_vec()) }
     }
-}
-
-/// The last value that a situation has of a label.
-pub(crate) fn label_value(tables: &Tables, situation: &Situation, key: &[u8]) -> Option<LabelValue> {
-    let labels = tables.labels(situation.labels?);
-    labels.iter().rfind(|label| tables.string(label.key) == key).map(|label| label.value)
 }

@@ -1,6 +1,6 @@
 //! What samples have in common beside their stack, each distinct combination once.
 
-use borehole_model::{LabelsId, Status};
+use borehole_model::{LabelValue, LabelsId, Status, StringId, Tables};
 use hashbrown::HashMap;
 
 /// The number of a situation: dense, in order of first appearance.
@@ -16,10 +16,20 @@ pub(crate) struct Situation {
     pub(crate) interpreter: Option<u64>,
     pub(crate) status: Option<Status>,
     pub(crate) labels: Option<LabelsId>,
+    /// What the profile says of all of its samples: see [`Situations::metadata`].
+    pub(crate) metadata: u32,
     /// How long each sample stands for.
     pub(crate) period_ns: Option<u64>,
     /// Whether sums are of values, and not counts of samples.
     pub(crate) is_valued: bool,
+}
+
+/// What was seen of a key of metadata.
+struct Seen {
+    value: StringId,
+    /// Whether there is another value.
+    is_other: bool,
+    times: usize,
 }
 
 /// The flag of a thread that was on a CPU.
@@ -41,6 +51,9 @@ pub(crate) struct Situations {
     index: HashMap<Situation, SituationId>,
     /// Samples of one situation follow each other.
     last: Option<(Situation, SituationId)>,
+    /// The distinct metadata of profiles.
+    metadata: Vec<Vec<(StringId, StringId)>>,
+    metadata_index: HashMap<Vec<(StringId, StringId)>, u32>,
 }
 
 impl Situations {
@@ -62,6 +75,47 @@ impl Situations {
         });
         self.last = Some((situation, id));
         id
+    }
+
+    /// The number of a profile's metadata. Those beyond 2^32 share the last number.
+    pub(crate) fn metadata(&mut self, metadata: &[(StringId, StringId)]) -> u32 {
+        if let Some(&known) = self.metadata_index.get(metadata) {
+            return known;
+        }
+        let Ok(number) = u32::try_from(self.metadata.len()) else { return u32::MAX };
+        self.metadata.push(metadata.to_vec());
+        self.metadata_index.insert(metadata.to_vec(), number);
+        number
+    }
+
+    /// The last value that a situation has of a label, or else its profile's metadata.
+    pub(crate) fn label(&self, situation: &Situation, key: &[u8], tables: &Tables) -> Option<LabelValue> {
+        let labels = situation.labels.map(|labels| tables.labels(labels)).unwrap_or_default();
+        let label = labels.iter().rfind(|label| tables.string(label.key) == key).map(|label| label.value);
+        let of_profile = || {
+            let metadata = self.metadata.get(situation.metadata as usize)?;
+            let found = metadata.iter().rfind(|&&(known, _)| tables.string(known) == key)?;
+            Some(LabelValue::Text(found.1))
+        };
+        label.or_else(of_profile)
+    }
+
+    /// The keys of metadata that tell profiles apart, in order of first appearance.
+    pub(crate) fn telling_keys(&self) -> Vec<StringId> {
+        let mut keys: Vec<StringId> = Vec::new();
+        let mut seen: HashMap<StringId, Seen> = HashMap::new();
+        for metadata in &self.metadata {
+            for &(key, value) in metadata {
+                let seen = seen.entry(key).or_insert_with(|| {
+                    keys.push(key);
+                    Seen { value, is_other: false, times: 0 }
+                });
+                seen.times += 1;
+                seen.is_other |= seen.value != value;
+            }
+        }
+        keys.retain(|key| seen[key].is_other || seen[key].times < self.metadata.len());
+        keys
     }
 
     pub(crate) fn get(&self, id: SituationId) -> &Situation {

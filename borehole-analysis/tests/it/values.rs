@@ -1,8 +1,8 @@
 //! Profiles whose samples have values, and samplers of other clocks.
 
 use borehole_analysis::{
-    Breakdown, By, Calls, Page, PageLimits, Paths, Profile, ProfileBuilder, Query, ReportSink, ReportView,
-    Selection, SortBy, Table, Tree,
+    Breakdown, By, Calls, DimensionKind, Page, PageLimits, Paths, Profile, ProfileBuilder, Query, ReportSink,
+    ReportView, Selection, SortBy, Table, Tree,
 };
 use borehole_model::{
     Context, Frame, Mode, ProfileSink, Sample, Sampled, Segment, Tables, ValueType, Weigher,
@@ -181,21 +181,41 @@ fn samples_are_told_apart_by_interpreter_and_by_the_metadata_of_their_segment() 
         ["service.name", "pay", "search"].map(|text| tables.intern_string(text.as_bytes()).unwrap());
     let frame = tables.intern_frame(&Frame::named(key)).unwrap();
     let stack = tables.intern_stack_leaf_first(&[frame]).unwrap();
-    let counts = |by: By| {
-        let mut sink = ReportSink::new(Query { by: Some(by), ..Query::default() });
-        for (interpreter, value) in [(0, pay), (1, search), (0, search)] {
-            let segment = Segment { metadata: vec![(key, value)], ..Segment::default() };
+    let play = |sink: &mut dyn ProfileSink| {
+        for (time_ns, interpreter, value) in [(0, 0, pay), (10, 1, search), (20, 0, search)] {
+            let segment = Segment { index: 1, metadata: vec![(key, value)], ..Segment::default() };
             let at = Context { tables: &tables, segment: &segment };
             sink.segment(at).unwrap();
-            let sample = Sample { stack, count: 2, interpreter: Some(interpreter), ..Sample::default() };
+            let (interpreter, time_ns) = (Some(interpreter), Some(time_ns));
+            let sample = Sample { stack, count: 2, interpreter, time_ns, ..Sample::default() };
             let _ = sink.sample(at, &sample).unwrap();
         }
         sink.finish(&tables).unwrap();
-        let Some(Breakdown::Samples { rows, .. }) = sink.into_view().breakdown else { panic!("no groups") };
-        rows.iter().map(|row| row.share.count).collect::<Vec<_>>()
     };
-    assert_eq!(
-        (counts(By::Interpreter), counts(By::Label(b"service.name".to_vec()))),
-        (vec![4, 2], vec![4, 2])
-    );
+    let service = By::Label(b"service.name".to_vec());
+    for by in [By::Interpreter, service.clone()] {
+        let mut sink = ReportSink::new(Query { by: Some(by), ..Query::default() });
+        play(&mut sink);
+        let Some(Breakdown::Samples { rows, .. }) = sink.into_view().breakdown else { panic!("no groups") };
+        assert_eq!(rows.iter().map(|row| row.share.count).collect::<Vec<_>>(), [4, 2]);
+    }
+    let mut builder = ProfileBuilder::default();
+    play(&mut builder);
+    let profile = builder.into_profile(tables);
+    let everything = Selection::default();
+    let calls = Calls::new(&profile, &Query::default(), &everything, profile.default_weight());
+    for by in [By::Interpreter, service] {
+        let rows = calls.by(&profile, &everything, &by);
+        assert_eq!(rows.iter().map(|row| row.total).collect::<Vec<_>>(), [4, 2]);
+    }
+    assert_eq!(profile.label_keys(), [b"service.name".to_vec()]);
+    let page = Page::new(&profile, PageLimits::default()).unwrap();
+    let kinds: Vec<_> = page.dimensions.iter().map(|dimension| dimension.kind.clone()).collect();
+    assert_eq!(kinds, [DimensionKind::Interpreter, DimensionKind::Label(b"service.name".to_vec())]);
+    let timeline = profile.timeline(&everything, profile.default_weight()).unwrap();
+    let rows: Vec<_> = timeline.rows.iter().map(|row| (row.interpreter, row.total)).collect();
+    assert_eq!(rows, [(Some(0), 4), (Some(1), 2)]);
+    let of_search = Selection { labels: vec![(b"service.name".to_vec(), b"search".to_vec())], ..everything };
+    let chosen = Calls::new(&profile, &Query::default(), &of_search, profile.default_weight());
+    assert_eq!(chosen.total(), 4);
 }

@@ -39,6 +39,8 @@ impl App {
         let mut parts = Vec::new();
         parts.extend(selection.time.map(|time| self.range_text(time)));
         parts.extend(self.thread_texts());
+        let interpreters = selection.interpreters.iter();
+        parts.extend(interpreters.map(|interpreter| format!("interpreter {interpreter}")));
         let labels = selection.labels.iter();
         parts.extend(labels.map(|(key, value)| format!("{}={}", printable(key), printable(value))));
         parts.extend(
